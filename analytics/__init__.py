@@ -1,0 +1,1 @@
+"""Closed forms, exact values and enclosures: pure functions and value types, on numpy and scipy alone."""

@@ -1,0 +1,188 @@
+"""Argument checking, the one way of it: every public function states its ranges with these functions.
+
+A range is written as mathematicians do, ``"(0, 1]"`` or ``"[0, inf)"``; infinity is accepted only where the bracket
+closes on it, and NaN never.
+"""
+
+from __future__ import annotations
+
+import math
+from enum import StrEnum
+from functools import lru_cache
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+Choice = TypeVar("Choice", bound=StrEnum)
+
+
+class ParameterError(ValueError):
+    """An argument is outside what is allowed.
+
+    Attributes
+    ----------
+    name : str
+        The parameter.
+    value : object
+        The offending value (one entry, when the parameter is an array).
+    allowed : str
+        What is allowed, in words or as an interval.
+    index : tuple of int or None
+        Where in the array the value stands.
+    """
+
+    def __init__(self, name: str, value: object, allowed: str, index: tuple[int, ...] | None = None) -> None:
+        self.name = name
+        self.value = value
+        self.allowed = allowed
+        self.index = index or None
+        place = f"{name}[{', '.join(map(str, index))}]" if index else name
+        super().__init__(f"{place} = {value!r}: must be {allowed}")
+
+
+@lru_cache(maxsize=64)
+def _parse(interval: str) -> tuple[float, bool, float, bool]:
+    low, high = interval[1:-1].split(",")
+    return float(low), interval[0] == "[", float(high), interval[-1] == "]"
+
+
+def _outside(values: NDArray[Any], interval: str) -> NDArray[np.bool_]:
+    low, low_closed, high, high_closed = _parse(interval)
+    above = values >= low if low_closed else values > low
+    below = values <= high if high_closed else values < high
+    outside: NDArray[np.bool_] = ~(above & below)  # negated so that NaN is outside
+    return outside
+
+
+def _require(name: str, values: NDArray[Any], interval: str, kind: str) -> None:
+    outside = _outside(values, interval)
+    if np.any(outside):
+        index = tuple(int(i) for i in np.argwhere(outside)[0])
+        raise ParameterError(name, values[index].item(), f"{kind} in {interval}", index)
+
+
+def real(name: str, value: ArrayLike, interval: str = "(-inf, inf)") -> FloatArray:
+    """Return `value` as a float64 array all of whose entries lie in `interval`.
+
+    Raises
+    ------
+    ParameterError
+        When an entry is not a real number or not in the interval; NaN is in no interval.
+
+    Examples
+    --------
+    >>> real("delta", [0.1, 0.2], "(0, 1)")
+    array([0.1, 0.2])
+    >>> real("delta", [0.1, 2.0], "(0, 1)")
+    Traceback (most recent call last):
+        ...
+    analytics.checks.ParameterError: delta[1] = 2.0: must be a number in (0, 1)
+    """
+    try:
+        raw = np.asarray(value)
+    except ValueError:
+        raise ParameterError(name, value, "a number or a rectangular array of numbers") from None
+    if raw.dtype.kind not in "iuf":
+        raise ParameterError(name, value, f"a number in {interval}")
+    array = raw.astype(np.float64)
+    _require(name, array, interval, "a number")
+    return array
+
+
+def integer(name: str, value: ArrayLike, interval: str = "(-inf, inf)") -> IntArray:
+    """Return `value` as an int64 array all of whose entries lie in `interval`.
+
+    Examples
+    --------
+    >>> integer("devices", 12, "[1, inf)")
+    array(12)
+    >>> integer("devices", 1.5, "[1, inf)")
+    Traceback (most recent call last):
+        ...
+    analytics.checks.ParameterError: devices = 1.5: must be an integer in [1, inf)
+    """
+    try:
+        raw = np.asarray(value)
+    except ValueError:
+        raise ParameterError(name, value, "an integer or a rectangular array of integers") from None
+    if raw.dtype.kind not in "iu" or np.any(raw > np.iinfo(np.int64).max):
+        raise ParameterError(name, value, f"an integer in {interval}")
+    array = raw.astype(np.int64)
+    _require(name, array, interval, "an integer")
+    return array
+
+
+def scalar(name: str, value: ArrayLike, interval: str = "(-inf, inf)") -> float:
+    """Return `value` as one float in `interval`."""
+    array = real(name, value, interval)
+    if array.ndim:
+        raise ParameterError(name, value, f"one number in {interval}")
+    return float(array)
+
+
+def count(name: str, value: ArrayLike, interval: str = "[1, inf)") -> int:
+    """Return `value` as one int in `interval`."""
+    array = integer(name, value, interval)
+    if array.ndim:
+        raise ParameterError(name, value, f"one integer in {interval}")
+    return int(array)
+
+
+def flag(name: str, value: object) -> bool:
+    """Return `value`, which must be a boolean."""
+    if not isinstance(value, bool | np.bool_):
+        raise ParameterError(name, value, "true or false")
+    return bool(value)
+
+
+def choice(name: str, value: object, kinds: type[Choice]) -> Choice:
+    """Return the member of `kinds` that `value` names."""
+    try:
+        return kinds(value)  # type: ignore[arg-type]
+    except ValueError:
+        raise ParameterError(name, value, "one of " + ", ".join(kinds)) from None
+
+
+def vector(name: str, value: ArrayLike, length: int, interval: str = "(-inf, inf)") -> FloatArray:
+    """Return `value` as `length` numbers in `interval`; a scalar stands for equal entries."""
+    array = real(name, value, interval)
+    if array.ndim > 1 or (array.ndim == 1 and array.size != length):
+        raise ParameterError(name, f"array of shape {array.shape}", f"a number or {length} numbers")
+    filled = np.broadcast_to(array, (length,)).copy()
+    filled.flags.writeable = False
+    return filled
+
+
+def broadcast(**arrays: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+    """Broadcast the named arrays against each other.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> broadcast(epsilon=np.zeros(3), sigma=np.zeros(2))
+    Traceback (most recent call last):
+        ...
+    analytics.checks.ParameterError: epsilon, sigma = shapes (3,), (2,): must be broadcastable
+    """
+    try:
+        return np.broadcast_arrays(*arrays.values())
+    except ValueError:
+        shapes = "shapes " + ", ".join(str(a.shape) for a in arrays.values())
+        raise ParameterError(", ".join(arrays), _Verbatim(shapes), "broadcastable") from None
+
+
+class _Verbatim(str):
+    """A string shown in an error without quotes."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def finite(name: str, value: float) -> float:
+    """Return a computed `value` that has to be finite."""
+    if not math.isfinite(value):
+        raise ParameterError(name, value, "finite")
+    return value

@@ -1,0 +1,1 @@
+"""Laws of the random sums that a system produces."""

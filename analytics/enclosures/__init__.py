@@ -1,0 +1,1 @@
+"""The exact quantities in ball arithmetic: rigorous lower and upper ends, whatever the rounding."""

@@ -1,0 +1,69 @@
+"""Numbers with an error bound: conversion in and out of ball arithmetic, and raising the precision until it suffices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import flint
+
+Ball = Any  # flint.arb, which ships no types
+Number = int | float | Fraction | str
+
+_MOST_BITS = 1 << 15
+
+
+def ball(value: Number | Ball) -> Ball:
+    """Enclose a number: a float is its exact binary value, a string a decimal or a fraction, both without rounding.
+
+    Examples
+    --------
+    >>> bool(ball("0.1") * 10 == 1), bool(ball(0.1) * 10 == 1)
+    (False, False)
+    >>> (ball("0.1") * 10).contains(1), (ball(0.1) * 10).contains(1)
+    (True, False)
+    """
+    if isinstance(value, flint.arb):
+        return value
+    if isinstance(value, str):
+        value = Fraction(value)
+    if isinstance(value, Fraction):
+        return flint.arb(flint.fmpq(value.numerator, value.denominator))
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"value = {value!r}: must be finite")
+    return flint.arb(value)
+
+
+def ends(value: Ball) -> tuple[float, float]:
+    """Doubles below and above everything in the ball.
+
+    Examples
+    --------
+    >>> lower, upper = ends(ball("1/3"))
+    >>> lower < 1 / 3 < upper or lower == 1 / 3 < upper or lower < 1 / 3 == upper
+    True
+    """
+    if not value.is_finite():
+        return -math.inf, math.inf
+    return (
+        math.nextafter(float(value.lower()), -math.inf),
+        math.nextafter(float(value.upper()), math.inf),
+    )
+
+
+def refine(compute: Callable[[], Ball], *, digits: int = 15, bits: int = 64) -> Ball:
+    """Call `compute` with rising working precision until its ball has `digits` significant digits.
+
+    A ball that still contains zero at the highest precision is returned as it is: true, and useless, rather than wrong.
+    """
+    needed = math.ceil(digits * math.log2(10)) + 1
+    while True:
+        with flint.ctx.workprec(bits):
+            value = compute()
+        if value.is_finite() and value.rel_accuracy_bits() >= needed:
+            return value
+        if bits >= _MOST_BITS or (value.is_exact() and value.is_zero()):
+            return value
+        bits *= 2

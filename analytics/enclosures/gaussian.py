@@ -1,0 +1,34 @@
+"""The Gaussian mechanism's privacy curve, enclosed."""
+
+from __future__ import annotations
+
+import flint
+
+from analytics.enclosures.ball import Ball, Number, ball, refine
+
+
+def upper_tail(x: Ball) -> Ball:
+    """Q(x) = Pr(N(0, 1) > x)."""
+    return (x / flint.arb(2).sqrt()).erfc() / 2
+
+
+def delta(epsilon: Number, *, sensitivity: Number, sigma: Number) -> Ball:
+    """Enclosure of the exact delta(epsilon), see :func:`analytics.privacy.gaussian.delta`.
+
+    Examples
+    --------
+    >>> from analytics.enclosures.ball import ends
+    >>> ends(delta(1, sensitivity=1, sigma=1))
+    (0.12693673750664..., 0.12693673750664...)
+    """
+
+    def compute() -> Ball:
+        eps, mu = ball(epsilon), ball(sensitivity) / ball(sigma)
+        return upper_tail(eps / mu - mu / 2) - eps.exp() * upper_tail(eps / mu + mu / 2)
+
+    return refine(compute)
+
+
+def classical_epsilon(delta: Number, *, sensitivity: Number, sigma: Number) -> Ball:
+    """Enclosure of FDP Eq. (10), see :func:`analytics.privacy.gaussian.classical_epsilon`."""
+    return refine(lambda: ball(sensitivity) / ball(sigma) * (2 * (ball("1.25") / ball(delta)).log()).sqrt())

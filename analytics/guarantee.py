@@ -1,0 +1,46 @@
+"""What a pair (epsilon, delta) means and for whom: adjacency and guarantee."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from analytics.checks import FloatArray
+
+
+class Adjacency(StrEnum):
+    """What the neighbour of "device k is present with its feature" looks like at the receiver.
+
+    ======== ===================================== ======================================================
+    value    the neighbour sends                   sensitivity of the received signal
+    ======== ===================================== ======================================================
+    absent   neither its signal nor its noise      gamma w_k C_k, and the noise variance drops by
+                                                   gamma^2 sigma_k^2
+    silent   no signal, its noise all the same     gamma w_k C_k
+    replace  another clipped signal, and its noise 2 gamma w_k C_k
+    ======== ===================================== ======================================================
+
+    ``absent`` is the adjacency of FDP Theorem 1, whose proof compares y with "the output when device k does not
+    participate".
+    """
+
+    ABSENT = "absent"
+    SILENT = "silent"
+    REPLACE = "replace"
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """(epsilon_k, delta_k)-feature differential privacy of each device, under a named adjacency.
+
+    Attributes
+    ----------
+    epsilon, delta : ndarray, shape (K,)
+        ``epsilon`` is infinite where no privacy is claimed.
+    adjacency : Adjacency
+        The neighbours that the pair speaks of.
+    """
+
+    epsilon: FloatArray
+    delta: FloatArray
+    adjacency: Adjacency

@@ -1,0 +1,1 @@
+"""Collaborative inference over the air."""

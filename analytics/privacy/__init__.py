@@ -1,0 +1,1 @@
+"""Privacy of one mechanism: divergences, calibration, amplification."""

@@ -1,0 +1,311 @@
+r"""The Gaussian mechanism: classical calibration as printed, and the exact privacy curve of Balle and Wang.
+
+With :math:`\mu = \Delta_f/\sigma`, :math:`a = \epsilon/\mu - \mu/2`, :math:`b = \epsilon/\mu + \mu/2` and Mills' ratio
+:math:`R(x) = \Phi(-x)/\varphi(x)`, the identity :math:`e^\epsilon \varphi(b) = \varphi(a)` turns
+
+.. math:: \delta(\epsilon) = \Phi(-a) - e^\epsilon \Phi(-b) \quad\text{into}\quad \varphi(a)\,[R(a) - R(b)],
+
+which neither overflows nor underflows in logarithms.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from analytics.checks import FloatArray, broadcast, real
+
+_LOG_SQRT_2PI = 0.5 * np.log(2 * np.pi)
+_SQRT_HALF_PI = np.sqrt(np.pi / 2)
+_UNIT = np.finfo(float).eps
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
+_NEWTON_STEPS = 100
+_HUGE = 1e150  # a ratio sensitivity / sigma from here on counts as infinite, so that its square does not overflow
+
+
+def mills(x: FloatArray) -> FloatArray:
+    """Mills' ratio of the standard normal law, Q(x) / phi(x)."""
+    return np.asarray(_SQRT_HALF_PI * special.erfcx(x / np.sqrt(2)))
+
+
+def _mills_slope(x: FloatArray) -> FloatArray:
+    """-R'(x) = 1 - x R(x) for x > -1, without cancellation."""
+    far = np.maximum(x, 5.0)
+    fraction = far
+    for n in range(40, 1, -1):
+        fraction = far + n / fraction
+    ratio = mills(x)
+    return np.where(x < 5.0, 1 - x * ratio, ratio / fraction)
+
+
+def _mills_drop(a: FloatArray, b: FloatArray, width: FloatArray) -> FloatArray:
+    """R(a) - R(b) for b = a + width, to relative 1e-13 however small the width is."""
+    upper = mills(a)
+    drop = upper - mills(b)
+    close = drop < 0.05 * upper
+    if np.any(close):
+        middle, half = (a[close] + b[close]) / 2, width[close] / 2
+        slopes = _mills_slope(middle[:, None] + half[:, None] * _NODES)
+        drop[close] = half * (slopes @ _WEIGHTS)
+    return drop
+
+
+def _curve(epsilon: FloatArray, mu: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """log delta, its derivative with respect to epsilon, and a bound on the error of log delta.
+
+    One-dimensional input, 0 < mu < inf, 0 <= epsilon < inf.
+    """
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
+        a = epsilon / mu - mu / 2
+        b = epsilon / mu + mu / 2
+        log_density = -0.5 * a * a - _LOG_SQRT_2PI
+        density_times_mills = np.exp(log_density) * mills(b)
+        bulk = (a < 0) & (mu >= 0.5)
+        log_delta = np.empty_like(a)
+        log_delta[bulk] = np.log1p(-(special.ndtr(a[bulk]) + density_times_mills[bulk]))
+        tail = ~bulk & np.isfinite(a)
+        drop = _mills_drop(a[tail], b[tail], mu[tail])
+        log_delta[tail] = log_density[tail] + np.log(drop)
+        log_delta[~bulk & ~tail] = -np.inf
+        slope = np.empty_like(a)
+        slope[bulk] = -density_times_mills[bulk] / np.exp(log_delta[bulk])
+        slope[tail] = -mills(b[tail]) / drop
+        slope[~bulk & ~tail] = -np.inf
+        error = 4 * _UNIT * (1 + np.abs(a) * b) + 1e-13
+        error[log_delta == -np.inf] = 0.0
+        error[bulk] = error[bulk] * -np.expm1(log_delta[bulk]) / np.exp(log_delta[bulk]) + _UNIT
+    return log_delta, slope, error
+
+
+def log_delta(epsilon: ArrayLike, *, sensitivity: ArrayLike, sigma: ArrayLike) -> FloatArray:
+    r"""Natural logarithm of the exact delta(epsilon) of the Gaussian mechanism.
+
+    See :func:`delta`; the logarithm stays finite where delta underflows.
+
+    Examples
+    --------
+    >>> float(log_delta(100.0, sensitivity=1.0, sigma=1.0))
+    -4964.62787...
+    """
+    eps, mu = broadcast(
+        epsilon=real("epsilon", epsilon, "[0, inf]"),
+        **{"sensitivity, sigma": _ratio(sensitivity, sigma)},
+    )
+    shape = eps.shape
+    eps, mu = eps.ravel(), mu.ravel()
+    out = np.where(mu >= _HUGE, np.where(eps == np.inf, -np.inf, 0.0), -np.inf)
+    regular = (mu > 0) & (mu < _HUGE) & (eps < np.inf)
+    out[regular] = np.minimum(_curve(eps[regular], mu[regular])[0], 0.0)
+    return np.asarray(out.reshape(shape))[()]
+
+
+def delta(epsilon: ArrayLike, *, sensitivity: ArrayLike, sigma: ArrayLike) -> FloatArray:
+    r"""Exact delta(epsilon) of the Gaussian mechanism (Balle and Wang 2018, Theorem 8).
+
+    .. math:: \delta(\epsilon) = \Phi(\mu/2 - \epsilon/\mu) - e^\epsilon\,\Phi(-\mu/2 - \epsilon/\mu),
+              \qquad \mu = \Delta_f/\sigma.
+
+    Parameters
+    ----------
+    epsilon : array_like
+        At least 0; infinity gives 0.
+    sensitivity : array_like
+        The L2 sensitivity of what is released, at least 0.
+    sigma : array_like
+        Standard deviation of the noise per coordinate, at least 0; 0 gives delta = 1 (0 when the sensitivity is 0).
+
+    Returns
+    -------
+    ndarray or float
+        The least delta, relative error below 1e-10 down to 1e-300; the arguments are broadcast.
+
+    Raises
+    ------
+    ParameterError
+        When an argument is out of range or NaN.
+
+    References
+    ----------
+    B. Balle and Y.-X. Wang, Improving the Gaussian mechanism for differential privacy, ICML 2018 ([10] of FDP).
+
+    Examples
+    --------
+    >>> float(delta(10.0, sensitivity=10.0, sigma=4.844805262605389))  # where (10) promises delta = 1e-5
+    2.26537...e-05
+    """
+    with np.errstate(under="ignore"):
+        return np.exp(log_delta(epsilon, sensitivity=sensitivity, sigma=sigma))
+
+
+def epsilon(delta: ArrayLike, *, sensitivity: ArrayLike, sigma: ArrayLike) -> FloatArray:
+    r"""Least epsilon with delta(epsilon) <= delta, never below the truth.
+
+    Parameters
+    ----------
+    delta : array_like
+        In (0, 1].
+    sensitivity, sigma : array_like
+        As in :func:`delta`.
+
+    Returns
+    -------
+    ndarray or float
+        Rounded up: `log_delta` at the result plus its error bound is at most log(delta). The excess over the exact
+        epsilon is below 1e-10 relative where the inverse is well conditioned (delta not within 1e-10 of delta(0)).
+
+    Raises
+    ------
+    ParameterError
+        When an argument is out of range or NaN.
+
+    Notes
+    -----
+    delta(eps) = E[(1 - exp(eps - L))_+] with L normal: a convolution of log-concave functions, so log delta is concave
+    in eps (Prekopa). Newton's method on a concave decreasing function, started right of the root, falls monotonically
+    towards it: every iterate is already on the safe side. The start is where Phi(-a) = delta, right of the root since
+    delta(eps) <= Phi(-a).
+
+    Examples
+    --------
+    >>> float(epsilon(1e-5, sensitivity=1.0, sigma=1.0))
+    4.37717...
+    >>> float(epsilon(1e-300, sensitivity=1.0, sigma=1.0))
+    37.3...
+    """
+    target, mu = broadcast(
+        delta=np.log(real("delta", delta, "(0, 1]")), **{"sensitivity, sigma": _ratio(sensitivity, sigma)}
+    )
+    shape = target.shape
+    target, mu = target.ravel(), mu.ravel()
+    out = np.where((mu >= _HUGE) & (target < 0), np.inf, 0.0)
+    regular = np.flatnonzero((mu > 0) & (mu < _HUGE))
+    at_zero, _, error = _curve(np.zeros(regular.size), mu[regular])
+    regular = regular[~(at_zero + error <= target[regular])]
+    out[regular] = _invert(target[regular], mu[regular])
+    return np.asarray(out.reshape(shape))[()]
+
+
+def _invert(target: FloatArray, mu: FloatArray) -> FloatArray:
+    start = -special.ndtri_exp(np.minimum(target, -1e-300)) * (1 + 1e-9)
+    result = np.maximum(mu * (start + mu / 2), 0.0)
+    active = np.arange(mu.size)
+    for _ in range(_NEWTON_STEPS):
+        if not active.size:
+            break
+        value, slope, error = _curve(result[active], mu[active])
+        with np.errstate(invalid="ignore"):
+            step = (value + 3 * error - target[active]) / slope
+        moved = np.where(np.isfinite(step), np.maximum(result[active] - step, 0.0), result[active] / 2)
+        settled = np.abs(moved - result[active]) <= 1e-14 * moved
+        result[active] = moved
+        active = active[~settled]
+    return _step_up(result, target, mu)
+
+
+def _step_up(result: FloatArray, target: FloatArray, mu: FloatArray) -> FloatArray:
+    """Raise epsilon by doubling steps from one part in 1e15 until the curve, with its error, is below the target."""
+    step = np.spacing(result)
+    while True:
+        value, _, error = _curve(result, mu)
+        unsafe = ~(value + error <= target) & (result < np.inf)
+        if not np.any(unsafe):
+            return result
+        result = np.where(unsafe, result + step, result)
+        step = 2 * step
+
+
+def sigma(epsilon: ArrayLike, delta: ArrayLike, *, sensitivity: ArrayLike) -> FloatArray:
+    r"""Least noise with which the Gaussian mechanism is (epsilon, delta)-DP, never below the truth.
+
+    Parameters
+    ----------
+    epsilon : array_like
+        In [0, inf].
+    delta : array_like
+        In (0, 1].
+    sensitivity : array_like
+        At least 0.
+
+    Returns
+    -------
+    ndarray or float
+        Standard deviation per coordinate, at most 1e-10 relative above the exact one.
+
+    Raises
+    ------
+    ParameterError
+        When an argument is out of range or NaN.
+
+    Examples
+    --------
+    >>> float(sigma(10.0, 1e-100, sensitivity=1.0))  # diffprivlib says 0.893
+    2.1333...
+    """
+    from scipy.optimize import elementwise
+
+    eps, target, reach = broadcast(
+        epsilon=real("epsilon", epsilon, "[0, inf]"),
+        delta=np.log(real("delta", delta, "(0, 1]")),
+        sensitivity=real("sensitivity", sensitivity, "[0, inf)"),
+    )
+    shape = eps.shape
+    eps, target, reach = eps.ravel(), target.ravel(), reach.ravel()
+    out = np.zeros(eps.shape)
+    regular = (eps < np.inf) & (target < 0) & (reach > 0)
+    eps, target = eps[regular], target[regular]
+
+    def excess(log_mu: FloatArray, eps: FloatArray, target: FloatArray) -> FloatArray:
+        value, _, error = _curve(eps.ravel(), np.exp(log_mu).ravel())
+        return np.asarray((value + 3 * error - target.ravel()).reshape(log_mu.shape))
+
+    a = -special.ndtri_exp(target)  # delta <= Phi(-a): mu is at least what this a gives
+    spread = np.sqrt(2) * np.sqrt(eps)
+    root = np.hypot(a, spread)
+    floor = np.where(a > 0, spread * (spread / (root + np.abs(a))), root - a)
+    low = np.log(np.maximum(floor, 2 * np.sqrt(2) * special.erfinv(np.exp(target)))) - 1.0
+    low = np.maximum(low, target - 2.0)  # delta <= mu / sqrt(2 pi), where exp(target) has underflowed
+    high = np.log(spread + np.abs(a) + 40.0)  # there a <= -40: delta is 1 in double precision
+    found = elementwise.find_root(
+        excess, (low, high), args=(eps, target), tolerances={"xrtol": 1e-14, "xatol": 0, "fatol": 0, "frtol": 0}
+    )
+    out[regular] = reach[regular] / _step_down(np.exp(found.x), target, eps)
+    return np.asarray(out.reshape(shape))[()]
+
+
+def _step_down(mu: FloatArray, target: FloatArray, eps: FloatArray) -> FloatArray:
+    """Lower mu by doubling steps until the curve at mu and a little above, with its error, is below the target."""
+    step = 1e-15
+    while True:
+        value, _, error = _curve(eps, mu * (1 + 4 * _UNIT))
+        unsafe = ~(value + error <= target)
+        if not np.any(unsafe):
+            return mu
+        mu = np.where(unsafe, mu * (1 - step), mu)
+        step = 2 * step
+
+
+def classical_epsilon(delta: ArrayLike, *, sensitivity: ArrayLike, sigma: ArrayLike) -> FloatArray:
+    r"""The epsilon that FDP Definition 2 prints, :math:`(\Delta_f/\sigma)\sqrt{2\log(1.25/\delta)}` (FDP Eq. (10)).
+
+    Published: a valid guarantee only where the result is at most 1 (Dwork and Roth, Theorem A.1), although the paper
+    states it "for any delta in (0, 1]".
+
+    Examples
+    --------
+    >>> float(classical_epsilon(1e-5, sensitivity=1.0, sigma=10.0))
+    0.48448...
+    """
+    ratio = _ratio(sensitivity, sigma)
+    root = np.sqrt(2 * np.log(1.25 / real("delta", delta, "(0, 1]")))
+    ratio, root = broadcast(**{"sensitivity, sigma": ratio, "delta": root})
+    return np.asarray(ratio * root)[()]
+
+
+def _ratio(sensitivity: ArrayLike, sigma: ArrayLike) -> FloatArray:
+    """mu = sensitivity / sigma; 0 / 0 is 0: nothing is released about the input."""
+    top, bottom = broadcast(
+        sensitivity=real("sensitivity", sensitivity, "[0, inf)"), sigma=real("sigma", sigma, "[0, inf)")
+    )
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
+        return np.where(top == 0, 0.0, top / bottom)

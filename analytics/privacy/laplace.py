@@ -1,0 +1,56 @@
+r"""The Laplace mechanism for a scalar, the alternative of FDP Remark 6."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from analytics.checks import FloatArray, broadcast, real
+
+
+def epsilon(*, sensitivity: ArrayLike, scale: ArrayLike) -> FloatArray:
+    r"""Pure epsilon of Laplace noise of the given scale b: :math:`\Delta/b`, exact (FDP Remark 6).
+
+    Examples
+    --------
+    >>> float(epsilon(sensitivity=1.0, scale=2.0))
+    0.5
+    """
+    reach, width = _pair(sensitivity, scale)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(reach == 0, 0.0, reach / width)[()]
+
+
+def scale(epsilon: ArrayLike, *, sensitivity: ArrayLike) -> FloatArray:
+    r"""Scale b of the noise for pure epsilon-DP: :math:`b = \Delta/\epsilon` (FDP Remark 6).
+
+    Examples
+    --------
+    >>> float(scale(0.5, sensitivity=1.0))
+    2.0
+    """
+    eps, reach = broadcast(
+        epsilon=real("epsilon", epsilon, "(0, inf]"), sensitivity=real("sensitivity", sensitivity, "[0, inf)")
+    )
+    return np.asarray(reach / eps)[()]
+
+
+def delta(epsilon: ArrayLike, *, sensitivity: ArrayLike, scale: ArrayLike) -> FloatArray:
+    r"""Exact delta(epsilon) of the Laplace mechanism, :math:`(1 - e^{(\epsilon - \Delta/b)/2})_+`.
+
+    Examples
+    --------
+    >>> float(delta(0.0, sensitivity=1.0, scale=1.0))
+    0.39346...
+    """
+    eps = real("epsilon", epsilon, "[0, inf]")
+    reach, width = _pair(sensitivity, scale)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        loss = np.where(reach == 0, 0.0, reach / width)
+    eps, loss = broadcast(epsilon=eps, **{"sensitivity, scale": loss})
+    slack = np.where(eps == np.inf, 0.0, np.minimum(np.where(eps == np.inf, 0.0, eps) - loss, 0.0))
+    return np.asarray(-np.expm1(slack / 2))[()]
+
+
+def _pair(sensitivity: ArrayLike, scale: ArrayLike) -> tuple[FloatArray, ...]:
+    return broadcast(sensitivity=real("sensitivity", sensitivity, "[0, inf)"), scale=real("scale", scale, "[0, inf)"))
