@@ -92,12 +92,17 @@ def log_delta(epsilon: ArrayLike, *, sensitivity: ArrayLike, sigma: ArrayLike) -
         epsilon=real("epsilon", epsilon, "[0, inf]"),
         **{"sensitivity, sigma": _ratio(sensitivity, sigma)},
     )
-    shape = eps.shape
-    eps, mu = eps.ravel(), mu.ravel()
-    out = np.where(mu >= _HUGE, np.where(eps == np.inf, -np.inf, 0.0), -np.inf)
+    return np.asarray(log_curve(eps.ravel(), mu.ravel())[0].reshape(eps.shape))[()]
+
+
+def log_curve(eps: FloatArray, mu: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """log delta for one-dimensional arrays, mu = sensitivity / sigma, and its derivative with respect to epsilon."""
+    out = np.where((mu >= _HUGE) & (eps < np.inf), 0.0, -np.inf)
+    slope = np.zeros(eps.shape)
     regular = (mu > 0) & (mu < _HUGE) & (eps < np.inf)
-    out[regular] = np.minimum(_curve(eps[regular], mu[regular])[0], 0.0)
-    return np.asarray(out.reshape(shape))[()]
+    value, slope[regular], _ = _curve(eps[regular], mu[regular])
+    out[regular] = np.minimum(value, 0.0)
+    return out, slope
 
 
 def delta(epsilon: ArrayLike, *, sensitivity: ArrayLike, sigma: ArrayLike) -> FloatArray:

@@ -1,0 +1,119 @@
+"""The system that everything in this family is computed for: K devices, one receiver."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from analytics import checks
+from analytics.checks import FloatArray
+from analytics.guarantee import Adjacency
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class InferenceSystem:
+    r"""Collaborative inference over the air (FDP Sec. III): what is sent, by whom, through what noise.
+
+    Device k takes part with probability :math:`p_k`; then it sends its clipped feature, weighted, plus noise. The server
+    receives
+
+    .. math:: y = \gamma\sum_{k \in S} (w_k z_k + n_k) + m, \qquad \|z_k\| \le C_k,\quad
+              n_k \sim N(0, \sigma_k^2 I_r),\quad m \sim N(0, \sigma_m^2 I_r).
+
+    A scalar stands for K equal entries.
+
+    Parameters
+    ----------
+    devices : int
+        K >= 1.
+    participation : array_like, shape (K,)
+        p_k in [0, 1].
+    noise_variance : array_like, shape (K,)
+        sigma_k^2 >= 0, variance of the device's noise per coordinate.
+    weight : array_like, shape (K,)
+        w_k >= 0.
+    clip : array_like, shape (K,)
+        C_k > 0, bound on the norm of the encoded feature.
+    alignment : float
+        gamma > 0, the amplitude at which every device arrives.
+    receiver_noise_variance : float
+        sigma_m^2 >= 0.
+    dimension : int
+        r >= 1, encoded dimension.
+    delta, delta_prime : float
+        In (0, 1): the delta of the guarantee, and the failure probability that Theorem 1 spends on random participation.
+    adjacency : Adjacency or str
+        ``absent`` (the paper's), ``silent`` or ``replace``; see :class:`analytics.guarantee.Adjacency`.
+    idle_noise : bool
+        True when devices that do not take part still send their noise (ledger FDP-T1d); ``absent`` and ``silent`` then
+        coincide.
+
+    Raises
+    ------
+    ParameterError
+        When an argument is out of range, of the wrong length or NaN.
+
+    Examples
+    --------
+    >>> system = InferenceSystem(devices=12, participation=0.9, noise_variance=0.1, weight=1/12, clip=5.0, alignment=1.0,
+    ...     receiver_noise_variance=0.1, dimension=784, delta=1e-5, delta_prime=1e-5)
+    >>> float(system.sensitivity[0])
+    0.41666...
+    """
+
+    devices: int
+    participation: FloatArray
+    noise_variance: FloatArray
+    weight: FloatArray
+    clip: FloatArray
+    alignment: float
+    receiver_noise_variance: float
+    dimension: int
+    delta: float
+    delta_prime: float
+    adjacency: Adjacency = Adjacency.ABSENT
+    idle_noise: bool = False
+
+    def __post_init__(self) -> None:
+        devices = checks.count("devices", self.devices)
+        per_device = {
+            "participation": "[0, 1]",
+            "noise_variance": "[0, inf)",
+            "weight": "[0, inf)",
+            "clip": "(0, inf)",
+        }
+        single = {
+            "alignment": "(0, inf)",
+            "receiver_noise_variance": "[0, inf)",
+            "delta": "(0, 1)",
+            "delta_prime": "(0, 1)",
+        }
+        checked: dict[str, object] = {"devices": devices, "dimension": checks.count("dimension", self.dimension)}
+        for name, interval in per_device.items():
+            checked[name] = checks.vector(name, getattr(self, name), devices, interval)
+        for name, interval in single.items():
+            checked[name] = checks.scalar(name, getattr(self, name), interval)
+        checked["adjacency"] = checks.choice("adjacency", self.adjacency, Adjacency)
+        checked["idle_noise"] = checks.flag("idle_noise", self.idle_noise)
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def sensitivity(self) -> FloatArray:
+        """Greatest change of the received signal between neighbours: gamma w_k C_k, twice that for ``replace``."""
+        factor = 2.0 if self.adjacency is Adjacency.REPLACE else 1.0
+        return np.asarray(factor * self.alignment * self.weight * self.clip)
+
+    @property
+    def received_noise_variance(self) -> FloatArray:
+        """gamma^2 sigma_k^2: what the noise of device k contributes at the receiver."""
+        return np.asarray(self.alignment**2 * self.noise_variance)
+
+
+def device_indices(system: InferenceSystem, device: ArrayLike | None) -> checks.IntArray:
+    """The devices meant: all of them for None."""
+    if device is None:
+        return np.arange(system.devices)
+    return checks.integer("device", device, f"[0, {system.devices - 1}]")

@@ -1,0 +1,100 @@
+r"""How far the noise of the participants, :math:`\mu = \sum_k \tau_k\sigma_k^2`, strays from its mean.
+
+Theorem 1 of FDP needs t with :math:`\Pr(|\mu - \bar\mu| \ge t) \le \delta'`. The paper prints two, from a Bernstein
+inequality that lost a factor; neither is valid. All forms are functions of
+
+.. math:: L = \log(2/\delta'), \quad M = \max_k \sigma_k^2, \quad V = \sum_k p_k(1-p_k)\sigma_k^4.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from analytics.checks import FloatArray, broadcast, real
+from analytics.inference.system import InferenceSystem
+
+
+def bernstein_published(t: ArrayLike, *, variance: ArrayLike, bound: ArrayLike) -> FloatArray:
+    r"""FDP Lemma 3, Eq. (22): :math:`\exp(-t^2/(V + Mt/3))`, read with t for the misprinted r. **False.**
+
+    Parameters
+    ----------
+    t : array_like
+        At least 0.
+    variance : array_like
+        V, the sum of the variances.
+    bound : array_like
+        M, bound on the absolute value of each (zero-mean) summand.
+
+    Examples
+    --------
+    >>> float(bernstein_published(30.0, variance=100.0, bound=1.0))  # 100 fair signs: the truth is 8.9497e-4
+    0.00027969...
+    """
+    return np.exp(-2 * _bernstein_exponent(t, variance, bound))
+
+
+def bernstein(t: ArrayLike, *, variance: ArrayLike, bound: ArrayLike) -> FloatArray:
+    r"""Bernstein's inequality as it holds: :math:`\Pr(\sum X_k > t) \le \exp\bigl(-\frac{t^2/2}{V + Mt/3}\bigr)`.
+
+    Examples
+    --------
+    >>> float(bernstein(30.0, variance=100.0, bound=1.0))
+    0.01672...
+
+    Notes
+    -----
+    Chernoff: E exp(s X) <= exp(v (exp(sM) - 1 - sM)/M^2) for abs(X) <= M with variance v; sum the exponents, use
+    exp(x) - 1 - x <= (x^2/2)/(1 - x/3), and put s = t/(V + Mt/3).
+    """
+    return np.exp(-_bernstein_exponent(t, variance, bound))
+
+
+def _bernstein_exponent(t: ArrayLike, variance: ArrayLike, bound: ArrayLike) -> FloatArray:
+    distance, total, most = broadcast(
+        t=real("t", t, "[0, inf)"), variance=real("variance", variance, "[0, inf)"), bound=real("bound", bound, "[0, inf)")
+    )
+    spread = total + most * distance / 3
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(distance == 0, 0.0, distance**2 / 2 / spread)[()]
+
+
+def _constants(system: InferenceSystem) -> tuple[float, float, float]:
+    p, square = system.participation, system.noise_variance
+    return float(np.log(2 / system.delta_prime)), float(np.max(square)), float(np.sum(p * (1 - p) * square**2))
+
+
+def theorem1_deviation(system: InferenceSystem) -> float:
+    r"""t as printed in Theorem 1: :math:`\frac L2\bigl(M + \sqrt{M/9 + 4V/L}\bigr)`."""
+    L, M, V = _constants(system)
+    return float(L / 2 * (M + np.sqrt(M / 9 + 4 * V / L)))
+
+
+def eq23_deviation(system: InferenceSystem) -> float:
+    r"""t as printed in its proof, FDP Eq. (23): :math:`\frac L2\bigl(\frac M3 + \sqrt{M/9 + 4V/L}\bigr)`."""
+    L, M, V = _constants(system)
+    return float(L / 2 * (M / 3 + np.sqrt(M / 9 + 4 * V / L)))
+
+
+def intended_deviation(system: InferenceSystem) -> float:
+    r"""The root of the printed quadratic :math:`t^2 = L(V + Mt/3)`: (23) with :math:`M^2/9`, so that the units agree."""
+    L, M, V = _constants(system)
+    return float(L / 2 * (M / 3 + np.sqrt(M**2 / 9 + 4 * V / L)))
+
+
+def bernstein_deviation(system: InferenceSystem) -> float:
+    r"""t for which Bernstein's inequality gives delta': :math:`\frac{ML}3 + \sqrt{(\frac{ML}3)^2 + 2VL}`. **Proven.**
+
+    Notes
+    -----
+    2 exp(-(t^2/2)/(V + Mt/3)) = delta' is the quadratic t^2 - (2ML/3) t - 2VL = 0; abs(X_k) <= M for
+    X_k = (tau_k - p_k) sigma_k^2, and the two tails share delta'.
+    """
+    L, M, V = _constants(system)
+    return float(M * L / 3 + np.sqrt((M * L / 3) ** 2 + 2 * V * L))
+
+
+def mean_noise(system: InferenceSystem) -> float:
+    r""":math:`\bar\mu = \sum_k p_k\sigma_k^2`."""
+    return float(np.sum(system.participation * system.noise_variance))

@@ -1,0 +1,232 @@
+r"""Random participation against an observer who does not see it: two mixtures that share the component "not there".
+
+With :math:`\lambda = e^\epsilon` and components :math:`P_1` (present), :math:`P_0` (not),
+
+.. math:: D_\lambda(pP_1 + (1-p)P_0 \,\|\, P_0) &= p\,D_{1 + (\lambda-1)/p}(P_1\|P_0), \\
+          D_\lambda(P_0 \,\|\, pP_1 + (1-p)P_0) &= u\,D_{\lambda p/u}(P_0\|P_1), \qquad u = 1 - \lambda(1-p),
+
+the second being 0 where u <= 0: pull the common component out of the positive part.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from analytics.checks import FloatArray, broadcast, integer, real
+from analytics.privacy import gaussian
+
+
+def amplified(epsilon: ArrayLike, p: ArrayLike) -> FloatArray:
+    r""":math:`\log(1 + p(e^\epsilon - 1))`, the epsilon of a mechanism that runs with probability p.
+
+    Examples
+    --------
+    >>> float(amplified(1.0, 0.5))
+    0.62011...
+    >>> float(amplified(1000.0, 0.5))
+    999.30685...
+    """
+    eps, prob = broadcast(epsilon=real("epsilon", epsilon, "[0, inf)"), p=real("p", p, "[0, inf)"))
+    with np.errstate(divide="ignore"):
+        small = np.log1p(prob * np.expm1(np.minimum(eps, 1.0)))
+        large = eps + np.log(prob * -np.expm1(-eps) + np.exp(-eps))
+    return np.where((eps < 1) | (prob == 0), small, large)[()]
+
+
+def unamplified(epsilon: ArrayLike, p: ArrayLike) -> FloatArray:
+    r""":math:`\log(1 + (e^\epsilon - 1)/p)`, the inverse of :func:`amplified` in epsilon, for p > 0.
+
+    Examples
+    --------
+    >>> float(unamplified(amplified(1.0, 0.5), 0.5))
+    1.0
+    """
+    eps, prob = broadcast(epsilon=real("epsilon", epsilon, "[0, inf)"), p=real("p", p, "(0, 1]"))
+    with np.errstate(over="ignore"):
+        small = np.log1p(np.expm1(np.minimum(eps, 1.0)) / prob)
+    large = eps - np.log(prob) + np.log1p(-(1 - prob) * np.exp(-eps))
+    return np.where(eps < 1, small, large)[()]
+
+
+def reversed_order(epsilon: FloatArray, p: FloatArray) -> tuple[FloatArray, FloatArray]:
+    r"""log u and :math:`\log(\lambda p/u)` of the second identity; (-inf, inf) where u <= 0."""
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        used = np.expm1(epsilon) * (1 - p) / p
+        share = np.where(used < 1, np.log1p(-np.minimum(used, 1.0)), -np.inf)
+    return share + np.log(p), np.where(share > -np.inf, epsilon - share, np.inf)
+
+
+def subsampled_gaussian_log_delta(epsilon: ArrayLike, *, p: ArrayLike, mu: ArrayLike) -> FloatArray:
+    r"""log delta(epsilon) of :math:`pN(\mu, 1) + (1-p)N(0, 1)` against :math:`N(0, 1)`, worst of both directions. Exact.
+
+    Notes
+    -----
+    The first direction is p H(a) with H the Gaussian curve in lambda, a = 1 + (lambda - 1)/p; the second is u H(b) with
+    b = lambda p/u. With m = lambda - 1, b >= a amounts to (1 + m) p^2 >= (p + m)(p - m(1 - p)) = p^2 (1 + m) - m^2 (1 - p),
+    which is true; and u <= p. So the first is never the smaller one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> float(np.exp(subsampled_gaussian_log_delta(0.5, p=0.1, mu=1.0)))
+    0.00...
+    """
+    eps, prob, ratio = broadcast(
+        epsilon=real("epsilon", epsilon, "[0, inf)"), p=real("p", p, "[0, 1]"), mu=real("mu", mu, "[0, inf]")
+    )
+    out = np.full(eps.shape, -np.inf)
+    some = prob > 0
+    out[some] = np.log(prob[some]) + gaussian.log_delta(
+        unamplified(eps[some], prob[some]), sensitivity=ratio[some], sigma=1.0
+    )
+    return out[()]
+
+
+def opposite_gaussians_log_delta(epsilon: ArrayLike, *, p: ArrayLike, mu: ArrayLike) -> FloatArray:
+    r"""log delta(epsilon) of :math:`pN(\mu/2, 1) + (1-p)N(0, 1)` against :math:`pN(-\mu/2, 1) + (1-p)N(0, 1)`. Exact.
+
+    Replacing a feature when the noise does not depend on participation; mu is the distance between the two features.
+
+    Notes
+    -----
+    Opposite features of greatest norm a = mu/2 are the worst pair of features u, u' of norm at most a: for any set A with
+    N(0)(A) = t, N(u)(A) <= Phi(Phi^-1(t) + a) and N(u')(A) >= Phi(Phi^-1(t) - a) (Neyman-Pearson), both attained by one
+    half-space.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> float(np.exp(opposite_gaussians_log_delta(1.0, p=1.0, mu=1.0)))  # p = 1: the Gaussian mechanism
+    0.12693...
+    """
+    eps, prob, distance = broadcast(
+        epsilon=real("epsilon", epsilon, "[0, inf)"), p=real("p", p, "[0, 1]"), mu=real("mu", mu, "[0, inf]")
+    )
+    shape = eps.shape
+    eps, prob, distance = eps.ravel(), prob.ravel(), distance.ravel()
+    out = np.full(eps.shape, -np.inf)
+    apart = (prob > 0) & (distance >= 1e150)
+    out[apart] = np.log(prob[apart])
+    some = (prob > 0) & (distance > 0) & (distance < 1e150)
+    a = distance[some] / 2
+    out[some] = _half_space(eps[some], prob[some], a, -a, np.zeros(a.size), 1.0)
+    return np.asarray(np.minimum(out, 0.0).reshape(shape))[()]
+
+
+def hidden_participation_delta(
+    epsilon: float, *, p: float, distance: float, variance: float, noise: float, dimension: int, replace: bool = False
+) -> float:
+    r"""delta(epsilon) for ``silent`` or ``replace`` when the observer knows who else takes part, but not whether k does.
+
+    The neighbours are :math:`pN(d\,e_1, v+s) + (1-p)N(0, v)` and :math:`pN(0, v+s) + (1-p)N(0, v)` (``replace``: means
+    :math:`\pm d/2\,e_1`), worst of both directions, for features of greatest norm (``replace``: opposite ones).
+
+    Parameters
+    ----------
+    epsilon : float
+        At least 0.
+    p : float
+        Probability that the device takes part, in [0, 1].
+    distance : float
+        d > 0, distance of the two means.
+    variance : float
+        v > 0, noise variance without the device.
+    noise : float
+        s >= 0, what the device's own noise adds.
+    dimension : int
+        r >= 1.
+
+    Returns
+    -------
+    float
+        An integral over the norm of the coordinates across e_1 (Gauss-Legendre, 400 nodes) of exact one-dimensional
+        tails; absolute error below 1e-13, relative error below 1e-9 for delta above 1e-12. It speaks of features of
+        greatest norm only: the guarantee for all is :func:`analytics.privacy.amplification.exact_delta`, which bounds it
+        from above (joint convexity).
+
+    Notes
+    -----
+    ``silent``: the direction from present to silent is the larger. Let A be the best set of the other one; on it
+    N(0, v+s) exceeds N(d e_1, v+s), so x_1 < d/2. Its mirror image at x_1 = d/2 does as well for the first direction, up
+    to the term -(lambda-1)(1-p) N(0, v), which is smaller on the image.
+
+    References
+    ----------
+    Ledger FDP-T1b.
+
+    Examples
+    --------
+    >>> hidden_participation_delta(1.0, p=0.9, distance=0.4, variance=1.1, noise=0.1, dimension=784)
+    0.0003...
+    """
+    eps = float(real("epsilon", epsilon, "[0, inf)"))
+    prob = float(real("p", p, "[0, 1]"))
+    d = float(real("distance", distance, "(0, inf)"))
+    v = float(real("variance", variance, "(0, inf)"))
+    s = float(real("noise", noise, "[0, inf)"))
+    r = int(integer("dimension", dimension, "[1, inf)"))
+    if prob == 0.0:
+        return 0.0
+    m = d / np.sqrt(v + s)
+    near, far = (m / 2, -m / 2) if replace else (m, 0.0)
+    log_ratio, weights = _across(s / v, r)
+    each = np.ones(weights.size)
+    log_values = _half_space(eps * each, prob * each, near * each, far * each, log_ratio, np.sqrt(v / (v + s)))
+    with np.errstate(under="ignore"):
+        return float(weights @ np.exp(log_values))
+
+
+def _across(eta: float, r: int) -> tuple[FloatArray, FloatArray]:
+    """Log density ratio of N(0, v I) to N(0, (1 + eta) v I) over the r - 1 coordinates across, and quadrature weights."""
+    if r == 1:
+        return np.zeros(1), np.ones(1)
+    shape = (r - 1) / 2
+    low, high = special.gammaincinv(shape, 1e-18), special.gammainccinv(shape, 1e-18)
+    nodes, weights = np.polynomial.legendre.leggauss(400)
+    # in the square root of the half squared norm, where the density is smooth at 0
+    root = np.sqrt(low) + (np.sqrt(high) - np.sqrt(low)) * (nodes + 1) / 2
+    half_square = root * root
+    density = 2 * np.exp((2 * shape - 1) * np.log(root) - half_square - special.gammaln(shape))
+    return shape * np.log1p(eta) - eta * half_square, density * weights / 2 * (np.sqrt(high) - np.sqrt(low))
+
+
+def _half_space(
+    eps: FloatArray, p: FloatArray, near: FloatArray, far: FloatArray, log_ratio: FloatArray, scale: float
+) -> FloatArray:
+    r"""log of :math:`\sup_b` of p [N(near, 1) - e^eps N(far, 1)] - (e^eps - 1)(1 - p) e^log_ratio N(0, scale^2) on (b, inf).
+
+    near > far, near + far >= 0. Beyond the point where the bracket turns positive it grows, relative to N(0, 1), while the
+    last term shrinks: the best set is one half-line, and its end b is found by bisection.
+    """
+    gap = near - far
+    first = np.maximum(eps / gap + (near + far) / 2, 0.0)
+    with np.errstate(divide="ignore"):
+        surplus = np.log(-np.expm1(-eps)) + eps + np.log1p(-p) - np.log(p) + log_ratio - np.log(scale)
+
+    def balance(x: FloatArray) -> FloatArray:
+        with np.errstate(divide="ignore", over="ignore"):
+            bracket = np.log(-np.expm1(np.minimum(eps + (near**2 - far**2) / 2 - gap * x, 0.0))) - (x - near) ** 2 / 2
+            return np.asarray(bracket + x * x / (2 * scale * scale) - surplus)
+
+    low, reach = first, np.ones(eps.shape)
+    while np.any(short := ~(balance(first + reach) >= 0)):
+        reach = np.where(short, 2 * reach, reach)
+    high = first + reach
+    for _ in range(100):
+        middle = (low + high) / 2
+        beyond = balance(middle) >= 0
+        low, high = np.where(beyond, low, middle), np.where(beyond, middle, high)
+    b = high
+    to_near, to_far, to_zero = b - near, b - far, b / scale
+    # e^eps density(far) as a share of density(near); the common term makes up the rest
+    share = np.exp(np.minimum(eps + (near**2 - far**2) / 2 - gap * b, 0.0))
+    log_density = -to_near * to_near / 2 - 0.5 * np.log(2 * np.pi)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
+        own = gaussian.mills(to_near)
+        mixed = share * (own - gaussian.mills(to_far)) + (1 - share) * (own - scale * gaussian.mills(to_zero))
+        others = share * gaussian.mills(to_far) + (1 - share) * scale * gaussian.mills(to_zero)
+        tail = log_density + np.log(mixed)
+        bulk = np.log(special.ndtr(-to_near) - np.exp(log_density) * others)
+        return np.asarray(np.log(p) + np.where(to_near < 0, bulk, tail))
