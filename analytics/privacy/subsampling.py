@@ -206,7 +206,7 @@ def _half_space(
         surplus = np.log(-np.expm1(-eps)) + eps + np.log1p(-p) - np.log(p) + log_ratio - np.log(scale)
 
     def balance(x: FloatArray) -> FloatArray:
-        with np.errstate(divide="ignore", over="ignore"):
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             bracket = np.log(-np.expm1(np.minimum(eps + (near**2 - far**2) / 2 - gap * x, 0.0))) - (x - near) ** 2 / 2
             return np.asarray(bracket + x * x / (2 * scale * scale) - surplus)
 

@@ -1,0 +1,1 @@
+"""The published theorems, executed: ledger, search for counterexamples, certification, reports and the command."""
