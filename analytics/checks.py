@@ -6,7 +6,6 @@ closes on it, and NaN never.
 
 from __future__ import annotations
 
-import math
 from enum import StrEnum
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -179,10 +178,3 @@ class _Verbatim(str):
 
     def __repr__(self) -> str:
         return str(self)
-
-
-def finite(name: str, value: float) -> float:
-    """Return a computed `value` that has to be finite."""
-    if not math.isfinite(value):
-        raise ParameterError(name, value, "finite")
-    return value

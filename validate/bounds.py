@@ -36,6 +36,7 @@ def privacy(system: InferenceSystem) -> dict[str, Any]:
             "vacuous": claim.vacuous,
             "epsilon": claim.epsilon.tolist(),
             "delta": claim.delta.tolist(),
+            "true_delta": np.asarray(amplification.exact_delta(system, claim.epsilon)).tolist(),
         }
     proven = amplification.proven(system)
     return {

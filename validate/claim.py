@@ -60,11 +60,8 @@ class Range:
     def at(self, u: float) -> Value:
         """The value at position u of [0, 1]."""
         u = min(max(u, 0.0), 1.0)
-        if self.logarithmic:
-            value = self.low * (self.high / self.low) ** u
-        else:
-            value = self.low + (self.high - self.low) * u
-        value = min(max(value, self.low), self.high)
+        between = self.low * (self.high / self.low) ** u if self.logarithmic else self.low + (self.high - self.low) * u
+        value = float(min(max(between, self.low), self.high))
         return round(value) if self.integer else value
 
     def sample(self, rng: np.random.Generator) -> tuple[float, Value]:
@@ -151,12 +148,14 @@ class Claim:
         if self.enclose is None:
             return False, (math.nan, math.nan)
         claimed, actual = self.enclose(**point)
-        proofs = {
-            Relation.AT_MOST: lambda: actual > claimed,
-            Relation.AT_LEAST: lambda: actual < claimed,
-            Relation.EQUAL: lambda: not actual.overlaps(claimed),
-        }
-        return bool(proofs[self.relation]()), (float(claimed.mid()), float(actual.mid()))
+        match self.relation:
+            case Relation.AT_MOST:
+                proved = actual > claimed
+            case Relation.AT_LEAST:
+                proved = actual < claimed
+            case Relation.EQUAL:
+                proved = not actual.overlaps(claimed)
+        return bool(proved), (float(claimed.mid()), float(actual.mid()))
 
 
 def _log(x: float) -> float:

@@ -104,7 +104,10 @@ class _Search:
         for _, u in starts:
             try:
                 optimize.minimize(
-                    objective, np.array(u), method="Nelder-Mead", bounds=[(0, 1)] * len(u),
+                    objective,
+                    np.array(u),
+                    method="Nelder-Mead",
+                    bounds=[(0, 1)] * len(u),
                     options={"maxfev": max(evaluations // _STARTS, 20), "initial_simplex": _simplex(u)},
                 )
             except StopIteration:

@@ -110,9 +110,7 @@ def _leaves(p: FloatArray, x: FloatArray, multiplicity: IntArray) -> list[Law]:
     leaves = []
     for value in np.unique(x):
         same = x == value
-        blocks = [
-            poisson_binomial.binomial(int(m), float(q)) for q, m in zip(p[same], multiplicity[same], strict=True)
-        ]
+        blocks = [poisson_binomial.binomial(int(m), float(q)) for q, m in zip(p[same], multiplicity[same], strict=True)]
         leaves.append(_scaled(poisson_binomial.total(blocks), float(value)))
     return leaves
 
@@ -130,17 +128,17 @@ def _add(a: Law, b: Law, cells: int) -> Law:
         if a.values.size * b.values.size <= 16 * cells:
             sums = np.add.outer(a.values, b.values).ravel()
             values, where = np.unique(sums, return_inverse=True)
-            mass = np.bincount(where, np.multiply.outer(a.probabilities, b.probabilities).ravel())
+            mass = _mass(where, np.multiply.outer(a.probabilities, b.probabilities).ravel())
             if values.size <= cells:
                 return Law(values, mass, a.slack + b.slack)
             index, step = _floor_to_grid(values, float(values[-1]), cells)
-            return _on_grid(np.bincount(index, mass), step, a.slack + b.slack + step)
+            return _on_grid(_mass(index, mass), step, a.slack + b.slack + step)
         reach = float(a.values[-1] + b.values[-1])
         rows = []
         for part in (a, b):
             index, step = _floor_to_grid(part.values, reach, cells)
-            rows.append(np.bincount(index, part.probabilities))
-        return _on_grid(np.convolve(*rows), step, a.slack + b.slack + 2 * step)
+            rows.append(_mass(index, part.probabilities))
+        return _on_grid(np.convolve(rows[0], rows[1]), step, a.slack + b.slack + 2 * step)
 
 
 def _floor_to_grid(values: FloatArray, reach: float, cells: int) -> tuple[IntArray, float]:
@@ -148,7 +146,12 @@ def _floor_to_grid(values: FloatArray, reach: float, cells: int) -> tuple[IntArr
     return np.floor(values / step).astype(np.int64), step
 
 
+def _mass(index: IntArray, probabilities: FloatArray) -> FloatArray:
+    """Total probability of each index."""
+    return np.asarray(np.bincount(index, probabilities), dtype=np.float64)
+
+
 def _on_grid(mass: FloatArray, step: float, slack: float) -> Law:
     inside = np.flatnonzero(mass)
-    values = step * inside
+    values = step * inside.astype(np.float64)
     return Law(values * (1 - _ROUNDING), mass[inside], slack + 2 * _ROUNDING * float(values[-1]))

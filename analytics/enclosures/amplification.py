@@ -17,8 +17,15 @@ _FIRST = {"theorem1": Fraction(1), "eq23": Fraction(1, 3)}
 
 
 def theorem1_epsilon(
-    *, devices: Fraction, p: Fraction, variance: Fraction, alignment: Fraction, signal: Fraction, delta: Fraction,
-    delta_prime: Fraction, form: str,
+    *,
+    devices: Fraction,
+    p: Fraction,
+    variance: Fraction,
+    alignment: Fraction,
+    signal: Fraction,
+    delta: Fraction,
+    delta_prime: Fraction,
+    form: str,
 ) -> Ball:
     """epsilon of Eq. (11) for device 0, which takes part with probability p while the others surely do."""
 
@@ -36,13 +43,29 @@ def theorem1_epsilon(
 
 
 def theorem1(
-    *, devices: Fraction, p: Fraction, variance: Fraction, receiver: Fraction, alignment: Fraction, signal: Fraction,
-    dimension: Fraction, delta: Fraction, delta_prime: Fraction, form: str, adjacency: Adjacency,
+    *,
+    devices: Fraction,
+    p: Fraction,
+    variance: Fraction,
+    receiver: Fraction,
+    alignment: Fraction,
+    signal: Fraction,
+    dimension: Fraction,
+    delta: Fraction,
+    delta_prime: Fraction,
+    form: str,
+    adjacency: Adjacency,
 ) -> tuple[Ball, Ball]:
     """The delta that Theorem 1 claims for device 0, and a lower end of the true one at the epsilon that it claims."""
     epsilon = theorem1_epsilon(
-        devices=devices, p=p, variance=variance, alignment=alignment, signal=signal, delta=delta,
-        delta_prime=delta_prime, form=form,
+        devices=devices,
+        p=p,
+        variance=variance,
+        alignment=alignment,
+        signal=signal,
+        delta=delta,
+        delta_prime=delta_prime,
+        form=form,
     )
     claimed = ball(delta_prime + p * delta / (1 - delta_prime))
     if not epsilon.is_finite():

@@ -51,7 +51,9 @@ def units(
     devices: Fraction, p: Fraction, variance: Fraction, delta_prime: Fraction, factor: Fraction
 ) -> tuple[Ball, Ball]:
     """factor t(variance) and t(factor variance), for t of Eq. (23)."""
-    return ball(factor) * proof_t(devices, p, variance, delta_prime), proof_t(devices, p, factor * variance, delta_prime)
+    return ball(factor) * proof_t(devices, p, variance, delta_prime), proof_t(
+        devices, p, factor * variance, delta_prime
+    )
 
 
 def both_deviations(devices: Fraction, p: Fraction, variance: Fraction, delta_prime: Fraction) -> tuple[Ball, Ball]:
@@ -62,4 +64,3 @@ def both_deviations(devices: Fraction, p: Fraction, variance: Fraction, delta_pr
 def mean_and_deviation(devices: Fraction, p: Fraction, variance: Fraction, delta_prime: Fraction) -> tuple[Ball, Ball]:
     """The mean noise and t of Theorem 1."""
     return ball(devices * p * variance), theorem_t(devices, p, variance, delta_prime)
-

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -75,6 +76,25 @@ class InferenceSystem:
     delta_prime: float
     adjacency: Adjacency = Adjacency.ABSENT
     idle_noise: bool = False
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            devices: int,
+            participation: ArrayLike,
+            noise_variance: ArrayLike,
+            weight: ArrayLike,
+            clip: ArrayLike,
+            alignment: float,
+            receiver_noise_variance: float,
+            dimension: int,
+            delta: float,
+            delta_prime: float,
+            adjacency: Adjacency | str = Adjacency.ABSENT,
+            idle_noise: bool = False,
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         devices = checks.count("devices", self.devices)

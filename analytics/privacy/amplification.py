@@ -16,7 +16,6 @@ Each bounds from above what an observer with less knowledge can achieve (joint c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -24,19 +23,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from analytics import checks
-from analytics.checks import FloatArray, IntArray, broadcast, choice, real
-from analytics.distributions import weighted_sum
+from analytics.checks import FloatArray, broadcast, choice, real
 from analytics.guarantee import Adjacency, Guarantee
 from analytics.inference.system import InferenceSystem, device_indices
-from analytics.privacy import concentration, divergence, gaussian, subsampling
-
-_ROWS = 256  # classes of devices solved together
-_CHEBYSHEV_FROM = 96  # atoms; with more, the divergence is interpolated in log v
-_UNIT = np.finfo(float).eps
-
-# log delta and its slope in epsilon: of kinds (epsilon, rows), of Gaussian pairs (variance of the others' noise, index)
-Curve = Callable[[FloatArray, IntArray], tuple[FloatArray, FloatArray]]
-Component = Callable[[FloatArray, IntArray], tuple[FloatArray, FloatArray]]
+from analytics.privacy import concentration, subsampling
+from analytics.privacy.participation import participations
 
 
 class TheoremForm(StrEnum):
@@ -153,7 +144,7 @@ def proven(system: InferenceSystem, *, delta: float | None = None) -> Guarantee:
     """
     total = system.delta if delta is None else checks.scalar("delta", delta, "(0, 1)")
     single = []
-    for part in _parts(system, np.arange(system.devices), total * 1e-6):
+    for part in participations(system, np.arange(system.devices), total * 1e-6):
         single.append(part if system.idle_noise else part.at_quantile(total))
     epsilon = np.empty(system.devices)
     for part in single:
@@ -202,7 +193,7 @@ def exact_delta_bracket(
     which, eps = which.ravel(), eps.ravel()
     lower, upper = np.empty(eps.shape), np.empty(eps.shape)
     with np.errstate(under="ignore"):
-        for part in _parts(system, np.unique(which), 0.0):
+        for part in participations(system, np.unique(which), 0.0):
             place = np.flatnonzero(np.isin(which, part.devices))
             rows = part.kind[np.searchsorted(part.devices, which[place])]
             upper[place] = np.exp(part.log_delta(eps[place], rows))
@@ -245,335 +236,6 @@ def exact_epsilon(
     which = device_indices(system, device)
     distinct, back = np.unique(which, return_inverse=True)
     out = np.empty(distinct.size)
-    for part in _parts(system, distinct, total * 1e-15):
+    for part in participations(system, distinct, total * 1e-15):
         out[np.searchsorted(distinct, part.devices)] = part.least_epsilon(total)[part.kind]
     return np.asarray(out[back].reshape(which.shape))[()]
-
-
-@dataclass(frozen=True)
-class _Part:
-    """Distinct devices ("kinds", the rows) whose others' noise takes values on one common set of atoms (the columns)."""
-
-    system: InferenceSystem
-    devices: IntArray  # sorted
-    kind: IntArray  # the row of each of `devices`
-    participation: FloatArray  # one entry a row, so are the next two
-    own_noise: FloatArray
-    sensitivity: FloatArray
-    variance: FloatArray  # received noise variance without the device, one entry a column; increasing
-    weights: FloatArray  # probability of each column in each row
-    missing: FloatArray  # probability of columns left out: the divergence counts as 1 there
-    slack: float
-
-    def shifted(self) -> _Part:
-        """The same with the noise at the upper ends of its cells: a lower bound."""
-        return self._with(self.variance + self.slack, self.weights, np.zeros_like(self.missing))
-
-    def _with(self, variance: FloatArray, weights: FloatArray, missing: FloatArray) -> _Part:
-        changed = {**self.__dict__, "variance": variance, "weights": weights, "missing": missing, "slack": 0.0}
-        return _Part(**changed)
-
-    def at_quantile(self, total: float) -> _Part:
-        """Every row's noise at one lower quantile that spends half of `total`."""
-        below = np.cumsum(self.weights, axis=1) - self.weights + self.missing[:, None]
-        with np.errstate(divide="ignore"):
-            budget = np.where(self.participation > 0, total / (2 * self.participation), np.inf)
-        last = np.sum(below <= budget[:, None], axis=1) - 1
-        single = np.zeros_like(self.weights)
-        rows = np.arange(last.size)
-        single[rows, last] = 1.0
-        return self._with(self.variance, single, below[rows, last])
-
-    def log_delta(self, epsilon: FloatArray, rows: IntArray) -> FloatArray:
-        """log delta(epsilon[i]) of kind rows[i], worst of both directions."""
-        curves = [curve(epsilon, rows)[0] for curve in self._directions()]
-        return np.asarray(np.max(curves, axis=0))
-
-    def _directions(self) -> list[Curve]:
-        """The curves of log delta, one a direction, that can be the larger; each also gives its slope."""
-        if self.system.idle_noise:
-            return [self._constant_noise]
-        if self.system.adjacency is Adjacency.ABSENT:
-            return [self._removing, self._adding]
-        return [self._visible]
-
-    def _constant_noise(self, epsilon: FloatArray, rows: IntArray) -> tuple[FloatArray, FloatArray]:
-        p, mu = self.participation[rows], _ratio(self.sensitivity[rows], _constant_sigma(self.system))
-        finite = epsilon < np.inf
-        out = np.full(epsilon.shape, -np.inf)
-        curve = subsampling.subsampled_gaussian_log_delta
-        if self.system.adjacency is Adjacency.REPLACE:
-            curve = subsampling.opposite_gaussians_log_delta
-        out[finite] = curve(epsilon[finite], p=p[finite], mu=mu[finite])
-        return out, np.full(epsilon.shape, np.nan)
-
-    def _visible(self, epsilon: FloatArray, rows: IntArray) -> tuple[FloatArray, FloatArray]:
-        with np.errstate(divide="ignore"):
-            log_p = np.log(self.participation[rows])
-
-        def component(v: FloatArray, i: IntArray) -> tuple[FloatArray, FloatArray]:
-            eps, d, sigma = np.broadcast_arrays(
-                epsilon[i, None], self.sensitivity[rows[i], None], np.sqrt(v + self.own_noise[rows[i], None])
-            )
-            value, slope = gaussian.log_curve(eps.ravel(), _ratio(d, sigma).ravel())
-            return value.reshape(eps.shape), slope.reshape(eps.shape)
-
-        value, slope = self._expected(component, rows)
-        return log_p + value, slope
-
-    def _removing(self, epsilon: FloatArray, rows: IntArray) -> tuple[FloatArray, FloatArray]:
-        p = np.maximum(self.participation[rows], np.finfo(float).tiny)
-        finite = np.minimum(epsilon, np.finfo(float).max / 4)
-        inner = np.where(epsilon < np.inf, subsampling.unamplified(finite, p), np.inf)
-        value, slope = self._expected(self._own_noise_component(inner, rows, removing=True), rows)
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            return np.log(self.participation[rows]) + value, slope * np.exp(epsilon - np.log(p) - inner)
-
-    def _adding(self, epsilon: FloatArray, rows: IntArray) -> tuple[FloatArray, FloatArray]:
-        p = self.participation[rows]
-        log_u, inner = subsampling.reversed_order(epsilon, p)
-        out, slope = np.full(epsilon.shape, -np.inf), np.zeros(epsilon.shape)
-        some = np.flatnonzero(inner < np.inf)
-        if some.size:
-            component = self._own_noise_component(inner[some], rows[some], removing=False)
-            value, inner_slope = self._expected(component, rows[some])
-            out[some] = log_u[some] + value
-            weight = np.exp(epsilon[some] + np.log1p(-p[some]) - log_u[some]) if np.all(p[some] < 1) else np.where(
-                p[some] < 1, np.exp(epsilon[some] - log_u[some]) * (1 - p[some]), 0.0
-            )
-            slope[some] = inner_slope * (1 + weight) - weight
-        return out, slope
-
-    def _own_noise_component(self, inner: FloatArray, rows: IntArray, *, removing: bool) -> Component:
-        def component(v: FloatArray, i: IntArray) -> tuple[FloatArray, FloatArray]:
-            eps, d, narrow, own = np.broadcast_arrays(
-                inner[i, None], self.sensitivity[rows[i], None], v, self.own_noise[rows[i], None]
-            )
-            laws = (narrow + own, narrow) if removing else (narrow, narrow + own)
-            dimension = np.full(eps.size, float(self.system.dimension))
-            value, slope = divergence.log_curve(eps.ravel(), d.ravel(), *(v.ravel() for v in laws), dimension)
-            return value.reshape(eps.shape), slope.reshape(eps.shape)
-
-        return component
-
-    def _expected(self, component: Component, rows: IntArray) -> tuple[FloatArray, FloatArray]:
-        """log of (missing mass + sum over columns of weight times the component's divergence), and its slope."""
-        weights, missing = self.weights[rows], self.missing[rows]
-        used = np.flatnonzero(np.any(weights > 0, axis=0))
-        variance, weights = self.variance[used], weights[:, used]
-        index = np.arange(rows.size)
-        sampled = _interpolated(component, variance, index)
-        values, slopes = component(variance, index) if sampled is None else sampled
-        with np.errstate(under="ignore", divide="ignore", invalid="ignore"):
-            exponents = np.where(weights > 0, np.log(weights) + values, -np.inf)
-            peak = np.maximum(np.max(exponents, axis=1), np.log(missing))
-            safe = np.where(peak > -np.inf, peak, 0.0)
-            terms = np.exp(exponents - safe[:, None])
-            total = np.sum(terms, axis=1) + np.exp(np.log(missing) - safe)
-            slope = np.sum(np.where(terms > 0, terms * slopes, 0.0), axis=1) / total
-            return np.where(peak > -np.inf, np.minimum(safe + np.log(total), 0.0), -np.inf), slope
-
-    def least_epsilon(self, total: float, *, convex: bool = False) -> FloatArray:
-        """Least epsilon of each kind, rounded up. `convex`: the proven bound of ``replace`` with idle noise."""
-        if self.system.idle_noise:
-            return self._constant_noise_epsilon(total, convex)
-        out = np.where(self._floor() >= total, np.inf, 0.0)
-        target = np.log(total)
-        for curve in self._directions():
-            rows = np.flatnonzero(out < np.inf)
-            value, _ = curve(out[rows], rows)
-            rows = rows[~(value + self._error(value) <= target)]
-            if rows.size:
-                out[rows] = self._root(curve, rows, target, out[rows])
-        return out
-
-    def _constant_noise_epsilon(self, total: float, convex: bool) -> FloatArray:
-        """Idle noise: one Gaussian curve, amplified (the larger direction), or the root of the opposite pair's."""
-        sigma = _constant_sigma(self.system)
-        p = self.participation
-        with np.errstate(divide="ignore"):
-            single = gaussian.epsilon(np.minimum(total / p, 1.0), sensitivity=self.sensitivity, sigma=sigma)
-        if self.system.adjacency is not Adjacency.REPLACE:
-            finite = np.where(single < np.inf, single, 0.0)
-            return np.where(single < np.inf, subsampling.amplified(finite, p) * (1 + 8 * _UNIT), np.inf)
-        if convex:
-            return np.asarray(single)
-        out = np.array(single)  # an upper bound: the observer sees whether k takes part
-        rows = np.flatnonzero((out > 0) & (out < np.inf))
-        target = np.log(total)
-        if rows.size:
-            out[rows] = _bisected(lambda e, i: self._constant_noise(e, i)[0] + 1e-12 - target, rows, out[rows])
-        return out
-
-    def _root(self, curve: Curve, rows: IntArray, target: float, low: FloatArray) -> FloatArray:
-        """Where a curve falls to the target, from above it: Newton's method, kept inside a bracket."""
-        high = np.full(rows.size, np.inf)
-        low = low.copy()
-        x = np.maximum(self._guess(rows, target), 2 * low)
-        active = np.arange(rows.size)
-        for _ in range(200):
-            value, slope = curve(x[active], rows[active])
-            excess = value + self._error(value) - target
-            safe = excess <= 0
-            high[active[safe]] = x[active[safe]]
-            low[active[~safe]] = x[active[~safe]]
-            with np.errstate(divide="ignore", invalid="ignore"):
-                newton = x[active] - excess / slope
-            settled = safe & (np.abs(newton - x[active]) <= 1e-12 * x[active])
-            settled |= (high[active] < np.inf) & (high[active] - low[active] <= 1e-12 * high[active])
-            a, b = low[active], high[active]
-            # a hair to the right of Newton's point, so that the last one is on the safe side
-            newton = newton * (1 + 2e-13)
-            inside = (newton > a) & (newton < b)
-            middle = np.where(b < np.inf, np.where(4 * a > b, (a + b) / 2, np.sqrt(np.maximum(a, b * 1e-6) * b)), 4 * x[active])
-            x[active] = np.where(inside, newton, middle)
-            active = active[~settled]
-            if not active.size:
-                return high
-        raise ArithmeticError(f"epsilon of device {self.devices[rows[active[0]]]} did not settle at delta = {np.exp(target)}")
-
-    def _guess(self, rows: IntArray, target: float) -> FloatArray:
-        """Mean loss plus as many standard deviations as a Gaussian loss would need, at a low quantile of the noise."""
-        low = np.argmax(np.cumsum(self.weights[rows], axis=1) >= 0.05, axis=1)
-        v, own, d = self.variance[low], self.own_noise[rows], self.sensitivity[rows]
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            if self.system.adjacency is Adjacency.ABSENT:
-                eta, r, square = own / v, self.system.dimension, d * d / v
-            else:
-                eta, r, square = np.zeros(rows.size), 0, d * d / (v + own)
-            mean = square / 2 + r / 2 * (eta - np.log1p(eta))
-            spread = np.sqrt(square * (1 + eta) + r / 2 * eta * eta)
-            guess = mean + spread * np.sqrt(2 * np.maximum(np.log(np.maximum(self.participation[rows], 1e-300)) - target, 0.5))
-        guess = np.where((guess > 1e-300) & (guess < 1e150), guess, 1.0)
-        if self.system.adjacency is Adjacency.ABSENT:
-            guess = np.asarray(subsampling.amplified(guess, self.participation[rows]))
-        return np.maximum(guess, 1e-300)
-
-    def _error(self, log_delta: FloatArray) -> FloatArray:
-        rounding = divergence.relative_error(log_delta, self.system.dimension + self.system.devices)
-        return np.where(log_delta > -np.inf, rounding, 0.0)
-
-    def _floor(self) -> FloatArray:
-        """The limit of delta(epsilon) as epsilon grows: mass on which the neighbours are mutually singular."""
-        singular = self.missing.copy()
-        if self.variance[0] == 0:
-            if self.system.adjacency is Adjacency.ABSENT:
-                apart = (self.own_noise > 0) | (self.sensitivity > 0)
-            else:
-                apart = (self.own_noise == 0) & (self.sensitivity > 0)
-            singular = singular + np.where(apart, self.weights[:, 0], 0.0)
-        return self.participation * singular
-
-
-def _constant_sigma(system: InferenceSystem) -> float:
-    """Standard deviation at the receiver when every device sends noise all the time."""
-    return float(np.sqrt(np.sum(system.received_noise_variance) + system.receiver_noise_variance))
-
-
-def _ratio(d: FloatArray, sigma: FloatArray | float) -> FloatArray:
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        return np.where(d == 0, 0.0, d / sigma)
-
-
-def _interpolated(
-    component: Component, variance: FloatArray, index: IntArray
-) -> tuple[FloatArray, FloatArray] | None:
-    """The component at many columns, from a Chebyshev interpolant in log v; None where that is not worth it or unsure."""
-    if variance.size < _CHEBYSHEV_FROM or variance[0] <= 0:
-        return None
-    low, high = np.log(variance[0]), np.log(variance[-1])
-    for order in (24, 48):
-        nodes = np.cos(np.pi * (np.arange(order) + 0.5) / order)
-        samples, slopes = component(np.exp(low + (high - low) * (nodes + 1) / 2), index)
-        if not np.all(np.isfinite(samples)):
-            return None
-        transform = np.cos(np.pi * np.outer(np.arange(order) + 0.5, np.arange(order)) / order) * 2 / order
-        transform[:, 0] /= 2
-        coefficients = samples @ transform
-        tail = np.max(np.abs(coefficients[:, -order // 8 :]), axis=1)
-        if np.all(tail <= 1e-13 + 4 * _UNIT * np.max(np.abs(samples), axis=1)):
-            place = np.clip(2 * (np.log(variance) - low) / (high - low) - 1, -1, 1)
-            basis = np.polynomial.chebyshev.chebvander(place, order - 1).T
-            return coefficients @ basis, (slopes @ transform) @ basis
-    return None
-
-
-def _bisected(excess: Callable[[FloatArray, IntArray], FloatArray], rows: IntArray, high: FloatArray) -> FloatArray:
-    """The point right of which a decreasing function is not positive, to relative 1e-15, from an upper bound of it."""
-    low = np.zeros(rows.size)
-    for _ in range(60):
-        middle = (low + high) / 2
-        safe = excess(middle, rows) <= 0
-        low, high = np.where(safe, low, middle), np.where(safe, middle, high)
-    return high
-
-
-def _parts(system: InferenceSystem, devices: IntArray, negligible: float) -> Iterator[_Part]:
-    """Split `devices` (sorted, distinct) into parts; drop at most `negligible` probability from either end of a law."""
-    own = system.received_noise_variance
-    keys = np.stack([system.participation, own])
-    classes, class_of, multiplicity = np.unique(keys, axis=1, return_inverse=True, return_counts=True)
-    class_of = class_of.ravel()
-    if system.idle_noise:
-        nothing = [(c, weighted_sum.Law(np.zeros(1), np.ones(1))) for c in range(multiplicity.size)]
-        yield _part(system, devices, class_of, classes, nothing, negligible)
-        return
-    wanted = set(np.unique(class_of[devices]).tolist())
-    batch: list[tuple[int, weighted_sum.Law]] = []
-    together = np.all(own == own[0])
-    for c, law in weighted_sum.leave_one_out(classes[0], classes[1], multiplicity):
-        if c in wanted:
-            batch.append((c, law))
-        if len(batch) >= (_ROWS if together else 1):
-            yield _part(system, devices, class_of, classes, batch, negligible)
-            batch = []
-    if batch:
-        yield _part(system, devices, class_of, classes, batch, negligible)
-
-
-def _part(
-    system: InferenceSystem,
-    devices: IntArray,
-    class_of: IntArray,
-    classes: FloatArray,
-    batch: list[tuple[int, weighted_sum.Law]],
-    negligible: float,
-) -> _Part:
-    columns = np.unique(np.concatenate([law.values for _, law in batch]))
-    law_weights = np.zeros((len(batch), columns.size))
-    for row, (_, law) in enumerate(batch):
-        law_weights[row, np.searchsorted(columns, law.values)] = law.probabilities
-    law_weights, missing = _trimmed(law_weights, negligible)
-    law_of_class = {c: row for row, (c, _) in enumerate(batch)}
-    inside = devices[np.isin(class_of[devices], list(law_of_class))]
-    law_row = np.array([law_of_class[int(c)] for c in class_of[inside]])
-    kinds, kind = np.unique(np.stack([law_row, system.sensitivity[inside]]), axis=1, return_inverse=True)
-    rows = kinds[0].astype(np.int64)
-    batch_classes = np.array([c for c, _ in batch])[rows]
-    return _Part(
-        system=system,
-        devices=inside,
-        kind=kind.ravel(),
-        participation=classes[0, batch_classes],
-        own_noise=classes[1, batch_classes],
-        sensitivity=kinds[1],
-        variance=columns + system.receiver_noise_variance,
-        weights=law_weights[rows],
-        missing=missing[rows],
-        slack=max(law.slack for _, law in batch),
-    )
-
-
-def _trimmed(weights: FloatArray, negligible: float) -> tuple[FloatArray, FloatArray]:
-    """Drop the lowest columns as missing and move the highest onto the last one kept: both overstate the divergence."""
-    if negligible == 0.0:
-        return weights, np.zeros(weights.shape[0])
-    from_left = np.cumsum(weights, axis=1)
-    dropped = from_left <= negligible
-    missing = np.sum(np.where(dropped, weights, 0.0), axis=1)
-    from_right = np.cumsum(weights[:, ::-1], axis=1)[:, ::-1]
-    over = (from_right <= negligible) & ~dropped
-    kept = np.where(dropped | over, 0.0, weights)
-    last = weights.shape[1] - 1 - np.argmax(kept[:, ::-1] > 0, axis=1)
-    kept[np.arange(kept.shape[0]), last] += np.sum(np.where(over, weights, 0.0), axis=1)
-    return kept, missing

@@ -53,7 +53,9 @@ def bernstein(t: ArrayLike, *, variance: ArrayLike, bound: ArrayLike) -> FloatAr
 
 def _bernstein_exponent(t: ArrayLike, variance: ArrayLike, bound: ArrayLike) -> FloatArray:
     distance, total, most = broadcast(
-        t=real("t", t, "[0, inf)"), variance=real("variance", variance, "[0, inf)"), bound=real("bound", bound, "[0, inf)")
+        t=real("t", t, "[0, inf)"),
+        variance=real("variance", variance, "[0, inf)"),
+        bound=real("bound", bound, "[0, inf)"),
     )
     spread = total + most * distance / 3
     with np.errstate(divide="ignore", invalid="ignore"):

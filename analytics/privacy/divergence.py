@@ -83,8 +83,8 @@ def log_hockey_stick(
         variance_q=real("variance_q", variance_q, "[0, inf)"),
         dimension=integer("dimension", dimension, "[1, inf)").astype(float),
     )
-    flat = (array.ravel() for array in (eps, d, vp, vq, r))
-    return np.asarray(log_curve(*flat)[0].reshape(eps.shape))[()]
+    value, _ = log_curve(eps.ravel(), d.ravel(), vp.ravel(), vq.ravel(), r.ravel())
+    return np.asarray(value.reshape(eps.shape))[()]
 
 
 def log_curve(
@@ -283,10 +283,11 @@ def _nodes(width: FloatArray, nodes: int) -> tuple[FloatArray, FloatArray, Float
     theta = pi tanh(width / pi sinh t) reaches from the peak to the end of the path at all scales.
     """
     if nodes == _NODES:
-        theta = np.minimum(_SPACING * width, np.pi / nodes) * np.arange(nodes)
-        return theta, np.pi - theta, np.minimum(_SPACING * width, np.pi / nodes)
+        step = np.asarray(np.minimum(_SPACING * width, np.pi / nodes))
+        theta = step * np.arange(float(nodes))
+        return theta, np.pi - theta, step
     end = np.arcsinh(30 * np.pi / width)
-    t = end * np.arange(nodes) / nodes
+    t = end * np.arange(float(nodes)) / nodes
     x = width / np.pi * np.sinh(t)
     rest = 2 * np.pi / (1 + np.exp(2 * x))
     return np.pi * np.tanh(x), rest, width * np.cosh(t) / np.cosh(x) ** 2 * end / nodes

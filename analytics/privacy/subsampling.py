@@ -32,7 +32,7 @@ def amplified(epsilon: ArrayLike, p: ArrayLike) -> FloatArray:
     with np.errstate(divide="ignore"):
         small = np.log1p(prob * np.expm1(np.minimum(eps, 1.0)))
         large = eps + np.log(prob * -np.expm1(-eps) + np.exp(-eps))
-    return np.where((eps < 1) | (prob == 0), small, large)[()]
+    return np.asarray(np.where((eps < 1) | (prob == 0), small, large))[()]
 
 
 def unamplified(epsilon: ArrayLike, p: ArrayLike) -> FloatArray:
@@ -47,7 +47,7 @@ def unamplified(epsilon: ArrayLike, p: ArrayLike) -> FloatArray:
     with np.errstate(over="ignore"):
         small = np.log1p(np.expm1(np.minimum(eps, 1.0)) / prob)
     large = eps - np.log(prob) + np.log1p(-(1 - prob) * np.exp(-eps))
-    return np.where(eps < 1, small, large)[()]
+    return np.asarray(np.where(eps < 1, small, large))[()]
 
 
 def reversed_order(epsilon: FloatArray, p: FloatArray) -> tuple[FloatArray, FloatArray]:

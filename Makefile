@@ -1,0 +1,36 @@
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: report test lint docs bench lock clean
+
+report: .venv/installed
+	$(BIN)/airtight report examples/paper.toml --out report
+
+test: .venv/installed
+	$(BIN)/pytest
+
+lint: .venv/installed
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+docs: .venv/installed
+	$(BIN)/sphinx-build -W --keep-going -q docs docs/_build/html
+
+bench: .venv/installed
+	$(BIN)/pytest benchmarks --benchmark-only
+
+lock:
+	$(PYTHON) -m venv .lock-venv
+	.lock-venv/bin/pip install -q pip-tools
+	.lock-venv/bin/pip-compile -q --upgrade --all-extras --strip-extras --no-header --no-annotate \
+	  --no-emit-index-url --no-emit-find-links --no-emit-trusted-host -o requirements.lock pyproject.toml
+	rm -rf .lock-venv
+
+.venv/installed: pyproject.toml requirements.lock
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install -q --disable-pip-version-check -r requirements.lock
+	$(BIN)/pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+	touch $@
+
+clean:
+	rm -rf .venv report docs/_build docs/api

@@ -1,0 +1,142 @@
+"""The ``airtight`` command."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from analytics.checks import ParameterError
+from validate.config import SystemFileError, load
+
+if TYPE_CHECKING:
+    from validate.claim import Evidence
+
+_FILE = click.argument("file", type=click.Path(path_type=Path))
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
+
+
+class _Group(click.Group):
+    """Turns every foreseen error into one line on stderr and exit code 2."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except (SystemFileError, ParameterError) as error:
+            click.echo(f"airtight: {error}", err=True)
+            ctx.exit(2)
+        except click.UsageError as error:
+            click.echo(f"airtight: {error.format_message()}", err=True)
+            ctx.exit(2)
+        except OSError as error:
+            click.echo(f"airtight: {error.filename}: {error.strerror}", err=True)
+            ctx.exit(2)
+
+
+@click.group(cls=_Group)
+@click.version_option(package_name="airtight-dp")
+def main() -> None:
+    """Bounds, exact values and machine-checked theorems for private wireless learning."""
+
+
+@main.command()
+@_FILE
+@_JSON
+def bounds(file: Path, as_json: bool) -> None:
+    """Every bound of the systems in FILE: published, proven, exact."""
+    from validate import bounds as computed
+
+    description = load(file)
+    tree = computed.bounds(description)
+    if as_json:
+        _print_json(tree)
+    else:
+        from validate import tables
+
+        tables.bounds(description, tree)
+
+
+@main.command()
+@click.argument("ids", nargs=-1, metavar="[ID]...")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option(
+    "--budget", type=click.FloatRange(min=0, min_open=True), default=60.0, show_default=True, help="Seconds for all."
+)
+@_JSON
+def verify(ids: tuple[str, ...], seed: int, budget: float, as_json: bool) -> None:
+    """Audit the published theorems: all claims, or those named."""
+    from validate import audit
+
+    evidence = audited(ids, seed, budget)
+    if as_json:
+        _print_json([audit.as_json(e) for e in evidence])
+    else:
+        from validate import tables
+
+        tables.verdicts(evidence)
+    if not all(e.as_expected for e in evidence):
+        sys.exit(1)
+
+
+@main.command()
+@_FILE
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder to write to.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option(
+    "--budget",
+    type=click.FloatRange(min=0, min_open=True),
+    default=60.0,
+    show_default=True,
+    help="Seconds for the audit.",
+)
+def report(file: Path, out: Path, seed: int, budget: float) -> None:
+    """Bounds, audit and plots for one system: OUT/index.html, OUT/report.json, OUT/figures."""
+    from validate import bounds as computed
+    from validate.report import page
+
+    description = load(file)
+    tree = computed.bounds(description)
+    evidence = audited((), seed, budget)
+    page.write(out, description, tree, evidence)
+    click.echo(f"{out / 'index.html'}")
+
+
+def audited(ids: Sequence[str], seed: int, budget: float) -> list[Evidence]:
+    """The evidence in ledger order, with a progress bar on stderr when that is a terminal."""
+    from validate import audit
+
+    wanted = audit.selected(ids)
+    workers = min(os.cpu_count() or 1, len(wanted))
+    order = {claim.id: i for i, claim in enumerate(wanted)}
+    if workers == 1:
+        found = list(_shown(audit.run(ids, seed=seed, budget=budget), len(wanted)))
+    else:
+        with ProcessPoolExecutor(workers) as pool:
+            running = audit.run(ids, seed=seed, budget=budget, executor=pool, workers=workers)
+            found = list(_shown(running, len(wanted)))
+    return sorted(found, key=lambda e: order[e.claim.id])
+
+
+def _shown(evidence: Iterator[Evidence], total: int) -> Iterator[Evidence]:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
+        task = progress.add_task("auditing", total=total)
+        for one in evidence:
+            progress.update(task, advance=1, description=f"audited {one.claim.id}")
+            yield one
+
+
+def _print_json(tree: Any) -> None:
+    from validate.bounds import plain
+
+    click.echo(json.dumps(plain(tree), indent=2, allow_nan=False))

@@ -1,0 +1,1 @@
+"""The systems themselves, simulated: an independent estimate of what the library computes."""

@@ -1,0 +1,139 @@
+"""Collaborative inference over the air, simulated: participation, noise, aggregation, and delta by likelihood ratios."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from analytics import checks
+from analytics.checks import FloatArray
+from analytics.guarantee import Adjacency
+from analytics.inference.system import InferenceSystem
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An estimate with a confidence interval."""
+
+    estimate: float
+    lower: float
+    upper: float
+
+
+def mean_interval(values: FloatArray, failure: float) -> Interval:
+    """Empirical Bernstein interval for the mean of independent values in [0, 1].
+
+    It misses with probability at most `failure`, whatever the law (Maurer and Pontil 2009, Theorem 4, on either side).
+
+    Examples
+    --------
+    >>> mean_interval(np.zeros(1000), 1e-3)
+    Interval(estimate=0.0, lower=0.0, upper=0.0193...)
+    """
+    n = values.size
+    log_term = np.log(4 / failure)
+    half = float(np.sqrt(2 * np.var(values, ddof=1) * log_term / n) + 7 * log_term / (3 * (n - 1)))
+    mean = float(np.mean(values))
+    return Interval(mean, max(mean - half, 0.0), min(mean + half, 1.0))
+
+
+def receive(
+    system: InferenceSystem, participants: FloatArray, signal: FloatArray, rng: np.random.Generator
+) -> FloatArray:
+    """What the server gets, y = gamma sum tau_k (signal_k + n_k) + m, once for each row of `participants`.
+
+    Parameters
+    ----------
+    participants : ndarray, shape (N, K)
+        tau, zeros and ones.
+    signal : ndarray, shape (N, K, r)
+        w_k z_k.
+
+    Returns
+    -------
+    ndarray, shape (N, r)
+    """
+    rounds, r = participants.shape[0], system.dimension
+    y = np.sqrt(system.receiver_noise_variance) * rng.standard_normal((rounds, r))
+    for k in range(system.devices):
+        noise = np.sqrt(system.noise_variance[k]) * rng.standard_normal((rounds, r))
+        sends_noise = np.ones(rounds) if system.idle_noise else participants[:, k]
+        y += system.alignment * (participants[:, k, None] * signal[:, k] + sends_noise[:, None] * noise)
+    return np.asarray(y)
+
+
+def estimate_delta(
+    system: InferenceSystem,
+    epsilon: float,
+    *,
+    device: int,
+    rounds: int,
+    rng: np.random.Generator,
+    failure: float = 1e-3,
+) -> Interval:
+    """delta(epsilon) of one device from simulated rounds, worst of both directions.
+
+    The device's feature is C e_1 (``replace``: against -C e_1); the observer knows what
+    :func:`analytics.privacy.amplification.exact_delta` says for the adjacency. In each direction delta is the mean of
+    (1 - exp(epsilon - L))_+ with L the log-likelihood ratio of what was received.
+
+    Parameters
+    ----------
+    epsilon : float
+    device : int
+    rounds : int
+        In each direction; memory is rounds times K times r doubles.
+    rng : numpy.random.Generator
+    failure : float
+        Probability that the interval misses, at most.
+    """
+    eps = checks.scalar("epsilon", epsilon, "[0, inf)")
+    intervals = []
+    for forward in (True, False):
+        present_first, other_first = _neighbours(system)
+        truth, other = (present_first, other_first) if forward else (other_first, present_first)
+        tau = (rng.random((rounds, system.devices)) < system.participation).astype(float)
+        if truth is None:
+            tau[:, device] = 0.0
+        signal = np.zeros((rounds, system.devices, system.dimension))
+        signal[:, device, 0] = 0.0 if truth is None else truth * system.weight[device] * system.clip[device]
+        y = receive(system, tau, signal, rng)
+        ratio = _log_density(system, device, truth, tau, y) - _log_density(system, device, other, tau, y)
+        with np.errstate(over="ignore"):
+            intervals.append(mean_interval(-np.expm1(np.minimum(eps - ratio, 0.0)), failure / 2))
+    return Interval(*(max(getattr(i, end) for i in intervals) for end in ("estimate", "lower", "upper")))
+
+
+def _neighbours(system: InferenceSystem) -> tuple[float | None, float | None]:
+    """The device's signal, in units of w C, in either neighbour; None when the device is not there at all."""
+    if system.adjacency is Adjacency.REPLACE:
+        return 1.0, -1.0
+    return 1.0, 0.0 if system.adjacency is Adjacency.SILENT or system.idle_noise else None
+
+
+def _log_density(
+    system: InferenceSystem, device: int, signal: float | None, tau: FloatArray, y: FloatArray
+) -> FloatArray:
+    """Log density of y under a neighbour, up to a common term, given what the observer knows of the participants."""
+    gain = system.alignment**2
+    sends = np.ones_like(tau) if system.idle_noise else tau
+    others = np.delete(np.arange(system.devices), device)
+    v = gain * sends[:, others] @ system.noise_variance[others] + system.receiver_noise_variance
+    own = gain * system.noise_variance[device]
+    idle = v + own if system.idle_noise else v
+    absent = _isotropic(y, 0.0, idle)
+    if signal is None:
+        return absent
+    mean = system.alignment * signal * system.weight[device] * system.clip[device]
+    present = _isotropic(y, mean, v + own)
+    if system.adjacency is not Adjacency.ABSENT and not system.idle_noise:
+        return np.where(tau[:, device] == 1, present, absent)
+    p = system.participation[device]
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.logaddexp(np.log(p) + present, np.log1p(-p) + absent))
+
+
+def _isotropic(y: FloatArray, mean: float, variance: FloatArray) -> FloatArray:
+    square = np.sum(y * y, axis=1) - 2 * mean * y[:, 0] + mean * mean
+    return np.asarray(-square / (2 * variance) - y.shape[1] / 2 * np.log(variance))

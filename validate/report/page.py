@@ -1,0 +1,97 @@
+"""The page: scoreboard of claims, what each system really guarantees, plots, and each false claim with its witness."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import latex2mathml.converter
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from analytics.inference.system import InferenceSystem
+from validate import audit, tables
+from validate.bounds import plain
+from validate.claim import Evidence, Verdict
+from validate.config import Description
+from validate.report import plots
+
+
+def write(out: Path, description: Description, tree: dict[str, Any], evidence: Sequence[Evidence]) -> None:
+    """Write index.html, report.json and figures/ into `out`; nothing is left behind half-written."""
+    out.mkdir(parents=True, exist_ok=True)
+    useful = next(iter(description.variants.values()), description.inference)
+    figures = {
+        "privacy-curves": plots.svg(plots.privacy_curves(useful)),
+        "epsilon-against-dimension": plots.svg(plots.epsilon_against_dimension(useful)),
+        "epsilon-against-participation": plots.svg(plots.amplification_of_epsilon(useful)),
+    }
+    results = {"bounds": tree, "verify": [audit.as_json(e) for e in evidence]}
+    html = render(description, tree, evidence, figures)
+    with tempfile.TemporaryDirectory(dir=out) as staged_name:
+        staged = Path(staged_name)
+        (staged / "figures").mkdir()
+        for name, text in figures.items():
+            (staged / "figures" / f"{name}.svg").write_text(text, encoding="utf-8")
+        (staged / "report.json").write_text(json.dumps(plain(results), indent=2, allow_nan=False), encoding="utf-8")
+        (staged / "index.html").write_text(html, encoding="utf-8")
+        shutil.rmtree(out / "figures", ignore_errors=True)
+        for name in ("figures", "report.json", "index.html"):
+            os.replace(staged / name, out / name)
+
+
+def render(
+    description: Description, tree: dict[str, Any], evidence: Sequence[Evidence], figures: dict[str, str]
+) -> str:
+    """The page as HTML."""
+    environment = Environment(loader=PackageLoader("validate.report"), autoescape=True, undefined=StrictUndefined)
+    environment.filters["number"] = tables.number
+    environment.filters["mathml"] = lambda latex: Markup(latex2mathml.converter.convert(latex, display="block"))
+    base = tree["inference"]
+    systems = [
+        _system(description.name, description.inference, base),
+        *(_system(name, system, base["variants"][name]) for name, system in description.variants.items()),
+    ]
+    refuted = [e for e in evidence if e.verdict in (Verdict.FALSE, Verdict.ILL_DEFINED) and e.witness]
+    return environment.get_template("page.html").render(
+        title=description.name,
+        version=version("airtight-dp"),
+        date=datetime.now(UTC).strftime("%Y-%m-%d"),
+        evidence=evidence,
+        counts={v: sum(e.verdict is v for e in evidence) for v in Verdict},
+        as_expected=sum(e.as_expected for e in evidence),
+        systems=systems,
+        refuted=refuted,
+        figures={name: Markup(text) for name, text in figures.items()},
+    )
+
+
+def _system(name: str, system: InferenceSystem, part: dict[str, Any]) -> dict[str, Any]:
+    """What the template shows of one system."""
+    privacy = part["privacy"]
+    return {
+        "name": name,
+        "privacy": privacy,
+        "rows": tables.privacy_rows(privacy),
+        "idle_noise": system.idle_noise,
+        "facts": {
+            "devices": system.devices,
+            "participation": _span(system.participation.tolist()),
+            "noise variance": _span(system.noise_variance.tolist()),
+            "weight × clip": _span((system.weight * system.clip).tolist()),
+            "receiver noise variance": tables.number(system.receiver_noise_variance),
+            "dimension": system.dimension,
+        },
+    }
+
+
+def _span(values: list[float]) -> str:
+    low, high = min(values), max(values)
+    return tables.number(low) if low == high else f"{tables.number(low)} … {tables.number(high)}"

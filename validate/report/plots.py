@@ -1,0 +1,144 @@
+"""The plots of the report, as SVG text."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from analytics.guarantee import Adjacency
+from analytics.inference.system import InferenceSystem
+from analytics.privacy import amplification, subsampling
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_STYLE: dict[str, Any] = {
+    "svg.fonttype": "none",
+    "font.family": "sans-serif",
+    "font.size": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#e6e6e6",
+    "legend.frameon": False,
+    "svg.hashsalt": "airtight",
+}
+_EXACT = {"absent": "#b2182b", "silent": "#2166ac", "replace": "#762a83", "idle noise": "#1b7837"}
+
+
+def _figure(width: float = 6.4, height: float = 4.0) -> Figure:
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def svg(figure: Figure) -> str:
+    """The figure as an SVG element."""
+    buffer = io.StringIO()
+    figure.savefig(buffer, format="svg", metadata={"Date": None})
+    text = buffer.getvalue()
+    return text[text.index("<svg") :]
+
+
+def schemes(system: InferenceSystem) -> dict[str, InferenceSystem]:
+    """The system under every adjacency, and with idle noise."""
+    plain = {a.value: replace(system, adjacency=a, idle_noise=False) for a in Adjacency}
+    return {**plain, "idle noise": replace(system, adjacency=Adjacency.SILENT, idle_noise=True)}
+
+
+def privacy_curves(system: InferenceSystem, device: int = 0) -> Figure:
+    """delta against epsilon of one device: what Theorem 1 (Eq. 23) claims, what is proven, what is exact."""
+    import matplotlib as mpl
+
+    targets = np.logspace(-12, -1, 45)
+    with mpl.rc_context(_STYLE):
+        figure = _figure()
+        axes = figure.add_subplot()
+        farthest = 0.0
+        for name, described in schemes(system).items():
+            exact = [float(amplification.exact_epsilon(described, delta=t, device=device)) for t in targets]
+            axes.plot(exact, targets, color=_EXACT[name], label=f"exact, {name}")
+            farthest = max(farthest, float(np.interp(1e-5, targets, exact)))
+        silent = schemes(system)["silent"]
+        proven = [float(amplification.proven(silent, delta=t).epsilon[device]) for t in targets]
+        axes.plot(proven, targets, color=_EXACT["silent"], linestyle=":", label="proven, silent")
+        claimed = [amplification.published(replace(system, delta=t, delta_prime=t), form="eq23") for t in targets]
+        axes.plot(
+            [c.epsilon[device] for c in claimed],
+            [c.delta[device] for c in claimed],
+            color="black",
+            linestyle="--",
+            label="claimed, Theorem 1 with Eq. (23)",
+        )
+        axes.set(yscale="log", ylim=(1e-12, 1), xlim=(0, 1.25 * farthest), xlabel="epsilon", ylabel="delta")
+        axes.legend(fontsize=8)
+    return figure
+
+
+def epsilon_against_dimension(system: InferenceSystem, device: int = 0) -> Figure:
+    """Exact epsilon against r: it grows under ``absent`` only; Theorem 1 has no r at all."""
+    import matplotlib as mpl
+
+    dimensions = np.unique(np.round(np.logspace(0, np.log10(25088), 40)).astype(int))
+    with mpl.rc_context(_STYLE):
+        figure = _figure()
+        axes = figure.add_subplot()
+        for name, described in schemes(system).items():
+            if name == "absent":
+                epsilon = [
+                    float(amplification.exact_epsilon(replace(described, dimension=int(r)), device=device))
+                    for r in dimensions
+                ]
+            else:
+                epsilon = [float(amplification.exact_epsilon(described, device=device))] * dimensions.size
+            axes.plot(dimensions, epsilon, color=_EXACT[name], label=f"exact, {name}")
+        claim = amplification.published(system, form="eq23")
+        if not claim.vacuous:
+            axes.axhline(
+                float(claim.epsilon[device]), color="black", linestyle="--", label="claimed, Theorem 1 with Eq. (23)"
+            )
+        axes.set(
+            xscale="log", yscale="log", xlabel="encoded dimension r", ylabel=f"epsilon at delta = {system.delta:g}"
+        )
+        axes.legend(fontsize=8)
+    return figure
+
+
+def amplification_of_epsilon(system: InferenceSystem, device: int = 0) -> Figure:
+    """Exact epsilon against the participation probability."""
+    import matplotlib as mpl
+
+    levels = np.linspace(0.02, 1.0, 50)
+    with mpl.rc_context(_STYLE):
+        figure = _figure()
+        axes = figure.add_subplot()
+        for name, described in schemes(system).items():
+            if name == "absent":
+                continue
+            epsilon = []
+            for p in levels:
+                participation = described.participation.copy()
+                participation[device] = p
+                epsilon.append(
+                    float(amplification.exact_epsilon(replace(described, participation=participation), device=device))
+                )
+            axes.plot(levels, epsilon, color=_EXACT[name], label=f"exact, {name}")
+            if name == "idle noise":
+                sure = epsilon[-1]
+                axes.plot(
+                    levels,
+                    subsampling.amplified(np.full(levels.size, sure), levels),
+                    color="black",
+                    linestyle=":",
+                    label="log(1 + p (exp(epsilon at p = 1) - 1))",
+                )
+        axes.set(
+            xlabel=f"participation probability of device {device}",
+            ylabel=f"epsilon at delta = {system.delta:g}",
+            ylim=(0, None),
+        )
+        axes.legend(fontsize=8)
+    return figure

@@ -1,0 +1,101 @@
+"""Results as tables on stdout."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from validate.claim import Evidence, Verdict
+from validate.config import Description
+
+_COLOURS = {Verdict.HOLDS: "green", Verdict.HOLDS_UNDER: "green", Verdict.FALSE: "red", Verdict.ILL_DEFINED: "yellow"}
+
+
+def number(value: float) -> str:
+    """Six digits; infinity as the sign."""
+    return "∞" if value == float("inf") else f"{value:.6g}"
+
+
+def groups(rows: Sequence[tuple[float, ...]]) -> list[tuple[str, tuple[float, ...]]]:
+    """Runs of equal rows with the devices that they stand for.
+
+    Examples
+    --------
+    >>> groups([(1.0,), (1.0,), (2.0,)])
+    [('0-1', (1.0,)), ('2', (2.0,))]
+    """
+    runs: list[tuple[int, int, tuple[float, ...]]] = []
+    for k, row in enumerate(rows):
+        if runs and runs[-1][2] == row:
+            runs[-1] = (runs[-1][0], k, row)
+        else:
+            runs.append((k, k, row))
+    return [(str(a) if a == b else f"{a}-{b}", row) for a, b, row in runs]
+
+
+def privacy_rows(privacy: dict[str, Any]) -> list[tuple[str, tuple[float, ...]]]:
+    """Theorem 1 with either t, proven and exact epsilon, of runs of equal devices."""
+    published = privacy["published"]
+    columns = (
+        published["theorem1"]["epsilon"],
+        published["eq23"]["epsilon"],
+        privacy["proven"]["epsilon"],
+        privacy["exact"]["epsilon"],
+    )
+    return groups(list(zip(*columns, strict=True)))
+
+
+def bounds(description: Description, tree: dict[str, Any]) -> None:
+    """Print the bounds of every system described."""
+    console = Console()
+    base = tree["inference"]
+    for name, part in [(description.name, base), *base.get("variants", {}).items()]:
+        privacy = part["privacy"]
+        table = Table(
+            title=f"{name}: epsilon at delta = {number(privacy['exact']['delta'])}, adjacency {privacy['adjacency']}",
+            box=box.SIMPLE_HEAD,
+            title_justify="left",
+        )
+        for heading in ("devices", "published (Theorem 1)", "published (Eq. 23)", "proven", "exact"):
+            table.add_column(heading, justify="left" if heading == "devices" else "right")
+        for devices, values in privacy_rows(privacy):
+            table.add_row(devices, *map(number, values))
+        console.print(table)
+        for form, label in (("theorem1", "Theorem 1"), ("eq23", "Eq. (23)")):
+            claim = privacy["published"][form]
+            verdict = "vacuous" if claim["vacuous"] else f"claims delta = {number(max(claim['delta']))} at most"
+            console.print(
+                f"  {label}: t = {number(claim['t'])}, mean noise {number(claim['mean_noise'])}: {verdict}",
+                highlight=False,
+            )
+        console.print()
+
+
+def verdicts(evidence: Sequence[Evidence]) -> None:
+    """Print one row a claim."""
+    table = Table(box=box.SIMPLE_HEAD)
+    for heading in ("claim", "where", "verdict", "expected", "witness", "published", "exact"):
+        table.add_column(heading, overflow="fold", justify="right" if heading in ("published", "exact") else "left")
+    for e in evidence:
+        witness = ", ".join(f"{k}={v}" for k, v in e.witness.text().items()) if e.witness else ""
+        mark = "" if e.as_expected else "  ✗"
+        table.add_row(
+            e.claim.id,
+            e.claim.location,
+            Text(e.verdict.value + mark, style=_COLOURS.get(e.verdict, "bold red")),
+            e.claim.expected.value,
+            witness + (" (certified)" if e.witness and e.witness.certified else ""),
+            number(e.witness.claimed if e.witness else e.claimed),
+            number(e.witness.actual if e.witness else e.actual),
+        )
+    console = Console()
+    console.print(table)
+    right = sum(e.as_expected for e in evidence)
+    console.print(
+        f"{right} of {len(evidence)} claims as the ledger says", style="green" if right == len(evidence) else "red"
+    )
