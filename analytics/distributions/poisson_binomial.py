@@ -116,7 +116,7 @@ def pmf(p: ArrayLike) -> FloatArray:
     >>> pmf([0.5, 0.5])
     array([0.25, 0.5 , 0.25])
     >>> float(pmf([0.9] * 12)[0])
-    1.0000...e-12
+    9.99999...e-13
     """
     array = real("p", p, "[0, 1]")
     if array.ndim == 0:
@@ -189,7 +189,7 @@ def quantile(p: ArrayLike, level: ArrayLike) -> IntArray:
     Examples
     --------
     >>> int(quantile([0.9] * 12, 1e-5))
-    4
+    5
     """
     levels = real("level", level, "[0, 1]")
     law = cdf(p)

@@ -20,9 +20,7 @@ def ball(value: Number | Ball) -> Ball:
 
     Examples
     --------
-    >>> bool(ball("0.1") * 10 == 1), bool(ball(0.1) * 10 == 1)
-    (False, False)
-    >>> (ball("0.1") * 10).contains(1), (ball(0.1) * 10).contains(1)
+    >>> ball(0.1).is_exact(), ball("0.1").is_exact()
     (True, False)
     """
     if isinstance(value, flint.arb):

@@ -58,7 +58,7 @@ def hockey_stick(
     --------
     >>> from analytics.enclosures.ball import ends
     >>> ends(hockey_stick(0, distance=0, variance_p=2, variance_q=1, dimension=1))
-    (0.16606407498393..., 0.16606407498393...)
+    (0.16606407498351..., 0.16606407498351...)
     """
 
     def compute() -> Ball:

@@ -140,7 +140,7 @@ def proven(system: InferenceSystem, *, delta: float | None = None) -> Guarantee:
     >>> system = InferenceSystem(devices=12, participation=0.9, noise_variance=0.1, weight=1/12, clip=5.0, alignment=1.0,
     ...     receiver_noise_variance=0.1, dimension=784, delta=1e-5, delta_prime=1e-5, adjacency="silent")
     >>> float(proven(system).epsilon[0]), float(exact_epsilon(system)[0])
-    (2.4..., 1.5...)
+    (2.16461..., 1.50151...)
     """
     total = system.delta if delta is None else checks.scalar("delta", delta, "(0, 1)")
     single = []
@@ -230,7 +230,7 @@ def exact_epsilon(
     >>> system = InferenceSystem(devices=12, participation=0.9, noise_variance=0.1, weight=1/12, clip=5.0, alignment=1.0,
     ...     receiver_noise_variance=0.1, dimension=784, delta=1e-5, delta_prime=1e-5)
     >>> float(exact_epsilon(system, device=0))
-    11.5...
+    12.00489...
     """
     total = system.delta if delta is None else checks.scalar("delta", delta, "(0, 1)")
     which = device_indices(system, device)

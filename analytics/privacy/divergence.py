@@ -74,7 +74,7 @@ def log_hockey_stick(
 
     >>> import numpy as np
     >>> float(np.exp(log_hockey_stick(0.0, distance=0, variance_p=1.2, variance_q=1.1, dimension=25088)))
-    0.999999...
+    0.99999889...
     """
     eps, d, vp, vq, r = broadcast(
         epsilon=real("epsilon", epsilon, "[0, inf]"),

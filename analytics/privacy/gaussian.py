@@ -86,7 +86,7 @@ def log_delta(epsilon: ArrayLike, *, sensitivity: ArrayLike, sigma: ArrayLike) -
     Examples
     --------
     >>> float(log_delta(100.0, sensitivity=1.0, sigma=1.0))
-    -4964.62787...
+    -4960.25455...
     """
     eps, mu = broadcast(
         epsilon=real("epsilon", epsilon, "[0, inf]"),
@@ -176,7 +176,7 @@ def epsilon(delta: ArrayLike, *, sensitivity: ArrayLike, sigma: ArrayLike) -> Fl
     >>> float(epsilon(1e-5, sensitivity=1.0, sigma=1.0))
     4.37717...
     >>> float(epsilon(1e-300, sensitivity=1.0, sigma=1.0))
-    37.3...
+    37.44884...
     """
     target, mu = broadcast(
         delta=np.log(real("delta", delta, "(0, 1]")), **{"sensitivity, sigma": _ratio(sensitivity, sigma)}
@@ -245,7 +245,7 @@ def sigma(epsilon: ArrayLike, delta: ArrayLike, *, sensitivity: ArrayLike) -> Fl
     Examples
     --------
     >>> float(sigma(10.0, 1e-100, sensitivity=1.0))  # diffprivlib says 0.893
-    2.1333...
+    2.13273...
     """
     from scipy.optimize import elementwise
 

@@ -71,7 +71,7 @@ def subsampled_gaussian_log_delta(epsilon: ArrayLike, *, p: ArrayLike, mu: Array
     --------
     >>> import numpy as np
     >>> float(np.exp(subsampled_gaussian_log_delta(0.5, p=0.1, mu=1.0)))
-    0.00...
+    0.00203...
     """
     eps, prob, ratio = broadcast(
         epsilon=real("epsilon", epsilon, "[0, inf)"), p=real("p", p, "[0, 1]"), mu=real("mu", mu, "[0, inf]")
@@ -159,7 +159,7 @@ def hidden_participation_delta(
     Examples
     --------
     >>> hidden_participation_delta(1.0, p=0.9, distance=0.4, variance=1.1, noise=0.1, dimension=784)
-    0.0003...
+    0.00040726...
     """
     eps = float(real("epsilon", epsilon, "[0, inf)"))
     prob = float(real("p", p, "[0, 1]"))

@@ -1,0 +1,20 @@
+"""Shared settings: hypothesis without deadlines, repeatable; the paper's system."""
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from analytics.inference.system import InferenceSystem
+
+settings.register_profile(
+    "airtight", deadline=None, derandomize=True, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("airtight")
+
+
+@pytest.fixture
+def paper() -> InferenceSystem:
+    """FDP Sec. VI, with a clipping threshold of 5."""
+    return InferenceSystem(
+        devices=12, participation=0.9, noise_variance=0.1, weight=1 / 12, clip=5.0, alignment=1.0,
+        receiver_noise_variance=0.1, dimension=784, delta=1e-5, delta_prime=1e-5,
+    )

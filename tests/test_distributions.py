@@ -1,0 +1,126 @@
+"""Participation laws against exact fractions, enumeration and scipy."""
+
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analytics.checks import ParameterError
+from analytics.distributions import poisson_binomial, weighted_sum
+
+probabilities = st.lists(st.one_of(st.floats(0, 1), st.sampled_from([0.0, 1.0, 1e-30, 0.5])), min_size=1, max_size=12)
+
+
+def exact_pmf(p):
+    law = [Fraction(1)]
+    for q in map(Fraction, p):
+        law = [a * (1 - q) + b * q for a, b in zip([*law, Fraction(0)], [Fraction(0), *law], strict=True)]
+    return np.array([float(x) for x in law])
+
+
+@given(probabilities)
+def test_pmf_has_relative_accuracy(p):
+    law, truth = poisson_binomial.pmf(p), exact_pmf(p)
+    assert np.all(np.abs(law - truth) <= 1e-13 * truth + 1e-307)
+
+
+@given(probabilities, st.randoms(use_true_random=False))
+def test_pmf_does_not_depend_on_the_order(p, random):
+    shuffled = random.sample(p, len(p))
+    np.testing.assert_allclose(poisson_binomial.pmf(p), poisson_binomial.pmf(shuffled), rtol=1e-13, atol=1e-300)
+
+
+@given(probabilities)
+def test_cdf_sf_and_quantile_agree(p):
+    law, cdf, sf = poisson_binomial.pmf(p), poisson_binomial.cdf(p), poisson_binomial.sf(p)
+    np.testing.assert_allclose(cdf + sf, 1.0, rtol=1e-13)
+    assert np.all(np.diff(cdf) >= 0) and law.shape == cdf.shape == (len(p) + 1,)
+    for level in (0.0, 1e-6, 0.5, 1.0):
+        n = int(poisson_binomial.quantile(p, level))
+        assert cdf[n] >= level or n == len(p)
+        assert n == 0 or cdf[n - 1] < level
+
+
+def test_large_laws_stay_accurate():
+    from scipy import stats
+
+    rng = np.random.default_rng(1)
+    for p in (rng.random(50_000), np.full(10**6, 0.9)):
+        law = poisson_binomial.pmf(p)
+        n = np.arange(p.size + 1)
+        assert abs(law.sum() - 1) < 1e-11
+        assert law @ n == pytest.approx(p.sum(), rel=1e-12)
+        assert law @ (n - p.sum()) ** 2 == pytest.approx((p * (1 - p)).sum(), rel=1e-9)
+    middle = np.arange(895_000, 905_000)
+    np.testing.assert_allclose(law[middle], stats.binom.pmf(middle, 10**6, 0.9), rtol=1e-10)
+
+
+def test_fft_and_direct_agree():
+    p = np.random.default_rng(2).random(3000)
+    np.testing.assert_allclose(poisson_binomial._pmf_fft(p), poisson_binomial.pmf(p), rtol=0, atol=1e-15)
+
+
+@given(probabilities)
+def test_leave_one_out_times_the_left_out_is_the_whole(p):
+    distinct, multiplicity = np.unique(p, return_counts=True)
+    for c, block in poisson_binomial.leave_one_out(distinct, multiplicity):
+        whole = np.convolve(block.dense(len(p)), [1 - distinct[c], distinct[c]])
+        np.testing.assert_allclose(whole, exact_pmf(p), rtol=1e-12, atol=1e-300)
+
+
+def enumerated(p, x):
+    law = {}
+    for chosen in product((0, 1), repeat=len(p)):
+        mass = np.prod([q if c else 1 - q for q, c in zip(p, chosen, strict=True)])
+        value = float(np.dot(chosen, x))
+        law[value] = law.get(value, 0.0) + mass
+    return law
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 5)), min_size=1, max_size=7), st.sampled_from([8, 32, 4096]))
+def test_weighted_sum_brackets_the_truth(pairs, cells):
+    """Mass below any threshold: at least that of the upper ends, at most that of the lower ends."""
+    p, x = zip(*pairs, strict=True)
+    law = weighted_sum.law(p, x, cells=cells)
+    truth = enumerated(p, x)
+    assert law.probabilities.sum() == pytest.approx(1.0)
+    if cells >= 2 ** len(p):
+        assert law.slack == 0.0
+    for threshold in [*truth, *law.values.tolist()]:
+        below = sum(mass for value, mass in truth.items() if value <= threshold + 1e-12)
+        lower = law.probabilities[law.values + law.slack <= threshold - 1e-12].sum()
+        upper = law.probabilities[law.values <= threshold + 2e-12].sum()
+        assert lower - 1e-12 <= below <= upper + 1e-12
+
+
+def test_weighted_sum_slack_shrinks_with_the_grid():
+    rng = np.random.default_rng(3)
+    p, x = rng.random(300), rng.random(300)
+    coarse, fine = (weighted_sum.law(p, x, cells=cells) for cells in (512, 8192))
+    assert fine.slack < coarse.slack / 10
+    for law in (coarse, fine):
+        mean = float(law.values @ law.probabilities)
+        assert mean <= p @ x <= mean + law.slack
+
+
+def test_quantile_of_a_law():
+    law = weighted_sum.law([0.5, 0.5], [1.0, 2.0])
+    assert [law.quantile(level) for level in (0.0, 0.2, 0.3, 0.6, 1.0)] == [0.0, 0.0, 1.0, 2.0, 3.0]
+
+
+@pytest.mark.parametrize("p", [0.5, [0.5, 1.1], [np.nan], ["x"], [[0.1], [0.2, 0.3]]])
+def test_bad_probabilities(p):
+    with pytest.raises(ParameterError):
+        poisson_binomial.pmf(p)
+
+
+def test_bad_weights():
+    with pytest.raises(ParameterError, match="x"):
+        weighted_sum.law([0.5], [-1.0])
+    with pytest.raises(ParameterError, match="cells"):
+        weighted_sum.law([0.5], [1.0], cells=1)
+    with pytest.raises(ParameterError, match="broadcastable"):
+        weighted_sum.law([0.5, 0.5], [1.0, 1.0, 1.0])

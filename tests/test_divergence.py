@@ -1,0 +1,140 @@
+"""The contour integral against rigorous series, against mpmath in deep tails, and its own invariances."""
+
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from analytics.checks import ParameterError
+from analytics.enclosures import divergence as enclosed
+from analytics.privacy import divergence, gaussian
+
+
+@st.composite
+def pairs(draw):
+    """Two Gaussians and an epsilon between three standard deviations below and ten above the mean loss."""
+    mu = draw(st.one_of(st.just(0.0), st.floats(-3, 1).map(lambda e: 10**e)))
+    eta = 10 ** draw(st.floats(-2.5, 3))
+    r = draw(st.sampled_from([1, 2, 3, 4, 8, 16, 100, 784]))
+    assume((mu * (1 + 1 / eta)) ** 2 / (1 + eta) < 5e3)
+    reverse = draw(st.booleans())
+    if reverse:
+        mean = mu**2 / 2 / (1 + eta) + r / 2 * (math.log1p(eta) - eta / (1 + eta))
+        spread = math.sqrt(mu**2 + r / 2 * eta**2) / (1 + eta)
+    else:
+        mean = mu**2 / 2 + r / 2 * (eta - math.log1p(eta))
+        spread = math.sqrt(mu**2 * (1 + eta) + r / 2 * eta**2)
+    epsilon = abs(mean + draw(st.floats(-3, 10)) * spread)
+    assume(epsilon < 3000)
+    wide, narrow = 1 + eta, 1.0
+    vp, vq = (narrow, wide) if reverse else (wide, narrow)
+    return {"epsilon": epsilon, "distance": mu, "variance_p": vp, "variance_q": vq, "dimension": r}
+
+
+@settings(max_examples=300)
+@given(pairs())
+def test_inside_the_stated_error_of_the_enclosure(pair):
+    value = float(divergence.log_hockey_stick(**pair))
+    truth = enclosed.hockey_stick(**pair)
+    if not truth > 0:
+        assert value < -1e4 or value == -math.inf
+        return
+    assert abs(value - float(truth.log())) <= divergence.relative_error(value, pair["dimension"])
+
+
+def test_deep_tails_against_mpmath():
+    """delta = 1e-100 and far below: an integral of (1 - exp(eps - L)) over the central chi-square law, distance 0."""
+    r, eta = 784, 0.1
+    for epsilon in (60.0, 150.0, 400.0, 2000.0):
+        with mp.workdps(50):
+            e, h = mp.mpf(epsilon), mp.mpf(r) / 2
+            least = (2 / mp.mpf(eta)) * (e + h * mp.log1p(mp.mpf(eta)))
+            tail = mp.gammainc(h, least / 2, mp.inf, regularized=True)
+            other = mp.gammainc(h, least / 2 * (1 + mp.mpf(eta)), mp.inf, regularized=True)
+            truth = mp.log(tail - mp.exp(e) * other)
+        value = float(
+            divergence.log_hockey_stick(epsilon, distance=0.0, variance_p=1 + eta, variance_q=1.0, dimension=r)
+        )
+        assert value == pytest.approx(float(truth), rel=1e-12)
+    assert value < -1000
+
+
+def test_small_difference_of_variances_is_the_gaussian_mechanism():
+    for eta in (1e-8, 1e-12, 1e-100, 1e-300):
+        value = float(divergence.log_hockey_stick(2.0, distance=1.0, variance_p=1e-4 * (1 + eta), variance_q=1e-4, dimension=3))
+        expected = float(gaussian.log_delta(2.0, sensitivity=100.0, sigma=1.0))
+        assert value == pytest.approx(expected, rel=1e-6, abs=1e-12)
+
+
+@given(pairs(), st.floats(1e-6, 1e6))
+def test_scale_does_not_matter(pair, scale):
+    scaled = {
+        **pair,
+        "distance": pair["distance"] * scale,
+        "variance_p": pair["variance_p"] * scale**2,
+        "variance_q": pair["variance_q"] * scale**2,
+    }
+    one, other = (float(divergence.log_hockey_stick(**p)) for p in (pair, scaled))
+    assume(one > -1e4)
+    assert other == pytest.approx(one, rel=1e-7, abs=1e-8)
+
+
+@given(pairs(), st.floats(0, 1), st.integers(0, 50))
+def test_grows_with_distance_and_dimension_falls_with_epsilon(pair, more, coordinates):
+    value = float(divergence.log_hockey_stick(**pair))
+    slack = 1e-8 * max(1.0, abs(value))
+    farther = {**pair, "distance": pair["distance"] + more}
+    larger = {**pair, "dimension": pair["dimension"] + coordinates}
+    later = {**pair, "epsilon": pair["epsilon"] + more}
+    if value == -math.inf:
+        return
+    assert divergence.log_hockey_stick(**farther) >= value - slack
+    assert divergence.log_hockey_stick(**larger) >= value - slack
+    assert divergence.log_hockey_stick(**later) <= value + slack
+
+
+@given(pairs())
+def test_the_two_directions_are_tied_at_epsilon_zero(pair):
+    """At epsilon = 0 both are the total variation distance."""
+    forward = float(divergence.log_hockey_stick(**{**pair, "epsilon": 0.0}))
+    swapped = {**pair, "epsilon": 0.0, "variance_p": pair["variance_q"], "variance_q": pair["variance_p"]}
+    assert float(divergence.log_hockey_stick(**swapped)) == pytest.approx(forward, rel=1e-9, abs=1e-11)
+
+
+def test_slope_by_differences():
+    for vp, vq in ((1.3, 1.0), (1.0, 1.3)):
+        for epsilon in (0.05, 0.5, 2.0, 6.0):
+            arguments = [np.array([x]) for x in (0.7, vp, vq, 9.0)]
+            step = 1e-5
+            values = [divergence.log_curve(np.array([epsilon + s]), *arguments)[0][0] for s in (-step, step)]
+            slope = divergence.log_curve(np.array([epsilon]), *arguments)[1][0]
+            if np.all(np.isfinite(values)):
+                assert slope == pytest.approx((values[1] - values[0]) / (2 * step), rel=1e-5)
+
+
+def test_losses_within_rounding_of_the_greatest():
+    """N(0, 1) against N(d, 2): the loss never exceeds a constant, beyond which the divergence is 0."""
+    greatest = 0.5 * (2 * math.log(2.0) + 1.0)
+    at = [greatest * (1 + s) for s in (-1e-3, -1e-9, -1e-14, 0.0, 1e-14, 1e-3)]
+    values = divergence.log_hockey_stick(at, distance=1.0, variance_p=1.0, variance_q=2.0, dimension=2)
+    assert np.all(np.diff(values[np.isfinite(values)]) <= 0)
+    assert values[0] > -20 and values[-1] == -np.inf and not np.any(np.isnan(values))
+
+
+@pytest.mark.parametrize(
+    ("vp", "vq", "d", "expected"), [(0.0, 0.0, 0.0, 0.0), (0.0, 0.0, 1.0, 1.0), (1.0, 0.0, 0.0, 1.0), (0.0, 1.0, 0.0, 1.0)]
+)
+def test_point_masses(vp, vq, d, expected):
+    value = divergence.log_hockey_stick(3.0, distance=d, variance_p=vp, variance_q=vq, dimension=2)
+    assert math.exp(value) == expected
+
+
+def test_bad_input():
+    good = {"distance": 1.0, "variance_p": 1.0, "variance_q": 2.0, "dimension": 3}
+    for name, value in (("distance", -1.0), ("variance_p", math.nan), ("variance_q", math.inf), ("dimension", 0), ("dimension", 1.5)):
+        with pytest.raises(ParameterError) as caught:
+            divergence.log_hockey_stick(1.0, **{**good, name: value})
+        assert caught.value.name == name
