@@ -61,8 +61,11 @@ class Participation:
 
     def log_delta(self, epsilon: FloatArray, rows: IntArray) -> FloatArray:
         """log delta(epsilon[i]) of kind rows[i], worst of both directions."""
-        curves = [curve(epsilon, rows)[0] for curve in self._directions()]
-        return np.asarray(np.max(curves, axis=0))
+        out = np.full(epsilon.shape, -np.inf)
+        some = self.participation[rows] > 0
+        if np.any(some):
+            out[some] = np.max([curve(epsilon[some], rows[some])[0] for curve in self._directions()], axis=0)
+        return out
 
     def _directions(self) -> list[Curve]:
         """The curves of log delta, one a direction, that can be the larger; each also gives its slope."""
@@ -83,8 +86,7 @@ class Participation:
         return out, np.full(epsilon.shape, np.nan)
 
     def _visible(self, epsilon: FloatArray, rows: IntArray) -> tuple[FloatArray, FloatArray]:
-        with np.errstate(divide="ignore"):
-            log_p = np.log(self.participation[rows])
+        log_p = np.log(self.participation[rows])
 
         def component(v: FloatArray, i: IntArray) -> tuple[FloatArray, FloatArray]:
             eps, d, sigma = np.broadcast_arrays(
@@ -97,12 +99,12 @@ class Participation:
         return log_p + value, slope
 
     def _removing(self, epsilon: FloatArray, rows: IntArray) -> tuple[FloatArray, FloatArray]:
-        p = np.maximum(self.participation[rows], np.finfo(float).tiny)
+        p = self.participation[rows]
         finite = np.minimum(epsilon, np.finfo(float).max / 4)
         inner = np.where(epsilon < np.inf, subsampling.unamplified(finite, p), np.inf)
         value, slope = self._expected(self._own_noise_component(inner, rows, removing=True), rows)
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            return np.log(self.participation[rows]) + value, slope * np.exp(epsilon - np.log(p) - inner)
+        with np.errstate(invalid="ignore", over="ignore"):
+            return np.log(p) + value, slope * np.exp(epsilon - np.log(p) - inner)
 
     def _adding(self, epsilon: FloatArray, rows: IntArray) -> tuple[FloatArray, FloatArray]:
         p = self.participation[rows]
@@ -154,7 +156,9 @@ class Participation:
         out = np.where(self._floor() >= total, np.inf, 0.0)
         target = np.log(total)
         for curve in self._directions():
-            rows = np.flatnonzero(out < np.inf)
+            rows = np.flatnonzero((out < np.inf) & (self.participation > 0))
+            if not rows.size:
+                break
             value, _ = curve(out[rows], rows)
             rows = rows[~(value + self._error(value) <= target)]
             if rows.size:
@@ -167,16 +171,22 @@ class Participation:
         p = self.participation
         with np.errstate(divide="ignore"):
             single = gaussian.epsilon(np.minimum(total / p, 1.0), sensitivity=self.sensitivity, sigma=sigma)
-        if self.system.adjacency is not Adjacency.REPLACE:
-            finite = np.where(single < np.inf, single, 0.0)
-            return np.where(single < np.inf, subsampling.amplified(finite, p) * (1 + 8 * _UNIT), np.inf)
-        if convex:
+        if convex and self.system.adjacency is Adjacency.REPLACE:
             return np.asarray(single)
-        out = np.array(single)  # an upper bound: the observer sees whether k takes part
-        rows = np.flatnonzero((out > 0) & (out < np.inf))
-        target = np.log(total)
-        if rows.size:
-            out[rows] = _bisected(lambda e, i: self._constant_noise(e, i)[0] + 1e-12 - target, rows, out[rows])
+        rows = np.flatnonzero((single > 0) & (single < np.inf))
+        out = np.array(single)
+
+        def excess(epsilon: FloatArray, rows: IntArray) -> FloatArray:
+            return self._constant_noise(epsilon, rows)[0] + 1e-12 - np.log(total)
+
+        if self.system.adjacency is Adjacency.REPLACE:
+            out[rows] = _bisected(excess, rows, out[rows])  # the observer who sees whether k takes part is the upper end
+        else:
+            out[rows] = subsampling.amplified(out[rows], p[rows])
+        step = 1e-15 * out[rows]
+        while np.any(unsafe := ~(excess(out[rows], rows) <= 0)):
+            out[rows] += np.where(unsafe, step, 0.0)
+            step = 2 * step
         return out
 
     def _root(self, curve: Curve, rows: IntArray, target: float, low: FloatArray) -> FloatArray:

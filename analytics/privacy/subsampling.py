@@ -44,9 +44,9 @@ def unamplified(epsilon: ArrayLike, p: ArrayLike) -> FloatArray:
     1.0
     """
     eps, prob = broadcast(epsilon=real("epsilon", epsilon, "[0, inf)"), p=real("p", p, "(0, 1]"))
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", divide="ignore", under="ignore"):
         small = np.log1p(np.expm1(np.minimum(eps, 1.0)) / prob)
-    large = eps - np.log(prob) + np.log1p(-(1 - prob) * np.exp(-eps))
+        large = eps - np.log(prob) + np.log1p(-(1 - prob) * np.exp(-eps))
     return np.asarray(np.where(eps < 1, small, large))[()]
 
 
@@ -78,9 +78,8 @@ def subsampled_gaussian_log_delta(epsilon: ArrayLike, *, p: ArrayLike, mu: Array
     )
     out = np.full(eps.shape, -np.inf)
     some = prob > 0
-    out[some] = np.log(prob[some]) + gaussian.log_delta(
-        unamplified(eps[some], prob[some]), sensitivity=ratio[some], sigma=1.0
-    )
+    curve, _ = gaussian.log_curve(unamplified(eps[some], prob[some]), ratio[some])
+    out[some] = np.log(prob[some]) + curve
     return out[()]
 
 
@@ -109,9 +108,11 @@ def opposite_gaussians_log_delta(epsilon: ArrayLike, *, p: ArrayLike, mu: ArrayL
     out = np.full(eps.shape, -np.inf)
     apart = (prob > 0) & (distance >= 1e150)
     out[apart] = np.log(prob[apart])
-    some = (prob > 0) & (distance > 0) & (distance < 1e150)
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        visible = eps / distance < 1e150  # beyond, log delta is below -1e299
+    some = (prob > 0) & (distance > 1e-150) & (distance < 1e150) & visible
     a = distance[some] / 2
-    out[some] = _half_space(eps[some], prob[some], a, -a, np.zeros(a.size), 1.0)
+    out[some] = _half_space(eps[some], prob[some], a, -a, np.zeros(a.size), 0.0)
     return np.asarray(np.minimum(out, 0.0).reshape(shape))[()]
 
 
@@ -173,7 +174,7 @@ def hidden_participation_delta(
     near, far = (m / 2, -m / 2) if replace else (m, 0.0)
     log_ratio, weights = _across(s / v, r)
     each = np.ones(weights.size)
-    log_values = _half_space(eps * each, prob * each, near * each, far * each, log_ratio, np.sqrt(v / (v + s)))
+    log_values = _half_space(eps * each, prob * each, near * each, far * each, log_ratio, s / v)
     with np.errstate(under="ignore"):
         return float(weights @ np.exp(log_values))
 
@@ -193,24 +194,24 @@ def _across(eta: float, r: int) -> tuple[FloatArray, FloatArray]:
 
 
 def _half_space(
-    eps: FloatArray, p: FloatArray, near: FloatArray, far: FloatArray, log_ratio: FloatArray, scale: float
+    eps: FloatArray, p: FloatArray, near: FloatArray, far: FloatArray, log_ratio: FloatArray, eta: float
 ) -> FloatArray:
-    r"""log of :math:`\sup_b` of p [N(near, 1) - e^eps N(far, 1)] - (e^eps - 1)(1 - p) e^log_ratio N(0, scale^2) on (b, inf).
+    r"""log of :math:`\sup_b` of p [N(near, 1) - e^eps N(far, 1)] - (e^eps - 1)(1 - p) e^log_ratio N(0, 1 / (1 + eta)) on (b, inf).
 
     near > far, near + far >= 0. Beyond the point where the bracket turns positive it grows, relative to N(0, 1), while the
     last term shrinks: the best set is one half-line, and its end b is found by bisection.
     """
-    gap = near - far
+    gap, scale = near - far, 1 / np.sqrt(1 + eta)
     first = np.maximum(eps / gap + (near + far) / 2, 0.0)
     with np.errstate(divide="ignore"):
         surplus = np.log(-np.expm1(-eps)) + eps + np.log1p(-p) - np.log(p) + log_ratio - np.log(scale)
 
     def balance(x: FloatArray) -> FloatArray:
-        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            bracket = np.log(-np.expm1(np.minimum(eps + (near**2 - far**2) / 2 - gap * x, 0.0))) - (x - near) ** 2 / 2
-            return np.asarray(bracket + x * x / (2 * scale * scale) - surplus)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            bracket = np.log(-np.expm1(np.minimum(eps + (near**2 - far**2) / 2 - gap * x, 0.0)))
+            return np.asarray(bracket + near * x - near * near / 2 + eta * x * x / 2 - surplus)
 
-    low, reach = first, np.ones(eps.shape)
+    low, reach = first, 1 / gap
     while np.any(short := ~(balance(first + reach) >= 0)):
         reach = np.where(short, 2 * reach, reach)
     high = first + reach

@@ -1,0 +1,342 @@
+"""Privacy of a device: published, proven, exact; ledger numbers, brackets, invariances, extremes."""
+
+import dataclasses
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from analytics.checks import ParameterError
+from analytics.enclosures import divergence as enclosed
+from analytics.guarantee import Adjacency
+from analytics.inference.system import InferenceSystem
+from analytics.privacy import amplification, concentration, gaussian
+from validate import oracles
+
+PAPER_DELTA = 1.900009e-5
+
+
+def with_(system, **changes):
+    return dataclasses.replace(system, **changes)
+
+
+@st.composite
+def systems(draw, most=5, idle=True):
+    devices = draw(st.integers(1, most))
+
+    def each(values):
+        return draw(st.one_of(values, st.lists(values, min_size=devices, max_size=devices)))
+
+    return InferenceSystem(
+        devices=devices,
+        participation=each(st.one_of(st.floats(0, 1), st.sampled_from([0.0, 1.0, 1e-6]))),
+        noise_variance=each(st.one_of(st.floats(0.01, 5), st.just(0.0))),
+        weight=each(st.one_of(st.floats(0.01, 3), st.just(0.0))),
+        clip=each(st.floats(0.1, 3)),
+        alignment=draw(st.floats(0.2, 3)),
+        receiver_noise_variance=draw(st.one_of(st.floats(0.01, 2), st.just(0.0))),
+        dimension=draw(st.sampled_from([1, 2, 7, 100, 784])),
+        delta=draw(st.sampled_from([1e-1, 1e-5, 1e-12, 1e-100])),
+        delta_prime=1e-5,
+        adjacency=draw(st.sampled_from(list(Adjacency))),
+        idle_noise=draw(st.booleans()) if idle else False,
+    )
+
+
+# Numbers of the ledger, computed elsewhere by other means.
+
+
+@pytest.mark.parametrize(
+    ("clip", "silent", "replace", "idle", "absent1", "absent784", "eq23"),
+    [
+        (1.0, 0.242211, 0.519806, 0.206746, 0.792946, 11.065, 1.018773),
+        (2.0, 0.519806, 1.119708, 0.447474, 1.113679, 11.098, 2.081907),
+        (5.0, 1.436578, 3.157057, 1.262524, 2.151518, 11.327, 5.331912),
+        (10.0, 3.157057, 7.190947, 2.824862, 4.085870, 12.131, 10.768209),
+    ],
+)
+def test_epsilon_of_the_ledger(paper, clip, silent, replace, idle, absent1, absent784, eq23):
+    def epsilon(**changes):
+        return float(amplification.exact_epsilon(with_(paper, clip=clip, **changes), delta=PAPER_DELTA, device=3))
+
+    assert epsilon(adjacency="silent") == pytest.approx(silent, abs=6e-7)
+    assert epsilon(adjacency="replace") == pytest.approx(replace, abs=6e-7)
+    assert epsilon(adjacency="silent", idle_noise=True) == pytest.approx(idle, abs=6e-7)
+    assert epsilon(dimension=1) == pytest.approx(absent1, abs=6e-7)
+    assert epsilon() == pytest.approx(absent784, abs=6e-4)
+    assert amplification.published(with_(paper, clip=clip), form="eq23").epsilon[0] == pytest.approx(eq23, abs=6e-7)
+
+
+def test_delta_of_the_ledger(paper):
+    silent = with_(paper, adjacency="silent")
+    np.testing.assert_allclose(
+        amplification.exact_delta(silent, [1.0, 0.5], device=0), [8.451663630e-4, 1.97935203e-2], rtol=1e-8
+    )
+    for dimension, truth in ((1, 0.003934282724), (16, 0.007748970874), (784, 0.384306643102)):
+        delta = amplification.exact_delta(with_(paper, dimension=dimension), 1.0, device=0)
+        assert delta == pytest.approx(truth, rel=1e-9)
+    for dimension, truth in ((784, 0.5555), (25088, 0.9000)):
+        delta = amplification.exact_delta(with_(paper, weight=0.0, dimension=dimension), 0.0, device=0)
+        assert delta == pytest.approx(truth, abs=5e-5)
+
+
+def test_theorem1_at_the_papers_parameters(paper):
+    as_printed = amplification.published(with_(paper, clip=100.0))
+    assert as_printed.vacuous and np.all(as_printed.epsilon == np.inf)
+    assert as_printed.t == pytest.approx(1.3490063613, abs=1e-10)
+    assert as_printed.mean_noise == pytest.approx(1.08)
+    assert as_printed.adjacency is Adjacency.ABSENT
+    proof = amplification.published(with_(paper, clip=100.0), form="eq23")
+    assert proof.t == pytest.approx(0.9421372731, abs=1e-10)
+    assert proof.epsilon[0] == pytest.approx(108.6302223737, abs=1e-9)
+    assert proof.delta[0] == pytest.approx(PAPER_DELTA, rel=1e-6)
+    assert concentration.intended_deviation(paper) == pytest.approx(0.6196210387, abs=1e-10)
+    assert concentration.bernstein_deviation(paper) == pytest.approx(1.0619977962, abs=1e-10)
+
+
+def test_published_formula_term_by_term(paper):
+    """Eq. (11) with plain arithmetic, for unequal devices."""
+    system = with_(
+        paper, participation=np.linspace(0.1, 1, 12), noise_variance=np.linspace(1, 3, 12), weight=np.linspace(0, 1, 12),
+        alignment=1.7, delta=1e-3, delta_prime=0.2,
+    )
+    for form, first in (("theorem1", 1.0), ("eq23", 1 / 3)):
+        p, square = system.participation, system.noise_variance
+        L = math.log(2 / 0.2)
+        t = L / 2 * (first * 3.0 + math.sqrt(3.0 / 9 + 4 * float(np.sum(p * (1 - p) * square**2)) / L))
+        c = 1.7 * system.weight * 5.0 * math.sqrt(2 * math.log(1.25 / 1e-3))
+        epsilon = np.log(1 + p / 0.8 * (np.exp(c / math.sqrt(float(p @ square) - t)) - 1))
+        result = amplification.published(system, form=form)
+        np.testing.assert_allclose(result.epsilon, epsilon, rtol=1e-12, atol=1e-15)
+        np.testing.assert_allclose(result.delta, 0.2 + p * 1e-3 / 0.8, rtol=1e-14)
+
+
+# Independent computations.
+
+
+def brute_force(system, epsilon, device):
+    """Expectation over all sets of others of enclosed divergences; T1a and T1b written out."""
+    others = [j for j in range(system.devices) if j != device]
+    p, lam = float(system.participation[device]), math.exp(epsilon)
+    s = system.alignment**2 * float(system.noise_variance[device])
+    d = float(system.sensitivity[device])
+    directions = [0.0, 0.0]
+    for chosen in product((0, 1), repeat=len(others)):
+        mass = math.prod(
+            float(system.participation[j]) if c else 1 - float(system.participation[j]) for j, c in zip(others, chosen, strict=True)
+        )
+        v = system.receiver_noise_variance + system.alignment**2 * sum(
+            float(system.noise_variance[j]) for j, c in zip(others, chosen, strict=True) if c
+        )
+
+        def curve(level, vp, vq, d=d):
+            return float(
+                enclosed.hockey_stick(level, distance=d, variance_p=vp, variance_q=vq, dimension=system.dimension).mid()
+            )
+
+        if system.adjacency is Adjacency.ABSENT:
+            directions[0] += mass * p * curve(math.log1p((lam - 1) / p), v + s, v)
+            u = 1 - lam * (1 - p)
+            if u > 0:
+                directions[1] += mass * u * curve(math.log(lam * p / u), v, v + s)
+        else:
+            directions[0] += mass * p * curve(epsilon, v + s, v + s)
+    return max(directions)
+
+
+@settings(max_examples=40)
+@given(
+    st.integers(1, 4), st.data(), st.sampled_from(list(Adjacency)), st.sampled_from([1, 3, 40]), st.floats(0, 3)
+)
+def test_exact_delta_against_enumeration(devices, data, adjacency, dimension, epsilon):
+    def each(low, high):
+        return data.draw(st.lists(st.floats(low, high), min_size=devices, max_size=devices))
+
+    system = InferenceSystem(
+        devices=devices, participation=each(0.05, 1.0), noise_variance=each(0.1, 3), weight=each(0.05, 2), clip=1.0,
+        alignment=1.3, receiver_noise_variance=0.3, dimension=dimension, delta=1e-5, delta_prime=1e-5, adjacency=adjacency,
+    )
+    for device in range(devices):
+        delta = float(amplification.exact_delta(system, epsilon, device=device))
+        assert delta == pytest.approx(brute_force(system, epsilon, device), rel=1e-8, abs=1e-250)
+
+
+@given(st.floats(0.01, 1), st.floats(0.05, 3), st.floats(0, 3), st.sampled_from(["silent", "replace"]))
+def test_idle_noise_against_integration(p, signal, epsilon, adjacency):
+    system = InferenceSystem(
+        devices=2, participation=[p, 0.3], noise_variance=[0.5, 0.2], weight=signal, clip=1.0, alignment=1.0,
+        receiver_noise_variance=0.3, dimension=9, delta=1e-5, delta_prime=1e-5, adjacency=adjacency, idle_noise=True,
+    )
+    far = -signal if adjacency == "replace" else 0.0
+    first, second = ([(p, mean, 1.0), (1 - p, 0.0, 1.0)] for mean in (signal, far))
+    truth = max(oracles.mixture_divergence(epsilon, first, second), oracles.mixture_divergence(epsilon, second, first))
+    assert float(amplification.exact_delta(system, epsilon, device=0)) == pytest.approx(truth, rel=1e-6, abs=1e-12)
+
+
+# Relations that hold for every system.
+
+
+@given(systems())
+def test_epsilon_is_where_delta_falls_to_the_target(system):
+    epsilon = amplification.exact_epsilon(system)
+    finite = np.isfinite(epsilon)
+    there = amplification.exact_delta(system, np.where(finite, epsilon, 0.0))
+    assert np.all(there[finite] <= system.delta)
+    inside = finite & (epsilon > 1e-12)
+    before = amplification.exact_delta(system, np.where(inside, epsilon * (1 - 1e-7), 0.0))
+    assert np.all(before[inside] > system.delta * (1 - 1e-6))
+    assert np.all(amplification.exact_delta(system, 1e9)[~finite] > system.delta * (1 - 1e-9))
+
+
+@given(systems())
+def test_proven_bounds_exact(system):
+    proven, exact = amplification.proven(system), amplification.exact_epsilon(system)
+    assert np.all(proven.epsilon >= exact * (1 - 1e-9)) and not np.any(np.isnan(proven.epsilon))
+    assert proven.adjacency is system.adjacency and np.all(proven.delta == system.delta)
+
+
+@given(systems(), st.randoms(use_true_random=False))
+def test_permuting_devices_permutes_the_answer(system, random):
+    order = list(range(system.devices))
+    random.shuffle(order)
+    fields = {n: getattr(system, n)[order] for n in ("participation", "noise_variance", "weight", "clip")}
+    permuted = amplification.exact_epsilon(with_(system, **fields))
+    np.testing.assert_allclose(permuted, amplification.exact_epsilon(system)[order], rtol=1e-8, atol=1e-12)
+
+
+@given(systems(), st.floats(0.1, 10))
+def test_the_unit_of_power_does_not_matter(system, scale):
+    """Alignment scales signal and noise alike; so does measuring everything in other units."""
+    other = with_(
+        system, noise_variance=system.noise_variance * scale**2, weight=system.weight * scale,
+        receiver_noise_variance=system.receiver_noise_variance * scale**2,
+    )
+    one, two = amplification.exact_delta(system, 0.7), amplification.exact_delta(other, 0.7)
+    np.testing.assert_allclose(two, one, rtol=1e-6, atol=1e-290)
+
+
+@given(systems(idle=False))
+def test_replacing_is_at_least_as_visible_as_silence(system):
+    silent, replace = (amplification.exact_delta(with_(system, adjacency=a), 0.5) for a in ("silent", "replace"))
+    assert np.all(replace >= silent * (1 - 1e-9))
+
+
+@given(systems(), st.floats(0, 3))
+def test_delta_never_exceeds_participation(system, epsilon):
+    """A device that is not there cannot be seen: delta is at most p (and 1)."""
+    delta = amplification.exact_delta(system, epsilon)
+    assert np.all(delta <= system.participation * (1 + 1e-9)) and np.all(delta >= 0)
+
+
+def test_certain_participation_alone_is_the_gaussian_mechanism(paper):
+    system = with_(paper, devices=1, participation=1.0, noise_variance=0.5, weight=1.0, clip=1.0, adjacency="silent")
+    expected = gaussian.epsilon(1e-5, sensitivity=1.0, sigma=math.sqrt(0.6))
+    assert float(amplification.exact_epsilon(system, device=0)) == pytest.approx(float(expected), rel=1e-9)
+    assert float(amplification.proven(system).epsilon[0]) == pytest.approx(float(expected), rel=1e-9)
+
+
+# Extremes.
+
+
+@pytest.mark.parametrize("adjacency", list(Adjacency))
+@pytest.mark.parametrize("idle", [False, True])
+def test_extremes_are_answered(paper, adjacency, idle):
+    for changes in (
+        {"participation": 0.0}, {"participation": 1.0}, {"weight": 0.0}, {"noise_variance": 0.0},
+        {"receiver_noise_variance": 0.0}, {"noise_variance": 0.0, "receiver_noise_variance": 0.0}, {"clip": 1e6},
+        {"clip": 1e-9}, {"delta": 1e-300}, {"delta": 0.999}, {"participation": 1e-300}, {"devices": 1},
+        {"noise_variance": 1e-30}, {"noise_variance": 1e30}, {"alignment": 1e-9}, {"dimension": 25088},
+    ):
+        if "devices" in changes:
+            one = {n: getattr(paper, n)[:1] for n in ("participation", "noise_variance", "weight", "clip")}
+            changes = {**changes, **one}
+        system = with_(paper, adjacency=adjacency, idle_noise=idle, **changes)
+        epsilon = amplification.exact_epsilon(system)
+        assert not np.any(np.isnan(epsilon)) and np.all(epsilon >= 0), changes
+        assert np.all(amplification.proven(system).epsilon >= epsilon * (1 - 1e-9)), changes
+        for level in (0.0, 1e-9, 700.0):
+            delta = amplification.exact_delta(system, level)
+            assert np.all((delta >= 0) & (delta <= 1)), changes
+
+
+def test_a_million_equal_devices(paper):
+    system = with_(paper, devices=10**6, participation=0.9, noise_variance=0.1, weight=1.0, clip=5.0, adjacency="silent")
+    exact = amplification.exact_epsilon(system, device=[0, 999_999])
+    middle = gaussian.epsilon(1e-5 / 0.9, sensitivity=5.0, sigma=math.sqrt(0.1 * 0.9e6))
+    np.testing.assert_allclose(exact, float(middle), rtol=1e-3)
+
+
+def test_no_noise_at_all_gives_no_privacy(paper):
+    system = with_(paper, noise_variance=0.0, receiver_noise_variance=0.0, adjacency="silent")
+    assert np.all(amplification.exact_epsilon(system) == np.inf)
+    assert np.all(amplification.proven(system).epsilon == np.inf)
+    assert np.all(amplification.exact_epsilon(with_(system, weight=0.0)) == 0.0)
+
+
+def test_grid_brackets_many_unequal_noises(paper):
+    rng = np.random.default_rng(5)
+    system = with_(
+        paper, devices=40, participation=rng.uniform(0.2, 0.9, 40), noise_variance=rng.uniform(0.01, 0.2, 40), weight=0.1,
+        clip=3.0, adjacency="silent",
+    )
+    lower, upper = amplification.exact_delta_bracket(system, 1.0, device=0)
+    assert lower < upper < lower * 1.05
+    sample = rng.random((200_000, 39)) < system.participation[1:]
+    v = sample @ system.noise_variance[1:] + system.noise_variance[0] + 0.1
+    values = float(system.participation[0]) * gaussian.delta(1.0, sensitivity=0.3, sigma=np.sqrt(v))
+    error = 5 * float(np.std(values)) / math.sqrt(values.size)
+    assert lower - error <= float(np.mean(values)) <= upper + error
+    assert float(amplification.exact_delta(system, 1.0, device=0)) == upper
+
+
+def test_interpolation_over_many_atoms_changes_nothing(paper, monkeypatch):
+    from analytics.privacy import participation
+
+    rng = np.random.default_rng(6)
+    system = with_(
+        paper, devices=150, participation=rng.uniform(0.1, 1, 150), noise_variance=0.1, weight=rng.uniform(0.01, 0.2, 150), clip=5.0
+    )
+    fast = {a: amplification.exact_epsilon(with_(system, adjacency=a), device=[0, 70]) for a in Adjacency}
+    monkeypatch.setattr(participation, "_CHEBYSHEV_FROM", 10**9)
+    for adjacency, epsilon in fast.items():
+        direct = amplification.exact_epsilon(with_(system, adjacency=adjacency), device=[0, 70])
+        np.testing.assert_allclose(epsilon, direct, rtol=1e-10)
+
+
+def test_shapes(paper):
+    assert amplification.exact_delta(paper, 1.0).shape == (12,)
+    assert amplification.exact_delta(paper, np.ones((5, 1))).shape == (5, 12)
+    assert amplification.exact_delta(paper, np.ones(5), device=2).shape == (5,)
+    assert np.ndim(amplification.exact_delta(paper, 1.0, device=2)) == 0
+    assert amplification.exact_epsilon(paper, device=[3, 3, 1]).shape == (3,)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("devices", 0), ("devices", 2.5), ("participation", 1.1), ("participation", [0.1, 0.2]), ("noise_variance", -1.0),
+        ("weight", math.nan), ("clip", 0.0), ("alignment", 0.0), ("receiver_noise_variance", -0.1), ("dimension", 0),
+        ("delta", 0.0), ("delta", 1.0), ("delta_prime", math.nan), ("adjacency", "gone"), ("idle_noise", "yes"),
+    ],
+)
+def test_bad_systems(paper, field, value):
+    with pytest.raises(ParameterError) as caught:
+        with_(paper, **{field: value})
+    assert caught.value.name == field or field == "devices"
+
+
+def test_bad_arguments(paper):
+    for call in (
+        lambda: amplification.exact_delta(paper, -1.0),
+        lambda: amplification.exact_delta(paper, math.nan),
+        lambda: amplification.exact_delta(paper, 1.0, device=12),
+        lambda: amplification.exact_delta(paper, np.ones(5)),
+        lambda: amplification.exact_epsilon(paper, delta=0.0),
+        lambda: amplification.published(paper, form="lemma"),
+        lambda: amplification.proven(paper, delta=math.nan),
+    ):
+        with pytest.raises(ParameterError):
+            call()
