@@ -1,0 +1,101 @@
+"""The audit settles every claim as the ledger says, and cannot be fooled by an error of one per cent."""
+
+import dataclasses
+import math
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+
+import pytest
+
+from analytics.checks import ParameterError
+from validate import audit
+from validate.claim import Claim, Range, Relation, Verdict
+from validate.ledger import claims
+from validate.search import audit as settle
+from validate.search import shrink
+
+TRUE = [c for c in claims().values() if c.if_violated is not Verdict.ILL_DEFINED and c.expected is not Verdict.FALSE]
+REFUTED = [c for c in claims().values() if c not in TRUE and c.id != "FDP-R1"]
+BUDGET = 2.0
+
+
+@pytest.mark.parametrize("claim", claims().values(), ids=lambda c: c.id)
+def test_as_the_ledger_says(claim):
+    evidence = settle(claim, budget=BUDGET)
+    assert evidence.as_expected, (evidence.verdict, evidence.witness)
+
+
+@pytest.mark.parametrize("claim", REFUTED, ids=lambda c: c.id)
+def test_refuted_claims_come_with_a_certified_short_witness(claim):
+    witness = settle(claim, budget=BUDGET, seed=1).witness
+    assert witness is not None and witness.certified
+    assert all(len(text) <= 12 for text in witness.text().values()), witness.text()
+    for name, value in witness.point.items():
+        assert claim.domain[name].allows(value)
+    proved, _ = claim.proved_violated(witness.point)
+    assert proved
+
+
+@pytest.mark.parametrize("claim", [*TRUE, claims()["FDP-R1"]], ids=lambda c: c.id)
+def test_one_per_cent_is_caught(claim):
+    """A true formula perturbed by 1 % in the unsafe direction makes the audit fail."""
+    loose = {"FDP-D2-eps1": 3.4, "FDP-L3*": 1.4, "FDP-E23*": 6.0}  # bounds that are never tight need a larger error
+    factor = loose.get(claim.id, 1.01)
+    planted = dataclasses.replace(claim, claimed=lambda **p: claim.claimed(**p) / factor)
+    evidence = settle(planted, budget=4.0)
+    assert not evidence.as_expected and evidence.margin < 0
+
+
+def test_a_violation_without_proof_stays_unsettled():
+    claim = _toy(actual=lambda x: x + 1.0)
+    assert settle(claim).verdict is Verdict.UNSETTLED
+
+
+def test_descent_finds_what_chance_misses():
+    """A narrow dip below zero, invisible to a handful of random points."""
+    claim = _toy(claimed=lambda x: math.exp(abs(x - 0.4321)), actual=lambda x: 1.0001, relation=Relation.AT_MOST)
+    evidence = settle(dataclasses.replace(claim, domain={"x": Range(0.0, 1.0)}), samples=20)
+    assert evidence.margin < 0
+
+
+def test_shrinking_keeps_the_violation_and_the_domain():
+    claim = _toy(claimed=lambda x: 1.0, actual=lambda x: 2.0 if x > 0.3 else 0.5)
+    small = shrink(claim, {"x": 0.7346251})
+    assert small == {"x": Fraction(1)}
+
+
+def test_nan_is_an_error_not_a_pass():
+    with pytest.raises(ArithmeticError, match="nan"):
+        settle(_toy(actual=lambda x: math.nan))
+
+
+def test_nothing_claimed_is_no_violation():
+    evidence = settle(_toy(claimed=lambda x: math.nan))
+    assert evidence.verdict is Verdict.HOLDS and evidence.margin == math.inf
+
+
+def test_same_seed_same_evidence():
+    one, two = (settle(claims()["FDP-L3"], seed=5) for _ in range(2))
+    assert one.witness == two.witness and one.samples == two.samples
+
+
+def test_run_with_and_without_an_executor():
+    ids = ["FDP-D2", "FDP-T1t", "FDP-L3"]
+    plain = [e.claim.id for e in audit.run(ids, budget=6.0)]
+    with ThreadPoolExecutor(2) as pool:
+        pooled = {e.claim.id: e for e in audit.run(ids, budget=6.0, executor=pool, workers=2)}
+    assert plain == ids and set(pooled) == set(ids)
+    assert all(e.as_expected for e in pooled.values())
+
+
+def test_unknown_identifier():
+    with pytest.raises(ParameterError, match=r"ID = 'FDP-T9': must be one of FDP-D2"):
+        list(audit.run(["FDP-T9"]))
+
+
+def _toy(**changes) -> Claim:
+    base = {
+        "id": "TOY", "paper": "none", "location": "here", "statement": "x", "expected": Verdict.HOLDS, "reason": "a test",
+        "domain": {"x": Range(0.1, 1.0)}, "claimed": lambda x: x, "actual": lambda x: x,
+    }
+    return Claim(**{**base, **changes})

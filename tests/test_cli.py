@@ -1,0 +1,212 @@
+"""The commands as a user runs them: contract of the JSON, and one clear line for every wrong input."""
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tomllib
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from analytics.inference.system import InferenceSystem
+from analytics.privacy import amplification
+from validate.cli import main
+
+EXAMPLE = Path(__file__).parents[1] / "examples" / "paper.toml"
+GOOD = """
+[inference]
+devices = 3
+participation = [0.9, 0.5, 1.0]
+noise_variance = 0.1
+weight = 0.3333333333333333
+clip = 2.0
+alignment = 1.0
+receiver_noise_variance = 0.1
+dimension = 4
+delta = 1e-5
+delta_prime = 1e-5
+"""
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, [str(a) for a in arguments])
+
+
+def refused(result, *needles):
+    """Exit 2, at most two lines on stderr, nothing on stdout, no traceback; every needle is named."""
+    assert result.exit_code == 2, (result.exit_code, result.output)
+    lines = result.stderr.strip().splitlines()
+    assert 1 <= len(lines) <= 2 and lines[0].startswith("airtight: ") and result.stdout == ""
+    assert "Traceback" not in result.stderr
+    for needle in needles:
+        assert needle in result.stderr, (needle, result.stderr)
+    return True
+
+
+def written(folder, text):
+    path = folder / "system.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_bounds_json_follows_the_contract(tmp_path):
+    result = run("bounds", written(tmp_path, GOOD), "--json")
+    assert result.exit_code == 0 and result.stderr == ""
+    privacy = json.loads(result.stdout)["inference"]["privacy"]
+    assert privacy["adjacency"] == "absent"
+    for form in ("theorem1", "eq23"):
+        claim = privacy["published"][form]
+        assert set(claim) >= {"t", "mean_noise", "vacuous", "epsilon", "delta"} and len(claim["epsilon"]) == 3
+    assert claim["vacuous"] is True and claim["epsilon"] == ["inf"] * 3
+    system = InferenceSystem(**tomllib.loads(GOOD)["inference"])
+    assert privacy["exact"]["epsilon"] == amplification.exact_epsilon(system).tolist()
+    assert privacy["exact"]["delta"] == 1e-5
+    assert privacy["proven"]["epsilon"] == amplification.proven(system).epsilon.tolist()
+    assert privacy["proven"]["delta"] == [1e-5] * 3
+
+
+def test_bounds_of_the_example_say_what_the_issue_is_about():
+    tree = json.loads(run("bounds", EXAMPLE, "--json").stdout)["inference"]
+    assert tree["privacy"]["published"]["theorem1"]["vacuous"] is True
+    clipped = tree["variants"]["clipped-absent"]["privacy"]
+    claim = clipped["published"]["eq23"]
+    assert claim["epsilon"][0] < clipped["exact"]["epsilon"][0] and claim["true_delta"][0] > 100 * claim["delta"][0]
+    assert tree["variants"]["clipped"]["privacy"]["exact"]["epsilon"][0] < 1
+
+
+def test_bounds_table():
+    result = run("bounds", EXAMPLE)
+    assert result.exit_code == 0
+    for needle in ("published", "proven", "exact", "vacuous", "∞", "0-11", "adjacency silent"):
+        assert needle in result.stdout
+
+
+def test_verify_json_and_exit_code(monkeypatch):
+    result = run("verify", "FDP-T1t-paper", "FDP-L3", "--budget", "5", "--json")
+    assert result.exit_code == 0
+    rows = json.loads(result.stdout)
+    assert [row["id"] for row in rows] == ["FDP-T1t-paper", "FDP-L3"]
+    assert set(rows[0]) == {
+        "id", "paper", "location", "statement", "expected", "verdict", "witness", "published", "exact", "margin", "certified",
+        "samples", "seconds",
+    }
+    assert rows[0]["witness"] == {"devices": "12", "p": "0.9", "variance": "0.1", "delta_prime": "1e-05"}
+    assert rows[0]["certified"] and rows[0]["exact"] == pytest.approx(1.34900636) and rows[0]["published"] == pytest.approx(1.08)
+
+    import dataclasses
+
+    from validate import audit
+    from validate.claim import Verdict
+    from validate.ledger import claims
+
+    wrong = dataclasses.replace(claims()["FDP-L3"], expected=Verdict.HOLDS)
+    monkeypatch.setattr(audit, "claims", lambda: {"FDP-L3": wrong})
+    assert run("verify", "FDP-L3").exit_code == 1
+
+
+def test_verify_table():
+    result = run("verify", "FDP-T1t-paper", "--budget", "2")
+    assert result.exit_code == 0 and "1 of 1 claims" in result.stdout and "certified" in result.stdout
+
+
+WRONG = [
+    ("devices = 3", "devices = 0", ["inference.devices = 0", "[1, inf)"]),
+    ("devices = 3", "devices = 3.5", ["inference.devices = 3.5", "integer"]),
+    ("devices = 3", "devices = true", ["inference.devices = True", "integer"]),
+    ("devices = 3", "", ["inference.devices", "missing"]),
+    ("1.0]", "1.5]", ["inference.participation[2] = 1.5", "[0, 1]"]),
+    ("0.5, 1.0]", "0.5]", ["inference.participation", "3 numbers"]),
+    ("0.5, 1.0]", "'x', 1.0]", ["inference.participation", "number"]),
+    ("noise_variance = 0.1\nweight", "noise_variance = -0.1\nweight", ["inference.noise_variance[0] = -0.1", "[0, inf)"]),
+    ("weight = 0.3333333333333333", "weight = nan", ["inference.weight[0] = nan", "[0, inf)"]),
+    ("clip = 2.0", "clip = 0", ["inference.clip[0] = 0", "(0, inf)"]),
+    ("clip = 2.0", "clip = []", ["inference.clip", "number"]),
+    ("alignment = 1.0", "alignment = [1.0]", ["inference.alignment", "number"]),
+    ("alignment = 1.0", "alignment = inf", ["inference.alignment = inf", "(0, inf)"]),
+    ("receiver_noise_variance = 0.1", "receiver_noise_variance = '1'", ["inference.receiver_noise_variance", "number"]),
+    ("dimension = 4", "dimension = 0", ["inference.dimension = 0", "[1, inf)"]),
+    ("delta = 1e-5\n", "delta = 0.0\n", ["inference.delta = 0.0", "(0, 1)"]),
+    ("delta_prime = 1e-5", "delta_prime = 1.0", ["inference.delta_prime = 1.0", "(0, 1)"]),
+    ("delta_prime = 1e-5", "delta_prime = 1e-5\nadjacency = 'gone'", ["inference.adjacency = 'gone'", "absent, silent, replace"]),
+    ("delta_prime = 1e-5", "delta_prime = 1e-5\nidle_noise = 1", ["inference.idle_noise = 1", "bool"]),
+    ("delta_prime = 1e-5", "delta_prime = 1e-5\ncolour = 1", ["inference.colour", "unknown key", "participation"]),
+    ("[inference]", "[inferense]", ["inference"]),
+    ("delta_prime = 1e-5", "delta_prime = 1e-5\n[inference.variants.x]\nclip = -1", ["inference.variants.x.clip", "(0, inf)"]),
+    ("delta_prime = 1e-5", "delta_prime = 1e-5\n[inference.variants.x]\nclop = 1", ["inference.variants.x.clop", "unknown key"]),
+    ("devices = 3", "devices = ", ["not valid TOML"]),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "needles"), WRONG)
+def test_wrong_files(tmp_path, old, new, needles):
+    assert old in GOOD
+    path = written(tmp_path, GOOD.replace(old, new, 1))
+    for command in (["bounds", path], ["report", path, "--out", tmp_path / "out"]):
+        refused(run(*command), path.name, *needles)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe\x00", b"[", b"[inference]", b"inference = 3", b"x = 1"])
+def test_broken_files(tmp_path, content):
+    path = tmp_path / "broken.toml"
+    path.write_bytes(content)
+    refused(run("bounds", path), "broken.toml")
+
+
+def test_missing_file_folder_and_options(tmp_path):
+    refused(run("bounds", tmp_path / "none.toml"), "none.toml")
+    refused(run("bounds", tmp_path), str(tmp_path))
+    refused(run("verify", "FDP-X"), "FDP-X", "FDP-T1")
+    refused(run("verify", "--budget", "0"), "--budget")
+    refused(run("verify", "--budget", "nan"), "--budget")
+    refused(run("verify", "--seed", "-1"), "--seed")
+    refused(run("report", EXAMPLE), "--out")
+    refused(run("bonds"), "bonds")
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    refused(run("report", written(tmp_path, GOOD), "--out", blocked / "sub", "--budget", "1"), "sub")
+
+
+numbers = st.one_of(
+    st.floats(allow_nan=True, allow_infinity=True), st.integers(-(10**20), 10**20), st.booleans(), st.text(max_size=3),
+    st.lists(st.floats(allow_nan=True), max_size=4),
+)
+KEYS = [*tomllib.loads(GOOD)["inference"], "adjacency", "idle_noise", "extra"]
+
+
+def toml(value):
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return "nan" if math.isnan(value) else ("inf" if value > 0 else "-inf") if math.isinf(value) else repr(float(value))
+    if isinstance(value, list):
+        return "[" + ", ".join(map(toml, value)) + "]"
+    return json.dumps(value)
+
+
+@settings(max_examples=150)
+@given(st.sampled_from(KEYS), numbers)
+def test_any_value_of_any_key_is_answered_or_refused(tmp_path_factory, key, value):
+    table = {**tomllib.loads(GOOD)["inference"], key: value}
+    if key == "dimension" and isinstance(value, int) and value > 10**9:
+        return
+    if key == "devices" and isinstance(value, int) and value > 3:
+        return
+    text = "[inference]\n" + "".join(f"{k} = {toml(v)}\n" for k, v in table.items())
+    result = run("bounds", written(tmp_path_factory.mktemp("any"), text), "--json")
+    if result.exit_code == 0:
+        exact = json.loads(result.stdout)["inference"]["privacy"]["exact"]["epsilon"]
+        assert len(exact) == 3 and all(e == "inf" or e >= 0 for e in exact)
+    else:
+        assert refused(result) and (key in result.stderr or "TOML" in result.stderr)
+
+
+def test_infinity_is_a_string_and_the_json_is_strict():
+    from validate.bounds import plain
+
+    tree = plain({"a": [math.inf, -math.inf, math.nan, 1.5], "b": np.float64(2.0)})
+    assert tree == {"a": ["inf", "-inf", "nan", 1.5], "b": 2.0}
+    json.dumps(tree, allow_nan=False)

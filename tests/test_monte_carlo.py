@@ -1,0 +1,53 @@
+"""The simulated channel against the exact delta, seeded."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from analytics.guarantee import Adjacency
+from analytics.inference.system import InferenceSystem
+from analytics.privacy import amplification
+from validate.monte_carlo import channel
+
+SYSTEM = InferenceSystem(
+    devices=4, participation=[0.9, 0.5, 0.7, 0.3], noise_variance=[0.1, 0.2, 0.3, 0.1], weight=0.25, clip=4.0,
+    alignment=1.3, receiver_noise_variance=0.1, dimension=5, delta=1e-5, delta_prime=1e-5,
+)
+
+
+@pytest.mark.parametrize("adjacency", list(Adjacency))
+@pytest.mark.parametrize("idle", [False, True])
+@pytest.mark.parametrize("epsilon", [0.0, 0.8])
+def test_exact_delta_lies_in_the_interval(adjacency, idle, epsilon):
+    system = dataclasses.replace(SYSTEM, adjacency=adjacency, idle_noise=idle)
+    interval = channel.estimate_delta(system, epsilon, device=1, rounds=60_000, rng=np.random.default_rng(7))
+    exact = float(amplification.exact_delta(system, epsilon, device=1))
+    assert interval.lower <= exact <= interval.upper
+    assert interval.upper - interval.lower < 0.02
+
+
+def test_the_interval_would_notice_a_forgotten_factor():
+    """The check can fail: the silent value is outside the interval of replace, and the reverse."""
+    for one, other in (("silent", "replace"), ("replace", "silent"), ("silent", "absent")):
+        system = dataclasses.replace(SYSTEM, adjacency=one)
+        interval = channel.estimate_delta(system, 0.5, device=1, rounds=60_000, rng=np.random.default_rng(8))
+        wrong = float(amplification.exact_delta(dataclasses.replace(SYSTEM, adjacency=other), 0.5, device=1))
+        assert not interval.lower <= wrong <= interval.upper
+
+
+def test_received_noise_has_the_stated_variance():
+    rng = np.random.default_rng(9)
+    tau = (rng.random((40_000, 4)) < SYSTEM.participation).astype(float)
+    y = channel.receive(SYSTEM, tau, np.zeros((40_000, 4, 5)), rng)
+    variance = 1.3**2 * tau @ SYSTEM.noise_variance + 0.1
+    assert np.mean(y**2 / variance[:, None]) == pytest.approx(1.0, abs=0.02)
+
+
+def test_empirical_bernstein_covers():
+    rng = np.random.default_rng(10)
+    misses = 0
+    for _ in range(300):
+        interval = channel.mean_interval((rng.random(200) < 0.05).astype(float), 0.05)
+        misses += not interval.lower <= 0.05 <= interval.upper
+    assert misses <= 15

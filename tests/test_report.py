@@ -1,0 +1,68 @@
+"""The report: complete, self-contained, never half-written, and it renders in a browser."""
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from validate.cli import main
+
+EXAMPLE = Path(__file__).parents[1] / "examples" / "paper.toml"
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    out = tmp_path_factory.mktemp("site") / "report"
+    result = CliRunner().invoke(main, ["report", str(EXAMPLE), "--out", str(out), "--budget", "30"])
+    assert result.exit_code == 0, result.output
+    return out
+
+
+def test_contents(report):
+    assert sorted(p.name for p in report.iterdir()) == ["figures", "index.html", "report.json"]
+    assert len(list((report / "figures").glob("*.svg"))) == 3
+    results = json.loads((report / "report.json").read_text())
+    assert results["bounds"]["inference"]["privacy"]["published"]["theorem1"]["vacuous"] is True
+    assert {row["id"] for row in results["verify"]} >= {"FDP-D2", "FDP-T1", "FDP-T1d"}
+
+
+def test_says_what_matters_and_stands_alone(report):
+    html = (report / "index.html").read_text()
+    for needle in ("is vacuous here", "is false here", "certified in ball arithmetic", "<math", "<svg", "FDP-T1-eq23", "Scoreboard"):
+        assert needle in html
+    links = re.findall(r"""(?:src|href)=["'](?!#)([^"']+)""", html)
+    assert not links, links
+    assert "@import" not in html and "url(http" not in html
+
+
+def test_writing_again_replaces(report):
+    (report / "figures" / "stale.svg").write_text("old")
+    result = CliRunner().invoke(main, ["report", str(EXAMPLE), "--out", str(report), "--budget", "10"])
+    assert result.exit_code == 0 and not (report / "figures" / "stale.svg").exists()
+    assert sorted(p.name for p in report.iterdir()) == ["figures", "index.html", "report.json"]
+
+
+def test_renders_in_a_browser(report, tmp_path):
+    browser = shutil.which("chromium") or shutil.which("chromium-browser")
+    if browser is None:
+        pytest.skip("chromium is not installed; the page was not rendered")
+    picture = tmp_path / "page.png"
+    flags = [
+        "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+        "--disable-component-update", "--disable-sync", f"--user-data-dir={tmp_path / 'profile'}", "--hide-scrollbars",
+        "--window-size=1200,4000",
+    ]
+    subprocess.run(
+        [browser, *flags, f"--screenshot={picture}", (report / "index.html").as_uri()], check=True, capture_output=True, timeout=120
+    )
+    from matplotlib import image
+
+    pixels = image.imread(picture)
+    assert pixels.shape[:2] == (4000, 1200)
+    ink = (pixels[..., :3].min(axis=2) < 0.6).mean(axis=1)
+    for band in range(0, 4000, 500):
+        assert ink[band : band + 500].mean() > 0.002, f"nothing drawn between {band} and {band + 500}"
