@@ -15,6 +15,14 @@ settings.load_profile("airtight")
 def paper() -> InferenceSystem:
     """FDP Sec. VI, with a clipping threshold of 5."""
     return InferenceSystem(
-        devices=12, participation=0.9, noise_variance=0.1, weight=1 / 12, clip=5.0, alignment=1.0,
-        receiver_noise_variance=0.1, dimension=784, delta=1e-5, delta_prime=1e-5,
+        devices=12,
+        participation=0.9,
+        noise_variance=0.1,
+        weight=1 / 12,
+        clip=5.0,
+        alignment=1.0,
+        receiver_noise_variance=0.1,
+        dimension=784,
+        delta=1e-5,
+        delta_prime=1e-5,
     )

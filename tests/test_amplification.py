@@ -100,8 +100,13 @@ def test_theorem1_at_the_papers_parameters(paper):
 def test_published_formula_term_by_term(paper):
     """Eq. (11) with plain arithmetic, for unequal devices."""
     system = with_(
-        paper, participation=np.linspace(0.1, 1, 12), noise_variance=np.linspace(1, 3, 12), weight=np.linspace(0, 1, 12),
-        alignment=1.7, delta=1e-3, delta_prime=0.2,
+        paper,
+        participation=np.linspace(0.1, 1, 12),
+        noise_variance=np.linspace(1, 3, 12),
+        weight=np.linspace(0, 1, 12),
+        alignment=1.7,
+        delta=1e-3,
+        delta_prime=0.2,
     )
     for form, first in (("theorem1", 1.0), ("eq23", 1 / 3)):
         p, square = system.participation, system.noise_variance
@@ -126,7 +131,8 @@ def brute_force(system, epsilon, device):
     directions = [0.0, 0.0]
     for chosen in product((0, 1), repeat=len(others)):
         mass = math.prod(
-            float(system.participation[j]) if c else 1 - float(system.participation[j]) for j, c in zip(others, chosen, strict=True)
+            float(system.participation[j]) if c else 1 - float(system.participation[j])
+            for j, c in zip(others, chosen, strict=True)
         )
         v = system.receiver_noise_variance + system.alignment**2 * sum(
             float(system.noise_variance[j]) for j, c in zip(others, chosen, strict=True) if c
@@ -148,16 +154,23 @@ def brute_force(system, epsilon, device):
 
 
 @settings(max_examples=40)
-@given(
-    st.integers(1, 4), st.data(), st.sampled_from(list(Adjacency)), st.sampled_from([1, 3, 40]), st.floats(0, 3)
-)
+@given(st.integers(1, 4), st.data(), st.sampled_from(list(Adjacency)), st.sampled_from([1, 3, 40]), st.floats(0, 3))
 def test_exact_delta_against_enumeration(devices, data, adjacency, dimension, epsilon):
     def each(low, high):
         return data.draw(st.lists(st.floats(low, high), min_size=devices, max_size=devices))
 
     system = InferenceSystem(
-        devices=devices, participation=each(0.05, 1.0), noise_variance=each(0.1, 3), weight=each(0.05, 2), clip=1.0,
-        alignment=1.3, receiver_noise_variance=0.3, dimension=dimension, delta=1e-5, delta_prime=1e-5, adjacency=adjacency,
+        devices=devices,
+        participation=each(0.05, 1.0),
+        noise_variance=each(0.1, 3),
+        weight=each(0.05, 2),
+        clip=1.0,
+        alignment=1.3,
+        receiver_noise_variance=0.3,
+        dimension=dimension,
+        delta=1e-5,
+        delta_prime=1e-5,
+        adjacency=adjacency,
     )
     for device in range(devices):
         delta = float(amplification.exact_delta(system, epsilon, device=device))
@@ -167,8 +180,18 @@ def test_exact_delta_against_enumeration(devices, data, adjacency, dimension, ep
 @given(st.floats(0.01, 1), st.floats(0.05, 3), st.floats(0, 3), st.sampled_from(["silent", "replace"]))
 def test_idle_noise_against_integration(p, signal, epsilon, adjacency):
     system = InferenceSystem(
-        devices=2, participation=[p, 0.3], noise_variance=[0.5, 0.2], weight=signal, clip=1.0, alignment=1.0,
-        receiver_noise_variance=0.3, dimension=9, delta=1e-5, delta_prime=1e-5, adjacency=adjacency, idle_noise=True,
+        devices=2,
+        participation=[p, 0.3],
+        noise_variance=[0.5, 0.2],
+        weight=signal,
+        clip=1.0,
+        alignment=1.0,
+        receiver_noise_variance=0.3,
+        dimension=9,
+        delta=1e-5,
+        delta_prime=1e-5,
+        adjacency=adjacency,
+        idle_noise=True,
     )
     far = -signal if adjacency == "replace" else 0.0
     first, second = ([(p, mean, 1.0), (1 - p, 0.0, 1.0)] for mean in (signal, far))
@@ -211,7 +234,9 @@ def test_permuting_devices_permutes_the_answer(system, random):
 def test_the_unit_of_power_does_not_matter(system, scale):
     """Alignment scales signal and noise alike; so does measuring everything in other units."""
     other = with_(
-        system, noise_variance=system.noise_variance * scale**2, weight=system.weight * scale,
+        system,
+        noise_variance=system.noise_variance * scale**2,
+        weight=system.weight * scale,
         receiver_noise_variance=system.receiver_noise_variance * scale**2,
     )
     one, two = amplification.exact_delta(system, 0.7), amplification.exact_delta(other, 0.7)
@@ -245,10 +270,22 @@ def test_certain_participation_alone_is_the_gaussian_mechanism(paper):
 @pytest.mark.parametrize("idle", [False, True])
 def test_extremes_are_answered(paper, adjacency, idle):
     for changes in (
-        {"participation": 0.0}, {"participation": 1.0}, {"weight": 0.0}, {"noise_variance": 0.0},
-        {"receiver_noise_variance": 0.0}, {"noise_variance": 0.0, "receiver_noise_variance": 0.0}, {"clip": 1e6},
-        {"clip": 1e-9}, {"delta": 1e-300}, {"delta": 0.999}, {"participation": 1e-300}, {"devices": 1},
-        {"noise_variance": 1e-30}, {"noise_variance": 1e30}, {"alignment": 1e-9}, {"dimension": 25088},
+        {"participation": 0.0},
+        {"participation": 1.0},
+        {"weight": 0.0},
+        {"noise_variance": 0.0},
+        {"receiver_noise_variance": 0.0},
+        {"noise_variance": 0.0, "receiver_noise_variance": 0.0},
+        {"clip": 1e6},
+        {"clip": 1e-9},
+        {"delta": 1e-300},
+        {"delta": 0.999},
+        {"participation": 1e-300},
+        {"devices": 1},
+        {"noise_variance": 1e-30},
+        {"noise_variance": 1e30},
+        {"alignment": 1e-9},
+        {"dimension": 25088},
     ):
         if "devices" in changes:
             one = {n: getattr(paper, n)[:1] for n in ("participation", "noise_variance", "weight", "clip")}
@@ -263,7 +300,9 @@ def test_extremes_are_answered(paper, adjacency, idle):
 
 
 def test_a_million_equal_devices(paper):
-    system = with_(paper, devices=10**6, participation=0.9, noise_variance=0.1, weight=1.0, clip=5.0, adjacency="silent")
+    system = with_(
+        paper, devices=10**6, participation=0.9, noise_variance=0.1, weight=1.0, clip=5.0, adjacency="silent"
+    )
     exact = amplification.exact_epsilon(system, device=[0, 999_999])
     middle = gaussian.epsilon(1e-5 / 0.9, sensitivity=5.0, sigma=math.sqrt(0.1 * 0.9e6))
     np.testing.assert_allclose(exact, float(middle), rtol=1e-3)
@@ -279,8 +318,13 @@ def test_no_noise_at_all_gives_no_privacy(paper):
 def test_grid_brackets_many_unequal_noises(paper):
     rng = np.random.default_rng(5)
     system = with_(
-        paper, devices=40, participation=rng.uniform(0.2, 0.9, 40), noise_variance=rng.uniform(0.01, 0.2, 40), weight=0.1,
-        clip=3.0, adjacency="silent",
+        paper,
+        devices=40,
+        participation=rng.uniform(0.2, 0.9, 40),
+        noise_variance=rng.uniform(0.01, 0.2, 40),
+        weight=0.1,
+        clip=3.0,
+        adjacency="silent",
     )
     lower, upper = amplification.exact_delta_bracket(system, 1.0, device=0)
     assert lower < upper < lower * 1.05
@@ -297,7 +341,12 @@ def test_interpolation_over_many_atoms_changes_nothing(paper, monkeypatch):
 
     rng = np.random.default_rng(6)
     system = with_(
-        paper, devices=150, participation=rng.uniform(0.1, 1, 150), noise_variance=0.1, weight=rng.uniform(0.01, 0.2, 150), clip=5.0
+        paper,
+        devices=150,
+        participation=rng.uniform(0.1, 1, 150),
+        noise_variance=0.1,
+        weight=rng.uniform(0.01, 0.2, 150),
+        clip=5.0,
     )
     fast = {a: amplification.exact_epsilon(with_(system, adjacency=a), device=[0, 70]) for a in Adjacency}
     monkeypatch.setattr(participation, "_CHEBYSHEV_FROM", 10**9)
@@ -317,9 +366,21 @@ def test_shapes(paper):
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("devices", 0), ("devices", 2.5), ("participation", 1.1), ("participation", [0.1, 0.2]), ("noise_variance", -1.0),
-        ("weight", math.nan), ("clip", 0.0), ("alignment", 0.0), ("receiver_noise_variance", -0.1), ("dimension", 0),
-        ("delta", 0.0), ("delta", 1.0), ("delta_prime", math.nan), ("adjacency", "gone"), ("idle_noise", "yes"),
+        ("devices", 0),
+        ("devices", 2.5),
+        ("participation", 1.1),
+        ("participation", [0.1, 0.2]),
+        ("noise_variance", -1.0),
+        ("weight", math.nan),
+        ("clip", 0.0),
+        ("alignment", 0.0),
+        ("receiver_noise_variance", -0.1),
+        ("dimension", 0),
+        ("delta", 0.0),
+        ("delta", 1.0),
+        ("delta_prime", math.nan),
+        ("adjacency", "gone"),
+        ("idle_noise", "yes"),
     ],
 )
 def test_bad_systems(paper, field, value):

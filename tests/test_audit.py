@@ -95,7 +95,14 @@ def test_unknown_identifier():
 
 def _toy(**changes) -> Claim:
     base = {
-        "id": "TOY", "paper": "none", "location": "here", "statement": "x", "expected": Verdict.HOLDS, "reason": "a test",
-        "domain": {"x": Range(0.1, 1.0)}, "claimed": lambda x: x, "actual": lambda x: x,
+        "id": "TOY",
+        "paper": "none",
+        "location": "here",
+        "statement": "x",
+        "expected": Verdict.HOLDS,
+        "reason": "a test",
+        "domain": {"x": Range(0.1, 1.0)},
+        "claimed": lambda x: x,
+        "actual": lambda x: x,
     }
     return Claim(**{**base, **changes})

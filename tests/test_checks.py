@@ -23,7 +23,7 @@ def test_intervals(interval, inside, outside):
     for value in inside:
         assert checks.real("x", value, interval) == value
     for value in outside:
-        with pytest.raises(ParameterError, match="x = .*must be a number in"):
+        with pytest.raises(ParameterError, match=r"x = .*must be a number in"):
             checks.real("x", value, interval)
 
 

@@ -2,11 +2,11 @@
 
 import json
 import math
+import tomllib
 from pathlib import Path
 
 import numpy as np
 import pytest
-import tomllib
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -90,11 +90,26 @@ def test_verify_json_and_exit_code(monkeypatch):
     rows = json.loads(result.stdout)
     assert [row["id"] for row in rows] == ["FDP-T1t-paper", "FDP-L3"]
     assert set(rows[0]) == {
-        "id", "paper", "location", "statement", "expected", "verdict", "witness", "published", "exact", "margin", "certified",
-        "samples", "seconds",
+        "id",
+        "paper",
+        "location",
+        "statement",
+        "expected",
+        "verdict",
+        "witness",
+        "published",
+        "exact",
+        "margin",
+        "certified",
+        "samples",
+        "seconds",
     }
     assert rows[0]["witness"] == {"devices": "12", "p": "0.9", "variance": "0.1", "delta_prime": "1e-05"}
-    assert rows[0]["certified"] and rows[0]["exact"] == pytest.approx(1.34900636) and rows[0]["published"] == pytest.approx(1.08)
+    assert (
+        rows[0]["certified"]
+        and rows[0]["exact"] == pytest.approx(1.34900636)
+        and rows[0]["published"] == pytest.approx(1.08)
+    )
 
     import dataclasses
 
@@ -109,7 +124,9 @@ def test_verify_json_and_exit_code(monkeypatch):
 
 def test_verify_table():
     result = run("verify", "FDP-T1t-paper", "--budget", "2")
-    assert result.exit_code == 0 and "1 of 1 claims" in result.stdout and "certified" in result.stdout
+    assert result.exit_code == 0
+    for needle in ("FDP-T1t-paper", "false", "1.349", "1.08", "devices=12", "certified", "1 of 1 claims"):
+        assert needle in result.stdout
 
 
 WRONG = [
@@ -120,9 +137,9 @@ WRONG = [
     ("1.0]", "1.5]", ["inference.participation[2] = 1.5", "[0, 1]"]),
     ("0.5, 1.0]", "0.5]", ["inference.participation", "3 numbers"]),
     ("0.5, 1.0]", "'x', 1.0]", ["inference.participation", "number"]),
-    ("noise_variance = 0.1\nweight", "noise_variance = -0.1\nweight", ["inference.noise_variance[0] = -0.1", "[0, inf)"]),
-    ("weight = 0.3333333333333333", "weight = nan", ["inference.weight[0] = nan", "[0, inf)"]),
-    ("clip = 2.0", "clip = 0", ["inference.clip[0] = 0", "(0, inf)"]),
+    ("noise_variance = 0.1\nweight", "noise_variance = -0.1\nweight", ["inference.noise_variance = -0.1", "[0, inf)"]),
+    ("weight = 0.3333333333333333", "weight = nan", ["inference.weight = nan", "[0, inf)"]),
+    ("clip = 2.0", "clip = 0", ["inference.clip = 0", "(0, inf)"]),
     ("clip = 2.0", "clip = []", ["inference.clip", "number"]),
     ("alignment = 1.0", "alignment = [1.0]", ["inference.alignment", "number"]),
     ("alignment = 1.0", "alignment = inf", ["inference.alignment = inf", "(0, inf)"]),
@@ -130,12 +147,24 @@ WRONG = [
     ("dimension = 4", "dimension = 0", ["inference.dimension = 0", "[1, inf)"]),
     ("delta = 1e-5\n", "delta = 0.0\n", ["inference.delta = 0.0", "(0, 1)"]),
     ("delta_prime = 1e-5", "delta_prime = 1.0", ["inference.delta_prime = 1.0", "(0, 1)"]),
-    ("delta_prime = 1e-5", "delta_prime = 1e-5\nadjacency = 'gone'", ["inference.adjacency = 'gone'", "absent, silent, replace"]),
+    (
+        "delta_prime = 1e-5",
+        "delta_prime = 1e-5\nadjacency = 'gone'",
+        ["inference.adjacency = 'gone'", "absent, silent, replace"],
+    ),
     ("delta_prime = 1e-5", "delta_prime = 1e-5\nidle_noise = 1", ["inference.idle_noise = 1", "bool"]),
     ("delta_prime = 1e-5", "delta_prime = 1e-5\ncolour = 1", ["inference.colour", "unknown key", "participation"]),
     ("[inference]", "[inferense]", ["inference"]),
-    ("delta_prime = 1e-5", "delta_prime = 1e-5\n[inference.variants.x]\nclip = -1", ["inference.variants.x.clip", "(0, inf)"]),
-    ("delta_prime = 1e-5", "delta_prime = 1e-5\n[inference.variants.x]\nclop = 1", ["inference.variants.x.clop", "unknown key"]),
+    (
+        "delta_prime = 1e-5",
+        "delta_prime = 1e-5\n[inference.variants.x]\nclip = -1",
+        ["inference.variants.x.clip", "(0, inf)"],
+    ),
+    (
+        "delta_prime = 1e-5",
+        "delta_prime = 1e-5\n[inference.variants.x]\nclop = 1",
+        ["inference.variants.x.clop", "unknown key"],
+    ),
     ("devices = 3", "devices = ", ["not valid TOML"]),
 ]
 
@@ -171,7 +200,10 @@ def test_missing_file_folder_and_options(tmp_path):
 
 
 numbers = st.one_of(
-    st.floats(allow_nan=True, allow_infinity=True), st.integers(-(10**20), 10**20), st.booleans(), st.text(max_size=3),
+    st.floats(allow_nan=True, allow_infinity=True),
+    st.integers(-(10**20), 10**20),
+    st.booleans(),
+    st.text(max_size=3),
     st.lists(st.floats(allow_nan=True), max_size=4),
 )
 KEYS = [*tomllib.loads(GOOD)["inference"], "adjacency", "idle_noise", "extra"]
@@ -181,7 +213,13 @@ def toml(value):
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):
-        return "nan" if math.isnan(value) else ("inf" if value > 0 else "-inf") if math.isinf(value) else repr(float(value))
+        return (
+            "nan"
+            if math.isnan(value)
+            else ("inf" if value > 0 else "-inf")
+            if math.isinf(value)
+            else repr(float(value))
+        )
     if isinstance(value, list):
         return "[" + ", ".join(map(toml, value)) + "]"
     return json.dumps(value)
@@ -193,7 +231,7 @@ def test_any_value_of_any_key_is_answered_or_refused(tmp_path_factory, key, valu
     table = {**tomllib.loads(GOOD)["inference"], key: value}
     if key == "dimension" and isinstance(value, int) and value > 10**9:
         return
-    if key == "devices" and isinstance(value, int) and value > 3:
+    if key == "devices" and isinstance(value, int) and value > 10**6:
         return
     text = "[inference]\n" + "".join(f"{k} = {toml(v)}\n" for k, v in table.items())
     result = run("bounds", written(tmp_path_factory.mktemp("any"), text), "--json")

@@ -64,7 +64,9 @@ def test_deep_tails_against_mpmath():
 
 def test_small_difference_of_variances_is_the_gaussian_mechanism():
     for eta in (1e-8, 1e-12, 1e-100, 1e-300):
-        value = float(divergence.log_hockey_stick(2.0, distance=1.0, variance_p=1e-4 * (1 + eta), variance_q=1e-4, dimension=3))
+        value = float(
+            divergence.log_hockey_stick(2.0, distance=1.0, variance_p=1e-4 * (1 + eta), variance_q=1e-4, dimension=3)
+        )
         expected = float(gaussian.log_delta(2.0, sensitivity=100.0, sigma=1.0))
         assert value == pytest.approx(expected, rel=1e-6, abs=1e-12)
 
@@ -125,7 +127,8 @@ def test_losses_within_rounding_of_the_greatest():
 
 
 @pytest.mark.parametrize(
-    ("vp", "vq", "d", "expected"), [(0.0, 0.0, 0.0, 0.0), (0.0, 0.0, 1.0, 1.0), (1.0, 0.0, 0.0, 1.0), (0.0, 1.0, 0.0, 1.0)]
+    ("vp", "vq", "d", "expected"),
+    [(0.0, 0.0, 0.0, 0.0), (0.0, 0.0, 1.0, 1.0), (1.0, 0.0, 0.0, 1.0), (0.0, 1.0, 0.0, 1.0)],
 )
 def test_point_masses(vp, vq, d, expected):
     value = divergence.log_hockey_stick(3.0, distance=d, variance_p=vp, variance_q=vq, dimension=2)
@@ -134,7 +137,13 @@ def test_point_masses(vp, vq, d, expected):
 
 def test_bad_input():
     good = {"distance": 1.0, "variance_p": 1.0, "variance_q": 2.0, "dimension": 3}
-    for name, value in (("distance", -1.0), ("variance_p", math.nan), ("variance_q", math.inf), ("dimension", 0), ("dimension", 1.5)):
+    for name, value in (
+        ("distance", -1.0),
+        ("variance_p", math.nan),
+        ("variance_q", math.inf),
+        ("dimension", 0),
+        ("dimension", 1.5),
+    ):
         with pytest.raises(ParameterError) as caught:
             divergence.log_hockey_stick(1.0, **{**good, name: value})
         assert caught.value.name == name

@@ -34,7 +34,12 @@ def test_noncentral_chi_square(dimension):
     with mp.workdps(50):
         half, mean = mp.mpf(x) / 2, mp.mpf(lam) / 2
         truth = mp.nsum(
-            lambda j: mp.exp(-mean) * mean**j / mp.factorial(j) * mp.gammainc(mp.mpf(dimension) / 2 + j, half, mp.inf, regularized=True),
+            lambda j: (
+                mp.exp(-mean)
+                * mean**j
+                / mp.factorial(j)
+                * mp.gammainc(mp.mpf(dimension) / 2 + j, half, mp.inf, regularized=True)
+            ),
             [0, 120],
         )
     contains(refine(lambda: divergence.noncentral_chi_square(ball(x), dimension, ball(lam))[0]), float(truth))
@@ -53,7 +58,12 @@ def test_bernstein_and_deviations_are_the_numbers_of_the_ledger():
     claimed, actual = concentration.fair_signs(100, Fraction(3, 10), 1)
     assert float(claimed.mid()) == pytest.approx(2.7969e-4, rel=1e-4)
     assert float(actual.mid()) == pytest.approx(8.9497e-4, rel=1e-4)
-    paper = {"devices": Fraction(12), "p": Fraction(9, 10), "variance": Fraction(1, 10), "delta_prime": Fraction(1, 10**5)}
+    paper = {
+        "devices": Fraction(12),
+        "p": Fraction(9, 10),
+        "variance": Fraction(1, 10),
+        "delta_prime": Fraction(1, 10**5),
+    }
     contains(concentration.theorem_t(**paper), 1.349006361303290, 14)
     assert float(concentration.proof_t(**paper).mid()) == pytest.approx(0.9421372731, abs=1e-10)
     delta_prime, probability = concentration.deviation_of_the_proof(
@@ -67,8 +77,16 @@ def test_theorem1_fails_at_the_witness_of_the_ledger():
     from analytics.guarantee import Adjacency
 
     claimed, actual = amplification.theorem1(
-        devices=Fraction(100), p=Fraction(1), variance=Fraction(1), receiver=Fraction(1), alignment=Fraction(1),
-        signal=Fraction(0), dimension=Fraction(1), delta=Fraction(1, 10**5), delta_prime=Fraction(1, 10**5), form="theorem1",
+        devices=Fraction(100),
+        p=Fraction(1),
+        variance=Fraction(1),
+        receiver=Fraction(1),
+        alignment=Fraction(1),
+        signal=Fraction(0),
+        dimension=Fraction(1),
+        delta=Fraction(1, 10**5),
+        delta_prime=Fraction(1, 10**5),
+        form="theorem1",
         adjacency=Adjacency.ABSENT,
     )
     assert float(claimed.mid()) == pytest.approx(2e-5, rel=1e-4)

@@ -80,9 +80,7 @@ def test_ends_of_the_domain():
         assert delta == pytest.approx(math.erf(sensitivity / math.sqrt(8)), rel=1e-12)
 
 
-@given(
-    st.lists(st.floats(0, 700), min_size=2, max_size=8), st.floats(1e-3, 1e3), st.floats(0, 10)
-)
+@given(st.lists(st.floats(0, 700), min_size=2, max_size=8), st.floats(1e-3, 1e3), st.floats(0, 10))
 def test_delta_falls_with_epsilon_and_grows_with_sensitivity(epsilons, sensitivity, more):
     epsilons = np.sort(epsilons)
     values = gaussian.log_delta(epsilons, sensitivity=sensitivity, sigma=1.0)
@@ -117,7 +115,9 @@ def test_agrees_with_dp_accounting():
 
     accountant = PLDAccountant(value_discretization_interval=1e-4).compose(GaussianDpEvent(2.0))
     assert float(gaussian.epsilon(1e-6, sensitivity=1.0, sigma=2.0)) <= accountant.get_epsilon(1e-6) + 1e-9
-    assert float(gaussian.epsilon(1e-6, sensitivity=1.0, sigma=2.0)) == pytest.approx(accountant.get_epsilon(1e-6), rel=1e-3)
+    assert float(gaussian.epsilon(1e-6, sensitivity=1.0, sigma=2.0)) == pytest.approx(
+        accountant.get_epsilon(1e-6), rel=1e-3
+    )
 
 
 @pytest.mark.parametrize(
@@ -146,5 +146,7 @@ def test_laplace_delta_is_the_integral(epsilon, loss):
     """sup_A over half-lines of the Laplace densities at 0 and `loss`."""
     x = mp.mpf(loss) / 2 - mp.mpf(epsilon) / 2  # the likelihood ratio exceeds e^eps left of here
     truth = 0 if epsilon >= loss else 1 - mp.exp(-x) / 2 - mp.exp(mp.mpf(epsilon)) * mp.exp(x - mp.mpf(loss)) / 2
-    assert float(laplace.delta(epsilon, sensitivity=loss, scale=1.0)) == pytest.approx(float(truth), rel=1e-9, abs=1e-15)
+    assert float(laplace.delta(epsilon, sensitivity=loss, scale=1.0)) == pytest.approx(
+        float(truth), rel=1e-9, abs=1e-15
+    )
     assert laplace.delta(laplace.epsilon(sensitivity=loss, scale=2.0), sensitivity=loss, scale=2.0) == 0.0

@@ -46,7 +46,10 @@ def test_public_functions_are_documented():
 @pytest.mark.parametrize(
     ("module", "absent"),
     [
-        ("analytics.privacy.amplification", ["scipy.stats", "scipy.optimize", "flint", "matplotlib", "pydantic", "rich"]),
+        (
+            "analytics.privacy.amplification",
+            ["scipy.stats", "scipy.optimize", "flint", "matplotlib", "pydantic", "rich"],
+        ),
         ("validate.cli", ["scipy", "matplotlib", "jinja2", "rich", "flint"]),
     ],
 )

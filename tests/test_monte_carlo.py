@@ -11,8 +11,16 @@ from analytics.privacy import amplification
 from validate.monte_carlo import channel
 
 SYSTEM = InferenceSystem(
-    devices=4, participation=[0.9, 0.5, 0.7, 0.3], noise_variance=[0.1, 0.2, 0.3, 0.1], weight=0.25, clip=4.0,
-    alignment=1.3, receiver_noise_variance=0.1, dimension=5, delta=1e-5, delta_prime=1e-5,
+    devices=4,
+    participation=[0.9, 0.5, 0.7, 0.3],
+    noise_variance=[0.1, 0.2, 0.3, 0.1],
+    weight=0.25,
+    clip=4.0,
+    alignment=1.3,
+    receiver_noise_variance=0.1,
+    dimension=5,
+    delta=1e-5,
+    delta_prime=1e-5,
 )
 
 

@@ -15,7 +15,18 @@ ROOT = Path(__file__).parents[1]
 @pytest.mark.slow
 def test_wheel_in_a_clean_environment(tmp_path):
     subprocess.run(
-        [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", str(tmp_path), str(ROOT)],
+        [
+            sys.executable,
+            "-m",
+            "pip",
+            "wheel",
+            "-q",
+            "--no-deps",
+            "--no-build-isolation",
+            "-w",
+            str(tmp_path),
+            str(ROOT),
+        ],
         check=True,
     )
     (wheel,) = tmp_path.glob("airtight_dp-*.whl")
@@ -29,11 +40,17 @@ def test_wheel_in_a_clean_environment(tmp_path):
     subprocess.run([python, "-m", "pip", "install", "-q", "-c", str(constraints), str(wheel)], check=True)
     command = [environment / "bin" / "airtight"]
     bounds = subprocess.run(
-        [*command, "bounds", str(ROOT / "examples" / "paper.toml"), "--json"], capture_output=True, text=True, check=True, cwd=tmp_path
+        [*command, "bounds", str(ROOT / "examples" / "paper.toml"), "--json"],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
     )
     assert json.loads(bounds.stdout)["inference"]["privacy"]["published"]["theorem1"]["vacuous"] is True
     out = tmp_path / "report"
     subprocess.run(
-        [*command, "report", str(ROOT / "examples" / "paper.toml"), "--out", str(out), "--budget", "20"], check=True, cwd=tmp_path
+        [*command, "report", str(ROOT / "examples" / "paper.toml"), "--out", str(out), "--budget", "20"],
+        check=True,
+        cwd=tmp_path,
     )
     assert (out / "index.html").stat().st_size > 50_000

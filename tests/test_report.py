@@ -32,7 +32,15 @@ def test_contents(report):
 
 def test_says_what_matters_and_stands_alone(report):
     html = (report / "index.html").read_text()
-    for needle in ("is vacuous here", "is false here", "certified in ball arithmetic", "<math", "<svg", "FDP-T1-eq23", "Scoreboard"):
+    for needle in (
+        "is vacuous here",
+        "is false here",
+        "certified in ball arithmetic",
+        "<math",
+        "<svg",
+        "FDP-T1-eq23",
+        "Scoreboard",
+    ):
         assert needle in html
     links = re.findall(r"""(?:src|href)=["'](?!#)([^"']+)""", html)
     assert not links, links
@@ -52,12 +60,23 @@ def test_renders_in_a_browser(report, tmp_path):
         pytest.skip("chromium is not installed; the page was not rendered")
     picture = tmp_path / "page.png"
     flags = [
-        "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-        "--disable-component-update", "--disable-sync", f"--user-data-dir={tmp_path / 'profile'}", "--hide-scrollbars",
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-quic",
+        "--no-first-run",
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-sync",
+        f"--user-data-dir={tmp_path / 'profile'}",
+        "--hide-scrollbars",
         "--window-size=1200,4000",
     ]
     subprocess.run(
-        [browser, *flags, f"--screenshot={picture}", (report / "index.html").as_uri()], check=True, capture_output=True, timeout=120
+        [browser, *flags, f"--screenshot={picture}", (report / "index.html").as_uri()],
+        check=True,
+        capture_output=True,
+        timeout=120,
     )
     from matplotlib import image
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from analytics import checks
 from analytics.checks import ParameterError
 from validate.config import SystemFileError, load
 
@@ -65,9 +66,7 @@ def bounds(file: Path, as_json: bool) -> None:
 @main.command()
 @click.argument("ids", nargs=-1, metavar="[ID]...")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
-@click.option(
-    "--budget", type=click.FloatRange(min=0, min_open=True), default=60.0, show_default=True, help="Seconds for all."
-)
+@click.option("--budget", type=float, default=60.0, show_default=True, help="Seconds for all.")
 @_JSON
 def verify(ids: tuple[str, ...], seed: int, budget: float, as_json: bool) -> None:
     """Audit the published theorems: all claims, or those named."""
@@ -100,6 +99,7 @@ def report(file: Path, out: Path, seed: int, budget: float) -> None:
     from validate import bounds as computed
     from validate.report import page
 
+    checks.scalar("--budget", budget, "(0, inf)")
     description = load(file)
     tree = computed.bounds(description)
     evidence = audited((), seed, budget)
@@ -111,6 +111,7 @@ def audited(ids: Sequence[str], seed: int, budget: float) -> list[Evidence]:
     """The evidence in ledger order, with a progress bar on stderr when that is a terminal."""
     from validate import audit
 
+    checks.scalar("--budget", budget, "(0, inf)")
     wanted = audit.selected(ids)
     workers = min(os.cpu_count() or 1, len(wanted))
     order = {claim.id: i for i, claim in enumerate(wanted)}

@@ -79,23 +79,19 @@ def bounds(description: Description, tree: dict[str, Any]) -> None:
 def verdicts(evidence: Sequence[Evidence]) -> None:
     """Print one row a claim."""
     table = Table(box=box.SIMPLE_HEAD)
-    for heading in ("claim", "where", "verdict", "expected", "witness", "published", "exact"):
-        table.add_column(heading, overflow="fold", justify="right" if heading in ("published", "exact") else "left")
+    for heading in ("claim", "verdict", "published", "exact"):
+        table.add_column(heading, justify="right" if heading in ("published", "exact") else "left", no_wrap=True)
+    table.add_column("at", overflow="fold")
     for e in evidence:
-        witness = ", ".join(f"{k}={v}" for k, v in e.witness.text().items()) if e.witness else ""
-        mark = "" if e.as_expected else "  ✗"
-        table.add_row(
-            e.claim.id,
-            e.claim.location,
-            Text(e.verdict.value + mark, style=_COLOURS.get(e.verdict, "bold red")),
-            e.claim.expected.value,
-            witness + (" (certified)" if e.witness and e.witness.certified else ""),
-            number(e.witness.claimed if e.witness else e.claimed),
-            number(e.witness.actual if e.witness else e.actual),
-        )
+        at = ", ".join(f"{k}={v}" for k, v in e.witness.text().items()) if e.witness else ""
+        proof = " (certified)" if e.witness and e.witness.certified else ""
+        verdict = Text(e.verdict.value, style=_COLOURS.get(e.verdict, "bold red"))
+        if not e.as_expected:
+            verdict.append(f", expected {e.claim.expected}", style="bold red")
+        claimed, actual = (e.witness.claimed, e.witness.actual) if e.witness else (e.claimed, e.actual)
+        table.add_row(e.claim.id, verdict, number(claimed), number(actual), at + proof)
     console = Console()
     console.print(table)
     right = sum(e.as_expected for e in evidence)
-    console.print(
-        f"{right} of {len(evidence)} claims as the ledger says", style="green" if right == len(evidence) else "red"
-    )
+    style = "green" if right == len(evidence) else "red"
+    console.print(f"{right} of {len(evidence)} claims as the ledger says", style=style)

@@ -124,12 +124,14 @@ class InferenceSystem:
     def sensitivity(self) -> FloatArray:
         """Greatest change of the received signal between neighbours: gamma w_k C_k, twice that for ``replace``."""
         factor = 2.0 if self.adjacency is Adjacency.REPLACE else 1.0
-        return np.asarray(factor * self.alignment * self.weight * self.clip)
+        with np.errstate(over="ignore"):
+            return np.minimum(factor * self.alignment * self.weight * self.clip, np.finfo(float).max)
 
     @property
     def received_noise_variance(self) -> FloatArray:
         """gamma^2 sigma_k^2: what the noise of device k contributes at the receiver."""
-        return np.asarray(self.alignment**2 * self.noise_variance)
+        with np.errstate(over="ignore"):
+            return np.asarray(self.alignment * self.alignment * self.noise_variance)
 
 
 def device_indices(system: InferenceSystem, device: ArrayLike | None) -> checks.IntArray:

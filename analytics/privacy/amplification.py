@@ -94,8 +94,11 @@ def published(system: InferenceSystem, *, form: TheoremForm | str = TheoremForm.
     if vacuous:
         epsilon = np.full(system.devices, np.inf)
     else:
-        c = system.alignment * system.weight * system.clip * np.sqrt(2 * np.log(1.25 / delta))
-        epsilon = np.asarray(subsampling.amplified(c / np.sqrt(mean - t), p / (1 - delta_prime)))
+        with np.errstate(over="ignore"):
+            c = system.alignment * system.weight * system.clip * np.sqrt(2 * np.log(1.25 / delta))
+            single = c / np.sqrt(mean - t)
+        amplified = subsampling.amplified(np.minimum(single, np.finfo(float).max), p / (1 - delta_prime))
+        epsilon = np.where(single < np.inf, amplified, np.inf)
     return PublishedGuarantee(
         epsilon=epsilon,
         delta=delta_prime + p * delta / (1 - delta_prime),
@@ -217,7 +220,7 @@ def exact_epsilon(
     Returns
     -------
     ndarray or float
-        Infinite where no epsilon reaches delta. Rounded up by the error stated for :func:`exact_delta`.
+        Infinite where no epsilon below 1e100 reaches delta. Rounded up by the error stated for :func:`exact_delta`.
 
     Notes
     -----

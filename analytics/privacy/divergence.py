@@ -32,7 +32,8 @@ _NODES = 32
 _SPACING = 0.3  # of the nodes, in widths of the peak; 32 of them reach to where a Gaussian has fallen below 1e-20
 _MOST_NODES = 4096
 _CHUNK = 2048  # problems at a time: 2048 x 32 complex numbers are 1 MB
-_BISECTIONS = 18
+_BISECTIONS = 14
+_HUGE = 1e60  # means this many standard deviations apart count as infinitely far
 _TRUNCATION = 1e-14  # relative size of the last term
 _AGREEMENT = 1e-10  # of the rule with its half; the error of the finer rule is then far below 1e-11
 
@@ -93,8 +94,11 @@ def log_curve(
     """:func:`log_hockey_stick` for one-dimensional arrays, and its derivative with respect to epsilon."""
     out, slope = np.full(eps.shape, -np.inf), np.zeros(eps.shape)
     proper = (vp > 0) & (vq > 0) & (eps < np.inf)
-    singular = ~proper & (eps < np.inf) & ((vp != vq) | (d > 0))
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        far = d / np.sqrt(np.minimum(vp, vq)) > _HUGE
+    singular = (~proper | far) & (eps < np.inf) & ((vp != vq) | (d > 0))
     out[singular] = 0.0  # a point mass and another law: disjoint supports up to null sets
+    proper &= ~far
     equal = proper & (vp == vq)
     out[equal], slope[equal] = gaussian.log_curve(eps[equal], d[equal] / np.sqrt(vp[equal]))
     for reverse, some in ((False, proper & (vp > vq)), (True, proper & (vp < vq))):
@@ -216,7 +220,7 @@ def _crossing(loss: _Loss, level: FloatArray, side: FloatArray) -> _Crossing:
     for step in range(_BISECTIONS + 1):
         middle = (low + high) / 2
         up = np.exp(middle)
-        down = np.exp(-middle)
+        down = 1 / up
         c = np.where(side > 0, 1 / (down + loss.eta), np.where(side < 0, -1 - down, -1 / (1 + up)))
         above = np.where(side > 0, 1 + c, np.where(side < 0, -down, 1 / (1 + down)))
         w = np.where(side > 0, 1 / (1 + loss.eta * up), 1 - loss.eta * c)

@@ -18,6 +18,8 @@ from analytics.privacy import divergence, gaussian, subsampling
 
 _ROWS = 256  # classes of devices solved together
 _CHEBYSHEV_FROM = 96  # atoms; with more, the divergence is interpolated in log v
+_STEPS = 300  # Newton or bisection steps; a dozen suffice unless the guess is absurd
+_FAR = 1e100  # an epsilon beyond this is reported as infinite
 _UNIT = np.finfo(float).eps
 
 # log delta and its slope in epsilon: of kinds (epsilon, rows), of Gaussian pairs (variance of the others' noise, index)
@@ -157,12 +159,13 @@ class Participation:
         target = np.log(total)
         for curve in self._directions():
             rows = np.flatnonzero((out < np.inf) & (self.participation > 0))
-            if not rows.size:
-                break
-            value, _ = curve(out[rows], rows)
-            rows = rows[~(value + self._error(value) <= target)]
+            below = out[rows]
+            if np.any(below):  # not the first direction: most are already safe in this one
+                value, _ = curve(below, rows)
+                unsafe = ~(value + self._error(value) <= target)
+                rows, below = rows[unsafe], below[unsafe]
             if rows.size:
-                out[rows] = self._root(curve, rows, target, out[rows])
+                out[rows] = self._root(curve, rows, target, below)
         return out
 
     def _constant_noise_epsilon(self, total: float, convex: bool) -> FloatArray:
@@ -177,10 +180,12 @@ class Participation:
         out = np.array(single)
 
         def excess(epsilon: FloatArray, rows: IntArray) -> FloatArray:
-            return self._constant_noise(epsilon, rows)[0] + 1e-12 - np.log(total)
+            return np.asarray(self._constant_noise(epsilon, rows)[0] + 1e-12 - np.log(total))
 
         if self.system.adjacency is Adjacency.REPLACE:
-            out[rows] = _bisected(excess, rows, out[rows])  # the observer who sees whether k takes part is the upper end
+            out[rows] = _bisected(
+                excess, rows, out[rows]
+            )  # the observer who sees whether k takes part is the upper end
         else:
             out[rows] = subsampling.amplified(out[rows], p[rows])
         step = 1e-15 * out[rows]
@@ -190,34 +195,36 @@ class Participation:
         return out
 
     def _root(self, curve: Curve, rows: IntArray, target: float, low: FloatArray) -> FloatArray:
-        """Where a curve falls to the target, from above it: Newton's method, kept inside a bracket."""
-        high = np.full(rows.size, np.inf)
-        low = low.copy()
+        """Where a curve falls to the target, right of `low`; `low` itself where it is 0 and already safe.
+
+        Newton's method kept inside a bracket, each point a hair to the right so that the last one is on the safe side.
+        """
+        low, high = low.copy(), np.full(rows.size, np.inf)
+        untried = low == 0
         x = np.maximum(self._guess(rows, target), 2 * low)
         active = np.arange(rows.size)
-        for _ in range(200):
-            value, slope = curve(x[active], rows[active])
+        for _ in range(_STEPS):
+            here = x[active]
+            value, slope = curve(here, rows[active])
             excess = value + self._error(value) - target
             safe = excess <= 0
-            high[active[safe]] = x[active[safe]]
-            low[active[~safe]] = x[active[~safe]]
+            high[active[safe]], low[active[~safe]] = here[safe], here[~safe]
             with np.errstate(divide="ignore", invalid="ignore"):
-                newton = x[active] - excess / slope
-            settled = safe & (np.abs(newton - x[active]) <= 1e-12 * x[active])
-            settled |= (high[active] < np.inf) & (high[active] - low[active] <= 1e-12 * high[active])
+                newton = here - excess / slope
             a, b = low[active], high[active]
-            # a hair to the right of Newton's point, so that the last one is on the safe side
+            settled = (safe & (np.abs(newton - here) <= 1e-12 * here)) | ((b < np.inf) & (b - a <= 1e-12 * b))
+            settled |= ~safe & (here > _FAR)
             newton = newton * (1 + 2e-13)
-            inside = (newton > a) & (newton < b)
-            middle = np.where(
-                b < np.inf, np.where(4 * a > b, (a + b) / 2, np.sqrt(np.maximum(a, b * 1e-6) * b)), 4 * x[active]
-            )
-            x[active] = np.where(inside, newton, middle)
+            with np.errstate(invalid="ignore"):
+                middle = np.where(4 * a > b, (a + b) / 2, np.sqrt(np.maximum(a, 1e-6 * b) * b))
+            x[active] = np.where((newton > a) & (newton < b), newton, np.where(b < np.inf, middle, 4 * here))
+            to_zero = untried[active] & (newton <= 0)
+            x[active[to_zero]], untried[active[to_zero]] = 0.0, False
             active = active[~settled]
             if not active.size:
                 return high
         raise ArithmeticError(
-            f"epsilon of device {self.devices[rows[active[0]]]} did not settle at delta = {np.exp(target)}"
+            f"epsilon of device {self.devices[rows[active[0]]]} did not settle at log delta = {target}"
         )
 
     def _guess(self, rows: IntArray, target: float) -> FloatArray:

@@ -196,7 +196,8 @@ def _across(eta: float, r: int) -> tuple[FloatArray, FloatArray]:
 def _half_space(
     eps: FloatArray, p: FloatArray, near: FloatArray, far: FloatArray, log_ratio: FloatArray, eta: float
 ) -> FloatArray:
-    r"""log of :math:`\sup_b` of p [N(near, 1) - e^eps N(far, 1)] - (e^eps - 1)(1 - p) e^log_ratio N(0, 1 / (1 + eta)) on (b, inf).
+    r"""log of the sup over b of p [N(near, 1) - e^eps N(far, 1)]
+    - (e^eps - 1)(1 - p) e^log_ratio N(0, 1 / (1 + eta)), all on (b, inf).
 
     near > far, near + far >= 0. Beyond the point where the bracket turns positive it grows, relative to N(0, 1), while the
     last term shrinks: the best set is one half-line, and its end b is found by bisection.

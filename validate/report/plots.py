@@ -37,8 +37,11 @@ def _figure(width: float = 6.4, height: float = 4.0) -> Figure:
 
 def svg(figure: Figure) -> str:
     """The figure as an SVG element."""
+    import matplotlib as mpl
+
     buffer = io.StringIO()
-    figure.savefig(buffer, format="svg", metadata={"Date": None})
+    with mpl.rc_context(_STYLE):
+        figure.savefig(buffer, format="svg", metadata={"Date": None})
     text = buffer.getvalue()
     return text[text.index("<svg") :]
 

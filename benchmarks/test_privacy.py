@@ -1,0 +1,96 @@
+"""Speed of the privacy computations, beside named peers in the same run."""
+
+import dataclasses
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from analytics.distributions import poisson_binomial
+from analytics.inference.system import InferenceSystem
+from analytics.privacy import amplification, gaussian, subsampling
+
+PAPER = InferenceSystem(
+    devices=12,
+    participation=0.9,
+    noise_variance=0.1,
+    weight=1 / 12,
+    clip=5.0,
+    alignment=1.0,
+    receiver_noise_variance=0.1,
+    dimension=784,
+    delta=1e-5,
+    delta_prime=1e-5,
+)
+RNG = np.random.default_rng(0)
+SIGMA, DELTA = 10 ** RNG.uniform(-1, 2, 100_000), 10 ** RNG.uniform(-12, -2, 100_000)
+
+
+@pytest.mark.benchmark(group="exact epsilon, 12 devices, r = 784")
+@pytest.mark.parametrize("adjacency", ["absent", "silent", "replace"])
+def test_paper(benchmark, adjacency):
+    benchmark(amplification.exact_epsilon, dataclasses.replace(PAPER, adjacency=adjacency))
+
+
+@pytest.mark.benchmark(group="exact epsilon, K = 1000 different devices")
+@pytest.mark.parametrize("adjacency", ["absent", "silent"])
+def test_thousand_devices(benchmark, adjacency):
+    system = dataclasses.replace(
+        PAPER,
+        devices=1000,
+        participation=RNG.random(1000),
+        noise_variance=0.1,
+        weight=RNG.random(1000) / 100,
+        clip=RNG.uniform(1, 10, 1000),
+        adjacency=adjacency,
+    )
+    benchmark.pedantic(amplification.exact_epsilon, (system,), rounds=2)
+
+
+@pytest.mark.benchmark(group="Gaussian epsilon(delta), per 1000 points")
+def test_gaussian_epsilon(benchmark):
+    benchmark.pedantic(lambda: gaussian.epsilon(DELTA, sensitivity=1.0, sigma=SIGMA), rounds=3)
+    benchmark.extra_info["points"] = DELTA.size
+
+
+@pytest.mark.benchmark(group="Gaussian epsilon(delta), per 1000 points")
+def test_gaussian_epsilon_dp_accounting(benchmark):
+    """A loop over 1000 of the 100 000 points: multiply by 100 to compare with the row above."""
+    accounting = pytest.importorskip("dp_accounting")
+    points = list(zip(SIGMA[:1000], DELTA[:1000], strict=True))
+    benchmark.pedantic(lambda: [accounting.get_epsilon_gaussian(s, d) for s, d in points], rounds=1)
+    benchmark.extra_info["points"] = len(points)
+
+
+@pytest.mark.benchmark(group="subsampled Gaussian, p = .01, epsilon at delta = 1e-6")
+def test_idle_noise(benchmark):
+    def epsilon():
+        return subsampling.amplified(gaussian.epsilon(1e-6 / 0.01, sensitivity=1.0, sigma=1.0), 0.01)
+
+    benchmark(epsilon)
+
+
+@pytest.mark.benchmark(group="subsampled Gaussian, p = .01, epsilon at delta = 1e-6")
+def test_idle_noise_dp_accounting(benchmark):
+    pytest.importorskip("dp_accounting")
+    from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent
+    from dp_accounting.pld import PLDAccountant
+
+    def epsilon():
+        event = PoissonSampledDpEvent(0.01, GaussianDpEvent(1.0))
+        return PLDAccountant(value_discretization_interval=1e-4).compose(event).get_epsilon(1e-6)
+
+    benchmark.pedantic(epsilon, rounds=3)
+
+
+@pytest.mark.benchmark(group="Poisson-binomial")
+@pytest.mark.parametrize("devices", [10_000, 100_000, 1_000_000])
+def test_poisson_binomial(benchmark, devices):
+    benchmark.pedantic(poisson_binomial.pmf, (np.random.default_rng(1).random(devices),), rounds=2)
+
+
+@pytest.mark.benchmark(group="import")
+@pytest.mark.parametrize("module", ["analytics", "analytics.privacy.amplification"])
+def test_import(benchmark, module):
+    benchmark.pedantic(subprocess.run, ([sys.executable, "-c", f"import {module}"],), {"check": True}, rounds=3)
