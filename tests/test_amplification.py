@@ -308,6 +308,36 @@ def test_a_million_equal_devices(paper):
     np.testing.assert_allclose(exact, float(middle), rtol=1e-3)
 
 
+@pytest.mark.parametrize("adjacency", ["silent", "replace"])
+@pytest.mark.parametrize("idle", [False, True])
+@pytest.mark.parametrize("signal", [1e-6, 1.0, 1e4, 1e10, 1e40])
+def test_epsilon_is_never_below_the_truth_even_where_doubles_are_coarse(paper, adjacency, idle, signal):
+    """One device that surely takes part, in arithmetic of 300 digits."""
+    import mpmath as mp
+
+    system = with_(
+        paper,
+        devices=1,
+        participation=1.0,
+        noise_variance=0.5,
+        weight=signal,
+        clip=1.0,
+        adjacency=adjacency,
+        receiver_noise_variance=0.25,
+        delta=1e-9,
+        idle_noise=idle,
+    )
+    epsilon = float(amplification.exact_epsilon(system, device=0))
+    with mp.workdps(300):
+        mu = mp.mpf(float(system.sensitivity[0])) / mp.sqrt(mp.mpf(0.75))
+        e = mp.mpf(epsilon)
+        if epsilon > 0:
+            # e^eps Q(b) = phi(a) R(b), with R(b) below 1/b: a little more than the truth would be subtracted
+            a, b = e / mu - mu / 2, e / mu + mu / 2
+            mills_b = mp.ncdf(-b) / mp.npdf(b) if b < 50 else 1 / b - 1 / b**3 + 3 / b**5
+            assert mp.ncdf(-a) - mp.npdf(a) * mills_b <= mp.mpf(1e-9)
+
+
 def test_no_noise_at_all_gives_no_privacy(paper):
     system = with_(paper, noise_variance=0.0, receiver_noise_variance=0.0, adjacency="silent")
     assert np.all(amplification.exact_epsilon(system) == np.inf)

@@ -169,7 +169,8 @@ def exact_delta(system: InferenceSystem, epsilon: ArrayLike, *, device: ArrayLik
     Returns
     -------
     ndarray or float
-        Relative error below 1e-11 + 2e-15 (abs(log delta) + r + K). When the sigma_k^2 differ and K is large the law of
+        Relative error below 1e-11 + 2e-15 (abs(log delta) + r + K), plus what a change of epsilon by 2e-15 of itself makes.
+        When the sigma_k^2 differ and K is large the law of
         the others' noise is rounded down to a grid: then the value is an upper bound, see :func:`exact_delta_bracket`.
 
     References

@@ -39,7 +39,7 @@ def _mills_slope(x: FloatArray) -> FloatArray:
     return np.where(x < 5.0, 1 - x * ratio, ratio / fraction)
 
 
-def _mills_drop(a: FloatArray, b: FloatArray, width: FloatArray) -> FloatArray:
+def mills_drop(a: FloatArray, b: FloatArray, width: FloatArray) -> FloatArray:
     """R(a) - R(b) for b = a + width, to relative 1e-13 however small the width is."""
     upper = mills(a)
     drop = upper - mills(b)
@@ -65,7 +65,7 @@ def _curve(epsilon: FloatArray, mu: FloatArray) -> tuple[FloatArray, FloatArray,
         log_delta = np.empty_like(a)
         log_delta[bulk] = np.log1p(-(special.ndtr(a[bulk]) + density_times_mills[bulk]))
         tail = ~bulk & np.isfinite(a)
-        drop = _mills_drop(a[tail], b[tail], mu[tail])
+        drop = mills_drop(a[tail], b[tail], mu[tail])
         log_delta[tail] = log_density[tail] + np.log(drop)
         log_delta[~bulk & ~tail] = -np.inf
         slope = np.empty_like(a)

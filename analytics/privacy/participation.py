@@ -21,6 +21,7 @@ _CHEBYSHEV_FROM = 96  # atoms; with more, the divergence is interpolated in log 
 _STEPS = 300  # Newton or bisection steps; a dozen suffice unless the guess is absurd
 _FAR = 1e100  # an epsilon beyond this is reported as infinite
 _UNIT = np.finfo(float).eps
+_EPSILON_ROUNDING = 8 * _UNIT  # relative; where the loss is large its curve is steeper than doubles can resolve
 
 # log delta and its slope in epsilon: of kinds (epsilon, rows), of Gaussian pairs (variance of the others' noise, index)
 Curve = Callable[[FloatArray, IntArray], tuple[FloatArray, FloatArray]]
@@ -161,8 +162,7 @@ class Participation:
             rows = np.flatnonzero((out < np.inf) & (self.participation > 0))
             below = out[rows]
             if np.any(below):  # not the first direction: most are already safe in this one
-                value, _ = curve(below, rows)
-                unsafe = ~(value + self._error(value) <= target)
+                unsafe = ~(self._upper(curve, below, rows)[0] <= target)
                 rows, below = rows[unsafe], below[unsafe]
             if rows.size:
                 out[rows] = self._root(curve, rows, target, below)
@@ -180,7 +180,8 @@ class Participation:
         out = np.array(single)
 
         def excess(epsilon: FloatArray, rows: IntArray) -> FloatArray:
-            return np.asarray(self._constant_noise(epsilon, rows)[0] + 1e-12 - np.log(total))
+            value, _ = self._constant_noise(epsilon * (1 - _EPSILON_ROUNDING), rows)
+            return np.asarray(value + 1e-12 - np.log(total))
 
         if self.system.adjacency is Adjacency.REPLACE:
             out[rows] = _bisected(
@@ -205,20 +206,22 @@ class Participation:
         active = np.arange(rows.size)
         for _ in range(_STEPS):
             here = x[active]
-            value, slope = curve(here, rows[active])
-            excess = value + self._error(value) - target
+            value, slope = self._upper(curve, here, rows[active])
+            excess = value - target
             safe = excess <= 0
             high[active[safe]], low[active[~safe]] = here[safe], here[~safe]
-            with np.errstate(divide="ignore", invalid="ignore"):
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                 newton = here - excess / slope
             a, b = low[active], high[active]
             settled = (safe & (np.abs(newton - here) <= 1e-12 * here)) | ((b < np.inf) & (b - a <= 1e-12 * b))
             settled |= ~safe & (here > _FAR)
-            newton = newton * (1 + 2e-13)
-            with np.errstate(invalid="ignore"):
+            with np.errstate(invalid="ignore", over="ignore"):
+                newton = newton * (1 + 2e-13)
                 middle = np.where(4 * a > b, (a + b) / 2, np.sqrt(np.maximum(a, 1e-6 * b) * b))
-            x[active] = np.where((newton > a) & (newton < b), newton, np.where(b < np.inf, middle, 4 * here))
-            to_zero = untried[active] & (newton <= 0)
+            x[active] = np.where(
+                (newton > a) & (newton < b), newton, np.where(b < np.inf, middle, 4 * np.maximum(here, a))
+            )
+            to_zero = untried[active] & safe & (newton <= 0)
             x[active[to_zero]], untried[active[to_zero]] = 0.0, False
             active = active[~settled]
             if not active.size:
@@ -246,9 +249,11 @@ class Participation:
             guess = np.asarray(subsampling.amplified(guess, self.participation[rows]))
         return np.maximum(guess, 1e-300)
 
-    def _error(self, log_delta: FloatArray) -> FloatArray:
-        rounding = divergence.relative_error(log_delta, self.system.dimension + self.system.devices)
-        return np.where(log_delta > -np.inf, rounding, 0.0)
+    def _upper(self, curve: Curve, epsilon: FloatArray, rows: IntArray) -> tuple[FloatArray, FloatArray]:
+        """A curve with its error added, at an epsilon rounded down, and its slope."""
+        value, slope = curve(epsilon * (1 - _EPSILON_ROUNDING), rows)
+        error = divergence.relative_error(value, self.system.dimension + self.system.devices)
+        return np.where(value > -np.inf, np.minimum(value + error, 0.0), -np.inf), slope
 
     def _floor(self) -> FloatArray:
         """The limit of delta(epsilon) as epsilon grows: mass on which the neighbours are mutually singular."""

@@ -226,8 +226,8 @@ def _half_space(
     share = np.exp(np.minimum(eps + (near**2 - far**2) / 2 - gap * b, 0.0))
     log_density = -to_near * to_near / 2 - 0.5 * np.log(2 * np.pi)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
-        own = gaussian.mills(to_near)
-        mixed = share * (own - gaussian.mills(to_far)) + (1 - share) * (own - scale * gaussian.mills(to_zero))
+        common = gaussian.mills_drop(to_near, b, near) + gaussian.mills(b) - scale * gaussian.mills(to_zero)
+        mixed = share * gaussian.mills_drop(to_near, to_far, gap) + (1 - share) * common
         others = share * gaussian.mills(to_far) + (1 - share) * scale * gaussian.mills(to_zero)
         tail = log_density + np.log(mixed)
         bulk = np.log(special.ndtr(-to_near) - np.exp(log_density) * others)
