@@ -338,6 +338,26 @@ def test_epsilon_is_never_below_the_truth_even_where_doubles_are_coarse(paper, a
             assert mp.ncdf(-a) - mp.npdf(a) * mills_b <= mp.mpf(1e-9)
 
 
+def test_memory_of_a_thousand_different_devices(paper):
+    import tracemalloc
+
+    rng = np.random.default_rng(11)
+    system = with_(
+        paper,
+        devices=1000,
+        participation=rng.random(1000),
+        noise_variance=0.1,
+        weight=rng.random(1000) / 100,
+        clip=5.0,
+        adjacency="silent",
+    )
+    tracemalloc.start()
+    epsilon = amplification.exact_epsilon(system)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 500e6 and np.all(np.isfinite(epsilon))
+
+
 def test_no_noise_at_all_gives_no_privacy(paper):
     system = with_(paper, noise_variance=0.0, receiver_noise_variance=0.0, adjacency="silent")
     assert np.all(amplification.exact_epsilon(system) == np.inf)

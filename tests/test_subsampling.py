@@ -106,6 +106,18 @@ def test_deep_tail_where_discretised_accountants_give_infinity():
         assert value == pytest.approx(math.log(target), rel=1e-10)
 
 
+def test_peer_gives_infinity_in_that_tail():
+    pytest.importorskip("dp_accounting")
+    from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent
+    from dp_accounting.pld import PLDAccountant
+
+    event = PoissonSampledDpEvent(0.01, GaussianDpEvent(1.0))
+    accountant = PLDAccountant(value_discretization_interval=1e-3).compose(event)
+    ours = float(subsampling.amplified(gaussian.epsilon(1e-6 / 0.01, sensitivity=1.0, sigma=1.0), 0.01))
+    assert ours <= accountant.get_epsilon(1e-6) <= ours * 1.01 + 1e-3
+    assert accountant.get_epsilon(1e-50) == math.inf
+
+
 def test_bad_input():
     with pytest.raises(ParameterError, match="p = "):
         subsampling.unamplified(1.0, 0.0)

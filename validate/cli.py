@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -118,7 +119,7 @@ def audited(ids: Sequence[str], seed: int, budget: float) -> list[Evidence]:
     if workers == 1:
         found = list(_shown(audit.run(ids, seed=seed, budget=budget), len(wanted)))
     else:
-        with ProcessPoolExecutor(workers) as pool:
+        with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
             running = audit.run(ids, seed=seed, budget=budget, executor=pool, workers=workers)
             found = list(_shown(running, len(wanted)))
     return sorted(found, key=lambda e: order[e.claim.id])

@@ -59,7 +59,7 @@ def render(
         _system(description.name, description.inference, base),
         *(_system(name, system, base["variants"][name]) for name, system in description.variants.items()),
     ]
-    refuted = [e for e in evidence if e.verdict in (Verdict.FALSE, Verdict.ILL_DEFINED) and e.witness]
+    refuted = [e for e in evidence if e.verdict in (Verdict.FALSE, Verdict.ILL_DEFINED)]
     return environment.get_template("page.html").render(
         title=description.name,
         version=version("airtight-dp"),
@@ -69,6 +69,7 @@ def render(
         as_expected=sum(e.as_expected for e in evidence),
         systems=systems,
         refuted=refuted,
+        plotted=next(iter(description.variants), description.name),
         figures={name: Markup(text) for name, text in figures.items()},
     )
 
