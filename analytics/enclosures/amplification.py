@@ -73,7 +73,7 @@ def theorem1(
     others = alignment**2 * (devices - 1) * variance + receiver
     own = alignment**2 * variance
     if adjacency is Adjacency.SILENT:
-        return claimed, ball(p) * _gaussian(epsilon, alignment * signal, others + own)
+        return claimed, ball(p) * gaussian.curve(epsilon, alignment * signal, others + own)
     inner = _unamplified(epsilon, p)
     return claimed, ball(p) * hockey_stick(
         inner, distance=alignment * signal, variance_p=others + own, variance_q=others, dimension=int(dimension)
@@ -84,7 +84,7 @@ def mixture_lemma(
     *, p: Fraction, distance: Fraction, variance: Fraction, noise: Fraction, dimension: Fraction, epsilon: Fraction
 ) -> tuple[Ball, Ball]:
     """p delta of the local mechanism at epsilon, and the divergence at the amplified epsilon that Lemma 4 bounds by it."""
-    claimed = ball(p) * _gaussian(ball(epsilon), distance, variance + noise)
+    claimed = ball(p) * gaussian.curve(ball(epsilon), distance, variance + noise)
     actual = ball(p) * hockey_stick(
         epsilon, distance=distance, variance_p=variance + noise, variance_q=variance, dimension=int(dimension)
     )
@@ -100,19 +100,8 @@ def visible_by_enumeration(
     for chosen in product((0, 1), repeat=devices - 1):
         weight = prod((ball(p) if c else 1 - ball(p) for c in chosen), start=flint.arb(1))
         noise = sum((v for v, c in zip(own[1:], chosen, strict=True) if c), own[0]) + ball("1/2")
-        total += weight * _gaussian(ball(epsilon), signal * (1 + replace), noise)
+        total += weight * gaussian.curve(ball(epsilon), signal * (1 + replace), noise)
     return float((ball(p) * total).mid())
-
-
-def _gaussian(epsilon: Ball, distance: Fraction | float, variance: Fraction | Ball) -> Ball:
-    if distance == 0:
-        return flint.arb(0)
-
-    def compute() -> Ball:
-        mu = ball(distance) / ball(variance).sqrt()
-        return gaussian.upper_tail(epsilon / mu - mu / 2) - epsilon.exp() * gaussian.upper_tail(epsilon / mu + mu / 2)
-
-    return refine(compute)
 
 
 def _unamplified(epsilon: Ball, p: Fraction) -> Ball:

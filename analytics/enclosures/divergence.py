@@ -77,12 +77,5 @@ def hockey_stick(
         return narrow[1] - eps.exp() * wide[1]
 
     if ball(variance_p) == ball(variance_q):
-        if ball(distance) == 0:
-            return flint.arb(0)
-        return refine(lambda: _equal_variances(ball(epsilon), ball(distance), ball(variance_p)))
+        return gaussian.curve(epsilon, distance, variance_p)
     return refine(compute)
-
-
-def _equal_variances(eps: Ball, d: Ball, variance: Ball) -> Ball:
-    mu = d / variance.sqrt()
-    return gaussian.upper_tail(eps / mu - mu / 2) - eps.exp() * gaussian.upper_tail(eps / mu + mu / 2)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import flint
 
 from analytics.enclosures.ball import Ball, Number, ball, refine
@@ -22,8 +24,16 @@ def delta(epsilon: Number, *, sensitivity: Number, sigma: Number) -> Ball:
     (0.12693673750664..., 0.12693673750664...)
     """
 
+    return curve(epsilon, sensitivity, Fraction(sigma) ** 2)
+
+
+def curve(epsilon: Number | Ball, distance: Number | Ball, variance: Number | Ball) -> Ball:
+    """delta(epsilon) of two Gaussians of one variance, this far apart."""
+    if ball(distance) == 0:
+        return flint.arb(0)
+
     def compute() -> Ball:
-        eps, mu = ball(epsilon), ball(sensitivity) / ball(sigma)
+        eps, mu = ball(epsilon), ball(distance) / ball(variance).sqrt()
         return upper_tail(eps / mu - mu / 2) - eps.exp() * upper_tail(eps / mu + mu / 2)
 
     return refine(compute)

@@ -184,9 +184,8 @@ class Participation:
             return np.asarray(value + 1e-12 - np.log(total))
 
         if self.system.adjacency is Adjacency.REPLACE:
-            out[rows] = _bisected(
-                excess, rows, out[rows]
-            )  # the observer who sees whether k takes part is the upper end
+            # `single` is that of an observer who sees whether k takes part: an upper bound
+            out[rows] = _bisected(excess, rows, out[rows])
         else:
             out[rows] = subsampling.amplified(out[rows], p[rows])
         step = 1e-15 * out[rows]
@@ -241,9 +240,7 @@ class Participation:
                 eta, r, square = np.zeros(rows.size), 0, d * d / (v + own)
             mean = square / 2 + r / 2 * (eta - np.log1p(eta))
             spread = np.sqrt(square * (1 + eta) + r / 2 * eta * eta)
-            guess = mean + spread * np.sqrt(
-                2 * np.maximum(np.log(np.maximum(self.participation[rows], 1e-300)) - target, 0.5)
-            )
+            guess = mean + spread * np.sqrt(2 * np.maximum(np.log(self.participation[rows]) - target, 0.5))
         guess = np.where((guess > 1e-300) & (guess < 1e150), guess, 1.0)
         if self.system.adjacency is Adjacency.ABSENT:
             guess = np.asarray(subsampling.amplified(guess, self.participation[rows]))

@@ -9,12 +9,11 @@ import numpy as np
 
 from analytics.enclosures import amplification as enclosed
 from analytics.enclosures import divergence as enclosed_divergence
-from analytics.guarantee import Adjacency
 from analytics.inference.system import InferenceSystem
 from analytics.privacy import amplification, divergence, gaussian, subsampling
 from validate import oracles
 from validate.claim import Claim, Range, Relation, Verdict
-from validate.ledger.feature_dp.ranges import DISTANCE, PAPER, PROBABILITY, RESOLUTION, VARIANCE
+from validate.ledger.feature_dp.common import DISTANCE, PAPER, PROBABILITY, RESOLUTION, VARIANCE, equal_devices
 
 # What is true: T1a to T1d
 
@@ -185,25 +184,8 @@ def visible_bounds_hidden() -> Claim:
 
 
 def closed_form() -> Claim:
-    def system(
-        devices: int, p: float, variance: float, signal: float, dimension: int, adjacency: int
-    ) -> InferenceSystem:
-        return InferenceSystem(
-            devices=devices,
-            participation=p,
-            noise_variance=variance,
-            weight=signal,
-            clip=1.0,
-            alignment=1.0,
-            receiver_noise_variance=0.5,
-            dimension=dimension,
-            delta=0.5,
-            delta_prime=0.5,
-            adjacency=list(Adjacency)[adjacency],
-        )
-
     def actual(delta: float, **parameters: Any) -> float:
-        described = system(**parameters)
+        described = equal_devices(**parameters)
         epsilon = float(amplification.proven(described, delta=delta).epsilon[0])
         return float(amplification.exact_delta(described, epsilon, device=0))
 

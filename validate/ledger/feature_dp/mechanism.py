@@ -17,7 +17,7 @@ from analytics.inference.system import InferenceSystem
 from analytics.privacy import concentration, gaussian
 from validate import oracles
 from validate.claim import Claim, Range, Relation, Verdict, constant
-from validate.ledger.feature_dp.ranges import DELTA, PAPER, RESOLUTION
+from validate.ledger.feature_dp.common import DELTA, PAPER, RESOLUTION
 
 # Definition 2: the Gaussian mechanism
 

@@ -13,7 +13,7 @@ from analytics.guarantee import Adjacency
 from analytics.inference.system import InferenceSystem
 from analytics.privacy import amplification, divergence, gaussian
 from validate.claim import Claim, Range, Verdict
-from validate.ledger.feature_dp.ranges import DISTANCE, EPSILON, PAPER, PROBABILITY, VARIANCE
+from validate.ledger.feature_dp.common import DISTANCE, EPSILON, PAPER, PROBABILITY, VARIANCE, equal_devices
 
 # Theorem 1
 
@@ -154,25 +154,6 @@ def mixture_lemma() -> Claim:
 # Remarks 2 and 3
 
 
-def _small_system(
-    devices: int, p: float, variance: float, signal: float, dimension: int, adjacency: int, idle: int = 0
-) -> InferenceSystem:
-    return InferenceSystem(
-        devices=devices,
-        participation=p,
-        noise_variance=variance,
-        weight=signal,
-        clip=1.0,
-        alignment=1.0,
-        receiver_noise_variance=0.2,
-        dimension=dimension,
-        delta=0.5,
-        delta_prime=0.5,
-        adjacency=list(Adjacency)[adjacency],
-        idle_noise=bool(idle),
-    )
-
-
 _SMALL = {
     "devices": Range(1, 12, integer=True),
     "p": PROBABILITY,
@@ -185,7 +166,7 @@ _SMALL = {
 def dimension_costs_privacy() -> Claim:
     def at(factor: bool) -> Callable[..., float]:
         def delta(epsilon: float, more: int, dimension: int, **rest: Any) -> float:
-            described = _small_system(dimension=dimension + (more if factor else 0), adjacency=0, **rest)
+            described = equal_devices(dimension=dimension + (more if factor else 0), adjacency=0, **rest)
             return float(amplification.exact_delta(described, epsilon, device=0))
 
         return delta
@@ -208,7 +189,7 @@ def dimension_costs_privacy() -> Claim:
 def weights_and_clips_tailor_privacy() -> Claim:
     def at(change: bool) -> Callable[..., float]:
         def delta(epsilon: float, more: float, signal: float, **rest: Any) -> float:
-            described = _small_system(signal=signal * (1 + more if change else 1.0), **rest)
+            described = equal_devices(signal=signal * (1 + more if change else 1.0), **rest)
             return float(amplification.exact_delta(described, epsilon, device=0))
 
         return delta

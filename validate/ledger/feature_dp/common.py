@@ -1,0 +1,35 @@
+"""Ranges and systems that several claims about FDP share."""
+
+from __future__ import annotations
+
+from analytics.guarantee import Adjacency
+from analytics.inference.system import InferenceSystem
+from validate.claim import Range
+
+PAPER = "feature-dp"
+DELTA = Range(1e-12, 0.5, logarithmic=True)
+EPSILON = Range(1e-3, 20.0, logarithmic=True)
+PROBABILITY = Range(0.01, 1.0)
+VARIANCE = Range(1e-2, 1e2, logarithmic=True)
+DISTANCE = Range(1e-2, 10.0, logarithmic=True)
+RESOLUTION = 1e-12  # added to both sides where the comparison is a numerical integral of that absolute accuracy
+
+
+def equal_devices(
+    devices: int, p: float, variance: float, signal: float, dimension: int, adjacency: int, idle: int = 0
+) -> InferenceSystem:
+    """Devices that differ in nothing; `signal` is w C, receiver noise 1/5, `adjacency` the number of one."""
+    return InferenceSystem(
+        devices=devices,
+        participation=p,
+        noise_variance=variance,
+        weight=signal,
+        clip=1.0,
+        alignment=1.0,
+        receiver_noise_variance=0.2,
+        dimension=dimension,
+        delta=0.5,
+        delta_prime=0.5,
+        adjacency=list(Adjacency)[adjacency],
+        idle_noise=bool(idle),
+    )
