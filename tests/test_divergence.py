@@ -1,6 +1,7 @@
 """The contour integral against rigorous series, against mpmath in deep tails, and its own invariances."""
 
 import math
+from fractions import Fraction
 
 import mpmath as mp
 import numpy as np
@@ -107,12 +108,14 @@ def test_the_two_directions_are_tied_at_epsilon_zero(pair):
 
 
 def test_slope_by_differences():
-    for vp, vq in ((1.3, 1.0), (1.0, 1.3)):
+    for reverse in (False, True):
         for epsilon in (0.05, 0.5, 2.0, 6.0):
-            arguments = [np.array([x]) for x in (0.7, vp, vq, 9.0)]
+            arguments = [np.array([x]) for x in (0.7, 1.0, 0.3, 9.0)]
             step = 1e-5
-            values = [divergence.log_curve(np.array([epsilon + s]), *arguments)[0][0] for s in (-step, step)]
-            slope = divergence.log_curve(np.array([epsilon]), *arguments)[1][0]
+            values = [
+                divergence.log_curve(np.array([epsilon + s]), *arguments, reverse=reverse)[0][0] for s in (-step, step)
+            ]
+            slope = divergence.log_curve(np.array([epsilon]), *arguments, reverse=reverse)[1][0]
             if np.all(np.isfinite(values)):
                 assert slope == pytest.approx((values[1] - values[0]) / (2 * step), rel=1e-5)
 
@@ -133,6 +136,25 @@ def test_losses_within_rounding_of_the_greatest():
 def test_point_masses(vp, vq, d, expected):
     value = divergence.log_hockey_stick(3.0, distance=d, variance_p=vp, variance_q=vq, dimension=2)
     assert math.exp(value) == expected
+
+
+@pytest.mark.parametrize("dimension", [1, 3, 25088])
+@pytest.mark.parametrize("exponent", [2, 6, 12, 20, 40])
+def test_tiny_gaps_of_variance_alone(dimension, exponent):
+    """Distance 0: only the variance tells the laws apart, however little."""
+    gap = 10.0**-exponent
+    for deviations in (0.0, 0.5, 2.0, 6.0):
+        epsilon = deviations * gap * math.sqrt(dimension / 2)
+        for reverse in (False, True):
+            arguments = [np.array([x]) for x in (epsilon, 0.0, 1.0, gap, float(dimension))]
+            value = float(divergence.log_curve(*arguments, reverse=reverse)[0][0])
+            wide, narrow = 1 + Fraction(gap), Fraction(1)
+            vp, vq = (narrow, wide) if reverse else (wide, narrow)
+            truth = enclosed.hockey_stick(epsilon, distance=0, variance_p=vp, variance_q=vq, dimension=dimension)
+            if truth > 0:
+                assert abs(value - float(truth.log())) <= divergence.relative_error(value, dimension)
+            else:
+                assert value == -math.inf
 
 
 def test_bad_input():

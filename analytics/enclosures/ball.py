@@ -54,14 +54,19 @@ def ends(value: Ball) -> tuple[float, float]:
 def refine(compute: Callable[[], Ball], *, digits: int = 15, bits: int = 64) -> Ball:
     """Call `compute` with rising working precision until its ball has `digits` significant digits.
 
-    A ball that still contains zero at the highest precision is returned as it is: true, and useless, rather than wrong.
+    A ball that is still too wide at the highest precision, or that more precision no longer narrows because the inputs
+    are balls themselves, is returned as it is: true, and useless, rather than wrong.
     """
     needed = math.ceil(digits * math.log2(10)) + 1
+    reached = None
     while True:
         with flint.ctx.workprec(bits):
             value = compute()
         if value.is_finite() and value.rel_accuracy_bits() >= needed:
             return value
+        if value.is_finite() and value.rel_accuracy_bits() == reached:
+            return value
+        reached = value.rel_accuracy_bits()
         if bits >= _MOST_BITS or (value.is_exact() and value.is_zero()):
             return value
         bits *= 2

@@ -65,11 +65,15 @@ def hockey_stick(
         eps, d, vp, vq = ball(epsilon), ball(distance), ball(variance_p), ball(variance_q)
         low, high = (vq, vp) if vp > vq else (vp, vq)
         gap = high - low
+        if not gap > 0:
+            return flint.arb.nan()  # not known at this precision
         sign = 1 if vp > vq else -1
         # the loss exceeds eps outside (inside) the ball of this squared radius about the point -d low / gap
         square = 2 * low * high / gap * (sign * eps + dimension * (high / low).log() / 2 + d * d / (2 * gap))
         if square <= 0:
             return flint.arb(0)
+        if not square > 0:
+            return flint.arb.nan()
         wide = noncentral_chi_square(square / high, dimension, (d * (1 + low / gap)) ** 2 / high)
         narrow = noncentral_chi_square(square / low, dimension, (d * low / gap) ** 2 / low)
         if sign > 0:

@@ -84,29 +84,34 @@ def log_hockey_stick(
         variance_q=real("variance_q", variance_q, "[0, inf)"),
         dimension=integer("dimension", dimension, "[1, inf)").astype(float),
     )
-    value, _ = log_curve(eps.ravel(), d.ravel(), vp.ravel(), vq.ravel(), r.ravel())
-    return np.asarray(value.reshape(eps.shape))[()]
+    narrow, gap = np.minimum(vp, vq), np.abs(vp - vq)
+    reverse = vp < vq
+    out = np.empty(eps.shape)
+    for direction in (False, True):
+        some = reverse == direction
+        out[some], _ = log_curve(eps[some], d[some], narrow[some], gap[some], r[some], reverse=direction)
+    return out[()]
 
 
 def log_curve(
-    eps: FloatArray, d: FloatArray, vp: FloatArray, vq: FloatArray, r: FloatArray
+    eps: FloatArray, d: FloatArray, narrow: FloatArray, gap: FloatArray, r: FloatArray, *, reverse: bool
 ) -> tuple[FloatArray, FloatArray]:
-    """:func:`log_hockey_stick` for one-dimensional arrays, and its derivative with respect to epsilon."""
+    """log D of N(d e_1, (narrow + gap) I_r) from N(0, narrow I_r), or the reverse, and its slope in epsilon.
+
+    One-dimensional arrays. The gap is given by itself, since narrow + gap would round it away.
+    """
     out, slope = np.full(eps.shape, -np.inf), np.zeros(eps.shape)
-    proper = (vp > 0) & (vq > 0) & (eps < np.inf)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        far = d / np.sqrt(np.minimum(vp, vq)) > _HUGE
-    singular = (~proper | far) & (eps < np.inf) & ((vp != vq) | (d > 0))
+        far = d / np.sqrt(narrow) > _HUGE
+    proper = (narrow > 0) & (eps < np.inf) & ~far
+    singular = ~proper & (eps < np.inf) & ((gap > 0) | (d > 0))
     out[singular] = 0.0  # a point mass and another law: disjoint supports up to null sets
-    proper &= ~far
-    equal = proper & (vp == vq)
-    out[equal], slope[equal] = gaussian.log_curve(eps[equal], d[equal] / np.sqrt(vp[equal]))
-    for reverse, some in ((False, proper & (vp > vq)), (True, proper & (vp < vq))):
-        wide, narrow = (vq[some], vp[some]) if reverse else (vp[some], vq[some])
-        with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
-            out[some], slope[some] = _in_chunks(
-                eps[some], d[some] / np.sqrt(narrow), (wide - narrow) / narrow, r[some], reverse
-            )
+    equal = proper & (gap == 0)
+    out[equal], slope[equal] = gaussian.log_curve(eps[equal], d[equal] / np.sqrt(narrow[equal]))
+    some = proper & (gap > 0)
+    with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
+        mu = d[some] / np.sqrt(narrow[some])
+        out[some], slope[some] = _in_chunks(eps[some], mu, gap[some] / narrow[some], r[some], reverse)
     return out, slope
 
 

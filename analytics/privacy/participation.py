@@ -124,13 +124,14 @@ class Participation:
         return out, slope
 
     def _own_noise_component(self, inner: FloatArray, rows: IntArray, *, removing: bool) -> Component:
+        dimension = self.system.dimension
+
         def component(v: FloatArray, i: IntArray) -> tuple[FloatArray, FloatArray]:
             eps, d, narrow, own = np.broadcast_arrays(
                 inner[i, None], self.sensitivity[rows[i], None], v, self.own_noise[rows[i], None]
             )
-            laws = (narrow + own, narrow) if removing else (narrow, narrow + own)
-            dimension = np.full(eps.size, float(self.system.dimension))
-            value, slope = divergence.log_curve(eps.ravel(), d.ravel(), laws[0].ravel(), laws[1].ravel(), dimension)
+            problem = (eps.ravel(), d.ravel(), narrow.ravel(), own.ravel(), np.full(eps.size, float(dimension)))
+            value, slope = divergence.log_curve(*problem, reverse=not removing)
             return value.reshape(eps.shape), slope.reshape(eps.shape)
 
         return component
