@@ -47,6 +47,14 @@ def test_noncentral_chi_square(dimension):
     assert (above + below).contains(1)
 
 
+def test_terms_left_out_are_part_of_the_ball(monkeypatch):
+    """With far too few terms the balls are wide, and still hold the truth."""
+    enough = divergence.noncentral_chi_square(ball(30), 4, ball(20))
+    monkeypatch.setattr(divergence, "_last_term", lambda mean, half, df: 14)
+    for wide, narrow in zip(divergence.noncentral_chi_square(ball(30), 4, ball(20)), enough, strict=True):
+        assert wide.contains(narrow.mid()) and float(wide.rad()) > 1e-3
+
+
 def test_ledger_values():
     contains(divergence.hockey_stick(0, distance=0, variance_p=2, variance_q=1, dimension=1), 0.16606407498351293, 14)
     for dimension, truth in ((1, 0.0124107953), (16, 0.0572286318), (784, 0.3883085462), (25088, 0.9959257232)):

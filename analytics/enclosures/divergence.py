@@ -22,7 +22,7 @@ def noncentral_chi_square(x: Ball, df: int, noncentrality: Ball) -> tuple[Ball, 
     """
     mean = noncentrality / 2
     half = x / 2
-    last = int(2 * max(float(mean.upper()), float(half.upper()) - df / 2)) + 2 * flint.ctx.prec
+    last = _last_term(mean, half, df)
     shape = flint.arb(df) / 2
     weight = (-mean).exp()
     weights = [weight]
@@ -47,6 +47,11 @@ def noncentral_chi_square(x: Ball, df: int, noncentrality: Ball) -> tuple[Ball, 
         below += steps[j]
         lower += weights[j] * below
     return upper + remainder, lower + remainder
+
+
+def _last_term(mean: Ball, half: Ball, df: int) -> int:
+    """So many terms that the remainder is below the working precision."""
+    return int(2 * max(float(mean.upper()), float(half.upper()) - df / 2)) + 2 * int(flint.ctx.prec)
 
 
 def hockey_stick(
