@@ -547,3 +547,41 @@ def test_trimming_a_law_loses_no_probability_and_only_moves_it_down():
     below = np.cumsum(kept, axis=1) + missing[:, None]
     assert np.all(below >= np.cumsum(weights, axis=1) - 1e-12)
     assert np.sum(kept > 0) < np.sum(weights > 0)
+
+
+def test_a_plateau_of_delta_does_not_throw_the_root_finder(paper):
+    """Two noise levels far apart: delta lies on a plateau for a long stretch before it falls to the target."""
+    system = with_(
+        paper,
+        devices=3,
+        participation=[0.56903809, 0.96370416, 0.51922739],
+        noise_variance=[0.0, 4847.65384478, 0.0],
+        weight=[9.02589800e-01, 6.0e11, 1.5e-7],
+        clip=1.0,
+        alignment=215291.6818996293,
+        receiver_noise_variance=409867.6807404331,
+        delta=1e-290,
+        adjacency="silent",
+    )
+    epsilon = float(amplification.exact_epsilon(system, device=0))
+    assert 1e3 < epsilon < 1e6
+    assert float(amplification.exact_delta(system, epsilon, device=0)) <= 1e-290
+    assert float(amplification.exact_delta(system, epsilon * (1 - 1e-6), device=0)) > 1e-290
+
+
+def test_a_target_above_the_probability_of_taking_part_needs_no_epsilon(paper):
+    """delta is at most p; the proven sum, cut to p, is flat there and once made Newton's method crawl."""
+    system = with_(
+        paper,
+        devices=3,
+        participation=[0.99769022, 0.30705045, 0.74515742],
+        noise_variance=[0.0, 3.24295684e-10, 2.28173680e11],
+        weight=[1.73456707e10, 1.86184860, 1.63819349],
+        clip=1.0,
+        alignment=0.09224653818989437,
+        receiver_noise_variance=1.7328043179186505e-09,
+        delta=0.9977000638225533,
+        adjacency="silent",
+    )
+    assert amplification.exact_epsilon(system, device=0) == 0.0
+    assert amplification.proven(system).epsilon[0] == 0.0

@@ -15,11 +15,7 @@ _LEAST_BUDGET = 0.2
 
 
 def selected(ids: Sequence[str]) -> list[Claim]:
-    """The claims with these identifiers, or all of them.
-
-    An identifier of the ledger also stands for its companions: ``FDP-T1`` selects only that row, ``FDP-T1*`` does not exist
-    unless it is listed.
-    """
+    """The claims with these identifiers, or all of them."""
     every = claims()
     for name in ids:
         if name not in every:

@@ -19,6 +19,7 @@ from analytics.privacy import divergence, gaussian, subsampling
 _ROWS = 256  # classes of devices solved together
 _CHEBYSHEV_FROM = 96  # atoms; with more, the divergence is interpolated in log v
 _STEPS = 300  # Newton or bisection steps; a dozen suffice unless the guess is absurd
+_GROWTH = 16  # of epsilon in one step, as long as no upper end is known
 _FAR = 1e100  # an epsilon beyond this is reported as infinite
 _UNIT = np.finfo(float).eps
 _EPSILON_ROUNDING = 8 * _UNIT  # relative; where the loss is large its curve is steeper than doubles can resolve
@@ -157,10 +158,10 @@ class Participation:
         """Least epsilon of each kind, rounded up. `convex`: the proven bound of ``replace`` with idle noise."""
         if self.system.idle_noise:
             return self._constant_noise_epsilon(total, convex)
-        out = np.where(self._floor() >= total, np.inf, 0.0)
+        out = np.where((self._floor() >= total) & (self.participation > total), np.inf, 0.0)
         target = np.log(total)
         for curve in self._directions():
-            rows = np.flatnonzero((out < np.inf) & (self.participation > 0))
+            rows = np.flatnonzero((out < np.inf) & (self.participation > total))  # delta is at most p
             below = out[rows]
             if np.any(below):  # not the first direction: most are already safe in this one
                 unsafe = ~(self._upper(curve, below, rows)[0] <= target)
@@ -216,11 +217,10 @@ class Participation:
             settled = (safe & (np.abs(newton - here) <= 1e-12 * here)) | ((b < np.inf) & (b - a <= 1e-12 * b))
             settled |= ~safe & (here > _FAR)
             with np.errstate(invalid="ignore", over="ignore"):
-                newton = newton * (1 + 2e-13)
-                middle = np.where(4 * a > b, (a + b) / 2, np.sqrt(np.maximum(a, 1e-6 * b) * b))
-            x[active] = np.where(
-                (newton > a) & (newton < b), newton, np.where(b < np.inf, middle, 4 * np.maximum(here, a))
-            )
+                farthest = _GROWTH * np.maximum(here, a)  # on a plateau the slope tells nothing
+                newton = np.where(b < np.inf, newton, np.minimum(newton, farthest)) * (1 + 2e-13)
+                middle = np.where(4 * a > b, (a + b) / 2, np.sqrt(np.maximum(a, 1e-6 * b)) * np.sqrt(b))
+            x[active] = np.where((newton > a) & (newton < b), newton, np.where(b < np.inf, middle, farthest))
             to_zero = untried[active] & safe & (newton <= 0)
             x[active[to_zero]], untried[active[to_zero]] = 0.0, False
             active = active[~settled]
