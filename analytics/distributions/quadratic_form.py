@@ -1,0 +1,212 @@
+r"""The law of a sum of weighted noncentral chi-squares: how far a Gaussian vector strays.
+
+.. math:: Q = \sum_i \lambda_i\,\chi^2_{n_i}(\delta_i), \qquad
+          K(t) = \log E e^{tQ} = \sum_i \Bigl[-\tfrac{n_i}2\log(1 - 2\lambda_i t)
+                 + \frac{\lambda_i\delta_i t}{1 - 2\lambda_i t}\Bigr].
+
+The distribution function is the contour integral of :math:`e^{K(t) - tx}/(-t)` over a hyperbola that crosses the real axis
+at the saddle point along the path of steepest descent (t < 0 gives the lower tail, t > 0 the upper one): no oscillation,
+no cancellation, and every tail is relatively accurate however small it is.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from analytics.checks import FloatArray, broadcast, real
+
+_CELLS = 1 << 20  # complex numbers held at a time
+_NEWTON_STEPS = 60
+_STEP = 0.35  # first step of the trapezoidal rule, in widths of the saddle
+_FINEST, _FARTHEST = 0.002, 100_000
+_AGREEMENT = 1e-12
+_SLOPE = 0.8  # of the arms of the contour: real over imaginary part
+
+
+def cdf(x: ArrayLike, *, weight: ArrayLike, degrees: ArrayLike, noncentrality: ArrayLike = 0.0) -> FloatArray:
+    r"""Pr(Q <= x) for :math:`Q = \sum_i \lambda_i\chi^2_{n_i}(\delta_i)`.
+
+    Parameters
+    ----------
+    x : array_like, shape (...)
+        Finite.
+    weight : array_like, shape (..., I)
+        lambda_i >= 0.
+    degrees : array_like, shape (..., I)
+        n_i >= 1, whole or not.
+    noncentrality : array_like, shape (..., I)
+        delta_i >= 0.
+
+    Returns
+    -------
+    ndarray or float, shape (...)
+        Relative error below 1e-11 + 1e-15 (abs(log Pr) + sum delta_i + sum n_i) in the smaller tail.
+
+    Raises
+    ------
+    ParameterError
+        When a value is out of range or the shapes disagree.
+
+    Notes
+    -----
+    The trapezoidal rule converges geometrically on an analytic integrand; it is halved until two results agree to 1e-12.
+    Some 25 to 100 points a tail, each O(I).
+
+    Examples
+    --------
+    >>> float(cdf(3.0, weight=[1.0], degrees=[2]))  # 1 - exp(-3/2)
+    0.77686983985...
+    >>> float(cdf(1e-30, weight=[1.0, 2.0], degrees=[4, 6]))
+    3.25520833...e-154
+    """
+    return _tail(x, weight, degrees, noncentrality, lower=True)
+
+
+def sf(x: ArrayLike, *, weight: ArrayLike, degrees: ArrayLike, noncentrality: ArrayLike = 0.0) -> FloatArray:
+    """Pr(Q > x), with the accuracy of :func:`cdf` in the upper tail.
+
+    Examples
+    --------
+    >>> float(sf(200.0, weight=[1.0], degrees=[2]))  # exp(-100)
+    3.72007597602...e-44
+    """
+    return _tail(x, weight, degrees, noncentrality, lower=False)
+
+
+def _tail(x: ArrayLike, weight: ArrayLike, degrees: ArrayLike, noncentrality: ArrayLike, *, lower: bool) -> FloatArray:
+    places = real("x", x, "(-inf, inf)")
+    lam, n, delta = broadcast(
+        weight=np.atleast_1d(real("weight", weight, "[0, inf)")),
+        degrees=np.atleast_1d(real("degrees", degrees, "[1, inf)")),
+        noncentrality=np.atleast_1d(real("noncentrality", noncentrality, "[0, inf)")),
+    )
+    at, _ = broadcast(x=places[..., None], weight=lam)
+    shape, terms = at.shape[:-1], at.shape[-1]
+    at = at[..., 0].reshape(-1)
+    lam, n, delta = (np.broadcast_to(a, (*shape, terms)).reshape(-1, terms) for a in (lam, n, delta))
+    out = np.empty(at.size)
+    step = max(_CELLS // (64 * terms), 1)
+    for start in range(0, at.size, step):
+        part = slice(start, start + step)
+        out[part] = _rows(at[part], lam[part], n[part], delta[part], lower=lower)
+    return out.reshape(shape)[()]
+
+
+def _rows(x: FloatArray, lam: FloatArray, n: FloatArray, delta: FloatArray, *, lower: bool) -> FloatArray:
+    """One row for each problem, scaled so that the greatest weight is 1."""
+    scale = lam.max(axis=1)
+    out = np.where(x >= 0, 1.0, 0.0) if lower else np.where(x < 0, 1.0, 0.0)
+    proper = (scale > 0) & (x > 0)
+    if lower:
+        out[(scale > 0) & (x == 0)] = 0.0
+    else:
+        out[(scale > 0) & (x == 0)] = 1.0
+    if not np.any(proper):
+        return out
+    lam = lam[proper] / scale[proper, None]
+    n, delta = n[proper], delta[proper]
+    with np.errstate(over="ignore"):
+        x = x[proper] / scale[proper]
+    mean = np.sum(lam * (n + delta), axis=1)
+    left = x < mean
+    small = np.empty(x.size)
+    for side in (True, False):
+        rows = left == side
+        if np.any(rows):
+            small[rows] = _saddle_integral(x[rows], lam[rows], n[rows], delta[rows], negative=side)
+    out[proper] = np.where(left == lower, small, 1 - small)
+    return out
+
+
+def _exponent(t: FloatArray, lam: FloatArray, n: FloatArray, delta: FloatArray) -> FloatArray:
+    """K(t); t has shape (R, points), the rest (R, I). Works for complex t."""
+    u = 1 - 2 * lam[:, None, :] * t[:, :, None]
+    return np.asarray(np.sum(-0.5 * n[:, None] * np.log(u) + (lam * delta)[:, None] * t[..., None] / u, axis=-1))
+
+
+def _slopes(
+    t: FloatArray, lam: FloatArray, n: FloatArray, delta: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """t, t^2, t^3 times the first three derivatives of K at real t, shape (R,)."""
+    u = 1 - 2 * lam * t[:, None]
+    a = lam * t[:, None] / u
+    return (
+        np.sum(a * (n + delta / u), axis=1),
+        np.sum(2 * a**2 * (n + 2 * delta / u), axis=1),
+        np.sum(8 * a**3 * (n + 3 * delta / u), axis=1),
+    )
+
+
+def _saddle(x: FloatArray, lam: FloatArray, n: FloatArray, delta: FloatArray, negative: bool) -> FloatArray:
+    """Where K(t) - t x - log(abs t), convex, is least on t < 0 or on 0 < t < 1/2: Newton within a bracket.
+
+    Left: K'(-s) <= (sum n / 2 + sum delta / 8) / s. Right, up to t = 1/4: K'(t) <= 2 sum lam (n + 2 delta).
+    """
+    if negative:
+        near, far = 1 / x, (np.sum(n, axis=1) / 2 + np.sum(delta, axis=1) / 8 + 1) / x
+        sign = -1.0
+    else:
+        steepest = 2 * np.sum(lam * (n + 2 * delta), axis=1)
+        near, far = 1 / np.maximum(steepest - x, 4.0), np.full(x.size, 0.5)
+        sign = 1.0
+    size = far.copy() if negative else near.copy()
+    for _ in range(_NEWTON_STEPS):
+        first, second, _ = _slopes(sign * size, lam, n, delta)
+        slope = first - sign * size * x - 1  # times t; grows with abs t on the right, falls on the left
+        beyond = slope * sign > 0 if sign > 0 else slope > 0
+        far, near = np.where(beyond, size, far), np.where(beyond, near, size)
+        fresh = size * (1 - slope / (second + 1))
+        fresh = np.where((fresh > near) & (fresh < far), fresh, np.sqrt(near) * np.sqrt(far))
+        done = np.abs(fresh - size) <= 1e-6 * size
+        size = fresh
+        if np.all(done):
+            break
+    return np.asarray(sign * size)
+
+
+def _saddle_integral(x: FloatArray, lam: FloatArray, n: FloatArray, delta: FloatArray, *, negative: bool) -> FloatArray:
+    """The smaller tail, by the trapezoidal rule on a hyperbola with the curvature of the path of steepest descent.
+
+    Its arms stay outside the sector abs(arg(t - t0)) < 45 degrees, where the noncentral terms would grow.
+    """
+    t0 = _saddle(x, lam, n, delta, negative)
+    _, second, third = _slopes(t0, lam, n, delta)
+    width = 1 / np.sqrt(second + 1)
+    bend = third * width**3 / 6
+    height = _exponent(t0[:, None], lam, n, delta)[:, 0] - t0 * x
+    direction = 1j * np.sign(t0)
+
+    def values(u: FloatArray) -> FloatArray:
+        root = np.sqrt(1 + (2 * bend[:, None] / _SLOPE * u) ** 2)
+        relative = 1 + width[:, None] * (direction[:, None] * u + 2 * bend[:, None] * u * u / (1 + root))
+        path = width[:, None] * (direction[:, None] + 2 * bend[:, None] * u / root)
+        t = t0[:, None] * relative
+        with np.errstate(under="ignore"):
+            exponent = _exponent(t, lam, n, delta) - t * x[:, None] - height[:, None]
+            return np.asarray((np.exp(exponent) / relative * path).imag)
+
+    step = _STEP
+    reach = 1
+    total = values(np.zeros(1))[:, 0] / 2
+    while True:
+        block = values(step * np.arange(reach, reach + 24))
+        total = total + block.sum(axis=1)
+        reach += 24
+        if np.all(np.abs(block[:, -8:]).max(axis=1) <= 1e-17 * np.abs(total)):
+            break
+        if reach > _FARTHEST:
+            raise ArithmeticError("quadratic form: the contour integral did not decay")
+    estimate = step * total
+    while True:
+        half = values(step * (np.arange(reach) + 0.5)).sum(axis=1)
+        finer = (estimate + step * half) / 2
+        step, reach = step / 2, 2 * reach
+        agreed = np.all(np.abs(finer - estimate) <= _AGREEMENT * np.abs(finer))
+        estimate = finer
+        if agreed:
+            break
+        if step < _FINEST:
+            raise ArithmeticError("quadratic form: the contour integral did not settle")
+    with np.errstate(under="ignore"):
+        return np.asarray(np.clip(np.sign(t0) * estimate / np.pi * np.exp(height), 0.0, 1.0))
