@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from analytics.estimate import mean_interval
 from analytics.guarantee import Adjacency
 from analytics.inference.system import InferenceSystem
 from analytics.privacy import amplification
@@ -56,6 +57,6 @@ def test_empirical_bernstein_covers():
     rng = np.random.default_rng(10)
     misses = 0
     for _ in range(300):
-        interval = channel.mean_interval((rng.random(200) < 0.05).astype(float), 0.05)
+        interval = mean_interval((rng.random(200) < 0.05).astype(float), 0.05)
         misses += not interval.lower <= 0.05 <= interval.upper
     assert misses <= 15

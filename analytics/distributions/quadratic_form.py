@@ -41,7 +41,7 @@ def cdf(x: ArrayLike, *, weight: ArrayLike, degrees: ArrayLike, noncentrality: A
     Returns
     -------
     ndarray or float, shape (...)
-        Relative error below 1e-11 + 1e-15 (abs(log Pr) + sum delta_i + sum n_i) in the smaller tail.
+        Relative error below 1e-11 + 1e-15 (abs(log Pr) + sqrt(sum delta_i) + sum n_i) in the smaller tail.
 
     Raises
     ------
@@ -58,7 +58,7 @@ def cdf(x: ArrayLike, *, weight: ArrayLike, degrees: ArrayLike, noncentrality: A
     >>> float(cdf(3.0, weight=[1.0], degrees=[2]))  # 1 - exp(-3/2)
     0.77686983985...
     >>> float(cdf(1e-30, weight=[1.0, 2.0], degrees=[4, 6]))
-    3.25520833...e-154
+    3.25520833...e-155
     """
     return _tail(x, weight, degrees, noncentrality, lower=True)
 

@@ -66,9 +66,8 @@ def probability(score: ArrayLike, noise: ArrayLike, selected: int) -> FloatArray
 
     Examples
     --------
-    >>> probability([0.2, 0.5, 0.9, 1.3, 0.4], [0.3, 0.1, 0.5, 0.2, 0.4], 2)
-    array([8.41927708e-01, 4.11605533e-01, 1.67425863e-01, 1.13898508e-04,
-           5.78926997e-01])
+    >>> probability([0.2, 0.5, 0.9, 1.3, 0.4], [0.3, 0.1, 0.5, 0.2, 0.4], 2).round(6)
+    array([8.41928e-01, 4.11606e-01, 1.67426e-01, 1.14000e-04, 5.78927e-01])
     >>> probability([0.0, 1.0], 0.0, 1)
     array([1., 0.])
     """

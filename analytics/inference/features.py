@@ -1,0 +1,90 @@
+"""What the devices have to say and how it is coded: features, encoders, decoder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from analytics.checks import FloatArray, ParameterError, real
+from analytics.inference.system import InferenceSystem
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Features:
+    r"""One target seen by K devices (FDP Sec. II-B, III-A): :math:`z_k = W_k f_k`, :math:`\hat f = D\hat z`.
+
+    Parameters
+    ----------
+    f : array_like, shape (K, d)
+        Features, finite.
+    W : array_like, shape (K, r, d) or (r, d)
+        Encoders; one matrix stands for K equal ones.
+    D : array_like, shape (d, r)
+        Decoder.
+
+    Raises
+    ------
+    ParameterError
+        When shapes disagree or an entry is not finite.
+
+    Examples
+    --------
+    >>> views = Features(f=[[1.0, 0.0], [0.0, 1.0]], W=np.eye(2), D=np.eye(2))
+    >>> views.target
+    array([0.5, 0.5])
+    """
+
+    f: FloatArray
+    W: FloatArray
+    D: FloatArray
+
+    if TYPE_CHECKING:
+
+        def __init__(self, *, f: ArrayLike, W: ArrayLike, D: ArrayLike) -> None: ...
+
+    def __post_init__(self) -> None:
+        f, W, D = (real(name, getattr(self, name)) for name in ("f", "W", "D"))
+        if f.ndim != 2 or not f.size:
+            raise ParameterError("f", f"array of shape {f.shape}", "of shape (K, d), not empty")
+        K, d = f.shape
+        if D.ndim != 2 or not D.size or D.shape[0] != d:
+            raise ParameterError("D", f"array of shape {D.shape}", f"of shape (d, r) with d = {d}, not empty")
+        r = D.shape[1]
+        if W.shape not in {(r, d), (K, r, d)}:
+            raise ParameterError("W", f"array of shape {W.shape}", f"of shape ({K}, {r}, {d}) or ({r}, {d})")
+        for name, value in (("f", f), ("W", W), ("D", D)):
+            value.flags.writeable = False
+            object.__setattr__(self, name, value)
+
+    @property
+    def target(self) -> FloatArray:
+        """f*, the mean of the features, Eq. (2); shape (d,)."""
+        return np.asarray(self.f.mean(axis=0))
+
+    @property
+    def encoded(self) -> FloatArray:
+        """W_k f_k, Eq. (3), before clipping; shape (K, r)."""
+        return np.asarray(np.einsum("...rd,...d->...r", self.W, self.f))
+
+    def clipped(self, clip: ArrayLike) -> FloatArray:
+        """z_k = min(1, C_k / norm(W_k f_k)) W_k f_k; shape (K, r)."""
+        z = self.encoded
+        norm = np.linalg.norm(z, axis=1)
+        with np.errstate(divide="ignore"):
+            return np.asarray(z * np.minimum(1.0, np.where(norm > 0, clip / norm, 1.0))[:, None])
+
+    def encoder_norms(self, order: str) -> FloatArray:
+        """Norm of every W_k: ``"frobenius"`` or ``"spectral"``; shape (K,)."""
+        norms = np.linalg.norm(self.W, ord={"frobenius": "fro", "spectral": 2}[order], axis=(-2, -1))
+        return np.broadcast_to(norms, self.f.shape[:1])
+
+
+def matched(system: InferenceSystem, features: Features) -> None:
+    """Raise ParameterError unless the features have the system's K and r."""
+    if features.f.shape[0] != system.devices:
+        raise ParameterError("f", f"array of shape {features.f.shape}", f"of one row for each of {system.devices} devices")
+    if features.D.shape[1] != system.dimension:
+        raise ParameterError("D", f"array of shape {features.D.shape}", f"of r = {system.dimension} columns, the dimension")

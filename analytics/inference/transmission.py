@@ -1,0 +1,256 @@
+r"""From features to what the server decodes: fading, alignment, peak power, and Algorithms 1 and 2 of FDP.
+
+Device k sends :math:`x_k = \min\{\gamma/h_k,\ \text{power limit}\}\,(w_kz_k + n_k)`: Eq. (4) with the :math:`\alpha_k` of
+Eq. (6), where :math:`p_k` cancels. It is aligned when its amplitude at the receiver is :math:`\gamma`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from analytics import checks
+from analytics.checks import FloatArray, ParameterError, broadcast, real
+from analytics.inference.features import Features, matched
+from analytics.inference.system import InferenceSystem
+
+
+@dataclass(frozen=True, kw_only=True)
+class RicianFading:
+    r"""Block fading amplitudes :math:`h = |\nu + \sigma(X + iY)|`, X and Y standard normal; constant during a block.
+
+    Parameters
+    ----------
+    k_factor : float
+        :math:`\nu^2/(2\sigma^2) \ge 0`, line of sight over scatter, a ratio (not dB); 0 is Rayleigh fading.
+    mean_power : float
+        :math:`E h^2 = \nu^2 + 2\sigma^2 > 0`, a ratio.
+
+    Notes
+    -----
+    FDP Sec. VI speaks of "a Rician channel model with a variance of sigma_m^2 = 0.1", which is the receiver noise; neither
+    K-factor nor mean power is given. :meth:`scattered` takes that variance as the scatter's.
+
+    Examples
+    --------
+    >>> float(RicianFading(k_factor=0.0, mean_power=1.0).outage(0.1))  # Rayleigh: 1 - exp(-0.01)
+    0.00995016...
+    """
+
+    k_factor: float
+    mean_power: float = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "k_factor", checks.scalar("k_factor", self.k_factor, "[0, inf)"))
+        object.__setattr__(self, "mean_power", checks.scalar("mean_power", self.mean_power, "(0, inf)"))
+
+    @classmethod
+    def rayleigh(cls, mean_power: float = 1.0) -> RicianFading:
+        """No line of sight."""
+        return cls(k_factor=0.0, mean_power=mean_power)
+
+    @classmethod
+    def scattered(cls, variance: float, *, line_of_sight: float = 1.0) -> RicianFading:
+        """A line of sight of the given amplitude plus complex scatter of the given total variance.
+
+        Examples
+        --------
+        >>> RicianFading.scattered(0.1)
+        RicianFading(k_factor=10.0, mean_power=1.1)
+        """
+        scatter = checks.scalar("variance", variance, "(0, inf)")
+        direct = checks.scalar("line_of_sight", line_of_sight, "[0, inf)") ** 2
+        return cls(k_factor=direct / scatter, mean_power=direct + scatter)
+
+    def sample(self, size: int | tuple[int, ...], rng: np.random.Generator) -> FloatArray:
+        """Independent amplitudes."""
+        scatter = np.sqrt(self.mean_power / (2 * (1 + self.k_factor)))
+        direct = np.sqrt(self.mean_power * self.k_factor / (1 + self.k_factor))
+        return np.asarray(np.hypot(direct + scatter * rng.standard_normal(size), scatter * rng.standard_normal(size)))
+
+    def outage(self, amplitude: ArrayLike) -> FloatArray:
+        r"""Pr(h < amplitude): a noncentral chi-square law of two degrees of freedom, noncentrality 2K."""
+        h = real("amplitude", amplitude, "[0, inf)")
+        square = 2 * (1 + self.k_factor) * h * h / self.mean_power
+        return np.asarray(special.chndtr(square, 2.0, 2 * self.k_factor))[()]
+
+
+def watt(dbm: ArrayLike) -> FloatArray:
+    """Power in watt of a level in dBm.
+
+    Examples
+    --------
+    >>> float(watt(30.0))
+    1.0
+    """
+    return np.asarray(10.0 ** ((real("dbm", dbm, "[-1000, 1000]") - 30) / 10))[()]
+
+
+def published_limit(power: ArrayLike, *, weight: ArrayLike, clip: ArrayLike, noise_norm: ArrayLike) -> FloatArray:
+    r"""Eq. (6) as printed: amplitude :math:`\sqrt{P/(w^2C^2 + \|n\|^2)}`. **Breaks the power constraint**, ledger FDP-E6.
+
+    The cross term of :math:`\|wz + n\|^2` is dropped: with n along z the power sent is up to 2P.
+
+    Parameters
+    ----------
+    power : array_like
+        Peak power P_k > 0 of a whole block of r symbols, in W times symbol periods.
+    weight, clip : array_like
+        w_k >= 0, C_k > 0.
+    noise_norm : array_like
+        norm(n_k) >= 0.
+
+    Examples
+    --------
+    >>> amplitude = float(published_limit(1.0, weight=1.0, clip=3.0, noise_norm=3.0))
+    >>> round((amplitude * (3.0 + 3.0)) ** 2, 12)  # the power sent when n = z
+    2.0
+    """
+    P, w, C, n = _limits(power, weight, clip, noise_norm)
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.sqrt(P) / np.hypot(w * C, n))[()]
+
+
+def proven_limit(power: ArrayLike, *, weight: ArrayLike, clip: ArrayLike, noise_norm: ArrayLike) -> FloatArray:
+    r"""An amplitude that keeps the constraint whatever the direction of the noise: :math:`\sqrt P/(wC + \|n\|)`.
+
+    Notes
+    -----
+    :math:`\|wz + n\| \le wC + \|n\|`.
+
+    Examples
+    --------
+    >>> float(proven_limit(1.0, weight=1.0, clip=3.0, noise_norm=3.0))
+    0.16666...
+    """
+    P, w, C, n = _limits(power, weight, clip, noise_norm)
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.sqrt(P) / (w * C + n))[()]
+
+
+def exact_limit(power: ArrayLike, *, signal_norm: ArrayLike) -> FloatArray:
+    r"""The greatest amplitude that keeps the constraint: :math:`\sqrt P/\|wz + n\|`.
+
+    Parameters
+    ----------
+    power : array_like
+        P_k > 0.
+    signal_norm : array_like
+        norm(w_k z_k + n_k) >= 0; infinite amplitude where it is 0.
+
+    Examples
+    --------
+    >>> float(exact_limit(1.0, signal_norm=5.0))
+    0.2
+    """
+    P, norm = broadcast(power=real("power", power, "(0, inf)"), signal_norm=real("signal_norm", signal_norm, "[0, inf)"))
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.sqrt(P) / norm)[()]
+
+
+def _limits(power: ArrayLike, weight: ArrayLike, clip: ArrayLike, noise_norm: ArrayLike) -> tuple[FloatArray, ...]:
+    return broadcast(
+        power=real("power", power, "(0, inf)"),
+        weight=real("weight", weight, "[0, inf)"),
+        clip=real("clip", clip, "(0, inf)"),
+        noise_norm=real("noise_norm", noise_norm, "[0, inf)"),
+    )
+
+
+def extract(system: InferenceSystem, features: Features, rng: np.random.Generator) -> FloatArray:
+    """Algorithm 1: encode, clip, weight and perturb; what every device would send, shape (K, r)."""
+    matched(system, features)
+    z = features.clipped(system.clip)
+    noise = np.sqrt(system.noise_variance)[:, None] * rng.standard_normal(z.shape)
+    return np.asarray(system.weight[:, None] * z + noise)
+
+
+def receive(
+    system: InferenceSystem,
+    signals: FloatArray,
+    participants: ArrayLike,
+    rng: np.random.Generator,
+    *,
+    gain: ArrayLike = 1.0,
+) -> FloatArray:
+    r"""Eq. (5): :math:`y = \gamma\sum_{k\in S} g_k\tilde z_k + m`, with :math:`g_k = 1` for aligned devices; shape (r,).
+
+    Parameters
+    ----------
+    signals : ndarray, shape (K, r)
+        What :func:`extract` returns.
+    participants : array_like of bool, shape (K,)
+    gain : array_like
+        Misalignment, see :func:`analytics.inference.distortion.breakdown`.
+    """
+    takes_part = np.asarray(participants, dtype=bool)
+    if takes_part.shape != (system.devices,):
+        raise ParameterError("participants", f"array of shape {takes_part.shape}", f"{system.devices} truth values")
+    g = checks.vector("gain", gain, system.devices, "[0, inf)")
+    m = np.sqrt(system.receiver_noise_variance) * rng.standard_normal(system.dimension)
+    return np.asarray(system.alignment * ((takes_part * g) @ signals) + m)
+
+
+def infer(
+    system: InferenceSystem, features: Features, received: FloatArray, classifier: Callable[[FloatArray], FloatArray]
+) -> tuple[int, FloatArray]:
+    r"""Algorithm 2: :math:`\hat f = D y/\gamma`, and the label with the greatest output of the classifier.
+
+    Returns
+    -------
+    label : int
+    decoded : ndarray, shape (d,)
+    """
+    decoded = np.asarray(features.D @ (received / system.alignment))
+    return int(np.argmax(classifier(decoded))), decoded
+
+
+def misaligned(system: InferenceSystem, features: Features, *, gain: ArrayLike, power: ArrayLike) -> FloatArray:
+    r"""Probability that a device's power does not suffice for alignment, :math:`\Pr(\|w_kz_k + n_k\| > h_k\sqrt{P_k}/\gamma)`.
+
+    Then Eq. (7), Theorem 1 and the MSE of Sec. IV do not apply: what arrives is not Gaussian, and its amplitude depends on
+    the noise. See :func:`analytics.inference.power_limit.exact_mse` for what the error then is.
+
+    Parameters
+    ----------
+    gain : array_like, shape (K,) or scalar
+        Channel amplitudes h_k >= 0.
+    power : array_like, shape (K,) or scalar
+        P_k > 0.
+
+    Returns
+    -------
+    ndarray, shape (K,)
+
+    Examples
+    --------
+    >>> from analytics.inference.distortion import _lossless
+    >>> misaligned(*_lossless(), gain=1.0, power=4.0)
+    array([0.123..., 0.123...])
+    """
+    matched(system, features)
+    reach = reach_of(system, gain, power)
+    signal = system.weight * np.linalg.norm(features.clipped(system.clip), axis=1)
+    out = (signal > reach).astype(float)
+    noisy = system.noise_variance > 0
+    variance = system.noise_variance[noisy]
+    if np.any(noisy):
+        from analytics.distributions import quadratic_form
+
+        out[noisy] = quadratic_form.sf(
+            reach[noisy] ** 2,
+            weight=variance[:, None],
+            degrees=float(system.dimension),
+            noncentrality=(signal[noisy] ** 2 / variance)[:, None],
+        )
+    return out
+
+
+def reach_of(system: InferenceSystem, gain: ArrayLike, power: ArrayLike) -> FloatArray:
+    """The longest signal that device k can send aligned: h_k sqrt(P_k) / gamma."""
+    h = checks.vector("gain", gain, system.devices, "[0, inf)")
+    return np.asarray(h * np.sqrt(checks.vector("power", power, system.devices, "(0, inf)")) / system.alignment)
