@@ -6,23 +6,100 @@ from typing import Any
 
 import numpy as np
 
+from analytics.distributions import selection as selected_lowest
+from analytics.guarantee import Adjacency
+from analytics.inference import accuracy, distortion, participation, uncertainty
 from analytics.inference.system import InferenceSystem
-from analytics.privacy import amplification
+from analytics.privacy import amplification, feature_aware
 from analytics.privacy.amplification import TheoremForm
-from validate.config import Description
+from validate.config import Description, Scores, Task
 
 
 def bounds(description: Description) -> dict[str, Any]:
     """Published, proven and exact values; the ``bounds`` JSON, with floats for infinity."""
-    tree: dict[str, Any] = {"inference": inference(description.inference)}
+    tree: dict[str, Any] = {"inference": inference(description.inference, description.task)}
+    if description.scores is not None:
+        tree["inference"]["selection"] = selection(description.inference, description.scores)
     if description.variants:
-        tree["inference"]["variants"] = {name: inference(system) for name, system in description.variants.items()}
+        tree["inference"]["variants"] = {
+            name: inference(system, _fitting(description.task, system)) for name, system in description.variants.items()
+        }
     return tree
 
 
-def inference(system: InferenceSystem) -> dict[str, Any]:
+def _fitting(task: Task | None, system: InferenceSystem) -> Task | None:
+    """The task, if a variant still has its numbers of devices and dimensions."""
+    if task is None or (system.devices, system.dimension) != (task.features.f.shape[0], task.features.D.shape[1]):
+        return None
+    return task
+
+
+def inference(system: InferenceSystem, task: Task | None = None) -> dict[str, Any]:
     """The part that speaks of one inference system."""
-    return {"privacy": privacy(system)}
+    tree: dict[str, Any] = {"privacy": privacy(system)}
+    if task is not None:
+        tree["distortion"] = distorted(system, task)
+        tree["accuracy"] = accurate(system, task, tree["distortion"])
+    return tree
+
+
+def distorted(system: InferenceSystem, task: Task) -> dict[str, Any]:
+    """MSE: the printed bound, a proven one, the exact value and what it is made of."""
+    parts = distortion.breakdown(system, task.features)
+    return {
+        "published": distortion.published(system, task.features),
+        "proven": distortion.proven(system, task.features),
+        "exact": parts.total,
+        "breakdown": {name: getattr(parts, name) for name in ("bias", "participation", "local_noise", "receiver_noise")},
+    }
+
+
+def accurate(system: InferenceSystem, task: Task, mse: dict[str, Any]) -> dict[str, Any]:
+    """Accuracy: Theorem 2 with the printed MSE, the short paper's, Markov's bound with the exact MSE, and the probability."""
+    radius = {"margin": task.margin, "ideal_accuracy": task.ideal_accuracy}
+    exact = accuracy.exact(system, task.features, **radius)
+    return {
+        "published": float(accuracy.markov(mse["published"], **radius)),
+        "short_paper": float(accuracy.short_paper(mse["published"], **radius)),
+        "markov": float(accuracy.markov(mse["exact"], **radius)),
+        "exact": exact.estimate,
+        "interval": [exact.lower, exact.upper],
+    }
+
+
+def selection(system: InferenceSystem, scores: Scores) -> dict[str, Any]:
+    """Participation probabilities of Schemes 2.1 and 2.2, and the privacy of both when the score's sensitivity is given."""
+    score, noise, selected = scores.score, scores.noise, scores.selected
+    lower, upper = participation.proven_bounds(score, noise, selected)
+    local = np.asarray(participation.threshold(score, noise, scores.threshold))
+    lowest = selected_lowest.probability(score, noise, selected)
+    tree: dict[str, Any] = {
+        "scheme_2_1": {"participation": local.tolist()},
+        "scheme_2_2": {
+            "published_lower": participation.published_lower(score, noise),
+            "published_upper": participation.published_upper(score, noise, selected).tolist(),
+            "proven_lower": lower.tolist(),
+            "proven_upper": upper.tolist(),
+            "exact": lowest.tolist(),
+        },
+    }
+    if scores.sensitivity is not None and system.adjacency is not Adjacency.ABSENT:
+        common = {"noise": noise, "sensitivity": scores.sensitivity}
+        score_epsilon = uncertainty.epsilon(system.delta, sensitivity=scores.sensitivity, noise=noise)
+        proven = {
+            "scheme_2_1": feature_aware.proven_threshold(system, **common, eta=scores.threshold),
+            "scheme_2_2": feature_aware.proven_lowest(system, **common, selected=selected),
+        }
+        for scheme, p in (("scheme_2_1", local), ("scheme_2_2", lowest)):
+            lemma = feature_aware.published(
+                system, probability=p, score_epsilon=score_epsilon, score_delta=system.delta, form=TheoremForm.EQ23
+            )
+            tree[scheme]["privacy"] = {
+                "adjacency": system.adjacency.value,
+                "published": {"epsilon": lemma.epsilon.tolist(), "delta": lemma.delta.tolist()},
+                "proven": {"epsilon": proven[scheme].epsilon.tolist(), "delta": proven[scheme].delta.tolist()},
+            }
+    return tree
 
 
 def privacy(system: InferenceSystem) -> dict[str, Any]:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import tomllib
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from analytics.checks import ParameterError
+from analytics import checks
+from analytics.checks import FloatArray, ParameterError
+from analytics.inference.features import Features, matched
 from analytics.inference.system import InferenceSystem
 
 
@@ -57,6 +61,25 @@ class _Variant(_Table):
     idle_noise: bool | None = None
 
 
+class _Features(_Table):
+    """The table [inference.features]."""
+
+    file: str
+    margin: Number
+    ideal_accuracy: Number
+    epsilon_cap: Number | None = None
+
+
+class _Selection(_Table):
+    """The table [inference.selection]."""
+
+    score: PerDevice
+    score_noise: PerDevice
+    threshold: Number
+    selected: int
+    score_sensitivity: Number | None = None
+
+
 class _Inference(_Table):
     devices: int
     participation: PerDevice
@@ -71,6 +94,8 @@ class _Inference(_Table):
     adjacency: str = "absent"
     idle_noise: bool = False
     variants: dict[str, _Variant] = Field(default_factory=dict)
+    features: _Features | None = None
+    selection: _Selection | None = None
 
 
 class _File(_Table):
@@ -78,12 +103,35 @@ class _File(_Table):
 
 
 @dataclass(frozen=True)
+class Task:
+    """What there is to classify: features, the classifier's margin, its accuracy without noise, and a cap for its design."""
+
+    features: Features
+    margin: float
+    ideal_accuracy: float
+    epsilon_cap: float | None
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Uncertainty scores and the rules of Schemes 2.1 and 2.2."""
+
+    score: FloatArray
+    noise: FloatArray
+    threshold: float
+    selected: int
+    sensitivity: float | None
+
+
+@dataclass(frozen=True)
 class Description:
-    """What a system file describes: the inference system, and variants of it by name."""
+    """What a system file describes: the inference system, variants of it by name, its task and its scores."""
 
     name: str
     inference: InferenceSystem
     variants: dict[str, InferenceSystem]
+    task: Task | None = None
+    scores: Scores | None = None
 
 
 def load(path: str | Path) -> Description:
@@ -106,12 +154,60 @@ def load(path: str | Path) -> Description:
         file = _File.model_validate(raw)
     except ValidationError as error:
         raise SystemFileError(f"{path}: {_first(error, raw)}") from None
-    base = file.inference.model_dump(exclude={"variants"})
+    base = file.inference.model_dump(exclude={"variants", "features", "selection"})
     variants = {}
     for name, variant in file.inference.variants.items():
         changes = variant.model_dump(exclude_none=True)
         variants[name] = _system(path, f"inference.variants.{name}", {**base, **changes}, set(changes))
-    return Description(path.stem, _system(path, "inference", base, set(base)), variants)
+    system = _system(path, "inference", base, set(base))
+    task = scores = None
+    if file.inference.features is not None:
+        task = _task(path, file.inference.features, system)
+    if file.inference.selection is not None:
+        scores = _scores(path, file.inference.selection, system.devices)
+    return Description(path.stem, system, variants, task, scores)
+
+
+def _task(path: Path, table: _Features, system: InferenceSystem) -> Task:
+    archive = path.parent / table.file
+    where = f"{path}: inference.features.file = {table.file!r}"
+    try:
+        with np.load(archive, allow_pickle=False) as arrays:
+            missing = [name for name in ("f", "W", "D") if name not in arrays]
+            if missing:
+                raise SystemFileError(f"{where}: must hold arrays f, W and D; has no {', '.join(missing)}")
+            features = Features(f=arrays["f"], W=arrays["W"], D=arrays["D"])
+        matched(system, features)
+    except ParameterError as error:
+        raise SystemFileError(f"{where}: {error}") from None
+    except OSError as error:
+        raise SystemFileError(f"{where}: {error.strerror or 'not an .npz file'}") from None
+    except (ValueError, EOFError, AttributeError, zipfile.BadZipFile):
+        raise SystemFileError(f"{where}: must be an .npz file of numeric arrays f, W and D") from None
+    try:
+        return Task(
+            features,
+            checks.scalar("margin", table.margin, "(0, inf)"),
+            checks.scalar("ideal_accuracy", table.ideal_accuracy, "[0, 1]"),
+            None if table.epsilon_cap is None else checks.scalar("epsilon_cap", table.epsilon_cap, "(0, inf)"),
+        )
+    except ParameterError as error:
+        raise SystemFileError(f"{path}: inference.features.{error}") from None
+
+
+def _scores(path: Path, table: _Selection, devices: int) -> Scores:
+    try:
+        return Scores(
+            checks.vector("score", table.score, devices, "[-1e150, 1e150]"),
+            checks.vector("score_noise", table.score_noise, devices, "(0, 1e150]"),
+            checks.scalar("threshold", table.threshold),
+            checks.count("selected", table.selected, f"[1, {devices}]"),
+            None
+            if table.score_sensitivity is None
+            else checks.scalar("score_sensitivity", table.score_sensitivity, "[0, inf)"),
+        )
+    except ParameterError as error:
+        raise SystemFileError(f"{path}: inference.selection.{error}") from None
 
 
 def _system(path: Path, table: str, values: dict[str, Any], own: set[str]) -> InferenceSystem:
@@ -139,7 +235,9 @@ def _first(error: ValidationError, raw: dict[str, Any]) -> str:
 
 
 def _allowed(table: list[str]) -> list[str]:
-    model: type[BaseModel] = _File
-    if table:
-        model = _Inference if len(table) == 1 else _Variant
-    return list(model.model_fields)
+    if not table:
+        return list(_File.model_fields)
+    if len(table) == 1:
+        return list(_Inference.model_fields)
+    inner: dict[str, type[BaseModel]] = {"features": _Features, "selection": _Selection, "variants": _Variant}
+    return list(inner[table[1]].model_fields)

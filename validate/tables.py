@@ -73,7 +73,48 @@ def bounds(description: Description, tree: dict[str, Any]) -> None:
                 f"  {label}: t = {number(claim['t'])}, mean noise {number(claim['mean_noise'])}: {verdict}",
                 highlight=False,
             )
+        if "distortion" in part:
+            _task(console, part["distortion"], part["accuracy"])
         console.print()
+    if "selection" in base:
+        _selection(console, base["selection"])
+
+
+def _task(console: Console, distortion: dict[str, Any], accuracy: dict[str, Any]) -> None:
+    """MSE and accuracy of one system, a line each."""
+    table = Table(box=box.SIMPLE_HEAD)
+    for heading in ("", "published", "proven", "exact"):
+        table.add_column(heading, justify="left" if not heading else "right")
+    table.add_row("mean squared error", *(number(distortion[face]) for face in ("published", "proven", "exact")))
+    table.add_row("accuracy, at least", *(number(accuracy[face]) for face in ("published", "markov", "exact")))
+    console.print(table)
+    causes = ", ".join(f"{name.replace('_', ' ')} {number(value)}" for name, value in distortion["breakdown"].items())
+    console.print(f"  exact MSE: {causes}; the short paper's accuracy: {number(accuracy['short_paper'])}", highlight=False)
+
+
+def selection_rows(selection: dict[str, Any]) -> list[tuple[str, tuple[float, ...]]]:
+    """Scheme 2.1, then published, proven and exact bounds of Scheme 2.2, of runs of equal devices."""
+    lowest = selection["scheme_2_2"]
+    exact = lowest["exact"]
+    columns = (
+        selection["scheme_2_1"]["participation"],
+        [lowest["published_lower"]] * len(exact),
+        lowest["published_upper"],
+        lowest["proven_lower"],
+        lowest["proven_upper"],
+        exact,
+    )
+    return groups(list(zip(*columns, strict=True)))
+
+
+def _selection(console: Console, selection: dict[str, Any]) -> None:
+    table = Table(title="participation probabilities", box=box.SIMPLE_HEAD, title_justify="left")
+    headings = ("devices", "2.1", "2.2 published ≥", "published ≤", "proven ≥", "proven ≤", "exact")
+    for heading in headings:
+        table.add_column(heading, justify="left" if heading == "devices" else "right")
+    for devices, values in selection_rows(selection):
+        table.add_row(devices, *map(number, values))
+    console.print(table)
 
 
 def verdicts(evidence: Sequence[Evidence]) -> None:

@@ -33,6 +33,10 @@ def write(out: Path, description: Description, tree: dict[str, Any], evidence: S
         "epsilon-against-dimension": plots.svg(plots.epsilon_against_dimension(useful)),
         "epsilon-against-participation": plots.svg(plots.amplification_of_epsilon(useful)),
     }
+    if description.task is not None:
+        figures["mse-breakdown"] = plots.svg(plots.mse_breakdown(parts(description, tree)))
+    if description.scores is not None:
+        figures["participation"] = plots.svg(plots.participation_bounds(tree["inference"]["selection"]))
     results = {"bounds": tree, "verify": [audit.as_json(e) for e in evidence]}
     html = render(description, tree, evidence, figures)
     with tempfile.TemporaryDirectory(dir=out) as staged_name:
@@ -45,6 +49,11 @@ def write(out: Path, description: Description, tree: dict[str, Any], evidence: S
         shutil.rmtree(out / "figures", ignore_errors=True)
         for name in ("figures", "report.json", "index.html"):
             os.replace(staged / name, out / name)
+
+
+def parts(description: Description, tree: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The tree of the system and of each variant, by name."""
+    return {description.name: tree["inference"], **tree["inference"].get("variants", {})}
 
 
 def render(
@@ -69,6 +78,7 @@ def render(
         as_expected=sum(e.as_expected for e in evidence),
         systems=systems,
         refuted=refuted,
+        selection=tables.selection_rows(base["selection"]) if "selection" in base else None,
         plotted=next(iter(description.variants), description.name),
         figures={name: Markup(text) for name, text in figures.items()},
     )
@@ -80,6 +90,8 @@ def _system(name: str, system: InferenceSystem, part: dict[str, Any]) -> dict[st
     return {
         "name": name,
         "privacy": privacy,
+        "distortion": part.get("distortion"),
+        "accuracy": part.get("accuracy"),
         "rows": tables.privacy_rows(privacy),
         "idle_noise": system.idle_noise,
         "facts": {

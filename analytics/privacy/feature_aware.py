@@ -1,0 +1,190 @@
+r"""Privacy of the feature-aware schemes: the score that decides on participation, and the feature that is then sent.
+
+FDP Lemma 2 adds the score's :math:`(\epsilon_k^{(0)},\delta_k^{(0)})` to the *amplified* guarantee of Theorem 1. But whether k
+takes part is a function of the released score: once it is known nothing is left to amplify (ledger FDP-L2). What holds is
+the composition of the score with the feature *given* participation.
+
+Neighbours are features that are changed (``replace``) or zeroed (``silent``); their scores differ by at most `sensitivity`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from analytics import checks
+from analytics.checks import FloatArray, ParameterError
+from analytics.distributions import weighted_sum
+from analytics.guarantee import Adjacency, Guarantee
+from analytics.inference import participation
+from analytics.inference.system import InferenceSystem
+from analytics.privacy import amplification, gaussian
+from analytics.privacy.amplification import TheoremForm
+
+_BISECTIONS = 200
+_SAFE = 1e-10  # relative error of the Gaussian curve, given away
+
+
+def published(
+    system: InferenceSystem,
+    *,
+    probability: ArrayLike,
+    score_epsilon: ArrayLike,
+    score_delta: ArrayLike,
+    form: TheoremForm | str = TheoremForm.THEOREM1,
+) -> Guarantee:
+    r"""FDP Lemma 2 as printed: :math:`(\epsilon_k^{(0)} + \epsilon_k, \delta_k^{(0)} + \tilde\delta_k)`. **False**, ledger FDP-L2.
+
+    Parameters
+    ----------
+    probability : array_like, shape (K,)
+        Participation probabilities of the scheme, put into Theorem 1.
+    score_epsilon, score_delta : array_like, shape (K,) or scalar
+        Guarantee of the released score.
+
+    Examples
+    --------
+    >>> lemma = published(_example(), probability=0.5, score_epsilon=1.0, score_delta=1e-6, form="eq23")
+    >>> float(lemma.epsilon[0]), float(lemma.delta[0])
+    (1.17303..., 1.60000...e-05)
+    """
+    eps0 = checks.vector("score_epsilon", score_epsilon, system.devices, "[0, inf]")
+    delta0 = checks.vector("score_delta", score_delta, system.devices, "[0, 1]")
+    p = checks.vector("probability", probability, system.devices, "[0, 1]")
+    theorem = amplification.published(replace(system, participation=p), form=form)
+    return Guarantee(eps0 + theorem.epsilon, delta0 + theorem.delta, theorem.adjacency)
+
+
+def proven_lowest(system: InferenceSystem, *, noise: ArrayLike, sensitivity: ArrayLike, selected: int) -> Guarantee:
+    r"""Scheme 2.2 with all scores released: a true epsilon at the system's delta.
+
+    .. math:: \delta_k(\epsilon) \le \delta_G\Bigl(\epsilon;\ \sqrt{(\Delta u/\sigma_k^{(0)})^2 + d_k^2/v_k}\Bigr),
+
+    d the sensitivity of what is received, v_k the noise of k, of the receiver and of the k~ - 1 other devices with the least.
+
+    Parameters
+    ----------
+    system : InferenceSystem
+        Adjacency ``silent`` or ``replace``; its participation is not used.
+    noise, sensitivity : array_like, shape (K,) or scalar
+        Standard deviation > 0 of the score's noise; greatest change of the score, >= 0.
+    selected : int
+        In [1, K].
+
+    Notes
+    -----
+    Given every noisy score the set of participants is fixed. If k is in it, the feature's release is a Gaussian mechanism
+    with at least that noise; if not, nothing depends on k. Adaptive composition of Gaussian mechanisms (Dong, Roth, Su 2022,
+    Theorem 4) adds the squared ratios.
+
+    Examples
+    --------
+    >>> float(proven_lowest(_example(), noise=1.0, sensitivity=0.5, selected=3).epsilon[0])
+    2.06174...
+    """
+    mu0 = _score_ratio(system, noise, sensitivity)
+    m = checks.count("selected", selected, f"[1, {system.devices}]")
+    own = system.received_noise_variance
+    if system.idle_noise:
+        others = np.sum(own) - own
+    else:
+        order = np.argsort(own, kind="stable")
+        sums = np.concatenate([[0.0], np.cumsum(own[order])])
+        among = np.empty(system.devices, dtype=bool)
+        among[order] = np.arange(system.devices) < m - 1
+        others = np.where(among, sums[m] - own, sums[m - 1])
+    mu1 = _ratio(system.sensitivity, np.sqrt(others + own + system.receiver_noise_variance))
+    epsilon = np.array([_mixture_epsilon(np.ones(1), np.array([mu]), system.delta) for mu in np.hypot(mu0, mu1)])
+    return Guarantee(epsilon, np.full(system.devices, system.delta), system.adjacency)
+
+
+def proven_threshold(
+    system: InferenceSystem, *, noise: ArrayLike, sensitivity: ArrayLike, eta: float
+) -> Guarantee:
+    r"""Scheme 2.1 with the score of k released: a true epsilon at the system's delta, whatever the scores are.
+
+    .. math:: \delta_k(\epsilon) \le E_S\,\delta_G\Bigl(\epsilon;\ \sqrt{(\Delta u/\sigma_k^{(0)})^2 + d_k^2/v_S}\Bigr)
+
+    over sets S of the others, each taking part with the least probability that a score in [0, `sensitivity`] allows,
+    :math:`\Phi((\eta - \Delta u_j)/\sigma_j^{(0)})`.
+
+    Notes
+    -----
+    As for :func:`proven_lowest`, given S; the divergence is jointly convex in S and falls when the noise of the others grows,
+    so less likely participants are the worse case.
+
+    Examples
+    --------
+    >>> float(proven_threshold(_example(), noise=1.0, sensitivity=0.5, eta=1.0).epsilon[0])
+    1.99963...
+    """
+    mu0 = _score_ratio(system, noise, sensitivity)
+    ranges = checks.vector("sensitivity", sensitivity, system.devices, "[0, inf)")
+    least = np.asarray(participation.threshold(ranges, noise, checks.scalar("eta", eta)))
+    own = system.received_noise_variance
+    p = np.ones(system.devices) if system.idle_noise else least
+    epsilon = np.empty(system.devices)
+    classes, member, multiplicity = np.unique(
+        np.column_stack([p, own]), axis=0, return_inverse=True, return_counts=True
+    )
+    for c, law in weighted_sum.leave_one_out(classes[:, 0].copy(), classes[:, 1].copy(), multiplicity):
+        for k in np.flatnonzero(member == c):
+            v = law.values + own[k] + system.receiver_noise_variance
+            mu = np.hypot(mu0[k], _ratio(np.full(v.size, system.sensitivity[k]), np.sqrt(v)))
+            epsilon[k] = _mixture_epsilon(law.probabilities, mu, system.delta)
+    return Guarantee(epsilon, np.full(system.devices, system.delta), system.adjacency)
+
+
+def _score_ratio(system: InferenceSystem, noise: ArrayLike, sensitivity: ArrayLike) -> FloatArray:
+    if system.adjacency is Adjacency.ABSENT:
+        raise ParameterError("adjacency", system.adjacency.value, "silent or replace: an absent device has no score")
+    change = checks.vector("sensitivity", sensitivity, system.devices, "[0, inf)")
+    return _ratio(change, checks.vector("noise", noise, system.devices, "(0, inf)"))
+
+
+def _ratio(change: FloatArray, deviation: FloatArray) -> FloatArray:
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        return np.where(change > 0, change / deviation, 0.0)
+
+
+def _mixture_epsilon(weight: FloatArray, mu: FloatArray, delta: float) -> float:
+    """An epsilon, hardly above the least, at which the mean of the Gaussian curves is at most delta."""
+    if not np.all(np.isfinite(mu)):
+        return np.inf
+
+    def excess(epsilon: float) -> bool:
+        curve = gaussian.delta(epsilon, sensitivity=mu, sigma=1.0)
+        return bool(float(weight @ curve) * (1 + _SAFE) > delta)
+
+    if not excess(0.0):
+        return 0.0
+    high = float(np.max(gaussian.epsilon(delta * (1 - 2 * _SAFE), sensitivity=mu, sigma=1.0)))
+    low = 0.0
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        if not low < middle < high or high - low <= 1e-13 * high:
+            break
+        if excess(middle):
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def _example() -> InferenceSystem:
+    """Sixty devices, neighbours that keep their noise."""
+    return InferenceSystem(
+        devices=60,
+        participation=1.0,
+        noise_variance=1.0,
+        weight=0.25,
+        clip=1.0,
+        alignment=1.0,
+        receiver_noise_variance=1.0,
+        dimension=8,
+        delta=1e-5,
+        delta_prime=1e-5,
+        adjacency="silent",
+    )
