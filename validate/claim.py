@@ -24,6 +24,7 @@ class Verdict(StrEnum):
     HOLDS_UNDER = "holds-under"
     FALSE = "false"
     ILL_DEFINED = "ill-defined"
+    NOT_REPRODUCIBLE = "not-reproducible"
     DEFINITION = "definition"
     UNSETTLED = "unsettled"
 

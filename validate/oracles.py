@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 
 import numpy as np
 from scipy import optimize, special
 
 from analytics.checks import FloatArray
+from analytics.inference.features import Features
+from analytics.inference.system import InferenceSystem
 
 Component = tuple[float, float, float]  # weight, mean, variance
 _GRID = 8001
@@ -58,3 +61,63 @@ def _probability(a: float, b: float, mixture: FloatArray) -> float:
     upper = low > 0  # both in the upper tail: mirror, so that the difference keeps its accuracy
     mass = special.ndtr(np.where(upper, -low, high)) - special.ndtr(np.where(upper, -high, low))
     return float(np.sum(weight * mass))
+
+
+def enumerated_mse(system: InferenceSystem, features: Features) -> float:
+    """E of the squared error of the decoded feature, added up over every set of participants."""
+    decoder = float(np.trace(features.D.T @ features.D))
+    codes = []
+    for k in range(system.devices):
+        z = (features.W if features.W.ndim == 2 else features.W[k]) @ features.f[k]
+        length = float(np.sqrt(z @ z))
+        codes.append(z if length <= system.clip[k] else z * (system.clip[k] / length))
+    total = 0.0
+    for tau in product((0, 1), repeat=system.devices):
+        chance, noise = 1.0, system.receiver_noise_variance / system.alignment**2
+        received = np.zeros(system.dimension)
+        for k, present in enumerate(tau):
+            chance *= system.participation[k] if present else 1 - system.participation[k]
+            noise += system.noise_variance[k] if present or system.idle_noise else 0.0
+            received = received + present * system.weight[k] * codes[k]
+        error = features.D @ received - np.mean(features.f, axis=0)
+        total += chance * (float(error @ error) + noise * decoder)
+    return total
+
+
+def selection_probabilities(score: FloatArray, noise: FloatArray, selected: int) -> FloatArray:
+    """Probability that each device is among the `selected` lowest, added up over every set of those below it.
+
+    Gauss-Legendre on a fine mesh; for few devices whose noise spans a few decades at most.
+    """
+    node, weight = np.polynomial.legendre.leggauss(10)
+    mesh = np.unique(np.add.outer(np.linspace(-9, 9, 55), np.zeros(score.size)) * noise + score)
+    width = np.diff(mesh)
+    x = (mesh[:-1, None] + width[:, None] * (node + 1) / 2).ravel()
+    dx = (width[:, None] * weight / 2).ravel()
+    out = np.zeros(score.size)
+    for k in range(score.size):
+        below = [special.ndtr((x - score[j]) / noise[j]) for j in range(score.size) if j != k]
+        few = np.zeros_like(x)
+        for tau in product((0, 1), repeat=len(below)):
+            if sum(tau) < selected:
+                few += np.prod([f if t else 1 - f for f, t in zip(below, tau, strict=True)], axis=0) if below else 1.0
+        out[k] = np.sum(dx * few * np.exp(-0.5 * ((x - score[k]) / noise[k]) ** 2)) / (noise[k] * np.sqrt(2 * np.pi))
+    return out
+
+
+def order_probability(score: FloatArray, noise: FloatArray) -> float:
+    """Probability that the noisy scores come in the order given: repeated integration on a fine mesh."""
+    node, weight = np.polynomial.legendre.leggauss(10)
+    mesh = np.unique(np.add.outer(np.linspace(-9, 9, 73), np.zeros(score.size)) * noise + score)
+    basis = np.linalg.inv(np.polynomial.legendre.legvander(node, 9))
+    antiderivative = np.stack([np.polynomial.legendre.legint(row, lbnd=-1) for row in basis.T])
+    partial = np.stack([np.polynomial.legendre.legval(node, row) for row in antiderivative])  # from -1 to each node
+    half = np.diff(mesh) / 2
+    x = mesh[:-1, None] + half[:, None] * (node + 1)
+    below = np.ones_like(x)
+    for u, sigma in zip(score, noise, strict=True):
+        integrand = below * np.exp(-0.5 * ((x - u) / sigma) ** 2) / (sigma * np.sqrt(2 * np.pi))
+        panels = half * (integrand @ weight)
+        before = np.concatenate([[0.0], np.cumsum(panels)])
+        below = before[:-1, None] + half[:, None] * (integrand @ partial)
+    return float(before[-1])

@@ -13,7 +13,14 @@ from rich.text import Text
 from validate.claim import Evidence, Verdict
 from validate.config import Description
 
-_COLOURS = {Verdict.HOLDS: "green", Verdict.HOLDS_UNDER: "green", Verdict.FALSE: "red", Verdict.ILL_DEFINED: "yellow"}
+_FILE_WIDTH = 140  # columns when the output goes to a file
+_COLOURS = {
+    Verdict.HOLDS: "green",
+    Verdict.HOLDS_UNDER: "green",
+    Verdict.FALSE: "red",
+    Verdict.ILL_DEFINED: "yellow",
+    Verdict.NOT_REPRODUCIBLE: "yellow",
+}
 
 
 def number(value: float) -> str:
@@ -109,11 +116,11 @@ def selection_rows(selection: dict[str, Any]) -> list[tuple[str, tuple[float, ..
 
 def _selection(console: Console, selection: dict[str, Any]) -> None:
     table = Table(title="participation probabilities", box=box.SIMPLE_HEAD, title_justify="left")
-    headings = ("devices", "2.1", "2.2 published ≥", "published ≤", "proven ≥", "proven ≤", "exact")
+    headings = ("devices", "2.1", "2.2 ≥ (20)", "≤ (21)", "proven ≥", "proven ≤", "exact")
     for heading in headings:
         table.add_column(heading, justify="left" if heading == "devices" else "right")
     for devices, values in selection_rows(selection):
-        table.add_row(devices, *map(number, values))
+        table.add_row(devices, *(f"{value:.4g}" for value in values))
     console.print(table)
 
 
@@ -122,7 +129,7 @@ def verdicts(evidence: Sequence[Evidence]) -> None:
     table = Table(box=box.SIMPLE_HEAD)
     for heading in ("claim", "verdict", "published", "exact"):
         table.add_column(heading, justify="right" if heading in ("published", "exact") else "left", no_wrap=True)
-    table.add_column("at", overflow="fold")
+    table.add_column("at", overflow="fold", min_width=24)
     for e in evidence:
         at = ", ".join(f"{k}={v}" for k, v in e.witness.text().items()) if e.witness else ""
         proof = " (certified)" if e.witness and e.witness.certified else ""
@@ -132,6 +139,8 @@ def verdicts(evidence: Sequence[Evidence]) -> None:
         claimed, actual = (e.witness.claimed, e.witness.actual) if e.witness else (e.claimed, e.actual)
         table.add_row(e.claim.id, verdict, number(claimed), number(actual), at + proof)
     console = Console()
+    if not console.is_terminal:
+        console.width = max(console.width, _FILE_WIDTH)
     console.print(table)
     right = sum(e.as_expected for e in evidence)
     style = "green" if right == len(evidence) else "red"

@@ -23,6 +23,8 @@ from validate.claim import Evidence, Verdict
 from validate.config import Description
 from validate.report import plots
 
+_REFUTED = (Verdict.FALSE, Verdict.ILL_DEFINED, Verdict.NOT_REPRODUCIBLE)
+
 
 def write(out: Path, description: Description, tree: dict[str, Any], evidence: Sequence[Evidence]) -> None:
     """Write index.html, report.json and figures/ into `out`; nothing is left behind half-written."""
@@ -68,7 +70,7 @@ def render(
         _system(description.name, description.inference, base),
         *(_system(name, system, base["variants"][name]) for name, system in description.variants.items()),
     ]
-    refuted = [e for e in evidence if e.verdict in (Verdict.FALSE, Verdict.ILL_DEFINED)]
+    refuted = [e for e in evidence if e.verdict in _REFUTED]
     return environment.get_template("page.html").render(
         title=description.name,
         version=version("airtight-dp"),

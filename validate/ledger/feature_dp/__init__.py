@@ -1,5 +1,12 @@
 """papers/feature-dp (FDP), in the order of the paper; each module lists the builders of its claims in CLAIMS."""
 
-from validate.ledger.feature_dp import corrected, mechanism, theorem1
+from validate.ledger.feature_dp import accuracy, corrected, mechanism, selection, theorem1, transmission
 
-CLAIMS = (*mechanism.CLAIMS, *theorem1.CLAIMS, *corrected.CLAIMS)
+CLAIMS = (
+    *mechanism.CLAIMS,
+    *theorem1.CLAIMS,
+    *corrected.CLAIMS,
+    *transmission.CLAIMS,
+    *accuracy.CLAIMS,
+    *selection.CLAIMS,
+)

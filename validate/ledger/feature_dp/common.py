@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from analytics.guarantee import Adjacency
+from analytics.inference.features import Features
 from analytics.inference.system import InferenceSystem
 from validate.claim import Range
 
@@ -12,6 +15,7 @@ EPSILON = Range(1e-3, 20.0, logarithmic=True)
 PROBABILITY = Range(0.01, 1.0)
 VARIANCE = Range(1e-2, 1e2, logarithmic=True)
 DISTANCE = Range(1e-2, 10.0, logarithmic=True)
+SEED = Range(0, 10**6, integer=True)  # of a random instance
 RESOLUTION = 1e-12  # added to both sides where the comparison is a numerical integral of that absolute accuracy
 
 
@@ -33,3 +37,28 @@ def equal_devices(
         adjacency=list(Adjacency)[adjacency],
         idle_noise=bool(idle),
     )
+
+
+def instance(devices: int, dimension: int, clip: float, seed: int) -> tuple[InferenceSystem, Features]:
+    """A random system with features, some of it degenerate: probabilities 0 and 1, no noise, a decoder of rank one."""
+    rng = np.random.default_rng(seed)
+    d = dimension + int(rng.integers(3))
+    p = rng.choice([0.0, 1.0, *rng.random(3)], devices)
+    D = rng.standard_normal((d, dimension))
+    if rng.random() < 0.2:
+        D[:] = D[:, :1]
+    system = InferenceSystem(
+        devices=devices,
+        participation=p,
+        noise_variance=rng.choice([0.0, *rng.random(3)], devices),
+        weight=rng.random(devices) * 2 / devices,
+        clip=clip,
+        alignment=rng.uniform(0.2, 5.0),
+        receiver_noise_variance=rng.choice([0.0, 0.1]),
+        dimension=dimension,
+        delta=0.5,
+        delta_prime=0.5,
+        idle_noise=bool(rng.random() < 0.2),
+    )
+    f, W = rng.standard_normal((devices, d)), rng.standard_normal((devices, dimension, d))
+    return system, Features(f=f, W=W, D=D)
