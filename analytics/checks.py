@@ -85,7 +85,8 @@ def real(name: str, value: ArrayLike, interval: str = "(-inf, inf)") -> FloatArr
     except ValueError:
         raise ParameterError(name, value, "a number or a rectangular array of numbers") from None
     if raw.dtype.kind not in "iuf":
-        raise ParameterError(name, value, f"a number in {interval}")
+        shown = value if raw.ndim == 0 else _Verbatim(f"array of type {raw.dtype}")
+        raise ParameterError(name, shown, f"a number in {interval}")
     array = raw.astype(np.float64)
     _require(name, array, interval, "a number")
     return array

@@ -585,3 +585,11 @@ def test_a_target_above_the_probability_of_taking_part_needs_no_epsilon(paper):
     )
     assert amplification.exact_epsilon(system, device=0) == 0.0
     assert amplification.proven(system).epsilon[0] == 0.0
+
+
+def test_deviations_of_enormous_noise_do_not_overflow(paper):
+    """sigma^4 would: a variance of 1e160 gives 1e160 times the t of a variance of 1, where the units allow it."""
+    huge, one = (dataclasses.replace(paper, noise_variance=v) for v in (1e160, 1.0))
+    for deviation in (concentration.intended_deviation, concentration.bernstein_deviation):
+        assert deviation(huge) == pytest.approx(1e160 * deviation(one), rel=1e-12)
+    assert concentration.eq23_deviation(dataclasses.replace(paper, noise_variance=0.0)) == 0.0

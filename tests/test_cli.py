@@ -31,6 +31,26 @@ delta_prime = 1e-5
 """
 
 
+TASK = """
+[inference.features]
+file = "features.npz"
+margin = 2.0
+ideal_accuracy = 0.95
+epsilon_cap = 4.0
+[inference.selection]
+score = [0.1, 0.3, 0.2]
+score_noise = 0.3
+threshold = 0.5
+selected = 1
+"""
+
+
+def archive(folder, **changes):
+    rng = np.random.default_rng(0)
+    arrays = {"f": rng.normal(size=(3, 5)), "W": rng.normal(size=(3, 4, 5)), "D": rng.normal(size=(5, 4)), **changes}
+    np.savez(folder / "features.npz", **{k: v for k, v in arrays.items() if v is not None})
+
+
 def run(*arguments):
     return CliRunner().invoke(main, [str(a) for a in arguments])
 
@@ -82,6 +102,92 @@ def test_bounds_table():
     assert result.exit_code == 0
     for needle in ("published", "proven", "exact", "vacuous", "∞", "0-11", "adjacency silent"):
         assert needle in result.stdout
+
+
+def test_bounds_answer_every_key_of_the_contract(tmp_path):
+    from analytics.distributions import selection
+    from analytics.inference import accuracy, distortion
+    from analytics.inference.features import Features
+
+    archive(tmp_path)
+    tree = json.loads(run("bounds", written(tmp_path, GOOD + TASK), "--json").stdout)["inference"]
+    assert set(tree) == {"privacy", "distortion", "accuracy", "selection"}
+    assert set(tree["distortion"]) >= {"published", "exact"}
+    assert set(tree["accuracy"]) >= {"published", "short_paper", "markov", "exact"}
+    with np.load(tmp_path / "features.npz") as arrays:
+        features = Features(**arrays)
+    system = InferenceSystem(**tomllib.loads(GOOD)["inference"])
+    assert tree["distortion"]["exact"] == distortion.exact(system, features)
+    assert tree["distortion"]["published"] == distortion.published(system, features)
+    assert sum(tree["distortion"]["breakdown"].values()) == pytest.approx(tree["distortion"]["exact"])
+    inside = accuracy.within_margin(system, features, margin=2.0).estimate
+    assert tree["accuracy"]["exact"] == 0.95 * inside
+    lowest = tree["selection"]["scheme_2_2"]
+    assert isinstance(lowest["published_lower"], float)
+    assert lowest["exact"] == selection.probability([0.1, 0.3, 0.2], 0.3, 1).tolist()
+    for key in ("published_upper", "proven_lower", "proven_upper"):
+        assert len(lowest[key]) == 3
+    assert len(tree["selection"]["scheme_2_1"]["participation"]) == 3
+    table = run("bounds", tmp_path / "system.toml").stdout
+    for needle in ("mean squared error", "accuracy", "participation probabilities", "bias"):
+        assert needle in table
+
+
+def test_privacy_of_selection_needs_a_sensitivity_and_neighbours_with_scores(tmp_path):
+    archive(tmp_path)
+    table = TASK + "score_sensitivity = 0.5\n"
+    absent = json.loads(run("bounds", written(tmp_path, GOOD + table), "--json").stdout)
+    assert "privacy" not in absent["inference"]["selection"]["scheme_2_1"]
+    text = GOOD + 'adjacency = "replace"\n' + table
+    tree = json.loads(run("bounds", written(tmp_path, text), "--json").stdout)["inference"]["selection"]
+    for scheme in ("scheme_2_1", "scheme_2_2"):
+        privacy = tree[scheme]["privacy"]
+        assert privacy["adjacency"] == "replace" and len(privacy["proven"]["epsilon"]) == 3
+        assert privacy["proven"]["delta"] == [1e-5] * 3
+
+
+TASK_WRONG = [
+    ("margin = 2.0", "margin = 0.0", ["inference.features.margin = 0.0", "(0, inf)"]),
+    ("ideal_accuracy = 0.95", "ideal_accuracy = 1.5", ["inference.features.ideal_accuracy = 1.5", "[0, 1]"]),
+    ("ideal_accuracy = 0.95", "", ["inference.features.ideal_accuracy", "missing"]),
+    ("epsilon_cap = 4.0", "epsilon_cap = nan", ["inference.features.epsilon_cap = nan"]),
+    ('file = "features.npz"', 'file = "none.npz"', ["none.npz", "No such file"]),
+    ('file = "features.npz"', 'file = "."', ["inference.features.file"]),
+    ('file = "features.npz"', 'file = "system.toml"', ["inference.features.file", ".npz"]),
+    ('file = "features.npz"', "file = 3", ["inference.features.file = 3", "string"]),
+    ("margin = 2.0", "margin = 2.0\nmargins = 2.0", ["inference.features.margins", "unknown key", "ideal_accuracy"]),
+    ("score = [0.1, 0.3, 0.2]", "score = [0.1, 0.3]", ["inference.selection.score", "3 numbers"]),
+    ("score = [0.1, 0.3, 0.2]", "score = [0.1, nan, 0.2]", ["inference.selection.score[1] = nan"]),
+    ("score_noise = 0.3", "score_noise = 0.0", ["inference.selection.score_noise = 0.0", "(0, 1e150]"]),
+    ("threshold = 0.5", "threshold = inf", ["inference.selection.threshold = inf"]),
+    ("selected = 1", "selected = 4", ["inference.selection.selected = 4", "[1, 3]"]),
+    ("selected = 1", "selected = 1.0", ["inference.selection.selected = 1.0", "integer"]),
+    ("selected = 1", "selected = 1\nscore_sensitivity = -1", ["inference.selection.score_sensitivity = -1"]),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "needles"), TASK_WRONG)
+def test_wrong_tasks(tmp_path, old, new, needles):
+    archive(tmp_path)
+    assert old in TASK
+    refused(run("bounds", written(tmp_path, GOOD + TASK.replace(old, new, 1))), "system.toml", *needles)
+
+
+@pytest.mark.parametrize(
+    ("changes", "needles"),
+    [
+        ({"D": None}, ["no D"]),
+        ({"f": np.zeros((2, 5))}, ["W = "]),
+        ({"W": np.zeros((3, 4, 6))}, ["W = "]),
+        ({"D": np.zeros((5, 3)), "W": np.zeros((3, 5))}, ["D = ", "r = 4"]),
+        ({"f": np.full((3, 5), np.inf)}, ["f[0, 0] = inf"]),
+        ({"f": np.array([["a"] * 5] * 3)}, ["f = "]),
+        ({"f": np.array([[None] * 5] * 3)}, ["features.npz"]),
+    ],
+)
+def test_wrong_archives(tmp_path, changes, needles):
+    archive(tmp_path, **changes)
+    refused(run("bounds", written(tmp_path, GOOD + TASK)), "inference.features.file = 'features.npz'", *needles)
 
 
 def test_verify_json_and_exit_code(monkeypatch):

@@ -50,13 +50,15 @@ def distorted(system: InferenceSystem, task: Task) -> dict[str, Any]:
         "published": distortion.published(system, task.features),
         "proven": distortion.proven(system, task.features),
         "exact": parts.total,
-        "breakdown": {name: getattr(parts, name) for name in ("bias", "participation", "local_noise", "receiver_noise")},
+        "breakdown": {
+            name: getattr(parts, name) for name in ("bias", "participation", "local_noise", "receiver_noise")
+        },
     }
 
 
 def accurate(system: InferenceSystem, task: Task, mse: dict[str, Any]) -> dict[str, Any]:
     """Accuracy: Theorem 2 with the printed MSE, the short paper's, Markov's bound with the exact MSE, and the probability."""
-    radius = {"margin": task.margin, "ideal_accuracy": task.ideal_accuracy}
+    radius: dict[str, Any] = {"margin": task.margin, "ideal_accuracy": task.ideal_accuracy}
     exact = accuracy.exact(system, task.features, **radius)
     return {
         "published": float(accuracy.markov(mse["published"], **radius)),
@@ -84,7 +86,7 @@ def selection(system: InferenceSystem, scores: Scores) -> dict[str, Any]:
         },
     }
     if scores.sensitivity is not None and system.adjacency is not Adjacency.ABSENT:
-        common = {"noise": noise, "sensitivity": scores.sensitivity}
+        common: dict[str, Any] = {"noise": noise, "sensitivity": scores.sensitivity}
         score_epsilon = uncertainty.epsilon(system.delta, sensitivity=scores.sensitivity, noise=noise)
         proven = {
             "scheme_2_1": feature_aware.proven_threshold(system, **common, eta=scores.threshold),

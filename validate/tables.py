@@ -96,7 +96,9 @@ def _task(console: Console, distortion: dict[str, Any], accuracy: dict[str, Any]
     table.add_row("accuracy, at least", *(number(accuracy[face]) for face in ("published", "markov", "exact")))
     console.print(table)
     causes = ", ".join(f"{name.replace('_', ' ')} {number(value)}" for name, value in distortion["breakdown"].items())
-    console.print(f"  exact MSE: {causes}; the short paper's accuracy: {number(accuracy['short_paper'])}", highlight=False)
+    console.print(
+        f"  exact MSE: {causes}; the short paper's accuracy: {number(accuracy['short_paper'])}", highlight=False
+    )
 
 
 def selection_rows(selection: dict[str, Any]) -> list[tuple[str, tuple[float, ...]]]:

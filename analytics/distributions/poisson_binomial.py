@@ -121,7 +121,7 @@ def pmf(p: ArrayLike) -> FloatArray:
     array = real("p", p, "[0, 1]")
     if array.ndim == 0:
         raise ParameterError("p", array.item(), "an array of at least one axis")
-    rows = array.reshape(-1, array.shape[-1])
+    rows = array.reshape(int(np.prod(array.shape[:-1])), array.shape[-1])
     return np.stack([_pmf(row) for row in rows]).reshape(*array.shape[:-1], array.shape[-1] + 1)
 
 

@@ -11,8 +11,10 @@ no cancellation, and every tail is relatively accurate however small it is.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from analytics.checks import FloatArray, broadcast, real
 
@@ -177,7 +179,7 @@ def _saddle_integral(x: FloatArray, lam: FloatArray, n: FloatArray, delta: Float
     height = _exponent(t0[:, None], lam, n, delta)[:, 0] - t0 * x
     direction = 1j * np.sign(t0)
 
-    def values(u: FloatArray) -> FloatArray:
+    def values(u: NDArray[Any]) -> FloatArray:
         root = np.sqrt(1 + (2 * bend[:, None] / _SLOPE * u) ** 2)
         relative = 1 + width[:, None] * (direction[:, None] * u + 2 * bend[:, None] * u * u / (1 + root))
         path = width[:, None] * (direction[:, None] + 2 * bend[:, None] * u / root)

@@ -322,16 +322,14 @@ def _generating_function(f: FloatArray, multiplicity: IntArray, roots: ComplexAr
     versine, repeated, times = (1 - roots).real, f[:, ~single], multiplicity[~single].astype(float)
     with np.errstate(under="ignore"):
         modulus = times @ np.log1p(np.multiply.outer(-2 * repeated * (1 - repeated), versine)) / 2
-        phase = times @ np.arctan2(
-            np.multiply.outer(repeated, roots.imag), 1 - np.multiply.outer(repeated, versine)
-        )
+        phase = times @ np.arctan2(np.multiply.outer(repeated, roots.imag), 1 - np.multiply.outer(repeated, versine))
         value = np.exp(modulus + 1j * phase)
         alone = f[:, single].T
         width = min(_BLOCK, max(len(alone), 1))
         blocks = -(-len(alone) // width)
-        padded = np.zeros((blocks * width, f.shape[0]))
-        padded[: len(alone)] = alone
-        padded = padded.reshape(blocks, width, f.shape[0])
+        flat = np.zeros((blocks * width, f.shape[0]))
+        flat[: len(alone)] = alone
+        padded = flat.reshape(blocks, width, f.shape[0])
         law = np.zeros((width + 1, blocks, f.shape[0]))
         law[0] = 1.0
         for i in range(width):
@@ -341,7 +339,7 @@ def _generating_function(f: FloatArray, multiplicity: IntArray, roots: ComplexAr
         powers = roots ** np.arange(width + 1)[:, None]
         for block in range(blocks):
             value *= law[:, block].T @ powers
-    return value
+    return np.asarray(value)
 
 
 def _divided(law: ComplexArray, f: FloatArray, roots: ComplexArray) -> FloatArray:
@@ -387,4 +385,4 @@ def _window(first: IntArray, most: int, points: int, roots: ComplexArray) -> Com
     window = np.empty_like(start)
     window[:, 1:] = (start - end)[:, 1:] / (1 - np.conj(roots[1:]))
     window[:, 0] = length
-    return window
+    return np.asarray(window)

@@ -153,7 +153,9 @@ def within_margin(
     sizes = groups.multiplicity + 1
     if math.prod(map(int, sizes)) <= _MOST_SETS:
         counts = np.indices(tuple(sizes)).reshape(sizes.size, -1).T
-        laws = [binomial(int(n), float(p)).dense(int(n) + 1) for n, p in zip(groups.multiplicity, groups.p, strict=True)]
+        laws = [
+            binomial(int(n), float(p)).dense(int(n) + 1) for n, p in zip(groups.multiplicity, groups.p, strict=True)
+        ]
         weight = np.prod([law[counts[:, c]] for c, law in enumerate(laws)], axis=0)
         counts, weight = counts[weight > 0], weight[weight > 0]
         value = min(float(weight @ groups.inside(counts, radius)), 1.0)
@@ -237,6 +239,9 @@ class _Groups:
             along = np.add.reduceat(mean[noisy] ** 2, self.axes, axis=1)
             v = variance[noisy, None]
             out[noisy] = quadratic_form.cdf(
-                np.full(len(v), room), weight=v * self.weight, degrees=self.degrees, noncentrality=along / (v * self.weight)
+                np.full(len(v), room),
+                weight=v * self.weight,
+                degrees=self.degrees,
+                noncentrality=along / (v * self.weight),
             )
-        return out
+        return np.asarray(out, dtype=np.float64)

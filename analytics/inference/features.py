@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -67,7 +67,9 @@ class Features:
     @property
     def encoded(self) -> FloatArray:
         """W_k f_k, Eq. (3), before clipping; shape (K, r)."""
-        return np.asarray(np.einsum("...rd,...d->...r", self.W, self.f))
+        if self.W.ndim == 2:
+            return np.asarray(self.f @ self.W.T)
+        return np.asarray((self.W @ self.f[..., None])[..., 0])
 
     def clipped(self, clip: ArrayLike) -> FloatArray:
         """z_k = min(1, C_k / norm(W_k f_k)) W_k f_k; shape (K, r)."""
@@ -78,13 +80,17 @@ class Features:
 
     def encoder_norms(self, order: str) -> FloatArray:
         """Norm of every W_k: ``"frobenius"`` or ``"spectral"``; shape (K,)."""
-        norms = np.linalg.norm(self.W, ord={"frobenius": "fro", "spectral": 2}[order], axis=(-2, -1))
-        return np.broadcast_to(norms, self.f.shape[:1])
+        kind: Any = {"frobenius": "fro", "spectral": 2}[order]
+        return np.broadcast_to(np.linalg.norm(self.W, kind, axis=(-2, -1)), self.f.shape[:1])
 
 
 def matched(system: InferenceSystem, features: Features) -> None:
     """Raise ParameterError unless the features have the system's K and r."""
     if features.f.shape[0] != system.devices:
-        raise ParameterError("f", f"array of shape {features.f.shape}", f"of one row for each of {system.devices} devices")
+        raise ParameterError(
+            "f", f"array of shape {features.f.shape}", f"of one row for each of {system.devices} devices"
+        )
     if features.D.shape[1] != system.dimension:
-        raise ParameterError("D", f"array of shape {features.D.shape}", f"of r = {system.dimension} columns, the dimension")
+        raise ParameterError(
+            "D", f"array of shape {features.D.shape}", f"of r = {system.dimension} columns, the dimension"
+        )

@@ -7,7 +7,7 @@ Published and proven bounds on the participation probabilities; the exact ones o
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from analytics import checks
@@ -17,7 +17,7 @@ _SAFE = 1e-12
 
 
 def threshold(score: ArrayLike, noise: ArrayLike, eta: ArrayLike) -> FloatArray:
-    r"""Scheme 2.1, FDP Eq. (17): :math:`p_k = \Phi((\eta - u_k)/\sigma_k^{(0)})`, the probability that the noisy score is at most eta.
+    r"""Scheme 2.1, FDP Eq. (17): :math:`p_k = \Phi((\eta - u_k)/\sigma_k^{(0)})`.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def _scores(score: ArrayLike, noise: ArrayLike, selected: int) -> tuple[FloatArr
     return u, sigma, checks.count("selected", selected, f"[1, {u.size}]")
 
 
-def true_set(score: ArrayLike, selected: int) -> FloatArray:
+def true_set(score: ArrayLike, selected: int) -> NDArray[np.bool_]:
     """Which devices have the lowest `selected` scores; of equal ones those that come first.
 
     Examples

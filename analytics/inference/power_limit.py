@@ -94,5 +94,3 @@ def _expectation(degrees: int, delta: float, limit: float, power: float) -> floa
         return 0.0
     ratio = np.exp(power * np.log(limit / 2) + special.gammaln(half - power) - special.gammaln(half))
     return float(weight @ (inside + ratio * special.gammaincc(half - power, limit / 2)))
-
-

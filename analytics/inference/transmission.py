@@ -147,7 +147,9 @@ def exact_limit(power: ArrayLike, *, signal_norm: ArrayLike) -> FloatArray:
     >>> float(exact_limit(1.0, signal_norm=5.0))
     0.2
     """
-    P, norm = broadcast(power=real("power", power, "(0, inf)"), signal_norm=real("signal_norm", signal_norm, "[0, inf)"))
+    P, norm = broadcast(
+        power=real("power", power, "(0, inf)"), signal_norm=real("signal_norm", signal_norm, "[0, inf)")
+    )
     with np.errstate(divide="ignore"):
         return np.asarray(np.sqrt(P) / norm)[()]
 
@@ -247,7 +249,7 @@ def misaligned(system: InferenceSystem, features: Features, *, gain: ArrayLike, 
             degrees=float(system.dimension),
             noncentrality=(signal[noisy] ** 2 / variance)[:, None],
         )
-    return out
+    return np.asarray(out, dtype=np.float64)
 
 
 def reach_of(system: InferenceSystem, gain: ArrayLike, power: ArrayLike) -> FloatArray:

@@ -102,7 +102,9 @@ def capped_min_entropy_sensitivity(least: ArrayLike, greatest: ArrayLike) -> Flo
 
 
 def scaled(score: ArrayLike, *, bound: ArrayLike, labels: int) -> FloatArray:
-    r"""The paper's "clipping", FDP Sec. V-A: :math:`\min(1, \Gamma/(2\log_2 L))\,u`; a scaling, whose sensitivity is at most Gamma/2.
+    r"""The paper's "clipping", FDP Sec. V-A: :math:`\min(1, \Gamma/(2\log_2 L))\,u`.
+
+    It scales every score; the sensitivity is then at most Gamma/2.
 
     Examples
     --------

@@ -8,6 +8,8 @@ inequality that lost a factor; neither is valid. All forms are functions of
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -63,26 +65,29 @@ def _bernstein_exponent(t: ArrayLike, variance: ArrayLike, bound: ArrayLike) -> 
 
 
 def _constants(system: InferenceSystem) -> tuple[float, float, float]:
+    """L = log(2 / delta'), M = max sigma^2 and sqrt V, the root of sum p (1 - p) sigma^4, without overflow."""
     p, square = system.participation, system.noise_variance
-    return float(np.log(2 / system.delta_prime)), float(np.max(square)), float(np.sum(p * (1 - p) * square**2))
+    most = float(np.max(square))
+    root = most * float(np.linalg.norm(np.sqrt(p * (1 - p)) * square / most)) if most > 0 else 0.0
+    return float(np.log(2 / system.delta_prime)), most, root
 
 
 def theorem1_deviation(system: InferenceSystem) -> float:
     r"""t as printed in Theorem 1: :math:`\frac L2\bigl(M + \sqrt{M/9 + 4V/L}\bigr)`."""
-    L, M, V = _constants(system)
-    return float(L / 2 * (M + np.sqrt(M / 9 + 4 * V / L)))
+    L, M, root_V = _constants(system)
+    return L / 2 * (M + math.hypot(math.sqrt(M) / 3, 2 * root_V / math.sqrt(L)))
 
 
 def eq23_deviation(system: InferenceSystem) -> float:
     r"""t as printed in its proof, FDP Eq. (23): :math:`\frac L2\bigl(\frac M3 + \sqrt{M/9 + 4V/L}\bigr)`."""
-    L, M, V = _constants(system)
-    return float(L / 2 * (M / 3 + np.sqrt(M / 9 + 4 * V / L)))
+    L, M, root_V = _constants(system)
+    return L / 2 * (M / 3 + math.hypot(math.sqrt(M) / 3, 2 * root_V / math.sqrt(L)))
 
 
 def intended_deviation(system: InferenceSystem) -> float:
     r"""The root of the printed quadratic :math:`t^2 = L(V + Mt/3)`: (23) with :math:`M^2/9`, so that the units agree."""
-    L, M, V = _constants(system)
-    return float(L / 2 * (M / 3 + np.sqrt(M**2 / 9 + 4 * V / L)))
+    L, M, root_V = _constants(system)
+    return L / 2 * (M / 3 + math.hypot(M / 3, 2 * root_V / math.sqrt(L)))
 
 
 def bernstein_deviation(system: InferenceSystem) -> float:
@@ -93,10 +98,11 @@ def bernstein_deviation(system: InferenceSystem) -> float:
     2 exp(-(t^2/2)/(V + Mt/3)) = delta' is the quadratic t^2 - (2ML/3) t - 2VL = 0; abs(X_k) <= M for
     X_k = (tau_k - p_k) sigma_k^2, and the two tails share delta'.
     """
-    L, M, V = _constants(system)
-    return float(M * L / 3 + np.sqrt((M * L / 3) ** 2 + 2 * V * L))
+    L, M, root_V = _constants(system)
+    return M * L / 3 + math.hypot(M * L / 3, root_V * math.sqrt(2 * L))
 
 
 def mean_noise(system: InferenceSystem) -> float:
     r""":math:`\bar\mu = \sum_k p_k\sigma_k^2`."""
-    return float(np.sum(system.participation * system.noise_variance))
+    with np.errstate(over="ignore"):
+        return float(np.sum(system.participation * system.noise_variance))

@@ -35,7 +35,9 @@ def published(
     score_delta: ArrayLike,
     form: TheoremForm | str = TheoremForm.THEOREM1,
 ) -> Guarantee:
-    r"""FDP Lemma 2 as printed: :math:`(\epsilon_k^{(0)} + \epsilon_k, \delta_k^{(0)} + \tilde\delta_k)`. **False**, ledger FDP-L2.
+    r"""FDP Lemma 2 as printed: :math:`(\epsilon_k^{(0)} + \epsilon_k, \delta_k^{(0)} + \tilde\delta_k)`. **False**.
+
+    See ledger FDP-L2.
 
     Parameters
     ----------
@@ -100,9 +102,7 @@ def proven_lowest(system: InferenceSystem, *, noise: ArrayLike, sensitivity: Arr
     return Guarantee(epsilon, np.full(system.devices, system.delta), system.adjacency)
 
 
-def proven_threshold(
-    system: InferenceSystem, *, noise: ArrayLike, sensitivity: ArrayLike, eta: float
-) -> Guarantee:
+def proven_threshold(system: InferenceSystem, *, noise: ArrayLike, sensitivity: ArrayLike, eta: float) -> Guarantee:
     r"""Scheme 2.1 with the score of k released: a true epsilon at the system's delta, whatever the scores are.
 
     .. math:: \delta_k(\epsilon) \le E_S\,\delta_G\Bigl(\epsilon;\ \sqrt{(\Delta u/\sigma_k^{(0)})^2 + d_k^2/v_S}\Bigr)

@@ -1,6 +1,6 @@
 """papers/feature-dp (FDP), in the order of the paper; each module lists the builders of its claims in CLAIMS."""
 
-from validate.ledger.feature_dp import accuracy, corrected, mechanism, selection, theorem1, transmission
+from validate.ledger.feature_dp import accuracy, corrected, mechanism, scores, selection, theorem1, transmission
 
 CLAIMS = (
     *mechanism.CLAIMS,
@@ -8,5 +8,6 @@ CLAIMS = (
     *corrected.CLAIMS,
     *transmission.CLAIMS,
     *accuracy.CLAIMS,
+    *scores.CLAIMS,
     *selection.CLAIMS,
 )

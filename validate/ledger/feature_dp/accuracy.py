@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -224,7 +225,7 @@ def margin_by_layers() -> Claim:
     def layers(depth: int, seed: int) -> margin.Layers:
         rng = np.random.default_rng(seed)
         widths = [2, *rng.integers(2, 6, depth - 1), 3]
-        return [(rng.standard_normal((b, a)), rng.standard_normal(b)) for a, b in zip(widths, widths[1:], strict=False)]
+        return [(rng.standard_normal((b, a)), rng.standard_normal(b)) for a, b in pairwise(widths)]
 
     def nearest_change(depth: int, seed: int) -> float:
         """The nearest point with another label that a fan of rays meets: at least the margin."""

@@ -1,4 +1,4 @@
-"""FDP Sec. V and App. D: uncertainty scores, Schemes 2.1 and 2.2, Theorem 3, Lemmas 2 and 6, Table I."""
+"""FDP Sec. V-C and App. D: Scheme 2.2, Theorem 3, Remark 8, Lemma 6."""
 
 from __future__ import annotations
 
@@ -9,105 +9,18 @@ from typing import Any
 import numpy as np
 
 from analytics.distributions import selection
-from analytics.enclosures import gaussian as enclosed_gaussian
 from analytics.enclosures import selection as enclosed
-from analytics.enclosures.ball import ball, refine
-from analytics.inference import participation, uncertainty
-from analytics.privacy import gaussian, subsampling
+from analytics.enclosures.ball import ball
+from analytics.inference import participation
 from validate import oracles
-from validate.claim import Claim, Range, Relation, Verdict, constant
-from validate.ledger.feature_dp.common import PAPER, PROBABILITY, RESOLUTION, SEED
+from validate.claim import Claim, Range, Relation, Verdict
+from validate.ledger.feature_dp.common import PAPER, RESOLUTION, SEED
 
 _NOISE = Range(0.01, 10.0, logarithmic=True)
 _GAP = Range(1e-3, 10.0, logarithmic=True)
-_LABELS = Range(2, 100, integer=True)
-_SHARE = Range(0.0, 1.0)
-_ABSOLUTE = 1e-3  # added to both sides of an equality, it turns the relative tolerance 1e-9 into an absolute one of 1e-12
-
-
-# Scores: Eq. (15), (16), footnote 2
-
-
-def _entropy_change(labels: int, share: float, other: float) -> float:
-    """Change of the entropy between two laws that give all but a share of 1 to one label, the share evenly to the others."""
-
-    def entropy(level: float) -> float:
-        rest = level * (1 - 1 / labels)
-        return float(uncertainty.shannon(np.array([1 - rest, *[rest / (labels - 1)] * (labels - 1)])))
-
-    return abs(entropy(share) - entropy(other))
-
-
-def entropy_sensitivity() -> Claim:
-    return Claim(
-        id="FDP-E15",
-        paper=PAPER,
-        location="Eq. (15) and the sensitivity after it",
-        statement=r"|u_k - u_k'| \le 2\log_2|\mathcal L|",
-        expected=Verdict.HOLDS,
-        reason="Entropy ranges over [0, log2 L]; the bound is twice too large.",
-        domain={"labels": _LABELS, "share": _SHARE, "other": _SHARE},
-        claimed=lambda labels, share, other: uncertainty.published_sensitivity(labels),
-        actual=_entropy_change,
-    )
-
-
-def entropy_sensitivity_exact() -> Claim:
-    return Claim(
-        id="FDP-E15*",
-        paper=PAPER,
-        location="Eq. (15), the exact sensitivity",
-        statement=r"|u_k - u_k'| \le \log_2|\mathcal L|, \text{ with equality for a sure label against the uniform law}",
-        expected=Verdict.HOLDS,
-        reason="The range of the entropy.",
-        domain={"labels": _LABELS, "share": _SHARE, "other": _SHARE},
-        claimed=lambda labels, share, other: uncertainty.sensitivity(labels),
-        actual=_entropy_change,
-    )
-
-
-def min_entropy_sensitivity() -> Claim:
-    def actual(greatest: float, other: float) -> float:
-        return abs(math.log2(greatest / other))
-
-    def enclose(greatest: Fraction, other: Fraction) -> tuple[Any, Any]:
-        return -enclosed.log2(greatest), abs(enclosed.log2(greatest / other))
-
-    return Claim(
-        id="FDP-fn2",
-        paper=PAPER,
-        location="Footnote 2",
-        statement=r"|-\log_2 p_{\max} + \log_2 p_{\max}'| \le -\log_2 p_{\max}",
-        expected=Verdict.FALSE,
-        reason="The bound speaks of one input only: a sure label against an even pair changes by 1 bit, claimed 0; correct: log2 L.",
-        domain={"greatest": Range(0.025, 1.0), "other": Range(0.025, 1.0)},
-        claimed=lambda greatest, other: float(uncertainty.published_min_entropy_sensitivity(greatest)),
-        actual=actual,
-        enclose=enclose,
-    )
-
-
-def threshold_probability() -> Claim:
-    def actual(score: float, noise: float, eta: float) -> float:
-        """The density of the noisy score integrated up to the threshold."""
-        node, weight = np.polynomial.legendre.leggauss(20)
-        edges = np.linspace(-12.0, min(max((eta - score) / noise, -12.0), 12.0), 25)
-        half = np.diff(edges) / 2
-        t = (edges[:-1] + half)[:, None] + half[:, None] * node
-        return float(half @ (np.exp(-t * t / 2) @ weight)) / math.sqrt(2 * math.pi) + RESOLUTION
-
-    return Claim(
-        id="FDP-E17",
-        paper=PAPER,
-        location="Eq. (17)",
-        statement=r"p_k = \Phi\left(\frac{\eta - u_k}{\sigma_k^{(0)}}\right)",
-        expected=Verdict.HOLDS,
-        reason="The noisy score is normal. ((18) prints u for the noisy score and zeta for eta.)",
-        domain={"score": Range(0.0, 5.0), "noise": _NOISE, "eta": Range(0.0, 5.0)},
-        claimed=lambda score, noise, eta: float(participation.threshold(score, noise, eta)) + RESOLUTION,
-        actual=actual,
-        relation=Relation.EQUAL,
-    )
+_ABSOLUTE = (
+    1e-3  # added to both sides of an equality, it turns the relative tolerance 1e-9 into an absolute one of 1e-12
+)
 
 
 # Scheme 2.2: Theorem 3
@@ -124,7 +37,8 @@ def lower_bound() -> Claim:
         statement=r"p_k \ge 1 - \sum_{k=1}^{K-1}\Phi\left(\frac{-\Psi}{\sqrt{\sigma_k^2+\sigma_{k+1}^2}}\right)"
         r"\quad\text{for every } k",
         expected=Verdict.FALSE,
-        reason="The indicator of (51) is lost: a device outside the true set is hardly ever selected. Two devices, one selected, the worse one.",
+        reason="The indicator of (51) is lost: a device outside the true set is hardly ever selected. "
+        "Two devices, one selected, the worse one.",
         domain={"gap": _GAP, "first": _NOISE, "second": _NOISE},
         claimed=lambda gap, first, second: participation.published_lower([0.0, gap], [first, second]),
         actual=lambda gap, first, second: float(selection.probability([0.0, gap], [first, second], 1)[1]),
@@ -150,7 +64,9 @@ def lower_bound_corrected() -> Claim:
         expected=Verdict.HOLDS,
         reason="Pr(true order) is at most Pr(true set), and the union bound.",
         domain=_THREE,
-        claimed=lambda near, far, a, b, c, selected: participation.published_sorting([0.0, near, near + far], [a, b, c]),
+        claimed=lambda near, far, a, b, c, selected: participation.published_sorting(
+            [0.0, near, near + far], [a, b, c]
+        ),
         actual=worst,
         relation=Relation.AT_LEAST,
     )
@@ -236,7 +152,9 @@ def pairwise_lower() -> Claim:
         expected=Verdict.HOLDS,
         reason="The mirror image.",
         domain=_RANDOM,
-        claimed=lambda devices, seed: 1 - float(participation.proven_bounds(*_scores(devices, seed))[0][0]) + RESOLUTION,
+        claimed=lambda devices, seed: (
+            1 - float(participation.proven_bounds(*_scores(devices, seed))[0][0]) + RESOLUTION
+        ),
         actual=lambda devices, seed: max(1 - _exact(devices, seed), 0.0) + RESOLUTION,
     )
 
@@ -288,6 +206,11 @@ def large_unequal_noise() -> Claim:
 
 # Lemma 6
 
+_SORTING = (
+    r"\Pr(\text{true sorting}) \ge "
+    r"1 - \sum_{k=1}^{K-1}\Phi\left(\frac{-\Psi}{\sqrt{\sigma_k^2+\sigma_{k+1}^2}}\right)"
+)
+
 
 def sorting() -> Claim:
     def claimed(near: float, far: float, a: float, b: float, c: float) -> float:
@@ -300,7 +223,7 @@ def sorting() -> Claim:
         id="FDP-L6",
         paper=PAPER,
         location="Lemma 6, Eq. (61)",
-        statement=r"\Pr(\text{true sorting}) \ge 1 - \sum_{k=1}^{K-1}\Phi\left(\frac{-\Psi}{\sqrt{\sigma_k^2+\sigma_{k+1}^2}}\right)",
+        statement=_SORTING,
         expected=Verdict.HOLDS,
         reason="Union bound, with k in the order of the scores.",
         domain={name: allowed for name, allowed in _THREE.items() if name != "selected"},
@@ -327,7 +250,7 @@ def sorting_by_label() -> Claim:
         id="FDP-L6-raw",
         paper=PAPER,
         location="Lemma 6, with k the label of the device",
-        statement=r"\Pr(\text{true sorting}) \ge 1 - \sum_{k=1}^{K-1}\Phi\left(\frac{-\Psi}{\sqrt{\sigma_k^2+\sigma_{k+1}^2}}\right)",
+        statement=_SORTING,
         expected=Verdict.FALSE,
         reason="Neighbours in label need not be neighbours in score; the probability is at most that of the first pair.",
         domain={"gap": Range(1.6, 4.0), "quiet": Range(1e-3, 0.1, logarithmic=True)},
@@ -338,117 +261,7 @@ def sorting_by_label() -> Claim:
     )
 
 
-# Lemma 2
-
-
-def composed_with_amplification() -> Claim:
-    """Neighbours with the same score, a server that sees who sends: nothing is amplified."""
-
-    def total(p: float, local: float, score: float) -> float:
-        return score + float(subsampling.amplified(local, p))
-
-    def claimed(p: float, ratio: float, local: float, score: float, score_delta: float) -> float:
-        return score_delta + p * float(gaussian.delta(local, sensitivity=ratio, sigma=1.0))
-
-    def actual(p: float, ratio: float, local: float, score: float, score_delta: float) -> float:
-        return p * float(gaussian.delta(total(p, local, score), sensitivity=ratio, sigma=1.0))
-
-    def enclose(
-        p: Fraction, ratio: Fraction, local: Fraction, score: Fraction, score_delta: Fraction
-    ) -> tuple[Any, Any]:
-        first = ball(score_delta) + ball(p) * enclosed_gaussian.curve(local, ratio, 1)
-        epsilon = refine(lambda: ball(score) + (1 + ball(p) * (ball(local).exp() - 1)).log())
-        return first, ball(p) * enclosed_gaussian.curve(epsilon, ratio, 1)
-
-    return Claim(
-        id="FDP-L2",
-        paper=PAPER,
-        location="Lemma 2",
-        statement=r"(\epsilon^{(0)} + \log(1 + p(e^{\epsilon} - 1)),\ \delta^{(0)} + p\,\delta)",
-        expected=Verdict.FALSE,
-        reason="Whether k takes part is a function of the released score; once known, nothing amplifies epsilon. Neighbours with equal scores.",
-        domain={
-            "p": PROBABILITY,
-            "ratio": Range(0.05, 3.0, logarithmic=True),
-            "local": Range(0.01, 10.0, logarithmic=True),
-            "score": Range(1e-4, 1.0, logarithmic=True),
-            "score_delta": Range(1e-12, 1e-3, logarithmic=True),
-        },
-        claimed=claimed,
-        actual=actual,
-        enclose=enclose,
-    )
-
-
-def composed_safely() -> Claim:
-    """One device, Scheme 2.1, a server that sees whether it sends; scores u and v in [0, 1]."""
-
-    def curve(epsilon: float, ratio: float) -> float:
-        if epsilon >= 0:
-            return float(gaussian.delta(epsilon, sensitivity=ratio, sigma=1.0))
-        return -math.expm1(epsilon) + math.exp(epsilon) * float(gaussian.delta(-epsilon, sensitivity=ratio, sigma=1.0))
-
-    def claimed(u: float, v: float, eta: float, noise: float, ratio: float, score: float, local: float) -> float:
-        return curve(score, 1 / noise) + curve(local, ratio)
-
-    def actual(u: float, v: float, eta: float, noise: float, ratio: float, score: float, local: float) -> float:
-        p, q = (float(participation.threshold(x, noise, eta)) for x in (u, v))
-        total = score + local
-        silent = max((1 - p) - math.exp(total) * (1 - q), 0.0)
-        if q == 0:
-            return silent + p
-        return silent + (p * curve(total - math.log(p / q), ratio) if p > 0 else 0.0)
-
-    return Claim(
-        id="FDP-L2*",
-        paper=PAPER,
-        location="Lemma 2, corrected",
-        statement=r"(\epsilon^{(0)} + \epsilon_{\mathrm{loc}},\ \delta^{(0)} + \delta_{\mathrm{loc}})"
-        r"\text{ with the feature's guarantee given participation}",
-        expected=Verdict.HOLDS,
-        reason="Basic composition of the score with the un-amplified Gaussian mechanism.",
-        domain={
-            "u": _SHARE,
-            "v": _SHARE,
-            "eta": Range(0.0, 2.0),
-            "noise": Range(0.1, 10.0, logarithmic=True),
-            "ratio": Range(1e-3, 5.0, logarithmic=True),
-            "score": Range(1e-6, 10.0, logarithmic=True),
-            "local": Range(1e-6, 10.0, logarithmic=True),
-        },
-        claimed=claimed,
-        actual=actual,
-    )
-
-
-# Table I
-
-
-def table_one() -> Claim:
-    return Claim(
-        id="FDP-Tab1",
-        paper=PAPER,
-        location="Table I",
-        statement=r"\frac{\epsilon^{(0)}(\eta = 0.5)}{\epsilon^{(0)}(\eta = 0.3)} = \frac{0.2641}{0.1134}",
-        expected=Verdict.NOT_REPRODUCIBLE,
-        reason="The epsilon of (16) does not depend on eta, so the rows cannot be it; Gamma and delta^(0) are not given.",
-        domain={"noise_variance": constant(0.1), "first": constant(0.2641), "second": constant(0.1134)},
-        claimed=lambda noise_variance, first, second: first / second,
-        actual=lambda noise_variance, first, second: (
-            float(uncertainty.epsilon(1e-5, sensitivity=1.0, noise=math.sqrt(noise_variance)))
-            / float(uncertainty.epsilon(1e-5, sensitivity=1.0, noise=math.sqrt(noise_variance)))
-        ),
-        relation=Relation.EQUAL,
-        enclose=lambda noise_variance, first, second: (ball(first / second), ball(1)),
-        if_violated=Verdict.NOT_REPRODUCIBLE,
-    )
-
-
 CLAIMS = (
-    entropy_sensitivity,
-    entropy_sensitivity_exact,
-    min_entropy_sensitivity,
-    threshold_probability,
     lower_bound,
     lower_bound_corrected,
     upper_bound,
@@ -459,7 +272,4 @@ CLAIMS = (
     large_unequal_noise,
     sorting,
     sorting_by_label,
-    composed_with_amplification,
-    composed_safely,
-    table_one,
 )

@@ -95,7 +95,7 @@ def _square(signal: Any, noise: Any, cosine: Any) -> Any:
 def peak_power() -> Claim:
     def sent(signal: float, noise: float, cosine: float) -> float:
         amplitude = float(transmission.published_limit(1.0, weight=1.0, clip=signal, noise_norm=noise))
-        return max(amplitude**2 * _square(signal, noise, cosine), 0.0)
+        return max(float(amplitude**2 * _square(signal, noise, cosine)), 0.0)
 
     return Claim(
         id="FDP-E6",
@@ -118,7 +118,7 @@ def peak_power() -> Claim:
 def peak_power_corrected() -> Claim:
     def sent(signal: float, noise: float, cosine: float) -> float:
         amplitude = float(transmission.proven_limit(1.0, weight=1.0, clip=signal, noise_norm=noise))
-        return max(amplitude**2 * _square(signal, noise, cosine), 0.0)
+        return max(float(amplitude**2 * _square(signal, noise, cosine)), 0.0)
 
     return Claim(
         id="FDP-E6*",
@@ -245,7 +245,7 @@ def short_noise_term() -> Claim:
         statement=r"\sigma_k^2 = \frac{2w_k^2C_k^2}{\epsilon_k^2}\log\frac{1.25}{\delta_k}"
         r"\ \Rightarrow\ (\epsilon_k, \delta_k)\text{ before aggregation, for } \epsilon_k \le 1",
         expected=Verdict.HOLDS_UNDER,
-        reason="It is p_k sigma_k^2 with the noise of Definition 2, which needs epsilon at most 1; the other terms are those of FDP-MSE.",
+        reason="It is p_k sigma_k^2 with the noise of Definition 2, which needs epsilon at most 1.",
         domain={"delta": Range(1e-12, 0.99, logarithmic=True), "epsilon": Range(1e-6, 1.0, logarithmic=True)},
         claimed=lambda delta, epsilon: delta,
         actual=exact_delta,

@@ -1,0 +1,192 @@
+"""Scores, participation bounds, and the privacy of the feature-aware schemes."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analytics.checks import ParameterError
+from analytics.distributions import poisson_binomial
+from analytics.inference import participation, uncertainty
+from analytics.inference.system import InferenceSystem
+from analytics.privacy import amplification, feature_aware, gaussian
+
+LAWS = st.integers(2, 20).flatmap(
+    lambda n: st.lists(st.floats(0, 1), min_size=n, max_size=n).filter(lambda p: sum(p) > 1e-3)
+)
+SYSTEM = InferenceSystem(
+    devices=5,
+    participation=1.0,
+    noise_variance=[0.5, 1.0, 0.2, 2.0, 1.0],
+    weight=0.5,
+    clip=1.0,
+    alignment=1.2,
+    receiver_noise_variance=0.3,
+    dimension=6,
+    delta=1e-5,
+    delta_prime=1e-5,
+    adjacency="replace",
+)
+
+
+# Scores
+
+
+@given(LAWS)
+def test_entropies(weights):
+    p = np.array(weights) / np.sum(weights)
+    shannon, least = uncertainty.shannon(p), uncertainty.min_entropy(p)
+    assert -1e-12 <= least <= shannon + 1e-12 and shannon <= uncertainty.sensitivity(p.size) + 1e-12
+    assert uncertainty.shannon(p[::-1]) == pytest.approx(shannon, rel=1e-12, abs=1e-15)
+
+
+def test_the_two_entropies_may_disagree_on_the_order():
+    first, second = [0.6, 0.1, 0.1, 0.1, 0.1], [0.5, 0.5]
+    assert uncertainty.shannon(first) > uncertainty.shannon(second)
+    assert uncertainty.min_entropy(first) < uncertainty.min_entropy(second)
+
+
+def test_scores_at_the_edge():
+    assert uncertainty.shannon([1.0]) == uncertainty.min_entropy([1.0]) == uncertainty.sensitivity(1) == 0.0
+    assert uncertainty.scaled(3.0, bound=0.0, labels=4) == 0.0
+    assert uncertainty.scaled(3.0, bound=100.0, labels=4) == 3.0
+    rng = np.random.default_rng(0)
+    assert uncertainty.private(0.3, 0.0, rng) == 0.3
+    noisy = uncertainty.private(np.zeros(50_000), 2.0, rng)
+    assert abs(noisy.std() - 2) < 0.03
+    for bad, needle in (([0.5, 0.4], "sum of probabilities"), ([1.2, -0.2], "probabilities"), (1.0, "probabilities")):
+        with pytest.raises(ParameterError, match=needle):
+            uncertainty.shannon(bad)
+    with pytest.raises(ParameterError, match="least"):
+        uncertainty.capped_min_entropy_sensitivity(0.5, 0.4)
+
+
+def test_scale_of_the_papers_score():
+    """Ledger: Eq. (16) at sigma0^2 = 0.1 costs 15.32 per unit of sensitivity by Eq. (10)."""
+    assert gaussian.classical_epsilon(1e-5, sensitivity=1.0, sigma=np.sqrt(0.1)) == pytest.approx(15.3206, abs=1e-4)
+
+
+# Participation
+
+
+def test_threshold_limits():
+    assert participation.threshold([0.1, 0.5, 0.9], 0.0, 0.5).tolist() == [1.0, 1.0, 0.0]
+    assert participation.threshold(0.3, 1.0, np.inf) == 1.0 and participation.threshold(0.3, 0.0, -np.inf) == 0.0
+    assert participation.threshold([0.25, 0.5, 0.7, 1.0], np.sqrt(0.1), 0.5) == pytest.approx(
+        [0.7854023498, 0.5, 0.2635446284, 0.0569231490], abs=1e-10
+    )
+
+
+def test_theorem_three_as_printed():
+    """The ledger's counterexamples."""
+    assert participation.published_lower([0.0, 1.0], 0.1) == pytest.approx(0.99999999999923, abs=1e-14)
+    assert participation.published_upper([0.0, 1.0, 2.0, 3.0], 1.0, 3)[0] == pytest.approx(0.4563566633, abs=1e-10)
+    assert participation.published_upper([0.0, 0.1, 0.2], 100.0, 2)[2] == 0.5
+    assert participation.published_lower([0.0, 10.0, 1.0], [0.5, 0.001, 0.5]) == pytest.approx(0.9544993042, abs=1e-10)
+    assert participation.published_sorting([0.0, 10.0, 1.0], [0.5, 0.001, 0.5]) < 0.93
+    assert participation.published_upper([1.0], 1.0, 1).tolist() == [1.0]
+    assert participation.published_lower([1.0], 1.0) == 1.0
+    assert participation.published_lower([1.0, 1.0, 1.0, 1.0], 1.0) == 0.0
+
+
+@given(st.integers(2, 7), st.integers(0, 10**6), st.integers(1, 7))
+def test_proven_bounds_mirror(devices, seed, selected):
+    rng = np.random.default_rng(seed)
+    m = min(selected, devices - 1)
+    score, noise = rng.random(devices), 10 ** rng.uniform(-2, 1, devices)
+    lower, upper = participation.proven_bounds(score, noise, m)
+    below, above = participation.proven_bounds(-score, noise, devices - m)
+    assert lower == pytest.approx(1 - above, abs=1e-11) and upper == pytest.approx(1 - below, abs=1e-11)
+
+
+# Privacy
+
+
+def brute_threshold(system, k, noise, sensitivity, eta, epsilon):
+    """E over the number of the others (equal noise) of the two-stage Gaussian curve."""
+    p = participation.threshold(sensitivity, noise, eta)
+    law = poisson_binomial.pmf([p] * (system.devices - 1))
+    own = system.received_noise_variance[k]
+    v = system.receiver_noise_variance + own * (1 + np.arange(system.devices))
+    mu = np.sqrt((sensitivity / noise) ** 2 + system.sensitivity[k] ** 2 / v)
+    return float(law @ gaussian.delta(epsilon, sensitivity=mu, sigma=1.0))
+
+
+@given(st.floats(0.2, 5.0), st.floats(0.0, 2.0), st.floats(-1.0, 3.0))
+def test_threshold_scheme_is_tight(noise, sensitivity, eta):
+    system = dataclasses.replace(SYSTEM, noise_variance=0.7)
+    epsilon = feature_aware.proven_threshold(system, noise=noise, sensitivity=sensitivity, eta=eta).epsilon[2]
+    assert brute_threshold(system, 2, noise, sensitivity, eta, epsilon) <= system.delta
+    assert brute_threshold(system, 2, noise, sensitivity, eta, epsilon * (1 - 1e-7)) > system.delta * (1 - 1e-6)
+
+
+def test_lowest_scheme_takes_the_least_noise():
+    """Three selected: the two quietest of the others send along."""
+    guarantee = feature_aware.proven_lowest(SYSTEM, noise=1.0, sensitivity=0.3, selected=3)
+    own = SYSTEM.received_noise_variance
+    for k in range(5):
+        v = own[k] + np.sum(np.sort(np.delete(own, k))[:2]) + SYSTEM.receiver_noise_variance
+        mu = np.hypot(0.3, SYSTEM.sensitivity[k] / np.sqrt(v))
+        truth = gaussian.epsilon(SYSTEM.delta, sensitivity=mu, sigma=1.0)
+        assert truth <= guarantee.epsilon[k] <= truth * (1 + 1e-8)
+
+
+def test_without_a_score_only_the_feature_counts():
+    """Sensitivity 0 and everybody above the threshold: the exact epsilon of a system in which all take part."""
+    alone = feature_aware.proven_threshold(SYSTEM, noise=1.0, sensitivity=0.0, eta=50.0).epsilon
+    assert alone == pytest.approx(amplification.exact_epsilon(SYSTEM), rel=1e-7)
+    lowest = feature_aware.proven_lowest(SYSTEM, noise=1.0, sensitivity=0.0, selected=5).epsilon
+    assert lowest == pytest.approx(alone, rel=1e-7)
+
+
+def test_simulated_two_stage_release():
+    """Scheme 2.1, one device, server sees score and signal: the privacy loss never exceeds what is proven."""
+    system = dataclasses.replace(SYSTEM, devices=1, participation=1.0, noise_variance=0.7, weight=0.5, clip=1.0)
+    noise, sensitivity, eta, epsilon = 1.0, 0.5, 0.6, 0.8
+    rng = np.random.default_rng(1)
+    rounds = 400_000
+    u, v = 0.5, 0.0
+    released = u + noise * rng.standard_normal(rounds)
+    loss = ((released - v) ** 2 - (released - u) ** 2) / (2 * noise**2)
+    sends = released <= eta
+    deviation = np.sqrt(float(system.received_noise_variance[0]) + system.receiver_noise_variance)
+    shift = float(system.sensitivity[0])
+    y = shift + deviation * rng.standard_normal(rounds)
+    loss = loss + sends * (y**2 - (y - shift) ** 2) / (2 * deviation**2)
+    delta = np.maximum(-np.expm1(epsilon - loss), 0)
+    bound = brute_threshold(system, 0, noise, sensitivity, eta, epsilon)
+    assert delta.mean() - 4 * delta.std() / rounds**0.5 < bound
+
+
+def test_published_adds_and_is_vacuous_where_theorem_one_is():
+    lemma = feature_aware.published(SYSTEM, probability=0.5, score_epsilon=1.0, score_delta=1e-6)
+    assert np.all(np.isinf(lemma.epsilon)) and lemma.adjacency.value == "absent"
+
+
+@pytest.mark.parametrize(
+    ("changes", "needle"),
+    [
+        ({"noise": 0.0}, "noise = 0.0"),
+        ({"noise": [1.0, 2.0]}, "noise"),
+        ({"sensitivity": -1.0}, "sensitivity = -1.0"),
+        ({"selected": 6}, "selected = 6"),
+        ({"system": dataclasses.replace(SYSTEM, adjacency="absent")}, "adjacency = 'absent'"),
+    ],
+)
+def test_bad_input(changes, needle):
+    arguments = {"noise": 1.0, "sensitivity": 1.0, "selected": 2, **changes}
+    system = arguments.pop("system", SYSTEM)
+    with pytest.raises(ParameterError) as error:
+        feature_aware.proven_lowest(system, **arguments)
+    assert needle in str(error.value)
+
+
+def test_extremes():
+    huge = feature_aware.proven_lowest(SYSTEM, noise=1e-9, sensitivity=1.0, selected=1)
+    assert np.all(huge.epsilon > 1e17)
+    nothing = dataclasses.replace(SYSTEM, weight=0.0)
+    assert np.all(feature_aware.proven_lowest(nothing, noise=1.0, sensitivity=0.0, selected=1).epsilon == 0)
+    silent = dataclasses.replace(SYSTEM, noise_variance=0.0, receiver_noise_variance=0.0)
+    assert np.all(np.isinf(feature_aware.proven_threshold(silent, noise=1.0, sensitivity=0.1, eta=0.5).epsilon))
