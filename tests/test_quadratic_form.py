@@ -106,6 +106,20 @@ def test_law(form, where, power):
     assert quadratic_form.cdf(x, **longer) <= lower * (1 + 1e-10)
 
 
+def test_far_tails_settle_as_far_as_rounding_allows():
+    """A probability of exp(-6e5): its complement is 1, and nothing is raised."""
+    terms = {"weight": [1.8e-6], "degrees": [1.0], "noncentrality": [1.2e5]}
+    assert quadratic_form.cdf(4.0, **terms) == 1.0 and quadratic_form.sf(4.0, **terms) == 0.0
+    rng = np.random.default_rng(1)
+    for _ in range(200):
+        weight, delta = 10 ** rng.uniform(-8, 2), 10 ** rng.uniform(-3, 8)
+        x = weight * (1 + delta) * 10 ** rng.uniform(-3, 3)
+        sides = [
+            f(x, weight=[weight], degrees=[2.0], noncentrality=[delta]) for f in (quadratic_form.cdf, quadratic_form.sf)
+        ]
+        assert sum(sides) == pytest.approx(1.0, abs=1e-9)
+
+
 def test_edges():
     assert quadratic_form.cdf([-1.0, 0.0, 1.0], weight=[1.0], degrees=1)[:2].tolist() == [0.0, 0.0]
     assert quadratic_form.sf(-1.0, weight=[1.0], degrees=1) == 1.0

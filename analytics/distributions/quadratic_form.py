@@ -43,7 +43,7 @@ def cdf(x: ArrayLike, *, weight: ArrayLike, degrees: ArrayLike, noncentrality: A
     Returns
     -------
     ndarray or float, shape (...)
-        Relative error below 1e-11 + 1e-15 (abs(log Pr) + sqrt(sum delta_i) + sum n_i) in the smaller tail.
+        Relative error below 1e-11 + 1e-14 (abs(log Pr) + sqrt(sum delta_i) + sum n_i) in the smaller tail.
 
     Raises
     ------
@@ -200,11 +200,12 @@ def _saddle_integral(x: FloatArray, lam: FloatArray, n: FloatArray, delta: Float
         if reach > _FARTHEST:
             raise ArithmeticError("quadratic form: the contour integral did not decay")
     estimate = step * total
+    allowed = _AGREEMENT + 32 * np.finfo(float).eps * (np.abs(t0) * x + np.abs(height))
     while True:
         half = values(step * (np.arange(reach) + 0.5)).sum(axis=1)
         finer = (estimate + step * half) / 2
         step, reach = step / 2, 2 * reach
-        agreed = np.all(np.abs(finer - estimate) <= _AGREEMENT * np.abs(finer))
+        agreed = np.all(np.abs(finer - estimate) <= allowed * np.abs(finer))
         estimate = finer
         if agreed:
             break

@@ -1,0 +1,143 @@
+r"""The greatest weights that a privacy cap allows: from Theorem 1 as printed, and from what is proven and exact.
+
+A device's own weight enters its privacy only through the sensitivity :math:`\gamma w_kC_k`, so each cap stands alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from enum import StrEnum
+
+import numpy as np
+
+from analytics import checks
+from analytics.checks import FloatArray
+from analytics.inference.system import InferenceSystem
+from analytics.privacy import amplification, concentration
+from analytics.privacy.amplification import TheoremForm
+
+_STEPS = 200
+_SAFE = 1e-10  # relative error of the exact delta, given away
+
+
+class Cap(StrEnum):
+    """Where w_max comes from: Theorem 1 with either printed t, our closed form, the exact epsilon, or no cap."""
+
+    THEOREM1 = "theorem1"
+    EQ23 = "eq23"
+    PROVEN = "proven"
+    EXACT = "exact"
+    NONE = "none"
+
+
+def greatest_weights(system: InferenceSystem, epsilon: float, cap: Cap | str = Cap.EXACT) -> FloatArray:
+    """w_max of every device for a cap on epsilon.
+
+    Parameters
+    ----------
+    system : InferenceSystem
+        Its weights are not used.
+    epsilon : float
+        At least 0, possibly infinite.
+    cap : {"exact", "proven", "theorem1", "eq23", "none"}
+        With "exact" and "proven" the guarantee is at the system's delta, for its adjacency, and never on the unsafe side.
+
+    Returns
+    -------
+    ndarray, shape (K,)
+        nan where the theorem is vacuous, or where even weight 0 breaks the cap (adjacency ``absent``); infinite where any
+        weight will do.
+
+    Examples
+    --------
+    >>> from solvers.weights import _example
+    >>> system, _ = _example()
+    >>> greatest_weights(system, 1.0, "eq23").round(4), greatest_weights(system, 1.0).round(4)
+    (array([0.1046, 0.1046, 0.1046]), array([0.3015, 0.3015, 0.3015]))
+    """
+    kind = checks.choice("cap", cap, Cap)
+    eps = checks.scalar("epsilon", epsilon, "[0, inf]")
+    if kind is Cap.NONE or eps == np.inf:
+        return np.full(system.devices, np.inf)
+    if kind in (Cap.THEOREM1, Cap.EQ23):
+        return published(system, eps, form=TheoremForm(kind.value))
+    if kind is Cap.EXACT:
+        return _largest(system, lambda trial: np.asarray(amplification.exact_delta(trial, eps)), system.delta)
+    return _largest_proven(system, eps)
+
+
+def published(system: InferenceSystem, epsilon: float, *, form: TheoremForm | str) -> FloatArray:
+    r"""Theorem 1 solved for the weight; the paper says "can be found numerically" (ledger FDP-wmax).
+
+    .. math:: w_{k,\max} = \frac{\sqrt{\bar\mu - t}}{\gamma C_k\sqrt{2\log(1.25/\delta)}}
+              \log\Bigl(1 + \frac{(1-\delta')(e^\epsilon - 1)}{p_k}\Bigr)
+
+    nan where t >= the mean noise, infinite where p_k = 0. **Not safe**: Theorem 1 is false.
+    """
+    kind = checks.choice("form", form, TheoremForm)
+    eps = checks.scalar("epsilon", epsilon, "[0, inf)")
+    deviation = concentration.theorem1_deviation if kind is TheoremForm.THEOREM1 else concentration.eq23_deviation
+    left = concentration.mean_noise(system) - deviation(system)
+    if not left > 0:
+        return np.full(system.devices, np.nan)
+    with np.errstate(divide="ignore", over="ignore"):
+        odds = np.log1p(-system.delta_prime) - np.log(system.participation)
+        # log(1 + a (e^eps - 1)) without overflow
+        growth = np.logaddexp(0.0, odds + eps + np.log(-np.expm1(-eps))) if eps > 0 else np.zeros(system.devices)
+        unit = system.alignment * system.clip * np.sqrt(2 * np.log(1.25 / system.delta))
+        return np.asarray(np.sqrt(left) / unit * growth)
+
+
+def _largest_proven(system: InferenceSystem, epsilon: float) -> FloatArray:
+    def exceeds(trial: InferenceSystem) -> FloatArray:
+        return np.where(amplification.proven(trial).epsilon > epsilon, 2 * system.delta, 0.0)
+
+    return _largest(system, exceeds, system.delta)
+
+
+def _largest(system: InferenceSystem, curve: Callable[[InferenceSystem], FloatArray], target: float) -> FloatArray:
+    """The greatest weight of each device whose delta stays at or below the target: bracketed secant in logarithms."""
+
+    def delta(weight: FloatArray) -> FloatArray:
+        return curve(replace(system, weight=weight)) * (1 + _SAFE)
+
+    unit = np.sqrt(np.sum(system.received_noise_variance) + system.receiver_noise_variance)
+    low = np.full(system.devices, (unit if unit > 0 else 1.0) / system.alignment) / system.clip
+    hopeless = delta(np.zeros(system.devices)) > target
+    for _ in range(_STEPS):
+        below = delta(low) <= target
+        if np.all(below | hopeless) or np.all(low < 1e-290):
+            break
+        low = np.where(below | hopeless, low, low / 16)
+    low = np.where(delta(low) <= target, low, 0.0)
+    high = np.maximum(16 * low, 1e-280)
+    for _ in range(_STEPS):
+        above = delta(high) > target
+        if np.all(above | hopeless) or np.all(high[~above] > 1e280):
+            break
+        low = np.where(above, low, high)
+        high = np.where(above, high, np.minimum(high * 16, 1e290))
+    unbounded = high > 1e280
+    value_low, value_high = _log_ratio(delta(low), target), _log_ratio(delta(high), target)
+    for step in range(_STEPS):
+        closed = (high - low <= 1e-13 * high) | hopeless | unbounded
+        if np.all(closed):
+            break
+        guess = np.sqrt(np.maximum(low, 1e-300)) * np.sqrt(high)
+        if step % 3:
+            share = np.clip(-value_low / (value_high - value_low), 0.002, 0.998)
+            secant = low * (high / np.maximum(low, 1e-300)) ** np.nan_to_num(share, nan=0.5)
+            guess = np.where((secant > low) & (secant < high), secant, guess)
+        guess = np.where(closed, low, guess)
+        value = _log_ratio(delta(guess), target)
+        inside = value <= 0
+        low, value_low = np.where(inside, guess, low), np.where(inside, value, value_low)
+        keep = inside | closed
+        high, value_high = np.where(keep, high, guess), np.where(keep, value_high, value)
+    return np.where(hopeless, np.nan, np.where(unbounded, np.inf, low))
+
+
+def _log_ratio(value: FloatArray, target: float) -> FloatArray:
+    with np.errstate(divide="ignore"):
+        return np.maximum(np.log(value / target), -800.0)

@@ -1,0 +1,111 @@
+r"""The quadratic program behind the weight problem, and its certificate.
+
+.. math:: \min_w\ F(w) = \tfrac12 w^T\mathrm{diag}(d)\,w + g^Tw + \tfrac12\|V^Tw - c\|^2 + \text{const}
+          \quad\text{s.t. } 0 \le w \le u,\ \textstyle\sum_k w_k = 1\ (\text{or free}),
+
+with d >= 0 and V of few columns. With :math:`y = V^Tw - c` its Lagrangian dual is
+
+.. math:: D(\lambda, \nu) = -\tfrac12\|\lambda\|^2 - \lambda^Tc + \nu
+          + \sum_k\min_{0\le w\le u_k}\bigl[\tfrac12 d_kw^2 + (g_k + V_k\lambda - \nu)w\bigr].
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from analytics.checks import FloatArray
+from solvers.solution import Certificate, Multipliers
+
+
+@dataclass(frozen=True)
+class QuadraticProgram:
+    """Data of the program; `upper` may be infinite.
+
+    Attributes
+    ----------
+    d, g, upper : ndarray, shape (K,)
+    V : ndarray, shape (K, r)
+    c : ndarray, shape (r,)
+    constant : float
+    sums_to_one : bool
+    """
+
+    d: FloatArray
+    g: FloatArray
+    upper: FloatArray
+    V: FloatArray
+    c: FloatArray
+    constant: float
+    sums_to_one: bool
+
+    @property
+    def effective_upper(self) -> FloatArray:
+        """Upper bounds; 1 at most when the weights sum to one."""
+        return np.minimum(self.upper, 1.0) if self.sums_to_one else self.upper
+
+    def value(self, w: FloatArray) -> float:
+        """F(w)."""
+        y = self.V.T @ w - self.c
+        return float(0.5 * (self.d * w) @ w + self.g @ w + 0.5 * (y @ y) + self.constant)
+
+    def gradient(self, w: FloatArray) -> FloatArray:
+        """Gradient of F."""
+        return np.asarray(self.d * w + self.g + self.V @ (self.V.T @ w - self.c))
+
+    def box_minimiser(self, q: FloatArray) -> FloatArray:
+        """argmin of d w^2 / 2 + q w over [0, u]; where d = 0, an end."""
+        upper = self.effective_upper
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            inner = np.where(self.d > 0, -q / self.d, np.where(q < 0, np.inf, 0.0))
+        return np.clip(inner, 0.0, upper)
+
+    def reduced(self) -> QuadraticProgram:
+        """The same program with at most K columns in V."""
+        if self.V.shape[1] <= self.V.shape[0]:
+            return self
+        basis, R = np.linalg.qr(self.V.T)
+        inside = basis.T @ self.c
+        rest = max(float(self.c @ self.c - inside @ inside), 0.0)
+        return QuadraticProgram(
+            self.d, self.g, self.upper, R.T.copy(), inside, self.constant + rest / 2, self.sums_to_one
+        )
+
+
+def multipliers(program: QuadraticProgram, w: FloatArray, nu: float) -> Multipliers:
+    """The multipliers of the bounds that go with these weights and nu."""
+    slope = program.gradient(w) - (nu if program.sums_to_one else 0.0)
+    return Multipliers(nu if program.sums_to_one else 0.0, np.maximum(slope, 0.0), np.maximum(-slope, 0.0))
+
+
+def certificate(program: QuadraticProgram, w: FloatArray, found: Multipliers) -> Certificate:
+    r"""Residuals and gap from weights and multipliers alone.
+
+    Notes
+    -----
+    With :math:`\lambda = V^Tw - c` the gap F - D is :math:`\sum_k\{[\tfrac12 d_kw_k^2 + q_kw_k] - \min_{[0,u_k]}[\cdot]\} +
+    \nu(\sum w - 1)`, :math:`q = g + V\lambda - \nu`: non-negative terms, and the violation of the sum. Where an upper
+    bound is infinite and d = 0, the minimum is finite only if q >= 0: otherwise the gap is infinite, honestly.
+    """
+    upper = program.effective_upper
+    primal = max(float(np.max(-w, initial=0.0)), float(np.max(w - upper, initial=0.0)))
+    excess = float(np.sum(w) - 1) if program.sums_to_one else 0.0
+    stationarity = program.gradient(w) - found.total - found.lower + found.upper
+    complementary = np.maximum(found.lower * np.minimum(np.abs(w), 1.0), 0.0)
+    with np.errstate(invalid="ignore", over="ignore"):
+        room = np.where(np.isfinite(upper), np.minimum(np.abs(upper - w), 1.0), 1.0)
+    dual = max(
+        float(np.max(np.abs(stationarity), initial=0.0)),
+        float(np.max(complementary, initial=0.0)),
+        float(np.max(found.upper * room, initial=0.0)),
+    )
+    q = program.g + program.V @ (program.V.T @ w - program.c) - found.total
+    best = program.box_minimiser(q)
+    if np.all(np.isfinite(best)):
+        # d w^2/2 + q w, minus the same at the minimiser: (w - b)(d (w + b)/2 + q)
+        gap = float(np.sum((w - best) * (program.d * (w + best) / 2 + q))) + found.total * excess
+    else:
+        gap = np.inf
+    zero = np.zeros_like(w)
+    return Certificate(max(primal, abs(excess)), dual, gap, 1.0 + abs(program.value(zero)))

@@ -1,0 +1,99 @@
+"""A design together with the proof of how good it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from analytics.checks import FloatArray
+
+
+class InfeasibleError(ValueError):
+    """No design meets the constraints.
+
+    Attributes
+    ----------
+    least_epsilon : float
+        The smallest cap that would be feasible; nan when none is.
+    """
+
+    def __init__(self, message: str, *, least_epsilon: float = float("nan")) -> None:
+        super().__init__(message)
+        self.least_epsilon = least_epsilon
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What is proved about a design, computed from the design and its multipliers alone.
+
+    Attributes
+    ----------
+    primal_residual : float
+        Greatest violation of a constraint.
+    dual_residual : float
+        Greatest violation of stationarity by the multipliers.
+    duality_gap : float
+        Objective minus a lower bound on every feasible design's objective; computed as a sum of non-negative terms.
+    scale : float
+        Size of the objective (1 + its value at zero weight) by which gap and dual residual are judged.
+    """
+
+    primal_residual: float
+    dual_residual: float
+    duality_gap: float
+    scale: float
+
+    def is_optimal(self, tol: float = 1e-9) -> bool:
+        """Whether everything is within `tol`, relatively to the scale; nan and infinity are not."""
+        return (
+            self.primal_residual <= tol
+            and self.dual_residual <= tol * self.scale
+            and abs(self.duality_gap) <= tol * self.scale
+        )
+
+
+@dataclass(frozen=True)
+class Multipliers:
+    """Lagrange multipliers: of the sum, of w >= 0 and of w <= w_max (the latter two non-negative)."""
+
+    total: float
+    lower: FloatArray
+    upper: FloatArray
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Weights, what they achieve, and the certificate.
+
+    Attributes
+    ----------
+    w : ndarray, shape (K,)
+    objective : float
+        Value of the objective that was minimised (exact or printed MSE).
+    exact_mse, published_mse : float
+        Both MSEs at these weights.
+    w_max : ndarray, shape (K,)
+        Greatest weights that the privacy cap allows; infinite without a cap.
+    certificate : Certificate
+    multipliers : Multipliers
+    method : str
+    iterations : int
+    seconds : float
+    converged : bool
+        Whether the method itself says that it came to rest; believe the certificate.
+    """
+
+    w: FloatArray
+    objective: float
+    exact_mse: float
+    published_mse: float
+    w_max: FloatArray
+    certificate: Certificate
+    multipliers: Multipliers
+    method: str
+    iterations: int
+    seconds: float
+    converged: bool = True
+
+    def is_optimal(self, tol: float = 1e-9) -> bool:
+        """See :meth:`Certificate.is_optimal`."""
+        return self.certificate.is_optimal(tol)
