@@ -41,6 +41,9 @@ class ParameterError(ValueError):
         place = f"{name}[{', '.join(map(str, index))}]" if index else name
         super().__init__(f"{place} = {value!r}: must be {allowed}")
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.name, self.value, self.allowed, self.index)
+
 
 @lru_cache(maxsize=64)
 def _parse(interval: str) -> tuple[float, bool, float, bool]:

@@ -39,7 +39,7 @@ def greatest_weights(system: InferenceSystem, epsilon: float, cap: Cap | str = C
     system : InferenceSystem
         Its weights are not used.
     epsilon : float
-        At least 0, possibly infinite.
+        In (0, inf].
     cap : {"exact", "proven", "theorem1", "eq23", "none"}
         With "exact" and "proven" the guarantee is at the system's delta, for its adjacency, and never on the unsafe side.
 
@@ -57,14 +57,15 @@ def greatest_weights(system: InferenceSystem, epsilon: float, cap: Cap | str = C
     (array([0.1046, 0.1046, 0.1046]), array([0.3015, 0.3015, 0.3015]))
     """
     kind = checks.choice("cap", cap, Cap)
-    eps = checks.scalar("epsilon", epsilon, "[0, inf]")
+    eps = checks.scalar("epsilon", epsilon, "(0, inf]")
     if kind is Cap.NONE or eps == np.inf:
         return np.full(system.devices, np.inf)
     if kind in (Cap.THEOREM1, Cap.EQ23):
         return published(system, eps, form=TheoremForm(kind.value))
     if kind is Cap.EXACT:
-        return _largest(system, lambda trial: np.asarray(amplification.exact_delta(trial, eps)), system.delta)
-    return _largest_proven(system, eps)
+        allowed = system.delta * (1 - _SAFE)
+        return _largest(system, lambda trial: _log_ratio(np.asarray(amplification.exact_delta(trial, eps)), allowed))
+    return _largest(system, lambda trial: _log_ratio(amplification.proven(trial).epsilon, eps))
 
 
 def published(system: InferenceSystem, epsilon: float, *, form: TheoremForm | str) -> FloatArray:
@@ -89,55 +90,49 @@ def published(system: InferenceSystem, epsilon: float, *, form: TheoremForm | st
         return np.asarray(np.sqrt(left) / unit * growth)
 
 
-def _largest_proven(system: InferenceSystem, epsilon: float) -> FloatArray:
-    def exceeds(trial: InferenceSystem) -> FloatArray:
-        return np.where(amplification.proven(trial).epsilon > epsilon, 2 * system.delta, 0.0)
+def _largest(system: InferenceSystem, excess: Callable[[InferenceSystem], FloatArray]) -> FloatArray:
+    """The greatest weight of each device whose excess is not positive: bracketed secant in logarithms."""
 
-    return _largest(system, exceeds, system.delta)
-
-
-def _largest(system: InferenceSystem, curve: Callable[[InferenceSystem], FloatArray], target: float) -> FloatArray:
-    """The greatest weight of each device whose delta stays at or below the target: bracketed secant in logarithms."""
-
-    def delta(weight: FloatArray) -> FloatArray:
-        return curve(replace(system, weight=weight)) * (1 + _SAFE)
+    def value(weight: FloatArray) -> FloatArray:
+        return np.clip(excess(replace(system, weight=weight)), -800.0, 800.0)
 
     unit = np.sqrt(np.sum(system.received_noise_variance) + system.receiver_noise_variance)
     low = np.full(system.devices, (unit if unit > 0 else 1.0) / system.alignment) / system.clip
-    hopeless = delta(np.zeros(system.devices)) > target
+    hopeless = value(np.zeros(system.devices)) > 0
     for _ in range(_STEPS):
-        below = delta(low) <= target
+        below = value(low) <= 0
         if np.all(below | hopeless) or np.all(low < 1e-290):
             break
         low = np.where(below | hopeless, low, low / 16)
-    low = np.where(delta(low) <= target, low, 0.0)
+    low = np.where(value(low) <= 0, low, 0.0)
     high = np.maximum(16 * low, 1e-280)
     for _ in range(_STEPS):
-        above = delta(high) > target
+        above = value(high) > 0
         if np.all(above | hopeless) or np.all(high[~above] > 1e280):
             break
         low = np.where(above, low, high)
         high = np.where(above, high, np.minimum(high * 16, 1e290))
     unbounded = high > 1e280
-    value_low, value_high = _log_ratio(delta(low), target), _log_ratio(delta(high), target)
+    value_low, value_high = value(low), value(high)
     for step in range(_STEPS):
         closed = (high - low <= 1e-13 * high) | hopeless | unbounded
         if np.all(closed):
             break
         guess = np.sqrt(np.maximum(low, 1e-300)) * np.sqrt(high)
         if step % 3:
-            share = np.clip(-value_low / (value_high - value_low), 0.002, 0.998)
-            secant = low * (high / np.maximum(low, 1e-300)) ** np.nan_to_num(share, nan=0.5)
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                share = np.clip(-value_low / (value_high - value_low), 0.002, 0.998)
+                secant = low * (high / np.maximum(low, 1e-300)) ** np.nan_to_num(share, nan=0.5)
             guess = np.where((secant > low) & (secant < high), secant, guess)
         guess = np.where(closed, low, guess)
-        value = _log_ratio(delta(guess), target)
-        inside = value <= 0
-        low, value_low = np.where(inside, guess, low), np.where(inside, value, value_low)
+        found = value(guess)
+        inside = found <= 0
+        low, value_low = np.where(inside, guess, low), np.where(inside, found, value_low)
         keep = inside | closed
-        high, value_high = np.where(keep, high, guess), np.where(keep, value_high, value)
+        high, value_high = np.where(keep, high, guess), np.where(keep, value_high, found)
     return np.where(hopeless, np.nan, np.where(unbounded, np.inf, low))
 
 
 def _log_ratio(value: FloatArray, target: float) -> FloatArray:
     with np.errstate(divide="ignore"):
-        return np.maximum(np.log(value / target), -800.0)
+        return np.asarray(np.log(value) - np.log(target))

@@ -14,46 +14,50 @@ from analytics.checks import FloatArray
 from analytics.inference import accuracy, distortion
 from analytics.inference.features import Features
 from analytics.inference.system import InferenceSystem
-from solvers import calibration, caps, weights
+from solvers import caps, weights
 from solvers.solution import InfeasibleError
 
 if TYPE_CHECKING:
     import xarray
 
-Design = Callable[[InferenceSystem, Features, float], InferenceSystem]
+Design = Callable[[InferenceSystem, Features, FloatArray], InferenceSystem]
 
 
-def _uniform(system: InferenceSystem, features: Features, epsilon: float) -> InferenceSystem:
+def _uniform(system: InferenceSystem, features: Features, upper: FloatArray) -> InferenceSystem:
     """w = 1/K, one clipping threshold for all: the least that a device needs."""
-    even = replace(system, weight=np.full(system.devices, 1 / system.devices))
-    return replace(even, clip=_at_most(calibration.clip(even, epsilon).min(), system.clip))
+    return replace(_even(system), clip=np.minimum(np.min(_clips(system, upper)), system.clip))
 
 
-def _clipped(system: InferenceSystem, features: Features, epsilon: float) -> InferenceSystem:
+def _clipped(system: InferenceSystem, features: Features, upper: FloatArray) -> InferenceSystem:
     """w = 1/K, every device its own threshold (Figs. 8, 9: "refining the clipping parameters")."""
-    even = replace(system, weight=np.full(system.devices, 1 / system.devices))
-    return replace(even, clip=_at_most(calibration.clip(even, epsilon), system.clip))
+    return replace(_even(system), clip=np.minimum(_clips(system, upper), system.clip))
 
 
-def _at_most(clip: FloatArray, given: FloatArray) -> FloatArray:
-    if np.any(np.isnan(clip)) or np.any(clip == 0):
+def _even(system: InferenceSystem) -> InferenceSystem:
+    return replace(system, weight=np.full(system.devices, 1 / system.devices))
+
+
+def _clips(system: InferenceSystem, upper: FloatArray) -> FloatArray:
+    """Thresholds at w = 1/K that keep the cap: only w C counts."""
+    clips = upper * system.clip * system.devices
+    if np.any(clips == 0):
         raise InfeasibleError("no clipping threshold keeps the cap")
-    return np.minimum(clip, given)
+    return np.asarray(clips)
 
 
-def _published(system: InferenceSystem, features: Features, epsilon: float) -> InferenceSystem:
+def _published(system: InferenceSystem, features: Features, upper: FloatArray) -> InferenceSystem:
     """The weights that minimise the printed MSE, under the exact cap."""
-    return replace(system, weight=weights.solve(system, features, epsilon_cap=epsilon, objective="published").w)
+    return replace(system, weight=weights.solve(system, features, w_max=upper, objective="published").w)
 
 
-def _exact(system: InferenceSystem, features: Features, epsilon: float) -> InferenceSystem:
+def _exact(system: InferenceSystem, features: Features, upper: FloatArray) -> InferenceSystem:
     """The weights that minimise the exact MSE among those that sum to one."""
-    return replace(system, weight=weights.solve(system, features, epsilon_cap=epsilon).w)
+    return replace(system, weight=weights.solve(system, features, w_max=upper).w)
 
 
-def _free(system: InferenceSystem, features: Features, epsilon: float) -> InferenceSystem:
+def _free(system: InferenceSystem, features: Features, upper: FloatArray) -> InferenceSystem:
     """The weights that minimise the exact MSE, whatever their sum."""
-    return replace(system, weight=weights.solve(system, features, epsilon_cap=epsilon, sums_to_one=False).w)
+    return replace(system, weight=weights.solve(system, features, w_max=upper, sums_to_one=False).w)
 
 
 DESIGNS: dict[str, Design] = {
@@ -70,7 +74,7 @@ def trade_off(
     features: Features,
     epsilons: ArrayLike,
     *,
-    margin: float,
+    margin: float | None = None,
     ideal_accuracy: float = 1.0,
     designs: tuple[str, ...] = tuple(DESIGNS),
 ) -> xarray.Dataset:
@@ -81,7 +85,7 @@ def trade_off(
     epsilons : array_like, shape (E,)
         Caps on the exact epsilon at the system's delta and adjacency, > 0.
     margin, ideal_accuracy : float
-        See :func:`analytics.inference.accuracy.exact`.
+        See :func:`analytics.inference.accuracy.exact`; without a margin no accuracy is computed.
     designs : tuple of str
         Among uniform, clip-tuned, published weights, exact weights, and exact with a free sum.
 
@@ -105,16 +109,20 @@ def trade_off(
     mse = np.full((2, len(designs), eps.size), np.nan)
     right = np.full_like(mse, np.nan)
     for i, idle in enumerate((False, True)):
-        for j, name in enumerate(designs):
-            for n, epsilon in enumerate(eps):
+        variant = replace(system, idle_noise=idle)
+        for n, epsilon in enumerate(eps):
+            upper = caps.greatest_weights(variant, float(epsilon))
+            if np.any(np.isnan(upper)):
+                continue
+            for j, name in enumerate(designs):
                 try:
-                    designed = DESIGNS[name](replace(system, idle_noise=idle), features, float(epsilon))
+                    designed = DESIGNS[name](variant, features, upper)
                 except InfeasibleError:
                     continue
                 mse[i, j, n] = distortion.exact(designed, features)
-                right[i, j, n] = accuracy.exact(
-                    designed, features, margin=margin, ideal_accuracy=ideal_accuracy
-                ).estimate
+                if margin is not None:
+                    inside = accuracy.exact(designed, features, margin=margin, ideal_accuracy=ideal_accuracy)
+                    right[i, j, n] = inside.estimate
     coordinates = {"noise": list(kinds), "design": list(designs), "epsilon": eps}
     dims = ("noise", "design", "epsilon")
     return xarray.Dataset({"mse": (dims, mse), "accuracy": (dims, right)}, coordinates)

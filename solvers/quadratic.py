@@ -89,7 +89,7 @@ def certificate(program: QuadraticProgram, w: FloatArray, found: Multipliers) ->
     bound is infinite and d = 0, the minimum is finite only if q >= 0: otherwise the gap is infinite, honestly.
     """
     upper = program.effective_upper
-    primal = max(float(np.max(-w, initial=0.0)), float(np.max(w - upper, initial=0.0)))
+    primal = max(0.0, float(np.max(-w)), float(np.max(w - upper)))
     excess = float(np.sum(w) - 1) if program.sums_to_one else 0.0
     stationarity = program.gradient(w) - found.total - found.lower + found.upper
     complementary = np.maximum(found.lower * np.minimum(np.abs(w), 1.0), 0.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from analytics.checks import FloatArray
 
@@ -19,6 +20,13 @@ class InfeasibleError(ValueError):
     def __init__(self, message: str, *, least_epsilon: float = float("nan")) -> None:
         super().__init__(message)
         self.least_epsilon = least_epsilon
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _infeasible, (str(self), self.least_epsilon)
+
+
+def _infeasible(message: str, least_epsilon: float) -> InfeasibleError:
+    return InfeasibleError(message, least_epsilon=least_epsilon)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-
 from numpy.typing import NDArray
 
 from analytics.checks import FloatArray

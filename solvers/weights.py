@@ -17,6 +17,7 @@ from dataclasses import replace
 from enum import StrEnum
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from analytics import checks
 from analytics.checks import FloatArray, ParameterError
@@ -105,6 +106,7 @@ def solve(
     objective: Objective | str = Objective.EXACT,
     method: Method | str = Method.STRUCTURED,
     sums_to_one: bool = True,
+    w_max: ArrayLike | None = None,
 ) -> Solution:
     """Optimal weights with their certificate.
 
@@ -122,6 +124,8 @@ def solve(
         "published" is the update (46) with positive part and minimises the published objective only.
     sums_to_one : bool
         False drops sum w = 1, which contradicts unbiasedness (FDP-E4): the shrinkage design.
+    w_max : array_like, shape (K,) or scalar, optional
+        Greatest weights, at least 0 or infinite, instead of those that a cap gives.
 
     Returns
     -------
@@ -150,7 +154,12 @@ def solve(
             "method", how.value, "structured or cvxpy for this objective: (46) minimises the printed MSE, sum w = 1"
         )
     matched(system, features)
-    upper = _feasible_caps(system, epsilon_cap, checks.choice("cap", cap, Cap), sums_to_one)
+    if w_max is None:
+        upper = greatest_weights(system, epsilon_cap, cap, sums_to_one=sums_to_one)
+    else:
+        upper = checks.vector("w_max", w_max, system.devices, "[0, inf]")
+        if sums_to_one and np.sum(np.minimum(upper, 1.0)) < 1:
+            raise InfeasibleError(f"w_max: the greatest weights sum to {np.sum(upper):.6g} < 1")
     qp = program(system, features, objective=kind, upper=upper, sums_to_one=sums_to_one)
     _bounded(qp)
     converged = True
@@ -167,24 +176,37 @@ def solve(
     return _solution(system, features, qp, w, found, how.value, iterations, converged, time.perf_counter() - started)
 
 
-def _feasible_caps(system: InferenceSystem, epsilon_cap: float, cap: Cap, sums_to_one: bool) -> FloatArray:
-    upper = caps.greatest_weights(system, checks.scalar("epsilon_cap", epsilon_cap, "(0, inf]"), cap)
+def greatest_weights(
+    system: InferenceSystem, epsilon_cap: float, cap: Cap | str = Cap.EXACT, *, sums_to_one: bool = True
+) -> FloatArray:
+    """w_max of every device, see :func:`solvers.caps.greatest_weights`, provided that some weights keep the cap.
+
+    Raises
+    ------
+    InfeasibleError
+        When the theorem behind the cap is vacuous, even weight 0 exceeds the cap, or the greatest weights sum to less than 1.
+
+    Examples
+    --------
+    >>> system, _ = _example()
+    >>> greatest_weights(system, 1.0)
+    Traceback (most recent call last):
+        ...
+    solvers.solution.InfeasibleError: epsilon_cap = 1: the greatest weights sum to 0.904497 < 1; the least feasible cap is 1.14981
+    """
+    kind = checks.choice("cap", cap, Cap)
+    upper = caps.greatest_weights(system, checks.scalar("epsilon_cap", epsilon_cap, "(0, inf]"), kind)
     hopeless = np.isnan(upper)
     if np.any(hopeless):
-        why = "Theorem 1 is vacuous here" if cap in (Cap.THEOREM1, Cap.EQ23) else "even weight 0 exceeds the cap"
-        device = int(np.flatnonzero(hopeless)[0])
-        raise InfeasibleError(
-            f"epsilon_cap = {epsilon_cap:g}: {why} (device {device}, adjacency {system.adjacency})",
-            least_epsilon=least_feasible_epsilon(system, cap) if sums_to_one else float("nan"),
-        )
-    if sums_to_one and np.sum(np.minimum(upper, 1.0)) < 1:
-        least = least_feasible_epsilon(system, cap)
-        raise InfeasibleError(
-            f"epsilon_cap = {epsilon_cap:g}: the greatest weights sum to {np.sum(upper):.6g} < 1; "
-            f"the least feasible cap is {least:.6g}",
-            least_epsilon=least,
-        )
-    return upper
+        why = "Theorem 1 is vacuous here" if kind in (Cap.THEOREM1, Cap.EQ23) else "even weight 0 exceeds it"
+        problem = f"{why} (device {int(np.flatnonzero(hopeless)[0])}, adjacency {system.adjacency})"
+    elif sums_to_one and np.sum(np.minimum(upper, 1.0)) < 1:
+        problem = f"the greatest weights sum to {np.sum(upper):.6g} < 1"
+    else:
+        return upper
+    least = least_feasible_epsilon(system, kind) if sums_to_one else float("nan")
+    remedy = "" if np.isnan(least) else f"; the least feasible cap is {least:.6g}"
+    raise InfeasibleError(f"epsilon_cap = {epsilon_cap:g}: {problem}{remedy}", least_epsilon=least)
 
 
 def least_feasible_epsilon(system: InferenceSystem, cap: Cap | str = Cap.EXACT) -> float:

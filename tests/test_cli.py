@@ -7,69 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests_support import GOOD, TASK, archive, refused, run, written
 
 from analytics.inference.system import InferenceSystem
 from analytics.privacy import amplification
-from validate.cli import main
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "paper.toml"
-GOOD = """
-[inference]
-devices = 3
-participation = [0.9, 0.5, 1.0]
-noise_variance = 0.1
-weight = 0.3333333333333333
-clip = 2.0
-alignment = 1.0
-receiver_noise_variance = 0.1
-dimension = 4
-delta = 1e-5
-delta_prime = 1e-5
-"""
-
-
-TASK = """
-[inference.features]
-file = "features.npz"
-margin = 2.0
-ideal_accuracy = 0.95
-epsilon_cap = 4.0
-[inference.selection]
-score = [0.1, 0.3, 0.2]
-score_noise = 0.3
-threshold = 0.5
-selected = 1
-"""
-
-
-def archive(folder, **changes):
-    rng = np.random.default_rng(0)
-    arrays = {"f": rng.normal(size=(3, 5)), "W": rng.normal(size=(3, 4, 5)), "D": rng.normal(size=(5, 4)), **changes}
-    np.savez(folder / "features.npz", **{k: v for k, v in arrays.items() if v is not None})
-
-
-def run(*arguments):
-    return CliRunner().invoke(main, [str(a) for a in arguments])
-
-
-def refused(result, *needles):
-    """Exit 2, at most two lines on stderr, nothing on stdout, no traceback; every needle is named."""
-    assert result.exit_code == 2, (result.exit_code, result.output)
-    lines = result.stderr.strip().splitlines()
-    assert 1 <= len(lines) <= 2 and lines[0].startswith("airtight: ") and result.stdout == ""
-    assert "Traceback" not in result.stderr
-    for needle in needles:
-        assert needle in result.stderr, (needle, result.stderr)
-    return True
-
-
-def written(folder, text):
-    path = folder / "system.toml"
-    path.write_text(text, encoding="utf-8")
-    return path
 
 
 def test_bounds_json_follows_the_contract(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ from analytics.inference import accuracy, distortion, participation, uncertainty
 from analytics.inference.system import InferenceSystem
 from analytics.privacy import amplification, feature_aware
 from analytics.privacy.amplification import TheoremForm
+from solvers import weights
+from solvers.solution import InfeasibleError, Solution
 from validate.config import Description, Scores, Task
 
 
@@ -22,12 +25,12 @@ def bounds(description: Description) -> dict[str, Any]:
         tree["inference"]["selection"] = selection(description.inference, description.scores)
     if description.variants:
         tree["inference"]["variants"] = {
-            name: inference(system, _fitting(description.task, system)) for name, system in description.variants.items()
+            name: inference(system, fitting(description.task, system)) for name, system in description.variants.items()
         }
     return tree
 
 
-def _fitting(task: Task | None, system: InferenceSystem) -> Task | None:
+def fitting(task: Task | None, system: InferenceSystem) -> Task | None:
     """The task, if a variant still has its numbers of devices and dimensions."""
     if task is None or (system.devices, system.dimension) != (task.features.f.shape[0], task.features.D.shape[1]):
         return None
@@ -66,6 +69,65 @@ def accurate(system: InferenceSystem, task: Task, mse: dict[str, Any]) -> dict[s
         "markov": float(accuracy.markov(mse["exact"], **radius)),
         "exact": exact.estimate,
         "interval": [exact.lower, exact.upper],
+    }
+
+
+def designed(system: InferenceSystem, task: Task) -> dict[str, Any]:
+    """What uniform, published and exact weights reach under the task's privacy cap, or why nothing does."""
+    cap = np.inf if task.epsilon_cap is None else task.epsilon_cap
+    designs: dict[str, Any] = {"epsilon_cap": cap, "adjacency": system.adjacency.value}
+    try:
+        upper = weights.greatest_weights(system, cap)
+        found = {
+            "published": weights.solve(system, task.features, w_max=upper, objective="published"),
+            "exact": weights.solve(system, task.features, w_max=upper),
+        }
+        if np.all(np.isfinite(upper)):
+            found["free sum"] = weights.solve(system, task.features, w_max=upper, sums_to_one=False)
+    except InfeasibleError as error:
+        return {**designs, "infeasible": str(error)}
+    rows = {}
+    even = np.full(system.devices, 1 / system.devices)
+    if np.all(even <= upper):
+        rows["uniform"] = _achieved(replace(system, weight=even), task)
+    for name, solution in found.items():
+        rows[name] = {
+            **_achieved(replace(system, weight=np.maximum(solution.w, 0.0)), task),
+            "duality_gap": solution.certificate.duality_gap,
+            "optimal": solution.is_optimal(),
+        }
+    return {**designs, "designs": rows}
+
+
+def _achieved(system: InferenceSystem, task: Task) -> dict[str, Any]:
+    inside = accuracy.exact(system, task.features, margin=task.margin, ideal_accuracy=task.ideal_accuracy)
+    return {
+        "exact_mse": distortion.exact(system, task.features),
+        "published_mse": distortion.published(system, task.features),
+        "accuracy": inside.estimate,
+        "w": system.weight.tolist(),
+    }
+
+
+def solution(found: Solution) -> dict[str, Any]:
+    """The JSON of ``solve weights``."""
+    proof = found.certificate
+    return {
+        "w": found.w.tolist(),
+        "objective": found.objective,
+        "exact_mse": found.exact_mse,
+        "published_mse": found.published_mse,
+        "w_max": found.w_max.tolist(),
+        "certificate": {
+            "primal_residual": proof.primal_residual,
+            "dual_residual": proof.dual_residual,
+            "duality_gap": proof.duality_gap,
+        },
+        "method": found.method,
+        "iterations": found.iterations,
+        "seconds": found.seconds,
+        "converged": found.converged,
+        "optimal": found.is_optimal(),
     }
 
 

@@ -33,6 +33,14 @@ class _Group(click.Group):
         except (SystemFileError, ParameterError) as error:
             click.echo(f"airtight: {error}", err=True)
             ctx.exit(2)
+        except ArithmeticError as error:
+            click.echo(f"airtight: {error}", err=True)
+            ctx.exit(1)
+        except ValueError as error:
+            if type(error).__name__ != "InfeasibleError":
+                raise
+            click.echo(f"airtight: infeasible: {error}", err=True)
+            ctx.exit(3)
         except click.UsageError as error:
             click.echo(f"airtight: {error.format_message()}", err=True)
             ctx.exit(2)
@@ -62,6 +70,65 @@ def bounds(file: Path, as_json: bool) -> None:
         from validate import tables
 
         tables.bounds(description, tree)
+
+
+@main.group()
+def solve() -> None:
+    """Design problems."""
+
+
+@solve.command()
+@_FILE
+@click.option(
+    "--method", type=click.Choice(["published", "cvxpy", "structured"]), default="structured", show_default=True
+)
+@click.option(
+    "--objective",
+    type=click.Choice(["exact", "published"]),
+    help="Which MSE to minimise; exact by default, published for --method published.",
+)
+@click.option(
+    "--cap",
+    type=click.Choice(["exact", "proven", "theorem1", "eq23", "none"]),
+    default="exact",
+    show_default=True,
+    help="What the privacy cap is reckoned with.",
+)
+@click.option("--free", is_flag=True, help="Drop the constraint that the weights sum to one.")
+@click.option("--variant", help="Solve for this variant of the system.")
+@_JSON
+def weights(
+    file: Path, method: str, objective: str | None, cap: str, free: bool, variant: str | None, as_json: bool
+) -> None:
+    """The weights that minimise the MSE of the system in FILE under its privacy cap."""
+    import numpy as np
+
+    from solvers import weights as problem
+    from validate import bounds as computed
+
+    description = load(file)
+    task = description.task
+    if task is None:
+        raise SystemFileError(f"{file}: inference.features: missing; the weight problem needs it")
+    if variant is not None and variant not in description.variants:
+        raise ParameterError(
+            "--variant", variant, "one of " + (", ".join(description.variants) or "none: FILE has no variants")
+        )
+    found = problem.solve(
+        description.inference if variant is None else description.variants[variant],
+        task.features,
+        epsilon_cap=np.inf if task.epsilon_cap is None else task.epsilon_cap,
+        cap=cap,
+        objective=objective or ("published" if method == "published" else "exact"),
+        method=method,
+        sums_to_one=not free,
+    )
+    if as_json:
+        _print_json(computed.solution(found))
+    else:
+        from validate import tables
+
+        tables.solution(variant or description.name, found)
 
 
 @main.command()

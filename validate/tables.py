@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from solvers.solution import Solution
 from validate.claim import Evidence, Verdict
 from validate.config import Description
 
@@ -99,6 +100,26 @@ def _task(console: Console, distortion: dict[str, Any], accuracy: dict[str, Any]
     console.print(
         f"  exact MSE: {causes}; the short paper's accuracy: {number(accuracy['short_paper'])}", highlight=False
     )
+
+
+def solution(name: str, found: Solution) -> None:
+    """Print the weights and what is proved about them."""
+    console = Console()
+    table = Table(title=f"{name}: weights, {found.method}", box=box.SIMPLE_HEAD, title_justify="left")
+    for heading in ("devices", "w", "w_max"):
+        table.add_column(heading, justify="left" if heading == "devices" else "right")
+    for devices, values in groups(list(zip(found.w.tolist(), found.w_max.tolist(), strict=True))):
+        table.add_row(devices, *map(number, values))
+    console.print(table)
+    proof = found.certificate
+    lines = (
+        f"exact MSE {number(found.exact_mse)}, printed MSE {number(found.published_mse)}, sum {number(float(found.w.sum()))}",
+        f"{'optimal' if found.is_optimal() else 'NOT PROVED OPTIMAL'}: duality gap {proof.duality_gap:.2g}, "
+        f"residuals {proof.primal_residual:.2g}, {proof.dual_residual:.2g}",
+        f"{found.iterations} iterations, {found.seconds:.3g} s" + ("" if found.converged else ", did not converge"),
+    )
+    for line in lines:
+        console.print(f"  {line}", highlight=False)
 
 
 def selection_rows(selection: dict[str, Any]) -> list[tuple[str, tuple[float, ...]]]:

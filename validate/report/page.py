@@ -18,6 +18,7 @@ from markupsafe import Markup
 
 from analytics.inference.system import InferenceSystem
 from validate import audit, tables
+from validate import bounds as computed
 from validate.bounds import plain
 from validate.claim import Evidence, Verdict
 from validate.config import Description
@@ -37,10 +38,16 @@ def write(out: Path, description: Description, tree: dict[str, Any], evidence: S
     }
     if description.task is not None:
         figures["mse-breakdown"] = plots.svg(plots.mse_breakdown(parts(description, tree)))
+        figures["trade-off"] = plots.svg(plots.trade_off(useful, description.task.features))
     if description.scores is not None:
         figures["participation"] = plots.svg(plots.participation_bounds(tree["inference"]["selection"]))
-    results = {"bounds": tree, "verify": [audit.as_json(e) for e in evidence]}
-    html = render(description, tree, evidence, figures)
+    designs = {
+        name: computed.designed(system, description.task)
+        for name, system in {description.name: description.inference, **description.variants}.items()
+        if description.task is not None and computed.fitting(description.task, system) is not None
+    }
+    results = {"weights": designs, "bounds": tree, "verify": [audit.as_json(e) for e in evidence]}
+    html = render(description, tree, evidence, figures, designs)
     with tempfile.TemporaryDirectory(dir=out) as staged_name:
         staged = Path(staged_name)
         (staged / "figures").mkdir()
@@ -59,7 +66,11 @@ def parts(description: Description, tree: dict[str, Any]) -> dict[str, dict[str,
 
 
 def render(
-    description: Description, tree: dict[str, Any], evidence: Sequence[Evidence], figures: dict[str, str]
+    description: Description,
+    tree: dict[str, Any],
+    evidence: Sequence[Evidence],
+    figures: dict[str, str],
+    designs: dict[str, dict[str, Any]],
 ) -> str:
     """The page as HTML."""
     environment = Environment(loader=PackageLoader("validate.report"), autoescape=True, undefined=StrictUndefined)
@@ -81,6 +92,7 @@ def render(
         systems=systems,
         refuted=refuted,
         selection=tables.selection_rows(base["selection"]) if "selection" in base else None,
+        designs=designs,
         plotted=next(iter(description.variants), description.name),
         figures={name: Markup(text) for name, text in figures.items()},
     )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from analytics.guarantee import Adjacency
+from analytics.inference.features import Features
 from analytics.inference.system import InferenceSystem
 from analytics.privacy import amplification, subsampling
 
@@ -143,6 +144,35 @@ def amplification_of_epsilon(system: InferenceSystem, device: int = 0) -> Figure
             ylabel=f"epsilon at delta = {system.delta:g}",
             ylim=(0, None),
         )
+        axes.legend(fontsize=8)
+    return figure
+
+
+_DESIGNS = {
+    "uniform": "#999999",
+    "clip-tuned": "#80b1d3",
+    "published weights": "#d6604d",
+    "exact weights": "#2166ac",
+    "exact, free sum": "#1b7837",
+}
+
+
+def trade_off(system: InferenceSystem, features: Features) -> Figure:
+    """Exact MSE of each design against the cap on the exact epsilon; dashed: everybody sends noise."""
+    import matplotlib as mpl
+
+    from solvers import frontier
+
+    data = frontier.trade_off(system, features, np.logspace(-1, 1, 7))
+    with mpl.rc_context(_STYLE):
+        figure = _figure()
+        axes = figure.add_subplot()
+        for name, colour in _DESIGNS.items():
+            for noise, line in (("participants", "-"), ("everybody", "--")):
+                curve = data.mse.sel(design=name, noise=noise)
+                label = name if noise == "participants" else None
+                axes.plot(data.epsilon, curve, line, color=colour, label=label, marker=".", markersize=4)
+        axes.set(xscale="log", yscale="log", xlabel=f"cap on epsilon at delta = {system.delta:g}", ylabel="exact MSE")
         axes.legend(fontsize=8)
     return figure
 

@@ -1,6 +1,15 @@
 """papers/feature-dp (FDP), in the order of the paper; each module lists the builders of its claims in CLAIMS."""
 
-from validate.ledger.feature_dp import accuracy, corrected, mechanism, scores, selection, theorem1, transmission
+from validate.ledger.feature_dp import (
+    accuracy,
+    corrected,
+    mechanism,
+    scores,
+    selection,
+    theorem1,
+    transmission,
+    weights,
+)
 
 CLAIMS = (
     *mechanism.CLAIMS,
@@ -10,4 +19,5 @@ CLAIMS = (
     *accuracy.CLAIMS,
     *scores.CLAIMS,
     *selection.CLAIMS,
+    *weights.CLAIMS,
 )

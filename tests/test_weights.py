@@ -1,0 +1,391 @@
+"""The weight problem: three methods, certificates recomputed by hand, caps, calibration, frontiers, the command."""
+
+import dataclasses
+import json
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import optimize
+
+from analytics.checks import ParameterError
+from analytics.inference import distortion
+from analytics.inference.features import Features
+from analytics.inference.system import InferenceSystem
+from analytics.privacy import amplification
+from solvers import calibration, caps, frontier, kkt, structured, weights
+from solvers.quadratic import QuadraticProgram, certificate, multipliers
+from solvers.solution import Certificate, InfeasibleError
+
+
+def instance(seed):
+    """A random system, often degenerate: p = 0 or 1, zero and equal features, weights capped at exactly one in sum."""
+    rng = np.random.default_rng(seed)
+    K, d = int(rng.integers(1, 13)), int(rng.integers(1, 6))
+    r = int(rng.integers(1, d + 1))
+    p = rng.uniform(0.05, 1.0, K)
+    p[rng.random(K) < 0.2] = 1.0
+    p[rng.random(K) < 0.1] = 0.0
+    if rng.random() < 0.15:
+        p[:] = 1.0
+    f = rng.normal(size=(K, d)) + 0.5
+    f[rng.random(K) < 0.1] = 0.0
+    if rng.random() < 0.2:
+        f[:] = f[0]
+    system = InferenceSystem(
+        devices=K,
+        participation=p,
+        noise_variance=rng.uniform(0, 2, K),
+        weight=1 / K,
+        clip=10 ** rng.uniform(-1, 1),
+        alignment=1.0,
+        receiver_noise_variance=0.1,
+        dimension=r,
+        delta=1e-3,
+        delta_prime=0.3,
+        adjacency="silent",
+    )
+    upper = rng.uniform(0.1, 3.0, K) * 2 / K
+    upper *= max(1.0, rng.choice([1.0, 1.3]) / np.minimum(upper, 1).sum())
+    if np.minimum(upper, 1).sum() < 1 or rng.random() < 0.3:
+        upper = np.full(K, np.inf)
+    return system, Features(f=f, W=rng.normal(size=(K, r, d)), D=rng.normal(size=(d, r))), upper
+
+
+def kkt_by_hand(qp, w, found, tol):
+    """Feasibility, stationarity, signs and complementarity, from the program's raw numbers alone."""
+    hessian = np.diag(qp.d) + qp.V @ qp.V.T
+    gradient = hessian @ w + qp.g - qp.V @ qp.c
+    size = 1 + np.abs(gradient).max() + np.abs(hessian).max()
+    upper = np.minimum(qp.upper, 1.0) if qp.sums_to_one else qp.upper
+    assert np.all(w >= -tol) and np.all(w <= upper + tol)
+    if qp.sums_to_one:
+        assert w.sum() == pytest.approx(1, abs=tol)
+    assert np.all(found.lower >= 0) and np.all(found.upper >= 0)
+    assert np.allclose(gradient - found.total - found.lower + found.upper, 0, atol=tol * size)
+    assert np.all(found.lower * np.maximum(w, 0) <= tol * size)
+    assert np.all(found.upper * np.where(np.isfinite(upper), upper - w, 1.0) <= tol * size)
+
+
+@settings(max_examples=600)
+@given(st.integers(0, 10**6), st.sampled_from(["exact", "published"]), st.booleans())
+def test_structured_solves_everything(seed, objective, free):
+    system, features, upper = instance(seed)
+    if free:
+        upper = np.minimum(upper, 4.0)
+    qp = weights.program(system, features, objective=objective, upper=upper, sums_to_one=not free)
+    result = structured.minimise(qp)
+    found = multipliers(qp, result.w, result.nu)
+    assert certificate(qp, result.w, found).is_optimal(1e-9)
+    kkt_by_hand(qp, result.w, found, 1e-7)
+
+
+@settings(max_examples=100)
+@given(st.integers(0, 10**6), st.sampled_from(["exact", "published"]))
+def test_cvxpy_agrees(seed, objective):
+    system, features, upper = instance(seed)
+    ours = weights.solve(system, features, w_max=upper, objective=objective)
+    theirs = weights.solve(system, features, w_max=upper, objective=objective, method="cvxpy")
+    assert theirs.objective == pytest.approx(ours.objective, rel=1e-7, abs=1e-9)
+    assert theirs.certificate.is_optimal(1e-6) and ours.certificate.is_optimal(1e-9)
+    assert ours.exact_mse == pytest.approx(
+        distortion.exact(dataclasses.replace(system, weight=ours.w), features), rel=1e-12
+    )
+    if np.all((system.participation > 0) & (system.participation < 1)) and np.all(np.any(features.f, axis=1)):
+        curvature = np.linalg.eigvalsh(
+            np.diag((qp := weights.program(system, features, objective=objective)).d) + qp.V @ qp.V.T
+        )
+        if curvature[0] > 1e-3 * curvature[-1]:
+            assert theirs.w == pytest.approx(ours.w, abs=1e-7)
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 10**6))
+def test_the_papers_update_agrees_when_it_converges(seed):
+    system, features, upper = instance(seed)
+    system = dataclasses.replace(system, participation=np.clip(system.participation, 0.05, 1.0))
+    features = dataclasses.replace(features, f=features.f + 0.1)
+    trace = kkt.update(system, features, upper, iterations=4000)
+    qp = weights.program(system, features, objective="published", upper=upper)
+    best = structured.minimise(qp)
+    assert trace.steps.size == trace.iterations
+    if trace.converged:
+        assert qp.value(trace.w) == pytest.approx(qp.value(best.w), rel=1e-8)
+    if system.devices <= 5:
+        sequential = kkt.update(system, features, upper, sequential=True, tolerance=1e-11, iterations=1000)
+        assert qp.value(sequential.w) == pytest.approx(qp.value(best.w), rel=1e-7)
+
+
+def line(f, p, **changes):
+    K = len(f)
+    system = InferenceSystem(
+        **{
+            "devices": K,
+            "participation": p,
+            "noise_variance": 0.0,
+            "weight": 1 / K,
+            "clip": 1e6,
+            "alignment": 1.0,
+            "receiver_noise_variance": 0.0,
+            "dimension": 1,
+            "delta": 1e-3,
+            "delta_prime": 1e-3,
+            "adjacency": "silent",
+            **changes,
+        }
+    )
+    return system, Features(f=np.array(f, dtype=float)[:, None], W=np.eye(1), D=np.eye(1))
+
+
+def test_the_ledgers_examples():
+    system, features = line([1.0, -1.0, 1.2, -0.8], 0.9)
+    best = weights.solve(system, features, objective="published")
+    assert best.w == pytest.approx([0.248483097371, 0.305114128864, 0.446402773765, 0.0], abs=1e-10)
+    for positive in (True, False):
+        trace = kkt.update(system, features, np.full(4, np.inf), positive_part=positive, iterations=3000)
+        assert not trace.converged and trace.steps[-1] > 1e-3
+    without = kkt.update(*line([1.0, 1.0, 10.0], 0.9), np.full(3, np.inf), positive_part=False)
+    assert without.w == pytest.approx([-0.0436, -0.0436, 1.0872], abs=1e-4)
+    assert weights.solve(*line([1.0, 1.0, 10.0], 0.9), objective="published").w == pytest.approx([0, 0, 1], abs=1e-12)
+
+
+def test_identical_lossless_features():
+    """Ledger: K = 12, p = 0.9: w = 1/K gives 0.0175, the free optimum w = 1/(1 + p (K - 1)) 0.0091743."""
+    system, features = line([1.0] * 12, 0.9)
+    assert weights.solve(system, features).exact_mse == pytest.approx(0.0175, abs=1e-12)
+    free = weights.solve(system, features, sums_to_one=False)
+    assert free.w == pytest.approx(np.full(12, 1 / (1 + 0.9 * 11))) and free.exact_mse == pytest.approx(
+        0.0091743, abs=1e-7
+    )
+    unbiased = dataclasses.replace(system, weight=distortion.unbiased_weight(system))
+    assert distortion.exact(unbiased, features) == pytest.approx(0.0092593, abs=1e-7)
+
+
+def test_permutation_and_a_general_solver():
+    system, features, _ = instance(7)
+    order = np.random.default_rng(0).permutation(system.devices)
+    upper = np.full(system.devices, 2.0 / system.devices)
+    renamed = dataclasses.replace(
+        system, **{n: getattr(system, n)[order] for n in ("participation", "noise_variance", "weight", "clip")}
+    )
+    others = Features(f=features.f[order], W=features.W[order], D=features.D)
+    one = weights.solve(system, features, w_max=upper)
+    two = weights.solve(renamed, others, w_max=upper)
+    assert two.objective == pytest.approx(one.objective, rel=1e-12)
+    qp = weights.program(system, features, upper=upper)
+    slsqp = optimize.minimize(
+        qp.value,
+        np.full(system.devices, 1 / system.devices),
+        jac=qp.gradient,
+        bounds=[(0, u) for u in upper],
+        constraints={"type": "eq", "fun": lambda w: w.sum() - 1, "jac": lambda w: np.ones_like(w)},
+        options={"ftol": 1e-14, "maxiter": 500},
+    )
+    assert one.objective <= slsqp.fun + 1e-9 and one.objective == pytest.approx(slsqp.fun, rel=1e-6)
+
+
+def test_a_certificate_can_fail():
+    system, features, _ = instance(7)
+    qp = weights.program(system, features)
+    best = structured.minimise(qp)
+    worse = best.w[::-1].copy() if not np.allclose(best.w, best.w[::-1]) else np.eye(qp.d.size)[0]
+    judged = certificate(qp, worse, multipliers(qp, worse, best.nu))
+    assert not judged.is_optimal()
+    assert judged.duality_gap >= qp.value(worse) - qp.value(best.w) - 1e-9
+    assert not certificate(qp, best.w * 1.01, multipliers(qp, best.w * 1.01, best.nu)).is_optimal()
+    assert not Certificate(np.nan, 0.0, 0.0, 1.0).is_optimal() and not Certificate(0.0, 0.0, np.inf, 1.0).is_optimal()
+    wrong_nu = certificate(qp, best.w, multipliers(qp, best.w, best.nu + 1.0))
+    assert wrong_nu.duality_gap > 1e-6 or wrong_nu.dual_residual > 1e-6
+
+
+def test_many_devices():
+    rng = np.random.default_rng(1)
+    K, r = 20_000, 8
+    a, p = rng.normal(size=(K, r)), rng.uniform(0.3, 1.0, K)
+    for spread in (0, 12):
+        d = 2 * p * (1 - p) * np.sum(a * a, axis=1) * 10 ** rng.uniform(-spread, 0, K)
+        qp = QuadraticProgram(
+            d=d, g=np.zeros(K), upper=np.full(K, 4 / K), V=p[:, None] * a, c=np.ones(r), constant=0.0, sums_to_one=True
+        )
+        result = structured.minimise(qp)
+        assert certificate(qp, result.w, multipliers(qp, result.w, result.nu)).is_optimal(1e-10)
+
+
+# Caps
+
+
+def test_printed_cap_inverts_theorem_one():
+    system, _ = line([1.0] * 40, 0.9, noise_variance=0.1, clip=3.0, delta=1e-5, delta_prime=1e-5)
+    for epsilon in (1e-9, 0.5, 4.0, 690.0):
+        cap = caps.greatest_weights(system, epsilon, "eq23")
+        back = amplification.published(dataclasses.replace(system, weight=cap), form="eq23").epsilon
+        assert back == pytest.approx(np.full(40, epsilon), rel=1e-11)
+    assert np.all(np.isnan(caps.greatest_weights(dataclasses.replace(system, delta_prime=1e-15), 1.0, "theorem1")))
+
+
+@settings(max_examples=15)
+@given(
+    st.integers(0, 10**6),
+    st.sampled_from(["silent", "replace", "absent"]),
+    st.floats(0.05, 20.0),
+    st.sampled_from(["exact", "proven"]),
+)
+def test_caps_are_safe_and_tight(seed, adjacency, epsilon, kind):
+    rng = np.random.default_rng(seed)
+    system, _ = line(
+        [1.0] * 4,
+        rng.uniform(0.1, 1.0, 4),
+        noise_variance=rng.uniform(0.1, 1.0, 4),
+        receiver_noise_variance=0.3,
+        clip=rng.uniform(0.5, 5.0, 4),
+        adjacency=adjacency,
+    )
+    cap = caps.greatest_weights(system, epsilon, kind)
+    kept = np.nan_to_num(cap, nan=0.0)
+    face = amplification.exact_epsilon if kind == "exact" else lambda s: amplification.proven(s).epsilon
+    for k in np.flatnonzero(np.isfinite(cap)):
+        at, beyond = (dataclasses.replace(system, weight=kept * factor) for factor in (1.0, 1.0001))
+        assert face(at)[k] <= epsilon * (1 + 1e-12) and face(beyond)[k] > epsilon * (1 - 1e-9)
+    for k in np.flatnonzero(np.isnan(cap)):
+        assert face(dataclasses.replace(system, weight=0.0))[k] > epsilon
+
+
+def test_infeasible_caps_say_what_would_do():
+    system, features = line([1.0, 2.0, 3.0], 0.8, noise_variance=2.0, clip=4.0, delta=1e-2)
+    with pytest.raises(InfeasibleError, match="least feasible cap") as error:
+        weights.solve(system, features, epsilon_cap=0.5)
+    least = error.value.least_epsilon
+    assert weights.solve(system, features, epsilon_cap=least).is_optimal()
+    with pytest.raises(InfeasibleError):
+        weights.solve(system, features, epsilon_cap=least * (1 - 1e-5))
+    with pytest.raises(InfeasibleError, match="vacuous"):
+        weights.solve(dataclasses.replace(system, delta_prime=1e-9), features, epsilon_cap=1.0, cap="theorem1")
+    absent = dataclasses.replace(system, adjacency="absent", dimension=1, delta=1e-6)
+    with pytest.raises(InfeasibleError, match="even weight 0"):
+        weights.solve(absent, features, epsilon_cap=0.01)
+    again = pickle.loads(pickle.dumps(error.value))
+    assert again.least_epsilon == least and str(again) == str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "needle"),
+    [
+        ({"w_max": -1.0}, "w_max = -1.0"),
+        ({"w_max": [1.0, 1.0]}, "w_max"),
+        ({"w_max": np.nan}, "w_max = nan"),
+        ({"epsilon_cap": 0.0}, "epsilon_cap = 0.0"),
+        ({"epsilon_cap": np.nan}, "epsilon_cap = nan"),
+        ({"objective": "best"}, "objective = 'best'"),
+        ({"method": "magic"}, "method = 'magic'"),
+        ({"cap": "tight"}, "cap = 'tight'"),
+        ({"method": "published"}, "method = 'published'"),
+        ({"method": "published", "objective": "published", "sums_to_one": False}, "method"),
+    ],
+)
+def test_bad_input(changes, needle):
+    with pytest.raises(ParameterError) as error:
+        weights.solve(*line([1.0, 2.0, 3.0], 0.8), **changes)
+    assert needle in str(error.value)
+
+
+def test_unbounded_and_undefined_problems():
+    with pytest.raises(ParameterError, match="unbounded"):
+        weights.solve(*line([1.0, 2.0], 1.0), sums_to_one=False)
+    with pytest.raises(ParameterError, match="divides by it"):
+        weights.solve(*line([0.0, 2.0], 0.5), objective="published", method="published")
+    with pytest.raises(InfeasibleError, match=r"sum to 0\.3"):
+        weights.solve(*line([1.0, 2.0, 3.0], 0.5), w_max=0.1)
+    system, _ = line([1.0, 2.0], 0.5)
+    with pytest.raises(ParameterError, match="2 devices"):
+        weights.solve(system, Features(f=np.ones((3, 1)), W=np.eye(1), D=np.eye(1)))
+
+
+# Calibration and frontiers
+
+
+def test_calibration_is_safe_and_tight():
+    system, _ = line([1.0] * 4, [0.9, 0.5, 0.7, 0.3], noise_variance=0.5, receiver_noise_variance=0.2, clip=2.0)
+    for adjacency in ("silent", "replace"):
+        named = dataclasses.replace(system, adjacency=adjacency)
+        factor = calibration.noise(named, 0.8)
+        for scale, holds in ((1.0, True), (0.9999, False)):
+            noisy = dataclasses.replace(named, noise_variance=scale * factor * named.noise_variance)
+            assert bool(amplification.exact_epsilon(noisy).max() <= 0.8 * (1 + 1e-12)) is holds
+        clip = calibration.clip(named, 0.8)
+        assert np.all(amplification.exact_epsilon(dataclasses.replace(named, clip=clip)) <= 0.8 * (1 + 1e-12))
+        p = calibration.participation(named, 0.8)
+        for k in range(4):
+            changed = named.participation.copy()
+            changed[k] = p[k]
+            assert amplification.exact_epsilon(dataclasses.replace(named, participation=changed))[k] <= 0.8 * (1 + 1e-9)
+    assert calibration.threshold(0.2, 0.5, 0.975) == pytest.approx(0.2 + 0.5 * 1.959963985)
+
+
+def test_noise_does_not_help_an_absent_device_for_ever():
+    system, _ = line([1.0] * 4, 0.5, noise_variance=0.5, receiver_noise_variance=0.2, clip=2.0, adjacency="absent")
+    with pytest.raises(InfeasibleError, match="absent"):
+        calibration.noise(dataclasses.replace(system, dimension=500, delta=1e-6), 0.5)
+    loose = calibration.noise(system, 8.0)
+    assert (
+        amplification.exact_epsilon(dataclasses.replace(system, noise_variance=loose * system.noise_variance)).max()
+        <= 8.0
+    )
+    with pytest.raises(ParameterError, match="noise_variance"):
+        calibration.noise(dataclasses.replace(system, noise_variance=0.0), 1.0)
+
+
+def test_frontier():
+    system, features = line([1.0, 2.0, 3.0], 0.8, noise_variance=2.0, clip=4.0, delta=1e-2)
+    data = frontier.trade_off(system, features, [0.5, 1.5, 6.0], margin=5.0, ideal_accuracy=0.9)
+    assert data.mse.dims == data.accuracy.dims == ("noise", "design", "epsilon")
+    assert np.isnan(data.mse.sel(design="exact weights", noise="participants", epsilon=0.5))
+    for noise in ("participants", "everybody"):
+        best = data.mse.sel(noise=noise)
+        for rival in ("exact weights", "published weights"):
+            there = best.sel(design=rival).dropna("epsilon")
+            assert np.all(best.sel(design="exact, free sum", epsilon=there.epsilon) <= there + 1e-9)
+        assert np.all(np.diff(best.sel(design="exact, free sum")) <= 1e-9)
+    assert np.all(data.accuracy.fillna(0) <= 0.9)
+    pair, _ = line([1.0, 2.0], 0.8, noise_variance=2.0, clip=[4.0, 2.0], delta=1e-2)
+    low, high = frontier.feasible_segment(pair, 2.0)
+    cap = caps.greatest_weights(pair, 2.0)
+    assert (low, high) == (max(1 - cap[1], 0), min(cap[0], 1))
+    assert np.isnan(frontier.feasible_segment(pair, 0.1)[0])
+    with pytest.raises(ParameterError, match="devices = 3"):
+        frontier.feasible_segment(system, 1.0)
+
+
+# The command
+
+
+def test_solve_weights_command(tmp_path):
+    from tests_support import GOOD, archive, refused, run, written
+
+    archive(tmp_path)
+    text = GOOD.replace("noise_variance = 0.1\nweight", "noise_variance = 5.0\nweight", 1) + 'adjacency = "silent"\n'
+    table = '[inference.features]\nfile = "features.npz"\nmargin = 2.0\nideal_accuracy = 0.95\nepsilon_cap = 4.0\n'
+    path = written(tmp_path, text + table)
+    keys = {"w", "objective", "exact_mse", "published_mse", "w_max", "certificate", "method", "iterations", "seconds"}
+    answers = {}
+    for method in ("structured", "cvxpy", "published"):
+        result = run("solve", "weights", path, "--method", method, "--json")
+        assert result.exit_code == 0, result.output
+        answers[method] = json.loads(result.stdout)
+        assert set(answers[method]) >= keys and answers[method]["method"] == method
+        assert set(answers[method]["certificate"]) == {"primal_residual", "dual_residual", "duality_gap"}
+        assert len(answers[method]["w"]) == len(answers[method]["w_max"]) == 3
+    assert answers["cvxpy"]["w"] == pytest.approx(answers["structured"]["w"], abs=1e-7)
+    assert answers["structured"]["exact_mse"] <= answers["published"]["exact_mse"]
+    table_text = run("solve", "weights", path).stdout
+    assert "optimal" in table_text and "duality gap" in table_text and "w_max" in table_text
+    assert run("solve", "weights", path, "--free").exit_code == 0
+
+    refused(run("solve", "weights", path, "--method", "magic"), "magic")
+    refused(run("solve", "weights", path, "--variant", "x"), "--variant = 'x'")
+    refused(run("solve", "weights", path, "--method", "published", "--objective", "exact"), "method")
+    tight = written(tmp_path, text + table.replace("epsilon_cap = 4.0", "epsilon_cap = 0.01"))
+    result = run("solve", "weights", tight)
+    assert result.exit_code == 3 and "least feasible cap" in result.stderr and result.stdout == ""
+    refused(run("solve", "weights", written(tmp_path, text)), "inference.features", "missing")

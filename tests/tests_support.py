@@ -1,0 +1,61 @@
+"""Running the command as a user does: a good system file, and what a refusal must look like."""
+
+import numpy as np
+from click.testing import CliRunner
+
+from validate.cli import main
+
+GOOD = """
+[inference]
+devices = 3
+participation = [0.9, 0.5, 1.0]
+noise_variance = 0.1
+weight = 0.3333333333333333
+clip = 2.0
+alignment = 1.0
+receiver_noise_variance = 0.1
+dimension = 4
+delta = 1e-5
+delta_prime = 1e-5
+"""
+
+
+TASK = """
+[inference.features]
+file = "features.npz"
+margin = 2.0
+ideal_accuracy = 0.95
+epsilon_cap = 4.0
+[inference.selection]
+score = [0.1, 0.3, 0.2]
+score_noise = 0.3
+threshold = 0.5
+selected = 1
+"""
+
+
+def archive(folder, **changes):
+    rng = np.random.default_rng(0)
+    arrays = {"f": rng.normal(size=(3, 5)), "W": rng.normal(size=(3, 4, 5)), "D": rng.normal(size=(5, 4)), **changes}
+    np.savez(folder / "features.npz", **{k: v for k, v in arrays.items() if v is not None})
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, [str(a) for a in arguments])
+
+
+def refused(result, *needles):
+    """Exit 2, at most two lines on stderr, nothing on stdout, no traceback; every needle is named."""
+    assert result.exit_code == 2, (result.exit_code, result.output)
+    lines = result.stderr.strip().splitlines()
+    assert 1 <= len(lines) <= 2 and lines[0].startswith("airtight: ") and result.stdout == ""
+    assert "Traceback" not in result.stderr
+    for needle in needles:
+        assert needle in result.stderr, (needle, result.stderr)
+    return True
+
+
+def written(folder, text):
+    path = folder / "system.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
