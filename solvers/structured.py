@@ -23,9 +23,10 @@ _FLAT = 1e-9  # curvature, beside the largest, below which a proximal term is ad
 _PROXIMAL = 1e-5  # the first proximal term, beside the largest curvature
 _LEAST = 1e-8  # the proximal term, beside the largest curvature, never falls below this
 _STALLED = 1e-9  # a gradient as small as this, relatively, that no longer falls is rounding
-_SAMPLED, _STRIDE, _ROUGH = 4096, 16, 1e-3  # from this many devices on, start from a sample of every 16th
+_SAMPLED, _STRIDE, _ROUGH = 20000, 16, 3e-2  # from this many devices on, start from a sample of every 16th
 _SETTLED = 1e-14  # excess of the sum that is left to the last correction
 _SMALL = 256
+_FLATTENED = 0.2  # how flat the dual must have become along a step
 _REFRESH = 8  # updates after which the Hessian is summed afresh
 _UNIT = np.finfo(float).eps
 
@@ -93,7 +94,7 @@ def _coarse(program: QuadraticProgram) -> _State:
     """Dual variables of a sample of the devices, each standing for many: near enough to start from."""
     K = program.d.size
     if K < _SAMPLED:
-        return _State(-program.c, 0.0)
+        return _State(program.V.T @ _start(program.effective_upper, program.sums_to_one) - program.c, 0.0)
     part = slice(None, None, _STRIDE)
     share = K / program.d[part].size
     sample = replace(
@@ -136,13 +137,18 @@ def _newton(program: QuadraticProgram, state: _State, tolerance: float) -> tuple
         toward = V @ direction
         drift = float(ones @ direction) / weight if weight > 0 else 0.0
         low, high, length = 0.0, np.inf, 1.0
+        slope_low, slope_high = ascent, np.nan
         for _ in range(_LINE):
             trial = _Point.of(program, inverse, point.q + length * toward, point.nu + length * drift)
             slope = float(toward @ trial.w - direction @ (c + state.lam + length * direction))
-            if abs(slope) <= 0.1 * ascent:
+            if abs(slope) <= _FLATTENED * ascent:
                 break
-            low, high = (low, length) if slope < 0 else (length, high)
-            length = (low + high) / 2 if np.isfinite(high) else 4 * length
+            if slope < 0:
+                high, slope_high = length, slope
+            else:
+                low, slope_low = length, slope
+            share = slope_low / (slope_low - slope_high)
+            length = low + (high - low) * min(max(share, 0.1), 0.9) if np.isfinite(high) else 4 * length
         state.lam = state.lam + length * direction
         point = trial
         state.nu = point.nu

@@ -1,0 +1,128 @@
+"""The weight problem at equal accuracy (relative gap 1e-9 or better), beside cvxpy and the solvers called directly."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from solvers import structured
+from solvers.quadratic import QuadraticProgram, certificate, multipliers
+
+RANK = 16
+
+
+def program(K):
+    """Exact objective of K random devices; weights at most 20 times the mean."""
+    rng = np.random.default_rng(0)
+    a, p = rng.normal(size=(K, RANK)), rng.uniform(0.3, 0.95, K)
+    return QuadraticProgram(
+        d=2 * p * (1 - p) * np.sum(a * a, axis=1),
+        g=np.zeros(K),
+        upper=np.full(K, 20 / K),
+        V=np.sqrt(2) * p[:, None] * a,
+        c=np.sqrt(2) * rng.normal(size=RANK) / 4,
+        constant=0.0,
+        sums_to_one=True,
+    )
+
+
+def split(qp):
+    """P, q, A, b, lower, upper over (w, y) with y = V'w - c: the sparse form that general solvers want."""
+    K, r = qp.V.shape
+    P = sparse.diags(np.concatenate([qp.d, np.ones(r)])).tocsc()
+    link = sparse.hstack([sparse.csc_matrix(qp.V.T), -sparse.eye(r)])
+    total = sparse.hstack([sparse.csc_matrix(np.ones((1, K))), sparse.csc_matrix((1, r))])
+    return P, np.zeros(K + r), sparse.vstack([link, total]).tocsc(), np.concatenate([qp.c, [1.0]])
+
+
+def check(qp, w):
+    best = structured.minimise(qp)
+    assert abs(qp.value(np.maximum(w, 0)) - qp.value(best.w)) <= 1e-6 * (1 + qp.value(np.zeros_like(w)))
+
+
+SIZES = [10_000, 100_000]
+
+
+@pytest.mark.benchmark(group="weights, rank 16")
+@pytest.mark.parametrize("K", [*SIZES, 1_000_000])
+def test_structured(benchmark, K):
+    qp = program(K)
+    found = benchmark.pedantic(structured.minimise, (qp,), rounds=5, warmup_rounds=1)
+    proof = certificate(qp, found.w, multipliers(qp, found.w, found.nu))
+    assert proof.is_optimal(1e-9)
+    benchmark.extra_info["gap"] = proof.duality_gap
+
+
+@pytest.mark.benchmark(group="weights, rank 16")
+@pytest.mark.parametrize("K", SIZES)
+def test_cvxpy_clarabel(benchmark, K):
+    import cvxpy as cp
+
+    qp = program(K)
+
+    def solve():
+        w, y = cp.Variable(K), cp.Variable(RANK)
+        objective = cp.sum_squares(cp.multiply(np.sqrt(qp.d), w)) / 2 + cp.sum_squares(y) / 2
+        constraints = [y == qp.V.T @ w - qp.c, w >= 0, w <= qp.upper, cp.sum(w) == 1]
+        cp.Problem(cp.Minimize(objective), constraints).solve(solver=cp.CLARABEL, tol_gap_abs=1e-9, tol_gap_rel=1e-9)
+        return w.value
+
+    check(qp, benchmark.pedantic(solve, rounds=1))
+
+
+@pytest.mark.benchmark(group="weights, rank 16")
+@pytest.mark.parametrize("K", SIZES)
+def test_clarabel(benchmark, K):
+    import clarabel
+
+    qp = program(K)
+    P, q, A, b = split(qp)
+    box = sparse.vstack([sparse.eye(K, K + RANK), -sparse.eye(K, K + RANK)])
+    stacked = sparse.vstack([A, box]).tocsc()
+    right = np.concatenate([b, qp.upper, np.zeros(K)])
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = 1e-9
+
+    def solve():
+        cones = [clarabel.ZeroConeT(RANK + 1), clarabel.NonnegativeConeT(2 * K)]
+        return np.array(clarabel.DefaultSolver(P, q, stacked, right, cones, settings).solve().x)[:K]
+
+    check(qp, benchmark.pedantic(solve, rounds=1))
+
+
+@pytest.mark.benchmark(group="weights, rank 16")
+@pytest.mark.parametrize("K", SIZES)
+def test_piqp(benchmark, K):
+    piqp = pytest.importorskip("piqp")
+    qp = program(K)
+    P, q, A, b = split(qp)
+    low = np.concatenate([np.zeros(K), np.full(RANK, -np.inf)])
+    high = np.concatenate([qp.upper, np.full(RANK, np.inf)])
+
+    def solve():
+        solver = piqp.SparseSolver()
+        solver.settings.eps_abs = solver.settings.eps_rel = 1e-9
+        solver.setup(P, q, A, b, None, None, None, low, high)
+        solver.solve()
+        return solver.result.x[:K]
+
+    check(qp, benchmark.pedantic(solve, rounds=1))
+
+
+@pytest.mark.benchmark(group="weights, rank 16")
+@pytest.mark.parametrize("K", SIZES)
+def test_osqp(benchmark, K):
+    osqp = pytest.importorskip("osqp")
+    qp = program(K)
+    P, q, A, b = split(qp)
+    box = sparse.eye(K, K + RANK)
+    stacked = sparse.vstack([A, box]).tocsc()
+    low, high = np.concatenate([b, np.zeros(K)]), np.concatenate([b, qp.upper])
+
+    def solve():
+        solver = osqp.OSQP()
+        solver.setup(P, q, stacked, low, high, verbose=False, eps_abs=1e-9, eps_rel=1e-9, max_iter=20_000)
+        return solver.solve(raise_error=False).x[:K]
+
+    w = benchmark.pedantic(solve, rounds=1)
+    benchmark.extra_info["objective minus optimum"] = qp.value(np.maximum(w, 0)) - qp.value(structured.minimise(qp).w)
