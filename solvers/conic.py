@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from functools import lru_cache
 from importlib import import_module
 from typing import Any
@@ -15,8 +16,8 @@ from solvers.solution import Multipliers
 _SETTINGS = {"tol_gap_abs": 1e-13, "tol_gap_rel": 1e-13, "tol_feas": 1e-13, "tol_ktratio": 1e-9, "max_iter": 400}
 
 
-def minimise(qp: QuadraticProgram) -> tuple[FloatArray, Multipliers, int]:
-    """Solve with Clarabel; returns weights within their bounds, multipliers and the number of iterations.
+def minimise(qp: QuadraticProgram) -> tuple[FloatArray, Multipliers, int, bool]:
+    """Solve with Clarabel; returns weights within their bounds, multipliers, iterations, and whether it claims success.
 
     Notes
     -----
@@ -38,7 +39,9 @@ def minimise(qp: QuadraticProgram) -> tuple[FloatArray, Multipliers, int]:
     if "upper" in parameters:
         parameters["upper"].value = np.minimum(upper, 1e6)
     try:
-        problem.solve(solver=cvxpy.CLARABEL, **_SETTINGS)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Solution may be inaccurate")  # the certificate says how accurate
+            problem.solve(solver=cvxpy.CLARABEL, **_SETTINGS)
     except cvxpy.SolverError as error:
         raise ArithmeticError(f"cvxpy: {error}") from None
     if w.value is None:
@@ -47,7 +50,7 @@ def minimise(qp: QuadraticProgram) -> tuple[FloatArray, Multipliers, int]:
     nu = -float(constraints["total"].dual_value) * scale if qp.sums_to_one else 0.0
     bound = constraints["upper"].dual_value * scale if "upper" in constraints else np.zeros(K)
     found = Multipliers(nu, np.maximum(constraints["lower"].dual_value * scale, 0.0), np.maximum(bound, 0.0))
-    return weights, found, int(problem.solver_stats.num_iters or 0)
+    return weights, found, int(problem.solver_stats.num_iters or 0), problem.status == cvxpy.OPTIMAL
 
 
 @lru_cache(maxsize=32)

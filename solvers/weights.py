@@ -24,7 +24,7 @@ from analytics.checks import FloatArray, ParameterError
 from analytics.inference import distortion
 from analytics.inference.features import Features, matched
 from analytics.inference.system import InferenceSystem
-from solvers import caps, kkt, structured
+from solvers import caps, conic, kkt, structured
 from solvers.caps import Cap
 from solvers.quadratic import QuadraticProgram, certificate, multipliers
 from solvers.solution import InfeasibleError, Multipliers, Solution
@@ -164,7 +164,7 @@ def solve(
     _bounded(qp)
     converged = True
     if how is Method.CVXPY:
-        w, found, iterations = _cvxpy(qp)
+        w, found, iterations, converged = conic.minimise(qp)
     elif how is Method.PUBLISHED:
         trace = kkt.update(system, features, upper)
         w, iterations, converged = trace.w, trace.iterations, trace.converged
@@ -245,12 +245,6 @@ def _bounded(qp: QuadraticProgram) -> None:
             "finite where p_k is 0 or 1 or the feature 0, when the sum is free: the problem is unbounded",
             (k,),
         )
-
-
-def _cvxpy(qp: QuadraticProgram) -> tuple[FloatArray, Multipliers, int]:
-    from solvers import conic
-
-    return conic.minimise(qp)
 
 
 def _solution(

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import special
 
 from analytics.checks import ParameterError
 from analytics.distributions import selection
@@ -111,6 +112,36 @@ def test_scores_a_rounding_apart():
     tiny = 2.0**-50
     near = selection.probability([1.0, 1.0 + tiny, 1.0 + 3 * tiny], [tiny, 2 * tiny, tiny], 1)
     assert near == pytest.approx(selection.probability([0.0, 1.0, 3.0], [1.0, 2.0, 1.0], 1), abs=1e-12)
+
+
+@pytest.mark.parametrize("devices", [40, 400])
+def test_almost_equal_scores_share_alike(devices):
+    """Distinct devices whose scores differ by roundings only: each is selected with probability k~/K."""
+    score = 1.0 + np.arange(devices) * 2.0**-50
+    for selected in (1, devices // 3, devices - 1):
+        p = selection.probability(score, 0.7, selected)
+        assert p == pytest.approx(np.full(devices, selected / devices), abs=1e-11)
+
+
+def test_forty_devices_by_dynamic_programming():
+    rng = np.random.default_rng(9)
+    score, noise, m = rng.random(40), rng.uniform(0.2, 2.0, 40), 17
+    node, weight = np.polynomial.legendre.leggauss(24)
+    edges = np.linspace(-20.0, 21.0, 300)
+    x = (edges[:-1, None] + np.diff(edges)[:, None] * (node + 1) / 2).ravel()
+    dx = (np.diff(edges)[:, None] * weight / 2).ravel()
+    below = special.ndtr((x[:, None] - score) / noise)
+    for k in (0, 13, 39):
+        law = np.zeros((x.size, 41))
+        law[:, 0] = 1.0
+        for j in range(40):
+            if j != k:
+                f = below[:, j, None]
+                law[:, 1:] = law[:, 1:] * (1 - f) + law[:, :-1] * f
+                law[:, 0] *= 1 - f[:, 0]
+        density = np.exp(-0.5 * ((x - score[k]) / noise[k]) ** 2) / (noise[k] * np.sqrt(2 * np.pi))
+        truth = np.sum(dx * density * law[:, :m].sum(axis=1))
+        assert selection.probability(score, noise, m)[k] == pytest.approx(truth, abs=1e-12)
 
 
 def test_unequal_noise_has_another_limit():
