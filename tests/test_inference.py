@@ -267,6 +267,14 @@ def test_no_noise_and_singular_decoders():
     assert 0 < accuracy.within_margin(SYSTEM, zero, margin=1.0).estimate < 1
 
 
+def test_the_margin_itself_is_inside():
+    """Nobody sends, nothing is noisy: the error is exactly the length of the target, here 1."""
+    silent = dataclasses.replace(SYSTEM, participation=0.0, noise_variance=0.0, receiver_noise_variance=0.0)
+    unit = Features(f=np.tile([1.0, 0, 0, 0, 0], (4, 1)), W=FEATURES.W, D=np.eye(5, 3))
+    assert accuracy.within_margin(silent, unit, margin=1.0).estimate == 1.0
+    assert accuracy.within_margin(silent, unit, margin=0.999).estimate == 0.0
+
+
 def test_bounds_from_the_mse():
     assert accuracy.markov([0.0, 0.5, 2.0, np.inf], margin=1.0, ideal_accuracy=0.8).tolist() == [0.8, 0.4, 0.0, 0.0]
     assert accuracy.short_paper(0.5, margin=2.0) == 1 - 0.0625

@@ -200,6 +200,28 @@ def test_a_certificate_can_fail():
     assert wrong_nu.duality_gap > 1e-6 or wrong_nu.dual_residual > 1e-6
 
 
+@given(st.integers(0, 10**6), st.floats(-5, 5), st.booleans())
+def test_the_gap_is_objective_minus_dual(seed, nu, free):
+    """At any weights, in or out of the sum, and any nu: against the dual function written out."""
+    system, features, upper = instance(seed)
+    upper = np.minimum(upper, 3.0)
+    qp = weights.program(system, features, upper=upper, sums_to_one=not free)
+    w = np.random.default_rng(seed).random(upper.size) * upper
+    found = multipliers(qp, w, nu)
+    lam = qp.V.T @ w - qp.c
+    q = qp.g + qp.V @ lam - found.total
+    limit = np.minimum(upper, 1.0) if qp.sums_to_one else upper
+    inner = np.array(
+        [
+            min(0.5 * d * x * x + slope * x for x in (0.0, u, min(max(-slope / d, 0.0), u) if d > 0 else 0.0))
+            for d, slope, u in zip(qp.d, q, limit, strict=True)
+        ]
+    )
+    dual = -0.5 * lam @ lam - lam @ qp.c + found.total + inner.sum() + qp.constant
+    gap = certificate(qp, w, found).duality_gap
+    assert gap == pytest.approx(qp.value(w) - dual, rel=1e-8, abs=1e-8 * (1 + abs(dual)))
+
+
 def test_many_devices():
     rng = np.random.default_rng(1)
     K, r = 20_000, 8

@@ -1,0 +1,1 @@
+"""Federated learning: quantizers, and what they cost and protect."""
