@@ -45,20 +45,32 @@ class _Inputs:
 
 
 def _checked(w: dict[str, ArrayLike], epsilon: ArrayLike, center: ArrayLike, radius: ArrayLike) -> _Inputs:
-    r = real("radius", radius, "(0, inf)")
-    c = real("center", center)
-    weights = {name: real(name, value) for name, value in w.items()}
-    wide = broadcast(**weights, center=c, radius=r)
-    for name, value in zip(weights, wide, strict=False):
-        outside = np.abs(value - wide[-2]) > wide[-1] * (1 + 4 * np.finfo(float).eps)
-        if np.any(outside):
-            index = tuple(int(i) for i in np.argwhere(outside)[0])
-            low, high = float((wide[-2] - wide[-1])[index]), float((wide[-2] + wide[-1])[index])
-            raise ParameterError(
-                name, float(value[index]), f"in [center - radius, center + radius] = [{low:g}, {high:g}]", index
-            )
-    offsets = tuple(np.clip(weights[name] - c, -r, r) for name in weights)
+    r, c = real("radius", radius, "(0, inf)"), real("center", center)
+    offsets = tuple(offset(value, center=c, radius=r, name=name) for name, value in w.items())
     return _Inputs(offsets, np.asarray(r * alpha(epsilon)), c)
+
+
+def offset(w: ArrayLike, *, center: ArrayLike, radius: ArrayLike, name: str = "w") -> FloatArray:
+    """w - center, for w within the radius of the center.
+
+    Raises
+    ------
+    ParameterError
+        When a weight lies outside, under the name given.
+
+    Examples
+    --------
+    >>> offset([1.0, 2.5], center=2.0, radius=1.0)
+    array([-1. ,  0.5])
+    """
+    weights, c, r = broadcast(w=real(name, w), center=real("center", center), radius=real("radius", radius, "(0, inf)"))
+    outside = np.abs(weights - c) > r * (1 + 4 * np.finfo(float).eps)
+    if np.any(outside):
+        index = tuple(int(i) for i in np.argwhere(outside)[0])
+        low, high = float((c - r)[index]), float((c + r)[index])
+        allowed = f"in [center - radius, center + radius] = [{low:g}, {high:g}]"
+        raise ParameterError(name, float(weights[index]), allowed, index)
+    return np.asarray(np.clip(weights - c, -r, r))
 
 
 def _bits(bits: int | None) -> int | None:

@@ -1,5 +1,5 @@
 """papers/corbin-fl (CB), in the order of the paper; each module lists the builders of its claims in CLAIMS."""
 
-from validate.ledger.corbin_fl import quantizers
+from validate.ledger.corbin_fl import mean_estimation, quantizers
 
-CLAIMS = (*quantizers.CLAIMS,)
+CLAIMS = (*quantizers.CLAIMS, *mean_estimation.CLAIMS)
