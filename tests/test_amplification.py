@@ -593,3 +593,42 @@ def test_deviations_of_enormous_noise_do_not_overflow(paper):
     for deviation in (concentration.intended_deviation, concentration.bernstein_deviation):
         assert deviation(huge) == pytest.approx(1e160 * deviation(one), rel=1e-12)
     assert concentration.eq23_deviation(dataclasses.replace(paper, noise_variance=0.0)) == 0.0
+
+
+@pytest.mark.parametrize("adjacency", list(Adjacency))
+@pytest.mark.parametrize("idle", [False, True])
+@pytest.mark.parametrize("scale", [1e-140, 1e140, 1e153])
+def test_units_do_not_matter_however_extreme(paper, adjacency, idle, scale):
+    """All that is received, scaled: gamma and sigma_m. Noise that overflowed once passed for perfect privacy (epsilon 0)."""
+    system = dataclasses.replace(paper, adjacency=adjacency, idle_noise=idle, dimension=4)
+    louder = dataclasses.replace(
+        system,
+        alignment=scale * system.alignment,
+        receiver_noise_variance=scale * (scale * system.receiver_noise_variance),
+    )
+    units = dataclasses.replace(
+        system,
+        weight=scale * system.weight,
+        noise_variance=scale * (scale * system.noise_variance),
+        receiver_noise_variance=scale * (scale * system.receiver_noise_variance),
+    )
+    for face in (amplification.exact_epsilon, lambda s: amplification.proven(s).epsilon):
+        for other in (louder, units):
+            assert face(other) == pytest.approx(face(system), rel=1e-9)
+
+
+@pytest.mark.parametrize("adjacency", list(Adjacency))
+def test_a_deafening_alignment_leaves_only_the_devices_noise(paper, adjacency):
+    """gamma = 1e200: gamma^2 sigma^2 is beyond the greatest double, the receiver's noise beneath the least."""
+    system = dataclasses.replace(
+        paper, adjacency=adjacency, dimension=4, alignment=1e200, noise_variance=1e305, clip=1e154
+    )
+    quiet = dataclasses.replace(
+        paper,
+        adjacency=adjacency,
+        dimension=4,
+        noise_variance=1.0,
+        clip=1e154 / np.sqrt(1e305),
+        receiver_noise_variance=0.0,
+    )
+    assert amplification.exact_epsilon(system) == pytest.approx(amplification.exact_epsilon(quiet), rel=1e-9)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike
 from analytics import checks
 from analytics.checks import FloatArray
 from analytics.guarantee import Adjacency
+
+_TINY = float(np.finfo(float).tiny)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -132,6 +134,40 @@ class InferenceSystem:
         """gamma^2 sigma_k^2: what the noise of device k contributes at the receiver."""
         with np.errstate(over="ignore"):
             return np.asarray(self.alignment * self.alignment * self.noise_variance)
+
+    def normalised(self) -> InferenceSystem:
+        """The same privacy in other units: an alignment in [1/2, 1), clips too, noise of the order of 1.
+
+        Scaling everything that is received changes no likelihood ratio. Only powers of two are used, so nothing is rounded, and
+        no later product overflows: infinite noise would pass for perfect privacy. What would vanish beside the rest is kept
+        at the least positive number.
+        """
+        gamma, shift = np.frexp(self.alignment)
+        clip, lift = np.frexp(self.clip)
+        heard = np.concatenate(
+            [np.frexp(self.noise_variance)[1] + 2 * shift, np.frexp([self.receiver_noise_variance])[1]]
+        )
+        present = np.concatenate([self.noise_variance, [self.receiver_noise_variance]]) > 0
+        half = int(np.max(heard[present], initial=-(10**6))) // 2 if np.any(present) else 0
+
+        def scaled(value: FloatArray, exponent: ArrayLike) -> FloatArray:
+            with np.errstate(over="ignore", under="ignore"):
+                moved = np.ldexp(value, exponent)
+            return np.where(value > 0, np.clip(moved, _TINY, np.finfo(float).max), 0.0)
+
+        return replace(
+            self,
+            alignment=float(gamma),
+            clip=clip,
+            weight=scaled(self.weight, lift + shift - half),
+            noise_variance=scaled(self.noise_variance, 2 * (shift - half)),
+            receiver_noise_variance=float(scaled(np.asarray(self.receiver_noise_variance), -2 * half)),
+        )
+
+    @property
+    def decoded_receiver_noise(self) -> float:
+        """sigma_m^2 / gamma^2, Eq. (7): the receiver's noise after division by the alignment; infinite when it overflows."""
+        return self.receiver_noise_variance / self.alignment / self.alignment
 
 
 def device_indices(system: InferenceSystem, device: ArrayLike | None) -> checks.IntArray:

@@ -88,6 +88,7 @@ def proven_lowest(system: InferenceSystem, *, noise: ArrayLike, sensitivity: Arr
     """
     mu0 = _score_ratio(system, noise, sensitivity)
     m = checks.count("selected", selected, f"[1, {system.devices}]")
+    system = system.normalised()
     own = system.received_noise_variance
     if system.idle_noise:
         others = np.sum(own) - own
@@ -123,6 +124,7 @@ def proven_threshold(system: InferenceSystem, *, noise: ArrayLike, sensitivity: 
     mu0 = _score_ratio(system, noise, sensitivity)
     ranges = checks.vector("sensitivity", sensitivity, system.devices, "[0, inf)")
     least = np.asarray(participation.threshold(ranges, noise, checks.scalar("eta", eta)))
+    system = system.normalised()
     own = system.received_noise_variance
     p = np.ones(system.devices) if system.idle_noise else least
     epsilon = np.empty(system.devices)

@@ -308,6 +308,7 @@ def _bisected(excess: Callable[[FloatArray, IntArray], FloatArray], rows: IntArr
 
 def participations(system: InferenceSystem, devices: IntArray, negligible: float) -> Iterator[Participation]:
     """Split `devices` (sorted, distinct) into parts; drop at most `negligible` probability from either end of a law."""
+    system = system.normalised()
     own = system.received_noise_variance
     keys = np.stack([system.participation, own])
     classes, class_of, multiplicity = np.unique(keys, axis=1, return_inverse=True, return_counts=True)
