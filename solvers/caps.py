@@ -96,8 +96,8 @@ def _largest(system: InferenceSystem, excess: Callable[[InferenceSystem], FloatA
     def value(weight: FloatArray) -> FloatArray:
         return np.clip(excess(replace(system, weight=weight)), -800.0, 800.0)
 
-    unit = np.sqrt(np.sum(system.received_noise_variance) + system.receiver_noise_variance)
-    low = np.full(system.devices, (unit if unit > 0 else 1.0) / system.alignment) / system.clip
+    unit = np.sqrt(min(float(np.sum(system.noise_variance)) + system.decoded_receiver_noise, 1e200))
+    low = np.full(system.devices, unit if unit > 0 else 1.0) / system.clip
     hopeless = value(np.zeros(system.devices)) > 0
     for _ in range(_STEPS):
         below = value(low) <= 0

@@ -85,7 +85,7 @@ def update(
     p = system.participation
     b = features.encoded @ features.D.T
     square = np.sum(b * b, axis=1)
-    G = np.sum(features.D**2) * features.encoder_norms("frobenius") ** 2 * np.sum(features.f**2, axis=1)
+    G = features.printed_square
     if np.any(p * G == 0):
         k = int(np.flatnonzero(p * G == 0)[0])
         raise ParameterError("p_k * norm(f_k)", 0.0, "positive: Eq. (46) divides by it", (k,))

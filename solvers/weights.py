@@ -69,7 +69,7 @@ def program(
     p = system.participation
     bound = np.full(system.devices, np.inf) if upper is None else upper
     if kind is Objective.EXACT:
-        a = features.clipped(system.clip) @ features.D.T
+        a = features.decoded(system.clip)
         square = np.sum(a * a, axis=1)
         parts = distortion.breakdown(system, features)
         return QuadraticProgram(
@@ -83,7 +83,7 @@ def program(
         )
     b = features.encoded @ features.D.T
     square = np.sum(b * b, axis=1)
-    G = np.sum(features.D**2) * features.encoder_norms("frobenius") ** 2 * np.sum(features.f**2, axis=1)
+    G = features.printed_square
     silent = distortion.published(replace(system, weight=np.zeros(system.devices)), features)
     total = b.sum(axis=0)
     return QuadraticProgram(

@@ -378,3 +378,15 @@ def test_features_that_do_not_fit_the_system():
         distortion.exact(SYSTEM, Features(f=np.zeros((3, 5)), W=FEATURES.W[:3], D=FEATURES.D))
     with pytest.raises(ParameterError, match="r = 3"):
         distortion.exact(SYSTEM, Features(f=np.zeros((4, 5)), W=np.zeros((2, 5)), D=np.zeros((5, 2))))
+
+
+@pytest.mark.parametrize("changes", [{"alignment": 1e-200}, {"alignment": 1e200}, {"weight": 1e200}])
+def test_extremes_give_infinities_not_errors(changes):
+    """An MSE beyond the greatest double is infinite; noise beyond it leaves no feature within the margin."""
+    system = dataclasses.replace(SYSTEM, **changes)
+    exact, published = distortion.exact(system, FEATURES), distortion.published(system, FEATURES)
+    assert not np.isnan(exact) and not np.isnan(published) and distortion.proven(system, FEATURES) >= exact
+    inside = accuracy.within_margin(system, FEATURES, margin=2.0).estimate
+    assert 0 <= inside <= 1
+    if changes == {"alignment": 1e-200}:
+        assert exact == published == np.inf and inside == 0.0

@@ -15,6 +15,7 @@ import click
 
 from analytics import checks
 from analytics.checks import ParameterError
+from solvers.solution import InfeasibleError
 from validate.config import SystemFileError, load
 
 if TYPE_CHECKING:
@@ -36,9 +37,7 @@ class _Group(click.Group):
         except ArithmeticError as error:
             click.echo(f"airtight: {error}", err=True)
             ctx.exit(1)
-        except ValueError as error:
-            if type(error).__name__ != "InfeasibleError":
-                raise
+        except InfeasibleError as error:
             click.echo(f"airtight: infeasible: {error}", err=True)
             ctx.exit(3)
         except click.UsageError as error:

@@ -224,12 +224,11 @@ class _Mesh:
             width = (self.high[1:] - self.high[:-1]) + (self.low[1:] - self.low[:-1])
             scale = np.maximum(np.minimum(deviation[1:], deviation[:-1]), 1.0)
             wide = np.flatnonzero((np.diff(mean) > _SPREAD * scale) & (width > 0))
-            middle = _two_sum(self.high[wide], self.low[wide] + width[wide] / 2)
-            moved = (middle[0] != self.high[wide]) | (middle[1] != self.low[wide])
-            wide = wide[moved & self._movable(wide, width)]
+            high, low = _two_sum(self.high[wide], self.low[wide] + width[wide] / 2)
+            worth = ((high != self.high[wide]) | (low != self.low[wide])) & self._movable(wide, width)
+            wide, high, low = wide[worth], high[worth], low[worth]
             if not wide.size:
                 return
-            high, low = _two_sum(self.high[wide], self.low[wide] + width[wide] / 2)
             self.high = np.insert(self.high, wide + 1, high)
             self.low = np.insert(self.low, wide + 1, low)
             fresh = wide + 1 + np.arange(wide.size)

@@ -145,7 +145,7 @@ def corbinq(
     """
     inputs = _checked({"w1": w1, "w2": w2}, epsilon, center, radius)
     d = _bits(bits)
-    q1, q2 = broadcast(q1=0.5 + inputs.offsets[0] / (2 * inputs.A), q2=0.5 - inputs.offsets[1] / (2 * inputs.A))
+    q1, q2, _ = _marginals(inputs)
     if d is None:
         shared = rng.random(q1.shape)
         plus, minus = np.asarray(shared < q1), np.asarray(shared < q2)

@@ -200,7 +200,7 @@ class _Groups:
         left, singular, _ = np.linalg.svd(features.D, full_matrices=False)
         rank = int(np.sum(singular > 0))
         left, singular = left[:, :rank], singular[:rank]
-        signal = system.weight[:, None] * (features.clipped(system.clip) @ features.D.T @ left)
+        signal = system.weight[:, None] * (features.decoded(system.clip) @ left)
         noise = np.zeros(system.devices) if system.idle_noise else system.noise_variance
         rows = np.column_stack([system.participation, noise, signal])
         distinct, multiplicity = np.unique(rows, axis=0, return_counts=True)
@@ -208,7 +208,7 @@ class _Groups:
         rest = features.target - left @ target
         fresh = np.concatenate([[True], singular[1:] < singular[:-1] * (1 - _EQUAL)]) if rank else np.zeros(0, bool)
         axes = np.flatnonzero(fresh)
-        floor = system.receiver_noise_variance / system.alignment**2
+        floor = system.decoded_receiver_noise
         if system.idle_noise:
             floor += float(np.sum(system.noise_variance))
         return cls(
@@ -232,9 +232,12 @@ class _Groups:
         mean = counts @ self.signal - self.target
         variance = counts @ self.noise + self.floor
         room = radius * radius - self.beyond
-        out = (np.sum(mean * mean, axis=1) <= room).astype(float)
-        extent = np.sum(mean * mean, axis=1) + max(room, 0.0)
-        noisy = variance * np.max(self.weight, initial=0.0) > _NEGLIGIBLE**2 * extent
+        with np.errstate(over="ignore"):
+            square = np.sum(mean * mean, axis=1)
+        out = (square <= room).astype(float)
+        spread = variance * np.max(self.weight) if self.axes.size else np.zeros_like(variance)
+        noisy = (spread > _NEGLIGIBLE**2 * (square + max(room, 0.0))) & (spread < np.inf)
+        out[spread == np.inf] = 0.0
         if self.axes.size and np.any(noisy):
             along = np.add.reduceat(mean[noisy] ** 2, self.axes, axis=1)
             v = variance[noisy, None]

@@ -98,17 +98,18 @@ def published_short(system: InferenceSystem, features: Features, *, epsilon: Arr
 
 
 def _printed(system: InferenceSystem, features: Features, noise: float) -> float:
-    p, w = system.participation, system.weight
+    p = system.participation
+    unit = max(1.0, float(np.max(system.weight)))  # the weights are scaled, lest their squares overflow to inf - inf
+    w, one = system.weight / unit, 1 / unit
     decoder = float(np.sum(features.D**2))
-    uncoded = np.sum(features.f**2, axis=1)
-    diagonal = (w * w * p - 2 * w * p + 1) * decoder * features.encoder_norms("frobenius") ** 2 * uncoded
+    diagonal = (w * w * p - 2 * w * p * one + one * one) * features.printed_square
     decoded = features.encoded @ features.D.T
-    u = 1 - p * w
+    u = one - p * w
     # sum_{k<j} (u_k u_j) a_k.a_j, by the square of the sum: the printed coefficient is (1 - p_k w_k)(1 - p_j w_j)
     cross = (np.sum((u @ decoded) ** 2) - np.sum(u * u * np.sum(decoded**2, axis=1))) / 2
     d = features.f.shape[1]
-    receiver = system.receiver_noise_variance / system.alignment**2
-    return float(d * decoder * (noise + receiver) + np.sum(diagonal) + cross)
+    signal = float(np.sum(diagonal) + cross) * unit * unit
+    return signal + (d * decoder * (noise + system.decoded_receiver_noise) if decoder > 0 else 0.0)
 
 
 def exact(system: InferenceSystem, features: Features, *, gain: ArrayLike = 1.0) -> float:
@@ -155,7 +156,7 @@ def breakdown(system: InferenceSystem, features: Features, *, gain: ArrayLike = 
     matched(system, features)
     g = checks.vector("gain", gain, system.devices, "[0, inf)")
     p, w = system.participation, system.weight * g
-    decoded = features.clipped(system.clip) @ features.D.T
+    decoded = features.decoded(system.clip)
     decoder = float(np.sum(features.D**2))
     sends = np.ones_like(p) if system.idle_noise else p
     with np.errstate(over="ignore"):
@@ -163,7 +164,7 @@ def breakdown(system: InferenceSystem, features: Features, *, gain: ArrayLike = 
             np.sum(((p * w) @ decoded - features.target) ** 2),
             np.sum(p * (1 - p) * w * w * np.sum(decoded**2, axis=1)),
             np.sum(sends * g * g * system.noise_variance) * decoder,
-            system.receiver_noise_variance / system.alignment**2 * decoder,
+            system.decoded_receiver_noise * decoder if decoder > 0 else 0.0,
         )
     return Breakdown(*map(float, terms))
 
@@ -187,12 +188,13 @@ def proven(system: InferenceSystem, features: Features) -> float:
     """
     terms = breakdown(system, features)
     p, w = system.participation, system.weight
-    decoded = features.clipped(system.clip) @ features.D.T
+    decoded = features.decoded(system.clip)
     K = system.devices
-    bias = np.sum(np.linalg.norm((p * w)[:, None] * decoded - features.f / K, axis=1)) ** 2
     longest = np.minimum(system.clip, features.encoder_norms("spectral") * np.linalg.norm(features.f, axis=1))
-    spread = np.sum(p * (1 - p) * (w * longest) ** 2) * np.linalg.norm(features.D, 2) ** 2
-    return float((bias + spread + terms.local_noise + terms.receiver_noise) * (1 + 1e-12))
+    with np.errstate(over="ignore"):
+        bias = np.sum(np.linalg.norm((p * w)[:, None] * decoded - features.f / K, axis=1)) ** 2
+        spread = np.sum((np.sqrt(p * (1 - p)) * w * longest) ** 2) * np.linalg.norm(features.D, 2) ** 2
+        return float((bias + spread + terms.local_noise + terms.receiver_noise) * (1 + 1e-12))
 
 
 def unbiased_weight(system: InferenceSystem) -> FloatArray:

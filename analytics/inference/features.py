@@ -78,6 +78,15 @@ class Features:
         with np.errstate(divide="ignore"):
             return np.asarray(z * np.minimum(1.0, np.where(norm > 0, clip / norm, 1.0))[:, None])
 
+    def decoded(self, clip: ArrayLike) -> FloatArray:
+        """a_k = D z_k, what the server makes of a clipped code; shape (K, d)."""
+        return np.asarray(self.clipped(clip) @ self.D.T)
+
+    @property
+    def printed_square(self) -> FloatArray:
+        """G_k = norm(D)_F^2 norm(W_k)_F^2 norm(f_k)^2, the paper's stand-in for norm(D W_k f_k)^2; shape (K,)."""
+        return np.asarray(np.sum(self.D**2) * self.encoder_norms("frobenius") ** 2 * np.sum(self.f**2, axis=1))
+
     def encoder_norms(self, order: str) -> FloatArray:
         """Norm of every W_k: ``"frobenius"`` or ``"spectral"``; shape (K,)."""
         kind: Any = {"frobenius": "fro", "spectral": 2}[order]

@@ -66,7 +66,7 @@ def exact_mse(system: InferenceSystem, features: Features, *, gain: ArrayLike, p
     bias = float(np.sum((p @ mean - features.target) ** 2))
     presence = float(np.sum(p * (1 - p) * np.sum(mean**2, axis=1)))
     local = float(np.sum(p * (system.noise_variance * square2 * decoder + (square4 - shrink**2) * decoded)))
-    return Breakdown(bias, presence, local, system.receiver_noise_variance / system.alignment**2 * decoder)
+    return Breakdown(bias, presence, local, system.decoded_receiver_noise * decoder)
 
 
 def _shortening(variance: float, length2: float, reach: float, dimension: int) -> tuple[float, float, float]:
