@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 
 from analytics.distributions import selection as selected_lowest
+from analytics.federated import communication, comparison, dropout, mean_estimation, quantizers
+from analytics.federated.system import FederatedSystem
 from analytics.guarantee import Adjacency
 from analytics.inference import accuracy, distortion, participation, uncertainty
 from analytics.inference.system import InferenceSystem
-from analytics.privacy import amplification, feature_aware
+from analytics.privacy import aggregation, amplification, feature_aware
+from analytics.privacy.aggregation import Client
 from analytics.privacy.amplification import TheoremForm
 from solvers import weights
 from solvers.solution import InfeasibleError, Solution
@@ -20,13 +23,18 @@ from validate.config import Description, Scores, Task
 
 def bounds(description: Description) -> dict[str, Any]:
     """Published, proven and exact values; the ``bounds`` JSON, with floats for infinity."""
-    tree: dict[str, Any] = {"inference": inference(description.inference, description.task)}
-    if description.scores is not None:
-        tree["inference"]["selection"] = selection(description.inference, description.scores)
-    if description.variants:
-        tree["inference"]["variants"] = {
-            name: inference(system, fitting(description.task, system)) for name, system in description.variants.items()
-        }
+    tree: dict[str, Any] = {}
+    if description.inference is not None:
+        tree["inference"] = inference(description.inference, description.task)
+        if description.scores is not None:
+            tree["inference"]["selection"] = selection(description.inference, description.scores)
+        if description.variants:
+            tree["inference"]["variants"] = {
+                name: inference(system, fitting(description.task, system))
+                for name, system in description.variants.items()
+            }
+    if description.federated is not None:
+        tree["federated"] = federated(description.federated)
     return tree
 
 
@@ -185,6 +193,107 @@ def privacy(system: InferenceSystem) -> dict[str, Any]:
         "published": published,
         "proven": {"epsilon": proven.epsilon.tolist(), "delta": proven.delta.tolist()},
         "exact": {"epsilon": np.asarray(amplification.exact_epsilon(system)).tolist(), "delta": system.delta},
+    }
+
+
+def federated(system: FederatedSystem) -> dict[str, Any]:
+    """What CorBin-FL costs and protects: errors in the worst case, central and local privacy, dropout, bits."""
+    scale: dict[str, Any] = {"epsilon": system.epsilon, "radius": system.radius}
+    share = system.ldp_fraction
+    return {
+        "alpha": float(quantizers.alpha(system.epsilon)),
+        "clients_alone": system.alone,
+        "mse": {
+            "ldp": float(mean_estimation.worst_ldp(system.clients, **scale)),
+            "corbin_published": float(mean_estimation.published(system.clients, **scale)),
+            "corbin_worst": float(mean_estimation.worst(system.clients, **scale)),
+            "corbin_worst_finite_bits": float(mean_estimation.worst(system.clients, bits=system.shared_bits, **scale)),
+            "augmented_published": float(mean_estimation.published_augmented(system.clients, fraction=share, **scale)),
+            "augmented_worst": float(mean_estimation.worst(system.clients, independent=share, **scale)),
+            "augmented_worst_finite_bits": float(
+                mean_estimation.worst(system.clients, bits=system.shared_bits, independent=share, **scale)
+            ),
+            "laplace": float(comparison.laplace_variance(**scale)) / system.clients,
+            "gaussian": float(comparison.gaussian_variance(delta=system.delta, **scale)) / system.clients,
+        },
+        "central": central(system),
+        "server": {
+            "adjacency": Adjacency.REPLACE.value,
+            "delta_one_parameter": float(aggregation.server_delta(0.0, local=system.epsilon)) if system.pairs else 0.0,
+            "epsilon_one_parameter": float("inf") if system.pairs else system.epsilon,
+        },
+        "dropout": dropped(system),
+        "communication": {
+            kind.__name__: {**asdict(cost), "total": cost.total}
+            for kind in (communication.published, communication.stream, communication.seeded)
+            for cost in [kind(system.clients, system.parameters, bits=system.shared_bits)]
+        },
+    }
+
+
+def central(system: FederatedSystem) -> dict[str, Any]:
+    """Central epsilon: Theorem 3's, and the exact one for clients of either kind; the guarantee is that of the worse."""
+    claim = aggregation.published(
+        system.clients,
+        system.parameters,
+        local_epsilon=system.epsilon,
+        delta=system.delta,
+        fraction=system.ldp_fraction,
+        radius=system.radius,
+    )
+    kinds: dict[str, dict[str, float]] = {}
+    for client, others, exists in (
+        (Client.UNPAIRED, system.alone - 1, system.alone > 0),
+        (Client.PAIRED, system.alone, system.pairs > 0),
+    ):
+        if exists:
+            common: dict[str, Any] = {
+                "epsilon": system.epsilon,
+                "client": client,
+                "bits": system.shared_bits,
+                "delta": system.delta,
+            }
+            one = aggregation.update_epsilon(others, 1, **common)
+            kinds[client.value] = {
+                "one_parameter": one,
+                "update": one
+                if system.parameters == 1
+                else aggregation.update_epsilon(others, system.parameters, **common),
+            }
+    return {
+        "adjacency": Adjacency.REPLACE.value,
+        "delta": system.delta,
+        "published_epsilon": claim.epsilon if claim.condition else float("inf"),
+        "published_condition": claim.condition,
+        "published_value": claim.value,
+        "removal_delta": aggregation.removal_delta(system.clients),
+        "exact_epsilon_one_parameter": max(kind["one_parameter"] for kind in kinds.values()),
+        "exact_epsilon_update": max(kind["update"] for kind in kinds.values()),
+        "local_epsilon_update": float(aggregation.local_epsilon(system.epsilon, system.parameters)),
+        "clients": kinds,
+    }
+
+
+def dropped(system: FederatedSystem) -> dict[str, Any]:
+    """What dropout does: who is left, the error of the survivors' mean, their central epsilon."""
+    n, p = system.clients, system.dropout
+    common: dict[str, Any] = {
+        "epsilon": system.epsilon,
+        "delta": system.delta,
+        "dropout": p,
+        "independent": system.ldp_fraction,
+        "bits": system.shared_bits,
+    }
+    return {
+        "probability": p,
+        "adjacency": Adjacency.REPLACE.value,
+        "survivors": list(dropout.survivors(n, dropout=p, level=0.01)),
+        "broken_pairs": list(dropout.broken_pairs(2 * system.pairs, dropout=p, level=0.01)) if system.pairs else [0, 0],
+        "worst_mse": dropout.worst_mse(
+            n, dropout=p, epsilon=system.epsilon, radius=system.radius, independent=system.ldp_fraction
+        ),
+        "central_epsilon_one_parameter": dropout.central_epsilon(n, 1, **common),
+        "central_epsilon_update": dropout.central_epsilon(n, system.parameters, **common),
     }
 
 

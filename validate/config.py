@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 import zipfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,6 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from analytics import checks
 from analytics.checks import FloatArray, ParameterError
+from analytics.federated.system import FederatedSystem
 from analytics.inference.features import Features, matched
 from analytics.inference.system import InferenceSystem
 
@@ -98,8 +99,23 @@ class _Inference(_Table):
     selection: _Selection | None = None
 
 
+class _Federated(_Table):
+    """The table [federated]."""
+
+    clients: int
+    parameters: int
+    epsilon: Number
+    center: Number = 0.0
+    radius: Number
+    shared_bits: int
+    ldp_fraction: Number = 0.0
+    dropout: Number = 0.0
+    delta: Number
+
+
 class _File(_Table):
-    inference: _Inference
+    inference: _Inference | None = None
+    federated: _Federated | None = None
 
 
 @dataclass(frozen=True)
@@ -125,13 +141,19 @@ class Scores:
 
 @dataclass(frozen=True)
 class Description:
-    """What a system file describes: the inference system, variants of it by name, its task and its scores."""
+    """What a system file describes; what it does not speak of is None."""
 
     name: str
-    inference: InferenceSystem
-    variants: dict[str, InferenceSystem]
+    inference: InferenceSystem | None = None
+    variants: dict[str, InferenceSystem] = field(default_factory=dict)
     task: Task | None = None
     scores: Scores | None = None
+    federated: FederatedSystem | None = None
+
+    @property
+    def systems(self) -> dict[str, InferenceSystem]:
+        """The inference system and its variants, by name."""
+        return {} if self.inference is None else {self.name: self.inference, **self.variants}
 
 
 def load(path: str | Path) -> Description:
@@ -154,18 +176,35 @@ def load(path: str | Path) -> Description:
         file = _File.model_validate(raw)
     except ValidationError as error:
         raise SystemFileError(f"{path}: {_first(error, raw)}") from None
-    base = file.inference.model_dump(exclude={"variants", "features", "selection"})
+    if not file.model_fields_set:
+        raise SystemFileError(f"{path}: empty; it must hold at least one of the tables {', '.join(_File.model_fields)}")
+    return Description(path.stem, **_inference(path, file.inference), federated=_federated(path, file.federated))
+
+
+def _inference(path: Path, table: _Inference | None) -> dict[str, Any]:
+    if table is None:
+        return {}
+    base = table.model_dump(exclude={"variants", "features", "selection"})
     variants = {}
-    for name, variant in file.inference.variants.items():
+    for name, variant in table.variants.items():
         changes = variant.model_dump(exclude_none=True)
         variants[name] = _system(path, f"inference.variants.{name}", {**base, **changes}, set(changes))
     system = _system(path, "inference", base, set(base))
-    task = scores = None
-    if file.inference.features is not None:
-        task = _task(path, file.inference.features, system)
-    if file.inference.selection is not None:
-        scores = _scores(path, file.inference.selection, system.devices)
-    return Description(path.stem, system, variants, task, scores)
+    return {
+        "inference": system,
+        "variants": variants,
+        "task": None if table.features is None else _task(path, table.features, system),
+        "scores": None if table.selection is None else _scores(path, table.selection, system.devices),
+    }
+
+
+def _federated(path: Path, table: _Federated | None) -> FederatedSystem | None:
+    if table is None:
+        return None
+    try:
+        return FederatedSystem(**table.model_dump())
+    except ParameterError as error:
+        raise SystemFileError(f"{path}: federated.{error}") from None
 
 
 def _task(path: Path, table: _Features, system: InferenceSystem) -> Task:
@@ -237,7 +276,11 @@ def _first(error: ValidationError, raw: dict[str, Any]) -> str:
 def _allowed(table: list[str]) -> list[str]:
     if not table:
         return list(_File.model_fields)
-    if len(table) == 1:
-        return list(_Inference.model_fields)
-    inner: dict[str, type[BaseModel]] = {"features": _Features, "selection": _Selection, "variants": _Variant}
-    return list(inner[table[1]].model_fields)
+    tables: dict[str, type[BaseModel]] = {
+        "inference": _Inference,
+        "inference.features": _Features,
+        "inference.selection": _Selection,
+        "inference.variants": _Variant,
+        "federated": _Federated,
+    }
+    return list(tables[".".join(table[:2])].model_fields)

@@ -7,11 +7,12 @@ contributes :math:`2A|s| - s^2`, :math:`s = x_i + x_j` (ledger CB-T1*), a single
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from analytics import checks
 from analytics.checks import FloatArray, ParameterError, broadcast, real
 from analytics.federated import quantizers
+from analytics.federated.system import alone
 
 
 def published(clients: int, *, epsilon: ArrayLike, radius: ArrayLike = 1.0) -> FloatArray:
@@ -25,6 +26,19 @@ def published(clients: int, *, epsilon: ArrayLike, radius: ArrayLike = 1.0) -> F
     n, r, a = _scale(clients, epsilon, radius)
     root = np.sqrt(2.0)
     return np.asarray(r * r / (2 * n) * ((root - 1) * a + 1) * ((root + 1) * a - 1))[()]
+
+
+def published_augmented(clients: int, *, epsilon: ArrayLike, fraction: float, radius: ArrayLike = 1.0) -> FloatArray:
+    r"""CB Theorem 3, MSE of AugCorBin-FL as printed: :math:`\gamma r^2\alpha^2/n` and (1 - gamma) times Theorem 2. True, loose.
+
+    Examples
+    --------
+    >>> bool(published_augmented(50, epsilon=1.0, fraction=0.2) >= worst(50, epsilon=1.0, independent=0.2))
+    True
+    """
+    share = checks.scalar("fraction", fraction, "[0, 1]")
+    alone_part = worst_ldp(clients, epsilon=epsilon, radius=radius)
+    return np.asarray(share * alone_part + (1 - share) * published(clients, epsilon=epsilon, radius=radius))[()]
 
 
 def worst_ldp(clients: int, *, epsilon: ArrayLike, radius: ArrayLike = 1.0) -> FloatArray:
@@ -68,13 +82,11 @@ def worst(
     [38.0333, 6.166, 2.3279, 0.6103]
     """
     n, r, a = _scale(clients, epsilon, radius)
-    share = checks.scalar("independent", independent, "[0, 1]")
-    alone = round(share * clients)
-    alone += (clients - alone) % 2
+    single = alone(clients, checks.scalar("independent", independent, "[0, 1]"))
     pair = np.where(a <= 2, (r * a) ** 2, 4 * r * r * (a - 1))
     if bits is not None:
         pair = np.minimum(pair + quantizers.slack(epsilon=epsilon, radius=radius, bits=bits), 2 * (r * a) ** 2)
-    return np.asarray((alone * (r * a) ** 2 + (clients - alone) / 2 * pair) / (n * n))[()]
+    return np.asarray((single * (r * a) ** 2 + (clients - single) / 2 * pair) / (n * n))[()]
 
 
 def improvement(epsilon: ArrayLike) -> FloatArray:
@@ -194,3 +206,35 @@ def _offsets(w: ArrayLike, epsilon: float, center: float, radius: float) -> tupl
     c, r = checks.scalar("center", center), checks.scalar("radius", radius, "(0, inf)")
     a = float(quantizers.alpha(checks.scalar("epsilon", epsilon, "(0, inf]")))
     return quantizers.offset(weights, center=c, radius=r), r * a
+
+
+def best_pairing(w: ArrayLike, *, epsilon: float, center: float = 0.0, radius: float = 1.0) -> NDArray[np.int64]:
+    """The pairs of least MSE for given updates (infinitely many shared bits), were the server to know them.
+
+    A minimum-weight perfect matching by the blossom algorithm, O(n^3): for up to a few hundred clients.
+
+    Parameters
+    ----------
+    w : array_like, shape (n,)
+        n even.
+
+    Returns
+    -------
+    ndarray of int, shape (n / 2, 2)
+
+    Examples
+    --------
+    >>> best_pairing([0.5, 0.4, -0.5, -0.4], epsilon=1.0)
+    array([[0, 2],
+           [1, 3]])
+    """
+    import networkx as nx
+
+    x, A = _offsets(w, epsilon, center, radius)
+    if x.ndim != 1 or len(x) % 2:
+        raise ParameterError("w", f"array of shape {x.shape}", "of shape (n,) with n even: all clients are paired")
+    s = np.abs(x[:, None] + x[None, :])
+    cost = s * (2 * A - s)
+    graph = nx.Graph()
+    graph.add_weighted_edges_from((i, j, cost[i, j]) for i in range(len(x)) for j in range(i))
+    return np.array(sorted(sorted(pair) for pair in nx.min_weight_matching(graph)), dtype=np.int64)

@@ -11,7 +11,9 @@ probability :math:`q = \tfrac12 + (w-c)/(2A)`. The pair compares one shared numb
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +22,7 @@ from analytics import checks
 from analytics.checks import FloatArray, ParameterError, broadcast, real
 
 _MOST_BITS = 60
+_PIECE = 1 << 16  # parameters quantized at a time
 
 
 def alpha(epsilon: ArrayLike) -> FloatArray:
@@ -78,7 +81,13 @@ def _bits(bits: int | None) -> int | None:
 
 
 def ldpq(
-    w: ArrayLike, *, epsilon: ArrayLike, center: ArrayLike = 0.0, radius: ArrayLike = 1.0, rng: np.random.Generator
+    w: ArrayLike,
+    *,
+    epsilon: ArrayLike,
+    center: ArrayLike = 0.0,
+    radius: ArrayLike = 1.0,
+    rng: np.random.Generator,
+    clip: bool = False,
 ) -> FloatArray:
     r"""LDPQ, Algorithm 1: :math:`c \pm A`, unbiased, epsilon-locally private, variance :math:`A^2 - (w-c)^2`.
 
@@ -91,26 +100,30 @@ def ldpq(
     center, radius : array_like
         Finite; radius > 0.
     rng : numpy.random.Generator
+    clip : bool
+        Move weights from outside to the nearer end: the output is then unbiased for the clipped weight.
 
     Returns
     -------
     ndarray
-        One output for each parameter.
+        One output for each parameter; float32 when `w` is float32, else float64. Works in pieces: beyond inputs and
+        output the memory does not grow.
 
     Raises
     ------
     ParameterError
-        When a weight is outside; clip it yourself, knowingly.
+        When a weight is outside and `clip` is not said.
 
     Examples
     --------
     >>> ldpq([0.5, -0.5, 0.0], epsilon=np.log(3), rng=np.random.default_rng(1))
     array([ 2., -2.,  2.])
     """
-    inputs = _checked({"w": w}, epsilon, center, radius)
-    q = 0.5 + inputs.offsets[0] / (2 * inputs.A)
-    plus = rng.random(np.shape(q)) < q
-    return np.asarray(inputs.center + np.where(plus, inputs.A, -inputs.A))
+
+    def draw(q: FloatArray) -> NDArray[np.bool_]:
+        return np.asarray(rng.random(q.size) < q)
+
+    return _quantized(w, draw, sign=1, epsilon=epsilon, center=center, radius=radius, clip=clip)
 
 
 def corbinq(
@@ -122,6 +135,7 @@ def corbinq(
     radius: ArrayLike = 1.0,
     bits: int | None,
     rng: np.random.Generator,
+    clip: bool = False,
 ) -> tuple[FloatArray, FloatArray]:
     """CorBinQ, Algorithm 2 with its line 14 mended (T_2 is compared with Z, not T_1): a pair of correlated outputs.
 
@@ -131,6 +145,10 @@ def corbinq(
         The parameters of both clients, in [center - radius, center + radius].
     bits : int or None
         d in [0, 60], shared random bits for each parameter; None for the limit. 0 is two independent LDPQ.
+    rng : numpy.random.Generator
+        Draws the common seed and the private coins.
+    epsilon, center, radius, clip
+        As for :func:`ldpq`.
 
     Returns
     -------
@@ -143,24 +161,118 @@ def corbinq(
     >>> np.abs(first + second).max() < 1e-15
     np.True_
     """
-    inputs = _checked({"w1": w1, "w2": w2}, epsilon, center, radius)
+    w1, w2 = broadcast(w1=np.asarray(w1), w2=np.asarray(w2))
+    seed = int(rng.integers(2**63))
+    same = {"epsilon": epsilon, "center": center, "radius": radius, "bits": bits, "rng": rng, "clip": clip}
+    first: FloatArray = corbinq_half(w1, lead=True, seed=seed, **same)  # type: ignore[arg-type]
+    second: FloatArray = corbinq_half(w2, lead=False, seed=seed, **same)  # type: ignore[arg-type]
+    return first, second
+
+
+def corbinq_half(
+    w: ArrayLike,
+    *,
+    lead: bool,
+    seed: int,
+    epsilon: ArrayLike,
+    center: ArrayLike = 0.0,
+    radius: ArrayLike = 1.0,
+    bits: int | None,
+    rng: np.random.Generator,
+    clip: bool = False,
+) -> FloatArray:
+    """What one client of a pair sends: all that it needs of the other is the common seed.
+
+    Parameters
+    ----------
+    w : array_like
+    lead : bool
+        True for one client of the pair, False for the other.
+    seed : int
+        Common seed, >= 0: expanded into the shared bits by the Philox cipher, instead of sending d bits a parameter.
+    rng : numpy.random.Generator
+        Private coins of this client.
+    epsilon, center, radius, bits, clip
+        As for :func:`corbinq`.
+
+    Examples
+    --------
+    >>> private = np.random.default_rng(3)
+    >>> common = {"seed": 7, "epsilon": 1.0, "bits": 5, "rng": private}
+    >>> one = corbinq_half(np.zeros(1000), lead=True, **common)
+    >>> other = corbinq_half(np.zeros(1000), lead=False, **common)
+    >>> bool(np.mean(one + other == 0) > 0.9)
+    True
+    """
     d = _bits(bits)
-    q1, q2, _ = _marginals(inputs)
-    if d is None:
-        shared = rng.random(q1.shape)
-        plus, minus = np.asarray(shared < q1), np.asarray(shared < q2)
-    else:
-        cells = 2.0**d
-        z = rng.integers(0, 2**d, q1.shape)
-        plus, minus = _below(z, cells * q1, rng), _below(z, cells * q2, rng)
-    first = inputs.center + np.where(plus, inputs.A, -inputs.A)
-    return np.asarray(first), np.asarray(inputs.center + np.where(minus, -inputs.A, inputs.A))
+    if int(seed) != seed or seed < 0:
+        raise ParameterError("seed", seed, "an integer >= 0")
+    shared = np.random.Generator(np.random.Philox(seed))
+
+    def draw(level: FloatArray) -> NDArray[np.bool_]:
+        if d is None:
+            return np.asarray(shared.random(level.size) < level)
+        cells = 2.0**d * level
+        z = shared.integers(0, 2**d, level.size)
+        whole = np.floor(cells)
+        return np.asarray((z < whole) | ((z == whole) & (rng.random(level.size) < cells - whole)))
+
+    sign = 1 if checks.flag("lead", lead) else -1
+    return _quantized(w, draw, sign=sign, epsilon=epsilon, center=center, radius=radius, clip=clip)
 
 
-def _below(z: checks.IntArray, level: FloatArray, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Whether z is below the level's whole part, with a private coin of the fractional part on a tie."""
-    whole = np.floor(level)
-    return np.asarray((z < whole) | ((z == whole) & (rng.random(z.shape) < level - whole)))
+def _quantized(
+    w: ArrayLike,
+    draw: Callable[[FloatArray], NDArray[np.bool_]],
+    *,
+    sign: int,
+    epsilon: ArrayLike,
+    center: ArrayLike,
+    radius: ArrayLike,
+    clip: bool,
+) -> FloatArray:
+    """c + sign A where `draw` hits the level 1/2 + sign (w - c)/(2A), else c - sign A; a piece at a time."""
+    weights = np.asarray(w)
+    if weights.dtype.kind not in "iuf":
+        weights = real("w", w)
+    a, c, r = np.asarray(alpha(epsilon)), real("center", center), real("radius", radius, "(0, inf)")
+    inside = checks.flag("clip", clip)
+    try:
+        shape = np.broadcast_shapes(weights.shape, a.shape, c.shape, r.shape)
+    except ValueError:
+        broadcast(w=weights, epsilon=a, center=c, radius=r)
+        raise
+    out = np.empty(shape, dtype=np.float32 if weights.dtype == np.float32 else np.float64)
+    views = [np.broadcast_to(x, shape) for x in (weights, a, c, r)]
+    pieces = np.nditer(
+        [*views, out],
+        flags=["external_loop", "buffered", "zerosize_ok"],
+        op_flags=[["readonly"]] * 4 + [["writeonly"]],
+        op_dtypes=[np.float64] * 4 + [out.dtype],
+        casting="same_kind",
+        buffersize=_PIECE,
+        order="C",
+    )
+    with pieces:
+        for place, (value, factor, middle, width, target) in enumerate(pieces):
+            x = value - middle
+            if not np.all(np.abs(x) <= width * (1 + 4 * np.finfo(float).eps)):
+                if not inside or np.any(np.isnan(x)):
+                    raise _outside(weights, c, r, place)
+                x = np.clip(x, -width, width)
+            A = factor * width
+            hit = draw(0.5 + sign * x / (2 * A))
+            target[...] = middle + np.where(hit, sign * A, -sign * A)
+    return np.asarray(out)[()]
+
+
+def _outside(weights: NDArray[Any], center: FloatArray, radius: FloatArray, place: int) -> ParameterError:
+    """The error for the first weight that is not in its interval."""
+    try:
+        offset(weights, center=center, radius=radius)
+    except ParameterError as error:
+        return error
+    return ParameterError("w", f"piece {place}", "in [center - radius, center + radius]")
 
 
 def pair_law(

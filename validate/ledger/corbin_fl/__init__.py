@@ -1,5 +1,11 @@
 """papers/corbin-fl (CB), in the order of the paper; each module lists the builders of its claims in CLAIMS."""
 
-from validate.ledger.corbin_fl import mean_estimation, quantizers
+from validate.ledger.corbin_fl import aggregation, dropout, experiments, mean_estimation, quantizers
 
-CLAIMS = (*quantizers.CLAIMS, *mean_estimation.CLAIMS)
+CLAIMS = (
+    *quantizers.CLAIMS,
+    *mean_estimation.CLAIMS,
+    *aggregation.CLAIMS,
+    *dropout.CLAIMS,
+    *experiments.CLAIMS,
+)

@@ -1,0 +1,87 @@
+"""What a round of CorBin-FL costs in bits, as the paper counts it and with one seed for each pair (CB Sec. IV-5)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from analytics import checks
+
+_FLOAT_BITS = 32
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Bits of one client and round.
+
+    Attributes
+    ----------
+    model : int
+        Downlink: the global model, 32 m.
+    key_exchange : int
+        Up and down: Diffie-Hellman with everybody, n k.
+    shared_randomness : int
+        Up or down between the two of a pair.
+    update : int
+        Uplink: one bit a parameter, m.
+    """
+
+    model: int
+    key_exchange: int
+    shared_randomness: int
+    update: int
+
+    @property
+    def total(self) -> int:
+        return self.model + self.key_exchange + self.shared_randomness + self.update
+
+
+def published(clients: int, parameters: int, *, bits: int, key_bits: int = 256) -> Cost:
+    """As printed: d m k bits to share Z, every shared bit in a ciphertext of its own.
+
+    Parameters
+    ----------
+    clients, parameters : int
+        n and m.
+    bits, key_bits : int
+        d and k.
+
+    Examples
+    --------
+    >>> published(50, 109386, bits=5)
+    Cost(model=3500352, key_exchange=12800, shared_randomness=140014080, update=109386)
+    """
+    n, m, d, k = _checked(clients, parameters, bits, key_bits)
+    return Cost(_FLOAT_BITS * m, n * k, d * m * k, m)
+
+
+def stream(clients: int, parameters: int, *, bits: int, key_bits: int = 256) -> Cost:
+    """With a stream cipher: Z in d m bits of ciphertext.
+
+    Examples
+    --------
+    >>> stream(50, 109386, bits=5).shared_randomness
+    546930
+    """
+    n, m, d, k = _checked(clients, parameters, bits, key_bits)
+    return Cost(_FLOAT_BITS * m, n * k, d * m, m)
+
+
+def seeded(clients: int, parameters: int, *, bits: int, key_bits: int = 256) -> Cost:
+    """With the agreed key as the seed that both expand into Z: keys with the partner only, no further bit, whatever d.
+
+    Examples
+    --------
+    >>> seeded(50, 109386, bits=5)
+    Cost(model=3500352, key_exchange=256, shared_randomness=0, update=109386)
+    """
+    _, m, _, k = _checked(clients, parameters, bits, key_bits)
+    return Cost(_FLOAT_BITS * m, k, 0, m)
+
+
+def _checked(clients: int, parameters: int, bits: int, key_bits: int) -> tuple[int, int, int, int]:
+    return (
+        checks.count("clients", clients),
+        checks.count("parameters", parameters),
+        checks.count("bits", bits, "[0, 60]"),
+        checks.count("key_bits", key_bits),
+    )

@@ -1,0 +1,220 @@
+r"""Clients that drop out, each with probability p: who is left, what the mean costs, what protects the rest (CB Theorem 4).
+
+Exact where the paper uses Chebyshev: broken pairs are :math:`\mathrm{Bin}(n/2, 2p(1-p))`, survivors :math:`\mathrm{Bin}(n, 1-p)`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from analytics import checks
+from analytics.checks import FloatArray, ParameterError
+from analytics.distributions.poisson_binomial import binomial, total
+from analytics.federated.quantizers import alpha
+from analytics.federated.system import alone
+from analytics.privacy import aggregation
+from analytics.privacy.aggregation import Client
+
+
+@dataclass(frozen=True)
+class PublishedDropout:
+    """The constants and the MSE bound of Theorem 4, as printed.
+
+    Attributes
+    ----------
+    gamma, gamma_prime : float
+        Bounds on broken pairs over n.
+    theta, theta_prime : float
+        Bounds on survivors over n.
+    mse : float
+        The bound on the mean squared error; may be negative.
+    """
+
+    gamma: float
+    gamma_prime: float
+    theta: float
+    theta_prime: float
+    mse: float
+
+
+def published(
+    clients: int, *, dropout: float, slack: float, delta_1: float = 0.0, epsilon: float, radius: float = 1.0
+) -> PublishedDropout:
+    r"""CB Theorem 4 as printed, with :math:`\delta - \delta_1` = `slack`.
+
+    .. math:: \gamma, \gamma' = p(1-p) \mp \sqrt{\tfrac{p(1-p)(1-2p(1-p))}{4(\delta-\delta_1)n}},\qquad
+              \theta, \theta' = p(1-p) \mp \sqrt{\tfrac{p(1-p)}{(\delta-\delta_1)n}}
+
+    False: the radius of gamma is half of what Chebyshev gives, theta is centered at p(1-p) where survivors are near 1-p.
+
+    Examples
+    --------
+    >>> published(1000, dropout=0.1, slack=0.05, epsilon=1.0).theta_prime
+    0.132...
+    """
+    n, p = checks.count("clients", clients), checks.scalar("dropout", dropout, "[0, 1)")
+    s = checks.scalar("slack", slack, "(0, 1)")
+    d1 = checks.scalar("delta_1", delta_1, "[0, 1)")
+    r = checks.scalar("radius", radius, "(0, inf)")
+    a = float(alpha(checks.scalar("epsilon", epsilon, "(0, inf]")))
+    middle = p * (1 - p)
+    width = np.sqrt(middle * (1 - 2 * middle) / (4 * s * n))
+    reach = np.sqrt(middle / (s * n))
+    gamma, gamma_prime, theta = middle - width, middle + width, middle - reach
+    root = np.sqrt(2.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mse = (
+            gamma_prime * np.float64(r * a) ** 2 / (n * theta)
+            + 8 * (r * a) ** 2 * d1
+            + (1 - gamma) / (2 * n * theta) * r * r * ((root - 1) * a + 1) * ((root + 1) * a - 1)
+        )
+    return PublishedDropout(float(gamma), float(gamma_prime), float(theta), float(middle + reach), float(mse))
+
+
+def survivors(clients: int, *, dropout: float, level: float) -> tuple[int, int]:
+    """The least interval of quantiles that holds the number of survivors with probability at least 1 - `level`.
+
+    Examples
+    --------
+    >>> survivors(1000, dropout=0.1, level=0.05)
+    (881, 918)
+    """
+    n, p = checks.count("clients", clients), checks.scalar("dropout", dropout, "[0, 1)")
+    return _interval(binomial(n, 1 - p).dense(n + 1), checks.scalar("level", level, "(0, 1)"))
+
+
+def broken_pairs(clients: int, *, dropout: float, level: float) -> tuple[int, int]:
+    """The same of pairs of which exactly one client is left; `clients` is even.
+
+    Examples
+    --------
+    >>> broken_pairs(200, dropout=0.5, level=0.2)
+    (44, 56)
+    """
+    n, p = checks.count("clients", clients), checks.scalar("dropout", dropout, "[0, 1)")
+    if n % 2:
+        raise ParameterError("clients", n, "even: they are paired")
+    law = binomial(n // 2, 2 * p * (1 - p)).dense(n // 2 + 1)
+    return _interval(law, checks.scalar("level", level, "(0, 1)"))
+
+
+def _interval(law: FloatArray, level: float) -> tuple[int, int]:
+    """Outer quantiles at half the level each."""
+    below, above = np.cumsum(law), np.cumsum(law[::-1])
+    return int(np.sum(below <= level / 2)), int(law.size - 1 - np.sum(above <= level / 2))
+
+
+def worst_mse(clients: int, *, dropout: float, epsilon: float, radius: float = 1.0, independent: float = 0.0) -> float:
+    r"""Worst MSE of the survivors' mean over the updates, exactly, for infinitely many shared bits.
+
+    Parameters
+    ----------
+    clients : int
+    dropout : float
+        p in [0, 1).
+    independent : float
+        Share of clients that quantize alone.
+
+    Returns
+    -------
+    float
+        Mean of the squared error of one parameter; a round without survivors counts as no error.
+
+    Notes
+    -----
+    A client alone contributes :math:`A^2 - x^2` over N^2, a whole pair :math:`2A|s| - s^2`. Given that one client (or both of a
+    pair) survives, the others that survive are :math:`X \sim \mathrm{Bin}(n-1, 1-p)` (or :math:`\mathrm{Bin}(n-2, 1-p)` when its
+    partner dropped out or is counted), so with :math:`e_i = E(i+X)^{-2}`, X binomial of n - 2, a pair costs
+    :math:`2p(1-p)e_1(A^2 - \overline{x^2}) + (1-p)^2e_2(2A|s|-s^2)`. For a given s the first term is greatest at
+    :math:`x = s/2`, the sum is then a parabola in s.
+
+    Examples
+    --------
+    >>> round(100 * worst_mse(100, dropout=0.0, epsilon=0.5), 3)
+    6.166
+    """
+    n, p = checks.count("clients", clients), checks.scalar("dropout", dropout, "[0, 1)")
+    r = checks.scalar("radius", radius, "(0, inf)")
+    A = r * float(alpha(checks.scalar("epsilon", epsilon, "(0, inf]")))
+    single_clients = alone(n, checks.scalar("independent", independent, "[0, 1]"))
+    single = single_clients * (1 - p) * _inverse_square(n - 1, p, 1) * A * A
+    if single_clients == n:
+        return float(single)
+    broken = 2 * p * (1 - p) * _inverse_square(n - 2, p, 1)
+    whole = (1 - p) ** 2 * _inverse_square(n - 2, p, 2)
+    s = min(2 * r, A * whole / (broken / 4 + whole))
+    pair = broken * (A * A - s * s / 4) + whole * s * (2 * A - s)
+    return float(single + (n - single_clients) / 2 * pair)
+
+
+def _inverse_square(trials: int, p: float, offset: int) -> float:
+    """E (offset + X)^-2 for X of the binomial law with survival probability 1 - p."""
+    law = binomial(trials, 1 - p)
+    count = law.start + np.arange(law.weights.size) + offset
+    return float(law.weights @ (1.0 / count**2))
+
+
+def central_epsilon(
+    clients: int,
+    parameters: int,
+    *,
+    epsilon: float,
+    delta: float,
+    dropout: float,
+    independent: float = 0.0,
+    bits: int | None = None,
+) -> float:
+    r"""Central epsilon of any survivor under (Aug)CorBin-FL with dropout: proven, worst over all updates. Adjacency: ``replace``.
+
+    Half of delta pays for a round in which fewer clients than its quantile quantize alone (broken pairs and survivors among
+    the independent clients, by their exact law), the other half for the release. The server may see who dropped out.
+
+    Returns
+    -------
+    float
+        Greatest over survivors that are alone and survivors whose partner is there.
+
+    Examples
+    --------
+    >>> central_epsilon(2000, 1, epsilon=1.0, delta=1e-5, dropout=0.2)
+    0.28...
+    """
+    n, p = checks.count("clients", clients), checks.scalar("dropout", dropout, "[0, 1)")
+    level = checks.scalar("delta", delta, "(0, 1)")
+    single = alone(n, checks.scalar("independent", independent, "[0, 1]"))
+    pairs = (n - single) // 2
+    cases: list[tuple[Client, int, int]] = []
+    if single:
+        cases.append((Client.UNPAIRED, single - 1, pairs))
+    if pairs:
+        cases.append((Client.PAIRED, single, pairs - 1))
+        if p > 0:
+            cases.append((Client.UNPAIRED, single, pairs - 1))
+    worst = 0.0
+    for client, singles, others in cases:
+        law = total([binomial(singles, 1 - p), binomial(others, 2 * p * (1 - p))])
+        few = law.start + int(np.sum(np.cumsum(law.weights) <= level / 2 if p > 0 else 0))
+        found = aggregation.update_epsilon(
+            few, parameters, epsilon=epsilon, client=client, delta=level / 2 if p > 0 else level, bits=bits
+        )
+        worst = max(worst, found)
+    return worst
+
+
+def outside_probability(clients: int, *, dropout: float, low: float, high: float) -> float:
+    """Probability that broken pairs over n fall outside [low, high]: what Theorem 4 bounds by delta - delta_1.
+
+    Examples
+    --------
+    >>> claim = published(200, dropout=0.5, slack=0.2, epsilon=1.0)
+    >>> round(outside_probability(200, dropout=0.5, low=claim.gamma, high=claim.gamma_prime), 3)
+    0.271
+    """
+    n, p = checks.count("clients", clients), checks.scalar("dropout", dropout, "[0, 1)")
+    q, half = 2 * p * (1 - p), n // 2
+    first, last = int(np.ceil(low * n)), int(np.floor(high * n))
+    below = special.bdtr(first - 1, half, q) if first > 0 else 0.0
+    return float(below + (special.bdtrc(last, half, q) if last < half else 0.0))

@@ -1,0 +1,84 @@
+"""The description of a round of CorBin-FL or AugCorBin-FL, checked once, used everywhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from analytics import checks
+
+
+@dataclass(frozen=True)
+class FederatedSystem:
+    """One-bit private federated learning.
+
+    Attributes
+    ----------
+    clients, parameters : int
+        n and m.
+    epsilon : float
+        eps_p > 0, of one parameter of one uplink.
+    center, radius : float
+        Updates lie in [center - radius, center + radius].
+    shared_bits : int
+        d in [0, 60], for each parameter of a pair.
+    ldp_fraction : float
+        gamma in [0, 1]: this share of the clients, rounded and made to leave an even number, quantizes alone.
+    dropout : float
+        Probability in [0, 1) with which each client drops out.
+    delta : float
+        In (0, 1), of the central guarantee.
+
+    Examples
+    --------
+    >>> system = FederatedSystem(clients=51, parameters=10, epsilon=1.0, ldp_fraction=0.2)
+    >>> system.alone, system.pairs
+    (11, 20)
+    """
+
+    clients: int
+    parameters: int
+    epsilon: float
+    center: float = 0.0
+    radius: float = 1.0
+    shared_bits: int = 5
+    ldp_fraction: float = 0.0
+    dropout: float = 0.0
+    delta: float = 1e-5
+
+    def __post_init__(self) -> None:
+        checked = {
+            "clients": checks.count("clients", self.clients, "[1, 10000000]"),
+            "parameters": checks.count("parameters", self.parameters),
+            "epsilon": checks.scalar("epsilon", self.epsilon, "(0, inf)"),
+            "center": checks.scalar("center", self.center),
+            "radius": checks.scalar("radius", self.radius, "(0, inf)"),
+            "shared_bits": checks.count("shared_bits", self.shared_bits, "[0, 60]"),
+            "ldp_fraction": checks.scalar("ldp_fraction", self.ldp_fraction, "[0, 1]"),
+            "dropout": checks.scalar("dropout", self.dropout, "[0, 1)"),
+            "delta": checks.scalar("delta", self.delta, "(0, 1)"),
+        }
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def alone(self) -> int:
+        """Clients that quantize alone."""
+        return alone(self.clients, self.ldp_fraction)
+
+    @property
+    def pairs(self) -> int:
+        """Pairs of the others."""
+        return (self.clients - self.alone) // 2
+
+
+def alone(clients: int, fraction: float) -> int:
+    """How many of the clients quantize alone: the share, rounded, and one more when an odd number would be left to pair.
+
+    Examples
+    --------
+    >>> alone(50, 0.2), alone(7, 0.0)
+    (10, 1)
+    """
+    n, share = checks.count("clients", clients), checks.scalar("fraction", fraction, "[0, 1]")
+    single = round(share * n)
+    return single + (n - single) % 2

@@ -1,0 +1,144 @@
+r"""Hockey-stick divergence of finitely many pairs of laws on finite sets, greatest over the pairs.
+
+For a pair (P, Q) with outcomes ordered by falling loss and cumulative sums :math:`P_k, Q_k`,
+
+.. math:: \delta(\epsilon) = \max_k\,(P_k - e^\epsilon Q_k)_+, \qquad
+          \epsilon(\delta) = \max_k\,\log\frac{P_k - \delta}{Q_k},
+
+which needs no root finder and is rounded up termwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from analytics import checks
+from analytics.checks import FloatArray, real
+from analytics.privacy.loss_distribution import LossDistribution, from_curve
+
+_UNIT = np.finfo(float).eps
+
+
+@dataclass(frozen=True)
+class _Sorted:
+    """One pair: losses falling, sums of both laws from the greatest loss down, each with a leading zero."""
+
+    losses: FloatArray
+    p: FloatArray
+    q: FloatArray
+
+    @classmethod
+    def of(cls, p: FloatArray, q: FloatArray) -> _Sorted:
+        possible = (p > 0) | (q > 0)
+        p, q = p[possible], q[possible]
+        with np.errstate(divide="ignore"):
+            loss = np.log(p) - np.log(q)
+        order = np.argsort(-loss, kind="stable")
+        return cls(
+            loss[order],
+            np.concatenate([[0.0], np.cumsum(p[order])]),
+            np.concatenate([[0.0], np.cumsum(q[order])]),
+        )
+
+    @property
+    def rounding(self) -> float:
+        """Relative error of the cumulative sums."""
+        return (self.losses.size + 4) * _UNIT
+
+
+class Envelope:
+    """The greatest curve of many pairs, each with what its laws may lack in mass.
+
+    Parameters
+    ----------
+    pairs : iterable of (p, q)
+        Arrays of equal length: probabilities of the same outcomes.
+    lost : float
+        Mass that was trimmed off the laws: it is added to every delta.
+    error : float
+        Relative error of the probabilities, the same for p and q of an outcome.
+
+    Examples
+    --------
+    >>> response = Envelope([([0.75, 0.25], [0.25, 0.75])])
+    >>> round(float(response.delta(0.0)), 9), round(float(response.epsilon(0.25)), 6)
+    (0.5, 0.693147)
+    """
+
+    def __init__(self, pairs: Iterable[tuple[ArrayLike, ArrayLike]], *, lost: float = 0.0, error: float = 0.0) -> None:
+        self._pairs = [_Sorted.of(np.asarray(p, dtype=float), np.asarray(q, dtype=float)) for p, q in pairs]
+        self._lost, self._error = lost, error
+
+    def delta(self, epsilon: ArrayLike) -> FloatArray:
+        """The least delta at each epsilon >= 0 that serves every pair, rounded up."""
+        eps = real("epsilon", epsilon, "[0, inf)")
+        value = np.zeros(eps.shape)
+        for pair in self._pairs:
+            p, q, rounding = self._at(pair, eps)
+            value = np.maximum(value, _minus(p * (1 + rounding), eps, q * (1 - rounding)))
+        return np.minimum(value * (1 + self._error) + self._lost, 1.0)[()]
+
+    def epsilon(self, delta: ArrayLike) -> FloatArray:
+        """The least epsilon >= 0 at each delta that serves every pair, rounded up; infinite when there is none."""
+        level = real("delta", delta, "[0, 1]")
+        left = np.where(level < 1, (level - self._lost) / (1 + self._error), 1.0)
+        out = np.where(left < 0, np.inf, 0.0)
+        for pair in self._pairs:
+            rounding = pair.rounding
+            p, q = pair.p[1:] * (1 + rounding), pair.q[1:] * (1 - rounding)
+            over = p - left[..., None]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                bound = np.where(over > 0, np.log(over) - np.log(q), -np.inf)
+                pure = pair.losses[0] if pair.losses.size else 0.0
+            worst = np.where(left == 0, pure, np.max(bound, axis=-1, initial=-np.inf))
+            out = np.maximum(out, np.where(level < 1, worst * (1 + 4 * _UNIT) + 4 * _UNIT, 0.0))
+        return np.asarray(out)[()]
+
+    def _at(self, pair: _Sorted, eps: FloatArray) -> tuple[FloatArray, FloatArray, float]:
+        k = np.searchsorted(-pair.losses, -eps, side="left")
+        return pair.p[k], pair.q[k], pair.rounding
+
+    def composable(self, *, step: float, delta: float) -> LossDistribution:
+        """A loss distribution that dominates every pair, for products in which each factor may be another pair.
+
+        Parameters
+        ----------
+        step : float
+            Of the grid of losses.
+        delta : float
+            Losses whose mass together is below this are counted as infinite; also as minus infinity at the other end.
+        """
+        checks.scalar("step", step, "(0, inf)")
+        top = float(self.epsilon(np.asarray(min(delta + self._lost * 2, 0.5))))
+        if not np.isfinite(top):
+            finite = [pair.losses[np.isfinite(pair.losses)] for pair in self._pairs]
+            top = max((float(loss.max()) for loss in finite if loss.size), default=step)
+        last = int(np.ceil(top / step)) + 1
+        eps = np.arange(-last, last + 1) * step
+        upper, lower = np.zeros(eps.size), np.zeros(eps.size)
+        upper_error, lower_error = np.zeros(eps.size), np.zeros(eps.size)
+        for pair in self._pairs:
+            p, q, rounding = self._at(pair, eps)
+            value = _minus(p, eps, q)
+            better = value > upper
+            upper[better], upper_error[better] = value[better], 2 * rounding * p[better]
+            rest_p, rest_q = np.cumsum(np.diff(pair.p)[::-1])[::-1], np.cumsum(np.diff(pair.q)[::-1])[::-1]
+            k = np.searchsorted(-pair.losses, -eps, side="left")
+            below = np.append(rest_q, 0.0)[k] * np.exp(eps) - np.append(rest_p, 0.0)[k]
+            better = below > lower
+            lower[better] = below[better]
+            lower_error[better] = 2 * rounding * np.append(rest_q, 0.0)[k][better] * np.exp(eps[better])
+        found = from_curve(upper, lower, first=-last, step=step, upper_error=upper_error, lower_error=lower_error)
+        return LossDistribution(
+            step, found.first, found.mass * (1 + self._error), found.infinite * (1 + self._error) + self._lost
+        )
+
+
+def _minus(p: FloatArray, eps: FloatArray, q: FloatArray) -> FloatArray:
+    """p - e^eps q, nothing where q vanishes, at least 0."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.maximum(p - np.where(q > 0, np.exp(eps) * q, 0.0), 0.0)

@@ -1,0 +1,262 @@
+"""Central privacy of (Aug)CorBin-FL: exact laws against enumeration, worst cases against search, peers, and the ledger's numbers."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analytics.checks import ParameterError
+from analytics.federated import quantizers
+from analytics.privacy import aggregation
+from analytics.privacy.aggregation import Client
+
+UNIT = st.floats(0, 1)
+
+
+def count_law(probabilities):
+    law = np.ones(1)
+    for q in probabilities:
+        law = np.convolve(law, [1 - q, q])
+    return law
+
+
+def hockey_stick(p, q, epsilon):
+    return float(np.maximum(p - math.exp(epsilon) * q, 0).sum())
+
+
+def ends(epsilon):
+    return 1 / (1 + math.exp(epsilon)), 1 / (1 + math.exp(-epsilon))
+
+
+@given(st.lists(UNIT, min_size=0, max_size=5), UNIT, UNIT, st.floats(0.05, 5), UNIT)
+def test_no_updates_are_worse_than_the_corners(others, mine, neighbour, local, share):
+    low, high = ends(local)
+    noise = count_law([low + (high - low) * t for t in others])
+    p, q = (np.convolve(noise, count_law([low + (high - low) * t])) for t in (mine, neighbour))
+    bound = aggregation.one_parameter(len(others), epsilon=local, client="unpaired")
+    assert hockey_stick(p, q, share * local) <= float(bound.delta(share * local)) + 1e-14
+
+
+@given(st.integers(0, 6), st.floats(0.05, 5), UNIT)
+def test_corners_are_attained(others, local, share):
+    low, high = ends(local)
+    exact = max(
+        hockey_stick(
+            count_law([high] * j + [low] * (others - j) + [high]),
+            count_law([high] * j + [low] * (others - j) + [low]),
+            share * local,
+        )
+        for j in range(others + 1)
+    )
+    bound = float(aggregation.one_parameter(others, epsilon=local, client="unpaired").delta(share * local))
+    assert exact <= bound <= exact * (1 + 1e-9) + 1e-14
+
+
+@pytest.mark.parametrize("bits", [0, 1, 2, 3, 5, 8, None])
+@pytest.mark.parametrize("others", [0, 3])
+def test_pairs_by_dense_search(bits, others):
+    """All inputs of the pair on a fine grid that contains ends, center and cell borders; all corners of the others."""
+    local = 1.0
+    low, high = ends(local)
+    alpha = float(quantizers.alpha(local))
+    borders = [] if bits is None else [alpha * (2 * k / 2**bits - 1) for k in range(2**bits + 1)]
+    grid = np.unique([*np.linspace(-1, 1, 9), *(b for b in borders if abs(b) <= 1)])
+    if grid.size > 30:
+        grid = np.unique([*grid[:4], *grid[-4:], 0.0, *grid[::8]])
+    laws = {}
+    for x, y in itertools.product(grid, repeat=2):
+        joint = quantizers.pair_law(x, y, epsilon=local, bits=bits)
+        laws[x, y] = np.array([joint[0, 0], joint[0, 1] + joint[1, 0], joint[1, 1]])
+    bound = aggregation.one_parameter(others, epsilon=local, client=Client.PAIRED, bits=bits)
+    for epsilon in (0.0, 0.2, 0.7):
+        worst = 0.0
+        for j in range(others + 1):
+            noise = count_law([high] * j + [low] * (others - j))
+            spread = {key: np.convolve(noise, law) for key, law in laws.items()}
+            for y in grid:
+                rows = np.stack([spread[x, y] for x in grid])
+                worst = max(worst, float(np.maximum(rows[:, None] - math.exp(epsilon) * rows, 0).sum(-1).max()))
+        found = float(bound.delta(epsilon))
+        assert worst <= found + 1e-13
+        assert found <= worst * (1 + 1e-9) + 1e-13, "the listed corners are attained on the grid"
+
+
+def test_numbers_of_the_ledger():
+    """The ledger took all others at the upper end; the worst corner is one away at some epsilon, and slightly worse."""
+    small = aggregation.one_parameter(99, epsilon=1.0, client="unpaired")
+    assert 1.0773e-2 <= float(small.delta(0.1)) <= 1.0830e-2
+    assert float(small.delta(0.5)) == pytest.approx(5.655e-7, rel=1e-3)
+    large = aggregation.one_parameter(999, epsilon=1.0, client="unpaired")
+    assert 1.0247e-3 <= float(large.delta(0.05)) <= 1.0260e-3
+    assert float(large.delta(0.1)) == pytest.approx(1.7097e-5, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    "n, local, printed, exact, true_delta",
+    [(41000, 5.0, 0.05017, 0.20968, 7.155e-3), (111000, 6.0, 0.02658, 0.21121, 1.338e-2)],
+)
+def test_equation_five(n, local, printed, exact, true_delta):
+    claim = aggregation.published(
+        n, 1, local_epsilon=local, delta=1e-5, fraction=1.0, radius=1 / float(quantizers.alpha(local))
+    )
+    assert claim.condition and claim.epsilon == pytest.approx(printed, abs=5e-6)
+    found = aggregation.one_parameter(n - 1, epsilon=local, client="unpaired")
+    assert exact * (1 - 1e-4) <= float(found.epsilon(1e-5)) <= exact * (1 + 2e-2)
+    assert true_delta * (1 - 1e-3) <= float(found.delta(claim.epsilon)) <= true_delta * (1 + 3e-2)
+
+
+def test_equation_five_is_a_length():
+    one, tiny = (
+        aggregation.published(10**6, 1, local_epsilon=1.0, delta=1e-5, fraction=0.2, radius=r).epsilon
+        for r in (1.0, 1e-6)
+    )
+    assert one == pytest.approx(0.049, abs=5e-4) and tiny == pytest.approx(1e-6 * one)
+
+
+def test_conditions_of_theorem_three():
+    claim = aggregation.published(50, 1, local_epsilon=1.0, delta=1e-5, fraction=0.2)
+    assert not claim.condition and math.isnan(claim.epsilon) and claim.value > 0
+    assert math.isnan(aggregation.published(50, 1, local_epsilon=1.0, delta=1e-5, fraction=0.02).value)
+
+
+@given(st.integers(0, 300), st.floats(0.05, 5), st.floats(1e-12, 0.5), st.sampled_from(["unpaired", "paired"]))
+def test_monotone_and_inverse(others, local, delta, client):
+    more = aggregation.one_parameter(others + 1, epsilon=local, client=client)
+    fewer = aggregation.one_parameter(others, epsilon=local, client=client)
+    epsilon = float(fewer.epsilon(delta))
+    assert float(more.epsilon(delta)) <= epsilon * (1 + 1e-9) + 1e-12
+    if client == "unpaired":
+        assert epsilon <= local * (1 + 1e-9)
+    if math.isfinite(epsilon):
+        assert float(fewer.delta(epsilon)) <= delta * (1 + 1e-6)
+
+
+def test_ranges_of_corners_are_close_to_every_corner(monkeypatch):
+    exact = float(aggregation.one_parameter(1500, epsilon=1.0, client="unpaired").epsilon(1e-5))
+    monkeypatch.setattr(aggregation, "_EVERY_CORNER", 100)
+    ranged = float(aggregation.one_parameter(1500, epsilon=1.0, client="unpaired").epsilon(1e-5))
+    assert exact * (1 - 1e-12) <= ranged <= exact * 1.002
+
+
+def test_tiny_delta_and_epsilon():
+    found = aggregation.one_parameter(2000, epsilon=1.0, client="unpaired", delta=1e-300)
+    epsilon = float(found.epsilon(1e-300))
+    assert 0.9 < epsilon <= 1.0 + 1e-9
+    assert float(aggregation.one_parameter(50, epsilon=1e-9, client="unpaired").epsilon(1e-5)) <= 1e-9 * (1 + 1e-6)
+    assert float(aggregation.one_parameter(5, epsilon=700.0, client="unpaired").epsilon(1e-5)) <= 700.0 * (1 + 1e-9)
+
+
+def test_a_whole_update_against_every_combination():
+    """Two other clients, two parameters: all 36 combinations of corners."""
+    low, high = ends(1.0)
+    pairs = []
+    for j in range(3):
+        rest = [high] * j + [low] * (2 - j)
+        up, down = count_law([high, *rest]), count_law([low, *rest])
+        pairs += [(up, down), (down, up)]
+    for delta in (1e-3, 1e-2, 0.1):
+        epsilon = aggregation.update_epsilon(2, 2, epsilon=1.0, client="unpaired", delta=delta)
+        worst = max(
+            hockey_stick(np.outer(p, s).ravel(), np.outer(q, t).ravel(), epsilon)
+            for (p, q), (s, t) in itertools.product(pairs, repeat=2)
+        )
+        assert worst <= delta
+        assert worst >= delta * 0.6, "one curve for all corners costs something among so few"
+
+
+def test_updates_against_dp_accounting():
+    """The same corner in every parameter is a lower bound that a peer can compute."""
+    from analytics.privacy import loss_distribution
+
+    pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
+    low, high = ends(1.0)
+    noise = count_law([high] * 99)
+    p, q = np.convolve(noise, [low, high]), np.convolve(noise, [high, low])
+    kept = (p > 1e-30) & (q > 1e-30)
+    logs = [{i: math.log(v) for i, v in enumerate(law[kept])} for law in (q, p)]  # lower, upper
+    theirs = pld.from_two_probability_mass_functions(*logs, value_discretization_interval=1e-5).self_compose(100)
+    peer = theirs.get_epsilon_for_delta(1e-5)
+    same = float(loss_distribution.of_pair(p, q, step=1e-5).epsilon(1e-5, count=100))
+    assert same <= peer <= same * (1 + 2e-4), "theirs rounds every loss up"
+    ours = aggregation.update_epsilon(99, 100, epsilon=1.0, client="unpaired", delta=1e-5)
+    assert same * (1 - 1e-3) <= ours <= same * 1.03
+
+
+def test_updates_never_exceed_the_pure_bound_and_grow():
+    values = [aggregation.update_epsilon(30, m, epsilon=0.5, client="unpaired", delta=1e-5) for m in (1, 2, 5, 20)]
+    assert values == sorted(values) and all(
+        v <= 0.5 * m * (1 + 1e-12) for v, m in zip(values, (1, 2, 5, 20), strict=True)
+    )
+    rounds = aggregation.update_epsilon(30, 4, epsilon=0.5, client="unpaired", delta=1e-5, rounds=5)
+    assert rounds == pytest.approx(values[3], rel=1e-6)
+
+
+def test_pairs_have_no_guarantee_among_few():
+    assert float(aggregation.one_parameter(9, epsilon=1.0, client="paired").epsilon(1e-5)) == math.inf
+    assert float(aggregation.one_parameter(0, epsilon=1.0, client="paired").delta(10.0)) == pytest.approx(
+        math.tanh(0.5)
+    )
+    assert aggregation.update_epsilon(9, 100, epsilon=1.0, client="paired", delta=1e-5) == math.inf
+    assert math.isfinite(aggregation.update_epsilon(999, 100, epsilon=1.0, client="paired", delta=1e-5))
+
+
+@given(st.floats(0.01, 1.9), st.integers(1, 50), st.floats(0.2, 3))
+def test_sample_level(move, others, local):
+    one = aggregation.sample_epsilon(others, 1, epsilon=local, move=move, delta=1e-3)
+    exact = aggregation.one_parameter(others, epsilon=local, client="unpaired", move=move, delta=1e-3)
+    assert one <= float(exact.epsilon(1e-3)) * (1 + 1e-12)
+    low, high = ends(local)
+    gap = move / 2 * (high - low)
+    for j in range(others + 1):
+        rest = [high] * j + [low] * (others - j)
+        for top in (high, low + gap):
+            p, q = count_law([*rest, top]), count_law([*rest, top - gap])
+            assert max(hockey_stick(p, q, one), hockey_stick(q, p, one)) <= 1e-3 * (1 + 1e-9)
+
+
+def test_sample_level_of_an_update():
+    """Moves of one parameter only, of all alike, and in between, composed exactly, stay below the bound."""
+    others, m, move, delta = 40, 8, 0.8, 1e-4
+    bound = aggregation.sample_epsilon(others, m, epsilon=1.0, move=move, delta=delta)
+    low, high = ends(1.0)
+    from analytics.privacy import loss_distribution
+
+    for touched in (1, 2, 4, 8):
+        gap = move / math.sqrt(touched) / 2 * (high - low)
+        noise = count_law([high] * others)
+        p, q = np.convolve(noise, [1 - high, high]), np.convolve(noise, [1 - high + gap, high - gap])
+        for one, other in ((p, q), (q, p)):
+            assert float(loss_distribution.of_pair(one, other, step=1e-5).epsilon(delta, count=touched)) <= bound
+    assert bound < aggregation.update_epsilon(others, m, epsilon=1.0, client="unpaired", delta=delta)
+
+
+@given(UNIT, UNIT, UNIT, st.floats(0.05, 5), st.one_of(st.none(), st.integers(0, 8)), st.floats(0, 5))
+def test_the_server_learns_at_most_one_over_alpha(x, y, partner, local, bits, epsilon):
+    p, q = (quantizers.pair_law(2 * v - 1, 2 * partner - 1, epsilon=local, bits=bits).ravel() for v in (x, y))
+    assert hockey_stick(p, q, epsilon) <= float(aggregation.server_delta(epsilon, local=local)) + 1e-12
+    p, q = (quantizers.pair_law(v, 1.0, epsilon=local, bits=None).ravel() for v in (1.0, -1.0))
+    assert hockey_stick(p, q, epsilon) == pytest.approx(math.tanh(local / 2), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    "call, name",
+    [
+        (lambda: aggregation.one_parameter(-1, epsilon=1.0, client="paired"), "others"),
+        (lambda: aggregation.one_parameter(3, epsilon=0.0, client="paired"), "epsilon"),
+        (lambda: aggregation.one_parameter(3, epsilon=1.0, client="alone"), "client"),
+        (lambda: aggregation.one_parameter(3, epsilon=1.0, client="paired", bits=-1), "bits"),
+        (lambda: aggregation.one_parameter(3, epsilon=1.0, client="paired", move=3.0), "move"),
+        (lambda: aggregation.update_epsilon(3, 0, epsilon=1.0, client="paired", delta=0.1), "parameters"),
+        (lambda: aggregation.update_epsilon(3, 1, epsilon=1.0, client="paired", delta=1.0), "delta"),
+        (lambda: aggregation.published(3, 1, local_epsilon=1.0, delta=0.1, fraction=1.1), "fraction"),
+        (lambda: aggregation.server_delta(-1.0, local=1.0), "epsilon"),
+        (lambda: aggregation.sample_epsilon(3, 1, epsilon=1.0, move=0.0, delta=0.1), "move"),
+    ],
+)
+def test_bad_input(call, name):
+    with pytest.raises(ParameterError) as caught:
+        call()
+    assert caught.value.name == name

@@ -1,0 +1,101 @@
+"""Composition: the ledger's numbers, brute force over randomised responses, and the order of the bounds."""
+
+import itertools
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analytics.checks import ParameterError
+from analytics.privacy import composition
+
+EPSILON, DELTA = st.floats(1e-3, 3), st.floats(1e-9, 0.1)
+MU = 1 / 5.099795013268831
+
+
+def test_numbers_of_the_ledger():
+    assert composition.advanced(0.95, 1e-5, count=200, slack=1e-5, improved=False).epsilon == pytest.approx(
+        365.753, abs=5e-4
+    )
+    assert composition.advanced(0.95, 1e-5, count=200, slack=1e-5).epsilon == pytest.approx(148.492102, abs=5e-7)
+    assert composition.optimal_epsilon(0.95, 1e-5, count=200, total_delta=2.01e-3) == pytest.approx(
+        131.043336, abs=5e-7
+    )
+    assert composition.gaussian_zcdp(MU, count=200, delta=1e-5) == pytest.approx(17.151677, abs=1e-5)
+    assert composition.gaussian_rdp(MU, count=200, delta=1e-5) == pytest.approx(16.102256, abs=2e-4)
+    assert composition.gaussian_exact(MU, count=200, delta=1e-5) == pytest.approx(15.069269611, abs=1e-8)
+    assert composition.gaussian_exact(MU, count=200, delta=2e-3) == pytest.approx(11.146015958, abs=1e-8)
+
+
+@pytest.mark.parametrize("epsilon, true", [(0.95, 0.0042409), (0.5, 5.1160e-4), (0.1, 1.3064e-4)])
+def test_where_the_printed_strong_composition_first_fails(epsilon, true):
+    """UF-C2: at M = 12, not at 11."""
+    for count, holds in ((11, True), (12, False)):
+        claim = composition.strong_published(epsilon, 1e-5, count=count)
+        exact = composition.optimal_delta(epsilon, 1e-5, count=count, total_epsilon=claim.epsilon)
+        assert (exact <= claim.delta) is holds
+    assert exact == pytest.approx(true, rel=1e-4)
+
+
+@given(EPSILON, DELTA, st.integers(1, 6), st.floats(0, 1))
+def test_optimal_against_every_outcome(epsilon, delta, count, share):
+    """The extreme (epsilon, delta) mechanism has four outcomes; all products of them."""
+    truth = 1 / (1 + math.exp(-epsilon))
+    p = [delta, (1 - delta) * truth, (1 - delta) * (1 - truth), 0.0]
+    q = [0.0, (1 - delta) * (1 - truth), (1 - delta) * truth, delta]
+    total = share * count * epsilon
+    exact = sum(
+        max(math.prod(p[i] for i in o) - math.exp(total) * math.prod(q[i] for i in o), 0.0)
+        for o in itertools.product(range(4), repeat=count)
+    )
+    found = composition.optimal_delta(epsilon, delta, count=count, total_epsilon=total)
+    assert exact * (1 - 1e-9) - 1e-15 <= found <= exact * (1 + 1e-9) + 1e-13
+
+
+@given(EPSILON, DELTA, st.integers(1, 300))
+def test_optimal_is_least_and_inverts(epsilon, delta, count):
+    slack = 1e-4
+    for claim in (
+        composition.basic(epsilon, delta, count=count),
+        composition.advanced(epsilon, delta, count=count, slack=slack),
+        composition.advanced(epsilon, delta, count=count, slack=slack, improved=False),
+    ):
+        best = composition.optimal_epsilon(epsilon, delta, count=count, total_delta=claim.delta)
+        assert best <= claim.epsilon * (1 + 1e-9)
+    total = min(count * delta + slack, 1.0)
+    best = composition.optimal_epsilon(epsilon, delta, count=count, total_delta=total)
+    assert composition.optimal_delta(epsilon, delta, count=count, total_epsilon=best) <= total * (1 + 1e-9)
+
+
+@given(st.floats(1e-3, 2), st.integers(1, 1000), st.floats(1e-30, 0.1))
+def test_gaussian_bounds_in_order(mu, count, delta):
+    exact = composition.gaussian_exact(mu, count=count, delta=delta)
+    renyi = composition.gaussian_rdp(mu, count=count, delta=delta)
+    assert exact <= renyi * (1 + 1e-9) + 1e-9
+    assert renyi <= composition.gaussian_zcdp(mu, count=count, delta=delta) * (1 + 1e-9)
+
+
+def test_ends():
+    assert composition.optimal_epsilon(1.0, 0.1, count=3, total_delta=0.1) == math.inf
+    assert composition.optimal_epsilon(1.0, 0.0, count=3, total_delta=0.0) == pytest.approx(3.0)
+    assert composition.optimal_epsilon(1.0, 1.0, count=1, total_delta=0.5) == math.inf
+    assert composition.optimal_epsilon(1.0, 1.0, count=1, total_delta=1.0) == 0.0
+    assert composition.strong_published(1.0, 0.0, count=2).epsilon == math.inf
+    assert composition.gaussian_exact(0.0, count=10, delta=1e-5) == 0.0
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: composition.basic(-1.0, 0.1, count=1),
+        lambda: composition.basic(math.nan, 0.1, count=1),
+        lambda: composition.advanced(1.0, 0.1, count=0, slack=0.1),
+        lambda: composition.advanced(1.0, 0.1, count=1, slack=0.0),
+        lambda: composition.optimal_delta(1.0, 1.1, count=1, total_epsilon=1.0),
+        lambda: composition.gaussian_exact(1.0, count=1, delta=0.0),
+    ],
+)
+def test_bad_input(call):
+    with pytest.raises(ParameterError):
+        call()

@@ -1,0 +1,159 @@
+"""Privacy loss distributions against closed forms, direct convolution, and a peer; always on the safe side."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analytics.checks import ParameterError
+from analytics.privacy import gaussian, loss_distribution
+from analytics.privacy.lattice import Envelope
+
+PROBABILITY = st.floats(0.01, 1.0)
+
+
+def laws(draw, size):
+    p = np.array(draw(st.lists(PROBABILITY, min_size=size, max_size=size)))
+    return p / p.sum()
+
+
+def product_delta(p, q, count, epsilon):
+    """Every outcome of `count` releases."""
+    total = 0.0
+    for outcome in itertools.product(range(len(p)), repeat=count):
+        a, b = math.prod(p[i] for i in outcome), math.prod(q[i] for i in outcome)
+        total += max(a - math.exp(epsilon) * b, 0.0)
+    return total
+
+
+@given(st.data(), st.integers(2, 4), st.integers(1, 4), st.floats(0, 3))
+def test_against_every_outcome(data, size, count, epsilon):
+    p, q = laws(data.draw, size), laws(data.draw, size)
+    found = loss_distribution.of_pair(p, q, step=1e-4).delta(epsilon, count=count)
+    exact = product_delta(p, q, count, epsilon)
+    assert exact * (1 - 1e-12) <= found <= exact + 3e-4 * count
+
+
+@given(st.data(), st.integers(2, 4), st.floats(1e-6, 0.5))
+def test_epsilon_inverts_delta(data, count, delta):
+    p, q = laws(data.draw, 3), laws(data.draw, 3)
+    law = loss_distribution.of_pair(p, q, step=1e-3)
+    epsilon = float(law.epsilon(delta, count=count))
+    assert product_delta(p, q, count, epsilon) <= delta * (1 + 1e-9)
+    if epsilon > 1e-6:
+        assert float(law.delta(epsilon * (1 - 1e-6), count=count)) >= delta * (1 - 1e-3)
+
+
+@pytest.mark.parametrize("mu, count", [(1.0, 1), (0.1, 100), (0.01, 10_000), (0.3, 1000)])
+@pytest.mark.parametrize("delta", [0.3, 1e-5, 1e-15, 1e-100, 1e-300])
+def test_gaussian_at_any_depth(mu, count, delta):
+    """M releases of mu are one of mu sqrt(M): right to 3e-4, never below, at 1e-300 as at 1e-5."""
+    found = float(loss_distribution.gaussian(mu).epsilon(delta, count=count))
+    exact = float(gaussian.epsilon(delta, sensitivity=mu * math.sqrt(count), sigma=1.0))
+    assert exact * (1 - 1e-12) <= found <= exact * (1 + 3e-4) + 1e-4
+
+
+@given(st.floats(0.02, 2.0), st.integers(1, 2000), st.floats(0, 20))
+def test_gaussian_delta_is_never_below(mu, count, epsilon):
+    found = float(loss_distribution.gaussian(mu).delta(epsilon, count=count))
+    exact = float(gaussian.delta(epsilon, sensitivity=mu * math.sqrt(count), sigma=1.0))
+    assert exact * (1 - 1e-9) - 1e-300 <= found
+
+
+def test_against_dp_accounting():
+    """Equal grids, pessimistic both; ours is the tighter (chords), theirs rounds up."""
+    pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
+    theirs = pld.from_gaussian_mechanism(5.0997950132688, value_discretization_interval=1e-3).self_compose(200)
+    ours = loss_distribution.gaussian(1 / 5.0997950132688, step=1e-3)
+    assert float(ours.epsilon(1e-5, count=200)) == pytest.approx(theirs.get_epsilon_for_delta(1e-5), rel=1e-3)
+    assert float(ours.epsilon(1e-5, count=200)) == pytest.approx(15.069269611, rel=1e-4)
+
+
+def test_infinite_losses():
+    """Mass that Q cannot make stays, whatever epsilon: 1 - (1 - a)^M."""
+    law = loss_distribution.of_pair([0.1, 0.9], [0.0, 1.0])
+    assert float(law.delta(50.0, count=3)) == pytest.approx(1 - 0.9**3, rel=1e-9)
+    assert float(law.epsilon(0.2, count=3)) == math.inf and float(law.epsilon(0.28, count=3)) == 0.0
+    disjoint = loss_distribution.of_pair([1.0, 0.0], [0.0, 1.0])
+    assert float(disjoint.delta(5.0, count=7)) == 1.0 and float(disjoint.epsilon(0.5, count=2)) == math.inf
+
+
+def test_pure_at_delta_zero():
+    law = loss_distribution.of_pair([0.75, 0.25], [0.25, 0.75], step=math.log(3) / 10)
+    assert float(law.epsilon(0.0, count=10)) == pytest.approx(10 * math.log(3), rel=1e-12)
+    assert float(law.epsilon(1.0, count=10)) == 0.0
+
+
+def test_equal_laws_give_nothing():
+    law = loss_distribution.of_pair([0.3, 0.7], [0.3, 0.7], step=1e-3)
+    assert float(law.epsilon(1e-9, count=5)) <= 5 * 1e-3
+    assert float(law.delta(0.1, count=5)) <= 1e-12
+
+
+@given(st.floats(0.01, 2.0), st.floats(0.005, 0.5), st.floats(0, 2))
+def test_subsampled_gaussian_once(mu, rate, epsilon):
+    """One release has closed forms in both orders."""
+    from analytics.privacy import subsampling
+
+    for reverse in (False, True):
+        law = loss_distribution.subsampled_gaussian(mu, rate, reverse=reverse)
+        found = float(law.delta(epsilon))
+        if not reverse:
+            exact = math.exp(float(subsampling.subsampled_gaussian_log_delta(epsilon, p=rate, mu=mu)))
+            assert exact * (1 - 1e-9) <= found <= exact + 1e-3 * rate * mu
+        assert 0 <= found <= 1
+
+
+@pytest.mark.parametrize("rate, epsilon", [(0.01, 0.0868664), (0.1, 1.0735331)])
+def test_subsampled_gaussian_of_the_ledger(rate, epsilon):
+    """UF-C3: 200 rounds at the noise of (9), delta = 1e-5."""
+    mu = 1 / 5.099795013268831
+    found = max(
+        float(loss_distribution.subsampled_gaussian(mu, rate, reverse=r).epsilon(1e-5, count=200))
+        for r in (False, True)
+    )
+    assert found == pytest.approx(epsilon, rel=2e-3)
+
+
+@given(st.data(), st.integers(2, 5), st.floats(0, 3))
+def test_envelope_is_the_greatest_curve(data, size, epsilon):
+    pairs = [(laws(data.draw, size), laws(data.draw, size)) for _ in range(3)]
+    envelope = Envelope(pairs)
+    exact = max(product_delta(p, q, 1, epsilon) for p, q in pairs)
+    assert exact <= float(envelope.delta(epsilon)) <= exact * (1 + 1e-12) + 1e-14
+    for delta in (1e-9, 1e-3, 0.2):
+        found = float(envelope.epsilon(delta))
+        assert max(product_delta(p, q, 1, found) for p, q in pairs) <= delta * (1 + 1e-9)
+        assert found == 0 or float(envelope.delta(found * (1 - 1e-9))) >= delta * (1 - 1e-6)
+
+
+@given(st.data(), st.floats(0, 2))
+def test_envelope_composes_to_an_upper_bound(data, epsilon):
+    """Each factor may come from another pair."""
+    pairs = [(laws(data.draw, 3), laws(data.draw, 3)) for _ in range(2)]
+    law = Envelope(pairs).composable(step=1e-2, delta=1e-12)
+    found = float(law.delta(epsilon, count=2))
+    for (p, q), (s, t) in itertools.product(pairs, repeat=2):
+        exact = np.maximum(np.outer(p, s) - math.exp(epsilon) * np.outer(q, t), 0).sum()
+        assert exact <= found + 1e-12
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: loss_distribution.of_pair([0.5, 0.5], [0.5, 0.5], step=0.0),
+        lambda: loss_distribution.of_pair([0.5, math.nan], [0.5, 0.5]),
+        lambda: loss_distribution.gaussian(0.0),
+        lambda: loss_distribution.gaussian(1.0).epsilon(-0.1),
+        lambda: loss_distribution.gaussian(1.0).epsilon(0.1, count=0),
+        lambda: loss_distribution.gaussian(1.0).delta(math.nan),
+        lambda: loss_distribution.subsampled_gaussian(1.0, 1.5),
+        lambda: loss_distribution.of_pair([1.0, 1e-300], [1e-300, 1.0], step=1e-6),
+    ],
+)
+def test_bad_input(call):
+    with pytest.raises(ParameterError):
+        call()
