@@ -1,4 +1,4 @@
-"""Central privacy of (Aug)CorBin-FL: exact laws against enumeration, worst cases against search, peers, and the ledger's numbers."""
+"""Central privacy of (Aug)CorBin-FL: exact laws against enumeration, worst cases against search, peers, the ledger."""
 
 import itertools
 import math
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from analytics.checks import ParameterError
 from analytics.federated import quantizers
-from analytics.privacy import aggregation
+from analytics.privacy import aggregation, sample_level
 from analytics.privacy.aggregation import Client
 
 UNIT = st.floats(0, 1)
@@ -205,7 +205,7 @@ def test_pairs_have_no_guarantee_among_few():
 
 @given(st.floats(0.01, 1.9), st.integers(1, 50), st.floats(0.2, 3))
 def test_sample_level(move, others, local):
-    one = aggregation.sample_epsilon(others, 1, epsilon=local, move=move, delta=1e-3)
+    one = sample_level.epsilon(others, 1, local=local, move=move, delta=1e-3)
     exact = aggregation.one_parameter(others, epsilon=local, client="unpaired", move=move, delta=1e-3)
     assert one <= float(exact.epsilon(1e-3)) * (1 + 1e-12)
     low, high = ends(local)
@@ -220,7 +220,7 @@ def test_sample_level(move, others, local):
 def test_sample_level_of_an_update():
     """Moves of one parameter only, of all alike, and in between, composed exactly, stay below the bound."""
     others, m, move, delta = 40, 8, 0.8, 1e-4
-    bound = aggregation.sample_epsilon(others, m, epsilon=1.0, move=move, delta=delta)
+    bound = sample_level.epsilon(others, m, local=1.0, move=move, delta=delta)
     low, high = ends(1.0)
     from analytics.privacy import loss_distribution
 
@@ -253,7 +253,7 @@ def test_the_server_learns_at_most_one_over_alpha(x, y, partner, local, bits, ep
         (lambda: aggregation.update_epsilon(3, 1, epsilon=1.0, client="paired", delta=1.0), "delta"),
         (lambda: aggregation.published(3, 1, local_epsilon=1.0, delta=0.1, fraction=1.1), "fraction"),
         (lambda: aggregation.server_delta(-1.0, local=1.0), "epsilon"),
-        (lambda: aggregation.sample_epsilon(3, 1, epsilon=1.0, move=0.0, delta=0.1), "move"),
+        (lambda: sample_level.epsilon(3, 1, local=1.0, move=0.0, delta=0.1), "move"),
     ],
 )
 def test_bad_input(call, name):

@@ -220,6 +220,7 @@ def federated(system: FederatedSystem) -> dict[str, Any]:
         "server": {
             "adjacency": Adjacency.REPLACE.value,
             "delta_one_parameter": float(aggregation.server_delta(0.0, local=system.epsilon)) if system.pairs else 0.0,
+            "local_epsilon": system.epsilon,
             "epsilon_one_parameter": float("inf") if system.pairs else system.epsilon,
         },
         "dropout": dropped(system),

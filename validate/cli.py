@@ -106,15 +106,15 @@ def weights(
     from validate import bounds as computed
 
     description = load(file)
-    task = description.task
-    if task is None:
+    task, base = description.task, description.inference
+    if task is None or base is None:
         raise SystemFileError(f"{file}: inference.features: missing; the weight problem needs it")
     if variant is not None and variant not in description.variants:
         raise ParameterError(
             "--variant", variant, "one of " + (", ".join(description.variants) or "none: FILE has no variants")
         )
     found = problem.solve(
-        description.inference if variant is None else description.variants[variant],
+        base if variant is None else description.variants[variant],
         task.features,
         epsilon_cap=np.inf if task.epsilon_cap is None else task.epsilon_cap,
         cap=cap,

@@ -61,8 +61,9 @@ def privacy_rows(privacy: dict[str, Any]) -> list[tuple[str, tuple[float, ...]]]
 def bounds(description: Description, tree: dict[str, Any]) -> None:
     """Print the bounds of every system described."""
     console = Console()
-    base = tree["inference"]
-    for name, part in [(description.name, base), *base.get("variants", {}).items()]:
+    base = tree.get("inference", {})
+    trees = [(description.name, base), *base.get("variants", {}).items()] if base else []
+    for name, part in trees:
         privacy = part["privacy"]
         table = Table(
             title=f"{name}: epsilon at delta = {number(privacy['exact']['delta'])}, adjacency {privacy['adjacency']}",
@@ -86,6 +87,42 @@ def bounds(description: Description, tree: dict[str, Any]) -> None:
         console.print()
     if "selection" in base:
         _selection(console, base["selection"])
+    if "federated" in tree:
+        _federated(console, description.name, tree["federated"])
+
+
+def _federated(console: Console, name: str, part: dict[str, Any]) -> None:
+    """CorBin-FL: errors, privacy against whom, bits."""
+    mse, central, server = part["mse"], part["central"], part["server"]
+    table = Table(title=f"{name}: worst mean squared error of a parameter", box=box.SIMPLE_HEAD, title_justify="left")
+    for heading in ("", "published", "exact, d = ∞", "at most, this d"):
+        table.add_column(heading, justify="left" if not heading else "right")
+    table.add_row("LDP-FL", "", number(mse["ldp"]), "")
+    for label, key in (("CorBin-FL", "corbin"), ("AugCorBin-FL", "augmented")):
+        table.add_row(label, *(number(mse[f"{key}_{face}"]) for face in ("published", "worst", "worst_finite_bits")))
+    table.add_row(f"dropout {number(part['dropout']['probability'])}", "", number(part["dropout"]["worst_mse"]), "")
+    console.print(table)
+    table = Table(
+        title=f"epsilon at delta = {number(central['delta'])}, adjacency {central['adjacency']}",
+        box=box.SIMPLE_HEAD,
+        title_justify="left",
+    )
+    for heading in ("against", "one parameter", "whole update"):
+        table.add_column(heading, justify="left" if heading == "against" else "right")
+    table.add_row("the mean, published (5)", "", number(central["published_epsilon"]))
+    for kind, values in central["clients"].items():
+        table.add_row(f"the mean, exact, {kind} client", number(values["one_parameter"]), number(values["update"]))
+    table.add_row("one uplink", number(server["local_epsilon"]), number(central["local_epsilon_update"]))
+    table.add_row("the server", number(server["epsilon_one_parameter"]), "")
+    console.print(table)
+    totals = {kind: cost["total"] for kind, cost in part["communication"].items()}
+    for line in (
+        f"the server, who sees both outputs of a pair: delta = {number(server['delta_one_parameter'])} at every epsilon",
+        f"removing a client is always seen: delta = {number(central['removal_delta'])}",
+        f"bits of a client and round: {totals['published']:,} as printed, {totals['seeded']:,} with the key as seed",
+    ):
+        console.print(f"  {line}", highlight=False)
+    console.print()
 
 
 def _task(console: Console, distortion: dict[str, Any], accuracy: dict[str, Any]) -> None:

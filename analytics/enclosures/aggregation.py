@@ -1,4 +1,4 @@
-"""CorBin-FL's central privacy and dropout in ball arithmetic: printed right-hand sides, binomial tails, divergences from below."""
+"""CorBin-FL's central privacy and dropout in ball arithmetic: printed formulas, binomial tails, divergences from below."""
 
 from __future__ import annotations
 

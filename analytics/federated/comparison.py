@@ -105,8 +105,8 @@ def stratified_mse(w: ArrayLike, *, center: float = 0.0, radius: float = 1.0) ->
     Notes
     -----
     Let :math:`F_s(a) = \min(1, \max(0, na - s))`. Two clients lie in different strata, so
-    :math:`P(U_i<a, U_j<b) = (n^2ab - \sum_sF_s(a)F_s(b))/(n(n-1))`, and for :math:`a \le b` the sum is the whole part of na plus its
-    fraction times :math:`F_{\lfloor na\rfloor}(b)`.
+    :math:`P(U_i<a, U_j<b) = (n^2ab - \sum_sF_s(a)F_s(b))/(n(n-1))`, and for :math:`a \le b` the sum is the whole part of na
+    plus its fraction times :math:`F_{\lfloor na\rfloor}(b)`.
 
     Examples
     --------
@@ -133,7 +133,8 @@ def stratified_mse(w: ArrayLike, *, center: float = 0.0, radius: float = 1.0) ->
 def three_level_probabilities(w: ArrayLike, *, epsilon: float, zero: float | None = None) -> tuple[FloatArray, float]:
     r"""Law of an unbiased epsilon-private quantizer of [-1, 1] on {-C, 0, C}, and C.
 
-    :math:`P(0|w) = z(1-(1-e^{-\epsilon})|w|)`, :math:`P(\pm C|w) = \tfrac{1-P(0|w)}2 \pm \tfrac w{2C}`, :math:`C = \alpha/(1-ze^{-\epsilon})`.
+    :math:`P(0|w) = z(1-(1-e^{-\epsilon})|w|)`, :math:`P(\pm C|w) = \tfrac{1-P(0|w)}2 \pm \tfrac w{2C}`,
+    :math:`C = \alpha/(1-ze^{-\epsilon})`.
 
     Parameters
     ----------
@@ -150,8 +151,9 @@ def three_level_probabilities(w: ArrayLike, *, epsilon: float, zero: float | Non
 
     Notes
     -----
-    P(0|w) is between z and z e^-eps. P(C|w) is linear on either side of 0 and rises from :math:`(1-ze^{-\epsilon})/(1+e^\epsilon)` at
-    -1 to e^eps times that at 1; at 0 it is (1-z)/2, between the two when z is in its range.
+    P(0|w) is between z and z e^-eps. P(C|w) is linear on either side of 0 and rises from
+    :math:`(1-ze^{-\epsilon})/(1+e^\epsilon)` at -1 to e^eps times that at 1; at 0 it is (1-z)/2, between
+    the two when z is in its range.
 
     Examples
     --------

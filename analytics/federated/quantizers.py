@@ -244,7 +244,7 @@ def _quantized(
         raise
     out = np.empty(shape, dtype=np.float32 if weights.dtype == np.float32 else np.float64)
     views = [np.broadcast_to(x, shape) for x in (weights, a, c, r)]
-    pieces = np.nditer(
+    pieces: Any = np.nditer(  # type: ignore[call-overload]
         [*views, out],
         flags=["external_loop", "buffered", "zerosize_ok"],
         op_flags=[["readonly"]] * 4 + [["writeonly"]],

@@ -75,7 +75,8 @@ def published(
               + \frac{4b_p\sqrt{2m}(1.75+3.75/\alpha^2)\sqrt{\log(10/\delta)}}{(n\gamma-1)(1-\delta/10)e_p},
               \quad e_p = 1+\alpha^{-2},\ b_p = \tfrac{e_p}3+\tfrac1\alpha
 
-    under :math:`(n\gamma-1)(\tfrac14-\tfrac1{4\alpha^2}) \ge \max(23\log\frac m\delta, 2r\alpha)`. It is a length: proportional to the radius.
+    under :math:`(n\gamma-1)(\tfrac14-\tfrac1{4\alpha^2}) \ge \max(23\log\frac m\delta, 2r\alpha)`.
+    It is a length: proportional to the radius.
 
     Examples
     --------
@@ -155,7 +156,7 @@ def contributions(
     [([0.0, 0.5, 0.5], [0.0, 1.0, 0.0]), ([0.0, 1.0, 0.0], [0.0, 0.5, 0.5])]
     """
     kind = checks.choice("client", client, Client)
-    low, high, share = _interval(checks.scalar("epsilon", epsilon, "(0, inf)"))
+    low, high, share = interval(checks.scalar("epsilon", epsilon, "(0, inf)"))
     part = checks.scalar("move", move, "[0, 2]") / 2
     gap = part * share
     if kind is Client.UNPAIRED:
@@ -181,7 +182,7 @@ def contributions(
     return list(found.values())
 
 
-def _interval(epsilon: float) -> tuple[float, float, float]:
+def interval(epsilon: float) -> tuple[float, float, float]:
     """Least and greatest probability of a plus output, and their difference 1/alpha."""
     return float(special.expit(-epsilon)), float(special.expit(epsilon)), float(np.tanh(epsilon / 2))
 
@@ -261,7 +262,7 @@ def one_parameter(
     eps = checks.scalar("epsilon", epsilon, "(0, inf)")
     level = checks.scalar("delta", delta, "(0, 1)")
     laws = contributions(client, epsilon=eps, bits=bits, move=move)
-    low, high, _ = _interval(eps)
+    low, high, _ = interval(eps)
     threshold = level * _NEGLIGIBLE / (2 * n + 2)
     pieces = n + 1 if n <= _EVERY_CORNER else _RANGES if n < _FEW_RANGES_FROM else _FEW_RANGES
     edges = np.linspace(0, n + 1, min(pieces, n + 1) + 1).astype(int)
@@ -327,76 +328,13 @@ def update_epsilon(
     return min(float(law.epsilon(level, count=total)), pure)
 
 
-def sample_epsilon(
-    others: int, parameters: int, *, epsilon: float, move: float, delta: float, rounds: int = 1
-) -> float:
-    r"""Central epsilon of an unpaired client whose update moves by at most `move` radii in the 2-norm. Adjacency: ``replace``.
-
-    Sample-level privacy (2) of the paper. One parameter is exact; more are bounded by Renyi divergences, which add up.
-
-    Parameters
-    ----------
-    move : float
-        :math:`\Delta_2/r` > 0.
-
-    Notes
-    -----
-    Let one parameter move by t radii: :math:`P = Q + gD` with :math:`g = t/(2\alpha)`, D the difference of the noise law and its
-    shift. With :math:`X = D/Q`, :math:`E_Q(1+gX)^a = 1 + E_Q[(1+gX)^a - 1 - agX]`, and
-    :math:`h_g(x) = ((1+gx)^a-1-agx)/g^2` rises with g for x >= 0 (power series of the second derivative, a >= 2) and is at most
-    :math:`a(a-1)x^2/2` for x < 0. So the order-a divergence of one parameter is at most :math:`\log(1+g^2C)/(a-1)` with C
-    the mean of h at the greatest g, and the total at most :math:`C\sum g^2/(a-1) = C\Delta_2^2/(4r^2\alpha^2(a-1))`. C is the mean under
-    Q of a convex function of D/Q, so jointly convex in the laws: greatest at the corners.
-
-    Examples
-    --------
-    >>> sample_epsilon(999, 1000, epsilon=1.0, move=0.5, delta=1e-5)
-    0.0...
-    """
-    m, T = checks.count("parameters", parameters), checks.count("rounds", rounds)
-    eps, level = checks.scalar("epsilon", epsilon, "(0, inf)"), checks.scalar("delta", delta, "(0, 1)")
-    reach = checks.scalar("move", move, "(0, inf)")
-    whole = update_epsilon(others, m, epsilon=eps, client=Client.UNPAIRED, delta=level, rounds=T)
-    if m * T == 1:
-        exact = one_parameter(others, epsilon=eps, client=Client.UNPAIRED, move=min(reach, 2.0), delta=level)
-        return min(float(exact.epsilon(level)), whole)
-    share = _interval(eps)[2]
-    greatest = min(reach, 2.0) / 2 * share
-    squares = min(reach**2, 4.0 * m) / 4 * share**2 * T
-    orders = np.concatenate([np.linspace(2, 10, 17), np.geomspace(12, 2000, 40)])
-    worst = _renyi_constants(others, eps, greatest, orders)
-    total = worst * squares / (orders - 1)
-    converted = total + np.log1p(-1 / orders) - (np.log(level) + np.log(orders)) / (orders - 1)
-    return min(max(float(np.min(converted)), 0.0), whole)
-
-
-def _renyi_constants(others: int, epsilon: float, greatest: float, orders: FloatArray) -> FloatArray:
-    """C of the Notes of :func:`sample_epsilon` for every order, greatest over ranges of corners."""
-    low, high, _ = _interval(epsilon)
-    pieces = min(others + 1, _FEW_RANGES)
-    edges = np.linspace(0, others + 1, pieces + 1).astype(int)
-    worst = np.zeros(orders.size)
-    with np.errstate(under="ignore", over="ignore", divide="ignore", invalid="ignore"):
-        for first, last in zip(edges[:-1].tolist(), (edges[1:] - 1).tolist(), strict=True):
-            noise = (binomial(first, high) + binomial(others - last, low)).weights
-            difference = np.convolve(noise, [-1.0, 1.0])
-            for q, sign in ((low, 1), (high, -1)):
-                base = np.convolve(noise, [1 - q, q])
-                x = sign * difference[base > 0] / base[base > 0]
-                weight = base[base > 0]
-                a = orders[:, None]
-                rising = (np.expm1(a * np.log1p(greatest * x)) - a * greatest * x) / greatest**2
-                value = np.where(x >= 0, rising, a * (a - 1) * x * x / 2)
-                worst = np.maximum(worst, np.nan_to_num(value @ weight, nan=np.inf, posinf=np.inf))
-    return worst * (1 + 1e-9)
-
-
 def server_delta(epsilon: ArrayLike, *, local: ArrayLike) -> FloatArray:
     r"""delta of one parameter of a paired client against the server, who sees both outputs of the pair. Adjacency: ``replace``.
 
-    Worst over both parameters and the partner's, infinitely many shared bits: :math:`\delta = 1/\alpha = \tanh(\epsilon_p/2)` at *every*
-    epsilon, even 0. There is no finite pure guarantee; what remains is that the server learns nothing with probability
-    :math:`1 - 1/\alpha`. The same holds if the server also knows the shared bits.
+    Worst over both parameters and the partner's, infinitely many shared bits:
+    :math:`\delta = 1/\alpha = \tanh(\epsilon_p/2)` at *every* epsilon, even 0. There is no finite pure guarantee; what
+    remains is that the server learns nothing with probability :math:`1 - 1/\alpha`. The same holds
+    if the server also knows the shared bits.
 
     Parameters
     ----------
@@ -407,8 +345,8 @@ def server_delta(epsilon: ArrayLike, *, local: ArrayLike) -> FloatArray:
 
     Notes
     -----
-    The joint law (++, +-, -+, --) is piecewise affine in the client's parameter with its break at :math:`u = 0`, and affine in the
-    partner's between breaks, so the worst are ends and the break. For partner at the upper end and the client at the
+    The joint law (++, +-, -+, --) is piecewise affine in the client's parameter with its break at :math:`u = 0`, and affine
+    in the partner's between breaks, so the worst are ends and the break. For partner at the upper end and the client at the
     upper against the lower end the laws are (1/alpha, l, l, 0) and (0, l, h, 0), l + h = 1, h - l = 1/alpha: only ++ has a
     positive difference, and Q gives it nothing. Total variation is at most h - l for any two of them, since a
     threshold of one uniform number moves by that.

@@ -40,7 +40,7 @@ def basic(epsilon: float, delta: float, *, count: int) -> Composed:
 
 
 def strong_published(epsilon: float, delta: float, *, count: int) -> Composed:
-    r"""Strong composition as printed in utility-fairness, Sec. II: :math:`(\epsilon\sqrt{M\log(1/\delta)}, M\delta)`. False (UF-C2).
+    r"""Strong composition as printed in UF Sec. II: :math:`(\epsilon\sqrt{M\log(1/\delta)}, M\delta)`. False (UF-C2).
 
     Examples
     --------
@@ -136,7 +136,7 @@ def gaussian_zcdp(mu: float, *, count: int, delta: float) -> float:
 
 
 def gaussian_rdp(mu: float, *, count: int, delta: float) -> float:
-    r"""Through Renyi privacy of every order: least :math:`a\rho + \log\frac{a-1}a - \frac{\log(a\delta)}{a-1}` (Canonne et al. 2020).
+    r"""Through Renyi privacy: the least :math:`a\rho + \log\frac{a-1}a - \frac{\log(a\delta)}{a-1}` (Canonne et al. 2020).
 
     Examples
     --------

@@ -118,7 +118,7 @@ class Envelope:
             finite = [pair.losses[np.isfinite(pair.losses)] for pair in self._pairs]
             top = max((float(loss.max()) for loss in finite if loss.size), default=step)
         last = int(np.ceil(top / step)) + 1
-        eps = np.arange(-last, last + 1) * step
+        eps = np.asarray(np.arange(-last, last + 1) * step, dtype=np.float64)
         upper, lower = np.zeros(eps.size), np.zeros(eps.size)
         upper_error, lower_error = np.zeros(eps.size), np.zeros(eps.size)
         for pair in self._pairs:

@@ -52,7 +52,7 @@ class LossDistribution:
 
     @property
     def losses(self) -> FloatArray:
-        return (self.first + np.arange(self.mass.size)) * self.step
+        return np.asarray((self.first + np.arange(self.mass.size)) * self.step, dtype=np.float64)
 
     def delta(self, epsilon: ArrayLike, *, count: int = 1) -> FloatArray:
         """delta of `count` independent releases at each epsilon.
@@ -200,9 +200,8 @@ class LossDistribution:
         folded = np.roll(fft.irfft(power, length), -((low - count * self.first) % length))[:points]
         noise = 8 * _UNIT * np.log2(length + 2) * count * float(np.mean(size ** (count - 1)))
         law = np.maximum(folded, 0.0) + noise
-        return _Tail.of(
-            law, (low + np.arange(points)) * self.step, tilt, count * mean, count * value, float(np.exp(beyond))
-        )
+        losses = (low + np.arange(points, dtype=np.float64)) * self.step
+        return _Tail.of(law, losses, tilt, count * mean, count * value, float(np.exp(beyond)))
 
     def _chernoff(self, tilt: float, value: float, top: float, count: int) -> float:
         """log of a bound on the tilted mass of total losses from `top` on."""
@@ -347,7 +346,7 @@ def gaussian(mu: float, *, step: float | None = None) -> LossDistribution:
     ratio = checks.scalar("mu", mu, "(0, 1e3]")
     h = ratio / 50 if step is None else checks.scalar("step", step, "(0, inf)")
     reach = ratio * ratio / 2 + 38 * ratio
-    k = np.arange(-int(np.ceil(reach / h)), int(np.ceil(reach / h)) + 1)
+    k = np.arange(-int(np.ceil(reach / h)), int(np.ceil(reach / h)) + 1, dtype=np.float64)
 
     upper, lower = (k * h - ratio * ratio / 2) / ratio, (k * h + ratio * ratio / 2) / ratio
     p, q = _between(upper), _between(lower)
@@ -401,4 +400,6 @@ def _between(x: FloatArray) -> FloatArray:
     """Normal probabilities between neighbours of rising x, in either tail to full relative accuracy."""
     left, right = x[:-1], x[1:]
     upper = left > 0
-    return np.where(upper, special.ndtr(-left) - special.ndtr(-right), special.ndtr(right) - special.ndtr(left))
+    return np.asarray(
+        np.where(upper, special.ndtr(-left) - special.ndtr(-right), special.ndtr(right) - special.ndtr(left))
+    )

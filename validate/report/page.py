@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import latex2mathml.converter
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -22,7 +22,10 @@ from validate import bounds as computed
 from validate.bounds import plain
 from validate.claim import Evidence, Verdict
 from validate.config import Description
-from validate.report import plots
+from validate.report import federated_plots, plots, style
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _REFUTED = (Verdict.FALSE, Verdict.ILL_DEFINED, Verdict.NOT_REPRODUCIBLE)
 
@@ -30,20 +33,10 @@ _REFUTED = (Verdict.FALSE, Verdict.ILL_DEFINED, Verdict.NOT_REPRODUCIBLE)
 def write(out: Path, description: Description, tree: dict[str, Any], evidence: Sequence[Evidence]) -> None:
     """Write index.html, report.json and figures/ into `out`; nothing is left behind half-written."""
     out.mkdir(parents=True, exist_ok=True)
-    useful = next(iter(description.variants.values()), description.inference)
-    figures = {
-        "privacy-curves": plots.svg(plots.privacy_curves(useful)),
-        "epsilon-against-dimension": plots.svg(plots.epsilon_against_dimension(useful)),
-        "epsilon-against-participation": plots.svg(plots.amplification_of_epsilon(useful)),
-    }
-    if description.task is not None:
-        figures["mse-breakdown"] = plots.svg(plots.mse_breakdown(parts(description, tree)))
-        figures["trade-off"] = plots.svg(plots.trade_off(useful, description.task.features))
-    if description.scores is not None:
-        figures["participation"] = plots.svg(plots.participation_bounds(tree["inference"]["selection"]))
+    figures = {name: style.svg(figure) for name, figure in drawn(description, tree).items()}
     designs = {
         name: computed.designed(system, description.task)
-        for name, system in {description.name: description.inference, **description.variants}.items()
+        for name, system in description.systems.items()
         if description.task is not None and computed.fitting(description.task, system) is not None
     }
     results = {"weights": designs, "bounds": tree, "verify": [audit.as_json(e) for e in evidence]}
@@ -60,8 +53,32 @@ def write(out: Path, description: Description, tree: dict[str, Any], evidence: S
             os.replace(staged / name, out / name)
 
 
+def drawn(description: Description, tree: dict[str, Any]) -> dict[str, Figure]:
+    """The plots of everything that is described, by name."""
+    figures = {}
+    if description.inference is not None:
+        useful = next(iter(description.variants.values()), description.inference)
+        figures = {
+            "privacy-curves": plots.privacy_curves(useful),
+            "epsilon-against-dimension": plots.epsilon_against_dimension(useful),
+            "epsilon-against-participation": plots.amplification_of_epsilon(useful),
+        }
+        if description.task is not None:
+            figures["mse-breakdown"] = plots.mse_breakdown(parts(description, tree))
+            figures["trade-off"] = plots.trade_off(useful, description.task.features)
+        if description.scores is not None:
+            figures["participation"] = plots.participation_bounds(tree["inference"]["selection"])
+    if description.federated is not None:
+        figures["mse-surfaces"] = federated_plots.mse_surfaces()
+        figures["mse-against-epsilon"] = federated_plots.mse_against_epsilon(description.federated)
+        figures["central-against-clients"] = federated_plots.central_against_clients(description.federated)
+    return figures
+
+
 def parts(description: Description, tree: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """The tree of the system and of each variant, by name."""
+    """The tree of the inference system and of each variant, by name."""
+    if "inference" not in tree:
+        return {}
     return {description.name: tree["inference"], **tree["inference"].get("variants", {})}
 
 
@@ -76,11 +93,9 @@ def render(
     environment = Environment(loader=PackageLoader("validate.report"), autoescape=True, undefined=StrictUndefined)
     environment.filters["number"] = tables.number
     environment.filters["mathml"] = lambda latex: Markup(latex2mathml.converter.convert(latex, display="block"))
-    base = tree["inference"]
-    systems = [
-        _system(description.name, description.inference, base),
-        *(_system(name, system, base["variants"][name]) for name, system in description.variants.items()),
-    ]
+    trees = parts(description, tree)
+    systems = [_system(name, system, trees[name]) for name, system in description.systems.items()]
+    base = tree.get("inference", {})
     refuted = [e for e in evidence if e.verdict in _REFUTED]
     return environment.get_template("page.html").render(
         title=description.name,
@@ -94,6 +109,7 @@ def render(
         selection=tables.selection_rows(base["selection"]) if "selection" in base else None,
         designs=designs,
         plotted=next(iter(description.variants), description.name),
+        federated={"system": description.federated, **tree["federated"]} if "federated" in tree else None,
         figures={name: Markup(text) for name, text in figures.items()},
     )
 

@@ -1,8 +1,7 @@
-"""The plots of the report, as SVG text."""
+"""The plots of the report that speak of collaborative inference."""
 
 from __future__ import annotations
 
-import io
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,39 +11,12 @@ from analytics.guarantee import Adjacency
 from analytics.inference.features import Features
 from analytics.inference.system import InferenceSystem
 from analytics.privacy import amplification, subsampling
+from validate.report.style import STYLE, figure_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_STYLE: dict[str, Any] = {
-    "svg.fonttype": "none",
-    "font.family": "sans-serif",
-    "font.size": 10,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.color": "#e6e6e6",
-    "legend.frameon": False,
-    "svg.hashsalt": "airtight",
-}
 _EXACT = {"absent": "#b2182b", "silent": "#2166ac", "replace": "#762a83", "idle noise": "#1b7837"}
-
-
-def _figure(width: float = 6.4, height: float = 4.0) -> Figure:
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(width, height), layout="constrained")
-
-
-def svg(figure: Figure) -> str:
-    """The figure as an SVG element."""
-    import matplotlib as mpl
-
-    buffer = io.StringIO()
-    with mpl.rc_context(_STYLE):
-        figure.savefig(buffer, format="svg", metadata={"Date": None})
-    text = buffer.getvalue()
-    return text[text.index("<svg") :]
 
 
 def schemes(system: InferenceSystem) -> dict[str, InferenceSystem]:
@@ -58,8 +30,8 @@ def privacy_curves(system: InferenceSystem, device: int = 0) -> Figure:
     import matplotlib as mpl
 
     targets = np.logspace(-12, -1, 45)
-    with mpl.rc_context(_STYLE):
-        figure = _figure()
+    with mpl.rc_context(STYLE):
+        figure = figure_of()
         axes = figure.add_subplot()
         farthest = 0.0
         for name, described in schemes(system).items():
@@ -87,8 +59,8 @@ def epsilon_against_dimension(system: InferenceSystem, device: int = 0) -> Figur
     import matplotlib as mpl
 
     dimensions = np.unique(np.round(np.logspace(0, np.log10(25088), 40)).astype(int))
-    with mpl.rc_context(_STYLE):
-        figure = _figure()
+    with mpl.rc_context(STYLE):
+        figure = figure_of()
         axes = figure.add_subplot()
         for name, described in schemes(system).items():
             if name == "absent":
@@ -116,8 +88,8 @@ def amplification_of_epsilon(system: InferenceSystem, device: int = 0) -> Figure
     import matplotlib as mpl
 
     levels = np.linspace(0.02, 1.0, 50)
-    with mpl.rc_context(_STYLE):
-        figure = _figure()
+    with mpl.rc_context(STYLE):
+        figure = figure_of()
         axes = figure.add_subplot()
         for name, described in schemes(system).items():
             if name == "absent":
@@ -164,8 +136,8 @@ def trade_off(system: InferenceSystem, features: Features) -> Figure:
     from solvers import frontier
 
     data = frontier.trade_off(system, features, np.logspace(-1, 1, 7))
-    with mpl.rc_context(_STYLE):
-        figure = _figure()
+    with mpl.rc_context(STYLE):
+        figure = figure_of()
         axes = figure.add_subplot()
         for name, colour in _DESIGNS.items():
             for noise, line in (("participants", "-"), ("everybody", "--")):
@@ -185,8 +157,8 @@ def mse_breakdown(parts: dict[str, dict[str, Any]]) -> Figure:
     import matplotlib as mpl
 
     shown = {name: part["distortion"] for name, part in parts.items() if "distortion" in part}
-    with mpl.rc_context(_STYLE):
-        figure = _figure(height=1.2 + 0.5 * len(shown))
+    with mpl.rc_context(STYLE):
+        figure = figure_of(height=1.2 + 0.5 * len(shown))
         axes = figure.add_subplot()
         start = np.zeros(len(shown))
         for cause, colour in _CAUSES.items():
@@ -207,8 +179,8 @@ def participation_bounds(selection: dict[str, Any]) -> Figure:
 
     lowest, local = selection["scheme_2_2"], selection["scheme_2_1"]["participation"]
     device = np.arange(len(local))
-    with mpl.rc_context(_STYLE):
-        figure = _figure()
+    with mpl.rc_context(STYLE):
+        figure = figure_of()
         axes = figure.add_subplot()
         axes.fill_between(
             device, lowest["proven_lower"], lowest["proven_upper"], color="#d1e5f0", label="Scheme 2.2, proven bounds"

@@ -52,10 +52,11 @@ def definition_user() -> Claim:
         id="CB-E1",
         paper=PAPER,
         location="Sec. II-B, Eq. (1), UCDP",
-        statement=r"P(\bar W_g \in T) \le e^{\epsilon_u}P(\bar W'_g \in T) + \delta,\quad \bar W'_g = \tfrac1n\sum_{i \ge 2}\bar W_i",
+        statement=r"P(\bar W_g \in T) \le e^{\epsilon_u}P(\bar W'_g \in T) + \delta,\quad "
+        r"\bar W'_g = \tfrac1n\sum_{i \ge 2}\bar W_i",
         expected=Verdict.DEFINITION,
-        reason="Its neighbour lacks a client; for one-bit outputs the two sums have no value in common (counted here), so nothing "
-        "of this mechanism can satisfy it.",
+        reason="Its neighbour lacks a client; for one-bit outputs the two sums have no value in common (counted here), so "
+        "nothing of this mechanism can satisfy it.",
         domain={"clients": Range(2, 12, integer=True), "epsilon": _LOCAL},
         claimed=lambda clients, epsilon: 1.0,
         actual=common,
@@ -318,7 +319,7 @@ def against_the_server() -> Claim:
         location="ours: what remains against the server, who sees both outputs (bits = 9 stands for infinitely many)",
         statement=r"\delta(\epsilon) = \tfrac1\alpha = \tanh\tfrac{\epsilon_p}2 \text{ for every } \epsilon \ge 0",
         expected=Verdict.HOLDS,
-        reason="Total variation is at most the move of a threshold; attained by ends, and all of it on an outcome of infinite ratio.",
+        reason="Total variation is at most the move of a threshold; attained by ends, all of it on an outcome of infinite ratio.",
         domain={"epsilon": _LOCAL, "bits": Range(0, 9, integer=True), "odds": Range(1.0, 100.0, logarithmic=True)}
         | dict.fromkeys(("first", "second", "partner"), _WIDE),
         claimed=lambda epsilon, **rest: 1e-3 + float(aggregation.server_delta(0.0, local=epsilon)),

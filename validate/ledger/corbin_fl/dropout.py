@@ -113,8 +113,8 @@ def exact_error() -> Claim:
         id="CB-T4*",
         paper=PAPER,
         location="ours: the worst MSE of the survivors' mean exactly",
-        statement=r"\mathrm{MSE} \le \tfrac n2\max_s\Bigl[2p(1-p)e_1\bigl(A^2-\tfrac{s^2}4\bigr) + (1-p)^2e_2(2As-s^2)\Bigr],\quad "
-        r"e_i = E(i + \mathrm{Bin}(n-2, 1-p))^{-2}",
+        statement=r"\mathrm{MSE} \le \tfrac n2\max_s\Bigl[2p(1-p)e_1\bigl(A^2-\tfrac{s^2}4\bigr) + (1-p)^2e_2(2As-s^2)\Bigr],"
+        r"\quad e_i = E(i + \mathrm{Bin}(n-2, 1-p))^{-2}",
         expected=Verdict.HOLDS,
         reason="Given who is counted, the others that survive are binomial; against all sixteen sets of four clients.",
         domain={"p": Range(0.0, 0.95), "epsilon": _EPSILON, "x": Range(-1.0, 1.0), "y": Range(-1.0, 1.0)},

@@ -57,7 +57,7 @@ def more_outputs() -> Claim:
         location="Proposition 1, read without 'binary' (z: probability of 0 at 0; odds = e^epsilon)",
         statement=r"\max_w E(Q(w)-w)^2 \ge r^2\alpha^2 \text{ for every unbiased, private } Q",
         expected=Verdict.FALSE,
-        reason="Optimal among two outputs only: three levels -C, 0, C do better; eight reach 4.06 where two reach 4.68 (epsilon = 1).",
+        reason="Optimal among two outputs only: levels -C, 0, C do better; eight reach 4.06 where two reach 4.68 (epsilon = 1).",
         domain={"odds": Range(2.0, 50.0), "z": Range(0.0, 0.9)},
         claimed=lambda odds, z: ((odds + 1) / (odds - 1)) ** 2 if z <= most(odds) else math.nan,
         actual=lambda odds, z: (
@@ -201,7 +201,7 @@ def gap_grows() -> Claim:
         id="CB-X7",
         paper=PAPER,
         location="Experiment 7, Fig. 3(c): the gap grows as epsilon falls",
-        statement=r"\frac{\max\mathrm{MSE}(\text{LDP-FL})}{\max\mathrm{MSE}(\text{CorBin-FL})}\text{ does not rise with } \epsilon",
+        statement=r"\frac{\max\mathrm{MSE}(\text{LDP-FL})}{\max\mathrm{MSE}(\text{CorBin-FL})}\text{ never rises with } \epsilon",
         expected=Verdict.HOLDS,
         reason="alpha^2/(2(alpha-1)) falls until alpha = 2, then the ratio is 2.",
         domain={"epsilon": _EPSILON, "factor": Range(1.0, 10.0)},

@@ -1,0 +1,79 @@
+"""`airtight bounds` for [federated]: every key of the contract, and refusals that name the key."""
+
+import json
+import math
+
+import pytest
+from tests_support import refused, run, written
+
+SYSTEM = """
+[federated]
+clients = 50
+parameters = 1000
+epsilon = 1.0
+center = 0.0
+radius = 1.0
+shared_bits = 5
+ldp_fraction = 0.2
+dropout = 0.1
+delta = 1e-5
+"""
+
+
+def test_every_key_of_the_contract(tmp_path):
+    result = run("bounds", written(tmp_path, SYSTEM), "--json")
+    assert result.exit_code == 0, result.output
+    tree = json.loads(result.stdout)
+    assert set(tree) == {"federated"}
+    part = tree["federated"]
+    assert part["alpha"] == pytest.approx(1 / math.tanh(0.5))
+    assert {"ldp", "corbin_published", "corbin_worst", "corbin_worst_finite_bits", "augmented_worst"} <= set(
+        part["mse"]
+    )
+    central = part["central"]
+    assert central["published_epsilon"] == "inf" and not central["published_condition"]
+    assert central["exact_epsilon_one_parameter"] == central["exact_epsilon_update"] == "inf"
+    assert central["local_epsilon_update"] == 1000.0 and central["adjacency"] == "replace"
+    assert part["mse"]["corbin_worst"] * 50 == pytest.approx(2.3279, abs=1e-4)
+    assert part["mse"]["ldp"] * 50 == pytest.approx(4.6827, abs=1e-4)
+    assert part["communication"]["published"]["shared_randomness"] == 5 * 1000 * 256
+
+
+def test_table(tmp_path):
+    result = run("bounds", written(tmp_path, SYSTEM))
+    assert result.exit_code == 0 and "paired client" in result.stdout and "CorBin-FL" in result.stdout
+
+
+@pytest.mark.parametrize(
+    "old, new, needles",
+    [
+        ("epsilon = 1.0", "epsilon = 0.0", ["federated.epsilon = 0.0", "(0, inf)"]),
+        ("radius = 1.0", "radius = -1", ["federated.radius"]),
+        ("shared_bits = 5", "shared_bits = -1", ["federated.shared_bits = -1"]),
+        ("shared_bits = 5", "shared_bits = 2.5", ["federated.shared_bits"]),
+        ("ldp_fraction = 0.2", "ldp_fraction = 1.2", ["federated.ldp_fraction"]),
+        ("dropout = 0.1", "dropout = 1.0", ["federated.dropout"]),
+        ("delta = 1e-5", "delta = nan", ["federated.delta"]),
+        ("clients = 50", "client = 50", ["federated.client"]),
+        ("clients = 50\n", "", ["federated.clients"]),
+        ("radius = 1.0", 'radius = "1"', ["federated.radius"]),
+    ],
+)
+def test_refusals(tmp_path, old, new, needles):
+    assert refused(run("bounds", written(tmp_path, SYSTEM.replace(old, new))), "system.toml", *needles)
+
+
+def test_an_empty_file(tmp_path):
+    assert refused(run("bounds", written(tmp_path, "")), "inference, federated")
+
+
+def test_the_weight_problem_needs_features(tmp_path):
+    assert refused(run("solve", "weights", written(tmp_path, SYSTEM)), "inference.features")
+
+
+def test_a_report_of_federated_learning_alone(tmp_path):
+    result = run("report", written(tmp_path, SYSTEM), "--out", tmp_path / "out", "--budget", "2")
+    assert result.exit_code == 0, result.output
+    html = (tmp_path / "out" / "index.html").read_text()
+    assert "no finite local guarantee" in html and "What the system guarantees" not in html
+    assert len(list((tmp_path / "out" / "figures").glob("*.svg"))) == 3
