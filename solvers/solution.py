@@ -14,19 +14,24 @@ class InfeasibleError(ValueError):
     Attributes
     ----------
     least_epsilon : float
-        The smallest cap that would be feasible; nan when none is.
+        The smallest cap that would be feasible; nan when none is, or the problem has no cap.
+    least_deadline : float
+        The smallest deadline (s) that would be feasible; nan when the problem has none.
     """
 
-    def __init__(self, message: str, *, least_epsilon: float = float("nan")) -> None:
+    def __init__(
+        self, message: str, *, least_epsilon: float = float("nan"), least_deadline: float = float("nan")
+    ) -> None:
         super().__init__(message)
         self.least_epsilon = least_epsilon
+        self.least_deadline = least_deadline
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _infeasible, (str(self), self.least_epsilon)
+        return _infeasible, (str(self), self.least_epsilon, self.least_deadline)
 
 
-def _infeasible(message: str, least_epsilon: float) -> InfeasibleError:
-    return InfeasibleError(message, least_epsilon=least_epsilon)
+def _infeasible(message: str, least_epsilon: float, least_deadline: float) -> InfeasibleError:
+    return InfeasibleError(message, least_epsilon=least_epsilon, least_deadline=least_deadline)
 
 
 @dataclass(frozen=True)

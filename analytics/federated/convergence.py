@@ -1,0 +1,208 @@
+r"""How many iterations a local problem takes: UF Theorem 1 as printed, and what is true of gradient descent.
+
+For mu-strongly convex, L-smooth functions and step size eta the excess :math:`F(x_j)-F^*` shrinks, in j iterations, to a share
+:math:`\Phi_j` of its start, (21), with
+
+.. math:: (1-\eta L)^{2j} \le \Phi_j \le \rho^{2j},\qquad \rho = \max(|1-\eta\mu|, |1-\eta L|),
+
+the left side for :math:`\eta < 1/L`, the right for :math:`\eta < 2/L`. Both are attained by quadratics.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from analytics.checks import FloatArray, ParameterError, broadcast, real
+
+
+def published_iterations(
+    accuracy: ArrayLike, *, step: ArrayLike, strong_convexity: ArrayLike, smoothness: ArrayLike
+) -> FloatArray:
+    r"""UF Theorem 1, Eq. (22), as printed: :math:`\log\Phi/\log(\eta^2L^2/2-\eta L+1)`, for :math:`\eta > L/2`. False both ways.
+
+    Parameters
+    ----------
+    accuracy : array_like
+        Phi in (0, 1].
+    step, strong_convexity, smoothness : array_like
+        eta > 0; 0 < mu <= L.
+
+    Returns
+    -------
+    ndarray
+        nan where the theorem's condition fails; negative where the printed rate exceeds 1, infinite where it is 1.
+
+    Examples
+    --------
+    >>> round(float(published_iterations(0.01, step=1.0, strong_convexity=0.1, smoothness=1.0)), 4)
+    6.6439
+    """
+    phi, eta, _, L = _checked(accuracy, step, strong_convexity, smoothness)
+    rate = published_rate(step=eta, smoothness=L)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        count = np.log(phi) / np.log(rate)
+    count = np.where(rate == 1, np.where(phi == 1, 0.0, np.inf), count)
+    return np.where(eta > L / 2, count, np.nan)[()]
+
+
+def published_rate(*, step: ArrayLike, smoothness: ArrayLike) -> FloatArray:
+    r"""The factor of one iteration in (53): :math:`\eta^2L^2/2-\eta L+1 = \tfrac12+\tfrac12(1-\eta L)^2`, never below 1/2.
+
+    Examples
+    --------
+    >>> float(published_rate(step=1.0, smoothness=1.0))
+    0.5
+    """
+    eta, L = broadcast(step=real("step", step, "(0, inf)"), smoothness=real("smoothness", smoothness, "(0, inf)"))
+    return np.asarray(0.5 + 0.5 * (1 - eta * L) ** 2)[()]
+
+
+def published_accuracy(
+    iterations: ArrayLike, *, step: ArrayLike, strong_convexity: ArrayLike, smoothness: ArrayLike
+) -> FloatArray:
+    r"""UF Theorem 2, Eq. (41): :math:`\Phi \le (1-\mu\eta+\mu\eta^2L/2)^{j+1}`. True for j >= 1 and :math:`\eta < 2/L`, loose.
+
+    Notes
+    -----
+    With :math:`s = \eta L`, :math:`k = \mu/L`, the factor q exceeds rho: :math:`q-(1-sk) = ks^2/2` and
+    :math:`q-(s-1) = (s-2)(ks-2)/2`, both >= 0. So :math:`\rho^{2j} \le q^{2j} \le q^{j+1}`. At j = 0 it is false.
+
+    Examples
+    --------
+    >>> float(published_accuracy(90, step=1.0, strong_convexity=0.1, smoothness=1.0))
+    0.0093...
+    """
+    j = real("iterations", iterations, "[0, inf)")
+    _, eta, mu, L = _checked(1.0, step, strong_convexity, smoothness)
+    return np.asarray((1 - mu * eta * (1 - eta * L / 2)) ** (j + 1))[()]
+
+
+def contraction(*, step: ArrayLike, strong_convexity: ArrayLike, smoothness: ArrayLike) -> FloatArray:
+    r""":math:`\rho = \max(|1-\eta\mu|, |1-\eta L|)`, the tight factor of the gradient's norm in one iteration.
+
+    Examples
+    --------
+    >>> float(contraction(step=1.0, strong_convexity=0.1, smoothness=1.0))
+    0.9
+    """
+    _, eta, mu, L = _checked(1.0, step, strong_convexity, smoothness)
+    return np.asarray(np.maximum(np.abs(1 - eta * mu), np.abs(1 - eta * L)))[()]
+
+
+def worst_accuracy(
+    iterations: ArrayLike, *, step: ArrayLike, strong_convexity: ArrayLike, smoothness: ArrayLike
+) -> FloatArray:
+    r"""The greatest :math:`\Phi_j` over all functions of the class: :math:`\rho^{2j}`, exactly.
+
+    Examples
+    --------
+    >>> float(worst_accuracy(3, step=1.0, strong_convexity=0.1, smoothness=1.0))
+    0.531441...
+    """
+    j = real("iterations", iterations, "[0, inf)")
+    rho = contraction(step=step, strong_convexity=strong_convexity, smoothness=smoothness)
+    return np.asarray(rho ** (2 * j))[()]
+
+
+def sufficient_iterations(
+    accuracy: ArrayLike, *, step: ArrayLike, strong_convexity: ArrayLike, smoothness: ArrayLike
+) -> FloatArray:
+    r"""Iterations that suffice for every function: :math:`\log\Phi/(2\log\rho)`; tight, so needed by the worst one.
+
+    Returns
+    -------
+    ndarray
+        Real; round up. Infinite where gradient descent need not converge, :math:`\eta \ge 2/L`.
+
+    Notes
+    -----
+    Let x(s) be the gradient flow from x and :math:`T(x) = x-\eta F'(x)`. :math:`F'(T(x)) = (I-\eta M)F'(x)` with M a mean
+    Hessian,
+    and :math:`\tfrac d{ds}T(x(s)) = -(I-\eta H)F'(x(s))`. So
+    :math:`F(Tx)-F^* = \int\langle(I-\eta M)F', (I-\eta H)F'\rangle ds \le \rho^2\int\|F'\|^2ds = \rho^2(F(x)-F^*)`.
+
+    Examples
+    --------
+    >>> float(np.ceil(sufficient_iterations(0.01, step=1.0, strong_convexity=0.1, smoothness=1.0)))
+    22.0
+    """
+    phi, eta, mu, L = _checked(accuracy, step, strong_convexity, smoothness)
+    rho = np.asarray(contraction(step=eta, strong_convexity=mu, smoothness=L))
+    return _count(phi, rho**2, attained=rho == 0)
+
+
+def descent_iterations(
+    accuracy: ArrayLike, *, step: ArrayLike, strong_convexity: ArrayLike, smoothness: ArrayLike
+) -> FloatArray:
+    r"""What the descent lemma and the PL inequality give: :math:`\log\Phi/\log(1-2\mu\eta(1-\eta L/2))`. True, weaker.
+
+    This is what the proof of Theorem 1 would have shown with :math:`\|F'\|^2 \ge 2\mu(F-F^*)` in place of (51).
+
+    Examples
+    --------
+    >>> float(np.ceil(descent_iterations(0.01, step=1.0, strong_convexity=0.1, smoothness=1.0)))
+    44.0
+    """
+    phi, eta, mu, L = _checked(accuracy, step, strong_convexity, smoothness)
+    rate = 1 - 2 * mu * eta * (1 - eta * L / 2)
+    return _count(phi, rate, attained=rate <= 0)
+
+
+def necessary_iterations(
+    accuracy: ArrayLike, *, step: ArrayLike, strong_convexity: ArrayLike, smoothness: ArrayLike
+) -> FloatArray:
+    r"""Iterations that no function of the class does without: :math:`\log\Phi/(2\log(1-\eta L))` for :math:`\eta < 1/L`.
+
+    For :math:`1/L \le \eta` a function of curvature 1/eta, if that is in [mu, L], is solved in one iteration: then 1. Beyond, for
+    :math:`\eta > 1/\mu`, 1 as well, a bound that may be improved.
+
+    Notes
+    -----
+    For L = 1, s = eta: :math:`F_+ \ge F-s\|g\|^2+\tfrac12\|g_+-g\|^2` and :math:`F_+ \ge \tfrac12\|g_+\|^2`, with weights 1
+    - s and s.
+    Least over :math:`g_+`, with :math:`\|g\|^2 \le 2F`: :math:`F_+ \ge (1-s)^2F`.
+
+    Examples
+    --------
+    >>> float(np.ceil(necessary_iterations(0.01, step=0.5, strong_convexity=0.1, smoothness=1.0)))
+    4.0
+    """
+    phi, eta, _, L = _checked(accuracy, step, strong_convexity, smoothness)
+    rest = np.maximum(1 - eta * L, 0.0)
+    slow = _count(phi, rest**2, attained=rest == 0)
+    return np.where(rest > 0, slow, np.where(phi < 1, 1.0, 0.0))[()]
+
+
+def largest_step(smoothness: ArrayLike) -> FloatArray:
+    """2/L: gradient descent converges for every function below it. The paper asks for eta > L/2, of another dimension.
+
+    Examples
+    --------
+    >>> float(largest_step(4.0))
+    0.5
+    """
+    return np.asarray(2 / real("smoothness", smoothness, "(0, inf)"))[()]
+
+
+def _count(phi: FloatArray, rate: FloatArray, *, attained: NDArray[np.bool_]) -> FloatArray:
+    """log phi / log rate; one iteration where the rate is 0, infinitely many from 1 on."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        count = np.log(phi) / np.log(np.where(attained, 0.5, rate))
+    count = np.where(attained, 1.0, np.where(rate < 1, count, np.inf))
+    return np.where(phi == 1, 0.0, count)[()]
+
+
+def _checked(
+    accuracy: ArrayLike, step: ArrayLike, strong_convexity: ArrayLike, smoothness: ArrayLike
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    phi, eta, mu, L = broadcast(
+        accuracy=real("accuracy", accuracy, "(0, 1]"),
+        step=real("step", step, "(0, inf)"),
+        strong_convexity=real("strong_convexity", strong_convexity, "(0, inf)"),
+        smoothness=real("smoothness", smoothness, "(0, inf)"),
+    )
+    if np.any(mu > L):
+        worst = float(mu[mu > L].ravel()[0])
+        raise ParameterError("strong_convexity", worst, "at most smoothness")
+    return phi, eta, mu, L

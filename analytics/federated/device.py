@@ -1,0 +1,349 @@
+r"""A fleet of wireless devices: channel, rate, time, power and energy of a round of federated learning (UF Sec. II-E, II-F).
+
+Abbreviations used by the exact results, one number a device:
+
+=========================== ============ ============================================================
+:math:`A`                   s            time of one iteration, bits per iteration times seconds per bit
+:math:`a`                   s            :math:`V\log2/B`, so that the transmission time is a/Z
+:math:`g`                   1/W          :math:`\kappa|h|^2/(\sigma^2r^\alpha\Gamma)`, SNR over gap for one watt
+:math:`Z`                   nat          :math:`\log(1+gP)`, P the transmit power
+=========================== ============ ============================================================
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from analytics import checks
+from analytics.checks import FloatArray, ParameterError
+
+SPEED_OF_LIGHT = 299_792_458.0
+_POSITIVE = (
+    "distance",
+    "channel_gain",
+    "bandwidth",
+    "center_frequency",
+    "model_bits",
+    "deadline",
+    "bits_per_iteration",
+    "seconds_per_bit",
+    "compute_power",
+    "max_power",
+    "utility_energy",
+    "beta_1",
+    "beta_2",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeviceFleet:
+    """Devices that compute and transmit within a deadline. Scalars stand for all devices; arrays make a fleet.
+
+    Attributes
+    ----------
+    distance : ndarray, shape (K,)
+        r, m.
+    channel_gain : ndarray
+        abs(h)^2.
+    bandwidth : ndarray
+        B, Hz.
+    center_frequency : ndarray
+        f_c, Hz.
+    path_loss_exponent : ndarray
+        alpha >= 0.
+    noise_density_dbm : ndarray
+        N_0, dBm/Hz; the noise power is N_0 B.
+    snr_gap_db : ndarray
+        Gamma, dB, >= 0.
+    model_bits : ndarray
+        V, bit.
+    deadline : ndarray
+        T, s.
+    bits_per_iteration : ndarray
+        d, bit: what the device reads in one local iteration. The paper's "number of samples" does not fit its unit of
+        tau, seconds a bit.
+    seconds_per_bit : ndarray
+        tau, s/bit.
+    compute_power, circuit_power, max_power : ndarray
+        P_cp > 0, P_cir >= 0, P_max > 0, W.
+    amplifier_efficiency : ndarray
+        rho in (0, 1].
+    min_iterations : ndarray
+        j_min >= 0.
+    utility_energy : ndarray
+        varrho, J: the utility is greatest at an energy of half of it.
+    beta_1, beta_2 : ndarray
+        Of the deviation model (28); beta_2 in J.
+
+    Warns
+    -----
+    UserWarning
+        When a power, in W, looks like dBm, or the noise density like W/Hz.
+
+    Examples
+    --------
+    >>> fleet = table_1(distance=[50.0, 200.0])
+    >>> fleet.rate(fleet.max_power).round(-3)
+    array([5789000., 3789000.])
+    """
+
+    distance: FloatArray
+    channel_gain: FloatArray = 1.0  # type: ignore[assignment]
+    bandwidth: FloatArray
+    center_frequency: FloatArray
+    path_loss_exponent: FloatArray
+    noise_density_dbm: FloatArray
+    snr_gap_db: FloatArray
+    model_bits: FloatArray
+    deadline: FloatArray
+    bits_per_iteration: FloatArray
+    seconds_per_bit: FloatArray
+    compute_power: FloatArray
+    circuit_power: FloatArray
+    amplifier_efficiency: FloatArray
+    max_power: FloatArray
+    min_iterations: FloatArray
+    utility_energy: FloatArray
+    beta_1: FloatArray
+    beta_2: FloatArray
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            distance: ArrayLike,
+            channel_gain: ArrayLike = 1.0,
+            bandwidth: ArrayLike,
+            center_frequency: ArrayLike,
+            path_loss_exponent: ArrayLike,
+            noise_density_dbm: ArrayLike,
+            snr_gap_db: ArrayLike,
+            model_bits: ArrayLike,
+            deadline: ArrayLike,
+            bits_per_iteration: ArrayLike,
+            seconds_per_bit: ArrayLike,
+            compute_power: ArrayLike,
+            circuit_power: ArrayLike,
+            amplifier_efficiency: ArrayLike,
+            max_power: ArrayLike,
+            min_iterations: ArrayLike,
+            utility_energy: ArrayLike,
+            beta_1: ArrayLike,
+            beta_2: ArrayLike,
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        ranges = dict.fromkeys(_POSITIVE, "(0, 1e100]") | {
+            "path_loss_exponent": "[0, 20]",
+            "noise_density_dbm": "[-1000, 1000]",
+            "snr_gap_db": "[0, 200]",
+            "circuit_power": "[0, 1e100]",
+            "amplifier_efficiency": "(0, 1]",
+            "min_iterations": "[0, 1e100]",
+        }
+        arrays = {f.name: checks.real(f.name, getattr(self, f.name), ranges[f.name]) for f in fields(self)}
+        sizes = {name: array.size for name, array in arrays.items() if array.ndim}
+        for name, array in arrays.items():
+            if array.ndim > 1 or not array.size:
+                raise ParameterError(name, f"array of shape {array.shape}", "a number or a list, not empty")
+        devices = max(sizes.values(), default=1)
+        for name, size in sizes.items():
+            if size not in (1, devices):
+                longest = next(other for other, count in sizes.items() if count == devices)
+                raise ParameterError(name, f"list of {size}", f"a number or a list of {devices}, as {longest} is")
+        for name, array in arrays.items():
+            full = np.broadcast_to(array, (devices,)).copy()
+            full.flags.writeable = False
+            object.__setattr__(self, name, full)
+        self._plausible()
+
+    def _plausible(self) -> None:
+        for name in ("max_power", "compute_power", "circuit_power"):
+            watts = float(np.max(getattr(self, name)))
+            if watts > 1000:
+                meant = 10 ** (min(watts, 300.0) / 10 - 3)
+                warnings.warn(
+                    f"{name} = {watts:g} is read as {watts:g} W; were it meant in dBm, it would be {meant:.3g} W",
+                    stacklevel=4,
+                )
+        density = float(np.max(self.noise_density_dbm))
+        if density > -100:
+            warnings.warn(
+                f"noise_density_dbm = {density:g} is read as {density:g} dBm/Hz, {10 ** (density / 10 - 3):.3g} W/Hz; "
+                "thermal noise is -174 dBm/Hz, 4e-21 W/Hz",
+                stacklevel=4,
+            )
+
+    @property
+    def devices(self) -> int:
+        return int(self.distance.size)
+
+    @property
+    def path_loss_factor(self) -> FloatArray:
+        r""":math:`\kappa = (c/(4\pi f_c))^2`, below (15)."""
+        return np.asarray((SPEED_OF_LIGHT / (4 * np.pi * self.center_frequency)) ** 2)
+
+    @property
+    def noise_power(self) -> FloatArray:
+        """N_0 B, W."""
+        return np.asarray(10 ** (self.noise_density_dbm / 10 - 3) * self.bandwidth)
+
+    @property
+    def gain(self) -> FloatArray:
+        """g, 1/W: (15) over the gap, for one watt."""
+        gap = 10 ** (self.snr_gap_db / 10)
+        return np.asarray(
+            self.path_loss_factor
+            * self.channel_gain
+            / (self.noise_power * self.distance**self.path_loss_exponent * gap)
+        )
+
+    @property
+    def iteration_time(self) -> FloatArray:
+        """A = d tau, s."""
+        return np.asarray(self.bits_per_iteration * self.seconds_per_bit)
+
+    @property
+    def unit_time(self) -> FloatArray:
+        """a = V log 2 / B, s: the transmission time at one nat."""
+        return np.asarray(self.model_bits * np.log(2) / self.bandwidth)
+
+    def log_rate(self, power: ArrayLike) -> FloatArray:
+        """Z = log(1 + g P), nat."""
+        return np.asarray(np.log1p(self.gain * checks.real("power", power, "[0, inf)")))
+
+    def power(self, log_rate: ArrayLike) -> FloatArray:
+        """P = (e^Z - 1)/g, W: Eq. (37), inverse of :meth:`log_rate`."""
+        with np.errstate(over="ignore"):
+            return np.asarray(np.expm1(np.asarray(log_rate, dtype=float)) / self.gain)
+
+    def rate(self, power: ArrayLike) -> FloatArray:
+        """R, bit/s: Eq. (14), (36)."""
+        return np.asarray(self.bandwidth * self.log_rate(power) / np.log(2))
+
+    def compute_time(self, iterations: ArrayLike) -> FloatArray:
+        """T_cp = j A, s: Eq. (11)."""
+        return np.asarray(checks.real("iterations", iterations, "[0, inf)") * self.iteration_time)
+
+    def transmit_time(self, power: ArrayLike) -> FloatArray:
+        """T_tx = V/R, s: Eq. (13)."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(self.unit_time / self.log_rate(power))
+
+    def transmit_power(self, power: ArrayLike) -> FloatArray:
+        """P_tx = P/rho + P_cir, W: Eq. (16)."""
+        return np.asarray(checks.real("power", power, "[0, inf)") / self.amplifier_efficiency + self.circuit_power)
+
+    def compute_energy(self, iterations: ArrayLike) -> FloatArray:
+        """E_cp = T_cp P_cp, J."""
+        return np.asarray(self.compute_time(iterations) * self.compute_power)
+
+    def transmit_energy(self, power: ArrayLike) -> FloatArray:
+        """E_tx = T_tx P_tx, J: Eq. (58)."""
+        return np.asarray(self.transmit_time(power) * self.transmit_power(power))
+
+    def energy(self, iterations: ArrayLike, power: ArrayLike) -> FloatArray:
+        """E, J: Eq. (23), (24).
+
+        Examples
+        --------
+        >>> fleet = table_1(distance=[50.0, 200.0])
+        >>> (1e3 * fleet.energy(fleet.max_iterations, fleet.max_power)).round(1)  # mJ, the benchmark scheme
+        array([405.8, 582. ])
+        """
+        return np.asarray(self.compute_energy(iterations) + self.transmit_energy(power))
+
+    def utility(self, iterations: ArrayLike, power: ArrayLike) -> FloatArray:
+        r"""U = :math:`\beta_1(1-e^{-E_{cp}/\beta_2}) - E(E-\varrho)`, Eq. (30); a weight of 1/J^2 is implied."""
+        energy = self.energy(iterations, power)
+        learning = -self.beta_1 * np.expm1(-self.compute_energy(iterations) / self.beta_2)
+        return np.asarray(learning - energy * (energy - self.utility_energy))
+
+    @property
+    def least_time(self) -> FloatArray:
+        """j_min A, s."""
+        return np.asarray(self.min_iterations * self.iteration_time)
+
+    @property
+    def max_log_rate(self) -> FloatArray:
+        """Z_max, nat."""
+        return self.log_rate(self.max_power)
+
+    @property
+    def min_log_rate(self) -> FloatArray:
+        """Z_min = a/(T - j_min A), nat; infinite when the least iterations fill the deadline."""
+        room = self.deadline - self.least_time
+        with np.errstate(divide="ignore"):
+            return np.where(room > 0, self.unit_time / np.where(room > 0, room, 1.0), np.inf)
+
+    @property
+    def min_power(self) -> FloatArray:
+        """P_min, W: Eq. (32)."""
+        return self.power(self.min_log_rate)
+
+    @property
+    def max_iterations(self) -> FloatArray:
+        """j_max: Eq. (33); below j_min or negative when infeasible."""
+        return np.asarray((self.deadline - self.unit_time / self.max_log_rate) / self.iteration_time)
+
+    @property
+    def least_deadline(self) -> FloatArray:
+        """j_min A + a/Z_max, s: the least deadline that the device can keep."""
+        return np.asarray(self.least_time + self.unit_time / self.max_log_rate)
+
+    @property
+    def feasible(self) -> NDArray[np.bool_]:
+        """Whether the device can keep its deadline."""
+        return np.asarray((self.min_log_rate <= self.max_log_rate) & (self.deadline > self.least_time))
+
+
+def table_1(*, distance: ArrayLike = 50.0, as_printed: bool = False, **changes: ArrayLike) -> DeviceFleet:
+    """The devices of UF Table I, with its errors mended: T = 0.75 s, N_0 in dBm/Hz, P_max = 0 dB of 1 W.
+
+    Parameters
+    ----------
+    distance : array_like
+        m; the paper has 50 to 200.
+    as_printed : bool
+        T = 0.75 ms, as the table has it: infeasible by 1404 decades of SNR.
+    **changes
+        Other values for any attribute of :class:`DeviceFleet`.
+
+    Notes
+    -----
+    The paper gives no beta: (0.5, 0.05 J) lies inside the ranges of its figures. One iteration reads 128 images of 784
+    bytes, 802816 bit. The network has 109386 parameters, not 109375; V = 875 kbit belongs to the latter.
+
+    Examples
+    --------
+    >>> bool(table_1().feasible[0]), bool(table_1(as_printed=True).feasible[0])
+    (True, False)
+    """
+    values: dict[str, ArrayLike] = {
+        "distance": distance,
+        "channel_gain": 1.0,
+        "bandwidth": 250e3,
+        "center_frequency": 32e6,
+        "path_loss_exponent": 4.0,
+        "noise_density_dbm": -174.0,
+        "snr_gap_db": 9.8,
+        "model_bits": 875e3,
+        "deadline": 0.75e-3 if as_printed else 0.75,
+        "bits_per_iteration": 128 * 784 * 8.0,
+        "seconds_per_bit": 7.5e-9,
+        "compute_power": 0.096,
+        "circuit_power": 0.0825,
+        "amplifier_efficiency": 0.45,
+        "max_power": 1.0,
+        "min_iterations": 10.0,
+        "utility_energy": 0.5,
+        "beta_1": 0.5,
+        "beta_2": 0.05,
+    }
+    return DeviceFleet(**{**values, **changes})
