@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from validate.claim import Claim
-from validate.ledger import corbin_fl, feature_dp
+from validate.ledger import corbin_fl, feature_dp, utility_fairness
 
 
 @cache
@@ -17,5 +17,5 @@ def claims() -> dict[str, Claim]:
     >>> claims()["FDP-T1"].expected
     <Verdict.FALSE: 'false'>
     """
-    built = [build() for module in (feature_dp, corbin_fl) for build in module.CLAIMS]
+    built = [build() for module in (feature_dp, corbin_fl, utility_fairness) for build in module.CLAIMS]
     return {claim.id: claim for claim in built}

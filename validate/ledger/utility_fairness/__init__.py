@@ -1,0 +1,5 @@
+"""papers/utility-fairness (UF), in the order of the paper; each module lists the builders of its claims in CLAIMS."""
+
+from validate.ledger.utility_fairness import device, energy, fairness, learning, privacy
+
+CLAIMS = (*learning.CLAIMS, *privacy.CLAIMS, *device.CLAIMS, *fairness.CLAIMS, *energy.CLAIMS)
