@@ -214,8 +214,8 @@ def best_rate(problem: Problem, x: FloatArray) -> FloatArray:
     return out
 
 
-def whole_iterations(problem: Problem, x: FloatArray, fleet: DeviceFleet) -> tuple[FloatArray, FloatArray]:
-    """Whole iterations: both neighbours where that is proved to suffice, all of them elsewhere."""
+def whole_iterations(problem: Problem, x: FloatArray, fleet: DeviceFleet) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Compute time, rate, number of whole iterations: both neighbours where P_cp >= P_cir, all numbers elsewhere."""
     first = np.ceil(fleet.min_iterations)
     last = np.floor(problem.x_max / problem.A * (1 + 1e-14))
     if np.any(first > last):
@@ -238,4 +238,4 @@ def whole_iterations(problem: Problem, x: FloatArray, fleet: DeviceFleet) -> tup
         row = problem[np.full(every.size, k)]
         j[k] = every[int(np.argmax(row.utility(every * row.A, best_rate(row, every * row.A))))]
     x = np.minimum(j * problem.A, problem.x_max)
-    return x, best_rate(problem, x)
+    return x, best_rate(problem, x), j

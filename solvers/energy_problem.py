@@ -12,6 +12,9 @@ from analytics.checks import FloatArray
 from analytics.federated.device import DeviceFleet
 
 
+_NEAR = 1e-5  # P_cir in units of 1/(rho g) below which Z_0 comes from a series
+
+
 class Case(StrEnum):
     """Where the optimum lies."""
 
@@ -88,13 +91,16 @@ class Problem:
     def Z_0(self) -> FloatArray:
         """The rate of least transmission energy, 1 + W((rho g P_cir - 1)/e); by its series for small P_cir."""
         p = self.P_cir / self.inverse_gain
-        root = np.sqrt(2 * np.minimum(p, 1e-3))
+        root = np.sqrt(2 * np.minimum(p, _NEAR))
         near = root * (
             1 + root * (-1 / 3 + root * (11 / 72 + root * (-43 / 540 + root * (769 / 17280 - root * 221 / 8505))))
         )
         far = 1 + lambert_exp(np.log(np.maximum(p, 1e-3)) + np.log1p(-1 / np.maximum(p, 2.0)) - 1)
-        middle = 1 + special.lambertw((np.clip(p, 1e-3, 2.0) - 1) / np.e).real
-        return np.where(p < 1e-3, near, np.where(p < 2, middle, far))
+        inner = np.clip(p, _NEAR, 2.0)
+        middle = 1 + special.lambertw((inner - 1) / np.e).real
+        for _ in range(2):
+            middle = middle - (middle * np.exp(middle) - np.expm1(middle) - inner) / (middle * np.exp(middle))
+        return np.where(p < _NEAR, near, np.where(p < 2, middle, far))
 
     def gap_bound(self, x: FloatArray, Z: FloatArray) -> FloatArray:
         """An upper bound on how far U(x, Z) is below the optimum.

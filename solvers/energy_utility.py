@@ -14,7 +14,7 @@ carries a gap: an upper bound on the utility that any feasible choice could have
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
@@ -139,9 +139,10 @@ def solve(fleet: DeviceFleet, *, method: Method | str = Method.CLOSED_FORM, inte
     else:
         x, Z, case, bound = energy_exact.exact_cases(problem)
     top = _upper_bound(problem, x, Z, bound)
+    iterations = x / problem.A
     if whole:
-        x, Z = energy_exact.whole_iterations(problem, x, fleet)
-    return _described(fleet, problem, x, Z, case, top, kind.value)
+        x, Z, iterations = energy_exact.whole_iterations(problem, x, fleet)
+    return replace(_described(fleet, problem, x, Z, case, top, kind.value), iterations=iterations)
 
 
 def _demand_feasible(fleet: DeviceFleet) -> None:

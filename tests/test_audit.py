@@ -52,6 +52,11 @@ def test_one_per_cent_is_caught(claim):
         "CB-P1": 1.03,
         "CB-X1-gauss": 2.1,
         "CB-X3": 1.02,
+        "UF-P1": 3.4,
+        "UF-E25": 3.4,
+        "UF-C4": 1.6,
+        "UF-F2-std": 2.1,
+        "UF-E52": 1.02,
     }
     factor = loose.get(claim.id, 1.01)
     if claim.relation is Relation.AT_LEAST:
@@ -59,6 +64,13 @@ def test_one_per_cent_is_caught(claim):
     planted = dataclasses.replace(claim, claimed=lambda **p: claim.claimed(**p) / factor)
     evidence = settle(planted, budget=PATIENCE)
     assert not evidence.as_expected and evidence.margin < 0
+
+
+def test_every_statement_can_be_typeset():
+    from latex2mathml.converter import convert
+
+    for claim in claims().values():
+        assert "<math" in convert(claim.statement, display="block"), claim.id
 
 
 def test_a_violation_without_proof_stays_unsettled():

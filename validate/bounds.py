@@ -9,6 +9,7 @@ import numpy as np
 
 from analytics.distributions import selection as selected_lowest
 from analytics.federated import communication, comparison, dropout, mean_estimation, quantizers
+from analytics.federated.device import DeviceFleet
 from analytics.federated.system import FederatedSystem
 from analytics.guarantee import Adjacency
 from analytics.inference import accuracy, distortion, participation, uncertainty
@@ -17,6 +18,7 @@ from analytics.privacy import aggregation, amplification, feature_aware
 from analytics.privacy.aggregation import Client
 from analytics.privacy.amplification import TheoremForm
 from solvers import weights
+from solvers.energy_utility import EnergySolution
 from solvers.solution import InfeasibleError, Solution
 from validate.config import Description, Scores, Task
 
@@ -35,6 +37,8 @@ def bounds(description: Description) -> dict[str, Any]:
             }
     if description.federated is not None:
         tree["federated"] = federated(description.federated)
+    if description.energy is not None:
+        tree["energy"] = energy(description.energy)
     return tree
 
 
@@ -296,6 +300,34 @@ def dropped(system: FederatedSystem) -> dict[str, Any]:
         "central_epsilon_one_parameter": dropout.central_epsilon(n, 1, **common),
         "central_epsilon_update": dropout.central_epsilon(n, system.parameters, **common),
     }
+
+
+def energy(fleet: DeviceFleet) -> list[dict[str, Any]]:
+    """What each device's channel and deadline allow."""
+    columns = {
+        "gain": fleet.gain,
+        "path_loss_factor": fleet.path_loss_factor,
+        "min_power": fleet.min_power,
+        "max_iterations": fleet.max_iterations,
+        "least_deadline": fleet.least_deadline,
+        "feasible": fleet.feasible,
+    }
+    return _rows(columns)
+
+
+def energy_solution(found: EnergySolution, printed: EnergySolution) -> list[dict[str, Any]]:
+    """The JSON of ``solve energy``: an object for each device."""
+    names = ("iterations", "power", "rate", "transmit_time", "compute_time", "slack", "energy", "utility", "case")
+    rows = _rows({name: getattr(found, name) for name in names})
+    theorem = _rows({"iterations": printed.iterations, "power": printed.power, "utility": printed.utility})
+    for row, gap, other, short in zip(rows, found.gap.tolist(), theorem, printed.gap.tolist(), strict=True):
+        row["certificate"] = {"gap": gap}
+        row["published"] = {**other, "gap": short}
+    return rows
+
+
+def _rows(columns: dict[str, Any]) -> list[dict[str, Any]]:
+    return [dict(zip(columns, row, strict=True)) for row in zip(*(c.tolist() for c in columns.values()), strict=True)]
 
 
 def plain(tree: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
@@ -25,10 +26,20 @@ _FILE = click.argument("file", type=click.Path(path_type=Path))
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 
 
+def _warn(message: Warning | str, *_: Any) -> None:
+    click.echo(f"airtight: warning: {message}", err=True)
+
+
 class _Group(click.Group):
     """Turns every foreseen error into one line on stderr and exit code 2."""
 
     def invoke(self, ctx: click.Context) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", UserWarning)
+            warnings.showwarning = _warn  # type: ignore[assignment]
+            return self._invoke(ctx)
+
+    def _invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
         except (SystemFileError, ParameterError) as error:
@@ -128,6 +139,31 @@ def weights(
         from validate import tables
 
         tables.solution(variant or description.name, found)
+
+
+@solve.command()
+@_FILE
+@click.option(
+    "--method", type=click.Choice(["closed-form", "cvxpy", "published"]), default="closed-form", show_default=True
+)
+@click.option("--integer", is_flag=True, help="Whole iterations, the transmission re-optimised for them.")
+@_JSON
+def energy(file: Path, method: str, integer: bool, as_json: bool) -> None:
+    """The iterations and the transmit power of greatest utility for every device in FILE."""
+    from solvers import energy_utility
+    from validate import bounds as computed
+
+    description = load(file)
+    if description.energy is None:
+        raise SystemFileError(f"{file}: energy: missing; the energy-utility problem needs it")
+    found = energy_utility.solve(description.energy, method=method, integer=integer)
+    printed = energy_utility.solve(description.energy, method="published")
+    if as_json:
+        _print_json(computed.energy_solution(found, printed))
+    else:
+        from validate import tables
+
+        tables.energy_solution(description.name, found, printed)
 
 
 @main.command()

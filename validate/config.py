@@ -13,6 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from analytics import checks
 from analytics.checks import FloatArray, ParameterError
+from analytics.federated.device import DeviceFleet
 from analytics.federated.system import FederatedSystem
 from analytics.inference.features import Features, matched
 from analytics.inference.system import InferenceSystem
@@ -37,6 +38,13 @@ def _number(value: object) -> object:
     raise ValueError("must be a number")
 
 
+def _pair(value: object) -> object:
+    if isinstance(value, list) and len(value) == 2:
+        return [_number_or_list(part) for part in value]
+    raise ValueError("must be a list of two numbers (or of two lists, one number per device)")
+
+
+Pair = Annotated[Any, BeforeValidator(_pair)]
 PerDevice = Annotated[Any, BeforeValidator(_number_or_list)]
 Number = Annotated[Any, BeforeValidator(_number)]
 
@@ -113,9 +121,33 @@ class _Federated(_Table):
     delta: Number
 
 
+class _Energy(_Table):
+    """The table [energy]."""
+
+    distance: PerDevice
+    channel_gain: PerDevice = 1.0
+    bandwidth: PerDevice
+    center_frequency: PerDevice
+    path_loss_exponent: PerDevice
+    noise_density_dbm: PerDevice
+    snr_gap_db: PerDevice
+    model_bits: PerDevice
+    deadline: PerDevice
+    bits_per_iteration: PerDevice
+    seconds_per_bit: PerDevice
+    compute_power: PerDevice
+    circuit_power: PerDevice
+    amplifier_efficiency: PerDevice
+    max_power: PerDevice
+    min_iterations: PerDevice
+    utility_energy: PerDevice
+    beta: Pair
+
+
 class _File(_Table):
     inference: _Inference | None = None
     federated: _Federated | None = None
+    energy: _Energy | None = None
 
 
 @dataclass(frozen=True)
@@ -149,6 +181,7 @@ class Description:
     task: Task | None = None
     scores: Scores | None = None
     federated: FederatedSystem | None = None
+    energy: DeviceFleet | None = None
 
     @property
     def systems(self) -> dict[str, InferenceSystem]:
@@ -178,7 +211,12 @@ def load(path: str | Path) -> Description:
         raise SystemFileError(f"{path}: {_first(error, raw)}") from None
     if not file.model_fields_set:
         raise SystemFileError(f"{path}: empty; it must hold at least one of the tables {', '.join(_File.model_fields)}")
-    return Description(path.stem, **_inference(path, file.inference), federated=_federated(path, file.federated))
+    return Description(
+        path.stem,
+        **_inference(path, file.inference),
+        federated=_federated(path, file.federated),
+        energy=_energy(path, file.energy),
+    )
 
 
 def _inference(path: Path, table: _Inference | None) -> dict[str, Any]:
@@ -205,6 +243,18 @@ def _federated(path: Path, table: _Federated | None) -> FederatedSystem | None:
         return FederatedSystem(**table.model_dump())
     except ParameterError as error:
         raise SystemFileError(f"{path}: federated.{error}") from None
+
+
+def _energy(path: Path, table: _Energy | None) -> DeviceFleet | None:
+    if table is None:
+        return None
+    values = table.model_dump()
+    beta_1, beta_2 = values.pop("beta")
+    try:
+        return DeviceFleet(**values, beta_1=beta_1, beta_2=beta_2)
+    except ParameterError as error:
+        message = str(error).replace("beta_1", "beta[0]", 1).replace("beta_2", "beta[1]", 1)
+        raise SystemFileError(f"{path}: energy.{message}") from None
 
 
 def _task(path: Path, table: _Features, system: InferenceSystem) -> Task:
@@ -282,5 +332,6 @@ def _allowed(table: list[str]) -> list[str]:
         "inference.selection": _Selection,
         "inference.variants": _Variant,
         "federated": _Federated,
+        "energy": _Energy,
     }
     return list(tables[".".join(table[:2])].model_fields)

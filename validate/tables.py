@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from solvers.energy_utility import EnergySolution
 from solvers.solution import Solution
 from validate.claim import Evidence, Verdict
 from validate.config import Description
@@ -89,6 +90,49 @@ def bounds(description: Description, tree: dict[str, Any]) -> None:
         _selection(console, base["selection"])
     if "federated" in tree:
         _federated(console, description.name, tree["federated"])
+    if "energy" in tree:
+        _energy(console, description.name, tree["energy"])
+
+
+def _energy(console: Console, name: str, rows: list[dict[str, Any]]) -> None:
+    """What each device can do."""
+    table = Table(title=f"{name}: devices", box=box.SIMPLE_HEAD, title_justify="left")
+    for heading in ("device", "gain (1/W)", "least power (W)", "most iterations", "least deadline (s)", "feasible"):
+        table.add_column(heading, justify="right")
+    for k, row in enumerate(rows):
+        numbers = (number(row[key]) for key in ("gain", "min_power", "max_iterations", "least_deadline"))
+        table.add_row(str(k), *numbers, "yes" if row["feasible"] else "NO")
+    console.print(table)
+
+
+def energy_solution(name: str, found: EnergySolution, printed: EnergySolution) -> None:
+    """Print what every device should do, the published solution beside it, and what is proved."""
+    console = Console()
+    if not console.is_terminal:
+        console.width = max(console.width, _FILE_WIDTH)
+    table = Table(title=f"{name}: energy and utility, {found.method}", box=box.SIMPLE_HEAD, title_justify="left")
+    headings = ("device", "iterations", "power (W)", "Mbit/s", "slack (ms)", "energy (mJ)", "utility", "gap")
+    for heading in (*headings, "published iterations", "published utility"):
+        table.add_column(heading, justify="right")
+    table.add_column("case")
+    for k in range(found.iterations.size):
+        table.add_row(
+            str(k),
+            *(number(float(column[k])) for column in (found.iterations, found.power, found.rate / 1e6)),
+            *(number(float(1e3 * column[k])) for column in (found.slack, found.energy)),
+            number(float(found.utility[k])),
+            f"{float(found.gap[k]):.1g}",
+            *(number(float(column[k])) for column in (printed.iterations, printed.utility)),
+            str(found.case[k]),
+        )
+    console.print(table)
+    energy = found.energy
+    worse = int((printed.gap > 1e-7).sum())
+    for line in (
+        f"energy {number(float(energy.mean() * 1e3))} mJ in the mean, standard deviation {number(float(energy.std() * 1e3))} mJ",
+        f"greatest gap {float(found.gap.max()):.2g}; the published solution is not optimal for {worse} of {energy.size} devices",
+    ):
+        console.print(f"  {line}", highlight=False)
 
 
 def _federated(console: Console, name: str, part: dict[str, Any]) -> None:

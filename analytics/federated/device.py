@@ -23,6 +23,7 @@ from analytics import checks
 from analytics.checks import FloatArray, ParameterError
 
 SPEED_OF_LIGHT = 299_792_458.0
+_PLAUSIBLE_POWER = 10.0  # W; the devices of this field send milliwatts
 _POSITIVE = (
     "distance",
     "channel_gain",
@@ -166,7 +167,7 @@ class DeviceFleet:
     def _plausible(self) -> None:
         for name in ("max_power", "compute_power", "circuit_power"):
             watts = float(np.max(getattr(self, name)))
-            if watts > 1000:
+            if watts > _PLAUSIBLE_POWER:
                 meant = 10 ** (min(watts, 300.0) / 10 - 3)
                 warnings.warn(
                     f"{name} = {watts:g} is read as {watts:g} W; were it meant in dBm, it would be {meant:.3g} W",

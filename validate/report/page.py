@@ -13,16 +13,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import latex2mathml.converter
+import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from analytics.federated.device import DeviceFleet
 from analytics.inference.system import InferenceSystem
+from solvers import energy_schemes, energy_utility
+from solvers.solution import InfeasibleError
 from validate import audit, tables
 from validate import bounds as computed
 from validate.bounds import plain
 from validate.claim import Evidence, Verdict
 from validate.config import Description
-from validate.report import federated_plots, plots, style
+from validate.report import energy_plots, federated_plots, plots, style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -39,7 +43,9 @@ def write(out: Path, description: Description, tree: dict[str, Any], evidence: S
         for name, system in description.systems.items()
         if description.task is not None and computed.fitting(description.task, system) is not None
     }
-    results = {"weights": designs, "bounds": tree, "verify": [audit.as_json(e) for e in evidence]}
+    results: dict[str, Any] = {"weights": designs, "bounds": tree, "verify": [audit.as_json(e) for e in evidence]}
+    if description.energy is not None:
+        results["energy"] = energy_part(description.energy)["rows"]
     html = render(description, tree, evidence, figures, designs)
     with tempfile.TemporaryDirectory(dir=out) as staged_name:
         staged = Path(staged_name)
@@ -72,7 +78,23 @@ def drawn(description: Description, tree: dict[str, Any]) -> dict[str, Figure]:
         figures["mse-surfaces"] = federated_plots.mse_surfaces()
         figures["mse-against-epsilon"] = federated_plots.mse_against_epsilon(description.federated)
         figures["central-against-clients"] = federated_plots.central_against_clients(description.federated)
+    if description.energy is not None and np.all(description.energy.feasible):
+        figures["energy-against-path-loss"] = energy_plots.energy_against_path_loss(description.energy)
+        figures["policy-against-path-loss"] = energy_plots.policy_against_path_loss(description.energy)
+        figures["utility-is-not-concave"] = energy_plots.utility_is_not_concave(description.energy)
+        figures["where-theorem-2-fails"] = energy_plots.where_theorem_2_fails(description.energy)
     return figures
+
+
+def energy_part(fleet: DeviceFleet) -> dict[str, Any]:
+    """What the template shows of a fleet."""
+    try:
+        found = energy_utility.solve(fleet)
+    except InfeasibleError as error:
+        return {"rows": [None] * fleet.devices, "infeasible": str(error)}
+    printed = energy_utility.solve(fleet, method="published")
+    cut = energy_schemes.compare(fleet, energy_schemes.benchmark_energy(fleet))
+    return {"rows": computed.energy_solution(found, printed), "cut": cut, "infeasible": None}
 
 
 def parts(description: Description, tree: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -109,6 +131,7 @@ def render(
         selection=tables.selection_rows(base["selection"]) if "selection" in base else None,
         designs=designs,
         plotted=next(iter(description.variants), description.name),
+        energy=energy_part(description.energy) if description.energy is not None else None,
         federated={"system": description.federated, **tree["federated"]} if "federated" in tree else None,
         figures={name: Markup(text) for name, text in figures.items()},
     )

@@ -121,7 +121,7 @@ def composition_rule() -> Claim:
         id="UF-E65",
         paper=PAPER,
         location="Definition 5, Eq. (65)",
-        statement=r"\Omega'' = H''(G)G'^2 + H'(G)G''^2",
+        statement=r"\Omega'' = H''(G)(G')^2 + H'(G)(G'')^2",
         expected=Verdict.FALSE,
         reason="A slip: G'' is not squared. The rule itself is right.",
         domain={"y": Range(0.1, 1.0)},

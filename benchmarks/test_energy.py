@@ -1,0 +1,26 @@
+"""Speed of the energy-utility problem, per device, beside re-solving the parametrised cone program."""
+
+import resource
+
+import pytest
+from fleet import wide
+
+from solvers import energy_utility
+
+
+@pytest.mark.benchmark(group="energy-utility, closed form")
+@pytest.mark.parametrize("devices", [1_000, 100_000, 1_000_000])
+def test_closed_form(benchmark, devices):
+    fleet = wide(devices, 0)
+    found = benchmark.pedantic(energy_utility.solve, (fleet,), rounds=2)
+    benchmark.extra_info["devices"] = fleet.devices
+    benchmark.extra_info["greatest gap"] = float(found.gap.max())
+    benchmark.extra_info["peak memory, MB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+@pytest.mark.benchmark(group="energy-utility, cvxpy + Clarabel, parametrised (100 devices)")
+def test_conic(benchmark):
+    fleet = wide(100, 0)
+    energy_utility.solve(fleet, method="cvxpy")
+    benchmark.pedantic(energy_utility.solve, (fleet,), {"method": "cvxpy"}, rounds=2)
+    benchmark.extra_info["devices"] = fleet.devices

@@ -1,0 +1,112 @@
+"""Deviation factor, model, fit, scaled noise: the ledger's numbers and the repairs' promises."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analytics.checks import ParameterError
+from analytics.federated import fairness
+
+COSINES = st.lists(st.floats(-1, 1), min_size=1, max_size=8)
+
+
+def test_examples_of_the_ledger():
+    assert fairness.published_deviation([0.5, -0.2, 0.1]) == pytest.approx([0, 1.4, 0.8])
+    assert fairness.published_deviation([-0.1, -0.5, -0.9]) == pytest.approx([0, -4, -8])
+    assert fairness.published_fit(0.2, 0.05, beta_2=[0.02, 0.5]) == pytest.approx([2.4365, 0.22103], rel=1e-4)
+    scale = fairness.noise_scale([0.0, 0.25, 0.5, 1.0, 1.6, 1.7], epsilon=0.95, delta=1e-5, theta=0.6)
+    assert scale == pytest.approx([5.099795013, 5.999758839, 7.285421448, 12.749487533, 127.49, -254.99], rel=1e-4)
+    assert float(fairness.noise_scale(1.0, epsilon=0.95, delta=1e-5, theta=1.0)) == math.inf
+    assert math.isnan(fairness.published_deviation([0.0, 0.0])[0])
+    assert fairness.similarities(np.ones((2, 3)), np.zeros(3)).tolist() == pytest.approx([math.nan] * 2, nan_ok=True)
+
+
+def test_privacy_numbers_of_the_ledger():
+    leak = fairness.variance_leak(0.95, deviation_change=[0.05, 0.005], theta=0.6, dimension=[650, 109386])
+    assert leak == pytest.approx([0.179132, 0.293966], abs=1e-6)
+    sigma = 5.099795013268831
+    assert float(fairness.copies_epsilon(1e-5, noise=sigma, devices=1)) == pytest.approx(0.71001362062, rel=1e-9)
+    assert float(fairness.copies_epsilon(1e-5, noise=sigma, devices=10)) == pytest.approx(2.5372310, abs=1e-6)
+    assert float(fairness.copies_epsilon(1e-5, noise=sigma, devices=10, rounds=200)) == pytest.approx(75.036, abs=1e-3)
+    moves = fairness.sensitivity(
+        lipschitz=1.0, strong_convexity=0.01, step=0.05, iterations=[80, math.inf], samples=179
+    )
+    assert moves == pytest.approx([0.0876428, 2.2346], rel=1e-4)
+
+
+@given(COSINES, st.sampled_from(["clip", "shift"]))
+def test_repairs_stay_in_range_and_keep_the_best(similarity, repair):
+    values = fairness.deviation(similarity, repair=repair)
+    assert np.all((values >= 0) & (values <= 1)) and values[int(np.argmax(similarity))] == pytest.approx(0, abs=1e-15)
+    order = np.argsort(similarity)
+    assert np.all(np.diff(values[order]) <= 1e-15)
+
+
+@given(st.integers(0, 10**6), st.integers(1, 6), st.integers(1, 5))
+def test_the_mean_update_is_always_near_somebody(seed, devices, size):
+    h = np.random.default_rng(seed).normal(size=(devices, size))
+    s = fairness.mean_update_similarities(h)
+    assert np.max(s) > 0
+    assert np.all(fairness.deviation(s, repair="mean-update") >= 0)
+
+
+@given(st.floats(0.05, 1), st.floats(0.01, 1), st.integers(0, 10**6))
+def test_fit_recovers_the_model(beta_1, beta_2, seed):
+    energy = np.random.default_rng(seed).uniform(0.001, 0.2, 6)
+    found = fairness.fit(fairness.model(energy, beta_1=beta_1, beta_2=beta_2), energy)
+    assert found.beta_1 == pytest.approx(beta_1, rel=1e-6) and found.beta_2 == pytest.approx(beta_2, rel=1e-6)
+
+
+def test_fit_through_noise_and_zeros():
+    rng = np.random.default_rng(0)
+    energy = rng.uniform(0.0, 0.15, 500)
+    noisy = fairness.model(energy, beta_1=0.6, beta_2=0.05) * np.exp(0.1 * rng.normal(size=500))
+    found = fairness.fit(np.append(noisy, 0.0), np.append(energy, 0.3))
+    assert found.beta_1 == pytest.approx(0.6, rel=0.05) and found.beta_2 == pytest.approx(0.05, rel=0.05)
+
+
+@given(st.floats(0, 1), st.floats(0, 0.99), st.floats(0.01, 0.99), st.floats(1e-9, 0.5))
+def test_scaled_noise_in_its_domain(deviation, theta, epsilon, delta):
+    from analytics.privacy import gaussian
+
+    scale = float(fairness.noise_scale(deviation, epsilon=epsilon, delta=delta, theta=theta))
+    effective = float(fairness.effective_epsilon(deviation, epsilon=epsilon, theta=theta))
+    assert float(gaussian.delta(effective, sensitivity=1.0, sigma=scale)) <= delta
+
+
+def test_variance_leak_by_simulation():
+    """The likelihood-ratio test on the squared norm."""
+    rng = np.random.default_rng(0)
+    v, epsilon = 50, 0.3
+    inflated = (1 - 0.6 * 0.2) ** -2
+    exact = float(fairness.variance_leak(epsilon, deviation_change=0.2, theta=0.6, dimension=v))
+    p, q = inflated * rng.chisquare(v, 400_000), rng.chisquare(v, 400_000)
+    best = max(
+        max((p > t).mean() - math.exp(epsilon) * (q > t).mean(), (q < t).mean() - math.exp(epsilon) * (p < t).mean())
+        for t in np.linspace(30, 90, 121)
+    )
+    assert best == pytest.approx(exact, abs=5e-3)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: fairness.similarities([[1.0]], [1.0, 2.0]),
+        lambda: fairness.similarities([1.0], [1.0]),
+        lambda: fairness.published_deviation([1.5]),
+        lambda: fairness.deviation([0.5], repair="none"),
+        lambda: fairness.fit([0.5], [0.1]),
+        lambda: fairness.fit([0.5, 0.5], [0.1, 0.1]),
+        lambda: fairness.fit([0.1, 0.5], [0.1, 0.2]),
+        lambda: fairness.variance_leak(0.5, deviation_change=2.0, theta=0.6, dimension=3),
+        lambda: fairness.copies_epsilon(1e-5, noise=1.0, devices=0),
+        lambda: fairness.sensitivity(lipschitz=1.0, strong_convexity=1.0, step=2.0, iterations=1, samples=1),
+        lambda: fairness.model(-1.0, beta_1=0.5, beta_2=0.5),
+    ],
+)
+def test_bad_input(call):
+    with pytest.raises(ParameterError):
+        call()
