@@ -2,16 +2,17 @@
 
 import resource
 
+import numpy as np
 import pytest
-from fleet import wide
 
 from solvers import energy_utility
+from validate.monte_carlo.fleets import wide
 
 
 @pytest.mark.benchmark(group="energy-utility, closed form")
 @pytest.mark.parametrize("devices", [1_000, 100_000, 1_000_000])
 def test_closed_form(benchmark, devices):
-    fleet = wide(devices, 0)
+    fleet = wide(devices, np.random.default_rng(0))
     found = benchmark.pedantic(energy_utility.solve, (fleet,), rounds=2)
     benchmark.extra_info["devices"] = fleet.devices
     benchmark.extra_info["greatest gap"] = float(found.gap.max())
@@ -20,7 +21,7 @@ def test_closed_form(benchmark, devices):
 
 @pytest.mark.benchmark(group="energy-utility, cvxpy + Clarabel, parametrised (100 devices)")
 def test_conic(benchmark):
-    fleet = wide(100, 0)
+    fleet = wide(100, np.random.default_rng(0))
     energy_utility.solve(fleet, method="cvxpy")
     benchmark.pedantic(energy_utility.solve, (fleet,), {"method": "cvxpy"}, rounds=2)
     benchmark.extra_info["devices"] = fleet.devices

@@ -9,40 +9,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analytics.checks import ParameterError
-from analytics.federated.device import DeviceFleet, table_1
+from analytics.federated.device import table_1
 from solvers import energy_exact, energy_published, energy_schemes
 from solvers.energy_problem import Case, Problem, lambert_exp, log_lambert_exp
 from solvers.energy_utility import solve
 from solvers.solution import InfeasibleError
+from validate.monte_carlo import fleets
 
 LINE = np.linspace(50, 200, 10)
 
 
 def wide(count, seed):
-    """Random feasible devices; everything spread over one to three decades."""
-    rng = np.random.default_rng(seed)
-
-    def spread(low, high):
-        return np.exp(rng.uniform(np.log(low), np.log(high), count))
-
-    fleet = table_1(
-        distance=rng.uniform(50, 200, count),
-        channel_gain=spread(0.1, 3),
-        deadline=spread(0.4, 3),
-        compute_power=spread(0.01, 0.5),
-        circuit_power=spread(0.001, 1),
-        max_power=spread(0.01, 2),
-        beta_1=spread(0.001, 1),
-        beta_2=spread(0.005, 1),
-        utility_energy=spread(0.02, 3),
-        amplifier_efficiency=rng.uniform(0.2, 1, count),
-        min_iterations=np.floor(rng.uniform(0, 20, count)),
-    )
-    return rows(fleet, np.flatnonzero(fleet.feasible))
-
-
-def rows(fleet, which):
-    return DeviceFleet(**{f.name: getattr(fleet, f.name)[which] for f in dataclasses.fields(fleet)})
+    return fleets.wide(count, np.random.default_rng(seed))
 
 
 def brute(fleet, points=201):
@@ -148,7 +126,7 @@ def test_target_out_of_reach():
 def test_whole_iterations_against_every_number():
     fleet = wide(300, 3)
     last = np.floor(Problem.of(fleet).x_max / fleet.iteration_time * (1 + 1e-14))
-    fleet = rows(fleet, np.flatnonzero(np.ceil(fleet.min_iterations) <= last))
+    fleet = fleets.rows(fleet, np.flatnonzero(np.ceil(fleet.min_iterations) <= last))
     p, found = Problem.of(fleet), solve(fleet, integer=True)
     assert np.all(found.iterations == np.rint(found.iterations))
     assert np.all(found.gap >= 0) and np.all(found.slack >= 0)
@@ -186,9 +164,9 @@ def test_permutation_and_one_by_one(seed):
     fleet = wide(20, seed)
     order = np.random.default_rng(seed).permutation(fleet.devices)
     together = solve(fleet)
-    shuffled = solve(rows(fleet, order))
+    shuffled = solve(fleets.rows(fleet, order))
     assert shuffled.utility.tolist() == together.utility[order].tolist()
-    alone = [float(solve(rows(fleet, [k])).utility[0]) for k in range(fleet.devices)]
+    alone = [float(solve(fleets.rows(fleet, [k])).utility[0]) for k in range(fleet.devices)]
     assert alone == pytest.approx(together.utility.tolist(), rel=1e-12)
 
 

@@ -17,6 +17,7 @@ from solvers import energy_utility
 from solvers.energy_problem import Problem
 from validate.claim import Claim, Range, Relation, Verdict
 from validate.ledger.utility_fairness.common import PAPER, identity
+from validate.monte_carlo import fleets
 
 _DISTANCE = Range(50.0, 200.0)
 _Z = Range(0.5, 15.0)
@@ -332,27 +333,12 @@ def delay_multiplier() -> Claim:
 
 
 def _wide(seed: int) -> DeviceFleet:
-    """One random feasible device; everything spread over one to three decades."""
+    """One random feasible device."""
     rng = np.random.default_rng(seed)
-
-    def spread(low: float, high: float) -> float:
-        return float(low * (high / low) ** rng.random())
-
     while True:
-        fleet = table_1(
-            distance=rng.uniform(50, 200),
-            channel_gain=spread(0.1, 3),
-            deadline=spread(0.4, 3),
-            compute_power=spread(0.01, 0.5),
-            circuit_power=spread(0.001, 1.0),
-            max_power=spread(0.01, 2.0),
-            beta_1=spread(0.001, 1.0),
-            beta_2=spread(0.005, 1.0),
-            utility_energy=spread(0.02, 3.0),
-            amplifier_efficiency=rng.uniform(0.2, 1.0),
-        )
-        if fleet.feasible[0]:
-            return fleet
+        fleet = fleets.wide(4, rng)
+        if fleet.devices:
+            return fleets.rows(fleet, [0])
 
 
 def certified() -> Claim:
