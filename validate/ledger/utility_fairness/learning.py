@@ -15,7 +15,6 @@ from validate.ledger.utility_fairness.quadratics import descended, random_quadra
 
 _MU = Range(0.01, 1.0, logarithmic=True)
 _STEP = Range(0.05, 1.95)
-_PHI = Range(1e-4, 0.5, logarithmic=True)
 _ITERATIONS = Range(1, 30, integer=True)
 _PLACE = Range(-3.0, 3.0)
 
