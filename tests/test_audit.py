@@ -115,6 +115,14 @@ def test_run_with_and_without_an_executor():
     assert all(e.as_expected for e in pooled.values())
 
 
+def test_a_family_by_its_prefix():
+    found = {claim.id for claim in audit.selected(["CB", "UF-T1"])}
+    assert found == {name for name in claims() if name.startswith("CB")} | {"UF-T1"}
+    assert {c.id for c in audit.selected(["UF-T1*"])} == {"UF-T1*"}
+    with pytest.raises(ParameterError):
+        audit.selected([""])
+
+
 def test_unknown_identifier():
     with pytest.raises(ParameterError, match=r"ID = 'FDP-T9': must be one of FDP-D2"):
         list(audit.run(["FDP-T9"]))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from analytics.checks import ParameterError
-from analytics.federated import communication, comparison, dropout, mean_estimation, quantizers
+from analytics.federated import alphabets, communication, comparison, dropout, mean_estimation, quantizers
 from analytics.federated.system import FederatedSystem
 from solvers import quantizer
 
@@ -136,6 +136,23 @@ def test_three_levels_are_unbiased_private_and_better(epsilon, w):
     worst = comparison.three_level_worst(epsilon=epsilon)
     assert C * C * (1 - law[0, 1]) - w * w <= worst * (1 + 1e-9)
     assert worst <= float(quantizers.alpha(epsilon)) ** 2 * (1 + 1e-9)
+
+
+@given(st.floats(-1, 1), st.floats(1, 3), EPSILON, st.floats(-1, 1), st.floats(-1, 1))
+def test_best_coupling_on_any_alphabet(shift, stretch, epsilon, x, y):
+    """Against the couplings of two two-point laws: one parameter, two ends."""
+    A = float(quantizers.alpha(epsilon))
+    half = A * stretch + abs(shift)
+    low, high = shift - half, shift + half
+    q1, q2 = (x - low) / (high - low), (y - low) / (high - low)
+    errors = []
+    for both in (max(q1 + q2 - 1, 0.0), min(q1, q2)):
+        law = {2 * high: both, 2 * low: 1 - q1 - q2 + both, low + high: q1 + q2 - 2 * both}
+        errors.append(sum(p * (value - x - y) ** 2 for value, p in law.items()))
+    found = float(alphabets.pair_mse(x, y, low=low, high=high))
+    assert found == pytest.approx(min(errors), rel=1e-6, abs=1e-9 * half**2)
+    own = float(alphabets.pair_mse(x, y, low=-A, high=A))
+    assert own == pytest.approx(float(quantizers.pair_mse(x, y, epsilon=epsilon, bits=None)), rel=1e-9, abs=1e-9 * A)
 
 
 def test_variances_of_the_ledger():

@@ -15,12 +15,15 @@ _LEAST_BUDGET = 0.2
 
 
 def selected(ids: Sequence[str]) -> list[Claim]:
-    """The claims with these identifiers, or all of them."""
+    """The claims with these identifiers, or beginning with them ("CB", "UF-E"); all of them by default."""
     every = claims()
+    found: list[str] = []
     for name in ids:
-        if name not in every:
-            raise ParameterError("ID", name, "one of " + ", ".join(every))
-    return [every[name] for name in dict.fromkeys(ids)] if ids else list(every.values())
+        matching = [name] if name in every else [full for full in every if full.startswith(name)]
+        if not matching or not name:
+            raise ParameterError("ID", name, "one of " + ", ".join(every) + ", or what several of them begin with")
+        found += matching
+    return [every[name] for name in dict.fromkeys(found)] if ids else list(every.values())
 
 
 def run(
@@ -31,7 +34,7 @@ def run(
     Parameters
     ----------
     ids : sequence of str
-        Identifiers; all claims by default.
+        Identifiers, or what several of them begin with; all claims by default.
     seed : int
     budget : float
         Seconds for everything; shared evenly, claims that are settled early leave the rest unused.

@@ -172,7 +172,7 @@ def energy(file: Path, method: str, integer: bool, as_json: bool) -> None:
 @click.option("--budget", type=float, default=60.0, show_default=True, help="Seconds for all.")
 @_JSON
 def verify(ids: tuple[str, ...], seed: int, budget: float, as_json: bool) -> None:
-    """Audit the published theorems: all claims, or those named."""
+    """Audit the published theorems: all claims, those named, or those that begin with a name (FDP, CB, UF-E)."""
     from validate import audit
 
     evidence = audited(ids, seed, budget)

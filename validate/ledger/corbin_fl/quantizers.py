@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from analytics.enclosures.ball import ball
-from analytics.federated import quantizers
+from analytics.federated import alphabets, quantizers
 from validate.claim import Claim, Range, Relation, Verdict, constant
 
 PAPER = "corbin-fl"
@@ -188,6 +189,68 @@ def exact_pair() -> Claim:
     )
 
 
+_ALPHABET = {
+    "shift": Range(-1.0, 1.0, extra=(0.0,)),
+    "stretch": Range(1.0, 3.0),
+    "alpha": Range(1.05, 10.0),
+}
+
+
+def _ends(shift: float, stretch: float, alpha: float) -> tuple[float, float]:
+    """A private alphabet of [-1, 1]: {-A, A} moved and stretched so that both ends stay outside."""
+    half = alpha * stretch + abs(shift)
+    return shift - half, shift + half
+
+
+def minimax() -> Claim:
+    def worst(shift: float, stretch: float, alpha: float) -> float:
+        low, high = _ends(shift, stretch, alpha)
+        s = np.concatenate([np.linspace(-2, 2, 401), [-alpha, alpha]])
+        half = np.clip(s, -2, 2) / 2
+        return float(np.max(alphabets.pair_mse(half, half, low=low, high=high)))
+
+    return Claim(
+        id="CB-T1*-minimax",
+        paper=PAPER,
+        location="ours: the worst case over the inputs, any private alphabet",
+        statement=r"\max_{w,w'}m(Q',w,w') \ge r^2\alpha^2 \ (\alpha \le 2),\ 4r^2(\alpha-1)\ (\alpha \ge 2)",
+        expected=Verdict.HOLDS,
+        reason="In the worst case no alphabet beats CorBinQ's; it is its limit that attains the bound.",
+        domain=_ALPHABET,
+        claimed=lambda shift, stretch, alpha: float(alphabets.minimax_mse(epsilon=_epsilon(alpha))),
+        actual=worst,
+        relation=Relation.AT_LEAST,
+    )
+
+
+def average() -> Claim:
+    nodes, weights = np.polynomial.legendre.leggauss(20)
+
+    def mean(shift: float, stretch: float, alpha: float) -> float:
+        """Over s, triangular on [-2, 2], piece by piece between the kinks."""
+        low, high = _ends(shift, stretch, alpha)
+        kinks = np.unique(np.clip([-2.0, 0.0, low + high, 2.0], -2.0, 2.0))
+        total = 0.0
+        for left, right in pairwise(kinks):
+            s = (left + right) / 2 + (right - left) / 2 * nodes
+            m = alphabets.pair_mse(s / 2, s / 2, low=low, high=high)
+            total += (right - left) / 2 * float(weights @ (m * (2 - np.abs(s)) / 4))
+        return total
+
+    return Claim(
+        id="CB-T1*-average",
+        paper=PAPER,
+        location="ours: the average over uniform inputs, any private alphabet",
+        statement=r"E\,m(Q',w,w') \ge \tfrac{4rA-2r^2}3",
+        expected=Verdict.HOLDS,
+        reason="On average no alphabet beats CorBinQ's.",
+        domain=_ALPHABET,
+        claimed=lambda shift, stretch, alpha: float(alphabets.average_mse(epsilon=_epsilon(alpha))),
+        actual=mean,
+        relation=Relation.AT_LEAST,
+    )
+
+
 def finite_bits() -> Claim:
     def excess(x: float, y: float, epsilon: float, bits: int) -> float:
         gap = quantizers.pair_mse(x, y, epsilon=epsilon, bits=bits) - quantizers.pair_mse(
@@ -216,5 +279,7 @@ CLAIMS = (
     pair_law,
     optimal_pair,
     exact_pair,
+    minimax,
+    average,
     finite_bits,
 )
