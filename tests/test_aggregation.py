@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from analytics.checks import ParameterError
 from analytics.federated import quantizers
@@ -231,6 +232,28 @@ def test_sample_level_of_an_update():
         for one, other in ((p, q), (q, p)):
             assert float(loss_distribution.of_pair(one, other, step=1e-5).epsilon(delta, count=touched)) <= bound
     assert bound < aggregation.update_epsilon(others, m, epsilon=1.0, client="unpaired", delta=delta)
+
+
+@pytest.mark.parametrize("others, rounds, move", [(3000, 10, 0.3), (20_000, 50, 0.5)])
+def test_sample_level_is_as_good_as_renyi(others, rounds, move):
+    """One parameter over several rounds: the least over orders that exact Renyi divergences allow, not undercut, nearly met."""
+    delta, orders = 1e-4, np.concatenate([np.linspace(2, 10, 17), np.geomspace(12, 2000, 40)])
+    low, high = ends(1.0)
+    gap = move / 2 * (high - low)
+    converted = []
+    for a in orders:
+        worst = 0.0
+        for base, moved in ((low, low + gap), (high, high - gap)):
+            for end in (low, high):
+                rest = stats.binom(others, end).pmf(np.arange(others + 1))
+                p, q = np.convolve(rest, [1 - moved, moved]), np.convolve(rest, [1 - base, base])
+                kept = (p > 1e-280) & (q > 1e-280)
+                exponent = a * np.log(p[kept]) + (1 - a) * np.log(q[kept])
+                worst = max(worst, float(np.logaddexp.reduce(exponent)) / (a - 1))
+        converted.append(rounds * worst + math.log1p(-1 / a) - (math.log(delta) + math.log(a)) / (a - 1))
+    bound = sample_level.epsilon(others, 1, local=1.0, move=move, delta=delta, rounds=rounds)
+    assert bound < aggregation.update_epsilon(others, 1, epsilon=1.0, client="unpaired", delta=delta, rounds=rounds)
+    assert min(converted) * (1 - 1e-9) <= bound <= min(converted) * 1.2
 
 
 @given(UNIT, UNIT, UNIT, st.floats(0.05, 5), st.one_of(st.none(), st.integers(0, 8)), st.floats(0, 5))

@@ -6,6 +6,10 @@ from pathlib import Path
 import pytest
 from tests_support import refused, run, written
 
+from validate.bounds import bounds
+from validate.config import load
+from validate.report import page
+
 FLEET = (Path(__file__).parents[1] / "examples" / "fleet.toml").read_text()
 KEYS = {
     "iterations",
@@ -97,7 +101,6 @@ def test_needs_the_table(tmp_path):
 
 
 def test_report_of_an_infeasible_fleet(tmp_path):
-    path = written(tmp_path, FLEET.replace("deadline = 0.75 ", "deadline = 0.2 "))
-    result = run("report", path, "--out", tmp_path / "out", "--budget", "2")
-    assert result.exit_code == 0, result.output
+    description = load(written(tmp_path, FLEET.replace("deadline = 0.75 ", "deadline = 0.2 ")))
+    page.write(tmp_path / "out", description, bounds(description), [])
     assert "Infeasible:" in (tmp_path / "out" / "index.html").read_text()

@@ -81,6 +81,18 @@ def test_infinite_losses():
     assert float(disjoint.delta(5.0, count=7)) == 1.0 and float(disjoint.epsilon(0.5, count=2)) == math.inf
 
 
+def test_trimming_moves_mass_up_and_loses_none(monkeypatch):
+    """With a coarse threshold, so that it shows: the tail becomes infinite loss, the bottom the least loss kept."""
+    monkeypatch.setattr(loss_distribution, "_NEGLIGIBLE", 1.0)
+    law = loss_distribution.gaussian(1.0)
+    kept = law._trimmed(0.01, 2)
+    assert kept.mass.sum() + kept.infinite >= law.mass.sum() * (1 - 1e-14)
+    assert kept.mass.size < law.mass.size and 0 < kept.infinite <= 0.01
+    assert kept.first > law.first and kept.mass[0] > law.mass[kept.first - law.first]
+    for epsilon in (0.0, 0.5, 2.0):
+        assert float(kept.delta(epsilon)) >= float(law.delta(epsilon)) * (1 - 1e-12)
+
+
 def test_pure_at_delta_zero():
     law = loss_distribution.of_pair([0.75, 0.25], [0.25, 0.75], step=math.log(3) / 10)
     assert float(law.epsilon(0.0, count=10)) == pytest.approx(10 * math.log(3), rel=1e-12)
@@ -128,6 +140,16 @@ def test_envelope_is_the_greatest_curve(data, size, epsilon):
         found = float(envelope.epsilon(delta))
         assert max(product_delta(p, q, 1, found) for p, q in pairs) <= delta * (1 + 1e-9)
         assert found == 0 or float(envelope.delta(found * (1 - 1e-9))) >= delta * (1 - 1e-6)
+
+
+def test_lost_mass_and_errors_count_against_privacy():
+    pair = ([0.75, 0.25], [0.25, 0.75])
+    plain, short = Envelope([pair]), Envelope([pair], lost=0.01, error=0.1)
+    assert float(short.delta(0.0)) == pytest.approx(0.5 * 1.1 + 0.01)
+    assert float(short.epsilon(0.005)) == math.inf
+    assert float(short.epsilon(0.3)) == pytest.approx(float(plain.epsilon(0.29 / 1.1)))
+    law, sound = (e.composable(step=0.01, delta=1e-9) for e in (short, plain))
+    assert law.infinite >= 0.01 and law.mass.sum() == pytest.approx(sound.mass.sum() * 1.1)
 
 
 @given(st.data(), st.floats(0, 2))

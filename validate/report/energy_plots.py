@@ -118,7 +118,9 @@ def where_theorem_2_fails(fleet: DeviceFleet, device: int = 0) -> Figure:
         image = axes.pcolormesh(
             deadlines, targets, gap.reshape(T.shape), norm=LogNorm(1e-7, 1.0), cmap="Reds", shading="nearest"
         )
-        figure.colorbar(image, label="utility lost by Theorem 2")
+        bar = figure.colorbar(image, label="utility lost by Theorem 2")
+        if bar.solids is not None:
+            bar.solids.set_rasterized(False)  # an embedded picture would be the only one of the page
         if unsolved.any():
             axes.contourf(
                 deadlines,
