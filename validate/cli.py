@@ -6,8 +6,9 @@ import json
 import os
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -188,6 +189,36 @@ def verify(ids: tuple[str, ...], seed: int, budget: float, as_json: bool) -> Non
 
 @main.command()
 @_FILE
+@click.option(
+    "--checkpoints",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder of checkpoints: an interrupted training goes on from there.",
+)
+@_JSON
+def train(file: Path, checkpoints: Path | None, as_json: bool) -> None:
+    """Train on handwritten digits with the federated system in FILE, by every mechanism that it names."""
+    from validate import tables
+    from validate.training import command
+
+    description = load(file)
+    if description.federated is None:
+        raise SystemFileError(f"{file}: federated: missing; training needs it")
+    try:
+        plan = command.plan(description.training)
+    except ParameterError as error:
+        raise SystemFileError(f"{file}: training.{error}") from None
+    if checkpoints is not None:
+        checkpoints.mkdir(parents=True, exist_ok=True)
+    with _progress("training", plan.rounds) as advance:
+        found = command.run_all(description.federated, plan, checkpoints=checkpoints, advance=advance)
+    if as_json:
+        _print_json(command.as_json(description.federated, plan, found))
+    else:
+        tables.training(description.name, found)
+
+
+@main.command()
+@_FILE
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder to write to.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @click.option(
@@ -228,16 +259,23 @@ def audited(ids: Sequence[str], seed: int, budget: float) -> list[Evidence]:
 
 
 def _shown(evidence: Iterator[Evidence], total: int) -> Iterator[Evidence]:
+    with _progress("auditing", total) as advance:
+        for one in evidence:
+            advance(f"audited {one.claim.id}")
+            yield one
+
+
+@contextmanager
+def _progress(title: str, total: int) -> Iterator[Callable[[str], None]]:
+    """A bar on stderr when that is a terminal; the function given advances it by one and says what was done."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     console = Console(stderr=True)
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
     with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
-        task = progress.add_task("auditing", total=total)
-        for one in evidence:
-            progress.update(task, advance=1, description=f"audited {one.claim.id}")
-            yield one
+        task = progress.add_task(title, total=total)
+        yield lambda done: progress.update(task, advance=1, description=done)
 
 
 def _print_json(tree: Any) -> None:

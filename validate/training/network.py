@@ -1,0 +1,119 @@
+"""A dense network in NumPy, batched over clients: all parameters in one flat vector, an axis of clients in front."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from analytics import checks
+from analytics.checks import FloatArray, IntArray, ParameterError
+
+
+class Layer(NamedTuple):
+    """Views into a flat vector: weights (..., inputs, outputs) and biases (..., outputs)."""
+
+    weight: FloatArray
+    bias: FloatArray
+
+
+@dataclass(frozen=True)
+class Dense:
+    """Fully connected layers with ReLU between them and softmax cross-entropy behind.
+
+    Attributes
+    ----------
+    sizes : tuple of int
+        Inputs, hidden layers, classes.
+
+    Examples
+    --------
+    >>> Dense((784, 128, 64, 10)).parameters
+    109386
+    """
+
+    sizes: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.sizes) < 2:
+            raise ParameterError("sizes", self.sizes, "at least inputs and classes")
+        for size in self.sizes:
+            checks.count("sizes", size)
+
+    @property
+    def parameters(self) -> int:
+        return sum((a + 1) * b for a, b in pairwise(self.sizes))
+
+    @property
+    def blocks(self) -> list[slice]:
+        """Where each layer's parameters stand in the flat vector."""
+        ends = np.cumsum([0, *((a + 1) * b for a, b in pairwise(self.sizes))])
+        return [slice(int(a), int(b)) for a, b in pairwise(ends)]
+
+    def layers(self, flat: FloatArray) -> list[Layer]:
+        """Named views; writing into them writes into `flat`."""
+        found = []
+        for block, inputs, outputs in zip(self.blocks, self.sizes[:-1], self.sizes[1:], strict=True):
+            part = flat[..., block]
+            weight = part[..., : inputs * outputs].reshape(*flat.shape[:-1], inputs, outputs)
+            found.append(Layer(weight, part[..., inputs * outputs :]))
+        return found
+
+    def initial(self, rng: np.random.Generator) -> FloatArray:
+        """He's initialisation; zero biases."""
+        flat = np.zeros(self.parameters)
+        for layer in self.layers(flat):
+            layer.weight[...] = rng.normal(size=layer.weight.shape) * np.sqrt(2 / layer.weight.shape[-2])
+        return flat
+
+    def scores(self, flat: FloatArray, x: FloatArray) -> FloatArray:
+        """Logits of x, shape (..., batch, inputs), under parameters of shape (..., m)."""
+        *hidden, last = self.layers(flat)
+        for layer in hidden:
+            x = np.maximum(x @ layer.weight + layer.bias[..., None, :], 0.0)
+        return np.asarray(x @ last.weight + last.bias[..., None, :])
+
+    def loss_and_gradient(
+        self, flat: FloatArray, x: FloatArray, y: IntArray, *, l2: float = 0.0
+    ) -> tuple[FloatArray, FloatArray]:
+        """Mean cross-entropy plus l2/2 times the squared norm, and its gradient.
+
+        Parameters
+        ----------
+        flat : ndarray, shape (..., m)
+        x : ndarray, shape (..., batch, inputs)
+        y : ndarray of int, shape (..., batch)
+
+        Returns
+        -------
+        ndarray, shape (...), and ndarray, shape (..., m)
+        """
+        layers = self.layers(flat)
+        inputs = [x]
+        for layer in layers[:-1]:
+            inputs.append(np.maximum(inputs[-1] @ layer.weight + layer.bias[..., None, :], 0.0))
+        logits = inputs[-1] @ layers[-1].weight + layers[-1].bias[..., None, :]
+        logits -= logits.max(axis=-1, keepdims=True)
+        exp = np.exp(logits)
+        total = exp.sum(axis=-1, keepdims=True)
+        own = np.take_along_axis(logits, y[..., None], axis=-1)
+        loss = np.mean(np.log(total[..., 0]) - own[..., 0], axis=-1) + l2 / 2 * np.sum(flat * flat, axis=-1)
+        back = exp / total
+        np.put_along_axis(back, y[..., None], np.take_along_axis(back, y[..., None], axis=-1) - 1, axis=-1)
+        back /= y.shape[-1]
+        gradient = np.empty(np.broadcast_shapes(flat.shape[:-1], x.shape[:-2]) + flat.shape[-1:])
+        slots = self.layers(gradient)
+        for k in range(len(layers) - 1, -1, -1):
+            slots[k].weight[...] = np.swapaxes(inputs[k], -1, -2) @ back
+            slots[k].bias[...] = back.sum(axis=-2)
+            if k:
+                back = (back @ np.swapaxes(layers[k].weight, -1, -2)) * (inputs[k] > 0)
+        if l2:
+            gradient += l2 * flat
+        return np.asarray(loss), gradient
+
+    def accuracy(self, flat: FloatArray, x: FloatArray, y: IntArray) -> float:
+        """Share of x that is classified right."""
+        return float(np.mean(np.argmax(self.scores(flat, x), axis=-1) == y))
