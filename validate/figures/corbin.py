@@ -80,7 +80,9 @@ def _curves(data: xr.Dataset, title: str) -> Figure:
         for name in data.line.values:
             one = data.accuracy.sel(line=name)
             mean, std = one.mean("seed"), one.std("seed")
-            label = f"{name}: {float(data.best.sel(line=name).mean()):.3f} (λ = {float(data.smoothing.sel(line=name)):g})"
+            label = (
+                f"{name}: {float(data.best.sel(line=name).mean()):.3f} (λ = {float(data.smoothing.sel(line=name)):g})"
+            )
             (drawn,) = axes.plot(data["round"], mean, label=label)
             axes.fill_between(data["round"], mean - std, mean + std, color=drawn.get_color(), alpha=0.15, linewidth=0)
         axes.set(xlabel="round", ylabel="test accuracy", ylim=(0, 1), title=title)
@@ -97,9 +99,7 @@ def _redrawn(name: str, about: str, lines: Mapping[str, _Line], effort: Effort, 
     return Redrawn(name, caption, data, _curves(data, name))
 
 
-def _lines(
-    mechanisms: Sequence[str], system: FederatedSystem, settings: Settings | None = None
-) -> dict[str, _Line]:
+def _lines(mechanisms: Sequence[str], system: FederatedSystem, settings: Settings | None = None) -> dict[str, _Line]:
     return {name: _Line(Mechanism(name), system, settings or Settings()) for name in mechanisms}
 
 
@@ -112,9 +112,7 @@ def figure_1(effort: Effort, advance: Advance) -> Redrawn:
 
 def figure_2a(effort: Effort, advance: Advance) -> Redrawn:
     """Experiment 2: numbers of shared bits at epsilon = 1."""
-    lines = {
-        f"d = {d}": _Line(Mechanism.CORBIN, replace(_SYSTEM, shared_bits=d), Settings()) for d in (0, 1, 3, 5, 7)
-    }
+    lines = {f"d = {d}": _Line(Mechanism.CORBIN, replace(_SYSTEM, shared_bits=d), Settings()) for d in (0, 1, 3, 5, 7)}
     return _redrawn("CB-2a", "shared random bits at epsilon = 1 (d = 0 is LDP-FL)", lines, effort, advance)
 
 
