@@ -218,6 +218,23 @@ def train(file: Path, checkpoints: Path | None, as_json: bool) -> None:
 
 
 @main.command()
+@click.argument("ids", nargs=-1, metavar="[ID]...")
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder to write to.")
+@click.option("--quick", is_flag=True, help="Fewer seeds and rounds.")
+def figures(ids: tuple[str, ...], out: Path, quick: bool) -> None:
+    """Redraw the papers' figures: all, those named, or those that begin with a name (FDP, CB-2, UF)."""
+    from validate.figures import gallery
+    from validate.figures.figure import Effort
+
+    wanted = gallery.selected(ids)
+    with _progress("drawing", len(wanted)) as advance:
+        for found in gallery.draw(wanted, Effort.quick() if quick else Effort.full(), lambda done: None):
+            gallery.write(out, found)
+            advance(found.id)
+            click.echo(f"{out / found.id}.svg: {found.caption}")
+
+
+@main.command()
 @_FILE
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder to write to.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)

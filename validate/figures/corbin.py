@@ -128,11 +128,10 @@ def figure_2c(effort: Effort, advance: Advance) -> Redrawn:
     """Experiment 4: numbers of clients at epsilon = 5."""
     lines = {
         f"{name}, n = {n}": _Line(Mechanism(name), replace(_SYSTEM, clients=n, epsilon=5.0), Settings())
-        for n in (50, 200, 500)
+        for n in effort.clients
         for name in ("vanilla", "corbin", "ldp")
     }
-    fewer = replace(effort, smoothing=effort.smoothing[:: max(len(effort.smoothing) // 3, 1)])
-    return _redrawn("CB-2c", "numbers of clients at epsilon = 5", lines, fewer, advance)
+    return _redrawn("CB-2c", "numbers of clients at epsilon = 5", lines, effort, advance)
 
 
 def figure_3a(effort: Effort, advance: Advance) -> Redrawn:

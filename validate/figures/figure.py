@@ -37,16 +37,17 @@ class Redrawn:
 
 @dataclass(frozen=True)
 class Effort:
-    """How much work an experiment may be: seeds to average over, rounds, and the smoothing factors to choose from."""
+    """How much work an experiment may be: seeds to average over, rounds, smoothing factors to choose from, numbers of clients."""
 
     seeds: int
     rounds: int
     smoothing: tuple[float, ...]
+    clients: tuple[int, ...]
 
     @classmethod
     def full(cls) -> Effort:
-        return cls(5, 60, (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0))
+        return cls(5, 40, (0.1, 0.2, 0.3, 0.5, 0.7, 1.0), (50, 200, 500))
 
     @classmethod
     def quick(cls) -> Effort:
-        return cls(2, 25, (0.2, 0.5, 1.0))
+        return cls(2, 20, (0.2, 0.5), (50, 200))

@@ -1,0 +1,106 @@
+"""The redrawn figures: labelled data, captions that say what they are, files whole or not at all."""
+
+import json
+
+import numpy as np
+import pytest
+from tests_support import refused, run
+
+from analytics.checks import ParameterError
+from analytics.federated import quantizers
+from analytics.federated.device import table_1
+from validate.figures import corbin, gallery, utility
+from validate.figures.figure import Effort
+from validate.training import utility as learning
+
+TINY = Effort(1, 2, (0.3,), (50,))
+CHEAP = [name for name in gallery.FIGURES if name not in ("CB-3c", "CB-2c")]
+
+
+@pytest.mark.parametrize("name", CHEAP)
+def test_each_figure(name):
+    done = []
+    found = gallery.FIGURES[name](TINY, done.append)
+    assert found.id == name and done and found.caption.split()[0].rstrip(":") in ("Exact", "Analogue")
+    assert found.data.sizes and found.figure.axes
+    assert all(np.isfinite(v.values).any() for v in found.data.data_vars.values() if v.dtype.kind == "f")
+
+
+def test_figure_4_is_the_exact_error():
+    data = corbin.figure_4(TINY, lambda done: None).data
+    w = data.w1.values
+    for e in data.epsilon.values:
+        exact = quantizers.pair_mse(w[:, None], w, epsilon=e, radius=0.5, bits=None)
+        assert data.corbinq.sel(epsilon=e).values == pytest.approx(exact)
+    assert np.all(data.corbinq <= data.ldpq + 1e-12)
+
+
+def test_an_experiment_chooses_by_validation_and_survives_divergence():
+    from dataclasses import replace
+
+    lines = corbin._lines(("gaussian", "vanilla"), replace(corbin._SYSTEM, epsilon=0.01))
+    data = corbin.experiment(lines, Effort(2, 40, (1.0,), (50,)), lambda done: None)
+    assert np.isnan(data.accuracy.sel(line="gaussian")).all() and float(data.best.sel(line="gaussian").max()) == 0.0
+    assert float(data.best.sel(line="vanilla").min()) > 0.8
+
+
+def test_policies_average_over_feasible_rounds():
+    data = utility.policies(60)
+    assert data.attrs["rounds"] + data.attrs["left_out"] == 60
+    assert float(data.energy.sel(scheme="proposed").std()) < float(data.energy.sel(scheme="benchmark").std()) / 4
+    total = data.compute_energy + data.transmit_energy
+    assert np.allclose(total, data.energy)
+
+
+def test_written_whole(tmp_path):
+    result = run("figures", "FDP-4", "CB-4", "--out", tmp_path / "figs", "--quick")
+    assert result.exit_code == 0, result.output
+    assert sorted(p.name for p in (tmp_path / "figs").iterdir()) == ["CB-4.json", "CB-4.svg", "FDP-4.json", "FDP-4.svg"]
+    tree = json.loads((tmp_path / "figs" / "FDP-4.json").read_text())
+    assert tree["caption"].startswith("Exact") and "participation" in tree["data"]["data_vars"]
+    assert (tmp_path / "figs" / "CB-4.svg").read_text().startswith("<svg")
+
+
+def test_refusals(tmp_path):
+    assert refused(run("figures", "CB-9", "--out", tmp_path), "ID = 'CB-9'", "CB-2a")
+    with pytest.raises(ParameterError):
+        gallery.selected([""])
+
+
+@pytest.mark.parametrize("scheme", ["proposed", "mean-update", "benchmark"])
+def test_utility_fair_learning(scheme):
+    fleet = table_1(distance=np.linspace(50, 200, 10))
+    found = learning.run(fleet, learning.Plan(rounds=6), scheme)
+    assert found.loss.shape == found.energy.shape == (6, 10) and found.accuracy[-1] > 0.6
+    assert np.all(found.loss[-1] < found.loss[0]) and np.all((found.deviation >= 0) & (found.deviation <= 1))
+    assert np.all(found.iterations == np.rint(found.iterations))
+    again = learning.run(fleet, learning.Plan(rounds=6), scheme)
+    assert np.array_equal(found.loss, again.loss)
+
+
+def test_local_problem_is_solved_by_many_iterations():
+    """With xi = 1 and no noise one device alone is plain gradient descent on its own loss."""
+    fleet = table_1(distance=[50.0])
+    plan = learning.Plan(rounds=1, xi=1.0, noise=0.0, sensitivity=0.0)
+    found = learning.run(fleet, plan, "benchmark")
+    from validate.training import data
+    from validate.training.network import Dense
+
+    task = data.load()
+    order = np.random.default_rng([0, 11]).permutation(task.train.y.size)
+    network, w = Dense((64, 10)), np.zeros(650)
+    for _ in range(int(found.iterations[0, 0])):
+        w = w - plan.step * network.loss_and_gradient(w, task.train.x[order], task.train.y[order], l2=plan.l2)[1]
+    loss = network.loss_and_gradient(w, task.train.x[order], task.train.y[order], l2=plan.l2)[0]
+    assert found.loss[0, 0] == pytest.approx(float(loss), rel=1e-9)
+
+
+def test_fading_and_bad_plans():
+    fleet = table_1(distance=np.linspace(50, 100, 4))
+    found = learning.run(fleet, learning.Plan(rounds=3, fading=True), "proposed")
+    assert len(np.unique(found.energy)) > 4
+    for changes in ({"rounds": 0}, {"theta": 1.0}, {"step": 0.0}, {"noise": -1.0}):
+        with pytest.raises(ParameterError):
+            learning.Plan(**changes)
+    with pytest.raises(ParameterError):
+        learning.run(fleet, learning.Plan(rounds=1), "fair")
