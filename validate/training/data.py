@@ -28,7 +28,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Task:
+class Splits:
     """Training, validation and test parts of one source."""
 
     train: Part
@@ -54,7 +54,7 @@ def _raw(source: Source) -> Part:
     return Part(np.asarray(x, dtype=float) / 255, np.asarray(y, dtype=np.int64))
 
 
-def load(source: Source | str = Source.DIGITS, *, seed: int = 0) -> Task:
+def load(source: Source | str = Source.DIGITS, *, seed: int = 0) -> Splits:
     """Shuffle and split: 80 % for training, of which 20 % for validation; the rest for the test (as in CB Sec. V).
 
     Examples
@@ -73,7 +73,7 @@ def load(source: Source | str = Source.DIGITS, *, seed: int = 0) -> Task:
     missing = np.setdiff1d(np.arange(classes), train.y)
     if missing.size:
         raise ParameterError("seed", seed, f"one whose training part has every class; class {missing[0]} is missing")
-    return Task(train, validation, test, classes)
+    return Splits(train, validation, test, classes)
 
 
 def partition(

@@ -140,7 +140,7 @@ def run(
     *,
     checkpoint: Path | None = None,
     progress: Callable[[int, Round], None] | None = None,
-    task: data.Task | None = None,
+    task: data.Splits | None = None,
 ) -> Run:
     """Train, or go on training from a checkpoint.
 
@@ -155,7 +155,7 @@ def run(
         the same result as if it had not been interrupted.
     progress : callable, optional
         Called after every round.
-    task : Task, optional
+    task : Splits, optional
         Data other than `settings.dataset`.
 
     Raises
@@ -194,7 +194,7 @@ def run(
 
 def _round(
     network: Dense,
-    work: data.Task,
+    work: data.Splits,
     shares: list[IntArray],
     start: FloatArray,
     system: FederatedSystem,
@@ -249,7 +249,7 @@ def layer_ranges(network: Dense, flat: FloatArray) -> tuple[FloatArray, FloatArr
 
 def _trained(
     network: Dense,
-    work: data.Task,
+    work: data.Splits,
     shares: list[IntArray],
     start: FloatArray,
     settings: Settings,
