@@ -9,11 +9,16 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from analytics.checks import ParameterError
-from validate.figures import corbin, inference, utility
+from validate.figures import collaborative, corbin, inference, utility
 from validate.figures.figure import Advance, Effort, Redrawn
 from validate.report import style
 
-FIGURES: dict[str, Callable[[Effort, Advance], Redrawn]] = {**inference.FIGURES, **corbin.FIGURES, **utility.FIGURES}
+FIGURES: dict[str, Callable[[Effort, Advance], Redrawn]] = {
+    **collaborative.FIGURES,
+    **inference.FIGURES,
+    **corbin.FIGURES,
+    **utility.FIGURES,
+}
 
 
 def selected(ids: Sequence[str]) -> list[str]:
