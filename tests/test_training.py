@@ -65,6 +65,9 @@ def test_gradients_by_differences(sizes):
             moved[client, k] -= 2 * step
             down = network.loss_and_gradient(moved, x, y, l2=0.3)[0][client]
             assert (up - down) / (2 * step) == pytest.approx(gradient[client, k], rel=1e-5, abs=1e-7)
+    stepped = flat.copy()
+    network.descend(stepped, x, y, rate=0.5, l2=0.3)
+    assert stepped == pytest.approx(flat - 0.5 * gradient)
     alone = network.loss_and_gradient(flat[1], x[1], y[1], l2=0.3)
     assert alone[0] == pytest.approx(loss[1]) and alone[1] == pytest.approx(gradient[1])
 
@@ -113,18 +116,20 @@ def test_measured_error_is_the_exact_one(mechanism, clients):
     here = np.ones(clients, dtype=bool)
     errors, exact = [], []
     for _ in range(150):
-        sent, expected = federated._sent(w, here, center, radius, system, Mechanism(mechanism), rng)
-        errors.append(float(np.mean((sent.mean(0) - w.mean(0)) ** 2)))
+        total, expected = federated._aggregate(w, here, center, radius, system, Mechanism(mechanism), rng)
+        errors.append(float(np.mean((total / clients - w.mean(0)) ** 2)))
         exact.append(expected)
     gap = np.array(errors) - np.array(exact)
     assert abs(gap.mean()) <= 4.5 * gap.std() / math.sqrt(150)
 
 
-def test_the_outputs_are_one_bit():
+def test_the_sum_is_of_one_bit_outputs_of_who_is_there():
     rng = np.random.default_rng(0)
-    w = rng.uniform(-1, 1, (6, 50))
-    sent, _ = federated._sent(w, np.ones(6, bool), np.zeros(50), np.ones(50), SYSTEM, Mechanism.CORBIN, rng)
-    assert np.abs(sent) == pytest.approx(np.full((6, 50), float(quantizers.alpha(1.0))))
+    w, here = rng.uniform(-1, 1, (6, 50)), np.array([1, 1, 0, 1, 1, 0], dtype=bool)
+    for kind in (Mechanism.CORBIN, Mechanism.LDP, Mechanism.AUGCORBIN):
+        total, _ = federated._aggregate(w, here, np.zeros(50), np.ones(50), SYSTEM, kind, rng)
+        plus = (total / float(quantizers.alpha(1.0)) + 4) / 2
+        assert plus == pytest.approx(np.rint(plus), abs=1e-9) and plus.min() >= -1e-9 and plus.max() <= 4 + 1e-9
 
 
 def test_orderings_at_one():

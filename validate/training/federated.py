@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from analytics import checks
 from analytics.checks import FloatArray, IntArray, ParameterError
@@ -204,16 +205,17 @@ def _round(
 ) -> tuple[FloatArray, Round]:
     center, radius = layer_ranges(network, start)
     local = _trained(network, work, shares, start, settings, rng)
-    clipped = np.clip(local, center - radius, center + radius)
-    outside = float(np.mean(clipped != local))
-    if kind is Mechanism.VANILLA:
-        clipped, outside = local, 0.0
+    outside = 0.0
+    if kind is not Mechanism.VANILLA:
+        low, high = (center - radius).astype(local.dtype), (center + radius).astype(local.dtype)
+        outside = float(np.mean((local < low) | (local > high)))
+        np.clip(local, low, high, out=local)
     here = rng.random(system.clients) >= system.dropout
     if not here.any():
         here[int(rng.integers(system.clients))] = True
-    sent, expected = _sent(clipped, here, center, radius, system, kind, rng)
-    aggregate = sent.sum(axis=0) / int(here.sum())
-    true = clipped[here].mean(axis=0)
+    total, expected = _aggregate(local, here, center, radius, system, kind, rng)
+    aggregate = total / int(here.sum())
+    true = local[here].mean(axis=0, dtype=np.float64)
     moved = (1 - settings.smoothing) * start + settings.smoothing * aggregate
     if not np.all(np.isfinite(moved)):
         raise ArithmeticError("training diverged: the model is no longer finite; lower learning_rate or smoothing")
@@ -255,61 +257,70 @@ def _trained(
     settings: Settings,
     rng: np.random.Generator,
 ) -> FloatArray:
-    """The parameters of all clients after their local steps, shape (n, m)."""
+    """The parameters of all clients after their local steps, shape (n, m), in single precision."""
     counts = np.array([len(share) for share in shares])
     padded = np.zeros((len(shares), int(counts.max())), dtype=np.int64)
     for row, share in zip(padded, shares, strict=True):
         row[: len(share)] = share
-    local = np.repeat(start[None], len(shares), axis=0)
+    local = np.repeat(start[None].astype(np.float32), len(shares), axis=0)
+    x = work.train.x.astype(np.float32)
     for _ in range(settings.local_steps):
         places = (rng.random((len(shares), settings.batch)) * counts[:, None]).astype(np.int64)
         rows = np.take_along_axis(padded, places, axis=1)
-        _, gradient = network.loss_and_gradient(local, work.train.x[rows], work.train.y[rows], l2=settings.l2)
-        gradient *= settings.learning_rate
-        local -= gradient
-    return local
+        network.descend(local, x[rows], work.train.y[rows], rate=settings.learning_rate, l2=settings.l2)
+    return np.asarray(local)
 
 
-def _sent(
+def _aggregate(
     w: FloatArray,
-    here: np.ndarray,
+    here: NDArray[np.bool_],
     center: FloatArray,
     radius: FloatArray,
     system: FederatedSystem,
     kind: Mechanism,
     rng: np.random.Generator,
 ) -> tuple[FloatArray, float]:
-    """What arrives from every client (nothing from who dropped out), and the exact mean squared error of the mean."""
+    """Sum of what arrives (nothing from who dropped out), client by client, and the exact mean squared error of the mean."""
     n = len(w)
     scale: dict[str, Any] = {"epsilon": system.epsilon, "center": center, "radius": radius}
-    x = w - center
+    total = np.zeros(center.size)
+
+    def arrives(client: int, output: FloatArray) -> None:
+        if here[client]:
+            np.add(total, output, out=total)
+
     match kind:
         case Mechanism.VANILLA:
-            return w * here[:, None], 0.0
-        case Mechanism.LAPLACE:
-            noise = rng.laplace(size=w.shape) * (2 * radius / system.epsilon)
-            variance = n * comparison.laplace_variance(epsilon=system.epsilon, radius=radius)
-            return (w + noise) * here[:, None], float(np.mean(variance)) / n**2
-        case Mechanism.GAUSSIAN:
-            variance = comparison.gaussian_variance(epsilon=system.epsilon, delta=system.delta, radius=radius)
-            return (w + np.sqrt(variance) * rng.normal(size=w.shape)) * here[:, None], float(np.mean(variance)) / n
+            return np.asarray(w[here].sum(axis=0, dtype=np.float64)), 0.0
         case Mechanism.STRATIFIED:
-            sent = comparison.stratified(w, center=center, radius=radius, rng=rng)
-            return sent * here[:, None], float("nan")
+            inside = np.clip(w, center - radius, center + radius)
+            sent = comparison.stratified(inside, center=center, radius=radius, rng=rng)
+            return np.asarray(sent[here].sum(axis=0)), float("nan")
+        case Mechanism.LAPLACE:
+            for i in range(n):
+                arrives(i, w[i] + rng.laplace(size=center.size) * (2 * radius / system.epsilon))
+            variance = comparison.laplace_variance(epsilon=system.epsilon, radius=radius)
+            return total, float(np.mean(variance)) / n
+        case Mechanism.GAUSSIAN:
+            variance = comparison.gaussian_variance(epsilon=system.epsilon, delta=system.delta, radius=1.0) * radius**2
+            for i in range(n):
+                arrives(i, w[i] + np.sqrt(variance) * rng.normal(size=center.size))
+            return total, float(np.mean(variance)) / n
     A = radius * float(quantizers.alpha(system.epsilon))
     alone = n if kind is Mechanism.LDP else replace(system, ldp_fraction=0.0).alone
     if kind is Mechanism.AUGCORBIN:
         alone = system.alone
-    order = rng.permutation(n)
-    out = np.empty_like(w)
-    total = 0.0
+    order, error = rng.permutation(n), 0.0
     for i in order[:alone]:
-        out[i] = quantizers.ldpq(w[i], rng=rng, **scale)
-        total += float(np.mean(A * A - x[i] ** 2))
+        arrives(i, quantizers.ldpq(w[i], rng=rng, clip=True, **scale))
+        error += float(np.mean(A * A - (w[i] - center) ** 2))
     for i, j in order[alone:].reshape(-1, 2):
-        out[i], out[j] = quantizers.corbinq(w[i], w[j], bits=system.shared_bits, rng=rng, **scale)
-        total += float(np.mean(quantizers.pair_mse(w[i], w[j], bits=system.shared_bits, **scale)))
-    return out * here[:, None], total / n**2
+        pair = quantizers.corbinq(w[i], w[j], bits=system.shared_bits, rng=rng, clip=True, **scale)
+        arrives(i, pair[0])
+        arrives(j, pair[1])
+        both = (np.clip(w[k], center - radius, center + radius) for k in (i, j))
+        error += float(np.mean(quantizers.pair_mse(*both, bits=system.shared_bits, **scale)))
+    return total, error / n**2
 
 
 @dataclass(frozen=True)

@@ -126,7 +126,7 @@ def prepare(*, devices: int = 12, dimension: int = 8, seed: int = 0) -> Setup:
         min_entropy=uncertainty.min_entropy(probabilities),
         encoder=components[:r],
         decoder=components[:r].T,
-        classifier=(last.weight.T.copy(), last.bias.copy()),
+        classifier=(np.array(last.weight.T, dtype=float), np.array(last.bias, dtype=float)),
         typical=training.mean(axis=0),
         ideal=float(np.mean(guess == task.test.y)),
     )

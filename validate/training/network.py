@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from analytics import checks
 from analytics.checks import FloatArray, IntArray, ParameterError
+
+Array = NDArray[np.floating[Any]]
 
 
 class Layer(NamedTuple):
     """Views into a flat vector: weights (..., inputs, outputs) and biases (..., outputs)."""
 
-    weight: FloatArray
-    bias: FloatArray
+    weight: Array
+    bias: Array
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,7 @@ class Dense:
         ends = np.cumsum([0, *((a + 1) * b for a, b in pairwise(self.sizes))])
         return [slice(int(a), int(b)) for a, b in pairwise(ends)]
 
-    def layers(self, flat: FloatArray) -> list[Layer]:
+    def layers(self, flat: Array) -> list[Layer]:
         """Named views; writing into them writes into `flat`."""
         found = []
         for block, inputs, outputs in zip(self.blocks, self.sizes[:-1], self.sizes[1:], strict=True):
@@ -75,9 +79,7 @@ class Dense:
             x = np.maximum(x @ layer.weight + layer.bias[..., None, :], 0.0)
         return np.asarray(x @ last.weight + last.bias[..., None, :])
 
-    def loss_and_gradient(
-        self, flat: FloatArray, x: FloatArray, y: IntArray, *, l2: float = 0.0
-    ) -> tuple[FloatArray, FloatArray]:
+    def loss_and_gradient(self, flat: Array, x: Array, y: IntArray, *, l2: float = 0.0) -> tuple[Array, Array]:
         """Mean cross-entropy plus l2/2 times the squared norm, and its gradient.
 
         Parameters
@@ -90,29 +92,48 @@ class Dense:
         -------
         ndarray, shape (...), and ndarray, shape (..., m)
         """
+        gradient = np.empty(np.broadcast_shapes(flat.shape[:-1], x.shape[:-2]) + flat.shape[-1:], dtype=flat.dtype)
+        slots = self.layers(gradient)
+        back = self._backward(flat, x, y)
+        loss = next(back)
+        for k, weight, bias in back:
+            slots[k].weight[...] = weight
+            slots[k].bias[...] = bias
+        if l2:
+            gradient += l2 * flat
+        return np.asarray(loss + l2 / 2 * np.sum(flat * flat, axis=-1)), gradient
+
+    def descend(self, flat: Array, x: Array, y: IntArray, *, rate: float, l2: float = 0.0) -> None:
+        """One gradient step in place, layer by layer: no second array of the size of `flat`."""
+        back = self._backward(flat, x, y, scale=rate)
+        next(back)
+        layers = self.layers(flat)
+        for k, *slopes in back:
+            for value, slope in zip(layers[k], slopes, strict=True):
+                if l2:
+                    np.multiply(value, 1 - rate * l2, out=value)
+                np.subtract(value, slope, out=value)
+
+    def _backward(self, flat: Array, x: Array, y: IntArray, scale: float = 1.0) -> Iterator[Any]:
+        """The mean cross-entropy; then, last layer first, its number and `scale` times the gradients of weights and biases."""
         layers = self.layers(flat)
         inputs = [x]
         for layer in layers[:-1]:
             inputs.append(np.maximum(inputs[-1] @ layer.weight + layer.bias[..., None, :], 0.0))
         logits = inputs[-1] @ layers[-1].weight + layers[-1].bias[..., None, :]
         logits -= logits.max(axis=-1, keepdims=True)
-        exp = np.exp(logits)
-        total = exp.sum(axis=-1, keepdims=True)
+        back = np.exp(logits)
+        total = back.sum(axis=-1, keepdims=True)
         own = np.take_along_axis(logits, y[..., None], axis=-1)
-        loss = np.mean(np.log(total[..., 0]) - own[..., 0], axis=-1) + l2 / 2 * np.sum(flat * flat, axis=-1)
-        back = exp / total
+        yield np.mean(np.log(total[..., 0]) - own[..., 0], axis=-1)
+        back /= total
         np.put_along_axis(back, y[..., None], np.take_along_axis(back, y[..., None], axis=-1) - 1, axis=-1)
-        back /= y.shape[-1]
-        gradient = np.empty(np.broadcast_shapes(flat.shape[:-1], x.shape[:-2]) + flat.shape[-1:])
-        slots = self.layers(gradient)
+        back *= scale / y.shape[-1]
         for k in range(len(layers) - 1, -1, -1):
-            slots[k].weight[...] = np.swapaxes(inputs[k], -1, -2) @ back
-            slots[k].bias[...] = back.sum(axis=-2)
+            found = k, np.swapaxes(inputs[k], -1, -2) @ back, back.sum(axis=-2)
             if k:
                 back = (back @ np.swapaxes(layers[k].weight, -1, -2)) * (inputs[k] > 0)
-        if l2:
-            gradient += l2 * flat
-        return np.asarray(loss), gradient
+            yield found
 
     def accuracy(self, flat: FloatArray, x: FloatArray, y: IntArray) -> float:
         """Share of x that is classified right."""

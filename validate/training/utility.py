@@ -130,7 +130,7 @@ def run(fleet: DeviceFleet, plan: Plan, scheme: Scheme | str) -> Learned:
         clean = clean + update.mean(axis=0)
         received = _shared(clean, deviation, plan, kind, rng)
         loss, _ = network.loss_and_gradient(received, x, y, l2=plan.l2)
-        for name, value in zip(rows, (loss, energy, iterations, deviation), strict=True):
+        for name, value in zip(rows, (np.asarray(loss, dtype=float), energy, iterations, deviation), strict=True):
             rows[name].append(value)
         accuracy.append(network.accuracy(clean, task.test.x, task.test.y))
     return Learned(**{name: np.array(values) for name, values in rows.items()}, accuracy=np.array(accuracy))
