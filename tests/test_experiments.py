@@ -1,0 +1,83 @@
+"""What must come out of the experiments, over five seeds with confidence intervals; slow."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from analytics.federated import comparison, mean_estimation
+from analytics.federated.system import FederatedSystem
+from validate.training.federated import Settings, run
+
+SEEDS = range(5)
+SYSTEM = FederatedSystem(clients=50, parameters=1, epsilon=1.0, ldp_fraction=0.2)
+pytestmark = pytest.mark.slow
+
+
+def accuracies(kind, *, smoothing, rounds=40, **changes):
+    system = replace(SYSTEM, **changes)
+    return np.array([run(system, Settings(rounds=rounds, smoothing=smoothing, seed=s), kind).best.test for s in SEEDS])
+
+
+def surely_above(first, second):
+    """Paired over seeds: the lower end of a 95 % interval of the difference is positive."""
+    gap = first - second
+    return gap.mean() - stats.t.ppf(0.975, len(gap) - 1) * gap.std(ddof=1) / np.sqrt(len(gap)) > 0
+
+
+def test_order_at_one():
+    vanilla, corbin, ldp = (accuracies(kind, smoothing=0.3) for kind in ("vanilla", "corbin", "ldp"))
+    assert surely_above(vanilla, corbin) and surely_above(corbin, ldp)
+
+
+def test_the_gain_grows_as_epsilon_falls():
+    gains = []
+    for epsilon in (0.5, 1.0, 5.0):
+        gains.append(
+            accuracies("corbin", smoothing=0.2, epsilon=epsilon) - accuracies("ldp", smoothing=0.2, epsilon=epsilon)
+        )
+    assert surely_above(gains[0], gains[2]) and surely_above(gains[1], gains[2])
+
+
+def test_laplace_overtakes_by_variance_where_it_should():
+    for epsilon, better in ((2.2, False), (2.45, True)):
+        assert (
+            float(comparison.laplace_variance(epsilon=epsilon)) < float(mean_estimation.worst_ldp(1, epsilon=epsilon))
+        ) is better
+    for epsilon, better in ((3.6, False), (4.0, True)):
+        worst = 2 * float(mean_estimation.worst(2, epsilon=epsilon))
+        assert (float(comparison.laplace_variance(epsilon=epsilon)) < worst) is better
+
+
+def test_laplace_overtakes_in_learning():
+    """At 1 it is worse than both one-bit mechanisms; at 8 it is not below LDP-FL."""
+    low = {kind: accuracies(kind, smoothing=0.3) for kind in ("laplace", "ldp", "corbin")}
+    assert surely_above(low["corbin"], low["laplace"]) and surely_above(low["ldp"], low["laplace"])
+    high = {kind: accuracies(kind, smoothing=1.0, epsilon=8.0) for kind in ("laplace", "ldp")}
+    assert high["laplace"].mean() >= high["ldp"].mean()
+
+
+def test_five_bits_saturate():
+    none, five, many = (accuracies("corbin", smoothing=0.3, shared_bits=d) for d in (0, 5, 30))
+    assert surely_above(five, none)
+    assert abs(five.mean() - many.mean()) <= 3 * (five - many).std(ddof=1) / np.sqrt(5) + 0.01
+
+
+def test_dropout():
+    """A tenth of dropout costs little at epsilon = 1; a half costs more here than in the paper, less at epsilon = 5."""
+    all_there, tenth = accuracies("corbin", smoothing=0.2), accuracies("corbin", smoothing=0.2, dropout=0.1)
+    assert all_there.mean() - tenth.mean() < 0.05
+    strong = accuracies("corbin", smoothing=0.2, dropout=0.5)
+    weak_all = accuracies("corbin", smoothing=0.3, epsilon=5.0)
+    weak = accuracies("corbin", smoothing=0.3, epsilon=5.0, dropout=0.5)
+    assert weak_all.mean() - weak.mean() < 0.05 < all_there.mean() - strong.mean()
+
+
+def test_measured_error_is_the_exact_one_in_training():
+    gaps = []
+    for seed in SEEDS:
+        history = run(SYSTEM, Settings(rounds=40, seed=seed), "corbin").history
+        gaps += [done.error / done.exact_error - 1 for done in history]
+    gaps = np.array(gaps)
+    assert abs(gaps.mean()) <= 4.5 * gaps.std() / np.sqrt(gaps.size)
