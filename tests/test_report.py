@@ -24,7 +24,7 @@ def report(tmp_path_factory):
 
 def test_contents(report):
     assert sorted(p.name for p in report.iterdir()) == ["figures", "index.html", "report.json"]
-    assert len(list((report / "figures").glob("*.svg"))) == 13
+    assert len(list((report / "figures").glob("*.svg"))) == 14
     results = json.loads((report / "report.json").read_text())
     assert results["bounds"]["inference"]["privacy"]["published"]["theorem1"]["vacuous"] is True
     assert {row["id"] for row in results["verify"]} >= {"FDP-D2", "FDP-T1", "FDP-T1d"}

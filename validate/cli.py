@@ -203,10 +203,7 @@ def train(file: Path, checkpoints: Path | None, as_json: bool) -> None:
     description = load(file)
     if description.federated is None:
         raise SystemFileError(f"{file}: federated: missing; training needs it")
-    try:
-        plan = command.plan(description.training)
-    except ParameterError as error:
-        raise SystemFileError(f"{file}: training.{error}") from None
+    plan = description.training or command.plan({})
     if checkpoints is not None:
         checkpoints.mkdir(parents=True, exist_ok=True)
     with _progress("training", plan.rounds) as advance:

@@ -17,6 +17,7 @@ from analytics.federated.device import DeviceFleet
 from analytics.federated.system import FederatedSystem
 from analytics.inference.features import Features, matched
 from analytics.inference.system import InferenceSystem
+from validate.training.command import Plan, plan
 
 
 class SystemFileError(Exception):
@@ -200,7 +201,7 @@ class Description:
     scores: Scores | None = None
     federated: FederatedSystem | None = None
     energy: DeviceFleet | None = None
-    training: dict[str, Any] = field(default_factory=dict)
+    training: Plan | None = None
 
     @property
     def systems(self) -> dict[str, InferenceSystem]:
@@ -235,7 +236,7 @@ def load(path: str | Path) -> Description:
         **_inference(path, file.inference),
         federated=_federated(path, file.federated),
         energy=_energy(path, file.energy),
-        training={} if file.training is None else file.training.model_dump(exclude_none=True),
+        training=_training(path, file.training),
     )
 
 
@@ -275,6 +276,15 @@ def _energy(path: Path, table: _Energy | None) -> DeviceFleet | None:
     except ParameterError as error:
         message = str(error).replace("beta_1", "beta[0]", 1).replace("beta_2", "beta[1]", 1)
         raise SystemFileError(f"{path}: energy.{message}") from None
+
+
+def _training(path: Path, table: _Training | None) -> Plan | None:
+    if table is None:
+        return None
+    try:
+        return plan(table.model_dump(exclude_none=True))
+    except ParameterError as error:
+        raise SystemFileError(f"{path}: training.{error}") from None
 
 
 def _task(path: Path, table: _Features, system: InferenceSystem) -> Task:

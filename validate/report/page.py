@@ -26,7 +26,8 @@ from validate import bounds as computed
 from validate.bounds import plain
 from validate.claim import Evidence, Verdict
 from validate.config import Description
-from validate.report import energy_plots, federated_plots, plots, style
+from validate.report import energy_plots, federated_plots, plots, style, training_plots
+from validate.training import command
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -38,6 +39,12 @@ def write(out: Path, description: Description, tree: dict[str, Any], evidence: S
     """Write index.html, report.json and figures/ into `out`; nothing is left behind half-written."""
     out.mkdir(parents=True, exist_ok=True)
     figures = {name: style.svg(figure) for name, figure in drawn(description, tree).items()}
+    training = None
+    if description.federated is not None and description.training is not None:
+        plan = description.training
+        runs = command.run_all(description.federated, plan)
+        training = command.as_json(description.federated, plan, runs)
+        figures["accuracy-over-rounds"] = style.svg(training_plots.accuracy_over_rounds(runs))
     designs = {
         name: computed.designed(system, description.task)
         for name, system in description.systems.items()
@@ -46,7 +53,9 @@ def write(out: Path, description: Description, tree: dict[str, Any], evidence: S
     results: dict[str, Any] = {"weights": designs, "bounds": tree, "verify": [audit.as_json(e) for e in evidence]}
     if description.energy is not None:
         results["energy"] = energy_part(description.energy)["rows"]
-    html = render(description, tree, evidence, figures, designs)
+    if training is not None:
+        results["training"] = training
+    html = render(description, tree, evidence, figures, designs, training)
     with tempfile.TemporaryDirectory(dir=out) as staged_name:
         staged = Path(staged_name)
         (staged / "figures").mkdir()
@@ -110,6 +119,7 @@ def render(
     evidence: Sequence[Evidence],
     figures: dict[str, str],
     designs: dict[str, dict[str, Any]],
+    training: dict[str, Any] | None = None,
 ) -> str:
     """The page as HTML."""
     environment = Environment(loader=PackageLoader("validate.report"), autoescape=True, undefined=StrictUndefined)
@@ -131,6 +141,7 @@ def render(
         selection=tables.selection_rows(base["selection"]) if "selection" in base else None,
         designs=designs,
         plotted=next(iter(description.variants), description.name),
+        training=training,
         energy=energy_part(description.energy) if description.energy is not None else None,
         federated={"system": description.federated, **tree["federated"]} if "federated" in tree else None,
         figures={name: Markup(text) for name, text in figures.items()},
