@@ -6,7 +6,7 @@ import tomllib
 import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
@@ -17,7 +17,9 @@ from analytics.federated.device import DeviceFleet
 from analytics.federated.system import FederatedSystem
 from analytics.inference.features import Features, matched
 from analytics.inference.system import InferenceSystem
-from validate.training.command import Plan, plan
+
+if TYPE_CHECKING:
+    from validate.training.command import Plan
 
 
 class SystemFileError(Exception):
@@ -281,6 +283,8 @@ def _energy(path: Path, table: _Energy | None) -> DeviceFleet | None:
 def _training(path: Path, table: _Training | None) -> Plan | None:
     if table is None:
         return None
+    from validate.training.command import plan
+
     try:
         return plan(table.model_dump(exclude_none=True))
     except ParameterError as error:
