@@ -17,6 +17,7 @@ from analytics.checks import ParameterError
 from analytics.federated import quantizers
 from analytics.federated.system import FederatedSystem
 from validate.training import data, federated
+from validate.training.convolution import Convolutional
 from validate.training.federated import Mechanism, Settings, run
 from validate.training.network import Dense
 
@@ -70,6 +71,45 @@ def test_gradients_by_differences(sizes):
     assert stepped == pytest.approx(flat - 0.5 * gradient)
     alone = network.loss_and_gradient(flat[1], x[1], y[1], l2=0.3)
     assert alone[0] == pytest.approx(loss[1]) and alone[1] == pytest.approx(gradient[1])
+
+
+@pytest.mark.parametrize("hidden", [(), (5,)])
+def test_convolutional_gradients_by_differences(hidden):
+    network, rng = Convolutional(4, 3, hidden, 2), np.random.default_rng(0)
+    flat = np.stack([network.initial(rng) + 0.1 * rng.normal(size=network.parameters) for _ in range(2)])
+    x, y = rng.normal(size=(2, 5, 16)), rng.integers(0, 2, (2, 5))
+    loss, gradient = network.loss_and_gradient(flat, x, y, l2=0.2)
+    step = 1e-6
+    for client in range(2):
+        for k in [*range(network.filters), *rng.choice(network.parameters, 10)]:
+            moved = flat.copy()
+            moved[client, k] += step
+            up = network.loss_and_gradient(moved, x, y, l2=0.2)[0][client]
+            moved[client, k] -= 2 * step
+            down = network.loss_and_gradient(moved, x, y, l2=0.2)[0][client]
+            assert (up - down) / (2 * step) == pytest.approx(gradient[client, k], rel=1e-4, abs=1e-7)
+    stepped = flat.copy()
+    network.descend(stepped, x, y, rate=0.5, l2=0.2)
+    assert stepped == pytest.approx(flat - 0.5 * gradient)
+    alone = network.loss_and_gradient(flat[1], x[1], y[1], l2=0.2)
+    assert alone[0] == pytest.approx(loss[1]) and alone[1] == pytest.approx(gradient[1])
+
+
+def test_convolution_against_scipy():
+    from scipy.signal import correlate2d
+
+    network, rng = Convolutional(6, 2, (), 3), np.random.default_rng(1)
+    flat, image = network.initial(rng), rng.normal(size=(6, 6))
+    pooled, _, _ = network._pooled(flat, image.reshape(1, -1))
+    for channel in range(2):
+        kernel = flat[:18].reshape(9, 2)[:, channel].reshape(3, 3)
+        direct = np.maximum(correlate2d(image, kernel, mode="same"), 0).reshape(3, 2, 3, 2).mean(axis=(1, 3))
+        assert pooled.reshape(3, 3, 2)[..., channel] == pytest.approx(direct)
+
+
+def test_the_convolutional_network_learns():
+    found = run(replace(SYSTEM, epsilon=5.0), replace(SHORT, rounds=12, channels=4), "corbin")
+    assert found.parameters == 40 + (64 + 1) * 8 + 90 and found.best.test > 0.4
 
 
 def test_gradient_against_sympy():
@@ -225,6 +265,8 @@ def test_divergence_stops_with_a_message():
         (lambda: Settings(hidden=(0,)), "hidden"),
         (lambda: Settings(learning_rate=math.nan), "learning_rate"),
         (lambda: Dense((3,)), "sizes"),
+        (lambda: Convolutional(5, 2, (), 3), "side"),
+        (lambda: Settings(channels=-1), "channels"),
         (lambda: federated.layer_ranges(Dense((2, 2)), np.zeros(6)), "radius"),
         (lambda: data.partition(np.zeros(3, dtype=int), 4, rng=np.random.default_rng(0)), "clients"),
     ],

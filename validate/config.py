@@ -152,6 +152,7 @@ class _Training(_Table):
 
     dataset: str | None = None
     hidden: list[int] | None = None
+    channels: int | None = None
     rounds: int | None = None
     local_steps: int | None = None
     batch: int | None = None

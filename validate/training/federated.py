@@ -19,7 +19,10 @@ from analytics.checks import FloatArray, IntArray, ParameterError
 from analytics.federated import comparison, quantizers
 from analytics.federated.system import FederatedSystem
 from validate.training import data
+from validate.training.convolution import Convolutional
 from validate.training.network import Dense
+
+Network = Dense | Convolutional
 
 _WIDEST = 1e6  # a layer that spans more has diverged
 
@@ -46,6 +49,8 @@ class Settings:
         See :class:`validate.training.data.Source`.
     hidden : tuple of int
         Sizes of the hidden layers.
+    channels : int
+        Filters of a convolution in front of them; 0 for none.
     rounds, local_steps, batch : int
         Communication rounds; gradient steps and samples a step of each client in a round.
     learning_rate, l2 : float
@@ -60,6 +65,7 @@ class Settings:
 
     dataset: data.Source = data.Source.DIGITS
     hidden: tuple[int, ...] = (32,)
+    channels: int = 0
     rounds: int = 60
     local_steps: int = 10
     batch: int = 16
@@ -74,6 +80,7 @@ class Settings:
         checked: dict[str, object] = {
             "dataset": checks.choice("dataset", self.dataset, data.Source),
             "hidden": tuple(checks.count("hidden", size) for size in self.hidden),
+            "channels": checks.count("channels", self.channels, "[0, inf)"),
             "rounds": checks.count("rounds", self.rounds),
             "local_steps": checks.count("local_steps", self.local_steps),
             "batch": checks.count("batch", self.batch),
@@ -168,7 +175,7 @@ def run(
     """
     kind = checks.choice("mechanism", mechanism, Mechanism)
     work = data.load(settings.dataset, seed=settings.seed) if task is None else task
-    network = Dense((work.inputs, *settings.hidden, work.classes))
+    network = _network(work, settings)
     shares = data.partition(
         work.train.y,
         system.clients,
@@ -193,8 +200,14 @@ def run(
     return Run(kind, network.parameters, state.history, state.best_weights, spent)
 
 
+def _network(work: data.Splits, settings: Settings) -> Network:
+    if not settings.channels:
+        return Dense((work.inputs, *settings.hidden, work.classes))
+    return Convolutional(round(work.inputs**0.5), settings.channels, settings.hidden, work.classes)
+
+
 def _round(
-    network: Dense,
+    network: Network,
     work: data.Splits,
     shares: list[IntArray],
     start: FloatArray,
@@ -228,7 +241,7 @@ def _round(
     )
 
 
-def layer_ranges(network: Dense, flat: FloatArray) -> tuple[FloatArray, FloatArray]:
+def layer_ranges(network: Network, flat: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Center and radius of every parameter: those of the layer's least and greatest value, shared by the server.
 
     Raises
@@ -250,7 +263,7 @@ def layer_ranges(network: Dense, flat: FloatArray) -> tuple[FloatArray, FloatArr
 
 
 def _trained(
-    network: Dense,
+    network: Network,
     work: data.Splits,
     shares: list[IntArray],
     start: FloatArray,

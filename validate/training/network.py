@@ -72,7 +72,7 @@ class Dense:
             layer.weight[...] = rng.normal(size=layer.weight.shape) * np.sqrt(2 / layer.weight.shape[-2])
         return flat
 
-    def scores(self, flat: FloatArray, x: FloatArray) -> FloatArray:
+    def scores(self, flat: Array, x: Array) -> FloatArray:
         """Logits of x, shape (..., batch, inputs), under parameters of shape (..., m)."""
         *hidden, last = self.layers(flat)
         for layer in hidden:
@@ -103,6 +103,21 @@ class Dense:
             gradient += l2 * flat
         return np.asarray(loss + l2 / 2 * np.sum(flat * flat, axis=-1)), gradient
 
+    def with_input_gradient(self, flat: Array, x: Array, y: IntArray) -> tuple[Array, Array, Array]:
+        """Mean cross-entropy, its gradient, and its gradient in x: for what stands in front of these layers."""
+        gradient = np.empty(np.broadcast_shapes(flat.shape[:-1], x.shape[:-2]) + flat.shape[-1:], dtype=flat.dtype)
+        slots = self.layers(gradient)
+        back = self._backward(flat, x, y, to_input=True)
+        loss = next(back)
+        inward = x
+        for k, weight, bias in back:
+            if k < 0:
+                inward = weight
+            else:
+                slots[k].weight[...] = weight
+                slots[k].bias[...] = bias
+        return np.asarray(loss), gradient, inward
+
     def descend(self, flat: Array, x: Array, y: IntArray, *, rate: float, l2: float = 0.0) -> None:
         """One gradient step in place, layer by layer: no second array of the size of `flat`."""
         back = self._backward(flat, x, y, scale=rate)
@@ -114,8 +129,13 @@ class Dense:
                     np.multiply(value, 1 - rate * l2, out=value)
                 np.subtract(value, slope, out=value)
 
-    def _backward(self, flat: Array, x: Array, y: IntArray, scale: float = 1.0) -> Iterator[Any]:
-        """The mean cross-entropy; then, last layer first, its number and `scale` times the gradients of weights and biases."""
+    def _backward(
+        self, flat: Array, x: Array, y: IntArray, scale: float = 1.0, to_input: bool = False
+    ) -> Iterator[Any]:
+        """The mean cross-entropy; then, last layer first, its number and `scale` times the gradients of weights and biases.
+
+        With `to_input` at last -1 and the gradient in x.
+        """
         layers = self.layers(flat)
         inputs = [x]
         for layer in layers[:-1]:
@@ -133,8 +153,12 @@ class Dense:
             found = k, np.swapaxes(inputs[k], -1, -2) @ back, back.sum(axis=-2)
             if k:
                 back = (back @ np.swapaxes(layers[k].weight, -1, -2)) * (inputs[k] > 0)
+            elif to_input:
+                back = back @ np.swapaxes(layers[k].weight, -1, -2)
             yield found
+        if to_input:
+            yield -1, back, None
 
-    def accuracy(self, flat: FloatArray, x: FloatArray, y: IntArray) -> float:
+    def accuracy(self, flat: Array, x: Array, y: IntArray) -> float:
         """Share of x that is classified right."""
         return float(np.mean(np.argmax(self.scores(flat, x), axis=-1) == y))
