@@ -195,6 +195,16 @@ def test_updates_never_exceed_the_pure_bound_and_grow():
     assert rounds == pytest.approx(values[3], rel=1e-6)
 
 
+@pytest.mark.parametrize("local, delta, parameters", [(1e-9, 1e-300, 10**7), (1e-9, 0.5, 109_386), (700.0, 1e-5, 1000)])
+@pytest.mark.parametrize("client", ["unpaired", "paired"])
+def test_extremes_of_an_update(local, delta, parameters, client):
+    """Losses of very different sizes: answered in bounded memory, infinite at worst."""
+    found = aggregation.update_epsilon(50, parameters, epsilon=local, client=client, delta=delta)
+    assert found >= 0 and not math.isnan(found)
+    if client == "unpaired":
+        assert found <= local * parameters
+
+
 def test_pairs_have_no_guarantee_among_few():
     assert float(aggregation.one_parameter(9, epsilon=1.0, client="paired").epsilon(1e-5)) == math.inf
     assert float(aggregation.one_parameter(0, epsilon=1.0, client="paired").delta(10.0)) == pytest.approx(

@@ -148,7 +148,7 @@ def test_lost_mass_and_errors_count_against_privacy():
     assert float(short.delta(0.0)) == pytest.approx(0.5 * 1.1 + 0.01)
     assert float(short.epsilon(0.005)) == math.inf
     assert float(short.epsilon(0.3)) == pytest.approx(float(plain.epsilon(0.29 / 1.1)))
-    law, sound = (e.composable(step=0.01, delta=1e-9) for e in (short, plain))
+    law, sound = (e.composable(step=0.01, reach=2.0) for e in (short, plain))
     assert law.infinite >= 0.01 and law.mass.sum() == pytest.approx(sound.mass.sum() * 1.1)
 
 
@@ -156,7 +156,7 @@ def test_lost_mass_and_errors_count_against_privacy():
 def test_envelope_composes_to_an_upper_bound(data, epsilon):
     """Each factor may come from another pair."""
     pairs = [(laws(data.draw, 3), laws(data.draw, 3)) for _ in range(2)]
-    law = Envelope(pairs).composable(step=1e-2, delta=1e-12)
+    law = Envelope(pairs).composable(step=1e-2, reach=8.0)
     found = float(law.delta(epsilon, count=2))
     for (p, q), (s, t) in itertools.product(pairs, repeat=2):
         exact = np.maximum(np.outer(p, s) - math.exp(epsilon) * np.outer(q, t), 0).sum()

@@ -29,6 +29,7 @@ _EVERY_CORNER = 2000  # others up to which every corner is tried; beyond, ranges
 _RANGES = 1024
 _FEW_RANGES_FROM = 100_000
 _FEW_RANGES = 128
+_MOST_STEPS = 1 << 18  # of the grid of losses, to either side
 _FINE = 50  # grid steps in one standard deviation of a parameter's loss
 _NEGLIGIBLE = 1e-10  # share of delta that trimming may cost
 
@@ -168,8 +169,9 @@ def contributions(
     cells = 2.0**d
     ends = low * cells, high * cells
     inner = np.ceil(ends[0]), np.floor(ends[0]) + 1, np.floor(ends[1])
+    lower = ends[0], np.ceil(ends[0]), np.floor(ends[0]) + 1  # partners at the upper end give the mirror images
     found: dict[bytes, tuple[FloatArray, FloatArray]] = {}
-    for b in {x for x in (*ends, *inner) if ends[0] <= x <= ends[1]}:
+    for b in {x for x in lower if x <= ends[1]}:
         levels = {*ends, np.floor(b), np.floor(b) + 1, *inner}
         for first, second in product(sorted(x for x in levels if ends[0] <= x <= ends[1]), repeat=2):
             reach = gap * cells
@@ -324,8 +326,14 @@ def update_epsilon(
     share = np.tanh(epsilon / 2)
     deviation = share / np.sqrt(max(others * (1 - share**2) / 4, 0.25))
     step = min(deviation, epsilon) / _FINE * max(1.0, (total / 1e6) ** 0.25)
-    law = envelope.composable(step=step, delta=level / total * 1e-6)
-    return min(float(law.epsilon(level, count=total)), pure)
+    top = envelope.reach(level / total * 1e-6, default=step)
+    best = pure
+    while True:
+        law = envelope.composable(step=step, reach=min(top, step * _MOST_STEPS))
+        best = min(best, float(law.epsilon(level, count=total)))
+        if top <= step * _MOST_STEPS:
+            return best
+        step *= _MOST_STEPS  # what the fine grid counts as infinite, a coarse one can reach: both are upper bounds
 
 
 def server_delta(epsilon: ArrayLike, *, local: ArrayLike) -> FloatArray:

@@ -102,22 +102,26 @@ class Envelope:
         k = np.searchsorted(-pair.losses, -eps, side="left")
         return pair.p[k], pair.q[k], pair.rounding
 
-    def composable(self, *, step: float, delta: float) -> LossDistribution:
+    def reach(self, delta: float, *, default: float) -> float:
+        """A loss beyond which there is less than `delta`; the greatest finite loss, or the default, when there is none."""
+        top = float(self.epsilon(np.asarray(min(delta + self._lost * 2, 0.5))))
+        if np.isfinite(top):
+            return top
+        finite = [pair.losses[np.isfinite(pair.losses)] for pair in self._pairs]
+        return max((float(loss.max()) for loss in finite if loss.size), default=default)
+
+    def composable(self, *, step: float, reach: float) -> LossDistribution:
         """A loss distribution that dominates every pair, for products in which each factor may be another pair.
 
         Parameters
         ----------
         step : float
             Of the grid of losses.
-        delta : float
-            Losses whose mass together is below this are counted as infinite; also as minus infinity at the other end.
+        reach : float
+            Losses beyond it are counted as infinite; at the other end they are raised to it.
         """
         checks.scalar("step", step, "(0, inf)")
-        top = float(self.epsilon(np.asarray(min(delta + self._lost * 2, 0.5))))
-        if not np.isfinite(top):
-            finite = [pair.losses[np.isfinite(pair.losses)] for pair in self._pairs]
-            top = max((float(loss.max()) for loss in finite if loss.size), default=step)
-        last = int(np.ceil(top / step)) + 1
+        last = int(np.ceil(checks.scalar("reach", reach, "[0, inf)") / step)) + 1
         eps = np.asarray(np.arange(-last, last + 1) * step, dtype=np.float64)
         upper, lower = np.zeros(eps.size), np.zeros(eps.size)
         upper_error, lower_error = np.zeros(eps.size), np.zeros(eps.size)
