@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from analytics import checks
 from analytics.checks import FloatArray, IntArray
@@ -46,24 +47,23 @@ def roots(fleet: DeviceFleet, *, points: int = 2000) -> IntArray:
     >>> roots(table_1(distance=[50.0, 200.0]))
     array([1, 1])
     """
-    problem = Problem.of(fleet)
-    grid = np.linspace(0, 1, checks.count("points", points, "[2, 1000000]"))
+    _, positive = _signs(Problem.of(fleet), checks.count("points", points, "[2, 1000000]"))
+    return np.asarray(np.sum(positive[:, 1:] != positive[:, :-1], axis=1))
+
+
+def _signs(problem: Problem, points: int) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """Rates on a grid, a row for each device, and where the left side of (39) is the greater."""
     low = problem.a / problem.T
-    Z = low[:, None] + (problem.Z_max - low)[:, None] * grid
-    rows = problem[(slice(None), None)]
-    sign = residual(rows, Z) > 0
-    return np.asarray(np.sum(sign[:, 1:] != sign[:, :-1], axis=1))
+    Z = low[:, None] + (problem.Z_max - low)[:, None] * np.linspace(0, 1, points)
+    return Z, residual(problem[(slice(None), None)], Z) > 0
 
 
 def _greatest_root(problem: Problem) -> FloatArray:
     """nan when there is none below Z_max and the residual is positive there; Z_max when it lies beyond."""
-    grid = np.linspace(0, 1, 513)
-    low = problem.a / problem.T
-    Z = low[:, None] + (problem.Z_max - low)[:, None] * grid
-    negative = ~(residual(problem[(slice(None), None)], Z) > 0)
-    out = np.where(negative[:, -1], problem.Z_max, np.nan)
-    change = negative[:, :-1] & ~negative[:, 1:] | ~negative[:, :-1] & negative[:, 1:]
-    some = change.any(axis=1) & ~negative[:, -1]
+    Z, positive = _signs(problem, 513)
+    out = np.where(positive[:, -1], np.nan, problem.Z_max)
+    change = positive[:, 1:] != positive[:, :-1]
+    some = change.any(axis=1) & positive[:, -1]
     last = change.shape[1] - 1 - np.argmax(change[:, ::-1], axis=1)
     rows = np.flatnonzero(some)
     part, left, right = problem[rows], Z[rows, last[rows]], Z[rows, last[rows] + 1]

@@ -10,9 +10,10 @@ from numpy.typing import ArrayLike
 from scipy.optimize import minimize_scalar
 
 from analytics import checks
-from analytics.checks import FloatArray, ParameterError, broadcast, real
+from analytics.checks import FloatArray, ParameterError, real
 from analytics.federated.quantizers import alpha, offset
 from analytics.privacy import gaussian as gaussian_mechanism
+from analytics.privacy import laplace as laplace_mechanism
 
 
 def laplace_variance(*, epsilon: ArrayLike, radius: ArrayLike = 1.0) -> FloatArray:
@@ -25,11 +26,11 @@ def laplace_variance(*, epsilon: ArrayLike, radius: ArrayLike = 1.0) -> FloatArr
     >>> float(laplace_variance(epsilon=5.0))
     0.32...
     """
-    eps, r = broadcast(epsilon=real("epsilon", epsilon, "(0, inf]"), radius=real("radius", radius, "(0, inf)"))
-    return np.asarray(8 * (r / eps) ** 2)[()]
+    scale = laplace_mechanism.scale(epsilon, sensitivity=2 * real("radius", radius, "(0, inf)"))
+    return np.asarray(2 * scale**2)[()]
 
 
-def laplace(w: ArrayLike, *, epsilon: float, radius: float, rng: np.random.Generator) -> FloatArray:
+def laplace(w: ArrayLike, *, epsilon: float, radius: ArrayLike, rng: np.random.Generator) -> FloatArray:
     """w plus Laplace noise that makes a parameter epsilon-private; w must lie in an interval of half-length `radius`.
 
     Examples
@@ -37,8 +38,9 @@ def laplace(w: ArrayLike, *, epsilon: float, radius: float, rng: np.random.Gener
     >>> laplace([0.0], epsilon=np.inf, radius=1.0, rng=np.random.default_rng(0))
     array([0.])
     """
-    weights, eps = real("w", w), checks.scalar("epsilon", epsilon, "(0, inf]")
-    return weights + rng.laplace(0.0, 2 * checks.scalar("radius", radius, "(0, inf)") / eps, weights.shape)
+    weights = real("w", w)
+    scale = laplace_mechanism.scale(epsilon, sensitivity=2 * real("radius", radius, "(0, inf)"))
+    return np.asarray(weights + scale * rng.laplace(size=weights.shape))
 
 
 def gaussian_variance(*, epsilon: ArrayLike, delta: ArrayLike, radius: ArrayLike = 1.0) -> FloatArray:
@@ -49,12 +51,11 @@ def gaussian_variance(*, epsilon: ArrayLike, delta: ArrayLike, radius: ArrayLike
     >>> round(float(gaussian_variance(epsilon=5.0, delta=1e-5)), 3)
     3.182
     """
-    return np.asarray(
-        gaussian_mechanism.sigma(epsilon, delta, sensitivity=2 * real("radius", radius, "(0, inf)")) ** 2
-    )[()]
+    unit = gaussian_mechanism.sigma(epsilon, delta, sensitivity=1.0)  # one calibration, whatever the number of radii
+    return np.asarray((2 * real("radius", radius, "(0, inf)") * unit * (1 + 4 * np.finfo(float).eps)) ** 2)[()]
 
 
-def gaussian(w: ArrayLike, *, epsilon: float, delta: float, radius: float, rng: np.random.Generator) -> FloatArray:
+def gaussian(w: ArrayLike, *, epsilon: float, delta: float, radius: ArrayLike, rng: np.random.Generator) -> FloatArray:
     """w plus Gaussian noise that makes a parameter (epsilon, delta)-private, by exact calibration.
 
     Examples

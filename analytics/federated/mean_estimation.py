@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from analytics import checks
 from analytics.checks import FloatArray, ParameterError, broadcast, real
-from analytics.federated import quantizers
+from analytics.federated import alphabets, quantizers
 from analytics.federated.system import alone
 
 
@@ -83,7 +83,7 @@ def worst(
     """
     n, r, a = _scale(clients, epsilon, radius)
     single = alone(clients, checks.scalar("independent", independent, "[0, 1]"))
-    pair = np.where(a <= 2, (r * a) ** 2, 4 * r * r * (a - 1))
+    pair = np.asarray(alphabets.minimax_mse(epsilon=epsilon, radius=radius))
     if bits is not None:
         pair = np.minimum(pair + quantizers.slack(epsilon=epsilon, radius=radius, bits=bits), 2 * (r * a) ** 2)
     return np.asarray((single * (r * a) ** 2 + (clients - single) / 2 * pair) / (n * n))[()]

@@ -254,25 +254,16 @@ def _quantized(
         order="C",
     )
     with pieces:
-        for place, (value, factor, middle, width, target) in enumerate(pieces):
+        for value, factor, middle, width, target in pieces:
             x = value - middle
             if not np.all(np.abs(x) <= width * (1 + 4 * np.finfo(float).eps)):
                 if not inside or np.any(np.isnan(x)):
-                    raise _outside(weights, c, r, place)
+                    offset(weights, center=c, radius=r)  # raises, and names the first weight outside
                 x = np.clip(x, -width, width)
             A = factor * width
             hit = draw(0.5 + sign * x / (2 * A))
             target[...] = middle + np.where(hit, sign * A, -sign * A)
     return np.asarray(out)[()]
-
-
-def _outside(weights: NDArray[Any], center: FloatArray, radius: FloatArray, place: int) -> ParameterError:
-    """The error for the first weight that is not in its interval."""
-    try:
-        offset(weights, center=center, radius=radius)
-    except ParameterError as error:
-        return error
-    return ParameterError("w", f"piece {place}", "in [center - radius, center + radius]")
 
 
 def pair_law(

@@ -11,9 +11,10 @@ worst when its partner's output makes one of its own two values deterministic.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -267,13 +268,19 @@ def one_parameter(
     low, high, _ = interval(eps)
     threshold = level * _NEGLIGIBLE / (2 * n + 2)
     pieces = n + 1 if n <= _EVERY_CORNER else _RANGES if n < _FEW_RANGES_FROM else _FEW_RANGES
-    edges = np.linspace(0, n + 1, min(pieces, n + 1) + 1).astype(int)
     pairs = []
     with np.errstate(under="ignore"):
-        for first, last in zip(edges[:-1].tolist(), (edges[1:] - 1).tolist(), strict=True):
+        for first, last in ranges(n, pieces):
             noise = _trimmed(binomial(first, high), threshold) + _trimmed(binomial(n - last, low), threshold)
             pairs += [(np.convolve(noise.weights, p), np.convolve(noise.weights, q)) for p, q in laws]
     return Envelope(pairs, lost=level * _NEGLIGIBLE, error=1e-14 * np.sqrt(n + 1.0) + n * 2.3e-16)
+
+
+def ranges(others: int, pieces: int) -> Iterator[tuple[int, int]]:
+    """The numbers 0, ..., `others` of clients at the upper end, cut into so many ranges (first, last) or into single numbers."""
+    edges = np.linspace(0, others + 1, min(pieces, others + 1) + 1).astype(int).tolist()
+    for first, following in pairwise(edges):
+        yield first, following - 1
 
 
 def _trimmed(block: Block, threshold: float) -> Block:
@@ -364,7 +371,7 @@ def server_delta(epsilon: ArrayLike, *, local: ArrayLike) -> FloatArray:
     >>> float(server_delta(5.0, local=1.0))
     0.462...
     """
-    eps, share = broadcast(
+    _, share = broadcast(
         epsilon=real("epsilon", epsilon, "[0, inf)"), local=np.tanh(real("local", local, "(0, inf]") / 2)
     )
-    return np.asarray(np.where(eps >= 0, share, np.nan))[()]
+    return np.asarray(share)[()]

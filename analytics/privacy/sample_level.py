@@ -7,8 +7,8 @@ import numpy as np
 from analytics import checks
 from analytics.checks import FloatArray
 from analytics.distributions.poisson_binomial import binomial
-from analytics.privacy import aggregation
-from analytics.privacy.aggregation import Client, interval
+from analytics.privacy import aggregation, composition
+from analytics.privacy.aggregation import Client, interval, ranges
 
 _RANGES = 128
 
@@ -56,18 +56,16 @@ def epsilon(others: int, parameters: int, *, local: float, move: float, delta: f
     orders = np.concatenate([np.linspace(2, 10, 17), np.geomspace(12, 2000, 40)])
     worst = _renyi_constants(others, eps, greatest, orders)
     total = worst * squares / (orders - 1)
-    converted = total + np.log1p(-1 / orders) - (np.log(level) + np.log(orders)) / (orders - 1)
+    converted = composition.renyi_to_epsilon(orders, total, delta=level)
     return min(max(float(np.min(converted)), 0.0), whole)
 
 
 def _renyi_constants(others: int, epsilon: float, greatest: float, orders: FloatArray) -> FloatArray:
     """C of the Notes of :func:`epsilon` for every order, greatest over ranges of corners."""
     low, high, _ = interval(epsilon)
-    pieces = min(others + 1, _RANGES)
-    edges = np.linspace(0, others + 1, pieces + 1).astype(int)
     worst = np.zeros(orders.size)
     with np.errstate(under="ignore", over="ignore", divide="ignore", invalid="ignore"):
-        for first, last in zip(edges[:-1].tolist(), (edges[1:] - 1).tolist(), strict=True):
+        for first, last in ranges(others, _RANGES):
             noise = (binomial(first, high) + binomial(others - last, low)).weights
             difference = np.convolve(noise, [-1.0, 1.0])
             for q, sign in ((low, 1), (high, -1)):
