@@ -3,8 +3,9 @@
 import itertools
 import math
 
+import mpmath
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from analytics.checks import ParameterError
@@ -66,6 +67,41 @@ def test_optimal_is_least_and_inverts(epsilon, delta, count):
     total = min(count * delta + slack, 1.0)
     best = composition.optimal_epsilon(epsilon, delta, count=count, total_delta=total)
     assert composition.optimal_delta(epsilon, delta, count=count, total_epsilon=best) <= total * (1 + 1e-9)
+
+
+@given(
+    st.floats(-9, 2.5).map(lambda x: 10.0**x),
+    st.one_of(st.just(0.0), st.floats(-300, -2).map(lambda x: 10.0**x)),
+    st.integers(1, 40),
+    st.one_of(st.floats(-17, -1).map(lambda x: (1, x)), st.floats(-250, -0.1).map(lambda x: (0, x))),
+)
+@example(10.547568093333206, 0.0, 3, (0, -249.84))  # no finite answer below 3 epsilon but by what rounding adds
+@example(33.0, 0.0, 3, (0, -20.0))  # 1 - 1/(1 + e^-33) has two digits
+@example(1.0, 1e-5, 20, (1, -17.0))
+def test_optimal_epsilon_is_never_too_small(epsilon, delta, count, level):
+    """At the reported epsilon the delta, in 700 digits, is at most the asked one: near its floor and at very small ones."""
+    with mpmath.workdps(700):
+        eps, kept = mpmath.mpf(epsilon), (1 - mpmath.mpf(delta)) ** count
+        near, exponent = level
+        goal = float((1 - kept) * (1 + mpmath.mpf(10) ** exponent) if near else mpmath.mpf(10) ** exponent)
+        found = composition.optimal_epsilon(epsilon, delta, count=count, total_delta=goal)
+        if math.isinf(found):
+            assert delta > 0 and goal <= (1 - kept) * (1 + mpmath.mpf(10) ** -14)
+            return
+        inner = (
+            mpmath.fsum(
+                mpmath.binomial(count, k) * max(mpmath.exp((count - k) * eps) - mpmath.exp(found + k * eps), 0)
+                for k in range(count + 1)
+            )
+            / (1 + mpmath.exp(eps)) ** count
+        )
+        assert 1 - kept * (1 - inner) <= goal
+        assert found <= count * epsilon * (1 + 1e-15)
+
+
+def test_optimal_epsilon_where_probabilities_vanish():
+    assert composition.optimal_epsilon(1e-3, 0.0, count=5000, total_delta=0.0) == pytest.approx(5.0, rel=1e-14)
+    assert composition.optimal_epsilon(700.0, 0.0, count=2, total_delta=1e-300) == pytest.approx(1400.0, rel=1e-14)
 
 
 @given(st.floats(1e-3, 2), st.integers(1, 1000), st.floats(1e-30, 0.1))

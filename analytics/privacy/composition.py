@@ -7,9 +7,11 @@ Adjacency is that of the single release throughout.
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import expit
 
 from analytics import checks
 from analytics.checks import FloatArray
@@ -18,6 +20,8 @@ from analytics.privacy import gaussian
 from analytics.privacy.lattice import Envelope
 
 _GREATEST_ORDER = 1e12
+_UNIT = np.finfo(float).eps
+_LEAST = 1e-300  # probabilities below it have lost digits
 
 
 class Composed(NamedTuple):
@@ -106,15 +110,21 @@ def optimal_epsilon(epsilon: float, delta: float, *, count: int, total_delta: fl
         return 0.0
     if d == 1:
         return np.inf
-    left = (goal + np.expm1(m * np.log1p(-d))) * np.exp(-m * np.log1p(-d))
-    return float(_responses(eps, m).epsilon(left)) if left >= 0 else np.inf
+    kept = m * np.log1p(-d)
+    left = (goal + np.expm1(kept) * (1 + 8 * _UNIT)) * np.exp(-kept) * (1 - 64 * _UNIT)
+    basic_holds = left >= 0 or Fraction(goal) >= m * Fraction(d)
+    most = m * eps * (1 + 2 * _UNIT) if basic_holds else np.inf
+    return min(float(_responses(eps, m).epsilon(left)), most) if left >= 0 else most
 
 
 def _responses(epsilon: float, count: int) -> Envelope:
-    """M randomised responses: the count of truthful ones under either answer."""
-    truth = 1 / (1 + np.exp(-epsilon))
-    p = binomial(count, float(truth)).dense(count + 1)
-    return Envelope([(p, p[::-1])], error=1e-14 * np.sqrt(count))
+    """M randomised responses: the count of lies under either answer."""
+    p = binomial(count, float(expit(-epsilon))).dense(count + 1)
+    loss = (count - 2.0 * np.arange(count + 1)) * epsilon
+    with np.errstate(over="ignore", invalid="ignore"):
+        q = np.where(p > 0, p * np.exp(-loss), 0.0)
+    lost = (count + 1) * _LEAST if p[loss >= 0].min() < _LEAST else 0.0
+    return Envelope([(p, q)], lost=lost, error=1e-14 * np.sqrt(count))
 
 
 def gaussian_zcdp(mu: float, *, count: int, delta: float) -> float:

@@ -92,8 +92,9 @@ class Envelope:
             p, q = pair.p[1:] * (1 + rounding), pair.q[1:] * (1 - rounding)
             over = p - left[..., None]
             with np.errstate(divide="ignore", invalid="ignore"):
-                bound = np.where(over > 0, np.log(over) - np.log(q), -np.inf)
-                pure = pair.losses[0] if pair.losses.size else 0.0
+                log_over, log_q = np.log(over), np.log(q)
+                bound = np.where(over > 0, log_over - log_q + 2 * _UNIT * (np.abs(log_over) + np.abs(log_q)), -np.inf)
+                pure = pair.losses[0] + 2 * _UNIT * (abs(np.log(p[0])) + abs(np.log(q[0]))) if p.size else 0.0
             worst = np.where(left == 0, pure, np.max(bound, axis=-1, initial=-np.inf))
             out = np.maximum(out, np.where(level < 1, worst * (1 + 4 * _UNIT) + 4 * _UNIT, 0.0))
         return np.asarray(out)[()]
