@@ -25,6 +25,8 @@ def test_json(tmp_path):
     result = run("train", written(tmp_path, SYSTEM), "--json")
     assert result.exit_code == 0, result.output
     tree = json.loads(result.stdout)
+    assert set(tree) == {"federated"}
+    tree = tree["federated"]
     assert tree["parameters"] == 610 and set(tree["mechanisms"]) == {"vanilla", "ldp", "corbin"}
     corbin = tree["mechanisms"]["corbin"]
     assert len(corbin["rounds"]) == 3 and corbin["epsilon_spent_one_parameter"] == 6.0
@@ -64,3 +66,73 @@ def test_divergence_is_said(tmp_path):
     text = SYSTEM.replace("rounds = 3", "rounds = 200\nsmoothing = 1.0").replace("epsilon = 2.0", "epsilon = 0.1")
     result = run("train", written(tmp_path, text.replace('"vanilla", "ldp", "corbin"', '"gaussian"')))
     assert result.exit_code == 1 and "diverged" in result.stderr
+
+
+OTHERS = """
+[inference]
+devices = 12
+participation = 0.9
+noise_variance = 0.01
+weight = 0.09
+clip = 8.0
+alignment = 1.0
+receiver_noise_variance = 0.1
+dimension = 8
+delta = 1e-5
+delta_prime = 1e-5
+[inference.selection]
+score = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1]
+score_noise = 0.3
+threshold = 2.0
+selected = 11
+[energy]
+distance = [50.0, 200.0]
+bandwidth = 250e3
+center_frequency = 32e6
+path_loss_exponent = 4.0
+noise_density_dbm = -174.0
+snr_gap_db = 9.8
+model_bits = 875e3
+deadline = 0.75
+bits_per_iteration = 802816
+seconds_per_bit = 7.5e-9
+compute_power = 0.096
+circuit_power = 0.0825
+amplifier_efficiency = 0.45
+max_power = 1.0
+min_iterations = 10
+utility_energy = 0.5
+beta = [0.5, 0.05]
+"""
+
+
+def test_all_parts(tmp_path):
+    path = written(tmp_path, OTHERS)
+    result = run("train", path, "--json", "--checkpoints", tmp_path / "kept")
+    assert result.exit_code == 0, result.output
+    tree = json.loads(result.stdout)
+    assert set(tree) == {"inference", "energy"}
+    schemes = tree["inference"]["schemes"]
+    assert set(schemes) == {"1", "2.1", "2.2"} and schemes["2.1"]["exact_mse"] == "nan"
+    assert abs(schemes["1"]["mse"] - schemes["1"]["exact_mse"]) < 6 * schemes["1"]["mse_error"]
+    policies = tree["energy"]
+    assert policies["proposed"]["energy_std"] < 0.3 * policies["benchmark"]["energy_std"]
+    assert len(list((tmp_path / "kept").iterdir())) == 6
+    again = run("train", path, "--part", "energy", "--checkpoints", tmp_path / "kept")
+    assert again.exit_code == 0 and "mean-update" in again.stdout and "Scheme" not in again.stdout
+    assert refused(run("train", path, "--part", "federated"), "federated: missing")
+
+
+@pytest.mark.parametrize(
+    "old, new, code, needle",
+    [
+        ("devices = 12", "devices = 201", 2, "devices = 201"),
+        ("deadline = 0.75", "deadline = 0.2", 3, "device"),
+    ],
+)
+def test_what_cannot_be_trained(tmp_path, old, new, code, needle):
+    text = OTHERS.replace(old, new)
+    if "201" in new:
+        text = text[: text.index("[inference.selection]")]
+    result = run("train", written(tmp_path, text))
+    assert result.exit_code == code and needle in result.stderr and "Traceback" not in result.stderr

@@ -95,6 +95,28 @@ def test_local_problem_is_solved_by_many_iterations():
     assert found.loss[0, 0] == pytest.approx(float(loss), rel=1e-9)
 
 
+def test_an_interrupted_run_goes_on(tmp_path):
+    fleet, plan, path = table_1(distance=[50.0, 120.0]), learning.Plan(rounds=5, fading=True), tmp_path / "state.npz"
+
+    def stop(number, accuracy):
+        if number == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        learning.run(fleet, plan, "proposed", checkpoint=path, progress=stop)
+    resumed, whole = (learning.run(fleet, plan, "proposed", checkpoint=p) for p in (path, None))
+    assert np.array_equal(resumed.loss, whole.loss) and np.array_equal(resumed.accuracy, whole.accuracy)
+    with pytest.raises(ParameterError, match="same run"):
+        learning.run(fleet, plan, "benchmark", checkpoint=path)
+
+
+def test_what_cannot_learn():
+    with pytest.raises(ParameterError, match="training images"):
+        learning.run(table_1(distance=np.full(1151, 50.0)), learning.Plan(rounds=1), "benchmark")
+    with pytest.raises(ArithmeticError, match="diverged"), np.errstate(all="ignore"):
+        learning.run(table_1(distance=[50.0]), learning.Plan(rounds=50, step=1e6), "benchmark")
+
+
 def test_fading_and_bad_plans():
     fleet = table_1(distance=np.linspace(50, 100, 4))
     found = learning.run(fleet, learning.Plan(rounds=3, fading=True), "proposed")

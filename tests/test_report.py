@@ -24,7 +24,7 @@ def report(tmp_path_factory):
 
 def test_contents(report):
     assert sorted(p.name for p in report.iterdir()) == ["figures", "index.html", "report.json"]
-    assert len(list((report / "figures").glob("*.svg"))) == 14
+    assert len(list((report / "figures").glob("*.svg"))) == 14 + 26
     results = json.loads((report / "report.json").read_text())
     assert results["bounds"]["inference"]["privacy"]["published"]["theorem1"]["vacuous"] is True
     assert {row["id"] for row in results["verify"]} >= {"FDP-D2", "FDP-T1", "FDP-T1d"}
@@ -41,6 +41,8 @@ def test_says_what_matters_and_stands_alone(report):
         "FDP-T1-eq23",
         "Scoreboard",
         "Refuted by exhibiting it",
+        "utility-fair learning",
+        'figure id="FDP-Tab2"',
     ):
         assert needle in html
     links = re.findall(r"""(?:src|href)=["'](?!#)([^"']+)""", html)
@@ -50,7 +52,7 @@ def test_says_what_matters_and_stands_alone(report):
 
 def test_writing_again_replaces(report):
     (report / "figures" / "stale.svg").write_text("old")
-    result = CliRunner().invoke(main, ["report", str(EXAMPLE), "--out", str(report), "--budget", "10"])
+    result = CliRunner().invoke(main, ["report", str(EXAMPLE), "--out", str(report), "--budget", "10", "--no-gallery"])
     assert result.exit_code == 0 and not (report / "figures" / "stale.svg").exists()
     assert sorted(p.name for p in report.iterdir()) == ["figures", "index.html", "report.json"]
 

@@ -223,7 +223,7 @@ def test_killed_at_any_moment_it_goes_on(tmp_path):
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     with np.load(path) as kept:
-        reached = len(kept["history"])
+        reached = len(kept["state_history"])
     assert 0 < reached <= 200
     kind = Settings(rounds=200, hidden=(8,))
     resumed, whole = run(SYSTEM, kind, "corbin", checkpoint=path), run(SYSTEM, kind, "corbin")
@@ -233,7 +233,7 @@ def test_killed_at_any_moment_it_goes_on(tmp_path):
 def test_a_foreign_or_broken_checkpoint_is_refused(tmp_path):
     path = tmp_path / "state.npz"
     run(SYSTEM, SHORT, "ldp", checkpoint=path)
-    with pytest.raises(ParameterError, match="same system"):
+    with pytest.raises(ParameterError, match="same run"):
         run(SYSTEM, SHORT, "corbin", checkpoint=path)
     path.write_bytes(b"no archive")
     with pytest.raises(ParameterError, match="checkpoint"):

@@ -1,4 +1,4 @@
-"""Collaborative inference on real digits: measured MSE against the exact one, accuracy above its bound, schemes."""
+"""Collaborative inference on real digits: measured MSE against the exact one, accuracy above its bound, schemes, designs."""
 
 from dataclasses import replace
 
@@ -6,8 +6,12 @@ import numpy as np
 import pytest
 
 from analytics.checks import ParameterError
+from analytics.inference.features import Features
 from analytics.inference.system import InferenceSystem
-from validate.training import inference
+from analytics.privacy import amplification
+from solvers.solution import InfeasibleError
+from validate.training import designs, inference, views
+from validate.training.inference import Selection, Transmitter
 
 SYSTEM = InferenceSystem(
     devices=12,
@@ -26,7 +30,12 @@ SYSTEM = InferenceSystem(
 
 @pytest.fixture(scope="module")
 def setup():
-    return inference.prepare()
+    return views.prepare()
+
+
+@pytest.fixture(scope="module")
+def trained():
+    return views.prepare(codec="trained")
 
 
 def test_views_get_worse_and_entropy_grows(setup):
@@ -46,47 +55,113 @@ def test_views_get_worse_and_entropy_grows(setup):
         {"idle_noise": True, "noise_variance": 0.05},
     ],
 )
-def test_measured_mse_is_the_exact_one(setup, changes):
-    found = inference.measure(setup, replace(SYSTEM, **changes), rounds=30, rng=np.random.default_rng(1))
+@pytest.mark.parametrize("codec", ["setup", "trained"])
+def test_measured_mse_is_the_exact_one(codec, changes, request):
+    found = inference.measure(request.getfixturevalue(codec), replace(SYSTEM, **changes), rounds=30, seed=1)
     assert abs(found.mse - found.exact_mse) <= 4.5 * found.mse_error
     assert 0 <= found.accuracy <= 1
+
+
+@pytest.mark.parametrize("power", [0.05, 0.5, np.linspace(0.01, 1.0, 12)])
+def test_measured_mse_is_the_exact_one_when_the_power_is_limited(setup, power):
+    few = views.part(setup, np.arange(0, 359, 12))
+    system = replace(SYSTEM, noise_variance=0.01, weight=0.1)
+    limited = Transmitter(gain=np.linspace(0.5, 1.5, 12), power=power)
+    found = inference.measure(few, system, transmitter=limited, rounds=200)
+    assert abs(found.mse - found.exact_mse) <= 4.5 * found.mse_error
+    assert found.exact_mse != pytest.approx(inference.measure(few, system, rounds=1).exact_mse, rel=0.01)
+
+
+def test_abundant_power_changes_nothing(setup):
+    limited = inference.measure(setup, SYSTEM, transmitter=Transmitter(gain=1.0, power=1e9), rounds=2)
+    free = inference.measure(setup, SYSTEM, rounds=2)
+    assert limited.accuracy == free.accuracy and limited.mse == pytest.approx(free.mse, rel=1e-12)
+
+
+def test_the_trained_codec_is_better_behind_noise(setup, trained):
+    noisy = replace(SYSTEM, noise_variance=0.3, weight=1 / 10.8)
+    by_pca = inference.measure(setup, noisy, rounds=20)
+    by_training = inference.measure(trained, noisy, rounds=20)
+    assert by_training.accuracy > by_pca.accuracy + 0.02
+    assert np.linalg.norm(trained.encoder) == pytest.approx(np.linalg.norm(setup.encoder))
 
 
 def test_measured_accuracy_is_above_its_bounds(setup):
     images = np.arange(0, 359, 30)
     for noise in (1e-4, 1e-3, 1e-2):
-        found = inference.promise(
-            setup, replace(SYSTEM, noise_variance=noise, weight=1 / 12 / 0.9), images, rng=np.random.default_rng(2)
-        )
+        system = replace(SYSTEM, noise_variance=noise, weight=1 / 12 / 0.9)
+        found = inference.promise(setup, system, images, seed=2)
         assert found.published <= found.measured + 4.5 * found.error
         assert found.markov <= found.exact <= found.measured + 4.5 * found.error
 
 
 def test_more_noise_less_accuracy(setup):
-    values = [
-        inference.measure(setup, replace(SYSTEM, noise_variance=v), rounds=10, rng=np.random.default_rng(0)).accuracy
-        for v in (0.0, 0.1, 10.0)
-    ]
+    values = [inference.measure(setup, replace(SYSTEM, noise_variance=v), rounds=10).accuracy for v in (0.0, 0.1, 10.0)]
     assert values[0] > values[1] > values[2] and values[2] < 0.3
 
 
 def test_schemes(setup):
-    rng = np.random.default_rng(0)
-    lowest = inference.measure(setup, SYSTEM, scheme="2.2", selected=6, rounds=5, rng=rng)
+    lowest = inference.measure(setup, SYSTEM, scheme="2.2", selection=Selection(selected=6), rounds=5)
     assert lowest.participation == 0.5 and np.isnan(lowest.exact_mse)
-    everyone = inference.measure(setup, SYSTEM, scheme="2.1", threshold=100.0, rounds=5, rng=rng)
+    everyone = inference.measure(setup, SYSTEM, scheme="2.1", selection=Selection(threshold=100.0), rounds=5)
     assert everyone.participation == 1.0
-    nobody = inference.measure(setup, SYSTEM, scheme="2.1", threshold=-100.0, rounds=5, rng=rng)
+    nobody = inference.measure(setup, SYSTEM, scheme="2.1", selection=Selection(threshold=-100.0), rounds=5)
     assert nobody.participation == 0.0 and nobody.accuracy < 0.3
+
+
+@pytest.mark.parametrize("design", ["uniform", "weights", "clips"])
+@pytest.mark.parametrize("epsilon", [0.3, 3.0])
+def test_designs_keep_the_cap_of_the_sensitive(setup, design, epsilon):
+    features = Features(f=setup.typical, W=setup.encoder, D=setup.decoder)
+    who = np.arange(12) % 2 == 0
+    made = designs.apply(SYSTEM, features, sensitive=who, epsilon=epsilon, design=design)
+    spent = amplification.exact_epsilon(made)
+    assert np.all(spent[who] <= epsilon) and spent[who].max() > 0.99 * epsilon
+    assert (design == "uniform") or spent[~who].max() > 1.5 * epsilon
+
+
+def test_no_design_hides_an_absent_device(setup):
+    features = Features(f=setup.typical, W=setup.encoder, D=setup.decoder)
+    loud = replace(SYSTEM, adjacency="absent", noise_variance=1.0)
+    for design in designs.Design:
+        with pytest.raises(InfeasibleError, match="device 0"):
+            designs.apply(loud, features, sensitive=np.ones(12, dtype=bool), epsilon=0.1, design=design)
+
+
+class Stopped(Exception):
+    pass
+
+
+def test_an_interrupted_measurement_goes_on(setup, tmp_path):
+    path = tmp_path / "state.npz"
+    done = []
+
+    def stop(number, accuracy):
+        done.append(accuracy)
+        if number == 3:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        inference.measure(setup, SYSTEM, rounds=8, checkpoint=path, progress=stop)
+    resumed = inference.measure(setup, SYSTEM, rounds=8, checkpoint=path, progress=lambda n, a: done.append(a))
+    assert resumed == inference.measure(setup, SYSTEM, rounds=8) and len(done) == 8
+    assert done[-1] == pytest.approx(resumed.accuracy)
+    with pytest.raises(ParameterError, match="same run"):
+        inference.measure(setup, replace(SYSTEM, noise_variance=0.002), rounds=8, checkpoint=path)
 
 
 @pytest.mark.parametrize(
     "call",
     [
-        lambda s: inference.measure(s, SYSTEM, scheme="3", rng=np.random.default_rng(0)),
-        lambda s: inference.measure(s, SYSTEM, rounds=0, rng=np.random.default_rng(0)),
-        lambda s: inference.measure(s, SYSTEM, scheme="2.2", selected=13, rng=np.random.default_rng(0)),
-        lambda s: inference.prepare(dimension=33),
+        lambda s: inference.measure(s, SYSTEM, scheme="3"),
+        lambda s: inference.measure(s, SYSTEM, rounds=0),
+        lambda s: inference.measure(s, SYSTEM, scheme="2.2", selection=Selection(selected=13)),
+        lambda s: inference.measure(s, replace(SYSTEM, dimension=9)),
+        lambda s: inference.measure(views.prepare(devices=3), SYSTEM),
+        lambda s: Selection(score_noise=-1.0),
+        lambda s: views.prepare(dimension=33),
+        lambda s: views.prepare(devices=201),
+        lambda s: views.prepare(codec="jpeg"),
     ],
 )
 def test_refusals(setup, call):

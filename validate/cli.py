@@ -7,7 +7,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import get_context
 from pathlib import Path
@@ -22,6 +22,8 @@ from validate.config import SystemFileError, load
 
 if TYPE_CHECKING:
     from validate.claim import Evidence
+    from validate.config import Description
+    from validate.figures.gallery import Rendered
 
 _FILE = click.argument("file", type=click.Path(path_type=Path))
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
@@ -158,7 +160,7 @@ def energy(file: Path, method: str, integer: bool, as_json: bool) -> None:
     if description.energy is None:
         raise SystemFileError(f"{file}: energy: missing; the energy-utility problem needs it")
     found = energy_utility.solve(description.energy, method=method, integer=integer)
-    printed = energy_utility.solve(description.energy, method="published")
+    printed = found if method == "published" else energy_utility.solve(description.energy, method="published")
     if as_json:
         _print_json(computed.energy_solution(found, printed))
     else:
@@ -194,24 +196,37 @@ def verify(ids: tuple[str, ...], seed: int, budget: float, as_json: bool) -> Non
     type=click.Path(path_type=Path, file_okay=False),
     help="Folder of checkpoints: an interrupted training goes on from there.",
 )
+@click.option(
+    "--part",
+    "parts",
+    multiple=True,
+    type=click.Choice(["federated", "inference", "energy"]),
+    help="Only this part of FILE; may be given several times.",
+)
 @_JSON
-def train(file: Path, checkpoints: Path | None, as_json: bool) -> None:
-    """Train on handwritten digits with the federated system in FILE, by every mechanism that it names."""
+def train(file: Path, checkpoints: Path | None, parts: tuple[str, ...], as_json: bool) -> None:
+    """Learn from handwritten digits with the systems in FILE.
+
+    Federated learning by every mechanism, collaborative inference by every scheme, and learning under energy policies.
+    """
     from validate import tables
     from validate.training import command
 
     description = load(file)
-    if description.federated is None:
-        raise SystemFileError(f"{file}: federated: missing; training needs it")
+    there = command.described(description)
+    wanted = [command.Part(part) for part in parts] or there
+    missing = [part.value for part in wanted if part not in there] or ([] if there else ["federated"])
+    if missing:
+        raise SystemFileError(f"{file}: {missing[0]}: missing; training needs it")
     plan = description.training or command.plan({})
     if checkpoints is not None:
         checkpoints.mkdir(parents=True, exist_ok=True)
-    with _progress("training", plan.rounds) as advance:
-        found = command.run_all(description.federated, plan, checkpoints=checkpoints, advance=advance)
+    with _progress("training", command.rounds(description, wanted, plan)) as advance:
+        found = command.train(description, wanted, plan, checkpoints=checkpoints, advance=advance)
     if as_json:
-        _print_json(command.as_json(description.federated, plan, found))
+        _print_json(found.tree)
     else:
-        tables.training(description.name, found)
+        tables.training(description.name, found.tree)
 
 
 @main.command()
@@ -224,8 +239,8 @@ def figures(ids: tuple[str, ...], out: Path, quick: bool) -> None:
     from validate.figures.figure import Effort
 
     wanted = gallery.selected(ids)
-    with _progress("drawing", len(wanted)) as advance:
-        for found in gallery.draw(wanted, Effort.quick() if quick else Effort.full(), lambda done: None):
+    with _progress("drawing", len(wanted)) as advance, _pool(len(wanted)) as (executor, _):
+        for found in gallery.draw(wanted, Effort.quick() if quick else Effort.full(), executor):
             gallery.write(out, found)
             advance(found.id)
             click.echo(f"{out / found.id}.svg: {found.caption}")
@@ -242,8 +257,9 @@ def figures(ids: tuple[str, ...], out: Path, quick: bool) -> None:
     show_default=True,
     help="Seconds for the audit.",
 )
-def report(file: Path, out: Path, seed: int, budget: float) -> None:
-    """Bounds, audit and plots for one system: OUT/index.html, OUT/report.json, OUT/figures."""
+@click.option("--gallery/--no-gallery", default=True, show_default=True, help="Redraw the papers' figures (quickly).")
+def report(file: Path, out: Path, seed: int, budget: float, gallery: bool) -> None:
+    """Bounds, audit, plots and the papers' figures for one system: OUT/index.html, OUT/report.json, OUT/figures."""
     from validate import bounds as computed
     from validate.report import page
 
@@ -251,8 +267,23 @@ def report(file: Path, out: Path, seed: int, budget: float) -> None:
     description = load(file)
     tree = computed.bounds(description)
     evidence = audited((), seed, budget)
-    page.write(out, description, tree, evidence)
+    page.write(out, description, tree, evidence, _redrawn(description) if gallery else [])
     click.echo(f"{out / 'index.html'}")
+
+
+def _redrawn(description: Description) -> list[Rendered]:
+    """The figures of the papers that speak of what is described, with little effort, in the order of the gallery."""
+    from validate.figures import gallery
+    from validate.figures.figure import Effort
+
+    papers = {"inference": "FDP-", "federated": "CB-", "energy": "UF-"}
+    wanted = gallery.selected([prefix for part, prefix in papers.items() if getattr(description, part) is not None])
+    with _progress("drawing", len(wanted)) as advance, _pool(len(wanted)) as (executor, _):
+        found = {}
+        for one in gallery.draw(wanted, Effort.quick(), executor):
+            found[one.id] = one
+            advance(one.id)
+    return [found[name] for name in wanted]
 
 
 def audited(ids: Sequence[str], seed: int, budget: float) -> list[Evidence]:
@@ -261,22 +292,26 @@ def audited(ids: Sequence[str], seed: int, budget: float) -> list[Evidence]:
 
     checks.scalar("--budget", budget, "(0, inf)")
     wanted = audit.selected(ids)
-    workers = min(os.cpu_count() or 1, len(wanted))
     order = {claim.id: i for i, claim in enumerate(wanted)}
-    if workers == 1:
-        found = list(_shown(audit.run(ids, seed=seed, budget=budget), len(wanted)))
-    else:
-        with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-            running = audit.run(ids, seed=seed, budget=budget, executor=pool, workers=workers)
-            found = list(_shown(running, len(wanted)))
+    found = []
+    with _progress("auditing", len(wanted)) as advance, _pool(len(wanted)) as (executor, workers):
+        for one in audit.run(ids, seed=seed, budget=budget, executor=executor, workers=workers):
+            advance(f"audited {one.claim.id}")
+            found.append(one)
     return sorted(found, key=lambda e: order[e.claim.id])
 
 
-def _shown(evidence: Iterator[Evidence], total: int) -> Iterator[Evidence]:
-    with _progress("auditing", total) as advance:
-        for one in evidence:
-            advance(f"audited {one.claim.id}")
-            yield one
+@contextmanager
+def _pool(tasks: int) -> Iterator[tuple[Executor | None, int]]:
+    """Processes, and how many, for so many tasks: one for each processor that we may use, each with one thread."""
+    workers = min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, tasks)
+    if workers == 1:
+        yield None, 1
+        return
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, "1")  # what the processes inherit
+    with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
+        yield pool, workers
 
 
 @contextmanager

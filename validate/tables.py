@@ -14,7 +14,6 @@ from solvers.energy_utility import EnergySolution
 from solvers.solution import Solution
 from validate.claim import Evidence, Verdict
 from validate.config import Description
-from validate.training.federated import Run
 
 _FILE_WIDTH = 140  # columns when the output goes to a file
 _COLOURS = {
@@ -24,6 +23,14 @@ _COLOURS = {
     Verdict.ILL_DEFINED: "yellow",
     Verdict.NOT_REPRODUCIBLE: "yellow",
 }
+
+
+def _console() -> Console:
+    """As wide as the terminal; wide enough for every table when the output goes to a file."""
+    console = Console()
+    if not console.is_terminal:
+        console.width = max(console.width, _FILE_WIDTH)
+    return console
 
 
 def number(value: float) -> str:
@@ -108,9 +115,7 @@ def _energy(console: Console, name: str, rows: list[dict[str, Any]]) -> None:
 
 def energy_solution(name: str, found: EnergySolution, printed: EnergySolution) -> None:
     """Print what every device should do, the published solution beside it, and what is proved."""
-    console = Console()
-    if not console.is_terminal:
-        console.width = max(console.width, _FILE_WIDTH)
+    console = _console()
     table = Table(title=f"{name}: energy and utility, {found.method}", box=box.SIMPLE_HEAD, title_justify="left")
     headings = ("device", "iterations", "power (W)", "Mbit/s", "slack (ms)", "energy (mJ)", "utility", "gap")
     for heading in (*headings, "published iterations", "published utility"):
@@ -136,30 +141,66 @@ def energy_solution(name: str, found: EnergySolution, printed: EnergySolution) -
         console.print(f"  {line}", highlight=False)
 
 
-def training(name: str, found: Sequence[Run]) -> None:
-    """Print the accuracy that every mechanism reached."""
-    console = Console()
-    if not console.is_terminal:
-        console.width = max(console.width, _FILE_WIDTH)
-    table = Table(title=f"{name}: training", box=box.SIMPLE_HEAD, title_justify="left")
-    table.add_column("mechanism")
-    for heading in (
+def training(name: str, tree: dict[str, Any]) -> None:
+    """Print what was trained, part by part: the JSON of ``train``."""
+    console = _console()
+    for part, headings, rows, foot in training_rows(tree):
+        table = Table(title=f"{name}: {part}", box=box.SIMPLE_HEAD, title_justify="left")
+        for place, heading in enumerate(headings):
+            table.add_column(heading, justify="right" if place else "left")
+        for label, values in rows:
+            table.add_row(label, *(number(value) for value in values))
+        console.print(table)
+        console.print(f"  {foot}", highlight=False)
+
+
+TrainingPart = tuple[str, tuple[str, ...], list[tuple[str, tuple[float, ...]]], str]
+
+
+def training_rows(tree: dict[str, Any]) -> list[TrainingPart]:
+    """Title, headings, rows and a remark for each part that was trained."""
+    kinds = {"federated": _mechanisms, "inference": _schemes, "energy": _policies}
+    return [rows(tree[part]) for part, rows in kinds.items() if part in tree]
+
+
+def _mechanisms(part: dict[str, Any]) -> TrainingPart:
+    headings = (
+        "mechanism",
         "test accuracy",
         "last round",
         "squared error, last round",
         "exact",
         "epsilon spent, one parameter",
-    ):
-        table.add_column(heading, justify="right")
-    for one in found:
-        last = one.history[-1]
-        values = (one.best.test, last.test, last.error, last.exact_error, one.epsilon_spent)
-        table.add_row(one.mechanism.value, *(number(value) for value in values))
-    console.print(table)
-    console.print(
-        f"  {found[0].parameters} parameters, {len(found[0].history)} rounds; test accuracy at the best validation accuracy",
-        highlight=False,
     )
+    rows: list[tuple[str, tuple[float, ...]]] = []
+    for kind, one in part["mechanisms"].items():
+        last = one["rounds"][-1]
+        values = last["test"], last["error"], last["exact_error"]
+        rows.append((kind, (one["test_accuracy"], *values, one["epsilon_spent_one_parameter"])))
+    foot = f"{part['parameters']} parameters, {part['clients']} clients; test accuracy at the best validation accuracy"
+    return "federated learning", headings, rows, foot
+
+
+def _schemes(part: dict[str, Any]) -> TrainingPart:
+    headings = ("scheme", "accuracy", "standard error", "MSE", "standard error", "exact MSE", "take part")
+    names = ("accuracy", "accuracy_error", "mse", "mse_error", "exact_mse", "participation")
+    rows = [(f"Scheme {kind}", tuple(float(one[n]) for n in names)) for kind, one in part["schemes"].items()]
+    foot = (
+        f"{part['devices']} views of each digit, code of {part['dimension']} dimensions, trained codec; accuracy without "
+        f"channel {part['ideal_accuracy']:.3f}"
+    )
+    return "collaborative inference", headings, rows, foot
+
+
+def _policies(part: dict[str, Any]) -> TrainingPart:
+    headings = ("scheme", "test accuracy", "loss", "std over devices", "energy (mJ)", "std over devices", "iterations")
+    rows: list[tuple[str, tuple[float, ...]]] = []
+    for kind, one in part.items():
+        energies = 1e3 * one["energy_mean"], 1e3 * one["energy_std"]
+        rows.append(
+            (kind, (one["test_accuracy"], one["loss_mean"], one["loss_std"], *energies, one["iterations_mean"]))
+        )
+    return "utility-fair learning", headings, rows, "energies of a round, averaged over rounds"
 
 
 def _federated(console: Console, name: str, part: dict[str, Any]) -> None:
@@ -269,9 +310,7 @@ def verdicts(evidence: Sequence[Evidence]) -> None:
             verdict.append(f", expected {e.claim.expected}", style="bold red")
         claimed, actual = (e.witness.claimed, e.witness.actual) if e.witness else (e.claimed, e.actual)
         table.add_row(e.claim.id, verdict, number(claimed), number(actual), at + proof)
-    console = Console()
-    if not console.is_terminal:
-        console.width = max(console.width, _FILE_WIDTH)
+    console = _console()
     console.print(table)
     right = sum(e.as_expected for e in evidence)
     style = "green" if right == len(evidence) else "red"

@@ -9,9 +9,10 @@ import xarray as xr
 
 from analytics.checks import FloatArray
 from analytics.federated.device import DeviceFleet, table_1
+from analytics.privacy import gaussian
 from solvers import energy_schemes, energy_utility
 from validate.figures.figure import Advance, Effort, Redrawn
-from validate.report.style import STYLE, figure_of
+from validate.report.style import STYLE, drawn_table, figure_of
 from validate.training import utility
 
 if TYPE_CHECKING:
@@ -140,6 +141,46 @@ def figure_4b(effort: Effort, advance: Advance) -> Redrawn:
     return _policy_figure("UF-4b", "rate", 1e-6, "rate (Mbit/s)", about, effort, advance)
 
 
+def table_i(effort: Effort, advance: Advance) -> Redrawn:
+    """What the parameters of Table I amount to, as printed and mended, for the nearest and the farthest device."""
+    ends = np.array([50.0, 200.0])
+    columns: dict[str, list[FloatArray]] = {name: [] for name in ("nats", "max_iterations", "max_rate", "feasible")}
+    for as_printed in (True, False):
+        fleet = table_1(distance=ends, as_printed=as_printed)
+        columns["nats"].append(fleet.model_bits * np.log(2) / (fleet.bandwidth * fleet.deadline))
+        columns["max_iterations"].append(fleet.max_iterations)
+        columns["max_rate"].append(fleet.rate(fleet.max_power))
+        columns["feasible"].append(fleet.feasible.astype(float))
+    data = xr.Dataset(
+        {name: (("reading", "distance"), np.array(values)) for name, values in columns.items()}
+        | {"gain": ("distance", table_1(distance=ends).gain)},
+        coords={"reading": ["printed", "mended"], "distance": ends},
+    )
+    sigma = [
+        float(gaussian.classical_epsilon(1e-5, sensitivity=1.0, sigma=0.95)),  # epsilon and sigma change places
+        float(gaussian.sigma(0.95, 1e-5, sensitivity=1.0)),
+    ]
+    advance("UF-TabI")
+    rows = []
+    for name, label, unit in (
+        ("gain", "gain g (1/W)", 1.0),
+        ("nats", "ln(1 + SNR) to send in T alone", 1.0),
+        ("max_iterations", "most iterations in T", 1.0),
+        ("max_rate", "greatest rate (Mbit/s)", 1e-6),
+    ):
+        values = data[name] * unit
+        shown = [values.sel(reading=r) if "reading" in values.dims else values for r in ("printed", "mended")]
+        rows.append([label, *(f"{float(v):.6g}" for pair in shown for v in pair)])
+    rows.append(["feasible", *("yes" if v else "no" for v in data.feasible.values.ravel())])
+    caption = (
+        "Exact: what UF Table I amounts to. Printed T = .75 ms would need an SNR of 10^1404; mended T = .75 s, N_0 in dBm/Hz, "
+        "P_max = 0 dB of 1 W, 802816 bits an iteration. "
+        f"Noise for (.95, 1e-5): sigma = {sigma[0]:.6f} by (9), {sigma[1]:.6f} exactly."
+    )
+    head = ["", "T = .75 ms, 50 m", "200 m", "T = .75 s, 50 m", "200 m"]
+    return Redrawn("UF-TabI", caption, data, drawn_table(head, rows))
+
+
 FIGURES = {
     "UF-1": figure_1,
     "UF-2": figure_2,
@@ -147,4 +188,5 @@ FIGURES = {
     "UF-3b": figure_3b,
     "UF-4a": figure_4a,
     "UF-4b": figure_4b,
+    "UF-TabI": table_i,
 }

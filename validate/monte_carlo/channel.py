@@ -12,7 +12,12 @@ from analytics.inference.system import InferenceSystem
 
 
 def receive(
-    system: InferenceSystem, participants: FloatArray, signal: FloatArray, rng: np.random.Generator
+    system: InferenceSystem,
+    participants: FloatArray,
+    signal: FloatArray,
+    rng: np.random.Generator,
+    *,
+    reach: FloatArray | None = None,
 ) -> FloatArray:
     """What the server gets, y = gamma sum tau_k (signal_k + n_k) + m, once for each row of `participants`.
 
@@ -22,6 +27,8 @@ def receive(
         tau, zeros and ones.
     signal : ndarray, shape (N, K, r)
         w_k z_k.
+    reach : ndarray, shape (K,), optional
+        What is longer is shortened to this length, see :func:`analytics.inference.transmission.reach_of`.
 
     Returns
     -------
@@ -32,7 +39,10 @@ def receive(
     for k in range(system.devices):
         noise = np.sqrt(system.noise_variance[k]) * rng.standard_normal((rounds, r))
         sends_noise = np.ones(rounds) if system.idle_noise else participants[:, k]
-        y += system.alignment * (participants[:, k, None] * signal[:, k] + sends_noise[:, None] * noise)
+        sent = participants[:, k, None] * signal[:, k] + sends_noise[:, None] * noise
+        if reach is not None:
+            sent *= np.minimum(1.0, reach[k] / np.maximum(np.linalg.norm(sent, axis=1), 1e-300))[:, None]
+        y += system.alignment * sent
     return np.asarray(y)
 
 

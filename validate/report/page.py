@@ -32,30 +32,42 @@ from validate.training import command
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from validate.figures.gallery import Rendered
+
 _REFUTED = (Verdict.FALSE, Verdict.ILL_DEFINED, Verdict.NOT_REPRODUCIBLE)
 
 
-def write(out: Path, description: Description, tree: dict[str, Any], evidence: Sequence[Evidence]) -> None:
+def write(
+    out: Path,
+    description: Description,
+    tree: dict[str, Any],
+    evidence: Sequence[Evidence],
+    gallery: Sequence[Rendered] = (),
+) -> None:
     """Write index.html, report.json and figures/ into `out`; nothing is left behind half-written."""
     out.mkdir(parents=True, exist_ok=True)
     figures = {name: style.svg(figure) for name, figure in drawn(description, tree).items()}
     training = None
-    if description.federated is not None and description.training is not None:
-        plan = description.training
-        runs = command.run_all(description.federated, plan)
-        training = command.as_json(description.federated, plan, runs)
-        figures["accuracy-over-rounds"] = style.svg(training_plots.accuracy_over_rounds(runs))
+    if description.training is not None:
+        trained = command.train(description, command.described(description), description.training)
+        training = trained.tree
+        if trained.runs:
+            figures["accuracy-over-rounds"] = style.svg(training_plots.accuracy_over_rounds(trained.runs))
     designs = {
         name: computed.designed(system, description.task)
         for name, system in description.systems.items()
         if description.task is not None and computed.fitting(description.task, system) is not None
     }
     results: dict[str, Any] = {"weights": designs, "bounds": tree, "verify": [audit.as_json(e) for e in evidence]}
-    if description.energy is not None:
-        results["energy"] = energy_part(description.energy)["rows"]
+    energy = None if description.energy is None else energy_part(description.energy)
+    if energy is not None:
+        results["energy"] = energy["rows"]
     if training is not None:
         results["training"] = training
-    html = render(description, tree, evidence, figures, designs, training)
+    html = render(
+        description, tree, evidence, figures, designs=designs, training=training, energy=energy, gallery=gallery
+    )
+    figures |= {one.id: one.svg for one in gallery}
     with tempfile.TemporaryDirectory(dir=out) as staged_name:
         staged = Path(staged_name)
         (staged / "figures").mkdir()
@@ -118,8 +130,11 @@ def render(
     tree: dict[str, Any],
     evidence: Sequence[Evidence],
     figures: dict[str, str],
+    *,
     designs: dict[str, dict[str, Any]],
     training: dict[str, Any] | None = None,
+    energy: dict[str, Any] | None = None,
+    gallery: Sequence[Rendered] = (),
 ) -> str:
     """The page as HTML."""
     environment = Environment(loader=PackageLoader("validate.report"), autoescape=True, undefined=StrictUndefined)
@@ -141,8 +156,9 @@ def render(
         selection=tables.selection_rows(base["selection"]) if "selection" in base else None,
         designs=designs,
         plotted=next(iter(description.variants), description.name),
-        training=training,
-        energy=energy_part(description.energy) if description.energy is not None else None,
+        training=tables.training_rows(training) if training else None,
+        energy=energy,
+        gallery=[(one.id, one.caption, Markup(one.svg)) for one in gallery],
         federated={"system": description.federated, **tree["federated"]} if "federated" in tree else None,
         figures={name: Markup(text) for name, text in figures.items()},
     )

@@ -1,15 +1,25 @@
-"""What ``airtight train`` does: every mechanism of a plan, one after the other."""
+"""What ``airtight train`` does: federated mechanisms, inference schemes and energy policies, one after the other."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from analytics import checks
+from analytics.federated.device import DeviceFleet
 from analytics.federated.system import FederatedSystem
+from analytics.inference.system import InferenceSystem
+from validate.training import inference, utility, views
 from validate.training.federated import Mechanism, Round, Run, Settings, run
+from validate.training.inference import Measured, Scheme, Selection
+from validate.training.utility import Learned
+from validate.training.views import WIDTH, Setup
+
+if TYPE_CHECKING:
+    from validate.config import Description
 
 _USUAL = ("vanilla", "ldp", "corbin", "augcorbin", "laplace", "gaussian")
 
@@ -71,8 +81,7 @@ def run_all(
     for kind in chosen.mechanisms:
 
         def told(number: int, done: Round, kind: Mechanism = kind) -> None:
-            private = kind not in (Mechanism.VANILLA, Mechanism.STRATIFIED)
-            spent = f", epsilon {system.epsilon * (number + 1):g} a parameter" if private else ""
+            spent = f", epsilon {system.epsilon * (number + 1):g} a parameter" if kind.private else ""
             advance(f"{kind.value}: accuracy {done.validation:.3f}{spent}")
 
         path = None if checkpoints is None else checkpoints / f"{kind.value}.npz"
@@ -80,8 +89,144 @@ def run_all(
     return found
 
 
+_INFERENCE_ROUNDS = 20
+
+
+def inferred(
+    system: InferenceSystem,
+    *,
+    scores: Selection | None,
+    seed: int,
+    checkpoints: Path | None = None,
+    advance: Callable[[str], None] = lambda done: None,
+) -> tuple[Setup, dict[str, Measured]]:
+    """Scheme 1, and with `scores` Schemes 2.1 and 2.2, for a system whose dimension is cut to the 32 of the features."""
+    system = replace(system, dimension=min(system.dimension, WIDTH))
+    setup = views.prepare(devices=system.devices, dimension=system.dimension, codec="trained", seed=seed)
+    found = {}
+    for scheme in Scheme if scores else (Scheme.RANDOM,):
+
+        def told(number: int, accuracy: float, scheme: Scheme = scheme) -> None:
+            advance(f"scheme {scheme.value}: accuracy {accuracy:.3f}")
+
+        path = None if checkpoints is None else checkpoints / f"scheme-{scheme.value}.npz"
+        found[scheme.value] = inference.measure(
+            setup,
+            system,
+            scheme=scheme,
+            selection=scores,
+            rounds=_INFERENCE_ROUNDS,
+            seed=seed,
+            checkpoint=path,
+            progress=told,
+        )
+    return setup, found
+
+
+def policies(
+    fleet: DeviceFleet,
+    *,
+    seed: int,
+    checkpoints: Path | None = None,
+    advance: Callable[[str], None] = lambda done: None,
+) -> dict[str, Learned]:
+    """UF Algorithm 1 with each scheme."""
+    found = {}
+    for scheme in utility.Scheme:
+
+        def told(number: int, accuracy: float, scheme: utility.Scheme = scheme) -> None:
+            advance(f"{scheme.value}: accuracy {accuracy:.3f}")
+
+        path = None if checkpoints is None else checkpoints / f"{scheme.value}.npz"
+        found[scheme.value] = utility.run(fleet, utility.Plan(seed=seed), scheme, checkpoint=path, progress=told)
+    return found
+
+
+class Part(StrEnum):
+    """What can be trained."""
+
+    FEDERATED = "federated"
+    INFERENCE = "inference"
+    ENERGY = "energy"
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What came out, as the JSON of ``train``, and the federated runs themselves."""
+
+    tree: dict[str, Any]
+    runs: tuple[Run, ...] = ()
+
+
+def rounds(description: Description, parts: Sequence[Part], chosen: Plan) -> int:
+    """Rounds of everything together."""
+    schemes = len(Scheme) if description.scores is not None else 1
+    each = {
+        Part.FEDERATED: chosen.rounds,
+        Part.INFERENCE: schemes * _INFERENCE_ROUNDS,
+        Part.ENERGY: len(utility.Scheme) * utility.Plan().rounds,
+    }
+    return sum(each[part] for part in parts)
+
+
+def described(description: Description) -> list[Part]:
+    """The parts that the system file speaks of."""
+    return [part for part in Part if getattr(description, part.value) is not None]
+
+
+def train(
+    description: Description,
+    parts: Sequence[Part],
+    chosen: Plan,
+    *,
+    checkpoints: Path | None = None,
+    advance: Callable[[str], None] = lambda done: None,
+) -> Trained:
+    """Train the given parts of a system file, which must be described there."""
+    tree: dict[str, Any] = {}
+    runs: list[Run] = []
+    kept: dict[str, Any] = {"checkpoints": checkpoints, "advance": advance}
+    if Part.FEDERATED in parts and description.federated is not None:
+        runs = run_all(description.federated, chosen, **kept)
+        tree["federated"] = as_json(description.federated, chosen, runs)
+    if Part.INFERENCE in parts and description.inference is not None:
+        tree["inference"] = _inference_part(description, description.inference, chosen.settings.seed, kept)
+    if Part.ENERGY in parts and description.energy is not None:
+        learned = policies(description.energy, seed=chosen.settings.seed, **kept)
+        tree["energy"] = {name: _policy(one) for name, one in learned.items()}
+    return Trained(tree, tuple(runs))
+
+
+def _inference_part(
+    description: Description, system: InferenceSystem, seed: int, kept: dict[str, Any]
+) -> dict[str, Any]:
+    rules = None
+    if description.scores is not None:
+        of = description.scores
+        rules = Selection(score_noise=of.noise, threshold=of.threshold, selected=of.selected)
+    setup, measured = inferred(system, scores=rules, seed=seed, **kept)
+    return {
+        "devices": system.devices,
+        "dimension": len(setup.encoder),
+        "ideal_accuracy": setup.ideal,
+        "schemes": {name: asdict(one) for name, one in measured.items()},
+    }
+
+
+def _policy(one: Learned) -> dict[str, Any]:
+    return {
+        "test_accuracy": float(one.accuracy[-1]),
+        "loss_mean": float(one.loss[-1].mean()),
+        "loss_std": float(one.loss[-1].std()),
+        "energy_mean": float(one.energy.mean()),
+        "energy_std": float(one.energy.mean(axis=0).std()),
+        "iterations_mean": float(one.iterations.mean()),
+        "accuracy": one.accuracy.tolist(),
+    }
+
+
 def as_json(system: FederatedSystem, chosen: Plan, found: Sequence[Run]) -> dict[str, Any]:
-    """The JSON of ``train``."""
+    """The federated part of the JSON of ``train``."""
     return {
         "settings": {**asdict(chosen.settings), "dataset": chosen.settings.dataset.value},
         "clients": system.clients,

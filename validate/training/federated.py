@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
@@ -19,6 +17,7 @@ from analytics.checks import FloatArray, IntArray, ParameterError
 from analytics.federated import comparison, quantizers
 from analytics.federated.system import FederatedSystem
 from validate.training import data
+from validate.training.checkpoint import State, restore, store
 from validate.training.convolution import Convolutional
 from validate.training.network import Dense
 
@@ -37,6 +36,11 @@ class Mechanism(StrEnum):
     GAUSSIAN = "gaussian"
     LAPLACE = "laplace"
     STRATIFIED = "stratified"
+
+    @property
+    def private(self) -> bool:
+        """Whether it guarantees anything to one parameter."""
+        return self not in (Mechanism.VANILLA, Mechanism.STRATIFIED)
 
 
 @dataclass(frozen=True)
@@ -183,20 +187,18 @@ def run(
         concentration=settings.concentration,
     )
     label = json.dumps([asdict(system), asdict(settings), kind.value])
-    state = _State.start(network.initial(np.random.default_rng([settings.seed, 3])))
-    if checkpoint is not None and checkpoint.exists():
-        state = _State.load(checkpoint, label)
+    kept = restore(checkpoint, label)
+    state = _State.of(kept) if kept else _State.start(network.initial(np.random.default_rng([settings.seed, 3])))
+    shard = _Shard.of(work, shares)
     while len(state.history) < settings.rounds:
         number = len(state.history)
         rng = np.random.default_rng([settings.seed, 4, number])
-        moved, done = _round(network, work, shares, state.weights, system, settings, kind, rng)
+        moved, done = _round(network, work, shard, state.weights, system, settings, kind, rng)
         state = state.after(moved, done, settings.patience)
-        if checkpoint is not None:
-            state.save(checkpoint, label)
+        store(checkpoint, label, state.arrays())
         if progress is not None:
             progress(number, done)
-    private = kind not in (Mechanism.VANILLA, Mechanism.STRATIFIED)
-    spent = system.epsilon * len(state.history) if private else np.inf
+    spent = system.epsilon * len(state.history) if kind.private else np.inf
     return Run(kind, network.parameters, state.history, state.best_weights, spent)
 
 
@@ -209,7 +211,7 @@ def _network(work: data.Splits, settings: Settings) -> Network:
 def _round(
     network: Network,
     work: data.Splits,
-    shares: list[IntArray],
+    shard: _Shard,
     start: FloatArray,
     system: FederatedSystem,
     settings: Settings,
@@ -217,7 +219,7 @@ def _round(
     rng: np.random.Generator,
 ) -> tuple[FloatArray, Round]:
     center, radius = layer_ranges(network, start)
-    local = _trained(network, work, shares, start, settings, rng)
+    local = _trained(network, shard, start, settings, rng)
     outside = 0.0
     if kind is not Mechanism.VANILLA:
         low, high = (center - radius).astype(local.dtype), (center + radius).astype(local.dtype)
@@ -262,25 +264,34 @@ def layer_ranges(network: Network, flat: FloatArray) -> tuple[FloatArray, FloatA
     return center, radius
 
 
+@dataclass(frozen=True)
+class _Shard:
+    """The training part in single precision, and which rows belong to which client: padded, with their true counts."""
+
+    x: NDArray[np.float32]
+    y: IntArray
+    rows: IntArray
+    counts: IntArray
+
+    @classmethod
+    def of(cls, work: data.Splits, shares: list[IntArray]) -> _Shard:
+        counts = np.array([len(share) for share in shares])
+        rows = np.zeros((len(shares), int(counts.max())), dtype=np.int64)
+        for row, share in zip(rows, shares, strict=True):
+            row[: len(share)] = share
+        return cls(work.train.x.astype(np.float32), work.train.y, rows, counts)
+
+
 def _trained(
-    network: Network,
-    work: data.Splits,
-    shares: list[IntArray],
-    start: FloatArray,
-    settings: Settings,
-    rng: np.random.Generator,
+    network: Network, shard: _Shard, start: FloatArray, settings: Settings, rng: np.random.Generator
 ) -> FloatArray:
     """The parameters of all clients after their local steps, shape (n, m), in single precision."""
-    counts = np.array([len(share) for share in shares])
-    padded = np.zeros((len(shares), int(counts.max())), dtype=np.int64)
-    for row, share in zip(padded, shares, strict=True):
-        row[: len(share)] = share
-    local = np.repeat(start[None].astype(np.float32), len(shares), axis=0)
-    x = work.train.x.astype(np.float32)
+    n = shard.counts.size
+    local = np.repeat(start[None].astype(np.float32), n, axis=0)
     for _ in range(settings.local_steps):
-        places = (rng.random((len(shares), settings.batch)) * counts[:, None]).astype(np.int64)
-        rows = np.take_along_axis(padded, places, axis=1)
-        network.descend(local, x[rows], work.train.y[rows], rate=settings.learning_rate, l2=settings.l2)
+        places = (rng.random((n, settings.batch)) * shard.counts[:, None]).astype(np.int64)
+        rows = np.take_along_axis(shard.rows, places, axis=1)
+        network.descend(local, shard.x[rows], shard.y[rows], rate=settings.learning_rate, l2=settings.l2)
     return np.asarray(local)
 
 
@@ -311,16 +322,17 @@ def _aggregate(
             return np.asarray(sent[here].sum(axis=0)), float("nan")
         case Mechanism.LAPLACE:
             for i in range(n):
-                arrives(i, w[i] + rng.laplace(size=center.size) * (2 * radius / system.epsilon))
+                arrives(i, comparison.laplace(w[i], epsilon=system.epsilon, radius=radius, rng=rng))
             variance = comparison.laplace_variance(epsilon=system.epsilon, radius=radius)
             return total, float(np.mean(variance)) / n
         case Mechanism.GAUSSIAN:
             variance = comparison.gaussian_variance(epsilon=system.epsilon, delta=system.delta, radius=1.0) * radius**2
+            deviation = np.sqrt(variance)
             for i in range(n):
-                arrives(i, w[i] + np.sqrt(variance) * rng.normal(size=center.size))
+                arrives(i, w[i] + deviation * rng.normal(size=center.size))
             return total, float(np.mean(variance)) / n
     A = radius * float(quantizers.alpha(system.epsilon))
-    alone = n if kind is Mechanism.LDP else replace(system, ldp_fraction=0.0).alone
+    alone = n if kind is Mechanism.LDP else n % 2
     if kind is Mechanism.AUGCORBIN:
         alone = system.alone
     order, error = rng.permutation(n), 0.0
@@ -359,31 +371,17 @@ class _State:
             return replace(self, weights=self.best_weights, stale=0, history=history)
         return replace(self, weights=weights, stale=self.stale + 1, history=history)
 
-    def save(self, path: Path, label: str) -> None:
-        """Write beside the target, then put in its place: a reader finds the old state or the new one."""
-        with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".npz", delete=False) as stream:
-            np.savez(
-                stream,
-                weights=self.weights,
-                best_weights=self.best_weights,
-                numbers=np.array([self.best, self.stale]),
-                history=np.array([list(asdict(done).values()) for done in self.history]),
-                label=np.array(label),
-            )
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(stream.name, path)
+    def arrays(self) -> State:
+        """For the checkpoint."""
+        return {
+            "weights": self.weights,
+            "best_weights": self.best_weights,
+            "numbers": np.array([self.best, self.stale]),
+            "history": np.array([list(asdict(done).values()) for done in self.history]),
+        }
 
     @classmethod
-    def load(cls, path: Path, label: str) -> _State:
-        try:
-            with np.load(path, allow_pickle=False) as kept:
-                if str(kept["label"]) != label:
-                    raise ParameterError("checkpoint", str(path), "of the same system, settings and mechanism")
-                history = tuple(Round(*map(float, row)) for row in kept["history"])
-                best, stale = kept["numbers"]
-                return cls(kept["weights"], kept["best_weights"], float(best), int(stale), history)
-        except (OSError, KeyError, ValueError) as error:
-            if isinstance(error, ParameterError):
-                raise
-            raise ParameterError("checkpoint", str(path), "a checkpoint of this program") from None
+    def of(cls, kept: State) -> _State:
+        history = tuple(Round(*map(float, row)) for row in kept["history"])
+        best, stale = kept["numbers"]
+        return cls(kept["weights"], kept["best_weights"], float(best), int(stale), history)

@@ -1,24 +1,25 @@
-"""Collaborative inference end to end on twelve views of each digit: extractor, codec, channel, classifier."""
+"""Collaborative inference end to end: Schemes 1, 2.1 and 2.2 on the twelve views, measured beside what theory says."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from enum import StrEnum
+from pathlib import Path
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from analytics import checks
-from analytics.checks import FloatArray, IntArray
-from analytics.inference import accuracy, distortion, margin, uncertainty
-from analytics.inference.features import Features
+from analytics.checks import FloatArray, IntArray, ParameterError
+from analytics.inference import accuracy, distortion, margin, power_limit, transmission
 from analytics.inference.system import InferenceSystem
 from validate.monte_carlo import channel
-from validate.training import data
-from validate.training.network import Dense
-
-_HIDDEN = 32
-_STEPS = 800
-_SIDE = 8
+from validate.training import views
+from validate.training.checkpoint import restore, store
+from validate.training.views import Setup
 
 
 class Scheme(StrEnum):
@@ -29,116 +30,26 @@ class Scheme(StrEnum):
     LOWEST = "2.2"
 
 
-@dataclass(frozen=True)
-class Setup:
-    """Twelve (or K) views of the digits and what was trained on them.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Selection:
+    """Of Schemes 2.1 and 2.2: standard deviation of the scores' noise (one, or K), the threshold eta, how many are selected."""
 
-    Attributes
-    ----------
-    features : ndarray, shape (N, K, d)
-        Of the test part, by device.
-    labels : ndarray of int, shape (N,)
-    entropy : ndarray, shape (N, K)
-        Shannon entropy of each device's own prediction: its uncertainty score.
-    min_entropy : ndarray, shape (N, K)
-        The other score of FDP Sec. V.
-    encoder, decoder : ndarray, shapes (r, d) and (d, r)
-        Principal components of the training features, without centering: linear, as the paper has it.
-    classifier : tuple of ndarray
-        Weights (10, d) and biases of the server's linear classifier of the mean feature.
-    typical : ndarray, shape (K, d)
-        Mean training feature of every device, for designs.
-    ideal : float
-        Accuracy without channel, noise or codec.
-    """
+    score_noise: ArrayLike = 0.3
+    threshold: float = 0.5
+    selected: int = 11
 
-    features: FloatArray
-    labels: IntArray
-    entropy: FloatArray
-    min_entropy: FloatArray
-    encoder: FloatArray
-    decoder: FloatArray
-    classifier: tuple[FloatArray, FloatArray]
-    typical: FloatArray
-    ideal: float
+    def __post_init__(self) -> None:
+        checks.real("score_noise", self.score_noise, "[0, inf)")
+        checks.scalar("threshold", self.threshold)
+        checks.count("selected", self.selected)
 
 
-def views(images: FloatArray, devices: int, rng: np.random.Generator) -> FloatArray:
-    """Seeded rotation, occlusion and noise, the worse the higher the device; shape (K, N, 64).
+@dataclass(frozen=True, kw_only=True)
+class Transmitter:
+    """Channel amplitudes h_k >= 0 and peak powers P_k > 0, scalars or K of them; without it all devices are aligned."""
 
-    Examples
-    --------
-    >>> views(np.zeros((3, 64)), 4, np.random.default_rng(0)).shape
-    (4, 3, 64)
-    """
-    from scipy.ndimage import rotate
-
-    out = np.empty((devices, len(images), images.shape[1]))
-    for k in range(devices):
-        share = k / max(devices - 1, 1)
-        turned = rotate(
-            images.reshape(-1, _SIDE, _SIDE),
-            float(rng.uniform(-1, 1) * (5 + 25 * share)),
-            axes=(1, 2),
-            reshape=False,
-            order=1,
-        )
-        size = round(3 * share)
-        if size:
-            top, left = rng.integers(0, _SIDE - size, 2)
-            turned[:, top : top + size, left : left + size] = 0.0
-        noisy = turned.reshape(len(images), -1) + (0.05 + 0.35 * share) * rng.normal(size=images.shape)
-        out[k] = np.clip(noisy, 0.0, 1.0)
-    return out
-
-
-def prepare(*, devices: int = 12, dimension: int = 8, seed: int = 0) -> Setup:
-    """Train extractor and classifier, and find the codec.
-
-    Parameters
-    ----------
-    devices : int
-    dimension : int
-        r <= 32, of the code.
-    seed : int
-    """
-    K, r = checks.count("devices", devices), checks.count("dimension", dimension, f"[1, {_HIDDEN}]")
-    task = data.load(data.Source.DIGITS, seed=seed)
-    rng = np.random.default_rng([seed, 21])
-    seen = views(np.concatenate([task.train.x, task.test.x]), K, rng)
-    trained, tested = seen[:, : task.train.y.size], seen[:, task.train.y.size :]
-    extractor = Dense((task.inputs, _HIDDEN, task.classes))
-    flat = _fit(extractor, trained.reshape(-1, task.inputs), np.tile(task.train.y, K), rng)
-    first = extractor.layers(flat)[0]
-    training = np.moveaxis(np.maximum(trained @ first.weight + first.bias, 0.0), 0, 1)
-    testing = np.moveaxis(np.maximum(tested @ first.weight + first.bias, 0.0), 0, 1)
-    _, _, components = np.linalg.svd(training.reshape(-1, _HIDDEN), full_matrices=False)
-    server = Dense((_HIDDEN, task.classes))
-    last = server.layers(_fit(server, training.mean(axis=1), task.train.y, rng))[0]
-    scores = np.moveaxis(extractor.scores(flat, tested), 0, 1)
-    probabilities = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    probabilities /= probabilities.sum(axis=-1, keepdims=True)
-    guess = np.argmax(testing.mean(axis=1) @ last.weight + last.bias, axis=1)
-    return Setup(
-        features=testing,
-        labels=task.test.y,
-        entropy=uncertainty.shannon(probabilities),
-        min_entropy=uncertainty.min_entropy(probabilities),
-        encoder=components[:r],
-        decoder=components[:r].T,
-        classifier=(np.array(last.weight.T, dtype=float), np.array(last.bias, dtype=float)),
-        typical=training.mean(axis=0),
-        ideal=float(np.mean(guess == task.test.y)),
-    )
-
-
-def _fit(network: Dense, x: FloatArray, y: IntArray, rng: np.random.Generator) -> FloatArray:
-    flat = network.initial(rng)
-    for step in range(_STEPS):
-        rows = rng.integers(0, y.size, 128)
-        _, gradient = network.loss_and_gradient(flat, x[rows], y[rows], l2=1e-4)
-        flat -= 0.3 * (1 - step / _STEPS) * gradient
-    return flat
+    gain: ArrayLike
+    power: ArrayLike
 
 
 @dataclass(frozen=True)
@@ -148,11 +59,12 @@ class Measured:
     Attributes
     ----------
     accuracy, accuracy_error : float
-        Share of right labels and its standard error.
+        Share of right labels and its standard error over the rounds (these images given); nan after one round.
     mse, mse_error : float
         Of the decoded mean feature, and its standard error.
     exact_mse : float
-        Mean over the images of :func:`analytics.inference.distortion.exact` (Scheme 1; nan otherwise).
+        Mean over the images of :func:`analytics.inference.distortion.exact`, or of
+        :func:`analytics.inference.power_limit.exact_mse` when the power is limited (Scheme 1; nan otherwise).
     participation : float
         Mean share of devices that took part.
     """
@@ -170,11 +82,12 @@ def measure(
     system: InferenceSystem,
     *,
     scheme: Scheme | str = Scheme.RANDOM,
+    selection: Selection | None = None,
+    transmitter: Transmitter | None = None,
     rounds: int = 20,
-    rng: np.random.Generator,
-    score_noise: float = 0.3,
-    threshold: float = 0.5,
-    selected: int = 11,
+    seed: int = 0,
+    checkpoint: Path | None = None,
+    progress: Callable[[int, float], None] | None = None,
 ) -> Measured:
     """Send every test image `rounds` times through the channel.
 
@@ -183,47 +96,93 @@ def measure(
     setup : Setup
     system : InferenceSystem
         Its participation counts in Scheme 1 only; its weights are used as they are.
-    score_noise, threshold, selected
-        Of Schemes 2.1 and 2.2.
+    scheme : {"1", "2.1", "2.2"}
+    selection : Selection, optional
+    transmitter : Transmitter, optional
+        Limited power: whose signal is too strong for it sends it shortened, and is not aligned.
+    rounds, seed : int
+    checkpoint : Path, optional
+        Written after every round; an interrupted measurement goes on from it, with the same result.
+    progress : callable, optional
+        Hears of every round and of the accuracy so far.
+
+    Raises
+    ------
+    ParameterError
+        When the system has other numbers of devices or dimensions than the setup, or the checkpoint is of another run.
     """
     kind = checks.choice("scheme", scheme, Scheme)
+    chosen = selection or Selection()
     times = checks.count("rounds", rounds)
-    f = np.repeat(setup.features, times, axis=0)
-    labels = np.repeat(setup.labels, times)
-    if kind is Scheme.RANDOM:
-        tau = rng.random(f.shape[:2]) < system.participation
-    else:
-        noisy = np.repeat(setup.entropy, times, axis=0) + score_noise * rng.normal(size=f.shape[:2])
-        tau = noisy <= threshold
-        if kind is Scheme.LOWEST:
-            tau = np.argsort(np.argsort(noisy, axis=1), axis=1) < checks.count(
-                "selected", selected, f"[1, {system.devices}]"
-            )
-    code = f @ setup.encoder.T
+    _fits(setup, system, chosen)
+    reach = None
+    if transmitter is not None:
+        reach = transmission.reach_of(system, transmitter.gain, transmitter.power)
+    label = json.dumps([repr(asdict(system)), kind.value, repr(chosen), repr(reach), _digest(setup), seed])
+    kept = restore(checkpoint, label)
+    means = kept["means"] if kept else np.zeros((0, 3))
+    target = setup.features.mean(axis=1)
+    code = setup.features @ setup.encoder.T
     length = np.linalg.norm(code, axis=2, keepdims=True)
-    code *= np.minimum(1.0, system.clip[:, None] / np.maximum(length, 1e-300))
-    received = channel.receive(system, tau.astype(float), system.weight[:, None] * code, rng)
-    decoded = received / system.alignment @ setup.decoder.T
-    error = np.sum((decoded - f.mean(axis=1)) ** 2, axis=1)
+    signal = system.weight[:, None] * code * np.minimum(1.0, system.clip[:, None] / np.maximum(length, 1e-300))
     weight, bias = setup.classifier
-    right = np.argmax(decoded @ weight.T + bias, axis=1) == labels
-    exact = float("nan")
-    if kind is Scheme.RANDOM:
-        exact = float(np.mean([distortion.exact(system, of_image(setup, i)) for i in range(len(setup.labels))]))
-    count = np.sqrt(labels.size)
+    while len(means) < times:
+        rng = np.random.default_rng([checks.count("seed", seed, "[0, inf)"), 41, len(means)])
+        tau = _participants(setup, system, kind, chosen, rng)
+        received = channel.receive(system, tau, signal, rng, reach=reach)
+        decoded = received / system.alignment @ setup.decoder.T
+        error = np.sum((decoded - target) ** 2, axis=1)
+        right = np.argmax(decoded @ weight.T + bias, axis=1) == setup.labels
+        means = np.vstack([means, [right.mean(), error.mean(), tau.mean()]])
+        store(checkpoint, label, {"means": means})
+        if progress is not None:
+            progress(len(means) - 1, float(means[:, 0].mean()))
+    means = means[:times]
+    right_share, mse, present = means.mean(axis=0)
+    errors = means.std(axis=0, ddof=1) / np.sqrt(times) if times > 1 else np.full(3, np.nan)
     return Measured(
-        float(right.mean()),
-        float(right.std() / count),
-        float(error.mean()),
-        float(error.std() / count),
-        exact,
-        float(tau.mean()),
+        accuracy=float(right_share),
+        accuracy_error=float(errors[0]),
+        mse=float(mse),
+        mse_error=float(errors[1]),
+        exact_mse=_exact_mse(setup, system, transmitter) if kind is Scheme.RANDOM else float("nan"),
+        participation=float(present),
     )
 
 
-def of_image(setup: Setup, image: int) -> Features:
-    """The features of one test image with the shared codec."""
-    return Features(f=setup.features[image], W=setup.encoder, D=setup.decoder)
+def _digest(setup: Setup) -> str:
+    arrays = (setup.features, setup.labels, setup.entropy, setup.encoder, setup.decoder, *setup.classifier)
+    return hashlib.sha256(b"".join(np.ascontiguousarray(a).tobytes() for a in arrays)).hexdigest()
+
+
+def _fits(setup: Setup, system: InferenceSystem, selection: Selection) -> None:
+    K, r = setup.features.shape[1], len(setup.encoder)
+    if system.devices != K:
+        raise ParameterError("devices", system.devices, f"{K}, as many as there are views")
+    if system.dimension != r:
+        raise ParameterError("dimension", system.dimension, f"{r}, the dimension of the code")
+    if selection.selected > K:
+        raise ParameterError("selected", selection.selected, f"in [1, {K}]")
+    checks.vector("score_noise", selection.score_noise, K, "[0, inf)")
+
+
+def _participants(
+    setup: Setup, system: InferenceSystem, kind: Scheme, selection: Selection, rng: np.random.Generator
+) -> FloatArray:
+    if kind is Scheme.RANDOM:
+        return np.asarray(rng.random(setup.entropy.shape) < system.participation, dtype=float)
+    noisy = setup.entropy + np.asarray(selection.score_noise) * rng.normal(size=setup.entropy.shape)
+    if kind is Scheme.THRESHOLD:
+        return np.asarray(noisy <= selection.threshold, dtype=float)
+    return np.asarray(np.argsort(np.argsort(noisy, axis=1), axis=1) < selection.selected, dtype=float)
+
+
+def _exact_mse(setup: Setup, system: InferenceSystem, transmitter: Transmitter | None) -> float:
+    images = (views.of_image(setup, i) for i in range(setup.labels.size))
+    if transmitter is None:
+        return float(np.mean([distortion.exact(system, one) for one in images]))
+    gain, power = transmitter.gain, transmitter.power
+    return float(np.mean([power_limit.exact_mse(system, one, gain=gain, power=power).total for one in images]))
 
 
 @dataclass(frozen=True)
@@ -248,14 +207,12 @@ class Promised:
     error: float
 
 
-def promise(
-    setup: Setup, system: InferenceSystem, images: IntArray, *, rounds: int = 200, rng: np.random.Generator
-) -> Promised:
+def promise(setup: Setup, system: InferenceSystem, images: IntArray, *, rounds: int = 200, seed: int = 0) -> Promised:
     """Accuracy bounds for the given test images and Scheme 1, met by simulation."""
     weight, bias = setup.classifier
     rows = []
     for i in np.asarray(images):
-        features = of_image(setup, int(i))
+        features = views.of_image(setup, int(i))
         label = int(setup.labels[i])
         if int(np.argmax(weight @ features.target + bias)) != label:
             rows.append((0.0, 0.0, 0.0))
@@ -268,13 +225,6 @@ def promise(
                 float(accuracy.markov(distortion.published(system, features), margin=reach)),
             )
         )
-    part = replace(
-        setup,
-        features=setup.features[images],
-        labels=setup.labels[images],
-        entropy=setup.entropy[images],
-        min_entropy=setup.min_entropy[images],
-    )
-    found = measure(part, system, rounds=rounds, rng=rng)
+    found = measure(views.part(setup, images), system, rounds=rounds, seed=seed)
     markov, exact, published = np.mean(rows, axis=0)
     return Promised(float(markov), float(exact), float(published), found.accuracy, found.accuracy_error)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, fields, replace
 from enum import StrEnum
+from pathlib import Path
 
 import numpy as np
 
 from analytics import checks
-from analytics.checks import FloatArray
+from analytics.checks import FloatArray, ParameterError
 from analytics.federated import fairness
 from analytics.federated.device import DeviceFleet
 from solvers import energy_utility
 from validate.training import data
+from validate.training.checkpoint import restore, store
 from validate.training.network import Dense
 
 
@@ -95,45 +99,82 @@ class Learned:
     accuracy: FloatArray
 
 
-def run(fleet: DeviceFleet, plan: Plan, scheme: Scheme | str) -> Learned:
+def run(
+    fleet: DeviceFleet,
+    plan: Plan,
+    scheme: Scheme | str,
+    *,
+    checkpoint: Path | None = None,
+    progress: Callable[[int, float], None] | None = None,
+) -> Learned:
     """Learn softmax regression on the digits, shared equally among the devices of the fleet.
 
     Gradients are sent as in lines 5 and 7 of the algorithm, in the clear: this reproduces the experiment, not a guarantee
     (ledger UF-A1).
 
+    Parameters
+    ----------
+    fleet : DeviceFleet
+        At most as many devices as there are training images.
+    plan : Plan
+    scheme : {"proposed", "mean-update", "benchmark"}
+    checkpoint : Path, optional
+        Written after every round; an interrupted run goes on from it, with the same result.
+    progress : callable, optional
+        Hears of every round and of the accuracy.
+
     Raises
     ------
     InfeasibleError
         When a device cannot keep its deadline in some round.
+    ArithmeticError
+        When the model diverges.
+    ParameterError
+        When there are more devices than images, or the checkpoint is of another run.
     """
     kind = checks.choice("scheme", scheme, Scheme)
     task = data.load(seed=plan.seed)
     K = fleet.devices
+    if task.train.y.size < K:
+        raise ParameterError("devices", K, f"at most {task.train.y.size}, the number of training images")
     each = task.train.y.size // K
     order = np.random.default_rng([plan.seed, 11]).permutation(task.train.y.size)[: K * each].reshape(K, each)
     x, y = task.train.x[order], task.train.y[order]
     network = Dense((task.inputs, task.classes))
-    clean = np.zeros(network.parameters)
-    received = np.repeat(clean[None], K, axis=0)
-    rows: dict[str, list[FloatArray]] = {name: [] for name in ("loss", "energy", "iterations", "deviation")}
-    accuracy = []
-    for number in range(plan.rounds):
+    label = json.dumps([[np.asarray(getattr(fleet, f.name)).tolist() for f in fields(fleet)], asdict(plan), kind.value])
+    state = restore(checkpoint, label) or {
+        "clean": np.zeros(network.parameters),
+        "received": np.zeros((K, network.parameters)),
+        "table": np.zeros((0, 4, K)),
+        "accuracy": np.zeros(0),
+    }
+    for number in range(state["accuracy"].size, plan.rounds):
         rng = np.random.default_rng([plan.seed, 12, number])
         now = fleet
         gains = rng.exponential(1.0, K)
         if plan.fading:
             now = replace(fleet, channel_gain=np.maximum(fleet.channel_gain * gains, 1e-100))
         iterations, energy = _policy(now, kind)
-        update = _updates(network, received, x, y, iterations, plan)
+        update = _updates(network, state["received"], x, y, iterations, plan)
         update += plan.sensitivity * plan.noise * rng.normal(size=update.shape)
-        deviation = _deviation(clean, update, kind)
-        clean = clean + update.mean(axis=0)
+        deviation = _deviation(state["clean"], update, kind)
+        clean = state["clean"] + update.mean(axis=0)
         received = _shared(clean, deviation, plan, kind, rng)
         loss, _ = network.loss_and_gradient(received, x, y, l2=plan.l2)
-        for name, value in zip(rows, (np.asarray(loss, dtype=float), energy, iterations, deviation), strict=True):
-            rows[name].append(value)
-        accuracy.append(network.accuracy(clean, task.test.x, task.test.y))
-    return Learned(**{name: np.array(values) for name, values in rows.items()}, accuracy=np.array(accuracy))
+        if not np.all(np.isfinite(loss)):
+            raise ArithmeticError("training diverged: a loss is no longer finite; lower step")
+        reached = network.accuracy(clean, task.test.x, task.test.y)
+        state = {
+            "clean": clean,
+            "received": received,
+            "table": np.concatenate([state["table"], [[loss, energy, iterations, deviation]]]),
+            "accuracy": np.append(state["accuracy"], reached),
+        }
+        store(checkpoint, label, state)
+        if progress is not None:
+            progress(number, reached)
+    loss, energy, iterations, deviation = np.moveaxis(state["table"][: plan.rounds], 1, 0)
+    return Learned(loss, energy, iterations, deviation, state["accuracy"][: plan.rounds])
 
 
 def _policy(fleet: DeviceFleet, kind: Scheme) -> tuple[FloatArray, FloatArray]:
