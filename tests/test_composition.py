@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from analytics.checks import ParameterError
 from analytics.privacy import composition
+from analytics.symbolic import gaussian as gaussian_forms
 
 EPSILON, DELTA = st.floats(1e-3, 3), st.floats(1e-9, 0.1)
 MU = 1 / 5.099795013268831
@@ -135,3 +136,16 @@ def test_ends():
 def test_bad_input(call):
     with pytest.raises(ParameterError):
         call()
+
+
+@given(
+    st.sampled_from([1, 2, 7]),
+    st.floats(1e-9, 30),
+    st.one_of(st.just(0.0), st.floats(-300, -0.05).map(lambda x: 10.0**x)),
+    st.floats(0, 200),
+)
+def test_optimal_delta_is_never_too_small(count, epsilon, delta, goal):
+    """Against the closed form at 50 digits; too large by 1e-13 at most."""
+    true = gaussian_forms.optimal_delta(count).evaluate(epsilon=epsilon, delta=delta, total_epsilon=goal)
+    found = composition.optimal_delta(epsilon, delta, count=count, total_epsilon=goal)
+    assert true <= found <= float(true) + 1e-13

@@ -11,7 +11,7 @@ the left side for :math:`\eta < 1/L`, the right for :math:`\eta < 2/L`. Both are
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from analytics.checks import FloatArray, ParameterError, broadcast, real
 
@@ -75,7 +75,9 @@ def published_accuracy(
     """
     j = real("iterations", iterations, "[0, inf)")
     _, eta, mu, L = _checked(1.0, step, strong_convexity, smoothness)
-    return np.asarray((1 - mu * eta * (1 - eta * L / 2)) ** (j + 1))[()]
+    factor = mu * eta * (1 - eta * L / 2)
+    with np.errstate(divide="ignore", over="ignore"):
+        return np.asarray(np.exp((j + 1) * np.log1p(-factor)))[()]
 
 
 def contraction(*, step: ArrayLike, strong_convexity: ArrayLike, smoothness: ArrayLike) -> FloatArray:
@@ -101,8 +103,10 @@ def worst_accuracy(
     0.531441...
     """
     j = real("iterations", iterations, "[0, inf)")
-    rho = contraction(step=step, strong_convexity=strong_convexity, smoothness=smoothness)
-    return np.asarray(rho ** (2 * j))[()]
+    _, eta, mu, L = _checked(1.0, step, strong_convexity, smoothness)
+    log_rho = _log_contraction(eta, mu, L)
+    with np.errstate(invalid="ignore", over="ignore"):
+        return np.asarray(np.where(j == 0, 1.0, np.exp(2 * j * log_rho)))[()]
 
 
 def sufficient_iterations(
@@ -128,8 +132,7 @@ def sufficient_iterations(
     22.0
     """
     phi, eta, mu, L = _checked(accuracy, step, strong_convexity, smoothness)
-    rho = np.asarray(contraction(step=eta, strong_convexity=mu, smoothness=L))
-    return _count(phi, rho**2, attained=rho == 0)
+    return _count(phi, 2 * _log_contraction(eta, mu, L))
 
 
 def descent_iterations(
@@ -145,8 +148,8 @@ def descent_iterations(
     44.0
     """
     phi, eta, mu, L = _checked(accuracy, step, strong_convexity, smoothness)
-    rate = 1 - 2 * mu * eta * (1 - eta * L / 2)
-    return _count(phi, rate, attained=rate <= 0)
+    with np.errstate(divide="ignore"):
+        return _count(phi, np.log1p(-np.minimum(2 * mu * eta * (1 - eta * L / 2), 1.0)))
 
 
 def necessary_iterations(
@@ -169,9 +172,8 @@ def necessary_iterations(
     4.0
     """
     phi, eta, _, L = _checked(accuracy, step, strong_convexity, smoothness)
-    rest = np.maximum(1 - eta * L, 0.0)
-    slow = _count(phi, rest**2, attained=rest == 0)
-    return np.where(rest > 0, slow, np.where(phi < 1, 1.0, 0.0))[()]
+    with np.errstate(divide="ignore"):
+        return _count(phi, 2 * np.log1p(-np.minimum(eta * L, 1.0)))
 
 
 def largest_step(smoothness: ArrayLike) -> FloatArray:
@@ -185,11 +187,21 @@ def largest_step(smoothness: ArrayLike) -> FloatArray:
     return np.asarray(2 / real("smoothness", smoothness, "(0, inf)"))[()]
 
 
-def _count(phi: FloatArray, rate: FloatArray, *, attained: NDArray[np.bool_]) -> FloatArray:
+def _log_contraction(eta: FloatArray, mu: FloatArray, L: FloatArray) -> FloatArray:
+    """log rho, to full precision where rho is near 1."""
+
+    def log_distance(x: FloatArray) -> FloatArray:
+        return np.where(x < 1, np.log1p(-np.minimum(x, 1.0)), np.log(np.maximum(x - 1, 0.0)))
+
+    with np.errstate(divide="ignore"):
+        return np.maximum(log_distance(eta * mu), log_distance(eta * L))
+
+
+def _count(phi: FloatArray, log_rate: FloatArray) -> FloatArray:
     """log phi / log rate; one iteration where the rate is 0, infinitely many from 1 on."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        count = np.log(phi) / np.log(np.where(attained, 0.5, rate))
-    count = np.where(attained, 1.0, np.where(rate < 1, count, np.inf))
+        count = np.log(phi) / log_rate
+    count = np.where(log_rate == -np.inf, 1.0, np.where(log_rate < 0, count, np.inf))
     return np.where(phi == 1, 0.0, count)[()]
 
 

@@ -313,7 +313,9 @@ def sensitivity(
     )
     if np.any(eta * mu > 1):
         raise ParameterError("step", float(np.max(eta)), "at most 1/strong_convexity")
-    return np.asarray(4 * G / (mu * d) * (1 - (1 - eta * mu) ** j))[()]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        moved = np.where(j > 0, -np.expm1(j * np.log1p(-eta * mu)), 0.0)
+    return np.asarray(4 * G / (mu * d) * moved)[()]
 
 
 def _updates(updates: ArrayLike) -> FloatArray:

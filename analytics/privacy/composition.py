@@ -91,7 +91,7 @@ def optimal_delta(epsilon: float, delta: float, *, count: int, total_epsilon: fl
     goal = checks.scalar("total_epsilon", total_epsilon, "[0, inf)")
     inner = float(_responses(eps, m).delta(goal))
     kept = m * np.log1p(-d) if d < 1 else -np.inf
-    return float(min(-np.expm1(kept) + np.exp(kept) * inner, 1.0))
+    return float(min((-np.expm1(kept) + np.exp(kept) * inner) * (1 + 4 * _UNIT), 1.0))
 
 
 def optimal_epsilon(epsilon: float, delta: float, *, count: int, total_delta: float) -> float:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from analytics import checks
-from analytics.checks import FloatArray, real
+from analytics.checks import FloatArray, IntArray, real
 from analytics.privacy.loss_distribution import LossDistribution, from_curve
 
 _UNIT = np.finfo(float).eps
@@ -43,6 +43,10 @@ class _Sorted:
             np.concatenate([[0.0], np.cumsum(p[order])]),
             np.concatenate([[0.0], np.cumsum(q[order])]),
         )
+
+    def above(self, eps: FloatArray) -> IntArray:
+        """How many outcomes have a loss above each epsilon."""
+        return np.asarray(np.searchsorted(-self.losses, -eps, side="left"))
 
     @property
     def rounding(self) -> float:
@@ -78,8 +82,8 @@ class Envelope:
         eps = real("epsilon", epsilon, "[0, inf)")
         value = np.zeros(eps.shape)
         for pair in self._pairs:
-            p, q, rounding = self._at(pair, eps)
-            value = np.maximum(value, _minus(p * (1 + rounding), eps, q * (1 - rounding)))
+            k, rounding = pair.above(eps), pair.rounding
+            value = np.maximum(value, _minus(pair.p[k] * (1 + rounding), eps, pair.q[k] * (1 - rounding)))
         return np.minimum(value * (1 + self._error) + self._lost, 1.0)[()]
 
     def epsilon(self, delta: ArrayLike) -> FloatArray:
@@ -98,10 +102,6 @@ class Envelope:
             worst = np.where(left == 0, pure, np.max(bound, axis=-1, initial=-np.inf))
             out = np.maximum(out, np.where(level < 1, worst * (1 + 4 * _UNIT) + 4 * _UNIT, 0.0))
         return np.asarray(out)[()]
-
-    def _at(self, pair: _Sorted, eps: FloatArray) -> tuple[FloatArray, FloatArray, float]:
-        k = np.searchsorted(-pair.losses, -eps, side="left")
-        return pair.p[k], pair.q[k], pair.rounding
 
     def reach(self, delta: float, *, default: float) -> float:
         """A loss beyond which there is less than `delta`; the greatest finite loss, or the default, when there is none."""
@@ -127,12 +127,12 @@ class Envelope:
         upper, lower = np.zeros(eps.size), np.zeros(eps.size)
         upper_error, lower_error = np.zeros(eps.size), np.zeros(eps.size)
         for pair in self._pairs:
-            p, q, rounding = self._at(pair, eps)
-            value = _minus(p, eps, q)
+            k, rounding = pair.above(eps), pair.rounding
+            p = pair.p[k]
+            value = _minus(p, eps, pair.q[k])
             better = value > upper
             upper[better], upper_error[better] = value[better], 2 * rounding * p[better]
             rest_p, rest_q = np.cumsum(np.diff(pair.p)[::-1])[::-1], np.cumsum(np.diff(pair.q)[::-1])[::-1]
-            k = np.searchsorted(-pair.losses, -eps, side="left")
             below = np.append(rest_q, 0.0)[k] * np.exp(eps) - np.append(rest_p, 0.0)[k]
             better = below > lower
             lower[better] = below[better]

@@ -17,6 +17,8 @@ from scipy import special
 from analytics.checks import FloatArray, broadcast, integer, real
 from analytics.privacy import gaussian
 
+_LARGE = 600.0  # exp of it is far from overflow
+
 
 def amplified(epsilon: ArrayLike, p: ArrayLike) -> FloatArray:
     r""":math:`\log(1 + p(e^\epsilon - 1))`, the epsilon of a mechanism that runs with probability p.
@@ -30,9 +32,9 @@ def amplified(epsilon: ArrayLike, p: ArrayLike) -> FloatArray:
     """
     eps, prob = broadcast(epsilon=real("epsilon", epsilon, "[0, inf)"), p=real("p", p, "[0, inf)"))
     with np.errstate(divide="ignore"):
-        small = np.log1p(prob * np.expm1(np.minimum(eps, 1.0)))
+        small = np.log1p(prob * np.expm1(np.minimum(eps, _LARGE)))
         large = eps + np.log(prob * -np.expm1(-eps) + np.exp(-eps))
-    return np.asarray(np.where((eps < 1) | (prob == 0), small, large))[()]
+    return np.asarray(np.where((eps < _LARGE) | (prob == 0), small, large))[()]
 
 
 def unamplified(epsilon: ArrayLike, p: ArrayLike) -> FloatArray:

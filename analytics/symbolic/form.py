@@ -1,0 +1,131 @@
+"""A closed form with its symbols: printed as LaTeX or MathML, evaluated to as many digits as wanted, turned into NumPy code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import Any
+
+import mpmath
+import sympy as sp
+
+Argument = Any  # sympy.Symbol, or a tuple of them
+_MOST_DIGITS = 20_000
+_ZERO_DIGITS = 1_000  # what vanishes with so many digits is below every double
+
+
+class Face(StrEnum):
+    """What a form is: the paper's formula, a bound of ours with a proof, or the quantity itself."""
+
+    PUBLISHED = "published"
+    PROVEN = "proven"
+    EXACT = "exact"
+
+
+@dataclass(frozen=True, eq=False)
+class Form:
+    """A closed form.
+
+    Attributes
+    ----------
+    name : str
+        What it is, such as "Theorem 1, epsilon".
+    source : str
+        Paper and equation, or the ledger's identifier.
+    face : Face
+    expression : sympy.Expr
+    arguments : mapping of str to Symbol or tuple of Symbol
+        By the names of the numeric function's parameters; a tuple for one entry per device.
+
+    Examples
+    --------
+    >>> x = sp.Symbol("x", positive=True)
+    >>> half = Form("half", "none", Face.EXACT, x / 2, {"x": x})
+    >>> half.latex(), mpmath.nstr(half.evaluate(x=3.0), 3)
+    ('\\\\frac{x}{2}', '1.5')
+    """
+
+    name: str
+    source: str
+    face: Face
+    expression: sp.Expr
+    arguments: Mapping[str, Argument]
+
+    @property
+    def symbols(self) -> list[sp.Symbol]:
+        """All symbols, in the order of the arguments."""
+        return [s for a in self.arguments.values() for s in (a if isinstance(a, tuple) else (a,))]
+
+    def latex(self) -> str:
+        return str(sp.latex(self.expression))
+
+    def mathml(self) -> str:
+        """Presentation MathML."""
+        return str(sp.mathml(self.expression, printer="presentation"))
+
+    def lambdify(self, modules: str = "numpy") -> Callable[..., Any]:
+        """A function of the symbols, in the order of the arguments."""
+        compute: Callable[..., Any] = sp.lambdify(self.symbols, self.expression, modules=modules)
+        return compute
+
+    @cached_property
+    def _compute(self) -> Callable[..., Any]:
+        return self.lambdify("mpmath")
+
+    def evaluate(self, *, digits: int = 50, **values: Any) -> mpmath.mpf:
+        """The value to so many significant digits at these arguments, each taken as the number that it exactly is.
+
+        The working precision is doubled until two evaluations agree, so that cancellation costs time, not digits.
+
+        Raises
+        ------
+        ArithmeticError
+            When 20 000 digits do not suffice.
+        """
+        flat: list[Any] = []
+        for name, argument in self.arguments.items():
+            value = values[name]
+            flat += list(value) if isinstance(argument, tuple) else [value]
+        precision, before = 2 * digits, None
+        while precision <= _MOST_DIGITS:
+            with mpmath.workdps(precision):
+                now = mpmath.mpmathify(self._compute(*map(_exact, flat)))
+                close = before is not None and abs(now - before) <= abs(now) * mpmath.mpf(10) ** -digits
+                if close and (now != 0 or precision >= _ZERO_DIGITS):
+                    return now
+            precision, before = 2 * precision, now
+        raise ArithmeticError(f"{self.name}: {digits} digits not reached at {values}")
+
+
+def _exact(value: Any) -> Any:
+    if hasattr(value, "numerator") and not isinstance(value, int):
+        return mpmath.mpf(int(value.numerator)) / int(value.denominator)
+    return mpmath.mpmathify(value.item() if hasattr(value, "item") else value)
+
+
+def normal_cdf(x: sp.Expr) -> sp.Expr:
+    """Phi, by the complementary error function."""
+    return sp.erfc(-x / sp.sqrt(2)) / 2
+
+
+def per_device(letter: str, count: int, **assumptions: bool) -> tuple[sp.Symbol, ...]:
+    """One symbol a device.
+
+    Examples
+    --------
+    >>> per_device("w", 2)
+    (w_1, w_2)
+    """
+    return tuple(sp.symbols(f"{letter}_1:{count + 1}", **assumptions))
+
+
+def collected(forms: Sequence[Form]) -> dict[str, Form]:
+    """By name; a name that occurs twice is an error."""
+    found: dict[str, Form] = {}
+    for form in forms:
+        if form.name in found:
+            raise ValueError(f"name = {form.name!r}: used twice")
+        found[form.name] = form
+    return found

@@ -1,0 +1,94 @@
+"""MSE, accuracy, transmission and selection."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from analytics.distributions import selection
+from analytics.inference import accuracy, distortion, participation, transmission, uncertainty
+from analytics.inference.features import Features
+from analytics.inference.system import InferenceSystem
+from analytics.symbolic import inference as inference_forms
+from validate.claim import Range
+from validate.twins.made import K, largest_term, of_first, scalar_features
+from validate.twins.twin import LENGTH, NONNEGATIVE, PROBABILITY, REAL, Twin
+
+
+def bounds() -> list[Twin]:
+    """Accuracy, transmission, entropies, MSE, selection."""
+    forms = inference_forms.FORMS
+    bound = {"mse": NONNEGATIVE, "margin": LENGTH, "ideal_accuracy": Range(0.0, 1.0)}
+    limit = {"power": LENGTH, "weight": NONNEGATIVE, "clip": LENGTH, "noise_norm": LENGTH}
+
+    def apart(mse: float, margin: float, **rest: Any) -> bool:
+        return abs(mse - margin**2) > 1e-3 * mse and abs(mse - margin) > 1e-3 * mse
+
+    found = [
+        Twin(forms["Theorem 2"], accuracy.markov, bound, 1e-11, apart),
+        Twin(forms["Theorem 2, short paper"], accuracy.short_paper, bound, 1e-11, apart),
+        Twin(
+            forms["Cantelli's bound"],
+            accuracy.cantelli,
+            {**bound, "variance": LENGTH},
+            1e-11,
+            apart,
+        ),
+        Twin(forms["amplitude, printed"], transmission.published_limit, limit),
+        Twin(forms["amplitude, proven"], transmission.proven_limit, limit),
+        Twin(
+            forms["Scheme 2.1, participation"],
+            participation.threshold,
+            {"score": REAL, "noise": Range(0.3, 1e3, logarithmic=True), "eta": REAL},
+            1e-11,
+        ),
+    ]
+    many = {"labels": Range(2, 10**6, logarithmic=True, integer=True)}
+    found.append(Twin(forms["entropy, sensitivity printed"], uncertainty.published_sensitivity, many))
+    found.append(Twin(forms["entropy, sensitivity"], uncertainty.sensitivity, many))
+    scalar = {
+        "participation": PROBABILITY,
+        "weight": Range(1e-6, 1e3, logarithmic=True, extra=(0.0,)),
+        "f": REAL,
+        "W": REAL,
+        "noise_variance": NONNEGATIVE,
+        "D": REAL,
+        "receiver_noise_variance": NONNEGATIVE,
+    }
+    for name, function in (("MSE", distortion.exact), ("MSE as printed", distortion.published)):
+
+        def error(function: Callable[[InferenceSystem, Features], float] = function, **v: Any) -> float:
+            return function(*scalar_features(**v))
+
+        form = inference_forms.distortion(K)[name]
+        found.append(Twin(form, error, scalar, 1e-14, lambda **v: largest_term(**v) > 0, largest_term))
+    return found + _selection()
+
+
+def _selection() -> list[Twin]:
+    forms = inference_forms.selection(K)
+    domain = {"score": Range(-3.0, 3.0), "noise": Range(0.1, 10.0, logarithmic=True)}
+
+    def ordered(score: tuple[float, ...], noise: tuple[float, ...]) -> bool:
+        return list(score) == sorted(score) and len(set(score)) == len(score)
+
+    def absolute(**v: Any) -> float:
+        return 1.0
+
+    functions: tuple[tuple[str, Callable[..., Any], float], ...] = (
+        ("Theorem 3, lower bound", participation.published_lower, 1e-14),
+        (
+            "Scheme 2.2, proven lower bound",
+            lambda score, noise: of_first(participation.proven_bounds(score, noise, 1)[0]),
+            2e-12,
+        ),
+        (
+            "Scheme 2.2, proven upper bound",
+            lambda score, noise: of_first(participation.proven_bounds(score, noise, 1)[1]),
+            2e-12,
+        ),
+        ("Scheme 2.2, two devices", lambda score, noise: of_first(selection.probability(score, noise, 1)), 1e-11),
+    )
+    return [
+        Twin(forms[name], function, domain, tolerance, ordered, absolute) for name, function, tolerance in functions
+    ]

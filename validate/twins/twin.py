@@ -1,0 +1,111 @@
+"""A symbolic form and the numeric function that should agree with it, compared at 50 digits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import mpmath
+import numpy as np
+
+from analytics.symbolic.form import Form
+from validate.claim import Range
+
+Values = dict[str, Any]
+TINY = 1e-290  # relative errors of what lies below are not asked for
+
+PROBABILITY = Range(1e-12, 1.0, logarithmic=True, extra=(0.0, 0.5, 1.0))
+SOME = Range(1e-6, 1.0, logarithmic=True, extra=(0.5,))
+DELTA = Range(1e-300, 0.9, logarithmic=True)
+EPSILON = Range(1e-9, 700.0, logarithmic=True)
+LENGTH = Range(1e-6, 1e6, logarithmic=True)
+NONNEGATIVE = Range(1e-6, 1e6, logarithmic=True, extra=(0.0,))
+REAL = Range(-10.0, 10.0, extra=(0.0,))
+COUNT = Range(1, 10**6, logarithmic=True, integer=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Twin:
+    """A form and the function that should agree with it.
+
+    Attributes
+    ----------
+    form : Form
+    numeric : callable
+        Takes the arguments of the form by name.
+    domain : mapping of str to Range
+        Of every argument; of each entry of a vector.
+    tolerance : float
+        Greatest relative error allowed.
+    defined : callable
+        Whether the form means anything at these arguments.
+    scale : callable or None
+        What the error is relative to where that is not the value itself: the largest term of a sum that cancels.
+    """
+
+    form: Form
+    numeric: Callable[..., Any]
+    domain: Mapping[str, Range]
+    tolerance: float = 1e-13
+    defined: Callable[..., bool] = lambda **values: True
+    scale: Callable[..., float] | None = None
+
+    def sample(self, rng: np.random.Generator) -> Values:
+        """Random arguments, ends and special values often."""
+        return {
+            name: tuple(self.domain[name].sample(rng)[1] for _ in symbol)
+            if isinstance(symbol, tuple)
+            else self.domain[name].sample(rng)[1]
+            for name, symbol in self.form.arguments.items()
+        }
+
+    def error(self, values: Values) -> float:
+        """Relative error of the numeric value; 0 where both are 0 or beyond the range of doubles."""
+        true = self.form.evaluate(**values)
+        if isinstance(true, mpmath.mpc):
+            raise ArithmeticError(f"{self.form.name}: not real at {values}")
+        with np.errstate(all="ignore"):
+            found = float(self.numeric(**values))
+        if math.isnan(found):
+            return math.inf
+        if math.isinf(found):
+            return 0.0 if abs(true) > 0.99 * np.finfo(float).max else math.inf
+        size = abs(true) if self.scale is None else mpmath.mpf(self.scale(**values))
+        if size <= TINY:
+            return 0.0 if abs(found) <= 2 * TINY else math.inf
+        return float(abs(found - true) / size)
+
+
+@dataclass(frozen=True)
+class Worst:
+    """The greatest relative error that was met, and where."""
+
+    error: float
+    at: Values
+    samples: int
+
+
+def worst(twin: Twin, *, samples: int = 200, seed: int = 0) -> Worst:
+    """Sample the domain.
+
+    Examples
+    --------
+    >>> from validate.twins import catalogue
+    >>> worst(catalogue.twins()["alpha"], samples=20).error < 1e-15
+    True
+    """
+    rng = np.random.default_rng([seed, *twin.form.name.encode()])
+    found, tried = Worst(0.0, {}, 0), 0
+    for _ in range(20 * samples):
+        values = twin.sample(rng)
+        if not twin.defined(**values):
+            continue
+        tried += 1
+        error = twin.error(values)
+        if error >= found.error:
+            found = Worst(error, values, tried)
+        if tried == samples:
+            break
+    return Worst(found.error, found.at, tried)
