@@ -107,3 +107,24 @@ class Device:
     def feasible(self, x: Ball, Z: Ball) -> bool:
         """Whether the point is proved to keep every constraint of (35)."""
         return bool(self.Z_max >= Z and x >= self.x_min and x + self.a / Z <= self.T)
+
+    def optimum(self, x: Ball, Z: Ball) -> Ball:
+        r"""Encloses the greatest utility, given a feasible point: from below by its utility, from above by concavity.
+
+        :math:`U \le R = \beta_1(1-e^{-y/\beta_2}) + \varrho^2/4 - (E-\varrho/2)_+^2`, concave in (x, t), t = a/Z; its tangent
+        plane at the point is greatest at a vertex of the triangle of feasible points. Narrow where the point is optimal and
+        :math:`E \ge \varrho/2` there. Everything when the point is not proved feasible.
+        """
+        if not self.feasible(x, Z):
+            return flint.arb.nan()
+        t, least = self.a / Z, self.a / self.Z_max
+        excess = (self.energy(x, Z) - self.half).max(flint.arb(0))
+        learned = (-self.P_cp * x / self.beta_2).exp()
+        relaxed = self.beta_1 * (1 - learned) + self.half**2 - excess**2
+        by_x = self.P_cp * (self.beta_1 / self.beta_2 * learned - 2 * excess)
+        by_t = 2 * excess * self.saving(Z)
+        corners = ((self.T - least, least), (self.x_min, least), (self.x_min, self.T - self.x_min))
+        rise = flint.arb(0)
+        for corner_x, corner_t in corners:
+            rise = rise.max(by_x * (corner_x - x) + by_t * (corner_t - t))
+        return self.utility(x, Z).union(relaxed + rise)

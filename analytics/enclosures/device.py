@@ -1,0 +1,132 @@
+r"""The exact delta of a device in a :class:`~analytics.inference.system.InferenceSystem`, enclosed (FDP-T1a, T1b, T1d).
+
+Others of equal noise are counted by a Poisson-binomial law; the sums of their noise are exact rationals. Every float of the
+system is the number that it exactly is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from itertools import product
+from math import prod
+
+import flint
+import numpy as np
+
+from analytics.checks import ParameterError
+from analytics.enclosures import divergence, gaussian, poisson_binomial
+from analytics.enclosures.ball import Ball, Number, ball, refine
+from analytics.guarantee import Adjacency
+from analytics.inference.system import InferenceSystem
+
+_MOST_SUMS = 4096
+
+
+def delta(system: InferenceSystem, epsilon: Number, *, device: int = 0, digits: int = 15) -> Ball:
+    """Enclosure of :func:`analytics.privacy.amplification.exact_delta`, worst of both directions.
+
+    Parameters
+    ----------
+    system : InferenceSystem
+        With at most 4096 possible sums of the others' noise; idle noise only with adjacency ``absent`` or ``silent``.
+    epsilon : int, float, Fraction or str
+        At least 0.
+    device : int
+    digits : int
+        Significant digits wanted.
+
+    Raises
+    ------
+    ParameterError
+
+    Examples
+    --------
+    >>> from analytics.enclosures.ball import ends
+    >>> paper = InferenceSystem(devices=12, participation=0.9, noise_variance=0.1, weight=1 / 12, clip=5.0, alignment=1.0,
+    ...     receiver_noise_variance=0.1, dimension=784, delta=1e-5, delta_prime=1e-5, adjacency="silent")
+    >>> ends(delta(paper, 1))
+    (0.00084516636298..., 0.00084516636298...)
+    """
+    p = Fraction(float(system.participation[device]))
+    if p == 0:
+        return flint.arb(0)
+    own = Fraction(float(system.alignment)) ** 2 * Fraction(float(system.noise_variance[device]))
+    factor = 2 if system.adjacency is Adjacency.REPLACE else 1
+    signal = (
+        factor
+        * Fraction(system.alignment)
+        * Fraction(float(system.weight[device]))
+        * Fraction(float(system.clip[device]))
+    )
+    if system.idle_noise and system.adjacency is Adjacency.REPLACE:
+        raise ParameterError("idle_noise", True, "False for adjacency replace")
+
+    def value() -> Ball:
+        if system.idle_noise:
+            total = (
+                own + sum(noise for noise, _ in _all_there(system, device)) + Fraction(system.receiver_noise_variance)
+            )
+            return ball(p) * gaussian.curve(_unamplified(ball(epsilon), p), signal, total)
+        if system.adjacency is not Adjacency.ABSENT:
+            return ball(p) * _mean(system, device, lambda v: gaussian.curve(ball(epsilon), signal, v + own))
+        forward = ball(p) * _mean(system, device, _forward(system, ball(epsilon), p, signal, own))
+        share = 1 - ball(epsilon).exp() * (1 - ball(p))
+        if share <= 0:
+            return forward
+        if not share > 0:
+            return flint.arb.nan()  # not known at this precision
+        inner = (ball(epsilon).exp() * ball(p) / share).log()
+        backward = share * _mean(
+            system,
+            device,
+            lambda v: divergence.hockey_stick(
+                inner, distance=signal, variance_p=v, variance_q=v + own, dimension=system.dimension
+            ),
+        )
+        return forward.max(backward)
+
+    return refine(value, digits=digits)
+
+
+def _forward(
+    system: InferenceSystem, epsilon: Ball, p: Fraction, signal: Fraction, own: Fraction
+) -> Callable[[Fraction], Ball]:
+    inner = _unamplified(epsilon, p)
+    return lambda v: divergence.hockey_stick(
+        inner, distance=signal, variance_p=v + own, variance_q=v, dimension=system.dimension
+    )
+
+
+def _unamplified(epsilon: Ball, p: Fraction) -> Ball:
+    return (1 + (epsilon.exp() - 1) / ball(p)).log()
+
+
+def _mean(system: InferenceSystem, device: int, value: Callable[[Fraction], Ball]) -> Ball:
+    """Expectation over the others' participation of a function of their noise and the receiver's."""
+    floor = Fraction(system.receiver_noise_variance)
+    return sum((chance * value(noise + floor) for noise, chance in _sums(system, device)), flint.arb(0))
+
+
+def _all_there(system: InferenceSystem, device: int) -> list[tuple[Fraction, Fraction]]:
+    gain = Fraction(system.alignment) ** 2
+    others = np.delete(np.arange(system.devices), device)
+    return [
+        (gain * Fraction(float(system.noise_variance[k])), Fraction(float(system.participation[k]))) for k in others
+    ]
+
+
+def _sums(system: InferenceSystem, device: int) -> Iterator[tuple[Fraction, Ball]]:
+    kinds: dict[Fraction, list[Fraction]] = {}
+    for noise, chance in _all_there(system, device):
+        kinds.setdefault(noise, []).append(chance)
+    atoms = prod(len(chances) + 1 for noise, chances in kinds.items() if noise)
+    if atoms > _MOST_SUMS:
+        raise ParameterError(
+            "noise_variance", f"{len(kinds)} kinds", f"so few kinds that there are at most {_MOST_SUMS} sums"
+        )
+    laws = {noise: poisson_binomial.pmf(chances) for noise, chances in kinds.items() if noise}
+    for counts in product(*(range(len(law)) for law in laws.values())):
+        chance = prod((law[k] for law, k in zip(laws.values(), counts, strict=True)), start=flint.arb(1))
+        if not chance.is_zero():
+            yield sum((k * noise for noise, k in zip(laws, counts, strict=True)), Fraction(0)), chance
