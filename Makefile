@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: report test lint docs bench lock clean
+.PHONY: report test lint docs ledger bench mutants lock clean
 
 report: .venv/installed
 	$(BIN)/airtight report examples/paper.toml --out report
@@ -15,6 +15,12 @@ lint: .venv/installed
 
 docs: .venv/installed
 	$(BIN)/sphinx-build -W --keep-going -q docs docs/_build/html
+
+ledger: .venv/installed
+	$(BIN)/python -m validate.document docs
+
+mutants: .venv/installed
+	$(BIN)/python tests/mutants.py --share 0.05
 
 bench: .venv/installed
 	$(BIN)/pytest benchmarks --benchmark-only

@@ -7,7 +7,7 @@ from concurrent.futures import Executor, as_completed
 from typing import Any
 
 from analytics.checks import ParameterError
-from validate.claim import Claim, Evidence
+from validate.claim import Claim, Evidence, Item
 from validate.ledger import claims
 from validate.search import audit
 
@@ -83,7 +83,26 @@ def as_json(evidence: Evidence) -> dict[str, Any]:
         "published": witness.claimed if witness else evidence.claimed,
         "exact": witness.actual if witness else evidence.actual,
         "margin": evidence.margin,
+        "tightest": evidence.tightest,
+        "tightness": evidence.tightness,
         "certified": bool(witness and witness.certified),
         "samples": evidence.samples,
         "seconds": evidence.seconds,
+    }
+
+
+def item_as_json(item: Item) -> dict[str, Any]:
+    """A row of the same shape for an item that is no claim."""
+    nothing = dict.fromkeys(("witness", "published", "exact", "margin", "tightest", "tightness"))
+    return {
+        "id": item.id,
+        "paper": item.paper,
+        "location": item.location,
+        "statement": "",
+        "expected": item.verdict.value,
+        "verdict": item.verdict.value,
+        **nothing,
+        "certified": False,
+        "samples": 0,
+        "seconds": 0.0,
     }

@@ -26,6 +26,7 @@ class Verdict(StrEnum):
     ILL_DEFINED = "ill-defined"
     NOT_REPRODUCIBLE = "not-reproducible"
     DEFINITION = "definition"
+    UNDECIDABLE = "undecidable"
     UNSETTLED = "unsettled"
 
 
@@ -159,6 +160,25 @@ class Claim:
         return bool(proved), (float(claimed.mid()), float(actual.mid()))
 
 
+@dataclass(frozen=True)
+class Item:
+    """A numbered item of a paper that asserts nothing, or nothing that a computation could decide.
+
+    Attributes
+    ----------
+    verdict : Verdict
+        ``definition`` or ``undecidable``.
+    reason : str
+        What it defines and where it stands in the code, or why it cannot be decided and what stands in for it.
+    """
+
+    id: str
+    paper: str
+    location: str
+    verdict: Verdict
+    reason: str
+
+
 def _log(x: float) -> float:
     return math.log(x) if x > 0 else -math.inf
 
@@ -205,6 +225,11 @@ class Evidence:
     actual: float
     samples: int
     seconds: float = field(compare=False)
+
+    @property
+    def tightness(self) -> float:
+        """Best ratio of the smaller to the greater side that was seen: 1 for a tight bound; nan where the claim fails."""
+        return math.exp(min(self.claim.tolerance - self.margin, 0.0)) if self.margin >= 0 else math.nan
 
     @property
     def as_expected(self) -> bool:

@@ -173,18 +173,27 @@ def energy(file: Path, method: str, integer: bool, as_json: bool) -> None:
 @click.argument("ids", nargs=-1, metavar="[ID]...")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @click.option("--budget", type=float, default=60.0, show_default=True, help="Seconds for all.")
+@click.option(
+    "--all", "complete", is_flag=True, help="Definitions and what cannot be decided too: every numbered item."
+)
 @_JSON
-def verify(ids: tuple[str, ...], seed: int, budget: float, as_json: bool) -> None:
+def verify(ids: tuple[str, ...], seed: int, budget: float, complete: bool, as_json: bool) -> None:
     """Audit the published theorems: all claims, those named, or those that begin with a name (FDP, CB, UF-E)."""
     from validate import audit
+    from validate.ledger import items
 
+    if complete and ids:
+        raise click.UsageError("--all: not together with an ID")
     evidence = audited(ids, seed, budget)
+    others = list(items().values()) if complete else []
     if as_json:
-        _print_json([audit.as_json(e) for e in evidence])
+        _print_json([audit.as_json(e) for e in evidence] + [audit.item_as_json(item) for item in others])
     else:
         from validate import tables
 
         tables.verdicts(evidence)
+        if others:
+            tables.items(others)
     if not all(e.as_expected for e in evidence):
         sys.exit(1)
 

@@ -1,10 +1,11 @@
-"""Search for a violation of a claim: at random, then downhill; then shrink what was found to few-digit rationals."""
+"""Search for a violation of a claim: at random, guided by hypothesis, downhill; then shrink what was found to few digits."""
 
 from __future__ import annotations
 
 import math
 import time
 from fractions import Fraction
+from unittest import mock
 
 import numpy as np
 
@@ -25,7 +26,7 @@ def audit(claim: Claim, *, seed: int = 0, budget: float = 3.0, samples: int = 24
     budget : float
         Seconds after which no further point is tried.
     samples : int
-        Random points at most; half as many again are spent on descent.
+        Random points at most; a quarter as many again are chosen by hypothesis, and half as many spent on descent.
 
     Returns
     -------
@@ -34,6 +35,8 @@ def audit(claim: Claim, *, seed: int = 0, budget: float = 3.0, samples: int = 24
     started = time.perf_counter()
     search = _Search(claim, np.random.default_rng([seed, *claim.id.encode()]), started + budget)
     search.at_random(samples)
+    if search.best_margin >= 0:
+        search.guided(samples // 4)
     if search.best_margin >= 0:
         search.downhill(samples // 2)
     witness = _witness(claim, search) if search.best_margin < 0 else None
@@ -87,6 +90,38 @@ class _Search:
             self.seen.append((margin, [u for u, _ in draws.values()]))
             if len(self.violations) >= 20 or time.perf_counter() > self.deadline:
                 return
+
+    def guided(self, examples: int) -> None:
+        """Points that hypothesis chooses, which likes ends and coincidences, steered towards small margins."""
+        import hypothesis
+        from hypothesis import strategies as st
+        from hypothesis.internal.conjecture.providers import HypothesisProvider
+        from hypothesis.internal.constants_ast import Constants
+
+        def values(allowed: Range) -> st.SearchStrategy[tuple[float, Value]]:
+            inside = st.floats(0, 1).map(lambda u: (u, allowed.at(u)))
+            return inside | st.sampled_from([(0.5, x) for x in allowed.extra]) if allowed.extra else inside
+
+        @hypothesis.seed(int(self.rng.integers(2**32)))
+        @hypothesis.settings(
+            max_examples=max(examples, 1),
+            database=None,
+            deadline=None,
+            phases=[hypothesis.Phase.generate, hypothesis.Phase.target],
+            suppress_health_check=list(hypothesis.HealthCheck),
+        )
+        @hypothesis.given(st.fixed_dictionaries({name: values(r) for name, r in self.claim.domain.items()}))
+        def explore(draws: dict[str, tuple[float, Value]]) -> None:
+            if self.violations or time.perf_counter() > self.deadline:
+                return
+            margin = self.margin({name: value for name, (_, value) in draws.items()})
+            self.seen.append((margin, [u for u, _ in draws.values()]))
+            if math.isfinite(margin):
+                hypothesis.target(-margin)
+
+        # else the points would depend on the constants of whatever modules are loaded, and a folder .hypothesis would appear
+        with mock.patch.object(HypothesisProvider, "_local_constants", Constants()):
+            explore()
 
     def downhill(self, evaluations: int) -> None:
         """Nelder-Mead in the unit cube from the points nearest to a violation."""

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from solvers.energy_utility import EnergySolution
 from solvers.solution import Solution
-from validate.claim import Evidence, Verdict
+from validate.claim import Evidence, Item, Verdict
 from validate.config import Description
 
 _FILE_WIDTH = 140  # columns when the output goes to a file
@@ -315,3 +315,16 @@ def verdicts(evidence: Sequence[Evidence]) -> None:
     right = sum(e.as_expected for e in evidence)
     style = "green" if right == len(evidence) else "red"
     console.print(f"{right} of {len(evidence)} claims as the ledger says", style=style)
+
+
+def items(found: Sequence[Item]) -> None:
+    """Print the numbered items that are no claims."""
+    table = Table(box=box.SIMPLE_HEAD)
+    for heading in ("item", "verdict", "where"):
+        table.add_column(heading, no_wrap=True)
+    table.add_column("why", overflow="fold", min_width=24)
+    for item in found:
+        table.add_row(item.id, item.verdict.value, item.location, item.reason)
+    console = _console()
+    console.print(table)
+    console.print(f"{len(found)} further items: definitions, or beyond computation", highlight=False)

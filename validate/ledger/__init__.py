@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from validate.claim import Claim
+from validate.claim import Claim, Item
 from validate.ledger import corbin_fl, feature_dp, utility_fairness
 
 
@@ -19,3 +19,16 @@ def claims() -> dict[str, Claim]:
     """
     built = [build() for module in (feature_dp, corbin_fl, utility_fairness) for build in module.CLAIMS]
     return {claim.id: claim for claim in built}
+
+
+def items() -> dict[str, Item]:
+    """The numbered items that are no claims: definitions, and what cannot be decided here.
+
+    Examples
+    --------
+    >>> items()["FDP-D1"].verdict
+    <Verdict.DEFINITION: 'definition'>
+    """
+    from validate.ledger.definitions import ITEMS
+
+    return {item.id: item for item in ITEMS}

@@ -1,6 +1,6 @@
 """papers/corbin-fl (CB), in the order of the paper; each module lists the builders of its claims in CLAIMS."""
 
-from validate.ledger.corbin_fl import aggregation, dropout, experiments, mean_estimation, quantizers
+from validate.ledger.corbin_fl import aggregation, appendices, dropout, experiments, mean_estimation, quantizers
 
 CLAIMS = (
     *quantizers.CLAIMS,
@@ -8,4 +8,5 @@ CLAIMS = (
     *aggregation.CLAIMS,
     *dropout.CLAIMS,
     *experiments.CLAIMS,
+    *appendices.CLAIMS,
 )

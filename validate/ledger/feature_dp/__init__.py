@@ -2,6 +2,7 @@
 
 from validate.ledger.feature_dp import (
     accuracy,
+    appendices,
     corrected,
     mechanism,
     scores,
@@ -20,4 +21,5 @@ CLAIMS = (
     *scores.CLAIMS,
     *selection.CLAIMS,
     *weights.CLAIMS,
+    *appendices.CLAIMS,
 )

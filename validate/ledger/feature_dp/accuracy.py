@@ -51,7 +51,7 @@ def markov() -> Claim:
     return Claim(
         id="FDP-T2",
         paper=PAPER,
-        location="Theorem 2, Eq. (13)",
+        location="Theorem 2, Eq. (13), (35)",
         statement=r"P(\hat l = l^*) \ge \max\left\{0, P_0\left(1 - \frac{\mathrm{MSE}}{\Delta^2}\right)\right\}",
         expected=Verdict.HOLDS_UNDER,
         reason="Markov's inequality, with the exact MSE, and MSE and margin common to all targets.",

@@ -222,7 +222,7 @@ def sorting() -> Claim:
     return Claim(
         id="FDP-L6",
         paper=PAPER,
-        location="Lemma 6, Eq. (61)",
+        location="Lemma 6, Eq. (61)-(63)",
         statement=_SORTING,
         expected=Verdict.HOLDS,
         reason="Union bound, with k in the order of the scores.",

@@ -226,7 +226,7 @@ def gauss_seidel() -> Claim:
     return Claim(
         id="FDP-L5*",
         paper=PAPER,
-        location="Lemma 5, corrected",
+        location="Lemma 5, Eq. (43), (45), corrected",
         statement=r"\text{(45), Gauss-Seidel within, bisection on } \nu \text{ outside: the optimum of (38)}",
         expected=Verdict.HOLDS,
         reason="A strictly convex program; against the dual Newton method.",
