@@ -5,6 +5,7 @@ import math
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 from analytics.checks import ParameterError
@@ -143,3 +144,47 @@ def _toy(**changes) -> Claim:
         "actual": lambda x: x,
     }
     return Claim(**{**base, **changes})
+
+
+ONE_SIDED = {  # the ball of the actual value is a bound of it, on the side that makes a violation harder to prove
+    "FDP-T3-upper",
+    "FDP-L6-raw",
+    "CB-T3s",
+}
+OTHER_FORM = {  # the proof compares other numbers: without an offset, without max(0, .), in another unit
+    "FDPs-T2": lambda x: max(x, 0.0),
+    "FDP-E40": lambda x: x + 1000,
+    "CB-IIC": lambda x: x + 1000,
+    "UF-E11": None,
+}
+
+
+@pytest.mark.parametrize("claim", [c for c in claims().values() if c.enclose is not None], ids=lambda c: c.id)
+def test_what_certifies_is_what_is_claimed(claim):
+    """The balls of the proof against the numbers of the search, at random points: else a wrong formula could certify."""
+    form = OTHER_FORM.get(claim.id, lambda x: x)
+    if form is None:
+        return
+    rng, compared = np.random.default_rng([3, *claim.id.encode()]), 0
+    for _ in range(30):
+        drawn = {name: allowed.sample(rng)[1] for name, allowed in claim.domain.items()}
+        exact = {n: Fraction(int(v)) if claim.domain[n].integer else Fraction(f"{v:.3g}") for n, v in drawn.items()}
+        if not all(claim.domain[name].allows(value) for name, value in exact.items()):
+            continue
+        point = {n: int(v) if claim.domain[n].integer else float(v) for n, v in exact.items()}
+        claimed, actual, _ = claim.compare(point)
+        if math.isnan(claimed):
+            continue
+        balls = claim.enclose(**exact)
+        if not all(b.is_finite() for b in balls):
+            continue
+        compared += 1
+        shown = [form(float(b.mid())) for b in balls]
+        assert shown[0] == pytest.approx(claimed, rel=1e-8, abs=1e-15), point
+        if claim.id not in ONE_SIDED:
+            assert shown[1] == pytest.approx(actual, rel=1e-8, abs=1e-15), point
+        elif claim.relation is Relation.AT_MOST:
+            assert shown[1] <= actual * (1 + 1e-8), point
+        else:
+            assert shown[1] >= actual * (1 - 1e-8), point
+    assert compared >= (0 if claim.id == "FDP-Tab1" else 5)
