@@ -21,7 +21,7 @@ def gram(at: Scalar, k: int, j: int) -> sp.Expr:
 
 
 def lagrangian(at: Scalar) -> sp.Expr:
-    """(39) with the sign of the first constraint mended: the printed one, minus lambda (w_max - w), gives + lambda as in (40).
+    """(39).
 
     Examples
     --------
