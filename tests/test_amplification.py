@@ -549,6 +549,21 @@ def test_trimming_a_law_loses_no_probability_and_only_moves_it_down():
     assert np.sum(kept > 0) < np.sum(weights > 0)
 
 
+def test_what_is_trimmed_counts_as_seen(paper):
+    """With a fifth of the law left out delta is the divergence on the rest plus that fifth, at every epsilon."""
+    for adjacency in ("silent", "absent"):
+        system = dataclasses.replace(paper, participation=0.5, clip=1.0, adjacency=adjacency, dimension=2)
+        (whole,) = participations(system, np.arange(1), 0.0)
+        (cut,) = participations(system, np.arange(1), 0.2)
+        missing = float(cut.missing[0])
+        assert 0.01 < missing <= 0.2
+        for epsilon in (0.1, 5.0, 60.0):
+            row = np.zeros(1, dtype=int)
+            found, true = (float(np.exp(one.log_delta(np.array([epsilon]), row)[0])) for one in (cut, whole))
+            seen = 0.5 * missing
+            assert max(seen, true) <= found * (1 + 1e-12) and found <= true + 0.5 * 0.4
+
+
 def test_a_plateau_of_delta_does_not_throw_the_root_finder(paper):
     """Two noise levels far apart: delta lies on a plateau for a long stretch before it falls to the target."""
     system = with_(

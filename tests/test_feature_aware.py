@@ -190,3 +190,27 @@ def test_extremes():
     assert np.all(feature_aware.proven_lowest(nothing, noise=1.0, sensitivity=0.0, selected=1).epsilon == 0)
     silent = dataclasses.replace(SYSTEM, noise_variance=0.0, receiver_noise_variance=0.0)
     assert np.all(np.isinf(feature_aware.proven_threshold(silent, noise=1.0, sensitivity=0.1, eta=0.5).epsilon))
+
+
+@pytest.mark.parametrize("sensitivity", [1e-6, 0.01, 0.1, 0.3, 3.0])
+def test_one_device_is_one_gaussian_mechanism_at_every_size(sensitivity):
+    """Also where epsilon is far below 1: score and feature together, mu the root of the sum of squares."""
+    one = InferenceSystem(
+        devices=1,
+        participation=1.0,
+        noise_variance=1.0,
+        weight=sensitivity,
+        clip=1.0,
+        alignment=1.0,
+        receiver_noise_variance=0.0,
+        dimension=1,
+        delta=1e-5,
+        delta_prime=1e-5,
+        adjacency="silent",
+    )
+    mu = float(np.hypot(sensitivity / 2.0, sensitivity))
+    exact = float(gaussian.epsilon(1e-5, sensitivity=mu, sigma=1.0))
+    lowest = feature_aware.proven_lowest(one, noise=2.0, sensitivity=sensitivity, selected=1)
+    threshold = feature_aware.proven_threshold(one, noise=2.0, sensitivity=sensitivity, eta=0.0)
+    for found in (float(lowest.epsilon[0]), float(threshold.epsilon[0])):
+        assert exact <= found <= exact * (1 + 1e-8) + 1e-12

@@ -310,3 +310,15 @@ def test_bad_input(call, name):
     with pytest.raises(ParameterError) as caught:
         call()
     assert caught.value.name == name
+
+
+@pytest.mark.parametrize("clients", [2, 4, 8])
+@pytest.mark.parametrize(("low", "high"), [(0.0, 0.5), (0.2, 0.3), (0.13, 0.3), (0.3, 0.6), (-1.0, 0.1)])
+def test_broken_pairs_outside_by_enumeration(clients, low, high):
+    p, total = 0.3, 0.0
+    for dropped in itertools.product((0, 1), repeat=clients):
+        broken = sum(a != b for a, b in zip(dropped[::2], dropped[1::2], strict=True))
+        if not low * clients <= broken <= high * clients:
+            total += np.prod([p if d else 1 - p for d in dropped])
+    found = dropout.outside_probability(clients, dropout=p, low=low, high=high)
+    assert found == pytest.approx(total, abs=1e-14)

@@ -150,3 +150,7 @@ def test_laplace_delta_is_the_integral(epsilon, loss):
         float(truth), rel=1e-9, abs=1e-15
     )
     assert laplace.delta(laplace.epsilon(sensitivity=loss, scale=2.0), sensitivity=loss, scale=2.0) == 0.0
+
+
+def test_laplace_without_change_needs_no_noise():
+    assert laplace.epsilon(sensitivity=0.0, scale=0.0) == 0.0 and laplace.epsilon(sensitivity=1.0, scale=0.0) == np.inf

@@ -59,6 +59,25 @@ def test_exact_mse_against_enumeration(pair):
     assert distortion.exact(*pair) == pytest.approx(oracles.enumerated_mse(*pair), rel=1e-11, abs=1e-14)
 
 
+def test_proven_is_attained_by_one_device():
+    """One device, one number, not clipped: the bound by norms is the MSE itself."""
+    system = InferenceSystem(
+        devices=1,
+        participation=0.3,
+        noise_variance=0.5,
+        weight=0.7,
+        clip=10.0,
+        alignment=2.0,
+        receiver_noise_variance=0.2,
+        dimension=1,
+        delta=1e-5,
+        delta_prime=1e-5,
+        adjacency="silent",
+    )
+    views = Features(f=[[2.0]], W=[[1.5]], D=[[-0.4]])
+    assert distortion.proven(system, views) == pytest.approx(distortion.exact(system, views), rel=2e-12)
+
+
 @given(INSTANCES)
 def test_proven_is_above_exact(pair):
     assert distortion.proven(*pair) >= distortion.exact(*pair)

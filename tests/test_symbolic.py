@@ -29,6 +29,22 @@ def test_a_changed_term_is_noticed(name, symbol, monkeypatch):
     assert forms.residuals()[name] != 0
 
 
+def test_the_lagrangian_has_every_constraint():
+    """(34b)-(34d): each multiplier times how far its constraint is violated."""
+    L = forms.lagrangian()
+    delay = forms.j * forms.A + forms.V * sp.log(2) / (forms.B * forms.Z) - forms.T
+    violated = {
+        forms.L1: delay,
+        forms.L2: forms.Z_min - forms.Z,
+        forms.L3: forms.Z - forms.Z_max,
+        forms.L4: forms.j_min - forms.j,
+        forms.L5: forms.j - forms.j_max,
+    }
+    for multiplier, amount in violated.items():
+        assert sp.simplify(sp.diff(L, multiplier) - amount) == 0
+    assert sp.simplify(L.subs(dict.fromkeys(violated, 0)) + forms.utility) == 0
+
+
 def test_what_the_division_loses():
     assert forms.lost_root() == 0
     true, printed = forms.composition_second_derivative()

@@ -411,3 +411,15 @@ def test_solve_weights_command(tmp_path):
     result = run("solve", "weights", tight)
     assert result.exit_code == 3 and "least feasible cap" in result.stderr and result.stdout == ""
     refused(run("solve", "weights", written(tmp_path, text)), "inference.features", "missing")
+
+
+def test_a_reduced_program_is_the_same_program():
+    """More columns than devices: fewer columns, the same value and gradient everywhere."""
+    rng = np.random.default_rng(3)
+    V, c = rng.normal(size=(3, 7)), rng.normal(size=7)
+    wide = QuadraticProgram(rng.random(3), rng.normal(size=3), np.ones(3), V, c, 0.4, sums_to_one=True)
+    small = wide.reduced()
+    assert small.V.shape == (3, 3)
+    for w in rng.random((5, 3)):
+        assert small.value(w) == pytest.approx(wide.value(w), rel=1e-12)
+        assert small.gradient(w) == pytest.approx(wide.gradient(w), rel=1e-12)
