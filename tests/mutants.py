@@ -248,11 +248,11 @@ def run(found: list[Mutant], reaching: dict, seconds: dict[Path, float], options
         number = os.fork()
         if number == 0:
             alive = 0
-            for number, mutant in enumerate(found[place :: options.workers]):
+            for done, mutant in enumerate(found[place :: options.workers]):
                 if survives(mutant, tests_of(mutant.module, reaching, seconds, options.seconds), seconds):
                     alive += 1
                     where = f"{mutant.path.relative_to(ROOT)} {mutant.operator} {mutant.occurrence}"
-                    print(f"SURVIVES (number {number}) {where}\n{mutant.diff()}", flush=True)
+                    print(f"SURVIVES (number {done}) {where}\n{mutant.diff()}", flush=True)
             os._exit(min(alive, 255))
         workers.append(number)
     alive = sum(os.waitstatus_to_exitcode(os.waitpid(number, 0)[1]) for number in workers)

@@ -161,6 +161,8 @@ def test_corbinq():
     r, A = quantizers.radius, quantizers.half
     assert top == A**2 and sp.expand(end - (4 * r * A - 4 * r**2)) == 0
     assert sp.expand(quantizers.average_case() - (4 * r * A - 2 * r**2) / 3) == 0
+    greatest, slope = quantizers.greatest_covariance()
+    assert sp.expand(greatest + (A - r) ** 2) == 0 and sp.expand(slope - (A - r)) == 0
     small, large = quantizers.theorem_2_exceeds_the_worst_case()
     a = sp.Symbol("a", positive=True)
     printed = sp.expand(((sp.sqrt(2) - 1) * a + 1) * ((sp.sqrt(2) + 1) * a - 1))

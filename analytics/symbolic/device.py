@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from analytics.symbolic.form import Face, Form, collected
+from analytics.symbolic.form import Face, Form, collected, per_device
 
 distance, fading, bandwidth, frequency = sp.symbols("r |h|^2 B f_c", positive=True)
 exponent, density, gap = sp.symbols("alpha N_0 Gamma", real=True)
@@ -14,6 +14,8 @@ fewest, varrho, beta_1, beta_2 = sp.symbols("j_min varrho beta_1 beta_2", positi
 iterations, power = sp.symbols("j P", positive=True)
 epsilon, delta, theta, deviation, energy_cp = sp.symbols("epsilon_g delta_g theta E_k E_cp", positive=True)
 lipschitz, convexity, step, samples = sp.symbols("G mu eta d_k", positive=True)
+
+cosines = per_device("s", 3, real=True)
 
 _light = sp.Integer(299792458)
 kappa = (_light / (4 * sp.pi * frequency)) ** 2
@@ -75,6 +77,27 @@ FORMS = collected(
             Face.PUBLISHED,
             printed_scale,
             {"deviation": deviation, "epsilon": epsilon, "delta": delta, "theta": theta},
+        ),
+        Form(
+            "effective epsilon",
+            "UF (25)",
+            Face.PUBLISHED,
+            epsilon * (1 - deviation * theta),
+            {"deviation": deviation, "epsilon": epsilon, "theta": theta},
+        ),
+        Form(
+            "deviation factor",
+            "UF (26)",
+            Face.PUBLISHED,
+            1 - cosines[0] / sp.Max(*cosines),
+            {"similarity": cosines},
+        ),
+        Form(
+            "fit to one round",
+            "UF (29)",
+            Face.PUBLISHED,
+            deviation * sp.exp(energy_cp / beta_2),
+            {"deviation": deviation, "compute_energy": energy_cp, "beta_2": beta_2},
         ),
         Form(
             "deviation model",

@@ -48,6 +48,33 @@ FORMS = collected(
             2 * sp.log(labels) / sp.log(2),
             {"labels": labels},
         ),
+        Form(
+            "amplitude, exact", "FDP-E6*", Face.EXACT, sp.sqrt(power) / length, {"power": power, "signal_norm": length}
+        ),
+        Form(
+            "score, scaled",
+            "FDP Sec. V-A",
+            Face.PUBLISHED,
+            sp.Min(1, clip / (2 * sp.log(labels) / sp.log(2))) * score,
+            {"score": score, "bound": clip, "labels": labels},
+        ),
+        Form(
+            "min-entropy, sensitivity printed",
+            "FDP-fn2",
+            Face.PUBLISHED,
+            -sp.log(ideal) / sp.log(2),
+            {"greatest": ideal},
+        ),
+        Form(
+            "min-entropy, sensitivity",
+            "FDP-fn2",
+            Face.EXACT,
+            sp.log(ideal / mse) / sp.log(2),
+            {"least": mse, "greatest": ideal},
+        ),
+        Form(
+            "unbiased weight", "FDP-E4*", Face.EXACT, 1 / (labels * ideal), {"devices": labels, "participation": ideal}
+        ),
         Form("entropy, sensitivity", "FDP-E15*", Face.EXACT, sp.log(labels) / sp.log(2), {"labels": labels}),
     ]
 )

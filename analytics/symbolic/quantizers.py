@@ -29,6 +29,9 @@ _scale = {"epsilon": epsilon, "radius": radius}
 _pair = {"w1": x, "w2": y, **_scale}
 _clients = {"clients": n, **_scale}
 
+k = sp.Symbol("k", integer=True, positive=True)  # bits of a key
+_sent = {"clients": n, "parameters": m, "bits": bits, "key_bits": k}
+
 _middle = p * (1 - p)
 _width = sp.sqrt(_middle * (1 - 2 * _middle) / (4 * slack * n))
 _reach = sp.sqrt(_middle / (slack * n))
@@ -97,6 +100,11 @@ FORMS = collected(
             {"epsilon": epsilon},
         ),
         Form("Laplace, variance", "CB-X1", Face.EXACT, 8 * radius**2 / epsilon**2, _scale),
+        Form("delta against the server", "CB-PLDP*", Face.EXACT, sp.tanh(epsilon / 2), {"local": epsilon}),
+        Form("epsilon of an update", "CB-E3", Face.EXACT, m * epsilon, {"epsilon": epsilon, "parameters": m}),
+        Form("bits of a round, printed", "CB-cost", Face.PUBLISHED, 32 * m + n * k + bits * m * k + m, _sent),
+        Form("bits of a round, stream cipher", "CB-cost", Face.EXACT, 32 * m + n * k + bits * m + m, _sent),
+        Form("bits of a round, common seed", "CB-cost", Face.EXACT, 32 * m + k + m, _sent),
     ]
 )
 
@@ -128,6 +136,23 @@ def covariance() -> sp.Expr:
     law = {(1, 1): both, (1, -1): q1 - both, (-1, 1): q2 - both, (-1, -1): 1 - q1 - q2 + both}
     product = sum(chance * half * a * half * b for (a, b), chance in law.items())
     return sp.expand(product - half**2 * (2 * q1 - 1) * (2 * q2 - 1))
+
+
+def greatest_covariance() -> tuple[sp.Expr, sp.Expr]:
+    r"""For a sum s >= 0 of the inputs: the covariance where their product is least, one at the end r; and its slope in s.
+
+    The slope A - r is not negative, so the greatest is at s = 2r: :math:`-(A-r)^2`, the bound of App. C.
+
+    Examples
+    --------
+    >>> greatest, slope = greatest_covariance()
+    >>> sp.expand(greatest + (half - radius) ** 2), slope
+    (0, A - r)
+    """
+    s = sp.Symbol("s", nonnegative=True)
+    levels = {q1: sp.Rational(1, 2) + radius / (2 * half), q2: sp.Rational(1, 2) + (s - radius) / (2 * half)}
+    value = sp.expand(covariance().subs(both, q1 + q2 - 1).subs(levels))
+    return sp.expand(value.subs(s, 2 * radius)), sp.factor(sp.diff(value, s))
 
 
 def least_pair_mse() -> tuple[sp.Expr, sp.Expr]:

@@ -7,13 +7,22 @@ from typing import Any
 
 import numpy as np
 
-from analytics.federated import alphabets, comparison, convergence, dropout, fairness, mean_estimation, quantizers
+from analytics.federated import (
+    alphabets,
+    communication,
+    comparison,
+    convergence,
+    dropout,
+    fairness,
+    mean_estimation,
+    quantizers,
+)
 from analytics.privacy import aggregation
 from analytics.symbolic import convergence as convergence_forms
 from analytics.symbolic import device as device_forms
 from analytics.symbolic import quantizers as quantizer_forms
 from validate.claim import Range, constant
-from validate.twins.made import device_value, fleet_of, largest_utility
+from validate.twins.made import device_value, fleet_of, largest_utility, of_first
 from validate.twins.twin import COUNT, DELTA, LENGTH, SOME, TINY, Twin
 
 
@@ -111,7 +120,35 @@ def corbin() -> list[Twin]:
             {"epsilon": Range(1e-9, 30.0, logarithmic=True)},
         ),
         Twin(forms["Laplace, variance"], comparison.laplace_variance, size),
+        Twin(
+            forms["delta against the server"],
+            lambda local: aggregation.server_delta(1.0, local=local),
+            {"local": epsilon},
+        ),
+        Twin(forms["epsilon of an update"], aggregation.local_epsilon, {"epsilon": epsilon, "parameters": COUNT}),
+        *_costs(),
     ]
+
+
+def _costs() -> list[Twin]:
+    domain = {
+        "clients": COUNT,
+        "parameters": COUNT,
+        "bits": Range(0, 30, integer=True),
+        "key_bits": Range(1, 4096, logarithmic=True, integer=True),
+    }
+    found = []
+    for label, function in (
+        ("printed", communication.published),
+        ("stream cipher", communication.stream),
+        ("common seed", communication.seeded),
+    ):
+
+        def total(function: Callable[..., communication.Cost] = function, **v: Any) -> float:
+            return float(function(v["clients"], v["parameters"], bits=v["bits"], key_bits=v["key_bits"]).total)
+
+        found.append(Twin(quantizer_forms.FORMS[f"bits of a round, {label}"], total, domain))
+    return found
 
 
 def descent() -> list[Twin]:
@@ -222,6 +259,24 @@ def devices() -> list[Twin]:
                 "delta": DELTA,
                 "theta": Range(0.01, 0.99),
             },
+        ),
+        Twin(
+            forms["effective epsilon"],
+            fairness.effective_epsilon,
+            {"deviation": Range(0.0, 1.0), "epsilon": SOME, "theta": Range(0.01, 0.99)},
+        ),
+        Twin(
+            forms["deviation factor"],
+            lambda similarity: of_first(fairness.published_deviation(similarity)),
+            {"similarity": Range(-1.0, 1.0)},
+            1e-14,
+            lambda similarity: abs(max(similarity)) > 1e-3,
+            lambda similarity: 1 + abs(similarity[0] / max(similarity)),
+        ),
+        Twin(
+            forms["fit to one round"],
+            fairness.published_fit,
+            {"deviation": Range(0.01, 1.0), "compute_energy": Range(0.0, 1.0), "beta_2": Range(0.01, 1.0)},
         ),
         Twin(
             forms["deviation model"],

@@ -11,7 +11,7 @@ from analytics.inference.features import Features
 from analytics.inference.system import InferenceSystem
 from analytics.symbolic import inference as inference_forms
 from validate.claim import Range
-from validate.twins.made import K, largest_term, of_first, scalar_features
+from validate.twins.made import K, largest_term, of_first, scalar_features, system_of
 from validate.twins.twin import LENGTH, NONNEGATIVE, PROBABILITY, REAL, Twin
 
 
@@ -46,6 +46,34 @@ def bounds() -> list[Twin]:
     many = {"labels": Range(2, 10**6, logarithmic=True, integer=True)}
     found.append(Twin(forms["entropy, sensitivity printed"], uncertainty.published_sensitivity, many))
     found.append(Twin(forms["entropy, sensitivity"], uncertainty.sensitivity, many))
+    found.append(Twin(forms["amplitude, exact"], transmission.exact_limit, {"power": LENGTH, "signal_norm": LENGTH}))
+    found.append(Twin(forms["score, scaled"], uncertainty.scaled, {"score": Range(0.0, 1.0), "bound": LENGTH, **many}))
+    chance = Range(1e-6, 1.0, logarithmic=True)
+    found.append(
+        Twin(
+            forms["min-entropy, sensitivity printed"],
+            uncertainty.published_min_entropy_sensitivity,
+            {"greatest": chance},
+            defined=lambda greatest: greatest < 0.999,
+        )
+    )
+    found.append(
+        Twin(
+            forms["min-entropy, sensitivity"],
+            uncertainty.capped_min_entropy_sensitivity,
+            {"least": chance, "greatest": chance},
+            defined=lambda least, greatest: least < 0.999 * greatest,
+        )
+    )
+    found.append(
+        Twin(
+            forms["unbiased weight"],
+            lambda devices, participation: of_first(
+                distortion.unbiased_weight(system_of(devices=devices, participation=participation))
+            ),
+            {"devices": Range(1, 1000, integer=True), "participation": chance},
+        )
+    )
     scalar = {
         "participation": PROBABILITY,
         "weight": Range(1e-6, 1e3, logarithmic=True, extra=(0.0,)),
