@@ -20,6 +20,7 @@ ledger: .venv/installed
 	$(BIN)/python -m validate.document docs
 
 mutants: .venv/installed
+	$(BIN)/pip install -q --disable-pip-version-check "cosmic-ray>=8.3"
 	$(BIN)/python tests/mutants.py --share 0.05
 
 bench: .venv/installed
