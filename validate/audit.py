@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, as_completed
 from typing import Any
 
-from analytics.checks import ParameterError
+from validate import names
 from validate.claim import Claim, Evidence, Item
 from validate.ledger import claims
 from validate.search import audit
@@ -17,13 +17,7 @@ _LEAST_BUDGET = 0.2
 def selected(ids: Sequence[str]) -> list[Claim]:
     """The claims with these identifiers, or beginning with them ("CB", "UF-E"); all of them by default."""
     every = claims()
-    found: list[str] = []
-    for name in ids:
-        matching = [name] if name in every else [full for full in every if full.startswith(name)]
-        if not matching or not name:
-            raise ParameterError("ID", name, "one of " + ", ".join(every) + ", or what several of them begin with")
-        found += matching
-    return [every[name] for name in dict.fromkeys(found)] if ids else list(every.values())
+    return [every[name] for name in names.select(ids, list(every))]
 
 
 def run(
@@ -43,13 +37,13 @@ def run(
     workers : int
         How many the executor runs at a time.
     """
-    names = [claim.id for claim in selected(ids)]
-    share = max(budget * workers / len(names), _LEAST_BUDGET)
+    wanted = [claim.id for claim in selected(ids)]
+    share = max(budget * workers / len(wanted), _LEAST_BUDGET)
     if executor is None:
-        for name in names:
+        for name in wanted:
             yield audit(claims()[name], seed=seed, budget=share)
         return
-    pending = [executor.submit(_audit_by_name, name, seed, share) for name in names]
+    pending = [executor.submit(_audit_by_name, name, seed, share) for name in wanted]
     try:
         for done in as_completed(pending):
             row = done.result()

@@ -8,7 +8,7 @@ from concurrent.futures import Executor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 
-from analytics.checks import ParameterError
+from validate import names
 from validate.figures import collaborative, corbin, inference, utility
 from validate.figures.figure import Advance, Effort, Redrawn
 from validate.files import whole
@@ -31,13 +31,7 @@ def selected(ids: Sequence[str]) -> list[str]:
     >>> selected(["CB-2", "UF-1"])
     ['CB-2a', 'CB-2b', 'CB-2c', 'UF-1']
     """
-    found: list[str] = []
-    for name in ids:
-        matching = [name] if name in FIGURES else [full for full in FIGURES if name and full.startswith(name)]
-        if not matching:
-            raise ParameterError("ID", name, "one of " + ", ".join(FIGURES) + ", or what several of them begin with")
-        found += matching
-    return list(dict.fromkeys(found)) if ids else list(FIGURES)
+    return names.select(ids, list(FIGURES))
 
 
 @dataclass(frozen=True)
