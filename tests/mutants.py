@@ -61,7 +61,16 @@ HEAVY = (
     ),
     *("rich.table", "jinja2", "pytest", "hypothesis.strategies", "hypothesis.extra.numpy", "latex2mathml.converter"),
 )
-LONG = ("test_experiments", "test_figures", "test_report", "test_package", "test_cli", "test_house", "test_training")
+LONG = (
+    "test_ledger",
+    "test_experiments",
+    "test_figures",
+    "test_report",
+    "test_package",
+    "test_cli",
+    "test_house",
+    "test_training",
+)
 
 
 @dataclass(frozen=True)
@@ -220,7 +229,7 @@ def main() -> int:
     parser.add_argument("--share", type=float, default=1.0, help="share of the mutants to try, at random")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--seconds", type=float, default=120.0, help="test files of a mutant, in unmutated time")
+    parser.add_argument("--seconds", type=float, default=200.0, help="test files of a mutant, in unmutated time")
     options = parser.parse_args()
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

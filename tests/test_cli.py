@@ -151,6 +151,8 @@ def test_verify_json_and_exit_code(monkeypatch):
         "published",
         "exact",
         "margin",
+        "tightest",
+        "tightness",
         "certified",
         "samples",
         "seconds",

@@ -101,6 +101,8 @@ def test_variance_leak_by_simulation():
         lambda: fairness.fit([0.5], [0.1]),
         lambda: fairness.fit([0.5, 0.5], [0.1, 0.1]),
         lambda: fairness.fit([0.1, 0.5], [0.1, 0.2]),
+        lambda: fairness.fit([0.5, 0.505], [0.1, 0.2]),
+        lambda: fairness.fit([0.5, 0.5], [0.1, 0.2]),
         lambda: fairness.variance_leak(0.5, deviation_change=2.0, theta=0.6, dimension=3),
         lambda: fairness.copies_epsilon(1e-5, noise=1.0, devices=0),
         lambda: fairness.sensitivity(lipschitz=1.0, strong_convexity=1.0, step=2.0, iterations=1, samples=1),
