@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from analytics.checks import FloatArray
 from analytics.federated.device import DeviceFleet
 from solvers import energy_schemes, energy_utility
 from solvers.energy_problem import Problem
+from validate.monte_carlo import fleets
 from validate.report.style import STYLE, figure_of
 
 if TYPE_CHECKING:
@@ -103,12 +104,11 @@ def where_theorem_2_fails(fleet: DeviceFleet, device: int = 0) -> Figure:
     deadlines = float(fleet.deadline[device]) * np.geomspace(0.5, 8, 45)
     targets = float(fleet.utility_energy[device]) * np.geomspace(0.05, 4, 41)
     T, target = np.meshgrid(deadlines, targets)
-    values: dict[str, Any] = {name: float(getattr(fleet, name)[device]) for name in fleet.__dataclass_fields__}
-    many = DeviceFleet(**{**values, "deadline": T.ravel(), "utility_energy": target.ravel()})
+    copies = fleets.rows(fleet, np.full(T.size, device))
+    many = replace(copies, deadline=T.ravel(), utility_energy=target.ravel())
     keep = np.flatnonzero(many.feasible)
-    some = replace(many, **{name: getattr(many, name)[keep] for name in fleet.__dataclass_fields__})
     gap = np.full(T.size, np.nan)
-    short = energy_utility.solve(some, method="published").gap
+    short = energy_utility.solve(fleets.rows(many, keep), method="published").gap
     gap[keep] = np.where(np.isinf(short), np.nan, np.maximum(short, 1e-9))
     unsolved = np.zeros(T.size)
     unsolved[keep] = np.isinf(short)
@@ -130,6 +130,6 @@ def where_theorem_2_fails(fleet: DeviceFleet, device: int = 0) -> Figure:
                 colors=["none"],
                 hatches=["///"],
             )
-        axes.plot(values["deadline"], values["utility_energy"], "k*", markersize=10)
+        axes.plot(fleet.deadline[device], fleet.utility_energy[device], "k*", markersize=10)
         axes.set(xscale="log", yscale="log", xlabel="deadline T (s)", ylabel="ϱ (J)")
     return figure

@@ -92,24 +92,20 @@ class Dense:
         -------
         ndarray, shape (...), and ndarray, shape (..., m)
         """
-        gradient = np.empty(np.broadcast_shapes(flat.shape[:-1], x.shape[:-2]) + flat.shape[-1:], dtype=flat.dtype)
-        slots = self.layers(gradient)
-        back = self._backward(flat, x, y)
-        loss = next(back)
-        for k, weight, bias in back:
-            slots[k].weight[...] = weight
-            slots[k].bias[...] = bias
+        loss, gradient, _ = self._gradients(flat, x, y)
         if l2:
             gradient += l2 * flat
         return np.asarray(loss + l2 / 2 * np.sum(flat * flat, axis=-1)), gradient
 
     def with_input_gradient(self, flat: Array, x: Array, y: IntArray) -> tuple[Array, Array, Array]:
         """Mean cross-entropy, its gradient, and its gradient in x: for what stands in front of these layers."""
+        return self._gradients(flat, x, y, to_input=True)
+
+    def _gradients(self, flat: Array, x: Array, y: IntArray, *, to_input: bool = False) -> tuple[Array, Array, Array]:
         gradient = np.empty(np.broadcast_shapes(flat.shape[:-1], x.shape[:-2]) + flat.shape[-1:], dtype=flat.dtype)
         slots = self.layers(gradient)
-        back = self._backward(flat, x, y, to_input=True)
-        loss = next(back)
-        inward = x
+        back = self._backward(flat, x, y, to_input=to_input)
+        loss, inward = next(back), x
         for k, weight, bias in back:
             if k < 0:
                 inward = weight
