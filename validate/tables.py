@@ -12,7 +12,7 @@ from rich.text import Text
 
 from solvers.energy_utility import EnergySolution
 from solvers.solution import Solution
-from validate.claim import Evidence, Item, Verdict
+from validate.claim import Evidence, Item, Relation, Verdict
 from validate.config import Description
 
 _FILE_WIDTH = 140  # columns when the output goes to a file
@@ -299,8 +299,8 @@ def _selection(console: Console, selection: dict[str, Any]) -> None:
 def verdicts(evidence: Sequence[Evidence]) -> None:
     """Print one row a claim."""
     table = Table(box=box.SIMPLE_HEAD)
-    for heading in ("claim", "verdict", "published", "exact"):
-        table.add_column(heading, justify="right" if heading in ("published", "exact") else "left", no_wrap=True)
+    for heading in ("claim", "verdict", "published", "exact", "tight"):
+        table.add_column(heading, justify="left" if heading in ("claim", "verdict") else "right", no_wrap=True)
     table.add_column("at", overflow="fold", min_width=24)
     for e in evidence:
         at = ", ".join(f"{k}={v}" for k, v in e.witness.text().items()) if e.witness else ""
@@ -309,7 +309,8 @@ def verdicts(evidence: Sequence[Evidence]) -> None:
         if not e.as_expected:
             verdict.append(f", expected {e.claim.expected}", style="bold red")
         claimed, actual = (e.witness.claimed, e.witness.actual) if e.witness else (e.claimed, e.actual)
-        table.add_row(e.claim.id, verdict, number(claimed), number(actual), at + proof)
+        tight = "" if e.margin < 0 or e.claim.relation is Relation.EQUAL else f"{e.tightness:.3g}"
+        table.add_row(e.claim.id, verdict, number(claimed), number(actual), tight, at + proof)
     console = _console()
     console.print(table)
     right = sum(e.as_expected for e in evidence)
