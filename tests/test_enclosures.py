@@ -82,6 +82,11 @@ def test_terms_left_out_are_part_of_the_ball(monkeypatch):
         assert wide.contains(narrow.mid()) and float(wide.rad()) > 1e-3
 
 
+def test_what_would_take_for_ever_is_said_to_be_unknown():
+    far = divergence.hockey_stick(1.0, distance=1e6, variance_p=2.0, variance_q=1.0, dimension=3)
+    assert far.contains(1) and float(far.rad()) > 0.5
+
+
 def test_ledger_values():
     contains(divergence.hockey_stick(0, distance=0, variance_p=2, variance_q=1, dimension=1), 0.16606407498351293, 14)
     for dimension, truth in ((1, 0.0124107953), (16, 0.0572286318), (784, 0.3883085462), (25088, 0.9959257232)):

@@ -12,17 +12,23 @@ import flint
 from analytics.enclosures import gaussian
 from analytics.enclosures.ball import Ball, Number, ball, refine
 
+_MOST_TERMS = 200_000
+
 
 def noncentral_chi_square(x: Ball, df: int, noncentrality: Ball) -> tuple[Ball, Ball]:
     """Pr(X > x) and Pr(X <= x) of a noncentral chi-square law with `df` degrees of freedom, x > 0.
 
     With J ~ Poisson(lambda / 2), X is chi-square with df + 2 J degrees. The terms left out have probability at most
     Pr(J > last), a geometric tail beyond twice the mean. The chi-square tails follow from one of them by
-    Q(a + 1, x) = Q(a, x) + x^a e^-x / Gamma(a + 1), upwards, and downwards for the lower tails.
+    Q(a + 1, x) = Q(a, x) + x^a e^-x / Gamma(a + 1), upwards, and downwards for the lower tails. Where more than 200 000 terms
+    would be needed (means that many standard deviations apart) the balls are the whole of [0, 1].
     """
     mean = noncentrality / 2
     half = x / 2
     last = _last_term(mean, half, df)
+    if last > _MOST_TERMS:
+        unknown = flint.arb(0).union(flint.arb(1))
+        return unknown, unknown
     shape = flint.arb(df) / 2
     weight = (-mean).exp()
     weights = [weight]
