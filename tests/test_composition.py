@@ -149,3 +149,9 @@ def test_optimal_delta_is_never_too_small(count, epsilon, delta, goal):
     true = gaussian_forms.optimal_delta(count).evaluate(epsilon=epsilon, delta=delta, total_epsilon=goal)
     found = composition.optimal_delta(epsilon, delta, count=count, total_epsilon=goal)
     assert true <= found <= float(true) + 1e-13
+
+
+def test_a_probability_is_at_most_one():
+    assert composition.basic(0.1, 0.3, count=5).delta == 1.0
+    assert composition.strong_published(0.1, 0.3, count=5).delta == 1.0
+    assert composition.advanced(0.1, 0.3, count=5, slack=0.1).delta == 1.0

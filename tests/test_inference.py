@@ -409,3 +409,12 @@ def test_extremes_give_infinities_not_errors(changes):
     assert 0 <= inside <= 1
     if changes == {"alignment": 1e-200}:
         assert exact == published == np.inf and inside == 0.0
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_norms_of_the_encoders(shared):
+    W = np.random.default_rng(5).normal(size=(3, 5) if shared else (4, 3, 5))
+    views = Features(f=np.ones((4, 5)), W=W, D=np.ones((5, 3)))
+    singular = np.broadcast_to(np.linalg.svd(W, compute_uv=False), (4, 3))
+    assert views.encoder_norms("spectral") == pytest.approx(singular.max(axis=1))
+    assert views.encoder_norms("frobenius") == pytest.approx(np.sqrt((singular**2).sum(axis=1)))
