@@ -49,7 +49,16 @@ def test_wheel_in_a_clean_environment(tmp_path):
     assert json.loads(bounds.stdout)["inference"]["privacy"]["published"]["theorem1"]["vacuous"] is True
     out = tmp_path / "report"
     subprocess.run(
-        [*command, "report", str(ROOT / "examples" / "paper.toml"), "--out", str(out), "--budget", "20", "--no-gallery"],
+        [
+            *command,
+            "report",
+            str(ROOT / "examples" / "paper.toml"),
+            "--out",
+            str(out),
+            "--budget",
+            "20",
+            "--no-gallery",
+        ],
         check=True,
         cwd=tmp_path,
     )

@@ -13,6 +13,8 @@ power, weight, clip, length = sp.symbols("P w C n", positive=True)
 score, noise, eta = sp.Symbol("u", real=True), sp.Symbol("s", positive=True), sp.Symbol("eta", real=True)
 labels = sp.Symbol("L", integer=True, positive=True)
 
+first, second = sp.symbols("a b", real=True)  # the rows of a layer of two labels
+_layer = {"first": first, "second": second, "f": score}
 _bound = {"mse": mse, "margin": margin, "ideal_accuracy": ideal}
 _limit = {"power": power, "weight": weight, "clip": clip, "noise_norm": length}
 _room = sp.Max(0, margin**2 - mse)
@@ -75,6 +77,14 @@ FORMS = collected(
         Form(
             "unbiased weight", "FDP-E4*", Face.EXACT, 1 / (labels * ideal), {"devices": labels, "participation": ideal}
         ),
+        Form(
+            "Lemma 1, two labels",
+            "FDP (14)",
+            Face.PUBLISHED,
+            sp.sqrt(2) * sp.Abs(sp.tanh((first - second) * score / 2)) / sp.sqrt(first**2 + second**2),
+            _layer,
+        ),
+        Form("margin, two labels", "FDP (12)", Face.EXACT, sp.Abs(score), _layer),
         Form("entropy, sensitivity", "FDP-E15*", Face.EXACT, sp.log(labels) / sp.log(2), {"labels": labels}),
     ]
 )
@@ -238,19 +248,39 @@ def what_the_printed_form_is(at: Scalar) -> sp.Expr:
     return sp.expand(true - doubled)
 
 
+def short_mse(at: Scalar) -> tuple[sp.Expr, dict[str, sp.Symbol | tuple[sp.Symbol, ...]]]:
+    r"""FDPs Sec. III-C: the printed MSE with :math:`2p_kw_k^2C_k^2\log(1.25/\delta_k)/\epsilon_k^2` for the devices' noise.
+
+    Examples
+    --------
+    >>> expression, arguments = short_mse(Scalar.of(1))
+    >>> expression.subs(dict.fromkeys(arguments["clip"], 0)).has(*arguments["epsilon"])
+    False
+    """
+    K = len(at.p)
+    C, eps, d = (per_device(letter, K, positive=True) for letter in ("C", "epsilon", "delta"))
+    local = sum(
+        2 * at.p[k] * at.w[k] ** 2 * C[k] ** 2 * sp.log(sp.Rational(5, 4) / d[k]) / eps[k] ** 2 for k in at.devices
+    )
+    noise = sum(p * s for p, s in zip(at.p, at.s, strict=True))
+    arguments = {name: a for name, a in at.arguments.items() if name != "noise_variance"}
+    return printed_mse(at) + at.D**2 * (local - noise), {**arguments, "clip": C, "epsilon": eps, "delta": d}
+
+
 def distortion(K: int) -> dict[str, Form]:
     """The MSE of K devices with scalar features.
 
     Examples
     --------
     >>> [form.face.value for form in distortion(2).values()]
-    ['exact', 'published']
+    ['exact', 'published', 'published']
     """
     at = Scalar.of(K)
     return collected(
         [
             Form("MSE", "FDP-MSE*", Face.EXACT, exact_mse(at), at.arguments),
             Form("MSE as printed", "FDP Sec. IV", Face.PUBLISHED, printed_mse(at), at.arguments),
+            Form("MSE of the short paper", "FDPs Sec. III-C", Face.PUBLISHED, *short_mse(at)),
         ]
     )
 

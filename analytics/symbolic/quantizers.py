@@ -27,6 +27,7 @@ shared = sp.Piecewise(
 
 _scale = {"epsilon": epsilon, "radius": radius}
 _pair = {"w1": x, "w2": y, **_scale}
+_odd = (1 - (-1) ** n) / sp.Integer(2)  # who is left over
 _clients = {"clients": n, **_scale}
 
 k = sp.Symbol("k", integer=True, positive=True)  # bits of a key
@@ -67,6 +68,7 @@ FORMS = collected(
         Form("worst pair", "CB-T1*-minimax", Face.EXACT, minimax, _scale),
         Form("average pair", "CB-T1*-average", Face.EXACT, (4 * radius * A - 2 * radius**2) / 3, _scale),
         Form("worst LDP-FL", "CB-T2*", Face.EXACT, A**2 / n, _clients),
+        Form("worst CorBin-FL", "CB-T2*-worst", Face.EXACT, (_odd * A**2 + (n - _odd) / 2 * minimax) / n**2, _clients),
         Form("Theorem 2", "CB Theorem 2", Face.PUBLISHED, printed_pair / (2 * n), _clients),
         Form(
             "Theorem 3, MSE",

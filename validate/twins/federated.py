@@ -86,6 +86,12 @@ def corbin() -> list[Twin]:
         Twin(forms["worst pair"], alphabets.minimax_mse, size, 1e-12, lambda **v: v["epsilon"] < 30),
         Twin(forms["average pair"], alphabets.average_mse, size),
         Twin(forms["worst LDP-FL"], mean_estimation.worst_ldp, clients),
+        Twin(
+            forms["worst CorBin-FL"],
+            mean_estimation.worst,
+            {**clients, "epsilon": Range(1e-9, 30.0, logarithmic=True)},
+            1e-12,
+        ),
         Twin(forms["Theorem 2"], mean_estimation.published, clients),
         Twin(forms["Theorem 3, MSE"], mean_estimation.published_augmented, {**clients, "fraction": Range(0.0, 1.0)}),
         Twin(

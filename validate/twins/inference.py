@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from analytics.distributions import selection
-from analytics.inference import accuracy, distortion, participation, transmission, uncertainty
+from analytics.inference import accuracy, distortion, margin, participation, transmission, uncertainty
 from analytics.inference.features import Features
 from analytics.inference.system import InferenceSystem
 from analytics.symbolic import inference as inference_forms
 from validate.claim import Range
 from validate.twins.made import K, largest_term, of_first, scalar_features, system_of
-from validate.twins.twin import LENGTH, NONNEGATIVE, PROBABILITY, REAL, Twin
+from validate.twins.twin import DELTA, LENGTH, NONNEGATIVE, PROBABILITY, REAL, Twin
 
 
 def bounds() -> list[Twin]:
@@ -48,6 +51,17 @@ def bounds() -> list[Twin]:
     found.append(Twin(forms["entropy, sensitivity"], uncertainty.sensitivity, many))
     found.append(Twin(forms["amplitude, exact"], transmission.exact_limit, {"power": LENGTH, "signal_norm": LENGTH}))
     found.append(Twin(forms["score, scaled"], uncertainty.scaled, {"score": Range(0.0, 1.0), "bound": LENGTH, **many}))
+    layer = {"first": REAL, "second": REAL, "f": REAL}
+
+    def apart_rows(first: float, second: float, f: float) -> bool:
+        return abs(first - second) > 1e-3 and abs(f) > 1e-3
+
+    for name, margin_of in (("Lemma 1, two labels", margin.published), ("margin, two labels", margin.exact_linear)):
+
+        def width(margin_of: Callable[..., float] = margin_of, **v: Any) -> float:
+            return margin_of([(np.array([[v["first"]], [v["second"]]]), np.zeros(2))], [v["f"]])
+
+        found.append(Twin(forms[name], width, layer, 2e-12, apart_rows))
     chance = Range(1e-6, 1.0, logarithmic=True)
     found.append(
         Twin(
@@ -90,6 +104,21 @@ def bounds() -> list[Twin]:
 
         form = inference_forms.distortion(K)[name]
         found.append(Twin(form, error, scalar, 1e-14, lambda **v: largest_term(**v) > 0, largest_term))
+
+    def short(**v: Any) -> float:
+        made, views = scalar_features(**v, noise_variance=np.zeros(K))
+        private = {name: v[name] for name in ("epsilon", "delta")}
+        return distortion.published_short(replace(made, clip=v["clip"]), views, **private)
+
+    def largest_short(**v: Any) -> float:
+        weight, clip, epsilon, delta = (np.array(v[name]) for name in ("weight", "clip", "epsilon", "delta"))
+        variance = 2 * (weight * clip / epsilon) ** 2 * np.log(1.25 / delta)
+        return largest_term(**v, noise_variance=variance)
+
+    local = {"clip": LENGTH, "epsilon": Range(1e-3, 10.0, logarithmic=True), "delta": DELTA}
+    printed = {**{name: kind for name, kind in scalar.items() if name != "noise_variance"}, **local}
+    form = inference_forms.distortion(K)["MSE of the short paper"]
+    found.append(Twin(form, short, printed, 1e-13, lambda **v: largest_short(**v) > 0, largest_short))
     return found + _selection()
 
 
