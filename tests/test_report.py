@@ -88,3 +88,18 @@ def test_renders_in_a_browser(report, tmp_path):
     ink = (pixels[..., :3].min(axis=2) < 0.6).mean(axis=1)
     for band in range(0, 4000, 500):
         assert ink[band : band + 500].mean() > 0.002, f"nothing drawn between {band} and {band + 500}"
+
+
+def test_what_cannot_be_trained_is_left_out(tmp_path):
+    """An infeasible fleet and more devices than there are views: the report comes all the same."""
+    text = EXAMPLE.read_text().replace("deadline = 0.75 ", "deadline = 0.2 ").replace("rounds = 60", "rounds = 2")
+    text = text[: text.index("[inference.features]")] + text[text.index("[federated]") :]
+    text = text.replace("devices = 12", "devices = 300")
+    path = tmp_path / "system.toml"
+    path.write_text(text)
+    result = CliRunner().invoke(
+        main, ["report", str(path), "--out", str(tmp_path / "out"), "--budget", "5", "--no-gallery"]
+    )
+    assert result.exit_code == 0, result.output
+    results = json.loads((tmp_path / "out" / "report.json").read_text())
+    assert set(results["training"]) == {"federated"}

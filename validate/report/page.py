@@ -49,7 +49,7 @@ def write(
     figures = {name: style.svg(figure) for name, figure in drawn(description, tree).items()}
     training = None
     if description.training is not None:
-        trained = command.train(description, command.described(description), description.training)
+        trained = command.train(description, command.servable(description), description.training)
         training = trained.tree
         if trained.runs:
             figures["accuracy-over-rounds"] = style.svg(training_plots.accuracy_over_rounds(trained.runs))

@@ -12,7 +12,7 @@ from analytics import checks
 from analytics.federated.device import DeviceFleet
 from analytics.federated.system import FederatedSystem
 from analytics.inference.system import InferenceSystem
-from validate.training import inference, utility, views
+from validate.training import data, inference, utility, views
 from validate.training.federated import Mechanism, Round, Run, Settings, run
 from validate.training.inference import Measured, Scheme, Selection
 from validate.training.utility import Learned
@@ -172,6 +172,23 @@ def rounds(description: Description, parts: Sequence[Part], chosen: Plan) -> int
 def described(description: Description) -> list[Part]:
     """The parts that the system file speaks of."""
     return [part for part in Part if getattr(description, part.value) is not None]
+
+
+def servable(description: Description) -> list[Part]:
+    """Those that the digits can serve: a view for every device, an image for every device that keeps its deadline."""
+
+    def fits(part: Part) -> bool:
+        match part:
+            case Part.INFERENCE:
+                return description.inference is not None and description.inference.devices <= views.MOST_DEVICES
+            case Part.ENERGY:
+                fleet = description.energy
+                images = data.load().train.y.size
+                return fleet is not None and bool(fleet.feasible.all()) and fleet.devices <= images
+            case _:
+                return True
+
+    return [part for part in described(description) if fits(part)]
 
 
 def train(

@@ -18,7 +18,7 @@ from validate.training.network import Dense, Layer
 WIDTH = 32
 _STEPS = 800
 _SIDE = 8
-_MOST_DEVICES = 200
+MOST_DEVICES = 200
 _PRESENCE = 0.9
 _CODE_NOISE = 0.5
 
@@ -113,7 +113,7 @@ def prepare(*, devices: int = 12, dimension: int = 8, codec: Codec | str = Codec
     ParameterError
     """
     kind = checks.choice("codec", codec, Codec)
-    K = checks.count("devices", devices, f"[1, {_MOST_DEVICES}]")
+    K = checks.count("devices", devices, f"[1, {MOST_DEVICES}]")
     r = checks.count("dimension", dimension, f"[1, {WIDTH}]")
     return _prepared(K, r, kind, checks.count("seed", seed, "[0, inf)"))
 
