@@ -154,3 +154,5 @@ def test_laplace_delta_is_the_integral(epsilon, loss):
 
 def test_laplace_without_change_needs_no_noise():
     assert laplace.epsilon(sensitivity=0.0, scale=0.0) == 0.0 and laplace.epsilon(sensitivity=1.0, scale=0.0) == np.inf
+    assert laplace.delta(np.inf, sensitivity=1.0, scale=1.0) == 0.0
+    assert laplace.delta(0.0, sensitivity=1.0, scale=0.0) == 1.0
