@@ -144,3 +144,10 @@ def test_bad_input(changes):
     assert caught.value.name in changes
     with pytest.raises(ParameterError):
         convergence.sufficient_iterations(0.0, **good)
+
+
+def test_no_iteration_and_a_rate_of_one():
+    assert convergence.worst_accuracy(0, step=1.0, strong_convexity=1.0, smoothness=1.0) == 1.0
+    assert convergence.worst_accuracy(1, step=1.0, strong_convexity=1.0, smoothness=1.0) == 0.0
+    at_rest = convergence.published_iterations([1.0, 0.5], step=2.0, strong_convexity=0.5, smoothness=1.0)
+    assert at_rest[0] == 0.0 and at_rest[1] == np.inf

@@ -112,3 +112,9 @@ def test_variance_leak_by_simulation():
 def test_bad_input(call):
     with pytest.raises(ParameterError):
         call()
+
+
+def test_no_iteration_moves_nothing():
+    for step in (0.5, 1.0):
+        found = fairness.sensitivity(lipschitz=1.0, strong_convexity=1.0, step=step, iterations=0, samples=10)
+        assert found == 0.0

@@ -11,7 +11,8 @@ from scipy import stats
 
 from analytics.checks import ParameterError
 from analytics.federated import alphabets, communication, comparison, dropout, mean_estimation, quantizers
-from analytics.federated.system import FederatedSystem
+from analytics.federated.system import FederatedSystem, alone
+from analytics.privacy import aggregation
 from solvers import quantizer
 
 EPSILON = st.floats(0.05, 10)
@@ -54,9 +55,9 @@ def test_dropout_mse_is_attained_and_simulated(p, epsilon):
     sent = np.empty((rounds, n))
     w = np.full((rounds, n // 2), x)
     sent[:, ::2], sent[:, 1::2] = quantizers.corbinq(w, w, epsilon=epsilon, bits=None, rng=rng)
-    alone = quantizers.ldpq(np.full((rounds, n), x), epsilon=epsilon, rng=rng)
+    solo = quantizers.ldpq(np.full((rounds, n), x), epsilon=epsilon, rng=rng)
     partner = here.reshape(rounds, -1, 2)[..., ::-1].reshape(rounds, n)
-    sent = np.where(partner, sent, alone)
+    sent = np.where(partner, sent, solo)
     number = here.sum(1)
     error = np.where(number > 0, ((sent - x) * here).sum(1) / np.maximum(number, 1), 0.0) ** 2
     assert error.mean() <= worst + 4.5 * error.std() / math.sqrt(rounds)
@@ -322,3 +323,32 @@ def test_broken_pairs_outside_by_enumeration(clients, low, high):
             total += np.prod([p if d else 1 - p for d in dropped])
     found = dropout.outside_probability(clients, dropout=p, low=low, high=high)
     assert found == pytest.approx(total, abs=1e-14)
+
+
+@pytest.mark.parametrize(("delta", "independent"), [(0.12, 0.0), (0.3, 0.3), (0.04, 0.6)])
+def test_who_is_left_alone_under_dropout(delta, independent):
+    """The quantiles by scipy: of a paired survivor's pair nobody is left to be alone."""
+    n, p = 20, 0.5
+    single = alone(n, independent)
+    pairs = (n - single) // 2
+
+    def few(singles, others):
+        law = np.convolve(
+            stats.binom.pmf(np.arange(singles + 1), singles, 1 - p), stats.binom.pmf(np.arange(others + 1), others, 0.5)
+        )
+        return int(np.sum(np.cumsum(law) <= delta / 2))
+
+    cases = [("paired", few(single, pairs - 1)), ("unpaired", few(single, pairs - 1))]
+    if single:
+        cases.append(("unpaired", few(single - 1, pairs)))
+    expected = [
+        aggregation.update_epsilon(count, 1, epsilon=0.5, client=client, delta=delta / 2) for client, count in cases
+    ]
+    found = dropout.central_epsilon(n, 1, epsilon=0.5, delta=delta, dropout=p, independent=independent)
+    assert found == max(expected)
+
+
+def test_dropout_error_scales_with_the_radius():
+    for epsilon in (0.3, 3.0):
+        one, three = (dropout.worst_mse(20, dropout=0.3, epsilon=epsilon, radius=r) for r in (1.0, 3.0))
+        assert three == pytest.approx(9 * one, rel=1e-12)

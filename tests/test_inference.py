@@ -418,3 +418,22 @@ def test_norms_of_the_encoders(shared):
     singular = np.broadcast_to(np.linalg.svd(W, compute_uv=False), (4, 3))
     assert views.encoder_norms("spectral") == pytest.approx(singular.max(axis=1))
     assert views.encoder_norms("frobenius") == pytest.approx(np.sqrt((singular**2).sum(axis=1)))
+
+
+def test_an_empty_round_is_the_receivers_noise():
+    rng = np.random.default_rng(4)
+    system = InferenceSystem(
+        devices=1,
+        participation=0.5,
+        noise_variance=1.0,
+        weight=1.0,
+        clip=1.0,
+        alignment=3.0,
+        receiver_noise_variance=0.25,
+        dimension=20000,
+        delta=1e-5,
+        delta_prime=1e-5,
+        adjacency="silent",
+    )
+    heard = transmission.receive(system, np.ones((1, 20000)), [False], rng)
+    assert np.var(heard) == pytest.approx(0.25, rel=0.05) and abs(np.mean(heard)) < 0.02
