@@ -92,3 +92,8 @@ def test_decibel_and_watt(changes, readings):
 def test_ordinary_powers_do_not_warn():
     assert isinstance(table_1(max_power=1.0, noise_density_dbm=-174.0), DeviceFleet)
     assert np.all(table_1(max_power=2.0).feasible)
+
+
+def test_no_fading_by_default():
+    given = {name: getattr(table_1(), name) for name in DeviceFleet.__dataclass_fields__ if name != "channel_gain"}
+    assert DeviceFleet(**given).channel_gain == 1.0

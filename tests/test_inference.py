@@ -437,3 +437,16 @@ def test_an_empty_round_is_the_receivers_noise():
     )
     heard = transmission.receive(system, np.ones((1, 20000)), [False], rng)
     assert np.var(heard) == pytest.approx(0.25, rel=0.05) and abs(np.mean(heard)) < 0.02
+
+
+def test_defaults_are_aligned_and_without_loss():
+    signals = transmission.extract(SYSTEM, FEATURES, np.random.default_rng(0))
+    everybody = np.ones(SYSTEM.devices, dtype=bool)
+    one, two = (
+        transmission.receive(SYSTEM, signals, everybody, np.random.default_rng(1), **gain)
+        for gain in ({}, {"gain": 1.0})
+    )
+    assert np.array_equal(one, two)
+    found = accuracy.exact(SYSTEM, FEATURES, margin=2.0)
+    assert found == accuracy.within_margin(SYSTEM, FEATURES, margin=2.0) and 0 < found.estimate < 1
+    assert transmission.RicianFading.scattered(0.1, line_of_sight=2.0).k_factor == pytest.approx(40.0)

@@ -12,7 +12,7 @@ import flint
 from analytics.enclosures import gaussian
 from analytics.enclosures.ball import Ball, Number, ball, refine
 
-_MOST_TERMS = 200_000
+_MOST_TERMS = 500_000
 
 
 def noncentral_chi_square(x: Ball, df: int, noncentrality: Ball) -> tuple[Ball, Ball]:
@@ -20,7 +20,7 @@ def noncentral_chi_square(x: Ball, df: int, noncentrality: Ball) -> tuple[Ball, 
 
     With J ~ Poisson(lambda / 2), X is chi-square with df + 2 J degrees. The terms left out have probability at most
     Pr(J > last), a geometric tail beyond twice the mean. The chi-square tails follow from one of them by
-    Q(a + 1, x) = Q(a, x) + x^a e^-x / Gamma(a + 1), upwards, and downwards for the lower tails. Where more than 200 000 terms
+    Q(a + 1, x) = Q(a, x) + x^a e^-x / Gamma(a + 1), upwards, and downwards for the lower tails. Where more than 500 000 terms
     would be needed (means that many standard deviations apart) the balls are the whole of [0, 1].
     """
     mean = noncentrality / 2
