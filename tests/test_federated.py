@@ -352,3 +352,13 @@ def test_dropout_error_scales_with_the_radius():
     for epsilon in (0.3, 3.0):
         one, three = (dropout.worst_mse(20, dropout=0.3, epsilon=epsilon, radius=r) for r in (1.0, 3.0))
         assert three == pytest.approx(9 * one, rel=1e-12)
+
+
+@pytest.mark.parametrize("dropout_rate", [0.0, 0.1, 0.6])
+def test_alone_the_error_is_that_of_a_mean_of_survivors(dropout_rate):
+    """A^2 E[1/N; N > 0], all inputs at the center."""
+    n, epsilon = 12, 0.7
+    k = np.arange(1, n + 1)
+    expected = float(quantizers.alpha(epsilon)) ** 2 * np.sum(stats.binom.pmf(k, n, 1 - dropout_rate) / k)
+    found = dropout.worst_mse(n, dropout=dropout_rate, epsilon=epsilon, independent=1.0)
+    assert found == pytest.approx(expected, rel=1e-12)

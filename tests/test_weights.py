@@ -423,3 +423,10 @@ def test_a_reduced_program_is_the_same_program():
     for w in rng.random((5, 3)):
         assert small.value(w) == pytest.approx(wide.value(w), rel=1e-12)
         assert small.gradient(w) == pytest.approx(wide.gradient(w), rel=1e-12)
+
+
+def test_the_printed_program_is_the_printed_mse():
+    system, views = weights._example()
+    for w in np.random.default_rng(1).random((4, system.devices)):
+        printed = distortion.published(dataclasses.replace(system, weight=w), views)
+        assert weights.program(system, views, objective="published").value(w) == pytest.approx(printed, rel=1e-12)
