@@ -44,7 +44,7 @@ def single_quantizer() -> Claim:
         plus = float(law[1].sum())
         A = float(quantizers.alpha(epsilon))
         mean = A * (2 * plus - 1)
-        return A * A - mean * mean
+        return 1 + A * A - mean * mean
 
     return Claim(
         id="CB-A1",
@@ -52,9 +52,9 @@ def single_quantizer() -> Claim:
         location="Algorithm 1, Proposition 1",
         statement=r"E Q(w) = w,\quad \mathrm{Var}\,Q(w) = A^2 - (w-c)^2,\quad A = r\,\frac{e^\epsilon+1}{e^\epsilon-1}",
         expected=Verdict.HOLDS,
-        reason="A two-point law with mean w.",
+        reason="A two-point law with mean w. (One added to both sides, where the difference cancels.)",
         domain={"x": _PLACE, "epsilon": _EPSILON},
-        claimed=lambda x, epsilon: ((math.exp(epsilon) + 1) / (math.exp(epsilon) - 1)) ** 2 - x * x,
+        claimed=lambda x, epsilon: 1 + ((math.exp(epsilon) + 1) / (math.exp(epsilon) - 1)) ** 2 - x * x,
         actual=variance,
         relation=Relation.EQUAL,
     )
