@@ -95,7 +95,7 @@ def small_step() -> Claim:
         curvature = np.random.default_rng(seed).uniform(1.0, kappa, 4)
         curvature[seed % 4] = (1.0, kappa)[seed % 2]
         xi = 2 * xi_share / kappa
-        return float((1 - xi * np.mean(1 / curvature) * np.mean(curvature)) ** 2)
+        return 1e-3 + float((1 - xi * np.mean(1 / curvature) * np.mean(curvature)) ** 2)
 
     return Claim(
         id="UF-E5*",
@@ -104,10 +104,10 @@ def small_step() -> Claim:
         statement=r"\mathcal G^+ - \mathcal G^* \le \Bigl[1 - "
         r"\tfrac{2\mu\xi}L\bigl(1-\tfrac{L\xi}{2\mu}\bigr)\Bigr](\mathcal G-\mathcal G^*)",
         expected=Verdict.HOLDS_UNDER,
-        reason="The step is a gradient step preconditioned between 1/L and 1/mu.",
+        reason="The step is a gradient step preconditioned between 1/L and 1/mu. (1/1000 added to both sides.)",
         domain={"xi_share": Range(0.01, 0.99), "kappa": Range(1.0, 20.0), "seed": Range(0, 10**6, integer=True)},
         claimed=lambda xi_share, kappa, seed: (
-            1 - 2 * (2 * xi_share / kappa) / kappa * (1 - kappa * (2 * xi_share / kappa) / 2)
+            1e-3 + 1 - 2 * (2 * xi_share / kappa) / kappa * (1 - kappa * (2 * xi_share / kappa) / 2)
         ),
         actual=shrunk,
         if_survived=Verdict.HOLDS_UNDER,
