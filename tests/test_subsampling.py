@@ -4,8 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
+from mpmath import mp
 from scipy import stats
 
 from analytics.checks import ParameterError
@@ -22,6 +23,15 @@ def test_amplified_and_back(epsilon, p):
     assert 0 <= amplified <= epsilon * (1 + 1e-12)
     assume(amplified > 1e-290)
     assert float(subsampling.unamplified(amplified, p)) == pytest.approx(epsilon, rel=1e-9)
+
+
+@given(st.floats(0, 700), st.floats(1e-300, 1e300))
+@example(500.0, 1e100)
+@example(599.9, 1e300)
+def test_amplified_against_400_digits(epsilon, p):
+    with mp.workdps(400):
+        truth = float(mp.log1p(mp.mpf(p) * mp.expm1(epsilon)))
+    assert float(subsampling.amplified(epsilon, p)) == pytest.approx(truth, rel=1e-14)
 
 
 @given(eps, prob, st.floats(0.05, 5))

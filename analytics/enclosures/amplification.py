@@ -74,7 +74,7 @@ def theorem1(
     own = alignment**2 * variance
     if adjacency is Adjacency.SILENT:
         return claimed, ball(p) * gaussian.curve(epsilon, alignment * signal, others + own)
-    inner = _unamplified(epsilon, p)
+    inner = unamplified(epsilon, p)
     return claimed, ball(p) * hockey_stick(
         inner, distance=alignment * signal, variance_p=others + own, variance_q=others, dimension=int(dimension)
     )
@@ -104,5 +104,6 @@ def visible_by_enumeration(
     return float((ball(p) * total).mid())
 
 
-def _unamplified(epsilon: Ball, p: Fraction) -> Ball:
+def unamplified(epsilon: Ball, p: Fraction) -> Ball:
+    """Enclosure of :func:`analytics.privacy.subsampling.unamplified`."""
     return (1 + (epsilon.exp() - 1) / ball(p)).log()

@@ -6,7 +6,7 @@ system is the number that it exactly is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fractions import Fraction
 from itertools import product
 from math import prod
@@ -15,8 +15,10 @@ import flint
 import numpy as np
 
 from analytics.checks import ParameterError
-from analytics.enclosures import divergence, gaussian, poisson_binomial
+from analytics.enclosures import gaussian, poisson_binomial
+from analytics.enclosures.amplification import unamplified
 from analytics.enclosures.ball import Ball, Number, ball, refine
+from analytics.enclosures.divergence import hockey_stick
 from analytics.guarantee import Adjacency
 from analytics.inference.system import InferenceSystem
 
@@ -67,45 +69,34 @@ def delta(system: InferenceSystem, epsilon: Number, *, device: int = 0, digits: 
             total = (
                 own + sum(noise for noise, _ in _all_there(system, device)) + Fraction(system.receiver_noise_variance)
             )
-            return ball(p) * gaussian.curve(_unamplified(ball(epsilon), p), signal, total)
+            return ball(p) * gaussian.curve(unamplified(ball(epsilon), p), signal, total)
+        sums = _sums(system, device)
         if system.adjacency is not Adjacency.ABSENT:
-            return ball(p) * _mean(system, device, lambda v: gaussian.curve(ball(epsilon), signal, v + own))
-        forward = ball(p) * _mean(system, device, _forward(system, ball(epsilon), p, signal, own))
+            return ball(p) * _mean(sums, lambda v: gaussian.curve(ball(epsilon), signal, v + own))
+
+        def divergence(epsilon: Ball, *, removing: bool) -> Ball:
+            def component(v: Fraction) -> Ball:
+                louder, quieter = v + own, v
+                p, q = (louder, quieter) if removing else (quieter, louder)
+                return hockey_stick(epsilon, distance=signal, variance_p=p, variance_q=q, dimension=system.dimension)
+
+            return _mean(sums, component)
+
+        forward = ball(p) * divergence(unamplified(ball(epsilon), p), removing=True)
         share = 1 - ball(epsilon).exp() * (1 - ball(p))
         if share <= 0:
             return forward
         if not share > 0:
             return flint.arb.nan()  # not known at this precision
-        inner = (ball(epsilon).exp() * ball(p) / share).log()
-        backward = share * _mean(
-            system,
-            device,
-            lambda v: divergence.hockey_stick(
-                inner, distance=signal, variance_p=v, variance_q=v + own, dimension=system.dimension
-            ),
-        )
+        backward = share * divergence((ball(epsilon).exp() * ball(p) / share).log(), removing=False)
         return forward.max(backward)
 
     return refine(value, digits=digits)
 
 
-def _forward(
-    system: InferenceSystem, epsilon: Ball, p: Fraction, signal: Fraction, own: Fraction
-) -> Callable[[Fraction], Ball]:
-    inner = _unamplified(epsilon, p)
-    return lambda v: divergence.hockey_stick(
-        inner, distance=signal, variance_p=v + own, variance_q=v, dimension=system.dimension
-    )
-
-
-def _unamplified(epsilon: Ball, p: Fraction) -> Ball:
-    return (1 + (epsilon.exp() - 1) / ball(p)).log()
-
-
-def _mean(system: InferenceSystem, device: int, value: Callable[[Fraction], Ball]) -> Ball:
-    """Expectation over the others' participation of a function of their noise and the receiver's."""
-    floor = Fraction(system.receiver_noise_variance)
-    return sum((chance * value(noise + floor) for noise, chance in _sums(system, device)), flint.arb(0))
+def _mean(sums: list[tuple[Fraction, Ball]], value: Callable[[Fraction], Ball]) -> Ball:
+    """Expectation of a function of the others' and the receiver's noise."""
+    return sum((chance * value(noise) for noise, chance in sums), flint.arb(0))
 
 
 def _all_there(system: InferenceSystem, device: int) -> list[tuple[Fraction, Fraction]]:
@@ -116,7 +107,8 @@ def _all_there(system: InferenceSystem, device: int) -> list[tuple[Fraction, Fra
     ]
 
 
-def _sums(system: InferenceSystem, device: int) -> Iterator[tuple[Fraction, Ball]]:
+def _sums(system: InferenceSystem, device: int) -> list[tuple[Fraction, Ball]]:
+    """What the noise of the others that take part and of the receiver can add up to, and how likely each is."""
     kinds: dict[Fraction, list[Fraction]] = {}
     for noise, chance in _all_there(system, device):
         kinds.setdefault(noise, []).append(chance)
@@ -126,7 +118,9 @@ def _sums(system: InferenceSystem, device: int) -> Iterator[tuple[Fraction, Ball
             "noise_variance", f"{len(kinds)} kinds", f"so few kinds that there are at most {_MOST_SUMS} sums"
         )
     laws = {noise: poisson_binomial.pmf(chances) for noise, chances in kinds.items() if noise}
+    floor, found = Fraction(system.receiver_noise_variance), []
     for counts in product(*(range(len(law)) for law in laws.values())):
         chance = prod((law[k] for law, k in zip(laws.values(), counts, strict=True)), start=flint.arb(1))
         if not chance.is_zero():
-            yield sum((k * noise for noise, k in zip(laws, counts, strict=True)), Fraction(0)), chance
+            found.append((sum((k * noise for noise, k in zip(laws, counts, strict=True)), floor), chance))
+    return found

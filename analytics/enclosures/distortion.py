@@ -32,24 +32,19 @@ def _mse(system: InferenceSystem, features: Features) -> Ball:
     for k in range(K):
         encoder = features.W if features.W.ndim == 2 else features.W[k]
         code = flint.arb_mat(encoder.tolist()) * flint.arb_mat([[x] for x in features.f[k].tolist()])
-        length, clip = _norm(code), ball(float(system.clip[k]))
+        length, clip = _square(code.entries()).sqrt(), ball(float(system.clip[k]))
         scale = (clip / length).min(flint.arb(1)) if not length <= clip else flint.arb(1)
         sent = [ball(float(system.weight[k])) * scale * x for x in (decoder * code).entries()]
         p = ball(float(system.participation[k]))
         mean = [a + p * b for a, b in zip(mean, sent, strict=True)]
-        presence += p * (1 - p) * sum((x * x for x in sent), flint.arb(0))
-    bias = sum(((a - b) * (a - b) for a, b in zip(mean, target, strict=True)), flint.arb(0))
-    heard = sum(
-        (Fraction(float(s)) * (1 if system.idle_noise else Fraction(float(p))) for s, p in _noises(system)), Fraction(0)
-    )
+        presence += p * (1 - p) * _square(sent)
+    bias = _square([a - b for a, b in zip(mean, target, strict=True)])
+    noises = zip(system.noise_variance.tolist(), system.participation.tolist(), strict=True)
+    heard = sum((Fraction(s) * (1 if system.idle_noise else Fraction(p)) for s, p in noises), Fraction(0))
     floor = Fraction(system.receiver_noise_variance) / Fraction(system.alignment) ** 2
-    square = sum((x * x for x in decoder.entries()), flint.arb(0))
-    return bias + presence + ball(heard + floor) * square
+    return bias + presence + ball(heard + floor) * _square(decoder.entries())
 
 
-def _noises(system: InferenceSystem) -> zip[tuple[float, float]]:
-    return zip(system.noise_variance.tolist(), system.participation.tolist(), strict=True)
-
-
-def _norm(column: flint.arb_mat) -> Ball:
-    return sum((x * x for x in column.entries()), flint.arb(0)).sqrt()
+def _square(values: list[Ball]) -> Ball:
+    """Of the norm."""
+    return sum((x * x for x in values), flint.arb(0))

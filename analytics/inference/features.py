@@ -73,10 +73,7 @@ class Features:
 
     def clipped(self, clip: ArrayLike) -> FloatArray:
         """z_k = min(1, C_k / norm(W_k f_k)) W_k f_k; shape (K, r)."""
-        z = self.encoded
-        norm = np.linalg.norm(z, axis=1)
-        with np.errstate(divide="ignore"):
-            return np.asarray(z * np.minimum(1.0, np.where(norm > 0, clip / norm, 1.0))[:, None])
+        return clipped(self.encoded, clip)
 
     def decoded(self, clip: ArrayLike) -> FloatArray:
         """a_k = D z_k, what the server makes of a clipped code; shape (K, d)."""
@@ -91,6 +88,13 @@ class Features:
         """Norm of every W_k: ``"frobenius"`` or ``"spectral"``; shape (K,)."""
         kind: Any = {"frobenius": "fro", "spectral": 2}[order]
         return np.broadcast_to(np.linalg.norm(self.W, kind, axis=(-2, -1)), self.f.shape[:1])
+
+
+def clipped(code: FloatArray, clip: ArrayLike) -> FloatArray:
+    """Codes, shape (..., K, r), shortened to the norms C_k where they are longer; FDP Sec. III-A."""
+    norm = np.linalg.norm(code, axis=-1)
+    with np.errstate(divide="ignore"):
+        return np.asarray(code * np.minimum(1.0, np.where(norm > 0, clip / norm, 1.0))[..., None])
 
 
 def matched(system: InferenceSystem, features: Features) -> None:

@@ -31,10 +31,11 @@ def amplified(epsilon: ArrayLike, p: ArrayLike) -> FloatArray:
     999.30685...
     """
     eps, prob = broadcast(epsilon=real("epsilon", epsilon, "[0, inf)"), p=real("p", p, "[0, inf)"))
+    direct = (eps < np.where(prob <= 1, _LARGE, 1.0)) | (prob == 0)
     with np.errstate(divide="ignore"):
-        small = np.log1p(prob * np.expm1(np.minimum(eps, _LARGE)))
+        small = np.log1p(prob * np.expm1(np.where(direct, eps, 0.0)))
         large = eps + np.log(prob * -np.expm1(-eps) + np.exp(-eps))
-    return np.asarray(np.where((eps < _LARGE) | (prob == 0), small, large))[()]
+    return np.asarray(np.where(direct, small, large))[()]
 
 
 def unamplified(epsilon: ArrayLike, p: ArrayLike) -> FloatArray:

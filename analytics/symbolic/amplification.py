@@ -2,6 +2,8 @@ r"""Theorem 1 of FDP as printed, what Bernstein's inequality gives, and amplific
 
 from __future__ import annotations
 
+from itertools import product
+
 import sympy as sp
 
 from analytics.symbolic import gaussian
@@ -120,8 +122,6 @@ def visible(K: int) -> Form:
     >>> visible(2).expression.count(sp.erfc)
     4
     """
-    from itertools import product
-
     prob, square = per_device("p", K, nonnegative=True), per_device("s", K, nonnegative=True)
     distance = sp.Symbol("Delta", positive=True)
     total = sp.Integer(0)

@@ -3,6 +3,7 @@ r"""The MSE of FDP Sec. IV: as printed, step by step as derived, and exactly; ac
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 
 import sympy as sp
 
@@ -155,8 +156,6 @@ def expected_square(at: Scalar) -> sp.Expr:
     >>> sp.simplify(expected_square(Scalar.of(2)) - exact_mse(Scalar.of(2)))
     0
     """
-    from itertools import product
-
     K = len(at.p)
     target = sum(at.f) / sp.Integer(K)
     total = sp.Integer(0)

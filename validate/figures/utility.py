@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -65,6 +66,7 @@ def _lines(x: xr.DataArray, curves: xr.DataArray, labels: dict[str, str], across
     return figure
 
 
+@cache
 def policies(rounds: int, *, beta_1: float = 0.5) -> xr.Dataset:
     """Energies, iterations and rates of both schemes, averaged over the rounds of fading that all devices can keep."""
     base = table_1(distance=_DISTANCES, beta_1=beta_1)

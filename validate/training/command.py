@@ -84,9 +84,17 @@ def run_all(
             spent = f", epsilon {system.epsilon * (number + 1):g} a parameter" if kind.private else ""
             advance(f"{kind.value}: accuracy {done.validation:.3f}{spent}")
 
-        path = None if checkpoints is None else checkpoints / f"{kind.value}.npz"
+        path = _checkpoint(checkpoints, kind.value)
         found.append(run(system, chosen.settings, kind, checkpoint=path, progress=told))
     return found
+
+
+def _checkpoint(folder: Path | None, name: str) -> Path | None:
+    return None if folder is None else folder / f"{name}.npz"
+
+
+def _heard(advance: Callable[[str], None], name: str) -> Callable[[int, float], None]:
+    return lambda number, accuracy: advance(f"{name}: accuracy {accuracy:.3f}")
 
 
 _INFERENCE_ROUNDS = 20
@@ -105,11 +113,6 @@ def inferred(
     setup = views.prepare(devices=system.devices, dimension=system.dimension, codec="trained", seed=seed)
     found = {}
     for scheme in Scheme if scores else (Scheme.RANDOM,):
-
-        def told(number: int, accuracy: float, scheme: Scheme = scheme) -> None:
-            advance(f"scheme {scheme.value}: accuracy {accuracy:.3f}")
-
-        path = None if checkpoints is None else checkpoints / f"scheme-{scheme.value}.npz"
         found[scheme.value] = inference.measure(
             setup,
             system,
@@ -117,8 +120,8 @@ def inferred(
             selection=scores,
             rounds=_INFERENCE_ROUNDS,
             seed=seed,
-            checkpoint=path,
-            progress=told,
+            checkpoint=_checkpoint(checkpoints, f"scheme-{scheme.value}"),
+            progress=_heard(advance, f"scheme {scheme.value}"),
         )
     return setup, found
 
@@ -133,12 +136,13 @@ def policies(
     """UF Algorithm 1 with each scheme."""
     found = {}
     for scheme in utility.Scheme:
-
-        def told(number: int, accuracy: float, scheme: utility.Scheme = scheme) -> None:
-            advance(f"{scheme.value}: accuracy {accuracy:.3f}")
-
-        path = None if checkpoints is None else checkpoints / f"{scheme.value}.npz"
-        found[scheme.value] = utility.run(fleet, utility.Plan(seed=seed), scheme, checkpoint=path, progress=told)
+        found[scheme.value] = utility.run(
+            fleet,
+            utility.Plan(seed=seed),
+            scheme,
+            checkpoint=_checkpoint(checkpoints, scheme.value),
+            progress=_heard(advance, scheme.value),
+        )
     return found
 
 
@@ -226,7 +230,18 @@ def _inference_part(
         "devices": system.devices,
         "dimension": len(setup.encoder),
         "ideal_accuracy": setup.ideal,
-        "schemes": {name: asdict(one) for name, one in measured.items()},
+        "schemes": {name: _measured(one) for name, one in measured.items()},
+    }
+
+
+def _measured(one: Measured) -> dict[str, float]:
+    return {
+        "accuracy": one.accuracy,
+        "accuracy_error": one.accuracy_error,
+        "mse": one.mse,
+        "mse_error": one.mse_error,
+        "exact_mse": one.exact_mse,
+        "participation": one.participation,
     }
 
 

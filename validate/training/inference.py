@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import ArrayLike
 from analytics import checks
 from analytics.checks import FloatArray, IntArray, ParameterError
 from analytics.inference import accuracy, distortion, margin, power_limit, transmission
+from analytics.inference.features import clipped
 from analytics.inference.system import InferenceSystem
 from validate.monte_carlo import channel
 from validate.training import views
@@ -62,19 +64,27 @@ class Measured:
         Share of right labels and its standard error over the rounds (these images given); nan after one round.
     mse, mse_error : float
         Of the decoded mean feature, and its standard error.
-    exact_mse : float
-        Mean over the images of :func:`analytics.inference.distortion.exact`, or of
-        :func:`analytics.inference.power_limit.exact_mse` when the power is limited (Scheme 1; nan otherwise).
     participation : float
         Mean share of devices that took part.
+    theory : callable
+        Computes `exact_mse`.
     """
 
     accuracy: float
     accuracy_error: float
     mse: float
     mse_error: float
-    exact_mse: float
     participation: float
+    theory: Callable[[], float] = field(repr=False, compare=False)
+
+    @cached_property
+    def exact_mse(self) -> float:
+        """Mean over the images of the exact MSE for Scheme 1 (nan otherwise), computed when asked for.
+
+        That is :func:`analytics.inference.distortion.exact`, or :func:`analytics.inference.power_limit.exact_mse` when the
+        power is limited.
+        """
+        return self.theory()
 
 
 def measure(
@@ -114,20 +124,19 @@ def measure(
     kind = checks.choice("scheme", scheme, Scheme)
     chosen = selection or Selection()
     times = checks.count("rounds", rounds)
+    start = checks.count("seed", seed, "[0, inf)")
     _fits(setup, system, chosen)
     reach = None
     if transmitter is not None:
         reach = transmission.reach_of(system, transmitter.gain, transmitter.power)
-    label = json.dumps([repr(asdict(system)), kind.value, repr(chosen), repr(reach), _digest(setup), seed])
+    label = json.dumps([repr(asdict(system)), kind.value, repr(chosen), repr(reach), _digest(setup), start])
     kept = restore(checkpoint, label)
     means = kept["means"] if kept else np.zeros((0, 3))
     target = setup.features.mean(axis=1)
-    code = setup.features @ setup.encoder.T
-    length = np.linalg.norm(code, axis=2, keepdims=True)
-    signal = system.weight[:, None] * code * np.minimum(1.0, system.clip[:, None] / np.maximum(length, 1e-300))
+    signal = system.weight[:, None] * clipped(setup.features @ setup.encoder.T, system.clip)
     weight, bias = setup.classifier
     while len(means) < times:
-        rng = np.random.default_rng([checks.count("seed", seed, "[0, inf)"), 41, len(means)])
+        rng = np.random.default_rng([start, 41, len(means)])
         tau = _participants(setup, system, kind, chosen, rng)
         received = channel.receive(system, tau, signal, rng, reach=reach)
         decoded = received / system.alignment @ setup.decoder.T
@@ -145,8 +154,8 @@ def measure(
         accuracy_error=float(errors[0]),
         mse=float(mse),
         mse_error=float(errors[1]),
-        exact_mse=_exact_mse(setup, system, transmitter) if kind is Scheme.RANDOM else float("nan"),
         participation=float(present),
+        theory=lambda: _exact_mse(setup, system, transmitter) if kind is Scheme.RANDOM else float("nan"),
     )
 
 

@@ -148,13 +148,11 @@ def run(
         "table": np.zeros((0, 4, K)),
         "accuracy": np.zeros(0),
     }
+    policy = None if plan.fading else _policy(fleet, kind)
     for number in range(state["accuracy"].size, plan.rounds):
         rng = np.random.default_rng([plan.seed, 12, number])
-        now = fleet
-        gains = rng.exponential(1.0, K)
-        if plan.fading:
-            now = replace(fleet, channel_gain=np.maximum(fleet.channel_gain * gains, 1e-100))
-        iterations, energy = _policy(now, kind)
+        gains = np.maximum(fleet.channel_gain * rng.exponential(1.0, K), 1e-100)
+        iterations, energy = policy or _policy(replace(fleet, channel_gain=gains), kind)
         update = _updates(network, state["received"], x, y, iterations, plan)
         update += plan.sensitivity * plan.noise * rng.normal(size=update.shape)
         deviation = _deviation(state["clean"], update, kind)

@@ -7,6 +7,7 @@ from enum import StrEnum
 from functools import lru_cache
 
 import numpy as np
+from scipy import special
 
 from analytics import checks
 from analytics.checks import FloatArray, IntArray
@@ -133,8 +134,7 @@ def _prepared(K: int, r: int, codec: Codec, seed: int) -> Setup:
     server = Dense((WIDTH, task.classes))
     last = server.layers(_fit(server, training.mean(axis=1), task.train.y, rng))[0]
     scores = np.moveaxis(extractor.scores(flat, tested), 0, 1)
-    probabilities = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    probabilities /= probabilities.sum(axis=-1, keepdims=True)
+    probabilities = special.softmax(scores, axis=-1)
     encoder, decoder = components[:r], components[:r].T
     if codec is Codec.TRAINED:
         encoder, decoder = _trained_codec(encoder, training, task.train.y, last, np.random.default_rng([seed, 22]))
@@ -178,8 +178,7 @@ def _trained_codec(
         received = code + _CODE_NOISE * np.sqrt(np.mean(code * code)) * rng.normal(size=code.shape)
         decoded = received @ D.T
         logits = decoded @ V + bias
-        slope = np.exp(logits - logits.max(axis=1, keepdims=True))
-        slope /= slope.sum(axis=1, keepdims=True)
+        slope = special.softmax(logits, axis=1)
         slope[np.arange(rows.size), y[rows]] -= 1
         back = (slope @ V.T + 0.2 * (decoded - target)) / rows.size
         W_slope, D_slope = (back @ D).T @ pooled, back.T @ received
