@@ -92,7 +92,7 @@ def test_weighted_sum_brackets_the_truth(pairs, cells):
     for threshold in [*truth, *law.values.tolist()]:
         below = sum(mass for value, mass in truth.items() if value <= threshold + 1e-12)
         lower = law.probabilities[law.values + law.slack <= threshold - 1e-12].sum()
-        upper = law.probabilities[law.values <= threshold + 2e-12].sum()
+        upper = law.probabilities[law.values <= threshold + law.slack + 2e-12].sum()
         assert lower - 1e-12 <= below <= upper + 1e-12
 
 
@@ -103,7 +103,39 @@ def test_weighted_sum_slack_shrinks_with_the_grid():
     assert fine.slack < coarse.slack / 10
     for law in (coarse, fine):
         mean = float(law.values @ law.probabilities)
-        assert mean <= p @ x <= mean + law.slack
+        variance = float((law.values - mean) ** 2 @ law.probabilities)
+        assert mean == pytest.approx(p @ x, rel=1e-12)
+        assert 0 <= variance - float(p * (1 - p) @ x**2) <= law.spread
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 1), st.floats(0, 5)), min_size=2, max_size=7),
+    st.sampled_from([8, 32]),
+    st.floats(0.05, 3),
+)
+def test_both_ends_from_a_grid(pairs, cells, steepness):
+    """Convex decreasing exp(-t v), whose second derivative is t^2 exp(-t v)."""
+    p, x = zip(*pairs, strict=True)
+    law = weighted_sum.law(p, x, cells=cells)
+    truth = np.prod([1 - q + q * np.exp(-steepness * y) for q, y in pairs])
+    above = float(law.probabilities @ np.exp(-steepness * law.values))
+    curvature = steepness**2 * np.exp(-steepness * (law.values - law.slack))
+    below = above - law.spread / 2 * float(law.probabilities @ curvature)
+    assert below <= truth * (1 + 1e-12) and truth <= above * (1 + 1e-12)
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 5)), min_size=9, max_size=30))
+def test_leaving_out_negligible_mass_bounds_decreasing_functions(pairs):
+    p, x = (np.array(column) for column in zip(*sorted(set(pairs)), strict=True))
+    once = np.ones(p.size, dtype=np.int64)
+    laws = dict(weighted_sum.leave_one_out(p, x, once, cells=64, negligible=1e-2))
+    for c in (0, p.size - 1):
+        others = np.delete(np.arange(p.size), c)
+        truth = np.prod(1 - p[others] + p[others] * np.exp(-x[others]))
+        law = laws[c]
+        above = float(law.probabilities @ np.exp(-law.values)) + law.missing
+        assert truth * (1 - 1e-12) <= above
+        assert law.missing <= 1e-2 and above - 2 * law.missing <= truth + law.spread / 2 * np.exp(law.slack) + 1e-12
 
 
 def test_quantile_of_a_law():

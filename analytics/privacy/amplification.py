@@ -23,11 +23,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from analytics import checks
-from analytics.checks import FloatArray, broadcast, choice, real
+from analytics.checks import FloatArray, IntArray, broadcast, choice, real
 from analytics.guarantee import Adjacency, Guarantee
 from analytics.inference.system import InferenceSystem, device_indices
 from analytics.privacy import concentration, subsampling
 from analytics.privacy.participation import participations
+
+
+_NEGLIGIBLE = 1e-25  # probability of the others' noise that a first try leaves out
 
 
 class TheoremForm(StrEnum):
@@ -196,13 +199,29 @@ def exact_delta_bracket(
     shape = eps.shape
     which, eps = which.ravel(), eps.ravel()
     lower, upper = np.empty(eps.shape), np.empty(eps.shape)
+    doubtful = np.arange(eps.size)
+    for negligible in (_NEGLIGIBLE, 0.0):
+        if doubtful.size:
+            lower[doubtful], upper[doubtful] = _bracket(system, which[doubtful], eps[doubtful], negligible)
+            doubtful = np.flatnonzero(upper * 1e-12 < negligible)
+    return lower.reshape(shape)[()], upper.reshape(shape)[()]
+
+
+def _bracket(
+    system: InferenceSystem, which: IntArray, eps: FloatArray, negligible: float
+) -> tuple[FloatArray, FloatArray]:
+    lower, upper = np.empty(eps.shape), np.empty(eps.shape)
     with np.errstate(under="ignore"):
-        for part in participations(system, np.unique(which), 0.0):
+        for part in participations(system, np.unique(which), negligible):
             place = np.flatnonzero(np.isin(which, part.devices))
             rows = part.kind[np.searchsorted(part.devices, which[place])]
-            upper[place] = np.exp(part.log_delta(eps[place], rows))
-            lower[place] = np.exp(part.shifted().log_delta(eps[place], rows)) if part.slack else upper[place]
-    return lower.reshape(shape)[()], upper.reshape(shape)[()]
+            low, high = part.log_delta(eps[place], rows)
+            if part.slack:
+                low = np.maximum(low, part.raised().log_delta(eps[place], rows)[0])
+                high = np.minimum(high, part.lowered().log_delta(eps[place], rows)[1])
+            lower[place], upper[place] = np.exp(low), np.minimum(np.exp(high) * (1 + 2e-15) + 5e-324, 1.0)
+            upper[place[high == -np.inf]] = 0.0
+    return lower, upper
 
 
 def exact_epsilon(

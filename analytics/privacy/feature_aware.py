@@ -133,7 +133,7 @@ def proven_threshold(system: InferenceSystem, *, noise: ArrayLike, sensitivity: 
     )
     for c, law in weighted_sum.leave_one_out(classes[:, 0].copy(), classes[:, 1].copy(), multiplicity):
         for k in np.flatnonzero(member == c):
-            v = law.values + own[k] + system.receiver_noise_variance
+            v = np.maximum(law.values - law.slack, 0.0) + own[k] + system.receiver_noise_variance
             mu = np.hypot(mu0[k], _ratio(np.full(v.size, system.sensitivity[k]), np.sqrt(v)))
             epsilon[k] = _mixture_epsilon(law.probabilities, mu, system.delta)
     return Guarantee(epsilon, np.full(system.devices, system.delta), system.adjacency)

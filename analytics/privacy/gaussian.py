@@ -95,14 +95,14 @@ def log_delta(epsilon: ArrayLike, *, sensitivity: ArrayLike, sigma: ArrayLike) -
     return np.asarray(log_curve(eps.ravel(), mu.ravel())[0].reshape(eps.shape))[()]
 
 
-def log_curve(eps: FloatArray, mu: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """log delta for one-dimensional arrays, mu = sensitivity / sigma, and its derivative with respect to epsilon."""
+def log_curve(eps: FloatArray, mu: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """log delta for one-dimensional arrays, mu = sensitivity / sigma, its derivative in epsilon, and a bound on its error."""
     out = np.where((mu >= _HUGE) & (eps < np.inf), 0.0, -np.inf)
-    slope = np.zeros(eps.shape)
+    slope, error = np.zeros(eps.shape), np.zeros(eps.shape)
     regular = (mu > 0) & (mu < _HUGE) & (eps < np.inf)
-    value, slope[regular], _ = _curve(eps[regular], mu[regular])
+    value, slope[regular], error[regular] = _curve(eps[regular], mu[regular])
     out[regular] = np.minimum(value, 0.0)
-    return out, slope
+    return out, slope, error
 
 
 def delta(epsilon: ArrayLike, *, sensitivity: ArrayLike, sigma: ArrayLike) -> FloatArray:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,16 +17,19 @@ from analytics.inference.system import InferenceSystem
 from analytics.privacy import divergence, gaussian, subsampling
 
 _ROWS = 256  # classes of devices solved together
-_CHEBYSHEV_FROM = 96  # atoms; with more, the divergence is interpolated in log v
+_SKETCHES = (48, 512)  # atoms; with twice as many and more, the root is first sought with so few
+_CELLS = 4096  # of the law of the others' noise, where it is not exact
 _STEPS = 300  # Newton or bisection steps; a dozen suffice unless the guess is absurd
 _GROWTH = 16  # of epsilon in one step, as long as no upper end is known
 _FAR = 1e100  # an epsilon beyond this is reported as infinite
 _UNIT = np.finfo(float).eps
 _EPSILON_ROUNDING = 8 * _UNIT  # relative; where the loss is large its curve is steeper than doubles can resolve
 
-# log delta and its slope in epsilon: of kinds (epsilon, rows), of Gaussian pairs (variance of the others' noise, index)
-Curve = Callable[[FloatArray, IntArray], tuple[FloatArray, FloatArray]]
-Component = Callable[[FloatArray, IntArray], tuple[FloatArray, FloatArray]]
+# log delta, its slope in epsilon, and how far above and below the truth may be
+Values = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
+Curve = Callable[[FloatArray, IntArray], Values]
+Component = Callable[[FloatArray, IntArray], tuple[FloatArray, FloatArray, FloatArray]]
+Curvature = Callable[[FloatArray, IntArray], tuple[FloatArray, FloatArray]]
 
 
 @dataclass(frozen=True)
@@ -42,15 +45,24 @@ class Participation:
     variance: FloatArray  # received noise variance without the device, one entry a column; increasing
     weights: FloatArray  # probability of each column in each row
     missing: FloatArray  # probability of columns left out: the divergence counts as 1 there
-    slack: float
+    slack: float  # of the law on a grid, as the next: see analytics.distributions.weighted_sum
+    spread: float
 
-    def shifted(self) -> Participation:
-        """The same with the noise at the upper ends of its cells: a lower bound."""
+    def raised(self) -> Participation:
+        """The same with the noise raised by the slack and without missing mass: a lower bound."""
         return self._with(self.variance + self.slack, self.weights, np.zeros_like(self.missing))
 
+    def lowered(self) -> Participation:
+        """The same with the noise lowered by the slack: an upper bound."""
+        return self._with(np.maximum(self.variance - self.slack, self.floor), self.weights, self.missing)
+
+    @property
+    def floor(self) -> float:
+        """Variance of the receiver's noise."""
+        return self.system.receiver_noise_variance
+
     def _with(self, variance: FloatArray, weights: FloatArray, missing: FloatArray) -> Participation:
-        changed = {**self.__dict__, "variance": variance, "weights": weights, "missing": missing, "slack": 0.0}
-        return Participation(**changed)
+        return replace(self, variance=variance, weights=weights, missing=missing, slack=0.0, spread=0.0)
 
     def at_quantile(self, total: float) -> Participation:
         """Every row's noise at one lower quantile that spends half of `total`."""
@@ -61,15 +73,33 @@ class Participation:
         single = np.zeros_like(self.weights)
         rows = np.arange(last.size)
         single[rows, last] = 1.0
-        return self._with(self.variance, single, below[rows, last])
+        return self._with(self.lowered().variance, single, below[rows, last])
 
-    def log_delta(self, epsilon: FloatArray, rows: IntArray) -> FloatArray:
-        """log delta(epsilon[i]) of kind rows[i], worst of both directions."""
-        out = np.full(epsilon.shape, -np.inf)
+    def sketch(self, columns: int) -> Participation:
+        """The same law on few columns, roughly: where to look for the root."""
+        size = self.variance.size
+        with np.errstate(divide="ignore"):
+            depth = np.log(np.maximum(self.variance, self.variance[-1] * 1e-30))
+        edges = np.searchsorted(depth, np.linspace(depth[0], depth[-1], columns // 2))
+        first = np.unique(np.concatenate([[0], edges[edges < size], np.linspace(0, size - 1, columns // 2).astype(int)]))
+        weights = np.add.reduceat(self.weights, first, axis=1)
+        mass = np.maximum(np.add.reduceat(self.weights.sum(axis=0), first), 1e-300)
+        variance = np.add.reduceat(self.weights.sum(axis=0) * self.variance, first) / mass
+        return self._with(np.maximum(variance, self.variance[first]), weights, self.missing)
+
+    def log_delta(self, epsilon: FloatArray, rows: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Lower and upper end of log delta(epsilon[i]) of kind rows[i], worst of both directions."""
+        low, high = np.full(epsilon.shape, -np.inf), np.full(epsilon.shape, -np.inf)
         some = self.participation[rows] > 0
         if np.any(some):
-            out[some] = np.max([curve(epsilon[some], rows[some])[0] for curve in self._directions()], axis=0)
-        return out
+            for curve in self._directions():
+                value, _, up, down = curve(epsilon[some], rows[some])
+                with np.errstate(invalid="ignore"):
+                    known = value > -np.inf
+                    low[some] = np.maximum(low[some], np.where(known, value - down, -np.inf))
+                    high[some] = np.maximum(high[some], np.where(known, value + up, value))
+            high[some] = np.minimum(high[some], np.log(self.participation[rows[some]]) + _UNIT)
+        return low, np.minimum(high, 0.0)
 
     def _directions(self) -> list[Curve]:
         """The curves of log delta, one a direction, that can be the larger; each also gives its slope."""
@@ -79,7 +109,7 @@ class Participation:
             return [self._removing, self._adding]
         return [self._visible]
 
-    def _constant_noise(self, epsilon: FloatArray, rows: IntArray) -> tuple[FloatArray, FloatArray]:
+    def _constant_noise(self, epsilon: FloatArray, rows: IntArray) -> Values:
         p, mu = self.participation[rows], _ratio(self.sensitivity[rows], _constant_sigma(self.system))
         finite = epsilon < np.inf
         out = np.full(epsilon.shape, -np.inf)
@@ -87,87 +117,124 @@ class Participation:
         if self.system.adjacency is Adjacency.REPLACE:
             curve = subsampling.opposite_gaussians_log_delta
         out[finite] = curve(epsilon[finite], p=p[finite], mu=mu[finite])
-        return out, np.full(epsilon.shape, np.nan)
+        error = 1e-11 + (16 + self.system.devices) * _UNIT * np.abs(np.maximum(out, -1e300))
+        return out, np.full(epsilon.shape, np.nan), error, error
 
-    def _visible(self, epsilon: FloatArray, rows: IntArray) -> tuple[FloatArray, FloatArray]:
+    def _visible(self, epsilon: FloatArray, rows: IntArray) -> Values:
         log_p = np.log(self.participation[rows])
 
-        def component(v: FloatArray, i: IntArray) -> tuple[FloatArray, FloatArray]:
+        def component(v: FloatArray, i: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
             eps, d, sigma = np.broadcast_arrays(
                 epsilon[i, None], self.sensitivity[rows[i], None], np.sqrt(v + self.own_noise[rows[i], None])
             )
-            value, slope = gaussian.log_curve(eps.ravel(), _ratio(d, sigma).ravel())
-            return value.reshape(eps.shape), slope.reshape(eps.shape)
+            found = gaussian.log_curve(eps.ravel(), _ratio(d, sigma).ravel())
+            value, slope, error = (x.reshape(eps.shape) for x in found)
+            return value, slope, error
 
-        value, slope = self._expected(component, rows)
-        return log_p + value, slope
+        def curvature(v: FloatArray, i: IntArray) -> tuple[FloatArray, FloatArray]:
+            eps, d, own = epsilon[i, None], self.sensitivity[rows[i], None], self.own_noise[rows[i], None]
+            low, high = np.maximum(v - self.slack, self.floor) + own, v + self.slack + own
+            return _curvature_bounds(eps, d, low, high)
 
-    def _removing(self, epsilon: FloatArray, rows: IntArray) -> tuple[FloatArray, FloatArray]:
+        value, slope, up, down = self._expected(component, rows, curvature)
+        return log_p + value, slope, up, down
+
+    def _removing(self, epsilon: FloatArray, rows: IntArray) -> Values:
         p = self.participation[rows]
         finite = np.minimum(epsilon, np.finfo(float).max / 4)
         inner = np.where(epsilon < np.inf, subsampling.unamplified(finite, p), np.inf)
-        value, slope = self._expected(self._own_noise_component(inner, rows, removing=True), rows)
+        value, slope, up, down = self._expected(self._own_noise_component(inner, rows, removing=True), rows)
         with np.errstate(invalid="ignore", over="ignore"):
-            return np.log(p) + value, slope * np.exp(epsilon - np.log(p) - inner)
+            return np.log(p) + value, slope * np.exp(epsilon - np.log(p) - inner), up, down
 
-    def _adding(self, epsilon: FloatArray, rows: IntArray) -> tuple[FloatArray, FloatArray]:
+    def _adding(self, epsilon: FloatArray, rows: IntArray) -> Values:
         p = self.participation[rows]
         log_u, inner = subsampling.reversed_order(epsilon, p)
-        out, slope = np.full(epsilon.shape, -np.inf), np.zeros(epsilon.shape)
+        out, slope, up, down = (np.full(epsilon.shape, x) for x in (-np.inf, 0.0, 0.0, 0.0))
         some = np.flatnonzero(inner < np.inf)
         if some.size:
             component = self._own_noise_component(inner[some], rows[some], removing=False)
-            value, inner_slope = self._expected(component, rows[some])
+            value, inner_slope, up[some], down[some] = self._expected(component, rows[some])
             out[some] = log_u[some] + value
             with np.errstate(over="ignore", divide="ignore"):
                 weight = np.exp(epsilon[some] + np.log1p(-p[some]) - log_u[some])
             slope[some] = inner_slope * (1 + weight) - weight
-        return out, slope
+        return out, slope, up, down
 
     def _own_noise_component(self, inner: FloatArray, rows: IntArray, *, removing: bool) -> Component:
         dimension = self.system.dimension
 
-        def component(v: FloatArray, i: IntArray) -> tuple[FloatArray, FloatArray]:
+        def component(v: FloatArray, i: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
             eps, d, narrow, own = np.broadcast_arrays(
                 inner[i, None], self.sensitivity[rows[i], None], v, self.own_noise[rows[i], None]
             )
             problem = (eps.ravel(), d.ravel(), narrow.ravel(), own.ravel(), np.full(eps.size, float(dimension)))
-            value, slope = divergence.log_curve(*problem, reverse=not removing)
-            return value.reshape(eps.shape), slope.reshape(eps.shape)
+            value, slope, error = (
+                x.reshape(eps.shape) for x in divergence.log_curve(*problem, reverse=not removing)
+            )
+            return value, slope, error
 
         return component
 
-    def _expected(self, component: Component, rows: IntArray) -> tuple[FloatArray, FloatArray]:
-        """log of (missing mass + sum over columns of weight times the component's divergence), and its slope."""
+    def _expected(self, component: Component, rows: IntArray, curvature: Curvature | None = None) -> Values:
+        """log of (missing mass + sum over columns of weight times the component's divergence), its slope and errors.
+
+        On a grid the curvature of the divergence in v enters with the variance that the grid has added; where no
+        bounds of it are given, twice the greatest divided difference within the slack.
+        """
         weights, missing = self.weights[rows], self.missing[rows]
         used = np.flatnonzero(np.any(weights > 0, axis=0))
         variance, weights = self.variance[used], weights[:, used]
         index = np.arange(rows.size)
-        sampled = _interpolated(component, variance, index)
-        values, slopes = component(variance, index) if sampled is None else sampled
-        with np.errstate(under="ignore", divide="ignore", invalid="ignore"):
+        values, slopes, errors = component(variance, index)
+        with np.errstate(under="ignore", divide="ignore", invalid="ignore", over="ignore"):
             exponents = np.where(weights > 0, np.log(weights) + values, -np.inf)
             peak = np.maximum(np.max(exponents, axis=1), np.log(missing))
             safe = np.where(peak > -np.inf, peak, 0.0)
             terms = np.exp(exponents - safe[:, None])
-            total = np.sum(terms, axis=1) + np.exp(np.log(missing) - safe)
+            left_out = np.exp(np.log(missing) - safe)
+            total = np.sum(terms, axis=1) + left_out
             slope = np.sum(np.where(terms > 0, terms * slopes, 0.0), axis=1) / total
-            return np.where(peak > -np.inf, np.minimum(safe + np.log(total), 0.0), -np.inf), slope
+            bounded = np.isfinite(errors)
+            rounding = (self.system.devices + 16) * _UNIT
+            highest = exponents + np.where(bounded & (exponents > -np.inf), errors, 0.0)
+            summit = np.maximum(np.max(highest, axis=1), np.log(missing))
+            summit = np.where(summit > -np.inf, summit, 0.0)
+            above = np.sum(np.exp(highest - summit[:, None]), axis=1) + np.exp(np.log(missing) - summit)
+            below = np.sum(terms * np.where(bounded, np.minimum(errors, 1.0), 1.0), axis=1) + rounding * total
+            below = below + 2 * left_out
+            if self.spread:
+                scale = np.exp(-safe)[:, None]
+                if curvature is None:
+                    concave, convex = _divided_differences(variance, np.exp(values - safe[:, None]), self.slack)
+                else:
+                    concave, convex = (x * scale for x in curvature(variance, index))
+                above += self.spread / 2 * np.sum(weights * concave, axis=1) * np.exp(safe - summit)
+                below += self.spread / 2 * np.sum(weights * convex, axis=1)
+            known = peak > -np.inf
+            value = np.where(known, np.minimum(safe + np.log(total), 0.0), -np.inf)
+            up = summit - safe + np.log(above / total) + rounding
+            down = -np.log1p(-np.minimum(below / total, 1.0))
+            return value, slope, np.where(known, up, 0.0), np.where(known, down, 0.0)
 
     def least_epsilon(self, total: float, *, convex: bool = False) -> FloatArray:
         """Least epsilon of each kind, rounded up. `convex`: the proven bound of ``replace`` with idle noise."""
         if self.system.idle_noise:
             return self._constant_noise_epsilon(total, convex)
-        out = np.where((self._floor() >= total) & (self.participation > total), np.inf, 0.0)
+        out = np.where((self._singular() >= total) & (self.participation > total), np.inf, 0.0)
         target = np.log(total)
-        for curve in self._directions():
+        sketches = [self.sketch(n) for n in _SKETCHES if self.variance.size > 2 * n]
+        for number, curve in enumerate(self._directions()):
             rows = np.flatnonzero((out < np.inf) & (self.participation > total))  # delta is at most p
             below = out[rows]
             if np.any(below):  # not the first direction: most are already safe in this one
                 unsafe = ~(self._upper(curve, below, rows)[0] <= target)
                 rows, below = rows[unsafe], below[unsafe]
             if rows.size:
-                out[rows] = self._root(curve, rows, target, below)
+                guess = self._guess(rows, target)
+                for sketch in sketches:
+                    guess = sketch._root(sketch._directions()[number], rows, target, np.zeros(rows.size), guess)
+                out[rows] = self._root(curve, rows, target, below, guess)
         return out
 
     def _constant_noise_epsilon(self, total: float, convex: bool) -> FloatArray:
@@ -182,8 +249,8 @@ class Participation:
         out = np.array(single)
 
         def excess(epsilon: FloatArray, rows: IntArray) -> FloatArray:
-            value, _ = self._constant_noise(epsilon * (1 - _EPSILON_ROUNDING), rows)
-            return np.asarray(value + 1e-12 - np.log(total))
+            value, _, error, _ = self._constant_noise(epsilon * (1 - _EPSILON_ROUNDING), rows)
+            return np.asarray(value + error - np.log(total))
 
         if self.system.adjacency is Adjacency.REPLACE:
             # `single` is that of an observer who sees whether k takes part: an upper bound
@@ -196,14 +263,17 @@ class Participation:
             step = 2 * step
         return out
 
-    def _root(self, curve: Curve, rows: IntArray, target: float, low: FloatArray) -> FloatArray:
+    def _root(
+        self, curve: Curve, rows: IntArray, target: float, low: FloatArray, guess: FloatArray
+    ) -> FloatArray:
         """Where a curve falls to the target, right of `low`; `low` itself where it is 0 and already safe.
 
         Newton's method kept inside a bracket, each point a hair to the right so that the last one is on the safe side.
         """
         low, high = low.copy(), np.full(rows.size, np.inf)
+        near = 1e-7 if self.slack else 1e-11
         untried = low == 0
-        x = np.maximum(self._guess(rows, target), 2 * low)
+        x = np.maximum(guess, low * (1 + 1e-9))
         active = np.arange(rows.size)
         for _ in range(_STEPS):
             here = x[active]
@@ -214,11 +284,11 @@ class Participation:
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                 newton = here - excess / slope
             a, b = low[active], high[active]
-            settled = (safe & (np.abs(newton - here) <= 1e-12 * here)) | ((b < np.inf) & (b - a <= 1e-12 * b))
+            settled = (safe & (np.abs(newton - here) <= near * here)) | ((b < np.inf) & (b - a <= 1e-12 * b))
             settled |= ~safe & (here > _FAR)
             with np.errstate(invalid="ignore", over="ignore"):
                 farthest = _GROWTH * np.maximum(here, a)  # on a plateau the slope tells nothing
-                newton = np.where(b < np.inf, newton, np.minimum(newton, farthest)) * (1 + 2e-13)
+                newton = np.where(b < np.inf, newton, np.minimum(newton, farthest)) * (1 + near / 8)
                 middle = np.where(4 * a > b, (a + b) / 2, np.sqrt(np.maximum(a, 1e-6 * b)) * np.sqrt(b))
             x[active] = np.where((newton > a) & (newton < b), newton, np.where(b < np.inf, middle, farthest))
             to_zero = untried[active] & safe & (newton <= 0)
@@ -249,11 +319,10 @@ class Participation:
 
     def _upper(self, curve: Curve, epsilon: FloatArray, rows: IntArray) -> tuple[FloatArray, FloatArray]:
         """A curve with its error added, at an epsilon rounded down, and its slope."""
-        value, slope = curve(epsilon * (1 - _EPSILON_ROUNDING), rows)
-        error = divergence.relative_error(value, self.system.dimension + self.system.devices)
-        return np.where(value > -np.inf, np.minimum(value + error, 0.0), -np.inf), slope
+        value, slope, up, _ = curve(epsilon * (1 - _EPSILON_ROUNDING), rows)
+        return np.where(value > -np.inf, np.minimum(value + up, 0.0), -np.inf), slope
 
-    def _floor(self) -> FloatArray:
+    def _singular(self) -> FloatArray:
         """The limit of delta(epsilon) as epsilon grows: mass on which the neighbours are mutually singular."""
         singular = self.missing.copy()
         if self.variance[0] == 0:
@@ -275,25 +344,40 @@ def _ratio(d: FloatArray, sigma: FloatArray | float) -> FloatArray:
         return np.where(d == 0, 0.0, d / sigma)
 
 
-def _interpolated(component: Component, variance: FloatArray, index: IntArray) -> tuple[FloatArray, FloatArray] | None:
-    """The component at many columns, from a Chebyshev interpolant in log v; None where that is not worth it or unsure."""
-    if variance.size < _CHEBYSHEV_FROM or variance[0] <= 0:
-        return None
-    low, high = np.log(variance[0]), np.log(variance[-1])
-    for order in (24, 48):
-        nodes = np.cos(np.pi * (np.arange(order) + 0.5) / order)
-        samples, slopes = component(np.exp(low + (high - low) * (nodes + 1) / 2), index)
-        if not np.all(np.isfinite(samples)):
-            return None
-        transform = np.cos(np.pi * np.outer(np.arange(order) + 0.5, np.arange(order)) / order) * 2 / order
-        transform[:, 0] /= 2
-        coefficients = samples @ transform
-        tail = np.max(np.abs(coefficients[:, -order // 8 :]), axis=1)
-        if np.all(tail <= 1e-13 + 4 * _UNIT * np.max(np.abs(samples), axis=1)):
-            place = np.clip(2 * (np.log(variance) - low) / (high - low) - 1, -1, 1)
-            basis = np.polynomial.chebyshev.chebvander(place, order - 1).T
-            return coefficients @ basis, (slopes @ transform) @ basis
-    return None
+def _curvature_bounds(
+    epsilon: FloatArray, d: FloatArray, low: FloatArray, high: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    r"""Bounds b with -b_1 <= the second derivative in v of delta_G(epsilon; d / sqrt v) <= b_2 for v in [low, high].
+
+    With mu = d / sqrt v, a = epsilon / mu - mu / 2 and b = epsilon / mu + mu / 2 the derivative of delta in mu is phi(a), so
+    the second one in v is :math:`\varphi(a)\,\mu\,(ab + 3)/4v^2` with :math:`ab = \epsilon^2/\mu^2 - \mu^2/4`. a and ab fall
+    in mu, so phi(a) is greatest at the end, or zero, of a that is nearest 0.
+    """
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        small, large = d / np.sqrt(high), d / np.sqrt(low)
+        most, least = epsilon / small - small / 2, epsilon / large - large / 2
+        nearest = np.where(least > 0, least, np.where(most < 0, most, 0.0))
+        scale = np.exp(-nearest * nearest / 2) / np.sqrt(2 * np.pi) * large / (4 * low * low)
+        concave = scale * np.maximum(large * large / 4 - (epsilon / large) ** 2 - 3, 0.0)
+        convex = scale * np.maximum((epsilon / small) ** 2 - small * small / 4 + 3, 0.0)
+        nothing = d == 0
+        return np.where(nothing, 0.0, np.nan_to_num(concave, nan=np.inf)), np.where(
+            nothing, 0.0, np.nan_to_num(convex, nan=np.inf)
+        )
+
+
+def _divided_differences(v: FloatArray, values: FloatArray, slack: float) -> tuple[FloatArray, FloatArray]:
+    """Twice the greatest negative and positive second derivative within `slack`, from neighbouring columns."""
+    from scipy.ndimage import maximum_filter1d
+
+    if v.size < 3:
+        return np.zeros_like(values), np.zeros_like(values)
+    step = np.diff(v)
+    second = 2 * np.diff(np.diff(values, axis=1) / step, axis=1) / (step[1:] + step[:-1])
+    second = np.concatenate([second[:, :1], second, second[:, -1:]], axis=1)
+    reach = 2 * int(np.ceil(slack / np.min(step))) + 3
+    concave, convex = (maximum_filter1d(np.maximum(sign * second, 0.0), reach, axis=1) for sign in (-1, 1))
+    return 2 * concave, 2 * convex
 
 
 def _bisected(excess: Callable[[FloatArray, IntArray], FloatArray], rows: IntArray, high: FloatArray) -> FloatArray:
@@ -320,7 +404,10 @@ def participations(system: InferenceSystem, devices: IntArray, negligible: float
     wanted = set(np.unique(class_of[devices]).tolist())
     batch: list[tuple[int, weighted_sum.Law]] = []
     together = np.all(own == own[0])
-    for c, law in weighted_sum.leave_one_out(classes[0], classes[1], multiplicity):
+    cells = _CELLS if multiplicity.size <= _CELLS // 16 else _CELLS // 2  # of many devices the law is smoother
+    for c, law in weighted_sum.leave_one_out(
+        classes[0], classes[1], multiplicity, cells=cells, negligible=negligible
+    ):
         if c in wanted:
             batch.append((c, law))
         if len(batch) >= (_ROWS if together else 1):
@@ -343,6 +430,7 @@ def _participation(
     for row, (_, law) in enumerate(batch):
         law_weights[row, np.searchsorted(columns, law.values)] = law.probabilities
     law_weights, missing = _trimmed(law_weights, negligible)
+    missing = missing + np.array([law.missing for _, law in batch])
     law_of_class = {c: row for row, (c, _) in enumerate(batch)}
     inside = devices[np.isin(class_of[devices], list(law_of_class))]
     law_row = np.array([law_of_class[int(c)] for c in class_of[inside]])
@@ -356,10 +444,11 @@ def _participation(
         participation=classes[0, batch_classes],
         own_noise=classes[1, batch_classes],
         sensitivity=kinds[1],
-        variance=columns + system.receiver_noise_variance,
+        variance=(columns + system.receiver_noise_variance) * (1 - (system.devices + 8) * _UNIT),
         weights=law_weights[rows],
         missing=missing[rows],
         slack=max(law.slack for _, law in batch),
+        spread=max(law.spread for _, law in batch),
     )
 
 

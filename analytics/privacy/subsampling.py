@@ -81,7 +81,7 @@ def subsampled_gaussian_log_delta(epsilon: ArrayLike, *, p: ArrayLike, mu: Array
     )
     out = np.full(eps.shape, -np.inf)
     some = prob > 0
-    curve, _ = gaussian.log_curve(unamplified(eps[some], prob[some]), ratio[some])
+    curve, _, _ = gaussian.log_curve(unamplified(eps[some], prob[some]), ratio[some])
     out[some] = np.log(prob[some]) + curve
     return out[()]
 
