@@ -490,6 +490,74 @@ def test_a_sketch_of_many_atoms_changes_nothing(paper, monkeypatch):
         np.testing.assert_allclose(epsilon, direct, rtol=1e-10)
 
 
+@pytest.mark.parametrize(
+    ("changes", "delta", "truth"),
+    [
+        (
+            {
+                "adjacency": "silent",
+                "participation": [0.5, 0.9] + [0.3] * 7,
+                "noise_variance": [1e-4, 1e-2] + [1e12 * (1 + 0.25 * k) for k in range(1, 8)],
+                "weight": 0.02,
+                "receiver_noise_variance": 1e-4,
+                "dimension": 1,
+            },
+            1e-3,
+            1.2103240775795,
+        ),
+        (
+            {
+                "participation": [0.76, 0.32, 0.47, 0.44, 0.61, 0.55, 0.09, 0.82, 0.63],
+                "noise_variance": [0.01, 0.8, 3e7, 2e3, 3e6, 4e-7, 4e3, 1e-3, 3e-3],
+                "weight": 1e-7,
+                "receiver_noise_variance": 1e-9,
+                "dimension": 10,
+            },
+            1e-6,
+            1.544247912e8,
+        ),
+        (
+            {
+                "participation": [0.5, 0.99] + [0.3] * 7,
+                "noise_variance": [0.0, 0.01] + [6.8e10 * (1 + k / 4) for k in range(1, 8)],
+                "weight": 0.05,
+                "receiver_noise_variance": 1e-4,
+                "dimension": 2,
+            },
+            1e-3,
+            0.497902791894,
+        ),
+    ],
+)
+def test_noise_over_many_decades(paper, changes, delta, truth):
+    """An interpolant as accurate as its greatest column said .71776, 2.9e19 and .4947 here; enclosed over all 256 sets."""
+    from analytics.enclosures import device as enclosed
+
+    one = {"devices": 9, "clip": 1.0, "alignment": 1.0, "delta": delta, "idle_noise": False}
+    system = with_(paper, **one, **changes)
+    epsilon = float(amplification.exact_epsilon(system, device=0))
+    assert epsilon == pytest.approx(truth, rel=1e-9)
+    assert float(enclosed.delta(system, epsilon).upper()) <= delta
+    assert float(enclosed.delta(system, epsilon * (1 - 1e-9)).lower()) > delta
+    levels = np.linspace(0.1, 2, 40) * epsilon
+    assert np.all(np.diff(amplification.exact_delta(system, levels, device=0)) <= 0)
+
+
+def test_noise_beyond_the_range_of_doubles(paper):
+    """A ratio of 1e320 between noises: kept, not raised to the least double; 1e610 is refused by name."""
+    from analytics.enclosures import device as enclosed
+
+    extreme = {"devices": 2, "participation": [0.5, 1.0], "weight": [0.0, 1e-79], "clip": 1.0, "dimension": 2}
+    extreme |= {"noise_variance": [1e160, 1e-160], "receiver_noise_variance": 0.0, "alignment": 1.0}
+    system = with_(paper, **extreme, delta=1e-5, adjacency="silent", idle_noise=False)
+    epsilon = float(amplification.exact_epsilon(system, device=1))
+    assert epsilon == pytest.approx(90.238, abs=1e-3)
+    assert float(enclosed.delta(system, epsilon, device=1).upper()) <= 1e-5
+    assert amplification.proven(system).epsilon[1] >= epsilon
+    with pytest.raises(ParameterError, match="noise_variance, receiver_noise_variance"):
+        amplification.exact_epsilon(with_(system, noise_variance=[1e300, 1e-310]))
+
+
 def test_shapes(paper):
     assert amplification.exact_delta(paper, 1.0).shape == (12,)
     assert amplification.exact_delta(paper, np.ones((5, 1))).shape == (5, 12)

@@ -85,6 +85,9 @@ def test_privacy_of_selection_needs_a_sensitivity_and_neighbours_with_scores(tmp
     assert "privacy" not in absent["inference"]["selection"]["scheme_2_1"]
     text = GOOD + 'adjacency = "replace"\n' + table
     tree = json.loads(run("bounds", written(tmp_path, text), "--json").stdout)["inference"]["selection"]
+    assert "proven" not in tree["scheme_2_1"]["privacy"]  # what the others' scores are at most is not known
+    text += "greatest_score = 1.5\n"
+    tree = json.loads(run("bounds", written(tmp_path, text), "--json").stdout)["inference"]["selection"]
     for scheme in ("scheme_2_1", "scheme_2_2"):
         privacy = tree[scheme]["privacy"]
         assert privacy["adjacency"] == "replace" and len(privacy["proven"]["epsilon"]) == 3
@@ -107,6 +110,7 @@ TASK_WRONG = [
     ("threshold = 0.5", "threshold = inf", ["inference.selection.threshold = inf"]),
     ("selected = 1", "selected = 4", ["inference.selection.selected = 4", "[1, 3]"]),
     ("selected = 1", "selected = 1.0", ["inference.selection.selected = 1.0", "integer"]),
+    ("selected = 1", "selected = 1\ngreatest_score = 0.1", ["inference.selection.greatest_score = 0.1"]),
     ("selected = 1", "selected = 1\nscore_sensitivity = -1", ["inference.selection.score_sensitivity = -1"]),
 ]
 

@@ -104,9 +104,9 @@ def test_proven_bounds_mirror(devices, seed, selected):
 # Privacy
 
 
-def brute_threshold(system, k, noise, sensitivity, eta, epsilon):
+def brute_threshold(system, k, noise, sensitivity, eta, epsilon, greatest=None):
     """E over the number of the others (equal noise) of the two-stage Gaussian curve."""
-    p = participation.threshold(sensitivity, noise, eta)
+    p = participation.threshold(sensitivity if greatest is None else greatest, noise, eta)
     law = poisson_binomial.pmf([p] * (system.devices - 1))
     own = system.received_noise_variance[k]
     v = system.receiver_noise_variance + own * (1 + np.arange(system.devices))
@@ -114,12 +114,60 @@ def brute_threshold(system, k, noise, sensitivity, eta, epsilon):
     return float(law @ gaussian.delta(epsilon, sensitivity=mu, sigma=1.0))
 
 
-@given(st.floats(0.2, 5.0), st.floats(0.0, 2.0), st.floats(-1.0, 3.0))
-def test_threshold_scheme_is_tight(noise, sensitivity, eta):
+@given(st.floats(0.2, 5.0), st.floats(0.0, 2.0), st.floats(-1.0, 3.0), st.floats(-2.0, 5.0))
+def test_threshold_scheme_is_tight(noise, sensitivity, eta, greatest):
+    """Others whose score is the greatest allowed."""
     system = dataclasses.replace(SYSTEM, noise_variance=0.7)
-    epsilon = feature_aware.proven_threshold(system, noise=noise, sensitivity=sensitivity, eta=eta).epsilon[2]
-    assert brute_threshold(system, 2, noise, sensitivity, eta, epsilon) <= system.delta
-    assert brute_threshold(system, 2, noise, sensitivity, eta, epsilon * (1 - 1e-7)) > system.delta * (1 - 1e-6)
+    given_ = {"noise": noise, "sensitivity": sensitivity, "eta": eta, "greatest_score": greatest}
+    epsilon = feature_aware.proven_threshold(system, **given_).epsilon[2]
+    assert brute_threshold(system, 2, noise, sensitivity, eta, epsilon, greatest) <= system.delta * (1 + 1e-12)
+    below = brute_threshold(system, 2, noise, sensitivity, eta, epsilon * (1 - 1e-7), greatest)
+    assert epsilon == 0 or below > system.delta * (1 - 1e-6)
+
+
+def two_stages(system, scores, others, noise, eta, epsilon):
+    """delta of score and feature of device 0, its score changing between `scores`: an integral over the released score."""
+    u, v = scores
+    s = np.linspace(min(scores) - 12 * noise, max(scores) + 12 * noise, 100_001)
+    left = epsilon - ((s - v) ** 2 - (s - u) ** 2) / (2 * noise**2)
+    density = np.exp(-((s - u) ** 2) / (2 * noise**2)) / (np.sqrt(2 * np.pi) * noise) * (s[1] - s[0])
+    law = poisson_binomial.pmf([participation.threshold(others, noise, eta)] * (system.devices - 1))
+    total = 0.0
+    for present, chance in enumerate(law):
+        sigma = np.sqrt(system.receiver_noise_variance + system.received_noise_variance[0] * (1 + present))
+        curve = gaussian.delta(np.abs(left), sensitivity=system.sensitivity[0], sigma=sigma)
+        below = np.minimum(left, 0)
+        curve = np.where(left >= 0, curve, -np.expm1(below) + np.exp(below) * curve)
+        total += chance * density @ np.where(s <= eta, curve, -np.expm1(below))
+    return total
+
+
+@pytest.mark.parametrize(
+    ("adjacency", "scores", "greatest", "noise", "eta", "old", "truth"),
+    [
+        ("replace", (3.32, 4.32), 4.32, 0.5, 2.0, 10.3096, 1.11e-3),
+        ("silent", (0.0, 0.5), 1.0, 0.2, 0.5, 13.3406, 5.68e-5),
+    ],
+)
+def test_the_change_of_a_score_does_not_bound_it(adjacency, scores, greatest, noise, eta, old, truth):
+    """Scores in [3.32, 4.32], or a zeroed feature in the middle: participation as if scores began at 0 is too great."""
+    system = InferenceSystem(
+        devices=20,
+        participation=1.0,
+        noise_variance=1.0,
+        weight=1.0,
+        clip=1.0,
+        alignment=1.0,
+        receiver_noise_variance=0.01,
+        dimension=4,
+        delta=1e-5,
+        delta_prime=1e-5,
+        adjacency=adjacency,
+    )
+    assert two_stages(system, scores, greatest, noise, eta, old) == pytest.approx(truth, rel=1e-2)
+    given_ = {"noise": noise, "sensitivity": scores[1] - scores[0], "eta": eta, "greatest_score": greatest}
+    epsilon = feature_aware.proven_threshold(system, **given_).epsilon[0]
+    assert epsilon > old and two_stages(system, scores, greatest, noise, eta, epsilon) <= 1e-5
 
 
 def test_lowest_scheme_takes_the_least_noise():
@@ -135,7 +183,7 @@ def test_lowest_scheme_takes_the_least_noise():
 
 def test_without_a_score_only_the_feature_counts():
     """Sensitivity 0 and everybody above the threshold: the exact epsilon of a system in which all take part."""
-    alone = feature_aware.proven_threshold(SYSTEM, noise=1.0, sensitivity=0.0, eta=50.0).epsilon
+    alone = feature_aware.proven_threshold(SYSTEM, noise=1.0, sensitivity=0.0, eta=50.0, greatest_score=0.0).epsilon
     assert alone == pytest.approx(amplification.exact_epsilon(SYSTEM), rel=1e-7)
     lowest = feature_aware.proven_lowest(SYSTEM, noise=1.0, sensitivity=0.0, selected=5).epsilon
     assert lowest == pytest.approx(alone, rel=1e-7)
@@ -189,7 +237,7 @@ def test_extremes():
     nothing = dataclasses.replace(SYSTEM, weight=0.0)
     assert np.all(feature_aware.proven_lowest(nothing, noise=1.0, sensitivity=0.0, selected=1).epsilon == 0)
     silent = dataclasses.replace(SYSTEM, noise_variance=0.0, receiver_noise_variance=0.0)
-    assert np.all(np.isinf(feature_aware.proven_threshold(silent, noise=1.0, sensitivity=0.1, eta=0.5).epsilon))
+    assert np.all(np.isinf(feature_aware.proven_threshold(silent, noise=1.0, sensitivity=0.1, eta=0.5, greatest_score=0.1).epsilon))
 
 
 @pytest.mark.parametrize("sensitivity", [1e-6, 0.01, 0.1, 0.3, 3.0])
@@ -211,6 +259,6 @@ def test_one_device_is_one_gaussian_mechanism_at_every_size(sensitivity):
     mu = float(np.hypot(sensitivity / 2.0, sensitivity))
     exact = float(gaussian.epsilon(1e-5, sensitivity=mu, sigma=1.0))
     lowest = feature_aware.proven_lowest(one, noise=2.0, sensitivity=sensitivity, selected=1)
-    threshold = feature_aware.proven_threshold(one, noise=2.0, sensitivity=sensitivity, eta=0.0)
+    threshold = feature_aware.proven_threshold(one, noise=2.0, sensitivity=sensitivity, eta=0.0, greatest_score=sensitivity)
     for found in (float(lowest.epsilon[0]), float(threshold.epsilon[0])):
         assert exact <= found <= exact * (1 + 1e-8) + 1e-12

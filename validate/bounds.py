@@ -162,10 +162,11 @@ def selection(system: InferenceSystem, scores: Scores) -> dict[str, Any]:
     if scores.sensitivity is not None and system.adjacency is not Adjacency.ABSENT:
         common: dict[str, Any] = {"noise": noise, "sensitivity": scores.sensitivity}
         score_epsilon = uncertainty.epsilon(system.delta, sensitivity=scores.sensitivity, noise=noise)
-        proven = {
-            "scheme_2_1": feature_aware.proven_threshold(system, **common, eta=scores.threshold),
-            "scheme_2_2": feature_aware.proven_lowest(system, **common, selected=selected),
-        }
+        proven = {"scheme_2_2": feature_aware.proven_lowest(system, **common, selected=selected)}
+        if scores.greatest is not None:
+            proven["scheme_2_1"] = feature_aware.proven_threshold(
+                system, **common, eta=scores.threshold, greatest_score=scores.greatest
+            )
         for scheme, p in (("scheme_2_1", local), ("scheme_2_2", lowest)):
             lemma = feature_aware.published(
                 system, probability=p, score_epsilon=score_epsilon, score_delta=system.delta, form=TheoremForm.EQ23
@@ -173,8 +174,10 @@ def selection(system: InferenceSystem, scores: Scores) -> dict[str, Any]:
             tree[scheme]["privacy"] = {
                 "adjacency": system.adjacency.value,
                 "published": {"epsilon": lemma.epsilon.tolist(), "delta": lemma.delta.tolist()},
-                "proven": {"epsilon": proven[scheme].epsilon.tolist(), "delta": proven[scheme].delta.tolist()},
             }
+            if scheme in proven:
+                found = proven[scheme]
+                tree[scheme]["privacy"]["proven"] = {"epsilon": found.epsilon.tolist(), "delta": found.delta.tolist()}
     return tree
 
 

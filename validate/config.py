@@ -90,6 +90,7 @@ class _Selection(_Table):
     threshold: Number
     selected: int
     score_sensitivity: Number | None = None
+    greatest_score: Number | None = None
 
 
 class _Inference(_Table):
@@ -191,6 +192,7 @@ class Scores:
     threshold: float
     selected: int
     sensitivity: float | None
+    greatest: float | None
 
 
 @dataclass(frozen=True)
@@ -321,14 +323,19 @@ def _task(path: Path, table: _Features, system: InferenceSystem) -> Task:
 
 def _scores(path: Path, table: _Selection, devices: int) -> Scores:
     try:
+        score = checks.vector("score", table.score, devices, "[-1e150, 1e150]")
+        greatest = None
+        if table.greatest_score is not None:
+            greatest = checks.scalar("greatest_score", table.greatest_score, f"[{float(np.max(score))!r}, 1e150]")
         return Scores(
-            checks.vector("score", table.score, devices, "[-1e150, 1e150]"),
+            score,
             checks.vector("score_noise", table.score_noise, devices, "(0, 1e150]"),
             checks.scalar("threshold", table.threshold),
             checks.count("selected", table.selected, f"[1, {devices}]"),
             None
             if table.score_sensitivity is None
             else checks.scalar("score_sensitivity", table.score_sensitivity, "[0, inf)"),
+            greatest,
         )
     except ParameterError as error:
         raise SystemFileError(f"{path}: inference.selection.{error}") from None

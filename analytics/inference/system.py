@@ -13,6 +13,7 @@ from analytics.checks import FloatArray
 from analytics.guarantee import Adjacency
 
 _TINY = float(np.finfo(float).tiny)
+_LEAST_EXPONENT, _GREATEST_EXPONENT = -1018, 996  # of two, that noise may have; a million of the greatest can be added
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -136,19 +137,32 @@ class InferenceSystem:
             return np.asarray(self.alignment * self.alignment * self.noise_variance)
 
     def normalised(self) -> InferenceSystem:
-        """The same privacy in other units: an alignment in [1/2, 1), clips too, noise of the order of 1.
+        """The same privacy in other units: an alignment in [1/2, 1), clips too, the greatest noise of the order of 1.
 
         Scaling everything that is received changes no likelihood ratio. Only powers of two are used, so nothing is rounded, and
-        no later product overflows: infinite noise would pass for perfect privacy. What would vanish beside the rest is kept
-        at the least positive number.
+        no later product overflows: infinite noise would pass for perfect privacy. Where noises differ so much that the
+        least would vanish beside the greatest, all are larger.
+
+        Raises
+        ------
+        ParameterError
+            When the noise variances differ by a factor that doubles cannot hold.
         """
         gamma, shift = np.frexp(self.alignment)
         clip, lift = np.frexp(self.clip)
-        heard = np.concatenate(
-            [np.frexp(self.noise_variance)[1] + 2 * shift, np.frexp([self.receiver_noise_variance])[1]]
-        )
-        present = np.concatenate([self.noise_variance, [self.receiver_noise_variance]]) > 0
-        half = int(np.max(heard[present], initial=-(10**6))) // 2 if np.any(present) else 0
+        noise = np.concatenate([self.noise_variance, [self.receiver_noise_variance]])
+        heard = np.frexp(noise)[1] + np.append(np.full(self.devices, 2 * shift), 0)
+        heard = heard[noise > 0]
+        half = 0
+        if heard.size:
+            half = int(np.max(heard)) // 2
+            missing = _LEAST_EXPONENT - (int(np.min(heard)) - 2 * half)
+            if missing > _GREATEST_EXPONENT:
+                least, most = np.min(noise[noise > 0]), np.max(noise)
+                raise checks.ParameterError(
+                    "noise_variance, receiver_noise_variance", f"from {least:g} to {most:g}", "within a factor of 1e600"
+                )
+            half -= max(missing + 1, 0) // 2
 
         def scaled(value: FloatArray, exponent: ArrayLike) -> FloatArray:
             with np.errstate(over="ignore", under="ignore"):

@@ -24,7 +24,7 @@ from analytics.privacy import amplification, gaussian
 from analytics.privacy.amplification import TheoremForm
 
 _BISECTIONS = 200
-_SAFE = 1e-10  # relative error of the Gaussian curve, given away
+_UNIT = np.finfo(float).eps
 
 
 def published(
@@ -103,13 +103,26 @@ def proven_lowest(system: InferenceSystem, *, noise: ArrayLike, sensitivity: Arr
     return Guarantee(epsilon, np.full(system.devices, system.delta), system.adjacency)
 
 
-def proven_threshold(system: InferenceSystem, *, noise: ArrayLike, sensitivity: ArrayLike, eta: float) -> Guarantee:
+def proven_threshold(
+    system: InferenceSystem, *, noise: ArrayLike, sensitivity: ArrayLike, eta: float, greatest_score: ArrayLike
+) -> Guarantee:
     r"""Scheme 2.1 with the score of k released: a true epsilon at the system's delta, whatever the scores are.
 
     .. math:: \delta_k(\epsilon) \le E_S\,\delta_G\Bigl(\epsilon;\ \sqrt{(\Delta u/\sigma_k^{(0)})^2 + d_k^2/v_S}\Bigr)
 
-    over sets S of the others, each taking part with the least probability that a score in [0, `sensitivity`] allows,
-    :math:`\Phi((\eta - \Delta u_j)/\sigma_j^{(0)})`.
+    over sets S of the others, each taking part with the least probability that its score allows,
+    :math:`\Phi((\eta - u_j^{\max})/\sigma_j^{(0)})`.
+
+    Parameters
+    ----------
+    system : InferenceSystem
+        Adjacency ``silent`` or ``replace``; its participation is not used.
+    noise, sensitivity : array_like, shape (K,) or scalar
+        Standard deviation > 0 of the score's noise; greatest change of the score, >= 0.
+    eta : float
+        The threshold.
+    greatest_score : array_like, shape (K,) or scalar
+        What no score exceeds, for instance log2 L for entropies of L labels. The sensitivity alone does not bound it.
 
     Notes
     -----
@@ -118,12 +131,12 @@ def proven_threshold(system: InferenceSystem, *, noise: ArrayLike, sensitivity: 
 
     Examples
     --------
-    >>> float(proven_threshold(_example(), noise=1.0, sensitivity=0.5, eta=1.0).epsilon[0])
+    >>> float(proven_threshold(_example(), noise=1.0, sensitivity=0.5, eta=1.0, greatest_score=0.5).epsilon[0])
     1.99963...
     """
     mu0 = _score_ratio(system, noise, sensitivity)
-    ranges = checks.vector("sensitivity", sensitivity, system.devices, "[0, inf)")
-    least = np.asarray(participation.threshold(ranges, noise, checks.scalar("eta", eta)))
+    greatest = checks.vector("greatest_score", greatest_score, system.devices, "(-inf, inf)")
+    least = np.asarray(participation.threshold(greatest, noise, checks.scalar("eta", eta)))
     system = system.normalised()
     own = system.received_noise_variance
     p = np.ones(system.devices) if system.idle_noise else least
@@ -134,6 +147,7 @@ def proven_threshold(system: InferenceSystem, *, noise: ArrayLike, sensitivity: 
     for c, law in weighted_sum.leave_one_out(classes[:, 0].copy(), classes[:, 1].copy(), multiplicity):
         for k in np.flatnonzero(member == c):
             v = np.maximum(law.values - law.slack, 0.0) + own[k] + system.receiver_noise_variance
+            v = v * (1 - (system.devices + 8) * _UNIT)
             mu = np.hypot(mu0[k], _ratio(np.full(v.size, system.sensitivity[k]), np.sqrt(v)))
             epsilon[k] = _mixture_epsilon(law.probabilities, mu, system.delta)
     return Guarantee(epsilon, np.full(system.devices, system.delta), system.adjacency)
@@ -155,14 +169,21 @@ def _mixture_epsilon(weight: FloatArray, mu: FloatArray, delta: float) -> float:
     """An epsilon, hardly above the least, at which the mean of the Gaussian curves is at most delta."""
     if not np.all(np.isfinite(mu)):
         return np.inf
+    mu = mu * (1 + 8 * _UNIT)
+    rounding = (weight.size + 16) * _UNIT
 
     def excess(epsilon: float) -> bool:
-        curve = gaussian.delta(epsilon, sensitivity=mu, sigma=1.0)
-        return bool(float(weight @ curve) * (1 + _SAFE) > delta)
+        value, _, error = gaussian.log_curve(np.full(mu.shape, epsilon * (1 - 8 * _UNIT)), mu)
+        with np.errstate(under="ignore", invalid="ignore"):
+            curve = np.exp(np.where(value > -np.inf, np.minimum(value + error, 0.0), -np.inf))
+        return not float(weight @ curve) * (1 + rounding) + 5e-324 <= delta
 
     if not excess(0.0):
         return 0.0
-    high = float(np.max(gaussian.epsilon(delta * (1 - 2 * _SAFE), sensitivity=mu, sigma=1.0)))
+    high = float(np.max(gaussian.epsilon(delta, sensitivity=mu, sigma=1.0)))
+    step = 1e-15 * high
+    while excess(high):
+        high, step = high + step, 2 * step
     low = 0.0
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2

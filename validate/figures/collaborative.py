@@ -192,7 +192,7 @@ def _spent(scheme: str, system: InferenceSystem, sensitivity: float) -> float:
             return float(np.max(amplification.exact_epsilon(system)))
         case "2.1":
             found = feature_aware.proven_threshold(
-                system, noise=noise, sensitivity=sensitivity, eta=_SELECTION.threshold
+                system, noise=noise, sensitivity=sensitivity, eta=_SELECTION.threshold, greatest_score=sensitivity
             )
         case _:
             found = feature_aware.proven_lowest(
