@@ -155,11 +155,16 @@ def _add(a: Law, b: Law, cells: int, trim: float) -> Law:
                     return whole
                 whole = _trimmed(whole, trim)
             least, most = float(whole.values.min()), float(whole.values.max())
+            if most <= least:
+                return replace(whole, values=np.array([least]), probabilities=np.array([float(np.sum(whole.probabilities))]))
             step = (most - least) / (cells - 1)
             return _on_grid(_split(whole, least, step), step, least, whole, step, 0.25 * step * step)
         a, b = _trimmed(a, trim), _trimmed(b, trim)
         start = float(a.values[0]) + float(b.values[0])
         step = (float(a.values[-1]) + float(b.values[-1]) - start) / (cells - 1)
+        if step == 0:
+            chance = float(np.sum(a.probabilities)) * float(np.sum(b.probabilities))
+            return Law(np.array([start]), np.array([chance]), a.slack + b.slack, a.spread + b.spread, a.missing + b.missing)
         mass = np.convolve(_split(a, float(a.values[0]), step), _split(b, float(b.values[0]), step))
         both = Law(a.values, a.probabilities, a.slack + b.slack, a.spread + b.spread, a.missing + b.missing)
         return _on_grid(mass, step, start, both, 2 * step, 0.5 * step * step)

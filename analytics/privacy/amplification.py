@@ -30,6 +30,7 @@ from analytics.privacy import concentration, subsampling
 from analytics.privacy.participation import participations
 
 
+_TRIMMED = 1e-15  # share of delta that may be spent on rare values of the others' noise
 _NEGLIGIBLE = 1e-25  # probability of the others' noise that a first try leaves out
 
 
@@ -150,7 +151,7 @@ def proven(system: InferenceSystem, *, delta: float | None = None) -> Guarantee:
     """
     total = system.delta if delta is None else checks.scalar("delta", delta, "(0, 1)")
     single = []
-    for part in participations(system, np.arange(system.devices), total * 1e-6):
+    for part in participations(system, np.arange(system.devices), total * _TRIMMED):
         single.append(part if system.idle_noise else part.at_quantile(total))
     epsilon = np.empty(system.devices)
     for part in single:
@@ -259,6 +260,6 @@ def exact_epsilon(
     which = device_indices(system, device)
     distinct, back = np.unique(which, return_inverse=True)
     out = np.empty(distinct.size)
-    for part in participations(system, distinct, total * 1e-15):
+    for part in participations(system, distinct, total * _TRIMMED):
         out[np.searchsorted(distinct, part.devices)] = part.least_epsilon(total)[part.kind]
     return np.asarray(out[back].reshape(which.shape))[()]

@@ -188,9 +188,9 @@ def _log_divergence(eps: FloatArray, loss: _Loss, reverse: bool) -> tuple[FloatA
     error = error + (2 * _UNIT * eps if reverse else 0.0)
     value_slope = 1 + mean_z if reverse else -mean_z
     complement = -np.expm1(value)
-    out = np.where(bulk, np.log(complement), value)
+    out = np.where(bulk, np.log1p(-np.exp(value)), value)
     slope = np.where(bulk, -value_slope * np.exp(value) / complement, value_slope)
-    error = np.where(bulk, error * np.exp(value) / complement, error)
+    error = np.where(bulk, error * np.exp(value) / complement - 2 * _UNIT * out, error)
     rough = np.flatnonzero(~never & ~(error <= _ROUGH))
     if rough.size:
         out[rough], error[rough] = _chernoff(eps[rough], loss.only(rough), reverse), np.inf

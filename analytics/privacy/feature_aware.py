@@ -25,6 +25,7 @@ from analytics.privacy.amplification import TheoremForm
 
 _BISECTIONS = 200
 _UNIT = np.finfo(float).eps
+_PROBABILITY_ROUNDING = 1e-13  # relative, of a normal probability beyond which no score decides
 
 
 def published(
@@ -137,6 +138,7 @@ def proven_threshold(
     mu0 = _score_ratio(system, noise, sensitivity)
     greatest = checks.vector("greatest_score", greatest_score, system.devices, "(-inf, inf)")
     least = np.asarray(participation.threshold(greatest, noise, checks.scalar("eta", eta)))
+    least = least * (1 - _PROBABILITY_ROUNDING)
     system = system.normalised()
     own = system.received_noise_variance
     p = np.ones(system.devices) if system.idle_noise else least

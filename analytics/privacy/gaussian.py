@@ -72,9 +72,9 @@ def _curve(epsilon: FloatArray, mu: FloatArray) -> tuple[FloatArray, FloatArray,
         slope[bulk] = -density_times_mills[bulk] / np.exp(log_delta[bulk])
         slope[tail] = -mills(b[tail]) / drop
         slope[~bulk & ~tail] = -np.inf
-        error = 4 * _UNIT * (1 + np.abs(a) * b) + 1e-13
+        error = 4 * _UNIT * (1 + np.abs(a)) * (1 + b) + 1e-13
         error[log_delta == -np.inf] = 0.0
-        error[bulk] = error[bulk] * -np.expm1(log_delta[bulk]) / np.exp(log_delta[bulk]) + _UNIT
+        error[bulk] = error[bulk] * -np.expm1(log_delta[bulk]) / np.exp(log_delta[bulk]) - 2 * _UNIT * log_delta[bulk]
     return log_delta, slope, error
 
 

@@ -29,7 +29,7 @@ _EPSILON_ROUNDING = 8 * _UNIT  # relative; where the loss is large its curve is 
 Values = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 Curve = Callable[[FloatArray, IntArray], Values]
 Component = Callable[[FloatArray, IntArray], tuple[FloatArray, FloatArray, FloatArray]]
-Curvature = Callable[[FloatArray, IntArray], tuple[FloatArray, FloatArray]]
+Curvature = Callable[[FloatArray, IntArray, FloatArray], tuple[FloatArray, FloatArray]]
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,21 @@ class Participation:
 
     def raised(self) -> Participation:
         """The same with the noise raised by the slack and without missing mass: a lower bound."""
-        return self._with(self.variance + self.slack, self.weights, np.zeros_like(self.missing))
+        return self.unrounded()._with(self.variance + self.slack, self.weights, np.zeros_like(self.missing))
+
+    def unrounded(self) -> Participation:
+        """The same with what was rounded down (noise) or up (sensitivity) rounded the other way: for lower bounds."""
+        return replace(
+            self,
+            variance=self.variance * (1 + 3 * self._rounding),
+            sensitivity=self.sensitivity * (1 - 16 * _UNIT),
+            own_noise=self.own_noise * (1 if self.system.adjacency is Adjacency.ABSENT else 1 + 16 * _UNIT),
+        )
+
+    @property
+    def _rounding(self) -> float:
+        """Relative error of a sum of the noises."""
+        return (self.system.devices + 8) * _UNIT
 
     def lowered(self) -> Participation:
         """The same with the noise lowered by the slack: an upper bound."""
@@ -92,12 +106,12 @@ class Participation:
         low, high = np.full(epsilon.shape, -np.inf), np.full(epsilon.shape, -np.inf)
         some = self.participation[rows] > 0
         if np.any(some):
-            for curve in self._directions():
-                value, _, up, down = curve(epsilon[some], rows[some])
+            for curve, other in zip(self._directions(), self.unrounded()._directions(), strict=True):
+                value, _, up, _ = curve(epsilon[some] * (1 - _EPSILON_ROUNDING), rows[some])
+                least, _, _, down = other(epsilon[some] * (1 + _EPSILON_ROUNDING), rows[some])
                 with np.errstate(invalid="ignore"):
-                    known = value > -np.inf
-                    low[some] = np.maximum(low[some], np.where(known, value - down, -np.inf))
-                    high[some] = np.maximum(high[some], np.where(known, value + up, value))
+                    low[some] = np.maximum(low[some], np.where(least > -np.inf, least - down, -np.inf))
+                    high[some] = np.maximum(high[some], np.where(value > -np.inf, value + up, value))
             high[some] = np.minimum(high[some], np.log(self.participation[rows[some]]) + _UNIT)
         return low, np.minimum(high, 0.0)
 
@@ -131,10 +145,10 @@ class Participation:
             value, slope, error = (x.reshape(eps.shape) for x in found)
             return value, slope, error
 
-        def curvature(v: FloatArray, i: IntArray) -> tuple[FloatArray, FloatArray]:
+        def curvature(v: FloatArray, i: IntArray, log_unit: FloatArray) -> tuple[FloatArray, FloatArray]:
             eps, d, own = epsilon[i, None], self.sensitivity[rows[i], None], self.own_noise[rows[i], None]
             low, high = np.maximum(v - self.slack, self.floor) + own, v + self.slack + own
-            return _curvature_bounds(eps, d, low, high)
+            return _curvature_bounds(eps, d, low, high, log_unit)
 
         value, slope, up, down = self._expected(component, rows, curvature)
         return log_p + value, slope, up, down
@@ -196,7 +210,7 @@ class Participation:
             total = np.sum(terms, axis=1) + left_out
             slope = np.sum(np.where(terms > 0, terms * slopes, 0.0), axis=1) / total
             bounded = np.isfinite(errors)
-            rounding = (self.system.devices + 16) * _UNIT
+            rounding = self._rounding + 8 * _UNIT
             highest = exponents + np.where(bounded & (exponents > -np.inf), errors, 0.0)
             summit = np.maximum(np.max(highest, axis=1), np.log(missing))
             summit = np.where(summit > -np.inf, summit, 0.0)
@@ -204,11 +218,11 @@ class Participation:
             below = np.sum(terms * np.where(bounded, np.minimum(errors, 1.0), 1.0), axis=1) + rounding * total
             below = below + 2 * left_out
             if self.spread:
-                scale = np.exp(-safe)[:, None]
                 if curvature is None:
                     concave, convex = _divided_differences(variance, np.exp(values - safe[:, None]), self.slack)
                 else:
-                    concave, convex = (x * scale for x in curvature(variance, index))
+                    concave, convex = curvature(variance, index, safe[:, None])
+                concave, convex = (np.where(weights > 0, x, 0.0) for x in (concave, convex))
                 above += self.spread / 2 * np.sum(weights * concave, axis=1) * np.exp(safe - summit)
                 below += self.spread / 2 * np.sum(weights * convex, axis=1)
             known = peak > -np.inf
@@ -235,6 +249,8 @@ class Participation:
                 for sketch in sketches:
                     guess = sketch._root(sketch._directions()[number], rows, target, np.zeros(rows.size), guess)
                 out[rows] = self._root(curve, rows, target, below, guess)
+        if self.slack:  # where the grid is too coarse the closed form may be better
+            out = np.minimum(out, self.at_quantile(total).least_epsilon(total))
         return out
 
     def _constant_noise_epsilon(self, total: float, convex: bool) -> FloatArray:
@@ -345,9 +361,11 @@ def _ratio(d: FloatArray, sigma: FloatArray | float) -> FloatArray:
 
 
 def _curvature_bounds(
-    epsilon: FloatArray, d: FloatArray, low: FloatArray, high: FloatArray
+    epsilon: FloatArray, d: FloatArray, low: FloatArray, high: FloatArray, log_unit: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     r"""Bounds b with -b_1 <= the second derivative in v of delta_G(epsilon; d / sqrt v) <= b_2 for v in [low, high].
+
+    In units of exp(log_unit), for deltas that doubles cannot hold.
 
     With mu = d / sqrt v, a = epsilon / mu - mu / 2 and b = epsilon / mu + mu / 2 the derivative of delta in mu is phi(a), so
     the second one in v is :math:`\varphi(a)\,\mu\,(ab + 3)/4v^2` with :math:`ab = \epsilon^2/\mu^2 - \mu^2/4`. a and ab fall
@@ -357,7 +375,7 @@ def _curvature_bounds(
         small, large = d / np.sqrt(high), d / np.sqrt(low)
         most, least = epsilon / small - small / 2, epsilon / large - large / 2
         nearest = np.where(least > 0, least, np.where(most < 0, most, 0.0))
-        scale = np.exp(-nearest * nearest / 2) / np.sqrt(2 * np.pi) * large / (4 * low * low)
+        scale = np.exp(-nearest * nearest / 2 - log_unit) / np.sqrt(2 * np.pi) * large / (4 * low * low)
         concave = scale * np.maximum(large * large / 4 - (epsilon / large) ** 2 - 3, 0.0)
         convex = scale * np.maximum((epsilon / small) ** 2 - small * small / 4 + 3, 0.0)
         nothing = d == 0
@@ -442,8 +460,8 @@ def _participation(
         devices=inside,
         kind=kind.ravel(),
         participation=classes[0, batch_classes],
-        own_noise=classes[1, batch_classes],
-        sensitivity=kinds[1],
+        own_noise=classes[1, batch_classes] * (1 if system.adjacency is Adjacency.ABSENT else 1 - 4 * _UNIT),
+        sensitivity=kinds[1] * (1 + 4 * _UNIT),
         variance=(columns + system.receiver_noise_variance) * (1 - (system.devices + 8) * _UNIT),
         weights=law_weights[rows],
         missing=missing[rows],
