@@ -545,7 +545,7 @@ def test_noise_over_many_decades(paper, changes, delta, truth):
 
 
 def test_noise_beyond_the_range_of_doubles(paper):
-    """A ratio of 1e320 between noises: kept, not raised to the least double; 1e610 is refused by name."""
+    """A ratio of 1e320 between noises: kept, not raised to the least double. 1e610: 0, or refused by name."""
     from analytics.enclosures import device as enclosed
 
     extreme = {"devices": 2, "participation": [0.5, 1.0], "weight": [0.0, 1e-79], "clip": 1.0, "dimension": 2}
@@ -555,8 +555,10 @@ def test_noise_beyond_the_range_of_doubles(paper):
     assert epsilon == pytest.approx(90.238, abs=1e-3)
     assert float(enclosed.delta(system, epsilon, device=1).upper()) <= 1e-5
     assert amplification.proven(system).epsilon[1] >= epsilon
-    with pytest.raises(ParameterError, match="noise_variance, receiver_noise_variance"):
-        amplification.exact_epsilon(with_(system, noise_variance=[1e300, 1e-310]))
+    far = with_(system, noise_variance=[1e300, 1e-310])
+    assert np.all(amplification.exact_epsilon(far) == amplification.exact_epsilon(with_(far, noise_variance=[1e300, 0])))
+    with pytest.raises(ParameterError, match="noise_variance.1. = 1e-310"):
+        amplification.exact_epsilon(with_(far, adjacency="absent"))
 
 
 def test_shapes(paper):

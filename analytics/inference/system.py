@@ -141,41 +141,43 @@ class InferenceSystem:
 
         Scaling everything that is received changes no likelihood ratio. Only powers of two are used, so nothing is rounded, and
         no later product overflows: infinite noise would pass for perfect privacy. Where noises differ so much that the
-        least would vanish beside the greatest, all are larger.
+        least would vanish beside the greatest, all are larger; what doubles cannot hold even then counts as 0, which
+        only overstates what is given away, unless it leaves with its device (``absent``).
 
         Raises
         ------
         ParameterError
-            When the noise variances differ by a factor that doubles cannot hold.
+            When, for ``absent``, a device's noise would have to count as 0.
         """
         gamma, shift = np.frexp(self.alignment)
         clip, lift = np.frexp(self.clip)
-        noise = np.concatenate([self.noise_variance, [self.receiver_noise_variance]])
+        noise = np.append(self.noise_variance, self.receiver_noise_variance)
         heard = np.frexp(noise)[1] + np.append(np.full(self.devices, 2 * shift), 0)
-        heard = heard[noise > 0]
-        half = 0
-        if heard.size:
-            half = int(np.max(heard)) // 2
-            missing = _LEAST_EXPONENT - (int(np.min(heard)) - 2 * half)
-            if missing > _GREATEST_EXPONENT:
-                least, most = np.min(noise[noise > 0]), np.max(noise)
-                raise checks.ParameterError(
-                    "noise_variance, receiver_noise_variance", f"from {least:g} to {most:g}", "within a factor of 1e600"
-                )
-            half -= max(missing + 1, 0) // 2
+        present = noise > 0
+        half = int(np.max(heard[present])) // 2 if np.any(present) else 0
+        least = int(np.min(heard[present], initial=2 * half)) - 2 * half
+        half -= min(max(_LEAST_EXPONENT + 1 - least, 0), _GREATEST_EXPONENT) // 2
+        lost = present & (heard - 2 * half < _LEAST_EXPONENT)
+        if np.any(lost[:-1]) and self.adjacency is Adjacency.ABSENT and not self.idle_noise:
+            k = int(np.flatnonzero(lost)[0])
+            raise checks.ParameterError(
+                f"noise_variance[{k}]", float(noise[k]), f"0 or within a factor of 1e600 of {float(np.max(noise)):g}"
+            )
 
         def scaled(value: FloatArray, exponent: ArrayLike) -> FloatArray:
             with np.errstate(over="ignore", under="ignore"):
                 moved = np.ldexp(value, exponent)
             return np.where(value > 0, np.clip(moved, _TINY, np.finfo(float).max), 0.0)
 
+        kept = np.where(lost, 0.0, noise)
+
         return replace(
             self,
             alignment=float(gamma),
             clip=clip,
             weight=scaled(self.weight, lift + shift - half),
-            noise_variance=scaled(self.noise_variance, 2 * (shift - half)),
-            receiver_noise_variance=float(scaled(np.asarray(self.receiver_noise_variance), -2 * half)),
+            noise_variance=scaled(kept[:-1], 2 * (shift - half)),
+            receiver_noise_variance=float(scaled(kept[-1:], -2 * half)[0]),
         )
 
     @property
