@@ -1,7 +1,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: report test lint docs ledger bench mutants lock clean
+.PHONY: report test lint docs ledger bench mutants hunt lock clean
+SECONDS ?= 600
 
 report: .venv/installed
 	$(BIN)/airtight report examples/paper.toml --out report
@@ -22,6 +23,9 @@ ledger: .venv/installed
 mutants: .venv/installed
 	$(BIN)/pip install -q --disable-pip-version-check "cosmic-ray>=8.3"
 	$(BIN)/python tests/mutants.py --share 0.05
+
+hunt: .venv/installed
+	cd tests && ../$(BIN)/python -m hunt --seconds $(SECONDS)
 
 bench: .venv/installed
 	$(BIN)/pytest benchmarks --benchmark-only

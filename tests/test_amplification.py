@@ -556,8 +556,10 @@ def test_noise_beyond_the_range_of_doubles(paper):
     assert float(enclosed.delta(system, epsilon, device=1).upper()) <= 1e-5
     assert amplification.proven(system).epsilon[1] >= epsilon
     far = with_(system, noise_variance=[1e300, 1e-310])
-    assert np.all(amplification.exact_epsilon(far) == amplification.exact_epsilon(with_(far, noise_variance=[1e300, 0])))
-    with pytest.raises(ParameterError, match="noise_variance.1. = 1e-310"):
+    assert np.all(
+        amplification.exact_epsilon(far) == amplification.exact_epsilon(with_(far, noise_variance=[1e300, 0]))
+    )
+    with pytest.raises(ParameterError, match=r"noise_variance\[1\] = 1e-310"):
         amplification.exact_epsilon(with_(far, adjacency="absent"))
 
 
@@ -718,3 +720,87 @@ def test_a_deafening_alignment_leaves_only_the_devices_noise(paper, adjacency):
         receiver_noise_variance=0.0,
     )
     assert amplification.exact_epsilon(system) == pytest.approx(amplification.exact_epsilon(quiet), rel=1e-9)
+
+
+# What is monotone, and what is not (the proofs are in docs/accuracy.md)
+
+
+@st.composite
+def varied(draw):
+    """Up to five devices of any kind."""
+    devices = draw(st.integers(1, 5))
+    rows = {
+        "participation": st.floats(0.01, 1),
+        "noise_variance": st.floats(-3, 3).map(lambda e: 10**e),
+        "weight": st.floats(-2, 1).map(lambda e: 10**e),
+    }
+    drawn = {name: draw(st.lists(kind, min_size=devices, max_size=devices)) for name, kind in rows.items()}
+    return InferenceSystem(
+        devices=devices,
+        **drawn,
+        clip=1.0,
+        alignment=1.0,
+        receiver_noise_variance=draw(st.floats(-3, 1).map(lambda e: 10**e)),
+        dimension=draw(st.sampled_from([1, 3, 50])),
+        delta=10 ** -draw(st.floats(1, 40)),
+        delta_prime=1e-5,
+        adjacency=draw(st.sampled_from(list(Adjacency))),
+        idle_noise=draw(st.booleans()),
+    )
+
+
+def _first(values, factor):
+    return np.concatenate([[values[0] * factor], values[1:]])
+
+
+@given(varied(), st.floats(1.0, 10.0))
+def test_epsilon_never_falls_with(system, factor):
+    """A smaller delta, a greater weight, clip, alignment, own participation; less receiver noise."""
+    before = float(amplification.exact_epsilon(system, device=0))
+    changes = [
+        {"delta": system.delta / factor},
+        {"weight": _first(system.weight, factor)},
+        {"clip": _first(system.clip, factor)},
+        {"receiver_noise_variance": system.receiver_noise_variance / factor},
+        {"participation": _first(system.participation, min(factor, 1 / max(system.participation[0], 1e-9)))},
+        {"alignment": system.alignment * factor},
+    ]
+    for change in changes:
+        after = float(amplification.exact_epsilon(dataclasses.replace(system, **change), device=0))
+        assert after >= before * (1 - 1e-9), change
+
+
+@given(varied(), st.floats(0.0, 1.0))
+def test_epsilon_never_falls_when_the_others_are_less(system, factor):
+    """Less noise of the others, or others that take part less; idle noise depends on the former only."""
+    before = float(amplification.exact_epsilon(system, device=0))
+    rest = np.concatenate([[1.0], np.full(system.devices - 1, factor)])
+    quieter = dataclasses.replace(system, noise_variance=system.noise_variance * rest)
+    rarer = dataclasses.replace(system, participation=system.participation * rest)
+    for changed in (quieter, rarer):
+        assert float(amplification.exact_epsilon(changed, device=0)) >= before * (1 - 1e-9)
+
+
+@given(varied(), st.floats(1.0, 100.0))
+def test_own_noise_helps_those_who_keep_it(system, factor):
+    if system.adjacency is Adjacency.ABSENT and not system.idle_noise:
+        return  # it leaves with its device and gives it away
+    before = float(amplification.exact_epsilon(system, device=0))
+    louder = dataclasses.replace(system, noise_variance=_first(system.noise_variance, factor))
+    assert float(amplification.exact_epsilon(louder, device=0)) <= before * (1 + 1e-9)
+
+
+def test_own_noise_may_give_a_device_away(paper):
+    """`absent`, weight 0: epsilon falls from 11.7 to .053 when the device's own variance falls from .1 to .001."""
+    system = with_(paper, weight=0.0)
+    loud, quiet = (
+        float(amplification.exact_epsilon(with_(system, noise_variance=v), device=0))
+        for v in (np.full(12, 0.1), _first(np.full(12, 0.1), 0.01))
+    )
+    assert loud == pytest.approx(11.7, abs=0.05) and quiet == pytest.approx(0.053, abs=5e-4)
+
+
+@given(varied(), st.floats(0.01, 50), st.floats(1.0, 3.0))
+def test_delta_never_rises_with_epsilon(system, epsilon, factor):
+    near, far = (np.asarray(amplification.exact_delta(system, e)) for e in (epsilon, epsilon * factor))
+    assert np.all(far <= near * (1 + 1e-9))

@@ -237,7 +237,11 @@ def test_extremes():
     nothing = dataclasses.replace(SYSTEM, weight=0.0)
     assert np.all(feature_aware.proven_lowest(nothing, noise=1.0, sensitivity=0.0, selected=1).epsilon == 0)
     silent = dataclasses.replace(SYSTEM, noise_variance=0.0, receiver_noise_variance=0.0)
-    assert np.all(np.isinf(feature_aware.proven_threshold(silent, noise=1.0, sensitivity=0.1, eta=0.5, greatest_score=0.1).epsilon))
+    assert np.all(
+        np.isinf(
+            feature_aware.proven_threshold(silent, noise=1.0, sensitivity=0.1, eta=0.5, greatest_score=0.1).epsilon
+        )
+    )
 
 
 @pytest.mark.parametrize("sensitivity", [1e-6, 0.01, 0.1, 0.3, 3.0])
@@ -259,6 +263,8 @@ def test_one_device_is_one_gaussian_mechanism_at_every_size(sensitivity):
     mu = float(np.hypot(sensitivity / 2.0, sensitivity))
     exact = float(gaussian.epsilon(1e-5, sensitivity=mu, sigma=1.0))
     lowest = feature_aware.proven_lowest(one, noise=2.0, sensitivity=sensitivity, selected=1)
-    threshold = feature_aware.proven_threshold(one, noise=2.0, sensitivity=sensitivity, eta=0.0, greatest_score=sensitivity)
+    threshold = feature_aware.proven_threshold(
+        one, noise=2.0, sensitivity=sensitivity, eta=0.0, greatest_score=sensitivity
+    )
     for found in (float(lowest.epsilon[0]), float(threshold.epsilon[0])):
         assert exact <= found <= exact * (1 + 1e-8) + 1e-12

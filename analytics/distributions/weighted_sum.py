@@ -150,13 +150,15 @@ def _add(a: Law, b: Law, cells: int, trim: float) -> Law:
             whole = Law(sums, mass, a.slack + b.slack, a.spread + b.spread, missing)
             if sums.size <= cells or whole.slack == 0:
                 values, where = np.unique(sums, return_inverse=True)
-                whole = replace(whole, values=values, probabilities=np.bincount(where, mass))
+                whole = replace(whole, values=values, probabilities=np.asarray(np.bincount(where, mass), np.float64))
                 if values.size <= cells:
                     return whole
                 whole = _trimmed(whole, trim)
             least, most = float(whole.values.min()), float(whole.values.max())
             if most <= least:
-                return replace(whole, values=np.array([least]), probabilities=np.array([float(np.sum(whole.probabilities))]))
+                return replace(
+                    whole, values=np.array([least]), probabilities=np.array([float(np.sum(whole.probabilities))])
+                )
             step = (most - least) / (cells - 1)
             return _on_grid(_split(whole, least, step), step, least, whole, step, 0.25 * step * step)
         a, b = _trimmed(a, trim), _trimmed(b, trim)
@@ -164,7 +166,9 @@ def _add(a: Law, b: Law, cells: int, trim: float) -> Law:
         step = (float(a.values[-1]) + float(b.values[-1]) - start) / (cells - 1)
         if step == 0:
             chance = float(np.sum(a.probabilities)) * float(np.sum(b.probabilities))
-            return Law(np.array([start]), np.array([chance]), a.slack + b.slack, a.spread + b.spread, a.missing + b.missing)
+            return Law(
+                np.array([start]), np.array([chance]), a.slack + b.slack, a.spread + b.spread, a.missing + b.missing
+            )
         mass = np.convolve(_split(a, float(a.values[0]), step), _split(b, float(b.values[0]), step))
         both = Law(a.values, a.probabilities, a.slack + b.slack, a.spread + b.spread, a.missing + b.missing)
         return _on_grid(mass, step, start, both, 2 * step, 0.5 * step * step)

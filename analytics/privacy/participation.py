@@ -18,6 +18,7 @@ from analytics.privacy import divergence, gaussian, subsampling
 
 _ROWS = 256  # classes of devices solved together
 _SKETCHES = (48, 512)  # atoms; with twice as many and more, the root is first sought with so few
+_ROUGHLY = 1e-4  # relative accuracy of a first try on few atoms
 _CELLS = 4096  # of the law of the others' noise, where it is not exact
 _STEPS = 300  # Newton or bisection steps; a dozen suffice unless the guess is absurd
 _GROWTH = 16  # of epsilon in one step, as long as no upper end is known
@@ -29,7 +30,8 @@ _EPSILON_ROUNDING = 8 * _UNIT  # relative; where the loss is large its curve is 
 Values = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 Curve = Callable[[FloatArray, IntArray], Values]
 Component = Callable[[FloatArray, IntArray], tuple[FloatArray, FloatArray, FloatArray]]
-Curvature = Callable[[FloatArray, IntArray, FloatArray], tuple[FloatArray, FloatArray]]
+# bounds of the second derivative in v, negative and positive part, from the values on the columns and their errors
+Curvature = Callable[[FloatArray, IntArray, FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
 
 
 @dataclass(frozen=True)
@@ -84,22 +86,30 @@ class Participation:
         with np.errstate(divide="ignore"):
             budget = np.where(self.participation > 0, total / (2 * self.participation), np.inf)
         last = np.sum(below <= budget[:, None], axis=1) - 1
-        single = np.zeros_like(self.weights)
-        rows = np.arange(last.size)
-        single[rows, last] = 1.0
-        return self._with(self.lowered().variance, single, below[rows, last])
+        used, column = np.unique(last, return_inverse=True)
+        single = np.eye(used.size)[column]
+        return self._with(self.lowered().variance[used], single, below[np.arange(last.size), last])
 
     def sketch(self, columns: int) -> Participation:
         """The same law on few columns, roughly: where to look for the root."""
-        size = self.variance.size
-        with np.errstate(divide="ignore"):
-            depth = np.log(np.maximum(self.variance, self.variance[-1] * 1e-30))
-        edges = np.searchsorted(depth, np.linspace(depth[0], depth[-1], columns // 2))
-        first = np.unique(np.concatenate([[0], edges[edges < size], np.linspace(0, size - 1, columns // 2).astype(int)]))
-        weights = np.add.reduceat(self.weights, first, axis=1)
+        first, weights = self._grouped(columns)
         mass = np.maximum(np.add.reduceat(self.weights.sum(axis=0), first), 1e-300)
         variance = np.add.reduceat(self.weights.sum(axis=0) * self.variance, first) / mass
         return self._with(np.maximum(variance, self.variance[first]), weights, self.missing)
+
+    def pessimistic(self, columns: int) -> Participation:
+        """The same with the noise lowered to few columns: an upper bound."""
+        first, weights = self._grouped(columns)
+        return self._with(self.lowered().variance[first], weights, self.missing)
+
+    def _grouped(self, columns: int) -> tuple[IntArray, FloatArray]:
+        """Where groups of neighbouring columns start, even in number and in log v, and their weights."""
+        size = self.variance.size
+        depth = np.log(np.maximum(self.variance, self.variance[-1] * 1e-30))
+        edges = np.searchsorted(depth, np.linspace(depth[0], depth[-1], columns // 2))
+        even = np.linspace(0, size - 1, columns // 2).astype(int)
+        first = np.unique(np.concatenate([[0], edges[edges < size], even]))
+        return first, np.add.reduceat(self.weights, first, axis=1)
 
     def log_delta(self, epsilon: FloatArray, rows: IntArray) -> tuple[FloatArray, FloatArray]:
         """Lower and upper end of log delta(epsilon[i]) of kind rows[i], worst of both directions."""
@@ -145,10 +155,12 @@ class Participation:
             value, slope, error = (x.reshape(eps.shape) for x in found)
             return value, slope, error
 
-        def curvature(v: FloatArray, i: IntArray, log_unit: FloatArray) -> tuple[FloatArray, FloatArray]:
+        def curvature(
+            v: FloatArray, i: IntArray, values: FloatArray, log_unit: FloatArray
+        ) -> tuple[FloatArray, FloatArray]:
             eps, d, own = epsilon[i, None], self.sensitivity[rows[i], None], self.own_noise[rows[i], None]
             low, high = np.maximum(v - self.slack, self.floor) + own, v + self.slack + own
-            return _curvature_bounds(eps, d, low, high, log_unit)
+            return gaussian.curvature_in_variance(eps, d, low, high, log_unit)
 
         value, slope, up, down = self._expected(component, rows, curvature)
         return log_p + value, slope, up, down
@@ -157,7 +169,8 @@ class Participation:
         p = self.participation[rows]
         finite = np.minimum(epsilon, np.finfo(float).max / 4)
         inner = np.where(epsilon < np.inf, subsampling.unamplified(finite, p), np.inf)
-        value, slope, up, down = self._expected(self._own_noise_component(inner, rows, removing=True), rows)
+        component, curvature = self._own_noise(inner, rows, removing=True)
+        value, slope, up, down = self._expected(component, rows, curvature)
         with np.errstate(invalid="ignore", over="ignore"):
             return np.log(p) + value, slope * np.exp(epsilon - np.log(p) - inner), up, down
 
@@ -167,15 +180,16 @@ class Participation:
         out, slope, up, down = (np.full(epsilon.shape, x) for x in (-np.inf, 0.0, 0.0, 0.0))
         some = np.flatnonzero(inner < np.inf)
         if some.size:
-            component = self._own_noise_component(inner[some], rows[some], removing=False)
-            value, inner_slope, up[some], down[some] = self._expected(component, rows[some])
+            component, curvature = self._own_noise(inner[some], rows[some], removing=False)
+            value, inner_slope, up[some], down[some] = self._expected(component, rows[some], curvature)
             out[some] = log_u[some] + value
             with np.errstate(over="ignore", divide="ignore"):
                 weight = np.exp(epsilon[some] + np.log1p(-p[some]) - log_u[some])
             slope[some] = inner_slope * (1 + weight) - weight
         return out, slope, up, down
 
-    def _own_noise_component(self, inner: FloatArray, rows: IntArray, *, removing: bool) -> Component:
+    def _own_noise(self, inner: FloatArray, rows: IntArray, *, removing: bool) -> tuple[Component, Curvature]:
+        """Of a device that takes its noise along: the divergence, and its curvature in the others' noise."""
         dimension = self.system.dimension
 
         def component(v: FloatArray, i: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -183,18 +197,31 @@ class Participation:
                 inner[i, None], self.sensitivity[rows[i], None], v, self.own_noise[rows[i], None]
             )
             problem = (eps.ravel(), d.ravel(), narrow.ravel(), own.ravel(), np.full(eps.size, float(dimension)))
-            value, slope, error = (
-                x.reshape(eps.shape) for x in divergence.log_curve(*problem, reverse=not removing)
-            )
+            value, slope, error = (x.reshape(eps.shape) for x in divergence.log_curve(*problem, reverse=not removing))
             return value, slope, error
 
-        return component
+        def curvature(
+            v: FloatArray, i: IntArray, values: FloatArray, log_unit: FloatArray
+        ) -> tuple[FloatArray, FloatArray]:
+            level, own = inner[i, None] * (1 if removing else -1), self.own_noise[rows[i], None]
+            low, high = np.maximum(v - self.slack, self.floor), v + self.slack
+            d, r = self.sensitivity[rows[i], None], float(dimension)
+            steepest, falling, rising = divergence.slope_in_variance(level, d, low, high, own, r)
+            with np.errstate(over="ignore", invalid="ignore"):
+                size = np.exp(steepest - log_unit)
+                concave, convex = (
+                    np.where(values > -np.inf, np.nan_to_num(size * np.maximum(x, 0.0), nan=np.inf), 0.0)
+                    for x in (rising, -falling)
+                )
+                most = divergence.concavity_in_variance(d, low, own, r, reverse=not removing)
+                return np.minimum(concave, most * np.exp(-log_unit)), convex
 
-    def _expected(self, component: Component, rows: IntArray, curvature: Curvature | None = None) -> Values:
+        return component, curvature
+
+    def _expected(self, component: Component, rows: IntArray, curvature: Curvature) -> Values:
         """log of (missing mass + sum over columns of weight times the component's divergence), its slope and errors.
 
-        On a grid the curvature of the divergence in v enters with the variance that the grid has added; where no
-        bounds of it are given, twice the greatest divided difference within the slack.
+        On a grid the curvature of the divergence in v enters with the variance that the grid has added.
         """
         weights, missing = self.weights[rows], self.missing[rows]
         used = np.flatnonzero(np.any(weights > 0, axis=0))
@@ -218,18 +245,29 @@ class Participation:
             below = np.sum(terms * np.where(bounded, np.minimum(errors, 1.0), 1.0), axis=1) + rounding * total
             below = below + 2 * left_out
             if self.spread:
-                if curvature is None:
-                    concave, convex = _divided_differences(variance, np.exp(values - safe[:, None]), self.slack)
-                else:
-                    concave, convex = curvature(variance, index, safe[:, None])
-                concave, convex = (np.where(weights > 0, x, 0.0) for x in (concave, convex))
+                concave, convex = curvature(variance, index, values, safe[:, None])
+                concave = np.where(weights > 0, concave, 0.0)
                 above += self.spread / 2 * np.sum(weights * concave, axis=1) * np.exp(safe - summit)
-                below += self.spread / 2 * np.sum(weights * convex, axis=1)
+                below += self._bent(variance, weights, np.exp(values - safe[:, None]), convex)
             known = peak > -np.inf
             value = np.where(known, np.minimum(safe + np.log(total), 0.0), -np.inf)
             up = summit - safe + np.log(above / total) + rounding
             down = -np.log1p(-np.minimum(below / total, 1.0))
             return value, slope, np.where(known, up, 0.0), np.where(known, down, 0.0)
+
+    def _bent(self, v: FloatArray, weights: FloatArray, values: FloatArray, convex: FloatArray) -> FloatArray:
+        """By how much the mean on the grid may exceed the true one.
+
+        The divergence H falls, so H kept constant below some v_j is a smaller function, bent only above v_j - slack: j is
+        taken beyond the columns where the bound of the curvature costs more than that.
+        """
+        cost = self.spread / 2 * convex
+        dear = np.where(weights > 0, cost > values, False)
+        first = np.where(np.any(dear, axis=1), v.size - np.argmax(dear[:, ::-1], axis=1), 0)
+        level = values[np.arange(first.size), np.minimum(first, v.size - 1)]
+        cut = v[None, :] < v[np.minimum(first, v.size - 1), None] - self.slack
+        lowered = np.where(v[None, :] < v[np.minimum(first, v.size - 1), None], values - level[:, None], 0.0)
+        return np.asarray(np.sum(weights * (lowered + np.where(cut | (weights == 0), 0.0, cost)), axis=1))
 
     def least_epsilon(self, total: float, *, convex: bool = False) -> FloatArray:
         """Least epsilon of each kind, rounded up. `convex`: the proven bound of ``replace`` with idle noise."""
@@ -242,13 +280,17 @@ class Participation:
             rows = np.flatnonzero((out < np.inf) & (self.participation > total))  # delta is at most p
             below = out[rows]
             if np.any(below):  # not the first direction: most are already safe in this one
-                unsafe = ~(self._upper(curve, below, rows)[0] <= target)
-                rows, below = rows[unsafe], below[unsafe]
+                tests = [self.pessimistic(_SKETCHES[0])] if sketches else []
+                for law in [*tests, self]:
+                    unsafe = ~(law._upper(law._directions()[number], below, rows)[0] <= target)
+                    rows, below = rows[unsafe], below[unsafe]
             if rows.size:
                 guess = self._guess(rows, target)
                 for sketch in sketches:
-                    guess = sketch._root(sketch._directions()[number], rows, target, np.zeros(rows.size), guess)
-                out[rows] = self._root(curve, rows, target, below, guess)
+                    rough = sketch._directions()[number]
+                    guess = sketch._root(rough, rows, target, np.zeros(rows.size), guess, near=_ROUGHLY)
+                near = 1e-7 if self.slack else 1e-11
+                out[rows] = self._root(curve, rows, target, below, guess, near=near)
         if self.slack:  # where the grid is too coarse the closed form may be better
             out = np.minimum(out, self.at_quantile(total).least_epsilon(total))
         return out
@@ -280,14 +322,13 @@ class Participation:
         return out
 
     def _root(
-        self, curve: Curve, rows: IntArray, target: float, low: FloatArray, guess: FloatArray
+        self, curve: Curve, rows: IntArray, target: float, low: FloatArray, guess: FloatArray, *, near: float
     ) -> FloatArray:
         """Where a curve falls to the target, right of `low`; `low` itself where it is 0 and already safe.
 
         Newton's method kept inside a bracket, each point a hair to the right so that the last one is on the safe side.
         """
         low, high = low.copy(), np.full(rows.size, np.inf)
-        near = 1e-7 if self.slack else 1e-11
         untried = low == 0
         x = np.maximum(guess, low * (1 + 1e-9))
         active = np.arange(rows.size)
@@ -312,6 +353,8 @@ class Participation:
             active = active[~settled]
             if not active.size:
                 return high
+        if near >= _ROUGHLY:
+            return x
         raise ArithmeticError(
             f"epsilon of device {self.devices[rows[active[0]]]} did not settle at log delta = {target}"
         )
@@ -360,44 +403,6 @@ def _ratio(d: FloatArray, sigma: FloatArray | float) -> FloatArray:
         return np.where(d == 0, 0.0, d / sigma)
 
 
-def _curvature_bounds(
-    epsilon: FloatArray, d: FloatArray, low: FloatArray, high: FloatArray, log_unit: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    r"""Bounds b with -b_1 <= the second derivative in v of delta_G(epsilon; d / sqrt v) <= b_2 for v in [low, high].
-
-    In units of exp(log_unit), for deltas that doubles cannot hold.
-
-    With mu = d / sqrt v, a = epsilon / mu - mu / 2 and b = epsilon / mu + mu / 2 the derivative of delta in mu is phi(a), so
-    the second one in v is :math:`\varphi(a)\,\mu\,(ab + 3)/4v^2` with :math:`ab = \epsilon^2/\mu^2 - \mu^2/4`. a and ab fall
-    in mu, so phi(a) is greatest at the end, or zero, of a that is nearest 0.
-    """
-    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        small, large = d / np.sqrt(high), d / np.sqrt(low)
-        most, least = epsilon / small - small / 2, epsilon / large - large / 2
-        nearest = np.where(least > 0, least, np.where(most < 0, most, 0.0))
-        scale = np.exp(-nearest * nearest / 2 - log_unit) / np.sqrt(2 * np.pi) * large / (4 * low * low)
-        concave = scale * np.maximum(large * large / 4 - (epsilon / large) ** 2 - 3, 0.0)
-        convex = scale * np.maximum((epsilon / small) ** 2 - small * small / 4 + 3, 0.0)
-        nothing = d == 0
-        return np.where(nothing, 0.0, np.nan_to_num(concave, nan=np.inf)), np.where(
-            nothing, 0.0, np.nan_to_num(convex, nan=np.inf)
-        )
-
-
-def _divided_differences(v: FloatArray, values: FloatArray, slack: float) -> tuple[FloatArray, FloatArray]:
-    """Twice the greatest negative and positive second derivative within `slack`, from neighbouring columns."""
-    from scipy.ndimage import maximum_filter1d
-
-    if v.size < 3:
-        return np.zeros_like(values), np.zeros_like(values)
-    step = np.diff(v)
-    second = 2 * np.diff(np.diff(values, axis=1) / step, axis=1) / (step[1:] + step[:-1])
-    second = np.concatenate([second[:, :1], second, second[:, -1:]], axis=1)
-    reach = 2 * int(np.ceil(slack / np.min(step))) + 3
-    concave, convex = (maximum_filter1d(np.maximum(sign * second, 0.0), reach, axis=1) for sign in (-1, 1))
-    return 2 * concave, 2 * convex
-
-
 def _bisected(excess: Callable[[FloatArray, IntArray], FloatArray], rows: IntArray, high: FloatArray) -> FloatArray:
     """The point right of which a decreasing function is not positive, to relative 1e-15, from an upper bound of it."""
     low = np.zeros(rows.size)
@@ -423,9 +428,7 @@ def participations(system: InferenceSystem, devices: IntArray, negligible: float
     batch: list[tuple[int, weighted_sum.Law]] = []
     together = np.all(own == own[0])
     cells = _CELLS if multiplicity.size <= _CELLS // 16 else _CELLS // 2  # of many devices the law is smoother
-    for c, law in weighted_sum.leave_one_out(
-        classes[0], classes[1], multiplicity, cells=cells, negligible=negligible
-    ):
+    for c, law in weighted_sum.leave_one_out(classes[0], classes[1], multiplicity, cells=cells, negligible=negligible):
         if c in wanted:
             batch.append((c, law))
         if len(batch) >= (_ROWS if together else 1):

@@ -51,7 +51,7 @@ def moved(case: Case, rng: np.random.Generator) -> Case:
     def change(name: str, value: Any) -> Any:
         if isinstance(value, list):
             return [change(name, x) if rng.random() < 0.5 else x for x in value]
-        if isinstance(value, bool) or isinstance(value, str) or rng.random() < 0.5:
+        if isinstance(value, bool | str) or rng.random() < 0.5:
             return value
         if name in _WHOLE:
             return value if name in ("cells", "selected", "dimension") else max(int(value + rng.integers(-1, 2)), 1)

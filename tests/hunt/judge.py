@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import flint
 import numpy as np
@@ -104,7 +104,7 @@ def _integrated(epsilon: Ball, square: Fraction, eta: Fraction, r: int, *, rever
 
     edges = [0.0] + [2.0**k / slope for k in range(-2, 90)]
     total, far = flint.acb(0), None
-    for low, high in zip(edges, edges[1:], strict=False):
+    for low, high in pairwise(edges):
         total += flint.acb.integral(integrand, low, high, rel_tol=2.0**-60, abs_tol=2.0**-70)
         size = (exponent(flint.acb(at, ball(high))).real - peak).exp() / ball(high)
         far = size

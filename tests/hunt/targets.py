@@ -42,7 +42,7 @@ class Target:
 
 
 def _inside(truth: Ball, low: float, high: float) -> float:
-    """How far from the middle of [low, high] the truth may lie, half the width being 1; below 1e-300 only the upper end counts."""
+    """Distance of the truth from the middle of [low, high] in half widths; below 1e-300 only the upper end counts."""
     if float(truth.rad()) > 1e-3 * max(abs(float(truth.mid())), _LEAST):
         return math.nan
     if abs(high) < _LEAST:
@@ -211,9 +211,7 @@ def _calibrated(case: Case) -> float:
         factor = calibration.noise(system, target)
     except InfeasibleError:
         return math.nan
-    louder = _system(
-        {**case, "delta": system.delta, "noise_variance": [factor * x for x in case["noise_variance"]]}
-    )
+    louder = _system({**case, "delta": system.delta, "noise_variance": [factor * x for x in case["noise_variance"]]})
     return _at_most(judge.delta(louder, target, 0), system.delta)
 
 
@@ -229,7 +227,13 @@ def _capped(case: Case) -> float:
 def _aware_case(rng: np.random.Generator) -> Case:
     case = _system_case(rng, str(rng.choice(["silent", "replace"])), 9)
     greatest, noise = float(rng.uniform(-2, 5)), _wide(rng, 1)
-    return {**case, "score_noise": noise, "change": _wide(rng, 1), "eta": float(rng.uniform(-2, 5)), "greatest": greatest}
+    return {
+        **case,
+        "score_noise": noise,
+        "change": _wide(rng, 1),
+        "eta": float(rng.uniform(-2, 5)),
+        "greatest": greatest,
+    }
 
 
 def _aware(case: Case) -> float:
@@ -294,9 +298,7 @@ def _composed(case: Case) -> float:
     )
     worst = _at_most(_responses(case, Fraction(epsilon)), case["delta"]) if epsilon < math.inf else 0.0
     total = 0.7 * case["epsilon"] * case["count"]
-    delta = composition.optimal_delta(
-        case["epsilon"], case["local_delta"], count=case["count"], total_epsilon=total
-    )
+    delta = composition.optimal_delta(case["epsilon"], case["local_delta"], count=case["count"], total_epsilon=total)
     return max(worst, _at_most(_responses(case, Fraction(total)), delta) if delta > _LEAST else 0.0)
 
 
@@ -440,9 +442,7 @@ def _form(case: Case) -> float:
         if not truth > 1e-290 or truth.rel_accuracy_bits() < 45:
             continue
         value = float(ours(case["x"], **known))
-        bound = 1e-11 + 1e-14 * (
-            abs(math.log(value)) + math.sqrt(sum(case["noncentrality"])) + sum(case["degrees"])
-        )
+        bound = 1e-11 + 1e-14 * (abs(math.log(value)) + math.sqrt(sum(case["noncentrality"])) + sum(case["degrees"]))
         sharpest = max(sharpest, float((abs(truth / ball(value) - 1) / bound).lower()))
     return sharpest
 
@@ -479,8 +479,7 @@ def _within(case: Case) -> float:
     total = flint.arb(0)
     for chosen in np.ndindex(*([2] * len(f))):
         chance = math.prod(
-            Fraction(p) if there else 1 - Fraction(p)
-            for p, there in zip(case["participation"], chosen, strict=True)
+            Fraction(p) if there else 1 - Fraction(p) for p, there in zip(case["participation"], chosen, strict=True)
         )
         mean = [
             sum(Fraction(w) * Fraction(float(x)) * t for w, x, t in zip(case["weight"], f[:, i], chosen, strict=True))
