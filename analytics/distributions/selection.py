@@ -51,7 +51,7 @@ def probability(score: ArrayLike, noise: ArrayLike, selected: int) -> FloatArray
     Returns
     -------
     ndarray, shape (K,)
-        Absolute error below 1e-12 for a few devices, 1e-10 up to a few thousand; the sum is `selected` to K * 1e-12.
+        Absolute error below 1e-11 for a few devices, 1e-10 up to a few thousand; the sum is `selected` to K * 1e-12.
         Of equal scores without any noise the device that comes first is the lower one.
 
     Raises

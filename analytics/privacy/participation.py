@@ -135,13 +135,21 @@ class Participation:
 
     def _constant_noise(self, epsilon: FloatArray, rows: IntArray) -> Values:
         p, mu = self.participation[rows], _ratio(self.sensitivity[rows], _constant_sigma(self.system))
+        out, error = np.full(epsilon.shape, -np.inf), np.zeros(epsilon.shape)
         finite = epsilon < np.inf
-        out = np.full(epsilon.shape, -np.inf)
-        curve = subsampling.subsampled_gaussian_log_delta
-        if self.system.adjacency is Adjacency.REPLACE:
-            curve = subsampling.opposite_gaussians_log_delta
-        out[finite] = curve(epsilon[finite], p=p[finite], mu=mu[finite])
-        error = 1e-11 + (16 + self.system.devices) * _UNIT * np.abs(np.maximum(out, -1e300))
+        eps, p, mu = epsilon[finite], p[finite], mu[finite]
+        rounding = (16 + self.system.devices) * _UNIT
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            if self.system.adjacency is Adjacency.REPLACE:
+                out[finite] = subsampling.opposite_gaussians_log_delta(eps, p=p, mu=mu)
+                least = np.abs(eps / mu - mu / 2)
+            else:
+                inner = subsampling.unamplified(eps, p)
+                curve, _, error[finite] = gaussian.log_curve(inner, mu)
+                out[finite] = np.log(p) + curve
+                least, eps = np.abs(inner / mu - mu / 2), inner
+            error[finite] += 1e-12 + 2 * rounding * (1 + least) * (1 + eps / mu + mu / 2)
+        error = np.where(out > -np.inf, error, 0.0)
         return out, np.full(epsilon.shape, np.nan), error, error
 
     def _visible(self, epsilon: FloatArray, rows: IntArray) -> Values:

@@ -226,12 +226,13 @@ def _half_space(
     b = high
     to_near, to_far, to_zero = b - near, b - far, b / scale
     # e^eps density(far) as a share of density(near); the common term makes up the rest
-    share = np.exp(np.minimum(eps + (near**2 - far**2) / 2 - gap * b, 0.0))
+    exponent = np.minimum(eps + (near - far) * (near + far) / 2 - gap * b, 0.0)
+    share, rest = np.exp(exponent), -np.expm1(exponent)
     log_density = -to_near * to_near / 2 - 0.5 * np.log(2 * np.pi)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
         common = gaussian.mills_drop(to_near, b, near) + gaussian.mills(b) - scale * gaussian.mills(to_zero)
-        mixed = share * gaussian.mills_drop(to_near, to_far, gap) + (1 - share) * common
-        others = share * gaussian.mills(to_far) + (1 - share) * scale * gaussian.mills(to_zero)
+        mixed = share * gaussian.mills_drop(to_near, to_far, gap) + rest * common
+        others = share * gaussian.mills(to_far) + rest * scale * gaussian.mills(to_zero)
         tail = log_density + np.log(mixed)
         bulk = np.log(special.ndtr(-to_near) - np.exp(log_density) * others)
-        return np.asarray(np.log(p) + np.where(to_near < 0, bulk, tail))
+        return np.asarray(np.log(p) + np.where((to_near < 0) & ~(tail < -0.5), bulk, tail))

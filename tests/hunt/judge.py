@@ -163,8 +163,31 @@ def sets(
     return list(law.items())
 
 
+def opposite(epsilon: Fraction, p: Fraction, mu: Ball) -> Ball:
+    """delta of p N(mu/2, 1) + (1-p) N(0, 1) against its mirror image: the best half-line, its end bisected."""
+
+    def compute() -> Ball:
+        a, factor = mu / 2, ball(epsilon).exp()
+
+        def surplus(b: Ball) -> Ball:
+            near, far = (a * b - a * a / 2).exp(), (-a * b - a * a / 2).exp()
+            return ball(p) * near + (1 - ball(p)) - factor * (ball(p) * far + (1 - ball(p)))
+
+        low, high = flint.arb(0), flint.arb(1)
+        while not surplus(high) > 0:
+            high *= 2
+        for _ in range(flint.ctx.prec // 2 + 20):
+            middle = ((low + high) / 2).mid()
+            low, high = (low, middle) if surplus(middle) > 0 else (middle, high)
+        there = ball(p) * normal_tail(high - a) + (1 - ball(p)) * normal_tail(high)
+        elsewhere = ball(p) * normal_tail(high + a) + (1 - ball(p)) * normal_tail(high)
+        return there - factor * elsewhere
+
+    return refined(compute, bits=256)
+
+
 def delta(system: InferenceSystem, epsilon: float, device: int) -> Ball:
-    """delta(epsilon) of a device by enumeration, the worst of both directions; without idle noise."""
+    """delta(epsilon) of a device by enumeration, the worst of both directions."""
     p = Fraction(float(system.participation[device]))
     if p == 0:
         return flint.arb(0)
@@ -172,8 +195,19 @@ def delta(system: InferenceSystem, epsilon: float, device: int) -> Ball:
     signal = Fraction(system.alignment) * Fraction(float(system.weight[device])) * Fraction(float(system.clip[device]))
     signal *= factor
     own = Fraction(system.alignment) ** 2 * Fraction(float(system.noise_variance[device]))
-    law = sets(system, device)
     eps = Fraction(epsilon)
+    if system.idle_noise:
+        gain = Fraction(system.alignment) ** 2
+        total = sum((gain * Fraction(float(v)) for v in system.noise_variance), Fraction(0))
+        total += Fraction(system.receiver_noise_variance)
+        if total == 0 or signal == 0:
+            return _UNKNOWN
+        if system.adjacency is Adjacency.REPLACE:
+            square = ball(signal**2 / total)
+            return opposite(eps, p, square.sqrt()) if 1e-20 < square < 1e6 and eps < 1e4 else _UNKNOWN
+        with flint.ctx.workprec(1024):
+            return ball(p) * gaussian((1 + (ball(eps).exp() - 1) / ball(p)).log(), signal, total)
+    law = sets(system, device)
     if system.adjacency is not Adjacency.ABSENT:
         return ball(p) * sum((ball(w) * gaussian(eps, signal, v + own) for v, w in law), flint.arb(0))
     with flint.ctx.workprec(256):
