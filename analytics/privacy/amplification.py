@@ -172,9 +172,7 @@ def exact_delta(system: InferenceSystem, epsilon: ArrayLike, *, device: ArrayLik
     Returns
     -------
     ndarray or float
-        Relative error below 1e-11 + 2e-15 (abs(log delta) + r + K), plus what a change of epsilon by 2e-15 of itself makes.
-        When the sigma_k^2 differ and K is large the law of
-        the others' noise is rounded down to a grid: then the value is an upper bound, see :func:`exact_delta_bracket`.
+        The upper end of :func:`exact_delta_bracket`: never below the truth.
 
     References
     ----------
@@ -194,7 +192,36 @@ def exact_delta(system: InferenceSystem, epsilon: ArrayLike, *, device: ArrayLik
 def exact_delta_bracket(
     system: InferenceSystem, epsilon: ArrayLike, *, device: ArrayLike | None = None
 ) -> tuple[FloatArray, FloatArray]:
-    """Lower and upper ends of delta(epsilon); they coincide unless the others' noise had to be put on a grid."""
+    """Lower and upper ends of delta(epsilon), both proved.
+
+    Their distance is some 1e-12 of delta as long as the law of the others' noise is exact (at most 4096 possible sums). Otherwise
+    it is of second order in the grid's step: some 1e-4 for noises within a few decades, more where they span many.
+
+    Parameters
+    ----------
+    system, epsilon, device
+        See :func:`exact_delta`.
+
+    Returns
+    -------
+    lower, upper : ndarray or float
+
+    Notes
+    -----
+    Errors of the Gaussian divergences (:mod:`analytics.privacy.divergence`, :mod:`analytics.privacy.gaussian`) and of the grid
+    (:mod:`analytics.distributions.weighted_sum`) are added. Noises are rounded down and sensitivities up for the upper
+    end, the other way for the lower, which is right because delta falls with the noise of the others and of the
+    receiver and rises with the sensitivity. The larger of both directions is taken; no order between them is assumed.
+
+    Examples
+    --------
+    >>> from analytics.inference.system import InferenceSystem
+    >>> system = InferenceSystem(devices=12, participation=0.9, noise_variance=0.1, weight=1/12, clip=5.0, alignment=1.0,
+    ...     receiver_noise_variance=0.1, dimension=784, delta=1e-5, delta_prime=1e-5)
+    >>> low, high = exact_delta_bracket(system, 12.0, device=0)
+    >>> bool(0 < high / low - 1 < 1e-10)
+    True
+    """
     which, eps = broadcast(device=device_indices(system, device), epsilon=real("epsilon", epsilon, "[0, inf]"))
     shape = eps.shape
     which, eps = which.ravel(), eps.ravel()
@@ -240,12 +267,14 @@ def exact_epsilon(
     Returns
     -------
     ndarray or float
-        Infinite where no epsilon below 1e100 reaches delta. Rounded up by the error stated for :func:`exact_delta`.
+        Infinite where no epsilon below 1e100 reaches delta. Above the truth by what the bracket of
+        :func:`exact_delta_bracket` is wide, and by 1e-11 of itself (1e-7 on a grid).
 
     Notes
     -----
-    K devices of C distinct (p_k, sigma_k^2) cost O(C^2) for the laws of the others and, for each distinct device, some
-    ten evaluations of at most 64 divergences. Memory is that of 256 laws at a time.
+    K devices of C distinct (p_k, sigma_k^2) cost O(C log C) merges of laws of at most 4096 values and, for each distinct
+    device, some three evaluations of as many divergences, 4 microseconds each; the root is sought on fewer values first.
+    Memory is that of 256 laws at a time.
 
     Examples
     --------

@@ -122,7 +122,7 @@ def log_bracket(
     --------
     >>> low, high = log_bracket(1.0, distance=1.0, variance_p=2.0, variance_q=1.0, dimension=3)
     >>> bool(high - low < 1e-11), float(np.exp(high))
-    (True, 0.35362...)
+    (True, 0.26061...)
     """
     value, error = _evaluated(epsilon, distance, variance_p, variance_q, dimension)
     with np.errstate(invalid="ignore"):
