@@ -175,6 +175,7 @@ def _substitution(name: str, location: str, reason: str, domain: dict[str, Range
             0
         ],
         enclose=proof,
+        bounded=True,
     )
 
 
