@@ -178,7 +178,9 @@ def _rounded(claim: Claim, search: _Search) -> list[dict[str, Fraction]]:
     """Violations, to three digits, at which no parameter is as simple as in a witness."""
     points = []
     for _, point in search.violations[:_COMPARED]:
-        exact = {n: Fraction(f"{float(v):.3g}") if not claim.domain[n].integer else Fraction(v) for n, v in point.items()}
+        exact = {
+            n: Fraction(f"{float(v):.3g}") if not claim.domain[n].integer else Fraction(v) for n, v in point.items()
+        }
         if all(claim.domain[name].allows(value) for name, value in exact.items()):
             points.append(exact)
     return points

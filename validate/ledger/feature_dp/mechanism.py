@@ -204,9 +204,10 @@ def deviation_as_printed() -> Claim:
     def sides(
         devices: int, p: float, variance: float, delta_prime: float, spread: float, form: int
     ) -> tuple[float, float]:
-        square = variance * (1 + spread * np.arange(devices))
+        square = variance * (1 + spread * np.arange(devices, dtype=np.float64))
         system = replace(_noise_system(devices, p, 0.0, delta_prime), noise_variance=square)
-        t, L, M = forms[form](system), math.log(2 / delta_prime), float(square[-1])
+        L, M = math.log(2 / delta_prime), float(np.max(square))
+        t = forms[form](system)
         V = math.fsum(p * (1 - p) * s * s for s in square)
         if form >= 2:
             return (t * t, t * t / 2)[form - 2], L * (V + M * t / 3)
