@@ -324,6 +324,7 @@ def optimal_composition() -> Claim:
         ),
         actual=brute,
         relation=Relation.EQUAL,
+        tolerance=1e-8,
     )
 
 
