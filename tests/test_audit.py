@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from analytics.checks import ParameterError
+from analytics.enclosures.ball import ball
 from validate import audit
 from validate.claim import Claim, Range, Relation, Verdict
 from validate.ledger import claims
@@ -79,6 +80,16 @@ def test_every_statement_can_be_typeset():
 def test_a_violation_without_proof_stays_unsettled():
     claim = _toy(actual=lambda x: x + 1.0)
     assert settle(claim).verdict is Verdict.UNSETTLED
+
+
+@pytest.mark.parametrize("apart, verdict", [(0, Verdict.FALSE), (Fraction(1, 10**6), Verdict.UNSETTLED)])
+def test_a_proof_about_other_numbers_proves_nothing(apart, verdict):
+    claim = _toy(
+        expected=Verdict.FALSE,
+        actual=lambda x: x + 1.0,
+        enclose=lambda x: (ball(x + apart), ball(x + 1)),
+    )
+    assert settle(claim).verdict is verdict
 
 
 def test_descent_finds_what_chance_misses():
