@@ -97,6 +97,10 @@ PLANTS = {
         rewritten(composition, "optimal_delta", "np.exp(kept) * inner", "inner"),
         ["UF-C*"],
     ),
+    "a factor of the optimal epsilon": (
+        rewritten(composition, "optimal_epsilon", "* np.exp(-kept) *", "*"),
+        ["UF-C*-epsilon"],
+    ),
     "the threshold's participation": (nobody_stays_away, ["FDP-L2*-2.1"]),
     "one selected device too many": (
         wrapped(

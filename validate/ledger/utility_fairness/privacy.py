@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from itertools import product
+
+from scipy import optimize
 
 from analytics.enclosures import composition as enclosed
 from analytics.enclosures import divergence as enclosed_divergence
@@ -291,20 +294,19 @@ def strong_composition() -> Claim:
     )
 
 
-def optimal_composition() -> Claim:
+def _extreme_delta(epsilon: float, delta: float, rounds: int, total_epsilon: float) -> float:
     """All products of the four outcomes of the extreme mechanism."""
-    from itertools import product
+    truth = 1 / (1 + math.exp(-epsilon))
+    p = (delta, (1 - delta) * truth, (1 - delta) * (1 - truth), 0.0)
+    q = (0.0, (1 - delta) * (1 - truth), (1 - delta) * truth, delta)
+    odds = math.exp(total_epsilon)
+    return sum(
+        max(math.prod(p[i] for i in o) - odds * math.prod(q[i] for i in o), 0.0)
+        for o in product(range(4), repeat=rounds)
+    )
 
-    def brute(epsilon: float, delta: float, rounds: int, share: float) -> float:
-        truth = 1 / (1 + math.exp(-epsilon))
-        p = (delta, (1 - delta) * truth, (1 - delta) * (1 - truth), 0.0)
-        q = (0.0, (1 - delta) * (1 - truth), (1 - delta) * truth, delta)
-        odds = math.exp(share * rounds * epsilon)
-        return sum(
-            max(math.prod(p[i] for i in o) - odds * math.prod(q[i] for i in o), 0.0)
-            for o in product(range(4), repeat=int(rounds))
-        )
 
+def optimal_composition() -> Claim:
     return Claim(
         id="UF-C*",
         paper=PAPER,
@@ -322,7 +324,43 @@ def optimal_composition() -> Claim:
         claimed=lambda epsilon, delta, rounds, share: composition.optimal_delta(
             epsilon, delta, count=rounds, total_epsilon=share * rounds * epsilon
         ),
-        actual=brute,
+        actual=lambda epsilon, delta, rounds, share: _extreme_delta(epsilon, delta, rounds, share * rounds * epsilon),
+        relation=Relation.EQUAL,
+        tolerance=1e-8,
+    )
+
+
+def optimal_epsilon() -> Claim:
+    def total_delta(epsilon: float, delta: float, rounds: int, spared: float) -> float:
+        """Between what no epsilon undercuts and delta at epsilon 0."""
+        least = -math.expm1(rounds * math.log1p(-delta))
+        return least + spared * (_extreme_delta(epsilon, delta, rounds, 0.0) - least)
+
+    def root(epsilon: float, delta: float, rounds: int, spared: float) -> float:
+        goal = total_delta(epsilon, delta, rounds, spared)
+        return float(
+            optimize.brentq(
+                lambda total: _extreme_delta(epsilon, delta, rounds, total) - goal, 0.0, rounds * epsilon, xtol=1e-14
+            )
+        )
+
+    return Claim(
+        id="UF-C*-epsilon",
+        paper=PAPER,
+        location="ours: the least epsilon of that composition",
+        statement=r"\epsilon_g(\delta_g) = \min\{\epsilon: \delta_g(\epsilon) \le \delta_g\}",
+        expected=Verdict.HOLDS,
+        reason="Exact; against the root over all products of the extreme mechanism's outcomes.",
+        domain={
+            "epsilon": Range(0.05, 2.0),
+            "delta": Range(1e-6, 0.1, logarithmic=True),
+            "rounds": Range(1, 3, integer=True),
+            "spared": Range(1e-3, 0.95, logarithmic=True),
+        },
+        claimed=lambda **point: composition.optimal_epsilon(
+            point["epsilon"], point["delta"], count=point["rounds"], total_delta=total_delta(**point)
+        ),
+        actual=root,
         relation=Relation.EQUAL,
         tolerance=1e-8,
     )
@@ -388,6 +426,7 @@ CLAIMS = (
     basic_composition,
     strong_composition,
     optimal_composition,
+    optimal_epsilon,
     amplification,
     moments_accountant,
 )
