@@ -4,41 +4,20 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from itertools import product
 from typing import Any
 
 import numpy as np
-from scipy import special
 
 from analytics.enclosures.ball import ball
-from analytics.inference import distortion, power_limit, transmission
+from analytics.inference import distortion, transmission
 from analytics.inference.features import Features
 from analytics.inference.system import InferenceSystem
 from analytics.privacy import gaussian
 from validate import oracles
 from validate.claim import Claim, Range, Relation, Verdict
-from validate.ledger.feature_dp.common import PAPER, SEED, instance
+from validate.ledger.feature_dp.common import PAPER, SEED, instance, scalar
 
 SHORT = "feature-dp-short"
-
-
-def _scalar(
-    f: list[float], p: list[float], w: list[float], *, decoder: float = 1.0, noise: float = 0.0, receiver: float = 0.0
-) -> tuple[InferenceSystem, Features]:
-    """Devices with one-dimensional features, encoder 1; `noise` is every sigma_k^2."""
-    system = InferenceSystem(
-        devices=len(f),
-        participation=p,
-        noise_variance=noise,
-        weight=w,
-        clip=1e9,
-        alignment=1.0,
-        receiver_noise_variance=receiver,
-        dimension=1,
-        delta=0.5,
-        delta_prime=0.5,
-    )
-    return system, Features(f=np.array(f)[:, None], W=np.eye(1), D=np.full((1, 1), decoder))
 
 
 # Eq. (4) and (6)
@@ -46,7 +25,7 @@ def _scalar(
 
 def unbiased_by_division() -> Claim:
     def bias(devices: int, p: float) -> float:
-        system, features = _scalar([1.0] * devices, [p] * devices, [1 / devices] * devices)
+        system, features = scalar([1.0] * devices, [p] * devices, [1 / devices] * devices)
         return distortion.breakdown(system, features).bias
 
     return Claim(
@@ -66,7 +45,7 @@ def unbiased_by_division() -> Claim:
 def unbiased_by_weight() -> Claim:
     def mean(devices: int, seed: int) -> float:
         p = np.random.default_rng(seed).uniform(0.05, 1.0, devices)
-        system, _ = _scalar([1.0] * devices, p.tolist(), [0.0] * devices)
+        system, _ = scalar([1.0] * devices, p.tolist(), [0.0] * devices)
         return float(p @ distortion.unbiased_weight(system))
 
     return Claim(
@@ -136,76 +115,12 @@ def peak_power_corrected() -> Claim:
     )
 
 
-def limited_mse() -> Claim:
-    """Numbers as signals, up to three devices, every set of participants; each signal is cut off at its reach."""
-
-    def moments(mean: float, deviation: float, reach: float) -> tuple[float, float]:
-        """E and E of the square of what is sent: the normal density integrated where it is not cut off."""
-        if deviation == 0:
-            cut = min(max(mean, -reach), reach)
-            return cut, cut * cut
-        node, weight = np.polynomial.legendre.leggauss(12)
-        ends = [(sign * reach - mean) / deviation for sign in (-1, 1)]
-        edges = np.linspace(max(ends[0], -10.0), max(min(ends[1], 10.0), max(ends[0], -10.0)), 41)
-        half = np.diff(edges) / 2
-        x = (edges[:-1] + half)[:, None] + half[:, None] * node
-        density = half[:, None] * weight * np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
-        below, above = special.ndtr(ends[0]), special.ndtr(-ends[1])
-        sent = mean + deviation * x
-        square = float(np.sum(density * sent**2)) + reach**2 * (below + above)
-        return float(np.sum(density * sent)) + reach * (above - below), square
-
-    def described(devices: int, seed: int) -> tuple[InferenceSystem, Features, float, np.ndarray]:
-        rng = np.random.default_rng(seed)
-        f, p, w = rng.uniform(-2, 2, devices), rng.uniform(0, 1, devices), rng.uniform(0.1, 1, devices)
-        system, features = _scalar(
-            f.tolist(), p.tolist(), w.tolist(), decoder=rng.uniform(0.5, 2), noise=rng.uniform(0.05, 2), receiver=0.3
-        )
-        return system, features, rng.uniform(0.5, 2), rng.uniform(0.05, 4, devices)
-
-    def claimed(devices: int, seed: int) -> float:
-        system, features, gain, power = described(devices, seed)
-        return power_limit.exact_mse(system, features, gain=gain, power=power).total
-
-    def actual(devices: int, seed: int) -> float:
-        system, features, gain, power = described(devices, seed)
-        f, decoder = features.f[:, 0], float(features.D[0, 0])
-        sent = [
-            moments(float(w * x), math.sqrt(s), gain * math.sqrt(P))
-            for w, x, s, P in zip(system.weight, f, system.noise_variance, power, strict=True)
-        ]
-        total = 0.0
-        for here in product((0, 1), repeat=devices):
-            chance = math.prod(p if h else 1 - p for p, h in zip(system.participation, here, strict=True))
-            mean = sum(h * m for h, (m, _) in zip(here, sent, strict=True))
-            spread = sum(h * (s - m * m) for h, (m, s) in zip(here, sent, strict=True))
-            error = decoder * mean - float(np.mean(f))
-            total += chance * (error**2 + decoder**2 * (spread + system.receiver_noise_variance))
-        return total
-
-    return Claim(
-        id="FDP-E6*-MSE",
-        paper=PAPER,
-        location="Eq. (6), corrected: the MSE when the peak power binds (numbers as signals)",
-        statement=r"x_k = \tilde z_k\min\left\{1, \frac{h_k\sqrt{P_k}}{\gamma\|\tilde z_k\|}\right\}:\quad "
-        r"E\|\hat f - f^*\|^2 \text{ by } E[c(\sigma^2\chi^2_{r+2}(\delta))],\ E[c^2(\sigma^2\chi^2_{r+2}(\delta))],\ "
-        r"E[c^2(\sigma^2\chi^2_{r+4}(\delta))]",
-        expected=Verdict.HOLDS,
-        reason="Poisson mixtures of incomplete gamma functions; against the normal density integrated, over all sets.",
-        domain={"devices": Range(1, 3, integer=True), "seed": SEED},
-        claimed=claimed,
-        actual=actual,
-        relation=Relation.EQUAL,
-        tolerance=1e-8,
-    )
-
-
 # The MSE
 
 
 def printed_mse() -> Claim:
     def both(decoder: float, p: float, weight: float) -> tuple[InferenceSystem, Features]:
-        return _scalar([1.0], [p], [weight], decoder=decoder)
+        return scalar([1.0], [p], [weight], decoder=decoder)
 
     def enclose(decoder: Fraction, p: Fraction, weight: Fraction) -> tuple[Any, Any]:
         printed = (weight**2 * p - 2 * weight * p + 1) * decoder**2
@@ -234,7 +149,7 @@ def printed_mse() -> Claim:
 
 def printed_mse_lossless() -> Claim:
     def both(f: float, p: float, q: float, weight: float) -> tuple[InferenceSystem, Features]:
-        return _scalar([1.0, f], [p, q], [weight, 1 - weight])
+        return scalar([1.0, f], [p, q], [weight, 1 - weight])
 
     def enclose(f: Fraction, p: Fraction, q: Fraction, weight: Fraction) -> tuple[Any, Any]:
         w, v = weight, 1 - weight
@@ -322,7 +237,7 @@ def short_noise_term() -> Claim:
 def short_mse() -> Claim:
     def both(decoder: float, weight: float, epsilon: float) -> tuple[InferenceSystem, Features]:
         variance = 2 * (weight / epsilon) ** 2 * math.log(12.5)
-        system, features = _scalar([1.0], [1.0], [weight], decoder=decoder, noise=variance)
+        system, features = scalar([1.0], [1.0], [weight], decoder=decoder, noise=variance)
         return InferenceSystem(**{**vars(system), "clip": 1.0}), features
 
     def claimed(decoder: float, weight: float, epsilon: float) -> float:
@@ -357,7 +272,7 @@ def short_mse() -> Claim:
 def mse_grows_with_layers() -> Claim:
     def mse(layers: int, p: float) -> float:
         """The MSE of the pooled feature in front of a server network of this many layers."""
-        return distortion.exact(*_scalar([1.0], [p], [1.0], noise=0.1, receiver=0.1))
+        return distortion.exact(*scalar([1.0], [p], [1.0], noise=0.1, receiver=0.1))
 
     def enclose(layers: Fraction, p: Fraction) -> tuple[Any, Any]:
         value = (1 - p) ** 2 + p * (1 - p) + p / 10 + Fraction(1, 10)
@@ -382,7 +297,7 @@ def mse_grows_with_layers() -> Claim:
 def mse_falls_with_devices() -> Claim:
     def mse(devices: int, p: float, variance: float) -> float:
         return distortion.exact(
-            *_scalar([1.0] * devices, [p] * devices, [1 / devices] * devices, noise=variance, receiver=0.1)
+            *scalar([1.0] * devices, [p] * devices, [1 / devices] * devices, noise=variance, receiver=0.1)
         )
 
     def exact(devices: Fraction, p: Fraction, variance: Fraction) -> Fraction:
@@ -411,7 +326,6 @@ CLAIMS = (
     unbiased_by_weight,
     peak_power,
     peak_power_corrected,
-    limited_mse,
     printed_mse,
     printed_mse_lossless,
     exact_mse,
