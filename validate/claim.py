@@ -16,6 +16,8 @@ Point = Mapping[str, Value]
 Exact = Mapping[str, Fraction]
 Pair = tuple[Any, Any]
 
+_ROUNDING = 1e-8
+
 
 class Verdict(StrEnum):
     """What is true of a published statement."""
@@ -116,6 +118,8 @@ class Claim:
         exhibiting something ("there is no closed form") survives with ``if_survived = FALSE``.
     tolerance : float
         Relative; a smaller excess is rounding.
+    bounded : bool
+        The ball of the actual value encloses only a bound of it, on the side that makes a violation harder to prove.
     """
 
     id: str
@@ -132,6 +136,7 @@ class Claim:
     if_violated: Verdict = Verdict.FALSE
     if_survived: Verdict = Verdict.HOLDS
     tolerance: float = 1e-9
+    bounded: bool = False
 
     def compare(self, point: Point) -> tuple[float, float, float]:
         """Claimed and actual value at a point, and the margin: log-distance to a violation, negative beyond it."""
@@ -159,6 +164,22 @@ class Claim:
                 proved = not actual.overlaps(claimed)
         return bool(proved), (float(claimed.mid()), float(actual.mid()))
 
+    def agrees(self, exact: Exact, point: Point) -> bool:
+        """Whether the numbers of the search lie in the balls of the proof, up to rounding: else one of them is wrong."""
+        if self.enclose is None:
+            return True
+        claimed, actual = self.enclose(**exact)
+        if not (claimed.is_finite() and actual.is_finite()):
+            return True
+        numbers = self.compare(point)
+        if math.isnan(numbers[0]):
+            return True
+        if self.bounded:
+            beyond = numbers[1] - float(actual.mid())
+            beyond = -beyond if self.relation is Relation.AT_MOST else beyond
+            return _inside(numbers[0], claimed) and beyond <= _ROUNDING * abs(numbers[1])
+        return _inside(numbers[0], claimed) and _inside(numbers[1], actual)
+
 
 @dataclass(frozen=True)
 class Item:
@@ -177,6 +198,11 @@ class Item:
     location: str
     verdict: Verdict
     reason: str
+
+
+def _inside(value: float, enclosed: Any) -> bool:
+    middle = float(enclosed.mid())
+    return abs(value - middle) <= float(enclosed.rad()) + _ROUNDING * abs(middle) + 1e-15
 
 
 def _log(x: float) -> float:
@@ -209,7 +235,7 @@ class Evidence:
     Attributes
     ----------
     verdict : Verdict
-        ``unsettled`` when a violation was seen but not proved.
+        ``unsettled`` when a violation was seen but not proved, or when its proof speaks of other numbers than the search.
     margin : float
         Least log-distance to a violation seen (negative: violated).
     tightest : dict

@@ -13,6 +13,7 @@ from validate.claim import Claim, Evidence, Point, Range, Value, Verdict, Witnes
 
 _STARTS = 4
 _STEPS = 60
+_COMPARED = 3
 
 
 def audit(claim: Claim, *, seed: int = 0, budget: float = 3.0, samples: int = 240) -> Evidence:
@@ -162,6 +163,7 @@ def _witness(claim: Claim, search: _Search) -> Witness:
     for _, point in sorted(search.violations, key=lambda v: v[0])[:5]:
         small = shrink(claim, point)
         proved, values = claim.proved_violated(small)
+        proved = proved and all(claim.agrees(p, _floats(claim, p)) for p in (small, *_rounded(claim, search)))
         if claim.enclose is None:
             values = claim.compare(_floats(claim, small))[:2]
         last = Witness(small, values[0], values[1], proved)
@@ -170,6 +172,18 @@ def _witness(claim: Claim, search: _Search) -> Witness:
     if last is None:
         raise RuntimeError(f"{claim.id}: no violation to shrink")
     return last
+
+
+def _rounded(claim: Claim, search: _Search) -> list[dict[str, Fraction]]:
+    """Violations, to three digits, at which no parameter is as simple as in a witness."""
+    points = []
+    for _, point in search.violations[:_COMPARED]:
+        exact = {
+            n: Fraction(f"{float(v):.3g}") if not claim.domain[n].integer else Fraction(v) for n, v in point.items()
+        }
+        if all(claim.domain[name].allows(value) for name, value in exact.items()):
+            points.append(exact)
+    return points
 
 
 def shrink(claim: Claim, point: Point) -> dict[str, Fraction]:

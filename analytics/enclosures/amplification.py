@@ -104,6 +104,36 @@ def visible_by_enumeration(
     return float((ball(p) * total).mid())
 
 
+def absent_by_enumeration(
+    *, devices: int, p: float, variance: float, spread: float, signal: float, dimension: int, epsilon: float
+) -> float:
+    """The same for adjacency ``absent``, the worse of both directions."""
+    own = [ball(variance) * (1 + ball(spread) * j) for j in range(devices)]
+    odds, taken = ball(epsilon).exp(), ball(p)
+    left = 1 - odds * (1 - taken)  # of the absent neighbour's mass, less what the mixture has of it
+    removing, adding = flint.arb(0), flint.arb(0)
+    for chosen in product((0, 1), repeat=devices - 1):
+        weight = prod((taken if c else 1 - taken for c in chosen), start=flint.arb(1))
+        absent = sum((v for v, c in zip(own[1:], chosen, strict=True) if c), ball("1/2"))
+        present = absent + own[0]
+        removing += weight * hockey_stick(
+            (1 + (odds - 1) / taken).log(),
+            distance=signal,
+            variance_p=present,
+            variance_q=absent,
+            dimension=dimension,
+        )
+        if left > 0:
+            adding += weight * hockey_stick(
+                (odds * taken / left).log(),
+                distance=signal,
+                variance_p=absent,
+                variance_q=present,
+                dimension=dimension,
+            )
+    return max(float((taken * removing).mid()), float((left * adding).mid()))
+
+
 def unamplified(epsilon: Ball, p: Fraction) -> Ball:
     """Enclosure of :func:`analytics.privacy.subsampling.unamplified`."""
     return (1 + (epsilon.exp() - 1) / ball(p)).log()

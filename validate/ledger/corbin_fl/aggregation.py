@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -16,37 +14,15 @@ from analytics.enclosures.ball import ball
 from analytics.federated import mean_estimation, quantizers
 from analytics.privacy import aggregation
 from validate.claim import Claim, Range, Relation, Verdict, constant
+from validate.ledger.corbin_fl.common import LOCAL, PAPER, hockey_stick, lattice, one_parameter
 
-PAPER = "corbin-fl"
 _DELTA = 1e-5
-_WIDE = Range(-1.0, 2.0)  # a place between both ends; what is beyond an end is that end, which is therefore tried often
-_LOCAL = Range(0.05, 4.0, logarithmic=True)
-
-
-def _place(position: float) -> float:
-    return min(max(position, 0.0), 1.0)
-
-
-def _hockey_stick(p: dict[int, Any], q: dict[int, Any], odds: Any) -> Any:
-    return sum((max(mass - odds * q.get(place, 0), 0 * mass) for place, mass in p.items()), 0 * odds)
-
-
-def _lattice(outputs: list[Any]) -> dict[int, Any]:
-    """Law of the sum of outputs +-1 with the given probabilities of +1."""
-    law: dict[int, Any] = {0: 1}
-    for q in outputs:
-        step: dict[int, Any] = defaultdict(int)
-        for place, mass in law.items():
-            step[place + 1] += mass * q
-            step[place - 1] += mass * (1 - q)
-        law = step
-    return dict(law)
 
 
 def definition_user() -> Claim:
     def common(clients: int, epsilon: float) -> float:
         q = [0.5 + 1 / (3 * float(quantizers.alpha(epsilon)))] * clients
-        return 1.0 + len(_lattice(q).keys() & _lattice(q[1:]).keys())
+        return 1.0 + len(lattice(q).keys() & lattice(q[1:]).keys())
 
     return Claim(
         id="CB-E1",
@@ -57,7 +33,7 @@ def definition_user() -> Claim:
         expected=Verdict.DEFINITION,
         reason="Its neighbour lacks a client; for one-bit outputs the two sums have no value in common (counted here), so "
         "nothing of this mechanism can satisfy it.",
-        domain={"clients": Range(2, 12, integer=True), "epsilon": _LOCAL},
+        domain={"clients": Range(2, 12, integer=True), "epsilon": LOCAL},
         claimed=lambda clients, epsilon: 1.0,
         actual=common,
         relation=Relation.EQUAL,
@@ -74,9 +50,9 @@ def definition_sample() -> Claim:
         expected=Verdict.DEFINITION,
         reason="A replaced update that moves little; with a move of the whole interval it is replacement of any update (compared "
         "here for one parameter).",
-        domain={"others": Range(0, 30, integer=True), "epsilon": _LOCAL, "share": Range(0.0, 0.9)},
+        domain={"others": Range(0, 30, integer=True), "epsilon": LOCAL, "share": Range(0.0, 0.9)},
         claimed=lambda others, epsilon, share: (
-            1 + float(_one(others, epsilon, "unpaired", None, 2.0).delta(share * epsilon))
+            1 + float(one_parameter(others, epsilon, "unpaired", None, 2.0).delta(share * epsilon))
         ),
         actual=lambda others, epsilon, share: (
             1 + float(aggregation.one_parameter(others, epsilon=epsilon, client="unpaired").delta(share * epsilon))
@@ -98,7 +74,7 @@ def definition_parameter() -> Claim:
         statement=r"\max_j \frac{P(\bar W_{i,j} \in T)}{P(\bar W'_{i,j} \in T)} \le e^{\epsilon_p}",
         expected=Verdict.DEFINITION,
         reason="One parameter at a time: a whole update of m parameters has m epsilon_p.",
-        domain={"parameters": Range(1, 8, integer=True), "epsilon": _LOCAL},
+        domain={"parameters": Range(1, 8, integer=True), "epsilon": LOCAL},
         claimed=lambda parameters, epsilon: math.exp(float(aggregation.local_epsilon(epsilon, parameters))),
         actual=greatest_ratio,
         relation=Relation.EQUAL,
@@ -111,7 +87,7 @@ def removal() -> Claim:
 
     def exact(clients: int, w: Any, alpha: Any, odds: Any) -> Any:
         q = [(1 + (w if i % 2 == 0 else -w) / alpha) / 2 for i in range(clients)]
-        return _hockey_stick(_lattice(q), _lattice(q[1:]), odds)
+        return hockey_stick(lattice(q), lattice(q[1:]), odds)
 
     return Claim(
         id="CB-T3",
@@ -175,6 +151,7 @@ def _substitution(name: str, location: str, reason: str, domain: dict[str, Range
             0
         ],
         enclose=proof,
+        bounded=True,
     )
 
 
@@ -197,133 +174,6 @@ def unit_radius() -> Claim:
         "Theorem 3, Eq. (5), read for a replaced update at r alpha = 1 (radius = 0 stands for 1/alpha)",
         "Even so: e_p = 1 + 1/alpha^2 stands where 1 - 1/alpha^2 is needed; the noise of clients near the ends is overrated.",
         {"n": Range(41_000, 120_000, integer=True), "odds": Range(145.0, 160.0), "radius": constant(0)},
-    )
-
-
-@lru_cache(maxsize=4096)
-def _one(others: int, epsilon: float, client: str, bits: int | None, move: float) -> Any:
-    return aggregation.one_parameter(others, epsilon=epsilon, client=client, bits=bits, move=move)
-
-
-def _bernoulli(places: tuple[float, ...], epsilon: float) -> list[float]:
-    share = 1 / float(quantizers.alpha(epsilon))
-    return [(1 - share) / 2 + share * _place(t) for t in places]
-
-
-def replaced_alone() -> Claim:
-    def brute(epsilon: float, share: float, first: float, second: float, a: float, b: float, c: float) -> float:
-        others = _bernoulli((a, b, c), epsilon)
-        mine, neighbour = _bernoulli((first, second), epsilon)
-        return 1e-3 + float(
-            _hockey_stick(_lattice([mine, *others]), _lattice([neighbour, *others]), math.exp(share * epsilon))
-        )
-
-    return Claim(
-        id="CB-T3*",
-        paper=PAPER,
-        location="ours: replacement of a client that quantizes alone",
-        statement=r"\delta(\epsilon) = \max_{j \le N} D_{e^\epsilon}\bigl(B_{q^+} + Y_j \,\|\, B_{q^-} + Y_j\bigr),\quad "
-        r"Y_j = \mathrm{Bin}(j, q^+) + \mathrm{Bin}(N-j, q^-)",
-        expected=Verdict.HOLDS,
-        reason="Joint convexity puts everybody at an end of the interval; against any other place of three other clients.",
-        domain={"epsilon": _LOCAL, "share": Range(0.0, 1.0)} | dict.fromkeys(("first", "second", "a", "b", "c"), _WIDE),
-        claimed=lambda epsilon, share, **places: (
-            1e-3 + float(_one(3, epsilon, "unpaired", None, 2.0).delta(share * epsilon))
-        ),
-        actual=brute,
-    )
-
-
-def replaced_in_a_pair() -> Claim:
-    def law(x: float, partner: float, epsilon: float, bits: int | None) -> dict[int, float]:
-        joint = quantizers.pair_law(2 * _place(x) - 1, 2 * _place(partner) - 1, epsilon=epsilon, bits=bits)
-        return {-2: float(joint[0, 0]), 0: float(joint[0, 1] + joint[1, 0]), 2: float(joint[1, 1])}
-
-    def depth(bits: int) -> int | None:
-        return None if bits == 9 else bits
-
-    def brute(
-        epsilon: float, share: float, bits: int, first: float, second: float, partner: float, a: float, b: float
-    ) -> float:
-        noise = _lattice(_bernoulli((a, b), epsilon))
-        sums = []
-        for x in (first, second):
-            total: dict[int, float] = defaultdict(float)
-            for place, mass in law(x, partner, epsilon, depth(bits)).items():
-                for other, weight in noise.items():
-                    total[place + other] += mass * weight
-            sums.append(dict(total))
-        return 1e-3 + float(_hockey_stick(sums[0], sums[1], math.exp(share * epsilon)))
-
-    return Claim(
-        id="CB-T3*-paired",
-        paper=PAPER,
-        location="ours: replacement of a client of a pair (bits = 9 stands for infinitely many)",
-        statement=r"\delta(\epsilon) = \max D_{e^\epsilon}(L + Y_j \,\|\, L' + Y_j),\quad "
-        r"L = \delta_1,\ L' = (1-\tfrac1\alpha)\delta_1 + \tfrac1\alpha\delta_2 \text{ or reversed } (d = \infty)",
-        expected=Verdict.HOLDS,
-        reason="Given its partner, a client's contribution can be certain; the worst pair of inputs is an end and the break.",
-        domain={"epsilon": _LOCAL, "share": Range(0.0, 1.0), "bits": Range(0, 9, integer=True)}
-        | dict.fromkeys(("first", "second", "partner", "a", "b"), _WIDE),
-        claimed=lambda epsilon, share, bits, **places: (
-            1e-3 + float(_one(2, epsilon, "paired", depth(bits), 2.0).delta(share * epsilon))
-        ),
-        actual=brute,
-    )
-
-
-def whole_update() -> Claim:
-    """Two parameters, two other clients, every combination of corners."""
-
-    def brute(epsilon: float, delta: float) -> float:
-        bound = aggregation.update_epsilon(2, 2, epsilon=epsilon, client="unpaired", delta=delta)
-        share = 1 / float(quantizers.alpha(epsilon))
-        ends = (1 - share) / 2, (1 + share) / 2
-        pairs = []
-        for j in range(3):
-            others = [ends[1]] * j + [ends[0]] * (2 - j)
-            up, down = _lattice([ends[1], *others]), _lattice([ends[0], *others])
-            keys = sorted(up)
-            one, other = np.array([up[k] for k in keys]), np.array([down[k] for k in keys])
-            pairs += [(one, other), (other, one)]
-        odds = math.exp(bound)
-        return max(
-            float(np.maximum(np.outer(p, s) - odds * np.outer(q, t), 0.0).sum()) for p, q in pairs for s, t in pairs
-        )
-
-    return Claim(
-        id="CB-T3*-update",
-        paper=PAPER,
-        location="ours: replacement of a whole update",
-        statement=r"D_{e^\epsilon}\Bigl(\bigotimes_j P_j \,\Big\|\, \bigotimes_j Q_j\Bigr) \le \delta",
-        expected=Verdict.HOLDS,
-        reason="The envelope of all corners dominates every parameter's pair of laws, so its composition dominates the update's; "
-        "against all combinations of corners.",
-        domain={"epsilon": Range(0.2, 2.0), "delta": Range(1e-3, 0.1, logarithmic=True)},
-        claimed=lambda epsilon, delta: delta,
-        actual=brute,
-        tolerance=1e-7,
-    )
-
-
-def against_the_server() -> Claim:
-    def variation(epsilon: float, first: float, second: float, partner: float, bits: int, odds: float) -> float:
-        other = 2 * _place(partner) - 1
-        depth = None if bits == 9 else bits
-        p, q = (quantizers.pair_law(2 * _place(x) - 1, other, epsilon=epsilon, bits=depth) for x in (first, second))
-        return 1e-3 + float(np.maximum(p - odds * q, 0.0).sum())
-
-    return Claim(
-        id="CB-PLDP*",
-        paper=PAPER,
-        location="ours: what remains against the server, who sees both outputs (bits = 9 stands for infinitely many)",
-        statement=r"\delta(\epsilon) = \tfrac1\alpha = \tanh\tfrac{\epsilon_p}2 \text{ for every } \epsilon \ge 0",
-        expected=Verdict.HOLDS,
-        reason="Total variation is at most the move of a threshold; attained by ends, all of it on an outcome of infinite ratio.",
-        domain={"epsilon": _LOCAL, "bits": Range(0, 9, integer=True), "odds": Range(1.0, 100.0, logarithmic=True)}
-        | dict.fromkeys(("first", "second", "partner"), _WIDE),
-        claimed=lambda epsilon, **rest: 1e-3 + float(aggregation.server_delta(0.0, local=epsilon)),
-        actual=variation,
     )
 
 
@@ -361,12 +211,8 @@ CLAIMS = (
     definition_user,
     definition_sample,
     definition_parameter,
-    against_the_server,
     removal,
     scale_of_the_radius,
     unit_radius,
-    replaced_alone,
-    replaced_in_a_pair,
-    whole_update,
     augmented_error,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy import special
+from scipy import optimize, special
 
 from analytics.enclosures import aggregation as enclosed
 from analytics.enclosures.ball import ball
@@ -123,6 +123,71 @@ def exact_error() -> Claim:
     )
 
 
+def survivors_privacy() -> Claim:
+    """One parameter; the numbers of those that quantize alone, and every corner of them, added up."""
+
+    def together(chances: list[float]) -> list[float]:
+        law = [1.0]
+        for chance in chances:
+            law = [
+                (law[k] if k < len(law) else 0.0) * (1 - chance) + (law[k - 1] if k else 0.0) * chance
+                for k in range(len(law) + 1)
+            ]
+        return law
+
+    def least_epsilon(others: int, own: list[tuple[list[float], list[float]]], low: float, delta: float) -> float:
+        pairs = []
+        for upper in range(others + 1):
+            noise = together([1 - low] * upper + [low] * (others - upper))
+            pairs += [(np.convolve(noise, p), np.convolve(noise, q)) for p, q in own]
+
+        def excess(epsilon: float) -> float:
+            return max(float(np.maximum(p - math.exp(epsilon) * q, 0.0).sum()) for p, q in pairs) - delta
+
+        if excess(0.0) <= 0:
+            return 0.0
+        return float(optimize.brentq(excess, 0.0, 100.0, xtol=1e-14)) if excess(100.0) <= 0 else math.inf
+
+    def enumerated(pairs: int, singles: int, p: float, epsilon: float, delta: float) -> float:
+        low, share = 1 / (1 + math.exp(epsilon)), math.tanh(epsilon / 2)
+        alone = [([low, 1 - low], [1 - low, low])]
+        moved = [0.0, 1 - share, share]
+        paired = [(a, b) for c in ([0.0, 1.0, 0.0],) for a, b in ((c, moved), (moved, c))]
+        worst = 0.0
+        for own, left, broken in (
+            (alone, singles - 1, pairs),
+            (alone, singles, pairs - 1),
+            (paired, singles, pairs - 1),
+        ):
+            if min(left, broken) >= 0:
+                law = np.cumsum(together([1 - p] * left + [2 * p * (1 - p)] * broken))
+                worst = max(worst, least_epsilon(int(np.sum(law <= delta / 2)), own, low, delta / 2))
+        return worst
+
+    return Claim(
+        id="CB-T4*-privacy",
+        paper=PAPER,
+        location="ours: central privacy of a survivor (one parameter, 2 pairs + singles clients)",
+        statement=r"\delta = P(N < \nu) + D_{e^\epsilon}(\nu),\quad \nu = \max\{k: P(N < k) \le \tfrac\delta2\},"
+        r"\ D_{e^\epsilon}(\nu) = \tfrac\delta2",
+        expected=Verdict.HOLDS,
+        reason="N others quantize alone, and fewer only help; delta pays once for few of them, once for the release.",
+        domain={
+            "pairs": Range(1, 6, integer=True),
+            "singles": Range(0, 6, integer=True),
+            "p": Range(0.05, 0.9),
+            "epsilon": _EPSILON,
+            "delta": Range(1e-6, 0.1, logarithmic=True),
+        },
+        claimed=lambda pairs, singles, p, epsilon, delta: dropout.central_epsilon(
+            2 * pairs + singles, 1, epsilon=epsilon, delta=delta, dropout=p, independent=singles / (2 * pairs + singles)
+        ),
+        actual=enumerated,
+        relation=Relation.EQUAL,
+        tolerance=1e-6,
+    )
+
+
 def cost() -> Claim:
     return Claim(
         id="CB-cost",
@@ -142,4 +207,4 @@ def cost() -> Claim:
     )
 
 
-CLAIMS = (broken_pairs, survivors, printed_error, exact_error, cost)
+CLAIMS = (broken_pairs, survivors, printed_error, exact_error, survivors_privacy, cost)

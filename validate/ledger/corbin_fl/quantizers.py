@@ -72,7 +72,7 @@ def sign_of_alpha() -> Claim:
         claimed=lambda odds: 1e3 + (1 + odds) / (1 - odds),
         actual=lambda odds: 1e3 + float(quantizers.alpha(math.log(odds))),
         relation=Relation.EQUAL,
-        enclose=lambda odds: (ball((1 + odds) / (1 - odds)), ball((odds + 1) / (odds - 1))),
+        enclose=lambda odds: (ball(1000 + (1 + odds) / (1 - odds)), ball(1000 + (odds + 1) / (odds - 1))),
     )
 
 

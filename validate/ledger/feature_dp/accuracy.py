@@ -110,7 +110,7 @@ def short_theorem() -> Claim:
         claimed=claimed,
         actual=lambda p, ratio: p,
         relation=Relation.AT_LEAST,
-        enclose=lambda p, ratio: (ball(1 - ((1 - p) * ratio) ** 2), ball(p)),
+        enclose=lambda p, ratio: (ball(max(1 - ((1 - p) * ratio) ** 2, Fraction(0))), ball(p)),
     )
 
 

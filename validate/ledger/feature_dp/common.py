@@ -62,3 +62,22 @@ def instance(devices: int, dimension: int, clip: float, seed: int) -> tuple[Infe
     )
     f, W = rng.standard_normal((devices, d)), rng.standard_normal((devices, dimension, d))
     return system, Features(f=f, W=W, D=D)
+
+
+def scalar(
+    f: list[float], p: list[float], w: list[float], *, decoder: float = 1.0, noise: float = 0.0, receiver: float = 0.0
+) -> tuple[InferenceSystem, Features]:
+    """Devices with one-dimensional features, encoder 1; `noise` is every sigma_k^2."""
+    system = InferenceSystem(
+        devices=len(f),
+        participation=p,
+        noise_variance=noise,
+        weight=w,
+        clip=1e9,
+        alignment=1.0,
+        receiver_noise_variance=receiver,
+        dimension=1,
+        delta=0.5,
+        delta_prime=0.5,
+    )
+    return system, Features(f=np.array(f)[:, None], W=np.eye(1), D=np.full((1, 1), decoder))

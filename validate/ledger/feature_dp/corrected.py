@@ -106,31 +106,39 @@ def absent_bounds_hidden() -> Claim:
     )
 
 
+def _spread_devices(
+    devices: int, p: float, variance: float, spread: float, signal: float, dimension: int, adjacency: str
+) -> InferenceSystem:
+    """Devices whose noise grows evenly; receiver noise 1/2."""
+    return InferenceSystem(
+        devices=devices,
+        participation=p,
+        noise_variance=variance * (1 + spread * np.arange(devices)),
+        weight=signal,
+        clip=1.0,
+        alignment=1.0,
+        receiver_noise_variance=0.5,
+        dimension=dimension,
+        delta=0.5,
+        delta_prime=0.5,
+        adjacency=adjacency,
+    )
+
+
+def _above_underflow(delta: float) -> float:
+    """Nothing is compared where doubles lose digits."""
+    return delta if delta > 1e-290 else math.nan
+
+
 def visible_exact() -> Claim:
-    def system(
-        devices: int, p: float, variance: float, spread: float, signal: float, adjacency: str
-    ) -> InferenceSystem:
-        return InferenceSystem(
-            devices=devices,
-            participation=p,
-            noise_variance=variance * (1 + spread * np.arange(devices)),
-            weight=signal,
-            clip=1.0,
-            alignment=1.0,
-            receiver_noise_variance=0.5,
-            dimension=7,
-            delta=0.5,
-            delta_prime=0.5,
-            adjacency=adjacency,
-        )
+    def claimed(**parameters: Any) -> float:
+        return _above_underflow(enclosed.visible_by_enumeration(**parameters))
 
     def actual(
         devices: int, p: float, variance: float, spread: float, signal: float, replace: int, epsilon: float
     ) -> float:
-        adjacency = "replace" if replace else "silent"
-        return float(
-            amplification.exact_delta(system(devices, p, variance, spread, signal, adjacency), epsilon, device=0)
-        )
+        described = _spread_devices(devices, p, variance, spread, signal, 7, "replace" if replace else "silent")
+        return float(amplification.exact_delta(described, epsilon, device=0))
 
     return Claim(
         id="FDP-T1b",
@@ -148,10 +156,43 @@ def visible_exact() -> Claim:
             "replace": Range(0, 1, integer=True),
             "epsilon": Range(0.0, 10.0),
         },
-        claimed=enclosed.visible_by_enumeration,
+        claimed=claimed,
         actual=actual,
         relation=Relation.EQUAL,
         tolerance=1e-10,
+    )
+
+
+def absent_enumerated() -> Claim:
+    def claimed(**parameters: Any) -> float:
+        return _above_underflow(enclosed.absent_by_enumeration(**parameters))
+
+    def actual(
+        devices: int, p: float, variance: float, spread: float, signal: float, dimension: int, epsilon: float
+    ) -> float:
+        described = _spread_devices(devices, p, variance, spread, signal, dimension, "absent")
+        return float(amplification.exact_delta(described, epsilon, device=0))
+
+    return Claim(
+        id="FDP-T1a-sets",
+        paper=PAPER,
+        location="ours: absent, averaged over the others",
+        statement=r"\delta_k(\epsilon) = E_S\left[p_k\,D_{1+(\lambda-1)/p_k}(N(\Delta e_1, v_S+s) \| N(0, v_S))\right]"
+        r"\text{ or the reverse}",
+        expected=Verdict.HOLDS,
+        reason="Given the others both neighbours are known; compared with all 2^(K-1) sets in ball arithmetic.",
+        domain={
+            "devices": Range(1, 4, integer=True),
+            "p": PROBABILITY,
+            "variance": Range(0.05, 5.0),
+            "spread": Range(0.0, 1.0),
+            "signal": Range(0.01, 5.0),
+            "dimension": Range(1, 20, integer=True),
+            "epsilon": Range(0.0, 5.0),
+        },
+        claimed=claimed,
+        actual=actual,
+        relation=Relation.EQUAL,
     )
 
 
@@ -248,6 +289,7 @@ def idle_noise_exact() -> Claim:
 CLAIMS = (
     absent_exact,
     absent_bounds_hidden,
+    absent_enumerated,
     visible_exact,
     visible_bounds_hidden,
     closed_form,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -191,6 +192,44 @@ def deviation_of_the_proof() -> Claim:
     )
 
 
+def deviation_as_printed() -> Claim:
+    """Unequal noise; each t is a root of its quadratic, here with positive terms on both sides."""
+    forms = (
+        concentration.eq23_deviation,
+        concentration.theorem1_deviation,
+        concentration.intended_deviation,
+        concentration.bernstein_deviation,
+    )
+
+    def sides(
+        devices: int, p: float, variance: float, delta_prime: float, spread: float, form: int
+    ) -> tuple[float, float]:
+        square = variance * (1 + spread * np.arange(devices, dtype=np.float64))
+        system = replace(_noise_system(devices, p, 0.0, delta_prime), noise_variance=square)
+        L, M = math.log(2 / delta_prime), float(np.max(square))
+        t = forms[form](system)
+        V = math.fsum(p * (1 - p) * s * s for s in square)
+        if form >= 2:
+            return (t * t, t * t / 2)[form - 2], L * (V + M * t / 3)
+        first = (M / 3, M)[form]
+        return (2 * t / L) ** 2 + first**2, 4 * t / L * first + M / 9 + 4 * V / L
+
+    return Claim(
+        id="FDP-E23-t",
+        paper=PAPER,
+        location="Eq. (23) and Theorem 1: what t solves (forms 0 to 3: (23), Theorem 1, its quadratic, Bernstein's)",
+        statement=r"\left(\tfrac{2t}L - \tfrac M3\right)^2 = \left(\tfrac{2t}L - M\right)^2 = \tfrac M9 + \tfrac{4V}L,"
+        r"\quad t^2 = L\left(V + \tfrac{Mt}3\right),\quad \tfrac{t^2}2 = L\left(V + \tfrac{Mt}3\right)",
+        expected=Verdict.DEFINITION,
+        reason="Each t that is computed, put back into its quadratic; the claims on (23), Theorem 1 and Bernstein use them.",
+        domain={**_NOISE, "spread": Range(0.0, 1.0), "form": Range(0, 3, integer=True)},
+        claimed=lambda **point: sides(**point)[1],
+        actual=lambda **point: sides(**point)[0],
+        relation=Relation.EQUAL,
+        if_survived=Verdict.DEFINITION,
+    )
+
+
 def deviation_units() -> Claim:
     def scaled(devices: int, p: float, variance: float, delta_prime: float, factor: float) -> float:
         return concentration.eq23_deviation(_noise_system(devices, p, factor * variance, delta_prime))
@@ -270,6 +309,7 @@ CLAIMS = (
     bernstein_lemma,
     bernstein_corrected,
     deviation_of_the_proof,
+    deviation_as_printed,
     deviation_units,
     deviation_corrected,
     deviation_of_the_theorem,

@@ -94,6 +94,7 @@ def upper_bound() -> Claim:
         claimed=lambda near, far, noise: float(participation.published_upper(score(near, far), noise, 2)[0]),
         actual=lambda near, far, noise: float(selection.probability(score(near, far), noise, 2)[0]),
         enclose=enclose,
+        bounded=True,
     )
 
 
@@ -258,6 +259,7 @@ def sorting_by_label() -> Claim:
         actual=actual,
         relation=Relation.AT_LEAST,
         enclose=enclose,
+        bounded=True,
     )
 
 

@@ -15,28 +15,9 @@ from analytics.inference.system import InferenceSystem
 from analytics.privacy import gaussian
 from validate import oracles
 from validate.claim import Claim, Range, Relation, Verdict
-from validate.ledger.feature_dp.common import PAPER, SEED, instance
+from validate.ledger.feature_dp.common import PAPER, SEED, instance, scalar
 
 SHORT = "feature-dp-short"
-
-
-def _scalar(
-    f: list[float], p: list[float], w: list[float], *, decoder: float = 1.0, noise: float = 0.0, receiver: float = 0.0
-) -> tuple[InferenceSystem, Features]:
-    """Devices with one-dimensional features, encoder 1; `noise` is every sigma_k^2."""
-    system = InferenceSystem(
-        devices=len(f),
-        participation=p,
-        noise_variance=noise,
-        weight=w,
-        clip=1e9,
-        alignment=1.0,
-        receiver_noise_variance=receiver,
-        dimension=1,
-        delta=0.5,
-        delta_prime=0.5,
-    )
-    return system, Features(f=np.array(f)[:, None], W=np.eye(1), D=np.full((1, 1), decoder))
 
 
 # Eq. (4) and (6)
@@ -44,7 +25,7 @@ def _scalar(
 
 def unbiased_by_division() -> Claim:
     def bias(devices: int, p: float) -> float:
-        system, features = _scalar([1.0] * devices, [p] * devices, [1 / devices] * devices)
+        system, features = scalar([1.0] * devices, [p] * devices, [1 / devices] * devices)
         return distortion.breakdown(system, features).bias
 
     return Claim(
@@ -64,7 +45,7 @@ def unbiased_by_division() -> Claim:
 def unbiased_by_weight() -> Claim:
     def mean(devices: int, seed: int) -> float:
         p = np.random.default_rng(seed).uniform(0.05, 1.0, devices)
-        system, _ = _scalar([1.0] * devices, p.tolist(), [0.0] * devices)
+        system, _ = scalar([1.0] * devices, p.tolist(), [0.0] * devices)
         return float(p @ distortion.unbiased_weight(system))
 
     return Claim(
@@ -139,7 +120,7 @@ def peak_power_corrected() -> Claim:
 
 def printed_mse() -> Claim:
     def both(decoder: float, p: float, weight: float) -> tuple[InferenceSystem, Features]:
-        return _scalar([1.0], [p], [weight], decoder=decoder)
+        return scalar([1.0], [p], [weight], decoder=decoder)
 
     def enclose(decoder: Fraction, p: Fraction, weight: Fraction) -> tuple[Any, Any]:
         printed = (weight**2 * p - 2 * weight * p + 1) * decoder**2
@@ -168,7 +149,7 @@ def printed_mse() -> Claim:
 
 def printed_mse_lossless() -> Claim:
     def both(f: float, p: float, q: float, weight: float) -> tuple[InferenceSystem, Features]:
-        return _scalar([1.0, f], [p, q], [weight, 1 - weight])
+        return scalar([1.0, f], [p, q], [weight, 1 - weight])
 
     def enclose(f: Fraction, p: Fraction, q: Fraction, weight: Fraction) -> tuple[Any, Any]:
         w, v = weight, 1 - weight
@@ -256,7 +237,7 @@ def short_noise_term() -> Claim:
 def short_mse() -> Claim:
     def both(decoder: float, weight: float, epsilon: float) -> tuple[InferenceSystem, Features]:
         variance = 2 * (weight / epsilon) ** 2 * math.log(12.5)
-        system, features = _scalar([1.0], [1.0], [weight], decoder=decoder, noise=variance)
+        system, features = scalar([1.0], [1.0], [weight], decoder=decoder, noise=variance)
         return InferenceSystem(**{**vars(system), "clip": 1.0}), features
 
     def claimed(decoder: float, weight: float, epsilon: float) -> float:
@@ -291,7 +272,7 @@ def short_mse() -> Claim:
 def mse_grows_with_layers() -> Claim:
     def mse(layers: int, p: float) -> float:
         """The MSE of the pooled feature in front of a server network of this many layers."""
-        return distortion.exact(*_scalar([1.0], [p], [1.0], noise=0.1, receiver=0.1))
+        return distortion.exact(*scalar([1.0], [p], [1.0], noise=0.1, receiver=0.1))
 
     def enclose(layers: Fraction, p: Fraction) -> tuple[Any, Any]:
         value = (1 - p) ** 2 + p * (1 - p) + p / 10 + Fraction(1, 10)
@@ -316,7 +297,7 @@ def mse_grows_with_layers() -> Claim:
 def mse_falls_with_devices() -> Claim:
     def mse(devices: int, p: float, variance: float) -> float:
         return distortion.exact(
-            *_scalar([1.0] * devices, [p] * devices, [1 / devices] * devices, noise=variance, receiver=0.1)
+            *scalar([1.0] * devices, [p] * devices, [1 / devices] * devices, noise=variance, receiver=0.1)
         )
 
     def exact(devices: Fraction, p: Fraction, variance: Fraction) -> Fraction:

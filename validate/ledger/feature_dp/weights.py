@@ -81,7 +81,7 @@ _POINT = {"f": Range(0.1, 10.0), "p": _PROBABILITY, "w": Range(0.0, 1.0), "v": R
 
 def printed_gradient() -> Claim:
     def enclose(f: Fraction, p: Fraction, w: Fraction, v: Fraction) -> tuple[Any, Any]:
-        own = (2 * v * p - 2 * p) * f * f
+        own = (2 * v * p - 2 * p) * f * f + 1000
         return ball(own), ball(own + (p * p * w - p) * f)
 
     return Claim(

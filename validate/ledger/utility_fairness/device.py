@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -39,8 +40,8 @@ def compute_time() -> Claim:
         actual=lambda iterations, bits_per_sample: iterations * 128 * bits_per_sample * 7.5e-9,
         relation=Relation.EQUAL,
         enclose=lambda iterations, bits_per_sample: (
-            ball(iterations * 128),
-            ball(iterations * 128 * bits_per_sample),
+            ball(iterations * 128 * Fraction("7.5e-9")),
+            ball(iterations * 128 * bits_per_sample * Fraction("7.5e-9")),
         ),
         if_violated=Verdict.ILL_DEFINED,
     )

@@ -12,12 +12,11 @@ import numpy as np
 
 from analytics.enclosures.ball import Ball, ball
 from analytics.enclosures.energy import Device
-from analytics.federated.device import DeviceFleet, table_1
+from analytics.federated.device import table_1
 from solvers import energy_utility
 from solvers.energy_problem import Problem
 from validate.claim import Claim, Range, Relation, Verdict
 from validate.ledger.utility_fairness.common import PAPER, identity
-from validate.monte_carlo import fleets
 
 _DISTANCE = Range(50.0, 200.0)
 _Z = Range(0.5, 15.0)
@@ -332,60 +331,6 @@ def delay_multiplier() -> Claim:
     )
 
 
-def _wide(seed: int) -> DeviceFleet:
-    """One random feasible device."""
-    rng = np.random.default_rng(seed)
-    while True:
-        fleet = fleets.wide(4, rng)
-        if fleet.devices:
-            return fleets.rows(fleet, [0])
-
-
-def certified() -> Claim:
-    """On a grid of the feasible triangle, every vertex included."""
-
-    def brute(seed: int) -> float:
-        p = Problem.of(_wide(seed))
-        u = np.linspace(0, 1, 61)
-        x = p.x_min + (p.x_max - p.x_min) * u[:, None]
-        t = p.t_min + np.maximum(p.T - x - p.t_min, 0.0) * u**2
-        return 10 + float(np.max(p.utility(x, np.minimum(p.a / t, p.Z_max))))
-
-    return Claim(
-        id="UF-T2*",
-        paper=PAPER,
-        location="ours: the optimum, certified (wide instances by seed)",
-        statement=r"U^* \ge U(x,t) \text{ on } x \ge x_{\min},\ t \ge t_{\min},\ x+t \le T",
-        expected=Verdict.HOLDS,
-        reason="Closed form where the energy target is in reach, branch and bound elsewhere; gaps below 1e-11.",
-        domain={"seed": Range(0, 10**6, integer=True)},
-        claimed=lambda seed: 10 + float(energy_utility.solve(_wide(seed)).utility[0]),
-        actual=brute,
-    )
-
-
-def lossless() -> Claim:
-    def energy(seed: int) -> float:
-        fleet = _wide(seed)
-        p = Problem.of(fleet)
-        if p.energy(p.x_max, p.Z_max)[0] < p.half[0]:
-            return 1.0
-        return float((energy_utility.solve(fleet).energy / p.half)[0])
-
-    return Claim(
-        id="UF-L1*",
-        paper=PAPER,
-        location="ours: where the relaxation loses nothing (wide instances by seed)",
-        statement=r"E(V_1) \ge \tfrac\varrho2 \implies E^* \ge \tfrac\varrho2",
-        expected=Verdict.HOLDS,
-        reason="Below the target more iterations help both terms.",
-        domain={"seed": Range(0, 10**6, integer=True)},
-        claimed=lambda seed: 1.0,
-        actual=energy,
-        relation=Relation.AT_LEAST,
-    )
-
-
 CLAIMS = (
     concave_utility,
     power_not_convex,
@@ -394,10 +339,8 @@ CLAIMS = (
     total_energy_convex,
     outer_function,
     composition_rule,
-    lossless,
     kkt_algebra,
     stationary,
     theorem_2,
     delay_multiplier,
-    certified,
 )

@@ -10,7 +10,7 @@ from analytics.enclosures import divergence as enclosed_divergence
 from analytics.enclosures import gaussian as enclosed_gaussian
 from analytics.enclosures.ball import ball
 from analytics.federated import fairness
-from analytics.privacy import composition, gaussian, loss_distribution, subsampling
+from analytics.privacy import composition, gaussian
 from validate.claim import Claim, Range, Relation, Verdict
 from validate.ledger.utility_fairness.common import PAPER, definition
 
@@ -159,6 +159,43 @@ def independent_copies() -> Claim:
     )
 
 
+def sensitivity() -> Claim:
+    """One parameter, losses mu h^2/2 and of one sample +-G abs(h)/d, kink just above 0; broadcast gradient -4 G/d."""
+
+    def apart(strong_convexity: float, step: float, iterations: int, samples: int) -> float:
+        mu, d = strong_convexity, samples
+
+        def update(sign: int) -> float:
+            def slope(h: float) -> float:
+                return mu * h + sign * (1.0 if h > 0 else -1.0) / d
+
+            h = 0.0
+            for _ in range(iterations + 1):
+                h -= step * (slope(h) - slope(0.0) - 4 / d)
+            return h
+
+        return update(-1) - update(1)
+
+    return Claim(
+        id="UF-E7*",
+        paper=PAPER,
+        location="ours: S_f of Eq. (8) for the local update of j iterations of (10), losses of slope at most G",
+        statement=r"S_f \le \frac{4G}{\mu d}\bigl(1-(1-\eta\mu)^j\bigr)",
+        expected=Verdict.HOLDS,
+        reason="Both gradients of the local loss in (4) change by 2G/d in every iteration but the first, whose displacement is "
+        "common; attained, one iteration later, by a kink that one sample turns round.",
+        domain={
+            "strong_convexity": Range(0.01, 1.0, logarithmic=True),
+            "step": Range(0.05, 0.99),
+            "iterations": Range(0, 60, integer=True),
+            "samples": Range(1, 1000, integer=True, logarithmic=True),
+        },
+        claimed=lambda **point: float(fairness.sensitivity(lipschitz=1.0, **point)),
+        actual=apart,
+        relation=Relation.EQUAL,
+    )
+
+
 def scaled_noise() -> Claim:
     def delta_at_target(deviation: float, theta: float, epsilon: float, delta: float) -> float:
         scale = float(fairness.noise_scale(deviation, epsilon=epsilon, delta=delta, theta=theta))
@@ -203,139 +240,6 @@ def scaled_noise_outside() -> Claim:
     )
 
 
-def basic_composition() -> Claim:
-    return Claim(
-        id="UF-C1",
-        paper=PAPER,
-        location="After Algorithm 1: basic composition",
-        statement=r"M \text{ rounds of } (\epsilon,\delta) \text{ are } (M\epsilon, M\delta)\text{-DP}",
-        expected=Verdict.HOLDS,
-        reason="True of any mechanisms; against the optimal composition.",
-        domain={
-            "epsilon": Range(0.01, 2.0),
-            "delta": Range(1e-6, 1e-2, logarithmic=True),
-            "rounds": Range(1, 200, integer=True),
-        },
-        claimed=lambda epsilon, delta, rounds: composition.basic(epsilon, delta, count=rounds).delta,
-        actual=lambda epsilon, delta, rounds: composition.optimal_delta(
-            epsilon, delta, count=rounds, total_epsilon=rounds * epsilon
-        ),
-        tolerance=1e-7,
-    )
-
-
-def strong_composition() -> Claim:
-    """`odds` is e^eps."""
-
-    def actual(odds: float, delta: float, rounds: int) -> float:
-        claim = composition.strong_published(math.log(odds), delta, count=rounds)
-        return composition.optimal_delta(math.log(odds), delta, count=rounds, total_epsilon=claim.epsilon)
-
-    return Claim(
-        id="UF-C2",
-        paper=PAPER,
-        location="After Algorithm 1: strong composition",
-        statement=r"(\epsilon\sqrt{M\log(1/\delta)}, M\delta)\text{-DP}",
-        expected=Verdict.FALSE,
-        reason="The factor root 2, the term M eps (e^eps - 1) and the extra delta' are missing; fails from M = "
-        "12 on at Table I. For "
-        "Gaussian noise at Table I it happens to hold.",
-        domain={
-            "odds": Range(1.1, 4.0),
-            "delta": Range(1e-6, 1e-2, logarithmic=True),
-            "rounds": Range(1, 60, integer=True),
-        },
-        claimed=lambda odds, delta, rounds: rounds * delta,
-        actual=actual,
-        enclose=lambda odds, delta, rounds: (
-            ball(rounds * delta),
-            enclosed.optimal_delta(odds, delta, int(rounds), enclosed.printed_strong_epsilon(odds, delta, int(rounds))),
-        ),
-    )
-
-
-def optimal_composition() -> Claim:
-    """All products of the four outcomes of the extreme mechanism."""
-    from itertools import product
-
-    def brute(epsilon: float, delta: float, rounds: int, share: float) -> float:
-        truth = 1 / (1 + math.exp(-epsilon))
-        p = (delta, (1 - delta) * truth, (1 - delta) * (1 - truth), 0.0)
-        q = (0.0, (1 - delta) * (1 - truth), (1 - delta) * truth, delta)
-        odds = math.exp(share * rounds * epsilon)
-        return 1e-3 + sum(
-            max(math.prod(p[i] for i in o) - odds * math.prod(q[i] for i in o), 0.0)
-            for o in product(range(4), repeat=int(rounds))
-        )
-
-    return Claim(
-        id="UF-C*",
-        paper=PAPER,
-        location="ours, after Kairouz, Oh and Viswanath: composition of any (epsilon, delta) mechanisms",
-        statement=r"\delta_g = 1-(1-\delta)^M\Bigl(1-\sum_l\tbinom "
-        r"Ml\tfrac{[e^{(M-l)\epsilon}-e^{\epsilon_g+l\epsilon}]_+}{(1+e^\epsilon)^M}\Bigr)",
-        expected=Verdict.HOLDS,
-        reason="Exact; against all products of the extreme mechanism's outcomes.",
-        domain={
-            "epsilon": Range(0.05, 2.0),
-            "delta": Range(1e-6, 0.1, logarithmic=True),
-            "rounds": Range(1, 5, integer=True),
-            "share": Range(0.0, 1.0),
-        },
-        claimed=lambda epsilon, delta, rounds, share: (
-            1e-3 + composition.optimal_delta(epsilon, delta, count=rounds, total_epsilon=share * rounds * epsilon)
-        ),
-        actual=brute,
-        relation=Relation.EQUAL,
-    )
-
-
-def amplification() -> Claim:
-    def two_points(epsilon: float, q: float) -> float:
-        """Greatest log-ratio of randomised response on a sample of one record taken with probability q."""
-        truth = 1 / (1 + math.exp(-epsilon))
-        base = (1 - truth, truth)
-        mixed = [(1 - q) * base[i] + q * base[1 - i] for i in range(2)]
-        return max(abs(math.log(mixed[i] / base[i])) for i in range(2))
-
-    return Claim(
-        id="UF-C3",
-        paper=PAPER,
-        location="After Algorithm 1: amplification by sampling, one step",
-        statement=r"\epsilon_q = \log(1+q(e^\epsilon-1)) = O(q\epsilon)",
-        expected=Verdict.HOLDS_UNDER,
-        reason="Per step only: without M it says nothing of Algorithm 1, which does not sample either.",
-        domain={"epsilon": Range(0.01, 3.0), "q": Range(0.001, 1.0, logarithmic=True)},
-        claimed=lambda epsilon, q: float(subsampling.amplified(epsilon, q)),
-        actual=two_points,
-        relation=Relation.EQUAL,
-        if_survived=Verdict.HOLDS_UNDER,
-    )
-
-
-def moments_accountant() -> Claim:
-    """The noise of Table I, 200 rounds, delta = 1e-5."""
-
-    def exact(q: float) -> float:
-        mu = 1 / _sigma(0.95, 1e-5)
-        laws = (loss_distribution.subsampled_gaussian(mu, q, reverse=r) for r in (False, True))
-        return max(float(law.epsilon(1e-5, count=200)) for law in laws)
-
-    return Claim(
-        id="UF-C4",
-        paper=PAPER,
-        location="After Algorithm 1: moments accountant (Table I, 200 rounds)",
-        statement=r"\epsilon_{200} \le q\epsilon\sqrt M \text{ at } \delta",
-        expected=Verdict.HOLDS_UNDER,
-        reason="Abadi et al. give (O(q eps sqrt M), delta); the printed O(q delta) is misquoted. With constant 1 "
-        "it is true at Table I.",
-        domain={"q": Range(0.01, 0.2, logarithmic=True)},
-        claimed=lambda q: q * 0.95 * math.sqrt(200),
-        actual=exact,
-        if_survived=Verdict.HOLDS_UNDER,
-    )
-
-
 CLAIMS = (
     privacy_definition,
     mechanism_definition,
@@ -344,11 +248,7 @@ CLAIMS = (
     gradients_in_clear,
     variance_leak,
     independent_copies,
+    sensitivity,
     scaled_noise,
     scaled_noise_outside,
-    basic_composition,
-    strong_composition,
-    optimal_composition,
-    amplification,
-    moments_accountant,
 )

@@ -1,0 +1,153 @@
+"""Errors planted in what is computed: ``airtight verify`` notices each of them by itself."""
+
+import functools
+import inspect
+import sys
+import textwrap
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from analytics.distributions import selection, weighted_sum
+from analytics.federated import convergence, dropout, fairness, quantizers
+from analytics.inference import distortion, power_limit
+from analytics.privacy import composition, concentration, feature_aware, participation, sample_level
+from solvers import energy_utility
+from solvers.energy_problem import Problem
+from validate import audit
+from validate.ledger import claims
+
+BUDGET = 0.4  # seconds for each row, as in `verify --all`
+
+
+def rewritten(owner, name, old, new):
+    """The function with one piece of its source replaced, wherever the package refers to it."""
+
+    def plant(monkeypatch):
+        original = getattr(owner, name)
+        source = textwrap.dedent(inspect.getsource(original))
+        assert source.count(old) == 1, (name, old)
+        scope = dict(vars(sys.modules[original.__module__]))
+        exec("from __future__ import annotations\n" + source.replace(old, new), scope)
+        everywhere(monkeypatch, original, scope[name], owner)
+
+    return plant
+
+
+def wrapped(owner, name, wrap):
+    """The function called in another way, wherever the package refers to it."""
+
+    def plant(monkeypatch):
+        original = getattr(owner, name)
+        everywhere(monkeypatch, original, functools.wraps(original)(wrap(original)), owner)
+
+    return plant
+
+
+def everywhere(monkeypatch, original, wrong, owner):
+    package = [m for n, m in sys.modules.items() if n.split(".")[0] in ("analytics", "solvers", "validate")]
+    for place in [owner, *package]:
+        for name in [n for n, value in vars(place).items() if value is original]:
+            monkeypatch.setattr(place, name, wrong)
+
+
+def nobody_stays_away(monkeypatch):
+    certain = SimpleNamespace(threshold=lambda score, noise, eta: np.ones(np.shape(score)))
+    monkeypatch.setattr(feature_aware, "participation", certain)
+
+
+def nobody_left_out(monkeypatch):
+    def with_itself(p, values, multiplicity, **rest):
+        return weighted_sum.leave_one_out(p, values, multiplicity + 1, **rest)
+
+    monkeypatch.setattr(
+        participation, "weighted_sum", SimpleNamespace(**{**vars(weighted_sum), "leave_one_out": with_itself})
+    )
+
+
+PLANTS = {
+    "(23) with M/2": (rewritten(concentration, "eq23_deviation", "M / 3 +", "M / 2 +"), ["FDP-E23-t", "FDP-T1t"]),
+    "half the Renyi total": (
+        rewritten(sample_level, "epsilon", "worst * squares /", "worst * squares / 2 /"),
+        ["CB-E2*"],
+    ),
+    "dropout spends delta twice": (
+        rewritten(dropout, "central_epsilon", "delta=level / 2 if p > 0 else level", "delta=level"),
+        ["CB-T4*-privacy"],
+    ),
+    "half the energy gap": (
+        wrapped(Problem, "gap_bound", lambda right: lambda self, x, Z: right(self, x, Z) / 2),
+        ["UF-T2*-bound"],
+    ),
+    "half the gap that is told": (
+        rewritten(energy_utility, "_described", "top - utility, 0.0)", "top - utility, 0.0) / 2"),
+        ["UF-T2*-gap"],
+    ),
+    "worst accuracy rho^j": (
+        wrapped(convergence, "_log_contraction", lambda right: lambda *rates: right(*rates) / 2),
+        ["UF-T1*", "UF-R1"],
+    ),
+    "sensitivity 2G": (rewritten(fairness, "sensitivity", "4 * G", "2 * G"), ["UF-E7*"]),
+    "a term of the optimal delta": (
+        rewritten(composition, "optimal_delta", "-np.expm1(kept) + np.exp(kept)", "np.exp(kept)"),
+        ["UF-C*"],
+    ),
+    "another term of the optimal delta": (
+        rewritten(composition, "optimal_delta", "np.exp(kept) * inner", "inner"),
+        ["UF-C*"],
+    ),
+    "a factor of the optimal epsilon": (
+        rewritten(composition, "optimal_epsilon", "* np.exp(-kept) *", "*"),
+        ["UF-C*-epsilon"],
+    ),
+    "the threshold's participation": (nobody_stays_away, ["FDP-L2*-2.1"]),
+    "one selected device too many": (
+        wrapped(
+            feature_aware,
+            "proven_lowest",
+            lambda right: (
+                lambda system, *, selected, **rest: right(system, selected=min(selected + 1, system.devices), **rest)
+            ),
+        ),
+        ["FDP-L2*-2.2"],
+    ),
+    "a device's own noise among the others'": (nobody_left_out, ["FDP-T1b", "FDP-T1a-sets"]),
+    "the power limit forgotten in the presence": (
+        rewritten(power_limit, "exact_mse", "np.sum(mean**2, axis=1)", "decoded"),
+        ["FDP-E6*-MSE"],
+    ),
+    "presence p for p (1 - p)": (rewritten(distortion, "breakdown", "p * (1 - p) * w", "p * w"), ["FDP-MSE*"]),
+    "selection among one more": (
+        wrapped(
+            selection, "probability", lambda right: lambda score, noise, m: right(score, noise, min(m + 1, len(score)))
+        ),
+        ["FDP-T3*"],
+    ),
+    "tanh for coth": (rewritten(quantizers, "alpha", "1 / np.tanh", "np.tanh"), ["CB-A1", "CB-IIC"]),
+}
+ROWS = sorted({row for _, rows in PLANTS.values() for row in rows})
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    """Claims hold the functions that they compare."""
+    claims.cache_clear()
+    yield
+    claims.cache_clear()
+
+
+def found(rows):
+    return {e.claim.id: e.as_expected for e in audit.run(rows, budget=BUDGET * len(rows))}
+
+
+def test_nothing_planted_nothing_noticed():
+    assert all(found(ROWS).values())
+
+
+@pytest.mark.parametrize("plant", PLANTS)
+def test_planted_errors_are_noticed(plant, monkeypatch):
+    error, rows = PLANTS[plant]
+    error(monkeypatch)
+    noticed = found(rows)
+    assert not any(noticed.values()), noticed
