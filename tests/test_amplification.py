@@ -17,7 +17,7 @@ from analytics.enclosures.ball import ball
 from analytics.guarantee import Adjacency
 from analytics.inference.system import InferenceSystem
 from analytics.privacy import amplification, concentration, gaussian
-from analytics.privacy.participation import _trimmed, participations
+from analytics.privacy.mixtures import _trimmed, participations
 from validate import oracles
 
 PAPER_DELTA = 1.900009e-5

@@ -12,7 +12,7 @@ import pytest
 from analytics.distributions import selection, weighted_sum
 from analytics.federated import convergence, dropout, fairness, quantizers
 from analytics.inference import distortion, power_limit
-from analytics.privacy import composition, concentration, feature_aware, participation, sample_level
+from analytics.privacy import composition, concentration, feature_aware, mixtures, sample_level
 from solvers import energy_utility
 from solvers.energy_problem import Problem
 from validate import audit
@@ -62,7 +62,7 @@ def nobody_left_out(monkeypatch):
         return weighted_sum.leave_one_out(p, values, multiplicity + 1, **rest)
 
     monkeypatch.setattr(
-        participation, "weighted_sum", SimpleNamespace(**{**vars(weighted_sum), "leave_one_out": with_itself})
+        mixtures, "weighted_sum", SimpleNamespace(**{**vars(weighted_sum), "leave_one_out": with_itself})
     )
 
 

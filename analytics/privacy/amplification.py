@@ -27,7 +27,7 @@ from analytics.checks import FloatArray, IntArray, broadcast, choice, real
 from analytics.guarantee import Adjacency, Guarantee
 from analytics.inference.system import InferenceSystem, device_indices
 from analytics.privacy import concentration, subsampling
-from analytics.privacy.participation import participations
+from analytics.privacy.mixtures import participations
 
 _TRIMMED = 1e-15  # share of delta that may be spent on rare values of the others' noise
 _NEGLIGIBLE = 1e-25  # probability of the others' noise that a first try leaves out

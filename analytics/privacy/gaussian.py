@@ -105,30 +105,6 @@ def log_curve(eps: FloatArray, mu: FloatArray) -> tuple[FloatArray, FloatArray, 
     return out, slope, error
 
 
-def curvature_in_variance(
-    epsilon: FloatArray, d: FloatArray, low: FloatArray, high: FloatArray, log_unit: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    r"""Bounds b with -b_1 <= the second derivative in v of delta(epsilon; d / sqrt v) <= b_2 for v in [low, high].
-
-    In units of exp(log_unit), for deltas that doubles cannot hold.
-
-    Notes
-    -----
-    With mu = d / sqrt v the derivative of delta in mu is phi(a), that of a is -b / mu, so the second derivative in v is
-    :math:`\varphi(a)\,\mu\,(ab + 3)/4v^2` with :math:`ab = \epsilon^2/\mu^2 - \mu^2/4`. a and ab fall in mu, so phi(a) is
-    greatest at the end, or the zero, of a that is nearest 0.
-    """
-    with np.errstate(divide="ignore", over="ignore", invalid="ignore", under="ignore"):
-        small, large = d / np.sqrt(high), d / np.sqrt(low)
-        most, least = epsilon / small - small / 2, epsilon / large - large / 2
-        nearest = np.where(least > 0, least, np.where(most < 0, most, 0.0))
-        scale = np.exp(-nearest * nearest / 2 - log_unit) / np.sqrt(2 * np.pi) * large / (4 * low * low)
-        concave = scale * np.maximum(large * large / 4 - (epsilon / large) ** 2 - 3, 0.0)
-        convex = scale * np.maximum((epsilon / small) ** 2 - small * small / 4 + 3, 0.0)
-    found = (np.where(d == 0, 0.0, np.nan_to_num(x, nan=np.inf)) for x in (concave, convex))
-    return next(found), next(found)
-
-
 def delta(epsilon: ArrayLike, *, sensitivity: ArrayLike, sigma: ArrayLike) -> FloatArray:
     r"""Exact delta(epsilon) of the Gaussian mechanism (Balle and Wang 2018, Theorem 8).
 

@@ -5,21 +5,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from analytics.checks import FloatArray, IntArray
-from analytics.distributions import weighted_sum
 from analytics.guarantee import Adjacency
 from analytics.inference.system import InferenceSystem
-from analytics.privacy import divergence, gaussian, subsampling
+from analytics.privacy import curvature, divergence, gaussian, subsampling
 
-_ROWS = 256  # classes of devices solved together
 _SKETCHES = (48, 512)  # atoms; with twice as many and more, the root is first sought with so few
 _ROUGHLY = 1e-4  # relative accuracy of a first try on few atoms
-_CELLS = 4096  # of the law of the others' noise, where it is not exact
 _STEPS = 300  # Newton or bisection steps; a dozen suffice unless the guess is absurd
 _GROWTH = 16  # of epsilon in one step, as long as no upper end is known
 _FAR = 1e100  # an epsilon beyond this is reported as infinite
@@ -163,22 +160,20 @@ class Participation:
             value, slope, error = (x.reshape(eps.shape) for x in found)
             return value, slope, error
 
-        def curvature(
-            v: FloatArray, i: IntArray, values: FloatArray, log_unit: FloatArray
-        ) -> tuple[FloatArray, FloatArray]:
+        def bend(v: FloatArray, i: IntArray, values: FloatArray, log_unit: FloatArray) -> tuple[FloatArray, FloatArray]:
             eps, d, own = epsilon[i, None], self.sensitivity[rows[i], None], self.own_noise[rows[i], None]
             low, high = np.maximum(v - self.slack, self.floor) + own, v + self.slack + own
-            return gaussian.curvature_in_variance(eps, d, low, high, log_unit)
+            return curvature.of_gaussian(eps, d, low, high, log_unit)
 
-        value, slope, up, down = self._expected(component, rows, curvature)
+        value, slope, up, down = self._expected(component, rows, bend)
         return log_p + value, slope, up, down
 
     def _removing(self, epsilon: FloatArray, rows: IntArray) -> Values:
         p = self.participation[rows]
         finite = np.minimum(epsilon, np.finfo(float).max / 4)
         inner = np.where(epsilon < np.inf, subsampling.unamplified(finite, p), np.inf)
-        component, curvature = self._own_noise(inner, rows, removing=True)
-        value, slope, up, down = self._expected(component, rows, curvature)
+        component, bend = self._own_noise(inner, rows, removing=True)
+        value, slope, up, down = self._expected(component, rows, bend)
         with np.errstate(invalid="ignore", over="ignore"):
             return np.log(p) + value, slope * np.exp(epsilon - np.log(p) - inner), up, down
 
@@ -188,8 +183,8 @@ class Participation:
         out, slope, up, down = (np.full(epsilon.shape, x) for x in (-np.inf, 0.0, 0.0, 0.0))
         some = np.flatnonzero(inner < np.inf)
         if some.size:
-            component, curvature = self._own_noise(inner[some], rows[some], removing=False)
-            value, inner_slope, up[some], down[some] = self._expected(component, rows[some], curvature)
+            component, bend = self._own_noise(inner[some], rows[some], removing=False)
+            value, inner_slope, up[some], down[some] = self._expected(component, rows[some], bend)
             out[some] = log_u[some] + value
             with np.errstate(over="ignore", divide="ignore"):
                 weight = np.exp(epsilon[some] + np.log1p(-p[some]) - log_u[some])
@@ -208,25 +203,23 @@ class Participation:
             value, slope, error = (x.reshape(eps.shape) for x in divergence.log_curve(*problem, reverse=not removing))
             return value, slope, error
 
-        def curvature(
-            v: FloatArray, i: IntArray, values: FloatArray, log_unit: FloatArray
-        ) -> tuple[FloatArray, FloatArray]:
+        def bend(v: FloatArray, i: IntArray, values: FloatArray, log_unit: FloatArray) -> tuple[FloatArray, FloatArray]:
             level, own = inner[i, None] * (1 if removing else -1), self.own_noise[rows[i], None]
             low, high = np.maximum(v - self.slack, self.floor), v + self.slack
             d, r = self.sensitivity[rows[i], None], float(dimension)
-            steepest, falling, rising = divergence.slope_in_variance(level, d, low, high, own, r)
+            steepest, falling, rising = curvature.slope_of_pair(level, d, low, high, own, r)
             with np.errstate(over="ignore", invalid="ignore"):
                 size = np.exp(steepest - log_unit)
                 concave, convex = (
                     np.where(values > -np.inf, np.nan_to_num(size * np.maximum(x, 0.0), nan=np.inf), 0.0)
                     for x in (rising, -falling)
                 )
-                most = divergence.concavity_in_variance(d, low, own, r, reverse=not removing)
+                most = curvature.concavity_of_pair(d, low, own, r, reverse=not removing)
                 return np.minimum(concave, most * np.exp(-log_unit)), convex
 
-        return component, curvature
+        return component, bend
 
-    def _expected(self, component: Component, rows: IntArray, curvature: Curvature) -> Values:
+    def _expected(self, component: Component, rows: IntArray, bend: Curvature) -> Values:
         """log of (missing mass + sum over columns of weight times the component's divergence), its slope and errors.
 
         On a grid the curvature of the divergence in v enters with the variance that the grid has added.
@@ -253,7 +246,7 @@ class Participation:
             below = np.sum(terms * np.where(bounded, np.minimum(errors, 1.0), 1.0), axis=1) + rounding * total
             below = below + 2 * left_out
             if self.spread:
-                concave, convex = curvature(variance, index, values, safe[:, None])
+                concave, convex = bend(variance, index, values, safe[:, None])
                 concave = np.where(weights > 0, concave, 0.0)
                 above += self.spread / 2 * np.sum(weights * concave, axis=1) * np.exp(safe - summit)
                 below += self._bent(variance, weights, np.exp(values - safe[:, None]), convex)
@@ -419,78 +412,3 @@ def _bisected(excess: Callable[[FloatArray, IntArray], FloatArray], rows: IntArr
         safe = excess(middle, rows) <= 0
         low, high = np.where(safe, low, middle), np.where(safe, middle, high)
     return high
-
-
-def participations(system: InferenceSystem, devices: IntArray, negligible: float) -> Iterator[Participation]:
-    """Split `devices` (sorted, distinct) into parts; drop at most `negligible` probability from either end of a law."""
-    system = system.normalised()
-    own = system.received_noise_variance
-    keys = np.stack([system.participation, own])
-    classes, class_of, multiplicity = np.unique(keys, axis=1, return_inverse=True, return_counts=True)
-    class_of = class_of.ravel()
-    if system.idle_noise:
-        nothing = [(c, weighted_sum.Law(np.zeros(1), np.ones(1))) for c in range(multiplicity.size)]
-        yield _participation(system, devices, class_of, classes, nothing, negligible)
-        return
-    wanted = set(np.unique(class_of[devices]).tolist())
-    batch: list[tuple[int, weighted_sum.Law]] = []
-    together = np.all(own == own[0])
-    cells = _CELLS if multiplicity.size <= _CELLS // 16 else _CELLS // 2  # of many devices the law is smoother
-    for c, law in weighted_sum.leave_one_out(classes[0], classes[1], multiplicity, cells=cells, negligible=negligible):
-        if c in wanted:
-            batch.append((c, law))
-        if len(batch) >= (_ROWS if together else 1):
-            yield _participation(system, devices, class_of, classes, batch, negligible)
-            batch = []
-    if batch:
-        yield _participation(system, devices, class_of, classes, batch, negligible)
-
-
-def _participation(
-    system: InferenceSystem,
-    devices: IntArray,
-    class_of: IntArray,
-    classes: FloatArray,
-    batch: list[tuple[int, weighted_sum.Law]],
-    negligible: float,
-) -> Participation:
-    columns = np.unique(np.concatenate([law.values for _, law in batch]))
-    law_weights = np.zeros((len(batch), columns.size))
-    for row, (_, law) in enumerate(batch):
-        law_weights[row, np.searchsorted(columns, law.values)] = law.probabilities
-    law_weights, missing = _trimmed(law_weights, negligible)
-    missing = missing + np.array([law.missing for _, law in batch])
-    law_of_class = {c: row for row, (c, _) in enumerate(batch)}
-    inside = devices[np.isin(class_of[devices], list(law_of_class))]
-    law_row = np.array([law_of_class[int(c)] for c in class_of[inside]])
-    kinds, kind = np.unique(np.stack([law_row, system.sensitivity[inside]]), axis=1, return_inverse=True)
-    rows = kinds[0].astype(np.int64)
-    batch_classes = np.array([c for c, _ in batch])[rows]
-    return Participation(
-        system=system,
-        devices=inside,
-        kind=kind.ravel(),
-        participation=classes[0, batch_classes],
-        own_noise=classes[1, batch_classes] * (1 if system.adjacency is Adjacency.ABSENT else 1 - 4 * _UNIT),
-        sensitivity=kinds[1] * (1 + 4 * _UNIT),
-        variance=(columns + system.receiver_noise_variance) * (1 - (system.devices + 8) * _UNIT),
-        weights=law_weights[rows],
-        missing=missing[rows],
-        slack=max(law.slack for _, law in batch),
-        spread=max(law.spread for _, law in batch),
-    )
-
-
-def _trimmed(weights: FloatArray, negligible: float) -> tuple[FloatArray, FloatArray]:
-    """Drop the lowest columns as missing and move the highest onto the last one kept: both overstate the divergence."""
-    if negligible == 0.0:
-        return weights, np.zeros(weights.shape[0])
-    from_left = np.cumsum(weights, axis=1)
-    dropped = from_left <= negligible
-    missing = np.sum(np.where(dropped, weights, 0.0), axis=1)
-    from_right = np.cumsum(weights[:, ::-1], axis=1)[:, ::-1]
-    over = (from_right <= negligible) & ~dropped
-    kept = np.where(dropped | over, 0.0, weights)
-    last = weights.shape[1] - 1 - np.argmax(kept[:, ::-1] > 0, axis=1)
-    kept[np.arange(kept.shape[0]), last] += np.sum(np.where(over, weights, 0.0), axis=1)
-    return kept, missing

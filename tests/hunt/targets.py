@@ -21,8 +21,7 @@ from analytics.federated import dropout
 from analytics.inference import accuracy
 from analytics.inference.features import Features
 from analytics.inference.system import InferenceSystem
-from analytics.privacy import aggregation, amplification, composition, divergence, feature_aware, gaussian
-from analytics.privacy import participation as mixtures
+from analytics.privacy import aggregation, amplification, composition, divergence, feature_aware, gaussian, mixtures
 from hunt import judge
 from solvers import calibration, caps
 from solvers.solution import InfeasibleError

@@ -1,0 +1,92 @@
+"""The mixtures over who else takes part that a system has: devices alike share one, laws alike are solved together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from analytics.checks import FloatArray, IntArray
+from analytics.distributions import weighted_sum
+from analytics.guarantee import Adjacency
+from analytics.inference.system import InferenceSystem
+from analytics.privacy.participation import Participation
+
+_UNIT = np.finfo(float).eps
+_ROWS = 256  # classes of devices solved together
+_CELLS = 4096  # of the law of the others' noise, where it is not exact
+
+
+def participations(system: InferenceSystem, devices: IntArray, negligible: float) -> Iterator[Participation]:
+    """Split `devices` (sorted, distinct) into parts; drop at most `negligible` probability from either end of a law."""
+    system = system.normalised()
+    own = system.received_noise_variance
+    keys = np.stack([system.participation, own])
+    classes, class_of, multiplicity = np.unique(keys, axis=1, return_inverse=True, return_counts=True)
+    class_of = class_of.ravel()
+    if system.idle_noise:
+        nothing = [(c, weighted_sum.Law(np.zeros(1), np.ones(1))) for c in range(multiplicity.size)]
+        yield _participation(system, devices, class_of, classes, nothing, negligible)
+        return
+    wanted = set(np.unique(class_of[devices]).tolist())
+    batch: list[tuple[int, weighted_sum.Law]] = []
+    together = np.all(own == own[0])
+    cells = _CELLS if multiplicity.size <= _CELLS // 16 else _CELLS // 2  # of many devices the law is smoother
+    for c, law in weighted_sum.leave_one_out(classes[0], classes[1], multiplicity, cells=cells, negligible=negligible):
+        if c in wanted:
+            batch.append((c, law))
+        if len(batch) >= (_ROWS if together else 1):
+            yield _participation(system, devices, class_of, classes, batch, negligible)
+            batch = []
+    if batch:
+        yield _participation(system, devices, class_of, classes, batch, negligible)
+
+
+def _participation(
+    system: InferenceSystem,
+    devices: IntArray,
+    class_of: IntArray,
+    classes: FloatArray,
+    batch: list[tuple[int, weighted_sum.Law]],
+    negligible: float,
+) -> Participation:
+    columns = np.unique(np.concatenate([law.values for _, law in batch]))
+    law_weights = np.zeros((len(batch), columns.size))
+    for row, (_, law) in enumerate(batch):
+        law_weights[row, np.searchsorted(columns, law.values)] = law.probabilities
+    law_weights, missing = _trimmed(law_weights, negligible)
+    missing = missing + np.array([law.missing for _, law in batch])
+    law_of_class = {c: row for row, (c, _) in enumerate(batch)}
+    inside = devices[np.isin(class_of[devices], list(law_of_class))]
+    law_row = np.array([law_of_class[int(c)] for c in class_of[inside]])
+    kinds, kind = np.unique(np.stack([law_row, system.sensitivity[inside]]), axis=1, return_inverse=True)
+    rows = kinds[0].astype(np.int64)
+    batch_classes = np.array([c for c, _ in batch])[rows]
+    return Participation(
+        system=system,
+        devices=inside,
+        kind=kind.ravel(),
+        participation=classes[0, batch_classes],
+        own_noise=classes[1, batch_classes] * (1 if system.adjacency is Adjacency.ABSENT else 1 - 4 * _UNIT),
+        sensitivity=kinds[1] * (1 + 4 * _UNIT),
+        variance=(columns + system.receiver_noise_variance) * (1 - (system.devices + 8) * _UNIT),
+        weights=law_weights[rows],
+        missing=missing[rows],
+        slack=max(law.slack for _, law in batch),
+        spread=max(law.spread for _, law in batch),
+    )
+
+
+def _trimmed(weights: FloatArray, negligible: float) -> tuple[FloatArray, FloatArray]:
+    """Drop the lowest columns as missing and move the highest onto the last one kept: both overstate the divergence."""
+    if negligible == 0.0:
+        return weights, np.zeros(weights.shape[0])
+    from_left = np.cumsum(weights, axis=1)
+    dropped = from_left <= negligible
+    missing = np.sum(np.where(dropped, weights, 0.0), axis=1)
+    from_right = np.cumsum(weights[:, ::-1], axis=1)[:, ::-1]
+    over = (from_right <= negligible) & ~dropped
+    kept = np.where(dropped | over, 0.0, weights)
+    last = weights.shape[1] - 1 - np.argmax(kept[:, ::-1] > 0, axis=1)
+    kept[np.arange(kept.shape[0]), last] += np.sum(np.where(over, weights, 0.0), axis=1)
+    return kept, missing
