@@ -49,9 +49,9 @@ def moved(case: Case, rng: np.random.Generator) -> Case:
     scale = float(10 ** rng.uniform(-6, 0))
 
     def change(name: str, value: Any) -> Any:
-        if isinstance(value, list):
+        if isinstance(value, list) and name != "which":
             return [change(name, x) if rng.random() < 0.5 else x for x in value]
-        if isinstance(value, bool | str) or rng.random() < 0.5:
+        if name == "which" or isinstance(value, bool | str) or rng.random() < 0.5:
             return value
         if name in _WHOLE:
             return value if name in ("cells", "selected", "dimension") else max(int(value + rng.integers(-1, 2)), 1)

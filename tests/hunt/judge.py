@@ -145,20 +145,21 @@ def _crossing(exponent: Callable[[float], float], eta: float, reverse: bool) -> 
 
 def sets(
     system: InferenceSystem, device: int, *, chances: list[Fraction] | None = None
-) -> list[tuple[Fraction, Fraction]]:
+) -> list[tuple[Fraction, Ball]]:
     """The others' noise and the receiver's for every set of participants, and the set's probability; equal sums joined."""
     probability = [Fraction(float(p)) for p in system.participation] if chances is None else chances
     gain = Fraction(system.alignment) ** 2
-    law = {Fraction(system.receiver_noise_variance): Fraction(1)}
+    law = {Fraction(system.receiver_noise_variance): flint.arb(1)}
     for k in range(system.devices):
         if k == device:
             continue
         p, own = probability[k], gain * Fraction(float(system.noise_variance[k]))
-        joined: dict[Fraction, Fraction] = {}
-        for value, chance in law.items():
-            for there, share in ((0, 1 - p), (1, p)):
-                if share:
-                    joined[value + there * own] = joined.get(value + there * own, Fraction(0)) + chance * share
+        joined: dict[Fraction, Ball] = {}
+        with flint.ctx.workprec(200):
+            for value, chance in law.items():
+                for there, share in ((0, 1 - p), (1, p)):
+                    if share:
+                        joined[value + there * own] = joined.get(value + there * own, flint.arb(0)) + chance * ball(share)
         law = joined
     return list(law.items())
 

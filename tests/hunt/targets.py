@@ -157,10 +157,11 @@ def _system_case(rng: np.random.Generator, adjacency: str, most: int) -> Case:
 
 
 def _system(case: Case) -> InferenceSystem:
+    which = case.get("which", range(len(case["participation"])))
     return InferenceSystem(
-        devices=len(case["participation"]),
-        participation=case["participation"],
-        noise_variance=case["noise_variance"],
+        devices=len(which),
+        participation=[case["participation"][i] for i in which],
+        noise_variance=[case["noise_variance"][i] for i in which],
         weight=case["weight"],
         clip=1.0,
         alignment=1.0,
@@ -427,8 +428,8 @@ def _selected(case: Case) -> float:
 
 
 def _form_case(rng: np.random.Generator) -> Case:
-    terms = int(rng.integers(1, 5))
-    weight = [_wide(rng, float(rng.choice([0.3, 1, 3]))) for _ in range(terms)]
+    terms = int(rng.integers(1, 4))
+    weight = [_wide(rng, float(rng.choice([0.1, 0.5]))) for _ in range(terms)]
     degrees = [int(rng.integers(1, 12)) for _ in range(terms)]
     shift = [_wide(rng, 1.5) * float(rng.random() < 0.7) for _ in range(terms)]
     mean = sum(w * (n + s) for w, n, s in zip(weight, degrees, shift, strict=True))
@@ -511,6 +512,15 @@ def _idle(rng: np.random.Generator) -> Case:
     return {**_system_case(rng, str(rng.choice(["silent", "replace", "absent"])), 4), "idle": True}
 
 
+def _kinds(rng: np.random.Generator) -> Case:
+    """Many devices of few kinds."""
+    visible = bool(rng.random() < 0.7)
+    case = _system_case(rng, str(rng.choice(["silent", "replace"])) if visible else "absent", 3 if visible else 1)
+    kinds = len(case["noise_variance"])
+    which = rng.integers(kinds, size=int(rng.integers(2, 51 if visible else 16)))
+    return {**case, "which": [int(i) for i in which]}
+
+
 def _small(rng: np.random.Generator) -> Case:
     return _system_case(rng, str(rng.choice(["silent", "replace", "absent"])), 4)
 
@@ -524,6 +534,8 @@ TARGETS = (
     Target("delta, visible", _visible, _delta),
     Target("epsilon, absent", _of("absent", 6), _epsilon),
     Target("delta, absent", _of("absent", 6), _delta),
+    Target("epsilon, few kinds", _kinds, _epsilon),
+    Target("delta, few kinds", _kinds, _delta),
     Target("epsilon, idle noise", _idle, _epsilon),
     Target("delta, idle noise", _idle, _delta),
     Target("grid, visible", _visible, _gridded),
