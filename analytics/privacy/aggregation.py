@@ -11,7 +11,7 @@ worst when its partner's output makes one of its own two values deterministic.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise, product
@@ -22,17 +22,23 @@ from scipy import special
 
 from analytics import checks
 from analytics.checks import FloatArray, broadcast, real
-from analytics.distributions.poisson_binomial import Block, binomial
 from analytics.federated.quantizers import alpha
+from analytics.privacy import adaptive_composition
+from analytics.privacy.count_shift import LONG, count_law, dominating, relative_error
 from analytics.privacy.lattice import Envelope
 
-_EVERY_CORNER = 2000  # others up to which every corner is tried; beyond, ranges of corners share a bound
-_RANGES = 1024
-_FEW_RANGES_FROM = 100_000
-_FEW_RANGES = 128
-_MOST_STEPS = 1 << 18  # of the grid of losses, to either side
-_FINE = 50  # grid steps in one standard deviation of a parameter's loss
+_EVERY_CORNER = 1000  # others up to which every corner is tried; beyond, ranges of corners share a bound
+_RANGES = 256
+_EVERY_CORNER_OF_THREE, _RANGES_OF_THREE = 128, 64  # the same when a pair's sum may take all its three values
+_MOST_VARIANCE = 2000.0  # of the others' sum: what is more is not made use of in that case
+_UNTRIMMED = 256  # others up to which nothing is trimmed
+_ALONE = 32  # others up to which each corner has a law of its own
+_GROUPS = np.array([0, 1 / 32, 1 / 8, 1 / 4, 1 / 2, 3 / 4, 7 / 8, 31 / 32, 1])  # of corners, by the share at the upper end
+_FINE = 16  # grid steps in one standard deviation of a parameter's loss, at least
+_MOST_STEPS = 256  # of the grid of losses, to either side
+_GREATEST_LOSS = 690.0
 _NEGLIGIBLE = 1e-10  # share of delta that trimming may cost
+_LEAST, _LEAST_DIRECT = 1e-300, 1e-320  # mass that is trimmed of long and of short windows of the count, at least
 
 
 class Client(StrEnum):
@@ -162,7 +168,8 @@ def contributions(
     part = checks.scalar("move", move, "[0, 2]") / 2
     gap = part * share
     if kind is Client.UNPAIRED:
-        return [(_coin(high), _coin(low + (1 - part) * share)), (_coin(low + gap), _coin(low))]
+        moves = [(_coin(high), _coin(low + (1 - part) * share)), (_coin(low + gap), _coin(low))]
+        return moves if part < 1 else moves[:1]
     d = None if bits is None else checks.count("bits", bits, "[0, 60]")
     if d is None:
         base, moved = np.array([0.0, 1.0, 0.0]), np.array([0.0, 1 - gap, gap])
@@ -261,34 +268,79 @@ def one_parameter(
     >>> float(one_parameter(9, epsilon=1.0, client="paired").epsilon(1e-5))
     inf
     """
-    n = checks.count("others", others, "[0, 10000000]")
-    eps = checks.scalar("epsilon", epsilon, "(0, inf)")
-    level = checks.scalar("delta", delta, "(0, 1)")
+    eps, level = checks.scalar("epsilon", epsilon, "(0, inf)"), checks.scalar("delta", delta, "(0, 1)")
     laws = contributions(client, epsilon=eps, bits=bits, move=move)
-    low, high, _ = interval(eps)
-    threshold = level * _NEGLIGIBLE / (2 * n + 2)
-    pieces = n + 1 if n <= _EVERY_CORNER else _RANGES if n < _FEW_RANGES_FROM else _FEW_RANGES
-    pairs = []
-    with np.errstate(under="ignore"):
-        for first, last in ranges(n, pieces):
-            noise = _trimmed(binomial(first, high), threshold) + _trimmed(binomial(n - last, low), threshold)
-            pairs += [(np.convolve(noise.weights, p), np.convolve(noise.weights, q)) for p, q in laws]
-    return Envelope(pairs, lost=level * _NEGLIGIBLE, error=1e-14 * np.sqrt(n + 1.0) + n * 2.3e-16)
+    family = _Family.of(others, eps, laws, level)
+    return family.envelope(family.corners, laws)
 
 
-def ranges(others: int, pieces: int) -> Iterator[tuple[int, int]]:
-    """The numbers 0, ..., `others` of clients at the upper end, cut into so many ranges (first, last) or into single numbers."""
-    edges = np.linspace(0, others + 1, min(pieces, others + 1) + 1).astype(int).tolist()
-    for first, following in pairwise(edges):
-        yield first, following - 1
+def corners(others: int, every: int, pieces: int) -> list[tuple[int, int]]:
+    """Numbers of clients at the upper and at the lower end that together bound every corner of `others` clients.
+
+    All corners up to `every` clients; beyond, of ranges of corners what their members have in common. Each entry of a greater number
+    of clients has at least as many at both ends as some entry of a smaller one: bounds fall with the number of clients.
+
+    Examples
+    --------
+    >>> corners(3, 10, 2), corners(101, 10, 4)
+    ([(0, 3), (1, 2), (2, 1), (3, 0)], [(0, 75), (25, 50), (50, 25), (75, 0)])
+    """
+    if others <= every or others - others / pieces - 2 < every:
+        n = min(others, every)
+        return [(j, n - j) for j in range(n + 1)]
+    return [(others * i // pieces, others * (pieces - 1 - i) // pieces) for i in range(pieces)]
 
 
-def _trimmed(block: Block, threshold: float) -> Block:
-    """Without the entries below the threshold at either end."""
-    kept = np.flatnonzero(block.weights >= threshold)
-    if not kept.size:
-        return block
-    return Block(block.start + int(kept[0]), block.weights[kept[0] : kept[-1] + 1])
+@dataclass(frozen=True)
+class _Family:
+    """The corners of the other clients, and what their laws may lack."""
+
+    corners: list[tuple[int, int]]
+    epsilon: float
+    negligible: float
+    lost: float
+
+    @classmethod
+    def of(cls, others: int, epsilon: float, laws: Sequence[tuple[FloatArray, FloatArray]], delta: float) -> _Family:
+        n = checks.count("others", others, "[0, 10000000]")
+        low, high, _ = interval(epsilon)
+        if any(_neighbours(pair) is None for pair in laws):
+            n = min(n, int(min(_MOST_VARIANCE / max(low * high, 1e-300), 1e9)))
+            found = corners(n, _EVERY_CORNER_OF_THREE, _RANGES_OF_THREE)
+        else:
+            found = corners(n, _EVERY_CORNER, _RANGES)
+        if sum(found[0]) <= _UNTRIMMED:
+            return cls(found, epsilon, 0.0, 0.0)
+        least = _LEAST if sum(found[0]) * low * high > LONG**2 else _LEAST_DIRECT
+        negligible = max(delta * _NEGLIGIBLE / 4, least)
+        return cls(found, epsilon, negligible, 4 * negligible)
+
+    def envelope(self, corners: Iterable[tuple[int, int]], laws: Sequence[tuple[FloatArray, FloatArray]]) -> Envelope:
+        """Of the laws of the whole count under both updates, or what dominates them."""
+        low, high, _ = interval(self.epsilon)
+        pairs, error = [], 0.0
+        with np.errstate(under="ignore"):
+            for first, rest in corners:
+                above, base = dominating(first, rest, low, high, negligible=self.negligible)
+                error = max(error, relative_error(first, rest, low, high, self.negligible))
+                noise = count_law(first, rest, low, high, negligible=self.negligible) if len(laws) > 2 else base
+                for pair in laws:
+                    start = _neighbours(pair)
+                    if start is None:
+                        pairs.append((np.convolve(noise, pair[0]), np.convolve(noise, pair[1])))
+                    else:
+                        pairs.append((
+                            pair[0][start] * base + pair[0][start + 1] * above,
+                            pair[1][start] * base + pair[1][start + 1] * above,
+                        ))
+        return Envelope(pairs, lost=self.lost, error=error)
+
+
+def _neighbours(pair: tuple[FloatArray, FloatArray]) -> int | None:
+    """The lesser of the two neighbouring values that both laws of a client are confined to, if they are."""
+    possible = np.flatnonzero(pair[0] + pair[1])
+    start = min(int(possible[0]), pair[0].size - 2)
+    return start if possible[-1] <= start + 1 else None
 
 
 def update_epsilon(
@@ -303,9 +355,8 @@ def update_epsilon(
 ) -> float:
     r"""Central epsilon of a whole update of m parameters over T rounds, worst over all updates. Adjacency: ``replace``.
 
-    The m T parameters are independent given the updates; each may have its own worst corner, so the envelope of all
-    corners is composed (:mod:`analytics.privacy.loss_distribution`). An upper bound; it loses what the corners differ in (below
-    2 % of epsilon in what was tried) and some :math:`10^{-4}` by the grid. An unpaired client never needs more than m T eps_p.
+    An upper bound. It is within 2 % of what one and the same corner in every parameter leaks (no pair with bits); an unpaired client
+    never needs more than m T eps_p. It falls with N and rises with m, T and eps_p.
 
     Parameters
     ----------
@@ -318,29 +369,59 @@ def update_epsilon(
     rounds : int
         T, with fresh randomness and, at worst, adaptively chosen updates.
 
+    Notes
+    -----
+    The m T parameters are independent given the updates, and each may have its own worst corner, known earlier outputs
+    (:mod:`analytics.privacy.adaptive_composition`). Corners are gathered in a few overlapping groups by the share j/N of clients at the
+    upper end, each with the chords of its greatest curve for a law of the loss. The grids of losses are nested powers of two, and the
+    groups of N + 1 clients are dominated by those of N: hence the monotony.
+
     Examples
     --------
     >>> update_epsilon(999, 100, epsilon=1.0, client="unpaired", delta=1e-5)
-    1.268...
+    1.2...
+    >>> update_epsilon(1_000_000, 1_000_000, epsilon=1.0, client="unpaired", delta=1e-5)
+    4.6...
     """
     m, T = checks.count("parameters", parameters), checks.count("rounds", rounds)
-    level = checks.scalar("delta", delta, "(0, 1)")
+    eps, level = checks.scalar("epsilon", epsilon, "(0, inf)"), checks.scalar("delta", delta, "(0, 1)")
     total = m * T
-    pure = float(local_epsilon(epsilon, total)) if Client(client) is Client.UNPAIRED else np.inf
-    envelope = one_parameter(others, epsilon=epsilon, client=client, bits=bits, delta=level / total)
+    pure = float(local_epsilon(eps, total)) if Client(client) is Client.UNPAIRED else np.inf
     if total == 1:
-        return min(float(envelope.epsilon(level)), pure)
-    share = np.tanh(epsilon / 2)
-    deviation = share / np.sqrt(max(others * (1 - share**2) / 4, 0.25))
-    step = min(deviation, epsilon) / _FINE * max(1.0, (total / 1e6) ** 0.25)
-    top = envelope.reach(level / total * 1e-6, default=step)
-    best = pure
-    while True:
-        law = envelope.composable(step=step, reach=min(top, step * _MOST_STEPS))
-        best = min(best, float(law.epsilon(level, count=total)))
-        if top <= step * _MOST_STEPS:
-            return best
-        step *= _MOST_STEPS  # what the fine grid counts as infinite, a coarse one can reach: both are upper bounds
+        return min(float(one_parameter(others, epsilon=eps, client=client, bits=bits, delta=level).epsilon(level)), pure)
+    laws = contributions(client, epsilon=eps, bits=bits)
+    family = _Family.of(others, eps, laws, level / total)
+    envelopes = [
+        family.envelope(group, ordered)
+        for group in _groups(family.corners)
+        for ordered in _by_direction(laws)
+    ]
+    low, high, share = interval(eps)
+    deviation = share / np.sqrt(max(sum(family.corners[0]) * low * high, 0.25))
+    step = 2.0 ** np.floor(np.log2(min(deviation, eps) / _FINE))
+    top = max(found.reach(max(level / total * _NEGLIGIBLE, _LEAST_DIRECT), default=step) for found in envelopes)
+    top = min(top, _GREATEST_LOSS)
+    while top > step * _MOST_STEPS:
+        step *= 2
+    grids = [found.composable(step=step, reach=top) for found in envelopes]
+    return min(adaptive_composition.epsilon(grids, level, count=total), pure)
+
+
+def _groups(corners: list[tuple[int, int]]) -> Iterator[list[tuple[int, int]]]:
+    """Each corner of few, overlapping runs of many."""
+    last = len(corners) - 1
+    if last <= _ALONE:
+        yield from ([corner] for corner in corners)
+        return
+    for left, right in pairwise(_GROUPS):
+        yield corners[int(np.floor(last * left)) : int(np.ceil(last * right)) + 1]
+
+
+def _by_direction(laws: Sequence[tuple[FloatArray, FloatArray]]) -> list[list[tuple[FloatArray, FloatArray]]]:
+    """Those that raise the mean of the count, and those that lower it."""
+    raising = [bool((p - q) @ np.arange(p.size) > 0) for p, q in laws]
+    split = [[pair for pair, up in zip(laws, raising, strict=True) if up is way] for way in (True, False)]
+    return [part for part in split if part]
 
 
 def server_delta(epsilon: ArrayLike, *, local: ArrayLike) -> FloatArray:

@@ -21,7 +21,7 @@ from analytics import checks
 from analytics.checks import FloatArray, ParameterError, real
 
 _UNIT = np.finfo(float).eps
-_MOST_POINTS = 1 << 23
+MOST_POINTS = 1 << 23
 _NEGLIGIBLE = 1e-10  # share of delta that may go to infinite losses
 _OUTSIDE = -41.0  # log of the tilted mass that may lie beyond the window: it is added to delta
 _BEYOND = 3e-316  # normal mass beyond 38 standard deviations
@@ -63,11 +63,19 @@ class LossDistribution:
         0.126...
         """
         eps = real("epsilon", epsilon, "[0, inf)")
-        m = checks.count("count", count)
-        return np.asarray([self._delta_at(float(e), m) for e in eps.ravel()]).reshape(eps.shape)[()]
+        product = _Product(((self, checks.count("count", count)),))
+        return np.asarray([product.delta(float(e)) for e in eps.ravel()]).reshape(eps.shape)[()]
 
-    def epsilon(self, delta: ArrayLike, *, count: int = 1) -> FloatArray:
+    def epsilon(self, delta: ArrayLike, *, count: int = 1, besides: LossDistribution | None = None) -> FloatArray:
         """The least epsilon >= 0 of `count` independent releases at each delta, rounded up.
+
+        Parameters
+        ----------
+        delta : array_like
+            In [0, 1].
+        count : int
+        besides : LossDistribution, optional
+            Of one more release, on the same grid.
 
         Examples
         --------
@@ -75,43 +83,8 @@ class LossDistribution:
         4.377...
         """
         level = real("delta", delta, "[0, 1]")
-        m = checks.count("count", count)
-        return np.asarray([self._epsilon_at(float(d), m) for d in level.ravel()]).reshape(level.shape)[()]
-
-    def _delta_at(self, epsilon: float, count: int) -> float:
-        if not self.mass.size:
-            return self._infinite(count)
-        tilt = self._tilt_of_loss(epsilon, count)
-        chernoff = count * self._cumulant(tilt)[0] - tilt * epsilon
-        kept = self._trimmed(float(np.exp(min(chernoff, 0.0))) / count, count)
-        rest = kept._infinite(count)
-        tail = kept._tail(count, tilt)
-        with np.errstate(over="ignore", invalid="ignore"):
-            value = tail.p - np.where(tail.q > 0, np.exp(epsilon - tail.anchor) * tail.q, 0.0)
-        most = max(float(np.max(value)), 0.0) + tail.beyond
-        return min(float(np.exp(np.log(most) + tail.log_scale)) + rest, 1.0) if most > 0 else min(rest, 1.0)
-
-    def _epsilon_at(self, delta: float, count: int) -> float:
-        if delta >= 1:
-            return 0.0
-        kept = self._trimmed(delta / count, count)
-        left = delta - kept._infinite(count)
-        if left < 0 or (left == 0 and kept.infinite > 0):
-            return np.inf
-        if not kept.mass.size:
-            return 0.0
-        if left == 0:
-            return float(count * kept.losses[-1]) if kept.losses[-1] > 0 else 0.0
-        tilt = kept._tilt_of_level(np.log(left), count)
-        while True:
-            tail = kept._tail(count, tilt)
-            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-                over = tail.p + tail.beyond - np.exp(np.log(left) - tail.log_scale)
-                loss = np.where(over > 0, np.log(over / tail.q), -np.inf) + tail.anchor
-            found = max(float(np.max(loss)) * (1 + 4 * _UNIT), 0.0)
-            if tilt * (tail.anchor - found) <= _FAR:
-                return found
-            tilt /= 2
+        product = _Product(((self, checks.count("count", count)), *([(besides, 1)] if besides is not None else [])))
+        return np.asarray([product.epsilon(float(d)) for d in level.ravel()]).reshape(level.shape)[()]
 
     def _trimmed(self, mass: float, count: int) -> LossDistribution:
         """With the greatest losses of a negligible part of `mass` counted as infinite, and the least ones raised."""
@@ -127,18 +100,8 @@ class LossDistribution:
         infinite = self.infinite + float(np.sum(self.mass[top:])) * (1 + 1e-12)
         return LossDistribution(self.step, self.first + bottom, kept, infinite)
 
-    def _infinite(self, count: int) -> float:
-        finite = float(np.sum(self.mass))
-        if self.infinite == 0:
-            return 0.0
-        if finite == 0:
-            return 1.0
-        kept, added = count * np.log(finite), count * np.log1p(self.infinite / finite)
-        log_whole = kept + (np.log(np.expm1(added)) if added < 1 else added + np.log(-np.expm1(-added)))
-        return float(min(np.exp(min(log_whole, 0.0)) * (1 + 1e-12), 1.0))
-
-    def _cumulant(self, tilt: float) -> tuple[float, float, float]:
-        """log of the moment generating function of one loss, its slope and curvature."""
+    def cumulant(self, tilt: float) -> tuple[float, float, float]:
+        """log of the moment generating function of one finite loss, its slope and curvature."""
         with np.errstate(divide="ignore"):
             exponent = np.log(self.mass) + tilt * self.losses
         value = float(special.logsumexp(exponent))
@@ -146,68 +109,151 @@ class LossDistribution:
         mean = float(weight @ self.losses)
         return value, mean, float(weight @ (self.losses - mean) ** 2)
 
-    def _tilt_of_loss(self, loss: float, count: int) -> float:
-        """The tilt under which the mean total loss is as asked; 0 when it is greater without."""
-        return self._root(lambda t: count * self._cumulant(t)[1] - loss, count)
 
-    def _tilt_of_level(self, log_delta: float, count: int) -> float:
-        """The tilt of the best Chernoff bound count K(t) - t eps = log delta."""
+@dataclass(frozen=True)
+class _Product:
+    """Independent releases: laws on one grid and how often each occurs; the most frequent first."""
+
+    factors: tuple[tuple[LossDistribution, int], ...]
+
+    @property
+    def step(self) -> float:
+        return self.factors[0][0].step
+
+    @property
+    def count(self) -> int:
+        return sum(count for _, count in self.factors)
+
+    @property
+    def impossible(self) -> bool:
+        """Whether some release has no finite loss."""
+        return not all(law.mass.size for law, _ in self.factors)
+
+    def delta(self, epsilon: float) -> float:
+        if self.impossible:
+            return self.infinite()
+        tilt = self._tilt_of_loss(epsilon)
+        chernoff = self.cumulant(tilt)[0] - tilt * epsilon
+        kept = self._trimmed(float(np.exp(min(chernoff, 0.0))) / self.count)
+        rest = kept.infinite()
+        tail = kept._tail(tilt)
+        with np.errstate(over="ignore", invalid="ignore"):
+            value = tail.p - np.where(tail.q > 0, np.exp(epsilon - tail.anchor) * tail.q, 0.0)
+        most = max(float(np.max(value)), 0.0) + tail.beyond
+        return min(float(np.exp(np.log(most) + tail.log_scale)) + rest, 1.0) if most > 0 else min(rest, 1.0)
+
+    def epsilon(self, delta: float) -> float:
+        if delta >= 1:
+            return 0.0
+        kept = self._trimmed(delta / self.count)
+        left = delta - kept.infinite()
+        if left < 0 or (left == 0 and kept.infinite() > 0):
+            return np.inf
+        if kept.impossible:
+            return 0.0
+        if left == 0:
+            most = float(sum(count * law.losses[-1] for law, count in kept.factors))
+            return max(most, 0.0)
+        tilt = kept._tilt_of_level(np.log(left))
+        while True:
+            tail = kept._tail(tilt)
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                over = tail.p + tail.beyond - np.exp(np.log(left) - tail.log_scale)
+                loss = np.where(over > 0, np.log(over / tail.q), -np.inf) + tail.anchor
+            found = max(float(np.max(loss)) * (1 + 4 * _UNIT), 0.0)
+            if tilt * (tail.anchor - found) <= _FAR:
+                return found
+            tilt /= 2
+
+    def _trimmed(self, mass: float) -> _Product:
+        return _Product(tuple((law._trimmed(mass, count), count) for law, count in self.factors))
+
+    def infinite(self) -> float:
+        """Probability that some loss is infinite."""
+        kept = added = 0.0
+        for law, count in self.factors:
+            finite = float(np.sum(law.mass))
+            if finite == 0 < law.infinite:
+                return 1.0
+            kept += count * np.log(finite) if finite else 0.0
+            added += count * np.log1p(law.infinite / finite) if finite else 0.0
+        if added == 0:
+            return 0.0
+        log_whole = kept + (np.log(np.expm1(added)) if added < 1 else added + np.log(-np.expm1(-added)))
+        return float(min(np.exp(min(log_whole, 0.0)) * (1 + 1e-12), 1.0))
+
+    def cumulant(self, tilt: float) -> tuple[float, float, float]:
+        """Of the sum of all losses."""
+        each = [(law.cumulant(tilt), count) for law, count in self.factors]
+        value, mean, variance = (sum(count * one[i] for one, count in each) for i in range(3))
+        return float(value), float(mean), float(variance)
+
+    def _tilt_of_loss(self, loss: float) -> float:
+        """The tilt under which the mean total loss is as asked; 0 when it is greater without."""
+        return self._root(lambda t: self.cumulant(t)[1] - loss)
+
+    def _tilt_of_level(self, log_delta: float) -> float:
+        """The tilt of the best Chernoff bound K(t) - t eps = log delta."""
 
         def excess(t: float) -> float:
-            value, slope, _ = self._cumulant(t)
-            return count * (t * slope - value) + log_delta
+            value, slope, _ = self.cumulant(t)
+            return t * slope - value + log_delta
 
-        return self._root(excess, count)
+        return self._root(excess)
 
-    def _root(self, rising: Callable[[float], float], count: int) -> float:
+    def _root(self, rising: Callable[[float], float]) -> float:
         """Where an increasing function of the tilt vanishes, to three digits; less when all mass is on one loss by then."""
         if rising(0.0) >= 0:
             return 0.0
         high = 1.0
         while rising(high) < 0:
-            if count * self._cumulant(high)[2] < self.step**2:
+            if self.cumulant(high)[2] < self.step**2:
                 return high
             high *= 2
         return float(optimize.brentq(rising, 0.0, high, xtol=1e-9, rtol=1e-3))
 
-    def _tail(self, count: int, tilt: float) -> _Tail:
+    def _tail(self, tilt: float) -> _Tail:
         """The composed law around the mean of the tilted one, its upper tails under P and Q."""
-        value, mean, variance = self._cumulant(tilt)
-        with np.errstate(divide="ignore"):
-            tilted = np.exp(np.log(self.mass) + tilt * self.losses - value)
-        if count == 1:
-            return _Tail.of(tilted, self.losses, tilt, mean, value, 0.0)
-        span = count * (self.mass.size - 1) + 1
+        value, mean, variance = self.cumulant(tilt)
+        tilted = []
+        for law, _ in self.factors:
+            with np.errstate(divide="ignore"):
+                tilted.append(np.exp(np.log(law.mass) + tilt * law.losses - law.cumulant(tilt)[0]))
+        if self.count == 1:
+            return _Tail.of(tilted[0], self.factors[0][0].losses, tilt, mean, value, 0.0)
+        span = sum(count * (law.mass.size - 1) for law, count in self.factors) + 1
+        first = sum(count * law.first for law, count in self.factors)
+        longest = max(law.mass.size for law, _ in self.factors)
         reach = 9.0
         while True:
-            half = int(reach * np.sqrt(count * variance) / self.step) + self.mass.size + 1
+            half = int(reach * np.sqrt(variance) / self.step) + longest + 1
             points = min(2 * half + 1, span)
             if points == span:
-                low, beyond = count * self.first, -np.inf
+                low, beyond = first, -np.inf
                 break
-            low = round(count * mean / self.step) - half
-            top = (low + points) * self.step
-            beyond = self._chernoff(tilt, value, top, count)
+            low = round(mean / self.step) - half
+            beyond = self._chernoff(tilt, value, (low + points) * self.step, np.sqrt(variance))
             if beyond <= _OUTSIDE:
                 break
             reach *= 1.25
-        if points > _MOST_POINTS:
-            raise ArithmeticError(f"{count} releases need {points} grid points: use a coarser step than {self.step:g}")
-        length = fft.next_fast_len(max(points, self.mass.size), real=True)
-        spectrum = fft.rfft(tilted, length)
-        size = np.abs(spectrum)
-        power = _power(spectrum, count)
-        folded = np.roll(fft.irfft(power, length), -((low - count * self.first) % length))[:points]
-        noise = 8 * _UNIT * np.log2(length + 2) * count * float(np.mean(size ** (count - 1)))
-        law = np.maximum(folded, 0.0) + noise
+        if points > MOST_POINTS:
+            raise ArithmeticError(f"{self.count} releases need {points} grid points: use a coarser step than {self.step:g}")
+        length = fft.next_fast_len(max(points, longest), real=True)
+        spectra = [fft.rfft(law, length) for law in tilted]
+        power = _power(spectra[0], self.factors[0][1])
+        for spectrum, (_, count) in zip(spectra[1:], self.factors[1:], strict=True):
+            power = power * _power(spectrum, count)
+        folded = np.roll(fft.irfft(power, length), -((low - first) % length))[:points]
+        most = float(np.mean(np.abs(spectra[0]) ** (self.factors[0][1] - 1)))
+        law = np.maximum(folded, 0.0) + 8 * _UNIT * np.log2(length + 2) * self.count * most
         losses = (low + np.arange(points, dtype=np.float64)) * self.step
-        return _Tail.of(law, losses, tilt, count * mean, count * value, float(np.exp(beyond)))
+        return _Tail.of(law, losses, tilt, mean, value, float(np.exp(beyond)))
 
-    def _chernoff(self, tilt: float, value: float, top: float, count: int) -> float:
+    def _chernoff(self, tilt: float, value: float, top: float, deviation: float) -> float:
         """log of a bound on the tilted mass of total losses from `top` on."""
         best = 0.0
-        for extra in np.logspace(-3, 4, 43):
-            best = min(best, count * (self._cumulant(tilt + extra)[0] - value) - extra * top)
+        for extra in np.logspace(-1, 4, 43) / deviation:
+            best = min(best, self.cumulant(tilt + extra)[0] - value - extra * top)
         return best
 
 
@@ -284,7 +330,7 @@ def of_pair(p: ArrayLike, q: ArrayLike, *, step: float = 1e-3) -> LossDistributi
         return LossDistribution(h, 0, np.zeros(0), infinite)
     k = np.floor((np.log(a) - np.log(b)) / h).astype(np.int64)
     low = int(k.min())
-    if int(k.max()) - low > _MOST_POINTS:
+    if int(k.max()) - low > MOST_POINTS:
         raise ParameterError("step", h, f"coarser: the losses span {(int(k.max()) - low) * h:g}")
     size = int(k.max()) - low + 1
     return from_bins(np.bincount(k - low, a, size), np.bincount(k - low, b, size), first=low, step=h, infinite=infinite)
@@ -379,7 +425,7 @@ def subsampled_gaussian(
     edge = -38.0 - m, 38.0 + m
     ends = np.logaddexp(np.log1p(-q) if q < 1 else -np.inf, np.log(q) + m * np.array(edge) - m * m / 2)
     low, high = int(np.floor(ends[0] / h)), int(np.ceil(ends[1] / h))
-    if high - low > _MOST_POINTS:
+    if high - low > MOST_POINTS:
         raise ParameterError("step", h, f"coarser: the losses span {(high - low) * h:g}")
     losses = np.arange(low, high + 1) * h
     with np.errstate(divide="ignore", invalid="ignore"):
