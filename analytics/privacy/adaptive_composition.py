@@ -38,9 +38,10 @@ from analytics.checks import FloatArray
 from analytics.privacy.loss_distribution import MOST_POINTS, LossDistribution
 
 _UNIT = np.finfo(float).eps
-_BLOCK = 64
-_WORK = 3e8  # multiplications that a block may cost
+_BLOCK = 256
+_WORK = 8e9  # multiplications that a block may cost
 _NEGLIGIBLE = 1e-10  # share of delta that losses beyond the grid may cost
+_RAISED = 1e-12  # mass of the least losses that is not told apart
 _ORDERS = np.geomspace(1e-7, 1e7, 281)
 
 
@@ -63,21 +64,22 @@ def epsilon(laws: Sequence[LossDistribution], delta: float, *, count: int) -> fl
     (2.00148, 2.00148)
     """
     level, n = checks.scalar("delta", delta, "(0, 1)"), checks.count("count", count)
+    laws = [_raised(law) for law in laws]
     moments = _by_moments(laws, level, n)
     step = laws[0].step
     block = min(n, _BLOCK)
     while True:
         reach = _reach(laws, level / n * block * _NEGLIGIBLE, block)
-        size = max(max(-law.first, law.first + law.mass.size - 1) for law in laws)
-        points = int(min(reach / step, block * size)) + 1
-        if block == 1 or points * (2.0 * size + 1) * len(laws) * block <= _WORK:
+        low, high = min(law.first for law in laws), max(law.first + law.mass.size - 1 for law in laws)
+        points = int(min(reach / step, block * max(high, 0))) + 1
+        if block == 1 or points * (high - low + 1.0) * len(laws) * block <= _WORK:
             break
         block //= 2
     stride = max(int(np.sqrt(block)) // 2, 1) if n > block else 1
     while n > block and 20 * np.sqrt(n / block) * (points + 1) > MOST_POINTS * stride / 2:
         stride *= 2
     points += -points % stride
-    curves = _curves(laws, {block, n % block}, points, size)
+    curves = _curves(laws, {block, n % block}, points)
     if n == block:
         return min(_inverse(curves[n], level, step), moments)
     if points < 4 * stride:
@@ -87,21 +89,33 @@ def epsilon(laws: Sequence[LossDistribution], delta: float, *, count: int) -> fl
     return min(float(whole.epsilon(level, count=n // block, besides=rest)), moments)
 
 
-def _curves(laws: Sequence[LossDistribution], counts: set[int], points: int, size: int) -> dict[int, FloatArray]:
+def _raised(law: LossDistribution) -> LossDistribution:
+    """With a negligible part of the least losses raised."""
+    bottom = int(np.searchsorted(np.cumsum(law.mass), _RAISED))
+    if not 0 < bottom < law.mass.size:
+        return law
+    kept = law.mass[bottom:].copy()
+    kept[0] += float(np.sum(law.mass[:bottom]))
+    return LossDistribution(law.step, law.first + bottom, kept, law.infinite)
+
+
+def _curves(laws: Sequence[LossDistribution], counts: set[int], points: int) -> dict[int, FloatArray]:
     """V_k at 0, ..., `points` steps for the k asked for."""
-    kernel = np.zeros((2 * size + 1, len(laws)))
+    high = max(0, *(law.first + law.mass.size - 1 for law in laws))
+    low = min(0, *(law.first for law in laws))
+    kernel = np.zeros((high - low + 1, len(laws)))
     for g, law in enumerate(laws):
-        start = size - (law.first + law.mass.size - 1)  # greatest loss first
+        start = high - (law.first + law.mass.size - 1)  # greatest loss first
         kernel[start : start + law.mass.size, g] = law.mass[::-1]
     infinite = np.array([law.infinite for law in laws])
-    y = np.arange(1, size + 1) * laws[0].step
+    y = np.arange(1, high + 1) * laws[0].step
     value, found = np.zeros(points + 1), {}
     for k in range(1, max(counts) + 1):
-        tail = np.exp(-y)
-        before = value[np.minimum(np.arange(1, size + 1), points)]
-        extended = np.concatenate([(-np.expm1(-y) + tail * before)[::-1], value, np.full(size, value[-1])])
-        sums = np.lib.stride_tricks.sliding_window_view(extended, 2 * size + 1) @ kernel + infinite
-        value = np.minimum(np.max(sums, axis=1) * (1 + (2 * size + 8) * _UNIT), 1.0)
+        before = value[np.minimum(np.arange(1, high + 1), points)]
+        negative = (-np.expm1(-y) + np.exp(-y) * before)[::-1]
+        extended = np.concatenate([negative, value, np.full(-low, value[-1])])
+        sums = np.lib.stride_tricks.sliding_window_view(extended, high - low + 1) @ kernel + infinite
+        value = np.minimum(np.max(sums, axis=1) * (1 + (high - low + 8) * _UNIT), 1.0)
         if k in counts:
             found[k] = value
     return found

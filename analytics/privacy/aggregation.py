@@ -12,7 +12,7 @@ worst when its partner's output makes one of its own two values deterministic.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import pairwise, product
 
@@ -33,9 +33,12 @@ _EVERY_CORNER_OF_THREE, _RANGES_OF_THREE = 128, 64  # the same when a pair's sum
 _MOST_VARIANCE = 2000.0  # of the others' sum: what is more is not made use of in that case
 _UNTRIMMED = 256  # others up to which nothing is trimmed
 _ALONE = 32  # others up to which each corner has a law of its own
-_GROUPS = np.array([0, 1 / 32, 1 / 8, 1 / 4, 1 / 2, 3 / 4, 7 / 8, 31 / 32, 1])  # of corners, by the share at the upper end
-_FINE = 16  # grid steps in one standard deviation of a parameter's loss, at least
-_MOST_STEPS = 256  # of the grid of losses, to either side
+_GROUPS = np.array(
+    [0, 1 / 64, 1 / 16, 1 / 4, 1 / 2, 3 / 4, 15 / 16, 63 / 64, 1]
+)  # of corners, by the share at the upper end
+_DIGITS = 10  # leading binary digits of the number of others that are made use of
+_FINE = 8  # grid steps in one standard deviation of a parameter's loss, at least
+_MOST_STEPS = 1024  # of the grid of losses, to either side
 _GREATEST_LOSS = 690.0
 _NEGLIGIBLE = 1e-10  # share of delta that trimming may cost
 _LEAST, _LEAST_DIRECT = 1e-300, 1e-320  # mass that is trimmed of long and of short windows of the count, at least
@@ -293,16 +296,18 @@ def corners(others: int, every: int, pieces: int) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True)
 class _Family:
-    """The corners of the other clients, and what their laws may lack."""
+    """The corners of the other clients, what their laws may lack, and the pairs found so far."""
 
     corners: list[tuple[int, int]]
     epsilon: float
     negligible: float
     lost: float
+    _found: dict[tuple[int, int], tuple[FloatArray, FloatArray]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, others: int, epsilon: float, laws: Sequence[tuple[FloatArray, FloatArray]], delta: float) -> _Family:
         n = checks.count("others", others, "[0, 10000000]")
+        n -= n % 2 ** max(n.bit_length() - _DIGITS, 0)
         low, high, _ = interval(epsilon)
         if any(_neighbours(pair) is None for pair in laws):
             n = min(n, int(min(_MOST_VARIANCE / max(low * high, 1e-300), 1e9)))
@@ -321,19 +326,27 @@ class _Family:
         pairs, error = [], 0.0
         with np.errstate(under="ignore"):
             for first, rest in corners:
-                above, base = dominating(first, rest, low, high, negligible=self.negligible)
+                above, base = self._dominating(first, rest)
                 error = max(error, relative_error(first, rest, low, high, self.negligible))
-                noise = count_law(first, rest, low, high, negligible=self.negligible) if len(laws) > 2 else base
                 for pair in laws:
                     start = _neighbours(pair)
                     if start is None:
+                        noise = count_law(first, rest, low, high, negligible=self.negligible)
                         pairs.append((np.convolve(noise, pair[0]), np.convolve(noise, pair[1])))
                     else:
-                        pairs.append((
-                            pair[0][start] * base + pair[0][start + 1] * above,
-                            pair[1][start] * base + pair[1][start + 1] * above,
-                        ))
+                        p, q = (law[start] * base + law[start + 1] * above for law in pair)
+                        pairs.append((p, q))
         return Envelope(pairs, lost=self.lost, error=error)
+
+    def _dominating(self, first: int, rest: int) -> tuple[FloatArray, FloatArray]:
+        """Of the count plus one and the count; with both numbers exchanged they are each other's mirror images."""
+        if first > rest:
+            above, base = self._dominating(rest, first)
+            return base[::-1], above[::-1]
+        if (first, rest) not in self._found:
+            low, high, _ = interval(self.epsilon)
+            self._found[first, rest] = dominating(first, rest, low, high, negligible=self.negligible)
+        return self._found[first, rest]
 
 
 def _neighbours(pair: tuple[FloatArray, FloatArray]) -> int | None:
@@ -388,13 +401,13 @@ def update_epsilon(
     total = m * T
     pure = float(local_epsilon(eps, total)) if Client(client) is Client.UNPAIRED else np.inf
     if total == 1:
-        return min(float(one_parameter(others, epsilon=eps, client=client, bits=bits, delta=level).epsilon(level)), pure)
+        return min(
+            float(one_parameter(others, epsilon=eps, client=client, bits=bits, delta=level).epsilon(level)), pure
+        )
     laws = contributions(client, epsilon=eps, bits=bits)
     family = _Family.of(others, eps, laws, level / total)
     envelopes = [
-        family.envelope(group, ordered)
-        for group in _groups(family.corners)
-        for ordered in _by_direction(laws)
+        family.envelope(group, ordered) for group in _groups(family.corners) for ordered in _by_direction(laws)
     ]
     low, high, share = interval(eps)
     deviation = share / np.sqrt(max(sum(family.corners[0]) * low * high, 0.25))
@@ -413,8 +426,10 @@ def _groups(corners: list[tuple[int, int]]) -> Iterator[list[tuple[int, int]]]:
     if last <= _ALONE:
         yield from ([corner] for corner in corners)
         return
+    yield corners[:1]
     for left, right in pairwise(_GROUPS):
-        yield corners[int(np.floor(last * left)) : int(np.ceil(last * right)) + 1]
+        yield corners[max(int(np.floor(last * left)), 1) : min(int(np.ceil(last * right)), last - 1) + 1]
+    yield corners[-1:]
 
 
 def _by_direction(laws: Sequence[tuple[FloatArray, FloatArray]]) -> list[list[tuple[FloatArray, FloatArray]]]:

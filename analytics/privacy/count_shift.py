@@ -77,9 +77,7 @@ def dominating(first: int, rest: int, low: float, high: float, *, negligible: fl
 
 def count_law(first: int, rest: int, low: float, high: float, *, negligible: float) -> FloatArray:
     """Probabilities of consecutive values of S, which may lack `negligible` at either end."""
-    return (
-        binomial(first, high, negligible=negligible / 2) + binomial(rest, low, negligible=negligible / 2)
-    ).weights
+    return (binomial(first, high, negligible=negligible / 2) + binomial(rest, low, negligible=negligible / 2)).weights
 
 
 def _gathered(
@@ -90,9 +88,9 @@ def _gathered(
     level = 0.7 - np.log(negligible)
     reach = level / 3 + np.sqrt(level * level / 9 + 2 * level * variance)  # Bernstein's inequality
     run = max(int(np.sqrt(variance) / _RUN), 1)
-    start, end = max(int(mean - reach), 1), min(int(mean + reach) + 2, first + rest)
-    edges = start + run * np.arange((end - start) // run + 2)
-    edges = edges[edges <= first + rest]
+    side = int(reach / run) + 2
+    edges = int(mean) + run * np.arange(-side, side + 1)
+    edges = edges[(edges >= 1) & (edges <= first + rest)]
     coins = np.array([[first, high], [rest, low]])
     saddle = _saddle(edges.astype(float), coins)
     likely = np.flatnonzero(saddle[1] > np.log(negligible) - 2)  # the exponent is Chernoff's bound of what is beyond

@@ -237,7 +237,9 @@ class _Product:
                 break
             reach *= 1.25
         if points > MOST_POINTS:
-            raise ArithmeticError(f"{self.count} releases need {points} grid points: use a coarser step than {self.step:g}")
+            raise ArithmeticError(
+                f"{self.count} releases need {points} grid points: use a coarser step than {self.step:g}"
+            )
         length = fft.next_fast_len(max(points, longest), real=True)
         spectra = [fft.rfft(law, length) for law in tilted]
         power = _power(spectra[0], self.factors[0][1])
