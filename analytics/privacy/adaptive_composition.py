@@ -9,22 +9,23 @@ releases are many.
 
 Notes
 -----
-*Recursion.* Let :math:`L` be the loss of the first release and :math:`V_k` the greatest curve of the k that follow. Given the first
-outcome, :math:`\sup_A P(A)-e^yQ(A)` of what follows is at most :math:`V_k(y-L)`, and its mean under the first P is what the sum of
-the parts gives. Replacing a law by one with a greater curve raises each mean, since :math:`V_k` is convex in :math:`e^y`, is
-between :math:`(1-e^y)_+` and 1, and so is a positive mixture of the functions :math:`(1-e^{y-a})_+` and a constant.
+*Recursion.* Let L be the loss of the first release. Given its outcome, :math:`\sup_A P(A)-e^{y-L}Q(A)` over what follows is at
+most :math:`V_k(y-L)`; the mean of that under the first P bounds the divergence of the whole, also when later laws are chosen
+with knowledge of the outcome. A greatest curve is convex in :math:`e^y` and between :math:`(1-e^y)_+` and 1, hence a positive
+mixture of functions :math:`(1-e^{y-a})_+` and a constant: replacing a law by one with a greater curve raises each mean.
 
-*Grid.* On multiples of the step the means are finite sums of non-negative terms: relative accuracy, and each is rounded up.
-Beyond the last y the value at it is an upper bound. At y < 0 the value is :math:`1-e^y+e^yV(-y)`, as holds of the truth when the
-family contains each pair in both orders.
+*Grid.* When the laws sit on multiples of a step, :math:`V_{k+1}` at such a multiple needs :math:`V_k` at multiples only;
+between them the chords in :math:`e^y` are above. The sums have non-negative terms, are relatively accurate, and are rounded up.
+Beyond the last y the value at it is an upper bound. At y < 0 the value is :math:`1-e^y+e^yV(-y)`, as holds of the truth when
+the family contains each pair in both orders.
 
-*Blocks.* The curve :math:`V_b` is that of a pair, and its chords belong to a loss distribution on a coarser grid: q blocks and
-the rest, r < b releases, are its q-fold product with that of :math:`V_r`. A block's choice may be taken with each outcome of
-the block, which is never less, and matters ever less as blocks grow.
+*Blocks.* The curve :math:`V_b` is that of a pair, and its chords belong to a loss distribution on a coarser grid; n = qb + r
+releases are bounded by q such blocks and one of r. That lets each outcome of a block have its own choices for the block, which
+is never less, and matters ever less as blocks grow.
 
 *Moments.* :math:`E e^{tL} \le \prod\max_g E_g e^{tL_g}` whatever the choices, and
-:math:`(1-e^{-x})_+ \le \frac{t^t}{(1+t)^{1+t}}\,e^{tx}`: the better bound where the mean of the loss is all that counts. The least of both is
-returned.
+:math:`(1-e^{-x})_+ \le \frac{t^t}{(1+t)^{1+t}}\,e^{tx}`: better where the mean of the loss is all that counts. The least of both
+bounds is returned.
 """
 
 from __future__ import annotations
