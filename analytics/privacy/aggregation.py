@@ -370,8 +370,8 @@ def update_epsilon(
 ) -> float:
     r"""Central epsilon of a whole update of m parameters over T rounds, worst over all updates. Adjacency: ``replace``.
 
-    An upper bound, some 0.3 % to 2 % above what one and the same corner in every parameter leaks (up to 3 % for a paired client
-    among some hundred at eps_p = 0.1 and m = 10^7; not so for a pair with bits beyond N = 128). An unpaired client never needs
+    An upper bound, some 0.3 % to 2 % above what one and the same corner in every parameter leaks (2.1 % for a paired client
+    among a hundred at eps_p = 0.1 and m = 10^7; not so for a pair with bits beyond N = 128). An unpaired client never needs
     more than m T eps_p. A paired one has no guarantee, infinity, when its impossible outcomes have more than delta.
 
     Parameters

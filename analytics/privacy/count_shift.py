@@ -21,8 +21,8 @@ tilted probability p has :math:`|1-p+pe^{iu}|^2 = 1-2p(1-p)(1-\cos u)`, so the m
 :math:`e^{-\sigma^2(1-\cos u)}`; at the nodes left out, beyond :math:`u = 9.5/\sigma`, at most :math:`e^{-42.7}`, and
 :math:`e^{-45}` from :math:`\sigma = 200` on. Against the peak :math:`1/(2.6\sigma)` both are below :math:`10^{-15}` for up to
 ten million coins (:math:`\sigma\le1582`).
-The exponent is :math:`K(\theta)-\theta K'(\theta) = -\int_0^\theta sK''(s)\,ds`, :math:`|\theta|\le2`, by 24 nodes of Gauss's rule
-and without cancellation: K'' has its poles at distance :math:`\pi` from the real line, so the error is below
+The exponent is :math:`K(\theta)-\theta K'(\theta) = -\int_0^\theta sK''(s)\,ds`, :math:`|\theta|\le2`, by 24 nodes of Gauss's
+rule and without cancellation: K'' has its poles at distance :math:`\pi` from the real line, so the error is below
 :math:`10^{-20}`.
 """
 
