@@ -12,7 +12,7 @@ from scipy import stats
 from analytics.checks import ParameterError
 from analytics.distributions.poisson_binomial import binomial
 from analytics.federated import quantizers
-from analytics.privacy import aggregation, sample_level
+from analytics.privacy import aggregation, corners, sample_level
 from analytics.privacy.aggregation import Client
 from analytics.privacy.count_shift import dominating
 
@@ -139,7 +139,7 @@ def test_monotone_and_inverse(others, local, delta, client):
 
 def test_ranges_of_corners_are_close_to_every_corner(monkeypatch):
     exact = float(aggregation.one_parameter(1500, epsilon=1.0, client="unpaired").epsilon(1e-5))
-    monkeypatch.setattr(aggregation, "_EVERY_CORNER", 100)
+    monkeypatch.setattr(corners, "_EVERY_CORNER", 100)
     ranged = float(aggregation.one_parameter(1500, epsilon=1.0, client="unpaired").epsilon(1e-5))
     assert exact * (1 - 1e-12) <= ranged <= exact * 1.002
 

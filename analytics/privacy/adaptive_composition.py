@@ -36,7 +36,8 @@ import numpy as np
 
 from analytics import checks
 from analytics.checks import FloatArray
-from analytics.privacy.loss_distribution import MOST_POINTS, LossDistribution
+from analytics.privacy.loss_distribution import LossDistribution
+from analytics.privacy.loss_product import MOST_POINTS
 
 _UNIT = np.finfo(float).eps
 _BLOCK = 256

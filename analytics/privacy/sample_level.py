@@ -7,7 +7,8 @@ import numpy as np
 from analytics import checks
 from analytics.checks import FloatArray
 from analytics.privacy import aggregation, composition
-from analytics.privacy.aggregation import Client, corners, interval
+from analytics.privacy.aggregation import Client, interval
+from analytics.privacy.corners import corners
 from analytics.privacy.count_shift import dominating
 
 _EVERY_CORNER, _RANGES = 128, 128
