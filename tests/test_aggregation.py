@@ -5,14 +5,16 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
 from analytics.checks import ParameterError
+from analytics.distributions.poisson_binomial import binomial
 from analytics.federated import quantizers
-from analytics.privacy import aggregation, sample_level
+from analytics.privacy import aggregation, corners, sample_level
 from analytics.privacy.aggregation import Client
+from analytics.privacy.count_shift import dominating
 
 UNIT = st.floats(0, 1)
 
@@ -137,7 +139,7 @@ def test_monotone_and_inverse(others, local, delta, client):
 
 def test_ranges_of_corners_are_close_to_every_corner(monkeypatch):
     exact = float(aggregation.one_parameter(1500, epsilon=1.0, client="unpaired").epsilon(1e-5))
-    monkeypatch.setattr(aggregation, "_EVERY_CORNER", 100)
+    monkeypatch.setattr(corners, "_EVERY_CORNER", 100)
     ranged = float(aggregation.one_parameter(1500, epsilon=1.0, client="unpaired").epsilon(1e-5))
     assert exact * (1 - 1e-12) <= ranged <= exact * 1.002
 
@@ -293,3 +295,174 @@ def test_bad_input(call, name):
     with pytest.raises(ParameterError) as caught:
         call()
     assert caught.value.name == name
+
+
+def one_corner(others, parameters, *, epsilon, client, delta):
+    """What the same corner in every parameter leaks, to 1e-3: outcomes by scipy, on a grid of its own."""
+    from analytics.privacy import loss_distribution
+
+    low, high = ends(epsilon)
+    spread = 12 * math.sqrt(others * low * high) + 40
+    start, stop = max(int(others * high - spread), 0), min(int(others * high + spread), others)
+    noise = stats.binom.pmf(np.arange(start, stop + 1), others, high)
+    gap = high - low
+    p, q = {"unpaired": ([low, high], [high, low]), "paired": ([0, 1 - gap, gap], [0, 1, 0])}[client]
+    found = 0.0
+    for one, other in ((p, q), (q, p)):
+        a, b = np.convolve(noise / noise.sum(), one), np.convolve(noise / noise.sum(), other)
+        kept = a > 1e-17 / parameters
+        a, b = np.minimum(a[kept], 1.0), np.minimum(b[kept], 1.0)
+        loss = np.log(a[b > 0] / b[b > 0])
+        step = math.sqrt(a[b > 0] @ (loss - a[b > 0] @ loss) ** 2) / 64
+        found = max(found, float(loss_distribution.of_pair(a, b, step=step).epsilon(delta, count=parameters)))
+    return found
+
+
+@pytest.mark.parametrize(
+    "others, parameters, value",
+    [(99_999, 10**6, 18.92), (10**5, 10**6, 18.92), (10**6, 10**6, 4.614), (3 * 10**6, 10**6, 2.463)],
+)
+def test_many_clients(others, parameters, value):
+    """The corner of equal clients, composed alone, has 18.85, 18.85, 4.592 and 2.453."""
+    found = aggregation.update_epsilon(others, parameters, epsilon=1.0, client="unpaired", delta=1e-5)
+    assert found == pytest.approx(value, rel=5e-4)
+
+
+@pytest.mark.parametrize("client", ["unpaired", "paired"])
+@pytest.mark.parametrize("local", [0.1, 1.0, 5.0])
+@pytest.mark.parametrize(
+    "others, parameters",
+    [(9, 1000), (99, 10), (99, 1000), (999, 1000), (19_999, 10**6), (99_999, 1000), (10**6, 10**6)],
+)
+def test_within_two_percent_of_one_corner(others, parameters, local, client):
+    found = aggregation.update_epsilon(others, parameters, epsilon=local, client=client, delta=1e-5)
+    if math.isinf(found):  # some outcomes of a pair are impossible under the neighbour
+        low = ends(local)[0]
+        assert client == "paired" and parameters * math.tanh(local / 2) * (1 - low) ** others > 1e-5
+        return
+    below = one_corner(others, parameters, epsilon=local, client=client, delta=1e-5)
+    assert below * (1 - 1e-3) <= found <= below * 1.02
+
+
+ARGUMENTS = {
+    "others": st.sampled_from([0, 1, 5, 31, 32, 33, 200, 999, 1000, 1001, 1006, 1007, 3000, 50_000, 10**6]),
+    "parameters": st.sampled_from([1, 2, 7, 63, 64, 65, 128, 1000, 10**5]),
+    "local": st.floats(0.01, 6),
+    "client": st.sampled_from(["unpaired", "paired"]),
+    "delta": st.sampled_from([1e-12, 1e-5, 1e-2]),
+}
+
+
+@settings(max_examples=20)
+@given(
+    **ARGUMENTS, more=st.sampled_from([(1, 0, 0.0), (0, 1, 0.0), (0, 0, 0.01), (50, 0, 0.0), (0, 9, 0.0), (0, 0, 0.5)])
+)
+def test_falls_with_clients_and_rises_with_the_rest(others, parameters, local, client, delta, more):
+    common = {"client": client, "delta": delta}
+    here = aggregation.update_epsilon(others, parameters, epsilon=local, **common)
+    clients, coordinates, factor = more
+    there = aggregation.update_epsilon(
+        others + clients, parameters + coordinates, epsilon=local * (1 + factor), **common
+    )
+    if clients:
+        here, there = there, here
+    assert here <= there * (1 + 1e-7) + 1e-12
+
+
+@given(
+    st.integers(0, 3),
+    st.integers(1, 4),
+    st.floats(-6, 1.5),
+    st.floats(0.5, 12),
+    st.sampled_from(["unpaired", "paired"]),
+)
+def test_never_below_any_choice_of_corners(others, parameters, exponent, depth, client):
+    """Every parameter with its own corner and order, all outcomes."""
+    local, delta = 10.0**exponent, 10.0**-depth
+    low, high = ends(local)
+    gap = math.tanh(local / 2)
+    mine = {"unpaired": ([low, high], [high, low]), "paired": ([0, 1 - gap, gap], [0, 1, 0])}[client]
+    pairs = []
+    for j in range(others + 1):
+        p, q = (np.convolve(count_law([high] * j + [low] * (others - j)), law) for law in mine)
+        pairs += [(p, q), (q, p)]
+    found = aggregation.update_epsilon(others, parameters, epsilon=local, client=client, delta=delta)
+    if math.isinf(found):
+        return
+    for chosen in itertools.combinations_with_replacement(range(len(pairs)), parameters):
+        p = q = np.ones(1)
+        for i in chosen:
+            p, q = np.outer(p, pairs[i][0]).ravel(), np.outer(q, pairs[i][1]).ravel()
+        assert hockey_stick(p, q, found) <= delta * (1 + 1e-9) + 1e-15
+
+
+@pytest.mark.parametrize("delta", [1e-5, 1e-50, 1e-250])
+@pytest.mark.parametrize(
+    "others, parameters, local", [(9, 7, 1.0), (50, 3, 0.1), (300, 200, 2.0), (300, 3, 1e-6), (4, 90, 30.0)]
+)
+def test_deep_tails_in_many_digits(delta, others, parameters, local):
+    """One corner in every parameter, composed in 60 digits by the cumulant's upper tail: the bound is not below it."""
+    import flint
+
+    with flint.ctx.workprec(1200):
+        one = flint.arb(1)
+        high = one / (1 + (-flint.arb(local)).exp())
+        low = 1 - high
+        found = aggregation.update_epsilon(others, parameters, epsilon=local, client="unpaired", delta=delta)
+        law = flint.arb_poly([low, high]) ** others
+        p, q = law * flint.arb_poly([low, high]), law * flint.arb_poly([high, low])
+        # the event that every parameter's count is at the top k outcomes is one event among many
+        most = flint.arb(0)
+        tail_p = tail_q = flint.arb(0)
+        for s in range(others + 1, -1, -1):
+            tail_p, tail_q = tail_p + p[s], tail_q + q[s]
+            value = tail_p**parameters - flint.arb(found).exp() * tail_q**parameters
+            if value.lower() > most:
+                most = flint.arb(value.lower())
+        assert most <= flint.arb(delta) * (1 + flint.arb(10) ** -9)
+
+
+@pytest.mark.parametrize("first, rest, local", [(5000, 5000, 1.0), (9000, 0, 1.0), (0, 40_000, 3.0), (3000, 9000, 0.1)])
+def test_gathered_outcomes_dominate(first, rest, local):
+    """The curve in either order, from its middle to fourteen deviations, against every outcome."""
+    low, high = ends(local)
+    law = (binomial(first, high) + binomial(rest, low)).dense(first + rest + 1)
+    above, base = np.append(0.0, law), np.append(law, 0.0)
+    p, q = dominating(first, rest, low, high, negligible=1e-60)
+    assert p.size < 800 and p.sum() == pytest.approx(1, abs=1e-12) and q.sum() == pytest.approx(1, abs=1e-12)
+    deviation = math.sqrt((first + rest) * low * high)
+    for loss in np.array([0, 0.01, 0.5, 2, 5, 9, 14]) / deviation:
+        for exact, found in (
+            (hockey_stick(above, base, loss), hockey_stick(p, q, loss)),
+            (hockey_stick(base, above, loss), hockey_stick(q, p, loss)),
+        ):
+            assert exact * (1 - 1e-10) <= found <= exact * (1 + 0.1)
+
+
+def test_a_record_number_of_rounds():
+    """The grid becomes coarser of itself; the drift is all that counts."""
+    found = sample_level.epsilon(999, 1, local=1.0, move=0.5, delta=1e-5, rounds=10**10)
+    assert (
+        0
+        < found
+        < aggregation.update_epsilon(999, 1, epsilon=1.0, client="unpaired", delta=1e-5, rounds=10**10)
+        < 10**10
+    )
+
+
+def test_the_inner_corners_of_a_small_move():
+    """The client's own probability may start or end inside: no such corner exceeds the constant of sample-level privacy."""
+    local, move, a = 1.0, 0.5, np.array([2.0, 3.5, 10.0])
+    low, high = ends(local)
+    gap = move / 2 * (high - low)
+    constant = sample_level._renyi_constants(4, local, gap, a)
+    for j in range(5):
+        noise = count_law([high] * j + [low] * (4 - j))
+        for start, end in ((high - gap, high), (low + gap, low), (low, low + gap), (high, high - gap)):
+            p, q = count_law_with(noise, end), count_law_with(noise, start)
+            moment = np.array([float(np.sum(p**order * q ** (1 - order))) for order in a])
+            assert np.all(moment <= 1 + gap**2 * constant)
+
+
+def count_law_with(noise, q):
+    return np.convolve(noise, [1 - q, q])

@@ -85,7 +85,7 @@ def test_trimming_moves_mass_up_and_loses_none(monkeypatch):
     """With a coarse threshold, so that it shows: the tail becomes infinite loss, the bottom the least loss kept."""
     monkeypatch.setattr(loss_distribution, "_NEGLIGIBLE", 1.0)
     law = loss_distribution.gaussian(1.0)
-    kept = law._trimmed(0.01, 2)
+    kept = law.trimmed(0.01, 2)
     assert kept.mass.sum() + kept.infinite >= law.mass.sum() * (1 - 1e-14)
     assert kept.mass.size < law.mass.size and 0 < kept.infinite <= 0.01
     assert kept.first > law.first and kept.mass[0] > law.mass[kept.first - law.first]

@@ -39,21 +39,33 @@ class Block:
         return out
 
 
-def binomial(trials: int, probability: float) -> Block:
-    """The binomial law, by ratios of neighbours from the mode outward: relative error about sqrt(trials) * 2e-15."""
+def binomial(trials: int, probability: float, *, negligible: float = 0.0) -> Block:
+    """The binomial law, by ratios of neighbours from the mode outward: relative error about sqrt(trials) * 2e-15.
+
+    Parameters
+    ----------
+    trials : int
+    probability : float
+    negligible : float
+        Mass that may be left out at either end; it goes to the others.
+    """
     if trials == 0 or probability == 0.0:
         return Block(0, np.ones(1))
     if probability == 1.0:
         return Block(trials, np.ones(1))
     mode = min(int((trials + 1) * probability), trials)
-    n = np.arange(trials, dtype=float)
+    first, last = 0, trials
+    if negligible > 0:
+        level = -np.log(negligible)  # Bernstein's inequality about the mean, one away from the mode at most
+        reach = int(level / 3 + np.sqrt(level * level / 9 + 2 * level * trials * probability * (1 - probability))) + 2
+        first, last = max(mode - reach, 0), min(mode + reach, trials)
+    upward, below = np.arange(mode, last, dtype=float), np.arange(first, mode, dtype=float)[::-1]
     with np.errstate(under="ignore", over="ignore", divide="ignore"):
         odds = probability / (1 - probability)
-        up = np.cumprod((trials - n[mode:]) / (n[mode:] + 1) * odds)
-        below = n[:mode][::-1]
+        up = np.cumprod((trials - upward) / (upward + 1) * odds)
         down = np.cumprod((below + 1) / (trials - below) / odds)[::-1]
     weights = np.concatenate([down, [1.0], up])
-    return Block(0, weights / np.sum(weights))
+    return Block(first, weights / np.sum(weights))
 
 
 def total(blocks: list[Block]) -> Block:

@@ -25,11 +25,13 @@ _UNIT = np.finfo(float).eps
 
 @dataclass(frozen=True)
 class _Sorted:
-    """One pair: losses falling, sums of both laws from the greatest loss down, each with a leading zero."""
+    """One pair, losses falling: probabilities, and their sums and those of p - q from the greatest loss down, from zero on."""
 
     losses: FloatArray
+    each: tuple[FloatArray, FloatArray]
     p: FloatArray
     q: FloatArray
+    gap: FloatArray
 
     @classmethod
     def of(cls, p: FloatArray, q: FloatArray) -> _Sorted:
@@ -38,11 +40,25 @@ class _Sorted:
         with np.errstate(divide="ignore"):
             loss = np.log(p) - np.log(q)
         order = np.argsort(-loss, kind="stable")
-        return cls(
-            loss[order],
-            np.concatenate([[0.0], np.cumsum(p[order])]),
-            np.concatenate([[0.0], np.cumsum(q[order])]),
-        )
+        return cls._summed(loss[order], p[order], q[order])
+
+    @classmethod
+    def _summed(cls, losses: FloatArray, p: FloatArray, q: FloatArray) -> _Sorted:
+        return cls(losses, (p, q), *(np.concatenate([[0.0], np.cumsum(part)]) for part in (p, q, p - q)))
+
+    def reverse(self) -> _Sorted:
+        """With p and q exchanged."""
+        p, q = self.each
+        return self._summed(-self.losses[::-1], q[::-1], p[::-1])
+
+    def excess(self, eps: FloatArray) -> tuple[FloatArray, FloatArray]:
+        r"""Sum of :math:`(p - e^\epsilon q)_+` at each epsilon >= 0, and a bound on its error.
+
+        As the sum of p - q less :math:`(e^\epsilon-1)q`: nothing near one has to cancel when the losses are small.
+        """
+        k = self.above(eps)
+        rest = np.where(self.q[k] > 0, np.expm1(eps) * self.q[k], 0.0)
+        return np.maximum(self.gap[k] - rest, 0.0), 2 * self.rounding * (self.gap[k] + rest)
 
     def above(self, eps: FloatArray) -> IntArray:
         """How many outcomes have a loss above each epsilon."""
@@ -127,16 +143,15 @@ class Envelope:
         upper, lower = np.zeros(eps.size), np.zeros(eps.size)
         upper_error, lower_error = np.zeros(eps.size), np.zeros(eps.size)
         for pair in self._pairs:
-            k, rounding = pair.above(eps), pair.rounding
-            p = pair.p[k]
-            value = _minus(p, eps, pair.q[k])
-            better = value > upper
-            upper[better], upper_error[better] = value[better], 2 * rounding * p[better]
-            rest_p, rest_q = np.cumsum(np.diff(pair.p)[::-1])[::-1], np.cumsum(np.diff(pair.q)[::-1])[::-1]
-            below = np.append(rest_q, 0.0)[k] * np.exp(eps) - np.append(rest_p, 0.0)[k]
-            better = below > lower
-            lower[better] = below[better]
-            lower_error[better] = 2 * rounding * np.append(rest_q, 0.0)[k][better] * np.exp(eps[better])
+            for curve, error, value in (
+                (upper[last:], upper_error[last:], pair.excess(eps[last:])),
+                (lower[last::-1], lower_error[last::-1], pair.reverse().excess(eps[last:])),
+            ):
+                better = value[0] > curve
+                curve[better] = value[0][better]
+                np.maximum(error, value[1], out=error)
+        for values in (lower, lower_error):  # of the reversed pair at -eps
+            values[: last + 1] *= np.exp(eps[: last + 1])
         found = from_curve(upper, lower, first=-last, step=step, upper_error=upper_error, lower_error=lower_error)
         return LossDistribution(
             step, found.first, found.mass * (1 + self._error), found.infinite * (1 + self._error) + self._lost

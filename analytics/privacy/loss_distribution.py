@@ -10,23 +10,19 @@ accuracy at delta = 1e-300 as at 1e-5.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import fft, optimize, special
+from scipy import special
 
 from analytics import checks
 from analytics.checks import FloatArray, ParameterError, real
+from analytics.privacy.loss_product import MOST_POINTS, Product
 
 _UNIT = np.finfo(float).eps
-_MOST_POINTS = 1 << 23
 _NEGLIGIBLE = 1e-10  # share of delta that may go to infinite losses
-_OUTSIDE = -41.0  # log of the tilted mass that may lie beyond the window: it is added to delta
 _BEYOND = 3e-316  # normal mass beyond 38 standard deviations
-_FAR = 20.0  # an answer further below the tilted mean than this over the tilt is sought again with half the tilt
-_LARGE = 600.0  # exponents from here on belong to losses far below the asked one
 
 
 @dataclass(frozen=True)
@@ -63,11 +59,19 @@ class LossDistribution:
         0.126...
         """
         eps = real("epsilon", epsilon, "[0, inf)")
-        m = checks.count("count", count)
-        return np.asarray([self._delta_at(float(e), m) for e in eps.ravel()]).reshape(eps.shape)[()]
+        product = Product(((self, checks.count("count", count)),))
+        return np.asarray([product.delta(float(e)) for e in eps.ravel()]).reshape(eps.shape)[()]
 
-    def epsilon(self, delta: ArrayLike, *, count: int = 1) -> FloatArray:
+    def epsilon(self, delta: ArrayLike, *, count: int = 1, besides: LossDistribution | None = None) -> FloatArray:
         """The least epsilon >= 0 of `count` independent releases at each delta, rounded up.
+
+        Parameters
+        ----------
+        delta : array_like
+            In [0, 1].
+        count : int
+        besides : LossDistribution, optional
+            Of one more release, on the same grid.
 
         Examples
         --------
@@ -75,45 +79,10 @@ class LossDistribution:
         4.377...
         """
         level = real("delta", delta, "[0, 1]")
-        m = checks.count("count", count)
-        return np.asarray([self._epsilon_at(float(d), m) for d in level.ravel()]).reshape(level.shape)[()]
+        product = Product(((self, checks.count("count", count)), *([(besides, 1)] if besides is not None else [])))
+        return np.asarray([product.epsilon(float(d)) for d in level.ravel()]).reshape(level.shape)[()]
 
-    def _delta_at(self, epsilon: float, count: int) -> float:
-        if not self.mass.size:
-            return self._infinite(count)
-        tilt = self._tilt_of_loss(epsilon, count)
-        chernoff = count * self._cumulant(tilt)[0] - tilt * epsilon
-        kept = self._trimmed(float(np.exp(min(chernoff, 0.0))) / count, count)
-        rest = kept._infinite(count)
-        tail = kept._tail(count, tilt)
-        with np.errstate(over="ignore", invalid="ignore"):
-            value = tail.p - np.where(tail.q > 0, np.exp(epsilon - tail.anchor) * tail.q, 0.0)
-        most = max(float(np.max(value)), 0.0) + tail.beyond
-        return min(float(np.exp(np.log(most) + tail.log_scale)) + rest, 1.0) if most > 0 else min(rest, 1.0)
-
-    def _epsilon_at(self, delta: float, count: int) -> float:
-        if delta >= 1:
-            return 0.0
-        kept = self._trimmed(delta / count, count)
-        left = delta - kept._infinite(count)
-        if left < 0 or (left == 0 and kept.infinite > 0):
-            return np.inf
-        if not kept.mass.size:
-            return 0.0
-        if left == 0:
-            return float(count * kept.losses[-1]) if kept.losses[-1] > 0 else 0.0
-        tilt = kept._tilt_of_level(np.log(left), count)
-        while True:
-            tail = kept._tail(count, tilt)
-            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-                over = tail.p + tail.beyond - np.exp(np.log(left) - tail.log_scale)
-                loss = np.where(over > 0, np.log(over / tail.q), -np.inf) + tail.anchor
-            found = max(float(np.max(loss)) * (1 + 4 * _UNIT), 0.0)
-            if tilt * (tail.anchor - found) <= _FAR:
-                return found
-            tilt /= 2
-
-    def _trimmed(self, mass: float, count: int) -> LossDistribution:
+    def trimmed(self, mass: float, count: int) -> LossDistribution:
         """With the greatest losses of a negligible part of `mass` counted as infinite, and the least ones raised."""
         if count == 1 or not self.mass.size:
             return self
@@ -127,117 +96,14 @@ class LossDistribution:
         infinite = self.infinite + float(np.sum(self.mass[top:])) * (1 + 1e-12)
         return LossDistribution(self.step, self.first + bottom, kept, infinite)
 
-    def _infinite(self, count: int) -> float:
-        finite = float(np.sum(self.mass))
-        if self.infinite == 0:
-            return 0.0
-        if finite == 0:
-            return 1.0
-        kept, added = count * np.log(finite), count * np.log1p(self.infinite / finite)
-        log_whole = kept + (np.log(np.expm1(added)) if added < 1 else added + np.log(-np.expm1(-added)))
-        return float(min(np.exp(min(log_whole, 0.0)) * (1 + 1e-12), 1.0))
-
-    def _cumulant(self, tilt: float) -> tuple[float, float, float]:
-        """log of the moment generating function of one loss, its slope and curvature."""
+    def cumulant(self, tilt: float) -> tuple[float, float, float]:
+        """log of the moment generating function of one finite loss, its slope and curvature."""
         with np.errstate(divide="ignore"):
             exponent = np.log(self.mass) + tilt * self.losses
         value = float(special.logsumexp(exponent))
         weight = np.exp(exponent - value)
         mean = float(weight @ self.losses)
         return value, mean, float(weight @ (self.losses - mean) ** 2)
-
-    def _tilt_of_loss(self, loss: float, count: int) -> float:
-        """The tilt under which the mean total loss is as asked; 0 when it is greater without."""
-        return self._root(lambda t: count * self._cumulant(t)[1] - loss, count)
-
-    def _tilt_of_level(self, log_delta: float, count: int) -> float:
-        """The tilt of the best Chernoff bound count K(t) - t eps = log delta."""
-
-        def excess(t: float) -> float:
-            value, slope, _ = self._cumulant(t)
-            return count * (t * slope - value) + log_delta
-
-        return self._root(excess, count)
-
-    def _root(self, rising: Callable[[float], float], count: int) -> float:
-        """Where an increasing function of the tilt vanishes, to three digits; less when all mass is on one loss by then."""
-        if rising(0.0) >= 0:
-            return 0.0
-        high = 1.0
-        while rising(high) < 0:
-            if count * self._cumulant(high)[2] < self.step**2:
-                return high
-            high *= 2
-        return float(optimize.brentq(rising, 0.0, high, xtol=1e-9, rtol=1e-3))
-
-    def _tail(self, count: int, tilt: float) -> _Tail:
-        """The composed law around the mean of the tilted one, its upper tails under P and Q."""
-        value, mean, variance = self._cumulant(tilt)
-        with np.errstate(divide="ignore"):
-            tilted = np.exp(np.log(self.mass) + tilt * self.losses - value)
-        if count == 1:
-            return _Tail.of(tilted, self.losses, tilt, mean, value, 0.0)
-        span = count * (self.mass.size - 1) + 1
-        reach = 9.0
-        while True:
-            half = int(reach * np.sqrt(count * variance) / self.step) + self.mass.size + 1
-            points = min(2 * half + 1, span)
-            if points == span:
-                low, beyond = count * self.first, -np.inf
-                break
-            low = round(count * mean / self.step) - half
-            top = (low + points) * self.step
-            beyond = self._chernoff(tilt, value, top, count)
-            if beyond <= _OUTSIDE:
-                break
-            reach *= 1.25
-        if points > _MOST_POINTS:
-            raise ArithmeticError(f"{count} releases need {points} grid points: use a coarser step than {self.step:g}")
-        length = fft.next_fast_len(max(points, self.mass.size), real=True)
-        spectrum = fft.rfft(tilted, length)
-        size = np.abs(spectrum)
-        power = _power(spectrum, count)
-        folded = np.roll(fft.irfft(power, length), -((low - count * self.first) % length))[:points]
-        noise = 8 * _UNIT * np.log2(length + 2) * count * float(np.mean(size ** (count - 1)))
-        law = np.maximum(folded, 0.0) + noise
-        losses = (low + np.arange(points, dtype=np.float64)) * self.step
-        return _Tail.of(law, losses, tilt, count * mean, count * value, float(np.exp(beyond)))
-
-    def _chernoff(self, tilt: float, value: float, top: float, count: int) -> float:
-        """log of a bound on the tilted mass of total losses from `top` on."""
-        best = 0.0
-        for extra in np.logspace(-3, 4, 43):
-            best = min(best, count * (self._cumulant(tilt + extra)[0] - value) - extra * top)
-        return best
-
-
-def _power(spectrum: np.ndarray, count: int) -> np.ndarray:
-    with np.errstate(divide="ignore", under="ignore"):
-        out: np.ndarray = np.exp(count * np.log(spectrum))
-    out[spectrum == 0] = 0
-    return out
-
-
-@dataclass(frozen=True)
-class _Tail:
-    """Sums from the greatest loss down: under P over ``exp(log_scale)``, under Q over ``exp(log_scale - anchor)``."""
-
-    p: FloatArray
-    q: FloatArray
-    anchor: float
-    log_scale: float
-    beyond: float
-
-    @classmethod
-    def of(cls, law: FloatArray, losses: FloatArray, tilt: float, mean: float, value: float, beyond: float) -> _Tail:
-        """From the law tilted to `mean`; `value` is the log of its normalisation, `beyond` tilted mass of greater losses."""
-        with np.errstate(under="ignore", over="ignore"):
-            grows = (tilt + 1) * (mean - losses)
-            p = np.where(grows < _LARGE, law * np.exp(np.minimum(tilt * (mean - losses), _LARGE)), 0.0)
-            q = np.where(grows < _LARGE, law * np.exp(np.minimum(grows, _LARGE)), 0.0)
-            top = beyond * np.exp(-tilt * (losses[-1] - mean))
-        room = 1 + law.size * _UNIT
-        return cls(np.cumsum(p[::-1]) * room, np.cumsum(q[::-1]) / room, mean, value - tilt * mean, float(top))
 
 
 def from_bins(p: ArrayLike, q: ArrayLike, *, first: int, step: float, infinite: float = 0.0) -> LossDistribution:
@@ -284,7 +150,7 @@ def of_pair(p: ArrayLike, q: ArrayLike, *, step: float = 1e-3) -> LossDistributi
         return LossDistribution(h, 0, np.zeros(0), infinite)
     k = np.floor((np.log(a) - np.log(b)) / h).astype(np.int64)
     low = int(k.min())
-    if int(k.max()) - low > _MOST_POINTS:
+    if int(k.max()) - low > MOST_POINTS:
         raise ParameterError("step", h, f"coarser: the losses span {(int(k.max()) - low) * h:g}")
     size = int(k.max()) - low + 1
     return from_bins(np.bincount(k - low, a, size), np.bincount(k - low, b, size), first=low, step=h, infinite=infinite)
@@ -379,7 +245,7 @@ def subsampled_gaussian(
     edge = -38.0 - m, 38.0 + m
     ends = np.logaddexp(np.log1p(-q) if q < 1 else -np.inf, np.log(q) + m * np.array(edge) - m * m / 2)
     low, high = int(np.floor(ends[0] / h)), int(np.ceil(ends[1] / h))
-    if high - low > _MOST_POINTS:
+    if high - low > MOST_POINTS:
         raise ParameterError("step", h, f"coarser: the losses span {(high - low) * h:g}")
     losses = np.arange(low, high + 1) * h
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -6,11 +6,13 @@ import numpy as np
 
 from analytics import checks
 from analytics.checks import FloatArray
-from analytics.distributions.poisson_binomial import binomial
 from analytics.privacy import aggregation, composition
-from analytics.privacy.aggregation import Client, interval, ranges
+from analytics.privacy.aggregation import Client, interval
+from analytics.privacy.corners import corners
+from analytics.privacy.count_shift import dominating
 
-_RANGES = 128
+_EVERY_CORNER, _RANGES = 128, 128
+_UNTRIMMED, _NEGLIGIBLE = 256, 1e-300
 
 
 def epsilon(others: int, parameters: int, *, local: float, move: float, delta: float, rounds: int = 1) -> float:
@@ -34,7 +36,10 @@ def epsilon(others: int, parameters: int, *, local: float, move: float, delta: f
     :math:`h_g(x) = ((1+gx)^a-1-agx)/g^2` rises with g for x >= 0 (power series of the second derivative, a >= 2) and is at most
     :math:`a(a-1)x^2/2` for x < 0. So the order-a divergence of one parameter is at most :math:`\log(1+g^2C)/(a-1)` with C
     the mean of h at the greatest g, and the total at most :math:`C\sum g^2/(a-1) = C\Delta_2^2/(4r^2\alpha^2(a-1))`.
-    C is the mean under Q of a convex function of D/Q, so jointly convex in the laws: greatest at the corners.
+    C is the mean under Q of a convex function of D/Q, so jointly convex in the laws: greatest at the corners. With the move
+    given, the client's own probability q of a plus lies in [low, high - g] when it rises and in [low + g, high] when it falls;
+    the formula for C makes sense, and is convex in q, on all of [low, high]. So its values at both ends, with either sign of
+    D, bound C also at the inner corners high - g and low + g. What the counts' laws lack counts with the greatest X, 1/low.
 
     Examples
     --------
@@ -64,16 +69,17 @@ def _renyi_constants(others: int, epsilon: float, greatest: float, orders: Float
     """C of the Notes of :func:`epsilon` for every order, greatest over ranges of corners."""
     low, high, _ = interval(epsilon)
     worst = np.zeros(orders.size)
+    a, negligible = orders[:, None], 0.0 if others <= _UNTRIMMED else _NEGLIGIBLE
     with np.errstate(under="ignore", over="ignore", divide="ignore", invalid="ignore"):
-        for first, last in ranges(others, _RANGES):
-            noise = (binomial(first, high) + binomial(others - last, low)).weights
-            difference = np.convolve(noise, [-1.0, 1.0])
-            for q, sign in ((low, 1), (high, -1)):
-                base = np.convolve(noise, [1 - q, q])
-                x = sign * difference[base > 0] / base[base > 0]
-                weight = base[base > 0]
-                a = orders[:, None]
-                rising = (np.expm1(a * np.log1p(greatest * x)) - a * greatest * x) / greatest**2
-                value = np.where(x >= 0, rising, a * (a - 1) * x * x / 2)
-                worst = np.maximum(worst, np.nan_to_num(value @ weight, nan=np.inf, posinf=np.inf))
+        for first, rest in corners(others, _EVERY_CORNER, _RANGES):
+            above, noise = dominating(first, rest, low, high, negligible=negligible)
+            for q in (low, high):
+                base = (1 - q) * noise + q * above
+                for sign in (1, -1):
+                    x, weight = sign * (above - noise)[base > 0] / base[base > 0], base[base > 0]
+                    rising = (np.expm1(a * np.log1p(greatest * x)) - a * greatest * x) / greatest**2
+                    value = np.where(x >= 0, rising, a * (a - 1) * x * x / 2)
+                    worst = np.maximum(worst, np.nan_to_num(value @ weight, nan=np.inf, posinf=np.inf))
+        if negligible:
+            worst += 4 * negligible * np.exp(orders * np.log1p(greatest / low)) / greatest**2
     return worst * (1 + 1e-9)

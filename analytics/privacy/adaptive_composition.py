@@ -1,0 +1,176 @@
+r"""What many releases leak together when each may be chosen, knowing the earlier ones, from several privacy losses.
+
+With laws :math:`\nu_1,\dots,\nu_G` of the loss, the greatest hockey-stick curve over adaptive choices obeys
+
+.. math:: V_0(y) = (1-e^y)_+, \qquad V_{k+1}(y) = \max_g \int V_k(y-\ell)\,d\nu_g(\ell).
+
+Composing the maximum of the single curves instead lets every outcome have another law: far too much when the laws differ and the
+releases are many.
+
+Notes
+-----
+*Recursion.* Let L be the loss of the first release. Given its outcome, :math:`\sup_A P(A)-e^{y-L}Q(A)` over what follows is at
+most :math:`V_k(y-L)`; the mean of that under the first P bounds the divergence of the whole, also when later laws are chosen
+with knowledge of the outcome. A greatest curve is convex in :math:`e^y` and between :math:`(1-e^y)_+` and 1, hence a positive
+mixture of functions :math:`(1-e^{y-a})_+` and a constant: replacing a law by one with a greater curve raises each mean.
+
+*Grid.* When the laws sit on multiples of a step, :math:`V_{k+1}` at such a multiple needs :math:`V_k` at multiples only;
+between them the chords in :math:`e^y` are above. The sums have non-negative terms, are relatively accurate, and are rounded up.
+Beyond the last y the value at it is an upper bound. At y < 0 the value is :math:`1-e^y+e^yV(-y)`, as holds of the truth when
+the family contains each pair in both orders.
+
+*Blocks.* The curve :math:`V_b` is that of a pair, and its chords belong to a loss distribution on a coarser grid; n = qb + r
+releases are bounded by q such blocks and one of r. That lets each outcome of a block have its own choices for the block, which
+is never less, and matters ever less as blocks grow.
+
+*Moments.* :math:`E e^{tL} \le \prod\max_g E_g e^{tL_g}` whatever the choices, and
+:math:`(1-e^{-x})_+ \le \frac{t^t}{(1+t)^{1+t}}\,e^{tx}`: better where the mean of the loss is all that counts. The least of both
+bounds is returned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from analytics import checks
+from analytics.checks import FloatArray
+from analytics.privacy.loss_distribution import LossDistribution
+from analytics.privacy.loss_product import MOST_POINTS
+
+_UNIT = np.finfo(float).eps
+_BLOCK = 256
+_WORK = 8e9  # multiplications that a block may cost
+_NEGLIGIBLE = 1e-10  # share of delta that losses beyond the grid may cost
+_RAISED = 1e-12  # mass of the least losses that is not told apart
+_ORDERS = np.geomspace(1e-7, 1e7, 281)
+
+
+def epsilon(laws: Sequence[LossDistribution], delta: float, *, count: int) -> float:
+    """The least epsilon >= 0 at `delta` of `count` releases, each with any of the laws, chosen adaptively; rounded up.
+
+    Parameters
+    ----------
+    laws : sequence of LossDistribution
+        On one grid, each dominating some of a family of pairs that contains every pair in both orders.
+    delta : float
+        In (0, 1).
+    count : int
+
+    Examples
+    --------
+    >>> from analytics.privacy.loss_distribution import of_pair
+    >>> response = of_pair([0.75, 0.25], [0.25, 0.75], step=np.log(3) / 8)
+    >>> round(epsilon([response], 0.1, count=2), 6), round(float(response.epsilon(0.1, count=2)), 6)
+    (2.00148, 2.00148)
+    """
+    level, n = checks.scalar("delta", delta, "(0, 1)"), checks.count("count", count)
+    laws = [_raised(law) for law in laws]
+    moments = _by_moments(laws, level, n)
+    step = laws[0].step
+    block = min(n, _BLOCK)
+    while True:
+        reach = _reach(laws, level / n * block * _NEGLIGIBLE, block)
+        low, high = min(law.first for law in laws), max(law.first + law.mass.size - 1 for law in laws)
+        points = int(min(reach / step, block * max(high, 0))) + 1
+        if block == 1 or points * (high - low + 1.0) * len(laws) * block <= _WORK:
+            break
+        block //= 2
+    stride = max(int(np.sqrt(block)) // 2, 1) if n > block else 1
+    while n > block and 20 * np.sqrt(n / block) * (points + 1) > MOST_POINTS * stride / 2:
+        stride *= 2
+    points += -points % stride
+    curves = _curves(laws, {block, n % block}, points)
+    if n == block:
+        return min(_inverse(curves[n], level, step), moments)
+    if points < 4 * stride:
+        return moments
+    whole = _law(curves[block][::stride], step * stride)
+    rest = _law(curves[n % block][::stride], step * stride) if n % block else None
+    return min(float(whole.epsilon(level, count=n // block, besides=rest)), moments)
+
+
+def _raised(law: LossDistribution) -> LossDistribution:
+    """With a negligible part of the least losses raised."""
+    bottom = int(np.searchsorted(np.cumsum(law.mass), _RAISED))
+    if not 0 < bottom < law.mass.size:
+        return law
+    kept = law.mass[bottom:].copy()
+    kept[0] += float(np.sum(law.mass[:bottom]))
+    return LossDistribution(law.step, law.first + bottom, kept, law.infinite)
+
+
+def _curves(laws: Sequence[LossDistribution], counts: set[int], points: int) -> dict[int, FloatArray]:
+    """V_k at 0, ..., `points` steps for the k asked for."""
+    high = max(0, *(law.first + law.mass.size - 1 for law in laws))
+    low = min(0, *(law.first for law in laws))
+    kernel = np.zeros((high - low + 1, len(laws)))
+    for g, law in enumerate(laws):
+        start = high - (law.first + law.mass.size - 1)  # greatest loss first
+        kernel[start : start + law.mass.size, g] = law.mass[::-1]
+    infinite = np.array([law.infinite for law in laws])
+    y = np.arange(1, high + 1) * laws[0].step
+    value, found = np.zeros(points + 1), {}
+    for k in range(1, max(counts) + 1):
+        before = value[np.minimum(np.arange(1, high + 1), points)]
+        negative = (-np.expm1(-y) + np.exp(-y) * before)[::-1]
+        extended = np.concatenate([negative, value, np.full(-low, value[-1])])
+        sums = np.lib.stride_tricks.sliding_window_view(extended, high - low + 1) @ kernel + infinite
+        value = np.minimum(np.max(sums, axis=1) * (1 + (high - low + 8) * _UNIT), 1.0)
+        if k in counts:
+            found[k] = value
+    return found
+
+
+def _law(curve: FloatArray, step: float) -> LossDistribution:
+    """Whose hockey-stick curve is the chords of a symmetric one: the mass at -y is exp(-y) times that at y."""
+    width, ratio = np.expm1(step), np.exp(step)
+    fall = np.append(curve[:-1] - curve[1:], 0.0)
+    error = 16 * _UNIT * ratio * curve / width
+    above = np.maximum(ratio * fall[:-1] - fall[1:], 0.0) / width + error[:-1]
+    middle = max(1 - ((ratio + 1) * curve[0] - 2 * curve[1]) / width, 0.0) + float(error[0])
+    below = above * np.exp(-np.arange(1, curve.size) * step)
+    return LossDistribution(step, 1 - curve.size, np.concatenate([below[::-1], [middle], above]), float(curve[-1]))
+
+
+def _inverse(curve: FloatArray, level: float, step: float) -> float:
+    """Where the chords of a falling curve in exp(y) come down to the level."""
+    i = int(np.argmax(curve <= level))
+    if curve[i] > level:
+        return np.inf
+    if i == 0:
+        return 0.0
+    share = (curve[i - 1] - level) / (curve[i - 1] - curve[i])
+    return float(((i - 1) * step + np.log1p(share * np.expm1(step))) * (1 + 8 * _UNIT))
+
+
+def _cumulants(laws: Sequence[LossDistribution], tilts: FloatArray) -> FloatArray:
+    """log of the greatest moment generating function at each tilt."""
+    greatest = np.full(tilts.size, -np.inf)
+    for law in laws:
+        with np.errstate(divide="ignore"):
+            log_mass = np.log(law.mass)
+        exponent = log_mass + np.multiply.outer(tilts, law.losses)
+        top = np.max(exponent, axis=1)
+        greatest = np.maximum(greatest, top + np.log(np.sum(np.exp(exponent - top[:, None]), axis=1)))
+    return greatest
+
+
+def _by_moments(laws: Sequence[LossDistribution], delta: float, count: int) -> float:
+    left = delta - count * max(law.infinite for law in laws)
+    if left <= 0:
+        return np.inf
+    tilts = _ORDERS
+    for _ in range(2):
+        total = count * _cumulants(laws, tilts) * (1 + 1e-12) + count * 1e-14
+        bound = (total + tilts * np.log(tilts) - (1 + tilts) * np.log1p(tilts) - np.log(left)) / tilts
+        best = int(np.argmin(bound))
+        tilts = np.geomspace(tilts[max(best - 1, 0)], tilts[min(best + 1, tilts.size - 1)], 65)
+    return max(float(np.min(bound)), 0.0)
+
+
+def _reach(laws: Sequence[LossDistribution], delta: float, count: int) -> float:
+    """A loss of `count` releases beyond which there is at most `delta` besides what is infinite."""
+    bound = (count * _cumulants(laws, _ORDERS) - np.log(delta)) / _ORDERS
+    return max(float(np.min(bound)), 0.0)
