@@ -11,9 +11,11 @@ worst when its partner's output makes one of its own two values deterministic.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -120,14 +122,20 @@ def removal_delta(clients: int) -> float:
 
 
 def local_epsilon(epsilon: ArrayLike, parameters: int) -> FloatArray:
-    """Pure local epsilon of a whole update against an eavesdropper on one uplink: m eps_p. Adjacency: ``replace``.
+    """Pure local epsilon of a whole update against an eavesdropper on one uplink: m eps_p, rounded up. Adjacency: ``replace``.
 
     Examples
     --------
     >>> float(local_epsilon(0.5, 10))
     5.0
     """
-    return np.asarray(real("epsilon", epsilon, "(0, inf]") * checks.count("parameters", parameters))[()]
+    count = checks.count("parameters", parameters)
+
+    def times(x: float) -> float:
+        value = x * count
+        return math.nextafter(value, math.inf) if value < math.inf and Fraction(value) < count * Fraction(x) else value
+
+    return np.asarray(np.vectorize(times, otypes=[float])(real("epsilon", epsilon, "(0, inf]")))[()]
 
 
 def contributions(

@@ -143,9 +143,7 @@ def _crossing(exponent: Callable[[float], float], eta: float, reverse: bool) -> 
     return place((low + high) / 2) if math.isfinite(size((low + high) / 2)) else None
 
 
-def sets(
-    system: InferenceSystem, device: int, *, chances: list[Fraction] | None = None
-) -> list[tuple[Fraction, Ball]]:
+def sets(system: InferenceSystem, device: int, *, chances: list[Fraction] | None = None) -> list[tuple[Fraction, Ball]]:
     """The others' noise and the receiver's for every set of participants, and the set's probability; equal sums joined."""
     probability = [Fraction(float(p)) for p in system.participation] if chances is None else chances
     gain = Fraction(system.alignment) ** 2
@@ -159,7 +157,9 @@ def sets(
             for value, chance in law.items():
                 for there, share in ((0, 1 - p), (1, p)):
                     if share:
-                        joined[value + there * own] = joined.get(value + there * own, flint.arb(0)) + chance * ball(share)
+                        joined[value + there * own] = joined.get(value + there * own, flint.arb(0)) + chance * ball(
+                            share
+                        )
         law = joined
     return list(law.items())
 
