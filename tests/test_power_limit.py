@@ -48,7 +48,16 @@ def _reference(sigma: float, s: float, reach: float, dimension: int) -> list[mp.
 @pytest.mark.parametrize("dimension", [1, 3])
 @pytest.mark.parametrize(
     ("sigma", "s", "reach"),
-    [(1, 1, 1), (1e-4, 1, 0.3), (1e-10, 1, 0.3), (0.2, 5, 5.1), (3, 0.5, 0.2), (1, 8, 0.5), (1e-3, 1, 1), (10, 1e-2, 3)],
+    [
+        (1, 1, 1),
+        (1e-4, 1, 0.3),
+        (1e-10, 1, 0.3),
+        (0.2, 5, 5.1),
+        (3, 0.5, 0.2),
+        (1, 8, 0.5),
+        (1e-3, 1, 1),
+        (10, 1e-2, 3),
+    ],
 )
 def test_shortened_signal(dimension, sigma, s, reach):
     with mp.workdps(60):
@@ -68,7 +77,9 @@ def test_shortened_signal_of_little_noise(dimension, sigma):
     scaled = power_limit._shortened(sigma, 1.0, 0.25 / sigma**2, dimension)
     assert scaled[1:] == pytest.approx((sigma**2, sigma**2), rel=1e-12)
     if sigma > 1e-70:
-        assert along == pytest.approx((dimension - 1) / 2 * (0.25 * sigma**2) ** 2, rel=8 * dimension * sigma**2 + 1e-11)
+        assert along == pytest.approx(
+            (dimension - 1) / 2 * (0.25 * sigma**2) ** 2, rel=8 * dimension * sigma**2 + 1e-11
+        )
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 784])

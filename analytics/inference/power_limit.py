@@ -1,8 +1,8 @@
 r"""The exact MSE when the peak power binds: each device's signal is shortened to the reach of its transmitter.
 
 With the correct rule (:func:`~analytics.inference.transmission.exact_limit`) the server receives, per participant,
-:math:`y = c\,\tilde z`, :math:`c = \min(1, R/\|\tilde z\|)`, :math:`\tilde z \sim N(wz, \sigma^2I_r)`, :math:`R = h\sqrt P/\gamma`.
-Let :math:`s = \|wz\|` and u be the direction of z. By symmetry
+:math:`y = c\,\tilde z`, :math:`c = \min(1, R/\|\tilde z\|)`, :math:`\tilde z \sim N(wz, \sigma^2I_r)`,
+:math:`R = h\sqrt P/\gamma`. Let :math:`s = \|wz\|` and u be the direction of z. By symmetry
 
 .. math:: E[y] = E_{r+2}[c]\,wz, \qquad \mathrm{Cov}[y] = \sigma^2E_{r+2}[c^2]\,(I - uu^T) + \mathrm{Var}[u^Ty]\,uu^T,
 
@@ -58,14 +58,14 @@ def exact_mse(system: InferenceSystem, features: Features, *, gain: ArrayLike, p
     *Angle.* With :math:`v = 2q/(1+q)`, :math:`q = q_0e^\tau`, :math:`\alpha = (r-1)/2`, the density of :math:`\tau` is
     :math:`q^\alpha(1+q)^{-2\alpha}e^{-\kappa v}`. It is analytic in the strip :math:`|\Im\tau| \le b < \pi/2`, and there at most
     :math:`\cos(b/2)^{-2\alpha}` times the one of the concentration :math:`\kappa\cos b`, because
-    :math:`|1+qe^{ib}| \ge (1+q)\cos\frac b2`. The integral of the latter is at most :math:`\cos(b)^{-\alpha}` times as great, because
-    :math:`\kappa E v \le \alpha` (Amos's bound). So the trapezoidal rule of step h errs by at most
+    :math:`|1+qe^{ib}| \ge (1+q)\cos\frac b2`. The integral of the latter is at most :math:`\cos(b)^{-\alpha}` times as great,
+    because :math:`\kappa E v \le \alpha` (Amos's bound). So the trapezoidal rule of step h errs by at most
     :math:`2e^{-2\pi b/h}\cos(b/2)^{-2\alpha}\cos(b)^{-\alpha}/(1-e^{-2\pi b/h})` relatively: below 1e-12 with the steps taken.
 
     *Length.* On a panel of width :math:`\sigma` without the kink n = R inside the integrand is a polynomial times a Gaussian.
     On the ellipse of :math:`\rho = 6` its modulus exceeds that on the real line by :math:`e^{1.5^2/2}` times
-    :math:`(1+1.5^2/n^2)^{(r-1)/2}`, of order ten where n is near its mean; twelve Gauss-Legendre nodes leave :math:`6^{-24}` of it.
-    Beyond 16 deviations lies :math:`e^{-128}`, by the Gaussian concentration of the norm.
+    :math:`(1+1.5^2/n^2)^{(r-1)/2}`, of order ten where n is near its mean; twelve Gauss-Legendre nodes leave
+    :math:`6^{-24}` of it. Beyond 16 deviations lies :math:`e^{-128}`, by the Gaussian concentration of the norm.
 
     *No cancellation.* All weights are positive. The deviation of :math:`u^Ty` from :math:`y_0 = \min(s, R)` is
     :math:`(\min(n, R) - y_0)(1 - v) - y_0v`, formed from n - s and v themselves.
