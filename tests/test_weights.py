@@ -274,6 +274,49 @@ def test_caps_are_safe_and_tight(seed, adjacency, epsilon, kind):
         assert face(dataclasses.replace(system, weight=0.0))[k] > epsilon
 
 
+@pytest.mark.parametrize("kind", ["exact", "proven"])
+@pytest.mark.parametrize("idle", [False, True])
+@pytest.mark.parametrize("adjacency", ["silent", "replace", "absent"])
+def test_caps_keep_epsilon_to_the_ulp_and_are_infinite_where_delta_never_exceeds(adjacency, idle, kind):
+    p = np.array([0.0, 1e-3, 0.5, 0.9, 1.0])
+    system, _ = line(
+        [1.0] * 5,
+        p,
+        noise_variance=[0.4, 0.3, 0.2, 0.7, 0.9],
+        receiver_noise_variance=0.1,
+        clip=[1.0, 2.0, 3.0, 4.0, 5.0],
+        adjacency=adjacency,
+        idle_noise=idle,
+        delta=1e-3,
+        dimension=1,
+    )
+    for epsilon in (1.7, 3.0, 8.0):
+        cap = caps.greatest_weights(system, epsilon, kind)
+        assert np.array_equal(np.isinf(cap), p <= 1e-3)
+        for weight in (np.nan_to_num(cap, posinf=1e200), np.nan_to_num(cap, posinf=1.0)):
+            named = dataclasses.replace(system, weight=weight)
+            face = amplification.exact_epsilon(named) if kind == "exact" else amplification.proven(named).epsilon
+            assert np.all(face[~np.isnan(cap)] <= epsilon)
+        beyond = dataclasses.replace(system, weight=np.nan_to_num(cap, posinf=1.0) * (1 + 1e-7))
+        face = amplification.exact_epsilon(beyond) if kind == "exact" else amplification.proven(beyond).epsilon
+        assert np.all(face[np.isfinite(cap) & (cap > 0)] > epsilon)
+
+
+def test_a_device_whose_noise_may_vanish_gets_no_weight():
+    system, _ = line([1.0] * 2, 0.5, noise_variance=0.0, receiver_noise_variance=0.0, clip=1.0, adjacency="silent")
+    assert np.array_equal(caps.greatest_weights(system, 1.0), [0.0, 0.0])
+
+
+def test_free_sum_with_a_device_that_needs_no_cap():
+    system, features = line([1.0, 2.0, 3.0], [5e-3, 0.8, 0.8], noise_variance=2.0, clip=4.0, delta=1e-2)
+    found = [
+        weights.solve(system, features, epsilon_cap=1.0, sums_to_one=False, method=method)
+        for method in ("structured", "cvxpy")
+    ]
+    assert np.isinf(found[0].w_max[0]) and found[0].w == pytest.approx(found[1].w, rel=1e-4)
+    assert all(solution.is_optimal(1e-7) for solution in found)
+
+
 def test_infeasible_caps_say_what_would_do():
     system, features = line([1.0, 2.0, 3.0], 0.8, noise_variance=2.0, clip=4.0, delta=1e-2)
     with pytest.raises(InfeasibleError, match="least feasible cap") as error:
