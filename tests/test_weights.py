@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 import pickle
 
 import numpy as np
@@ -315,6 +316,23 @@ def test_free_sum_with_a_device_that_needs_no_cap():
     ]
     assert np.isinf(found[0].w_max[0]) and found[0].w == pytest.approx(found[1].w, rel=1e-4)
     assert all(solution.is_optimal(1e-7) for solution in found)
+
+
+@pytest.mark.parametrize("K", [3, 10, 13, 22, 37, 49, 98, 1000])
+def test_caps_that_sum_to_one_but_for_rounding(K):
+    rng = np.random.default_rng(K)
+    system, features = line(rng.uniform(1, 2, K), 0.8)
+    found = weights.solve(system, features, w_max=1 / K)
+    assert found.is_optimal() and found.w == pytest.approx(np.full(K, 1 / K), rel=1e-12)
+    assert abs(math.fsum(found.w) - 1) <= 2.3e-16 and np.all(found.w <= 1 / K)
+    with pytest.raises(InfeasibleError, match="sum to"):
+        weights.solve(system, features, w_max=(1 - 1e-14) / K)
+
+
+def test_weights_sum_to_one_as_well_as_doubles_can():
+    for seed in range(40):
+        system, features, upper = instance(seed)
+        assert abs(math.fsum(weights.solve(system, features, w_max=upper).w) - 1) <= 2.3e-16
 
 
 def test_infeasible_caps_say_what_would_do():
