@@ -163,7 +163,7 @@ class _Excess:
         with np.errstate(divide="ignore"):
             if part.system.idle_noise:
                 found = part.least_epsilon(self.delta, convex=self.kind is Cap.PROVEN)[rows]
-                return np.clip(np.log(found) - np.log(self.epsilon), -1e3, 1e3)
+                return np.asarray(np.clip(np.log(found) - np.log(self.epsilon), -1e3, 1e3))
             reached = part.log_delta(np.full(rows.size, self.epsilon), rows)[1]
         return np.asarray(np.sqrt(-2 * np.log(self.delta)) - np.sqrt(-2 * np.maximum(reached, -1e300)))
 

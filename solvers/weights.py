@@ -136,7 +136,8 @@ def solve(
     Raises
     ------
     InfeasibleError
-        When the caps sum to less than 1, by more than the rounding of their sum, with the least cap that would do; or when no weight keeps the cap.
+        When the caps sum to less than 1, by more than their sum's rounding, with the least cap that would do; or when no
+        weight keeps the cap.
     ParameterError
         When the inputs disagree, the method does not minimise this objective, or the problem is unbounded.
 
@@ -239,7 +240,7 @@ def least_feasible_epsilon(system: InferenceSystem, cap: Cap | str = Cap.EXACT) 
 
 def _reaches_one(upper: FloatArray) -> bool:
     """Whether the greatest weights sum to 1, each and their sum known to rounding only: K times 1/K does."""
-    return math.fsum(np.minimum(upper, 1.0)) >= 1 - _ROUNDING
+    return bool(math.fsum(np.minimum(upper, 1.0)) >= 1 - _ROUNDING)
 
 
 def _summing(w: FloatArray, upper: FloatArray) -> FloatArray:

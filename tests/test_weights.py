@@ -5,6 +5,7 @@ import json
 import math
 import pickle
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -491,3 +492,45 @@ def test_the_printed_program_is_the_printed_mse():
     for w in np.random.default_rng(1).random((4, system.devices)):
         printed = distortion.published(dataclasses.replace(system, weight=w), views)
         assert weights.program(system, views, objective="published").value(w) == pytest.approx(printed, rel=1e-12)
+
+
+@pytest.mark.parametrize("objective", ["exact", "published"])
+def test_free_sum_of_features_of_very_different_norms(objective):
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        K, d = int(rng.integers(1, 9)), int(rng.integers(1, 5))
+        p = np.clip(rng.uniform(-0.1, 1.1, K), 1e-6, 1 - 1e-6)
+        system, _ = line([1.0] * K, p, clip=10 ** rng.uniform(-2, 8), dimension=d)
+        f = rng.normal(size=(K, d)) * 10 ** rng.uniform(-6, 6, (K, 1))
+        upper = 10 ** rng.uniform(-6, 6, K) if seed % 3 == 0 else np.full(K, np.inf)
+        found = weights.solve(
+            system,
+            Features(f=f, W=np.eye(d), D=np.eye(d)),
+            sums_to_one=False,
+            w_max=upper,
+            objective=objective,
+        )
+        assert found.is_optimal() and found.converged
+
+
+def test_free_sum_against_enumerated_active_sets():
+    f = np.array([[-1265.421471, -623.274463], [4.1e-5, -0.002325], [-2.2e-5, -1.25e-4]])
+    p = np.array([0.1, 0.5, 0.9])
+    system, _ = line([1.0] * 3, p, dimension=2)
+    features = Features(f=f, W=np.eye(2), D=np.eye(2))
+    best = np.inf
+    for chosen in range(1, 8):  # the interior minimisers of all faces of the orthant, in 40 digits
+        rows = [k for k in range(3) if chosen >> k & 1]
+        with mpmath.workdps(40):
+            a, target = mpmath.matrix(f.tolist()), [mpmath.fsum(f[:, i].tolist()) / 3 for i in range(2)]
+            H = mpmath.matrix(len(rows), len(rows))
+            b = mpmath.matrix(len(rows), 1)
+            for i, j in enumerate(rows):
+                for m, n in enumerate(rows):
+                    H[i, m] = p[j] * (p[n] if j != n else 1) * (a[j, 0] * a[n, 0] + a[j, 1] * a[n, 1])
+                b[i] = p[j] * (a[j, 0] * target[0] + a[j, 1] * target[1])
+            w = mpmath.lu_solve(H, b)
+            if min(w) >= 0:
+                best = min(best, target[0] ** 2 + target[1] ** 2 - (b.T * w)[0])
+    found = weights.solve(system, features, sums_to_one=False)
+    assert found.is_optimal() and found.objective == pytest.approx(float(best), rel=1e-12)
