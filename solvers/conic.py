@@ -32,7 +32,10 @@ def minimise(qp: QuadraticProgram) -> tuple[FloatArray, Multipliers, int, bool]:
     upper = qp.effective_upper
     problem, w, parameters, constraints = _compiled(K, r, qp.sums_to_one, bool(np.any(np.isfinite(upper))))
     curvature = qp.d + np.einsum("kr,kr->k", qp.V, qp.V)
-    unit, scale = np.ones(K), max(float(np.max(curvature, initial=0.0)), float(np.max(np.abs(qp.g), initial=0.0)), 1e-300)
+    unit, scale = (
+        np.ones(K),
+        max(float(np.max(curvature, initial=0.0)), float(np.max(np.abs(qp.g), initial=0.0)), 1e-300),
+    )
     if not qp.sums_to_one:
         root = np.sqrt(np.where(curvature > 0, curvature, scale))
         size = max(float(np.linalg.norm(qp.c)), float(np.max(np.abs(qp.g) / root, initial=0.0)), 1e-150)
