@@ -382,8 +382,8 @@ def pair_mse(
     --------
     >>> round(float(pair_mse(1.0, 1.0, epsilon=np.log(3), bits=None)), 12)
     4.0
-    >>> float(pair_mse(0.5, -0.5, epsilon=np.log(3), bits=0))  # two independent LDPQ: 2 (A^2 - 1/4)
-    7.5...
+    >>> round(float(pair_mse(0.5, -0.5, epsilon=np.log(3), bits=0)), 12)  # two independent LDPQ: 2 (A^2 - 1/4)
+    7.5
     """
     inputs = _checked({"w1": w1, "w2": w2}, epsilon, center, radius)
     x, y = inputs.offsets
