@@ -96,39 +96,51 @@ def stratified(
     return np.asarray(real("center", center) + np.where(uniform < (x / r + 1) / 2, r, -r))
 
 
-def stratified_mse(w: ArrayLike, *, center: float = 0.0, radius: float = 1.0) -> FloatArray:
-    r"""Exact MSE of the mean under :func:`stratified`; O(n^2).
+def stratified_mse(w: ArrayLike, *, center: ArrayLike = 0.0, radius: ArrayLike = 1.0) -> FloatArray:
+    r"""Exact MSE of the mean under :func:`stratified`; O(n log n).
 
     Parameters
     ----------
-    w : array_like, shape (n,)
+    w : array_like, shape (n, ...)
+    center, radius : array_like
+        Broadcast against `w`.
+
+    Returns
+    -------
+    ndarray or float, shape (...)
+        To n + 4 units of rounding of the independent clients' :math:`4r^2/n`.
 
     Notes
     -----
     Let :math:`F_s(a) = \min(1, \max(0, na - s))`. Two clients lie in different strata, so
-    :math:`P(U_i<a, U_j<b) = (n^2ab - \sum_sF_s(a)F_s(b))/(n(n-1))`, and for :math:`a \le b` the sum is the whole part of na
-    plus its fraction times :math:`F_{\lfloor na\rfloor}(b)`.
+    :math:`P(U_i<a, U_j<b) = (n^2ab - \sum_sF_s(a)F_s(b))/(n(n-1))`. For :math:`a \le b` the sum is na, but for levels in the same
+    stratum, where with their fractions f it is :math:`f_a(1-f_b)` less. In order of the levels q therefore
+
+    .. math:: \mathrm{Var}\sum_i 1_{U_i<q_i} = \sum_iq_i(1-q_i) - \frac2{n-1}\Bigl[\sum_{i<j}q_i(1-q_j)
+              - \frac1n\sum_{i<j,\ \text{same stratum}}f_i(1-f_j)\Bigr].
 
     Examples
     --------
     >>> float(stratified_mse([0.5, 0.5, 0.5, 0.5]))
     0.0
     """
-    r = checks.scalar("radius", radius, "(0, inf)")
-    x = offset(w, center=checks.scalar("center", center), radius=r)
-    if x.ndim != 1:
-        raise ParameterError("w", f"array of shape {x.shape}", "of shape (n,)")
-    n = x.size
-    q = np.sort((x / r + 1) / 2)
-    variance = float(np.sum(q * (1 - q)))
-    if n > 1:
-        whole = np.floor(n * q)
-        reached = np.clip(n * q[None, :] - whole[:, None], 0.0, 1.0)
-        shared = whole[:, None] + (n * q - whole)[:, None] * reached
-        joint = (n * n * np.outer(q, q) - shared) / (n * (n - 1))
-        upper = np.triu_indices(n, 1)
-        variance += 2 * float(np.sum((joint - np.outer(q, q))[upper]))
-    return np.asarray(max(variance, 0.0) * 4 * r * r / n**2)[()]
+    x = offset(w, center=center, radius=radius)
+    if not x.ndim:
+        raise ParameterError("w", w, "an array of shape (n, ...)")
+    r, n = np.broadcast_to(real("radius", radius, "(0, inf)"), x.shape), len(x)
+    if np.any(r != r[:1]):
+        raise ParameterError("radius", r, "the same for all clients")
+    q = np.sort((x / r + 1) / 2, axis=0)
+    variance, whole = np.sum(q * (1 - q), axis=0), np.floor(n * q)
+    fraction = n * q - whole
+    pairs, below, inside = np.zeros(x.shape[1:]), np.zeros(x.shape[1:]), np.zeros(x.shape[1:])
+    for i in range(n):
+        if i:
+            inside = np.where(whole[i] == whole[i - 1], inside, 0.0)
+        pairs += below * (1 - q[i]) - inside * (1 - fraction[i]) / n
+        below, inside = below + q[i], inside + fraction[i]
+    variance = variance - 2 * pairs / max(n - 1, 1)
+    return np.asarray(np.maximum(variance, 0.0) * (2 * r[0] / n) ** 2)[()]
 
 
 def three_level_probabilities(w: ArrayLike, *, epsilon: float, zero: float | None = None) -> tuple[FloatArray, float]:
