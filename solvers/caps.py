@@ -5,6 +5,7 @@ A device's own weight enters its privacy only through the sensitivity :math:`\ga
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -77,7 +78,7 @@ def greatest_weights(system: InferenceSystem, epsilon: float, cap: Cap | str = C
         return np.full(system.devices, np.inf)
     if kind in (Cap.THEOREM1, Cap.EQ23):
         return published(system, eps, form=TheoremForm(kind.value))
-    return _kept(system, eps, kind, _largest(system, eps, kind))
+    return kept(lambda weight: replace(system, weight=weight), eps, kind, _largest(system, eps, kind))
 
 
 def published(system: InferenceSystem, epsilon: float, *, form: TheoremForm | str) -> FloatArray:
@@ -121,14 +122,34 @@ def _largest(system: InferenceSystem, epsilon: float, kind: Cap) -> FloatArray:
     return out
 
 
-def _kept(system: InferenceSystem, epsilon: float, kind: Cap, weight: FloatArray) -> FloatArray:
-    """The weights, lowered until the guarantee evaluated at them holds."""
-    out, step = weight.copy(), 4 * _UNIT
-    doubtful = np.flatnonzero((weight > 0) & (weight < np.inf))
+def kept(
+    named: Callable[[FloatArray], InferenceSystem], epsilon: float, cap: Cap | str, value: FloatArray
+) -> FloatArray:
+    """Values of the devices (weights, thresholds) lowered until epsilon, evaluated with them, is kept exactly.
+
+    Parameters
+    ----------
+    named : callable
+        The system with the values given; those that are nan or infinite are passed on as 0 or 1.
+    epsilon : float
+    cap : {"exact", "proven"}
+        What epsilon is evaluated with.
+    value : ndarray, shape (K,)
+        Those that are not positive and finite are left as they are.
+
+    Examples
+    --------
+    >>> from solvers.weights import _example
+    >>> system, _ = _example()
+    >>> kept(lambda weight: replace(system, weight=weight), 1.0, "exact", np.full(3, 0.31)).round(2)  # 0.3015 is the limit
+    array([0.29, 0.29, 0.29])
+    """
+    out, step = value.copy(), 4 * _UNIT
+    doubtful = np.flatnonzero((value > 0) & (value < np.inf))
     while doubtful.size:
-        trial = replace(system, weight=np.where(np.isfinite(out), out, 0.0))
-        if kind is Cap.EXACT:
-            found = amplification.exact_epsilon(trial, device=doubtful)
+        trial = named(np.nan_to_num(out, nan=0.0, posinf=1.0))
+        if cap == Cap.EXACT:
+            found = np.asarray(amplification.exact_epsilon(trial, device=doubtful))
         else:
             found = amplification.proven(trial).epsilon[doubtful]
         unsafe = ~(found <= epsilon)

@@ -407,6 +407,38 @@ def test_calibration_is_safe_and_tight():
     assert calibration.threshold(0.2, 0.5, 0.975) == pytest.approx(0.2 + 0.5 * 1.959963985)
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_calibrated_systems_keep_epsilon_to_the_ulp(seed):
+    rng = np.random.default_rng(seed)
+    K = int(rng.integers(1, 4))
+    system, _ = line(
+        [1.0] * K,
+        rng.uniform(0.1, 1, K),
+        noise_variance=rng.uniform(0.1, 2, K),
+        receiver_noise_variance=0.2,
+        weight=rng.uniform(0.1, 1, K),
+        clip=2.0,
+        adjacency=("silent", "replace", "absent")[seed % 3],
+        idle_noise=bool(seed % 2),
+    )
+    epsilon = rng.uniform(0.3, 5)
+
+    def reached(**changes):
+        return amplification.exact_epsilon(dataclasses.replace(system, **changes))
+
+    clip = calibration.clip(system, epsilon)
+    bounded = np.isfinite(clip) & (clip > 0)
+    assert np.all(reached(clip=np.where(bounded, clip, system.clip))[bounded] <= epsilon)
+    for k, p in enumerate(calibration.participation(system, epsilon)):
+        assert reached(participation=np.where(np.arange(K) == k, p, system.participation))[k] <= epsilon
+    try:
+        factor = calibration.noise(system, epsilon)
+    except InfeasibleError:
+        assert system.adjacency == "absent"
+    else:
+        assert np.all(reached(noise_variance=factor * system.noise_variance) <= epsilon)
+
+
 def test_noise_does_not_help_an_absent_device_for_ever():
     system, _ = line([1.0] * 4, 0.5, noise_variance=0.5, receiver_noise_variance=0.2, clip=2.0, adjacency="absent")
     with pytest.raises(InfeasibleError, match="absent"):
