@@ -304,8 +304,8 @@ def pair_law(
            [0.625, 0.   ]])
     """
     inputs = _checked({"w1": w1, "w2": w2}, epsilon, center, radius)
-    x, y, A = broadcast(x=inputs.offsets[0], y=inputs.offsets[1], A=inputs.A)
-    q1, half = 0.5 + x / (2 * A), (x + y) / (2 * A)
+    x, y = inputs.offsets
+    q1, half = broadcast(q1=0.5 + x / (2 * inputs.A), half=(x + y) / (2 * inputs.A))
     first, second, same, cells = _cells(inputs, _bits(bits))
     plus_plus = np.where(same, first.below * second.above / cells, np.maximum(half, 0.0))
     minus_minus = np.where(same, first.above * second.below / cells, np.maximum(-half, 0.0))
@@ -337,11 +337,9 @@ class _Level:
 def _cells(inputs: _Inputs, bits: int | None) -> tuple[_Level, _Level, NDArray[np.bool_], float]:
     """The levels of q_1 and 1 - q_2, whether they share a cell, and the number of cells."""
     x, y = inputs.offsets
-    if bits is None:
-        nowhere = _Level(np.zeros((), np.int64), np.zeros(()), np.zeros(()))
-        return nowhere, nowhere, np.zeros((), dtype=bool), np.inf
-    first, second = _Level.of(inputs, x, bits), _Level.of(inputs, -y, bits)
-    return first, second, np.asarray(first.whole == second.whole), 2.0**bits
+    first, second = _Level.of(inputs, x, bits or 0), _Level.of(inputs, -y, bits or 0)
+    same = np.asarray(first.whole == second.whole)
+    return first, second, same & (bits is not None), np.inf if bits is None else 2.0**bits
 
 
 def pair_mse(
@@ -387,13 +385,11 @@ def pair_mse(
     """
     inputs = _checked({"w1": w1, "w2": w2}, epsilon, center, radius)
     x, y = inputs.offsets
-    s = np.abs(x + y)
-    side = np.where(x + y < 0, -1.0, 1.0)
+    s, side = np.abs(x + y), np.where(x + y < 0, -1.0, 1.0)
     rest = 2 * inputs.excess + (inputs.radius - side * x) + (inputs.radius - side * y)
     first, second, same, cells = _cells(inputs, _bits(bits))
     fraction = np.minimum(first.below, second.below) * np.minimum(first.above, second.above)
-    shared = np.where(same, 8 * inputs.A**2 / cells * fraction, 0.0)
-    return np.asarray(s * rest + shared)[()]
+    return np.asarray(s * rest + np.where(same, 8 * inputs.A**2 / cells * fraction, 0.0))[()]
 
 
 def slack(*, epsilon: ArrayLike, radius: ArrayLike = 1.0, bits: int) -> FloatArray:
