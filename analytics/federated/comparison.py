@@ -155,7 +155,7 @@ def three_level_probabilities(w: ArrayLike, *, epsilon: float, zero: float | Non
         In [-1, 1].
     epsilon : float
     zero : float or None
-        z in [0, (e^eps - 1)/(e^eps + 1 - 2 e^-eps)]; None for the one of least worst variance.
+        z in [0, 1/(1 + 2 e^-eps)]; None for the one of least worst variance.
 
     Returns
     -------
@@ -192,7 +192,8 @@ def three_level_probabilities(w: ArrayLike, *, epsilon: float, zero: float | Non
 
 
 def _given_zero(zero: float, fade: float) -> tuple[float, float]:
-    z = checks.scalar("zero", zero, f"[0, {1 / (1 + 2 * fade)!r}]")
+    most = min(1 / (1 + 2 * fade) * (1 + 1e-14), 1.0)  # rounding of the bound is allowed for
+    z = checks.scalar("zero", zero, f"[0, {most!r}]")
     return z, 1 - z
 
 
