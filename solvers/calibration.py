@@ -1,6 +1,7 @@
 r"""The inverse problems: how much noise, clipping, participation or threshold meets a privacy target.
 
-Every answer is checked on the exact epsilon of :mod:`analytics.privacy.amplification` and lies on the safe side of it.
+Every answer, evaluated by :func:`analytics.privacy.amplification.exact_epsilon` (or ``proven``, where that is asked for), keeps
+the target: not an ulp above it.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def clip(system: InferenceSystem, epsilon: float, *, cap: Cap | str = Cap.EXACT)
     Returns
     -------
     ndarray, shape (K,)
-        To relative 1e-12 below the limit; nan and infinity as in :func:`solvers.caps.greatest_weights`.
+        nan and infinity, and how near the limit, as in :func:`solvers.caps.greatest_weights`.
 
     Examples
     --------
@@ -40,9 +41,15 @@ def clip(system: InferenceSystem, epsilon: float, *, cap: Cap | str = Cap.EXACT)
     >>> clip(_example()[0], 1.0).round(4)
     array([3.618, 3.618, 3.618])
     """
-    upper = caps.greatest_weights(system, epsilon, cap)
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.where(system.weight > 0, upper * system.clip / system.weight, np.inf))
+    kind = checks.choice("cap", cap, Cap)
+    upper = caps.greatest_weights(system, epsilon, kind)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        longest = np.where(system.weight > 0, upper * system.clip / system.weight, np.inf)
+    if kind not in (Cap.EXACT, Cap.PROVEN):
+        return longest
+    return caps.kept(
+        lambda value: replace(system, clip=np.where(value > 0, value, system.clip)), epsilon, kind, longest
+    )
 
 
 def participation(system: InferenceSystem, epsilon: float) -> FloatArray:
@@ -66,11 +73,14 @@ def participation(system: InferenceSystem, epsilon: float) -> FloatArray:
         def safe(p: float, k: int = k) -> bool:
             changed = system.participation.copy()
             changed[k] = p
-            return (
-                float(amplification.exact_delta(replace(system, participation=changed), eps, device=k)) <= system.delta
-            )
+            return _within(replace(system, participation=changed), eps, k)
 
-        out[k] = _greatest(safe, 0.0, 1.0)
+        def kept(p: float, k: int = k) -> bool:
+            changed = system.participation.copy()
+            changed[k] = p
+            return bool(amplification.exact_epsilon(replace(system, participation=changed), device=k) <= eps)
+
+        out[k] = _settled(kept, _greatest(safe, 0.0, 1.0), -1)
     return out
 
 
@@ -126,7 +136,11 @@ def noise(system: InferenceSystem, epsilon: float) -> float:
 
     def safe(factor: float) -> bool:
         louder = replace(system, noise_variance=factor * system.noise_variance)
-        return bool(np.all(np.asarray(amplification.exact_delta(louder, eps)) <= system.delta))
+        return _within(louder, eps, None)
+
+    def kept(factor: float) -> bool:
+        louder = replace(system, noise_variance=factor * system.noise_variance)
+        return bool(np.all(amplification.exact_epsilon(louder) <= eps))
 
     grid = np.logspace(-6, 6, _GRID)
     good = next((i for i, factor in enumerate(grid) if safe(float(factor))), None)
@@ -136,8 +150,23 @@ def noise(system: InferenceSystem, epsilon: float) -> float:
             f"dimension {system.dimension})"
         )
     if good == 0:
-        return float(grid[0])
-    return _least(safe, float(grid[good - 1]), float(grid[good]))
+        return _settled(kept, float(grid[0]), 1)
+    return _settled(kept, _least(safe, float(grid[good - 1]), float(grid[good])), 1)
+
+
+def _within(system: InferenceSystem, epsilon: float, device: int | None) -> bool:
+    return bool(np.all(amplification.exact_delta(system, epsilon, device=device) <= system.delta))
+
+
+def _settled(kept: Callable[[float], bool], value: float, sign: int) -> float:
+    """The value, moved by four ulps, and eight times as much each time, until it is kept."""
+    step = 4 * np.finfo(float).eps
+    while not kept(value):
+        if step > 0.1:
+            raise InfeasibleError("nothing keeps the target by more than the rounding of its evaluation")
+        value *= 1 + sign * step
+        step *= 8
+    return value
 
 
 def _least(safe: Callable[[float], bool], low: float, high: float) -> float:

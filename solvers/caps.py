@@ -6,19 +6,25 @@ A device's own weight enters its privacy only through the sensitivity :math:`\ga
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
 
 from analytics import checks
-from analytics.checks import FloatArray
+from analytics.checks import FloatArray, IntArray
+from analytics.guarantee import Adjacency
 from analytics.inference.system import InferenceSystem
 from analytics.privacy import amplification, concentration
 from analytics.privacy.amplification import TheoremForm
+from analytics.privacy.participation import Participation, participations
 
 _STEPS = 200
-_SAFE = 1e-10  # relative error of the exact delta, given away
+_NEAR = 1e-11  # relative distance to the limit, but for the rounding
+_COLUMNS = 64  # of the rough law that the search starts on
+_FARTHEST = 1400.0  # in log weight: beyond the range of doubles
+_LONGEST = 690.0
+_UNIT = np.finfo(float).eps
 
 
 class Cap(StrEnum):
@@ -41,13 +47,23 @@ def greatest_weights(system: InferenceSystem, epsilon: float, cap: Cap | str = C
     epsilon : float
         In (0, inf].
     cap : {"exact", "proven", "theorem1", "eq23", "none"}
-        With "exact" and "proven" the guarantee is at the system's delta, for its adjacency, and never on the unsafe side.
+        With "exact" and "proven" the guarantee is at the system's delta, for its adjacency.
 
     Returns
     -------
     ndarray, shape (K,)
         nan where the theorem is vacuous, or where even weight 0 breaks the cap (adjacency ``absent``); infinite where any
-        weight will do.
+        weight will do. With "exact" and "proven" :func:`~analytics.privacy.amplification.exact_epsilon` and
+        :func:`~analytics.privacy.amplification.proven`, evaluated at these weights, do not exceed `epsilon`, not by an ulp.
+
+    Notes
+    -----
+    As the weight grows, each divergence grows to p_k: the neighbours become mutually singular where device k takes part
+    (and p_k bounds it). Both curves are cut off there, so any weight will do exactly where p_k is at most delta.
+
+    The laws of the others' noise do not depend on the weights and are computed once; the root in log weight is found on a
+    rough law first. The answer is evaluated, and lowered where epsilon is exceeded, by twice the excess or by a step that
+    grows by 8 each time from four ulps on.
 
     Examples
     --------
@@ -62,10 +78,7 @@ def greatest_weights(system: InferenceSystem, epsilon: float, cap: Cap | str = C
         return np.full(system.devices, np.inf)
     if kind in (Cap.THEOREM1, Cap.EQ23):
         return published(system, eps, form=TheoremForm(kind.value))
-    if kind is Cap.EXACT:
-        allowed = system.delta * (1 - _SAFE)
-        return _largest(system, lambda trial: _log_ratio(np.asarray(amplification.exact_delta(trial, eps)), allowed))
-    return _largest(system, lambda trial: _log_ratio(amplification.proven(trial).epsilon, eps))
+    return kept(lambda weight: replace(system, weight=weight), eps, kind, _largest(system, eps, kind))
 
 
 def published(system: InferenceSystem, epsilon: float, *, form: TheoremForm | str) -> FloatArray:
@@ -90,49 +103,119 @@ def published(system: InferenceSystem, epsilon: float, *, form: TheoremForm | st
         return np.asarray(np.sqrt(left) / unit * growth)
 
 
-def _largest(system: InferenceSystem, excess: Callable[[InferenceSystem], FloatArray]) -> FloatArray:
-    """The greatest weight of each device whose excess is not positive: bracketed secant in logarithms."""
+def _largest(system: InferenceSystem, epsilon: float, kind: Cap) -> FloatArray:
+    """The greatest weight of each device, up to rounding to either side."""
+    out = np.full(system.devices, np.inf)
+    bounded = np.flatnonzero(system.participation > system.delta)
+    share = 1e-15 if kind is Cap.EXACT else 1e-6
+    for part in participations(replace(system, weight=np.ones(system.devices)), bounded, system.delta * share):
+        simple = kind is Cap.PROVEN and not system.idle_noise
+        excess = _Excess(part.at_quantile(system.delta) if simple else part, epsilon, system.delta, kind)
+        x, slope = excess.scale, np.ones(part.participation.size)
+        if system.adjacency is Adjacency.ABSENT:
+            x[excess(np.full(x.size, -np.inf), np.arange(x.size)) > 0] = np.nan
+        if kind is Cap.EXACT and part.variance.size > 2 * _COLUMNS:
+            x, slope = _root(replace(excess, part=part.sketch(_COLUMNS)), x, slope, near=1e-6)
+            x = np.where(np.isneginf(x), excess.scale, x)
+        root, _ = _root(excess, x, slope, near=_NEAR)
+        out[part.devices] = np.exp(np.minimum(root, _LONGEST))[part.kind]
+    return out
 
-    def value(weight: FloatArray) -> FloatArray:
-        return np.clip(excess(replace(system, weight=weight)), -800.0, 800.0)
 
-    unit = np.sqrt(min(float(np.sum(system.noise_variance)) + system.decoded_receiver_noise, 1e200))
-    low = np.full(system.devices, unit if unit > 0 else 1.0) / system.clip
-    hopeless = value(np.zeros(system.devices)) > 0
-    for _ in range(_STEPS):
-        below = value(low) <= 0
-        if np.all(below | hopeless) or np.all(low < 1e-290):
+def kept(
+    named: Callable[[FloatArray], InferenceSystem], epsilon: float, cap: Cap | str, value: FloatArray
+) -> FloatArray:
+    """Values of the devices (weights, thresholds) lowered until epsilon, evaluated with them, is kept exactly.
+
+    Parameters
+    ----------
+    named : callable
+        The system with the values given; those that are nan or infinite are passed on as 0 or 1.
+    epsilon : float
+    cap : {"exact", "proven"}
+        What epsilon is evaluated with.
+    value : ndarray, shape (K,)
+        Those that are not positive and finite are left as they are.
+
+    Examples
+    --------
+    >>> from solvers.weights import _example
+    >>> system, _ = _example()
+    >>> kept(lambda weight: replace(system, weight=weight), 1.0, "exact", np.full(3, 0.31)).round(2)  # 0.3015 is the limit
+    array([0.29, 0.29, 0.29])
+    """
+    out, step = value.copy(), 4 * _UNIT
+    doubtful = np.flatnonzero((value > 0) & (value < np.inf))
+    while doubtful.size:
+        trial = named(np.nan_to_num(out, nan=0.0, posinf=1.0))
+        if cap == Cap.EXACT:
+            found = np.asarray(amplification.exact_epsilon(trial, device=doubtful))
+        else:
+            found = amplification.proven(trial).epsilon[doubtful]
+        unsafe = ~(found <= epsilon)
+        doubtful = doubtful[unsafe]
+        excess = np.minimum(2 * (found[unsafe] / epsilon - 1), 0.5)
+        out[doubtful] *= 1 - np.minimum(np.maximum(excess, step), 0.5)
+        step = 8 * step
+    return out
+
+
+@dataclass(frozen=True)
+class _Excess:
+    """By how much the cap is exceeded, in a unit that is nearly linear in the logarithm of the weight; rises with it."""
+
+    part: Participation
+    epsilon: float
+    delta: float
+    kind: Cap
+
+    @property
+    def scale(self) -> FloatArray:
+        """Logarithm of the weight whose sensitivity is one standard deviation of everybody's noise."""
+        system = self.part.system
+        variance = float(np.sum(system.received_noise_variance)) + system.receiver_noise_variance
+        return np.asarray(0.5 * np.log(variance if variance > 0 else 1.0) - np.log(self.part.sensitivity))
+
+    def __call__(self, x: FloatArray, rows: IntArray) -> FloatArray:
+        sensitivity = np.zeros_like(self.part.sensitivity)
+        with np.errstate(over="ignore", under="ignore"):
+            sensitivity[rows] = np.minimum(np.exp(x) * self.part.sensitivity[rows], np.finfo(float).max)
+        part = replace(self.part, sensitivity=sensitivity)
+        with np.errstate(divide="ignore"):
+            if part.system.idle_noise:
+                found = part.least_epsilon(self.delta, convex=self.kind is Cap.PROVEN)[rows]
+                return np.asarray(np.clip(np.log(found) - np.log(self.epsilon), -1e3, 1e3))
+            reached = part.log_delta(np.full(rows.size, self.epsilon), rows)[1]
+        return np.asarray(np.sqrt(-2 * np.log(self.delta)) - np.sqrt(-2 * np.maximum(reached, -1e300)))
+
+
+def _root(excess: _Excess, start: FloatArray, slope: FloatArray, *, near: float) -> tuple[FloatArray, FloatArray]:
+    """Where the excess changes its sign, and its slope there: secants kept in a bracket; -inf where it is
+    positive everywhere, and nan from nan."""
+    x, slope = start.copy(), slope.copy()
+    low, high = np.full(x.size, -np.inf), np.full(x.size, np.inf)
+    stride, last, value = np.ones(x.size), np.full(x.size, np.nan), np.full(x.size, np.nan)
+    active = np.flatnonzero(~np.isnan(x))
+    for count in range(_STEPS if active.size else 0):
+        here, found = x[active], excess(x[active], active)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            secant = (found - value[active]) / (here - last[active])
+        slope[active] = np.where((secant > 0) & np.isfinite(secant), secant, slope[active])
+        last[active], value[active] = here, found
+        low[active], high[active] = np.where(found <= 0, here, low[active]), np.where(found > 0, here, high[active])
+        a, b = low[active], high[active]
+        step = np.clip(-found / slope[active], -stride[active], stride[active])
+        inside = np.isfinite(a) & np.isfinite(b)
+        with np.errstate(invalid="ignore"):
+            middle = (a + b) / 2
+            out = ((here + step <= a) | (here + step >= b) | (count % 8 == 7)) & (np.abs(step) > near)
+        stride[active] = np.where(inside, stride[active], np.minimum(4 * stride[active], 100.0))
+        step = np.where(inside, step, np.where(found > 0, np.minimum(step, -near), np.maximum(step, near)))
+        x[active] = np.where(inside & out, middle, here + step)
+        settled = (np.abs(step) <= near) | (b - a <= near)
+        gone = x[active] < start[active] - _FARTHEST
+        x[active[gone]] = -np.inf
+        active = active[~(settled | gone | (x[active] > start[active] + _FARTHEST))]
+        if not active.size:
             break
-        low = np.where(below | hopeless, low, low / 16)
-    low = np.where(value(low) <= 0, low, 0.0)
-    high = np.maximum(16 * low, 1e-280)
-    for _ in range(_STEPS):
-        above = value(high) > 0
-        if np.all(above | hopeless) or np.all(high[~above] > 1e280):
-            break
-        low = np.where(above, low, high)
-        high = np.where(above, high, np.minimum(high * 16, 1e290))
-    unbounded = high > 1e280
-    value_low, value_high = value(low), value(high)
-    for step in range(_STEPS):
-        closed = (high - low <= 1e-13 * high) | hopeless | unbounded
-        if np.all(closed):
-            break
-        guess = np.sqrt(np.maximum(low, 1e-300)) * np.sqrt(high)
-        if step % 3:
-            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-                share = np.clip(-value_low / (value_high - value_low), 0.002, 0.998)
-                secant = low * (high / np.maximum(low, 1e-300)) ** np.nan_to_num(share, nan=0.5)
-            guess = np.where((secant > low) & (secant < high), secant, guess)
-        guess = np.where(closed, low, guess)
-        found = value(guess)
-        inside = found <= 0
-        low, value_low = np.where(inside, guess, low), np.where(inside, found, value_low)
-        keep = inside | closed
-        high, value_high = np.where(keep, high, guess), np.where(keep, value_high, found)
-    return np.where(hopeless, np.nan, np.where(unbounded, np.inf, low))
-
-
-def _log_ratio(value: FloatArray, target: float) -> FloatArray:
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(value) - np.log(target))
+    return x, slope

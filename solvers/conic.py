@@ -21,8 +21,9 @@ def minimise(qp: QuadraticProgram) -> tuple[FloatArray, Multipliers, int, bool]:
 
     Notes
     -----
-    The objective is divided by its size, so that the solver's tolerances mean something; Clarabel's word is not taken for it:
-    the caller computes the certificate.
+    The objective is divided by its size, and without the sum each weight is measured in a unit in which its curvature is
+    one, so that the solver's tolerances mean something; Clarabel's word is not taken for it: the caller computes the
+    certificate.
     """
     import cvxpy
 
@@ -30,14 +31,21 @@ def minimise(qp: QuadraticProgram) -> tuple[FloatArray, Multipliers, int, bool]:
     K, r = qp.V.shape
     upper = qp.effective_upper
     problem, w, parameters, constraints = _compiled(K, r, qp.sums_to_one, bool(np.any(np.isfinite(upper))))
-    curvature = float(np.max(qp.d + np.einsum("kr,kr->k", qp.V, qp.V), initial=0.0))
-    scale = max(curvature, float(np.max(np.abs(qp.g), initial=0.0)), 1e-300)
-    parameters["root_d"].value = np.sqrt(np.maximum(qp.d, 0.0) / scale)
-    parameters["V"].value = qp.V / np.sqrt(scale)
+    curvature = qp.d + np.einsum("kr,kr->k", qp.V, qp.V)
+    unit, scale = (
+        np.ones(K),
+        max(float(np.max(curvature, initial=0.0)), float(np.max(np.abs(qp.g), initial=0.0)), 1e-300),
+    )
+    if not qp.sums_to_one:
+        root = np.sqrt(np.where(curvature > 0, curvature, scale))
+        size = max(float(np.linalg.norm(qp.c)), float(np.max(np.abs(qp.g) / root, initial=0.0)), 1e-150)
+        unit, scale = size / root, size * size
+    parameters["root_d"].value = np.sqrt(np.maximum(qp.d, 0.0) / scale) * unit
+    parameters["V"].value = qp.V * unit[:, None] / np.sqrt(scale)
     parameters["c"].value = qp.c / np.sqrt(scale)
-    parameters["g"].value = qp.g / scale
+    parameters["g"].value = qp.g * unit / scale
     if "upper" in parameters:
-        parameters["upper"].value = np.minimum(upper, 1e6)
+        parameters["upper"].value = np.minimum(upper / unit, 1e6)
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Solution may be inaccurate")  # the certificate says how accurate
@@ -46,10 +54,11 @@ def minimise(qp: QuadraticProgram) -> tuple[FloatArray, Multipliers, int, bool]:
         raise ArithmeticError(f"cvxpy: {error}") from None
     if w.value is None:
         raise ArithmeticError(f"cvxpy: status {problem.status}")
-    weights = np.clip(w.value, 0.0, upper)
+    weights = np.clip(w.value * unit, 0.0, upper)
     nu = -float(constraints["total"].dual_value) * scale if qp.sums_to_one else 0.0
-    bound = constraints["upper"].dual_value * scale if "upper" in constraints else np.zeros(K)
-    found = Multipliers(nu, np.maximum(constraints["lower"].dual_value * scale, 0.0), np.maximum(bound, 0.0))
+    bound = constraints["upper"].dual_value * scale / unit if "upper" in constraints else np.zeros(K)
+    lower = constraints["lower"].dual_value * scale / unit
+    found = Multipliers(nu, np.maximum(lower, 0.0), np.maximum(bound, 0.0))
     return weights, found, int(problem.solver_stats.num_iters or 0), problem.status == cvxpy.OPTIMAL
 
 

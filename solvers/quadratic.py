@@ -11,6 +11,7 @@ with d >= 0 and V of few columns. With :math:`y = V^Tw - c` its Lagrangian dual 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -90,7 +91,7 @@ def certificate(program: QuadraticProgram, w: FloatArray, found: Multipliers) ->
     """
     upper = program.effective_upper
     primal = max(0.0, float(np.max(-w)), float(np.max(w - upper)))
-    excess = float(np.sum(w) - 1) if program.sums_to_one else 0.0
+    excess = math.fsum(w) - 1 if program.sums_to_one else 0.0
     stationarity = program.gradient(w) - found.total - found.lower + found.upper
     complementary = np.maximum(found.lower * np.minimum(np.abs(w), 1.0), 0.0)
     with np.errstate(invalid="ignore", over="ignore"):

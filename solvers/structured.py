@@ -3,7 +3,8 @@ r"""Our solver for the weight problem: semismooth Newton on the dual, in as many
 For given :math:`\lambda` the multiplier :math:`\nu(\lambda)` of the sum is the root of a monotone piecewise linear function;
 then :math:`w_k = \mathrm{clip}((\nu - q_k)/d_k, 0, u_k)` is feasible, the dual's gradient is :math:`V^Tw - c - \lambda`, and
 half its square is the duality gap: every iterate carries its certificate. Where d is (nearly) 0 a proximal term is added
-and driven out by an outer loop. One step costs O(K r^2) operations in one matrix product, memory is O(K r).
+and driven out by an outer loop. When the sum is free each weight is first measured in the unit in which its curvature is one.
+One step costs O(K r^2) operations in one matrix product, memory is O(K r).
 """
 
 from __future__ import annotations
@@ -43,6 +44,31 @@ class Result:
 
 def minimise(program: QuadraticProgram, *, tolerance: float = 1e-12) -> Result:
     """Solve the program until its stationarity is violated by `tolerance` times its scale at most, rounding permitting."""
+    if not program.sums_to_one:
+        unit = _unit(program)
+        result = _minimise(_scaled(program, unit), tolerance)
+        return replace(result, w=np.minimum(result.w * unit, program.upper))
+    return _minimise(program, tolerance)
+
+
+def _unit(program: QuadraticProgram) -> FloatArray:
+    """What to measure each weight in for the Hessian to have a diagonal of ones."""
+    root = np.sqrt(program.d + np.einsum("kr,kr->k", program.V, program.V))
+    return np.asarray(1 / np.where(root > 0, root, np.max(root, initial=0.0) or 1.0))
+
+
+def _scaled(program: QuadraticProgram, unit: FloatArray) -> QuadraticProgram:
+    """The program, of free sum, in the weights divided by their units."""
+    return replace(
+        program,
+        d=program.d * unit * unit,
+        g=program.g * unit,
+        upper=program.upper / unit,
+        V=program.V * unit[:, None],
+    )
+
+
+def _minimise(program: QuadraticProgram, tolerance: float) -> Result:
     program = program.reduced()
     upper = program.effective_upper
     curvature = program.d + np.einsum("kr,kr->k", program.V, program.V)
@@ -119,15 +145,21 @@ def _newton(program: QuadraticProgram, state: _State, tolerance: float) -> tuple
     point = _Point.of(program, inverse, program.g + V @ state.lam, state.nu)
     state.nu = point.nu
     hessian = _Hessian(V, inverse)
-    smallest = np.inf
+    stalled = _STALLED
+    smallest, fresh = np.inf, False  # fresh: q comes from a lambda near the last, not from long steps whose rounding stays
     for step in range(_INNER):
         gradient = V.T @ point.w - c - state.lam
         size = float(np.linalg.norm(gradient))
         extent = float(np.linalg.norm(c)) + float(np.linalg.norm(state.lam))
-        if size <= tolerance * extent or (size >= 0.5 * smallest and size <= _STALLED * extent):
-            return point.w, step, True
+        if size <= tolerance * extent or (size >= 0.5 * smallest and size <= stalled * extent):
+            if fresh or step == 0:
+                return point.w, step, True
+            point, fresh, smallest = _Point.of(program, inverse, program.g + V @ state.lam, state.nu), True, np.inf
+            state.nu = point.nu
+            continue
         smallest = min(smallest, size)
         M, ones, weight = hessian.at((point.w > 0) & (point.w < upper))
+        stalled = max(_STALLED, 8 * _UNIT * float(np.trace(M)))  # the rounding of V lambda, magnified by 1 / d
         if program.sums_to_one and weight > 0:
             M = M - np.outer(ones, ones) / weight
         direction = np.linalg.solve(M, gradient)

@@ -12,6 +12,7 @@ with :math:`a_k = D\,\mathrm{clip}(W_kf_k)`, :math:`b_k = DW_kf_k`, :math:`G_k =
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import replace
 from enum import StrEnum
@@ -30,6 +31,7 @@ from solvers.quadratic import QuadraticProgram, certificate, multipliers
 from solvers.solution import InfeasibleError, Multipliers, Solution
 
 _TOLERANCE = 1e-12
+_ROUNDING = 4 * np.finfo(float).eps  # of weights that are to sum to 1, each rounded, and of their sum
 
 
 class Objective(StrEnum):
@@ -134,7 +136,8 @@ def solve(
     Raises
     ------
     InfeasibleError
-        When the caps sum to less than 1, with the least cap that would do; or when no weight keeps the cap.
+        When the caps sum to less than 1, by more than their sum's rounding, with the least cap that would do; or when no
+        weight keeps the cap.
     ParameterError
         When the inputs disagree, the method does not minimise this objective, or the problem is unbounded.
 
@@ -158,7 +161,7 @@ def solve(
         upper = greatest_weights(system, epsilon_cap, cap, sums_to_one=sums_to_one)
     else:
         upper = checks.vector("w_max", w_max, system.devices, "[0, inf]")
-        if sums_to_one and np.sum(np.minimum(upper, 1.0)) < 1:
+        if sums_to_one and not _reaches_one(upper):
             raise InfeasibleError(f"w_max: the greatest weights sum to {np.sum(upper):.6g} < 1")
     qp = program(system, features, objective=kind, upper=upper, sums_to_one=sums_to_one)
     _bounded(qp)
@@ -172,6 +175,7 @@ def solve(
     else:
         result = structured.minimise(qp, tolerance=_TOLERANCE)
         w, iterations, converged = result.w, result.iterations, result.converged
+        w = _summing(w, qp.effective_upper) if sums_to_one else w
         found = multipliers(qp, w, result.nu)
     return _solution(system, features, qp, w, found, how.value, iterations, converged, time.perf_counter() - started)
 
@@ -200,7 +204,7 @@ def greatest_weights(
     if np.any(hopeless):
         why = "Theorem 1 is vacuous here" if kind in (Cap.THEOREM1, Cap.EQ23) else "even weight 0 exceeds it"
         problem = f"{why} (device {int(np.flatnonzero(hopeless)[0])}, adjacency {system.adjacency})"
-    elif sums_to_one and np.sum(np.minimum(upper, 1.0)) < 1:
+    elif sums_to_one and not _reaches_one(upper):
         problem = f"the greatest weights sum to {np.sum(upper):.6g} < 1"
     else:
         return upper
@@ -221,7 +225,7 @@ def least_feasible_epsilon(system: InferenceSystem, cap: Cap | str = Cap.EXACT) 
 
     def feasible(epsilon: float) -> bool:
         upper = caps.greatest_weights(system, epsilon, cap)
-        return not np.any(np.isnan(upper)) and float(np.sum(np.minimum(upper, 1.0))) >= 1
+        return not np.any(np.isnan(upper)) and _reaches_one(upper)
 
     low, high = 0.0, 1.0
     while not feasible(high):
@@ -232,6 +236,23 @@ def least_feasible_epsilon(system: InferenceSystem, cap: Cap | str = Cap.EXACT) 
         middle = (low + high) / 2
         low, high = (low, middle) if feasible(middle) else (middle, high)
     return high
+
+
+def _reaches_one(upper: FloatArray) -> bool:
+    """Whether the greatest weights sum to 1, each and their sum known to rounding only: K times 1/K does."""
+    return bool(math.fsum(np.minimum(upper, 1.0)) >= 1 - _ROUNDING)
+
+
+def _summing(w: FloatArray, upper: FloatArray) -> FloatArray:
+    """The weights with what their sum lacks of 1 given to the greatest that has room for it."""
+    lack = 1 - math.fsum(w)
+    room = np.where((w + lack <= upper) & (w + lack >= 0), w, -1.0)
+    k = int(np.argmax(room))
+    if lack == 0 or room[k] <= 0 or abs(lack) > 1e-12:
+        return w
+    out = w.copy()
+    out[k] += lack
+    return out
 
 
 def _bounded(qp: QuadraticProgram) -> None:

@@ -249,6 +249,24 @@ def test_no_circuit_power():
     assert found.gap.max() < 1e-11
 
 
+@pytest.mark.parametrize("integer", [False, True])
+def test_the_least_deadline_is_feasible_and_no_shorter_one_is(integer):
+    with pytest.raises(InfeasibleError) as caught:
+        solve(table_1(min_iterations=10.5, deadline=0.2), integer=integer)
+    assert caught.value.least_deadline == pytest.approx(0.2173713 if integer else 0.2143607, abs=1e-7)
+    rng = np.random.default_rng(1)
+    for _ in range(60):
+        fleet = table_1(min_iterations=rng.uniform(0, 30), deadline=0.05, distance=rng.uniform(20, 400, 3))
+        with pytest.raises(InfeasibleError) as caught:
+            solve(fleet, integer=integer)
+        least = caught.value.least_deadline
+        found = solve(dataclasses.replace(fleet, deadline=least), integer=integer)
+        assert np.all(found.compute_time + found.transmit_time <= least * (1 + 1e-15))
+        assert np.all(found.iterations >= fleet.min_iterations * (1 - 1e-12))
+        with pytest.raises(InfeasibleError):
+            solve(dataclasses.replace(fleet, deadline=least * (1 - 1e-12)), integer=integer)
+
+
 def test_least_deadline_in_the_error():
     with pytest.raises(InfeasibleError, match=r"device 1.*least that would do is") as caught:
         solve(table_1(distance=[50.0, 200.0], deadline=[0.75, 0.2]))
@@ -256,7 +274,7 @@ def test_least_deadline_in_the_error():
     assert solve(table_1(distance=200.0, deadline=least * (1 + 1e-9))).utility.size == 1
     with pytest.raises(InfeasibleError):
         solve(table_1(distance=200.0, deadline=least * (1 - 1e-9)))
-    with pytest.raises(InfeasibleError, match="no whole number"):
+    with pytest.raises(InfeasibleError, match="too short for 1 iterations"):
         solve(table_1(distance=50.0, deadline=0.5, min_iterations=0.1, bits_per_iteration=6.67e7), integer=True)
     with pytest.raises(ParameterError, match="method"):
         solve(table_1(), method="exact")

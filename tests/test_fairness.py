@@ -32,7 +32,7 @@ def test_privacy_numbers_of_the_ledger():
     assert float(fairness.copies_epsilon(1e-5, noise=sigma, devices=10)) == pytest.approx(2.5372310, abs=1e-6)
     assert float(fairness.copies_epsilon(1e-5, noise=sigma, devices=10, rounds=200)) == pytest.approx(75.036, abs=1e-3)
     moves = fairness.sensitivity(
-        lipschitz=1.0, strong_convexity=0.01, step=0.05, iterations=[80, math.inf], samples=179
+        lipschitz=1.0, strong_convexity=0.01, smoothness=39.0, step=0.05, iterations=[80, math.inf], samples=179
     )
     assert moves == pytest.approx([0.0876428, 2.2346], rel=1e-4)
 
@@ -105,7 +105,12 @@ def test_variance_leak_by_simulation():
         lambda: fairness.fit([0.5, 0.5], [0.1, 0.2]),
         lambda: fairness.variance_leak(0.5, deviation_change=2.0, theta=0.6, dimension=3),
         lambda: fairness.copies_epsilon(1e-5, noise=1.0, devices=0),
-        lambda: fairness.sensitivity(lipschitz=1.0, strong_convexity=1.0, step=2.0, iterations=1, samples=1),
+        lambda: fairness.sensitivity(
+            lipschitz=1.0, strong_convexity=1.0, smoothness=1.0, step=2.0, iterations=1, samples=1
+        ),
+        lambda: fairness.sensitivity(
+            lipschitz=1.0, strong_convexity=1.0, smoothness=0.5, step=0.1, iterations=1, samples=1
+        ),
         lambda: fairness.model(-1.0, beta_1=0.5, beta_2=0.5),
     ],
 )
@@ -116,5 +121,31 @@ def test_bad_input(call):
 
 def test_no_iteration_moves_nothing():
     for step in (0.5, 1.0):
-        found = fairness.sensitivity(lipschitz=1.0, strong_convexity=1.0, step=step, iterations=0, samples=10)
+        found = fairness.sensitivity(
+            lipschitz=1.0, strong_convexity=1.0, smoothness=1.0, step=step, iterations=0, samples=10
+        )
         assert found == 0.0
+
+
+@pytest.mark.parametrize("smoothness", [1.0, 5.0, 40.0])
+def test_sensitivity_needs_the_contracting_step(smoothness):
+    """Gradient descent on quadratics of Hessian diag(mu, L): within the bound up to 2/(mu + L); beyond, refused and broken."""
+    mu, samples, iterations = 1.0, 10, 60
+    hessian = np.array([mu, smoothness])
+
+    def moved(step):
+        kick, distance = np.array([0.0, 4.0 / samples]), np.zeros(2)  # along the steepest direction, G = 1
+        for i in range(iterations):
+            distance = (1 - step * hessian) * distance + step * kick * (-1.0) ** (i if step * smoothness > 1 else 0)
+        return float(np.linalg.norm(distance))
+
+    given = {"lipschitz": 1.0, "strong_convexity": mu, "smoothness": smoothness, "iterations": iterations}
+    longest = 2 / (mu + smoothness)
+    for step in (0.1 * longest, 0.7 * longest, longest):
+        bound = float(fairness.sensitivity(**given, step=step, samples=samples))
+        assert moved(step) <= bound * (1 + 1e-12)
+    with pytest.raises(ParameterError, match="step"):
+        fairness.sensitivity(**given, step=longest * 1.001, samples=samples)
+    if smoothness > 1:
+        step = 1.5 * longest
+        assert moved(step) > 4 / (mu * samples) * -math.expm1(iterations * math.log(abs(1 - step * mu)))

@@ -3,6 +3,7 @@
 import itertools
 import math
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given
@@ -362,3 +363,32 @@ def test_alone_the_error_is_that_of_a_mean_of_survivors(dropout_rate):
     expected = float(quantizers.alpha(epsilon)) ** 2 * np.sum(stats.binom.pmf(k, n, 1 - dropout_rate) / k)
     found = dropout.worst_mse(n, dropout=dropout_rate, epsilon=epsilon, independent=1.0)
     assert found == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 0.69, 0.7, 1.0, 1.7, 3.0, 10.0, 28.5, 300.0])
+def test_three_levels_to_rounding(epsilon):
+    with mpmath.workdps(60):
+        f = mpmath.exp(-mpmath.mpf(epsilon))
+        most, alpha = 1 / (1 + 2 * f), mpmath.coth(mpmath.mpf(epsilon) / 2)
+
+        def worst(z):
+            C = alpha / (1 - z * f)
+            rise = C * C * z * (1 - f)
+            peak = min(rise / 2, 1)
+            return C * C * (1 - z) + rise * peak - peak * peak
+
+        low, high = mpmath.mpf(0), most  # golden section: the worst variance falls, then rises
+        for _ in range(250):
+            third = (high - low) * (mpmath.sqrt(5) - 1) / 2
+            low, high = (low, low + third) if worst(high - third) < worst(low + third) else (high - third, high)
+        z = min((mpmath.mpf(0), most, (low + high) / 2), key=worst)
+        C = alpha / (1 - z * f)
+        law, found = comparison.three_level_probabilities([-1.0, -0.3, 0.0, 0.7, 1.0], epsilon=epsilon)
+        assert found == pytest.approx(float(C), rel=1e-14)
+        assert comparison.three_level_worst(epsilon=epsilon) == pytest.approx(float(worst(z)), rel=1e-14)
+        for w, row in zip([-1.0, -0.3, 0.0, 0.7, 1.0], law, strict=True):
+            none = z * (1 - (1 - f) * abs(mpmath.mpf(w)))
+            for entry, true in zip(
+                row, [(1 - none) / 2 - w / (2 * C), none, (1 - none) / 2 + w / (2 * C)], strict=True
+            ):
+                assert abs(entry - true) <= 1e-13 * true + 1e-25

@@ -81,7 +81,7 @@ def test_both_contours_agree_near_the_mean(form, where):
     scale = weight.max()
     x = np.array([(mean + where * sd) / scale])
     row = weight[None] / scale, degrees[None], delta[None]
-    sides = [quadratic_form._saddle_integral(x, *row, negative=side)[0] for side in (True, False)]
+    sides = [quadratic_form._smaller_tail(x, *row, negative=side)[0] for side in (True, False)]
     assert sum(sides) == pytest.approx(1.0, abs=1e-11)
 
 
@@ -135,3 +135,36 @@ def test_edges():
             quadratic_form.cdf(1.0, **bad)
     with pytest.raises(ParameterError, match="broadcastable"):
         quadratic_form.cdf(1.0, weight=[1.0, 2.0], degrees=[1, 2, 3])
+
+
+def test_every_mixture_is_answered():
+    """Noncentralities to 1e15, scales to 1e12 apart: in [0, 1], and in the interval that the central limit theorem proves."""
+    for seed in range(900):
+        rng = np.random.default_rng(seed)
+        terms = int(rng.integers(1, 6))
+        weight = 10 ** rng.uniform(-12, 0, terms) * 10 ** rng.uniform(-5, 5)
+        degrees, delta = 10 ** rng.uniform(0, 4, terms), 10 ** rng.uniform(-3, 15, terms) * (rng.random(terms) < 0.8)
+        mean = np.sum(weight * (degrees + delta))
+        sd = np.sqrt(np.sum(2 * weight**2 * (degrees + 2 * delta)))
+        x = (max(mean + rng.uniform(-8, 8) * sd, 1e-3 * mean), mean * 10 ** rng.uniform(-3, 3))[seed % 2]
+        form = {"weight": weight, "degrees": degrees, "noncentrality": delta}
+        lower, upper = quadratic_form.cdf(x, **form), quadratic_form.sf(x, **form)
+        assert 0 <= lower <= 1 and 0 <= upper <= 1 and lower + upper == pytest.approx(1, abs=1e-7)
+        away = abs(x - mean) / sd
+        assert (upper if x > mean else lower) <= 1 / (1 + away**2) + 1e-7  # Cantelli
+
+
+@pytest.mark.parametrize("delta", [1e6, 1e9, 1e12, 1e15])
+@pytest.mark.parametrize("where", [-5.0, -0.4, 0.0, 1.3, 6.0])
+def test_one_degree_of_great_noncentrality(delta, where):
+    """chi^2_1(delta) is the square of a normal variable: its tails are the normal law's."""
+    x = (np.sqrt(delta) + where) ** 2
+    with mpmath.workdps(50):
+        root, mean = mpmath.sqrt(mpmath.mpf(x)), mpmath.sqrt(mpmath.mpf(delta))
+        lower, upper = mpmath.ncdf(root - mean) - mpmath.ncdf(-root - mean), mpmath.ncdf(mean - root)
+    error = 1e-11 + 1e-14 * (20 + np.sqrt(delta))
+    form = {"weight": [3.0], "degrees": [1.0], "noncentrality": [delta]}
+    if where <= 0:
+        assert quadratic_form.cdf(3 * x, **form) == pytest.approx(float(lower), rel=error)
+    if where >= 0:
+        assert quadratic_form.sf(3 * x, **form) == pytest.approx(float(upper), rel=error)

@@ -1,5 +1,6 @@
 """LDPQ and CorBinQ: samples against exact laws, exact laws against enumeration, and what they do not protect."""
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given
@@ -121,3 +122,36 @@ def test_bad_input(arguments, needle):
 def test_bad_bits(bits):
     with pytest.raises(ParameterError, match="bits"):
         quantizers.pair_mse(0.0, 0.0, epsilon=1.0, bits=bits)
+
+
+def _exact_mse(x, y, epsilon, bits):
+    """The formula of the pair's error in 400 digits."""
+    with mpmath.workdps(400):
+        A, x, y = mpmath.coth(mpmath.mpf(epsilon) / 2), mpmath.mpf(x), mpmath.mpf(y)
+        s = abs(x + y)
+        if bits is None:
+            return s * (2 * A - s)
+        cells = mpmath.mpf(2) ** bits
+        a, b = cells * (A + x) / (2 * A), cells * (A - y) / (2 * A)
+        f, g = a - mpmath.floor(a), b - mpmath.floor(b)
+        shared = min(f, g) - f * g if mpmath.floor(a) == mpmath.floor(b) else 0
+        return s * (2 * A - s) + 8 * A**2 / cells * shared
+
+
+def test_mse_of_a_pair_to_its_stated_error():
+    assert quantizers.pair_mse(0.3, -0.1, epsilon=1e-6, bits=3) == pytest.approx(
+        float(_exact_mse(0.3, -0.1, 1e-6, 3)), rel=1e-14
+    )
+    assert quantizers.pair_mse(1.0, 1.0, epsilon=30.0, bits=5) == pytest.approx(
+        float(_exact_mse(1.0, 1.0, 30.0, 5)), rel=1e-14
+    )
+    rng = np.random.default_rng(0)
+    for i in range(1200):
+        epsilon, bits = 10 ** rng.uniform(-8, 2.5), [None, 0, 1, 3, 10, 60][i % 6]
+        x, y = rng.uniform(-1, 1, 2) if i % 5 else rng.choice([-1.0, 1.0], 2)
+        if i % 7 == 0:
+            x, y = 10 ** rng.uniform(-9, 0), -(10 ** rng.uniform(-9, 0))
+        true = _exact_mse(x, y, epsilon, bits)
+        error = abs(quantizers.pair_mse(x, y, epsilon=epsilon, bits=bits) - true)
+        beyond = 16 * np.finfo(float).eps * quantizers.alpha(epsilon) * (abs(x) + abs(y)) if bits and bits > 1 else 0.0
+        assert error <= 1e-14 * true + beyond

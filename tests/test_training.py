@@ -145,7 +145,7 @@ def test_every_mechanism_learns_something(mechanism):
     assert found.epsilon_spent == spent
 
 
-@pytest.mark.parametrize("mechanism", ["ldp", "corbin", "augcorbin", "gaussian", "laplace"])
+@pytest.mark.parametrize("mechanism", ["ldp", "corbin", "augcorbin", "gaussian", "laplace", "stratified"])
 @pytest.mark.parametrize("clients", [20, 7])
 def test_measured_error_is_the_exact_one(mechanism, clients):
     """One aggregation repeated: the mean of the measured error within 4.5 standard errors of the exact value."""

@@ -2,8 +2,10 @@
 
 import dataclasses
 import json
+import math
 import pickle
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -274,6 +276,66 @@ def test_caps_are_safe_and_tight(seed, adjacency, epsilon, kind):
         assert face(dataclasses.replace(system, weight=0.0))[k] > epsilon
 
 
+@pytest.mark.parametrize("kind", ["exact", "proven"])
+@pytest.mark.parametrize("idle", [False, True])
+@pytest.mark.parametrize("adjacency", ["silent", "replace", "absent"])
+def test_caps_keep_epsilon_to_the_ulp_and_are_infinite_where_delta_never_exceeds(adjacency, idle, kind):
+    p = np.array([0.0, 1e-3, 0.5, 0.9, 1.0])
+    system, _ = line(
+        [1.0] * 5,
+        p,
+        noise_variance=[0.4, 0.3, 0.2, 0.7, 0.9],
+        receiver_noise_variance=0.1,
+        clip=[1.0, 2.0, 3.0, 4.0, 5.0],
+        adjacency=adjacency,
+        idle_noise=idle,
+        delta=1e-3,
+        dimension=1,
+    )
+    for epsilon in (1.7, 3.0, 8.0):
+        cap = caps.greatest_weights(system, epsilon, kind)
+        assert np.array_equal(np.isinf(cap), p <= 1e-3)
+        for weight in (np.nan_to_num(cap, posinf=1e200), np.nan_to_num(cap, posinf=1.0)):
+            named = dataclasses.replace(system, weight=weight)
+            face = amplification.exact_epsilon(named) if kind == "exact" else amplification.proven(named).epsilon
+            assert np.all(face[~np.isnan(cap)] <= epsilon)
+        beyond = dataclasses.replace(system, weight=np.nan_to_num(cap, posinf=1.0) * (1 + 1e-7))
+        face = amplification.exact_epsilon(beyond) if kind == "exact" else amplification.proven(beyond).epsilon
+        assert np.all(face[np.isfinite(cap) & (cap > 0)] > epsilon)
+
+
+def test_a_device_whose_noise_may_vanish_gets_no_weight():
+    system, _ = line([1.0] * 2, 0.5, noise_variance=0.0, receiver_noise_variance=0.0, clip=1.0, adjacency="silent")
+    assert np.array_equal(caps.greatest_weights(system, 1.0), [0.0, 0.0])
+
+
+def test_free_sum_with_a_device_that_needs_no_cap():
+    system, features = line([1.0, 2.0, 3.0], [5e-3, 0.8, 0.8], noise_variance=2.0, clip=4.0, delta=1e-2)
+    found = [
+        weights.solve(system, features, epsilon_cap=1.0, sums_to_one=False, method=method)
+        for method in ("structured", "cvxpy")
+    ]
+    assert np.isinf(found[0].w_max[0]) and found[0].w == pytest.approx(found[1].w, rel=1e-4)
+    assert all(solution.is_optimal(1e-7) for solution in found)
+
+
+@pytest.mark.parametrize("K", [3, 10, 13, 22, 37, 49, 98, 1000])
+def test_caps_that_sum_to_one_but_for_rounding(K):
+    rng = np.random.default_rng(K)
+    system, features = line(rng.uniform(1, 2, K), 0.8)
+    found = weights.solve(system, features, w_max=1 / K)
+    assert found.is_optimal() and found.w == pytest.approx(np.full(K, 1 / K), rel=1e-12)
+    assert abs(math.fsum(found.w) - 1) <= 2.3e-16 and np.all(found.w <= 1 / K)
+    with pytest.raises(InfeasibleError, match="sum to"):
+        weights.solve(system, features, w_max=(1 - 1e-14) / K)
+
+
+def test_weights_sum_to_one_as_well_as_doubles_can():
+    for seed in range(40):
+        system, features, upper = instance(seed)
+        assert abs(math.fsum(weights.solve(system, features, w_max=upper).w) - 1) <= 2.3e-16
+
+
 def test_infeasible_caps_say_what_would_do():
     system, features = line([1.0, 2.0, 3.0], 0.8, noise_variance=2.0, clip=4.0, delta=1e-2)
     with pytest.raises(InfeasibleError, match="least feasible cap") as error:
@@ -343,6 +405,38 @@ def test_calibration_is_safe_and_tight():
             changed[k] = p[k]
             assert amplification.exact_epsilon(dataclasses.replace(named, participation=changed))[k] <= 0.8 * (1 + 1e-9)
     assert calibration.threshold(0.2, 0.5, 0.975) == pytest.approx(0.2 + 0.5 * 1.959963985)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_calibrated_systems_keep_epsilon_to_the_ulp(seed):
+    rng = np.random.default_rng(seed)
+    K = int(rng.integers(1, 4))
+    system, _ = line(
+        [1.0] * K,
+        rng.uniform(0.1, 1, K),
+        noise_variance=rng.uniform(0.1, 2, K),
+        receiver_noise_variance=0.2,
+        weight=rng.uniform(0.1, 1, K),
+        clip=2.0,
+        adjacency=("silent", "replace", "absent")[seed % 3],
+        idle_noise=bool(seed % 2),
+    )
+    epsilon = rng.uniform(0.3, 5)
+
+    def reached(**changes):
+        return amplification.exact_epsilon(dataclasses.replace(system, **changes))
+
+    clip = calibration.clip(system, epsilon)
+    bounded = np.isfinite(clip) & (clip > 0)
+    assert np.all(reached(clip=np.where(bounded, clip, system.clip))[bounded] <= epsilon)
+    for k, p in enumerate(calibration.participation(system, epsilon)):
+        assert reached(participation=np.where(np.arange(K) == k, p, system.participation))[k] <= epsilon
+    try:
+        factor = calibration.noise(system, epsilon)
+    except InfeasibleError:
+        assert system.adjacency == "absent"
+    else:
+        assert np.all(reached(noise_variance=factor * system.noise_variance) <= epsilon)
 
 
 def test_noise_does_not_help_an_absent_device_for_ever():
@@ -430,3 +524,45 @@ def test_the_printed_program_is_the_printed_mse():
     for w in np.random.default_rng(1).random((4, system.devices)):
         printed = distortion.published(dataclasses.replace(system, weight=w), views)
         assert weights.program(system, views, objective="published").value(w) == pytest.approx(printed, rel=1e-12)
+
+
+@pytest.mark.parametrize("objective", ["exact", "published"])
+def test_free_sum_of_features_of_very_different_norms(objective):
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        K, d = int(rng.integers(1, 9)), int(rng.integers(1, 5))
+        p = np.clip(rng.uniform(-0.1, 1.1, K), 1e-6, 1 - 1e-6)
+        system, _ = line([1.0] * K, p, clip=10 ** rng.uniform(-2, 8), dimension=d)
+        f = rng.normal(size=(K, d)) * 10 ** rng.uniform(-6, 6, (K, 1))
+        upper = 10 ** rng.uniform(-6, 6, K) if seed % 3 == 0 else np.full(K, np.inf)
+        found = weights.solve(
+            system,
+            Features(f=f, W=np.eye(d), D=np.eye(d)),
+            sums_to_one=False,
+            w_max=upper,
+            objective=objective,
+        )
+        assert found.is_optimal() and found.converged
+
+
+def test_free_sum_against_enumerated_active_sets():
+    f = np.array([[-1265.421471, -623.274463], [4.1e-5, -0.002325], [-2.2e-5, -1.25e-4]])
+    p = np.array([0.1, 0.5, 0.9])
+    system, _ = line([1.0] * 3, p, dimension=2)
+    features = Features(f=f, W=np.eye(2), D=np.eye(2))
+    best = np.inf
+    for chosen in range(1, 8):  # the interior minimisers of all faces of the orthant, in 40 digits
+        rows = [k for k in range(3) if chosen >> k & 1]
+        with mpmath.workdps(40):
+            a, target = mpmath.matrix(f.tolist()), [mpmath.fsum(f[:, i].tolist()) / 3 for i in range(2)]
+            H = mpmath.matrix(len(rows), len(rows))
+            b = mpmath.matrix(len(rows), 1)
+            for i, j in enumerate(rows):
+                for m, n in enumerate(rows):
+                    H[i, m] = p[j] * (p[n] if j != n else 1) * (a[j, 0] * a[n, 0] + a[j, 1] * a[n, 1])
+                b[i] = p[j] * (a[j, 0] * target[0] + a[j, 1] * target[1])
+            w = mpmath.lu_solve(H, b)
+            if min(w) >= 0:
+                best = min(best, target[0] ** 2 + target[1] ** 2 - (b.T * w)[0])
+    found = weights.solve(system, features, sums_to_one=False)
+    assert found.is_optimal() and found.objective == pytest.approx(float(best), rel=1e-12)

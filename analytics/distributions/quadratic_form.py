@@ -11,6 +11,7 @@ no cancellation, and every tail is relatively accurate however small it is.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,8 @@ _NEWTON_STEPS = 60
 _STEP = 0.35  # first step of the trapezoidal rule, in widths of the saddle
 _FINEST, _FARTHEST = 0.002, 100_000
 _AGREEMENT = 1e-12
+_RIGHTMOST = 0.5 - 1e-12  # a saddle beyond has a tail that underflows, as it has here
+_UNDERFLOW = -760.0
 _SLOPE = 0.8  # of the arms of the contour: real over imaginary part
 
 
@@ -43,7 +46,8 @@ def cdf(x: ArrayLike, *, weight: ArrayLike, degrees: ArrayLike, noncentrality: A
     Returns
     -------
     ndarray or float, shape (...)
-        Relative error below 1e-11 + 1e-14 (abs(log Pr) + sqrt(sum delta_i) + sum n_i) in the smaller tail.
+        Relative error below 1e-11 + 1e-14 (abs(log Pr) + sqrt(sum delta_i) + sum n_i) in the smaller tail, for noncentralities
+        to 1e15 and any ratio of weights; a tail whose Chernoff bound is below exp(-760) is 0.
 
     Raises
     ------
@@ -116,15 +120,57 @@ def _rows(x: FloatArray, lam: FloatArray, n: FloatArray, delta: FloatArray, *, l
     for side in (True, False):
         rows = left == side
         if np.any(rows):
-            small[rows] = _saddle_integral(x[rows], lam[rows], n[rows], delta[rows], negative=side)
+            small[rows] = _smaller_tail(x[rows], lam[rows], n[rows], delta[rows], negative=side)
     out[proper] = np.where(left == lower, small, 1 - small)
     return out
 
 
-def _exponent(t: FloatArray, lam: FloatArray, n: FloatArray, delta: FloatArray) -> FloatArray:
-    """K(t); t has shape (R, points), the rest (R, I). Works for complex t."""
-    u = 1 - 2 * lam[:, None, :] * t[:, :, None]
-    return np.asarray(np.sum(-0.5 * n[:, None] * np.log(u) + (lam * delta)[:, None] * t[..., None] / u, axis=-1))
+@dataclass(frozen=True)
+class _Saddle:
+    r"""The saddle :math:`t_0` and the exponent :math:`K(t) - tx` about it, without the cancellation of its two parts.
+
+    With :math:`a = \lambda t_0/(1-2\lambda t_0)` and e the excess of :math:`t_0K'(t_0)` over :math:`t_0x`, which is rounded once,
+
+    .. math:: K(t_0) - t_0x = e + \sum_i\bigl[\tfrac{n_i}2(\log(1+2a_i) - 2a_i) - 2\delta_ia_i^2\bigr],
+
+    a sum of terms of one sign, and at :math:`t = t_0(1+r)` it is greater by
+    :math:`er + \sum_i\bigl[-\tfrac{n_i}2(\log(1-2a_ir) + 2a_ir) + 2\delta_i(1+2a_i)a_i^2r^2/(1-2a_ir)
+    \bigr]`.
+    """
+
+    excess: FloatArray
+    u: FloatArray  # 1 - 2 lambda t_0
+    a: FloatArray
+    n: FloatArray
+    delta: FloatArray
+
+    @classmethod
+    def of(cls, t0: FloatArray, x: FloatArray, lam: FloatArray, n: FloatArray, delta: FloatArray) -> _Saddle:
+        u = 1 - 2 * lam * t0[:, None]
+        a = lam * t0[:, None] / u
+        return cls(np.sum(a * (n + delta / u), axis=1) - t0 * x, u, a, n, delta)
+
+    @property
+    def height(self) -> FloatArray:
+        """K - t x at the saddle."""
+        central = self.n / 2 * _log1p_rest(2 * self.a, 1 / self.u)
+        return np.asarray(self.excess + np.sum(central - 2 * self.delta * self.a**2, axis=1))
+
+    def rise(self, r: NDArray[Any]) -> NDArray[Any]:
+        """How much greater K - t x is at t_0 (1 + r); r has shape (R, points)."""
+        z = 2 * self.a[:, None] * r[:, :, None]
+        terms = self.n[:, None] / -2 * _log1p_rest(-z, 1 - z) + (self.delta / (2 * self.u))[:, None] * z * z / (1 - z)
+        return np.asarray(np.sum(terms, axis=-1) + self.excess[:, None] * r)
+
+
+def _log1p_rest(z: NDArray[Any], sum_: NDArray[Any]) -> NDArray[Any]:
+    """log(1 + z) - z, real or complex, given 1 + z; its rounding is relative to abs(z)^2 / 2 where z is small."""
+    small = np.abs(z) < 0.1
+    near = np.where(small, z, 0.0)
+    series = np.zeros_like(near)
+    for k in range(17, 1, -1):
+        series = near * series + (-1) ** (k + 1) / k
+    return np.where(small, near * near * series, np.log(sum_) - z)
 
 
 def _slopes(
@@ -150,7 +196,7 @@ def _saddle(x: FloatArray, lam: FloatArray, n: FloatArray, delta: FloatArray, ne
         sign = -1.0
     else:
         steepest = 2 * np.sum(lam * (n + 2 * delta), axis=1)
-        near, far = 1 / np.maximum(steepest - x, 4.0), np.full(x.size, 0.5)
+        near, far = 1 / np.maximum(steepest - x, 4.0), np.full(x.size, _RIGHTMOST)
         sign = 1.0
     size = far.copy() if negative else near.copy()
     for _ in range(_NEWTON_STEPS):
@@ -160,33 +206,41 @@ def _saddle(x: FloatArray, lam: FloatArray, n: FloatArray, delta: FloatArray, ne
         far, near = np.where(beyond, size, far), np.where(beyond, near, size)
         fresh = size * (1 - slope / (second + 1))
         fresh = np.where((fresh > near) & (fresh < far), fresh, np.sqrt(near) * np.sqrt(far))
-        done = np.abs(fresh - size) <= 1e-6 * size
+        done = np.abs(fresh - size) <= 1e-3 * size / np.sqrt(second + 1)
         size = fresh
         if np.all(done):
             break
     return np.asarray(sign * size)
 
 
-def _saddle_integral(x: FloatArray, lam: FloatArray, n: FloatArray, delta: FloatArray, *, negative: bool) -> FloatArray:
-    """The smaller tail, by the trapezoidal rule on a hyperbola with the curvature of the path of steepest descent.
+def _smaller_tail(x: FloatArray, lam: FloatArray, n: FloatArray, delta: FloatArray, *, negative: bool) -> FloatArray:
+    """The tail on one side; 0 where Chernoff's bound, the exponential of the height of the saddle, underflows."""
+    t0 = _saddle(x, lam, n, delta, negative)
+    rows = _Saddle.of(t0, x, lam, n, delta).height > _UNDERFLOW
+    out = np.zeros(x.size)
+    if np.any(rows):
+        out[rows] = _saddle_integral(t0[rows], x[rows], lam[rows], n[rows], delta[rows])
+    return out
+
+
+def _saddle_integral(t0: FloatArray, x: FloatArray, lam: FloatArray, n: FloatArray, delta: FloatArray) -> FloatArray:
+    """The tail by the trapezoidal rule on a hyperbola with the curvature of the path of steepest descent.
 
     Its arms stay outside the sector abs(arg(t - t0)) < 45 degrees, where the noncentral terms would grow.
     """
-    t0 = _saddle(x, lam, n, delta, negative)
     _, second, third = _slopes(t0, lam, n, delta)
     width = 1 / np.sqrt(second + 1)
     bend = third * width**3 / 6
-    height = _exponent(t0[:, None], lam, n, delta)[:, 0] - t0 * x
+    saddle = _Saddle.of(t0, x, lam, n, delta)
+    height = saddle.height
     direction = 1j * np.sign(t0)
 
     def values(u: NDArray[Any]) -> FloatArray:
         root = np.sqrt(1 + (2 * bend[:, None] / _SLOPE * u) ** 2)
-        relative = 1 + width[:, None] * (direction[:, None] * u + 2 * bend[:, None] * u * u / (1 + root))
+        away = width[:, None] * (direction[:, None] * u + 2 * bend[:, None] * u * u / (1 + root))
         path = width[:, None] * (direction[:, None] + 2 * bend[:, None] * u / root)
-        t = t0[:, None] * relative
         with np.errstate(under="ignore"):
-            exponent = _exponent(t, lam, n, delta) - t * x[:, None] - height[:, None]
-            return np.asarray((np.exp(exponent) / relative * path).imag)
+            return np.asarray((np.exp(saddle.rise(away)) / (1 + away) * path).imag)
 
     step = _STEP
     reach = 1

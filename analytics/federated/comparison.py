@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import minimize_scalar
+from scipy.optimize import brentq
 
 from analytics import checks
 from analytics.checks import FloatArray, ParameterError, real
@@ -96,39 +96,51 @@ def stratified(
     return np.asarray(real("center", center) + np.where(uniform < (x / r + 1) / 2, r, -r))
 
 
-def stratified_mse(w: ArrayLike, *, center: float = 0.0, radius: float = 1.0) -> FloatArray:
-    r"""Exact MSE of the mean under :func:`stratified`; O(n^2).
+def stratified_mse(w: ArrayLike, *, center: ArrayLike = 0.0, radius: ArrayLike = 1.0) -> FloatArray:
+    r"""Exact MSE of the mean under :func:`stratified`; O(n log n).
 
     Parameters
     ----------
-    w : array_like, shape (n,)
+    w : array_like, shape (n, ...)
+    center, radius : array_like
+        Broadcast against `w`.
+
+    Returns
+    -------
+    ndarray or float, shape (...)
+        To n + 4 units of rounding of the independent clients' :math:`4r^2/n`.
 
     Notes
     -----
     Let :math:`F_s(a) = \min(1, \max(0, na - s))`. Two clients lie in different strata, so
-    :math:`P(U_i<a, U_j<b) = (n^2ab - \sum_sF_s(a)F_s(b))/(n(n-1))`, and for :math:`a \le b` the sum is the whole part of na
-    plus its fraction times :math:`F_{\lfloor na\rfloor}(b)`.
+    :math:`P(U_i<a, U_j<b) = (n^2ab - \sum_sF_s(a)F_s(b))/(n(n-1))`. For :math:`a \le b` the sum is na, but for levels in the same
+    stratum, where with their fractions f it is :math:`f_a(1-f_b)` less. In order of the levels q therefore
+
+    .. math:: \mathrm{Var}\sum_i 1_{U_i<q_i} = \sum_iq_i(1-q_i) - \frac2{n-1}\Bigl[\sum_{i<j}q_i(1-q_j)
+              - \frac1n\sum_{i<j,\ \text{same stratum}}f_i(1-f_j)\Bigr].
 
     Examples
     --------
     >>> float(stratified_mse([0.5, 0.5, 0.5, 0.5]))
     0.0
     """
-    r = checks.scalar("radius", radius, "(0, inf)")
-    x = offset(w, center=checks.scalar("center", center), radius=r)
-    if x.ndim != 1:
-        raise ParameterError("w", f"array of shape {x.shape}", "of shape (n,)")
-    n = x.size
-    q = np.sort((x / r + 1) / 2)
-    variance = float(np.sum(q * (1 - q)))
-    if n > 1:
-        whole = np.floor(n * q)
-        reached = np.clip(n * q[None, :] - whole[:, None], 0.0, 1.0)
-        shared = whole[:, None] + (n * q - whole)[:, None] * reached
-        joint = (n * n * np.outer(q, q) - shared) / (n * (n - 1))
-        upper = np.triu_indices(n, 1)
-        variance += 2 * float(np.sum((joint - np.outer(q, q))[upper]))
-    return np.asarray(max(variance, 0.0) * 4 * r * r / n**2)[()]
+    x = offset(w, center=center, radius=radius)
+    if not x.ndim:
+        raise ParameterError("w", w, "an array of shape (n, ...)")
+    r, n = np.broadcast_to(real("radius", radius, "(0, inf)"), x.shape), len(x)
+    if np.any(r != r[:1]):
+        raise ParameterError("radius", r, "the same for all clients")
+    q = np.sort((x / r + 1) / 2, axis=0)
+    variance, whole = np.sum(q * (1 - q), axis=0), np.floor(n * q)
+    fraction = n * q - whole
+    pairs, below, inside = np.zeros(x.shape[1:]), np.zeros(x.shape[1:]), np.zeros(x.shape[1:])
+    for i in range(n):
+        if i:
+            inside = np.where(whole[i] == whole[i - 1], inside, 0.0)
+        pairs += below * (1 - q[i]) - inside * (1 - fraction[i]) / n
+        below, inside = below + q[i], inside + fraction[i]
+    variance = variance - 2 * pairs / max(n - 1, 1)
+    return np.asarray(np.maximum(variance, 0.0) * (2 * r[0] / n) ** 2)[()]
 
 
 def three_level_probabilities(w: ArrayLike, *, epsilon: float, zero: float | None = None) -> tuple[FloatArray, float]:
@@ -143,18 +155,24 @@ def three_level_probabilities(w: ArrayLike, *, epsilon: float, zero: float | Non
         In [-1, 1].
     epsilon : float
     zero : float or None
-        z in [0, (e^eps - 1)/(e^eps + 1 - 2 e^-eps)]; None for the one of least worst variance.
+        z in [0, 1/(1 + 2 e^-eps)]; None for the one of least worst variance.
 
     Returns
     -------
     ndarray, shape (..., 3)
+        Relative error of every entry below 1e-14: sums and products of positive numbers, but for 1 - z, which a given z
+        determines exactly and the best one does not cancel.
     float
 
     Notes
     -----
-    P(0|w) is between z and z e^-eps. P(C|w) is linear on either side of 0 and rises from
-    :math:`(1-ze^{-\epsilon})/(1+e^\epsilon)` at -1 to e^eps times that at 1; at 0 it is (1-z)/2, between
-    the two when z is in its range.
+    P(0|w) is between z and z e^-eps. P(C|w) is linear on either side of 0: with :math:`f = e^{-\epsilon}` it is
+    :math:`\tfrac{1-zf}{1+f}f` at -1, (1-z)/2 at 0 and :math:`\tfrac{1-zf}{1+f}` at 1, which rises when z is in its range,
+    :math:`z \le 1/(1+2f)`.
+
+    The worst variance is :math:`C^2(1-z) + C^4z^2(1-f)^2/4` while :math:`C^2z(1-f) \le 2`, and increasing in z beyond. Its
+    derivative has the sign of :math:`(1+f)^2z(1+zf) - 2(1-zf)^2(1-2f+zf)`, an increasing function where it is negative, whose
+    root satisfies the condition. So the best z is 0 where f >= 1/2, else the root or the end of the range, the lesser.
 
     Examples
     --------
@@ -164,16 +182,35 @@ def three_level_probabilities(w: ArrayLike, *, epsilon: float, zero: float | Non
     """
     x = real("w", w, "[-1, 1]")
     eps = checks.scalar("epsilon", epsilon, "(0, inf)")
-    fade = np.exp(-eps)
-    most = float((1 - fade) / (1 + fade - 2 * fade**2))
-    if zero is None:
-        best = minimize_scalar(lambda z: three_level_worst(epsilon=eps, zero=z), bounds=(0.0, most), method="bounded")
-        z = float(best.x) if best.fun < three_level_worst(epsilon=eps, zero=0.0) else 0.0
-    else:
-        z = checks.scalar("zero", zero, f"[0, {most!r}]")
+    fade = float(np.exp(-eps))
+    z, rest = _best_zero(fade) if zero is None else _given_zero(zero, fade)
     C = float(alpha(eps)) / (1 - z * fade)
-    none = z * (1 - (1 - fade) * np.abs(x))
-    return np.stack([(1 - none) / 2 - x / (2 * C), none, (1 - none) / 2 + x / (2 * C)], axis=-1), C
+    size, end = np.abs(x), (1 - z * fade) / (1 + fade)
+    rare, frequent = ((1 - size) * rest / 2 + size * end * share for share in (fade, 1.0))
+    none = z * ((1 - size) + size * fade)
+    return np.stack([np.where(x > 0, rare, frequent), none, np.where(x > 0, frequent, rare)], axis=-1), C
+
+
+def _given_zero(zero: float, fade: float) -> tuple[float, float]:
+    most = min(1 / (1 + 2 * fade) * (1 + 1e-14), 1.0)  # rounding of the bound is allowed for
+    z = checks.scalar("zero", zero, f"[0, {most!r}]")
+    return z, 1 - z
+
+
+def _best_zero(fade: float) -> tuple[float, float]:
+    """The z of least worst variance, and 1 - z."""
+
+    def slope(z: float) -> float:
+        y = z * fade
+        return (1 + fade) ** 2 * z * (1 + y) - 2 * (1 - y) ** 2 * (1 - 2 * fade + y)
+
+    most = 1 / (1 + 2 * fade)
+    if fade >= 0.5:
+        return 0.0, 1.0
+    if slope(most) <= 0:
+        return most, 2 * fade / (1 + 2 * fade)
+    z = float(brentq(slope, 0.0, most, xtol=1e-17, rtol=1e-15))
+    return z, 1 - z
 
 
 def three_level_worst(*, epsilon: float, zero: float | None = None) -> float:
@@ -184,12 +221,10 @@ def three_level_worst(*, epsilon: float, zero: float | None = None) -> float:
     >>> round(three_level_worst(epsilon=1.0), 3), round(float(alpha(1.0)) ** 2, 3)
     (4.455, 4.683)
     """
-    if zero is None:
-        law, C = three_level_probabilities(0.0, epsilon=epsilon)
-        z = float(law[1])
-    else:
-        z, C = zero, float(alpha(epsilon)) / (1 - zero * np.exp(-epsilon))
+    fade = float(np.exp(-epsilon))
+    z, rest = _best_zero(fade) if zero is None else _given_zero(zero, fade)
+    C = float(alpha(epsilon)) / (1 - z * fade)
     # C^2 (1 - P(0|w)) - w^2 is a parabola in abs(w)
     rise = C * C * z * -np.expm1(-epsilon)
     peak = min(rise / 2, 1.0)
-    return float(C * C * (1 - z) + rise * peak - peak * peak)
+    return float(C * C * rest + peak * (rise - peak))

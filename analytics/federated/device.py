@@ -300,8 +300,8 @@ class DeviceFleet:
 
     @property
     def feasible(self) -> NDArray[np.bool_]:
-        """Whether the device can keep its deadline."""
-        return np.asarray((self.min_log_rate <= self.max_log_rate) & (self.deadline > self.least_time))
+        """Whether the device can keep its deadline: it is not shorter than the least one, as rounded."""
+        return np.asarray((self.deadline >= self.least_deadline) & (self.deadline > self.least_time))
 
 
 def table_1(*, distance: ArrayLike = 50.0, as_printed: bool = False, **changes: ArrayLike) -> DeviceFleet:

@@ -280,7 +280,13 @@ def copies_epsilon(delta: ArrayLike, *, noise: ArrayLike, devices: int, rounds: 
 
 
 def sensitivity(
-    *, lipschitz: ArrayLike, strong_convexity: ArrayLike, step: ArrayLike, iterations: ArrayLike, samples: ArrayLike
+    *,
+    lipschitz: ArrayLike,
+    strong_convexity: ArrayLike,
+    smoothness: ArrayLike,
+    step: ArrayLike,
+    iterations: ArrayLike,
+    samples: ArrayLike,
 ) -> FloatArray:
     r"""How much one replaced sample moves a local update, proven: :math:`\tfrac{4G}{\mu d}(1-(1-\eta\mu)^j)`.
 
@@ -290,31 +296,47 @@ def sensitivity(
     ----------
     lipschitz : array_like
         G, of the loss of one sample.
-    strong_convexity, step, iterations, samples : array_like
-        mu, eta <= 2/(mu + L), j, d.
+    strong_convexity, smoothness : array_like
+        mu and L, of the local loss, 0 < mu <= L.
+    step, iterations, samples : array_like
+        eta in (0, 2/(mu + L)], j, d.
+
+    Raises
+    ------
+    ParameterError
+        When mu > L or the step is longer: it may then expand, and nothing is proven.
 
     Notes
     -----
-    A step contracts by 1 - eta mu and perturbs by :math:`\eta\,4G/d`: both gradients of the local loss in (4) change, each
-    by at most
-    2G/d. The sum is geometric.
+    A step on one local loss F takes x and y to points whose difference is :math:`(I - \eta H)(x - y)`, H the mean of the Hessian
+    between them, of eigenvalues in :math:`[\mu, L]` (without second derivatives: by co-coercivity). So it contracts by
+    :math:`\max(|1-\eta\mu|, |1-\eta L|)`, which is :math:`1-\eta\mu` exactly when :math:`\eta \le 2/(\mu+L)`. The other sample
+    moves it by :math:`\eta\,4G/d` at most: both gradients of the local loss in (4) change, each by at most 2G/d. From equal
+    starts the distance :math:`h_{i+1} \le (1-\eta\mu)h_i + 4\eta G/d` sums up to the bound, a geometric series.
 
     Examples
     --------
-    >>> round(float(sensitivity(lipschitz=1.0, strong_convexity=0.01, step=0.05, iterations=80, samples=179)), 7)
+    >>> round(float(sensitivity(lipschitz=1.0, strong_convexity=0.01, smoothness=20.0, step=0.05, iterations=80,
+    ...     samples=179)), 7)
     0.0876428
     """
-    G, mu, eta, j, d = broadcast(
+    G, mu, L, eta, j, d = broadcast(
         lipschitz=real("lipschitz", lipschitz, "[0, inf)"),
         strong_convexity=real("strong_convexity", strong_convexity, "(0, inf)"),
+        smoothness=real("smoothness", smoothness, "(0, inf)"),
         step=real("step", step, "(0, inf)"),
         iterations=real("iterations", iterations, "[0, inf]"),
         samples=real("samples", samples, "[1, inf)"),
     )
-    if np.any(eta * mu > 1):
-        raise ParameterError("step", float(np.max(eta)), "at most 1/strong_convexity")
+    for name, value, bad, allowed in (
+        ("smoothness", L, mu > L, "at least strong_convexity"),
+        ("step", eta, eta > 2 / (mu + L), "at most 2/(strong_convexity + smoothness)"),
+    ):
+        if np.any(bad):
+            index = tuple(int(i) for i in np.argwhere(bad)[0])
+            raise ParameterError(name, float(value[index]), allowed, index)
     with np.errstate(divide="ignore", invalid="ignore"):
-        moved = np.where(j > 0, -np.expm1(j * np.log1p(-eta * mu)), 0.0)
+        moved = np.where(j > 0, -np.expm1(j * np.log1p(-np.minimum(eta * mu, 1.0))), 0.0)
     return np.asarray(4 * G / (mu * d) * moved)[()]
 
 

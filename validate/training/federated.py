@@ -319,7 +319,8 @@ def _aggregate(
         case Mechanism.STRATIFIED:
             inside = np.clip(w, center - radius, center + radius)
             sent = comparison.stratified(inside, center=center, radius=radius, rng=rng)
-            return np.asarray(sent[here].sum(axis=0)), float("nan")
+            error = float(np.mean(comparison.stratified_mse(inside, center=center, radius=radius)))
+            return np.asarray(sent[here].sum(axis=0)), error
         case Mechanism.LAPLACE:
             for i in range(n):
                 arrives(i, comparison.laplace(w[i], epsilon=system.epsilon, radius=radius, rng=rng))

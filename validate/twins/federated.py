@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -291,7 +292,7 @@ def devices() -> list[Twin]:
         ),
         Twin(
             forms["sensitivity of an update"],
-            fairness.sensitivity,
+            partial(fairness.sensitivity, smoothness=10.0),
             {
                 "lipschitz": LENGTH,
                 "strong_convexity": Range(1e-3, 10.0, logarithmic=True),
