@@ -17,7 +17,8 @@ from analytics.guarantee import Adjacency
 from analytics.inference.system import InferenceSystem
 from analytics.privacy import amplification, concentration
 from analytics.privacy.amplification import TheoremForm
-from analytics.privacy.participation import Participation, participations
+from analytics.privacy.mixtures import participations
+from analytics.privacy.participation import Participation
 
 _STEPS = 200
 _NEAR = 1e-11  # relative distance to the limit, but for the rounding
@@ -107,8 +108,9 @@ def _largest(system: InferenceSystem, epsilon: float, kind: Cap) -> FloatArray:
     """The greatest weight of each device, up to rounding to either side."""
     out = np.full(system.devices, np.inf)
     bounded = np.flatnonzero(system.participation > system.delta)
-    share = 1e-15 if kind is Cap.EXACT else 1e-6
-    for part in participations(replace(system, weight=np.ones(system.devices)), bounded, system.delta * share):
+    for part in participations(
+        replace(system, weight=np.ones(system.devices)), bounded, system.delta * amplification.TRIMMED
+    ):
         simple = kind is Cap.PROVEN and not system.idle_noise
         excess = _Excess(part.at_quantile(system.delta) if simple else part, epsilon, system.delta, kind)
         x, slope = excess.scale, np.ones(part.participation.size)
@@ -185,7 +187,7 @@ class _Excess:
             if part.system.idle_noise:
                 found = part.least_epsilon(self.delta, convex=self.kind is Cap.PROVEN)[rows]
                 return np.asarray(np.clip(np.log(found) - np.log(self.epsilon), -1e3, 1e3))
-            reached = part.log_delta(np.full(rows.size, self.epsilon), rows)[1]
+            reached = part.log_upper(np.full(rows.size, self.epsilon), rows)
         return np.asarray(np.sqrt(-2 * np.log(self.delta)) - np.sqrt(-2 * np.maximum(reached, -1e300)))
 
 

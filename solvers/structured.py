@@ -146,7 +146,10 @@ def _newton(program: QuadraticProgram, state: _State, tolerance: float) -> tuple
     state.nu = point.nu
     hessian = _Hessian(V, inverse)
     stalled = _STALLED
-    smallest, fresh = np.inf, False  # fresh: q comes from a lambda near the last, not from long steps whose rounding stays
+    smallest, fresh = (
+        np.inf,
+        False,
+    )  # fresh: q comes from a lambda near the last, not from long steps whose rounding stays
     for step in range(_INNER):
         gradient = V.T @ point.w - c - state.lam
         size = float(np.linalg.norm(gradient))

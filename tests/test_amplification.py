@@ -632,7 +632,7 @@ def test_what_is_trimmed_counts_as_seen(paper):
         assert 0.01 < missing <= 0.2
         for epsilon in (0.1, 5.0, 60.0):
             row = np.zeros(1, dtype=int)
-            found, true = (float(np.exp(one.log_delta(np.array([epsilon]), row)[1][0])) for one in (cut, whole))
+            found, true = (float(np.exp(one.log_upper(np.array([epsilon]), row)[0])) for one in (cut, whole))
             seen = 0.5 * missing
             assert max(seen, true) <= found * (1 + 1e-12) and found <= true + 0.5 * 0.4
 

@@ -29,7 +29,7 @@ from analytics.inference.system import InferenceSystem, device_indices
 from analytics.privacy import concentration, subsampling
 from analytics.privacy.mixtures import participations
 
-_TRIMMED = 1e-15  # share of delta that may be spent on rare values of the others' noise
+TRIMMED = 1e-15  # share of delta that may be spent on rare values of the others' noise
 _NEGLIGIBLE = 1e-25  # probability of the others' noise that a first try leaves out
 
 
@@ -150,7 +150,7 @@ def proven(system: InferenceSystem, *, delta: float | None = None) -> Guarantee:
     """
     total = system.delta if delta is None else checks.scalar("delta", delta, "(0, 1)")
     single = []
-    for part in participations(system, np.arange(system.devices), total * _TRIMMED):
+    for part in participations(system, np.arange(system.devices), total * TRIMMED):
         single.append(part if system.idle_noise else part.at_quantile(total))
     epsilon = np.empty(system.devices)
     for part in single:
@@ -242,10 +242,10 @@ def _bracket(
         for part in participations(system, np.unique(which), negligible):
             place = np.flatnonzero(np.isin(which, part.devices))
             rows = part.kind[np.searchsorted(part.devices, which[place])]
-            low, high = part.log_delta(eps[place], rows)
+            low, high = part.log_lower(eps[place], rows), part.log_upper(eps[place], rows)
             if part.slack:
-                low = np.maximum(low, part.raised().log_delta(eps[place], rows)[0])
-                high = np.minimum(high, part.lowered().log_delta(eps[place], rows)[1])
+                low = np.maximum(low, part.raised().log_lower(eps[place], rows))
+                high = np.minimum(high, part.lowered().log_upper(eps[place], rows))
             lower[place], upper[place] = np.exp(low), np.minimum(np.exp(high) * (1 + 2e-15) + 5e-324, 1.0)
             upper[place[high == -np.inf]] = 0.0
     return lower, upper
@@ -288,6 +288,6 @@ def exact_epsilon(
     which = device_indices(system, device)
     distinct, back = np.unique(which, return_inverse=True)
     out = np.empty(distinct.size)
-    for part in participations(system, distinct, total * _TRIMMED):
+    for part in participations(system, distinct, total * TRIMMED):
         out[np.searchsorted(distinct, part.devices)] = part.least_epsilon(total)[part.kind]
     return np.asarray(out[back].reshape(which.shape))[()]

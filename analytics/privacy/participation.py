@@ -108,19 +108,25 @@ class Participation:
         first = np.unique(np.concatenate([[0], edges[edges < size], even]))
         return first, np.add.reduceat(self.weights, first, axis=1)
 
-    def log_delta(self, epsilon: FloatArray, rows: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Lower and upper end of log delta(epsilon[i]) of kind rows[i], worst of both directions."""
-        low, high = np.full(epsilon.shape, -np.inf), np.full(epsilon.shape, -np.inf)
+    def log_upper(self, epsilon: FloatArray, rows: IntArray) -> FloatArray:
+        """log delta(epsilon[i]) of kind rows[i] at most, worst of both directions."""
+        return self._worst(epsilon * (1 - _EPSILON_ROUNDING), rows, upper=True)
+
+    def log_lower(self, epsilon: FloatArray, rows: IntArray) -> FloatArray:
+        """log delta(epsilon[i]) of kind rows[i] at least, worst of both directions."""
+        return self.unrounded()._worst(epsilon * (1 + _EPSILON_ROUNDING), rows, upper=False)
+
+    def _worst(self, epsilon: FloatArray, rows: IntArray, *, upper: bool) -> FloatArray:
+        out = np.full(epsilon.shape, -np.inf)
         some = self.participation[rows] > 0
         if np.any(some):
-            for curve, other in zip(self._directions(), self.unrounded()._directions(), strict=True):
-                value, _, up, _ = curve(epsilon[some] * (1 - _EPSILON_ROUNDING), rows[some])
-                least, _, _, down = other(epsilon[some] * (1 + _EPSILON_ROUNDING), rows[some])
+            for curve in self._directions():
+                value, _, up, down = curve(epsilon[some], rows[some])
                 with np.errstate(invalid="ignore"):
-                    low[some] = np.maximum(low[some], np.where(least > -np.inf, least - down, -np.inf))
-                    high[some] = np.maximum(high[some], np.where(value > -np.inf, value + up, value))
-            high[some] = np.minimum(high[some], np.log(self.participation[rows[some]]) + _UNIT)
-        return low, np.minimum(high, 0.0)
+                    end = np.where(value > -np.inf, value + up if upper else value - down, value)
+                out[some] = np.maximum(out[some], end)
+            out[some] = np.minimum(out[some], np.log(self.participation[rows[some]]) + _UNIT)
+        return np.minimum(out, 0.0)
 
     def _directions(self) -> list[Curve]:
         """The curves of log delta, one a direction, that can be the larger; each also gives its slope."""
