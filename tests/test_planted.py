@@ -114,7 +114,7 @@ PLANTS = {
     ),
     "a device's own noise among the others'": (nobody_left_out, ["FDP-T1b", "FDP-T1a-sets"]),
     "the power limit forgotten in the presence": (
-        rewritten(power_limit, "exact_mse", "np.sum(mean**2, axis=1)", "decoded"),
+        rewritten(power_limit, "exact_mse", "np.sum(mean**2, axis=1)", "np.sum((signal @ features.D.T) ** 2, axis=1)"),
         ["FDP-E6*-MSE"],
     ),
     "presence p for p (1 - p)": (rewritten(distortion, "breakdown", "p * (1 - p) * w", "p * w"), ["FDP-MSE*"]),

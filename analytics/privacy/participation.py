@@ -126,7 +126,7 @@ class Participation:
                     end = np.where(value > -np.inf, value + up if upper else value - down, value)
                 out[some] = np.maximum(out[some], end)
             out[some] = np.minimum(out[some], np.log(self.participation[rows[some]]) + _UNIT)
-        return np.minimum(out, 0.0)
+        return np.asarray(np.minimum(out, 0.0))
 
     def _directions(self) -> list[Curve]:
         """The curves of log delta, one a direction, that can be the larger; each also gives its slope."""

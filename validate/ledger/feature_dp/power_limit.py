@@ -70,7 +70,7 @@ def limited_mse() -> Claim:
         r"E\|\hat f - f^*\|^2 \text{ by } E[c(\sigma^2\chi^2_{r+2}(\delta))],\ E[c^2(\sigma^2\chi^2_{r+2}(\delta))],\ "
         r"E[c^2(\sigma^2\chi^2_{r+4}(\delta))]",
         expected=Verdict.HOLDS,
-        reason="Poisson mixtures of incomplete gamma functions; against the normal density integrated, over all sets.",
+        reason="Quadrature over length and angle; against the normal density integrated, over all sets.",
         domain={"devices": Range(1, 3, integer=True), "seed": SEED},
         claimed=claimed,
         actual=actual,
