@@ -67,12 +67,9 @@ class Participation:
 
     def lowered(self) -> Participation:
         """The same with the noise lowered by the slack: an upper bound."""
-        return self._with(np.maximum(self.variance - self.slack, self.floor), self.weights, self.missing)
-
-    @property
-    def floor(self) -> float:
-        """Variance of the receiver's noise."""
-        return self.system.receiver_noise_variance
+        return self._with(
+            np.maximum(self.variance - self.slack, self.system.receiver_noise_variance), self.weights, self.missing
+        )
 
     def _with(self, variance: FloatArray, weights: FloatArray, missing: FloatArray) -> Participation:
         return replace(self, variance=variance, weights=weights, missing=missing, slack=0.0, spread=0.0)
@@ -123,7 +120,8 @@ class Participation:
             for curve in self._directions():
                 value, _, up, down = curve(epsilon[some], rows[some])
                 with np.errstate(invalid="ignore"):
-                    end = np.where(value > -np.inf, value + up if upper else value - down, value)
+                    logarithm = -4 * _UNIT * value
+                    end = np.where(value > -np.inf, value + (up + logarithm if upper else -down - logarithm), value)
                 out[some] = np.maximum(out[some], end)
             out[some] = np.minimum(out[some], np.log(self.participation[rows[some]]) + _UNIT)
         return np.asarray(np.minimum(out, 0.0))
@@ -168,7 +166,7 @@ class Participation:
 
         def bend(v: FloatArray, i: IntArray, values: FloatArray, log_unit: FloatArray) -> tuple[FloatArray, FloatArray]:
             eps, d, own = epsilon[i, None], self.sensitivity[rows[i], None], self.own_noise[rows[i], None]
-            low, high = np.maximum(v - self.slack, self.floor) + own, v + self.slack + own
+            low, high = np.maximum(v - self.slack, self.system.receiver_noise_variance) + own, v + self.slack + own
             return curvature.of_gaussian(eps, d, low, high, log_unit)
 
         value, slope, up, down = self._expected(component, rows, bend)
@@ -211,7 +209,7 @@ class Participation:
 
         def bend(v: FloatArray, i: IntArray, values: FloatArray, log_unit: FloatArray) -> tuple[FloatArray, FloatArray]:
             level, own = inner[i, None] * (1 if removing else -1), self.own_noise[rows[i], None]
-            low, high = np.maximum(v - self.slack, self.floor), v + self.slack
+            low, high = np.maximum(v - self.slack, self.system.receiver_noise_variance), v + self.slack
             d, r = self.sensitivity[rows[i], None], float(dimension)
             steepest, falling, rising = curvature.slope_of_pair(level, d, low, high, own, r)
             with np.errstate(over="ignore", invalid="ignore"):
@@ -281,7 +279,7 @@ class Participation:
         if self.system.idle_noise:
             return self._constant_noise_epsilon(total, convex)
         out = np.where((self._singular() >= total) & (self.participation > total), np.inf, 0.0)
-        target = np.log(total)
+        target = np.log(total) * (1 + _UNIT)
         sketches = [self.sketch(n) for n in _SKETCHES if self.variance.size > 2 * n]
         for number, curve in enumerate(self._directions()):
             rows = np.flatnonzero((out < np.inf) & (self.participation > total))  # delta is at most p
@@ -315,7 +313,7 @@ class Participation:
 
         def excess(epsilon: FloatArray, rows: IntArray) -> FloatArray:
             value, _, error, _ = self._constant_noise(epsilon * (1 - _EPSILON_ROUNDING), rows)
-            return np.asarray(value + error - np.log(total))
+            return np.asarray(value + error - 4 * _UNIT * value - np.log(total) * (1 + _UNIT))
 
         if self.system.adjacency is Adjacency.REPLACE:
             # `single` is that of an observer who sees whether k takes part: an upper bound
@@ -386,7 +384,8 @@ class Participation:
     def _upper(self, curve: Curve, epsilon: FloatArray, rows: IntArray) -> tuple[FloatArray, FloatArray]:
         """A curve with its error added, at an epsilon rounded down, and its slope."""
         value, slope, up, _ = curve(epsilon * (1 - _EPSILON_ROUNDING), rows)
-        return np.where(value > -np.inf, np.minimum(value + up, 0.0), -np.inf), slope
+        with np.errstate(invalid="ignore"):
+            return np.where(value > -np.inf, np.minimum(value + up - 4 * _UNIT * value, 0.0), -np.inf), slope
 
     def _singular(self) -> FloatArray:
         """The limit of delta(epsilon) as epsilon grows: mass on which the neighbours are mutually singular."""
