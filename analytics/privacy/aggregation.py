@@ -32,6 +32,7 @@ from analytics.privacy.lattice import Envelope
 _FINE = 8  # grid steps in one standard deviation of a parameter's loss, at least
 _MOST_STEPS = 1024  # of the grid of losses, to either side
 _GREATEST_LOSS = 690.0
+_CHORDS = 1e-9  # given away for the rounding of chords where all losses are small
 _NEGLIGIBLE = 1e-10  # share of delta that trimming may cost
 
 
@@ -341,7 +342,7 @@ def update_epsilon(
     while top > step * _MOST_STEPS:
         step *= 2
     grids = [found.composable(step=step, reach=top) for found in envelopes]
-    return min(adaptive_composition.epsilon(grids, level, count=total), pure)
+    return min(adaptive_composition.epsilon(grids, level, count=total) * (1 + _CHORDS), pure)
 
 
 def _by_direction(laws: Sequence[tuple[FloatArray, FloatArray]]) -> list[list[tuple[FloatArray, FloatArray]]]:

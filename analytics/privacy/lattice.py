@@ -21,6 +21,7 @@ from analytics.checks import FloatArray, IntArray, real
 from analytics.privacy.loss_distribution import LossDistribution, from_curve
 
 _UNIT = np.finfo(float).eps
+_LEAST = np.finfo(float).tiny
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,8 @@ class _Sorted:
 
     @classmethod
     def of(cls, p: FloatArray, q: FloatArray) -> _Sorted:
+        q = np.where(q < _LEAST, 0.0, q)  # not known to full precision; a lesser q only raises the divergence
+        possible = (p > 0) | (q > 0)
         possible = (p > 0) | (q > 0)
         p, q = p[possible], q[possible]
         with np.errstate(divide="ignore"):

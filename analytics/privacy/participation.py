@@ -279,7 +279,7 @@ class Participation:
         if self.system.idle_noise:
             return self._constant_noise_epsilon(total, convex)
         out = np.where((self._singular() >= total) & (self.participation > total), np.inf, 0.0)
-        target = np.log(total) * (1 + _UNIT)
+        target = np.log(total) * (1 + _UNIT) - 16 * _UNIT
         sketches = [self.sketch(n) for n in _SKETCHES if self.variance.size > 2 * n]
         for number, curve in enumerate(self._directions()):
             rows = np.flatnonzero((out < np.inf) & (self.participation > total))  # delta is at most p
@@ -313,7 +313,7 @@ class Participation:
 
         def excess(epsilon: FloatArray, rows: IntArray) -> FloatArray:
             value, _, error, _ = self._constant_noise(epsilon * (1 - _EPSILON_ROUNDING), rows)
-            return np.asarray(value + error - 4 * _UNIT * value - np.log(total) * (1 + _UNIT))
+            return np.asarray(value + error - 4 * _UNIT * value - np.log(total) * (1 + _UNIT) + 16 * _UNIT)
 
         if self.system.adjacency is Adjacency.REPLACE:
             # `single` is that of an observer who sees whether k takes part: an upper bound

@@ -228,7 +228,7 @@ def _two_stages(epsilon: float, change: float, room: float, system: InferenceSys
     signal = _GAIN * float(system.weight[0]) * (2 if system.adjacency is Adjacency.REPLACE else 1)
     mu = signal / math.sqrt(_GAIN**2 * (own + others) + receiver)
     total = 0.0
-    for shift in {change, -change}:
+    for shift in {change, -change} if change > 1e-100 else {0.0}:
         edges = np.linspace(-10.0, 10.0, 25)
         if shift:  # where the score alone spends epsilon the curve bends, the more sharply the less the feature tells
             edges = np.union1d(edges, shift / 2 - epsilon / shift + mu / abs(shift) * np.linspace(-10.0, 10.0, 25))
