@@ -13,7 +13,7 @@ PROMISES = {target.name: target for target in TARGETS}
 
 @pytest.mark.parametrize("promise", list(PROMISES))
 def test_nearest_misses_are_still_misses(promise):
-    for _, case in CASES[promise][:2]:
+    for _, case in CASES[promise]:
         ratio = PROMISES[promise].ratio(case)
         assert not ratio > 1, case
 
