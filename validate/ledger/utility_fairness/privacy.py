@@ -190,7 +190,9 @@ def sensitivity() -> Claim:
             "iterations": Range(0, 60, integer=True),
             "samples": Range(1, 1000, integer=True, logarithmic=True),
         },
-        claimed=lambda **point: float(fairness.sensitivity(lipschitz=1.0, smoothness=point["strong_convexity"], **point)),
+        claimed=lambda **point: float(
+            fairness.sensitivity(lipschitz=1.0, smoothness=point["strong_convexity"], **point)
+        ),
         actual=apart,
         relation=Relation.EQUAL,
     )
