@@ -804,3 +804,16 @@ def test_own_noise_may_give_a_device_away(paper):
 def test_delta_never_rises_with_epsilon(system, epsilon, factor):
     near, far = (np.asarray(amplification.exact_delta(system, e)) for e in (epsilon, epsilon * factor))
     assert np.all(far <= near * (1 + 1e-9))
+
+
+def test_opposite_features_too_faint_to_see(paper):
+    """mu = 1e-149 and delta = 1e-289, idle noise: log delta is minus infinity from some epsilon on, not nan."""
+    faint = {"devices": 1, "participation": 0.5, "noise_variance": 0.0, "clip": 1.0, "weight": 9e-151}
+    system = with_(
+        paper, **faint, receiver_noise_variance=0.004, delta=1e-289, adjacency="replace", idle_noise=True, alignment=1.0
+    )
+    epsilon = float(amplification.exact_epsilon(system, device=0))
+    assert 1e-148 < epsilon < 1e-146
+    # in units of mu the curve is that of any small mu, but for delta, which is in units of mu as well
+    near = with_(system, weight=system.weight * 1e100, delta=1e-189)
+    assert epsilon == pytest.approx(float(amplification.exact_epsilon(near, device=0)) * 1e-100, rel=1e-6)

@@ -312,8 +312,8 @@ class Participation:
         out = np.array(single)
 
         def excess(epsilon: FloatArray, rows: IntArray) -> FloatArray:
-            value, _, error, _ = self._constant_noise(epsilon * (1 - _EPSILON_ROUNDING), rows)
-            return np.asarray(value + error - 4 * _UNIT * value - np.log(total) * (1 + _UNIT) + 16 * _UNIT)
+            upper, _ = self._upper(self._constant_noise, epsilon, rows)
+            return np.asarray(upper - np.log(total) * (1 + _UNIT) + 16 * _UNIT)
 
         if self.system.adjacency is Adjacency.REPLACE:
             # `single` is that of an observer who sees whether k takes part: an upper bound

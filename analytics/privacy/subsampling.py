@@ -215,7 +215,7 @@ def _half_space(
             bracket = np.log(-np.expm1(np.minimum(eps + (near**2 - far**2) / 2 - gap * x, 0.0)))
             return np.asarray(bracket + near * x - near * near / 2 + eta * x * x / 2 - surplus)
 
-    low, reach = first, 1 / gap
+    low, reach = first, np.minimum(1 / gap, 1.0)
     while np.any(short := ~(balance(first + reach) >= 0)):
         reach = np.where(short, 2 * reach, reach)
     high = first + reach

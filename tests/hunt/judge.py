@@ -205,7 +205,7 @@ def delta(system: InferenceSystem, epsilon: float, device: int) -> Ball:
             return _UNKNOWN
         if system.adjacency is Adjacency.REPLACE:
             square = ball(signal**2 / total)
-            return opposite(eps, p, square.sqrt()) if 1e-20 < square < 1e6 and eps < 1e4 else _UNKNOWN
+            return opposite(eps, p, square.sqrt()) if 1e-250 < square < 1e6 and eps < 1e4 else _UNKNOWN
         with flint.ctx.workprec(1024):
             return ball(p) * gaussian((1 + (ball(eps).exp() - 1) / ball(p)).log(), signal, total)
     law = sets(system, device)
