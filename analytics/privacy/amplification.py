@@ -246,7 +246,6 @@ def _bracket(
             low, high = part.log_lower(eps[place], rows), part.log_upper(eps[place], rows)
             if part.slack:
                 low = np.maximum(low, part.raised().log_lower(eps[place], rows))
-                high = np.minimum(high, part.lowered().log_upper(eps[place], rows))
             lower[place], upper[place] = np.exp(low), np.minimum(np.exp(high) * (1 + 2e-15) + 5e-324, 1.0)
             upper[place[high == -np.inf]] = 0.0
     return lower, upper

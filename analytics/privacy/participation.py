@@ -19,6 +19,7 @@ _SKETCHES = (48, 512)  # atoms; with twice as many and more, the root is first s
 _ROUGHLY = 1e-4  # relative accuracy of a first try on few atoms
 _STEPS = 300  # Newton or bisection steps; a dozen suffice unless the guess is absurd
 _GROWTH = 16  # of epsilon in one step, as long as no upper end is known
+_COARSE = 1e-3  # share of delta that curvature may cost before the noise is lowered instead
 _FAR = 1e100  # an epsilon beyond this is reported as infinite
 _UNIT = np.finfo(float).eps
 _EPSILON_ROUNDING = 8 * _UNIT  # relative; where the loss is large its curve is steeper than doubles can resolve
@@ -252,27 +253,22 @@ class Participation:
             if self.spread:
                 concave, convex = bend(variance, index, values, safe[:, None])
                 concave = np.where(weights > 0, concave, 0.0)
-                above += self.spread / 2 * np.sum(weights * concave, axis=1) * np.exp(safe - summit)
-                below += self._bent(variance, weights, np.exp(values - safe[:, None]), convex)
+                bent = self.spread / 2 * np.sum(weights * concave, axis=1) * np.exp(safe - summit)
+                if np.any(bent > _COARSE * above):
+                    least = self.system.receiver_noise_variance
+                    lowered, _, error = component(np.maximum(variance - self.slack, least), index)
+                    lowered = np.where(weights > 0, lowered + np.where(np.isfinite(error), error, 0.0), -np.inf)
+                    whole = np.sum(weights * np.exp(lowered - summit[:, None]), axis=1)
+                    bent = np.minimum(bent, whole + np.exp(np.log(missing) - summit) - above)
+                above += bent
+                below += curvature.excess(
+                    variance, weights, np.exp(values - safe[:, None]), self.spread / 2 * convex, self.slack
+                )
             known = peak > -np.inf
             value = np.where(known, np.minimum(safe + np.log(total), 0.0), -np.inf)
             up = summit - safe + np.log(above / total) + rounding
             down = -np.log1p(-np.minimum(below / total, 1.0))
             return value, slope, np.where(known, up, 0.0), np.where(known, down, 0.0)
-
-    def _bent(self, v: FloatArray, weights: FloatArray, values: FloatArray, convex: FloatArray) -> FloatArray:
-        """By how much the mean on the grid may exceed the true one.
-
-        The divergence H falls, so H kept constant below some v_j is a smaller function, bent only above v_j - slack: j is
-        taken beyond the columns where the bound of the curvature costs more than that.
-        """
-        cost = self.spread / 2 * convex
-        dear = np.where(weights > 0, cost > values, False)
-        first = np.where(np.any(dear, axis=1), v.size - np.argmax(dear[:, ::-1], axis=1), 0)
-        level = values[np.arange(first.size), np.minimum(first, v.size - 1)]
-        cut = v[None, :] < v[np.minimum(first, v.size - 1), None] - self.slack
-        lowered = np.where(v[None, :] < v[np.minimum(first, v.size - 1), None], values - level[:, None], 0.0)
-        return np.asarray(np.sum(weights * (lowered + np.where(cut | (weights == 0), 0.0, cost)), axis=1))
 
     def least_epsilon(self, total: float, *, convex: bool = False) -> FloatArray:
         """Least epsilon of each kind, rounded up. `convex`: the proven bound of ``replace`` with idle noise."""
