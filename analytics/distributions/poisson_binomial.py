@@ -78,6 +78,16 @@ def total(blocks: list[Block]) -> Block:
     return blocks[0]
 
 
+def relative_error(trials: int, classes: int) -> float:
+    """Of any probability that `total` or `leave_one_out` give for so many trials of so many classes, at most.
+
+    Six roundings a step from the mode and as many again for the norm, for each binomial; n + 1 half units for a sum of n positive
+    products, and one level of a tree sums no more products than it has entries.
+    """
+    entries = trials + 2 * classes
+    return float(np.finfo(float).eps * entries * (9 + np.ceil(np.log2(max(classes, 1)))))
+
+
 def leave_one_out(probability: FloatArray, multiplicity: IntArray) -> Iterator[tuple[int, Block]]:
     """For each class of equal devices, the law of the count of all the others when one of the class is left out.
 

@@ -12,8 +12,10 @@ step h and of conditional variance at most :math:`h^2/4`; `slack` is the sum of 
 * With :math:`f'' \ge -b(v)` within `slack` of v, Taylor's theorem at each splitting gives
   :math:`E f(V) \le E f(V') + \tfrac12\,\text{spread}\,E\,b(V')`; with :math:`f'' \le b`,
   :math:`E f(V) \ge E f(V') - \tfrac12\,\text{spread}\,E\,b(V')`: both ends of second order in the step.
-* `missing` mass was dropped from the low end and equal mass at the high end moved down to the greatest value kept: for a
-  decreasing f <= 1 the first counts as 1, and both only raise the expectation, by at most ``2 * missing``.
+* `missing` mass was dropped from the low end and as much at most at the high end moved down to the greatest value kept: for
+  a decreasing f <= 1 the first counts as 1, and both only raise the expectation, by at most ``2 * missing``.
+* Masses are sums of positive products: n terms in floating point are right to (n + 1)u, and `error` adds these up. Values are
+  rounded down, by `lost` at most.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from analytics.checks import FloatArray, IntArray, ParameterError, broadcast, co
 from analytics.distributions import poisson_binomial
 
 _ROUNDING = 1e-14  # relative error of a float sum of grid points, given away on the safe side for decreasing functions
+_UNIT = np.finfo(float).eps
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,10 @@ class Law:
         Variance that was added at most.
     missing : float
         Probability dropped at the low end; as much at most was moved down from the high end.
+    error : float
+        Relative error of any probability at most, from rounding.
+    lost : float
+        By how much rounding has lowered the values at most.
     """
 
     values: FloatArray
@@ -52,6 +59,8 @@ class Law:
     slack: float = 0.0
     spread: float = 0.0
     missing: float = 0.0
+    error: float = 0.0
+    lost: float = 0.0
 
     def quantile(self, level: float) -> float:
         """A value v with Pr(sum < v) <= level: the largest atom, less the slack, that is surely a lower `level`-quantile."""
@@ -83,8 +92,9 @@ def law(p: ArrayLike, x: ArrayLike, *, cells: int = 4096) -> Law:
 
     Examples
     --------
-    >>> law([0.5, 0.5], [1.0, 2.0])
-    Law(values=array([0., 1., 2., 3.]), probabilities=array([0.25, 0.25, 0.25, 0.25]), slack=0.0, spread=0.0, missing=0.0)
+    >>> found = law([0.5, 0.5], [1.0, 2.0])
+    >>> found.values, found.probabilities, found.slack
+    (array([0., 1., 2., 3.]), array([0.25, 0.25, 0.25, 0.25]), 0.0)
     """
     probability, value = broadcast(p=real("p", p, "[0, 1]"), x=real("x", x, "[0, inf)"))
     if probability.ndim != 1:
@@ -98,8 +108,9 @@ def leave_one_out(
 ) -> Iterator[tuple[int, Law]]:
     """For each class of equal devices (p, x), the law of the sum over all the others; `negligible` mass may be `missing`."""
     if p.size and np.all(x == x[0]):
+        error = poisson_binomial.relative_error(int(np.sum(multiplicity)), p.size)
         for c, block in poisson_binomial.leave_one_out(p, multiplicity):
-            yield c, _scaled(block, float(x[0]))
+            yield c, _scaled(block, float(x[0]), error)
         return
     trim = negligible / (4 * p.size + 4)
 
@@ -107,7 +118,8 @@ def leave_one_out(
         if classes.size == 1:
             c = int(classes[0])
             others = poisson_binomial.binomial(int(multiplicity[c]) - 1, float(p[c]))
-            yield c, _add(outside, _scaled(others, float(x[c])), cells, trim)
+            error = poisson_binomial.relative_error(int(multiplicity[c]), 1)
+            yield c, _add(outside, _scaled(others, float(x[c]), error), cells, trim)
             return
         left, right = classes[: classes.size // 2], classes[classes.size // 2 :]
         for inner, outer in ((left, right), (right, left)):
@@ -117,10 +129,10 @@ def leave_one_out(
     yield from walk(np.lexsort((p, x)), Law(np.zeros(1), np.ones(1)))
 
 
-def _scaled(block: poisson_binomial.Block, x: float) -> Law:
+def _scaled(block: poisson_binomial.Block, x: float, error: float) -> Law:
     if x == 0.0:
         return Law(np.zeros(1), np.ones(1))
-    return Law(x * (block.start + np.arange(block.weights.size, dtype=float)), block.weights)
+    return Law(x * (block.start + np.arange(block.weights.size, dtype=float)), block.weights, error=error)
 
 
 def _leaves(p: FloatArray, x: FloatArray, multiplicity: IntArray) -> list[Law]:
@@ -129,7 +141,8 @@ def _leaves(p: FloatArray, x: FloatArray, multiplicity: IntArray) -> list[Law]:
     for value in np.unique(x):
         same = x == value
         blocks = [poisson_binomial.binomial(int(m), float(q)) for q, m in zip(p[same], multiplicity[same], strict=True)]
-        leaves.append(_scaled(poisson_binomial.total(blocks), float(value)))
+        error = poisson_binomial.relative_error(int(np.sum(multiplicity[same])), len(blocks))
+        leaves.append(_scaled(poisson_binomial.total(blocks), float(value), error))
     return leaves
 
 
@@ -142,68 +155,116 @@ def _total(laws: list[Law], cells: int, trim: float) -> Law:
 
 def _add(a: Law, b: Law, cells: int, trim: float) -> Law:
     """The law of the sum of two independent ones: exact while it has at most `cells` atoms."""
-    missing = a.missing + b.missing
     with np.errstate(under="ignore"):
         if a.values.size * b.values.size <= 16 * cells:
             sums = np.add.outer(a.values, b.values).ravel()
             mass = np.multiply.outer(a.probabilities, b.probabilities).ravel()
-            whole = Law(sums, mass, a.slack + b.slack, a.spread + b.spread, missing)
+            whole = _both(a, b, sums, mass, terms=1)
             if sums.size <= cells or whole.slack == 0:
                 values, where = np.unique(sums, return_inverse=True)
-                whole = replace(whole, values=values, probabilities=np.asarray(np.bincount(where, mass), np.float64))
+                mass = np.asarray(np.bincount(where, mass), np.float64)
+                whole = _both(a, b, values, mass, terms=min(a.values.size, b.values.size))
                 if values.size <= cells:
                     return whole
                 whole = _trimmed(whole, trim)
             least, most = float(whole.values.min()), float(whole.values.max())
             if most <= least:
+                whole = replace(whole, error=whole.error + whole.values.size * _UNIT)
                 return replace(
-                    whole, values=np.array([least]), probabilities=np.array([float(np.sum(whole.probabilities))])
+                    whole, values=np.array([least]), probabilities=np.sum(whole.probabilities, keepdims=True)
                 )
             step = (most - least) / (cells - 1)
-            return _on_grid(_split(whole, least, step), step, least, whole, step, 0.25 * step * step)
+            split, terms = _split(whole, least, step)
+            return _on_grid(
+                _both(whole, _NOTHING, least + step * np.arange(split.size, dtype=np.float64), split, terms), step, 1
+            )
         a, b = _trimmed(a, trim), _trimmed(b, trim)
         start = float(a.values[0]) + float(b.values[0])
         step = (float(a.values[-1]) + float(b.values[-1]) - start) / (cells - 1)
         if step == 0:
-            chance = float(np.sum(a.probabilities)) * float(np.sum(b.probabilities))
-            return Law(
-                np.array([start]), np.array([chance]), a.slack + b.slack, a.spread + b.spread, a.missing + b.missing
-            )
-        mass = np.convolve(_split(a, float(a.values[0]), step), _split(b, float(b.values[0]), step))
-        both = Law(a.values, a.probabilities, a.slack + b.slack, a.spread + b.spread, a.missing + b.missing)
-        return _on_grid(mass, step, start, both, 2 * step, 0.5 * step * step)
+            chance = np.array([float(np.sum(a.probabilities)) * float(np.sum(b.probabilities))])
+            return _both(a, b, np.array([start]), chance, a.values.size + b.values.size)
+        (left, some), (right, others) = _split(a, float(a.values[0]), step), _split(b, float(b.values[0]), step)
+        terms = some + others + min(left.size, right.size)
+        split = np.asarray(np.convolve(left, right), np.float64)
+        return _on_grid(_both(a, b, start + step * np.arange(split.size, dtype=np.float64), split, terms), step, 2)
 
 
-def _trimmed(law: Law, trim: float) -> Law:
-    """Without at most `trim` of mass at the low end; as much at the high end moved onto the last atom kept."""
-    if trim == 0.0 or law.values.size < 2:
+_NOTHING = Law(np.zeros(1), np.ones(1))
+
+
+def _both(a: Law, b: Law, values: FloatArray, mass: FloatArray, terms: int) -> Law:
+    """What a sum of two inherits; `terms` products are summed at most for one of its masses."""
+    return Law(
+        values=values,
+        probabilities=mass,
+        slack=a.slack + b.slack,
+        spread=a.spread + b.spread,
+        missing=a.missing + b.missing,
+        error=a.error + b.error + (terms + 2) * _UNIT,
+        lost=a.lost + b.lost,
+    )
+
+
+def _trimmed(law: Law, most: float) -> Law:
+    if most == 0.0 or law.values.size < 2:
         return law
-    first = int(np.sum(np.cumsum(law.probabilities) <= trim))
-    over = int(np.sum(np.cumsum(law.probabilities[::-1]) <= trim))
-    last = max(law.values.size - over, first + 1)
-    mass = law.probabilities[first:last].copy()
-    mass[-1] += float(np.sum(law.probabilities[last:]))
-    return replace(law, values=law.values[first:last], probabilities=mass, missing=law.missing + trim)
+    kept, missing = trimmed(law.probabilities[None, :], most)
+    inside = np.flatnonzero(kept[0])
+    return replace(
+        law, values=law.values[inside], probabilities=kept[0, inside], missing=law.missing + float(missing[0])
+    )
 
 
-def _split(law: Law, least: float, step: float) -> FloatArray:
-    """Masses on a grid from the law's least value on, each atom shared by its neighbours so that the mean is kept."""
+def trimmed(weights: FloatArray, most: float) -> tuple[FloatArray, FloatArray]:
+    """Without the lowest columns of each row; the highest moved onto the last one kept.
+
+    Parameters
+    ----------
+    weights : ndarray, shape (R, A)
+        Probabilities of increasing values.
+    most : float
+        What may go at either end.
+
+    Returns
+    -------
+    weights : ndarray, shape (R, A)
+    missing : ndarray, shape (R,)
+        The greater of what was dropped and what was moved.
+    """
+    if most == 0.0:
+        return weights, np.zeros(weights.shape[0])
+    dropped = np.cumsum(weights, axis=1) <= most
+    over = (np.cumsum(weights[:, ::-1], axis=1)[:, ::-1] <= most) & ~dropped
+    kept = np.where(dropped | over, 0.0, weights)
+    last = weights.shape[1] - 1 - np.argmax(kept[:, ::-1] > 0, axis=1)
+    low, high = (np.sum(np.where(which, weights, 0.0), axis=1) for which in (dropped, over))
+    kept[np.arange(kept.shape[0]), last] += high
+    return kept, np.maximum(low, high)
+
+
+def _split(law: Law, least: float, step: float) -> tuple[FloatArray, int]:
+    """Masses on a grid from the law's least value on, each atom shared by its neighbours so that the mean is kept.
+
+    The upper share is rounded down: the mean may fall by rounding, not rise. Also the greatest number of terms in one mass.
+    """
     place = (law.values - least) / step
     index = place.astype(np.int64)
-    share = law.probabilities * (place - index)
+    share = law.probabilities * (place - index) * (1 - 2 * _UNIT)
     mass = np.bincount(index, law.probabilities - share, int(np.max(index)) + 2)
     mass[1:] += np.bincount(index, share, mass.size - 1)
-    return np.asarray(mass[:-1] if mass[-1] == 0 else mass)
+    return np.asarray(mass[:-1] if mass[-1] == 0 else mass), 2 * int(np.max(np.bincount(index)))
 
 
-def _on_grid(mass: FloatArray, step: float, start: float, of: Law, moved: float, added: float) -> Law:
-    inside = np.flatnonzero(mass)
-    values = start + step * inside.astype(np.float64)
-    lost = _ROUNDING * float(values[-1])
+def _on_grid(law: Law, step: float, times: int) -> Law:
+    """A law that has just been split `times` times: without empty places, its values rounded down."""
+    inside = np.flatnonzero(law.probabilities)
+    lost = _ROUNDING * float(law.values[-1])
     return replace(
-        of,
-        values=values * (1 - _ROUNDING),
-        probabilities=mass[inside],
-        slack=of.slack + moved + 2 * lost,
-        spread=of.spread + added + lost * lost,
+        law,
+        values=law.values[inside] * (1 - _ROUNDING),
+        probabilities=law.probabilities[inside],
+        slack=law.slack + times * step + 2 * lost,
+        spread=law.spread + times * 0.25 * step * step + lost * lost,
+        lost=law.lost + 2 * lost,
     )

@@ -151,7 +151,7 @@ def proven_threshold(
             v = np.maximum(law.values - law.slack, 0.0) + own[k] + system.receiver_noise_variance
             v = v * (1 - (system.devices + 8) * _UNIT)
             mu = np.hypot(mu0[k], _ratio(np.full(v.size, system.sensitivity[k]), np.sqrt(v)))
-            epsilon[k] = _mixture_epsilon(law.probabilities, mu, system.delta)
+            epsilon[k] = _mixture_epsilon(law.probabilities * (1 + law.error), mu, system.delta)
     return Guarantee(epsilon, np.full(system.devices, system.delta), system.adjacency)
 
 

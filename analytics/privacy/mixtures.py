@@ -54,7 +54,7 @@ def _participation(
     law_weights = np.zeros((len(batch), columns.size))
     for row, (_, law) in enumerate(batch):
         law_weights[row, np.searchsorted(columns, law.values)] = law.probabilities
-    law_weights, missing = _trimmed(law_weights, negligible)
+    law_weights, missing = weighted_sum.trimmed(law_weights, negligible)
     missing = missing + np.array([law.missing for _, law in batch])
     law_of_class = {c: row for row, (c, _) in enumerate(batch)}
     inside = devices[np.isin(class_of[devices], list(law_of_class))]
@@ -74,19 +74,6 @@ def _participation(
         missing=missing[rows],
         slack=max(law.slack for _, law in batch),
         spread=max(law.spread for _, law in batch),
+        error=max(law.error for _, law in batch),
+        lost=max(law.lost for _, law in batch),
     )
-
-
-def _trimmed(weights: FloatArray, negligible: float) -> tuple[FloatArray, FloatArray]:
-    """Drop the lowest columns as missing and move the highest onto the last one kept: both overstate the divergence."""
-    if negligible == 0.0:
-        return weights, np.zeros(weights.shape[0])
-    from_left = np.cumsum(weights, axis=1)
-    dropped = from_left <= negligible
-    missing = np.sum(np.where(dropped, weights, 0.0), axis=1)
-    from_right = np.cumsum(weights[:, ::-1], axis=1)[:, ::-1]
-    over = (from_right <= negligible) & ~dropped
-    kept = np.where(dropped | over, 0.0, weights)
-    last = weights.shape[1] - 1 - np.argmax(kept[:, ::-1] > 0, axis=1)
-    kept[np.arange(kept.shape[0]), last] += np.sum(np.where(over, weights, 0.0), axis=1)
-    return kept, missing

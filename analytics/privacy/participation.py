@@ -47,6 +47,8 @@ class Participation:
     missing: FloatArray  # probability of columns left out: the divergence counts as 1 there
     slack: float  # of the law on a grid, as the next: see analytics.distributions.weighted_sum
     spread: float
+    error: float  # relative, of the weights
+    lost: float  # of the variance, by rounding down
 
     def raised(self) -> Participation:
         """The same with the noise raised by the slack and without missing mass: a lower bound."""
@@ -56,14 +58,14 @@ class Participation:
         """The same with what was rounded down (noise) or up (sensitivity) rounded the other way: for lower bounds."""
         return replace(
             self,
-            variance=self.variance * (1 + 3 * self._rounding),
+            variance=self.variance * (1 + 3 * self._rounding) + self.lost,
             sensitivity=self.sensitivity * (1 - 16 * _UNIT),
             own_noise=self.own_noise * (1 if self.system.adjacency is Adjacency.ABSENT else 1 + 16 * _UNIT),
         )
 
     @property
     def _rounding(self) -> float:
-        """Relative error of a sum of the noises."""
+        """Relative error of a sum of the noises, and of as many weights."""
         return (self.system.devices + 8) * _UNIT
 
     def lowered(self) -> Participation:
@@ -243,7 +245,7 @@ class Participation:
             total = np.sum(terms, axis=1) + left_out
             slope = np.sum(np.where(terms > 0, terms * slopes, 0.0), axis=1) / total
             bounded = np.isfinite(errors)
-            rounding = self._rounding + 8 * _UNIT
+            rounding = self._rounding + self.error + (8 + used.size) * _UNIT
             highest = exponents + np.where(bounded & (exponents > -np.inf), errors, 0.0)
             summit = np.maximum(np.max(highest, axis=1), np.log(missing))
             summit = np.where(summit > -np.inf, summit, 0.0)
