@@ -22,6 +22,7 @@ from analytics.privacy.participation import Participation
 
 _STEPS = 200
 _NEAR = 1e-11  # relative distance to the limit, but for the rounding
+_NATS = 12.0  # of the divergences' rule there
 _COLUMNS = 64  # of the rough law that the search starts on
 _FARTHEST = 1400.0  # in log weight: beyond the range of doubles
 _LONGEST = 690.0
@@ -117,7 +118,7 @@ def _largest(system: InferenceSystem, epsilon: float, kind: Cap) -> FloatArray:
         if system.adjacency is Adjacency.ABSENT:
             x[excess(np.full(x.size, -np.inf), np.arange(x.size)) > 0] = np.nan
         if kind is Cap.EXACT and part.variance.size > 2 * _COLUMNS:
-            x, slope = _root(replace(excess, part=part.sketch(_COLUMNS)), x, slope, near=1e-6)
+            x, slope = _root(replace(excess, part=part.sketch(_COLUMNS, _NATS)), x, slope, near=1e-6)
             x = np.where(np.isneginf(x), excess.scale, x)
         root, _ = _root(excess, x, slope, near=_NEAR)
         out[part.devices] = np.exp(np.minimum(root, _LONGEST))[part.kind]

@@ -31,7 +31,7 @@ def test_imports_go_down_only(path):
 @pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_modules_have_one_subject_and_say_it(path):
     text = path.read_text(encoding="utf-8")
-    assert len(text.splitlines()) <= 420
+    assert len(text.splitlines()) <= 450
     assert ast.get_docstring(ast.parse(text))
 
 

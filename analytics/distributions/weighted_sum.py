@@ -104,9 +104,18 @@ def law(p: ArrayLike, x: ArrayLike, *, cells: int = 4096) -> Law:
 
 
 def leave_one_out(
-    p: FloatArray, x: FloatArray, multiplicity: IntArray, *, cells: int = 4096, negligible: float = 0.0
+    p: FloatArray,
+    x: FloatArray,
+    multiplicity: IntArray,
+    *,
+    cells: int = 4096,
+    negligible: float = 0.0,
+    wanted: IntArray | None = None,
 ) -> Iterator[tuple[int, Law]]:
-    """For each class of equal devices (p, x), the law of the sum over all the others; `negligible` mass may be `missing`."""
+    """For each class of equal devices (p, x), the law of the sum over all the others; `negligible` mass may be `missing`.
+
+    `wanted` says for which classes at least.
+    """
     if p.size and np.all(x == x[0]):
         error = poisson_binomial.relative_error(int(np.sum(multiplicity)), p.size)
         for c, block in poisson_binomial.leave_one_out(p, multiplicity):
@@ -123,6 +132,8 @@ def leave_one_out(
             return
         left, right = classes[: classes.size // 2], classes[classes.size // 2 :]
         for inner, outer in ((left, right), (right, left)):
+            if wanted is not None and not np.any(np.isin(inner, wanted)):
+                continue
             group = _total(_leaves(p[outer], x[outer], multiplicity[outer]), cells, trim)
             yield from walk(inner, _add(outside, group, cells, trim))
 

@@ -268,12 +268,12 @@ def exact_epsilon(
     -------
     ndarray or float
         Infinite where no epsilon below 1e100 reaches delta. Above the truth by what the bracket of
-        :func:`exact_delta_bracket` is wide, and by 1e-11 of itself (1e-7 on a grid).
+        :func:`exact_delta_bracket` is wide, and by 1e-11 of itself (1e-6 on a grid).
 
     Notes
     -----
     K devices of C distinct (p_k, sigma_k^2) cost O(C log C) merges of laws of at most 4096 values and, for each distinct
-    device, some three evaluations of as many divergences, 4 microseconds each; the root is sought on fewer values first.
+    device, some two evaluations of as many divergences, 3 microseconds each; the root is sought on fewer values first.
     Memory is that of 256 laws at a time.
 
     Examples

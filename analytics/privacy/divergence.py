@@ -58,7 +58,7 @@ from analytics.checks import FloatArray, IntArray, broadcast, integer, real
 from analytics.privacy import gaussian
 
 _UNIT = np.finfo(float).eps
-_DIGITS = 30.0  # T: the rule errs by some e^-30 = 1e-13 of the value
+_NATS = 30.0  # T: the rule errs by some e^-30 = 1e-13 of the value
 _SINE, _COSINE, _ANGLE = 0.5, np.sqrt(0.75), np.pi / 6  # of the hyperbola
 _INSIDE = 0.93  # of the distance to a pole that a strip may reach
 _STRIPS = (1.0, 0.75, 0.5, 0.3)
@@ -150,12 +150,20 @@ def _evaluated(
 
 
 def log_curve(
-    eps: FloatArray, d: FloatArray, narrow: FloatArray, gap: FloatArray, r: FloatArray, *, reverse: bool
+    eps: FloatArray,
+    d: FloatArray,
+    narrow: FloatArray,
+    gap: FloatArray,
+    r: FloatArray,
+    *,
+    reverse: bool,
+    nats: float = _NATS,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """log D of N(d e_1, (narrow + gap) I_r) from N(0, narrow I_r), or the reverse; its slope in epsilon; its error.
 
     One-dimensional arrays. The gap is given by itself, since narrow + gap would round it away. The error is infinite where
-    the logarithm may be anything below a Chernoff bound, which is then the value.
+    the logarithm may be anything below a Chernoff bound, which is then the value. Time grows as `nats`, the rule's error falls
+    as exp(-nats).
     """
     out, slope, error = np.full(eps.shape, -np.inf), np.zeros(eps.shape), np.zeros(eps.shape)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
@@ -168,11 +176,13 @@ def log_curve(
     some = proper & (gap > 0)
     with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
         loss = _Loss(d[some] / np.sqrt(narrow[some]), gap[some] / narrow[some], r[some])
-        out[some], slope[some], error[some] = _log_divergence(eps[some], loss, reverse)
+        out[some], slope[some], error[some] = _log_divergence(eps[some], loss, reverse, nats)
     return out, slope, error
 
 
-def _log_divergence(eps: FloatArray, loss: _Loss, reverse: bool) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _log_divergence(
+    eps: FloatArray, loss: _Loss, reverse: bool, nats: float
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """log D_{e^eps} of N(mu e_1, (1 + eta) I_r) from N(0, I_r), or the reverse, its slope and error; eta > 0."""
     level = -eps if reverse else eps
     end = np.full(eps.shape, -1.0 if reverse else 0.0)
@@ -183,7 +193,7 @@ def _log_divergence(eps: FloatArray, loss: _Loss, reverse: bool) -> tuple[FloatA
     never = loss.reach(level) <= 0
     value, mean_z, error = (np.full(eps.shape, x) for x in (-np.inf, 0.0, 0.0))
     some = np.flatnonzero(~never)
-    value[some], mean_z[some], error[some] = _integral(loss.only(some), level[some], side[some])
+    value[some], mean_z[some], error[some] = _integral(loss.only(some), level[some], side[some], nats)
     value = value + (eps if reverse else 0.0)
     error = error + (2 * _UNIT * eps if reverse else 0.0)
     value_slope = 1 + mean_z if reverse else -mean_z
@@ -279,10 +289,12 @@ def _crossing(loss: _Loss, level: FloatArray, side: FloatArray) -> _Crossing:
     return _Crossing(c, above, w, np.where(side > 0, -np.log1p(loss.eta * up), np.log1p(-loss.eta * c)))
 
 
-def _integral(loss: _Loss, level: FloatArray, side: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _integral(
+    loss: _Loss, level: FloatArray, side: FloatArray, nats: float
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Logarithm of the absolute value of the integral, the mean of z under it, and the error of the logarithm."""
     crossing = _crossing(loss, level, side)
-    rule = _Rule.of(loss, level, side, crossing)
+    rule = _Rule.of(loss, level, side, crossing, nats)
     nodes = rule.nodes()
     value, mean_z, error = (np.full(level.shape, np.nan) for _ in range(3))
     group = np.searchsorted(_LENGTHS, nodes) + (nodes > 0)
@@ -306,15 +318,16 @@ class _Rule:
     scale: FloatArray
     step: FloatArray
     estimate: FloatArray
+    nats: float
 
     @classmethod
-    def of(cls, loss: _Loss, level: FloatArray, side: FloatArray, crossing: _Crossing) -> _Rule:
+    def of(cls, loss: _Loss, level: FloatArray, side: FloatArray, crossing: _Crossing, nats: float) -> _Rule:
         c, above, w = crossing.c, crossing.above, crossing.w
         curvature = loss.curvature(c, w) + 1 / (c * c) + 1 / (above * above)
         scale = w / loss.eta / (1 - _SINE)
         peak = loss.exponent(level, c, above, w, crossing.log_w)
         estimate = peak - np.log(np.abs(c * above)) - 0.5 * np.log(2 * np.pi * curvature)
-        widest = np.sqrt(2 * _DIGITS / curvature) / (scale * _COSINE)  # where a Gaussian would have its best strip
+        widest = np.sqrt(2 * nats / curvature) / (scale * _COSINE)  # where a Gaussian would have its best strip
         step = np.full(c.shape, np.inf)
         for direction in (-1, 1):
             pole = np.where(side > 0, c, np.where(side == 0, above, np.inf))
@@ -332,9 +345,9 @@ class _Rule:
                 near, far = np.minimum(to_zero, to_one), np.maximum(to_zero, to_one)
                 length = 2 / (cosine * far) * (2 + np.log(far / near))
                 size = loss.exponent(level, x, x_above, q, np.log(q)) + np.log(length / (2 * np.pi))
-                best = np.maximum(best, 2 * np.pi * a / np.maximum(_DIGITS + size - estimate, _DIGITS / 2))
+                best = np.maximum(best, 2 * np.pi * a / np.maximum(nats + size - estimate, nats / 2))
             step = np.minimum(step, best)
-        return cls(loss, level, crossing, scale, step, estimate)
+        return cls(loss, level, crossing, scale, step, estimate, nats)
 
     def only(self, part: IntArray) -> _Rule:
         return _Rule(
@@ -344,6 +357,7 @@ class _Rule:
             self.scale[part],
             self.step[part],
             self.estimate[part],
+            self.nats,
         )
 
     def nodes(self) -> IntArray:
@@ -360,7 +374,7 @@ class _Rule:
             k = 2 * np.sinh(u / 2) ** 2
             fallen = pull * k * ((1 - _SINE) * (2 + _SINE) + k) / (1 - _SINE + k) ** 2 + rate * k
             fallen += loss.half_r * np.log1p(k / (1 - _SINE)) + np.log(np.sinh(u))
-            enough = start - fallen <= -_DIGITS
+            enough = start - fallen <= -self.nats
             low, high = np.where(enough, low, middle), np.where(enough, middle, high)
         sound = np.isfinite(self.step) & (self.step > 0) & np.isfinite(start) & (high < _DOUBLINGS)
         return np.where(sound, np.ceil(2**high) + 1, 0).astype(np.int64)
@@ -404,7 +418,7 @@ class _Rule:
         added = pull * np.sqrt(square) * (1 - _SINE) / apart + turn + (np.abs(x) + y) * _absolute_rate(loss, self.level)
         added += half_r * (np.abs(crossing.log_w[:, None]) + log_q - crossing.log_w[:, None])
         rounding = np.sum(size * np.hypot(quotient, quotient_y) * (32 + nodes / 4 + 8 * added), axis=1)
-        rule = 4 * np.exp(self.estimate - value - _DIGITS)
+        rule = 4 * np.exp(self.estimate - value - self.nats)
         error = rule + _UNIT * (rounding / np.abs(whole) + 8 * np.abs(peak[:, 0]))
         return value, mean_z, np.where(error < 0.1, error * (1 + error), np.inf)
 

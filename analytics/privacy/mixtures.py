@@ -14,6 +14,7 @@ from analytics.privacy.participation import Participation
 
 _UNIT = np.finfo(float).eps
 _ROWS = 256  # classes of devices solved together
+_NATS = (30.0, 20.0)  # of the divergences' rule, where the law is exact and where it is on a grid
 _CELLS = 4096  # of the law of the others' noise, where it is not exact
 
 
@@ -28,11 +29,13 @@ def participations(system: InferenceSystem, devices: IntArray, negligible: float
         nothing = [(c, weighted_sum.Law(np.zeros(1), np.ones(1))) for c in range(multiplicity.size)]
         yield _participation(system, devices, class_of, classes, nothing, negligible)
         return
-    wanted = set(np.unique(class_of[devices]).tolist())
+    wanted = np.unique(class_of[devices])
     batch: list[tuple[int, weighted_sum.Law]] = []
     together = np.all(own == own[0])
     cells = _CELLS if multiplicity.size <= _CELLS // 16 else _CELLS // 2  # of many devices the law is smoother
-    for c, law in weighted_sum.leave_one_out(classes[0], classes[1], multiplicity, cells=cells, negligible=negligible):
+    for c, law in weighted_sum.leave_one_out(
+        classes[0], classes[1], multiplicity, cells=cells, negligible=negligible, wanted=wanted
+    ):
         if c in wanted:
             batch.append((c, law))
         if len(batch) >= (_ROWS if together else 1):
@@ -76,4 +79,5 @@ def _participation(
         spread=max(law.spread for _, law in batch),
         error=max(law.error for _, law in batch),
         lost=max(law.lost for _, law in batch),
+        nats=_NATS[any(law.slack > 0 for _, law in batch)],
     )

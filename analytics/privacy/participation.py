@@ -15,8 +15,9 @@ from analytics.guarantee import Adjacency
 from analytics.inference.system import InferenceSystem
 from analytics.privacy import curvature, divergence, gaussian, subsampling
 
-_SKETCHES = (48, 512)  # atoms; with twice as many and more, the root is first sought with so few
-_ROUGHLY = 1e-4  # relative accuracy of a first try on few atoms
+_SKETCHES = ((48, 12.0), (512, 24.0))  # atoms and nats: with twice as many atoms the root is first sought on so few
+_ROUGHLY = (1e-4, 1e-8)  # relative accuracy of the root on these
+_ON_GRID = 1e-6  # relative accuracy of the root there; less than the grid costs
 _STEPS = 300  # Newton or bisection steps; a dozen suffice unless the guess is absurd
 _GROWTH = 16  # of epsilon in one step, as long as no upper end is known
 _COARSE = 1e-3  # share of delta that curvature may cost before the noise is lowered instead
@@ -49,6 +50,7 @@ class Participation:
     spread: float
     error: float  # relative, of the weights
     lost: float  # of the variance, by rounding down
+    nats: float = 30.0  # the rule for divergences of unlike variances errs by e^-nats
 
     def raised(self) -> Participation:
         """The same with the noise raised by the slack and without missing mass: a lower bound."""
@@ -87,12 +89,16 @@ class Participation:
         single = np.eye(used.size)[column]
         return self._with(self.lowered().variance[used], single, below[np.arange(last.size), last])
 
-    def sketch(self, columns: int) -> Participation:
-        """The same law on few columns, roughly: where to look for the root."""
-        first, weights = self._grouped(columns)
-        mass = np.maximum(np.add.reduceat(self.weights.sum(axis=0), first), 1e-300)
-        variance = np.add.reduceat(self.weights.sum(axis=0) * self.variance, first) / mass
-        return self._with(np.maximum(variance, self.variance[first]), weights, self.missing)
+    def sketch(self, columns: int, nats: float) -> Participation:
+        """Nearly the same law on few columns, two a group with its mean and variance: where to look for the root."""
+        first, weights = self._grouped(columns // 2)
+        every = self.weights.sum(axis=0)
+        mass = np.maximum(np.add.reduceat(every, first), 1e-300)
+        mean = np.maximum(np.add.reduceat(every * self.variance, first) / mass, self.variance[first])
+        apart = self.variance - np.repeat(mean, np.diff(first, append=every.size))
+        deviation = np.minimum(np.sqrt(np.add.reduceat(every * apart**2, first) / mass), mean - self.variance[first])
+        pairs = np.stack([mean - deviation, mean + deviation], axis=1).ravel()
+        return replace(self, variance=pairs, weights=np.repeat(weights / 2, 2, axis=1), nats=nats)
 
     def pessimistic(self, columns: int) -> Participation:
         """The same with the noise lowered to few columns: an upper bound."""
@@ -207,7 +213,8 @@ class Participation:
                 inner[i, None], self.sensitivity[rows[i], None], v, self.own_noise[rows[i], None]
             )
             problem = (eps.ravel(), d.ravel(), narrow.ravel(), own.ravel(), np.full(eps.size, float(dimension)))
-            value, slope, error = (x.reshape(eps.shape) for x in divergence.log_curve(*problem, reverse=not removing))
+            found = divergence.log_curve(*problem, reverse=not removing, nats=self.nats)
+            value, slope, error = (x.reshape(eps.shape) for x in found)
             return value, slope, error
 
         def bend(v: FloatArray, i: IntArray, values: FloatArray, log_unit: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -278,24 +285,26 @@ class Participation:
             return self._constant_noise_epsilon(total, convex)
         out = np.where((self._singular() >= total) & (self.participation > total), np.inf, 0.0)
         target = np.log(total) * (1 + _UNIT) - 16 * _UNIT
-        sketches = [self.sketch(n) for n in _SKETCHES if self.variance.size > 2 * n]
+        sketches = [self.sketch(n, nats) for n, nats in _SKETCHES if self.variance.size > 2 * n]
         for number, curve in enumerate(self._directions()):
             rows = np.flatnonzero((out < np.inf) & (self.participation > total))  # delta is at most p
             below = out[rows]
             if np.any(below):  # not the first direction: most are already safe in this one
-                tests = [self.pessimistic(_SKETCHES[0])] if sketches else []
+                tests = [self.pessimistic(_SKETCHES[0][0])] if sketches else []
                 for law in [*tests, self]:
                     unsafe = ~(law._upper(law._directions()[number], below, rows)[0] <= target)
                     rows, below = rows[unsafe], below[unsafe]
             if rows.size:
                 guess = self._guess(rows, target)
-                for sketch in sketches:
+                for sketch, near in zip(sketches, _ROUGHLY, strict=False):
                     rough = sketch._directions()[number]
-                    guess = sketch._root(rough, rows, target, np.zeros(rows.size), guess, near=_ROUGHLY)
-                near = 1e-7 if self.slack else 1e-11
-                out[rows] = self._root(curve, rows, target, below, guess, near=near)
-        if self.slack:  # where the grid is too coarse the closed form may be better
-            out = np.minimum(out, self.at_quantile(total).least_epsilon(total))
+                    guess = sketch._root(rough, rows, target, np.zeros(rows.size), guess, near=near, proved=False)
+                near = _ON_GRID if self.slack else 1e-11
+                out[rows] = self._root(curve, rows, target, below, guess * (1 + 0.8 * near), near=near)
+        if self.slack:  # where the grid is too coarse one value of the noise may be better
+            single = self.at_quantile(total)
+            if np.any(single.log_upper(out, np.arange(out.size)) <= target):
+                out = np.minimum(out, single.least_epsilon(total))
         return out
 
     def _constant_noise_epsilon(self, total: float, convex: bool) -> FloatArray:
@@ -325,7 +334,15 @@ class Participation:
         return out
 
     def _root(
-        self, curve: Curve, rows: IntArray, target: float, low: FloatArray, guess: FloatArray, *, near: float
+        self,
+        curve: Curve,
+        rows: IntArray,
+        target: float,
+        low: FloatArray,
+        guess: FloatArray,
+        *,
+        near: float,
+        proved: bool = True,
     ) -> FloatArray:
         """Where a curve falls to the target, right of `low`; `low` itself where it is 0 and already safe.
 
@@ -356,7 +373,7 @@ class Participation:
             active = active[~settled]
             if not active.size:
                 return high
-        if near >= _ROUGHLY:
+        if not proved:
             return x
         raise ArithmeticError(
             f"epsilon of device {self.devices[rows[active[0]]]} did not settle at log delta = {target}"
