@@ -117,7 +117,7 @@ def _largest(system: InferenceSystem, epsilon: float, kind: Cap) -> FloatArray:
         x, slope = excess.scale, np.ones(part.participation.size)
         if system.adjacency is Adjacency.ABSENT:
             x[excess(np.full(x.size, -np.inf), np.arange(x.size)) > 0] = np.nan
-        if kind is Cap.EXACT and part.variance.size > 2 * _COLUMNS:
+        if kind is Cap.EXACT and part.variance.shape[1] > 2 * _COLUMNS:
             x, slope = _root(replace(excess, part=part.sketch(_COLUMNS, _NATS)), x, slope, near=1e-6)
             x = np.where(np.isneginf(x), excess.scale, x)
         root, _ = _root(excess, x, slope, near=_NEAR)

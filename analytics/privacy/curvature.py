@@ -119,15 +119,15 @@ def concavity_of_pair(d: FloatArray, low: FloatArray, gap: FloatArray, r: float,
 
 
 def excess(v: FloatArray, weights: FloatArray, values: FloatArray, cost: FloatArray, slack: float) -> FloatArray:
-    """By how much the mean of a decreasing function on the grid v may exceed the true one; one value a row.
+    """By how much the mean of a decreasing function on the grids v (one a row) may exceed the true one.
 
     `cost` is what the curvature may cost at each place. The function kept constant below some v_j is a smaller one, bent only
     above v_j - slack: j is taken beyond the places where the cost is more than the value.
     """
     dear = np.where(weights > 0, cost > values, False)
-    first = np.where(np.any(dear, axis=1), v.size - np.argmax(dear[:, ::-1], axis=1), 0)
-    last = np.minimum(first, v.size - 1)
-    level = values[np.arange(first.size), last]
-    cut = v[None, :] < v[last, None] - slack
-    lowered = np.where(v[None, :] < v[last, None], values - level[:, None], 0.0)
+    first = np.where(np.any(dear, axis=1), v.shape[1] - np.argmax(dear[:, ::-1], axis=1), 0)
+    last = np.minimum(first, v.shape[1] - 1)[:, None]
+    at, level = (np.take_along_axis(x, last, axis=1) for x in (v, values))
+    cut = v < at - slack
+    lowered = np.where(v < at, values - level, 0.0)
     return np.asarray(np.sum(weights * (lowered + np.where(cut | (weights == 0), 0.0, cost)), axis=1))

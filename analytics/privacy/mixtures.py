@@ -13,7 +13,7 @@ from analytics.inference.system import InferenceSystem
 from analytics.privacy.participation import Participation
 
 _UNIT = np.finfo(float).eps
-_ROWS = 256  # classes of devices solved together
+_ROWS, _ATOMS = 256, 1 << 18  # classes of devices solved together, and values of their laws in all
 _NATS = (30.0, 20.0)  # of the divergences' rule, where the law is exact and where it is on a grid
 _CELLS = 4096  # of the law of the others' noise, where it is not exact
 
@@ -31,14 +31,13 @@ def participations(system: InferenceSystem, devices: IntArray, negligible: float
         return
     wanted = np.unique(class_of[devices])
     batch: list[tuple[int, weighted_sum.Law]] = []
-    together = np.all(own == own[0])
     cells = _CELLS if multiplicity.size <= _CELLS // 16 else _CELLS // 2  # of many devices the law is smoother
     for c, law in weighted_sum.leave_one_out(
         classes[0], classes[1], multiplicity, cells=cells, negligible=negligible, wanted=wanted
     ):
         if c in wanted:
             batch.append((c, law))
-        if len(batch) >= (_ROWS if together else 1):
+        if len(batch) >= _ROWS or sum(law.values.size for _, law in batch) >= _ATOMS:
             yield _participation(system, devices, class_of, classes, batch, negligible)
             batch = []
     if batch:
@@ -53,10 +52,11 @@ def _participation(
     batch: list[tuple[int, weighted_sum.Law]],
     negligible: float,
 ) -> Participation:
-    columns = np.unique(np.concatenate([law.values for _, law in batch]))
-    law_weights = np.zeros((len(batch), columns.size))
+    atoms = max(law.values.size for _, law in batch)
+    values, law_weights = np.empty((len(batch), atoms)), np.zeros((len(batch), atoms))
     for row, (_, law) in enumerate(batch):
-        law_weights[row, np.searchsorted(columns, law.values)] = law.probabilities
+        values[row] = law.values[-1]
+        values[row, : law.values.size], law_weights[row, : law.values.size] = law.values, law.probabilities
     law_weights, missing = weighted_sum.trimmed(law_weights, negligible)
     missing = missing + np.array([law.missing for _, law in batch])
     law_of_class = {c: row for row, (c, _) in enumerate(batch)}
@@ -64,6 +64,7 @@ def _participation(
     law_row = np.array([law_of_class[int(c)] for c in class_of[inside]])
     kinds, kind = np.unique(np.stack([law_row, system.sensitivity[inside]]), axis=1, return_inverse=True)
     rows = kinds[0].astype(np.int64)
+    variance = (values + system.receiver_noise_variance) * (1 - (system.devices + 8) * _UNIT)
     batch_classes = np.array([c for c, _ in batch])[rows]
     return Participation(
         system=system,
@@ -72,7 +73,7 @@ def _participation(
         participation=classes[0, batch_classes],
         own_noise=classes[1, batch_classes] * (1 if system.adjacency is Adjacency.ABSENT else 1 - 4 * _UNIT),
         sensitivity=kinds[1] * (1 + 4 * _UNIT),
-        variance=(columns + system.receiver_noise_variance) * (1 - (system.devices + 8) * _UNIT),
+        variance=variance[rows] if len(batch) > 1 else np.broadcast_to(variance, (rows.size, atoms)),
         weights=law_weights[rows],
         missing=missing[rows],
         slack=max(law.slack for _, law in batch),

@@ -35,7 +35,7 @@ Curvature = Callable[[FloatArray, IntArray, FloatArray, FloatArray], tuple[Float
 
 @dataclass(frozen=True)
 class Participation:
-    """Distinct devices ("kinds", the rows) whose others' noise takes values on one common set of atoms (the columns)."""
+    """Distinct devices ("kinds", the rows), each with the atoms of its others' noise (the columns)."""
 
     system: InferenceSystem
     devices: IntArray  # sorted
@@ -43,9 +43,9 @@ class Participation:
     participation: FloatArray  # one entry a row, so are the next two
     own_noise: FloatArray
     sensitivity: FloatArray
-    variance: FloatArray  # received noise variance without the device, one entry a column; increasing
-    weights: FloatArray  # probability of each column in each row
-    missing: FloatArray  # probability of columns left out: the divergence counts as 1 there
+    variance: FloatArray  # received noise variance without the device, of each row's atoms; never falling along a row
+    weights: FloatArray  # probability of each atom
+    missing: FloatArray  # probability of atoms left out: the divergence counts as 1 there
     slack: float  # of the law on a grid, as the next: see analytics.distributions.weighted_sum
     spread: float
     error: float  # relative, of the weights
@@ -84,35 +84,39 @@ class Participation:
         below = np.cumsum(self.weights, axis=1) - self.weights + self.missing[:, None]
         with np.errstate(divide="ignore"):
             budget = np.where(self.participation > 0, total / (2 * self.participation), np.inf)
-        last = np.sum(below <= budget[:, None], axis=1) - 1
-        used, column = np.unique(last, return_inverse=True)
-        single = np.eye(used.size)[column]
-        return self._with(self.lowered().variance[used], single, below[np.arange(last.size), last])
+        last = np.sum(below <= budget[:, None], axis=1, keepdims=True) - 1
+        variance, missing = (np.take_along_axis(x, last, axis=1) for x in (self.lowered().variance, below))
+        return self._with(variance, np.ones(last.shape), missing[:, 0])
 
     def sketch(self, columns: int, nats: float) -> Participation:
         """Nearly the same law on few columns, two a group with its mean and variance: where to look for the root."""
         first, weights = self._grouped(columns // 2)
-        every = self.weights.sum(axis=0)
-        mass = np.maximum(np.add.reduceat(every, first), 1e-300)
-        mean = np.maximum(np.add.reduceat(every * self.variance, first) / mass, self.variance[first])
-        apart = self.variance - np.repeat(mean, np.diff(first, append=every.size))
-        deviation = np.minimum(np.sqrt(np.add.reduceat(every * apart**2, first) / mass), mean - self.variance[first])
-        pairs = np.stack([mean - deviation, mean + deviation], axis=1).ravel()
+        mass = np.maximum(weights, 1e-300)
+        mean = np.maximum(self._total(self.weights * self.variance, first) / mass, self.variance[:, first])
+        apart = self.variance - np.repeat(mean, np.diff(first, append=self.variance.shape[1]), axis=1)
+        deviation = np.sqrt(self._total(self.weights * apart**2, first) / mass)
+        deviation = np.minimum(deviation, mean - self.variance[:, first])
+        pairs = np.stack([mean - deviation, mean + deviation], axis=2).reshape(mean.shape[0], -1)
         return replace(self, variance=pairs, weights=np.repeat(weights / 2, 2, axis=1), nats=nats)
 
     def pessimistic(self, columns: int) -> Participation:
         """The same with the noise lowered to few columns: an upper bound."""
         first, weights = self._grouped(columns)
-        return self._with(self.lowered().variance[first], weights, self.missing)
+        return self._with(self.lowered().variance[:, first], weights, self.missing)
 
     def _grouped(self, columns: int) -> tuple[IntArray, FloatArray]:
         """Where groups of neighbouring columns start, even in number and in log v, and their weights."""
-        size = self.variance.size
-        depth = np.log(np.maximum(self.variance, self.variance[-1] * 1e-30))
+        size = self.variance.shape[1]
+        depth = np.mean(np.log(np.maximum(self.variance, self.variance[:, -1:] * 1e-30)), axis=0)
         edges = np.searchsorted(depth, np.linspace(depth[0], depth[-1], columns // 2))
         even = np.linspace(0, size - 1, columns // 2).astype(int)
         first = np.unique(np.concatenate([[0], edges[edges < size], even]))
-        return first, np.add.reduceat(self.weights, first, axis=1)
+        return first, self._total(self.weights, first)
+
+    @staticmethod
+    def _total(terms: FloatArray, first: IntArray) -> FloatArray:
+        with np.errstate(under="ignore"):
+            return np.asarray(np.add.reduceat(terms, first, axis=1))
 
     def log_upper(self, epsilon: FloatArray, rows: IntArray) -> FloatArray:
         """log delta(epsilon[i]) of kind rows[i] at most, worst of both directions."""
@@ -240,7 +244,7 @@ class Participation:
         """
         weights, missing = self.weights[rows], self.missing[rows]
         used = np.flatnonzero(np.any(weights > 0, axis=0))
-        variance, weights = self.variance[used], weights[:, used]
+        variance, weights = self.variance[np.ix_(rows, used)], weights[:, used]
         index = np.arange(rows.size)
         values, slopes, errors = component(variance, index)
         with np.errstate(under="ignore", divide="ignore", invalid="ignore", over="ignore"):
@@ -285,7 +289,7 @@ class Participation:
             return self._constant_noise_epsilon(total, convex)
         out = np.where((self._singular() >= total) & (self.participation > total), np.inf, 0.0)
         target = np.log(total) * (1 + _UNIT) - 16 * _UNIT
-        sketches = [self.sketch(n, nats) for n, nats in _SKETCHES if self.variance.size > 2 * n]
+        sketches = [self.sketch(n, nats) for n, nats in _SKETCHES if self.variance.shape[1] > 2 * n]
         for number, curve in enumerate(self._directions()):
             rows = np.flatnonzero((out < np.inf) & (self.participation > total))  # delta is at most p
             below = out[rows]
@@ -382,7 +386,7 @@ class Participation:
     def _guess(self, rows: IntArray, target: float) -> FloatArray:
         """Mean loss plus as many standard deviations as a Gaussian loss would need, at a low quantile of the noise."""
         low = np.argmax(np.cumsum(self.weights[rows], axis=1) >= 0.05, axis=1)
-        v, own, d = self.variance[low], self.own_noise[rows], self.sensitivity[rows]
+        v, own, d = self.variance[rows, low], self.own_noise[rows], self.sensitivity[rows]
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             if self.system.adjacency is Adjacency.ABSENT:
                 eta, r, square = own / v, self.system.dimension, d * d / v
@@ -404,13 +408,12 @@ class Participation:
 
     def _singular(self) -> FloatArray:
         """The limit of delta(epsilon) as epsilon grows: mass on which the neighbours are mutually singular."""
-        singular = self.missing.copy()
-        if self.variance[0] == 0:
-            if self.system.adjacency is Adjacency.ABSENT:
-                apart = (self.own_noise > 0) | (self.sensitivity > 0)
-            else:
-                apart = (self.own_noise == 0) & (self.sensitivity > 0)
-            singular = singular + np.where(apart, self.weights[:, 0], 0.0)
+        if self.system.adjacency is Adjacency.ABSENT:
+            apart = (self.own_noise > 0) | (self.sensitivity > 0)
+        else:
+            apart = (self.own_noise == 0) & (self.sensitivity > 0)
+        silent = np.sum(np.where(self.variance == 0, self.weights, 0.0), axis=1)
+        singular = self.missing + np.where(apart, silent, 0.0)
         return self.participation * singular
 
 
