@@ -18,7 +18,7 @@ docs: .venv/installed
 	$(BIN)/sphinx-build -W --keep-going -q docs docs/_build/html
 
 ledger: .venv/installed
-	$(BIN)/python -m validate.document docs
+	$(BIN)/python -m validate.claims.document docs
 
 mutants: .venv/installed
 	$(BIN)/pip install -q --disable-pip-version-check "cosmic-ray>=8.3"

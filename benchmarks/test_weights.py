@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from solvers import structured
-from solvers.quadratic import QuadraticProgram, certificate, multipliers
+from solvers.weights import structured
+from solvers.weights.quadratic import QuadraticProgram, certificate, multipliers
 
 RANK = 16
 

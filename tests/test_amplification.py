@@ -19,7 +19,7 @@ from analytics.guarantee import Adjacency
 from analytics.inference.system import InferenceSystem
 from analytics.privacy import amplification, concentration, gaussian
 from analytics.privacy.mixtures import participations
-from validate import oracles
+from validate.twins import oracles
 
 PAPER_DELTA = 1.900009e-5
 

@@ -10,11 +10,11 @@ import pytest
 
 from analytics.checks import ParameterError
 from analytics.enclosures.ball import ball
-from validate import audit
-from validate.claim import Claim, Range, Relation, Verdict
-from validate.ledger import claims
-from validate.search import audit as settle
-from validate.search import shrink
+from validate.claims import audit
+from validate.claims.claim import Claim, Range, Relation, Verdict
+from validate.claims.search import audit as settle
+from validate.claims.search import shrink
+from validate.papers import claims
 
 TRUE = [c for c in claims().values() if c.expected in (Verdict.HOLDS, Verdict.HOLDS_UNDER)]
 DEFINITIONS = [c for c in claims().values() if c.expected is Verdict.DEFINITION]

@@ -170,9 +170,9 @@ def test_verify_json_and_exit_code(monkeypatch):
 
     import dataclasses
 
-    from validate import audit
-    from validate.claim import Verdict
-    from validate.ledger import claims
+    from validate.claims import audit
+    from validate.claims.claim import Verdict
+    from validate.papers import claims
 
     wrong = dataclasses.replace(claims()["FDP-L3"], expected=Verdict.HOLDS)
     monkeypatch.setattr(audit, "claims", lambda: {"FDP-L3": wrong})

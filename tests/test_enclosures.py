@@ -35,7 +35,7 @@ from analytics.inference.features import Features
 from analytics.inference.system import InferenceSystem
 from analytics.privacy import aggregation
 from analytics.privacy import amplification as amplification_numeric
-from solvers import energy_utility
+from solvers import energy as energy_utility
 from validate.twins import made
 
 

@@ -10,11 +10,13 @@ from hypothesis import strategies as st
 
 from analytics.checks import ParameterError
 from analytics.federated.device import table_1
-from solvers import energy_exact, energy_published, energy_schemes
-from solvers.energy_problem import Case, Problem, lambert_exp, log_lambert_exp
-from solvers.energy_utility import solve
+from solvers.energy import exact as energy_exact
+from solvers.energy import published as energy_published
+from solvers.energy import schemes as energy_schemes
+from solvers.energy.problem import Case, Problem, lambert_exp, log_lambert_exp
+from solvers.energy.utility import solve
 from solvers.solution import InfeasibleError
-from validate.monte_carlo import fleets
+from validate.experiments.monte_carlo import fleets
 
 LINE = np.linspace(50, 200, 10)
 

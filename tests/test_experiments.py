@@ -11,10 +11,10 @@ from analytics.federated.device import table_1
 from analytics.federated.system import FederatedSystem
 from analytics.inference.features import Features
 from analytics.inference.system import InferenceSystem
-from solvers import energy_schemes
-from validate.figures import collaborative
-from validate.training import designs, inference, utility, views
-from validate.training.federated import Settings, run
+from solvers.energy import schemes as energy_schemes
+from validate.experiments.figures import collaborative
+from validate.experiments.training import designs, inference, utility, views
+from validate.experiments.training.federated import Settings, run
 
 SEEDS = range(5)
 SYSTEM = FederatedSystem(clients=50, parameters=1, epsilon=1.0, ldp_fraction=0.2)

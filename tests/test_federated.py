@@ -14,7 +14,7 @@ from analytics.checks import ParameterError
 from analytics.federated import alphabets, communication, comparison, dropout, mean_estimation, quantizers
 from analytics.federated.system import FederatedSystem, alone
 from analytics.privacy import aggregation
-from solvers import quantizer
+from solvers.design import quantizer
 
 EPSILON = st.floats(0.05, 10)
 

@@ -9,9 +9,9 @@ from tests_support import refused, run
 from analytics.checks import ParameterError
 from analytics.federated import quantizers
 from analytics.federated.device import table_1
-from validate.figures import corbin, gallery, utility
-from validate.figures.figure import Effort
-from validate.training import utility as learning
+from validate.experiments.figures import corbin, gallery, utility
+from validate.experiments.figures.figure import Effort
+from validate.experiments.training import utility as learning
 
 TINY = Effort(1, 2, (0.3,), (50,))
 CHEAP = [name for name in gallery.FIGURES if name not in ("CB-3c", "CB-2c")]
@@ -83,8 +83,8 @@ def test_local_problem_is_solved_by_many_iterations():
     fleet = table_1(distance=[50.0])
     plan = learning.Plan(rounds=1, xi=1.0, noise=0.0, sensitivity=0.0)
     found = learning.run(fleet, plan, "benchmark")
-    from validate.training import data
-    from validate.training.network import Dense
+    from validate.experiments.training import data
+    from validate.experiments.training.network import Dense
 
     task = data.load()
     order = np.random.default_rng([0, 11]).permutation(task.train.y.size)

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from tests_support import refused, run
 
-from validate import audit, document
-from validate.claim import Verdict
-from validate.ledger import claims, items
+from validate.claims import audit, document
+from validate.claims.claim import Verdict
+from validate.papers import claims, items
 from validate.twins.catalogue import twins
 
 DOCS = Path(__file__).parents[1] / "docs"

@@ -9,7 +9,7 @@ from analytics.estimate import mean_interval
 from analytics.guarantee import Adjacency
 from analytics.inference.system import InferenceSystem
 from analytics.privacy import amplification
-from validate.monte_carlo import channel
+from validate.experiments.monte_carlo import channel
 
 SYSTEM = InferenceSystem(
     devices=4,

@@ -13,10 +13,10 @@ from analytics.distributions import selection, weighted_sum
 from analytics.federated import convergence, dropout, fairness, quantizers
 from analytics.inference import distortion, power_limit
 from analytics.privacy import composition, concentration, feature_aware, mixtures, sample_level
-from solvers import energy_utility
-from solvers.energy_problem import Problem
-from validate import audit
-from validate.ledger import claims
+from solvers import energy as energy_utility
+from solvers.energy.problem import Problem
+from validate.claims import audit
+from validate.papers import claims
 
 BUDGET = 0.4  # seconds for each row, as in `verify --all`
 

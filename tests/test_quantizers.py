@@ -9,7 +9,7 @@ from scipy import stats
 
 from analytics.checks import ParameterError
 from analytics.federated import quantizers
-from validate.ledger.corbin_fl.quantizers import _enumerated
+from validate.papers.corbin_fl.quantizers import _enumerated
 
 UNIT = st.floats(-1, 1)
 EPSILON = st.floats(0.01, 20)

@@ -10,7 +10,7 @@ from scipy import special
 from analytics.checks import ParameterError
 from analytics.distributions import selection
 from analytics.inference import participation
-from validate import oracles
+from validate.twins import oracles
 
 SCORES = np.array([0.2, 0.5, 0.9, 1.3, 0.4])
 NOISE = np.array([0.3, 0.1, 0.5, 0.2, 0.4])

@@ -11,7 +11,7 @@ from scipy import stats
 
 from analytics.checks import ParameterError
 from analytics.privacy import gaussian, subsampling
-from validate import oracles
+from validate.twins import oracles
 
 eps = st.floats(0, 5)
 prob = st.floats(0.01, 1)

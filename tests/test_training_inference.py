@@ -10,8 +10,8 @@ from analytics.inference.features import Features
 from analytics.inference.system import InferenceSystem
 from analytics.privacy import amplification
 from solvers.solution import InfeasibleError
-from validate.training import designs, inference, views
-from validate.training.inference import Selection, Transmitter
+from validate.experiments.training import designs, inference, views
+from validate.experiments.training.inference import Selection, Transmitter
 
 SYSTEM = InferenceSystem(
     devices=12,

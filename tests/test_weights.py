@@ -17,9 +17,11 @@ from analytics.inference import distortion
 from analytics.inference.features import Features
 from analytics.inference.system import InferenceSystem
 from analytics.privacy import amplification
-from solvers import calibration, caps, frontier, kkt, structured, weights
-from solvers.quadratic import QuadraticProgram, certificate, multipliers
+from solvers import weights
+from solvers.design import calibration, frontier
 from solvers.solution import Certificate, InfeasibleError
+from solvers.weights import caps, kkt, problem, structured
+from solvers.weights.quadratic import QuadraticProgram, certificate, multipliers
 
 
 def instance(seed):
@@ -520,7 +522,7 @@ def test_a_reduced_program_is_the_same_program():
 
 
 def test_the_printed_program_is_the_printed_mse():
-    system, views = weights._example()
+    system, views = problem._example()
     for w in np.random.default_rng(1).random((4, system.devices)):
         printed = distortion.published(dataclasses.replace(system, weight=w), views)
         assert weights.program(system, views, objective="published").value(w) == pytest.approx(printed, rel=1e-12)

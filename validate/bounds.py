@@ -18,7 +18,7 @@ from analytics.privacy import aggregation, amplification, feature_aware
 from analytics.privacy.aggregation import Client
 from analytics.privacy.amplification import TheoremForm
 from solvers import weights
-from solvers.energy_utility import EnergySolution
+from solvers.energy.utility import EnergySolution
 from solvers.solution import InfeasibleError, Solution
 from validate.config import Description, Scores, Task
 

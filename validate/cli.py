@@ -21,9 +21,9 @@ from solvers.solution import InfeasibleError
 from validate.config import SystemFileError, load
 
 if TYPE_CHECKING:
-    from validate.claim import Evidence
+    from validate.claims.claim import Evidence
     from validate.config import Description
-    from validate.figures.gallery import Rendered
+    from validate.experiments.figures.gallery import Rendered
 
 _FILE = click.argument("file", type=click.Path(path_type=Path))
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
@@ -80,7 +80,7 @@ def bounds(file: Path, as_json: bool) -> None:
     if as_json:
         _print_json(tree)
     else:
-        from validate import tables
+        from validate.report import tables
 
         tables.bounds(description, tree)
 
@@ -139,7 +139,7 @@ def weights(
     if as_json:
         _print_json(computed.solution(found))
     else:
-        from validate import tables
+        from validate.report import tables
 
         tables.solution(variant or description.name, found)
 
@@ -153,7 +153,7 @@ def weights(
 @_JSON
 def energy(file: Path, method: str, integer: bool, as_json: bool) -> None:
     """The iterations and the transmit power of greatest utility for every device in FILE."""
-    from solvers import energy_utility
+    from solvers import energy as energy_utility
     from validate import bounds as computed
 
     description = load(file)
@@ -164,7 +164,7 @@ def energy(file: Path, method: str, integer: bool, as_json: bool) -> None:
     if as_json:
         _print_json(computed.energy_solution(found, printed))
     else:
-        from validate import tables
+        from validate.report import tables
 
         tables.energy_solution(description.name, found, printed)
 
@@ -179,8 +179,8 @@ def energy(file: Path, method: str, integer: bool, as_json: bool) -> None:
 @_JSON
 def verify(ids: tuple[str, ...], seed: int, budget: float, complete: bool, as_json: bool) -> None:
     """Audit the published theorems: all claims, those named, or those that begin with a name (FDP, CB, UF-E)."""
-    from validate import audit
-    from validate.ledger import items
+    from validate.claims import audit
+    from validate.papers import items
 
     if complete and ids:
         raise click.UsageError("--all: not together with an ID")
@@ -189,7 +189,7 @@ def verify(ids: tuple[str, ...], seed: int, budget: float, complete: bool, as_js
     if as_json:
         _print_json([audit.as_json(e) for e in evidence] + [audit.item_as_json(item) for item in others])
     else:
-        from validate import tables
+        from validate.report import tables
 
         tables.verdicts(evidence)
         if others:
@@ -218,8 +218,8 @@ def train(file: Path, checkpoints: Path | None, parts: tuple[str, ...], as_json:
 
     Federated learning by every mechanism, collaborative inference by every scheme, and learning under energy policies.
     """
-    from validate import tables
-    from validate.training import command
+    from validate.experiments.training import command
+    from validate.report import tables
 
     description = load(file)
     there = command.described(description)
@@ -244,8 +244,8 @@ def train(file: Path, checkpoints: Path | None, parts: tuple[str, ...], as_json:
 @click.option("--quick", is_flag=True, help="Fewer seeds and rounds.")
 def figures(ids: tuple[str, ...], out: Path, quick: bool) -> None:
     """Redraw the papers' figures: all, those named, or those that begin with a name (FDP, CB-2, UF)."""
-    from validate.figures import gallery
-    from validate.figures.figure import Effort
+    from validate.experiments.figures import gallery
+    from validate.experiments.figures.figure import Effort
 
     wanted = gallery.selected(ids)
     with _progress("drawing", len(wanted)) as advance, _pool(len(wanted)) as (executor, _):
@@ -282,8 +282,8 @@ def report(file: Path, out: Path, seed: int, budget: float, gallery: bool) -> No
 
 def _redrawn(description: Description) -> list[Rendered]:
     """The figures of the papers that speak of what is described, with little effort, in the order of the gallery."""
-    from validate.figures import gallery
-    from validate.figures.figure import Effort
+    from validate.experiments.figures import gallery
+    from validate.experiments.figures.figure import Effort
 
     papers = {"inference": "FDP-", "federated": "CB-", "energy": "UF-"}
     wanted = gallery.selected([prefix for part, prefix in papers.items() if getattr(description, part) is not None])
@@ -297,7 +297,7 @@ def _redrawn(description: Description) -> list[Rendered]:
 
 def audited(ids: Sequence[str], seed: int, budget: float) -> list[Evidence]:
     """The evidence in ledger order, with a progress bar on stderr when that is a terminal."""
-    from validate import audit
+    from validate.claims import audit
 
     checks.scalar("--budget", budget, "(0, inf)")
     wanted = audit.selected(ids)

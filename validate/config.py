@@ -19,7 +19,7 @@ from analytics.inference.features import Features, matched
 from analytics.inference.system import InferenceSystem
 
 if TYPE_CHECKING:
-    from validate.training.command import Plan
+    from validate.experiments.training.command import Plan
 
 
 class SystemFileError(Exception):
@@ -286,7 +286,7 @@ def _energy(path: Path, table: _Energy | None) -> DeviceFleet | None:
 def _training(path: Path, table: _Training | None) -> Plan | None:
     if table is None:
         return None
-    from validate.training.command import plan
+    from validate.experiments.training.command import plan
 
     try:
         return plan(table.model_dump(exclude_none=True))

@@ -23,8 +23,9 @@ from analytics.inference.features import Features
 from analytics.inference.system import InferenceSystem
 from analytics.privacy import aggregation, amplification, composition, divergence, feature_aware, gaussian, mixtures
 from hunt import judge
-from solvers import calibration, caps
+from solvers.design import calibration
 from solvers.solution import InfeasibleError
+from solvers.weights import caps
 
 Case = dict[str, Any]
 Draw = Callable[[np.random.Generator], Case]

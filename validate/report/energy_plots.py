@@ -9,9 +9,10 @@ import numpy as np
 
 from analytics.checks import FloatArray
 from analytics.federated.device import DeviceFleet
-from solvers import energy_schemes, energy_utility
-from solvers.energy_problem import Problem
-from validate.monte_carlo import fleets
+from solvers import energy as energy_utility
+from solvers.energy import schemes as energy_schemes
+from solvers.energy.problem import Problem
+from validate.experiments.monte_carlo import fleets
 from validate.report.style import STYLE, figure_of
 
 if TYPE_CHECKING:

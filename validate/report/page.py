@@ -19,20 +19,21 @@ from markupsafe import Markup
 
 from analytics.federated.device import DeviceFleet
 from analytics.inference.system import InferenceSystem
-from solvers import energy_schemes, energy_utility
+from solvers import energy as energy_utility
+from solvers.energy import schemes as energy_schemes
 from solvers.solution import InfeasibleError
-from validate import audit, tables
 from validate import bounds as computed
 from validate.bounds import plain
-from validate.claim import Evidence, Verdict
+from validate.claims import audit
+from validate.claims.claim import Evidence, Verdict
 from validate.config import Description
-from validate.report import energy_plots, federated_plots, plots, style, training_plots
-from validate.training import command
+from validate.experiments.training import command
+from validate.report import energy_plots, federated_plots, plots, style, tables, training_plots
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from validate.figures.gallery import Rendered
+    from validate.experiments.figures.gallery import Rendered
 
 _REFUTED = (Verdict.FALSE, Verdict.ILL_DEFINED, Verdict.NOT_REPRODUCIBLE)
 

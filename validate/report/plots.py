@@ -133,7 +133,7 @@ def trade_off(system: InferenceSystem, features: Features) -> Figure:
     """Exact MSE of each design against the cap on the exact epsilon; dashed: everybody sends noise."""
     import matplotlib as mpl
 
-    from solvers import frontier
+    from solvers.design import frontier
 
     data = frontier.trade_off(system, features, np.logspace(-1, 1, 7))
     with mpl.rc_context(STYLE):

@@ -10,8 +10,8 @@ from analytics.inference.system import InferenceSystem
 from analytics.privacy import amplification, composition, concentration, gaussian, laplace, subsampling
 from analytics.symbolic import amplification as amplification_forms
 from analytics.symbolic import gaussian as gaussian_forms
-from solvers import caps
-from validate.claim import Range, constant
+from solvers.weights import caps
+from validate.claims.claim import Range, constant
 from validate.twins.made import K, of_first, system_of
 from validate.twins.twin import COUNT, DELTA, EPSILON, LENGTH, NONNEGATIVE, PROBABILITY, SOME, TINY, Twin
 

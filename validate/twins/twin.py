@@ -11,7 +11,7 @@ import mpmath
 import numpy as np
 
 from analytics.symbolic.form import Form
-from validate.claim import Range
+from validate.claims.claim import Range
 
 Values = dict[str, Any]
 TINY = 1e-290  # relative errors of what lies below are not asked for

@@ -1,0 +1,1 @@
+"""Design: the noise, clip or participation that keeps a cap, and what is reached then."""

@@ -1,0 +1,13 @@
+"""The weight problem: which weights serve the server best under a privacy cap (FDP Lemma 5, App. C)."""
+
+from solvers.weights.caps import Cap
+from solvers.weights.problem import (
+    Method,
+    Objective,
+    greatest_weights,
+    least_feasible_epsilon,
+    program,
+    solve,
+)
+
+__all__ = ["Cap", "Method", "Objective", "greatest_weights", "least_feasible_epsilon", "program", "solve"]

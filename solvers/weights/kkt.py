@@ -1,0 +1,171 @@
+r"""The paper's own algorithm for the weight problem: Eq. (45), (46) with bisection on nu (FDP App. C).
+
+.. math:: w_k^{(t)} = \min\Bigl\{w_{k,\max}, \Bigl[\frac{T_{1}^{(t-1)} + T_2 + \nu}{2p_kG_k}\Bigr]^+\Bigr\},\quad
+          T_1 = -\sum_{j\ne k}p_k(p_jw_j - 1)\,b_k^Tb_j,\quad T_2 = 2p_kG_k .
+
+The paper calls it Gauss-Seidel, but every term comes from step t - 1: it is Jacobi's method, and can cycle for ever; and as
+printed in (36), (46) it lacks the positive part (ledger FDP-L5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from analytics.checks import FloatArray, ParameterError
+from analytics.inference.features import Features
+from analytics.inference.system import InferenceSystem
+
+_BISECTIONS = 200
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Where the iteration went.
+
+    Attributes
+    ----------
+    w : ndarray, shape (K,)
+        Last weights; may be negative without the positive part.
+    nu : float
+    iterations : int
+    converged : bool
+        Whether the last step was below the tolerance.
+    steps : ndarray
+        Greatest change of a weight in each iteration: the convergence report.
+    """
+
+    w: FloatArray
+    nu: float
+    iterations: int
+    converged: bool
+    steps: FloatArray
+
+
+def update(
+    system: InferenceSystem,
+    features: Features,
+    upper: FloatArray,
+    *,
+    positive_part: bool = True,
+    sequential: bool = False,
+    start: FloatArray | None = None,
+    tolerance: float = 1e-13,
+    iterations: int = 20_000,
+) -> Trace:
+    """Iterate (46) from uniform weights.
+
+    Parameters
+    ----------
+    upper : ndarray, shape (K,)
+        w_max.
+    positive_part : bool
+        True as in (45), False as printed in (36) and (46).
+    sequential : bool
+        True for what the paper's words say: Gauss-Seidel, bisection on nu outside. It converges, at O(K d) a sweep and a
+        sweep for each of some fifty values of nu times the sweeps of each.
+    start : ndarray, optional
+        First weights; 1/K each by default.
+
+    Raises
+    ------
+    ParameterError
+        Where p_k or the feature is 0: (46) divides by it.
+
+    Examples
+    --------
+    >>> from solvers.weights.problem import _example
+    >>> trace = update(*_example(), np.full(3, np.inf))
+    >>> trace.w.round(4), trace.converged
+    (array([0.    , 0.6562, 0.3438]), True)
+    """
+    p = system.participation
+    b = features.encoded @ features.D.T
+    square = np.sum(b * b, axis=1)
+    G = features.printed_square
+    if np.any(p * G == 0):
+        k = int(np.flatnonzero(p * G == 0)[0])
+        raise ParameterError("p_k * norm(f_k)", 0.0, "positive: Eq. (46) divides by it", (k,))
+    floor = 0.0 if positive_part else -np.inf
+    rule = _Rule(p, b, square, G, upper, floor)
+    w = np.full(p.size, 1 / p.size) if start is None else np.asarray(start, dtype=float)
+    if sequential:
+        return _sequential(rule, w, tolerance, iterations)
+    steps = []
+    for t in range(iterations):
+        fresh, nu = _balanced(partial(rule.all_at_once, w), rule)
+        steps.append(float(np.max(np.abs(fresh - w))))
+        w = fresh
+        if steps[-1] <= tolerance:
+            return Trace(w, nu, t + 1, True, np.array(steps))
+        if not np.all(np.isfinite(w)) or steps[-1] > 1e12:
+            break
+    return Trace(w, nu, len(steps), False, np.array(steps))
+
+
+@dataclass(frozen=True)
+class _Rule:
+    """The right-hand side of (46)."""
+
+    p: FloatArray
+    b: FloatArray
+    square: FloatArray
+    G: FloatArray
+    upper: FloatArray
+    floor: float
+
+    def all_at_once(self, w: FloatArray, nu: float) -> FloatArray:
+        """Every device from the weights of the step before."""
+        u = self.p * w - 1
+        T1 = -self.p * (self.b @ (u @ self.b) - u * self.square)
+        return np.clip((T1 + nu) / (2 * self.p * self.G) + 1, self.floor, self.upper)
+
+    def one_by_one(self, w: FloatArray, nu: float) -> FloatArray:
+        """Each device from the newest weights of all the others."""
+        w = w.copy()
+        pooled = (self.p * w - 1) @ self.b
+        for k in range(w.size):
+            own = (self.p[k] * w[k] - 1) * self.b[k]
+            T1 = -self.p[k] * float(self.b[k] @ (pooled - own))
+            fresh = (T1 + nu) / (2 * self.p[k] * self.G[k]) + 1
+            w[k] = min(max(fresh, self.floor), self.upper[k])
+            pooled = pooled - own + (self.p[k] * w[k] - 1) * self.b[k]
+        return w
+
+
+def _balanced(weights: Callable[[float], FloatArray], rule: _Rule) -> tuple[FloatArray, float]:
+    """Bisection on nu until the weights sum to one."""
+    scale = float(np.max(2 * rule.p * rule.G))
+    low, high = -scale, scale
+    while np.sum(weights(low)) > 1 and low > -1e300:
+        low *= 4
+    while np.sum(weights(high)) < 1 and high < 1e300:
+        high *= 4
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        if not low < middle < high:
+            break
+        low, high = (middle, high) if np.sum(weights(middle)) < 1 else (low, middle)
+    return weights(high), high
+
+
+def _sequential(rule: _Rule, w: FloatArray, tolerance: float, iterations: int) -> Trace:
+    steps: list[float] = []
+    state = [w]
+
+    def settled(nu: float) -> FloatArray:
+        w = state[0]
+        for _ in range(iterations):
+            fresh = rule.one_by_one(w, nu)
+            steps.append(float(np.max(np.abs(fresh - w))))
+            w = fresh
+            if steps[-1] <= tolerance:
+                break
+        state[0] = w
+        return w
+
+    w, nu = _balanced(settled, rule)
+    return Trace(w, nu, len(steps), steps[-1] <= tolerance, np.array(steps))

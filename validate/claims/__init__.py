@@ -1,0 +1,1 @@
+"""What a claim is, how it is tried, and what the trial finds."""

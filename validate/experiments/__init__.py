@@ -1,0 +1,1 @@
+"""The embedded learning loop, simulations, and the figures of the papers."""

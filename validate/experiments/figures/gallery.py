@@ -1,0 +1,81 @@
+"""All figures by identifier, and how they are written: an SVG, and a JSON of caption and data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+
+from validate.claims import names
+from validate.experiments.figures import collaborative, corbin, inference, utility
+from validate.experiments.figures.figure import Advance, Effort, Redrawn
+from validate.files import whole
+from validate.report import style
+
+FIGURES: dict[str, Callable[[Effort, Advance], Redrawn]] = {
+    **collaborative.FIGURES,
+    **inference.FIGURES,
+    **corbin.FIGURES,
+    **utility.FIGURES,
+}
+_LONG = ("CB-3c", "CB-2a", "CB-2b", "CB-2c", "CB-1", "CB-3a", "CB-3b")  # begun first
+
+
+def selected(ids: Sequence[str]) -> list[str]:
+    """The figures with these identifiers, or beginning with them; all by default.
+
+    Examples
+    --------
+    >>> selected(["CB-2", "UF-1"])
+    ['CB-2a', 'CB-2b', 'CB-2c', 'UF-1']
+    """
+    return names.select(ids, list(FIGURES))
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """A redrawn figure as text: what crosses processes and goes to disk."""
+
+    id: str
+    caption: str
+    svg: str
+    data: str
+
+
+def rendered(name: str, effort: Effort) -> Rendered:
+    """Draw one figure."""
+    found = FIGURES[name](effort, lambda done: None)
+    tree = {"id": found.id, "caption": found.caption, "data": found.data.to_dict()}
+    return Rendered(found.id, found.caption, style.svg(found.figure), json.dumps(_plain(tree)))
+
+
+def draw(ids: Sequence[str], effort: Effort, executor: Executor | None = None) -> Iterator[Rendered]:
+    """The selected figures, as they come; one after the other without an executor."""
+    wanted = selected(ids)
+    if executor is None:
+        yield from (rendered(name, effort) for name in wanted)
+        return
+    wanted.sort(key=lambda name: name not in _LONG)
+    for done in as_completed([executor.submit(rendered, name, effort) for name in wanted]):
+        yield done.result()
+
+
+def write(out: Path, found: Rendered) -> None:
+    """OUT/ID.svg, OUT/ID.json (data and caption); each appears whole or not at all."""
+    out.mkdir(parents=True, exist_ok=True)
+    for name, text in ((f"{found.id}.svg", found.svg), (f"{found.id}.json", found.data)):
+        with whole(out / name) as stream:
+            stream.write(text.encode())
+
+
+def _plain(value: object) -> object:
+    """nan as None, for strict JSON."""
+    if isinstance(value, dict):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    if isinstance(value, float) and value != value:
+        return None
+    return value

@@ -1,0 +1,220 @@
+"""FDP Figs. 4, 6, 7, 11 and Table I: formulas only; the paper does not print its entropies: evenly spaced scores instead."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import xarray as xr
+
+from analytics.distributions import selection
+from analytics.guarantee import Adjacency
+from analytics.inference import participation, uncertainty
+from analytics.inference.system import InferenceSystem
+from solvers import weights
+from solvers.solution import InfeasibleError
+from validate.experiments.figures.figure import Advance, Effort, Redrawn
+from validate.report.style import STYLE, drawn_table, figure_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_DEVICES = 12
+
+
+def figure_4(effort: Effort, advance: Advance) -> Redrawn:
+    """Scheme 2.1 for three thresholds."""
+    score = np.linspace(0.0, 1.0, _DEVICES)
+    thresholds = np.array([0.05, 0.25, 0.8])
+    p = np.stack([participation.threshold(score, np.sqrt(0.1), eta) for eta in thresholds])
+    data = xr.Dataset(
+        {"participation": (("threshold", "device"), p)}, coords={"threshold": thresholds, "score": ("device", score)}
+    )
+    advance("FDP-4")
+    caption = (
+        "Exact formula of FDP Fig. 4 (Scheme 2.1), noise of standard deviation sqrt(0.1); for scores from 0 to 1 "
+        "evenly, since the "
+        "paper does not print its entropies."
+    )
+    return Redrawn("FDP-4", caption, data, _bars(data))
+
+
+def _bars(data: xr.Dataset) -> Figure:
+    import matplotlib as mpl
+
+    with mpl.rc_context(STYLE):
+        figure = figure_of(7.6, 3.0)
+        for place, eta in enumerate(data.threshold.values):
+            axes = figure.add_subplot(1, data.sizes["threshold"], place + 1)
+            axes.bar(np.arange(data.sizes["device"]) + 1, data.participation.sel(threshold=eta), color="#2166ac")
+            axes.set(title=f"η = {eta:g}", ylim=(0, 1), xlabel="device", ylabel="p" if place == 0 else "")
+    return figure
+
+
+def _bounds(score: np.ndarray, noise: np.ndarray, selected: int) -> dict[str, np.ndarray]:
+    lower, upper = participation.proven_bounds(score, noise, selected)
+    size = score.size
+    return {
+        "published_lower": np.full(size, participation.published_lower(score, noise)),
+        "published_upper": np.asarray(participation.published_upper(score, noise, selected)),
+        "proven_lower": np.asarray(lower),
+        "proven_upper": np.asarray(upper),
+        "exact": np.asarray(selection.probability(score, noise, selected)),
+    }
+
+
+_STYLES = {
+    "published_lower": ("claimed ≥ (20)", "k:"),
+    "published_upper": ("claimed ≤ (21)", "k--"),
+    "proven_lower": ("proven ≥", "#92c5de"),
+    "proven_upper": ("proven ≤", "#4393c3"),
+    "exact": ("exact", "#b2182b"),
+}
+
+
+def _curves(data: xr.Dataset, across: str, label: str, extra: dict[str, str] | None = None) -> Figure:
+    import matplotlib as mpl
+
+    with mpl.rc_context(STYLE):
+        figure = figure_of()
+        axes = figure.add_subplot()
+        for name, (text, style) in _STYLES.items():
+            form, colour = (style[1:], "black") if style.startswith("k") else ("-", style)
+            axes.plot(data[across], data[name], form, color=colour, label=text)
+        for name, text in (extra or {}).items():
+            axes.plot(data[across], data[name], "-.", label=text)
+        axes.set(xlabel=label, ylabel="participation probability", ylim=(-0.02, 1.05))
+        axes.legend(fontsize=8)
+    return figure
+
+
+def figure_6(effort: Effort, advance: Advance) -> Redrawn:
+    """Scheme 2.2: bounds against the device, noise 1/(u + 0.01), Psi = 0.005."""
+    score = 0.005 * np.arange(1, _DEVICES + 1)
+    found = _bounds(score, 1 / (score + 0.01), _DEVICES - 1)
+    data = xr.Dataset(
+        {name: ("device", values) for name, values in found.items()}, coords={"device": np.arange(1, _DEVICES + 1)}
+    )
+    advance("FDP-6")
+    caption = (
+        "Exact formulas of FDP Fig. 6 (Scheme 2.2, Psi = .005, noise 1/(u + .01)) for scores .005 apart, with "
+        "the exact probability: "
+        "Theorem 3 is wrong on both sides."
+    )
+    return Redrawn("FDP-6", caption, data, _curves(data, "device", "device"))
+
+
+def figure_7(effort: Effort, advance: Advance) -> Redrawn:
+    """Scheme 2.2 and 2.1 against the noise, Psi = 0.1, K = 12; the best device."""
+    score = 0.1 * np.arange(_DEVICES)
+    noise = np.geomspace(0.01, 10, 60)
+    rows = [_bounds(score, np.full(_DEVICES, s), _DEVICES - 1) for s in noise]
+    data = xr.Dataset(
+        {name: ("noise", np.array([row[name][0] for row in rows])) for name in rows[0]}
+        | {
+            f"threshold_{eta}": (
+                "noise",
+                np.array([float(np.asarray(participation.threshold(score, s, eta))[0]) for s in noise]),
+            )
+            for eta in (0.5, 0.3)
+        },
+        coords={"noise": noise},
+    )
+    advance("FDP-7")
+    caption = "Exact: FDP Fig. 7, Psi = .1, K = 12, best device; claimed bounds, and the exact probability between proven ones."
+    extra = {"threshold_0.5": "Scheme 2.1, η = .5", "threshold_0.3": "Scheme 2.1, η = .3"}
+    figure = _curves(data, "noise", "standard deviation of the noise", extra)
+    figure.axes[0].set_xscale("log")
+    return Redrawn("FDP-7", caption, data, figure)
+
+
+def figure_11(effort: Effort, advance: Advance) -> Redrawn:
+    """The greatest weights of two devices for each privacy cap, against the line on which they sum to one."""
+    epsilon = np.linspace(0.2, 6.0, 30)
+    kinds = ("eq23", "proven", "exact")
+    greatest = np.full((len(kinds), epsilon.size), np.nan)
+    system = InferenceSystem(
+        devices=2,
+        participation=0.9,
+        noise_variance=1.0,
+        weight=0.5,
+        clip=3.0,
+        alignment=1.0,
+        receiver_noise_variance=0.1,
+        dimension=784,
+        delta=1e-5,
+        delta_prime=1e-5,
+        adjacency=Adjacency.SILENT,
+    )
+    for i, kind in enumerate(kinds):
+        for j, cap in enumerate(epsilon):
+            try:
+                greatest[i, j] = weights.greatest_weights(system, float(cap), cap=kind, sums_to_one=False)[0]
+            except InfeasibleError:
+                continue
+    data = xr.Dataset({"w_max": (("cap", "epsilon"), greatest)}, coords={"cap": list(kinds), "epsilon": epsilon})
+    advance("FDP-11")
+    caption = (
+        "Analogue of FDP Fig. 11: greatest weight of either of two equal devices at each cap, by Theorem 1 (Eq. "
+        "23), proven and exact "
+        "(adjacency silent); weights that sum to one exist where it is at least 1/2."
+    )
+    return Redrawn("FDP-11", caption, data, _caps(data))
+
+
+def _caps(data: xr.Dataset) -> Figure:
+    import matplotlib as mpl
+
+    with mpl.rc_context(STYLE):
+        figure = figure_of()
+        axes = figure.add_subplot()
+        for name, label in (("eq23", "Theorem 1 with Eq. (23)"), ("proven", "proven"), ("exact", "exact")):
+            silent = bool(np.isnan(data.w_max.sel(cap=name)).all())
+            axes.plot(data.epsilon, data.w_max.sel(cap=name), label=f"{label}: vacuous" if silent else label)
+        axes.axhline(0.5, color="black", linewidth=0.8)
+        axes.set(xlabel="cap on epsilon", ylabel="greatest weight", ylim=(0, None))
+        axes.legend(fontsize=8)
+    return figure
+
+
+def table_1(effort: Effort, advance: Advance) -> Redrawn:
+    """Privacy leakage of the score: what (10) gives, what the printed entries seem to be, what is true."""
+    noise, delta, score = np.sqrt(0.1), 1e-5, np.linspace(0.0, 1.0, _DEVICES)
+    sensitivity = 0.9 * noise / np.sqrt(2 * np.log(1.25 / delta))  # that for which (10) gives the .9 of the last entry
+    exact = float(uncertainty.epsilon(delta, sensitivity=sensitivity, noise=noise))
+    names = ("2.1, η = 0.5", "2.1, η = 0.3", "2.2")
+    taking = np.stack([*(participation.threshold(score, noise, eta) for eta in (0.5, 0.3)), np.ones(_DEVICES)])
+    data = xr.Dataset(
+        {
+            "participation": (("scheme", "device"), taking),
+            "amplified": (("scheme", "device"), np.log1p(taking * np.expm1(0.9))),
+            "classical": ("scheme", np.full(3, 0.9)),
+            "exact": ("scheme", np.full(3, exact)),
+            "printed": ("scheme", np.array([0.2641, 0.1134, 0.9])),
+        },
+        coords={"scheme": list(names), "score": ("device", score)},
+    )
+    advance("FDP-Tab1")
+    implied = np.expm1(data.printed.values) / np.expm1(0.9)
+    rows = [
+        [
+            name,
+            f"{float(one.printed):.4f}",
+            f"{float(one.classical):.4f}",
+            f"{float(one.exact):.4f}",
+            f"{float(one.amplified.mean()):.4f} ± {float(one.amplified.std()):.4f}",
+            f"{share:.3f}",
+        ]
+        for name, one, share in ((n, data.sel(scheme=n), p) for n, p in zip(names, implied, strict=True))
+    ]
+    caption = (
+        "Analogue of FDP Table I, which is not reproducible: Gamma and delta(0) are not given, and the epsilon of (16) does not "
+        "depend on eta. Take the .9 of Scheme 2.2 for it: the other entries are what amplification log(1 + p(e^.9 - 1)) by the p "
+        "of the last column would give. The score is released whether or not the device takes part: nothing is amplified. "
+        "Fourth column: exact epsilon at delta = 1e-5; fifth: the amplified value for scores from 0 to 1."
+    )
+    head = ["scheme", "printed", "by (10)", "exact", "amplified, mean ± sd", "p it needs"]
+    return Redrawn("FDP-Tab1", caption, data, drawn_table(head, rows))
+
+
+FIGURES = {"FDP-4": figure_4, "FDP-6": figure_6, "FDP-7": figure_7, "FDP-11": figure_11, "FDP-Tab1": table_1}

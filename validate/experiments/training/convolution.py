@@ -1,0 +1,113 @@
+"""A small convolutional network in NumPy with the interface of the dense one: 3 x 3 filters, ReLU, 2 x 2 means, dense layers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analytics import checks
+from analytics.checks import FloatArray, IntArray, ParameterError
+from validate.experiments.training.network import Array, Dense
+
+_PATCH = 9
+
+
+@dataclass(frozen=True)
+class Convolutional:
+    """One convolution over square images of one channel, then a dense head.
+
+    Attributes
+    ----------
+    side : int
+        Pixels of a side, even.
+    channels : int
+        Filters.
+    hidden : tuple of int
+        Hidden layers of the head.
+    classes : int
+
+    Examples
+    --------
+    >>> Convolutional(8, 4, (), 10).parameters  # 4 (9 + 1) + (4 * 16 + 1) 10
+    690
+    """
+
+    side: int
+    channels: int
+    hidden: tuple[int, ...]
+    classes: int
+
+    def __post_init__(self) -> None:
+        if checks.count("side", self.side) % 2:
+            raise ParameterError("side", self.side, "even: means are taken over 2 x 2 pixels")
+        checks.count("channels", self.channels)
+
+    @property
+    def head(self) -> Dense:
+        """The dense layers behind the filters."""
+        return Dense((self.channels * (self.side // 2) ** 2, *self.hidden, self.classes))
+
+    @property
+    def filters(self) -> int:
+        """Parameters of the convolution."""
+        return (_PATCH + 1) * self.channels
+
+    @property
+    def parameters(self) -> int:
+        return self.filters + self.head.parameters
+
+    @property
+    def blocks(self) -> list[slice]:
+        """Where each layer's parameters stand in the flat vector."""
+        shifted = (slice(self.filters + b.start, self.filters + b.stop) for b in self.head.blocks)
+        return [slice(0, self.filters), *shifted]
+
+    def initial(self, rng: np.random.Generator) -> FloatArray:
+        """He's initialisation; zero biases."""
+        flat = np.zeros(self.parameters)
+        flat[: _PATCH * self.channels] = rng.normal(size=_PATCH * self.channels) * np.sqrt(2 / _PATCH)
+        flat[self.filters :] = self.head.initial(rng)
+        return flat
+
+    def scores(self, flat: Array, x: Array) -> FloatArray:
+        """Logits of x, shape (..., batch, side^2), under parameters of shape (..., m)."""
+        return self.head.scores(flat[..., self.filters :], self._pooled(flat, x)[0])
+
+    def loss_and_gradient(self, flat: Array, x: Array, y: IntArray, *, l2: float = 0.0) -> tuple[Array, Array]:
+        """Mean cross-entropy plus l2/2 times the squared norm, and its gradient; shapes as in :class:`Dense`."""
+        pooled, patches, active = self._pooled(flat, x)
+        loss, head, back = self.head.with_input_gradient(flat[..., self.filters :], pooled, y)
+        half = self.side // 2
+        spread = back.reshape(*back.shape[:-1], half, half, self.channels) / 4
+        spread = np.repeat(np.repeat(spread, 2, axis=-3), 2, axis=-2) * active
+        flatter = spread.reshape(*spread.shape[:-4], -1, self.channels)
+        columns = patches.reshape(*patches.shape[:-4], -1, _PATCH)
+        lead = head.shape[:-1]
+        weight = (np.swapaxes(columns, -1, -2) @ flatter).reshape(*lead, -1)
+        gradient = np.concatenate([weight, flatter.sum(axis=-2), head], axis=-1)
+        return np.asarray(loss + l2 / 2 * np.sum(flat * flat, axis=-1)), gradient + l2 * flat if l2 else gradient
+
+    def descend(self, flat: Array, x: Array, y: IntArray, *, rate: float, l2: float = 0.0) -> None:
+        """One gradient step in place."""
+        _, gradient = self.loss_and_gradient(flat, x, y, l2=l2)
+        gradient *= rate
+        np.subtract(flat, gradient, out=flat)
+
+    def accuracy(self, flat: Array, x: Array, y: IntArray) -> float:
+        """Share of x that is classified right."""
+        return float(np.mean(np.argmax(self.scores(flat, x), axis=-1) == y))
+
+    def _pooled(self, flat: Array, x: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
+        """Means over 2 x 2 of the rectified filters, flattened; the patches; and where the filters are positive."""
+        images = x.reshape(*x.shape[:-1], self.side, self.side)
+        padded = np.pad(images, [(0, 0)] * (images.ndim - 2) + [(1, 1), (1, 1)])
+        windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), axis=(-2, -1))
+        patches = windows.reshape(*windows.shape[:-2], _PATCH)
+        weight = flat[..., : _PATCH * self.channels].reshape(*flat.shape[:-1], 1, 1, _PATCH, self.channels)
+        bias = flat[..., _PATCH * self.channels : self.filters][..., None, None, None, :]
+        filtered = np.maximum(patches @ weight + bias, 0.0)
+        half = self.side // 2
+        pooled = filtered.reshape(*filtered.shape[:-3], half, 2, half, 2, self.channels).mean(axis=(-4, -2))
+        return pooled.reshape(*pooled.shape[:-3], -1), patches, filtered > 0

@@ -1,0 +1,216 @@
+"""UF Algorithm 1 with the policies of Sec. III, repaired where it cannot run as printed, beside the benchmark of Sec. IV."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, fields, replace
+from enum import StrEnum
+from pathlib import Path
+
+import numpy as np
+
+from analytics import checks
+from analytics.checks import FloatArray, ParameterError
+from analytics.federated import fairness
+from analytics.federated.device import DeviceFleet
+from solvers import energy as energy_utility
+from validate.experiments.training import data
+from validate.experiments.training.checkpoint import restore, store
+from validate.experiments.training.network import Dense
+
+
+class Scheme(StrEnum):
+    """What decides iterations, power and noise.
+
+    ``proposed``: the optimum of the energy-utility problem, a copy of the global model with its own noise for every device,
+    scaled by (25) with the clipped deviation factor (26) as printed. ``mean-update``: the same with cosines to the mean update.
+    ``benchmark``: the most iterations at the greatest power, one noisy model for all.
+    """
+
+    PROPOSED = "proposed"
+    MEAN_UPDATE = "mean-update"
+    BENCHMARK = "benchmark"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What both schemes share.
+
+    Attributes
+    ----------
+    rounds, seed : int
+    step, l2, xi : float
+        eta, the regulariser, and xi of the local problem (4).
+    sensitivity, noise, theta, epsilon, delta : float
+        S (taken, as in the paper, for granted), sigma of the local noise in units of S, and theta, eps_g, delta_g of (25).
+    fading : bool
+        Rayleigh fading, the same for both schemes.
+    """
+
+    rounds: int = 50
+    seed: int = 0
+    step: float = 0.05
+    l2: float = 0.01
+    xi: float = 0.5
+    sensitivity: float = 0.01
+    noise: float = 5.1
+    theta: float = 0.6
+    epsilon: float = 0.95
+    delta: float = 1e-5
+    fading: bool = False
+
+    def __post_init__(self) -> None:
+        checks.count("rounds", self.rounds)
+        checks.count("seed", self.seed, "[0, inf)")
+        checks.flag("fading", self.fading)
+        for name, allowed in (
+            ("step", "(0, inf)"),
+            ("l2", "[0, inf)"),
+            ("xi", "(0, inf)"),
+            ("sensitivity", "[0, inf)"),
+            ("noise", "[0, inf)"),
+            ("theta", "[0, 1)"),
+            ("epsilon", "(0, inf)"),
+            ("delta", "(0, 1)"),
+        ):
+            checks.scalar(name, getattr(self, name), allowed)
+
+
+@dataclass(frozen=True)
+class Learned:
+    """One scheme, round by round.
+
+    Attributes
+    ----------
+    loss : ndarray, shape (rounds, K)
+        Training loss of every device at the model that it received.
+    energy, iterations : ndarray, shape (rounds, K)
+        J; whole iterations.
+    deviation : ndarray, shape (rounds, K)
+    accuracy : ndarray, shape (rounds,)
+        Of the clean model on the test part.
+    """
+
+    loss: FloatArray
+    energy: FloatArray
+    iterations: FloatArray
+    deviation: FloatArray
+    accuracy: FloatArray
+
+
+def run(
+    fleet: DeviceFleet,
+    plan: Plan,
+    scheme: Scheme | str,
+    *,
+    checkpoint: Path | None = None,
+    progress: Callable[[int, float], None] | None = None,
+) -> Learned:
+    """Learn softmax regression on the digits, shared equally among the devices of the fleet.
+
+    Gradients are sent as in lines 5 and 7 of the algorithm, in the clear: this reproduces the experiment, not a guarantee
+    (ledger UF-A1).
+
+    Parameters
+    ----------
+    fleet : DeviceFleet
+        At most as many devices as there are training images.
+    plan : Plan
+    scheme : {"proposed", "mean-update", "benchmark"}
+    checkpoint : Path, optional
+        Written after every round; an interrupted run goes on from it, with the same result.
+    progress : callable, optional
+        Hears of every round and of the accuracy.
+
+    Raises
+    ------
+    InfeasibleError
+        When a device cannot keep its deadline in some round.
+    ArithmeticError
+        When the model diverges.
+    ParameterError
+        When there are more devices than images, or the checkpoint is of another run.
+    """
+    kind = checks.choice("scheme", scheme, Scheme)
+    task = data.load(seed=plan.seed)
+    K = fleet.devices
+    if task.train.y.size < K:
+        raise ParameterError("devices", K, f"at most {task.train.y.size}, the number of training images")
+    each = task.train.y.size // K
+    order = np.random.default_rng([plan.seed, 11]).permutation(task.train.y.size)[: K * each].reshape(K, each)
+    x, y = task.train.x[order], task.train.y[order]
+    network = Dense((task.inputs, task.classes))
+    label = json.dumps([[np.asarray(getattr(fleet, f.name)).tolist() for f in fields(fleet)], asdict(plan), kind.value])
+    state = restore(checkpoint, label) or {
+        "clean": np.zeros(network.parameters),
+        "received": np.zeros((K, network.parameters)),
+        "table": np.zeros((0, 4, K)),
+        "accuracy": np.zeros(0),
+    }
+    policy = None if plan.fading else _policy(fleet, kind)
+    for number in range(state["accuracy"].size, plan.rounds):
+        rng = np.random.default_rng([plan.seed, 12, number])
+        gains = np.maximum(fleet.channel_gain * rng.exponential(1.0, K), 1e-100)
+        iterations, energy = policy or _policy(replace(fleet, channel_gain=gains), kind)
+        update = _updates(network, state["received"], x, y, iterations, plan)
+        update += plan.sensitivity * plan.noise * rng.normal(size=update.shape)
+        deviation = _deviation(state["clean"], update, kind)
+        clean = state["clean"] + update.mean(axis=0)
+        received = _shared(clean, deviation, plan, kind, rng)
+        loss, _ = network.loss_and_gradient(received, x, y, l2=plan.l2)
+        if not np.all(np.isfinite(loss)):
+            raise ArithmeticError("training diverged: a loss is no longer finite; lower step")
+        reached = network.accuracy(clean, task.test.x, task.test.y)
+        state = {
+            "clean": clean,
+            "received": received,
+            "table": np.concatenate([state["table"], [[loss, energy, iterations, deviation]]]),
+            "accuracy": np.append(state["accuracy"], reached),
+        }
+        store(checkpoint, label, state)
+        if progress is not None:
+            progress(number, reached)
+    loss, energy, iterations, deviation = np.moveaxis(state["table"][: plan.rounds], 1, 0)
+    return Learned(loss, energy, iterations, deviation, state["accuracy"][: plan.rounds])
+
+
+def _policy(fleet: DeviceFleet, kind: Scheme) -> tuple[FloatArray, FloatArray]:
+    if kind is Scheme.BENCHMARK:
+        iterations = np.floor(fleet.max_iterations)
+        return iterations, fleet.energy(np.maximum(iterations, 0.0), fleet.max_power)
+    best = energy_utility.solve(fleet, integer=True)
+    return best.iterations, best.energy
+
+
+def _updates(
+    network: Dense, received: FloatArray, x: FloatArray, y: np.ndarray, iterations: FloatArray, plan: Plan
+) -> FloatArray:
+    """h_k after j_k gradient steps on the local problem (4), (10)."""
+    _, own = network.loss_and_gradient(received, x, y, l2=plan.l2)
+    pull = own - plan.xi * own.mean(axis=0)
+    h = np.zeros_like(received)
+    for j in range(int(iterations.max())):
+        _, gradient = network.loss_and_gradient(received + h, x, y, l2=plan.l2)
+        h -= plan.step * np.where((j < iterations)[:, None], gradient - pull, 0.0)
+    return h
+
+
+def _deviation(clean: FloatArray, update: FloatArray, kind: Scheme) -> FloatArray:
+    """0 for all where (26) is 0/0, as at the zero model of the first round."""
+    if kind is Scheme.MEAN_UPDATE:
+        return fairness.deviation(fairness.mean_update_similarities(update), repair="mean-update")
+    if not clean.any():
+        return np.zeros(len(update))
+    return fairness.deviation(fairness.similarities(update, clean), repair="clip")
+
+
+def _shared(clean: FloatArray, deviation: FloatArray, plan: Plan, kind: Scheme, rng: np.random.Generator) -> FloatArray:
+    """What every device receives; the master keeps the clean model (Sec. III-B; line 17 would overwrite it)."""
+    K = deviation.size
+    if kind is Scheme.BENCHMARK:
+        scale = fairness.noise_scale(0.0, epsilon=plan.epsilon, delta=plan.delta, theta=plan.theta)
+        noisy = clean + plan.sensitivity * float(scale) * rng.normal(size=clean.size)
+        return np.repeat(noisy[None], K, axis=0)
+    scales = np.asarray(fairness.noise_scale(deviation, epsilon=plan.epsilon, delta=plan.delta, theta=plan.theta))
+    return np.asarray(clean + plan.sensitivity * scales[:, None] * rng.normal(size=(K, clean.size)))

@@ -1,0 +1,206 @@
+"""Twelve views of each digit, of falling quality, and what is trained on them: extractor, codec, server's classifier."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import lru_cache
+
+import numpy as np
+from scipy import special
+
+from analytics import checks
+from analytics.checks import FloatArray, IntArray
+from analytics.inference import uncertainty
+from analytics.inference.features import Features
+from validate.experiments.training import data
+from validate.experiments.training.network import Dense, Layer
+
+WIDTH = 32
+_STEPS = 800
+_SIDE = 8
+MOST_DEVICES = 200
+_PRESENCE = 0.9
+_CODE_NOISE = 0.5
+
+
+class Codec(StrEnum):
+    """Principal components, or a one-hidden-layer pair trained through the noisy channel."""
+
+    PCA = "pca"
+    TRAINED = "trained"
+
+
+@dataclass(frozen=True)
+class Setup:
+    """Twelve (or K) views of the digits and what was trained on them.
+
+    Attributes
+    ----------
+    features : ndarray, shape (N, K, d)
+        Of the test part, by device.
+    labels : ndarray of int, shape (N,)
+    entropy : ndarray, shape (N, K)
+        Shannon entropy of each device's own prediction: its uncertainty score.
+    min_entropy : ndarray, shape (N, K)
+        The other score of FDP Sec. V.
+    encoder, decoder : ndarray, shapes (r, d) and (d, r)
+        Linear, as in (3) and (8) of the paper.
+    classifier : tuple of ndarray
+        Weights (10, d) and biases of the server's linear classifier of the mean feature.
+    typical : ndarray, shape (K, d)
+        Mean training feature of every device, for designs.
+    ideal : float
+        Accuracy without channel, noise or codec.
+    """
+
+    features: FloatArray
+    labels: IntArray
+    entropy: FloatArray
+    min_entropy: FloatArray
+    encoder: FloatArray
+    decoder: FloatArray
+    classifier: tuple[FloatArray, FloatArray]
+    typical: FloatArray
+    ideal: float
+
+
+def views(images: FloatArray, devices: int, rng: np.random.Generator) -> FloatArray:
+    """Seeded rotation, occlusion and noise, the worse the higher the device; shape (K, N, 64).
+
+    Examples
+    --------
+    >>> views(np.zeros((3, 64)), 4, np.random.default_rng(0)).shape
+    (4, 3, 64)
+    """
+    from scipy.ndimage import rotate
+
+    out = np.empty((devices, len(images), images.shape[1]))
+    for k in range(devices):
+        share = k / max(devices - 1, 1)
+        turned = rotate(
+            images.reshape(-1, _SIDE, _SIDE),
+            float(rng.uniform(-1, 1) * (5 + 25 * share)),
+            axes=(1, 2),
+            reshape=False,
+            order=1,
+        )
+        size = round(3 * share)
+        if size:
+            top, left = rng.integers(0, _SIDE - size, 2)
+            turned[:, top : top + size, left : left + size] = 0.0
+        noisy = turned.reshape(len(images), -1) + (0.05 + 0.35 * share) * rng.normal(size=images.shape)
+        out[k] = np.clip(noisy, 0.0, 1.0)
+    return out
+
+
+def prepare(*, devices: int = 12, dimension: int = 8, codec: Codec | str = Codec.PCA, seed: int = 0) -> Setup:
+    """Train extractor and classifier, and find the codec.
+
+    Parameters
+    ----------
+    devices : int
+        At most 200.
+    dimension : int
+        r <= 32, of the code.
+    codec : {"pca", "trained"}
+        Principal components of the training features, without centering; or, starting from these, a pair of matrices
+        trained by gradient descent for the server's cross-entropy and the squared error behind a noisy channel, the
+        encoder's Frobenius norm held fixed (else it would outgrow the noise).
+    seed : int
+
+    Raises
+    ------
+    ParameterError
+    """
+    kind = checks.choice("codec", codec, Codec)
+    K = checks.count("devices", devices, f"[1, {MOST_DEVICES}]")
+    r = checks.count("dimension", dimension, f"[1, {WIDTH}]")
+    return _prepared(K, r, kind, checks.count("seed", seed, "[0, inf)"))
+
+
+@lru_cache(maxsize=16)
+def _prepared(K: int, r: int, codec: Codec, seed: int) -> Setup:
+    task = data.load(data.Source.DIGITS, seed=seed)
+    rng = np.random.default_rng([seed, 21])
+    seen = views(np.concatenate([task.train.x, task.test.x]), K, rng)
+    trained, tested = seen[:, : task.train.y.size], seen[:, task.train.y.size :]
+    extractor = Dense((task.inputs, WIDTH, task.classes))
+    flat = _fit(extractor, trained.reshape(-1, task.inputs), np.tile(task.train.y, K), rng)
+    first = extractor.layers(flat)[0]
+    training = np.moveaxis(np.maximum(trained @ first.weight + first.bias, 0.0), 0, 1)
+    testing = np.moveaxis(np.maximum(tested @ first.weight + first.bias, 0.0), 0, 1)
+    _, _, components = np.linalg.svd(training.reshape(-1, WIDTH), full_matrices=False)
+    server = Dense((WIDTH, task.classes))
+    last = server.layers(_fit(server, training.mean(axis=1), task.train.y, rng))[0]
+    scores = np.moveaxis(extractor.scores(flat, tested), 0, 1)
+    probabilities = special.softmax(scores, axis=-1)
+    encoder, decoder = components[:r], components[:r].T
+    if codec is Codec.TRAINED:
+        encoder, decoder = _trained_codec(encoder, training, task.train.y, last, np.random.default_rng([seed, 22]))
+    guess = np.argmax(testing.mean(axis=1) @ last.weight + last.bias, axis=1)
+    return Setup(
+        features=testing,
+        labels=task.test.y,
+        entropy=uncertainty.shannon(probabilities),
+        min_entropy=uncertainty.min_entropy(probabilities),
+        encoder=encoder,
+        decoder=decoder,
+        classifier=(np.array(last.weight.T, dtype=float), np.array(last.bias, dtype=float)),
+        typical=training.mean(axis=0),
+        ideal=float(np.mean(guess == task.test.y)),
+    )
+
+
+def _fit(network: Dense, x: FloatArray, y: IntArray, rng: np.random.Generator) -> FloatArray:
+    flat = network.initial(rng)
+    for step in range(_STEPS):
+        rows = rng.integers(0, y.size, 128)
+        _, gradient = network.loss_and_gradient(flat, x[rows], y[rows], l2=1e-4)
+        flat -= 0.3 * (1 - step / _STEPS) * gradient
+    return flat
+
+
+def _trained_codec(
+    encoder: FloatArray, features: FloatArray, y: IntArray, classifier: Layer, rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray]:
+    """W and D for cross-entropy + squared error / 10 of what is decoded, each device there with probability .9."""
+    norm = np.linalg.norm(encoder)
+    W, D = encoder.copy(), encoder.T.copy()
+    V, bias = np.asarray(classifier.weight, dtype=float), np.asarray(classifier.bias, dtype=float)
+    N, K = features.shape[:2]
+    for step in range(_STEPS):
+        rows = rng.integers(0, N, 128)
+        there = rng.random((rows.size, K, 1)) < _PRESENCE
+        pooled = np.mean(features[rows] * there, axis=1) / _PRESENCE
+        target = features[rows].mean(axis=1)
+        code = pooled @ W.T
+        received = code + _CODE_NOISE * np.sqrt(np.mean(code * code)) * rng.normal(size=code.shape)
+        decoded = received @ D.T
+        logits = decoded @ V + bias
+        slope = special.softmax(logits, axis=1)
+        slope[np.arange(rows.size), y[rows]] -= 1
+        back = (slope @ V.T + 0.2 * (decoded - target)) / rows.size
+        W_slope, D_slope = (back @ D).T @ pooled, back.T @ received
+        steepness = float(np.hypot(np.linalg.norm(W_slope), np.linalg.norm(D_slope)))
+        rate = 0.1 * (1 - step / _STEPS) / max(steepness, 1.0)
+        D -= rate * D_slope
+        W -= rate * W_slope
+        W *= norm / np.linalg.norm(W)
+    return W, D
+
+
+def of_image(setup: Setup, image: int) -> Features:
+    """The features of one test image with the shared codec."""
+    return Features(f=setup.features[image], W=setup.encoder, D=setup.decoder)
+
+
+def part(setup: Setup, images: IntArray) -> Setup:
+    """The same with these test images only."""
+    return replace(
+        setup,
+        features=setup.features[images],
+        labels=setup.labels[images],
+        entropy=setup.entropy[images],
+        min_entropy=setup.min_entropy[images],
+    )

@@ -1,0 +1,331 @@
+"""Results as tables on stdout."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from solvers.energy.utility import EnergySolution
+from solvers.solution import Solution
+from validate.claims.claim import Evidence, Item, Relation, Verdict
+from validate.config import Description
+
+_FILE_WIDTH = 140  # columns when the output goes to a file
+_COLOURS = {
+    Verdict.HOLDS: "green",
+    Verdict.HOLDS_UNDER: "green",
+    Verdict.FALSE: "red",
+    Verdict.ILL_DEFINED: "yellow",
+    Verdict.NOT_REPRODUCIBLE: "yellow",
+}
+
+
+def _console() -> Console:
+    """As wide as the terminal; wide enough for every table when the output goes to a file."""
+    console = Console()
+    if not console.is_terminal:
+        console.width = max(console.width, _FILE_WIDTH)
+    return console
+
+
+def number(value: float) -> str:
+    """Six digits; infinity as the sign."""
+    return "∞" if value == float("inf") else f"{value:.6g}"
+
+
+def groups(rows: Sequence[tuple[float, ...]]) -> list[tuple[str, tuple[float, ...]]]:
+    """Runs of equal rows with the devices that they stand for.
+
+    Examples
+    --------
+    >>> groups([(1.0,), (1.0,), (2.0,)])
+    [('0-1', (1.0,)), ('2', (2.0,))]
+    """
+    runs: list[tuple[int, int, tuple[float, ...]]] = []
+    for k, row in enumerate(rows):
+        if runs and runs[-1][2] == row:
+            runs[-1] = (runs[-1][0], k, row)
+        else:
+            runs.append((k, k, row))
+    return [(str(a) if a == b else f"{a}-{b}", row) for a, b, row in runs]
+
+
+def privacy_rows(privacy: dict[str, Any]) -> list[tuple[str, tuple[float, ...]]]:
+    """Theorem 1 with either t, proven and exact epsilon, of runs of equal devices."""
+    published = privacy["published"]
+    columns = (
+        published["theorem1"]["epsilon"],
+        published["eq23"]["epsilon"],
+        privacy["proven"]["epsilon"],
+        privacy["exact"]["epsilon"],
+    )
+    return groups(list(zip(*columns, strict=True)))
+
+
+def bounds(description: Description, tree: dict[str, Any]) -> None:
+    """Print the bounds of every system described."""
+    console = Console()
+    base = tree.get("inference", {})
+    trees = [(description.name, base), *base.get("variants", {}).items()] if base else []
+    for name, part in trees:
+        privacy = part["privacy"]
+        table = Table(
+            title=f"{name}: epsilon at delta = {number(privacy['exact']['delta'])}, adjacency {privacy['adjacency']}",
+            box=box.SIMPLE_HEAD,
+            title_justify="left",
+        )
+        for heading in ("devices", "published (Theorem 1)", "published (Eq. 23)", "proven", "exact"):
+            table.add_column(heading, justify="left" if heading == "devices" else "right")
+        for devices, values in privacy_rows(privacy):
+            table.add_row(devices, *map(number, values))
+        console.print(table)
+        for form, label in (("theorem1", "Theorem 1"), ("eq23", "Eq. (23)")):
+            claim = privacy["published"][form]
+            verdict = "vacuous" if claim["vacuous"] else f"claims delta = {number(max(claim['delta']))} at most"
+            console.print(
+                f"  {label}: t = {number(claim['t'])}, mean noise {number(claim['mean_noise'])}: {verdict}",
+                highlight=False,
+            )
+        if "distortion" in part:
+            _task(console, part["distortion"], part["accuracy"])
+        console.print()
+    if "selection" in base:
+        _selection(console, base["selection"])
+    if "federated" in tree:
+        _federated(console, description.name, tree["federated"])
+    if "energy" in tree:
+        _energy(console, description.name, tree["energy"])
+
+
+def _energy(console: Console, name: str, rows: list[dict[str, Any]]) -> None:
+    """What each device can do."""
+    table = Table(title=f"{name}: devices", box=box.SIMPLE_HEAD, title_justify="left")
+    for heading in ("device", "gain (1/W)", "least power (W)", "most iterations", "least deadline (s)", "feasible"):
+        table.add_column(heading, justify="right")
+    for k, row in enumerate(rows):
+        numbers = (number(row[key]) for key in ("gain", "min_power", "max_iterations", "least_deadline"))
+        table.add_row(str(k), *numbers, "yes" if row["feasible"] else "NO")
+    console.print(table)
+
+
+def energy_solution(name: str, found: EnergySolution, printed: EnergySolution) -> None:
+    """Print what every device should do, the published solution beside it, and what is proved."""
+    console = _console()
+    table = Table(title=f"{name}: energy and utility, {found.method}", box=box.SIMPLE_HEAD, title_justify="left")
+    headings = ("device", "iterations", "power (W)", "Mbit/s", "slack (ms)", "energy (mJ)", "utility", "gap")
+    for heading in (*headings, "published iterations", "published utility"):
+        table.add_column(heading, justify="right")
+    table.add_column("case")
+    for k in range(found.iterations.size):
+        table.add_row(
+            str(k),
+            *(number(float(column[k])) for column in (found.iterations, found.power, found.rate / 1e6)),
+            *(number(float(1e3 * column[k])) for column in (found.slack, found.energy)),
+            number(float(found.utility[k])),
+            f"{float(found.gap[k]):.1g}",
+            *(number(float(column[k])) for column in (printed.iterations, printed.utility)),
+            str(found.case[k]),
+        )
+    console.print(table)
+    energy = found.energy
+    worse = int((printed.gap > 1e-7).sum())
+    for line in (
+        f"energy {number(float(energy.mean() * 1e3))} mJ in the mean, standard deviation {number(float(energy.std() * 1e3))} mJ",
+        f"greatest gap {float(found.gap.max()):.2g}; the published solution is not optimal for {worse} of {energy.size} devices",
+    ):
+        console.print(f"  {line}", highlight=False)
+
+
+def training(name: str, tree: dict[str, Any]) -> None:
+    """Print what was trained, part by part: the JSON of ``train``."""
+    console = _console()
+    for part, headings, rows, foot in training_rows(tree):
+        table = Table(title=f"{name}: {part}", box=box.SIMPLE_HEAD, title_justify="left")
+        for place, heading in enumerate(headings):
+            table.add_column(heading, justify="right" if place else "left")
+        for label, values in rows:
+            table.add_row(label, *(number(value) for value in values))
+        console.print(table)
+        console.print(f"  {foot}", highlight=False)
+
+
+TrainingPart = tuple[str, tuple[str, ...], list[tuple[str, tuple[float, ...]]], str]
+
+
+def training_rows(tree: dict[str, Any]) -> list[TrainingPart]:
+    """Title, headings, rows and a remark for each part that was trained."""
+    kinds = {"federated": _mechanisms, "inference": _schemes, "energy": _policies}
+    return [rows(tree[part]) for part, rows in kinds.items() if part in tree]
+
+
+def _mechanisms(part: dict[str, Any]) -> TrainingPart:
+    headings = (
+        "mechanism",
+        "test accuracy",
+        "last round",
+        "squared error, last round",
+        "exact",
+        "epsilon spent, one parameter",
+    )
+    rows: list[tuple[str, tuple[float, ...]]] = []
+    for kind, one in part["mechanisms"].items():
+        last = one["rounds"][-1]
+        values = last["test"], last["error"], last["exact_error"]
+        rows.append((kind, (one["test_accuracy"], *values, one["epsilon_spent_one_parameter"])))
+    foot = f"{part['parameters']} parameters, {part['clients']} clients; test accuracy at the best validation accuracy"
+    return "federated learning", headings, rows, foot
+
+
+def _schemes(part: dict[str, Any]) -> TrainingPart:
+    headings = ("scheme", "accuracy", "standard error", "MSE", "standard error", "exact MSE", "take part")
+    names = ("accuracy", "accuracy_error", "mse", "mse_error", "exact_mse", "participation")
+    rows = [(f"Scheme {kind}", tuple(float(one[n]) for n in names)) for kind, one in part["schemes"].items()]
+    foot = (
+        f"{part['devices']} views of each digit, code of {part['dimension']} dimensions, trained codec; accuracy without "
+        f"channel {part['ideal_accuracy']:.3f}"
+    )
+    return "collaborative inference", headings, rows, foot
+
+
+def _policies(part: dict[str, Any]) -> TrainingPart:
+    headings = ("scheme", "test accuracy", "loss", "std over devices", "energy (mJ)", "std over devices", "iterations")
+    rows: list[tuple[str, tuple[float, ...]]] = []
+    for kind, one in part.items():
+        energies = 1e3 * one["energy_mean"], 1e3 * one["energy_std"]
+        rows.append(
+            (kind, (one["test_accuracy"], one["loss_mean"], one["loss_std"], *energies, one["iterations_mean"]))
+        )
+    return "utility-fair learning", headings, rows, "energies of a round, averaged over rounds"
+
+
+def _federated(console: Console, name: str, part: dict[str, Any]) -> None:
+    """CorBin-FL: errors, privacy against whom, bits."""
+    mse, central, server = part["mse"], part["central"], part["server"]
+    table = Table(title=f"{name}: worst mean squared error of a parameter", box=box.SIMPLE_HEAD, title_justify="left")
+    for heading in ("", "published", "exact, d = ∞", "at most, this d"):
+        table.add_column(heading, justify="left" if not heading else "right")
+    table.add_row("LDP-FL", "", number(mse["ldp"]), "")
+    for label, key in (("CorBin-FL", "corbin"), ("AugCorBin-FL", "augmented")):
+        table.add_row(label, *(number(mse[f"{key}_{face}"]) for face in ("published", "worst", "worst_finite_bits")))
+    table.add_row(f"dropout {number(part['dropout']['probability'])}", "", number(part["dropout"]["worst_mse"]), "")
+    console.print(table)
+    table = Table(
+        title=f"epsilon at delta = {number(central['delta'])}, adjacency {central['adjacency']}",
+        box=box.SIMPLE_HEAD,
+        title_justify="left",
+    )
+    for heading in ("against", "one parameter", "whole update"):
+        table.add_column(heading, justify="left" if heading == "against" else "right")
+    table.add_row("the mean, published (5)", "", number(central["published_epsilon"]))
+    for kind, values in central["clients"].items():
+        table.add_row(f"the mean, exact, {kind} client", number(values["one_parameter"]), number(values["update"]))
+    table.add_row("one uplink", number(server["local_epsilon"]), number(central["local_epsilon_update"]))
+    table.add_row("the server", number(server["epsilon_one_parameter"]), "")
+    console.print(table)
+    totals = {kind: cost["total"] for kind, cost in part["communication"].items()}
+    for line in (
+        f"the server, who sees both outputs of a pair: delta = {number(server['delta_one_parameter'])} at every epsilon",
+        f"removing a client is always seen: delta = {number(central['removal_delta'])}",
+        f"bits of a client and round: {totals['published']:,} as printed, {totals['seeded']:,} with the key as seed",
+    ):
+        console.print(f"  {line}", highlight=False)
+    console.print()
+
+
+def _task(console: Console, distortion: dict[str, Any], accuracy: dict[str, Any]) -> None:
+    """MSE and accuracy of one system, a line each."""
+    table = Table(box=box.SIMPLE_HEAD)
+    for heading in ("", "published", "proven", "exact"):
+        table.add_column(heading, justify="left" if not heading else "right")
+    table.add_row("mean squared error", *(number(distortion[face]) for face in ("published", "proven", "exact")))
+    table.add_row("accuracy, at least", *(number(accuracy[face]) for face in ("published", "markov", "exact")))
+    console.print(table)
+    causes = ", ".join(f"{name.replace('_', ' ')} {number(value)}" for name, value in distortion["breakdown"].items())
+    console.print(
+        f"  exact MSE: {causes}; the short paper's accuracy: {number(accuracy['short_paper'])}", highlight=False
+    )
+
+
+def solution(name: str, found: Solution) -> None:
+    """Print the weights and what is proved about them."""
+    console = Console()
+    table = Table(title=f"{name}: weights, {found.method}", box=box.SIMPLE_HEAD, title_justify="left")
+    for heading in ("devices", "w", "w_max"):
+        table.add_column(heading, justify="left" if heading == "devices" else "right")
+    for devices, values in groups(list(zip(found.w.tolist(), found.w_max.tolist(), strict=True))):
+        table.add_row(devices, *map(number, values))
+    console.print(table)
+    proof = found.certificate
+    lines = (
+        f"exact MSE {number(found.exact_mse)}, printed MSE {number(found.published_mse)}, sum {number(float(found.w.sum()))}",
+        f"{'optimal' if found.is_optimal() else 'NOT PROVED OPTIMAL'}: duality gap {proof.duality_gap:.2g}, "
+        f"residuals {proof.primal_residual:.2g}, {proof.dual_residual:.2g}",
+        f"{found.iterations} iterations, {found.seconds:.3g} s" + ("" if found.converged else ", did not converge"),
+    )
+    for line in lines:
+        console.print(f"  {line}", highlight=False)
+
+
+def selection_rows(selection: dict[str, Any]) -> list[tuple[str, tuple[float, ...]]]:
+    """Scheme 2.1, then published, proven and exact bounds of Scheme 2.2, of runs of equal devices."""
+    lowest = selection["scheme_2_2"]
+    exact = lowest["exact"]
+    columns = (
+        selection["scheme_2_1"]["participation"],
+        [lowest["published_lower"]] * len(exact),
+        lowest["published_upper"],
+        lowest["proven_lower"],
+        lowest["proven_upper"],
+        exact,
+    )
+    return groups(list(zip(*columns, strict=True)))
+
+
+def _selection(console: Console, selection: dict[str, Any]) -> None:
+    table = Table(title="participation probabilities", box=box.SIMPLE_HEAD, title_justify="left")
+    headings = ("devices", "2.1", "2.2 ≥ (20)", "≤ (21)", "proven ≥", "proven ≤", "exact")
+    for heading in headings:
+        table.add_column(heading, justify="left" if heading == "devices" else "right")
+    for devices, values in selection_rows(selection):
+        table.add_row(devices, *(f"{value:.4g}" for value in values))
+    console.print(table)
+
+
+def verdicts(evidence: Sequence[Evidence]) -> None:
+    """Print one row a claim."""
+    table = Table(box=box.SIMPLE_HEAD)
+    for heading in ("claim", "verdict", "published", "exact", "tight"):
+        table.add_column(heading, justify="left" if heading in ("claim", "verdict") else "right", no_wrap=True)
+    table.add_column("at", overflow="fold", min_width=24)
+    for e in evidence:
+        at = ", ".join(f"{k}={v}" for k, v in e.witness.text().items()) if e.witness else ""
+        proof = " (certified)" if e.witness and e.witness.certified else ""
+        verdict = Text(e.verdict.value, style=_COLOURS.get(e.verdict, "bold red"))
+        if not e.as_expected:
+            verdict.append(f", expected {e.claim.expected}", style="bold red")
+        claimed, actual = (e.witness.claimed, e.witness.actual) if e.witness else (e.claimed, e.actual)
+        tight = "" if e.margin < 0 or e.claim.relation is Relation.EQUAL else f"{e.tightness:.3g}"
+        table.add_row(e.claim.id, verdict, number(claimed), number(actual), tight, at + proof)
+    console = _console()
+    console.print(table)
+    right = sum(e.as_expected for e in evidence)
+    style = "green" if right == len(evidence) else "red"
+    console.print(f"{right} of {len(evidence)} claims as the ledger says", style=style)
+
+
+def items(found: Sequence[Item]) -> None:
+    """Print the numbered items that are no claims."""
+    table = Table(box=box.SIMPLE_HEAD)
+    for heading in ("item", "verdict", "where"):
+        table.add_column(heading, no_wrap=True)
+    table.add_column("why", overflow="fold", min_width=24)
+    for item in found:
+        table.add_row(item.id, item.verdict.value, item.location, item.reason)
+    console = _console()
+    console.print(table)
+    console.print(f"{len(found)} further items: definitions, or beyond computation", highlight=False)
