@@ -1,22 +1,18 @@
-"""What an audited statement consists of, and what an audit finds."""
+"""What a paper states, made executable, and what is known to be true of it."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from fractions import Fraction
 from typing import Any
 
-import numpy as np
+from analytics.enclosures.ball import ball
+from validate.claims.balls import decided
+from validate.claims.domain import Range
+from validate.claims.relation import RATIO, Point, Relation, Scale, relation
 
-Value = float | int
-Point = Mapping[str, Value]
-Exact = Mapping[str, Fraction]
-Pair = tuple[Any, Any]
-
-_ROUNDING = 1e-8
+_TOLERANCE = 1e-9
 
 
 class Verdict(StrEnum):
@@ -32,63 +28,99 @@ class Verdict(StrEnum):
     UNSETTLED = "unsettled"
 
 
-class Relation(StrEnum):
-    """How the actual value must compare with the claimed one."""
+REFUTED = frozenset({Verdict.FALSE, Verdict.ILL_DEFINED, Verdict.NOT_REPRODUCIBLE})
 
-    AT_MOST = "<="
-    AT_LEAST = ">="
-    EQUAL = "=="
+
+class Severity(StrEnum):
+    """What breaks where a statement is refuted.
+
+    ``theorem``: a result that others rely on. ``step``: of a proof whose end may stand. ``misprint``: a sign, an index, a
+    constant that the context puts right. ``reading``: true or false by how it is read. ``experiment``: what a figure shows.
+    """
+
+    THEOREM = "theorem"
+    STEP = "step"
+    MISPRINT = "misprint"
+    READING = "reading"
+    EXPERIMENT = "experiment"
 
 
 @dataclass(frozen=True)
-class Range:
-    """The values that one hypothesis allows a parameter.
+class Ruling:
+    """The verdict on a statement, and why; see :func:`holds`, :func:`false` and the like.
 
     Attributes
     ----------
-    low, high : float
-        Both included; equal for a constant.
-    logarithmic : bool
-        Sample evenly in the logarithm.
-    integer : bool
-    extra : tuple of float
-        Further values worth trying, such as 0 below a logarithmic range.
+    verdict : Verdict
+    reason : str
+        One sentence.
+    severity : Severity or None
+        None where the statement holds.
+    corrected_by : str
+        Identifier of the row that says what is true instead.
+    true_where : str
+        Where a refuted statement is true, in words or LaTeX.
+    exhibited : bool
+        Refuted by exhibiting what the paper says does not exist: the claim tried is that the exhibit is right.
     """
 
-    low: float
-    high: float
-    logarithmic: bool = False
-    integer: bool = False
-    extra: tuple[float, ...] = ()
+    verdict: Verdict
+    reason: str
+    severity: Severity | None = None
+    corrected_by: str = ""
+    true_where: str = ""
+    exhibited: bool = False
 
-    def at(self, u: float) -> Value:
-        """The value at position u of [0, 1]."""
-        u = min(max(u, 0.0), 1.0)
-        between = self.low * (self.high / self.low) ** u if self.logarithmic else self.low + (self.high - self.low) * u
-        value = float(min(max(between, self.low), self.high))
-        return round(value) if self.integer else value
-
-    def sample(self, rng: np.random.Generator) -> tuple[float, Value]:
-        """A position and its value; ends and extra values come up often."""
-        kind = rng.random()
-        if kind < 0.1:
-            u = float(rng.integers(2))
-            return u, self.at(u)
-        u = float(rng.random())
-        if self.extra and kind < 0.25:
-            return u, self.extra[int(rng.integers(len(self.extra)))]
-        return u, self.at(u)
-
-    def allows(self, value: Fraction) -> bool:
-        """Whether a candidate witness is in the range."""
-        if self.integer and value.denominator != 1:
-            return False
-        return self.low <= float(value) <= self.high or float(value) in self.extra
+    @property
+    def survives(self) -> bool:
+        """Whether the trial is expected to find no violation."""
+        return self.exhibited or self.verdict not in REFUTED
 
 
-def constant(value: float) -> Range:
-    """A parameter that the statement fixes."""
-    return Range(value, value, integer=isinstance(value, int))
+def holds(reason: str) -> Ruling:
+    """True as printed."""
+    return Ruling(Verdict.HOLDS, reason)
+
+
+def holds_under(reason: str) -> Ruling:
+    """True under hypotheses that the paper does not state."""
+    return Ruling(Verdict.HOLDS_UNDER, reason)
+
+
+def defined(reason: str) -> Ruling:
+    """A definition, checked for what it implies."""
+    return Ruling(Verdict.DEFINITION, reason)
+
+
+def false(reason: str, severity: str = "theorem", *, corrected_by: str = "", true_where: str = "") -> Ruling:
+    """False as printed."""
+    return Ruling(Verdict.FALSE, reason, Severity(severity), corrected_by, true_where)
+
+
+def ill_defined(reason: str, severity: str = "step", *, corrected_by: str = "", true_where: str = "") -> Ruling:
+    """Without meaning as printed."""
+    return Ruling(Verdict.ILL_DEFINED, reason, Severity(severity), corrected_by, true_where)
+
+
+def not_reproducible(
+    reason: str, severity: str = "experiment", *, corrected_by: str = "", true_where: str = ""
+) -> Ruling:
+    """The paper's own numbers do not come out."""
+    return Ruling(Verdict.NOT_REPRODUCIBLE, reason, Severity(severity), corrected_by, true_where)
+
+
+def exhibited(reason: str, severity: str = "step", *, corrected_by: str = "") -> Ruling:
+    """False: what the paper says does not exist is exhibited, and the exhibit survives the trial."""
+    return Ruling(Verdict.FALSE, reason, Severity(severity), corrected_by, exhibited=True)
+
+
+@dataclass(frozen=True)
+class Reference:
+    """Another place where the same statement stands."""
+
+    id: str
+    paper: str
+    location: str
 
 
 @dataclass(frozen=True)
@@ -97,88 +129,110 @@ class Claim:
 
     Attributes
     ----------
-    id, paper, location : str
-        Ledger identifier, paper, and where it stands there.
-    statement : str
-        LaTeX.
-    expected : Verdict
-        What the audit should find.
-    reason : str
-        One sentence why.
-    domain : mapping of str to Range
-        The hypotheses: what the parameters may be.
-    claimed, actual : callable
-        Both take the parameters by name and return a float; ``nan`` from `claimed` means that nothing is claimed there.
+    id, location : str
+        Identifier, and where it stands in the paper.
     relation : Relation
-        What is claimed of (actual, claimed).
-    enclose : callable or None
-        Takes exact parameters, returns (claimed, actual) as balls: the proof of a violation.
-    if_violated, if_survived : Verdict
-        What a certified violation, or its absence, says of the *printed* statement. A statement that is refuted by
-        exhibiting something ("there is no closed form") survives with ``if_survived = FALSE``.
+        What is claimed of two quantities: `at_most(actual, claimed)`, `at_least`, `equal`, or an inequality of SymPy.
+    ruling : Ruling
+        What is known of it: `holds(why)`, `false(why, severity)` ...
+    domain : mapping of str to Range
+        The hypotheses on each parameter; taken from the expressions where these are given.
+    given : sequence
+        Further hypotheses: callables of the parameters by name, or conditions of SymPy.
+    statement : str
+        LaTeX; made from the expressions where these are given.
+    scale : Scale
+        On which the two quantities are compared.
+    slack : float
+        How far from tight a true statement is at most, on its scale: a factor for ratios. The trial has to come as near.
+    near : mapping of str to number, or str
+        The paper's own parameters, or why there are none; by default the middle of the typical ranges, where all have one.
+    also : sequence of Reference
+        Where else the same statement stands.
+    effort : float
+        Share of the evaluations that this claim is worth, for costly ones.
     tolerance : float
-        Relative; a smaller excess is rounding.
-    bounded : bool
-        The ball of the actual value encloses only a bound of it, on the side that makes a violation harder to prove.
+        On the scale; a smaller excess is rounding.
+    constants : bool
+        True where both quantities are constants.
+    idle : sequence of str
+        Parameters that the statement names though nothing depends on them.
+    argued : str
+        Where a proof by hand stands.
+    paper : str
+        Set by the :class:`Paper` that holds the claim.
+
+    Examples
+    --------
+    >>> from validate.claims.domain import parameter
+    >>> from validate.claims.relation import at_most
+    >>> x = parameter("x", 0.0, 1.0)
+    >>> Claim("SQUARE", "Lemma 1", at_most(x**2, x), holds("x is at most 1.")).statement
+    'x^{2} \\\\le x'
     """
 
     id: str
-    paper: str
     location: str
-    statement: str
-    expected: Verdict
-    reason: str
-    domain: Mapping[str, Range]
-    claimed: Callable[..., float]
-    actual: Callable[..., float]
-    relation: Relation = Relation.AT_MOST
-    enclose: Callable[..., Pair] | None = None
-    if_violated: Verdict = Verdict.FALSE
-    if_survived: Verdict = Verdict.HOLDS
-    tolerance: float = 1e-9
-    bounded: bool = False
+    relation: Relation
+    ruling: Ruling
+    domain: Mapping[str, Range] = field(default_factory=dict)
+    given: Sequence[Any] = ()
+    statement: str = ""
+    scale: Scale = RATIO
+    slack: float | None = None
+    near: Mapping[str, float] | str = ""
+    also: Sequence[Reference] = ()
+    effort: float = 1.0
+    tolerance: float = _TOLERANCE
+    constants: bool = False
+    idle: Sequence[str] = ()
+    argued: str = ""
+    paper: str = ""
+
+    def __post_init__(self) -> None:
+        made = relation(self.relation)
+        object.__setattr__(self, "relation", made)
+        object.__setattr__(self, "domain", {**made.domain(), **self.domain})
+        if not self.statement:
+            object.__setattr__(self, "statement", made.latex())
+        if self.slack is None:
+            object.__setattr__(self, "slack", 1.0 if self.scale is RATIO else 0.0)
+
+    @property
+    def expected(self) -> Verdict:
+        return self.ruling.verdict
+
+    @property
+    def reason(self) -> str:
+        return self.ruling.reason
+
+    @property
+    def room(self) -> float:
+        """The slack as a distance on the scale, one per cent added."""
+        return self.scale.room(self.slack if self.slack is not None else 0.0)
 
     def compare(self, point: Point) -> tuple[float, float, float]:
-        """Claimed and actual value at a point, and the margin: log-distance to a violation, negative beyond it."""
-        claimed, actual = float(self.claimed(**point)), float(self.actual(**point))
-        if math.isnan(claimed):
-            return claimed, actual, math.inf
-        distance = _log(claimed) - _log(actual) if claimed != actual else 0.0
-        if self.relation is Relation.AT_LEAST:
-            distance = -distance
-        if self.relation is Relation.EQUAL:
-            distance = -abs(distance)
-        return claimed, actual, distance + self.tolerance
+        """Claimed and actual value at a point, and the margin: the distance to a violation, negative beyond it."""
+        claimed, actual = self.relation.values(point)
+        if claimed != claimed:
+            return claimed, actual, float("inf")
+        if actual != actual:
+            raise ArithmeticError("the actual value is nan")
+        return claimed, actual, self.scale.distance(claimed, actual, self.relation.sign, point) + self.tolerance
 
-    def proved_violated(self, point: Exact) -> tuple[bool, tuple[float, float]]:
-        """Whether ball arithmetic proves the violation, and the middle of both balls."""
-        if self.enclose is None:
-            return False, (math.nan, math.nan)
-        claimed, actual = self.enclose(**point)
-        match self.relation:
-            case Relation.AT_MOST:
-                proved = actual > claimed
-            case Relation.AT_LEAST:
-                proved = actual < claimed
-            case Relation.EQUAL:
-                proved = not actual.overlaps(claimed)
-        return bool(proved), (float(claimed.mid()), float(actual.mid()))
+    def admits(self, point: Mapping[str, Any]) -> bool:
+        """Whether all further hypotheses are met; where that cannot be decided they count as not met."""
+        return all(_met(condition, point) for condition in self.given)
 
-    def agrees(self, exact: Exact, point: Point) -> bool:
-        """Whether the numbers of the search lie in the balls of the proof, up to rounding: else one of them is wrong."""
-        if self.enclose is None:
-            return True
-        claimed, actual = self.enclose(**exact)
-        if not (claimed.is_finite() and actual.is_finite()):
-            return True
-        numbers = self.compare(point)
-        if math.isnan(numbers[0]):
-            return True
-        if self.bounded:
-            beyond = numbers[1] - float(actual.mid())
-            beyond = -beyond if self.relation is Relation.AT_MOST else beyond
-            return _inside(numbers[0], claimed) and beyond <= _ROUNDING * abs(numbers[1])
-        return _inside(numbers[0], claimed) and _inside(numbers[1], actual)
+    def planted(self) -> Claim:
+        """The claim with its actual quantity moved against it by the slack and a per cent: a trial has to notice."""
+        return replace(self, relation=self.relation.moved(self.scale, self.room))
+
+
+def _met(condition: Any, point: Mapping[str, Any]) -> bool:
+    if callable(condition):
+        return bool(condition(**point))
+    return decided(condition)({name: ball(value) for name, value in point.items()}) is True
 
 
 @dataclass(frozen=True)
@@ -194,70 +248,54 @@ class Item:
     """
 
     id: str
-    paper: str
     location: str
     verdict: Verdict
     reason: str
+    paper: str = ""
 
 
-def _inside(value: float, enclosed: Any) -> bool:
-    middle = float(enclosed.mid())
-    return abs(value - middle) <= float(enclosed.rad()) + _ROUNDING * abs(middle) + 1e-15
+def definition(id: str, location: str, reason: str) -> Item:
+    """An item that only defines."""
+    return Item(id, location, Verdict.DEFINITION, reason)
 
 
-def _log(x: float) -> float:
-    return math.log(x) if x > 0 else -math.inf
-
-
-@dataclass(frozen=True)
-class Witness:
-    """A point where a statement fails, with few-digit rational parameters."""
-
-    point: dict[str, Fraction]
-    claimed: float
-    actual: float
-    certified: bool
-
-    def text(self) -> dict[str, str]:
-        """The parameters as decimals where these are finite, else as fractions."""
-        return {name: _decimal(value) for name, value in self.point.items()}
-
-
-def _decimal(value: Fraction) -> str:
-    as_float = float(value)
-    return f"{as_float:.12g}" if Fraction(f"{as_float:.12g}") == value else str(value)
+def undecidable(id: str, location: str, reason: str) -> Item:
+    """An item that no computation here can decide."""
+    return Item(id, location, Verdict.UNDECIDABLE, reason)
 
 
 @dataclass(frozen=True)
-class Evidence:
-    """What the audit of one claim found.
+class Paper:
+    """A paper on trial.
 
     Attributes
     ----------
-    verdict : Verdict
-        ``unsettled`` when a violation was seen but not proved, or when its proof speaks of other numbers than the search.
-    margin : float
-        Least log-distance to a violation seen (negative: violated).
-    tightest : dict
-        Where that was.
+    id, title : str
+    authors : str
+    year : int
+    claims : sequence of Claim
+    items : sequence of Item
+        What is numbered and no claim.
+    numbered : mapping of str to int
+        How many equations, theorems ... the paper numbers, such as ``{"Eq.": 63}``.
     """
 
-    claim: Claim
-    verdict: Verdict
-    witness: Witness | None
-    margin: float
-    tightest: dict[str, Value]
-    claimed: float
-    actual: float
-    samples: int
-    seconds: float = field(compare=False)
+    id: str
+    title: str
+    authors: str
+    year: int
+    claims: Sequence[Claim]
+    items: Sequence[Item] = ()
+    numbered: Mapping[str, int] = field(default_factory=dict)
 
-    @property
-    def tightness(self) -> float:
-        """Best ratio of the smaller to the greater side that was seen: 1 for a tight bound; nan where the claim fails."""
-        return math.exp(min(self.claim.tolerance - self.margin, 0.0)) if self.margin >= 0 else math.nan
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "claims", tuple(replace(c, paper=c.paper or self.id) for c in self.claims))
+        object.__setattr__(self, "items", tuple(replace(i, paper=i.paper or self.id) for i in self.items))
+        seen: set[str] = set()
+        for row in (*self.claims, *self.items):
+            if row.id in seen:
+                raise ValueError(f"{row.id}: stands twice in {self.id}")
+            seen.add(row.id)
 
-    @property
-    def as_expected(self) -> bool:
-        """Whether the audit confirms the ledger; a false statement needs a certified witness."""
-        return self.verdict is self.claim.expected
+    def __iter__(self) -> Iterator[Claim]:
+        return iter(self.claims)

@@ -1,63 +1,119 @@
-"""Search for a violation of a claim: at random, guided by hypothesis, downhill; then shrink what was found to few digits."""
+"""The trial of one claim: points spread evenly, at corners, downhill. Effort is counted in evaluations, never in seconds.
+
+The same claim, seed and effort give the same evidence on any machine at any load. Survival counts only if the search came
+as near to a violation as the claim says that one can come (`slack`): else an error of that size in the quantity would go
+unnoticed, and the row says so instead of "holds".
+"""
 
 from __future__ import annotations
 
 import math
 import time
-from fractions import Fraction
-from unittest import mock
+from collections.abc import Iterator
+from itertools import product
 
 import numpy as np
 
-from validate.claims.claim import Claim, Evidence, Point, Range, Value, Verdict, Witness
+from validate.claims.claim import Claim, Verdict
+from validate.claims.domain import Value
+from validate.claims.evidence import Evidence, Extent, How, Witness
+from validate.claims.relation import Point
+from validate.claims.witness import near_paper, own_parameters, simplest
 
+EFFORT = 256  # evaluations
+LEAST = 32  # below so many points nothing holds
+_REGIME = 32  # points inside the paper's regime
 _STARTS = 4
-_STEPS = 60
-_COMPARED = 3
+_VIOLATIONS = 20  # corners end there: one of them will shrink well
+_SKIPPED = 40  # draws for each point wanted, where hypotheses are rarely met
 
 
-def audit(claim: Claim, *, seed: int = 0, budget: float = 3.0, samples: int = 240) -> Evidence:
+class _Stopped(Exception):
+    """The wall-clock limit is reached."""
+
+
+class _Enough(Exception):
+    """The descent has met a violation."""
+
+
+def trial(claim: Claim, *, seed: int = 0, effort: int = EFFORT, deadline: float = math.inf) -> Evidence:
     """Try to refute a claim, and prove it when that succeeds.
 
     Parameters
     ----------
     claim : Claim
     seed : int
-        The same seed, budget permitting, gives the same evidence.
-    budget : float
-        Seconds after which no further point is tried.
-    samples : int
-        Random points at most; a quarter as many again are chosen by hypothesis, and half as many spent on descent.
+    effort : int
+        Evaluations of the claim; an eighth at corners, half spread evenly, the rest downhill. Shrinking a violation, the
+        paper's own regime and the check that no parameter is idle come on top.
+    deadline : float
+        Of `time.monotonic`: the trial ends there, and says so.
 
     Returns
     -------
     Evidence
+
+    Examples
+    --------
+    >>> from validate.claims.claim import holds
+    >>> from validate.claims.domain import parameter
+    >>> from validate.claims.relation import at_most
+    >>> x = parameter("x", 0.0, 1.0)
+    >>> found = trial(Claim("SQUARE", "Lemma 1", at_most(x**2, x), holds("x is at most 1.")))
+    >>> found.verdict.value, found.how.value, found.tightness
+    ('holds', 'searched', 1.0)
     """
     started = time.perf_counter()
-    search = _Search(claim, np.random.default_rng([seed, *claim.id.encode()]), started + budget)
-    search.at_random(samples)
-    if search.best_margin >= 0:
-        search.guided(samples // 4)
-    if search.best_margin >= 0:
-        search.downhill(samples // 2)
-    witness = _witness(claim, search) if search.best_margin < 0 else None
-    if witness is None:
-        verdict = claim.if_survived
-    elif witness.certified:
-        verdict = claim.if_violated
-    else:
-        verdict = Verdict.UNSETTLED
+    search = _Search(claim, np.random.default_rng([seed, *claim.id.encode()]), deadline)
+    count = max(int(effort * claim.effort), LEAST)
+    how, fault = How.SEARCHED, ""
+    witness = near = extent = None
+    try:
+        if math.prod(r.size for r in claim.domain.values()) <= count:
+            how = How.ENUMERATED
+            search.every_point()
+        else:
+            search.at_corners(count // 8)
+            search.spread(count // 2)
+            if not search.violations:
+                search.downhill(count - search.evaluations)
+        if search.violations:
+            how, witness = How.WITNESS, simplest(claim, search.violations)
+            extent = search.extent()
+            near = near_paper(claim, search.violations)
+        fault = search.fault(how)
+    except _Stopped:
+        fault = "stopped"
+    except (ArithmeticError, ValueError) as error:
+        fault = f"{error} at {_shown(search.last)}" if search.last else str(error)
+    verdict = _verdict(claim, witness, fault)
     return Evidence(
         claim=claim,
         verdict=verdict,
+        how=How.ARGUED if claim.argued and how is How.SEARCHED else how,
+        fault=fault,
         witness=witness,
-        margin=search.best_margin,
-        tightest=dict(search.best_point),
-        claimed=search.best_values[0],
-        actual=search.best_values[1],
-        samples=search.tried,
+        near_paper=near,
+        margin=search.margin,
+        tightest=dict(search.tightest),
+        claimed=search.values[0],
+        actual=search.values[1],
+        extent=extent,
+        evaluations=search.evaluations,
         seconds=time.perf_counter() - started,
     )
+
+
+def _verdict(claim: Claim, witness: Witness | None, fault: str) -> Verdict:
+    if fault or (witness is not None and not witness.certified):
+        return Verdict.UNSETTLED
+    if (witness is None) is claim.ruling.survives:
+        return claim.expected
+    return Verdict.HOLDS if witness is None else Verdict.FALSE
+
+
+def _shown(point: Point) -> str:
+    return ", ".join(f"{name} = {value:.6g}" for name, value in point.items()) or "the only point"
 
 
 class _Search:
@@ -65,64 +121,94 @@ class _Search:
 
     def __init__(self, claim: Claim, rng: np.random.Generator, deadline: float) -> None:
         self.claim, self.rng, self.deadline = claim, rng, deadline
-        self.tried = 0
-        self.best_margin = math.inf
-        self.best_point: Point = {}
-        self.best_values = (math.nan, math.nan)
+        self.names = list(claim.domain)
+        self.evaluations = self.claiming = 0
+        self.margin = math.inf
+        self.tightest: Point = {}
+        self.last: Point = {}
+        self.values = (math.nan, math.nan)
         self.violations: list[tuple[float, Point]] = []
-        self.seen: list[tuple[float, list[float]]] = []
+        self.seen: list[tuple[float, Point]] = []
+        self.different: tuple[set[float], set[float]] = (set(), set())
+        self.spread_margins: list[float] = []
 
-    def margin(self, point: Point) -> float:
-        self.tried += 1
+    def at(self, point: Point) -> float:
+        """The margin at a point."""
+        if time.monotonic() > self.deadline:
+            raise _Stopped
+        self.last = point
+        self.evaluations += 1
         claimed, actual, margin = self.claim.compare(point)
-        if math.isnan(margin) or math.isnan(actual):
-            raise ArithmeticError(f"{self.claim.id}: nan at {dict(point)}")
-        if margin < self.best_margin or not self.best_point:
-            self.best_margin, self.best_point, self.best_values = margin, point, (claimed, actual)
+        if math.isnan(claimed):
+            return math.inf
+        self.claiming += 1
+        for side, value in zip(self.different, (claimed, actual), strict=True):
+            if len(side) < 2:
+                side.add(value)
+        if margin < self.margin or not self.tightest:
+            self.margin, self.tightest, self.values = margin, point, (claimed, actual)
         if margin < 0:
             self.violations.append((margin, point))
+        self.seen.append((margin, point))
         return margin
 
-    def at_random(self, samples: int) -> None:
-        """Independent points; stops at twenty violations, one of which will shrink well."""
-        for _ in range(samples):
-            draws = {name: r.sample(self.rng) for name, r in self.claim.domain.items()}
-            margin = self.margin({name: value for name, (_, value) in draws.items()})
-            self.seen.append((margin, [u for u, _ in draws.values()]))
-            if len(self.violations) >= 20 or time.perf_counter() > self.deadline:
+    def every_point(self) -> None:
+        """All of a small domain of integers."""
+        ranges = self.claim.domain.values()
+        for values in product(
+            *([r.at(0.0)] if r.low == r.high else range(int(r.low), int(r.high) + 1) for r in ranges)
+        ):
+            point = dict(zip(self.names, values, strict=True))
+            if self.claim.admits(point):
+                self.spread_margins.append(self.at(point))
+
+    def at_corners(self, count: int) -> None:
+        """The paper's own parameters, and points whose coordinates are ends, extra values, or those of each other."""
+        home = own_parameters(self.claim)
+        if home is not None and self.claim.admits(home):
+            self.at(home)
+        for point in self._admitted(self._corners(), count):
+            self.at(point)
+            if len(self.violations) >= _VIOLATIONS:
                 return
 
-    def guided(self, examples: int) -> None:
-        """Points that hypothesis chooses, which likes ends and coincidences, steered towards small margins."""
-        import hypothesis
-        from hypothesis import strategies as st
-        from hypothesis.internal.conjecture.providers import HypothesisProvider
-        from hypothesis.internal.constants_ast import Constants
+    def _corners(self) -> Iterator[dict[str, Value]]:
+        while True:
+            point: dict[str, Value] = {}
+            for name, allowed in self.claim.domain.items():
+                special, u = self.rng.random() < 0.5, float(self.rng.random())
+                specials = allowed.specials
+                point[name] = specials[int(self.rng.integers(len(specials)))] if special else allowed.at(u)
+            if len(self.names) > 1 and self.rng.random() < 0.2:
+                one, other = self.rng.choice(self.names, 2, replace=False)
+                a, b = self.claim.domain[one], self.claim.domain[other]
+                if a.integer == b.integer and b.low <= point[one] <= b.high:
+                    point[other] = point[one]
+            yield point
 
-        def values(allowed: Range) -> st.SearchStrategy[tuple[float, Value]]:
-            inside = st.floats(0, 1).map(lambda u: (u, allowed.at(u)))
-            return inside | st.sampled_from([(0.5, x) for x in allowed.extra]) if allowed.extra else inside
+    def spread(self, count: int) -> None:
+        """Points of a scrambled Sobol sequence in the domain."""
+        for point in self._admitted(self._sobol(count), count):
+            self.spread_margins.append(self.at(point))
 
-        @hypothesis.seed(int(self.rng.integers(2**32)))
-        @hypothesis.settings(
-            max_examples=max(examples, 1),
-            database=None,
-            deadline=None,
-            phases=[hypothesis.Phase.generate, hypothesis.Phase.target],
-            suppress_health_check=list(hypothesis.HealthCheck),
-        )
-        @hypothesis.given(st.fixed_dictionaries({name: values(r) for name, r in self.claim.domain.items()}))
-        def explore(draws: dict[str, tuple[float, Value]]) -> None:
-            if self.violations or time.perf_counter() > self.deadline:
+    def _sobol(self, count: int, *, regime: bool = False) -> Iterator[dict[str, Value]]:
+        from scipy.stats import qmc
+
+        ranges = [r.regime() if regime else r for r in self.claim.domain.values()]
+        sequence = qmc.Sobol(len(ranges), scramble=True, rng=self.rng)
+        block = max(math.ceil(math.log2(max(count, 1))), 0)
+        while True:
+            for row in sequence.random_base2(block):
+                yield {name: r.at(float(u)) for name, r, u in zip(self.names, ranges, row, strict=True)}
+            block += sequence.num_generated > 2**block
+
+    def _admitted(self, points: Iterator[dict[str, Value]], count: int) -> Iterator[dict[str, Value]]:
+        for drawn, point in enumerate(points):
+            if count <= 0 or drawn > _SKIPPED * (count + 1) + 1000:
                 return
-            margin = self.margin({name: value for name, (_, value) in draws.items()})
-            self.seen.append((margin, [u for u, _ in draws.values()]))
-            if math.isfinite(margin):
-                hypothesis.target(-margin)
-
-        # else the points would depend on the constants of whatever modules are loaded, and a folder .hypothesis would appear
-        with mock.patch.object(HypothesisProvider, "_local_constants", Constants()):
-            explore()
+            if self.claim.admits(point):
+                count -= 1
+                yield point
 
     def downhill(self, evaluations: int) -> None:
         """Nelder-Mead in the unit cube from the points nearest to a violation."""
@@ -131,92 +217,73 @@ class _Search:
         ranges = self.claim.domain
 
         def objective(u: np.ndarray) -> float:
-            if self.violations or time.perf_counter() > self.deadline:
-                raise StopIteration
-            margin = self.margin({n: r.at(float(x)) for (n, r), x in zip(ranges.items(), u, strict=True)})
+            point = {n: r.at(float(x)) for (n, r), x in zip(ranges.items(), u, strict=True)}
+            margin = self.at(point) if self.claim.admits(point) else math.inf
+            if self.violations:
+                raise _Enough
             return min(margin, 1e6)
 
-        starts = sorted(s for s in self.seen if s[0] < math.inf)[:_STARTS]
-        for _, u in starts:
+        starts = sorted((s for s in self.seen if s[0] < math.inf), key=lambda s: s[0])[:_STARTS]
+        for _, point in starts:
+            u = np.array([r.position(point[n]) for n, r in ranges.items()])
+            options = {"maxfev": max(evaluations // _STARTS, 2), "initial_simplex": _simplex(u)}
             try:
-                optimize.minimize(
-                    objective,
-                    np.array(u),
-                    method="Nelder-Mead",
-                    bounds=[(0, 1)] * len(u),
-                    options={"maxfev": max(evaluations // _STARTS, 20), "initial_simplex": _simplex(u)},
-                )
-            except StopIteration:
+                optimize.minimize(objective, u, method="Nelder-Mead", bounds=[(0, 1)] * u.size, options=options)
+            except _Enough:
                 return
 
+    def extent(self) -> Extent:
+        """How much of the domain, and of the paper's regime, the statement fails on."""
+        margins = [m for m in self.spread_margins if m < math.inf]
+        typical = any(r.typical for r in self.claim.domain.values())
+        regime = None
+        if typical:
+            inside = [self.at(p) for p in self._admitted(self._sobol(_REGIME, regime=True), _REGIME)]
+            regime = _share(inside)
+        by = [self.claim.scale.factor(self.claim.tolerance - m) for m, _ in self.violations]
+        return Extent(_share(margins), regime, float(np.median(by)), max(by))
 
-def _simplex(u: list[float]) -> np.ndarray:
-    corners = np.tile(np.array(u), (len(u) + 1, 1))
-    for i in range(len(u)):
+    def fault(self, how: How) -> str:
+        """Why what was seen says nothing; empty when it says something."""
+        claim = self.claim
+        if not claim.domain and not claim.constants:
+            return "no parameter: say constants=True"
+        if how is not How.ENUMERATED and self.claiming < (LEAST if not self.violations else 1):
+            return f"only {self.claiming} points at which something is claimed"
+        if not claim.constants and all(len(side) == 1 for side in self.different):
+            return "both quantities are constant over the domain"
+        if idle := self._idle():
+            return f"parameter {idle} changes neither side"
+        if not self.violations and claim.ruling.survives and self.margin > claim.room:
+            factor = claim.scale.factor(self.margin - claim.tolerance)
+            return f"never nearer to a violation than {factor:.4g}, where a slack of {claim.slack:g} is stated"
+        return ""
+
+    def _idle(self) -> str:
+        """A parameter that changes neither side at any point tried."""
+        points = [point for _, point in self.seen]
+        for name in self.names:
+            if name in self.claim.idle or self.claim.domain[name].size == 1:
+                continue
+            for k in range(min(24, 2 * len(points))):
+                base, other = points[(7 * k) % len(points)], points[(7 * k + 1 + k // 3) % len(points)]
+                moved = {**base, name: other[name]}
+                if other[name] == base[name] or not self.claim.admits(moved):
+                    continue
+                before, after = (self.claim.relation.values(p) for p in (base, moved))
+                if not all(a == b or (a != a and b != b) for a, b in zip(before, after, strict=True)):
+                    break
+            else:
+                return name
+        return ""
+
+
+def _share(margins: list[float]) -> float:
+    return sum(m < 0 for m in margins) / len(margins) if margins else 0.0
+
+
+def _simplex(u: np.ndarray) -> np.ndarray:
+    corners = np.tile(u, (u.size + 1, 1))
+    for i in range(u.size):
         corners[i + 1, i] += 0.1 if u[i] < 0.5 else -0.1
     return corners
-
-
-def _witness(claim: Claim, search: _Search) -> Witness:
-    """Shrink violations, starting with the grossest, until one is proved."""
-    last = None
-    for _, point in sorted(search.violations, key=lambda v: v[0])[:5]:
-        small = shrink(claim, point)
-        proved, values = claim.proved_violated(small)
-        proved = proved and all(claim.agrees(p, _floats(claim, p)) for p in (small, *_rounded(claim, search)))
-        if claim.enclose is None:
-            values = claim.compare(_floats(claim, small))[:2]
-        last = Witness(small, values[0], values[1], proved)
-        if proved:
-            break
-    if last is None:
-        raise RuntimeError(f"{claim.id}: no violation to shrink")
-    return last
-
-
-def _rounded(claim: Claim, search: _Search) -> list[dict[str, Fraction]]:
-    """Violations, to three digits, at which no parameter is as simple as in a witness."""
-    points = []
-    for _, point in search.violations[:_COMPARED]:
-        exact = {
-            n: Fraction(f"{float(v):.3g}") if not claim.domain[n].integer else Fraction(v) for n, v in point.items()
-        }
-        if all(claim.domain[name].allows(value) for name, value in exact.items()):
-            points.append(exact)
-    return points
-
-
-def shrink(claim: Claim, point: Point) -> dict[str, Fraction]:
-    """Replace each parameter in turn by the simplest value with which the claim still fails, until nothing changes."""
-    current = {name: Fraction(repr(value)) for name, value in point.items()}
-    for _ in range(_STEPS):
-        before = dict(current)
-        for name, allowed in claim.domain.items():
-            for candidate in _simpler(current[name], allowed):
-                trial = {**current, name: candidate}
-                if claim.compare(_floats(claim, trial))[2] < 0:
-                    current = trial
-                    break
-        if current == before:
-            break
-    return current
-
-
-def _simpler(value: Fraction, allowed: Range) -> list[Fraction]:
-    """Simpler values than this one, the simplest first."""
-    wanted = [Fraction(0), Fraction(1), Fraction(1, 2), Fraction(2), Fraction(1, 10), Fraction(10)]
-    if allowed.integer:
-        wanted += [Fraction(int(value) // 2), Fraction(int(value) - 1)]
-    for digits in range(1, 17):
-        wanted.append(Fraction(f"{float(value):.{digits - 1}e}"))
-    simpler = []
-    for candidate in wanted:
-        if candidate == value:
-            break
-        if allowed.allows(candidate):
-            simpler.append(candidate)
-    return simpler
-
-
-def _floats(claim: Claim, point: dict[str, Fraction]) -> dict[str, Value]:
-    return {name: int(v) if claim.domain[name].integer else float(v) for name, v in point.items()}

@@ -1,21 +1,31 @@
-"""papers/corbin-fl (CB), in the order of the paper; each module lists the builders of its claims in CLAIMS."""
+"""papers/corbin-fl (CB), in the order of the paper."""
 
+from validate.claims.claim import Paper
 from validate.papers.corbin_fl import (
     aggregation,
     appendices,
     dropout,
     experiments,
+    items,
     mean_estimation,
     quantizers,
     replacement,
 )
 
-CLAIMS = (
-    *quantizers.CLAIMS,
-    *mean_estimation.CLAIMS,
-    *aggregation.CLAIMS,
-    *replacement.CLAIMS,
-    *dropout.CLAIMS,
-    *experiments.CLAIMS,
-    *appendices.CLAIMS,
+PAPER = Paper(
+    "corbin-fl",
+    "CorBin-FL: A Differentially Private Federated Learning Mechanism using Common Randomness",
+    "H. A. Salehi, M. J. Mia, S. S. Pradhan, M. H. Amini, F. Shirani",
+    2024,
+    (
+        *quantizers.CLAIMS,
+        *mean_estimation.CLAIMS,
+        *aggregation.CLAIMS,
+        *replacement.CLAIMS,
+        *dropout.CLAIMS,
+        *experiments.CLAIMS,
+        *appendices.CLAIMS,
+    ),
+    items.ITEMS,
+    {"Eq.": 22, "Theorem": 4, "Proposition": 1, "Algorithm": 3, "Fig.": 4, "Experiment": 8},
 )

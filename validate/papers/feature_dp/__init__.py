@@ -1,9 +1,11 @@
-"""papers/feature-dp (FDP), in the order of the paper; each module lists the builders of its claims in CLAIMS."""
+"""papers/feature-dp (FDP) and its short version (FDPs), in the order of the paper."""
 
+from validate.claims.claim import Paper
 from validate.papers.feature_dp import (
     accuracy,
     appendices,
     corrected,
+    items,
     mechanism,
     power_limit,
     scores,
@@ -13,7 +15,7 @@ from validate.papers.feature_dp import (
     weights,
 )
 
-CLAIMS = (
+_CLAIMS = (
     *mechanism.CLAIMS,
     *theorem1.CLAIMS,
     *corrected.CLAIMS,
@@ -24,4 +26,24 @@ CLAIMS = (
     *selection.CLAIMS,
     *weights.CLAIMS,
     *appendices.CLAIMS,
+)
+
+PAPER = Paper(
+    "feature-dp",
+    "Over-the-Air Collaborative Inference with Feature Differential Privacy",
+    "M. Seif, Y. Nie, A. J. Goldsmith, H. V. Poor",
+    2024,
+    [claim for claim in _CLAIMS if not claim.id.startswith("FDPs")],
+    items.FULL,
+    {"Eq.": 63, "Definition": 3, "Theorem": 3, "Lemma": 6, "Remark": 8, "Algorithm": 3, "Fig.": 11},
+)
+
+SHORT = Paper(
+    "feature-dp-short",
+    "Collaborative Inference over Wireless Channels with Feature Differential Privacy",
+    "M. Seif, Y. Nie, A. J. Goldsmith, H. V. Poor",
+    2024,
+    [claim for claim in _CLAIMS if claim.id.startswith("FDPs")],
+    items.SHORT,
+    {"Eq.": 10, "Definition": 1, "Theorem": 2, "Remark": 2, "Algorithm": 2, "Fig.": 3},
 )

@@ -1,25 +1,45 @@
-"""papers/utility-fairness (UF), in the order of the paper; each module lists the builders of its claims in CLAIMS."""
+"""papers/utility-fairness (UF), in the order of the paper."""
 
+from validate.claims.claim import Paper
 from validate.papers.utility_fairness import (
     composition,
     device,
     energy,
     experiments,
     fairness,
+    items,
     iterations,
     learning,
     optimum,
     privacy,
 )
 
-CLAIMS = (
-    *learning.CLAIMS,
-    *privacy.CLAIMS,
-    *composition.CLAIMS,
-    *iterations.CLAIMS,
-    *device.CLAIMS,
-    *fairness.CLAIMS,
-    *energy.CLAIMS,
-    *optimum.CLAIMS,
-    *experiments.CLAIMS,
+PAPER = Paper(
+    "utility-fairness",
+    "Utility Fairness for the Differentially Private Federated Learning",
+    "S. A. Alvi, Y. Hong, S. Durrani",
+    2022,
+    (
+        *learning.CLAIMS,
+        *privacy.CLAIMS,
+        *composition.CLAIMS,
+        *iterations.CLAIMS,
+        *device.CLAIMS,
+        *fairness.CLAIMS,
+        *energy.CLAIMS,
+        *optimum.CLAIMS,
+        *experiments.CLAIMS,
+    ),
+    items.ITEMS,
+    {
+        "Eq.": 76,
+        "Definition": 5,
+        "Theorem": 2,
+        "Proposition": 1,
+        "Lemma": 1,
+        "Remark": 2,
+        "Assumption": 3,
+        "Algorithm": 1,
+        "Fig.": 4,
+    },
 )

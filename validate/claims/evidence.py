@@ -1,0 +1,208 @@
+"""What the trial of a claim has found."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal, localcontext
+from enum import StrEnum
+from fractions import Fraction
+from typing import Any
+
+from analytics.enclosures.ball import Ball
+from validate.claims.claim import REFUTED, Claim, Item, Verdict
+from validate.claims.domain import Value
+
+_DIGITS = 25
+
+
+class How(StrEnum):
+    """How a verdict is known."""
+
+    PROVED = "proved"
+    ENUMERATED = "enumerated"
+    ARGUED = "argued"
+    SEARCHED = "searched"
+    WITNESS = "witness"
+
+
+@dataclass(frozen=True)
+class Witness:
+    """A point of few digits where a statement fails.
+
+    Attributes
+    ----------
+    point : dict of str to Fraction
+    claimed, actual : float
+    balls : pair of Ball or None
+        Of the claimed and the actual value.
+    certified : bool
+        Whether the balls prove the violation.
+    """
+
+    point: dict[str, Fraction]
+    claimed: float
+    actual: float
+    balls: tuple[tuple[str, str], tuple[str, str]] | None
+    certified: bool
+
+    def text(self) -> dict[str, str]:
+        """The parameters as decimals where these are finite, else as fractions."""
+        return {name: _decimal(value) for name, value in self.point.items()}
+
+    def as_json(self) -> dict[str, Any]:
+        """Exact parameters, and both quantities as decimal ends of balls."""
+        claimed, actual = self.balls or ((repr(self.claimed),) * 2, (repr(self.actual),) * 2)
+        return {
+            "point": {name: str(value) for name, value in self.point.items()},
+            "claimed": list(claimed),
+            "actual": list(actual),
+        }
+
+
+def decimal_ends(ball: Ball) -> tuple[str, str]:
+    """Decimal strings below and above everything in a ball.
+
+    Examples
+    --------
+    >>> from analytics.enclosures.ball import ball
+    >>> decimal_ends(ball("1/2")), decimal_ends(ball("1/3"))[0][:12]
+    (('0.5', '0.5'), '0.3333333333')
+    """
+    return _outward(ball.lower(), ROUND_FLOOR), _outward(ball.upper(), ROUND_CEILING)
+
+
+def _outward(end: Ball, rounding: str) -> str:
+    if not end.is_finite():
+        return str(float(end))
+    mantissa, exponent = (int(part) for part in end.man_exp())
+    with localcontext(Context(prec=_DIGITS, rounding=rounding, Emin=MIN_EMIN, Emax=MAX_EMAX)) as context:
+        if exponent >= 0:
+            return str(context.create_decimal(mantissa << exponent).normalize())
+        return str(context.divide(Decimal(mantissa), Decimal(1 << -exponent)).normalize())
+
+
+def _decimal(value: Fraction) -> str:
+    as_float = float(value)
+    return f"{as_float:.12g}" if Fraction(f"{as_float:.12g}") == value else str(value)
+
+
+@dataclass(frozen=True)
+class Extent:
+    """Where and by how much a statement fails, over points spread evenly.
+
+    Attributes
+    ----------
+    domain : float
+        Share of the domain's points at which it fails.
+    regime : float or None
+        The same where the parameters are the paper's; None where the paper names none.
+    median, worst : float
+        Of the factors (or differences on the scale) by which it fails.
+    """
+
+    domain: float
+    regime: float | None
+    median: float
+    worst: float
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What the trial of one claim found.
+
+    Attributes
+    ----------
+    verdict : Verdict
+        ``unsettled`` when a violation was seen but not proved, when the trial was stopped, and when a survival says nothing.
+    how : How
+    fault : str
+        Why the trial says nothing, or less than it ought to; empty when all is well.
+    witness : Witness or None
+        The simplest one.
+    near_paper : Witness or None
+        The one nearest to the paper's parameters.
+    margin : float
+        Least distance to a violation met, on the claim's scale (negative: violated).
+    tightest : dict
+        Where that was, and the two quantities there.
+    extent : Extent or None
+        Of a refuted statement.
+    evaluations : int
+    """
+
+    claim: Claim
+    verdict: Verdict
+    how: How
+    fault: str
+    witness: Witness | None
+    near_paper: Witness | None
+    margin: float
+    tightest: dict[str, Value]
+    claimed: float
+    actual: float
+    extent: Extent | None
+    evaluations: int
+    seconds: float = field(compare=False)
+
+    @property
+    def tightness(self) -> float:
+        """On a ratio scale the best ratio of the smaller to the greater side met: 1 for a tight bound; nan elsewhere."""
+        if self.margin < 0 or self.claim.scale.name != "ratio":
+            return math.nan
+        return math.exp(min(self.claim.tolerance - self.margin, 0.0))
+
+    @property
+    def as_expected(self) -> bool:
+        """Whether the trial confirms the ruling; a refuted statement needs a certified witness."""
+        return self.verdict is self.claim.expected and not self.fault
+
+    def as_json(self) -> dict[str, Any]:
+        """One row of the ``verify`` JSON."""
+        claim, witness = self.claim, self.witness
+        refuted = self.verdict in REFUTED
+        return {
+            "id": claim.id,
+            "paper": claim.paper,
+            "location": claim.location,
+            "statement": claim.statement,
+            "expected": claim.expected.value,
+            "verdict": self.verdict.value,
+            "reason": claim.reason,
+            "severity": claim.ruling.severity.value if refuted and claim.ruling.severity else None,
+            "how": self.how.value,
+            "fault": self.fault or None,
+            "witness": witness.as_json() if witness else None,
+            "near_paper": self.near_paper.as_json() if self.near_paper else None,
+            "near_reason": claim.near if isinstance(claim.near, str) and claim.near else None,
+            "claimed": witness.claimed if witness else self.claimed,
+            "actual": witness.actual if witness else self.actual,
+            "scale": claim.scale.label,
+            "margin": self.margin,
+            "tightest": self.tightest,
+            "tightness": self.tightness,
+            "share_violated": self.extent.domain if self.extent else None,
+            "share_of_regime": self.extent.regime if self.extent else None,
+            "median_factor": self.extent.median if self.extent else None,
+            "worst_factor": self.extent.worst if self.extent else None,
+            "true_where": claim.ruling.true_where or None,
+            "corrected_by": claim.ruling.corrected_by or None,
+            "also": [{"id": r.id, "paper": r.paper, "location": r.location} for r in claim.also],
+            "certified": bool(witness and witness.certified),
+            "evaluations": self.evaluations,
+            "seconds": self.seconds,
+        }
+
+
+def item_as_json(item: Item) -> dict[str, Any]:
+    """A row of the same shape for an item that is no claim."""
+    given = {"id": item.id, "paper": item.paper, "location": item.location, "statement": "", "reason": item.reason}
+    verdicts = {"expected": item.verdict.value, "verdict": item.verdict.value, "how": "argued"}
+    nothing = dict.fromkeys(
+        (
+            *("severity", "fault", "witness", "near_paper", "near_reason", "claimed", "actual", "scale", "margin"),
+            *("tightest", "tightness", "share_violated", "share_of_regime", "median_factor", "worst_factor"),
+            *("true_where", "corrected_by"),
+        )
+    )
+    return {**given, **verdicts, **nothing, "also": [], "certified": False, "evaluations": 0, "seconds": 0.0}

@@ -1,0 +1,122 @@
+"""Where claims come from: the papers installed (entry points ``airtight.papers``), or a Python file of anyone's."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from dataclasses import dataclass
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from types import ModuleType
+
+from validate.claims.claim import Claim, Paper
+
+GROUP = "airtight.papers"
+
+
+class SourceError(Exception):
+    """Claims cannot be had; one line that names the file or the entry point, and why."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """All papers installed, or those of one file. It travels between processes; the claims do not."""
+
+    path: str = ""
+
+    def papers(self) -> dict[str, Paper]:
+        """Papers by identifier.
+
+        Raises
+        ------
+        SourceError
+            When something does not import, holds no claim, or uses an identifier twice.
+        """
+        return _of_file(self.path) if self.path else _installed()
+
+    def claims(self) -> dict[str, Claim]:
+        """Claims by identifier, in the order of the papers."""
+        return {claim.id: claim for paper in self.papers().values() for claim in paper.claims}
+
+
+@cache
+def _installed() -> dict[str, Paper]:
+    from validate.papers import PAPERS
+
+    found = list(PAPERS)
+    for point in metadata.entry_points(group=GROUP):
+        try:
+            paper = point.load()
+        except Exception as error:
+            raise SourceError(f"entry point {GROUP}: {point.name} = {point.value}: {_said(error)}") from error
+        if not isinstance(paper, Paper):
+            raise SourceError(f"entry point {GROUP}: {point.name} = {point.value}: must be a Paper, is {paper!r}")
+        found.append(paper)
+    return _distinct(found, f"entry points {GROUP}")
+
+
+@cache
+def _of_file(path: str) -> dict[str, Paper]:
+    module = _imported(path)
+    papers = [value for value in vars(module).values() if isinstance(value, Paper)]
+    if not papers:
+        loose = [value for value in vars(module).values() if isinstance(value, Claim)]
+        for value in vars(module).values():
+            if isinstance(value, list | tuple):
+                loose += [claim for claim in value if isinstance(claim, Claim)]
+        if not loose:
+            raise SourceError(f"{path}: no Paper and no Claim at the top level")
+        try:
+            papers = [Paper(Path(path).stem, Path(path).stem, "", 0, list({id(c): c for c in loose}.values()))]
+        except ValueError as error:
+            raise SourceError(f"{path}: {error}") from None
+    return _distinct(papers, path)
+
+
+def _imported(path: str) -> ModuleType:
+    file = Path(path)
+    if not file.is_file():
+        raise SourceError(f"{path}: no such file")
+    name = f"airtight_tried_{file.stem}"
+    spec = importlib.util.spec_from_file_location(name, file)
+    if spec is None or spec.loader is None:
+        raise SourceError(f"{path}: must be a Python file (.py)")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[name]
+        raise SourceError(f"{path}: {_place(error, path)}{_said(error)}") from error
+    return module
+
+
+def _place(error: Exception, path: str) -> str:
+    """The last line of the file itself that the error came through."""
+    line, trace = None, error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == path:
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return f"line {line}: " if line else ""
+
+
+def _said(error: Exception) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"
+
+
+def _distinct(papers: list[Paper], where: str) -> dict[str, Paper]:
+    seen: dict[str, str] = {}
+    for paper in papers:
+        for row in (*paper.claims, *paper.items):
+            if row.id in seen:
+                raise SourceError(f"{where}: {row.id} stands in {seen[row.id]} and in {paper.id}")
+            seen[row.id] = paper.id
+    for paper in papers:
+        for claim in paper.claims:
+            if claim.ruling.corrected_by and claim.ruling.corrected_by not in seen:
+                raise SourceError(
+                    f"{where}: {claim.id} is corrected by {claim.ruling.corrected_by}, which there is not"
+                )
+    return {paper.id: paper for paper in papers}

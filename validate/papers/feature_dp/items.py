@@ -1,0 +1,93 @@
+"""Numbered items of the two papers that are definitions, or that no computation here can decide."""
+
+from __future__ import annotations
+
+from validate.claims.claim import definition, undecidable
+
+FULL = (
+    definition("FDP-E1", "Eq. (1), (2)", "Features and their mean f*: `Features.target`."),
+    definition("FDP-E3", "Eq. (3), clipping, Algorithm 1", "Encoding: `Features.clipped`, `transmission.extract`."),
+    definition(
+        "FDP-E5",
+        "Eq. (5), (7), (8), Algorithm 2",
+        "Reception and decoding: `transmission.receive`, `infer`. The covariance printed sigma_k I_q is read as "
+        "sigma_k^2 I_r.",
+    ),
+    definition(
+        "FDP-D1",
+        "Definition 1, Eq. (9)",
+        "(epsilon, delta)-feature DP; silent about what 'removing' leaves of the device's noise, hence `Adjacency`.",
+    ),
+    definition("FDP-D3", "Definition 3, Eq. (12), Remark 4", "The classification margin: `margin.exact_linear`."),
+    undecidable("FDP-R5", "Remark 5", "An interpretation of Lemma 1 (see FDP-L1)."),
+    definition("FDP-E16", "Eq. (16), Algorithm 3", "The private score: `uncertainty.private`."),
+    definition("FDP-E18", "Eq. (18), (19)", "The selected sets; (18) has u for the noisy score and zeta for eta."),
+    definition("FDP-R6", "Remark 6", "Laplace noise is possible: `analytics.privacy.laplace`."),
+    undecidable("FDP-R7", "Remark 7", "One score against r numbers: a remark on cost without a number."),
+    definition(
+        "FDP-E24",
+        "App. A, Eq. (24)",
+        "(9) for the received signal; what follows from it is FDP-E25 and FDP-T1.",
+    ),
+    definition(
+        "FDP-E28",
+        "App. B, Eq. (27)-(29)",
+        "The decoded signal and its MSE by definition: symbolic.inference.expected_square.",
+    ),
+    definition(
+        "FDP-E36",
+        "App. C, Eq. (37), (39), (44), (47)",
+        "Abbreviations and the Lagrangian: symbolic.weights.",
+    ),
+    definition(
+        "FDP-E41",
+        "App. C, Eq. (41), (42)",
+        "Derivatives by the multipliers; (41) has the opposite sign of what (39) gives, which changes no condition.",
+    ),
+    definition("FDP-F1", "Fig. 1, 5", "Sketches of the schemes."),
+    undecidable(
+        "FDP-F2",
+        "Fig. 2",
+        "ModelNet40, VGG11 and the training are not available; analogue on twelve views of handwritten digits: "
+        "`airtight figures FDP-2`.",
+    ),
+    undecidable(
+        "FDP-F3",
+        "Fig. 3",
+        "ModelNet40, VGG11 and the training are not available; analogue on twelve views of handwritten digits: "
+        "`airtight figures FDP-3`.",
+    ),
+    undecidable(
+        "FDP-F4",
+        "Fig. 4",
+        "Formula (17) of entropies that are not printed: `airtight figures FDP-4` for even ones.",
+    ),
+    definition("FDP-F6", "Fig. 6, 7", "Formulas (17), (20), (21): `airtight figures FDP-6 FDP-7`; see FDP-T3."),
+    undecidable(
+        "FDP-F8",
+        "Fig. 8, 9",
+        "ModelNet40, VGG11 and the training are not available; analogue on twelve views of handwritten digits: "
+        "`airtight figures FDP-8 FDP-9`.",
+    ),
+    undecidable(
+        "FDP-F10",
+        "Fig. 10, Table II",
+        "ModelNet40, VGG11 and the training are not available; analogue on twelve views of handwritten digits: "
+        "`airtight figures FDP-10 FDP-Tab2`.",
+    ),
+    definition("FDP-F11", "Fig. 11", "w_max of (11) for two devices: `airtight figures FDP-11`; see FDP-wmax."),
+)
+
+SHORT = (
+    definition("FDPs-E1", "Eq. (1)-(7), Algorithms 1, 2", "As FDP Eq. (1)-(8)."),
+    definition("FDPs-D1", "Definition 1, Eq. (8)", "As FDP-D1."),
+    definition("FDPs-T1", "Theorem 1, Eq. (9)", "The statement of FDP-T1 with the t of FDP-T1t; see there."),
+    definition("FDPs-R1", "Remark 1", "As FDP-R3."),
+    definition("FDPs-R2", "Remark 2", "A margin in *mean squared* distance, where FDP-D3 has distance; see FDPs-T2."),
+    undecidable(
+        "FDPs-F1",
+        "Fig. 1-3",
+        "ModelNet40, VGG11 and the training are not available; analogue on twelve views of handwritten digits: "
+        "`airtight figures FDP-8 FDP-9`.",
+    ),
+)

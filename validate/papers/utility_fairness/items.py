@@ -1,0 +1,30 @@
+"""Numbered items of the paper that are definitions, or that no computation here can decide."""
+
+from __future__ import annotations
+
+from validate.claims.claim import definition, undecidable
+
+ITEMS = (
+    definition(
+        "UF-E18",
+        "Assumptions 1-3, Eq. (18)-(20)",
+        "Smoothness and strong convexity; who satisfies them is UF-AS2.",
+    ),
+    definition("UF-E22", "Eq. (22), (56)", "The count of UF-T1, and Phi again."),
+    definition(
+        "UF-E35",
+        "Eq. (34), (35), (68)",
+        "The two problems: `DeviceFleet.utility`, solvers.energy.problem; see UF-L1.",
+    ),
+    definition(
+        "UF-E73",
+        "Eq. (73), (75)",
+        "The active delay and the iterations that it leaves: symbolic.energy_utility.j_on_the_edge.",
+    ),
+    undecidable(
+        "UF-F1-paper",
+        "Fig. 1-4, as measured by the authors",
+        "One realisation on MNIST with betas that are not given; what can be compared is UF-F1 to UF-F4b and "
+        "`airtight figures UF`.",
+    ),
+)
