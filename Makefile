@@ -1,14 +1,18 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: report test lint docs ledger bench mutants hunt lock clean
+.PHONY: report test quick lint docs ledger bench mutants hunt lock clean
 SECONDS ?= 600
 
 report: .venv/installed
 	$(BIN)/airtight report examples/paper.toml --out report
 
 test: .venv/installed
-	$(BIN)/pytest
+	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal
+
+quick: .venv/installed
+	$(BIN)/ruff check .
+	$(BIN)/python tests/quick.py
 
 lint: .venv/installed
 	$(BIN)/ruff check .
@@ -18,7 +22,7 @@ docs: .venv/installed
 	$(BIN)/sphinx-build -W --keep-going -q docs docs/_build/html
 
 ledger: .venv/installed
-	$(BIN)/python -m validate.claims.document docs
+	$(BIN)/python -m validate.report.document docs
 
 mutants: .venv/installed
 	$(BIN)/pip install -q --disable-pip-version-check "cosmic-ray>=8.3"

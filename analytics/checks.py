@@ -18,7 +18,15 @@ IntArray = NDArray[np.int64]
 Choice = TypeVar("Choice", bound=StrEnum)
 
 
-class ParameterError(ValueError):
+class AirtightError(Exception):
+    """Whatever this toolkit raises on purpose."""
+
+
+class ConvergenceError(AirtightError, ArithmeticError):
+    """A computation did not reach the accuracy that it promises."""
+
+
+class ParameterError(AirtightError, ValueError):
     """An argument is outside what is allowed.
 
     Attributes

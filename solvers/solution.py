@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from analytics.checks import FloatArray
+from analytics.checks import AirtightError, FloatArray
 
 
-class InfeasibleError(ValueError):
+class InfeasibleError(AirtightError, ValueError):
     """No design meets the constraints.
 
     Attributes

@@ -1,5 +1,6 @@
 """The commands as a user runs them: contract of the JSON, and one clear line for every wrong input."""
 
+import dataclasses
 import json
 import math
 import tomllib
@@ -13,6 +14,8 @@ from tests_support import GOOD, TASK, archive, refused, run, written
 
 from analytics.inference.system import InferenceSystem
 from analytics.privacy import amplification
+from validate.claims.claim import holds
+from validate.claims.sources import INSTALLED, Source
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "paper.toml"
 
@@ -140,50 +143,39 @@ def test_wrong_archives(tmp_path, changes, needles):
 
 
 def test_verify_json_and_exit_code(monkeypatch):
-    result = run("verify", "FDP-T1t-paper", "FDP-L3", "--budget", "5", "--json")
+    result = run("verify", "FDP-T1t-paper", "FDP-L3", "--json")
     assert result.exit_code == 0
     rows = json.loads(result.stdout)
     assert [row["id"] for row in rows] == ["FDP-T1t-paper", "FDP-L3"]
-    assert set(rows[0]) == {
-        "id",
-        "paper",
-        "location",
-        "statement",
-        "expected",
-        "verdict",
-        "witness",
-        "published",
-        "exact",
-        "margin",
-        "tightest",
-        "tightness",
-        "certified",
-        "samples",
-        "seconds",
-    }
-    assert rows[0]["witness"] == {"devices": "12", "p": "0.9", "variance": "0.1", "delta_prime": "1e-05"}
-    assert (
-        rows[0]["certified"]
-        and rows[0]["exact"] == pytest.approx(1.34900636)
-        and rows[0]["published"] == pytest.approx(1.08)
+    contract = (
+        "id paper location statement expected verdict severity how witness near_paper claimed actual scale margin"
     )
+    assert set(rows[0]) >= {
+        *contract.split(),
+        *["share_violated", "true_where", "corrected_by", "certified", "evaluations", "seconds"],
+    }
+    assert rows[0]["witness"]["point"] == {} and rows[0]["certified"] and rows[0]["severity"] == "theorem"
+    assert rows[0]["actual"] == pytest.approx(1.34900636) and rows[0]["claimed"] == pytest.approx(1.08)
+    low, high = map(float, rows[0]["witness"]["actual"])
+    assert low <= rows[0]["actual"] <= high
+    assert rows[1]["corrected_by"] == "FDP-L3*" and rows[1]["how"] == "witness"
 
-    import dataclasses
-
-    from validate.claims import audit
-    from validate.claims.claim import Verdict
-    from validate.papers import claims
-
-    wrong = dataclasses.replace(claims()["FDP-L3"], expected=Verdict.HOLDS)
-    monkeypatch.setattr(audit, "claims", lambda: {"FDP-L3": wrong})
+    wrong = dataclasses.replace(INSTALLED.claims()["FDP-L3"], ruling=holds("turned round"))
+    monkeypatch.setattr(Source, "claims", lambda self: {"FDP-L3": wrong})
     assert run("verify", "FDP-L3").exit_code == 1
 
 
 def test_verify_table():
-    result = run("verify", "FDP-T1t-paper", "--budget", "2")
+    result = run("verify", "FDP-T1t-paper", "FDP-D2")
     assert result.exit_code == 0
-    for needle in ("FDP-T1t-paper", "false", "1.349", "1.08", "devices=12", "certified", "1 of 1 claims"):
+    for needle in ("FDP-T1t-paper", "false", "1.349", "1.08", "delta=0.5", "certified", "FDP-D2-eps1", "2 of 2 claims"):
         assert needle in result.stdout
+
+
+def test_verify_stops_at_its_limit():
+    result = run("verify", "CB", "--limit", "1e-9", "--json")
+    assert result.exit_code == 1
+    assert {row["fault"] for row in json.loads(result.stdout)} == {"stopped"}
 
 
 WRONG = [
@@ -246,14 +238,15 @@ def test_missing_file_folder_and_options(tmp_path):
     refused(run("bounds", tmp_path / "none.toml"), "none.toml")
     refused(run("bounds", tmp_path), str(tmp_path))
     refused(run("verify", "FDP-X"), "FDP-X", "FDP-T1")
-    refused(run("verify", "--budget", "0"), "--budget")
-    refused(run("verify", "--budget", "nan"), "--budget")
+    refused(run("verify", "--effort", "0"), "--effort")
+    refused(run("verify", "--limit", "nan"), "--limit")
+    refused(run("verify", "--limit", "-1"), "--limit")
     refused(run("verify", "--seed", "-1"), "--seed")
     refused(run("report", EXAMPLE), "--out")
     refused(run("bonds"), "bonds")
     blocked = tmp_path / "file"
     blocked.write_text("")
-    refused(run("report", written(tmp_path, GOOD), "--out", blocked / "sub", "--budget", "1"), "sub")
+    refused(run("report", written(tmp_path, GOOD), "--out", blocked / "sub"), "sub")
 
 
 numbers = st.one_of(

@@ -14,7 +14,8 @@ from analytics.inference.system import InferenceSystem
 from solvers.energy import schemes as energy_schemes
 from validate.experiments.figures import collaborative
 from validate.experiments.training import designs, inference, utility, views
-from validate.experiments.training.federated import Settings, run
+from validate.experiments.training.federated import run
+from validate.plan import Settings
 
 SEEDS = range(5)
 SYSTEM = FederatedSystem(clients=50, parameters=1, epsilon=1.0, ldp_fraction=0.2)

@@ -31,13 +31,13 @@ def test_wheel_in_a_clean_environment(tmp_path):
     )
     (wheel,) = tmp_path.glob("airtight_dp-*.whl")
     packages = {name.split("/")[0] for name in zipfile.ZipFile(wheel).namelist() if ".dist-info" not in name}
-    assert packages == {"analytics", "solvers", "validate"}
+    assert packages == {"airtight.py", "analytics", "solvers", "validate"}
 
     environment = tmp_path / "environment"
     venv.create(environment, with_pip=True)
     python = environment / "bin" / "python"
     constraints = ROOT / "requirements.lock"
-    subprocess.run([python, "-m", "pip", "install", "-q", "-c", str(constraints), str(wheel)], check=True)
+    subprocess.run([python, "-m", "pip", "install", "-q", "-c", str(constraints), f"{wheel}[all]"], check=True)
     command = [environment / "bin" / "airtight"]
     bounds = subprocess.run(
         [*command, "bounds", str(ROOT / "examples" / "paper.toml"), "--json"],
@@ -55,7 +55,7 @@ def test_wheel_in_a_clean_environment(tmp_path):
             str(ROOT / "examples" / "paper.toml"),
             "--out",
             str(out),
-            "--budget",
+            "--limit",
             "20",
             "--no-gallery",
         ],

@@ -17,7 +17,7 @@ EXAMPLE = Path(__file__).parents[1] / "examples" / "paper.toml"
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
     out = tmp_path_factory.mktemp("site") / "report"
-    result = CliRunner().invoke(main, ["report", str(EXAMPLE), "--out", str(out), "--budget", "30"])
+    result = CliRunner().invoke(main, ["report", str(EXAMPLE), "--out", str(out), "--effort", "64"])
     assert result.exit_code == 0, result.output
     return out
 
@@ -52,7 +52,7 @@ def test_says_what_matters_and_stands_alone(report):
 
 def test_writing_again_replaces(report):
     (report / "figures" / "stale.svg").write_text("old")
-    result = CliRunner().invoke(main, ["report", str(EXAMPLE), "--out", str(report), "--budget", "10", "--no-gallery"])
+    result = CliRunner().invoke(main, ["report", str(EXAMPLE), "--out", str(report), "--limit", "3", "--no-gallery"])
     assert result.exit_code == 0 and not (report / "figures" / "stale.svg").exists()
     assert sorted(p.name for p in report.iterdir()) == ["figures", "index.html", "report.json"]
 
@@ -98,7 +98,7 @@ def test_what_cannot_be_trained_is_left_out(tmp_path):
     path = tmp_path / "system.toml"
     path.write_text(text)
     result = CliRunner().invoke(
-        main, ["report", str(path), "--out", str(tmp_path / "out"), "--budget", "5", "--no-gallery"]
+        main, ["report", str(path), "--out", str(tmp_path / "out"), "--limit", "3", "--no-gallery"]
     )
     assert result.exit_code == 0, result.output
     results = json.loads((tmp_path / "out" / "report.json").read_text())

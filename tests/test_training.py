@@ -18,8 +18,9 @@ from analytics.federated import quantizers
 from analytics.federated.system import FederatedSystem
 from validate.experiments.training import data, federated
 from validate.experiments.training.convolution import Convolutional
-from validate.experiments.training.federated import Mechanism, Settings, run
+from validate.experiments.training.federated import run
 from validate.experiments.training.network import Dense
+from validate.plan import Mechanism, Settings
 
 SYSTEM = FederatedSystem(clients=20, parameters=1, epsilon=1.0, ldp_fraction=0.2)
 SHORT = Settings(rounds=3, hidden=(8,))
@@ -209,7 +210,8 @@ def test_killed_at_any_moment_it_goes_on(tmp_path):
     """SIGKILL in the middle of a run, then the same result as without."""
     path = tmp_path / "state.npz"
     code = (
-        "from validate.experiments.training.federated import run, Settings\n"
+        "from validate.experiments.training.federated import run\n"
+        "from validate.plan import Settings\n"
         "from analytics.federated.system import FederatedSystem\n"
         "from pathlib import Path\n"
         "run(FederatedSystem(clients=20, parameters=1, epsilon=1.0, ldp_fraction=0.2),"

@@ -12,7 +12,7 @@ from analytics.federated import communication, comparison, dropout, mean_estimat
 from analytics.federated.device import DeviceFleet
 from analytics.federated.system import FederatedSystem
 from analytics.guarantee import Adjacency
-from analytics.inference import accuracy, distortion, participation, uncertainty
+from analytics.inference import accuracy, distortion, participation
 from analytics.inference.system import InferenceSystem
 from analytics.privacy import aggregation, amplification, feature_aware
 from analytics.privacy.aggregation import Client
@@ -20,7 +20,7 @@ from analytics.privacy.amplification import TheoremForm
 from solvers import weights
 from solvers.energy.utility import EnergySolution
 from solvers.solution import InfeasibleError, Solution
-from validate.config import Description, Scores, Task
+from validate.description import Description, Scores, Task
 
 
 def bounds(description: Description) -> dict[str, Any]:
@@ -161,7 +161,7 @@ def selection(system: InferenceSystem, scores: Scores) -> dict[str, Any]:
     }
     if scores.sensitivity is not None and system.adjacency is not Adjacency.ABSENT:
         common: dict[str, Any] = {"noise": noise, "sensitivity": scores.sensitivity}
-        score_epsilon = uncertainty.epsilon(system.delta, sensitivity=scores.sensitivity, noise=noise)
+        score_epsilon = feature_aware.score_epsilon(system.delta, sensitivity=scores.sensitivity, noise=noise)
         proven = {"scheme_2_2": feature_aware.proven_lowest(system, **common, selected=selected)}
         if scores.greatest is not None:
             proven["scheme_2_1"] = feature_aware.proven_threshold(

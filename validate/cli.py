@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 import warnings
@@ -16,15 +17,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from analytics import checks
-from analytics.checks import ParameterError
+from analytics.checks import AirtightError, ConvergenceError, ParameterError
 from solvers.solution import InfeasibleError
 from validate.config import SystemFileError, load
 
 if TYPE_CHECKING:
-    from validate.claims.claim import Evidence
-    from validate.config import Description
+    from validate.claims.evidence import Evidence
+    from validate.claims.sources import Source
+    from validate.description import Description
     from validate.experiments.figures.gallery import Rendered
 
+EFFORT = 256  # as validate.claims.search has it; importing that would make --help slow
+_ALONE = 4  # so few claims are tried sooner than another process starts
 _FILE = click.argument("file", type=click.Path(path_type=Path))
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 
@@ -45,15 +49,12 @@ class _Group(click.Group):
     def _invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except (SystemFileError, ParameterError) as error:
-            click.echo(f"airtight: {error}", err=True)
-            ctx.exit(2)
-        except ArithmeticError as error:
-            click.echo(f"airtight: {error}", err=True)
-            ctx.exit(1)
         except InfeasibleError as error:
             click.echo(f"airtight: infeasible: {error}", err=True)
             ctx.exit(3)
+        except AirtightError as error:
+            click.echo(f"airtight: {error}", err=True)
+            ctx.exit(1 if isinstance(error, ConvergenceError) else 2)
         except click.UsageError as error:
             click.echo(f"airtight: {error.format_message()}", err=True)
             ctx.exit(2)
@@ -169,31 +170,82 @@ def energy(file: Path, method: str, integer: bool, as_json: bool) -> None:
         tables.energy_solution(description.name, found, printed)
 
 
+_IDS = click.argument("ids", nargs=-1, metavar="[ID]...")
+_SEED = click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+_EFFORT = click.option(
+    "--effort", type=click.IntRange(min=1), default=EFFORT, show_default=True, help="Evaluations of each claim."
+)
+
+
+def _limit(ctx: click.Context, option: click.Parameter, seconds: float | None) -> float:
+    return math.inf if seconds is None else checks.scalar("--limit", seconds, "(0, inf]")
+
+
+_LIMIT = click.option(
+    "--limit", type=float, callback=_limit, help="Seconds after which what is left stays unsettled; none by default."
+)
+
+
 @main.command()
-@click.argument("ids", nargs=-1, metavar="[ID]...")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
-@click.option("--budget", type=float, default=60.0, show_default=True, help="Seconds for all.")
+@_IDS
+@_SEED
+@_EFFORT
+@_LIMIT
 @click.option(
     "--all", "complete", is_flag=True, help="Definitions and what cannot be decided too: every numbered item."
 )
 @_JSON
-def verify(ids: tuple[str, ...], seed: int, budget: float, complete: bool, as_json: bool) -> None:
-    """Audit the published theorems: all claims, those named, or those that begin with a name (FDP, CB, UF-E)."""
-    from validate.claims import audit
-    from validate.papers import items
+def verify(ids: tuple[str, ...], seed: int, effort: int, limit: float, complete: bool, as_json: bool) -> None:
+    """Try the published theorems: all claims, those named, or those that begin with a name (FDP, CB, UF-E)."""
+    from validate.claims.evidence import item_as_json
+    from validate.claims.sources import INSTALLED
 
     if complete and ids:
         raise click.UsageError("--all: not together with an ID")
-    evidence = audited(ids, seed, budget)
-    others = list(items().values()) if complete else []
+    evidence = audited(ids, seed, effort, limit)
+    others = list(INSTALLED.items().values()) if complete else []
     if as_json:
-        _print_json([audit.as_json(e) for e in evidence] + [audit.item_as_json(item) for item in others])
+        _print_json([e.as_json() for e in evidence] + [item_as_json(item) for item in others])
     else:
         from validate.report import tables
 
         tables.verdicts(evidence)
         if others:
             tables.items(others)
+    if not all(e.as_expected for e in evidence):
+        sys.exit(1)
+
+
+@main.command("try")
+@click.argument("file", type=click.Path(path_type=Path))
+@_IDS
+@_SEED
+@_EFFORT
+@_LIMIT
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Folder for a page and evidence.json.")
+@_JSON
+def try_(
+    file: Path, ids: tuple[str, ...], seed: int, effort: int, limit: float, out: Path | None, as_json: bool
+) -> None:
+    """Put the claims of a Python FILE on trial: a Paper, or Claims at its top level."""
+    from validate.claims.sources import Source
+
+    evidence = audited(ids, seed, effort, limit, Source(str(file)))
+    if out is not None:
+        from validate.report import page
+
+        page.tried(out, file.stem, evidence, seed=seed, effort=effort)
+    if as_json:
+        _print_json([e.as_json() for e in evidence])
+    else:
+        from validate.report import tables
+
+        tables.verdicts(evidence)
+    broken = [e for e in evidence if e.error]
+    for e in broken:
+        click.echo(f"airtight: {file}: {e.claim.id}: {e.fault}", err=True)
+    if broken:
+        sys.exit(2)
     if not all(e.as_expected for e in evidence):
         sys.exit(1)
 
@@ -219,6 +271,7 @@ def train(file: Path, checkpoints: Path | None, parts: tuple[str, ...], as_json:
     Federated learning by every mechanism, collaborative inference by every scheme, and learning under energy policies.
     """
     from validate.experiments.training import command
+    from validate.plan import plan as planned
     from validate.report import tables
 
     description = load(file)
@@ -227,7 +280,7 @@ def train(file: Path, checkpoints: Path | None, parts: tuple[str, ...], as_json:
     missing = [part.value for part in wanted if part not in there] or ([] if there else ["federated"])
     if missing:
         raise SystemFileError(f"{file}: {missing[0]}: missing; training needs it")
-    plan = description.training or command.plan({})
+    plan = description.training or planned({})
     if checkpoints is not None:
         checkpoints.mkdir(parents=True, exist_ok=True)
     with _progress("training", command.rounds(description, wanted, plan)) as advance:
@@ -258,24 +311,18 @@ def figures(ids: tuple[str, ...], out: Path, quick: bool) -> None:
 @main.command()
 @_FILE
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder to write to.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
-@click.option(
-    "--budget",
-    type=click.FloatRange(min=0, min_open=True),
-    default=60.0,
-    show_default=True,
-    help="Seconds for the audit.",
-)
+@_SEED
+@_EFFORT
+@_LIMIT
 @click.option("--gallery/--no-gallery", default=True, show_default=True, help="Redraw the papers' figures (quickly).")
-def report(file: Path, out: Path, seed: int, budget: float, gallery: bool) -> None:
+def report(file: Path, out: Path, seed: int, effort: int, limit: float, gallery: bool) -> None:
     """Bounds, audit, plots and the papers' figures for one system: OUT/index.html, OUT/report.json, OUT/figures."""
     from validate import bounds as computed
     from validate.report import page
 
-    checks.scalar("--budget", budget, "(0, inf)")
     description = load(file)
     tree = computed.bounds(description)
-    evidence = audited((), seed, budget)
+    evidence = audited((), seed, effort, limit)
     page.write(out, description, tree, evidence, _redrawn(description) if gallery else [])
     click.echo(f"{out / 'index.html'}")
 
@@ -295,17 +342,20 @@ def _redrawn(description: Description) -> list[Rendered]:
     return [found[name] for name in wanted]
 
 
-def audited(ids: Sequence[str], seed: int, budget: float) -> list[Evidence]:
-    """The evidence in ledger order, with a progress bar on stderr when that is a terminal."""
+def audited(
+    ids: Sequence[str], seed: int, effort: int, limit: float = math.inf, source: Source | None = None
+) -> list[Evidence]:
+    """The evidence in the order of the papers, with a progress bar on stderr when that is a terminal."""
     from validate.claims import audit
+    from validate.claims.sources import INSTALLED
 
-    checks.scalar("--budget", budget, "(0, inf)")
-    wanted = audit.selected(ids)
+    source = INSTALLED if source is None else source
+    wanted = audit.selected(ids, source)
     order = {claim.id: i for i, claim in enumerate(wanted)}
     found = []
-    with _progress("auditing", len(wanted)) as advance, _pool(len(wanted)) as (executor, workers):
-        for one in audit.run(ids, seed=seed, budget=budget, executor=executor, workers=workers):
-            advance(f"audited {one.claim.id}")
+    with _progress("trying", len(wanted)) as advance, _pool(len(wanted) if len(wanted) > _ALONE else 1) as (pool, _):
+        for one in audit.run(ids, seed=seed, effort=effort, limit=limit, source=source, executor=pool):
+            advance(f"tried {one.claim.id}")
             found.append(one)
     return sorted(found, key=lambda e: order[e.claim.id])
 

@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import tomllib
 import zipfile
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from analytics import checks
-from analytics.checks import FloatArray, ParameterError
+from analytics.checks import AirtightError, ParameterError
 from analytics.federated.device import DeviceFleet
 from analytics.federated.system import FederatedSystem
 from analytics.inference.features import Features, matched
 from analytics.inference.system import InferenceSystem
+from validate.description import Description, Scores, Task
+from validate.plan import Plan, plan
 
-if TYPE_CHECKING:
-    from validate.experiments.training.command import Plan
 
-
-class SystemFileError(Exception):
+class SystemFileError(AirtightError):
     """A system file that cannot be used; the message names file, key, value and what is allowed."""
 
 
@@ -173,47 +171,6 @@ class _File(_Table):
     training: _Training | None = None
 
 
-@dataclass(frozen=True)
-class Task:
-    """What there is to classify: features, the classifier's margin, its accuracy without noise, and a cap for its design."""
-
-    features: Features
-    margin: float
-    ideal_accuracy: float
-    epsilon_cap: float | None
-
-
-@dataclass(frozen=True)
-class Scores:
-    """Uncertainty scores and the rules of Schemes 2.1 and 2.2."""
-
-    score: FloatArray
-    noise: FloatArray
-    threshold: float
-    selected: int
-    sensitivity: float | None
-    greatest: float | None
-
-
-@dataclass(frozen=True)
-class Description:
-    """What a system file describes; what it does not speak of is None."""
-
-    name: str
-    inference: InferenceSystem | None = None
-    variants: dict[str, InferenceSystem] = field(default_factory=dict)
-    task: Task | None = None
-    scores: Scores | None = None
-    federated: FederatedSystem | None = None
-    energy: DeviceFleet | None = None
-    training: Plan | None = None
-
-    @property
-    def systems(self) -> dict[str, InferenceSystem]:
-        """The inference system and its variants, by name."""
-        return {} if self.inference is None else {self.name: self.inference, **self.variants}
-
-
 def load(path: str | Path) -> Description:
     """Read and check a system file.
 
@@ -286,8 +243,6 @@ def _energy(path: Path, table: _Energy | None) -> DeviceFleet | None:
 def _training(path: Path, table: _Training | None) -> Plan | None:
     if table is None:
         return None
-    from validate.experiments.training.command import plan
-
     try:
         return plan(table.model_dump(exclude_none=True))
     except ParameterError as error:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from analytics.checks import FloatArray, broadcast, real
+from analytics.checks import ConvergenceError, FloatArray, broadcast, real
 
 _CELLS = 1 << 20  # complex numbers held at a time
 _NEWTON_STEPS = 60
@@ -252,7 +252,7 @@ def _saddle_integral(t0: FloatArray, x: FloatArray, lam: FloatArray, n: FloatArr
         if np.all(np.abs(block[:, -8:]).max(axis=1) <= 1e-17 * np.abs(total)):
             break
         if reach > _FARTHEST:
-            raise ArithmeticError("quadratic form: the contour integral did not decay")
+            raise ConvergenceError("quadratic form: the contour integral did not decay")
     estimate = step * total
     allowed = _AGREEMENT + 32 * np.finfo(float).eps * (np.abs(t0) * x + np.abs(height))
     while True:
@@ -264,6 +264,6 @@ def _saddle_integral(t0: FloatArray, x: FloatArray, lam: FloatArray, n: FloatArr
         if agreed:
             break
         if step < _FINEST:
-            raise ArithmeticError("quadratic form: the contour integral did not settle")
+            raise ConvergenceError("quadratic form: the contour integral did not settle")
     with np.errstate(under="ignore"):
         return np.asarray(np.clip(np.sign(t0) * estimate / np.pi * np.exp(height), 0.0, 1.0))

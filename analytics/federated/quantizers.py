@@ -20,22 +20,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from analytics import checks
 from analytics.checks import FloatArray, ParameterError, broadcast, real
+from analytics.privacy.randomized_response import alpha as alpha
 
 _MOST_BITS = 60
 _PIECE = 1 << 16  # parameters quantized at a time
-
-
-def alpha(epsilon: ArrayLike) -> FloatArray:
-    r""":math:`(e^{\epsilon}+1)/(e^{\epsilon}-1) = \coth(\epsilon/2)`, without overflow or cancellation.
-
-    The introduction of the paper prints it with the sign reversed (ledger CB-IIC).
-
-    Examples
-    --------
-    >>> round(float(alpha(np.log(3))), 12)
-    2.0
-    """
-    return np.asarray(1 / np.tanh(real("epsilon", epsilon, "(0, inf]") / 2))[()]
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ from scipy import special
 
 from analytics import checks
 from analytics.checks import FloatArray, ParameterError, broadcast, real
-from analytics.privacy import gaussian
 
 _SUM = 1e-9
 
@@ -120,14 +119,3 @@ def private(score: ArrayLike, noise: ArrayLike, rng: np.random.Generator) -> Flo
     r"""The private score, FDP Eq. (16): :math:`\tilde u_k = u_k + v_k`, with v_k normal of standard deviation `noise` >= 0."""
     u, sigma = broadcast(score=real("score", score), noise=real("noise", noise, "[0, inf)"))
     return np.asarray(u + sigma * rng.standard_normal(u.shape))[()]
-
-
-def epsilon(delta: ArrayLike, *, sensitivity: ArrayLike, noise: ArrayLike) -> FloatArray:
-    """Exact epsilon of the released score at delta, for a change of the score by `sensitivity` (adjacency ``replace``).
-
-    Examples
-    --------
-    >>> float(epsilon(1e-5, sensitivity=0.5, noise=0.3))
-    8.00369...
-    """
-    return gaussian.epsilon(delta, sensitivity=sensitivity, sigma=noise)

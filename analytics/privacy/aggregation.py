@@ -24,10 +24,10 @@ from scipy import special
 
 from analytics import checks
 from analytics.checks import FloatArray, broadcast, real
-from analytics.federated.quantizers import alpha
 from analytics.privacy import adaptive_composition
 from analytics.privacy.corners import LEAST_DIRECT, Family, groups
 from analytics.privacy.lattice import Envelope
+from analytics.privacy.randomized_response import alpha
 
 _FINE = 8  # grid steps in one standard deviation of a parameter's loss, at least
 _MOST_STEPS = 1024  # of the grid of losses, to either side

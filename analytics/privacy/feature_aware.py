@@ -155,6 +155,17 @@ def proven_threshold(
     return Guarantee(epsilon, np.full(system.devices, system.delta), system.adjacency)
 
 
+def score_epsilon(delta: ArrayLike, *, sensitivity: ArrayLike, noise: ArrayLike) -> FloatArray:
+    """Exact epsilon of the released score at delta, for a change of the score by `sensitivity` (adjacency ``replace``).
+
+    Examples
+    --------
+    >>> float(score_epsilon(1e-5, sensitivity=0.5, noise=0.3))
+    8.00369...
+    """
+    return gaussian.epsilon(delta, sensitivity=sensitivity, sigma=noise)
+
+
 def _score_ratio(system: InferenceSystem, noise: ArrayLike, sensitivity: ArrayLike) -> FloatArray:
     if system.adjacency is Adjacency.ABSENT:
         raise ParameterError("adjacency", system.adjacency.value, "silent or replace: an absent device has no score")

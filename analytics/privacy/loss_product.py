@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import fft, optimize
 
-from analytics.checks import FloatArray
+from analytics.checks import ConvergenceError, FloatArray
 
 if TYPE_CHECKING:
     from analytics.privacy.loss_distribution import LossDistribution
@@ -152,7 +152,7 @@ class Product:
                 break
             reach *= 1.25
         if points > MOST_POINTS:
-            raise ArithmeticError(
+            raise ConvergenceError(
                 f"{self.count} releases need {points} grid points: use a coarser step than {self.step:g}"
             )
         length = fft.next_fast_len(max(points, longest), real=True)

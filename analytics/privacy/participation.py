@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from analytics.checks import FloatArray, IntArray
+from analytics.checks import ConvergenceError, FloatArray, IntArray
 from analytics.guarantee import Adjacency
 from analytics.inference.system import InferenceSystem
 from analytics.privacy import curvature, divergence, gaussian, subsampling
@@ -379,7 +379,7 @@ class Participation:
                 return high
         if not proved:
             return x
-        raise ArithmeticError(
+        raise ConvergenceError(
             f"epsilon of device {self.devices[rows[active[0]]]} did not settle at log delta = {target}"
         )
 

@@ -11,6 +11,8 @@ from typing import Any
 import mpmath
 import sympy as sp
 
+from analytics.checks import ConvergenceError
+
 Argument = Any  # sympy.Symbol, or a tuple of them
 _MOST_DIGITS = 20_000
 _ZERO_DIGITS = 1_000  # what vanishes with so many digits is below every double
@@ -96,7 +98,7 @@ class Form:
                 if close and (now != 0 or precision >= _ZERO_DIGITS):
                     return now
             precision, before = 2 * precision, now
-        raise ArithmeticError(f"{self.name}: {digits} digits not reached at {values}")
+        raise ConvergenceError(f"{self.name}: {digits} digits not reached at {values}")
 
 
 def _exact(value: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from analytics.checks import FloatArray, IntArray
+from analytics.checks import ConvergenceError, FloatArray, IntArray
 from analytics.federated.device import DeviceFleet
 from solvers.energy.problem import Case, Problem, log_lambert_exp
 
@@ -226,7 +226,7 @@ def whole_iterations(problem: Problem, x: FloatArray, fleet: DeviceFleet) -> tup
     j = np.where(value > best, other, j)
     for k in np.flatnonzero(problem.P_cp < problem.P_cir).tolist():
         if last[k] - first[k] > _EXHAUSTIVE:
-            raise ArithmeticError(f"device {k}: {last[k] - first[k]:g} whole numbers of iterations to compare")
+            raise ConvergenceError(f"device {k}: {last[k] - first[k]:g} whole numbers of iterations to compare")
         every = np.arange(first[k], last[k] + 1)
         row = problem[np.full(every.size, k)]
         j[k] = every[int(np.argmax(row.utility(every * row.A, best_rate(row, every * row.A))))]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from analytics.checks import FloatArray
+from analytics.checks import ConvergenceError, FloatArray
 from solvers.solution import Multipliers
 from solvers.weights.quadratic import QuadraticProgram
 
@@ -51,9 +51,9 @@ def minimise(qp: QuadraticProgram) -> tuple[FloatArray, Multipliers, int, bool]:
             warnings.filterwarnings("ignore", "Solution may be inaccurate")  # the certificate says how accurate
             problem.solve(solver=cvxpy.CLARABEL, **_SETTINGS)
     except cvxpy.SolverError as error:
-        raise ArithmeticError(f"cvxpy: {error}") from None
+        raise ConvergenceError(f"cvxpy: {error}") from None
     if w.value is None:
-        raise ArithmeticError(f"cvxpy: status {problem.status}")
+        raise ConvergenceError(f"cvxpy: status {problem.status}")
     weights = np.clip(w.value * unit, 0.0, upper)
     nu = -float(constraints["total"].dual_value) * scale if qp.sums_to_one else 0.0
     bound = constraints["upper"].dual_value * scale / unit if "upper" in constraints else np.zeros(K)

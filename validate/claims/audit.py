@@ -13,12 +13,10 @@ from validate.claims import names
 from validate.claims.claim import Claim
 from validate.claims.evidence import Evidence
 from validate.claims.search import EFFORT, trial
-from validate.claims.sources import Source
-
-_EVERYTHING = Source()
+from validate.claims.sources import INSTALLED, Source
 
 
-def selected(ids: Sequence[str] = (), source: Source = _EVERYTHING) -> list[Claim]:
+def selected(ids: Sequence[str] = (), source: Source = INSTALLED) -> list[Claim]:
     """The claims with these identifiers, or beginning with them ("CB", "UF-E"); all of them by default.
 
     An identifier that stands for the same theorem elsewhere means the row that tries it.
@@ -35,7 +33,7 @@ def run(
     seed: int = 0,
     effort: int = EFFORT,
     limit: float = math.inf,
-    source: Source = _EVERYTHING,
+    source: Source = INSTALLED,
     executor: Executor | None = None,
 ) -> Iterator[Evidence]:
     """Try claims and yield their evidence as it comes.

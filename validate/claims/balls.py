@@ -9,6 +9,7 @@ from typing import Any
 import flint
 import sympy as sp
 
+from analytics.checks import AirtightError
 from analytics.enclosures.ball import Ball, ball
 
 Values = Mapping[str, Ball]
@@ -18,7 +19,7 @@ _UNKNOWN = flint.arb("nan")
 _TERMS = 20_000  # of a sum
 
 
-class UnsupportedExpression(ValueError):
+class UnsupportedExpression(AirtightError, ValueError):
     """An expression holds a function that has no ball arithmetic here."""
 
 

@@ -134,7 +134,7 @@ class Claim:
     relation : Relation
         What is claimed of two quantities: `at_most(actual, claimed)`, `at_least`, `equal`, or an inequality of SymPy.
     ruling : Ruling
-        What is known of it: `holds(why)`, `false(why, severity)` ...
+        What is known of it: `holds(why)`, `false(why, severity)` ...; that it holds, by default.
     domain : mapping of str to Range
         The hypotheses on each parameter; taken from the expressions where these are given.
     given : sequence
@@ -174,7 +174,7 @@ class Claim:
     id: str
     location: str
     relation: Relation
-    ruling: Ruling
+    ruling: Ruling = Ruling(Verdict.HOLDS, "As claimed.")
     domain: Mapping[str, Range] = field(default_factory=dict)
     given: Sequence[Any] = ()
     statement: str = ""

@@ -129,6 +129,8 @@ class Evidence:
     extent : Extent or None
         Of a refuted statement.
     evaluations : int
+    error : bool
+        The claim itself cannot be evaluated; `fault` says where.
     """
 
     claim: Claim
@@ -144,6 +146,7 @@ class Evidence:
     extent: Extent | None
     evaluations: int
     seconds: float = field(compare=False)
+    error: bool = False
 
     @property
     def tightness(self) -> float:

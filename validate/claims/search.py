@@ -13,7 +13,9 @@ from collections.abc import Iterator
 from itertools import product
 
 import numpy as np
+import sympy as sp
 
+from validate.claims.balls import enclosed
 from validate.claims.claim import Claim, Verdict
 from validate.claims.domain import Value
 from validate.claims.evidence import Evidence, Extent, How, Witness
@@ -25,6 +27,7 @@ LEAST = 32  # below so many points nothing holds
 _REGIME = 32  # points inside the paper's regime
 _STARTS = 4
 _VIOLATIONS = 20  # corners end there: one of them will shrink well
+_LOOKED = 32  # points at which a denominator is looked at
 _SKIPPED = 40  # draws for each point wanted, where hypotheses are rarely met
 
 
@@ -66,9 +69,10 @@ def trial(claim: Claim, *, seed: int = 0, effort: int = EFFORT, deadline: float 
     started = time.perf_counter()
     search = _Search(claim, np.random.default_rng([seed, *claim.id.encode()]), deadline)
     count = max(int(effort * claim.effort), LEAST)
-    how, fault = How.SEARCHED, ""
+    how, fault, broken = How.SEARCHED, "", False
     witness = near = extent = None
     try:
+        search.well_posed()
         if math.prod(r.size for r in claim.domain.values()) <= count:
             how = How.ENUMERATED
             search.every_point()
@@ -84,8 +88,9 @@ def trial(claim: Claim, *, seed: int = 0, effort: int = EFFORT, deadline: float 
         fault = search.fault(how)
     except _Stopped:
         fault = "stopped"
-    except (ArithmeticError, ValueError) as error:
-        fault = f"{error} at {_shown(search.last)}" if search.last else str(error)
+    except Exception as error:  # of anyone's code: the other claims are still to be tried
+        place = f" at {_shown(search.last)}" if search.evaluations else ""
+        fault, broken = f"{type(error).__name__}: {error}{place}", True
     verdict = _verdict(claim, witness, fault)
     return Evidence(
         claim=claim,
@@ -101,6 +106,7 @@ def trial(claim: Claim, *, seed: int = 0, effort: int = EFFORT, deadline: float 
         extent=extent,
         evaluations=search.evaluations,
         seconds=time.perf_counter() - started,
+        error=broken,
     )
 
 
@@ -151,6 +157,24 @@ class _Search:
             self.violations.append((margin, point))
         self.seen.append((margin, point))
         return margin
+
+    def well_posed(self) -> None:
+        """Raise where an expression divides by what changes its sign inside the domain: between two points it is 0."""
+        relation = self.claim.relation
+        bases = {
+            power.base
+            for side in (relation.actual, relation.claimed)
+            if isinstance(side, sp.Expr)
+            for power in side.atoms(sp.Pow)
+            if power.exp.is_negative and not any(s.is_integer for s in power.base.free_symbols)
+        }
+        if not bases:
+            return
+        points = list(self._admitted(self._corners(), _LOOKED))
+        for base in bases:
+            balls = [enclosed(base, {**point}) for point in points]
+            if any(ball > 0 for ball in balls) and any(ball < 0 for ball in balls):
+                raise ZeroDivisionError(f"{base} is 0 somewhere inside the domain")
 
     def every_point(self) -> None:
         """All of a small domain of integers."""

@@ -10,12 +10,13 @@ from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 
-from validate.claims.claim import Claim, Paper
+from analytics.checks import AirtightError
+from validate.claims.claim import Claim, Item, Paper
 
 GROUP = "airtight.papers"
 
 
-class SourceError(Exception):
+class SourceError(AirtightError):
     """Claims cannot be had; one line that names the file or the entry point, and why."""
 
 
@@ -38,6 +39,13 @@ class Source:
     def claims(self) -> dict[str, Claim]:
         """Claims by identifier, in the order of the papers."""
         return {claim.id: claim for paper in self.papers().values() for claim in paper.claims}
+
+    def items(self) -> dict[str, Item]:
+        """What is numbered and no claim."""
+        return {item.id: item for paper in self.papers().values() for item in paper.items}
+
+
+INSTALLED = Source()
 
 
 @cache

@@ -12,8 +12,8 @@ from analytics.federated.device import DeviceFleet
 from solvers import energy as energy_utility
 from solvers.energy import schemes as energy_schemes
 from solvers.energy.problem import Problem
+from validate.experiments.figures.style import STYLE, figure_of
 from validate.experiments.monte_carlo import fleets
-from validate.report.style import STYLE, figure_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -6,33 +6,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analytics.federated import comparison, mean_estimation, quantizers
+from analytics.federated import comparison, mean_estimation
 from analytics.federated.system import FederatedSystem
 from analytics.privacy import aggregation
-from validate.report.style import STYLE, figure_of
+from validate.experiments.figures.style import STYLE, figure_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _COLOURS = {"LDPQ": "#999999", "CorBinQ": "#2166ac", "published": "black", "Laplace": "#d6604d", "Gaussian": "#1b7837"}
-
-
-def mse_surfaces() -> Figure:
-    """Fig. 4 of the paper, exactly: MSE of a pair over both inputs, c = 0, r = 0.5."""
-    import matplotlib as mpl
-
-    w = np.linspace(-0.5, 0.5, 41)
-    first, second = np.meshgrid(w, w)
-    with mpl.rc_context(STYLE):
-        figure = figure_of(7.6, 3.6)
-        for place, epsilon in enumerate((0.5, 1.0)):
-            axes = figure.add_subplot(1, 2, place + 1, projection="3d")
-            for name, bits in (("LDPQ", 0), ("CorBinQ", None)):
-                mse = quantizers.pair_mse(first, second, epsilon=epsilon, radius=0.5, bits=bits)
-                axes.plot_surface(first, second, mse, color=_COLOURS[name], alpha=0.75, rcount=20, ccount=20)
-            axes.set(xlabel="w₁", ylabel="w₂", title=f"ε = {epsilon:g}")
-            axes.set_zlim(0, None)
-    return figure
 
 
 def mse_against_epsilon(system: FederatedSystem) -> Figure:

@@ -24,18 +24,18 @@ from solvers.energy import schemes as energy_schemes
 from solvers.solution import InfeasibleError
 from validate import bounds as computed
 from validate.bounds import plain
-from validate.claims import audit
-from validate.claims.claim import Evidence, Verdict
-from validate.config import Description
+from validate.claims.claim import REFUTED, Verdict
+from validate.claims.evidence import Evidence
+from validate.description import Description
+from validate.experiments.figures import corbin, style
 from validate.experiments.training import command
-from validate.report import energy_plots, federated_plots, plots, style, tables, training_plots
+from validate.files import whole
+from validate.report import energy_plots, federated_plots, plots, tables, training_plots
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from validate.experiments.figures.gallery import Rendered
-
-_REFUTED = (Verdict.FALSE, Verdict.ILL_DEFINED, Verdict.NOT_REPRODUCIBLE)
 
 
 def write(
@@ -59,7 +59,7 @@ def write(
         for name, system in description.systems.items()
         if description.task is not None and computed.fitting(description.task, system) is not None
     }
-    results: dict[str, Any] = {"weights": designs, "bounds": tree, "verify": [audit.as_json(e) for e in evidence]}
+    results: dict[str, Any] = {"weights": designs, "bounds": tree, "verify": [e.as_json() for e in evidence]}
     energy = None if description.energy is None else energy_part(description.energy)
     if energy is not None:
         results["energy"] = energy["rows"]
@@ -97,7 +97,7 @@ def drawn(description: Description, tree: dict[str, Any]) -> dict[str, Figure]:
         if description.scores is not None:
             figures["participation"] = plots.participation_bounds(tree["inference"]["selection"])
     if description.federated is not None:
-        figures["mse-surfaces"] = federated_plots.mse_surfaces()
+        figures["mse-surfaces"] = corbin.mse_surfaces()
         figures["mse-against-epsilon"] = federated_plots.mse_against_epsilon(description.federated)
         figures["central-against-clients"] = federated_plots.central_against_clients(description.federated)
     if description.energy is not None and np.all(description.energy.feasible):
@@ -138,31 +138,56 @@ def render(
     gallery: Sequence[Rendered] = (),
 ) -> str:
     """The page as HTML."""
-    environment = Environment(loader=PackageLoader("validate.report"), autoescape=True, undefined=StrictUndefined)
-    environment.filters["number"] = tables.number
-    environment.filters["mathml"] = lambda latex: Markup(latex2mathml.converter.convert(latex, display="block"))
     trees = parts(description, tree)
     systems = [_system(name, system, trees[name]) for name, system in description.systems.items()]
     base = tree.get("inference", {})
-    refuted = [e for e in evidence if e.verdict in _REFUTED]
-    return environment.get_template("page.html").render(
-        title=description.name,
-        version=version("airtight-dp"),
-        date=datetime.now(UTC).strftime("%Y-%m-%d"),
-        evidence=evidence,
-        counts={v: sum(e.verdict is v for e in evidence) for v in Verdict},
-        as_expected=sum(e.as_expected for e in evidence),
-        systems=systems,
-        refuted=refuted,
-        selection=tables.selection_rows(base["selection"]) if "selection" in base else None,
-        designs=designs,
-        plotted=next(iter(description.variants), description.name),
-        training=tables.training_rows(training) if training else None,
-        energy=energy,
-        gallery=[(one.id, one.caption, Markup(one.svg)) for one in gallery],
-        federated={"system": description.federated, **tree["federated"]} if "federated" in tree else None,
-        figures={name: Markup(text) for name, text in figures.items()},
+    refuted = [e for e in evidence if e.verdict in REFUTED]
+    return (
+        _environment()
+        .get_template("page.html")
+        .render(
+            title=description.name,
+            **_edition(),
+            evidence=evidence,
+            counts={v: sum(e.verdict is v for e in evidence) for v in Verdict},
+            as_expected=sum(e.as_expected for e in evidence),
+            systems=systems,
+            refuted=refuted,
+            selection=tables.selection_rows(base["selection"]) if "selection" in base else None,
+            designs=designs,
+            plotted=next(iter(description.variants), description.name),
+            training=tables.training_rows(training) if training else None,
+            energy=energy,
+            gallery=[(one.id, one.caption, Markup(one.svg)) for one in gallery],
+            federated={"system": description.federated, **tree["federated"]} if "federated" in tree else None,
+            figures={name: Markup(text) for name, text in figures.items()},
+        )
     )
+
+
+def tried(out: Path, title: str, evidence: Sequence[Evidence], *, seed: int, effort: int) -> None:
+    """Write index.html and evidence.json for the claims of one file."""
+    refuted = [e for e in evidence if e.verdict in REFUTED]
+    told = {"title": title, "evidence": evidence, "refuted": refuted, "seed": seed, "effort": effort, **_edition()}
+    out.mkdir(parents=True, exist_ok=True)
+    found = json.dumps(plain([e.as_json() for e in evidence]), indent=2, allow_nan=False)
+    for name, text in (
+        ("index.html", _environment().get_template("tried.html").render(told)),
+        ("evidence.json", found),
+    ):
+        with whole(out / name) as stream:
+            stream.write(text.encode())
+
+
+def _environment() -> Environment:
+    made = Environment(loader=PackageLoader("validate.report"), autoescape=True, undefined=StrictUndefined)
+    made.filters["number"] = tables.number
+    made.filters["mathml"] = lambda latex: Markup(latex2mathml.converter.convert(latex, display="block"))
+    return made
+
+
+def _edition() -> dict[str, str]:
+    return {"version": version("airtight-dp"), "date": datetime.now(UTC).strftime("%Y-%m-%d")}
 
 
 def _system(name: str, system: InferenceSystem, part: dict[str, Any]) -> dict[str, Any]:

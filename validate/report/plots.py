@@ -11,7 +11,7 @@ from analytics.guarantee import Adjacency
 from analytics.inference.features import Features
 from analytics.inference.system import InferenceSystem
 from analytics.privacy import amplification, subsampling
-from validate.report.style import STYLE, figure_of
+from validate.experiments.figures.style import STYLE, figure_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

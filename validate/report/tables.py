@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,8 +13,10 @@ from rich.text import Text
 
 from solvers.energy.utility import EnergySolution
 from solvers.solution import Solution
-from validate.claims.claim import Evidence, Item, Relation, Verdict
-from validate.config import Description
+from validate.claims.claim import Item, Verdict
+from validate.claims.evidence import Evidence
+from validate.claims.relation import Sign
+from validate.description import Description
 
 _FILE_WIDTH = 140  # columns when the output goes to a file
 _COLOURS = {
@@ -299,23 +302,27 @@ def _selection(console: Console, selection: dict[str, Any]) -> None:
 def verdicts(evidence: Sequence[Evidence]) -> None:
     """Print one row a claim."""
     table = Table(box=box.SIMPLE_HEAD)
-    for heading in ("claim", "verdict", "published", "exact", "tight"):
+    for heading in ("claim", "verdict", "claimed", "actual", "tight"):
         table.add_column(heading, justify="left" if heading in ("claim", "verdict") else "right", no_wrap=True)
     table.add_column("at", overflow="fold", min_width=24)
     for e in evidence:
         at = ", ".join(f"{k}={v}" for k, v in e.witness.text().items()) if e.witness else ""
         proof = " (certified)" if e.witness and e.witness.certified else ""
         verdict = Text(e.verdict.value, style=_COLOURS.get(e.verdict, "bold red"))
-        if not e.as_expected:
+        if e.verdict is not e.claim.expected:
             verdict.append(f", expected {e.claim.expected}", style="bold red")
+        if e.fault:
+            at, proof = e.fault, ""
+        elif e.witness and e.claim.ruling.corrected_by:
+            proof += f"; see {e.claim.ruling.corrected_by}"
         claimed, actual = (e.witness.claimed, e.witness.actual) if e.witness else (e.claimed, e.actual)
-        tight = "" if e.margin < 0 or e.claim.relation is Relation.EQUAL else f"{e.tightness:.3g}"
+        tight = "" if math.isnan(e.tightness) or e.claim.relation.sign is Sign.EQUAL else f"{e.tightness:.3g}"
         table.add_row(e.claim.id, verdict, number(claimed), number(actual), tight, at + proof)
     console = _console()
     console.print(table)
     right = sum(e.as_expected for e in evidence)
     style = "green" if right == len(evidence) else "red"
-    console.print(f"{right} of {len(evidence)} claims as the ledger says", style=style)
+    console.print(f"{right} of {len(evidence)} claims as ruled", style=style)
 
 
 def items(found: Sequence[Item]) -> None:

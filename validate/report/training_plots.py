@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from validate.experiments.figures.style import STYLE, figure_of
 from validate.experiments.training.federated import Run
-from validate.report.style import STYLE, figure_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

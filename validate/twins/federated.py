@@ -22,7 +22,7 @@ from analytics.privacy import aggregation
 from analytics.symbolic import convergence as convergence_forms
 from analytics.symbolic import device as device_forms
 from analytics.symbolic import quantizers as quantizer_forms
-from validate.claims.claim import Range, constant
+from validate.claims.domain import Range, constant
 from validate.twins.made import device_value, fleet_of, largest_utility, of_first
 from validate.twins.twin import COUNT, DELTA, LENGTH, SOME, TINY, Twin
 

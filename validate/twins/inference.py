@@ -13,7 +13,7 @@ from analytics.inference import accuracy, distortion, margin, participation, tra
 from analytics.inference.features import Features
 from analytics.inference.system import InferenceSystem
 from analytics.symbolic import inference as inference_forms
-from validate.claims.claim import Range
+from validate.claims.domain import Range
 from validate.twins.made import K, largest_term, of_first, scalar_features, system_of
 from validate.twins.twin import DELTA, LENGTH, NONNEGATIVE, PROBABILITY, REAL, Twin
 

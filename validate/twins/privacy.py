@@ -11,7 +11,7 @@ from analytics.privacy import amplification, composition, concentration, gaussia
 from analytics.symbolic import amplification as amplification_forms
 from analytics.symbolic import gaussian as gaussian_forms
 from solvers.weights import caps
-from validate.claims.claim import Range, constant
+from validate.claims.domain import Range, constant
 from validate.twins.made import K, of_first, system_of
 from validate.twins.twin import COUNT, DELTA, EPSILON, LENGTH, NONNEGATIVE, PROBABILITY, SOME, TINY, Twin
 

@@ -10,8 +10,9 @@ from typing import Any
 import mpmath
 import numpy as np
 
+from analytics.checks import ConvergenceError
 from analytics.symbolic.form import Form
-from validate.claims.claim import Range
+from validate.claims.domain import Range, Value
 
 Values = dict[str, Any]
 TINY = 1e-290  # relative errors of what lies below are not asked for
@@ -55,9 +56,9 @@ class Twin:
     def sample(self, rng: np.random.Generator) -> Values:
         """Random arguments, ends and special values often."""
         return {
-            name: tuple(self.domain[name].sample(rng)[1] for _ in symbol)
+            name: tuple(_sample(self.domain[name], rng) for _ in symbol)
             if isinstance(symbol, tuple)
-            else self.domain[name].sample(rng)[1]
+            else _sample(self.domain[name], rng)
             for name, symbol in self.form.arguments.items()
         }
 
@@ -65,7 +66,7 @@ class Twin:
         """Relative error of the numeric value; 0 where both are 0 or beyond the range of doubles."""
         true = self.form.evaluate(**values)
         if isinstance(true, mpmath.mpc):
-            raise ArithmeticError(f"{self.form.name}: not real at {values}")
+            raise ConvergenceError(f"{self.form.name}: not real at {values}")
         with np.errstate(all="ignore"):
             found = float(self.numeric(**values))
         if math.isnan(found):
@@ -76,6 +77,16 @@ class Twin:
         if size <= TINY:
             return 0.0 if abs(found) <= 2 * TINY else math.inf
         return float(abs(found - true) / size)
+
+
+def _sample(allowed: Range, rng: np.random.Generator) -> Value:
+    """A random value; ends and extra values come up often."""
+    kind = rng.random()
+    if kind < 0.1:
+        return allowed.at(float(rng.integers(2)))
+    if allowed.extra and kind < 0.25:
+        return allowed.extra[int(rng.integers(len(allowed.extra)))]
+    return allowed.at(float(rng.random()))
 
 
 @dataclass(frozen=True)

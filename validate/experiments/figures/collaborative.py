@@ -14,8 +14,8 @@ from analytics.inference.system import InferenceSystem
 from analytics.privacy import amplification, feature_aware
 from solvers.design import calibration
 from validate.experiments.figures.figure import Advance, Effort, Redrawn
+from validate.experiments.figures.style import STYLE, drawn_table, figure_of
 from validate.experiments.training import designs, inference, views
-from validate.report.style import STYLE, drawn_table, figure_of
 
 _SYSTEM = InferenceSystem(
     devices=12,

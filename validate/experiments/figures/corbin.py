@@ -12,10 +12,10 @@ import xarray as xr
 from analytics.federated import quantizers
 from analytics.federated.system import FederatedSystem
 from validate.experiments.figures.figure import Advance, Effort, Redrawn
+from validate.experiments.figures.style import STYLE, figure_of
 from validate.experiments.training.data import Source
-from validate.experiments.training.federated import Mechanism, Settings, run
-from validate.report.federated_plots import mse_surfaces
-from validate.report.style import STYLE, figure_of
+from validate.experiments.training.federated import run
+from validate.plan import Mechanism, Settings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -31,6 +31,24 @@ class _Line:
     mechanism: Mechanism
     system: FederatedSystem
     settings: Settings
+
+
+def mse_surfaces() -> Figure:
+    """Fig. 4 of the paper, exactly: MSE of a pair over both inputs, c = 0, r = 0.5; LDPQ grey, CorBinQ blue."""
+    import matplotlib as mpl
+
+    w = np.linspace(-0.5, 0.5, 41)
+    first, second = np.meshgrid(w, w)
+    with mpl.rc_context(STYLE):
+        figure = figure_of(7.6, 3.6)
+        for place, epsilon in enumerate((0.5, 1.0)):
+            axes = figure.add_subplot(1, 2, place + 1, projection="3d")
+            for bits, colour in ((0, "#999999"), (None, "#2166ac")):
+                mse = quantizers.pair_mse(first, second, epsilon=epsilon, radius=0.5, bits=bits)
+                axes.plot_surface(first, second, mse, color=colour, alpha=0.75, rcount=20, ccount=20)
+            axes.set(xlabel="w₁", ylabel="w₂", title=f"ε = {epsilon:g}")
+            axes.set_zlim(0, None)
+    return figure
 
 
 def experiment(lines: Mapping[str, _Line], effort: Effort, advance: Advance) -> xr.Dataset:

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from validate.claims import names
-from validate.experiments.figures import collaborative, corbin, inference, utility
+from validate.experiments.figures import collaborative, corbin, inference, style, utility
 from validate.experiments.figures.figure import Advance, Effort, Redrawn
 from validate.files import whole
-from validate.report import style
 
 FIGURES: dict[str, Callable[[Effort, Advance], Redrawn]] = {
     **collaborative.FIGURES,

@@ -9,12 +9,13 @@ import xarray as xr
 
 from analytics.distributions import selection
 from analytics.guarantee import Adjacency
-from analytics.inference import participation, uncertainty
+from analytics.inference import participation
 from analytics.inference.system import InferenceSystem
+from analytics.privacy import feature_aware
 from solvers import weights
 from solvers.solution import InfeasibleError
 from validate.experiments.figures.figure import Advance, Effort, Redrawn
-from validate.report.style import STYLE, drawn_table, figure_of
+from validate.experiments.figures.style import STYLE, drawn_table, figure_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -181,7 +182,7 @@ def table_1(effort: Effort, advance: Advance) -> Redrawn:
     """Privacy leakage of the score: what (10) gives, what the printed entries seem to be, what is true."""
     noise, delta, score = np.sqrt(0.1), 1e-5, np.linspace(0.0, 1.0, _DEVICES)
     sensitivity = 0.9 * noise / np.sqrt(2 * np.log(1.25 / delta))  # that for which (10) gives the .9 of the last entry
-    exact = float(uncertainty.epsilon(delta, sensitivity=sensitivity, noise=noise))
+    exact = float(feature_aware.score_epsilon(delta, sensitivity=sensitivity, noise=noise))
     names = ("2.1, η = 0.5", "2.1, η = 0.3", "2.2")
     taking = np.stack([*(participation.threshold(score, noise, eta) for eta in (0.5, 0.3)), np.ones(_DEVICES)])
     data = xr.Dataset(

@@ -14,8 +14,8 @@ from analytics.privacy import gaussian
 from solvers import energy as energy_utility
 from solvers.energy import schemes as energy_schemes
 from validate.experiments.figures.figure import Advance, Effort, Redrawn
+from validate.experiments.figures.style import STYLE, drawn_table, figure_of
 from validate.experiments.training import utility
-from validate.report.style import STYLE, drawn_table, figure_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

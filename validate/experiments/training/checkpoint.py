@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import zipfile
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,23 @@ from analytics.checks import ParameterError
 from validate.files import whole
 
 State = dict[str, NDArray[Any]]
+
+
+def label(*parts: Any) -> str:
+    """What tells one run from another: every digit of its system and settings.
+
+    Examples
+    --------
+    >>> label({"noise": np.array([0.1, 1 / 3])}, "corbin")
+    '[{"noise": [0.1, 0.3333333333333333]}, "corbin"]'
+    """
+    return json.dumps(parts, default=_plain)
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value):
+        return {field.name: getattr(value, field.name) for field in fields(value)}
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else repr(value)
 
 
 def store(path: Path | None, label: str, state: State) -> None:

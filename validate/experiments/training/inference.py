@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +19,7 @@ from analytics.inference.features import clipped
 from analytics.inference.system import InferenceSystem
 from validate.experiments.monte_carlo import channel
 from validate.experiments.training import views
+from validate.experiments.training.checkpoint import label as checkpoint_label
 from validate.experiments.training.checkpoint import restore, store
 from validate.experiments.training.views import Setup
 
@@ -129,7 +129,7 @@ def measure(
     reach = None
     if transmitter is not None:
         reach = transmission.reach_of(system, transmitter.gain, transmitter.power)
-    label = json.dumps([repr(asdict(system)), kind.value, repr(chosen), repr(reach), _digest(setup), start])
+    label = checkpoint_label(system, kind.value, chosen, reach, _digest(setup), start)
     kept = restore(checkpoint, label)
     means = kept["means"] if kept else np.zeros((0, 3))
     target = setup.features.mean(axis=1)

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
 import numpy as np
 
 from analytics import checks
-from analytics.checks import FloatArray, ParameterError
+from analytics.checks import ConvergenceError, FloatArray, ParameterError
 from analytics.federated import fairness
 from analytics.federated.device import DeviceFleet
 from solvers import energy as energy_utility
 from validate.experiments.training import data
+from validate.experiments.training.checkpoint import label as checkpoint_label
 from validate.experiments.training.checkpoint import restore, store
 from validate.experiments.training.network import Dense
 
@@ -127,7 +127,7 @@ def run(
     ------
     InfeasibleError
         When a device cannot keep its deadline in some round.
-    ArithmeticError
+    ConvergenceError
         When the model diverges.
     ParameterError
         When there are more devices than images, or the checkpoint is of another run.
@@ -141,7 +141,7 @@ def run(
     order = np.random.default_rng([plan.seed, 11]).permutation(task.train.y.size)[: K * each].reshape(K, each)
     x, y = task.train.x[order], task.train.y[order]
     network = Dense((task.inputs, task.classes))
-    label = json.dumps([[np.asarray(getattr(fleet, f.name)).tolist() for f in fields(fleet)], asdict(plan), kind.value])
+    label = checkpoint_label(fleet, plan, kind.value)
     state = restore(checkpoint, label) or {
         "clean": np.zeros(network.parameters),
         "received": np.zeros((K, network.parameters)),
@@ -160,7 +160,7 @@ def run(
         received = _shared(clean, deviation, plan, kind, rng)
         loss, _ = network.loss_and_gradient(received, x, y, l2=plan.l2)
         if not np.all(np.isfinite(loss)):
-            raise ArithmeticError("training diverged: a loss is no longer finite; lower step")
+            raise ConvergenceError("training diverged: a loss is no longer finite; lower step")
         reached = network.accuracy(clean, task.test.x, task.test.y)
         state = {
             "clean": clean,

@@ -1,0 +1,188 @@
+"""airtight: bounds, exact values and machine-checked theorems for private wireless learning.
+
+The public face: value types and verbs, each loaded when it is first used. ``python -m airtight`` is the command.
+
+Examples
+--------
+>>> import airtight
+>>> system = airtight.InferenceSystem(devices=12, participation=0.9, noise_variance=0.1, weight=1/12, clip=5.0, alignment=1.0,
+...     receiver_noise_variance=0.1, dimension=784, delta=1e-5, delta_prime=1e-5)
+>>> float(airtight.epsilon(system)[0])
+12.00489...
+>>> airtight.claims()["FDP-T1"].expected.value
+'false'
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from analytics.checks import FloatArray
+    from analytics.inference.features import Features as _Features
+    from analytics.inference.system import InferenceSystem as _InferenceSystem
+    from validate.claims.claim import Claim as _Claim
+    from validate.claims.claim import Paper as _Paper
+    from validate.claims.evidence import Evidence as _Evidence
+
+_HOMES = {
+    "AirtightError": "analytics.checks",
+    "ParameterError": "analytics.checks",
+    "ConvergenceError": "analytics.checks",
+    "InfeasibleError": "solvers.solution",
+    "Adjacency": "analytics.guarantee",
+    "InferenceSystem": "analytics.inference.system",
+    "Features": "analytics.inference.features",
+    "FederatedSystem": "analytics.federated.system",
+    "DeviceFleet": "analytics.federated.device",
+    "Claim": "validate.claims.claim",
+    "Item": "validate.claims.claim",
+    "Paper": "validate.claims.claim",
+    "Reference": "validate.claims.claim",
+    "holds": "validate.claims.claim",
+    "holds_under": "validate.claims.claim",
+    "false": "validate.claims.claim",
+    "ill_defined": "validate.claims.claim",
+    "not_reproducible": "validate.claims.claim",
+    "Range": "validate.claims.domain",
+    "parameter": "validate.claims.domain",
+    "at_most": "validate.claims.relation",
+    "at_least": "validate.claims.relation",
+    "equal": "validate.claims.relation",
+    "absolute": "validate.claims.relation",
+    "relative_to": "validate.claims.relation",
+}
+__all__ = [
+    *_HOMES,
+    "accuracy",
+    "claims",
+    "delta",
+    "epsilon",
+    "mse",
+    "papers",
+    "solve_energy",
+    "solve_weights",
+    "try_claims",
+    "verify",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'airtight' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+def epsilon(system: _InferenceSystem, *, delta: float | None = None) -> FloatArray:
+    """Least epsilon of every device, one query, for the system's adjacency: never below the truth.
+
+    See :func:`analytics.privacy.amplification.exact_epsilon`.
+    """
+    from analytics.privacy import amplification
+
+    return amplification.exact_epsilon(system, delta=delta)
+
+
+def delta(system: _InferenceSystem, epsilon: float) -> FloatArray:
+    """Least delta of every device, one query, for the system's adjacency: never below the truth.
+
+    See :func:`analytics.privacy.amplification.exact_delta`.
+    """
+    from analytics.privacy import amplification
+
+    return amplification.exact_delta(system, epsilon)
+
+
+def mse(system: _InferenceSystem, features: _Features) -> float:
+    """The exact mean squared error of what the server decodes; see :func:`analytics.inference.distortion.exact`."""
+    from analytics.inference import distortion
+
+    return float(distortion.exact(system, features))
+
+
+def accuracy(system: _InferenceSystem, features: _Features, margin: float) -> float:
+    """The probability that the error stays within the margin; see :func:`analytics.inference.accuracy.exact`."""
+    from analytics.inference import accuracy as probabilities
+
+    return float(probabilities.exact(system, features, margin=margin).estimate)
+
+
+def solve_weights(*arguments: Any, **options: Any) -> Any:
+    """The weight problem; see :func:`solvers.weights.solve`."""
+    from solvers import weights
+
+    return weights.solve(*arguments, **options)
+
+
+def solve_energy(*arguments: Any, **options: Any) -> Any:
+    """The energy-utility problem; see :func:`solvers.energy.solve`."""
+    from solvers import energy
+
+    return energy.solve(*arguments, **options)
+
+
+def papers() -> dict[str, _Paper]:
+    """The papers on trial, by identifier: those of the package and of the entry points ``airtight.papers``."""
+    from validate.claims.sources import INSTALLED
+
+    return INSTALLED.papers()
+
+
+def claims() -> dict[str, _Claim]:
+    """Every claim by its identifier."""
+    from validate.claims.sources import INSTALLED
+
+    return INSTALLED.claims()
+
+
+def verify(ids: Sequence[str] = (), *, seed: int = 0, effort: int = 256, limit: float = math.inf) -> list[_Evidence]:
+    """Try the published theorems, here and now; see :func:`validate.claims.audit.run` for many at a time.
+
+    Examples
+    --------
+    >>> import airtight
+    >>> [found.verdict.value for found in airtight.verify(["FDP-D2"])]
+    ['false']
+    """
+    from validate.claims import audit
+
+    return list(audit.run(ids, seed=seed, effort=effort, limit=limit))
+
+
+def try_claims(
+    given: str | Path | _Paper | Sequence[_Claim], *, seed: int = 0, effort: int = 256, limit: float = math.inf
+) -> list[_Evidence]:
+    """Put claims on trial: those of a Python file, of a paper, or a list of them.
+
+    Examples
+    --------
+    >>> import airtight, sympy
+    >>> x = airtight.parameter("x", 0.01, 10.0, logarithmic=True)
+    >>> lemma = airtight.Claim("L1", "Lemma 1", sympy.log(1 + x) <= x)
+    >>> [found.verdict.value for found in airtight.try_claims([lemma])]
+    ['holds']
+    """
+    import time
+
+    from validate.claims import audit
+    from validate.claims.search import trial
+    from validate.claims.sources import Source
+
+    if isinstance(given, str | Path):
+        return list(audit.run(seed=seed, effort=effort, limit=limit, source=Source(str(given))))
+    deadline = time.monotonic() + limit
+    return [trial(claim, seed=seed, effort=effort, deadline=deadline) for claim in given]
+
+
+if __name__ == "__main__":
+    from validate.cli import main
+
+    main(prog_name="airtight")

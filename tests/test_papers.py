@@ -1,0 +1,82 @@
+"""Every claim of the papers: tried as `airtight verify` does, then with an error planted, and with its ruling turned round."""
+
+import dataclasses
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from validate.claims.claim import REFUTED, Ruling, Verdict
+from validate.claims.search import trial
+from validate.claims.sources import INSTALLED
+from validate.claims.witness import floats
+
+CLAIMS = INSTALLED.claims()
+
+
+@pytest.mark.parametrize("claim", CLAIMS.values(), ids=CLAIMS)
+def test_claim(claim):
+    evidence = trial(claim)
+    assert evidence.as_expected, (evidence.verdict, evidence.fault, evidence.witness)
+    if claim.ruling.survives:
+        planted = trial(claim.planted())
+        assert not planted.as_expected and planted.margin < 0, "an error of the slack and a per cent goes unnoticed"
+    else:
+        _refuted(claim, evidence)
+
+
+def _refuted(claim, evidence):
+    witness = evidence.witness
+    assert witness.certified
+    assert all(len(text) <= 12 for text in witness.text().values()), witness.text()
+    assert all(claim.domain[name].allows(value) for name, value in witness.point.items())
+    proved, balls = claim.relation.violated(witness.point)
+    assert proved and balls is not None
+    assert claim.ruling.severity is not None
+    assert not evidence.near_paper or evidence.near_paper.certified, evidence.near_paper
+    assert 0 < evidence.extent.domain <= 1 or evidence.extent.worst > 0
+
+
+@pytest.mark.parametrize("claim", CLAIMS.values(), ids=CLAIMS)
+def test_a_ruling_turned_round_fails(claim):
+    if claim.ruling.exhibited:
+        pytest.skip("that an exhibit refutes what the paper says is a matter of words")
+    other = Verdict.FALSE if claim.ruling.survives else Verdict.HOLDS
+    turned = dataclasses.replace(claim, ruling=Ruling(other, "turned round"))
+    assert not trial(turned, effort=64).as_expected
+
+
+@pytest.mark.parametrize("claim", [c for c in CLAIMS.values() if c.relation.balls], ids=lambda c: c.id)
+def test_what_certifies_is_what_is_claimed(claim):
+    """The balls of the proof against the numbers of the search, at random points: else a wrong formula could certify."""
+    rng, compared = np.random.default_rng([3, *claim.id.encode()]), 0
+    floor = 0.0 if claim.scale.name == "ratio" else 1e-15
+    for _ in range(60):
+        drawn = {name: allowed.at(float(rng.random())) for name, allowed in claim.domain.items()}
+        exact = {n: Fraction(v) if claim.domain[n].integer else Fraction(f"{v:.3g}") for n, v in drawn.items()}
+        if not all(claim.domain[name].allows(value) for name, value in exact.items()):
+            continue
+        point = floats(claim, exact)
+        if not claim.admits(point) or np.isnan(claim.relation.values(point)[0]):
+            continue
+        balls = claim.relation.balls(**exact)
+        if not all(b.is_finite() and float(b.rad()) <= 1e-9 * abs(float(b.mid())) + 1e-15 for b in balls):
+            continue  # not known there, which certifies nothing
+        compared += 1
+        assert claim.relation.agrees(exact, point, floor), point
+        if compared == 30:
+            break
+    assert compared >= (0 if not claim.domain else 5) or all(r.size == 1 for r in claim.domain.values())
+
+
+def test_every_statement_can_be_typeset():
+    from latex2mathml.converter import convert
+
+    for claim in CLAIMS.values():
+        assert "<math" in convert(claim.statement, display="block"), claim.id
+
+
+def test_every_correction_holds():
+    for claim in CLAIMS.values():
+        if claim.ruling.corrected_by in CLAIMS:
+            assert CLAIMS[claim.ruling.corrected_by].expected not in REFUTED, claim.id

@@ -1,0 +1,53 @@
+"""What a system file describes: value types, checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from analytics.checks import FloatArray
+from analytics.federated.device import DeviceFleet
+from analytics.federated.system import FederatedSystem
+from analytics.inference.features import Features
+from analytics.inference.system import InferenceSystem
+from validate.plan import Plan
+
+
+@dataclass(frozen=True)
+class Task:
+    """What there is to classify: features, the classifier's margin, its accuracy without noise, and a cap for its design."""
+
+    features: Features
+    margin: float
+    ideal_accuracy: float
+    epsilon_cap: float | None
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Uncertainty scores and the rules of Schemes 2.1 and 2.2."""
+
+    score: FloatArray
+    noise: FloatArray
+    threshold: float
+    selected: int
+    sensitivity: float | None
+    greatest: float | None
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a system file describes; what it does not speak of is None."""
+
+    name: str
+    inference: InferenceSystem | None = None
+    variants: dict[str, InferenceSystem] = field(default_factory=dict)
+    task: Task | None = None
+    scores: Scores | None = None
+    federated: FederatedSystem | None = None
+    energy: DeviceFleet | None = None
+    training: Plan | None = None
+
+    @property
+    def systems(self) -> dict[str, InferenceSystem]:
+        """The inference system and its variants, by name."""
+        return {} if self.inference is None else {self.name: self.inference, **self.variants}
