@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 FLOORS = {"analytics": 0, "solvers": 1, "validate": 2}
 ROOMS = (  # of analytics: one imports from itself and from those before it
-    ("checks", "estimate", "guarantee"),
+    ("checks", "estimate", "guarantee", "parameters"),
     ("distributions",),
     ("inference",),
     ("privacy",),

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import difflib
 import tomllib
 import zipfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model
 
 from analytics import checks
 from analytics.checks import AirtightError, ParameterError
+from analytics.federated.device import PARAMETERS as FLEET
 from analytics.federated.device import DeviceFleet
+from analytics.federated.system import PARAMETERS as FEDERATED
 from analytics.federated.system import FederatedSystem
 from analytics.inference.features import Features, matched
+from analytics.inference.system import PARAMETERS as INFERENCE
 from analytics.inference.system import InferenceSystem
+from analytics.parameters import REQUIRED, Kind, Parameter
 from validate.description import Description, Scores, Task
 from validate.plan import Plan, plan
 
@@ -54,21 +60,18 @@ class _Table(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class _Variant(_Table):
-    """Keys of [inference] that a variant of the system changes."""
+def _table(name: str, parameters: Iterable[Parameter], *, optional: bool = False) -> Any:
+    """A table whose keys are the parameters of a value type."""
+    types = {Kind.NUMBER: Number, Kind.COUNT: int, Kind.VECTOR: PerDevice, Kind.FLAG: bool, Kind.CHOICE: str}
+    fields: dict[str, Any] = {}
+    for each in parameters:
+        default = None if optional else ... if each.default is REQUIRED else each.default
+        fields[each.name] = (types[each.kind] | None if optional else types[each.kind], default)
+    return create_model(name, __base__=_Table, **fields)
 
-    devices: int | None = None
-    participation: PerDevice | None = None
-    noise_variance: PerDevice | None = None
-    weight: PerDevice | None = None
-    clip: PerDevice | None = None
-    alignment: Number | None = None
-    receiver_noise_variance: Number | None = None
-    dimension: int | None = None
-    delta: Number | None = None
-    delta_prime: Number | None = None
-    adjacency: str | None = None
-    idle_noise: bool | None = None
+
+class _Variant(_table("_Changes", INFERENCE.values(), optional=True)):  # type: ignore[misc]
+    """Keys of [inference] that a variant of the system changes."""
 
 
 class _Features(_Table):
@@ -91,58 +94,21 @@ class _Selection(_Table):
     greatest_score: Number | None = None
 
 
-class _Inference(_Table):
-    devices: int
-    participation: PerDevice
-    noise_variance: PerDevice
-    weight: PerDevice
-    clip: PerDevice
-    alignment: Number
-    receiver_noise_variance: Number
-    dimension: int
-    delta: Number
-    delta_prime: Number
-    adjacency: str = "absent"
-    idle_noise: bool = False
+class _Inference(_table("_System", INFERENCE.values())):  # type: ignore[misc]
+    """The table [inference]."""
+
     variants: dict[str, _Variant] = Field(default_factory=dict)
     features: _Features | None = None
     selection: _Selection | None = None
 
 
-class _Federated(_Table):
+class _Federated(_table("_Rounds", FEDERATED.values())):  # type: ignore[misc]
     """The table [federated]."""
 
-    clients: int
-    parameters: int
-    epsilon: Number
-    center: Number = 0.0
-    radius: Number
-    shared_bits: int
-    ldp_fraction: Number = 0.0
-    dropout: Number = 0.0
-    delta: Number
 
-
-class _Energy(_Table):
+class _Energy(_table("_Fleet", (p for p in FLEET.values() if not p.name.startswith("beta_")))):  # type: ignore[misc]
     """The table [energy]."""
 
-    distance: PerDevice
-    channel_gain: PerDevice = 1.0
-    bandwidth: PerDevice
-    center_frequency: PerDevice
-    path_loss_exponent: PerDevice
-    noise_density_dbm: PerDevice
-    snr_gap_db: PerDevice
-    model_bits: PerDevice
-    deadline: PerDevice
-    bits_per_iteration: PerDevice
-    seconds_per_bit: PerDevice
-    compute_power: PerDevice
-    circuit_power: PerDevice
-    amplifier_efficiency: PerDevice
-    max_power: PerDevice
-    min_iterations: PerDevice
-    utility_energy: PerDevice
     beta: Pair
 
 
@@ -311,13 +277,18 @@ def _first(error: ValidationError, raw: dict[str, Any]) -> str:
     key = ".".join(place)
     match problem["type"]:
         case "extra_forbidden":
-            return f"{key}: unknown key; allowed: {', '.join(_allowed(place[:-1]))}"
+            return f"{key}: unknown key; {_meant(place[-1], _allowed(place[:-1]))}"
         case "missing":
             return f"{key}: missing; it is required"
         case "value_error":
             return f"{key} = {problem['input']!r}: {problem['ctx']['error']}"
         case _:
             return f"{key} = {problem['input']!r}: {problem['msg'].lower().replace('input should be', 'must be')}"
+
+
+def _meant(key: str, allowed: list[str]) -> str:
+    near = difflib.get_close_matches(key, allowed, 1)
+    return (f"did you mean {near[0]}? " if near else "") + f"allowed: {', '.join(allowed)}"
 
 
 def _allowed(table: list[str]) -> list[str]:

@@ -13,7 +13,7 @@ Abbreviations used by the exact results, one number a device:
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,24 +21,66 @@ from numpy.typing import ArrayLike, NDArray
 
 from analytics import checks
 from analytics.checks import FloatArray, ParameterError
+from analytics.parameters import Kind, Parameter
 
 SPEED_OF_LIGHT = 299_792_458.0
 _PLAUSIBLE_POWER = 10.0  # W; the devices of this field send milliwatts
-_POSITIVE = (
-    "distance",
-    "channel_gain",
-    "bandwidth",
-    "center_frequency",
-    "model_bits",
-    "deadline",
-    "bits_per_iteration",
-    "seconds_per_bit",
-    "compute_power",
-    "max_power",
-    "utility_energy",
-    "beta_1",
-    "beta_2",
-)
+PARAMETERS = {
+    each.name: each
+    for each in (
+        Parameter("distance", "r", "(0, 1e100]", "from the server", Kind.VECTOR, "m", (50, 200)),
+        Parameter("channel_gain", "|h|^2", "(0, 1e100]", "of the fading channel", Kind.VECTOR, "", (1, 1), default=1.0),
+        Parameter("bandwidth", "B", "(0, 1e100]", "", Kind.VECTOR, "Hz", (250000.0, 250000.0)),
+        Parameter("center_frequency", "f_c", "(0, 1e100]", "", Kind.VECTOR, "Hz", (32000000.0, 32000000.0)),
+        Parameter("path_loss_exponent", r"\alpha", "[0, 20]", "", Kind.VECTOR, "", (4, 4)),
+        Parameter(
+            "noise_density_dbm",
+            "N_0",
+            "[-1000, 1000]",
+            "noise power over bandwidth",
+            Kind.VECTOR,
+            "dBm/Hz",
+            (-174, -174),
+        ),
+        Parameter("snr_gap_db", r"\Gamma", "[0, 200]", "gap to capacity", Kind.VECTOR, "dB", (9.8, 9.8)),
+        Parameter("model_bits", "V", "(0, 1e100]", "of an update", Kind.VECTOR, "bit", (875000.0, 875000.0)),
+        Parameter("deadline", "T", "(0, 1e100]", "of a round", Kind.VECTOR, "s", (0.75, 0.75)),
+        Parameter(
+            "bits_per_iteration",
+            "d",
+            "(0, 1e100]",
+            "read in one local iteration",
+            Kind.VECTOR,
+            "bit",
+            (802816, 802816),
+        ),
+        Parameter("seconds_per_bit", r"\tau", "(0, 1e100]", "of computing", Kind.VECTOR, "s/bit", (7.5e-09, 7.5e-09)),
+        Parameter("compute_power", "P_{cp}", "(0, 1e100]", "", Kind.VECTOR, "W", (0.096, 0.096)),
+        Parameter("circuit_power", "P_{cir}", "[0, 1e100]", "", Kind.VECTOR, "W", (0.0825, 0.0825)),
+        Parameter("amplifier_efficiency", r"\rho", "(0, 1]", "", Kind.VECTOR, "", (0.45, 0.45)),
+        Parameter(
+            "max_power",
+            r"P_{\max}",
+            "(0, 1e100]",
+            "of transmission",
+            Kind.VECTOR,
+            "W",
+            (1, 1),
+        ),
+        Parameter("min_iterations", r"j_{\min}", "[0, 1e100]", "", Kind.VECTOR, "", (10, 10)),
+        Parameter(
+            "utility_energy",
+            r"\varrho",
+            "(0, 1e100]",
+            "twice the best energy",
+            Kind.VECTOR,
+            "J",
+            (0.5, 0.5),
+        ),
+        Parameter("beta_1", r"\beta_1", "(0, 1e100]", "of the deviation model (28)", Kind.VECTOR, "", (0.5, 0.5)),
+        Parameter("beta_2", r"\beta_2", "(0, 1e100]", "of the deviation model (28)", Kind.VECTOR, "J", (0.05, 0.05)),
+    )
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,15 +182,7 @@ class DeviceFleet:
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        ranges = dict.fromkeys(_POSITIVE, "(0, 1e100]") | {
-            "path_loss_exponent": "[0, 20]",
-            "noise_density_dbm": "[-1000, 1000]",
-            "snr_gap_db": "[0, 200]",
-            "circuit_power": "[0, 1e100]",
-            "amplifier_efficiency": "(0, 1]",
-            "min_iterations": "[0, 1e100]",
-        }
-        arrays = {f.name: checks.real(f.name, getattr(self, f.name), ranges[f.name]) for f in fields(self)}
+        arrays = {name: checks.real(name, getattr(self, name), each.interval) for name, each in PARAMETERS.items()}
         sizes = {name: array.size for name, array in arrays.items() if array.ndim}
         for name, array in arrays.items():
             if array.ndim > 1 or not array.size:

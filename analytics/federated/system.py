@@ -5,6 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from analytics import checks
+from analytics.parameters import Kind, Parameter
+
+PARAMETERS = {
+    each.name: each
+    for each in (
+        Parameter("clients", "n", "[1, 10000000]", "clients", Kind.COUNT, typical=(50, 100)),
+        Parameter("parameters", "m", "[1, inf)", "of the model", Kind.COUNT, typical=(41000, 11e6)),
+        Parameter("epsilon", r"\epsilon_p", "(0, inf)", "of one parameter of one uplink", typical=(0.1, 5)),
+        Parameter("center", "c", "(-inf, inf)", "of the interval of updates", default=0.0),
+        Parameter("radius", "r", "(0, inf)", "of the interval of updates", default=1.0),
+        Parameter("shared_bits", "d", "[0, 60]", "for each parameter of a pair", Kind.COUNT, default=5),
+        Parameter("ldp_fraction", r"\gamma", "[0, 1]", "share of the clients that quantize alone", default=0.0),
+        Parameter("dropout", "p", "[0, 1)", "probability with which each client drops out", default=0.0),
+        Parameter("delta", r"\delta", "(0, 1)", "of the central guarantee", default=1e-5),
+    )
+}
 
 
 @dataclass(frozen=True)
@@ -46,17 +62,7 @@ class FederatedSystem:
     delta: float = 1e-5
 
     def __post_init__(self) -> None:
-        checked = {
-            "clients": checks.count("clients", self.clients, "[1, 10000000]"),
-            "parameters": checks.count("parameters", self.parameters),
-            "epsilon": checks.scalar("epsilon", self.epsilon, "(0, inf)"),
-            "center": checks.scalar("center", self.center),
-            "radius": checks.scalar("radius", self.radius, "(0, inf)"),
-            "shared_bits": checks.count("shared_bits", self.shared_bits, "[0, 60]"),
-            "ldp_fraction": checks.scalar("ldp_fraction", self.ldp_fraction, "[0, 1]"),
-            "dropout": checks.scalar("dropout", self.dropout, "[0, 1)"),
-            "delta": checks.scalar("delta", self.delta, "(0, 1)"),
-        }
+        checked = {name: each.checked(getattr(self, name)) for name, each in PARAMETERS.items()}
         for name, value in checked.items():
             object.__setattr__(self, name, value)
 

@@ -11,9 +11,54 @@ from numpy.typing import ArrayLike
 from analytics import checks
 from analytics.checks import FloatArray
 from analytics.guarantee import Adjacency
+from analytics.parameters import Kind, Parameter
 
 _TINY = float(np.finfo(float).tiny)
 _LEAST_EXPONENT, _GREATEST_EXPONENT = -1018, 996  # of two, that noise may have; a million of the greatest can be added
+
+
+PARAMETERS = {
+    each.name: each
+    for each in (
+        Parameter("devices", "K", "[1, inf)", "devices", Kind.COUNT, typical=(12, 12)),
+        Parameter("participation", "p_k", "[0, 1]", "probability of taking part", Kind.VECTOR, typical=(0.1, 0.9)),
+        Parameter(
+            "noise_variance",
+            r"\sigma_k^2",
+            "[0, inf)",
+            "variance of the device's noise per coordinate",
+            Kind.VECTOR,
+            typical=(0.1, 0.5),
+        ),
+        Parameter("weight", "w_k", "[0, inf)", "weight of the device's feature", Kind.VECTOR, typical=(1 / 12, 1 / 12)),
+        Parameter("clip", "C_k", "(0, inf)", "bound on the norm of the encoded feature", Kind.VECTOR, typical=(1, 100)),
+        Parameter("alignment", r"\gamma", "(0, inf)", "amplitude at which every device arrives", typical=(1, 1)),
+        Parameter(
+            "receiver_noise_variance", r"\sigma_m^2", "[0, inf)", "variance of the receiver's noise", typical=(0.1, 0.5)
+        ),
+        Parameter("dimension", "r", "[1, inf)", "encoded dimension", Kind.COUNT, typical=(784, 25088)),
+        Parameter("delta", r"\delta", "(0, 1)", "of the guarantee", typical=(1e-5, 1e-5)),
+        Parameter(
+            "delta_prime",
+            r"\delta'",
+            "(0, 1)",
+            "what Theorem 1 spends on random participation",
+            typical=(1e-5, 1e-5),
+        ),
+        Parameter(
+            "adjacency",
+            "",
+            "",
+            "what a neighbour lacks: absent, silent or replace",
+            Kind.CHOICE,
+            default=Adjacency.ABSENT,
+            names=Adjacency,
+        ),
+        Parameter(
+            "idle_noise", "", "", "whether devices that stay away send noise all the same", Kind.FLAG, default=False
+        ),
+    )
+}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -100,26 +145,8 @@ class InferenceSystem:
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        devices = checks.count("devices", self.devices)
-        per_device = {
-            "participation": "[0, 1]",
-            "noise_variance": "[0, inf)",
-            "weight": "[0, inf)",
-            "clip": "(0, inf)",
-        }
-        single = {
-            "alignment": "(0, inf)",
-            "receiver_noise_variance": "[0, inf)",
-            "delta": "(0, 1)",
-            "delta_prime": "(0, 1)",
-        }
-        checked: dict[str, object] = {"devices": devices, "dimension": checks.count("dimension", self.dimension)}
-        for name, interval in per_device.items():
-            checked[name] = checks.vector(name, getattr(self, name), devices, interval)
-        for name, interval in single.items():
-            checked[name] = checks.scalar(name, getattr(self, name), interval)
-        checked["adjacency"] = checks.choice("adjacency", self.adjacency, Adjacency)
-        checked["idle_noise"] = checks.flag("idle_noise", self.idle_noise)
+        devices = PARAMETERS["devices"].checked(self.devices)
+        checked = {name: each.checked(getattr(self, name), devices) for name, each in PARAMETERS.items()}
         for name, value in checked.items():
             object.__setattr__(self, name, value)
 

@@ -292,10 +292,14 @@ class Paper:
         object.__setattr__(self, "claims", tuple(replace(c, paper=c.paper or self.id) for c in self.claims))
         object.__setattr__(self, "items", tuple(replace(i, paper=i.paper or self.id) for i in self.items))
         seen: set[str] = set()
-        for row in (*self.claims, *self.items):
-            if row.id in seen:
-                raise ValueError(f"{row.id}: stands twice in {self.id}")
-            seen.add(row.id)
+        for name in self.names():
+            if name in seen:
+                raise ValueError(f"{name}: stands twice in {self.id}")
+            seen.add(name)
+
+    def names(self) -> list[str]:
+        """Identifiers of its claims and items."""
+        return [claim.id for claim in self.claims] + [item.id for item in self.items]
 
     def __iter__(self) -> Iterator[Claim]:
         return iter(self.claims)

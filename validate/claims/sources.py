@@ -117,10 +117,10 @@ def _said(error: Exception) -> str:
 def _distinct(papers: list[Paper], where: str) -> dict[str, Paper]:
     seen: dict[str, str] = {}
     for paper in papers:
-        for row in (*paper.claims, *paper.items):
-            if row.id in seen:
-                raise SourceError(f"{where}: {row.id} stands in {seen[row.id]} and in {paper.id}")
-            seen[row.id] = paper.id
+        for name in paper.names():
+            if name in seen:
+                raise SourceError(f"{where}: {name} stands in {seen[name]} and in {paper.id}")
+            seen[name] = paper.id
     for paper in papers:
         for claim in paper.claims:
             if claim.ruling.corrected_by and claim.ruling.corrected_by not in seen:

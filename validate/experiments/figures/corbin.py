@@ -13,9 +13,8 @@ from analytics.federated import quantizers
 from analytics.federated.system import FederatedSystem
 from validate.experiments.figures.figure import Advance, Effort, Redrawn
 from validate.experiments.figures.style import STYLE, figure_of
-from validate.experiments.training.data import Source
 from validate.experiments.training.federated import run
-from validate.plan import Mechanism, Settings
+from validate.plan import Mechanism, Settings, Source
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
