@@ -27,6 +27,12 @@ if TYPE_CHECKING:
     from validate.description import Description
     from validate.experiments.figures.gallery import Rendered
 
+_EXTRAS = {
+    "verify": ("flint", "mpmath", "sympy"),
+    "design": ("clarabel", "cvxpy"),
+    "train": ("mlxtend", "networkx", "sklearn"),
+    "report": ("jinja2", "latex2mathml", "matplotlib", "xarray"),
+}
 EFFORT = 256  # as validate.claims.search has it; importing that would make --help slow
 _ALONE = 4  # so few claims are tried sooner than another process starts
 _FILE = click.argument("file", type=click.Path(path_type=Path))
@@ -55,6 +61,12 @@ class _Group(click.Group):
         except AirtightError as error:
             click.echo(f"airtight: {error}", err=True)
             ctx.exit(1 if isinstance(error, ConvergenceError) else 2)
+        except ModuleNotFoundError as error:
+            extra = next((name for name, modules in _EXTRAS.items() if error.name in modules), None)
+            if extra is None:
+                raise
+            click.echo(f"airtight: needs {error.name}: pip install 'airtight-dp[{extra}]'", err=True)
+            ctx.exit(2)
         except click.UsageError as error:
             click.echo(f"airtight: {error.format_message()}", err=True)
             ctx.exit(2)
@@ -207,11 +219,11 @@ def verify(ids: tuple[str, ...], seed: int, effort: int, limit: float, complete:
     if as_json:
         _print_json([e.as_json() for e in evidence] + [item_as_json(item) for item in others])
     else:
-        from validate.report import tables
+        from validate.report import verdicts
 
-        tables.verdicts(evidence)
+        verdicts.verdicts(evidence)
         if others:
-            tables.items(others)
+            verdicts.items(others)
     if not all(e.as_expected for e in evidence):
         sys.exit(1)
 
@@ -238,9 +250,9 @@ def try_(
     if as_json:
         _print_json([e.as_json() for e in evidence])
     else:
-        from validate.report import tables
+        from validate.report import verdicts
 
-        tables.verdicts(evidence)
+        verdicts.verdicts(evidence)
     broken = [e for e in evidence if e.error]
     for e in broken:
         click.echo(f"airtight: {file}: {e.claim.id}: {e.fault}", err=True)

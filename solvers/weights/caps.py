@@ -159,7 +159,7 @@ def kept(
         doubtful = doubtful[unsafe]
         excess = np.minimum(2 * (found[unsafe] / epsilon - 1), 0.5)
         out[doubtful] *= 1 - np.minimum(np.maximum(excess, step), 0.5)
-        step = 8 * step
+        step = min(8 * step, 0.5)
     return out
 
 

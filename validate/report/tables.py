@@ -2,33 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from solvers.energy.utility import EnergySolution
 from solvers.solution import Solution
-from validate.claims.claim import Item, Verdict
-from validate.claims.evidence import Evidence
-from validate.claims.relation import Sign
 from validate.description import Description
 
 _FILE_WIDTH = 140  # columns when the output goes to a file
-_COLOURS = {
-    Verdict.HOLDS: "green",
-    Verdict.HOLDS_UNDER: "green",
-    Verdict.FALSE: "red",
-    Verdict.ILL_DEFINED: "yellow",
-    Verdict.NOT_REPRODUCIBLE: "yellow",
-}
 
 
-def _console() -> Console:
+def screen() -> Console:
     """As wide as the terminal; wide enough for every table when the output goes to a file."""
     console = Console()
     if not console.is_terminal:
@@ -118,7 +106,7 @@ def _energy(console: Console, name: str, rows: list[dict[str, Any]]) -> None:
 
 def energy_solution(name: str, found: EnergySolution, printed: EnergySolution) -> None:
     """Print what every device should do, the published solution beside it, and what is proved."""
-    console = _console()
+    console = screen()
     table = Table(title=f"{name}: energy and utility, {found.method}", box=box.SIMPLE_HEAD, title_justify="left")
     headings = ("device", "iterations", "power (W)", "Mbit/s", "slack (ms)", "energy (mJ)", "utility", "gap")
     for heading in (*headings, "published iterations", "published utility"):
@@ -146,7 +134,7 @@ def energy_solution(name: str, found: EnergySolution, printed: EnergySolution) -
 
 def training(name: str, tree: dict[str, Any]) -> None:
     """Print what was trained, part by part: the JSON of ``train``."""
-    console = _console()
+    console = screen()
     for part, headings, rows, foot in training_rows(tree):
         table = Table(title=f"{name}: {part}", box=box.SIMPLE_HEAD, title_justify="left")
         for place, heading in enumerate(headings):
@@ -297,42 +285,3 @@ def _selection(console: Console, selection: dict[str, Any]) -> None:
     for devices, values in selection_rows(selection):
         table.add_row(devices, *(f"{value:.4g}" for value in values))
     console.print(table)
-
-
-def verdicts(evidence: Sequence[Evidence]) -> None:
-    """Print one row a claim."""
-    table = Table(box=box.SIMPLE_HEAD)
-    for heading in ("claim", "verdict", "claimed", "actual", "tight"):
-        table.add_column(heading, justify="left" if heading in ("claim", "verdict") else "right", no_wrap=True)
-    table.add_column("at", overflow="fold", min_width=24)
-    for e in evidence:
-        at = ", ".join(f"{k}={v}" for k, v in e.witness.text().items()) if e.witness else ""
-        proof = " (certified)" if e.witness and e.witness.certified else ""
-        verdict = Text(e.verdict.value, style=_COLOURS.get(e.verdict, "bold red"))
-        if e.verdict is not e.claim.expected:
-            verdict.append(f", expected {e.claim.expected}", style="bold red")
-        if e.fault:
-            at, proof = e.fault, ""
-        elif e.witness and e.claim.ruling.corrected_by:
-            proof += f"; see {e.claim.ruling.corrected_by}"
-        claimed, actual = (e.witness.claimed, e.witness.actual) if e.witness else (e.claimed, e.actual)
-        tight = "" if math.isnan(e.tightness) or e.claim.relation.sign is Sign.EQUAL else f"{e.tightness:.3g}"
-        table.add_row(e.claim.id, verdict, number(claimed), number(actual), tight, at + proof)
-    console = _console()
-    console.print(table)
-    right = sum(e.as_expected for e in evidence)
-    style = "green" if right == len(evidence) else "red"
-    console.print(f"{right} of {len(evidence)} claims as ruled", style=style)
-
-
-def items(found: Sequence[Item]) -> None:
-    """Print the numbered items that are no claims."""
-    table = Table(box=box.SIMPLE_HEAD)
-    for heading in ("item", "verdict", "where"):
-        table.add_column(heading, no_wrap=True)
-    table.add_column("why", overflow="fold", min_width=24)
-    for item in found:
-        table.add_row(item.id, item.verdict.value, item.location, item.reason)
-    console = _console()
-    console.print(table)
-    console.print(f"{len(found)} further items: definitions, or beyond computation", highlight=False)

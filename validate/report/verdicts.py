@@ -1,0 +1,62 @@
+"""What a trial found, as tables."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from validate.claims.claim import Item, Verdict
+from validate.claims.evidence import Evidence
+from validate.claims.relation import Sign
+from validate.report.tables import number, screen
+
+_COLOURS = {
+    Verdict.HOLDS: "green",
+    Verdict.HOLDS_UNDER: "green",
+    Verdict.FALSE: "red",
+    Verdict.ILL_DEFINED: "yellow",
+    Verdict.NOT_REPRODUCIBLE: "yellow",
+}
+
+
+def verdicts(evidence: Sequence[Evidence]) -> None:
+    """Print one row a claim."""
+    table = Table(box=box.SIMPLE_HEAD)
+    for heading in ("claim", "verdict", "claimed", "actual", "tight"):
+        table.add_column(heading, justify="left" if heading in ("claim", "verdict") else "right", no_wrap=True)
+    table.add_column("at", overflow="fold", min_width=24)
+    for e in evidence:
+        at = ", ".join(f"{k}={v}" for k, v in e.witness.text().items()) if e.witness else ""
+        proof = " (certified)" if e.witness and e.witness.certified else ""
+        verdict = Text(e.verdict.value, style=_COLOURS.get(e.verdict, "bold red"))
+        if e.verdict is not e.claim.expected:
+            verdict.append(f", expected {e.claim.expected}", style="bold red")
+        if e.fault:
+            at, proof = e.fault, ""
+        elif e.witness and e.claim.ruling.corrected_by:
+            proof += f"; see {e.claim.ruling.corrected_by}"
+        claimed, actual = (e.witness.claimed, e.witness.actual) if e.witness else (e.claimed, e.actual)
+        tight = "" if math.isnan(e.tightness) or e.claim.relation.sign is Sign.EQUAL else f"{e.tightness:.3g}"
+        table.add_row(e.claim.id, verdict, number(claimed), number(actual), tight, at + proof)
+    console = screen()
+    console.print(table)
+    right = sum(e.as_expected for e in evidence)
+    style = "green" if right == len(evidence) else "red"
+    console.print(f"{right} of {len(evidence)} claims as ruled", style=style)
+
+
+def items(found: Sequence[Item]) -> None:
+    """Print the numbered items that are no claims."""
+    table = Table(box=box.SIMPLE_HEAD)
+    for heading in ("item", "verdict", "where"):
+        table.add_column(heading, no_wrap=True)
+    table.add_column("why", overflow="fold", min_width=24)
+    for item in found:
+        table.add_row(item.id, item.verdict.value, item.location, item.reason)
+    console = screen()
+    console.print(table)
+    console.print(f"{len(found)} further items: definitions, or beyond computation", highlight=False)
