@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
 
 import flint
 
-Ball = Any  # flint.arb, which ships no types
+Ball = flint.arb
 Number = int | float | Fraction | str
 
 _MOST_BITS = 1 << 15

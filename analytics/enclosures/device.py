@@ -120,7 +120,7 @@ def _sums(system: InferenceSystem, device: int) -> list[tuple[Fraction, Ball]]:
     laws = {noise: poisson_binomial.pmf(chances) for noise, chances in kinds.items() if noise}
     floor, found = Fraction(system.receiver_noise_variance), []
     for counts in product(*(range(len(law)) for law in laws.values())):
-        chance = prod((law[k] for law, k in zip(laws.values(), counts, strict=True)), start=flint.arb(1))
-        if not chance.is_zero():
-            found.append((sum((k * noise for noise, k in zip(laws, counts, strict=True)), floor), chance))
+        likely = prod((law[k] for law, k in zip(laws.values(), counts, strict=True)), start=flint.arb(1))
+        if not likely.is_zero():
+            found.append((sum((k * noise for noise, k in zip(laws, counts, strict=True)), floor), likely))
     return found

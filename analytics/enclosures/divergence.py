@@ -61,7 +61,7 @@ def _last_term(mean: Ball, half: Ball, df: int) -> int:
 
 
 def hockey_stick(
-    epsilon: Number | Ball, *, distance: Number, variance_p: Number, variance_q: Number, dimension: int
+    epsilon: Number | Ball, *, distance: Number, variance_p: Number | Ball, variance_q: Number | Ball, dimension: int
 ) -> Ball:
     """Enclosure of sup_A [P(A) - e^eps Q(A)], see :func:`analytics.privacy.divergence.log_hockey_stick`.
 

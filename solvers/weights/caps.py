@@ -147,7 +147,7 @@ def kept(
     >>> kept(lambda weight: replace(system, weight=weight), 1.0, "exact", np.full(3, 0.31)).round(2)  # 0.3015 is the limit
     array([0.29, 0.29, 0.29])
     """
-    out, step = value.copy(), 4 * _UNIT
+    out, step = value.copy(), 4 * float(_UNIT)
     doubtful = np.flatnonzero((value > 0) & (value < np.inf))
     while doubtful.size:
         trial = named(np.nan_to_num(out, nan=0.0, posinf=1.0))
