@@ -21,6 +21,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from validate.claims import EFFORT
+
 if TYPE_CHECKING:
     from analytics.checks import FloatArray
     from analytics.inference.features import Features as _Features
@@ -143,7 +145,7 @@ def claims() -> dict[str, _Claim]:
     return INSTALLED.claims()
 
 
-def verify(ids: Sequence[str] = (), *, seed: int = 0, effort: int = 256, limit: float = math.inf) -> list[_Evidence]:
+def verify(ids: Sequence[str] = (), *, seed: int = 0, effort: int = EFFORT, limit: float = math.inf) -> list[_Evidence]:
     """Try the published theorems, here and now; see :func:`validate.claims.audit.run` for many at a time.
 
     Examples
@@ -158,7 +160,7 @@ def verify(ids: Sequence[str] = (), *, seed: int = 0, effort: int = 256, limit: 
 
 
 def try_claims(
-    given: str | Path | _Paper | Sequence[_Claim], *, seed: int = 0, effort: int = 256, limit: float = math.inf
+    given: str | Path | _Paper | Sequence[_Claim], *, seed: int = 0, effort: int = EFFORT, limit: float = math.inf
 ) -> list[_Evidence]:
     """Put claims on trial: those of a Python file, of a paper, or a list of them.
 

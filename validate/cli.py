@@ -19,6 +19,7 @@ import click
 from analytics import checks
 from analytics.checks import AirtightError, ConvergenceError, ParameterError
 from solvers.solution import InfeasibleError
+from validate.claims import EFFORT
 from validate.config import SystemFileError, load
 
 if TYPE_CHECKING:
@@ -33,7 +34,6 @@ _EXTRAS = {
     "train": ("mlxtend", "networkx", "sklearn"),
     "report": ("jinja2", "latex2mathml", "matplotlib", "xarray"),
 }
-EFFORT = 256  # as validate.claims.search has it; importing that would make --help slow
 _ALONE = 4  # so few claims are tried sooner than another process starts
 _FILE = click.argument("file", type=click.Path(path_type=Path))
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")

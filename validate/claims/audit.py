@@ -9,10 +9,10 @@ from concurrent.futures import Executor, as_completed
 from typing import Any
 
 from analytics import checks
-from validate.claims import names
+from validate.claims import EFFORT, names
 from validate.claims.claim import Claim
 from validate.claims.evidence import Evidence
-from validate.claims.search import EFFORT, trial
+from validate.claims.search import trial
 from validate.claims.sources import INSTALLED, Source
 
 

@@ -15,6 +15,7 @@ from itertools import product
 import numpy as np
 import sympy as sp
 
+from validate.claims import EFFORT
 from validate.claims.balls import enclosed
 from validate.claims.claim import Claim, Verdict
 from validate.claims.domain import Value
@@ -22,7 +23,6 @@ from validate.claims.evidence import Evidence, Extent, How, Witness
 from validate.claims.relation import Point
 from validate.claims.witness import near_paper, own_parameters, simplest
 
-EFFORT = 256  # evaluations
 LEAST = 32  # below so many points nothing holds
 _REGIME = 32  # points inside the paper's regime
 _STARTS = 4
