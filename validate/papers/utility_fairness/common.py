@@ -41,4 +41,4 @@ _AT_RATE = {  # of Appendix C
 
 def table_1(expression: sp.Expr, changes: dict[sp.Symbol, Any] | None = None) -> sp.Expr:
     """An expression of `symbolic.device` or `symbolic.energy_utility` with the numbers of Table I, and other values."""
-    return expression.subs(_AT_RATE).subs({**_TABLE, **(changes or {})})
+    return expression.subs(_AT_RATE).subs(changes or {}).subs(_TABLE)

@@ -79,9 +79,7 @@ CLAIMS = (
         "UF-T1-step",
         "Theorem 1: 'step size eta > L/2'",
         at_most((1 - any_step * L) ** 10, 1),
-        false(
-            "Of the wrong dimension: gradient descent converges for eta < 2/L.", "step", true_where=r"\eta \le 2/L"
-        ),
+        false("Of the wrong dimension: gradient descent converges for eta < 2/L.", "step", true_where=r"\eta \le 2/L"),
         given=[any_step > L / 2],
         statement=r"\eta > \tfrac L2 \implies \Phi_5 \le 1",
         near=_UNNAMED,
@@ -89,18 +87,11 @@ CLAIMS = (
     Claim(
         "UF-T1*",
         "ours: the worst accuracy after j iterations (L = 1)",
-        equal(
-            _worst,
-            lambda mu, step, iterations: float(convergence.worst_accuracy(iterations, **_class(mu, step))),
-        ),
+        equal(_worst, lambda mu, step, iterations: float(convergence.worst_accuracy(iterations, **_class(mu, step)))),
         holds(
             "Integrated along the gradient flow; attained by quadratics. Against gradient descent run on quadratics and others."
         ),
-        {
-            "mu": Range(0.01, 0.98, logarithmic=True),
-            "step": step.range,
-            "iterations": Range(1, 30, integer=True),
-        },
+        {"mu": Range(0.01, 0.98, logarithmic=True), "step": step.range, "iterations": Range(1, 30, integer=True)},
         statement=r"\sup_{\mathcal F}\Phi_j = \rho^{2j},\quad \rho = \max(|1-\eta\mu|, |1-\eta L|)",
     ),
     Claim(
@@ -189,8 +180,7 @@ CLAIMS = (
         "UF-E52",
         "Eq. (52) (L = 1)",
         at_most(
-            lambda mu, start, step: bent(mu, start, step, 1),
-            lambda mu, start, step: 1 - mu * step * (1 - step / 2),
+            lambda mu, start, step: bent(mu, start, step, 1), lambda mu, start, step: 1 - mu * step * (1 - step / 2)
         ),
         holds("From the PL inequality (with 2 mu even), not from (51)."),
         {**_STARTS, "step": Range(0.05, 2.0)},
