@@ -33,6 +33,7 @@ _DISTANCE = common.distance.range
 _LONG = {"distance": _DISTANCE, "deadline": Range(0.6, 4.0, typical=(0.75, 0.75))}
 _AT = {common.distance: 50}
 _TIME = forms.j * forms.A + forms.V * sp.log(2) / (forms.B * forms.Z)  # of computing and sending, (59a)
+_LEARNED = forms.beta_1 * (1 - sp.exp(-forms.j * forms.A * forms.P_cp / forms.beta_2))  # (60)
 _OUTER = -(y**2) + y / 2  # (63)
 
 
@@ -42,6 +43,7 @@ def _middle(expression: sp.Expr) -> sp.Expr:
 
 
 def _average(expression: sp.Expr) -> sp.Expr:
+    """Of the same at the two points."""
     ends = (common.table_1(expression, {forms.j: j, forms.Z: Z}).subs(_AT) for j, Z in ((j1, Z1), (j2, Z2)))
     return sum(ends) / 2
 
@@ -139,8 +141,7 @@ CLAIMS = (
         "Lemma 1, Eq. (35): an equivalent convex problem (Table I, 50 m, ten iterations)",
         at_least(_middle(forms.utility).subs(_TEN), _average(forms.utility).subs(_TEN)),
         false(
-            "Convex only where E >= varrho/2; the relaxation -(E - varrho/2)_+^2 is, and loses nothing when "
-            "the target is in reach.",
+            "Only where E >= varrho/2; the relaxation -(E - varrho/2)_+^2 is, and loses nothing with the target in reach.",
             corrected_by="UF-L1*",
             true_where=r"E \ge \varrho/2",
         ),
@@ -149,32 +150,24 @@ CLAIMS = (
     ),
     Claim(
         "UF-E60",
-        "Eq. (60)",
-        at_least(
-            _middle(forms.beta_1 * (1 - sp.exp(-forms.j * forms.A * forms.P_cp / forms.beta_2))),
-            _average(forms.beta_1 * (1 - sp.exp(-forms.j * forms.A * forms.P_cp / forms.beta_2))),
-        ),
+        "Eq. (60) (Table I)",
+        at_least(_middle(_LEARNED), _average(_LEARNED)),
         holds("An exponential."),
         statement=r"\Psi(j) = -\beta_1e^{-jd\tau P_{cp}/\beta_2}+\beta_1 \text{ is concave}",
     ),
-    *(
-        Claim(
-            name,
-            f"{location} (Table I, 50 m)",
-            at_most(_middle(expression), _average(expression)),
-            holds(reason),
-            statement=rf"{quantity} \text{{ is convex in }} (j, Z)",
-        )
-        for name, location, expression, reason, quantity in (
-            (
-                "UF-E61",
-                "Eq. (61), (62), and (58)",
-                forms.energy,
-                "(e^Z - 1)/Z and 1/Z are.",
-                r"G(j,Z) = jd\tau P_{cp} + E_{tx}(Z)",
-            ),
-            ("UF-E59", "Eq. (59)", _TIME, "Linear, and 1/Z.", r"jd\tau + \tfrac{\mathcal V_v\log2}{BZ}"),
-        )
+    Claim(
+        "UF-E61",
+        "Eq. (61), (62), and (58) (Table I, 50 m)",
+        at_most(_middle(forms.energy), _average(forms.energy)),
+        holds("(e^Z - 1)/Z and 1/Z are."),
+        statement=r"G(j,Z) = jd\tau P_{cp} + E_{tx}(Z) \text{ is convex}",
+    ),
+    Claim(
+        "UF-E59",
+        "Eq. (59): 'jointly convex in j and Z' (Table I, 50 m)",
+        at_most(_middle(_TIME), _average(_TIME)),
+        holds("Linear in j, and 1/Z."),
+        statement=r"jd\tau + \tfrac{\mathcal V_v\log2}{BZ} \text{ is convex}",
     ),
     Claim(
         "UF-E63",
@@ -204,10 +197,7 @@ CLAIMS = (
         "UF-E67",
         "Eq. (67)-(76): (69), (70), (71), (72), (74), (76) by index, at random values of their symbols",
         equal(lambda equation, seed: _residual(0, equation, seed), lambda equation, seed: _residual(1, equation, seed)),
-        holds(
-            "The algebra is right (each residual is also 0 symbolically); the error is to divide by (Z-1)e^Z - c, "
-            "which loses Z_0."
-        ),
+        holds("The algebra is right, also symbolically; the error is to divide by (Z-1)e^Z - c, which loses Z_0."),
         {"equation": Range(0, 5, integer=True), "seed": Range(0, 10**6, integer=True)},
         statement=r"\partial_j\mathscr L = 0,\ \partial_Z\mathscr L = 0 \text{ as printed}",
         scale=relative_to(lambda equation, seed: 1 + abs(_residual(0, equation, seed))),

@@ -62,8 +62,7 @@ CLAIMS = (
         "Eq. (17)",
         equal(_utility(2 * gain, 2 * spent), 2 * _utility(gain, spent)),
         ill_defined(
-            "Informal; (30), which makes it precise, is not proportional: twice the gain and the cost are not "
-            "twice the utility.",
+            "Informal; in (30), which makes it precise, twice the gain and the cost are not twice the utility.",
             "reading",
             true_where="read as: rises with the gain, falls with the cost beyond varrho/2",
         ),
@@ -76,7 +75,7 @@ CLAIMS = (
         "Eq. (26): 'E_k in [0, 1]'",
         at_most(_PRINTED, 1),
         false(
-            "Cosines can be negative: three devices give values from -8 to 91; at w_g = 0, the first round, it is 0/0.",
+            "Cosines can be negative: values from -8 to 91; at w_g = 0, the first round, it is 0/0.",
             corrected_by="UF-E26-clip",
             true_where=r"s_k \ge 0 \text{ for all } k,\ \max_k s_k > 0",
         ),
@@ -112,8 +111,7 @@ CLAIMS = (
         "Eq. (28)",
         equal(lambda beta_1, beta_2, energy: float(fairness.model(energy, beta_1=beta_1, beta_2=beta_2)), _MODEL),
         defined(
-            "An empirical model (in our runs R^2 is .66 to .84 open loop, none in closed loop); at most 1 needs "
-            "beta_1 <= 1. Here: what is computed."
+            "An empirical model (our runs: R^2 of .66 to .84 open loop, none in closed loop); here what is computed."
         ),
         statement=r"\mathcal E = \beta_1e^{-E_{cp}/\beta_2}",
     ),
@@ -122,8 +120,7 @@ CLAIMS = (
         "Eq. (29): the argmin from one round, at two values of beta_2",
         equal(_FIT.subs(device.beta_2, beta_2), _FIT.subs(device.beta_2, other)),
         ill_defined(
-            "One equation, two unknowns: the minimisers are a curve, the residual is 0 all along it; at a factor of 0 "
-            "there is none. Fit several rounds instead.",
+            "One equation, two unknowns: the minimisers are a curve of residual 0; at a factor of 0 there is none.",
             corrected_by="UF-E29*",
         ),
         statement=r"|\mathcal E_k - \hat\beta_1e^{-E_{cp}/\beta_2}|^2 = |\mathcal E_k - \hat\beta_1'e^{-E_{cp}/\beta_2'}|^2 "

@@ -55,8 +55,7 @@ CLAIMS = (
         "Theorem 1, Eq. (22), as a sufficient number of iterations (L = 1)",
         at_most((1 - long_step * mu) ** (2 * _COUNT), phi),
         false(
-            "(51) has the wrong constant and the wrong direction: along the flattest direction the excess "
-            "shrinks by (1 - eta mu)^2, which (22) does not even contain.",
+            "Along the flattest direction the excess shrinks by (1 - eta mu)^2, which (22) does not even contain.",
             corrected_by="UF-T1*",
             true_where=r"\mu = L",
         ),
@@ -68,8 +67,7 @@ CLAIMS = (
         "Theorem 1, Eq. (22), as a necessary number of iterations (L = 1)",
         at_least((1 - long_step) ** (2 * (_COUNT - 1)), phi),
         false(
-            "From (57) follows an upper bound on j, not (22). Along the steepest direction eta = 1/L solves in one "
-            "iteration.",
+            "From (57) follows an upper bound on j. Along the steepest direction eta = 1/L solves in one iteration.",
             corrected_by="UF-T1*-necessary",
         ),
         statement=r"j < \frac{\log\Phi}{\log(\eta^2L^2/2-\eta L+1)} \implies \Phi_j > \Phi",
@@ -88,9 +86,7 @@ CLAIMS = (
         "UF-T1*",
         "ours: the worst accuracy after j iterations (L = 1)",
         equal(_worst, lambda mu, step, iterations: float(convergence.worst_accuracy(iterations, **_class(mu, step)))),
-        holds(
-            "Integrated along the gradient flow; attained by quadratics. Against gradient descent run on quadratics and others."
-        ),
+        holds("Integrated along the gradient flow; attained by quadratics. Against descent on quadratics and others."),
         {"mu": Range(0.01, 0.98, logarithmic=True), "step": step.range, "iterations": Range(1, 30, integer=True)},
         statement=r"\sup_{\mathcal F}\Phi_j = \rho^{2j},\quad \rho = \max(|1-\eta\mu|, |1-\eta L|)",
     ),
@@ -121,8 +117,7 @@ CLAIMS = (
             lambda phi, mu, step: float(np.ceil(convergence.sufficient_iterations(phi, **_class(mu, step)))),
         ),
         holds_under(
-            "The accuracy after a number of iterations can be bounded, by the corrected theorem; with fewer the worst "
-            "quadratic misses it. The least number, from descent itself."
+            "It can be bounded, by the corrected theorem: the least number of iterations, from descent itself."
         ),
         {"phi": phi.range, "mu": Range(0.05, 0.98), "step": Range(0.05, 1.9)},
         statement=r"\min\Bigl\{j : \sup_{\mathcal F}\Phi_j \le \Phi\Bigr\} = "
@@ -150,9 +145,7 @@ CLAIMS = (
         "UF-E47",
         "Eq. (45)-(48) (L = 1)",
         at_most((_SLOPE - _SLOPE.subs(x, y)) ** 2, (x - y) * (_SLOPE - _SLOPE.subs(x, y))),
-        holds(
-            "True (Baillon and Haddad), though the printed step replaces a product of norms by the smaller inner product."
-        ),
+        holds("Baillon and Haddad; but the printed step replaces a product of norms by the smaller inner product."),
         given=[sp.Ne(x, y)],
         statement=r"\|\nabla\mathcal F(x)-\nabla\mathcal F(y)\|^2 \le L(x-y)^\top(\nabla\mathcal F(x)-\nabla\mathcal F(y))",
     ),
@@ -168,11 +161,7 @@ CLAIMS = (
         "UF-E51",
         "Eq. (51)",
         at_most((L * x) ** 2, L * (L * x**2 / 2)),
-        false(
-            "2L is right; and (44) has a negative coefficient, so it is a lower bound, 2 mu, that is needed there.",
-            "step",
-            corrected_by="UF-T1*-PL",
-        ),
+        false("2L is right; and (44), negative, needs a lower bound, 2 mu.", "step", corrected_by="UF-T1*-PL"),
         statement=r"\|\nabla\mathcal F\|^2 \le L(\mathcal F-\mathcal F^*)",
         near=_UNNAMED,
     ),
