@@ -41,4 +41,6 @@ _AT_RATE = {  # of Appendix C
 
 def table_1(expression: sp.Expr, changes: dict[sp.Symbol, Any] | None = None) -> sp.Expr:
     """An expression of `symbolic.device` or `symbolic.energy_utility` with the numbers of Table I, and other values."""
-    return expression.subs(_AT_RATE).subs(changes or {}).subs(_TABLE)
+    for numbers in (_AT_RATE, changes or {}, _TABLE):
+        expression = expression.xreplace({symbol: sp.sympify(value) for symbol, value in numbers.items()})
+    return expression
