@@ -30,7 +30,6 @@ class Device:
     """One device; every number a ball."""
 
     a: Ball
-    A: Ball
     gain: Ball
     P_cp: Ball
     P_cir: Ball
@@ -52,7 +51,6 @@ class Device:
         gain = kappa / (noise * ball(distance) ** 4 * ten ** ball("0.98"))
         return cls(
             a=v["model_bits"] * ball(2).log() / v["bandwidth"],
-            A=v["iteration_time"],
             gain=gain,
             P_cp=v["P_cp"],
             P_cir=v["P_cir"],
@@ -68,10 +66,6 @@ class Device:
     @property
     def Z_max(self) -> Ball:
         return (1 + self.gain * self.P_max).log()
-
-    @property
-    def Z_min(self) -> Ball:
-        return self.a / (self.T - self.x_min)
 
     def transmit_energy(self, Z: Ball) -> Ball:
         return self.a / Z * ((Z.exp() - 1) / (self.rho * self.gain) + self.P_cir)

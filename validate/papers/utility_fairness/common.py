@@ -1,63 +1,46 @@
-"""What the modules of this paper share."""
+"""UF Table I in exact decimals, and what it makes of the paper's expressions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from typing import Any
 
-from validate.claims.claim import Claim, Range, Relation, Verdict
+import sympy as sp
 
-PAPER = "utility-fairness"
+from analytics.symbolic import device, energy_utility
+from validate.claims.domain import parameter
+
+distance = parameter("distance", 50.0, 200.0, typical=(50.0, 200.0), latex="r")
+
+_TABLE: dict[sp.Symbol, Any] = {
+    device.distance: distance,
+    device.fading: 1,
+    device.bandwidth: 250_000,
+    device.frequency: 32_000_000,
+    device.exponent: 4,
+    device.density: -174,
+    device.gap: sp.Rational("9.8"),
+    device.model: 875_000,
+    device.deadline: sp.Rational("0.75"),  # s; the table has ms
+    device.load: 128 * 784 * 8,
+    device.per_bit: sp.Rational("7.5e-9"),
+    device.compute: sp.Rational("0.096"),
+    device.circuit: sp.Rational("0.0825"),
+    device.efficiency: sp.Rational("0.45"),
+    device.greatest: 1,
+    device.fewest: 10,
+    device.varrho: sp.Rational(1, 2),
+    device.beta_1: sp.Rational(1, 2),  # the paper gives no beta
+    device.beta_2: sp.Rational(1, 20),
+}
+_AT_RATE = {  # of Appendix C
+    energy_utility.A: device.iteration_time,
+    energy_utility.b: sp.log(2) / (device.efficiency * device.gain * device.bandwidth),
+    energy_utility.c: device.efficiency * device.gain * device.circuit - 1,
+}
 
 
-def definition(
-    name: str,
-    location: str,
-    statement: str,
-    reason: str,
-    domain: Mapping[str, Range],
-    claimed: Callable[..., float],
-    actual: Callable[..., float],
-) -> Claim:
-    """A definition, with an identity that it must satisfy."""
-    return Claim(
-        id=name,
-        paper=PAPER,
-        location=location,
-        statement=statement,
-        expected=Verdict.DEFINITION,
-        reason=reason,
-        domain=domain,
-        claimed=claimed,
-        actual=actual,
-        relation=Relation.EQUAL,
-        if_survived=Verdict.DEFINITION,
-    )
-
-
-def identity(
-    name: str,
-    location: str,
-    statement: str,
-    reason: str,
-    domain: Mapping[str, Range],
-    claimed: Callable[..., float],
-    actual: Callable[..., float],
-    *,
-    expected: Verdict = Verdict.HOLDS,
-    tolerance: float = 1e-9,
-) -> Claim:
-    """An equation that holds."""
-    return Claim(
-        id=name,
-        paper=PAPER,
-        location=location,
-        statement=statement,
-        expected=expected,
-        reason=reason,
-        domain=domain,
-        claimed=claimed,
-        actual=actual,
-        relation=Relation.EQUAL,
-        if_survived=expected,
-        tolerance=tolerance,
-    )
+def table_1(expression: sp.Expr, changes: dict[sp.Symbol, Any] | None = None) -> sp.Expr:
+    """An expression of `symbolic.device` or `symbolic.energy_utility` with the numbers of Table I, and other values."""
+    for numbers in (_AT_RATE, changes or {}, _TABLE):
+        expression = expression.xreplace({symbol: sp.sympify(value) for symbol, value in numbers.items()})
+    return expression

@@ -7,11 +7,12 @@ from functools import cache
 import numpy as np
 
 from analytics.federated.device import table_1
-from validate.claims.claim import Claim, Range, Verdict
-from validate.papers.utility_fairness.common import PAPER
+from validate.claims.claim import Claim, holds_under
+from validate.claims.domain import Range
+from validate.claims.relation import at_most
 
-_SEEDS = Range(0, 50, integer=True)
-_ROUNDS = 8
+_SEEDS = {"seed": Range(0, 5, integer=True)}
+_ROUNDS = 6
 
 
 @cache
@@ -24,37 +25,26 @@ def _losses(seed: int, scheme: str) -> tuple[float, float]:
     return float(found.loss.mean()), float(found.loss.std(axis=1).mean())
 
 
-def loss_gap() -> Claim:
-    return Claim(
-        id="UF-F1",
-        paper=PAPER,
-        location="Fig. 1: 'the average training loss is only 6.26 % higher' (softmax regression on digits, first "
-        "rounds, by seed)",
-        statement=r"\tfrac1K\sum_k\mathcal L_k(\text{proposed}) \le 1.07\,\tfrac1K\sum_k\mathcal L_k(\text{benchmark})",
-        expected=Verdict.HOLDS_UNDER,
-        reason="Of the same order in an analogue: 3.8 to 4.0 % over fifty rounds with (26) clipped, .4 to .5 % "
-        "with cosines to the mean "
-        "update. Not a reproduction: other data, another model.",
-        domain={"seed": _SEEDS},
-        claimed=lambda seed: 1.07,
-        actual=lambda seed: _losses(seed, "proposed")[0] / _losses(seed, "benchmark")[0],
-        if_survived=Verdict.HOLDS_UNDER,
-    )
-
-
-def loss_spread() -> Claim:
-    return Claim(
-        id="UF-F1-std",
-        paper=PAPER,
-        location="Fig. 1: standard deviation of the loss 'around 0.103' (analogue, by seed)",
+CLAIMS = (
+    Claim(
+        "UF-F1",
+        "Fig. 1: 'the average training loss is only 6.26 % higher' (softmax regression on digits, six rounds, six seeds)",
+        at_most(lambda seed: _losses(seed, "proposed")[0], lambda seed: 1.0626 * _losses(seed, "benchmark")[0]),
+        holds_under(
+            "Less in an analogue: .5 to 2 % in these rounds; over fifty 3.8 to 4.0 % with (26) clipped, .4 to .5 % with "
+            "cosines to the mean update. Not a reproduction: other data, another model."
+        ),
+        _SEEDS,
+        statement=r"\tfrac1K\sum_k\mathcal L_k(\text{proposed}) \le 1.0626\,\tfrac1K\sum_k\mathcal L_k(\text{benchmark})",
+        slack=1.05,
+    ),
+    Claim(
+        "UF-F1-std",
+        "Fig. 1: standard deviation of the loss 'around 0.103' (analogue, six rounds, six seeds)",
+        at_most(lambda seed: _losses(seed, "proposed")[1], lambda seed: 0.103),
+        holds_under("Smaller in the analogue: .03 to .04 in these rounds, .04 to .06 over fifty."),
+        _SEEDS,
         statement=r"\mathrm{std}_k\,\mathcal L_k(\text{proposed}) \le 0.103",
-        expected=Verdict.HOLDS_UNDER,
-        reason="Smaller in the analogue: .04 to .06 over fifty rounds.",
-        domain={"seed": _SEEDS},
-        claimed=lambda seed: 0.103,
-        actual=lambda seed: _losses(seed, "proposed")[1],
-        if_survived=Verdict.HOLDS_UNDER,
-    )
-
-
-CLAIMS = (loss_gap, loss_spread)
+        slack=2.6,
+    ),
+)

@@ -1,6 +1,8 @@
-"""Gradient descent run on quadratic functions: what the claims on iteration counts are held against."""
+"""Gradient descent run on functions of curvature mu to 1: what the claims on iteration counts are held against."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 
@@ -21,3 +23,15 @@ def random_quadratic(mu: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
     if only < 2:
         start = np.where(np.arange(5) == only, 1.0, 0.0)
     return curvature, start
+
+
+def bent(mu: float, start: float, step: float, iterations: int) -> float:
+    """The same on mu x^2/2 + (1 - mu) log cosh x, no quadratic: of curvature 1 at 0 and mu far away."""
+
+    def value(x: float) -> float:
+        return mu * x * x / 2 + (1 - mu) * math.log1p(2 * math.sinh(x / 2) ** 2)
+
+    x = start
+    for _ in range(iterations):
+        x = x - step * (mu * x + (1 - mu) * math.tanh(x))
+    return value(x) / value(start)
