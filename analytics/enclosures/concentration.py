@@ -45,22 +45,3 @@ def deviation_of_the_proof(
     far = [k for k in range(n + 1) if bool(ball(abs(k - devices * p) * variance) >= t)]
     probability = sum((comb(n, k) * p**k * (1 - p) ** (n - k) for k in far), Fraction(0))
     return ball(delta_prime), ball(probability)
-
-
-def units(
-    devices: Fraction, p: Fraction, variance: Fraction, delta_prime: Fraction, factor: Fraction
-) -> tuple[Ball, Ball]:
-    """factor t(variance) and t(factor variance), for t of Eq. (23)."""
-    return ball(factor) * proof_t(devices, p, variance, delta_prime), proof_t(
-        devices, p, factor * variance, delta_prime
-    )
-
-
-def both_deviations(devices: Fraction, p: Fraction, variance: Fraction, delta_prime: Fraction) -> tuple[Ball, Ball]:
-    """t of Eq. (23) and t of Theorem 1."""
-    return proof_t(devices, p, variance, delta_prime), theorem_t(devices, p, variance, delta_prime)
-
-
-def mean_and_deviation(devices: Fraction, p: Fraction, variance: Fraction, delta_prime: Fraction) -> tuple[Ball, Ball]:
-    """The mean noise and t of Theorem 1."""
-    return ball(devices * p * variance), theorem_t(devices, p, variance, delta_prime)

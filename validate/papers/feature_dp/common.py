@@ -2,38 +2,49 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from analytics.guarantee import Adjacency
 from analytics.inference.features import Features
 from analytics.inference.system import InferenceSystem
-from validate.claims.claim import Range
+from validate.claims.domain import Range
 
 PAPER = "feature-dp"
-DELTA = Range(1e-12, 0.5, logarithmic=True)
-EPSILON = Range(1e-3, 20.0, logarithmic=True)
-PROBABILITY = Range(0.01, 1.0)
-VARIANCE = Range(1e-2, 1e2, logarithmic=True)
-DISTANCE = Range(1e-2, 10.0, logarithmic=True)
+# typical: Sec. VI, Table II; a distance w C is from what its least epsilon allows up to w = 1/12, C = 100
+DELTA = Range(1e-12, 0.5, logarithmic=True, typical=(1e-5, 1e-5))
+EPSILON = Range(1e-3, 20.0, logarithmic=True, typical=(3.9811, 10.0))
+PROBABILITY = Range(0.01, 1.0, typical=(0.9, 0.9))
+VARIANCE = Range(1e-2, 1e2, logarithmic=True, typical=(0.1, 0.1))
+DISTANCE = Range(1e-2, 10.0, logarithmic=True, typical=(0.3, 8.4))
+DIMENSION = Range(1, 1000, logarithmic=True, integer=True, typical=(784, 784))
 SEED = Range(0, 10**6, integer=True)  # of a random instance
-RESOLUTION = 1e-12  # added to both sides where the comparison is a numerical integral of that absolute accuracy
+RESOLUTION = 1e-12  # absolute accuracy of a numerical integral
+
+
+def resolved(value: Any, least: float = 1e-290) -> float:
+    """The value, at least so large: of less, doubles (or integrals of absolute accuracy 1e-13) know no digits."""
+    return max(float(value), least)
+
+
+def system(devices: int, **given: Any) -> InferenceSystem:
+    """A system with clip, weight and gain 1 and no receiver noise, where nothing else is given."""
+    usual = {"weight": 1.0, "clip": 1.0, "alignment": 1.0, "receiver_noise_variance": 0.0, "dimension": 1}
+    return InferenceSystem(devices=devices, **{"delta": 0.5, "delta_prime": 0.5, **usual, **given})
 
 
 def equal_devices(
     devices: int, p: float, variance: float, signal: float, dimension: int, adjacency: int, idle: int = 0
 ) -> InferenceSystem:
     """Devices that differ in nothing; `signal` is w C, receiver noise 1/5, `adjacency` the number of one."""
-    return InferenceSystem(
-        devices=devices,
+    return system(
+        devices,
         participation=p,
         noise_variance=variance,
         weight=signal,
-        clip=1.0,
-        alignment=1.0,
         receiver_noise_variance=0.2,
         dimension=dimension,
-        delta=0.5,
-        delta_prime=0.5,
         adjacency=list(Adjacency)[adjacency],
         idle_noise=bool(idle),
     )
@@ -47,8 +58,8 @@ def instance(devices: int, dimension: int, clip: float, seed: int) -> tuple[Infe
     D = rng.standard_normal((d, dimension))
     if rng.random() < 0.2:
         D[:] = D[:, :1]
-    system = InferenceSystem(
-        devices=devices,
+    drawn = system(
+        devices,
         participation=p,
         noise_variance=rng.choice([0.0, *rng.random(3)], devices),
         weight=rng.random(devices) * 2 / devices,
@@ -56,28 +67,16 @@ def instance(devices: int, dimension: int, clip: float, seed: int) -> tuple[Infe
         alignment=rng.uniform(0.2, 5.0),
         receiver_noise_variance=rng.choice([0.0, 0.1]),
         dimension=dimension,
-        delta=0.5,
-        delta_prime=0.5,
         idle_noise=bool(rng.random() < 0.2),
     )
     f, W = rng.standard_normal((devices, d)), rng.standard_normal((devices, dimension, d))
-    return system, Features(f=f, W=W, D=D)
+    return drawn, Features(f=f, W=W, D=D)
 
 
 def scalar(
     f: list[float], p: list[float], w: list[float], *, decoder: float = 1.0, noise: float = 0.0, receiver: float = 0.0
 ) -> tuple[InferenceSystem, Features]:
     """Devices with one-dimensional features, encoder 1; `noise` is every sigma_k^2."""
-    system = InferenceSystem(
-        devices=len(f),
-        participation=p,
-        noise_variance=noise,
-        weight=w,
-        clip=1e9,
-        alignment=1.0,
-        receiver_noise_variance=receiver,
-        dimension=1,
-        delta=0.5,
-        delta_prime=0.5,
-    )
-    return system, Features(f=np.array(f)[:, None], W=np.eye(1), D=np.full((1, 1), decoder))
+    given = {"participation": p, "noise_variance": noise, "weight": w, "receiver_noise_variance": receiver}
+    features = Features(f=np.array(f)[:, None], W=np.eye(1), D=np.full((1, 1), decoder))
+    return system(len(f), **given, clip=1e9), features

@@ -11,72 +11,67 @@ from scipy import special
 from analytics.inference import power_limit
 from analytics.inference.features import Features
 from analytics.inference.system import InferenceSystem
-from validate.claims.claim import Claim, Range, Relation, Verdict
-from validate.papers.feature_dp.common import PAPER, SEED, scalar
+from validate.claims.claim import Claim, holds
+from validate.claims.domain import Range
+from validate.claims.relation import equal
+from validate.papers.feature_dp.common import SEED, scalar
 
 
-def limited_mse() -> Claim:
-    """Numbers as signals, up to three devices, every set of participants; each signal is cut off at its reach."""
+def _described(devices: int, seed: int) -> tuple[InferenceSystem, Features, float, np.ndarray]:
+    """A random system of numbers as signals, the gain of its channels and the devices' powers."""
+    rng = np.random.default_rng(seed)
+    f, p, w = rng.uniform(-2, 2, devices), rng.uniform(0, 1, devices), rng.uniform(0.1, 1, devices)
+    decoder, noise = rng.uniform(0.5, 2), rng.uniform(0.05, 2)
+    system, features = scalar(f.tolist(), p.tolist(), w.tolist(), decoder=decoder, noise=noise, receiver=0.3)
+    return system, features, rng.uniform(0.5, 2), rng.uniform(0.05, 4, devices)
 
-    def moments(mean: float, deviation: float, reach: float) -> tuple[float, float]:
-        """E and E of the square of what is sent: the normal density integrated where it is not cut off."""
-        if deviation == 0:
-            cut = min(max(mean, -reach), reach)
-            return cut, cut * cut
-        node, weight = np.polynomial.legendre.leggauss(12)
-        ends = [(sign * reach - mean) / deviation for sign in (-1, 1)]
-        edges = np.linspace(max(ends[0], -10.0), max(min(ends[1], 10.0), max(ends[0], -10.0)), 41)
-        half = np.diff(edges) / 2
-        x = (edges[:-1] + half)[:, None] + half[:, None] * node
-        density = half[:, None] * weight * np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
-        below, above = special.ndtr(ends[0]), special.ndtr(-ends[1])
-        sent = mean + deviation * x
-        square = float(np.sum(density * sent**2)) + reach**2 * (below + above)
-        return float(np.sum(density * sent)) + reach * (above - below), square
 
-    def described(devices: int, seed: int) -> tuple[InferenceSystem, Features, float, np.ndarray]:
-        rng = np.random.default_rng(seed)
-        f, p, w = rng.uniform(-2, 2, devices), rng.uniform(0, 1, devices), rng.uniform(0.1, 1, devices)
-        system, features = scalar(
-            f.tolist(), p.tolist(), w.tolist(), decoder=rng.uniform(0.5, 2), noise=rng.uniform(0.05, 2), receiver=0.3
-        )
-        return system, features, rng.uniform(0.5, 2), rng.uniform(0.05, 4, devices)
+def _moments(mean: float, deviation: float, reach: float) -> tuple[float, float]:
+    """E and E of the square of what is sent: the normal density integrated where it is not cut off."""
+    node, weight = np.polynomial.legendre.leggauss(12)
+    ends = [(sign * reach - mean) / deviation for sign in (-1, 1)]
+    edges = np.linspace(max(ends[0], -10.0), max(min(ends[1], 10.0), max(ends[0], -10.0)), 41)
+    half = np.diff(edges) / 2
+    x = (edges[:-1] + half)[:, None] + half[:, None] * node
+    density = half[:, None] * weight * np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
+    below, above = special.ndtr(ends[0]), special.ndtr(-ends[1])
+    sent = mean + deviation * x
+    square = float(np.sum(density * sent**2)) + reach**2 * (below + above)
+    return float(np.sum(density * sent)) + reach * (above - below), square
 
-    def claimed(devices: int, seed: int) -> float:
-        system, features, gain, power = described(devices, seed)
-        return power_limit.exact_mse(system, features, gain=gain, power=power).total
 
-    def actual(devices: int, seed: int) -> float:
-        system, features, gain, power = described(devices, seed)
-        f, decoder = features.f[:, 0], float(features.D[0, 0])
-        sent = [
-            moments(float(w * x), math.sqrt(s), gain * math.sqrt(P))
-            for w, x, s, P in zip(system.weight, f, system.noise_variance, power, strict=True)
-        ]
-        total = 0.0
-        for here in product((0, 1), repeat=devices):
-            chance = math.prod(p if h else 1 - p for p, h in zip(system.participation, here, strict=True))
-            mean = sum(h * m for h, (m, _) in zip(here, sent, strict=True))
-            spread = sum(h * (s - m * m) for h, (m, s) in zip(here, sent, strict=True))
-            error = decoder * mean - float(np.mean(f))
-            total += chance * (error**2 + decoder**2 * (spread + system.receiver_noise_variance))
-        return total
+def _exact(devices: int, seed: int) -> float:
+    system, features, gain, power = _described(devices, seed)
+    return power_limit.exact_mse(system, features, gain=gain, power=power).total
 
-    return Claim(
-        id="FDP-E6*-MSE",
-        paper=PAPER,
-        location="Eq. (6), corrected: the MSE when the peak power binds (numbers as signals)",
+
+def _over_all_sets(devices: int, seed: int) -> float:
+    system, features, gain, power = _described(devices, seed)
+    f, decoder = features.f[:, 0], float(features.D[0, 0])
+    sent = [
+        _moments(float(w * x), math.sqrt(s), gain * math.sqrt(P))
+        for w, x, s, P in zip(system.weight, f, system.noise_variance, power, strict=True)
+    ]
+    total = 0.0
+    for here in product((0, 1), repeat=devices):
+        chance = math.prod(p if h else 1 - p for p, h in zip(system.participation, here, strict=True))
+        mean = sum(h * m for h, (m, _) in zip(here, sent, strict=True))
+        spread = sum(h * (s - m * m) for h, (m, s) in zip(here, sent, strict=True))
+        error = decoder * mean - float(np.mean(f))
+        total += chance * (error**2 + decoder**2 * (spread + system.receiver_noise_variance))
+    return total
+
+
+CLAIMS = (
+    Claim(
+        "FDP-E6*-MSE",
+        "Eq. (6), corrected: the MSE when the peak power binds (numbers as signals)",
+        equal(_exact, _over_all_sets),
+        holds("Quadrature over length and angle; against the normal density integrated, over all sets."),
+        {"devices": Range(1, 3, integer=True), "seed": SEED},
         statement=r"x_k = \tilde z_k\min\left\{1, \frac{h_k\sqrt{P_k}}{\gamma\|\tilde z_k\|}\right\}:\quad "
         r"E\|\hat f - f^*\|^2 \text{ by } E[c(\sigma^2\chi^2_{r+2}(\delta))],\ E[c^2(\sigma^2\chi^2_{r+2}(\delta))],\ "
         r"E[c^2(\sigma^2\chi^2_{r+4}(\delta))]",
-        expected=Verdict.HOLDS,
-        reason="Quadrature over length and angle; against the normal density integrated, over all sets.",
-        domain={"devices": Range(1, 3, integer=True), "seed": SEED},
-        claimed=claimed,
-        actual=actual,
-        relation=Relation.EQUAL,
         tolerance=1e-8,
-    )
-
-
-CLAIMS = (limited_mse,)
+    ),
+)

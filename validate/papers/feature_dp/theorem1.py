@@ -3,156 +3,100 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from fractions import Fraction
+from functools import partial
 from typing import Any
 
-import numpy as np
+import sympy as sp
 
 from analytics.enclosures import amplification as enclosed
 from analytics.guarantee import Adjacency
 from analytics.inference.system import InferenceSystem
 from analytics.privacy import amplification, divergence, gaussian
-from validate.claims.claim import Claim, Range, Verdict
-from validate.papers.feature_dp.common import DISTANCE, EPSILON, PAPER, PROBABILITY, VARIANCE, equal_devices
+from analytics.symbolic import amplification as forms
+from analytics.symbolic.gaussian import curve, sensitivity, sigma
+from analytics.symbolic.gaussian import epsilon as of_epsilon
+from validate.claims.claim import Claim, false, holds
+from validate.claims.domain import Range, parameter
+from validate.claims.relation import at_most
+from validate.papers.feature_dp.common import (
+    DIMENSION,
+    DISTANCE,
+    EPSILON,
+    PROBABILITY,
+    VARIANCE,
+    equal_devices,
+    resolved,
+    system,
+)
 
-# Theorem 1
+# Theorem 1, with gamma = 1 as in Sec. VI
+
+devices = parameter("devices", 2, 200, integer=True, typical=(12, 12), latex="K")
+p = parameter("p", 0.01, 1.0, typical=(0.9, 0.9), latex="p_k")
+variance = parameter("variance", 1e-2, 1e2, logarithmic=True, typical=(0.1, 0.1), latex=r"\sigma^2")
+receiver = parameter("receiver", 1e-2, 1e2, logarithmic=True, extra=(0.0,), typical=(0.1, 0.1), latex=r"\sigma_m^2")
+signal = parameter("signal", 1e-2, 10.0, logarithmic=True, extra=(0.0,), typical=(0.3, 8.4), latex="w_kC_k")
+delta = parameter("delta", 1e-8, 1e-2, logarithmic=True, typical=(1e-5, 1e-5), latex=r"\delta")
+delta_prime = parameter("delta_prime", 1e-8, 1e-2, logarithmic=True, typical=(1e-5, 1e-5), latex=r"\delta'")
+
+_SYSTEM = {
+    **{s.name: s.range for s in (devices, p, variance, receiver, signal, delta, delta_prime)},
+    "dimension": DIMENSION,
+}
+_T = forms.theorem1_t.subs(
+    {forms.log_term: sp.log(2 / delta_prime), forms.bound: variance, forms.variance: p * (1 - p) * variance**2}
+)
+_ROOM = (devices - 1 + p) * variance - _T
+_C = signal * sp.sqrt(2 * sp.log(sp.Rational("1.25") / delta))
+_EPSILON = sp.log(1 + p / (1 - delta_prime) * (sp.exp(_C / sp.sqrt(_ROOM)) - 1))
+_RELEASE = curve.subs(
+    {sensitivity: signal, sigma: sp.sqrt(devices * variance + receiver), of_epsilon: _EPSILON}, simultaneous=True
+)
+_THEOREM = (
+    r"\delta_k\left(\log\left[1 + \tfrac{p_k}{1-\delta'}\left(e^{c_k/\sqrt{\bar\mu - t}} - 1\right)\right]\right)"
+    r" \le \delta' + \frac{p_k\delta}{1-\delta'}"
+)
 
 
 def _one_random_device(
-    devices: int,
-    p: float,
-    variance: float,
-    receiver: float,
-    alignment: float,
-    signal: float,
-    dimension: int,
-    delta: float,
-    delta_prime: float,
-    adjacency: Adjacency = Adjacency.ABSENT,
+    devices: int, p: float, variance: float, receiver: float, signal: float, **rest: Any
 ) -> InferenceSystem:
     """Device 0 takes part with probability p, the others surely: then what the others do is known, and nothing hidden."""
-    participation = np.ones(devices)
-    participation[0] = p
-    return InferenceSystem(
-        devices=devices,
-        participation=participation,
-        noise_variance=variance,
-        weight=signal,
-        clip=1.0,
-        alignment=alignment,
-        receiver_noise_variance=receiver,
-        dimension=dimension,
-        delta=delta,
-        delta_prime=delta_prime,
-        adjacency=adjacency,
+    participation = [p, *[1.0] * (devices - 1)]
+    noise = {"noise_variance": variance, "receiver_noise_variance": receiver}
+    return system(devices, participation=participation, weight=signal, **noise, **rest)
+
+
+def _claimed(form: str, **point: Any) -> float:
+    result = amplification.published(_one_random_device(**point), form=form)
+    return math.nan if result.vacuous else float(result.delta[0])
+
+
+def _true(form: str, **point: Any) -> float:
+    made = _one_random_device(**point)
+    epsilon = float(amplification.published(made, form=form).epsilon[0])
+    return float(amplification.exact_delta(made, epsilon, device=0))
+
+
+def _theorem1(form: str) -> Any:
+    """The theorem with one of its two t."""
+    balls = partial(enclosed.theorem1, form=form, adjacency=Adjacency.ABSENT, alignment=Fraction(1))
+    return at_most(partial(_true, form), partial(_claimed, form), balls=balls)
+
+
+# Lemma 4
+
+
+def _divergence(p: float, distance: float, variance: float, noise: float, dimension: int, epsilon: float) -> float:
+    """With the device against without it, at the epsilon that Lemma 4 amplifies."""
+    log_delta = divergence.log_hockey_stick(
+        epsilon, distance=distance, variance_p=variance + noise, variance_q=variance, dimension=dimension
     )
-
-
-_SYSTEM = {
-    "devices": Range(2, 200, integer=True),
-    "p": PROBABILITY,
-    "variance": VARIANCE,
-    "receiver": Range(1e-2, 1e2, logarithmic=True, extra=(0.0,)),
-    "alignment": Range(0.1, 10.0, logarithmic=True, extra=(1.0,)),
-    "signal": Range(1e-2, 10.0, logarithmic=True, extra=(0.0,)),
-    "dimension": Range(1, 1000, logarithmic=True, integer=True),
-    "delta": Range(1e-8, 1e-2, logarithmic=True),
-    "delta_prime": Range(1e-8, 1e-2, logarithmic=True),
-}
-
-
-def _theorem1(
-    id: str, location: str, form: str, adjacency: Adjacency, reason: str, participation: Range = PROBABILITY
-) -> Claim:
-    def claimed(**parameters: Any) -> float:
-        result = amplification.published(_one_random_device(**parameters), form=form)
-        return math.nan if result.vacuous else float(result.delta[0])
-
-    def actual(**parameters: Any) -> float:
-        system = _one_random_device(**parameters, adjacency=adjacency)
-        epsilon = float(amplification.published(system, form=form).epsilon[0])
-        return float(amplification.exact_delta(system, epsilon, device=0))
-
-    return Claim(
-        id=id,
-        paper=PAPER,
-        location=location,
-        statement=r"\delta_k\left(\log\left[1 + \tfrac{p_k}{1-\delta'}\left(e^{c_k/\sqrt{\bar\mu - t}} - 1\right)\right]"
-        r"\right) \le \delta' + \frac{p_k\delta}{1-\delta'}",
-        expected=Verdict.FALSE,
-        reason=reason,
-        domain={**_SYSTEM, "p": participation},
-        claimed=claimed,
-        actual=actual,
-        enclose=lambda **p: enclosed.theorem1(form=form, adjacency=adjacency, **p),
-    )
-
-
-def theorem1() -> Claim:
-    return _theorem1(
-        "FDP-T1",
-        "Theorem 1, Eq. (11), with the theorem's t",
-        "theorem1",
-        Adjacency.ABSENT,
-        "Removing a device removes its noise too: the variance of what is received gives it away, even with weight 0.",
-    )
-
-
-def theorem1_with_the_proofs_t() -> Claim:
-    return _theorem1(
-        "FDP-T1-eq23",
-        "Theorem 1, Eq. (11), with t of Eq. (23)",
-        "eq23",
-        Adjacency.ABSENT,
-        "As FDP-T1: the smaller t of the proof only makes the claim stronger.",
-    )
-
-
-def theorem1_with_visible_participation() -> Claim:
-    return _theorem1(
-        "FDP-T1-visible",
-        "Theorem 1, Eq. (11), for a server that sees who takes part",
-        "theorem1",
-        Adjacency.SILENT,
-        "With the noise kept and participation visible, delta is amplified by p, epsilon is not.",
-        Range(0.01, 0.5),
-    )
-
-
-def mixture_lemma() -> Claim:
-    def claimed(p: float, distance: float, variance: float, noise: float, dimension: int, epsilon: float) -> float:
-        return p * float(gaussian.delta(epsilon, sensitivity=distance, sigma=math.sqrt(variance + noise)))
-
-    def actual(p: float, distance: float, variance: float, noise: float, dimension: int, epsilon: float) -> float:
-        log_delta = divergence.log_hockey_stick(
-            epsilon, distance=distance, variance_p=variance + noise, variance_q=variance, dimension=dimension
-        )
-        return p * math.exp(float(log_delta))
-
-    return Claim(
-        id="FDP-L4",
-        paper=PAPER,
-        location="Lemma 4",
-        statement=r"\Pr(y \in S) \le \left[1 + p\left(e^{\epsilon} - 1\right)\right]\Pr(y_{-k} \in S) + p\,\delta"
-        r"\quad\text{when the local mechanism is } (\epsilon, \delta)\text{-DP}",
-        expected=Verdict.FALSE,
-        reason="It needs the component 'absent' to equal 'present with signal 0'; the noise variance differs.",
-        domain={
-            "p": PROBABILITY,
-            "distance": DISTANCE,
-            "variance": VARIANCE,
-            "noise": VARIANCE,
-            "dimension": Range(1, 1000, logarithmic=True, integer=True),
-            "epsilon": EPSILON,
-        },
-        claimed=claimed,
-        actual=actual,
-        enclose=enclosed.mixture_lemma,
-    )
+    return p * math.exp(float(log_delta))
 
 
 # Remarks 2 and 3
-
 
 _SMALL = {
     "devices": Range(1, 12, integer=True),
@@ -160,65 +104,108 @@ _SMALL = {
     "variance": Range(0.05, 5.0),
     "signal": Range(0.01, 3.0),
     "dimension": Range(1, 500, logarithmic=True, integer=True),
+    "epsilon": Range(0.0, 5.0),
 }
 
 
-def dimension_costs_privacy() -> Claim:
-    def at(factor: bool) -> Callable[..., float]:
-        def delta(epsilon: float, more: int, dimension: int, **rest: Any) -> float:
-            described = equal_devices(dimension=dimension + (more if factor else 0), adjacency=0, **rest)
-            return float(amplification.exact_delta(described, epsilon, device=0))
-
-        return delta
-
-    return Claim(
-        id="FDP-R2",
-        paper=PAPER,
-        location="Remark 2",
-        statement=r"r \le r' \;\Rightarrow\; \delta^{\mathrm{absent}}_k(\epsilon; r) \le "
-        r"\delta^{\mathrm{absent}}_k(\epsilon; r')",
-        expected=Verdict.HOLDS,
-        reason="Dropping coordinates is post-processing; under `absent` the bound of Theorem 1 has no r, the truth has.",
-        domain={**_SMALL, "more": Range(0, 200, integer=True), "epsilon": Range(0.0, 5.0)},
-        claimed=at(True),
-        actual=at(False),
-        tolerance=1e-9,
-    )
-
-
-def weights_and_clips_tailor_privacy() -> Claim:
-    def at(change: bool) -> Callable[..., float]:
-        def delta(epsilon: float, more: float, signal: float, **rest: Any) -> float:
-            described = equal_devices(signal=signal * (1 + more if change else 1.0), **rest)
-            return float(amplification.exact_delta(described, epsilon, device=0))
-
-        return delta
-
-    return Claim(
-        id="FDP-R3",
-        paper=PAPER,
-        location="Remark 3",
-        statement=r"w_kC_k \le w_k'C_k' \;\Rightarrow\; \delta_k(\epsilon; w_kC_k) \le \delta_k(\epsilon; w_k'C_k')",
-        expected=Verdict.HOLDS,
-        reason="The best set for the shorter feature does at least as well against the longer one, under each adjacency.",
-        domain={
-            **_SMALL,
-            "adjacency": Range(0, 2, integer=True),
-            "idle": Range(0, 1, integer=True),
-            "more": Range(0.0, 2.0),
-            "epsilon": Range(0.0, 5.0),
-        },
-        claimed=at(True),
-        actual=at(False),
-        tolerance=1e-9,
-    )
+def _delta(epsilon: float, **given: Any) -> float:
+    return float(amplification.exact_delta(equal_devices(**given), epsilon, device=0))
 
 
 CLAIMS = (
-    theorem1,
-    theorem1_with_the_proofs_t,
-    theorem1_with_visible_participation,
-    mixture_lemma,
-    dimension_costs_privacy,
-    weights_and_clips_tailor_privacy,
+    Claim(
+        "FDP-T1",
+        "Theorem 1, Eq. (11), with the theorem's t",
+        _theorem1("theorem1"),
+        false(
+            "Removing a device removes its noise too: the variance of what is received gives it away, even with weight 0.",
+            corrected_by="FDP-T1a",
+            true_where="gamma = 1, absent devices send noise too, and c_k / sqrt(mean - t) is at most 1 (FDP-T1d)",
+        ),
+        _SYSTEM,
+        statement=_THEOREM,
+        near={"devices": 16, "signal": 0.3},  # Table II's least epsilon; of 12 devices the theorem says nothing
+    ),
+    Claim(
+        "FDP-T1-eq23",
+        "Theorem 1, Eq. (11), with t of Eq. (23)",
+        _theorem1("eq23"),
+        false("As FDP-T1: the smaller t of the proof only makes the claim stronger.", corrected_by="FDP-T1a"),
+        _SYSTEM,
+        statement=_THEOREM,
+        near={"signal": 0.3},
+    ),
+    Claim(
+        "FDP-T1-visible",
+        "Theorem 1, Eq. (11), for a server that sees who takes part and noise that stays",
+        at_most(p * _RELEASE, delta_prime + p * delta / (1 - delta_prime)),
+        false(
+            "With the noise kept and participation visible, delta is amplified by p, epsilon is not.",
+            "reading",
+            corrected_by="FDP-T1b",
+        ),
+        given=[signal > 0, sp.sqrt(_ROOM) >= _C],  # where the Gaussian mechanism itself is right
+        statement=_THEOREM,
+    ),
+    Claim(
+        "FDP-L4",
+        "Lemma 4, for the Gaussian mechanism that its c_k belongs to",
+        at_most(
+            _divergence,
+            lambda p, distance, variance, noise, epsilon, **_: (
+                p * float(gaussian.delta(epsilon, sensitivity=distance, sigma=math.sqrt(variance + noise)))
+            ),
+            balls=enclosed.mixture_lemma,
+        ),
+        false(
+            "It needs the component 'absent' to equal 'present with signal 0'; the noise variance differs.",
+            "reading",
+            corrected_by="FDP-T1a",
+            true_where="the local mechanism's guarantee compares with the output without the device and its noise",
+        ),
+        {
+            "p": PROBABILITY,
+            "distance": DISTANCE,
+            "variance": Range(1e-2, 1e2, logarithmic=True, typical=(1.1, 1.3)),
+            "noise": VARIANCE,
+            "dimension": DIMENSION,
+            "epsilon": EPSILON,
+        },
+        statement=r"\Pr(y \in S) \le \left[1 + p\left(e^{\epsilon} - 1\right)\right]\Pr(y_{-k} \in S) + p\,\delta"
+        r"\quad\text{when the local mechanism is } (\epsilon, \delta)\text{-DP}",
+    ),
+    Claim(
+        "FDP-R2",
+        "Remark 2",
+        at_most(
+            lambda more, **rest: _delta(adjacency=0, **rest),
+            lambda more, dimension, **rest: resolved(_delta(adjacency=0, dimension=dimension + more, **rest)),
+        ),
+        holds(
+            "Dropping coordinates is post-processing; under `absent` the bound of Theorem 1 has no r, the truth has."
+        ),
+        {**_SMALL, "more": Range(1, 200, integer=True)},
+        statement=r"r \le r' \;\Rightarrow\; \delta^{\mathrm{absent}}_k(\epsilon; r) \le "
+        r"\delta^{\mathrm{absent}}_k(\epsilon; r')",
+        effort=1 / 2,
+    ),
+    Claim(
+        "FDP-R3",
+        "Remark 3",
+        at_most(
+            lambda more, **rest: _delta(**rest),
+            lambda more, signal, **rest: resolved(_delta(signal=signal * (1 + more), **rest)),
+        ),
+        holds(
+            "The best set for the shorter feature does at least as well against the longer one, under each adjacency."
+        ),
+        {
+            **_SMALL,
+            "adjacency": Range(0, 2, integer=True),
+            "idle": Range(0, 1, integer=True),
+            "more": Range(1e-3, 2.0, logarithmic=True),
+        },
+        statement=r"w_kC_k \le w_k'C_k' \;\Rightarrow\; \delta_k(\epsilon; w_kC_k) \le \delta_k(\epsilon; w_k'C_k')",
+        effort=1 / 2,
+    ),
 )
