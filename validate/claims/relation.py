@@ -25,6 +25,7 @@ Point = Mapping[str, Value]
 Exact = Mapping[str, Fraction]
 Quantity = Any  # sympy.Expr, a number, or a callable of the parameters by name
 
+_INFINITE = 700.0  # logarithm of a ratio whose lesser side is 0
 _ROUNDING = 1e-8  # between the numbers of the search and the balls of a proof
 _BITS = (64, 128, 256, 512, 1024, 4096, 16384)
 
@@ -72,7 +73,9 @@ class Scale:
 
     def factor(self, distance: float) -> float:
         """A distance as people say it: the factor of a ratio, the difference in units of the scale."""
-        return math.exp(min(distance, 700.0)) if self.name == "ratio" else distance
+        if self.name != "ratio":
+            return distance
+        return math.exp(distance) if distance < _INFINITE else math.inf
 
     def room(self, slack: float) -> float:
         """A slack as a distance, one per cent added: of the factor of a ratio, of the unit else."""

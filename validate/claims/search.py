@@ -28,6 +28,7 @@ _REGIME = 32  # points inside the paper's regime
 _STARTS = 4
 _VIOLATIONS = 20  # corners end there: one of them will shrink well
 _LOOKED = 32  # points at which a denominator is looked at
+_NOISE = 1e-12  # relative rounding of a quantity
 _SKIPPED = 40  # draws for each point wanted, where hypotheses are rarely met
 
 
@@ -135,7 +136,7 @@ class _Search:
         self.values = (math.nan, math.nan)
         self.violations: list[tuple[float, Point]] = []
         self.seen: list[tuple[float, Point]] = []
-        self.different: tuple[set[float], set[float]] = (set(), set())
+        self.different: tuple[list[float], list[float]] = ([], [])
         self.spread_margins: list[float] = []
 
     def at(self, point: Point) -> float:
@@ -149,8 +150,8 @@ class _Search:
             return math.inf
         self.claiming += 1
         for side, value in zip(self.different, (claimed, actual), strict=True):
-            if len(side) < 2:
-                side.add(value)
+            if not side or (len(side) == 1 and not _same(side[0], value)):
+                side.append(value)
         if margin < self.margin or not self.tightest:
             self.margin, self.tightest, self.values = margin, point, (claimed, actual)
         if margin < 0:
@@ -258,14 +259,11 @@ class _Search:
 
     def extent(self) -> Extent:
         """How much of the domain, and of the paper's regime, the statement fails on."""
-        margins = [m for m in self.spread_margins if m < math.inf]
-        typical = any(r.typical for r in self.claim.domain.values())
-        regime = None
-        if typical:
-            inside = [self.at(p) for p in self._admitted(self._sobol(_REGIME, regime=True), _REGIME)]
-            regime = _share(inside)
         by = [self.claim.scale.factor(self.claim.tolerance - m) for m, _ in self.violations]
-        return Extent(_share(margins), regime, float(np.median(by)), max(by))
+        inside: list[float] = []
+        if any(r.typical for r in self.claim.domain.values()):
+            inside = [self.at(p) for p in self._admitted(self._sobol(_REGIME, regime=True), _REGIME)]
+        return Extent(_share(self.spread_margins) or 0.0, _share(inside), float(np.median(by)), max(by))
 
     def fault(self, how: How) -> str:
         """Why what was seen says nothing; empty when it says something."""
@@ -295,15 +293,22 @@ class _Search:
                 if other[name] == base[name] or not self.claim.admits(moved):
                     continue
                 before, after = (self.claim.relation.values(p) for p in (base, moved))
-                if not all(a == b or (a != a and b != b) for a, b in zip(before, after, strict=True)):
+                if not all(map(_same, before, after)):
                     break
             else:
                 return name
         return ""
 
 
-def _share(margins: list[float]) -> float:
-    return sum(m < 0 for m in margins) / len(margins) if margins else 0.0
+def _share(margins: list[float]) -> float | None:
+    """How many of the points at which something is claimed violate it."""
+    claiming = [m for m in margins if m < math.inf]
+    return sum(m < 0 for m in claiming) / len(claiming) if claiming else None
+
+
+def _same(a: float, b: float) -> bool:
+    """Equal, but for the rounding of a computation that a parameter does not enter."""
+    return a == b or (a != a and b != b) or abs(a - b) <= _NOISE * max(abs(a), abs(b))
 
 
 def _simplex(u: np.ndarray) -> np.ndarray:
