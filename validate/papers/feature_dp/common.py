@@ -7,7 +7,7 @@ import numpy as np
 from analytics.guarantee import Adjacency
 from analytics.inference.features import Features
 from analytics.inference.system import InferenceSystem
-from validate.claims.claim import Range
+from validate.claims.domain import Range
 
 PAPER = "feature-dp"
 DELTA = Range(1e-12, 0.5, logarithmic=True)
