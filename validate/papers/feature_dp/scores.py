@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import lru_cache
 from itertools import product
 from typing import Any
@@ -19,7 +20,7 @@ from analytics.symbolic import gaussian as forms
 from validate.claims.claim import Claim, false, holds, not_reproducible
 from validate.claims.domain import Range, parameter
 from validate.claims.relation import absolute, at_most, equal
-from validate.papers.feature_dp.common import SEED
+from validate.papers.feature_dp.common import SEED, equal_devices
 
 # Scores: Eq. (15), (16), footnote 2
 
@@ -76,28 +77,16 @@ def _seen_to_send(u: float, v: float, eta: float, noise: float, ratio: float, sc
     return silent + (p * _curve(total - math.log(p / q), ratio) if p > 0 else 0.0)
 
 
-_GAIN = 1.5
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
 
 
 def _server(
-    devices: int, variance: float, spread: float, signal: float, replace: int, idle: int, delta: float
+    devices: int, variance: float, spread: float, signal: float, adjacency: int, idle: int, delta: float
 ) -> InferenceSystem:
-    """Devices whose noise falls evenly, so that the first has the most; receiver noise 1/2."""
-    return InferenceSystem(
-        devices=devices,
-        participation=1.0,
-        noise_variance=variance * (1 + spread * np.arange(devices)[::-1]),
-        weight=signal,
-        clip=1.0,
-        alignment=_GAIN,
-        receiver_noise_variance=0.5,
-        dimension=3,
-        delta=delta,
-        delta_prime=0.5,
-        adjacency="replace" if replace else "silent",
-        idle_noise=bool(idle),
-    )
+    """Devices whose noise falls evenly, so that the first has the most; gamma = 3/2."""
+    noise = variance * (1 + spread * np.arange(devices)[::-1])
+    system = equal_devices(devices, 1.0, variance, signal, 3, adjacency, idle)
+    return replace(system, noise_variance=noise, alignment=1.5, delta=delta)
 
 
 def _two_stages(epsilon: float, change: float, room: float, system: InferenceSystem, others: float) -> float:
@@ -106,41 +95,22 @@ def _two_stages(epsilon: float, change: float, room: float, system: InferenceSys
     Score noise 1; the neighbour's score is off by `change`. `others` is the noise of the others that take part. Integrated
     over the score that is released.
     """
-    own, receiver = float(system.noise_variance[0]), system.receiver_noise_variance
-    signal = _GAIN * float(system.weight[0]) * (2 if system.adjacency is Adjacency.REPLACE else 1)
-    mu = signal / math.sqrt(_GAIN**2 * (own + others) + receiver)
-    total = 0.0
-    for shift in {change, -change} if change > 1e-100 else {0.0}:
-        edges = np.linspace(-10.0, 10.0, 25)
+    gain, found = system.alignment, []
+    signal = gain * float(system.weight[0]) * (2 if system.adjacency is Adjacency.REPLACE else 1)
+    mu = signal / math.sqrt(gain**2 * (float(system.noise_variance[0]) + others) + system.receiver_noise_variance)
+    for shift in (change, -change):
+        edges = np.append(np.linspace(-10.0, 10.0, 25), room)
         if shift:  # where the score alone spends epsilon the curve bends, the more sharply the less the feature tells
-            edges = np.union1d(edges, shift / 2 - epsilon / shift + mu / abs(shift) * np.linspace(-10.0, 10.0, 25))
-        edges = np.unique(np.clip(edges, -10.0, min(max(room, -10.0), 10.0)))
+            bend = shift / 2 - epsilon / shift
+            edges = np.append(edges, bend + mu / abs(shift) * np.linspace(-10.0, 10.0, 25))
+        edges = np.unique(np.clip(edges, -10.0, 10.0))
         half = np.diff(edges) / 2
         x = (edges[:-1] + half)[:, None] + half[:, None] * _NODES
         left = epsilon - (shift * shift - 2 * x * shift) / 2
-        curve = special.ndtr(mu / 2 - left / mu) - np.exp(left + special.log_ndtr(-mu / 2 - left / mu))
-        sent = float(half @ ((curve * np.exp(-x * x / 2)) @ _WEIGHTS)) / math.sqrt(2 * math.pi)
-        low, high = room, math.inf  # where the score alone tells more than epsilon, and nothing is sent
-        if shift > 0:
-            high = shift / 2 - epsilon / shift
-        elif shift < 0:
-            low = max(low, shift / 2 - epsilon / shift)
-        silent = 0.0
-        if shift and low < high:
-            silent = special.ndtr(-low) - special.ndtr(-high)
-            silent -= math.exp(epsilon) * (special.ndtr(shift - low) - special.ndtr(shift - high))
-        total = max(total, sent + max(float(silent), 0.0))
-    return total
-
-
-def _over_the_others(epsilon: float, system: InferenceSystem, change: float, room: float, chance: float) -> float:
-    """Averaged over the sets of the others, each of which takes part with this chance."""
-    noise, total = system.noise_variance[1:], 0.0
-    for chosen in product((0, 1), repeat=noise.size):
-        heard = noise.sum() if system.idle_noise else float(np.dot(chosen, noise))
-        weight = math.prod(chance if c else 1 - chance for c in chosen)
-        total += weight * _two_stages(epsilon, change, room, system, heard)
-    return total
+        sent = special.ndtr(mu / 2 - left / mu) - np.exp(left + special.log_ndtr(-mu / 2 - left / mu))
+        told = np.where(x < room, sent, np.maximum(-np.expm1(left), 0.0))  # by the score alone where nothing is sent
+        found.append(float(half @ ((told * np.exp(-x * x / 2)) @ _WEIGHTS)) / math.sqrt(2 * math.pi))
+    return max(found)
 
 
 @lru_cache(maxsize=1)
@@ -180,7 +150,7 @@ _STAGES = {
     "spread": Range(0.0, 2.0),
     "signal": Range(0.1, 5.0),
     "change": Range(0.0, 2.0),
-    "replace": Range(0, 1, integer=True),
+    "adjacency": Range(1, 2, integer=True),
     "idle": Range(0, 1, integer=True),
     "delta": Range(1e-6, 0.1, logarithmic=True),
 }

@@ -13,7 +13,7 @@ from analytics.inference import participation
 from analytics.symbolic.form import normal_cdf
 from validate.claims.balls import enclosed
 from validate.claims.claim import Claim, false, holds, holds_under
-from validate.claims.domain import Range, parameter
+from validate.claims.domain import Parameter, Range, parameter
 from validate.claims.relation import absolute, at_least, at_most, equal
 from validate.papers.feature_dp.common import SEED
 from validate.twins import oracles
@@ -21,33 +21,27 @@ from validate.twins import oracles
 # Psi of Fig. 6 and 7, score noise of Fig. 4 and 10
 _GAP = Range(1e-3, 10.0, logarithmic=True, typical=(0.005, 0.1))
 _NOISE = Range(0.01, 10.0, logarithmic=True, typical=(0.1, 0.32))
-gap, near, far, first, second, noise = (
-    parameter(name, r.low, r.high, logarithmic=True, typical=r.typical, latex=latex)
-    for name, r, latex in (
-        ("gap", _GAP, r"\Psi"),
-        ("near", _GAP, "u_2 - u_1"),
-        ("far", _GAP, "u_3 - u_2"),
-        ("first", _NOISE, r"\sigma_1"),
-        ("second", _NOISE, r"\sigma_2"),
-        ("noise", _NOISE, r"\sigma"),
-    )
-)
+gap, near, far = (Parameter(name, _GAP) for name in ("gap", "near", "far"))
+first, second, noise = (Parameter(name, _NOISE) for name in ("first", "second", "noise"))
+_REVERSED = normal_cdf(-gap / sp.sqrt(first**2 + second**2))
 _THREE = {"near": _GAP, "far": _GAP, "a": _NOISE, "b": _NOISE, "c": _NOISE}
 
 
-def _sorting(near: float, far: float, a: float, b: float, c: float, selected: int = 1) -> float:
-    """(61) for three devices."""
-    return participation.published_sorting([0.0, near, near + far], [a, b, c])
+def _three(near: float, far: float, a: float, b: float, c: float, selected: int = 1) -> tuple[np.ndarray, np.ndarray]:
+    """Scores and noise."""
+    return np.array([0.0, near, near + far]), np.array([a, b, c])
 
 
-def _worst_inside(near: float, far: float, a: float, b: float, c: float, selected: int) -> float:
-    score, noise = np.array([0.0, near, near + far]), np.array([a, b, c])
-    return float(np.min(oracles.selection_probabilities(score, noise, selected)[:selected]))
+def _worst_inside(selected: int, **point: float) -> float:
+    return float(np.min(oracles.selection_probabilities(*_three(**point), selected)[:selected]))
 
 
-# Best of three devices, two selected, equal noise
-_TWO = sp.sqrt(2) * noise
-_UPPER = normal_cdf(sp.Min(near, far) / _TWO) ** 2 + normal_cdf(-(near + far) / _TWO)
+def _printed_upper(near: float, far: float, noise: float) -> float:
+    """(21) for the best of three devices, two selected."""
+    return float(participation.published_upper([0.0, near, near + far], noise, 2)[0])
+
+
+_UPPER = normal_cdf(sp.Min(near, far) / (sp.sqrt(2) * noise)) ** 2 + normal_cdf(-(near + far) / (sp.sqrt(2) * noise))
 
 
 def _scores(devices: int, seed: int) -> tuple[np.ndarray, np.ndarray, int]:
@@ -86,8 +80,7 @@ s = parameter("s", 1.0, 1e3, logarithmic=True)
 
 # Lemma 6 with three devices labelled so that the middle score comes last; noise 1, `quiet`, 1
 
-_wide = parameter("gap", 1.6, 4.0, latex=r"\Psi")
-quiet = parameter("quiet", 1e-3, 0.1, logarithmic=True, latex=r"\sigma_2")
+_wide, quiet = parameter("gap", 1.6, 4.0), parameter("quiet", 1e-3, 0.1, logarithmic=True)
 _BY_LABEL = 1 - 2 * normal_cdf(-_wide / sp.sqrt(1 + quiet**2))
 _FIRST_PAIR = normal_cdf(_wide / sp.sqrt(2))
 
@@ -101,9 +94,7 @@ CLAIMS = (
     Claim(
         "FDP-T3-lower",
         "Theorem 3, Eq. (20)",
-        at_least(
-            normal_cdf(-gap / sp.sqrt(first**2 + second**2)), 1 - normal_cdf(-gap / sp.sqrt(first**2 + second**2))
-        ),
+        at_least(_REVERSED, 1 - _REVERSED),
         false(
             "The indicator of (51) is lost: a device outside the true set is hardly ever selected. "
             "Two devices, one selected, the worse one.",
@@ -117,7 +108,7 @@ CLAIMS = (
     Claim(
         "FDP-T3-lower*",
         "Theorem 3, Eq. (20), corrected",
-        at_least(_worst_inside, _sorting),
+        at_least(_worst_inside, lambda **point: participation.published_sorting(*_three(**point))),
         holds("Pr(true order) is at most Pr(true set), and the union bound."),
         {**_THREE, "selected": Range(1, 2, integer=True)},
         statement=r"p_k \ge 1 - \sum_{i=1}^{K-1}\Phi\left(\frac{-\Psi}{\sqrt{\sigma_{(i)}^2+\sigma_{(i+1)}^2}}\right)"
@@ -128,7 +119,7 @@ CLAIMS = (
         "Theorem 3, Eq. (21)",
         at_most(
             lambda near, far, noise: float(selection.probability([0.0, near, near + far], noise, 2)[0]),
-            lambda near, far, noise: float(participation.published_upper([0.0, near, near + far], noise, 2)[0]),
+            _printed_upper,
             balls=lambda near, far, noise: (
                 enclosed(_UPPER, {"near": near, "far": far, "noise": noise}),
                 rigorous.probability([0, near, near + far], [noise] * 3, 2),
@@ -197,10 +188,8 @@ CLAIMS = (
         "FDP-L6",
         "Lemma 6, Eq. (61)-(63)",
         at_least(
-            lambda near, far, a, b, c: oracles.order_probability(
-                np.array([0.0, near, near + far]), np.array([a, b, c])
-            ),
-            _sorting,
+            lambda **point: oracles.order_probability(*_three(**point)),
+            lambda **point: participation.published_sorting(*_three(**point)),
         ),
         holds("Union bound, with k in the order of the scores."),
         _THREE,
@@ -210,7 +199,7 @@ CLAIMS = (
         "FDP-L6-raw",
         "Lemma 6, with k the label of the device",
         at_least(
-            lambda gap, quiet: oracles.order_probability(np.array([0.0, gap, 2 * gap]), np.array([1.0, 1.0, quiet])),
+            lambda gap, quiet: oracles.order_probability(*_three(gap, gap, 1.0, 1.0, quiet)),
             lambda gap, quiet: participation.published_sorting([0.0, 2 * gap, gap], [1.0, quiet, 1.0], by_rank=False),
             balls=lambda **point: (enclosed(_BY_LABEL, point), enclosed(_FIRST_PAIR, point)),
             bounded=True,

@@ -143,7 +143,7 @@ CLAIMS = (
         at_most(_EXACT, _PRINTED),
         false(
             "(33) does not follow from (32), which uses Cauchy-Schwarz on a negative term; where the decoder shrinks the "
-            "feature the bound is too small (it falls with D squared), else often far too great. K equal devices, w = 1/K, f = W = 1.",
+            "feature the bound is too small, else often far too great. K equal devices, w = 1/K, f = W = 1.",
             corrected_by="FDP-MSE**",
         ),
         statement=r"E\|\hat f - f^*\|_2^2 \le d\|D\|_F^2\left[\sum_k p_k\sigma_k^2 + \tfrac{\sigma_m^2}{\gamma^2}\right]"
