@@ -84,7 +84,7 @@ def _server(
     devices: int, variance: float, spread: float, signal: float, adjacency: int, idle: int, delta: float
 ) -> InferenceSystem:
     """Devices whose noise falls evenly, so that the first has the most; gamma = 3/2."""
-    noise = variance * (1 + spread * np.arange(devices)[::-1])
+    noise = variance * (1 + spread * np.arange(devices, dtype=np.float64)[::-1])
     system = equal_devices(devices, 1.0, variance, signal, 3, adjacency, idle)
     return replace(system, noise_variance=noise, alignment=1.5, delta=delta)
 

@@ -27,7 +27,7 @@ _REVERSED = normal_cdf(-gap / sp.sqrt(first**2 + second**2))
 _THREE = {"near": _GAP, "far": _GAP, "a": _NOISE, "b": _NOISE, "c": _NOISE}
 
 
-def _three(near: float, far: float, a: float, b: float, c: float, selected: int = 1) -> tuple[np.ndarray, np.ndarray]:
+def _three(near: float, far: float, a: float, b: float, c: float) -> tuple[np.ndarray, np.ndarray]:
     """Scores and noise."""
     return np.array([0.0, near, near + far]), np.array([a, b, c])
 
@@ -108,7 +108,7 @@ CLAIMS = (
     Claim(
         "FDP-T3-lower*",
         "Theorem 3, Eq. (20), corrected",
-        at_least(_worst_inside, lambda **point: participation.published_sorting(*_three(**point))),
+        at_least(_worst_inside, lambda selected, **point: participation.published_sorting(*_three(**point))),
         holds("Pr(true order) is at most Pr(true set), and the union bound."),
         {**_THREE, "selected": Range(1, 2, integer=True)},
         statement=r"p_k \ge 1 - \sum_{i=1}^{K-1}\Phi\left(\frac{-\Psi}{\sqrt{\sigma_{(i)}^2+\sigma_{(i+1)}^2}}\right)"

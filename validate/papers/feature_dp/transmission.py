@@ -53,7 +53,7 @@ def _square(signal: Any, noise: Any, cosine: Any) -> Any:
 
 def _proven_power(power: float, signal: float, noise: float, cosine: float) -> float:
     amplitude = transmission.proven_limit(power, weight=1.0, clip=signal, noise_norm=noise)
-    return float(amplitude) ** 2 * _square(signal, noise, cosine)
+    return float(amplitude**2 * _square(signal, noise, cosine))
 
 
 _AMPLITUDE = forms.FORMS["amplitude, printed"].expression.subs(

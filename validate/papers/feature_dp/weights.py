@@ -79,7 +79,7 @@ _OWN = relative_to(lambda f, p, w, v: 2 * p * f * f, "2 p_k G_k")
 
 
 def _capped(p: float, clip: float, delta: float, weight: float = 0.0) -> InferenceSystem:
-    return replace(equal_devices(200, p, 0.1, weight, 1, 0), clip=clip, delta=delta, delta_prime=1e-3)
+    return replace(equal_devices(200, p, 0.1, weight, 1, 0), clip=np.full(200, clip), delta=delta, delta_prime=1e-3)
 
 
 def _epsilon_at_cap(p: float, clip: float, delta: float, epsilon: float) -> float:
