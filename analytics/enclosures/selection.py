@@ -17,17 +17,6 @@ def below(gap: Fraction, first: Fraction, second: Fraction) -> Ball:
     return refine(lambda: upper_tail(-ball(gap) / ball(first**2 + second**2).sqrt()))
 
 
-def lowest_of_three_equal(spread: Fraction) -> Ball:
-    """Pr(X_1 < X_2, X_1 < X_3) for centred normals of standard deviations `spread`, 1, 1: an orthant probability."""
-    rho = spread**2 / (spread**2 + 1)
-    return refine(lambda: ball(Fraction(1, 4)) + ball(rho).asin() / (2 * flint.arb.pi()))
-
-
-def log2(x: Fraction) -> Ball:
-    """Binary logarithm."""
-    return refine(lambda: ball(x).log() / ball(2).log())
-
-
 def probability(
     score: Sequence[Number], noise: Sequence[Number], selected: int, *, device: int = 0, digits: int = 15
 ) -> Ball:

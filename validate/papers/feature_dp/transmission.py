@@ -2,176 +2,84 @@
 
 from __future__ import annotations
 
-import math
-from fractions import Fraction
+from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import numpy as np
+import sympy as sp
 
-from analytics.enclosures.ball import ball
 from analytics.inference import distortion, transmission
-from analytics.inference.features import Features
-from analytics.inference.system import InferenceSystem
 from analytics.privacy import gaussian
-from validate.claims.claim import Claim, Range, Relation, Verdict
-from validate.papers.feature_dp.common import PAPER, SEED, instance, scalar
+from analytics.symbolic import inference as forms
+from validate.claims.claim import Claim, false, holds, holds_under, ill_defined
+from validate.claims.domain import Range, parameter
+from validate.claims.relation import at_most, equal
+from validate.papers.feature_dp.common import SEED, instance, scalar
 from validate.twins import oracles
 
-SHORT = "feature-dp-short"
-
+p = parameter("p", 0.01, 1.0, typical=(0.9, 0.9))
+q = parameter("q", 0.01, 1.0, typical=(0.9, 0.9))
+devices = parameter("devices", 1, 50, integer=True, typical=(12, 12), latex="K")
+variance = parameter("variance", 1e-3, 10.0, logarithmic=True, typical=(0.1, 0.1), latex=r"\sigma^2")
+delta = parameter("delta", 1e-12, 0.99, logarithmic=True, typical=(1e-5, 1e-5))
+epsilon = parameter("epsilon", 1e-2, 1.0, logarithmic=True)
+decoder = parameter("decoder", 0.01, 2.0, latex="D")
+weight = parameter("weight", 0.0, 1.0, typical=(0.5, 0.5), latex="w_1")
+f = parameter("f", -1.0, 1.0, latex="f_2")
 
 # Eq. (4) and (6)
 
 
-def unbiased_by_division() -> Claim:
-    def bias(devices: int, p: float) -> float:
-        system, features = scalar([1.0] * devices, [p] * devices, [1 / devices] * devices)
-        return distortion.breakdown(system, features).bias
-
-    return Claim(
-        id="FDP-E4",
-        paper=PAPER,
-        location="Eq. (4), the sentence after it",
-        statement=r"E\hat z = \frac1K\sum_k z_k \quad\text{for } w_k = 1/K,\ x_k = \tfrac{\alpha_k}{p_k}\tilde z_k",
-        expected=Verdict.FALSE,
-        reason="The alignment h alpha/p = gamma cancels the 1/p: the mean is sum p_k w_k z_k.",
-        domain={"devices": Range(1, 20, integer=True), "p": Range(0.01, 1.0)},
-        claimed=lambda devices, p: 0.0,
-        actual=bias,
-        enclose=lambda devices, p: (ball(0), ball((1 - p) ** 2)),
-    )
+def _mean_decoded(devices: int, seed: int) -> tuple[float, float]:
+    """With the unbiased weights: the decoded feature, averaged over all sets of participants, and the target."""
+    p, f = np.random.default_rng(seed).uniform(0.05, 1.0, (2, devices))
+    system, features = scalar(f.tolist(), p.tolist(), [0.0] * devices)
+    sent = distortion.unbiased_weight(system) * f
+    sets = np.array(list(product((0, 1), repeat=devices)))
+    return float(np.prod(np.where(sets, p, 1 - p), axis=1) @ (sets @ sent)), float(features.target[0])
 
 
-def unbiased_by_weight() -> Claim:
-    def mean(devices: int, seed: int) -> float:
-        p = np.random.default_rng(seed).uniform(0.05, 1.0, devices)
-        system, _ = scalar([1.0] * devices, p.tolist(), [0.0] * devices)
-        return float(p @ distortion.unbiased_weight(system))
-
-    return Claim(
-        id="FDP-E4*",
-        paper=PAPER,
-        location="Eq. (4), corrected",
-        statement=r"\sum_k p_kw_k = 1 \quad\text{for } w_k = 1/(Kp_k)",
-        expected=Verdict.HOLDS,
-        reason="These weights make the estimate unbiased; they contradict sum w_k = 1 of Eq. (38).",
-        domain={"devices": Range(1, 20, integer=True), "seed": SEED},
-        claimed=lambda devices, seed: 1.0,
-        actual=mean,
-        relation=Relation.EQUAL,
-    )
-
-
-_POWER = {
-    "signal": Range(1e-2, 1e2, logarithmic=True),
-    "noise": Range(1e-2, 1e2, logarithmic=True),
-    "cosine": Range(-1.0, 1.0),
-}
+power = parameter("power", 1e-3, 1e3, logarithmic=True, typical=(1.0, 1.0), latex="P_k")
+signal = parameter("signal", 1e-2, 1e2, logarithmic=True, typical=(100 / 12, 100 / 12), latex="w_kC_k")
+noise = parameter("noise", 1e-2, 1e2, logarithmic=True, typical=(8.0, 50.0), latex=r"\|n_k\|")
+cosine = parameter("cosine", -1.0, 1.0, typical=(-0.1, 0.1), latex="c")  # between z_k and n_k
 
 
 def _square(signal: Any, noise: Any, cosine: Any) -> Any:
-    return signal * signal + noise * noise + 2 * signal * noise * cosine
+    """norm(w z + n)^2."""
+    return (signal + noise * cosine) ** 2 + noise**2 * (1 - cosine**2)
 
 
-def peak_power() -> Claim:
-    def sent(signal: float, noise: float, cosine: float) -> float:
-        amplitude = float(transmission.published_limit(1.0, weight=1.0, clip=signal, noise_norm=noise))
-        return max(float(amplitude**2 * _square(signal, noise, cosine)), 0.0)
-
-    return Claim(
-        id="FDP-E6",
-        paper=PAPER,
-        location="Eq. (6)",
-        statement=r"\|x_k\|_2^2 \le P_k \quad\text{for } \alpha_k = p_k\min\left\{\frac\gamma{h_k},"
-        r"\frac{\sqrt{P_k}}{\sqrt{w_k^2C_k^2 + \|n_k\|_2^2}}\right\}",
-        expected=Verdict.FALSE,
-        reason="The cross term 2 w z.n is dropped; with noise along the feature the power sent is up to 2 P.",
-        domain=_POWER,
-        claimed=lambda signal, noise, cosine: 1.0,
-        actual=sent,
-        enclose=lambda signal, noise, cosine: (
-            ball(1),
-            ball(_square(signal, noise, cosine) / (signal * signal + noise * noise)),
-        ),
-    )
+def _proven_power(power: float, signal: float, noise: float, cosine: float) -> float:
+    amplitude = transmission.proven_limit(power, weight=1.0, clip=signal, noise_norm=noise)
+    return float(amplitude**2 * _square(signal, noise, cosine))
 
 
-def peak_power_corrected() -> Claim:
-    def sent(signal: float, noise: float, cosine: float) -> float:
-        amplitude = float(transmission.proven_limit(1.0, weight=1.0, clip=signal, noise_norm=noise))
-        return max(float(amplitude**2 * _square(signal, noise, cosine)), 0.0)
-
-    return Claim(
-        id="FDP-E6*",
-        paper=PAPER,
-        location="Eq. (6), corrected",
-        statement=r"\|x_k\|_2^2 \le P_k \quad\text{for } \alpha_k = p_k\min\left\{\frac\gamma{h_k},"
-        r"\frac{\sqrt{P_k}}{w_kC_k + \|n_k\|_2}\right\}",
-        expected=Verdict.HOLDS,
-        reason="Triangle inequality.",
-        domain=_POWER,
-        claimed=lambda signal, noise, cosine: 1.0,
-        actual=sent,
-    )
-
+_AMPLITUDE = forms.FORMS["amplitude, printed"].expression.subs(
+    {forms.power: power, forms.weight: 1, forms.clip: signal, forms.length: noise}
+)
 
 # The MSE
 
 
-def printed_mse() -> Claim:
-    def both(decoder: float, p: float, weight: float) -> tuple[InferenceSystem, Features]:
-        return scalar([1.0], [p], [weight], decoder=decoder)
-
-    def enclose(decoder: Fraction, p: Fraction, weight: Fraction) -> tuple[Any, Any]:
-        printed = (weight**2 * p - 2 * weight * p + 1) * decoder**2
-        exact = (p * weight * decoder - 1) ** 2 + p * (1 - p) * weight**2 * decoder**2
-        return ball(printed), ball(exact)
-
-    return Claim(
-        id="FDP-MSE",
-        paper=PAPER,
-        location="Sec. IV, the MSE; App. B, Eq. (28) to (34)",
-        statement=r"E\|\hat f - f^*\|_2^2 \le d\|D\|_F^2\left[\sum_k p_k\sigma_k^2 + \tfrac{\sigma_m^2}{\gamma^2}\right]"
-        r" + \sum_k (w_k^2p_k - 2w_kp_k + 1)\|D\|_F^2\|W_k\|_F^2\|f_k\|_2^2"
-        r" + \sum_{k<j}(p_kp_jw_kw_j - p_kw_k - p_jw_j + 1) f_k^TW_k^TD^TDW_jf_j",
-        expected=Verdict.FALSE,
-        reason="(33) does not follow from (32), which uses Cauchy-Schwarz on a negative term; with D = 0 the bound is 0.",
-        domain={
-            "decoder": Range(0.0, 2.0),
-            "p": Range(0.0, 1.0),
-            "weight": Range(0.0, 2.0),
-        },
-        claimed=lambda **point: distortion.published(*both(**point)),
-        actual=lambda **point: distortion.exact(*both(**point)),
-        enclose=enclose,
-    )
+def two_devices(form: Callable[[forms.Scalar], sp.Expr], second: Any, p: Any, w: Any, noise: Any = 0) -> sp.Expr:
+    """A form of the MSE for features 1 and `second`, D = W = 1; `noise` is that of each device and of the receiver."""
+    at = forms.Scalar.of(2)
+    values = zip((*at.p, *at.w, *at.f, *at.W, *at.s), (*p, *w, 1, second, 1, 1, noise, noise), strict=True)
+    return form(at).subs({**dict(values), at.D: 1, at.floor: noise})
 
 
-def printed_mse_lossless() -> Claim:
-    def both(f: float, p: float, q: float, weight: float) -> tuple[InferenceSystem, Features]:
-        return scalar([1.0, f], [p, q], [weight, 1 - weight])
+_SPLIT = {"second": f, "p": (p, q), "w": (weight, 1 - weight)}
 
-    def enclose(f: Fraction, p: Fraction, q: Fraction, weight: Fraction) -> tuple[Any, Any]:
-        w, v = weight, 1 - weight
-        printed = (w * w * p - 2 * w * p + 1) + (v * v * q - 2 * v * q + 1) * f * f
-        printed += (p * q * w * v - p * w - q * v + 1) * f
-        bias = p * w + q * v * f - (1 + f) / 2
-        exact = bias * bias + p * (1 - p) * w * w + q * (1 - q) * v * v * f * f
-        return ball(printed), ball(exact)
-
-    return Claim(
-        id="FDP-MSE-lossless",
-        paper=PAPER,
-        location="Sec. IV, the MSE, for W = D = 1 and weights that sum to one",
-        statement=r"E(\hat f - f^*)^2 \le \text{the printed bound} \quad (K = 2,\ w_1 + w_2 = 1,\ \text{no noise})",
-        expected=Verdict.FALSE,
-        reason="Not even a lossless codec saves it: the cross sum lost its factor 2.",
-        domain={"f": Range(-1.0, 1.0), "p": Range(0.0, 1.0), "q": Range(0.0, 1.0), "weight": Range(0.0, 1.0)},
-        claimed=lambda **point: distortion.published(*both(**point)),
-        actual=lambda **point: distortion.exact(*both(**point)),
-        enclose=enclose,
-    )
-
+# K equal devices with w = 1/K, scalar features 1, encoders 1, receiver noise 1/10
+_NOISE = decoder**2 * (devices * p * variance + sp.Rational(1, 10))
+_EXACT = (p * decoder - 1) ** 2 + p * (1 - p) * decoder**2 / devices + _NOISE
+_PRINTED = _NOISE + decoder**2 * (
+    devices * (p / devices**2 - 2 * p / devices + 1) + devices * (devices - 1) / 2 * (1 - p / devices) ** 2
+)
+_SHORT = {variance: 2 * sp.log(sp.Rational("1.25") / delta) / (devices * epsilon) ** 2}
+_LOSSLESS = _EXACT.subs(decoder, 1)
 
 _INSTANCE = {
     "devices": Range(1, 5, integer=True),
@@ -179,159 +87,146 @@ _INSTANCE = {
     "clip": Range(0.1, 10.0, logarithmic=True),
     "seed": SEED,
 }
+_layers = parameter("layers", 1, 50, integer=True, latex="L")
 
 
-def exact_mse() -> Claim:
-    return Claim(
-        id="FDP-MSE*",
-        paper=PAPER,
-        location="ours: the MSE exactly",
-        statement=r"E\|\hat f - f^*\|_2^2 = \left\|\sum_k p_kw_kDz_k - f^*\right\|^2 + \sum_k p_k(1-p_k)w_k^2\|Dz_k\|^2"
-        r" + \left(\sum_k p_k\sigma_k^2 + \tfrac{\sigma_m^2}{\gamma^2}\right)\|D\|_F^2",
-        expected=Verdict.HOLDS,
-        reason="Bias plus variance; compared with the sum over all sets of participants.",
-        domain=_INSTANCE,
-        claimed=lambda **point: distortion.exact(*instance(**point)),
-        actual=lambda **point: oracles.enumerated_mse(*instance(**point)),
-        relation=Relation.EQUAL,
-    )
-
-
-def proven_mse() -> Claim:
-    return Claim(
-        id="FDP-MSE**",
-        paper=PAPER,
-        location="ours: a bound by norms",
-        statement=r"E\|\hat f - f^*\|_2^2 \le \left(\sum_k \|p_kw_kDz_k - f_k/K\|\right)^2 + \sum_k p_k(1-p_k)w_k^2\|D\|_2^2"
-        r"\min(C_k, \|W_k\|_2\|f_k\|)^2 + \left(\sum_k p_k\sigma_k^2 + \tfrac{\sigma_m^2}{\gamma^2}\right)\|D\|_F^2",
-        expected=Verdict.HOLDS,
-        reason="Triangle inequality for the mean, operator norms for the rest.",
-        domain=_INSTANCE,
-        claimed=lambda **point: distortion.proven(*instance(**point)),
-        actual=lambda **point: oracles.enumerated_mse(*instance(**point)),
-    )
-
-
-def short_noise_term() -> Claim:
-    def sigma(delta: float, epsilon: float) -> float:
-        return math.sqrt(2 * math.log(1.25 / delta)) / epsilon
-
-    def exact_delta(delta: float, epsilon: float) -> float:
-        return float(gaussian.delta(epsilon, sensitivity=1.0, sigma=sigma(delta, epsilon)))
-
-    return Claim(
-        id="FDPs-MSE",
-        paper=SHORT,
-        location="Sec. III-C, the noise term of the MSE",
-        statement=r"\sigma_k^2 = \frac{2w_k^2C_k^2}{\epsilon_k^2}\log\frac{1.25}{\delta_k}"
-        r"\ \Rightarrow\ (\epsilon_k, \delta_k)\text{ before aggregation, for } \epsilon_k \le 1",
-        expected=Verdict.HOLDS_UNDER,
-        reason="It is p_k sigma_k^2 with the noise of Definition 2, which needs epsilon at most 1.",
-        domain={"delta": Range(1e-12, 0.99, logarithmic=True), "epsilon": Range(1e-6, 1.0, logarithmic=True)},
-        claimed=lambda delta, epsilon: delta,
-        actual=exact_delta,
-        if_survived=Verdict.HOLDS_UNDER,
-    )
-
-
-def short_mse() -> Claim:
-    def both(decoder: float, weight: float, epsilon: float) -> tuple[InferenceSystem, Features]:
-        variance = 2 * (weight / epsilon) ** 2 * math.log(12.5)
-        system, features = scalar([1.0], [1.0], [weight], decoder=decoder, noise=variance)
-        return InferenceSystem(**{**vars(system), "clip": 1.0}), features
-
-    def claimed(decoder: float, weight: float, epsilon: float) -> float:
-        return distortion.published_short(*both(decoder, weight, epsilon), epsilon=epsilon, delta=0.1)
-
-    def enclose(decoder: Fraction, weight: Fraction, epsilon: Fraction) -> tuple[Any, Any]:
-        noise = 2 * ball((weight / epsilon) ** 2) * ball("12.5").log() * ball(decoder**2)
-        return noise + ball((weight - 1) ** 2 * decoder**2), noise + ball((weight * decoder - 1) ** 2)
-
-    return Claim(
-        id="FDPs-MSE-bound",
-        paper=SHORT,
-        location="Sec. III-C, the MSE",
-        statement=r"E\|\hat f - f^*\|_2^2 \le \text{the bound of FDP-MSE with } "
-        r"p_k\sigma_k^2 = \tfrac{2p_kw_k^2C_k^2}{\epsilon_k^2}\log\tfrac{1.25}{\delta_k}",
-        expected=Verdict.FALSE,
-        reason="The faults of FDP-MSE.",
-        domain={
-            "decoder": Range(0.0, 2.0),
-            "weight": Range(0.0, 2.0),
-            "epsilon": Range(1e-2, 1.0, logarithmic=True),
-        },
-        claimed=claimed,
-        actual=lambda **point: distortion.exact(*both(**point)),
-        enclose=enclose,
-    )
-
-
-# Sec. IV-A: growth with the layers and with the devices
-
-
-def mse_grows_with_layers() -> Claim:
-    def mse(layers: int, p: float) -> float:
-        """The MSE of the pooled feature in front of a server network of this many layers."""
-        return distortion.exact(*scalar([1.0], [p], [1.0], noise=0.1, receiver=0.1))
-
-    def enclose(layers: Fraction, p: Fraction) -> tuple[Any, Any]:
-        value = (1 - p) ** 2 + p * (1 - p) + p / 10 + Fraction(1, 10)
-        return ball(layers * value), ball(value)
-
-    return Claim(
-        id="FDP-A1",
-        paper=PAPER,
-        location="Sec. IV-A 1)",
-        statement=r"\mathrm{MSE}_L = L\cdot\mathrm{MSE}_1 \quad(\mathrm{MSE}_L \sim O(L))",
-        expected=Verdict.ILL_DEFINED,
-        reason="The MSE is that of the pooled feature, in front of the server network: it has no L.",
-        domain={"layers": Range(1, 50, integer=True), "p": Range(0.01, 1.0)},
-        claimed=lambda layers, p: layers * mse(1, p),
-        actual=mse,
-        relation=Relation.EQUAL,
-        enclose=enclose,
-        if_violated=Verdict.ILL_DEFINED,
-    )
-
-
-def mse_falls_with_devices() -> Claim:
-    def mse(devices: int, p: float, variance: float) -> float:
-        return distortion.exact(
-            *scalar([1.0] * devices, [p] * devices, [1 / devices] * devices, noise=variance, receiver=0.1)
-        )
-
-    def exact(devices: Fraction, p: Fraction, variance: Fraction) -> Fraction:
-        return (1 - p) ** 2 + p * (1 - p) / devices + devices * p * variance + Fraction(1, 10)
-
-    return Claim(
-        id="FDP-A2",
-        paper=PAPER,
-        location="Sec. IV-A 2)",
-        statement=r"\mathrm{MSE}_{2K} \le \mathrm{MSE}_K \quad(\mathrm{MSE} \sim O(1/K),\ w_k = 1/K,\ \sigma_k^2 \text{ fixed})",
-        expected=Verdict.FALSE,
-        reason="The local noise K p sigma^2 grows linearly and the bias (1-p)^2 stays.",
-        domain={
-            "devices": Range(1, 100, integer=True),
-            "p": Range(0.01, 1.0),
-            "variance": Range(1e-3, 10.0, logarithmic=True),
-        },
-        claimed=mse,
-        actual=lambda devices, p, variance: mse(2 * devices, p, variance),
-        enclose=lambda devices, p, variance: (ball(exact(devices, p, variance)), ball(exact(2 * devices, p, variance))),
-    )
+def _calibrated_noise(delta: float, epsilon: float, p: float, signal: float) -> float:
+    """What a device contributes to the MSE with the least noise that keeps epsilon at delta."""
+    sigma = float(gaussian.sigma(epsilon, delta, sensitivity=signal))
+    return distortion.breakdown(*scalar([1.0], [p], [1.0], noise=sigma**2)).local_noise
 
 
 CLAIMS = (
-    unbiased_by_division,
-    unbiased_by_weight,
-    peak_power,
-    peak_power_corrected,
-    printed_mse,
-    printed_mse_lossless,
-    exact_mse,
-    proven_mse,
-    short_noise_term,
-    short_mse,
-    mse_grows_with_layers,
-    mse_falls_with_devices,
+    Claim(
+        "FDP-E4",
+        "Eq. (4), the sentence after it",
+        equal((p + q) / 2, sp.Integer(1)),
+        false(
+            "The alignment h alpha/p = gamma cancels the 1/p: the mean is sum p_k w_k z_k. Two devices, z = 1.",
+            corrected_by="FDP-E4*",
+            true_where="p_k = 1",
+        ),
+        statement=r"E\hat z = \frac1K\sum_k z_k \quad\text{for } w_k = 1/K,\ x_k = \tfrac{\alpha_k}{p_k}\tilde z_k",
+    ),
+    Claim(
+        "FDP-E4*",
+        "Eq. (4), corrected",
+        equal(lambda **point: _mean_decoded(**point)[0], lambda **point: _mean_decoded(**point)[1]),
+        holds("These weights make the estimate unbiased; they contradict sum w_k = 1 of Eq. (38)."),
+        {"devices": Range(1, 8, integer=True), "seed": SEED},
+        statement=r"E\hat f = f^* \quad\text{for } w_k = 1/(Kp_k),\ D = W_k = 1",
+    ),
+    Claim(
+        "FDP-E6",
+        "Eq. (6)",
+        at_most(_AMPLITUDE**2 * _square(signal, noise, cosine), power),
+        false(
+            "The cross term 2 w z.n is dropped; with noise along the feature the power sent is up to 2 P.",
+            corrected_by="FDP-E6*",
+            true_where=r"\langle z_k, n_k\rangle \le 0",
+        ),
+        statement=r"\|x_k\|_2^2 \le P_k \quad\text{for } \alpha_k = p_k\min\left\{\frac\gamma{h_k},"
+        r"\frac{\sqrt{P_k}}{\sqrt{w_k^2C_k^2 + \|n_k\|_2^2}}\right\}",
+    ),
+    Claim(
+        "FDP-E6*",
+        "Eq. (6), corrected",
+        at_most(_proven_power, power),
+        holds("Triangle inequality."),
+        {s.name: s.range for s in (signal, noise, cosine)},
+        statement=r"\|x_k\|_2^2 \le P_k \quad\text{for } \alpha_k = p_k\min\left\{\frac\gamma{h_k},"
+        r"\frac{\sqrt{P_k}}{w_kC_k + \|n_k\|_2}\right\}",
+    ),
+    Claim(
+        "FDP-MSE",
+        "Sec. IV, the MSE; App. B, Eq. (28) to (34)",
+        at_most(_EXACT, _PRINTED),
+        false(
+            "(33) does not follow from (32), which uses Cauchy-Schwarz on a negative term; where the decoder shrinks the "
+            "feature the bound is too small, else often far too great. K equal devices, w = 1/K, f = W = 1.",
+            corrected_by="FDP-MSE**",
+        ),
+        statement=r"E\|\hat f - f^*\|_2^2 \le d\|D\|_F^2\left[\sum_k p_k\sigma_k^2 + \tfrac{\sigma_m^2}{\gamma^2}\right]"
+        r" + \sum_k (w_k^2p_k - 2w_kp_k + 1)\|D\|_F^2\|W_k\|_F^2\|f_k\|_2^2"
+        r" + \sum_{k<j}(p_kp_jw_kw_j - p_kw_k - p_jw_j + 1) f_k^TW_k^TD^TDW_jf_j",
+        near={"decoder": 1.0},
+    ),
+    Claim(
+        "FDP-MSE-lossless",
+        "Sec. IV, the MSE, for W = D = 1 and weights that sum to one",
+        at_most(two_devices(forms.exact_mse, **_SPLIT), two_devices(forms.printed_mse, **_SPLIT)),
+        false("Not even a lossless codec saves it: the cross sum lost its factor 2.", corrected_by="FDP-MSE**"),
+        statement=r"E(\hat f - f^*)^2 \le \text{the printed bound} \quad (K = 2,\ w_1 + w_2 = 1,\ \text{no noise})",
+        near={},
+    ),
+    Claim(
+        "FDP-MSE*",
+        "ours: the MSE exactly",
+        equal(
+            lambda **point: oracles.enumerated_mse(*instance(**point)),
+            lambda **point: distortion.exact(*instance(**point)),
+        ),
+        holds("Bias plus variance; compared with the sum over all sets of participants."),
+        _INSTANCE,
+        statement=r"E\|\hat f - f^*\|_2^2 = \left\|\sum_k p_kw_kDz_k - f^*\right\|^2 + \sum_k p_k(1-p_k)w_k^2\|Dz_k\|^2"
+        r" + \left(\sum_k p_k\sigma_k^2 + \tfrac{\sigma_m^2}{\gamma^2}\right)\|D\|_F^2",
+    ),
+    Claim(
+        "FDP-MSE**",
+        "ours: a bound by norms",
+        at_most(
+            lambda **point: oracles.enumerated_mse(*instance(**point)),
+            lambda **point: distortion.proven(*instance(**point)),
+        ),
+        holds("Triangle inequality for the mean, operator norms for the rest."),
+        _INSTANCE,
+        statement=r"E\|\hat f - f^*\|_2^2 \le \left(\sum_k \|p_kw_kDz_k - f_k/K\|\right)^2 + \sum_k p_k(1-p_k)w_k^2\|D\|_2^2"
+        r"\min(C_k, \|W_k\|_2\|f_k\|)^2 + \left(\sum_k p_k\sigma_k^2 + \tfrac{\sigma_m^2}{\gamma^2}\right)\|D\|_F^2",
+    ),
+    Claim(
+        "FDPs-MSE",
+        "Sec. III-C, the noise term of the MSE",
+        at_most(_calibrated_noise, 2 * p * (signal / epsilon) ** 2 * sp.log(sp.Rational("1.25") / delta)),
+        holds_under(
+            "It is p_k sigma_k^2 with the noise of Definition 2, which needs epsilon at most 1; then no less noise than "
+            "(epsilon, delta) before aggregation asks for. One device, D = 1."
+        ),
+        {"delta": Range(1e-300, 0.99, logarithmic=True)},
+        statement=r"E\|D\tau_kn_k\|_2^2 \le d\|D\|_F^2\,\frac{2p_kw_k^2C_k^2}{\epsilon_k^2}\log\frac{1.25}{\delta_k}"
+        r"\quad\text{for noise just enough for } (\epsilon_k, \delta_k),\ \epsilon_k \le 1",
+        slack=1.02,
+        effort=1 / 2,
+    ),
+    Claim(
+        "FDPs-MSE-bound",
+        "Sec. III-C, the MSE",
+        at_most(_EXACT.subs(_SHORT), _PRINTED.subs(_SHORT)),
+        false("The faults of FDP-MSE; whatever the noise, it adds the same to both sides.", corrected_by="FDP-MSE**"),
+        statement=r"E\|\hat f - f^*\|_2^2 \le \text{the bound of FDP-MSE with } "
+        r"p_k\sigma_k^2 = \tfrac{2p_kw_k^2C_k^2}{\epsilon_k^2}\log\tfrac{1.25}{\delta_k}",
+        near={"decoder": 1.0, "epsilon": 1.0},
+    ),
+    # Sec. IV-A: growth with the layers and with the devices
+    Claim(
+        "FDP-A1",
+        "Sec. IV-A 1)",
+        equal(_LOSSLESS, _layers * _LOSSLESS),
+        ill_defined(
+            "The MSE is that of the pooled feature, in front of the server network: it has no L.",
+            "reading",
+            true_where="L = 1",
+        ),
+        statement=r"\mathrm{MSE}_L = L\cdot\mathrm{MSE}_1 \quad(\mathrm{MSE}_L \sim O(L))",
+        near={},
+    ),
+    Claim(
+        "FDP-A2",
+        "Sec. IV-A 2)",
+        at_most(_LOSSLESS.subs(devices, 2 * devices), _LOSSLESS),
+        false(
+            "The local noise K p sigma^2 grows linearly and the bias (1-p)^2 stays.",
+            true_where=r"\sigma_k \propto w_k = 1/(Kp), \text{ down to } \sigma_m^2/\gamma^2",
+        ),
+        statement=r"\mathrm{MSE}_{2K} \le \mathrm{MSE}_K \quad(\mathrm{MSE} \sim O(1/K),\ w_k = 1/K,\ \sigma_k^2 \text{ fixed})",
+    ),
 )
