@@ -156,7 +156,7 @@ class Claim:
     constants : bool
         True where both quantities are constants.
     idle : sequence of str
-        Parameters that the statement names though nothing depends on them.
+        Parameters on which, as the statement says, nothing depends: those of a way there and back.
     argued : str
         Where a proof by hand stands.
     paper : str

@@ -57,9 +57,9 @@ class Scale:
     size: float | Callable[..., float] = 1.0
 
     def distance(self, claimed: float, actual: float, sign: Sign, point: Point) -> float:
-        """How far the point is from a violation: negative beyond it."""
+        """How far the point is from a violation: negative beyond it. Two zeros have no ratio, and say nothing."""
         if claimed == actual:
-            return 0.0
+            return math.inf if claimed == 0 and self.name == "ratio" else 0.0
         if self.name == "ratio":
             if claimed < 0 or actual < 0:
                 raise ArithmeticError(

@@ -168,7 +168,7 @@ class _Search:
             if isinstance(side, sp.Expr)
             for power in side.atoms(sp.Pow)
             if power.exp.is_negative and not any(s.is_integer for s in power.base.free_symbols)
-        }
+        } - {condition.lhs for condition in self.claim.given if isinstance(condition, sp.Ne) and condition.rhs == 0}
         if not bases:
             return
         points = list(self._admitted(self._corners(), _LOOKED))

@@ -125,7 +125,8 @@ CLAIMS = (
         ),
         exhibited(
             "The remark says that other calibrations have no closed form; Balle and Wang's is one, and equals the "
-            "numerically integrated divergence."
+            "numerically integrated divergence.",
+            "reading",
         ),
         {"epsilon": Range(1e-3, 10.0, logarithmic=True), "mu": Range(0.1, 5.0)},
         statement=r"\text{refuted by } \sup_A\,[P(A) - e^\epsilon Q(A)] = "

@@ -185,6 +185,7 @@ CLAIMS = (
         },
         statement=r"w_{k,\max} = \frac{\sqrt{\bar\mu - t}}{\gamma C_k\sqrt{2\log(1.25/\delta)}}"
         r"\log\left(1 + \frac{(1-\delta')(e^\epsilon - 1)}{p_k}\right)",
+        idle=("p", "clip", "delta"),
     ),
     Claim(
         "FDP-L5",

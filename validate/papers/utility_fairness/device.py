@@ -180,6 +180,7 @@ CLAIMS = (
         holds("The change of variables is a bijection, so (35) solves (31)."),
         {"distance": distance.range},
         statement=r"P(Z(P)) = P",
+        idle=("distance",),
     ),
     Claim(
         "UF-E38",
@@ -188,6 +189,7 @@ CLAIMS = (
         holds_under("Z* >= Z_min says the same as j* >= j_min: (40) needs no lower clamp if the device is feasible."),
         {"deadline": Range(0.6, 3.0, typical=(0.75, 0.75))},
         statement=r"j(Z_{\min}) = j_{\min}",
+        idle=("deadline",),
     ),
     Claim(
         "UF-E58",
