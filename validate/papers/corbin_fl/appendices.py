@@ -11,10 +11,8 @@ from analytics.federated import quantizers
 from validate.claims.claim import Claim, false, holds
 from validate.claims.domain import Range, parameter
 from validate.claims.relation import absolute, at_most, equal, relative_to
-from validate.papers.corbin_fl.common import alpha, epsilon, x, y
+from validate.papers.corbin_fl.common import alpha, epsilon, p, pairs, x, y
 
-pairs = parameter("pairs", 1, 1000, integer=True, typical=(25, 25))  # the paper has n = 50
-p = parameter("p", 0.01, 0.99, typical=(0.1, 0.5))
 magnitude = parameter("magnitude", 0.1, 100.0, logarithmic=True, latex="|c|")
 
 
@@ -52,7 +50,7 @@ CLAIMS = (
     Claim(
         "CB-E8",
         "App. A, Eq. (7)-(9); App. B, Eq. (13), (14)",
-        equal(_least_output, lambda epsilon: float(quantizers.alpha(epsilon))),
+        equal(_least_output, lambda epsilon: quantizers.alpha(epsilon)),
         holds(
             "Solving for gamma_2. ((13) prints the fraction upside down, with a minus for a plus; its conclusion is (8).)"
         ),
@@ -62,7 +60,7 @@ CLAIMS = (
     Claim(
         "CB-E21",
         "App. B, Eq. (10)-(12), (18), (19), (21), (22)",
-        equal(lambda entry, **point: float(_limit_law(**point).flat[entry]), _printed_law),
+        equal(lambda entry, **point: _limit_law(**point).flat[entry], _printed_law),
         holds("The Frechet bound: as few pluses together as the marginals allow."),
         {"x": x.range, "y": y.range, "epsilon": epsilon.range, "entry": Range(0, 3, integer=True)},
         given=[x + y <= 0],

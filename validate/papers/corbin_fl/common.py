@@ -15,7 +15,8 @@ from validate.claims.domain import Range, parameter
 epsilon = parameter("epsilon", 1e-2, 8.0, logarithmic=True, typical=(0.5, 5.0), latex=r"\epsilon_p")
 x, y = (parameter(name, -1.0, 1.0, extra=(0.0,), typical=(-1.0, 1.0)) for name in ("x", "y"))  # offsets, in radii
 bits = parameter("bits", 0, 10, integer=True, typical=(3, 7), latex="d")
-odds = parameter("odds", 1.0, 1e6, logarithmic=True, latex=r"e^{\epsilon_u}")
+pairs = parameter("pairs", 5, 60, integer=True, typical=(25, 25))  # the paper has n = 50
+p = parameter("p", 0.05, 0.95, typical=(0.1, 0.5))  # of dropping out
 
 LOCAL = Range(0.05, 4.0, logarithmic=True)
 WIDE = Range(0.05, 10.0, logarithmic=True, typical=(0.5, 5.0))  # of a local epsilon

@@ -14,10 +14,8 @@ from validate.claims.balls import enclosed
 from validate.claims.claim import Claim, false, holds
 from validate.claims.domain import Range, parameter
 from validate.claims.relation import at_most, equal, relative_to
-from validate.papers.corbin_fl.common import WIDE, printed
+from validate.papers.corbin_fl.common import WIDE, p, pairs, printed
 
-pairs = parameter("pairs", 5, 60, integer=True, typical=(25, 25))  # the paper has n = 50
-p = parameter("p", 0.05, 0.95, typical=(0.1, 0.5))
 slack = parameter("slack", 0.01, 0.45, logarithmic=True, latex=r"(\delta-\delta_1)")
 alpha = parameter("alpha", 1.01, 10.0, typical=(1.013, 4.08), latex=r"\alpha")
 
@@ -112,10 +110,7 @@ CLAIMS = (
         "CB-T4-theta",
         "Theorem 4, theta and theta' (n = 2 pairs)",
         at_most(_outside(_n, 1 - p, _theta_prime - _middle), slack),
-        false(
-            "P(F_i = 1) is 1 - p; the printed interval is centered at p(1 - p).",
-            corrected_by="CB-T4-survival",
-        ),
+        false("P(F_i = 1) is 1 - p; the printed interval is centered at p(1 - p).", corrected_by="CB-T4*"),
         statement=r"P\Bigl(\sum_iF_i \notin [\theta n, \theta'n]\Bigr) \le \delta - \delta_1",
         near={},
         effort=1 / 2,

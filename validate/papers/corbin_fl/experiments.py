@@ -10,7 +10,7 @@ from analytics.federated import comparison, dropout, mean_estimation, quantizers
 from validate.claims.claim import Claim, false, holds, holds_under
 from validate.claims.domain import Range, parameter
 from validate.claims.relation import at_least, at_most
-from validate.papers.corbin_fl.common import SEED, WIDE, epsilon, printed, x, y
+from validate.papers.corbin_fl.common import SEED, WIDE, epsilon, pairs, printed, x, y
 from validate.papers.corbin_fl.common import alpha as a
 from validate.papers.corbin_fl.mean_estimation import over_all_pairings
 
@@ -65,14 +65,14 @@ CLAIMS = (
         "CB-T2n",
         "Theorem 2, n odd",
         at_most(
-            lambda half, epsilon, seed: over_all_pairings(2 * half + 1, epsilon, seed),
-            lambda half, epsilon, seed: float(mean_estimation.published(2 * half + 1, epsilon=epsilon)),
+            lambda pairs, epsilon, seed: over_all_pairings(2 * pairs + 1, epsilon, seed),
+            printed("Theorem 2", clients=2 * pairs + 1),
         ),
         holds_under(
             "n even is silently assumed. With one client left over that quantizes alone the bound survives for n >= 3 "
             "(at n = 1 it is below the truth, r^2 alpha^2)."
         ),
-        {"half": Range(1, 2, integer=True), "epsilon": WIDE, "seed": SEED},
+        {"pairs": Range(1, 2, integer=True), "seed": SEED},
         statement=r"\mathrm{MSE} \le \frac{r^2}{2n}((\sqrt2-1)\alpha+1)((\sqrt2+1)\alpha-1)\quad(n \ge 3 \text{ odd})",
         slack=1.28,
     ),
@@ -92,7 +92,7 @@ CLAIMS = (
     Claim(
         "CB-X1-gauss",
         "Experiment 1, Fig. 1: CorBin-FL against Gaussian noise at delta = 1e-5, exactly calibrated",
-        at_most(_worst, lambda epsilon: float(comparison.gaussian_variance(epsilon=epsilon, delta=1e-5))),
+        at_most(_worst, lambda epsilon: comparison.gaussian_variance(epsilon=epsilon, delta=1e-5)),
         holds("Also with the exact calibration instead of the classical bound, up to epsilon = 15.4."),
         {"epsilon": Range(0.05, 15.4)},
         statement=r"\max\mathrm{MSE}(\text{CorBin-FL}) \le \mathrm{MSE}(\text{Gaussian}) \quad(\epsilon \le 15.4)",
@@ -101,7 +101,7 @@ CLAIMS = (
         "CB-X2",
         "Experiment 2, Fig. 2(a): d = 5 suffices",
         at_most(
-            lambda epsilon: float(mean_estimation.worst(2, epsilon=epsilon, bits=5)),
+            lambda epsilon: mean_estimation.worst(2, epsilon=epsilon, bits=5),
             lambda epsilon: 1.07 * float(mean_estimation.worst(2, epsilon=epsilon)),
         ),
         holds_under("At the epsilon of the experiment; at epsilon = .1 five bits still cost up to a third."),
@@ -127,7 +127,7 @@ CLAIMS = (
         "Experiment 4, Fig. 2(c): CorBin-FL against LDP-FL for every n",
         at_most(
             lambda pairs, epsilon: 2 * float(mean_estimation.worst(2 * pairs, epsilon=epsilon)),
-            lambda pairs, epsilon: float(mean_estimation.worst_ldp(2 * pairs, epsilon=epsilon)),
+            lambda pairs, epsilon: mean_estimation.worst_ldp(2 * pairs, epsilon=epsilon),
         ),
         holds("The ratio does not depend on n; the absolute gain falls as 1/n."),
         {"pairs": Range(1, 500, integer=True), **_EPSILON},
@@ -157,8 +157,8 @@ CLAIMS = (
         "CB-X7",
         "Experiment 7, Fig. 3(c): the gap grows as epsilon falls",
         at_most(
-            lambda epsilon, factor: float(mean_estimation.improvement(epsilon * factor)),
-            lambda epsilon, factor: float(mean_estimation.improvement(epsilon)),
+            lambda epsilon, factor: mean_estimation.improvement(epsilon * factor),
+            lambda epsilon, factor: mean_estimation.improvement(epsilon),
         ),
         holds("alpha^2/(2(alpha-1)) falls until alpha = 2, then the ratio is 2."),
         {**_EPSILON, "factor": Range(1.0, 10.0)},
@@ -167,9 +167,7 @@ CLAIMS = (
     Claim(
         "CB-X8",
         "Experiment 8, Fig. 4: CorBinQ against LDPQ at every pair of inputs",
-        at_most(
-            lambda x, y, epsilon: float(quantizers.pair_mse(x, y, epsilon=epsilon, bits=None)), 2 * a**2 - x**2 - y**2
-        ),
+        at_most(lambda x, y, epsilon: quantizers.pair_mse(x, y, epsilon=epsilon, bits=None), 2 * a**2 - x**2 - y**2),
         holds("The covariance is never positive."),
         statement=r"m_\infty(w_1, w_2) \le 2A^2 - x_1^2 - x_2^2",
     ),

@@ -67,6 +67,10 @@ def _cost_of_bits(x: float, y: float, epsilon: float, bits: int) -> float:
     return finite - limit
 
 
+def _slack(epsilon: float, bits: int, **_: float) -> float:
+    return float(quantizers.slack(epsilon=epsilon, bits=bits))
+
+
 # Other alphabets
 
 _ALPHABET = {"shift": Range(-1.0, 1.0, extra=(0.0,)), "stretch": Range(1.0, 3.0), "epsilon": WIDE}
@@ -140,8 +144,8 @@ CLAIMS = (
         "CB-A2",
         "Algorithm 2, line 14 mended",
         equal(
-            lambda **point: float(_enumerated(**point)[1, 1]),
-            lambda x, y, epsilon, bits: float(quantizers.pair_law(x, y, epsilon=epsilon, bits=bits)[1, 1]),
+            lambda **point: _enumerated(**point)[1, 1],
+            lambda x, y, epsilon, bits: quantizers.pair_law(x, y, epsilon=epsilon, bits=bits)[1, 1],
         ),
         holds("The exact law, against the sum over all shared numbers and private coins."),
         _PAIR,
@@ -165,21 +169,16 @@ CLAIMS = (
     Claim(
         "CB-T1*",
         "ours: the MSE of a pair exactly",
-        equal(
-            _enumerated_error,
-            lambda x, y, epsilon, bits: float(quantizers.pair_mse(x, y, epsilon=epsilon, bits=bits)),
-        ),
+        equal(_enumerated_error, lambda x, y, epsilon, bits: quantizers.pair_mse(x, y, epsilon=epsilon, bits=bits)),
         holds("The Frechet optimum plus what private coins cost where both levels share a cell."),
         _PAIR,
         statement=r"m_d = 2A|s| - s^2 + \frac{8A^2}{2^d}(\min(f_1, f_2) - f_1f_2)\,[\lfloor a\rfloor = \lfloor b\rfloor]",
-        scale=relative_to(
-            lambda epsilon, bits, **_: float(quantizers.slack(epsilon=epsilon, bits=bits)), "the most that d bits cost"
-        ),
+        scale=relative_to(_slack, "the most that d bits cost"),
     ),
     Claim(
         "CB-T1*-minimax",
         "ours: the worst case over the inputs, any private alphabet",
-        at_least(_worst_error, lambda epsilon, **_: float(alphabets.minimax_mse(epsilon=epsilon))),
+        at_least(_worst_error, lambda epsilon, **_: alphabets.minimax_mse(epsilon=epsilon)),
         holds("In the worst case no alphabet beats CorBinQ's; it is its limit that attains the bound."),
         _ALPHABET,
         statement=r"\max_{w,w'}m(Q',w,w') \ge r^2\alpha^2 \ (\alpha \le 2),\ 4r^2(\alpha-1)\ (\alpha \ge 2)",
@@ -187,7 +186,7 @@ CLAIMS = (
     Claim(
         "CB-T1*-average",
         "ours: the average over uniform inputs, any private alphabet",
-        at_least(_mean_error, lambda epsilon, **_: float(alphabets.average_mse(epsilon=epsilon))),
+        at_least(_mean_error, lambda epsilon, **_: alphabets.average_mse(epsilon=epsilon)),
         holds("On average no alphabet beats CorBinQ's."),
         _ALPHABET,
         statement=r"E\,m(Q',w,w') \ge \tfrac{4rA-2r^2}3",
@@ -195,7 +194,7 @@ CLAIMS = (
     Claim(
         "CB-T1*-bits",
         "ours: what finitely many shared bits cost",
-        at_most(_cost_of_bits, lambda epsilon, bits, **_: float(quantizers.slack(epsilon=epsilon, bits=bits))),
+        at_most(_cost_of_bits, _slack),
         holds("min(f1, f2) - f1 f2 <= 1/4; 32 times below the printed slack, and attained."),
         _PAIR,
         statement=r"m_d - m_\infty \le \frac{A^2}{2^{d-1}}",

@@ -6,7 +6,6 @@ Places are between the ends 0 and 1 of the interval of a parameter.
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from itertools import combinations_with_replacement, permutations, product
 
 import numpy as np
@@ -59,10 +58,10 @@ def _paired(epsilon: float, share: float, bits: int, inside: float) -> float:
     for partner, noise in product([0.0, 1.0, inside, *_edges(epsilon, bits)], noises):
         sums = []
         for x in (0.0, 1.0, inside):
-            law, total = _pair(x, partner, epsilon, bits), defaultdict(float)
+            law, total = _pair(x, partner, epsilon, bits), dict.fromkeys(range(-4, 5, 2), 0.0)
             for (i, j), (place, mass) in product(np.ndindex(2, 2), noise.items()):
                 total[place + 2 * (i + j - 1)] += float(law[i, j]) * mass
-            sums.append(dict(total))
+            sums.append(total)
         found += [hockey_stick(p, q, math.exp(share * epsilon)) for p, q in permutations(sums, 2)]
     return float(max(found))
 
@@ -121,9 +120,7 @@ CLAIMS = (
         "ours: replacement of a client that quantizes alone",
         equal(
             _alone,
-            lambda epsilon, share, inside: float(
-                one_parameter(3, epsilon, "unpaired", None, 2.0).delta(share * epsilon)
-            ),
+            lambda epsilon, share, inside: one_parameter(3, epsilon, "unpaired", None, 2.0).delta(share * epsilon),
         ),
         holds(
             "Joint convexity puts everybody at an end of the interval; against all ends and any one place inside, of the client "
@@ -140,9 +137,9 @@ CLAIMS = (
         "ours: replacement of a client of a pair (bits = 9 stands for infinitely many)",
         equal(
             _paired,
-            lambda epsilon, share, bits, inside: float(
-                one_parameter(2, epsilon, "paired", None if bits == _LIMIT else bits, 2.0).delta(share * epsilon)
-            ),
+            lambda epsilon, share, bits, inside: one_parameter(
+                2, epsilon, "paired", None if bits == _LIMIT else bits, 2.0
+            ).delta(share * epsilon),
         ),
         holds(
             "Given its partner, a client's contribution can be certain; a client that moves from end to end is the worst."
@@ -196,7 +193,7 @@ CLAIMS = (
     Claim(
         "CB-PLDP*",
         "ours: what remains against the server, who sees both outputs (bits = 9 stands for infinitely many)",
-        at_most(_server, lambda epsilon, **_: float(aggregation.server_delta(0.0, local=epsilon))),
+        at_most(_server, lambda epsilon, **_: aggregation.server_delta(0.0, local=epsilon)),
         holds(
             "Total variation is at most the move of a threshold; attained by ends, all of it on an outcome of infinite ratio."
         ),

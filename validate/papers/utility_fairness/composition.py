@@ -44,10 +44,13 @@ def _goal(epsilon: float, delta: float, rounds: int, spared: float) -> float:
     return least + spared * (_extreme(epsilon, delta, rounds, 0.0) - least)
 
 
-def _root(**point: float) -> float:
-    goal, one = _goal(**point), {name: point[name] for name in ("epsilon", "delta", "rounds")}
-    most = one["rounds"] * one["epsilon"]
-    return float(optimize.brentq(lambda total: _extreme(**one, total=total) - goal, 0.0, most, xtol=1e-14))
+def _root(epsilon: float, delta: float, rounds: int, spared: float) -> float:
+    goal = _goal(epsilon, delta, rounds, spared)
+
+    def excess(total: float) -> float:
+        return _extreme(epsilon, delta, rounds, total) - goal
+
+    return float(optimize.brentq(excess, 0.0, rounds * epsilon, xtol=1e-14))
 
 
 def _randomised(epsilon: float, q: float) -> float:
@@ -128,7 +131,7 @@ CLAIMS = (
     Claim(
         "UF-C3",
         "After Algorithm 1: amplification by sampling, one step",
-        equal(_randomised, lambda epsilon, q: float(subsampling.amplified(epsilon, q))),
+        equal(_randomised, lambda epsilon, q: subsampling.amplified(epsilon, q)),
         holds_under("Per step only: without M it says nothing of Algorithm 1, which does not sample either."),
         {"epsilon": Range(0.01, 3.0), "q": q.range},
         statement=r"\epsilon_q = \log(1+q(e^\epsilon-1)) = O(q\epsilon)",

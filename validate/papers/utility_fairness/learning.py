@@ -90,10 +90,7 @@ CLAIMS = (
     Claim(
         "UF-E4",
         "Eq. (4)",
-        equal(
-            _slope,
-            lambda xi, g, curvature, w, h: curvature * (math.tanh(w + h) - math.tanh(w)) + xi * g,
-        ),
+        equal(_slope, lambda xi, g, curvature, w, h: curvature * (math.tanh(w + h) - math.tanh(w)) + xi * g),
         defined(
             "Its gradient is the local one less what that is at h = 0, plus xi times the global one: at h = 0 the latter alone."
         ),

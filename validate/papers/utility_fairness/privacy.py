@@ -95,7 +95,7 @@ CLAIMS = (
             lambda epsilon, sigma, sensitivity: oracles.mixture_divergence(
                 epsilon, [(1.0, sensitivity, (sensitivity * sigma) ** 2)], [(1.0, 0.0, (sensitivity * sigma) ** 2)]
             ),
-            lambda epsilon, sigma, sensitivity: float(gaussian.delta(epsilon, sensitivity=1.0, sigma=sigma)),
+            lambda epsilon, sigma, sensitivity: gaussian.delta(epsilon, sensitivity=1.0, sigma=sigma),
         ),
         defined(
             "Noise in units of the sensitivity, which Algorithm 1 never bounds. Here: only the ratio counts, against the "
@@ -146,7 +146,7 @@ CLAIMS = (
         "UF-A1-variance",
         "Eq. (25), (27): noise scaled by the deviation factor",
         at_most(
-            lambda change, v: float(fairness.variance_leak(0.95, deviation_change=change, theta=0.6, dimension=v)),
+            lambda change, v: fairness.variance_leak(0.95, deviation_change=change, theta=0.6, dimension=v),
             _TABLE_DELTA,
             balls=_leak,
         ),
@@ -180,8 +180,7 @@ CLAIMS = (
         "UF-E7*",
         "ours: S_f of Eq. (8) for the local update of j iterations of (10), losses of slope at most G",
         equal(
-            _apart,
-            lambda **point: float(fairness.sensitivity(lipschitz=1.0, smoothness=point["strong_convexity"], **point)),
+            _apart, lambda **point: fairness.sensitivity(lipschitz=1.0, smoothness=point["strong_convexity"], **point)
         ),
         holds(
             "Both gradients of the local loss in (4) change by 2G/d in every iteration but the first, whose displacement is "
