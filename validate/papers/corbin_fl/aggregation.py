@@ -169,13 +169,14 @@ CLAIMS = (
         ),
         {
             "clients": Range(2, 50, integer=True),
-            "center": Range(-3.0, 3.0, extra=(0.0, 1.0, -1.0)),
+            "center": Range(-1.0, 1.0, extra=(0.0, 1.0, -1.0)),
             "w": Range(-1.0, 1.0),
             "alpha": Range(1.0, 10.0),
             "odds": Range(1.0, 1e6, logarithmic=True),
         },
         statement=r"P(\bar W_g \in T) \le e^{\epsilon_u}P(\bar W'_g \in T) + \delta",
         near={"clients": 50, "center": 0, "w": 0, "alpha": 2, "odds": 3},
+        idle=["odds"],
     ),
     Claim(
         "CB-T3s",
