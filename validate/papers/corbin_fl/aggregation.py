@@ -7,212 +7,211 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import sympy as sp
 
 from analytics.distributions.poisson_binomial import binomial
 from analytics.enclosures import aggregation as enclosed
-from analytics.enclosures.ball import ball
+from analytics.enclosures.ball import Ball, ball
 from analytics.federated import mean_estimation, quantizers
 from analytics.privacy import aggregation
-from validate.claims.claim import Claim, Range, Relation, Verdict, constant
-from validate.papers.corbin_fl.common import LOCAL, PAPER, hockey_stick, lattice, one_parameter
+from validate.claims.balls import enclosed as value
+from validate.claims.claim import Claim, defined, false, holds
+from validate.claims.domain import Range, parameter
+from validate.claims.relation import absolute, at_most, equal
+from validate.papers.corbin_fl.common import LOCAL, hockey_stick, lattice, one_parameter, pairs, printed
 
-_DELTA = 1e-5
+_DELTA = sp.Rational("1e-5")
 
 
-def definition_user() -> Claim:
-    def common(clients: int, epsilon: float) -> float:
-        q = [0.5 + 1 / (3 * float(quantizers.alpha(epsilon)))] * clients
-        return 1.0 + len(lattice(q).keys() & lattice(q[1:]).keys())
+def _gap_of_sums(clients: int, epsilon: float, center: float) -> float:
+    """Least distance of a value of the mean from one of it without the first client."""
+    A = float(quantizers.alpha(epsilon))
+    sums, fewer = (lattice([0.5] * k) for k in (clients, clients - 1))
+    return min(abs(center + A * (one - other)) for one in sums for other in fewer) / clients
 
-    return Claim(
-        id="CB-E1",
-        paper=PAPER,
-        location="Sec. II-B, Eq. (1), UCDP",
-        statement=r"P(\bar W_g \in T) \le e^{\epsilon_u}P(\bar W'_g \in T) + \delta,\quad "
-        r"\bar W'_g = \tfrac1n\sum_{i \ge 2}\bar W_i",
-        expected=Verdict.DEFINITION,
-        reason="Its neighbour lacks a client; for one-bit outputs the two sums have no value in common (counted here), so "
-        "nothing of this mechanism can satisfy it.",
-        domain={"clients": Range(2, 12, integer=True), "epsilon": LOCAL},
-        claimed=lambda clients, epsilon: 1.0,
-        actual=common,
-        relation=Relation.EQUAL,
-        if_survived=Verdict.DEFINITION,
+
+def _moved(others: int, epsilon: float, share: float, move: float) -> float:
+    """delta of a client moved by so many radii at either end of the interval, over all corners of the others."""
+    span = math.tanh(epsilon / 2) / 2
+    low, high, step = 0.5 - span, 0.5 + span, move * span
+    return max(
+        float(hockey_stick(lattice([p, *rest]), lattice([q, *rest]), math.exp(share * epsilon)))
+        for upper in range(others + 1)
+        for rest in [[high] * upper + [low] * (others - upper)]
+        for p, q in ((high, high - step), (high - step, high), (low, low + step), (low + step, low))
     )
 
 
-def definition_sample() -> Claim:
-    return Claim(
-        id="CB-E2",
-        paper=PAPER,
-        location="Sec. II-B, Eq. (2), SCDP",
-        statement=r"\|w_1 - w'_1\|_2 \le \Delta_2",
-        expected=Verdict.DEFINITION,
-        reason="A replaced update that moves little; with a move of the whole interval it is replacement of any update (compared "
-        "here for one parameter).",
-        domain={"others": Range(0, 30, integer=True), "epsilon": LOCAL, "share": Range(0.0, 0.9)},
-        claimed=lambda others, epsilon, share: (
-            1 + float(one_parameter(others, epsilon, "unpaired", None, 2.0).delta(share * epsilon))
-        ),
-        actual=lambda others, epsilon, share: (
-            1 + float(aggregation.one_parameter(others, epsilon=epsilon, client="unpaired").delta(share * epsilon))
-        ),
-        relation=Relation.EQUAL,
-        if_survived=Verdict.DEFINITION,
-    )
+def _whole_update(parameters: int, epsilon: float) -> float:
+    """Greatest log-likelihood ratio of the outputs of two updates at opposite ends."""
+    up = float(quantizers.pair_law(1.0, 0.0, epsilon=epsilon, bits=0)[1].sum())
+    return parameters * math.log(up / (1 - up))
 
 
-def definition_parameter() -> Claim:
-    def greatest_ratio(parameters: int, epsilon: float) -> float:
-        up = 0.5 + 1 / (2 * float(quantizers.alpha(epsilon)))
-        return (up / (1 - up)) ** parameters
-
-    return Claim(
-        id="CB-E3",
-        paper=PAPER,
-        location="Sec. II-B, Eq. (3), PLDP",
-        statement=r"\max_j \frac{P(\bar W_{i,j} \in T)}{P(\bar W'_{i,j} \in T)} \le e^{\epsilon_p}",
-        expected=Verdict.DEFINITION,
-        reason="One parameter at a time: a whole update of m parameters has m epsilon_p.",
-        domain={"parameters": Range(1, 8, integer=True), "epsilon": LOCAL},
-        claimed=lambda parameters, epsilon: math.exp(float(aggregation.local_epsilon(epsilon, parameters))),
-        actual=greatest_ratio,
-        relation=Relation.EQUAL,
-        if_survived=Verdict.DEFINITION,
-    )
+# Theorem 3 for the neighbours of (1)
 
 
-def removal() -> Claim:
-    """One parameter, center 0, radius 1; client i has the update w where i is even and -w where it is odd."""
-
-    def exact(clients: int, w: Any, alpha: Any, odds: Any) -> Any:
-        q = [(1 + (w if i % 2 == 0 else -w) / alpha) / 2 for i in range(clients)]
-        return hockey_stick(lattice(q), lattice(q[1:]), odds)
-
-    return Claim(
-        id="CB-T3",
-        paper=PAPER,
-        location="Theorem 3, Eq. (5), for the neighbours of Eq. (1)",
-        statement=r"P(\bar W_g \in T) \le e^{\epsilon_u}P(\bar W'_g \in T) + \delta",
-        expected=Verdict.FALSE,
-        reason="Parity: n outputs of +-A and n - 1 of them have sums that never coincide, so delta is 1 at every finite epsilon.",
-        domain={
-            "clients": Range(2, 8, integer=True),
-            "w": Range(-1.0, 1.0),
-            "alpha": Range(1.1, 10.0),
-            "odds": Range(1.0, 1e6, logarithmic=True),
-        },
-        claimed=lambda **point: _DELTA,
-        actual=lambda clients, w, alpha, odds: float(exact(int(clients), w, alpha, odds)),
-        enclose=lambda clients, w, alpha, odds: (
-            ball(Fraction("1e-5")),
-            ball(Fraction(exact(int(clients), w, alpha, odds))),
-        ),
-    )
+def _removed(clients: int, center: Any, w: Any, alpha: Any, odds: Any) -> Any:
+    """Divergence of the sum of n outputs from that of n - 1; radius 1, all updates center + w, lattices in units of A."""
+    q = [(1 + w / alpha) / 2] * int(clients)
+    fewer = {place - center: mass for place, mass in lattice(q[1:]).items()}
+    return hockey_stick(lattice(q), fewer, odds)
 
 
-def _from_below(others: int, share: float, epsilon: float) -> tuple[float, int]:
-    """delta of an unpaired client when all others are at the upper end, and the best threshold."""
-    noise = binomial(others, (1 + share) / 2).dense(others + 1)
-    p = np.convolve(noise, [(1 - share) / 2, (1 + share) / 2])
-    q = np.convolve(noise, [(1 + share) / 2, (1 - share) / 2])
+# Theorem 3 for a replaced update: m = 1, every client alone; `odds` is e^eps_p
+
+n = parameter("n", 500, 4000, integer=True)
+local_odds = parameter("odds", 2.5, 4.0, latex=r"e^{\epsilon_p}")
+singles = parameter("singles", 1, 20, integer=True)
+radius = parameter("radius", 1e-6, 1.0, logarithmic=True, latex="r")
+_alpha = (local_odds + 1) / (local_odds - 1)
+_EPSILON = printed(
+    "Theorem 3, epsilon",
+    clients=n,
+    parameters=1,
+    local_epsilon=sp.log(local_odds),
+    delta=_DELTA,
+    fraction=1,
+    radius=radius,
+)
+_LARGE = (n - 1) * (1 - _alpha**-2) / 4 >= sp.Max(23 * sp.log(1 / _DELTA), 2 * radius * _alpha)
+
+
+def _from_below(others: int, odds: float, epsilon: float) -> tuple[float, int]:
+    """delta of an unpaired client when all others are at the upper end (0 of the empty set), and the best threshold."""
+    high, low = odds / (odds + 1), 1 / (odds + 1)
+    noise = binomial(others, high).dense(others + 1)
+    p, q = np.convolve(noise, [low, high]), np.convolve(noise, [high, low])
     gain = np.cumsum((p - math.exp(epsilon) * q)[::-1])[::-1]
-    return float(max(np.max(gain), 0.0)), int(np.argmax(gain))
+    return max(float(np.max(gain)), 0.0), int(np.argmax(gain))
 
 
-def _substitution(name: str, location: str, reason: str, domain: dict[str, Range]) -> Claim:
-    """Eq. (5), m = 1, every client alone, delta = 1e-5, read for a replaced update; `odds` is e^eps_p."""
-
-    def printed(n: int, odds: float, radius: float) -> aggregation.PublishedCentral:
-        alpha = (odds + 1) / (odds - 1)
-        return aggregation.published(
-            int(n), 1, local_epsilon=math.log(odds), delta=_DELTA, fraction=1.0, radius=radius or 1 / alpha
-        )
-
-    def proof(n: Fraction, odds: Fraction, radius: Fraction) -> tuple[Any, Any]:
-        alpha = (odds + 1) / (odds - 1)
-        epsilon = enclosed.published_epsilon(int(n), 1, alpha, Fraction("1e-5"), radius or 1 / alpha)
-        _, start = _from_below(int(n) - 1, float(1 / alpha), float(epsilon.mid()))
-        return ball(Fraction("1e-5")), enclosed.unpaired_delta_from_below(int(n) - 1, 1 / alpha, epsilon, start)
-
-    def claimed(n: int, odds: float, radius: float) -> float:
-        return _DELTA if printed(n, odds, radius).condition else math.nan
-
-    return Claim(
-        id=name,
-        paper=PAPER,
-        location=location,
-        statement=r"D_{e^{\epsilon_u}}(\bar W_g \| \bar W'_g) \le \delta = 10^{-5} \text{ with the } \epsilon_u \text{ of (5)}",
-        expected=Verdict.FALSE,
-        reason=reason,
-        domain=domain,
-        claimed=claimed,
-        actual=lambda n, odds, radius: _from_below(int(n) - 1, (odds - 1) / (odds + 1), printed(n, odds, radius).value)[
-            0
-        ],
-        enclose=proof,
-        bounded=True,
+def _at_printed(n: int, odds: float, radius: float | None = None) -> float:
+    alpha = (odds + 1) / (odds - 1)
+    found = aggregation.published(
+        n, 1, local_epsilon=math.log(odds), delta=1e-5, fraction=1.0, radius=radius or 1 / alpha
     )
+    return _from_below(n - 1, odds, found.value)[0]
 
 
-def scale_of_the_radius() -> Claim:
-    return _substitution(
-        "CB-T3s",
-        "Theorem 3, Eq. (5), read for a replaced update",
-        "The right-hand side is proportional to the radius, a length; the mechanism is the same up to scale.",
-        {
-            "n": Range(1500, 4000, integer=True),
-            "odds": Range(2.5, 4.0),
-            "radius": Range(1e-6, 1.0, logarithmic=True),
-        },
-    )
+def _replaced(n: Fraction, odds: Fraction, radius: Fraction | None = None) -> tuple[Ball, Ball]:
+    share = (odds - 1) / (odds + 1)
+    epsilon = value(_EPSILON, {"n": n, "odds": odds, "radius": radius or share})
+    start = _from_below(int(n) - 1, float(odds), float(epsilon.mid()))[1]
+    return ball(Fraction(1, 10**5)), enclosed.unpaired_delta_from_below(int(n) - 1, share, epsilon, start)
 
 
-def unit_radius() -> Claim:
-    return _substitution(
-        "CB-T3s-unit",
-        "Theorem 3, Eq. (5), read for a replaced update at r alpha = 1 (radius = 0 stands for 1/alpha)",
-        "Even so: e_p = 1 + 1/alpha^2 stands where 1 - 1/alpha^2 is needed; the noise of clients near the ends is overrated.",
-        {"n": Range(41_000, 120_000, integer=True), "odds": Range(145.0, 160.0), "radius": constant(0)},
-    )
+_REPLACED = (
+    r"D_{e^{\epsilon_u}}(\bar W_g \| \bar W'_g) \le \delta = 10^{-5} \text{ with the } \epsilon_u \text{ of (5)}"
+)
+_TOO_FEW = "the theorem's condition fails at the paper's n = 50"
+_clients, _alone = 2 * pairs + singles, singles / (2 * pairs + singles)
 
 
-def augmented_error() -> Claim:
-    def system(pairs: int, singles: int) -> tuple[int, float]:
-        n = 2 * pairs + singles
-        return n, singles / n
-
-    def claimed(pairs: int, singles: int, epsilon: float) -> float:
-        n, share = system(pairs, singles)
-        return float(mean_estimation.published_augmented(n, epsilon=epsilon, fraction=share))
-
-    def actual(pairs: int, singles: int, epsilon: float) -> float:
-        n, share = system(pairs, singles)
-        return float(mean_estimation.worst(n, epsilon=epsilon, independent=share))
-
-    return Claim(
-        id="CB-T3m",
-        paper=PAPER,
-        location="Theorem 3, mean squared error of AugCorBin-FL",
-        statement=r"\mathrm{MSE} \le \frac{\gamma r^2\alpha^2}n + \frac{1-\gamma}{2n}r^2((\sqrt2-1)\alpha+1)((\sqrt2+1)\alpha-1)",
-        expected=Verdict.HOLDS,
-        reason="True and loose, as Theorem 2; exact for the part that quantizes alone.",
-        domain={
-            "pairs": Range(0, 20, integer=True),
-            "singles": Range(1, 20, integer=True),
-            "epsilon": Range(1e-2, 20.0, logarithmic=True),
-        },
-        claimed=claimed,
-        actual=actual,
-    )
+def _augmented(pairs: int, singles: int, epsilon: float) -> float:
+    """The worst error of AugCorBin-FL."""
+    n = 2 * pairs + singles
+    return float(mean_estimation.worst(n, epsilon=epsilon, independent=singles / n))
 
 
 CLAIMS = (
-    definition_user,
-    definition_sample,
-    definition_parameter,
-    removal,
-    scale_of_the_radius,
-    unit_radius,
-    augmented_error,
+    Claim(
+        "CB-E1",
+        "Sec. II-B, Eq. (1), UCDP",
+        equal(
+            _gap_of_sums, lambda clients, epsilon, center: (float(quantizers.alpha(epsilon)) - abs(center)) / clients
+        ),
+        defined(
+            "Its neighbour lacks a client; for one-bit outputs the two means have no value in common when abs(c) <= r, "
+            "so nothing of this mechanism can satisfy it. Here: how far apart their values are."
+        ),
+        {"clients": Range(2, 12, integer=True), "epsilon": LOCAL, "center": Range(-1.0, 1.0, extra=(0.0,))},
+        statement=r"P(\bar W_g \in T) \le e^{\epsilon_u}P(\bar W'_g \in T) + \delta,\quad "
+        r"\bar W'_g = \tfrac1n\sum_{i \ge 2}\bar W_i;\qquad \min|\bar W_g - \bar W'_g| = \tfrac{r\alpha-|c|}n",
+    ),
+    Claim(
+        "CB-E2",
+        "Sec. II-B, Eq. (2), SCDP",
+        equal(
+            _moved,
+            lambda others, epsilon, share, move: one_parameter(others, epsilon, "unpaired", None, move).delta(
+                share * epsilon
+            ),
+        ),
+        defined(
+            "A replaced update that moves little; with a move of the whole interval it is replacement of any update. "
+            "Here: one parameter, the move and all others at the ends."
+        ),
+        {"others": Range(0, 8, integer=True), "epsilon": LOCAL, "share": Range(0.0, 0.9), "move": Range(0.1, 2.0)},
+        statement=r"\|w_1 - w'_1\|_2 \le \Delta_2",
+        scale=absolute("", 1e-2),
+    ),
+    Claim(
+        "CB-E3",
+        "Sec. II-B, Eq. (3), PLDP",
+        equal(_whole_update, lambda parameters, epsilon: aggregation.local_epsilon(epsilon, parameters)),
+        defined("One parameter at a time: a whole update of m parameters has m epsilon_p."),
+        {"parameters": Range(1, 8, integer=True), "epsilon": LOCAL},
+        statement=r"\max_j \frac{P(\bar W_{i,j} \in T)}{P(\bar W'_{i,j} \in T)} \le e^{\epsilon_p}",
+    ),
+    Claim(
+        "CB-T3",
+        "Theorem 3, Eq. (5), for the neighbours of Eq. (1) (center in units of r alpha)",
+        at_most(
+            lambda **point: _removed(**point),
+            _DELTA,
+            balls=lambda **point: (value(_DELTA, {}), ball(Fraction(_removed(**point)))),
+        ),
+        false(
+            "Parity: n outputs of +-A and n - 1 of them have sums that never coincide unless c/(r alpha) is an odd integer, "
+            "so delta is 1 at every finite epsilon.",
+            corrected_by="CB-T3*",
+        ),
+        {
+            "clients": Range(2, 50, integer=True),
+            "center": Range(-1.0, 1.0, extra=(0.0, 1.0, -1.0)),
+            "w": Range(-1.0, 1.0),
+            "alpha": Range(1.0, 10.0),
+            "odds": Range(1.0, 1e6, logarithmic=True),
+        },
+        statement=r"P(\bar W_g \in T) \le e^{\epsilon_u}P(\bar W'_g \in T) + \delta",
+        near={"clients": 50, "center": 0, "w": 0, "alpha": 2, "odds": 3},
+        idle=["odds"],
+    ),
+    Claim(
+        "CB-T3s",
+        "Theorem 3, Eq. (5), read for a replaced update",
+        at_most(_at_printed, _DELTA, balls=_replaced, bounded=True),
+        false(
+            "The right-hand side is proportional to the radius, a length; the mechanism is the same up to scale.",
+            corrected_by="CB-T3*",
+        ),
+        {"n": n.range, "odds": local_odds.range, "radius": radius.range},
+        given=[_LARGE],
+        statement=_REPLACED,
+        near=_TOO_FEW,
+        effort=1 / 2,
+    ),
+    Claim(
+        "CB-T3s-unit",
+        "Theorem 3, Eq. (5), read for a replaced update at r alpha = 1",
+        at_most(_at_printed, _DELTA, balls=_replaced, bounded=True),
+        false(
+            "Even so: e_p = 1 + 1/alpha^2 stands where 1 - 1/alpha^2 is needed; the noise of clients near the ends is overrated.",
+            corrected_by="CB-T3*",
+        ),
+        {"n": Range(41_000, 120_000, integer=True), "odds": Range(145.0, 160.0)},
+        given=[_LARGE.subs(radius, 1 / _alpha)],
+        statement=_REPLACED,
+        near=_TOO_FEW,
+        effort=1 / 8,
+    ),
+    Claim(
+        "CB-T3m",
+        "Theorem 3, mean squared error of AugCorBin-FL",
+        at_most(_augmented, printed("Theorem 3, MSE", clients=_clients, fraction=_alone)),
+        holds("True and loose, as Theorem 2; exact for the part that quantizes alone."),
+        {"pairs": Range(0, 20, integer=True)},
+        statement=r"\mathrm{MSE} \le \frac{\gamma r^2\alpha^2}n + \frac{1-\gamma}{2n}r^2((\sqrt2-1)\alpha+1)((\sqrt2+1)\alpha-1)",
+    ),
 )

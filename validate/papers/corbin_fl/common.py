@@ -1,4 +1,4 @@
-"""What the modules on central privacy share."""
+"""What the claims on CorBin-FL share: parameters with the paper's values, its formulas in them, laws of sums of outputs."""
 
 from __future__ import annotations
 
@@ -6,16 +6,36 @@ from collections import defaultdict
 from functools import lru_cache
 from typing import Any
 
-from analytics.privacy import aggregation
-from validate.claims.claim import Range
+import sympy as sp
 
-PAPER = "corbin-fl"
+from analytics.privacy import aggregation
+from analytics.symbolic import quantizers as forms
+from validate.claims.domain import Range, parameter
+
+epsilon = parameter("epsilon", 1e-2, 8.0, logarithmic=True, typical=(0.5, 5.0), latex=r"\epsilon_p")
+x, y = (parameter(name, -1.0, 1.0, extra=(0.0,), typical=(-1.0, 1.0)) for name in ("x", "y"))  # offsets, in radii
+bits = parameter("bits", 0, 10, integer=True, typical=(3, 7), latex="d")
+pairs = parameter("pairs", 5, 60, integer=True, typical=(25, 25))  # the paper has n = 50
+p = parameter("p", 0.05, 0.95, typical=(0.1, 0.5))  # of dropping out
+
 LOCAL = Range(0.05, 4.0, logarithmic=True)
+WIDE = Range(0.05, 10.0, logarithmic=True, typical=(0.5, 5.0))  # of a local epsilon
+SEED = Range(0, 10**6, integer=True)
 _UNSEEN = 1e-30  # delta of which nothing is trimmed
 
 
-def hockey_stick(p: dict[int, Any], q: dict[int, Any], odds: Any) -> Any:
-    """Divergence of two laws on the integers."""
+def printed(name: str, **values: Any) -> sp.Expr:
+    """A formula of :mod:`analytics.symbolic.quantizers` at these arguments; radius 1 and `epsilon` where not said."""
+    form = forms.FORMS[name]
+    values = {"radius": 1, "epsilon": epsilon, **values}
+    return form.expression.subs({symbol: values[key] for key, symbol in form.arguments.items()}, simultaneous=True)
+
+
+alpha = printed("alpha")
+
+
+def hockey_stick(p: dict[Any, Any], q: dict[Any, Any], odds: Any) -> Any:
+    """Divergence of two laws on the line."""
     return sum((max(mass - odds * q.get(place, 0), 0 * mass) for place, mass in p.items()), 0 * odds)
 
 

@@ -5,206 +5,176 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy import optimize, special
+import sympy as sp
+from scipy import optimize
 
-from analytics.enclosures import aggregation as enclosed
-from analytics.enclosures.ball import ball
+from analytics.enclosures import aggregation as balls
 from analytics.federated import communication, dropout
-from validate.claims.claim import Claim, Range, Relation, Verdict
+from validate.claims.balls import enclosed
+from validate.claims.claim import Claim, false, holds
+from validate.claims.domain import Range, parameter
+from validate.claims.relation import at_most, equal, relative_to
+from validate.papers.corbin_fl.common import WIDE, p, pairs, printed
 
-PAPER = "corbin-fl"
-_HALF = Range(10, 150, integer=True)
-_P = Range(0.05, 0.95)
-_SLACK = Range(0.01, 0.45)
-_EPSILON = Range(0.05, 5.0, logarithmic=True)
+slack = parameter("slack", 0.01, 0.45, logarithmic=True, latex=r"(\delta-\delta_1)")
+alpha = parameter("alpha", 1.01, 10.0, typical=(1.013, 4.08), latex=r"\alpha")
+
+_k, _n, _middle = sp.Symbol("k", integer=True), 2 * pairs, p * (1 - p)
+_PRINTED = {"clients": _n, "dropout": p, "slack": slack, "delta_1": 0}
+_gamma, _theta_prime = (printed(f"Theorem 4, {name}", **_PRINTED) for name in ("gamma", "theta'"))
+_mse = printed("Theorem 4, MSE", **_PRINTED, epsilon=sp.log((alpha + 1) / (alpha - 1)))
 
 
-def broken_pairs() -> Claim:
-    def outside(pairs: int, p: float, slack: float) -> float:
-        claim = dropout.published(2 * pairs, dropout=p, slack=slack, epsilon=1.0)
-        return dropout.outside_probability(2 * pairs, dropout=p, low=claim.gamma, high=claim.gamma_prime)
+def _outside(trials: sp.Expr, chance: sp.Expr, width: sp.Expr) -> sp.Expr:
+    """P(|X/n - p(1-p)| > width) for X of the binomial law."""
+    mass = sp.binomial(trials, _k) * chance**_k * (1 - chance) ** (trials - _k)
+    return sp.Sum(mass * sp.Piecewise((1, sp.Abs(_k / _n - _middle) > width), (0, True)), (_k, 0, trials))
 
-    return Claim(
-        id="CB-T4",
-        paper=PAPER,
-        location="Theorem 4, gamma and gamma' (n = 2 pairs)",
+
+def _sixteen(p: float, epsilon: float, x: float, y: float) -> float:
+    """The error of four clients with updates x, y, x, y, over all sets of survivors."""
+    A = 1 / math.tanh(epsilon / 2)
+    total = 0.0
+    for state in range(16):
+        here = [bool(state >> i & 1) for i in range(4)]
+        survivors, error = sum(here), 0.0
+        for first, second in (here[:2], here[2:]):
+            if first and second:
+                error += abs(x + y) * (2 * A - abs(x + y))
+            elif first or second:
+                error += A * A - (x if first else y) ** 2
+        total += (1 - p) ** survivors * p ** (4 - survivors) * error / max(survivors, 1) ** 2
+    return total
+
+
+# The privacy of a survivor: one parameter; the numbers of those that quantize alone, and every corner of them, added up
+
+
+def _together(chances: list[float]) -> np.ndarray:
+    law = np.ones(1)
+    for chance in chances:
+        law = np.convolve(law, [1 - chance, chance])
+    return law
+
+
+def _least_epsilon(others: int, own: list[tuple[list[float], list[float]]], low: float, delta: float) -> float:
+    corners = []
+    for upper in range(others + 1):
+        noise = _together([1 - low] * upper + [low] * (others - upper))
+        corners += [(np.convolve(noise, p), np.convolve(noise, q)) for p, q in own]
+
+    def excess(epsilon: float) -> float:
+        return max(float(np.maximum(p - math.exp(epsilon) * q, 0.0).sum()) for p, q in corners) - delta
+
+    if excess(0.0) <= 0:
+        return 0.0
+    return float(optimize.brentq(excess, 0.0, 100.0, xtol=1e-14)) if excess(100.0) <= 0 else math.inf
+
+
+def _delta(epsilon: float, share: float) -> float:
+    """A share of what no noise at all would leave."""
+    return share * math.tanh(epsilon / 2)
+
+
+def _survivor(pairs: int, singles: int, p: float, epsilon: float, share: float) -> float:
+    low, move, delta = 1 / (1 + math.exp(epsilon)), math.tanh(epsilon / 2), _delta(epsilon, share)
+    sure, moved = [0.0, 1.0, 0.0], [0.0, 1 - move, move]
+    alone, paired = [([low, 1 - low], [1 - low, low])], [(sure, moved), (moved, sure)]
+    worst = 0.0
+    for own, left, broken in ((alone, singles - 1, pairs), (alone, singles, pairs - 1), (paired, singles, pairs - 1)):
+        few = np.cumsum(_together([1 - p] * left + [2 * p * (1 - p)] * broken))
+        worst = max(worst, _least_epsilon(int(np.sum(few <= delta / 2)), own, low, delta / 2))
+    return worst
+
+
+def _central(pairs: int, singles: int, p: float, epsilon: float, share: float) -> float:
+    n, delta = 2 * pairs + singles, _delta(epsilon, share)
+    return dropout.central_epsilon(n, 1, epsilon=epsilon, delta=delta, dropout=p, independent=singles / n)
+
+
+CLAIMS = (
+    Claim(
+        "CB-T4",
+        "Theorem 4, gamma and gamma' (n = 2 pairs)",
+        at_most(_outside(pairs, 2 * _middle, _middle - _gamma), slack),
+        false(
+            "Chebyshev needs the radius without the 4: the printed one is half of it. The guarantee also rests on (1), which "
+            "parity refutes.",
+            corrected_by="CB-T4*-privacy",
+        ),
         statement=r"P\Bigl(\sum_iE_i \notin [\gamma n, \gamma'n]\Bigr) \le \delta - \delta_1",
-        expected=Verdict.FALSE,
-        reason="Chebyshev needs the radius without the 4: the printed one is half of it. The guarantee also rests on (1), which "
-        "parity refutes.",
-        domain={"pairs": _HALF, "p": _P, "slack": _SLACK},
-        claimed=lambda pairs, p, slack: slack,
-        actual=outside,
-        enclose=lambda pairs, p, slack: (ball(slack), enclosed.broken_pairs_outside(2 * int(pairs), p, slack)),
-    )
-
-
-def survivors() -> Claim:
-    def outside(pairs: int, p: float, slack: float) -> float:
-        n = 2 * pairs
-        claim = dropout.published(n, dropout=p, slack=slack, epsilon=1.0)
-        k = np.arange(n + 1)
-        law = special.binom(n, k) * (1 - p) ** k * p ** (n - k)
-        return float(law[(k / n < claim.theta) | (k / n > claim.theta_prime)].sum())
-
-    return Claim(
-        id="CB-T4-theta",
-        paper=PAPER,
-        location="Theorem 4, theta and theta' (n = 2 pairs)",
+        near={},
+        effort=1 / 2,
+    ),
+    Claim(
+        "CB-T4-theta",
+        "Theorem 4, theta and theta' (n = 2 pairs)",
+        at_most(_outside(_n, 1 - p, _theta_prime - _middle), slack),
+        false("P(F_i = 1) is 1 - p; the printed interval is centered at p(1 - p).", corrected_by="CB-T4*"),
         statement=r"P\Bigl(\sum_iF_i \notin [\theta n, \theta'n]\Bigr) \le \delta - \delta_1",
-        expected=Verdict.FALSE,
-        reason="P(F_i = 1) is 1 - p; the printed interval is centered at p(1 - p).",
-        domain={"pairs": _HALF, "p": _P, "slack": _SLACK},
-        claimed=lambda pairs, p, slack: slack,
-        actual=outside,
-        enclose=lambda pairs, p, slack: (ball(slack), enclosed.survivors_outside(2 * int(pairs), p, slack)),
-    )
-
-
-def printed_error() -> Claim:
-    """The claim as a factor: printed bound over the worst MSE, both positive or not."""
-
-    def epsilon(alpha: float) -> float:
-        return 2 * math.atanh(1 / alpha)
-
-    return Claim(
-        id="CB-T4-mse",
-        paper=PAPER,
-        location="Theorem 4, mean squared error (delta_1 = 0, radius 1, n = 2 pairs)",
+        near={},
+        effort=1 / 2,
+    ),
+    Claim(
+        "CB-T4-mse",
+        "Theorem 4, mean squared error (delta_1 = 0, radius 1, n = 2 pairs; in units of LDP-FL's worst error)",
+        at_most(
+            lambda pairs, p, slack, alpha: dropout.worst_mse(2 * pairs, dropout=p, epsilon=2 * math.atanh(1 / alpha)),
+            _mse,
+            balls=lambda pairs, p, slack, alpha: (
+                enclosed(_mse, {"pairs": pairs, "p": p, "slack": slack, "alpha": alpha}),
+                balls.dropout_mse(2 * int(pairs), p, alpha),
+            ),
+        ),
+        false("theta can be negative, and with it the bound.", corrected_by="CB-T4*"),
+        {s.name: s.range for s in (pairs, p, slack, alpha)},
         statement=r"\mathrm{MSE} \le \frac{\gamma'r^2\alpha^2}{n\theta} + \frac{1-\gamma}{2n\theta}r^2"
         r"((\sqrt2-1)\alpha+1)((\sqrt2+1)\alpha-1) + 8r^2\alpha^2\delta_1",
-        expected=Verdict.FALSE,
-        reason="theta can be negative, and with it the bound.",
-        domain={"pairs": Range(10, 100, integer=True), "p": _P, "slack": _SLACK, "alpha": Range(1.1, 10.0)},
-        claimed=lambda pairs, p, slack, alpha: (
-            dropout.published(2 * pairs, dropout=p, slack=slack, epsilon=epsilon(alpha)).mse
-        ),
-        actual=lambda pairs, p, slack, alpha: dropout.worst_mse(2 * pairs, dropout=p, epsilon=epsilon(alpha)),
-        enclose=lambda pairs, p, slack, alpha: (
-            enclosed.published_dropout_mse(2 * int(pairs), p, slack, alpha),
-            enclosed.dropout_mse(2 * int(pairs), p, alpha),
-        ),
-    )
-
-
-def exact_error() -> Claim:
-    """All sets of survivors of four clients, worst over a grid of updates."""
-
-    def brute(p: float, epsilon: float, x: float, y: float) -> float:
-        A = 1 / math.tanh(epsilon / 2)
-        total = 0.0
-        for state in range(16):
-            here = [bool(state >> i & 1) for i in range(4)]
-            n = sum(here)
-            if not n:
-                continue
-            error = 0.0
-            for i in (0, 2):
-                if here[i] and here[i + 1]:
-                    s = abs(x + y)
-                    error += s * (2 * A - s)
-                elif here[i] or here[i + 1]:
-                    alone = x if here[i] else y
-                    error += A * A - alone * alone
-            total += (1 - p) ** n * p ** (4 - n) * error / n**2
-        return total
-
-    return Claim(
-        id="CB-T4*",
-        paper=PAPER,
-        location="ours: the worst MSE of the survivors' mean exactly",
+        scale=relative_to(lambda pairs, alpha, **_: alpha**2 / (2 * pairs)),
+        near={},
+    ),
+    Claim(
+        "CB-T4*",
+        "ours: the worst MSE of the survivors' mean exactly",
+        at_most(_sixteen, lambda p, epsilon, **_: dropout.worst_mse(4, dropout=p, epsilon=epsilon)),
+        holds("Given who is counted, the others that survive are binomial; against all sixteen sets of four clients."),
+        {"p": Range(0.0, 0.95), "epsilon": WIDE, "x": Range(-1.0, 1.0), "y": Range(-1.0, 1.0)},
         statement=r"\mathrm{MSE} \le \tfrac n2\max_s\Bigl[2p(1-p)e_1\bigl(A^2-\tfrac{s^2}4\bigr) + (1-p)^2e_2(2As-s^2)\Bigr],"
         r"\quad e_i = E(i + \mathrm{Bin}(n-2, 1-p))^{-2}",
-        expected=Verdict.HOLDS,
-        reason="Given who is counted, the others that survive are binomial; against all sixteen sets of four clients.",
-        domain={"p": Range(0.0, 0.95), "epsilon": _EPSILON, "x": Range(-1.0, 1.0), "y": Range(-1.0, 1.0)},
-        claimed=lambda p, epsilon, x, y: dropout.worst_mse(4, dropout=p, epsilon=epsilon),
-        actual=brute,
-    )
-
-
-def survivors_privacy() -> Claim:
-    """One parameter; the numbers of those that quantize alone, and every corner of them, added up."""
-
-    def together(chances: list[float]) -> list[float]:
-        law = [1.0]
-        for chance in chances:
-            law = [
-                (law[k] if k < len(law) else 0.0) * (1 - chance) + (law[k - 1] if k else 0.0) * chance
-                for k in range(len(law) + 1)
-            ]
-        return law
-
-    def least_epsilon(others: int, own: list[tuple[list[float], list[float]]], low: float, delta: float) -> float:
-        pairs = []
-        for upper in range(others + 1):
-            noise = together([1 - low] * upper + [low] * (others - upper))
-            pairs += [(np.convolve(noise, p), np.convolve(noise, q)) for p, q in own]
-
-        def excess(epsilon: float) -> float:
-            return max(float(np.maximum(p - math.exp(epsilon) * q, 0.0).sum()) for p, q in pairs) - delta
-
-        if excess(0.0) <= 0:
-            return 0.0
-        return float(optimize.brentq(excess, 0.0, 100.0, xtol=1e-14)) if excess(100.0) <= 0 else math.inf
-
-    def enumerated(pairs: int, singles: int, p: float, epsilon: float, delta: float) -> float:
-        low, share = 1 / (1 + math.exp(epsilon)), math.tanh(epsilon / 2)
-        alone = [([low, 1 - low], [1 - low, low])]
-        moved = [0.0, 1 - share, share]
-        paired = [(a, b) for c in ([0.0, 1.0, 0.0],) for a, b in ((c, moved), (moved, c))]
-        worst = 0.0
-        for own, left, broken in (
-            (alone, singles - 1, pairs),
-            (alone, singles, pairs - 1),
-            (paired, singles, pairs - 1),
-        ):
-            if min(left, broken) >= 0:
-                law = np.cumsum(together([1 - p] * left + [2 * p * (1 - p)] * broken))
-                worst = max(worst, least_epsilon(int(np.sum(law <= delta / 2)), own, low, delta / 2))
-        return worst
-
-    return Claim(
-        id="CB-T4*-privacy",
-        paper=PAPER,
-        location="ours: central privacy of a survivor (one parameter, 2 pairs + singles clients)",
+    ),
+    Claim(
+        "CB-T4*-privacy",
+        "ours: central privacy of a survivor (one parameter, 2 pairs + singles clients, delta = share/alpha)",
+        equal(_survivor, _central),
+        holds(
+            "N others quantize alone, and fewer only help; delta pays once for few of them, once for the release. (Where nothing "
+            "finite suffices both are infinite.)"
+        ),
+        {
+            "pairs": Range(1, 6, integer=True),
+            "singles": Range(8, 24, integer=True),
+            "p": Range(0.02, 0.5),
+            "epsilon": Range(0.05, 3.0, logarithmic=True),
+            "share": Range(0.03, 0.5, logarithmic=True),
+        },
         statement=r"\delta = P(N < \nu) + D_{e^\epsilon}(\nu),\quad \nu = \max\{k: P(N < k) \le \tfrac\delta2\},"
         r"\ D_{e^\epsilon}(\nu) = \tfrac\delta2",
-        expected=Verdict.HOLDS,
-        reason="N others quantize alone, and fewer only help; delta pays once for few of them, once for the release.",
-        domain={
-            "pairs": Range(1, 6, integer=True),
-            "singles": Range(0, 6, integer=True),
-            "p": Range(0.05, 0.9),
-            "epsilon": _EPSILON,
-            "delta": Range(1e-6, 0.1, logarithmic=True),
-        },
-        claimed=lambda pairs, singles, p, epsilon, delta: dropout.central_epsilon(
-            2 * pairs + singles, 1, epsilon=epsilon, delta=delta, dropout=p, independent=singles / (2 * pairs + singles)
-        ),
-        actual=enumerated,
-        relation=Relation.EQUAL,
         tolerance=1e-6,
-    )
-
-
-def cost() -> Claim:
-    return Claim(
-        id="CB-cost",
-        paper=PAPER,
-        location="Sec. IV-5, communication",
-        statement=r"32m + nk + dmk + m \text{ bits suffice}",
-        expected=Verdict.HOLDS,
-        reason="True, and needlessly large: the agreed key of k bits is a seed that both clients expand, whatever d.",
-        domain={
+        effort=1 / 4,
+    ),
+    Claim(
+        "CB-cost",
+        "Sec. IV-5, communication",
+        at_most(
+            lambda clients, parameters, bits: communication.seeded(clients, parameters, bits=bits).total,
+            lambda clients, parameters, bits: communication.published(clients, parameters, bits=bits).total,
+        ),
+        holds("True, and needlessly large: the agreed key of k bits is a seed that both clients expand, whatever d."),
+        {
             "clients": Range(2, 10_000, integer=True, logarithmic=True),
             "parameters": Range(1, 10**7, integer=True, logarithmic=True),
             "bits": Range(0, 8, integer=True),
         },
-        claimed=lambda clients, parameters, bits: float(communication.published(clients, parameters, bits=bits).total),
-        actual=lambda clients, parameters, bits: float(communication.seeded(clients, parameters, bits=bits).total),
-        relation=Relation.AT_MOST,
-    )
-
-
-CLAIMS = (broken_pairs, survivors, printed_error, exact_error, survivors_privacy, cost)
+        statement=r"32m + nk + dmk + m \text{ bits suffice}",
+    ),
+)

@@ -7,11 +7,12 @@ from itertools import permutations
 import numpy as np
 
 from analytics.federated import mean_estimation, quantizers
-from validate.claims.claim import Claim, Range, Relation, Verdict
+from validate.claims.claim import Claim, holds
+from validate.claims.domain import Range
+from validate.claims.relation import at_least, at_most, equal
+from validate.papers.corbin_fl.common import SEED, epsilon, pairs, printed
 
-PAPER = "corbin-fl"
-_EPSILON = Range(1e-2, 20.0, logarithmic=True)
-_DOMAIN = {"clients": Range(2, 6, integer=True), "epsilon": _EPSILON, "seed": Range(0, 10**6, integer=True)}
+_DOMAIN = {"clients": Range(2, 6, integer=True), "epsilon": epsilon.range, "seed": SEED}
 
 
 def _updates(clients: int, seed: int) -> np.ndarray:
@@ -35,67 +36,47 @@ def over_all_pairings(clients: int, epsilon: float, seed: int) -> float:
     return float(np.mean(values))
 
 
-def printed_bound() -> Claim:
-    return Claim(
-        id="CB-T2",
-        paper=PAPER,
-        location="Theorem 2",
-        statement=r"\mathrm{MSE} \le \frac{r^2}{2n}((\sqrt2-1)\alpha+1)((\sqrt2+1)\alpha-1)\quad(n \text{ even})",
-        expected=Verdict.HOLDS,
-        reason="True and loose: quadratic in alpha, where the worst case is linear.",
-        domain={**_DOMAIN, "clients": Range(1, 3, integer=True)},
-        claimed=lambda clients, epsilon, seed: float(mean_estimation.published(2 * clients, epsilon=epsilon)),
-        actual=lambda clients, epsilon, seed: over_all_pairings(2 * clients, epsilon, seed),
-    )
-
-
-def exact_mean() -> Claim:
-    return Claim(
-        id="CB-T2*",
-        paper=PAPER,
-        location="ours: the mean over uniform pairings exactly, n even or odd",
-        statement=r"\frac1{n^2}\left[\pi\sum_{i<j}(2A|x_i+x_j| - (x_i+x_j)^2) + \lambda\sum_i(A^2 - x_i^2)\right]",
-        expected=Verdict.HOLDS,
-        reason="Every pair is drawn with the same probability; against all pairings.",
-        domain=_DOMAIN,
-        claimed=lambda clients, epsilon, seed: (
-            float(mean_estimation.mean_over_pairings(_updates(clients, seed), epsilon=epsilon)) + 1e-3
+CLAIMS = (
+    Claim(
+        "CB-T2",
+        "Theorem 2",
+        at_most(
+            lambda pairs, epsilon, seed: over_all_pairings(2 * pairs, epsilon, seed),
+            printed("Theorem 2", clients=2 * pairs),
         ),
-        actual=lambda clients, epsilon, seed: over_all_pairings(clients, epsilon, seed) + 1e-3,
-        relation=Relation.EQUAL,
-    )
-
-
-def worst_case() -> Claim:
-    return Claim(
-        id="CB-T2*-worst",
-        paper=PAPER,
-        location="ours: the worst case over the updates",
+        holds("True and loose: quadratic in alpha, where the worst case is linear."),
+        {"pairs": Range(1, 3, integer=True), "seed": SEED},
+        statement=r"\mathrm{MSE} \le \frac{r^2}{2n}((\sqrt2-1)\alpha+1)((\sqrt2+1)\alpha-1)\quad(n \text{ even})",
+        slack=1.71,
+    ),
+    Claim(
+        "CB-T2*",
+        "ours: the mean over uniform pairings exactly, n even or odd",
+        equal(
+            over_all_pairings,
+            lambda clients, epsilon, seed: mean_estimation.mean_over_pairings(_updates(clients, seed), epsilon=epsilon),
+        ),
+        holds("Every pair is drawn with the same probability; against all pairings."),
+        _DOMAIN,
+        statement=r"\frac1{n^2}\left[\pi\sum_{i<j}(2A|x_i+x_j| - (x_i+x_j)^2) + \lambda\sum_i(A^2 - x_i^2)\right]",
+    ),
+    Claim(
+        "CB-T2*-worst",
+        "ours: the worst case over the updates",
+        at_most(over_all_pairings, lambda clients, epsilon, seed: mean_estimation.worst(clients, epsilon=epsilon)),
+        holds("2A abs(s) - s^2 is greatest at s = 2r or at s = A; attained by equal updates."),
+        _DOMAIN,
         statement=r"\mathrm{MSE} \le \frac{2r^2(\alpha-1)}n \ (\alpha \ge 2),\quad \frac{r^2\alpha^2}{2n}\ (\alpha \le 2)"
         r"\quad(n \text{ even})",
-        expected=Verdict.HOLDS,
-        reason="2A abs(s) - s^2 is greatest at s = 2r or at s = A; attained by equal updates.",
-        domain=_DOMAIN,
-        claimed=lambda clients, epsilon, seed: float(mean_estimation.worst(clients, epsilon=epsilon)),
-        actual=over_all_pairings,
-    )
-
-
-def factor_of_two() -> Claim:
-    return Claim(
-        id="CB-rem",
-        paper=PAPER,
-        location="After Theorem 2",
-        statement=r"\frac{\text{worst MSE of LDP-FL}}{\text{worst MSE of CorBin-FL}} \ge 2",
-        expected=Verdict.HOLDS,
-        reason="Understated: alpha^2/(2(alpha-1)) >= 2 because (alpha-2)^2 >= 0; 10.5 at epsilon = 0.1.",
-        domain={"epsilon": _EPSILON},
-        claimed=lambda epsilon: 2.0,
-        actual=lambda epsilon: float(
-            mean_estimation.worst_ldp(2, epsilon=epsilon) / mean_estimation.worst(2, epsilon=epsilon)
+    ),
+    Claim(
+        "CB-rem",
+        "After Theorem 2",
+        at_least(
+            lambda epsilon: mean_estimation.worst_ldp(2, epsilon=epsilon) / mean_estimation.worst(2, epsilon=epsilon), 2
         ),
-        relation=Relation.AT_LEAST,
-    )
-
-
-CLAIMS = (printed_bound, exact_mean, worst_case, factor_of_two)
+        holds("Understated: alpha^2/(2(alpha-1)) >= 2 because (alpha-2)^2 >= 0; 10.5 at epsilon = 0.1."),
+        {"epsilon": epsilon.range},
+        statement=r"\frac{\text{worst MSE of LDP-FL}}{\text{worst MSE of CorBin-FL}} \ge 2",
+    ),
+)

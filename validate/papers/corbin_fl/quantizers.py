@@ -3,25 +3,44 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
+import sympy as sp
 
-from analytics.enclosures.ball import ball
 from analytics.federated import alphabets, quantizers
-from validate.claims.claim import Claim, Range, Relation, Verdict, constant
-
-PAPER = "corbin-fl"
-_EPSILON = Range(1e-2, 20.0, logarithmic=True)
-_PLACE = Range(-1.0, 1.0, extra=(0.0,))
-_BITS = Range(0, 10, integer=True)
-_ABSOLUTE = 1e-3  # added to both sides of an equality of probabilities: an absolute tolerance of 1e-12
+from validate.claims.claim import Claim, false, holds, holds_under
+from validate.claims.domain import Range, parameter
+from validate.claims.relation import absolute, at_least, at_most, equal, relative_to
+from validate.papers.corbin_fl.common import WIDE, alpha, bits, epsilon, printed, x, y
 
 
-def _epsilon(alpha: float) -> float:
-    return 2 * math.atanh(1 / alpha)
+def _plus(x: float, epsilon: float, bits: int = 0) -> float:
+    """Probability of the output c + A of one client."""
+    return float(quantizers.pair_law(x, 0.0, epsilon=epsilon, bits=bits)[1].sum())
+
+
+def _single_error(x: float, epsilon: float) -> float:
+    """E (Q - x)^2 from the law itself: outputs -A and A with the probabilities of Algorithm 1."""
+    plus, A = _plus(x, epsilon), float(quantizers.alpha(epsilon))
+    return plus * (A - x) ** 2 + (1 - plus) * (A + x) ** 2
+
+
+def _local_ratio(x: float, y: float, epsilon: float) -> float:
+    one, other = (_plus(v, epsilon, 3) for v in (x, y))
+    return max(one / other, (1 - one) / (1 - other))
+
+
+# The server's view of a pair
+
+w, other, partner = (parameter(n, -1.0, 1.0, extra=(0.0,), typical=(-1.0, 1.0)) for n in ("w", "other", "partner"))
+
+
+def _both_plus(first: sp.Expr) -> sp.Expr:
+    """P(Q_1 = Q_2 = c + A) of Algorithm 2 with d = 5 shared bits."""
+    a, b = (32 * (sp.Rational(1, 2) + place / (2 * alpha)) for place in (first, -partner))
+    same = (a - sp.floor(a)) * (1 - b + sp.floor(b))
+    return sp.Piecewise((same, sp.Eq(sp.floor(a), sp.floor(b))), (sp.Max(a - b, 0), True)) / 32
 
 
 def _enumerated(x: float, y: float, epsilon: float, bits: int) -> np.ndarray:
@@ -37,249 +56,147 @@ def _enumerated(x: float, y: float, epsilon: float, bits: int) -> np.ndarray:
     return law
 
 
-def single_quantizer() -> Claim:
-    def variance(x: float, epsilon: float) -> float:
-        """From the two-point law itself: c - A and c + A with the probabilities of Algorithm 1."""
-        law = quantizers.pair_law(x, 0.0, epsilon=epsilon, bits=0)
-        plus = float(law[1].sum())
-        A = float(quantizers.alpha(epsilon))
-        mean = A * (2 * plus - 1)
-        return 1 + A * A - mean * mean
-
-    return Claim(
-        id="CB-A1",
-        paper=PAPER,
-        location="Algorithm 1, Proposition 1",
-        statement=r"E Q(w) = w,\quad \mathrm{Var}\,Q(w) = A^2 - (w-c)^2,\quad A = r\,\frac{e^\epsilon+1}{e^\epsilon-1}",
-        expected=Verdict.HOLDS,
-        reason="A two-point law with mean w. (One added to both sides, where the difference cancels.)",
-        domain={"x": _PLACE, "epsilon": _EPSILON},
-        claimed=lambda x, epsilon: 1 + ((math.exp(epsilon) + 1) / (math.exp(epsilon) - 1)) ** 2 - x * x,
-        actual=variance,
-        relation=Relation.EQUAL,
-    )
+def _enumerated_error(x: float, y: float, epsilon: float, bits: int) -> float:
+    A = (math.exp(epsilon) + 1) / (math.exp(epsilon) - 1)
+    sums = A * np.array([[-2.0, 0.0], [0.0, 2.0]]) - (x + y)
+    return float(np.sum(_enumerated(x, y, epsilon, bits) * sums**2))
 
 
-def sign_of_alpha() -> Claim:
-    return Claim(
-        id="CB-IIC",
-        paper=PAPER,
-        location="Sec. II-C, alpha",
-        statement=r"\frac{1+e^\epsilon}{1-e^\epsilon} = \frac{e^\epsilon+1}{e^\epsilon-1}\quad(\text{of Algorithms 1 and 2})",
-        expected=Verdict.FALSE,
-        reason="A sign error; it would make every probability of Algorithm 1 wrong.",
-        domain={"odds": Range(1.1, 100.0, logarithmic=True)},
-        claimed=lambda odds: 1e3 + (1 + odds) / (1 - odds),
-        actual=lambda odds: 1e3 + float(quantizers.alpha(math.log(odds))),
-        relation=Relation.EQUAL,
-        enclose=lambda odds: (ball(1000 + (1 + odds) / (1 - odds)), ball(1000 + (odds + 1) / (odds - 1))),
-    )
+def _cost_of_bits(x: float, y: float, epsilon: float, bits: int) -> float:
+    finite, limit = (float(quantizers.pair_mse(x, y, epsilon=epsilon, bits=d)) for d in (bits, None))
+    return finite - limit
 
 
-def local_privacy() -> Claim:
-    def ratio(x: float, y: float, epsilon: float) -> float:
-        plus = [float(quantizers.pair_law(v, 0.0, epsilon=epsilon, bits=3)[1].sum()) for v in (x, y)]
-        return max(plus[0] / plus[1], (1 - plus[0]) / (1 - plus[1]))
-
-    return Claim(
-        id="CB-PLDP-one",
-        paper=PAPER,
-        location="Condition C5, for one uplink",
-        statement=r"P(Q_1(w) = \bar w) \le e^{\epsilon}P(Q_1(w') = \bar w)",
-        expected=Verdict.HOLDS_UNDER,
-        reason="True for an eavesdropper on one uplink only.",
-        domain={"x": _PLACE, "y": _PLACE, "epsilon": Range(1e-2, 8.0, logarithmic=True)},
-        claimed=lambda x, y, epsilon: math.exp(epsilon),
-        actual=ratio,
-        if_survived=Verdict.HOLDS_UNDER,
-    )
+def _slack(epsilon: float, bits: int, **_: float) -> float:
+    return float(quantizers.slack(epsilon=epsilon, bits=bits))
 
 
-def server_sees_both() -> Claim:
-    """The server's view of a pair: the probability of (+, +), radius 1, center 0, d = 5."""
+# Other alphabets
 
-    def both(w: float, partner: float, alpha: float) -> float:
-        return float(quantizers.pair_law(w, partner, epsilon=_epsilon(alpha), bits=5)[1, 1])
-
-    def enclosed(w: Fraction, partner: Fraction, alpha: Fraction) -> Fraction:
-        a, b = 32 * (Fraction(1, 2) + w / (2 * alpha)), 32 * (Fraction(1, 2) - partner / (2 * alpha))
-        if math.floor(a) == math.floor(b):
-            return (a - math.floor(a)) * (1 - (b - math.floor(b))) / 32
-        return max(a - b, Fraction(0)) / 32
-
-    def bound(alpha: Any) -> Any:
-        return (alpha + 1) / (alpha - 1)
-
-    return Claim(
-        id="CB-PLDP",
-        paper=PAPER,
-        location="Sec. III, local privacy of CorBin-FL",
-        statement=r"P(Q_1 = Q_2 = c+A \mid w, w_2) \le e^\epsilon P(Q_1 = Q_2 = c+A \mid w', w_2)",
-        expected=Verdict.FALSE,
-        reason="The server receives both outputs of a pair; one parameter makes an outcome possible that another excludes: the "
-        "ratio is infinite.",
-        domain={
-            "w": _PLACE,
-            "other": _PLACE,
-            "partner": _PLACE,
-            "alpha": Range(1.1, 10.0),
-        },
-        claimed=lambda w, other, partner, alpha: bound(alpha) * both(other, partner, alpha),
-        actual=lambda w, other, partner, alpha: both(w, partner, alpha),
-        enclose=lambda w, other, partner, alpha: (
-            ball(bound(alpha) * enclosed(other, partner, alpha)),
-            ball(enclosed(w, partner, alpha)),
-        ),
-    )
+_ALPHABET = {"shift": Range(-1.0, 1.0, extra=(0.0,)), "stretch": Range(1.0, 3.0), "epsilon": WIDE}
 
 
-def pair_law() -> Claim:
-    return Claim(
-        id="CB-A2",
-        paper=PAPER,
-        location="Algorithm 2, line 14 mended",
-        statement=r"P(++) = \tfrac{f_1(1-f_2)}{2^d} \text{ if } \lfloor a\rfloor = \lfloor b\rfloor, \text{ else } "
-        r"\left(\tfrac{s}{2A}\right)^+,\quad a = 2^dq_1,\ b = 2^d(1-q_2)",
-        expected=Verdict.HOLDS,
-        reason="The exact law, against the sum over all shared numbers and private coins.",
-        domain={"x": _PLACE, "y": _PLACE, "epsilon": _EPSILON, "bits": _BITS},
-        claimed=lambda x, y, epsilon, bits: (
-            float(quantizers.pair_law(x, y, epsilon=epsilon, bits=bits)[1, 1]) + _ABSOLUTE
-        ),
-        actual=lambda x, y, epsilon, bits: float(_enumerated(x, y, epsilon, bits)[1, 1]) + _ABSOLUTE,
-        relation=Relation.EQUAL,
-    )
-
-
-def optimal_pair() -> Claim:
-    """Against the pair on the alphabet {-2, 4} with Q_1 = 4 iff the first shared bit is 0, Q_2 = -2 iff it is 0."""
-    return Claim(
-        id="CB-T1",
-        paper=PAPER,
-        location="Theorem 1, Eq. (4)",
-        statement=r"m_d(w, w') \le \min_{Q'} m(Q', w, w') + \frac{A^2}{2^{d-6}}\quad(w = w' = c + r,\ \epsilon = \log 3)",
-        expected=Verdict.FALSE,
-        reason="The least is taken point by point over all alphabets: the alphabet {-2, 4} is unbiased and private and has no "
-        "error at this point, CorBinQ has 4 r^2.",
-        domain={"bits": Range(1, 30, integer=True), "alpha": constant(2.0)},
-        claimed=lambda bits, alpha: float(quantizers.published_slack(epsilon=_epsilon(alpha), bits=bits)),
-        actual=lambda bits, alpha: float(quantizers.pair_mse(1.0, 1.0, epsilon=_epsilon(alpha), bits=bits)),
-        enclose=lambda bits, alpha: (ball(alpha**2 * Fraction(2) ** (6 - int(bits))), ball(4 * alpha - 4)),
-    )
-
-
-def exact_pair() -> Claim:
-    def enumerated(x: float, y: float, epsilon: float, bits: int) -> float:
-        A = (math.exp(epsilon) + 1) / (math.exp(epsilon) - 1)
-        law = _enumerated(x, y, epsilon, bits)
-        sums = A * np.array([[-2.0, 0.0], [0.0, 2.0]]) - (x + y)
-        return float(np.sum(law * sums**2))
-
-    return Claim(
-        id="CB-T1*",
-        paper=PAPER,
-        location="ours: the MSE of a pair exactly",
-        statement=r"m_d = 2A|s| - s^2 + \frac{8A^2}{2^d}(\min(f_1, f_2) - f_1f_2)\,[\lfloor a\rfloor = \lfloor b\rfloor]",
-        expected=Verdict.HOLDS,
-        reason="The Frechet optimum plus what private coins cost where both levels share a cell.",
-        domain={"x": _PLACE, "y": _PLACE, "epsilon": _EPSILON, "bits": _BITS},
-        claimed=lambda x, y, epsilon, bits: float(quantizers.pair_mse(x, y, epsilon=epsilon, bits=bits)) + 1.0,
-        actual=lambda **point: enumerated(**point) + 1.0,
-        relation=Relation.EQUAL,
-    )
-
-
-_ALPHABET = {
-    "shift": Range(-1.0, 1.0, extra=(0.0,)),
-    "stretch": Range(1.0, 3.0),
-    "alpha": Range(1.05, 10.0),
-}
-
-
-def _ends(shift: float, stretch: float, alpha: float) -> tuple[float, float]:
+def _ends(shift: float, stretch: float, epsilon: float) -> tuple[float, float]:
     """A private alphabet of [-1, 1]: {-A, A} moved and stretched so that both ends stay outside."""
-    half = alpha * stretch + abs(shift)
+    half = stretch / math.tanh(epsilon / 2) + abs(shift)
     return shift - half, shift + half
 
 
-def minimax() -> Claim:
-    def worst(shift: float, stretch: float, alpha: float) -> float:
-        low, high = _ends(shift, stretch, alpha)
-        s = np.concatenate([np.linspace(-2, 2, 401), [-alpha, alpha]])
-        half = np.clip(s, -2, 2) / 2
-        return float(np.max(alphabets.pair_mse(half, half, low=low, high=high)))
-
-    return Claim(
-        id="CB-T1*-minimax",
-        paper=PAPER,
-        location="ours: the worst case over the inputs, any private alphabet",
-        statement=r"\max_{w,w'}m(Q',w,w') \ge r^2\alpha^2 \ (\alpha \le 2),\ 4r^2(\alpha-1)\ (\alpha \ge 2)",
-        expected=Verdict.HOLDS,
-        reason="In the worst case no alphabet beats CorBinQ's; it is its limit that attains the bound.",
-        domain=_ALPHABET,
-        claimed=lambda shift, stretch, alpha: float(alphabets.minimax_mse(epsilon=_epsilon(alpha))),
-        actual=worst,
-        relation=Relation.AT_LEAST,
-    )
+def _worst_error(shift: float, stretch: float, epsilon: float) -> float:
+    low, high = _ends(shift, stretch, epsilon)
+    A = 1 / math.tanh(epsilon / 2)
+    half = np.clip([*np.linspace(-2, 2, 401), -A, A], -2, 2) / 2
+    return float(np.max(alphabets.pair_mse(half, half, low=low, high=high)))
 
 
-def average() -> Claim:
+def _mean_error(shift: float, stretch: float, epsilon: float) -> float:
+    """Over s, triangular on [-2, 2], piece by piece between the kinks."""
     nodes, weights = np.polynomial.legendre.leggauss(20)
-
-    def mean(shift: float, stretch: float, alpha: float) -> float:
-        """Over s, triangular on [-2, 2], piece by piece between the kinks."""
-        low, high = _ends(shift, stretch, alpha)
-        kinks = np.unique(np.clip([-2.0, 0.0, low + high, 2.0], -2.0, 2.0))
-        total = 0.0
-        for left, right in pairwise(kinks):
-            s = (left + right) / 2 + (right - left) / 2 * nodes
-            m = alphabets.pair_mse(s / 2, s / 2, low=low, high=high)
-            total += (right - left) / 2 * float(weights @ (m * (2 - np.abs(s)) / 4))
-        return total
-
-    return Claim(
-        id="CB-T1*-average",
-        paper=PAPER,
-        location="ours: the average over uniform inputs, any private alphabet",
-        statement=r"E\,m(Q',w,w') \ge \tfrac{4rA-2r^2}3",
-        expected=Verdict.HOLDS,
-        reason="On average no alphabet beats CorBinQ's.",
-        domain=_ALPHABET,
-        claimed=lambda shift, stretch, alpha: float(alphabets.average_mse(epsilon=_epsilon(alpha))),
-        actual=mean,
-        relation=Relation.AT_LEAST,
-    )
+    low, high = _ends(shift, stretch, epsilon)
+    total = 0.0
+    for left, right in pairwise(np.unique(np.clip([-2.0, 0.0, low + high, 2.0], -2.0, 2.0))):
+        s = (left + right) / 2 + (right - left) / 2 * nodes
+        m = alphabets.pair_mse(s / 2, s / 2, low=low, high=high)
+        total += (right - left) / 2 * float(weights @ (m * (2 - np.abs(s)) / 4))
+    return total
 
 
-def finite_bits() -> Claim:
-    def excess(x: float, y: float, epsilon: float, bits: int) -> float:
-        gap = quantizers.pair_mse(x, y, epsilon=epsilon, bits=bits) - quantizers.pair_mse(
-            x, y, epsilon=epsilon, bits=None
-        )
-        return max(float(gap), 0.0)
-
-    return Claim(
-        id="CB-T1*-bits",
-        paper=PAPER,
-        location="ours: what finitely many shared bits cost",
-        statement=r"m_d - m_\infty \le \frac{A^2}{2^{d-1}}",
-        expected=Verdict.HOLDS,
-        reason="min(f1, f2) - f1 f2 <= 1/4; 32 times below the printed slack, and attained.",
-        domain={"x": _PLACE, "y": _PLACE, "epsilon": _EPSILON, "bits": _BITS},
-        claimed=lambda x, y, epsilon, bits: float(quantizers.slack(epsilon=epsilon, bits=bits)),
-        actual=excess,
-    )
-
+_PAIR = {s.name: s.range for s in (x, y, epsilon, bits)}
 
 CLAIMS = (
-    sign_of_alpha,
-    single_quantizer,
-    local_privacy,
-    server_sees_both,
-    pair_law,
-    optimal_pair,
-    exact_pair,
-    minimax,
-    average,
-    finite_bits,
+    Claim(
+        "CB-IIC",
+        "Sec. II-C, alpha",
+        equal(alpha, (1 + sp.exp(epsilon)) / (1 - sp.exp(epsilon))),
+        false("A sign error; it would make every probability of Algorithm 1 wrong.", "misprint", corrected_by="CB-A1"),
+        statement=r"\frac{1+e^\epsilon}{1-e^\epsilon} = \frac{e^\epsilon+1}{e^\epsilon-1}\quad(\text{of Algorithms 1 and 2})",
+        scale=absolute(""),
+    ),
+    Claim(
+        "CB-A1",
+        "Algorithm 1, Proposition 1",
+        equal(_single_error, alpha**2 - x**2),
+        holds("A two-point law with mean w: the squared error around w is its variance."),
+        statement=r"E Q(w) = w,\quad \mathrm{Var}\,Q(w) = A^2 - (w-c)^2,\quad A = r\,\frac{e^\epsilon+1}{e^\epsilon-1}",
+    ),
+    Claim(
+        "CB-PLDP-one",
+        "Condition C5, for one uplink",
+        at_most(_local_ratio, sp.exp(epsilon)),
+        holds_under("True for an eavesdropper on one uplink only."),
+        {"x": x.range, "y": y.range},
+        statement=r"P(Q_1(w) = \bar w) \le e^{\epsilon}P(Q_1(w') = \bar w)",
+    ),
+    Claim(
+        "CB-PLDP",
+        "Sec. III, local privacy of CorBin-FL, read for the server (d = 5)",
+        at_most(_both_plus(w), sp.exp(epsilon) * _both_plus(other)),
+        false(
+            "Eq. (3) speaks of one uplink, and there it is true. But the server receives both outputs of a pair; one "
+            "parameter makes an outcome possible that another excludes: the ratio is infinite.",
+            "reading",
+            corrected_by="CB-PLDP*",
+            true_where=r"\text{one uplink alone is seen (CB-PLDP-one)}",
+        ),
+        statement=r"P(Q_1 = Q_2 = c+A \mid w, w_2) \le e^\epsilon P(Q_1 = Q_2 = c+A \mid w', w_2)",
+    ),
+    Claim(
+        "CB-A2",
+        "Algorithm 2, line 14 mended",
+        equal(
+            lambda **point: _enumerated(**point)[1, 1],
+            lambda x, y, epsilon, bits: quantizers.pair_law(x, y, epsilon=epsilon, bits=bits)[1, 1],
+        ),
+        holds("The exact law, against the sum over all shared numbers and private coins."),
+        _PAIR,
+        statement=r"P(++) = \tfrac{f_1(1-f_2)}{2^d} \text{ if } \lfloor a\rfloor = \lfloor b\rfloor, \text{ else } "
+        r"\left(\tfrac{s}{2A}\right)^+,\quad a = 2^dq_1,\ b = 2^d(1-q_2)",
+        scale=relative_to(lambda bits, **_: 2.0**-bits, "probability of a cell"),
+    ),
+    Claim(
+        "CB-T1",
+        "Theorem 1, Eq. (4)",
+        at_most(printed("pair, d shared bits", w1=1, w2=1, bits=bits), printed("slack as printed", bits=bits)),
+        false(
+            "The least is taken point by point over all alphabets: the alphabet {c - A, c + 2r + A} is unbiased and private and "
+            "has no error at this point ({-2, 4} at epsilon = log 3); CorBinQ has 4r(A - r).",
+            corrected_by="CB-T1*-minimax",
+            true_where=r"\text{the least is over the alphabet } \{c - A, c + A\} \text{ (CB-T1*)}",
+        ),
+        {"bits": Range(1, 30, integer=True, typical=(3, 7))},
+        statement=r"m_d(w, w') \le \min_{Q'} m(Q', w, w') + \frac{A^2}{2^{d-6}}\quad(w = w' = c + r)",
+    ),
+    Claim(
+        "CB-T1*",
+        "ours: the MSE of a pair exactly",
+        equal(_enumerated_error, lambda x, y, epsilon, bits: quantizers.pair_mse(x, y, epsilon=epsilon, bits=bits)),
+        holds("The Frechet optimum plus what private coins cost where both levels share a cell."),
+        _PAIR,
+        statement=r"m_d = 2A|s| - s^2 + \frac{8A^2}{2^d}(\min(f_1, f_2) - f_1f_2)\,[\lfloor a\rfloor = \lfloor b\rfloor]",
+        scale=relative_to(_slack, "the most that d bits cost"),
+    ),
+    Claim(
+        "CB-T1*-minimax",
+        "ours: the worst case over the inputs, any private alphabet",
+        at_least(_worst_error, lambda epsilon, **_: alphabets.minimax_mse(epsilon=epsilon)),
+        holds("In the worst case no alphabet beats CorBinQ's; it is its limit that attains the bound."),
+        _ALPHABET,
+        statement=r"\max_{w,w'}m(Q',w,w') \ge r^2\alpha^2 \ (\alpha \le 2),\ 4r^2(\alpha-1)\ (\alpha \ge 2)",
+    ),
+    Claim(
+        "CB-T1*-average",
+        "ours: the average over uniform inputs, any private alphabet",
+        at_least(_mean_error, lambda epsilon, **_: alphabets.average_mse(epsilon=epsilon)),
+        holds("On average no alphabet beats CorBinQ's."),
+        _ALPHABET,
+        statement=r"E\,m(Q',w,w') \ge \tfrac{4rA-2r^2}3",
+    ),
+    Claim(
+        "CB-T1*-bits",
+        "ours: what finitely many shared bits cost",
+        at_most(_cost_of_bits, _slack),
+        holds("min(f1, f2) - f1 f2 <= 1/4; 32 times below the printed slack, and attained."),
+        _PAIR,
+        statement=r"m_d - m_\infty \le \frac{A^2}{2^{d-1}}",
+    ),
 )

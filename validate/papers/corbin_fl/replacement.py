@@ -1,193 +1,182 @@
-"""CB Theorem 3, ours: one client's update replaced, alone, in a pair, as a whole, and against the server."""
+"""CB Theorem 3, ours: one client's update replaced, alone, in a pair, as a whole, and against the server.
+
+Places are between the ends 0 and 1 of the interval of a parameter.
+"""
 
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, permutations, product
 
 import numpy as np
 
 from analytics.federated import quantizers
 from analytics.privacy import aggregation
 from analytics.privacy import sample_level as sample_privacy
-from validate.claims.claim import Claim, Range, Relation, Verdict
-from validate.papers.corbin_fl.common import LOCAL, PAPER, hockey_stick, lattice, one_parameter
+from validate.claims.claim import Claim, holds
+from validate.claims.domain import Range
+from validate.claims.relation import at_most, equal
+from validate.papers.corbin_fl.common import LOCAL, hockey_stick, lattice, one_parameter
 
-_WIDE = Range(-1.0, 2.0)  # a place between both ends; what is beyond an end is that end, which is therefore tried often
-_SHARE = Range(0.0, 0.99)  # of the local epsilon: at 1 delta vanishes
+_REPLACED = {"epsilon": LOCAL, "share": Range(0.0, 0.99)}  # share of the local epsilon: at 1 delta vanishes
 _LIMIT = 9  # stands for infinitely many bits
+_BITS = Range(0, _LIMIT, integer=True)
 
 
-def _place(position: float) -> float:
-    return min(max(position, 0.0), 1.0)
+def _up(place: float, epsilon: float) -> float:
+    """Probability of a plus output."""
+    return 0.5 + (place - 0.5) / float(quantizers.alpha(epsilon))
 
 
-def _bernoulli(places: tuple[float, ...], epsilon: float) -> list[float]:
-    share = 1 / float(quantizers.alpha(epsilon))
-    return [(1 - share) / 2 + share * _place(t) for t in places]
+def _pair(x: float, partner: float, epsilon: float, bits: int) -> np.ndarray:
+    depth = None if bits == _LIMIT else bits
+    return quantizers.pair_law(2 * x - 1, 2 * partner - 1, epsilon=epsilon, bits=depth)
 
 
-def _edges(epsilon: float, bits: int | None) -> list[float]:
-    """Both ends of the interval and, from either side, the first edge of a cell of the shared number after each."""
-    share = 1 / float(quantizers.alpha(epsilon))
-    low, cells = (1 - share) / 2, 2.0 ** (bits or 0)
+def _alone(epsilon: float, share: float, inside: float) -> float:
+    """Greatest delta of a client that moves between the ends and a place inside, three others there too."""
+    places = {place: _up(place, epsilon) for place in (0.0, 1.0, inside)}
+    found = []
+    for rest in combinations_with_replacement(places.values(), 3):
+        sums = [lattice([q, *rest]) for q in places.values()]
+        found += [hockey_stick(p, q, math.exp(share * epsilon)) for p, q in permutations(sums, 2)]
+    return float(max(found))
+
+
+def _edges(epsilon: float, bits: int) -> list[float]:
+    """From either side, the first edge of a cell of the shared number after each end of the interval."""
+    share, cells = 1 / float(quantizers.alpha(epsilon)), 2.0**bits
+    low = (1 - share) / 2
     edge = (math.floor(cells * low + 1) / cells - low) / share
-    if bits is None or edge >= 1:
-        return [0.0, 1.0]
-    return [0.0, 1.0, edge, edge - 1e-12, 1 - edge, 1 - edge + 1e-12]
+    return [] if bits == _LIMIT or edge >= 1 else [edge, edge - 1e-12, 1 - edge, 1 - edge + 1e-12]
 
 
-def replaced_alone() -> Claim:
-    def at(epsilon: float, share: float, first: float, second: float, *rest: float) -> float:
-        others = _bernoulli(rest, epsilon)
-        mine, neighbour = _bernoulli((first, second), epsilon)
-        odds = math.exp(share * epsilon)
-        return float(hockey_stick(lattice([mine, *others]), lattice([neighbour, *others]), odds))
+def _paired(epsilon: float, share: float, bits: int, inside: float) -> float:
+    """The same of a client of a pair, its partner at an end, inside, or at the edge of a cell there, and two others."""
+    noises = [lattice([_up(t, epsilon) for t in rest]) for rest in combinations_with_replacement((0.0, 1.0, inside), 2)]
+    found = []
+    for partner, noise in product([0.0, 1.0, inside, *_edges(epsilon, bits)], noises):
+        sums = []
+        for x in (0.0, 1.0, inside):
+            law, total = _pair(x, partner, epsilon, bits), dict.fromkeys(range(-4, 5, 2), 0.0)
+            for (i, j), (place, mass) in product(np.ndindex(2, 2), noise.items()):
+                total[place + 2 * (i + j - 1)] += float(law[i, j]) * mass
+            sums.append(total)
+        found += [hockey_stick(p, q, math.exp(share * epsilon)) for p, q in permutations(sums, 2)]
+    return float(max(found))
 
-    def worst(epsilon: float, share: float, first: float, second: float, a: float, b: float, c: float) -> float:
-        corners = [at(epsilon, share, 1.0, 0.0, *ends) for ends in combinations_with_replacement((0.0, 1.0), 3)]
-        return max(at(epsilon, share, first, second, a, b, c), *corners)
 
-    return Claim(
-        id="CB-T3*",
-        paper=PAPER,
-        location="ours: replacement of a client that quantizes alone",
+def _update(epsilon: float, delta: float) -> float:
+    """Two parameters, two other clients, every combination of corners, at the epsilon that is said to suffice."""
+    bound = aggregation.update_epsilon(2, 2, epsilon=epsilon, client="unpaired", delta=delta)
+    low, high, pairs = _up(0.0, epsilon), _up(1.0, epsilon), []
+    for j in range(3):
+        others = [high] * j + [low] * (2 - j)
+        one, other = (np.array([mass for _, mass in sorted(lattice([q, *others]).items())]) for q in (high, low))
+        pairs += [(one, other), (other, one)]
+    return max(
+        float(np.maximum(np.outer(p, s) - math.exp(bound) * np.outer(q, t), 0.0).sum())
+        for (p, q), (s, t) in product(pairs, repeat=2)
+    )
+
+
+_ORDERS = np.concatenate([np.linspace(2, 10, 17), np.geomspace(12, 2000, 40)])
+
+
+def _constants(others: int, epsilon: float, most: float) -> np.ndarray:
+    """Renyi divergences of one parameter over the square of its move, by the law of the sum at every corner."""
+    low, high, worst = _up(0.0, epsilon), _up(1.0, epsilon), np.zeros(_ORDERS.size)
+    for upper in range(others + 1):
+        noise = lattice([high] * upper + [low] * (others - upper))
+        for own, step in ((low, 1), (high, -1)):
+            total = np.zeros(_ORDERS.size)
+            for place in range(-others - 1, others + 2, 2):
+                up, down = noise.get(place - 1, 0.0), noise.get(place + 1, 0.0)
+                base = own * up + (1 - own) * down
+                x = step * (up - down) / base
+                rise = ((1 + most * x) ** _ORDERS - 1 - _ORDERS * most * x) / most**2
+                total += base * (rise if x >= 0 else _ORDERS * (_ORDERS - 1) * x * x / 2)
+            worst = np.maximum(worst, total)
+    return worst
+
+
+def _added_up(others: int, parameters: int, epsilon: float, move: float, delta: float, rounds: int) -> float:
+    most = move / 2 / float(quantizers.alpha(epsilon))
+    with np.errstate(over="ignore"):
+        total = _constants(others, epsilon, most) * rounds * most**2 / (_ORDERS - 1)
+    return float(np.min(total + np.log1p(-1 / _ORDERS) - np.log(delta * _ORDERS) / (_ORDERS - 1)))
+
+
+def _server(epsilon: float, first: float, second: float, partner: float, bits: int, odds: float) -> float:
+    """delta of a pair's two outputs at e^eps = odds; what is beyond an end is that end, which is therefore tried often."""
+    first, second, partner = (min(max(place, 0.0), 1.0) for place in (first, second, partner))
+    p, q = (_pair(x, partner, epsilon, bits) for x in (first, second))
+    return float(np.maximum(p - odds * q, 0.0).sum())
+
+
+CLAIMS = (
+    Claim(
+        "CB-T3*",
+        "ours: replacement of a client that quantizes alone",
+        equal(
+            _alone,
+            lambda epsilon, share, inside: one_parameter(3, epsilon, "unpaired", None, 2.0).delta(share * epsilon),
+        ),
+        holds(
+            "Joint convexity puts everybody at an end of the interval; against all ends and any one place inside, of the client "
+            "and of three others."
+        ),
+        {**_REPLACED, "inside": Range(0.0, 1.0)},
         statement=r"\delta(\epsilon) = \max_{j \le N} D_{e^\epsilon}\bigl(B_{q^+} + Y_j \,\|\, B_{q^-} + Y_j\bigr),\quad "
         r"Y_j = \mathrm{Bin}(j, q^+) + \mathrm{Bin}(N-j, q^-)",
-        expected=Verdict.HOLDS,
-        reason="Joint convexity puts everybody at an end of the interval; against all ends and any other place of three "
-        "other clients.",
-        domain={"epsilon": LOCAL, "share": _SHARE} | dict.fromkeys(("first", "second", "a", "b", "c"), _WIDE),
-        claimed=lambda epsilon, share, **places: float(
-            one_parameter(3, epsilon, "unpaired", None, 2.0).delta(share * epsilon)
+        idle=["inside"],
+        effort=1 / 2,
+    ),
+    Claim(
+        "CB-T3*-paired",
+        "ours: replacement of a client of a pair (bits = 9 stands for infinitely many)",
+        equal(
+            _paired,
+            lambda epsilon, share, bits, inside: one_parameter(
+                2, epsilon, "paired", None if bits == _LIMIT else bits, 2.0
+            ).delta(share * epsilon),
         ),
-        actual=worst,
-        relation=Relation.EQUAL,
-    )
-
-
-def replaced_in_a_pair() -> Claim:
-    def law(x: float, partner: float, epsilon: float, bits: int | None) -> dict[int, float]:
-        joint = quantizers.pair_law(2 * _place(x) - 1, 2 * _place(partner) - 1, epsilon=epsilon, bits=bits)
-        return {-2: float(joint[0, 0]), 0: float(joint[0, 1] + joint[1, 0]), 2: float(joint[1, 1])}
-
-    def depth(bits: int) -> int | None:
-        return None if bits == _LIMIT else bits
-
-    def at(epsilon: float, share: float, bits: int, first: float, second: float, partner: float, *rest: float) -> float:
-        noise = lattice(_bernoulli(rest, epsilon))
-        sums = []
-        for x in (first, second):
-            total: dict[int, float] = defaultdict(float)
-            for place, mass in law(x, partner, epsilon, depth(bits)).items():
-                for other, weight in noise.items():
-                    total[place + other] += mass * weight
-            sums.append(dict(total))
-        return float(hockey_stick(sums[0], sums[1], math.exp(share * epsilon)))
-
-    def worst(
-        epsilon: float, share: float, bits: int, first: float, second: float, partner: float, a: float, b: float
-    ) -> float:
-        """Also a client that moves from end to end, its partner at an end or an edge of the cell there, the others at ends."""
-        corners = [
-            at(epsilon, share, bits, *move, place, *ends)
-            for move in ((0.0, 1.0), (1.0, 0.0))
-            for place in _edges(epsilon, depth(bits))
-            for ends in combinations_with_replacement((0.0, 1.0), 2)
-        ]
-        return max(at(epsilon, share, bits, first, second, partner, a, b), *corners)
-
-    return Claim(
-        id="CB-T3*-paired",
-        paper=PAPER,
-        location="ours: replacement of a client of a pair (bits = 9 stands for infinitely many)",
+        holds(
+            "Given its partner, a client's contribution can be certain; a client that moves from end to end is the worst."
+        ),
+        {**_REPLACED, "bits": _BITS, "inside": Range(0.0, 1.0)},
         statement=r"\delta(\epsilon) = \max D_{e^\epsilon}(L + Y_j \,\|\, L' + Y_j),\quad "
         r"L = \delta_1,\ L' = (1-\tfrac1\alpha)\delta_1 + \tfrac1\alpha\delta_2 \text{ or reversed } (d = \infty)",
-        expected=Verdict.HOLDS,
-        reason="Given its partner, a client's contribution can be certain; a client that moves from end to end is the worst.",
-        domain={"epsilon": LOCAL, "share": _SHARE, "bits": Range(0, _LIMIT, integer=True)}
-        | dict.fromkeys(("first", "second", "partner", "a", "b"), _WIDE),
-        claimed=lambda epsilon, share, bits, **places: float(
-            one_parameter(2, epsilon, "paired", depth(bits), 2.0).delta(share * epsilon)
+        idle=["inside"],
+        effort=1 / 4,
+    ),
+    Claim(
+        "CB-T3*-update",
+        "ours: replacement of a whole update",
+        at_most(_update, lambda epsilon, delta: delta),
+        holds(
+            "The envelope of all corners dominates every parameter's pair of laws, so its composition dominates the update's; "
+            "against all combinations of corners."
         ),
-        actual=worst,
-        relation=Relation.EQUAL,
-    )
-
-
-def whole_update() -> Claim:
-    """Two parameters, two other clients, every combination of corners."""
-
-    def brute(epsilon: float, delta: float) -> float:
-        bound = aggregation.update_epsilon(2, 2, epsilon=epsilon, client="unpaired", delta=delta)
-        share = 1 / float(quantizers.alpha(epsilon))
-        ends = (1 - share) / 2, (1 + share) / 2
-        pairs = []
-        for j in range(3):
-            others = [ends[1]] * j + [ends[0]] * (2 - j)
-            up, down = lattice([ends[1], *others]), lattice([ends[0], *others])
-            keys = sorted(up)
-            one, other = np.array([up[k] for k in keys]), np.array([down[k] for k in keys])
-            pairs += [(one, other), (other, one)]
-        odds = math.exp(bound)
-        return max(
-            float(np.maximum(np.outer(p, s) - odds * np.outer(q, t), 0.0).sum()) for p, q in pairs for s, t in pairs
-        )
-
-    return Claim(
-        id="CB-T3*-update",
-        paper=PAPER,
-        location="ours: replacement of a whole update",
+        {"epsilon": Range(0.2, 2.0), "delta": Range(1e-3, 0.1, logarithmic=True)},
         statement=r"D_{e^\epsilon}\Bigl(\bigotimes_j P_j \,\Big\|\, \bigotimes_j Q_j\Bigr) \le \delta",
-        expected=Verdict.HOLDS,
-        reason="The envelope of all corners dominates every parameter's pair of laws, so its composition dominates the update's; "
-        "against all combinations of corners.",
-        domain={"epsilon": Range(0.2, 2.0), "delta": Range(1e-3, 0.1, logarithmic=True)},
-        claimed=lambda epsilon, delta: delta,
-        actual=brute,
         tolerance=1e-7,
-    )
-
-
-def sample_level() -> Claim:
-    """Renyi divergences of one parameter, added up over the law of the sum at every corner."""
-
-    orders = np.concatenate([np.linspace(2, 10, 17), np.geomspace(12, 2000, 40)])
-
-    def constants(others: int, epsilon: float, most: float) -> np.ndarray:
-        share, worst = 1 / float(quantizers.alpha(epsilon)), np.zeros(orders.size)
-        ends = (1 - share) / 2, (1 + share) / 2
-        for upper in range(others + 1):
-            noise = lattice([ends[1]] * upper + [ends[0]] * (others - upper))
-            for own, step in ((ends[0], 1), (ends[1], -1)):
-                total = np.zeros(orders.size)
-                for place in range(-others - 1, others + 2, 2):
-                    up, down = noise.get(place - 1, 0.0), noise.get(place + 1, 0.0)
-                    base = own * up + (1 - own) * down
-                    x = step * (up - down) / base
-                    rise = ((1 + most * x) ** orders - 1 - orders * most * x) / most**2
-                    total += base * (rise if x >= 0 else orders * (orders - 1) * x * x / 2)
-                worst = np.maximum(worst, total)
-        return worst
-
-    def added_up(others: int, parameters: int, epsilon: float, move: float, delta: float, rounds: int) -> float:
-        most = move / 2 / float(quantizers.alpha(epsilon))
-        with np.errstate(over="ignore"):
-            total = constants(others, epsilon, most) * rounds * most**2 / (orders - 1)
-        found = total + np.log1p(-1 / orders) - np.log(delta * orders) / (orders - 1)
-        return max(float(np.min(found)), 0.0)
-
-    return Claim(
-        id="CB-E2*",
-        paper=PAPER,
-        location="ours: sample-level privacy, Eq. (2), of many parameters (a move of Delta radii)",
-        statement=r"\epsilon = \min_a\left[\frac{C_aT\Delta^2}{4\alpha^2(a-1)} + \log\frac{a-1}a "
-        r"- \frac{\log(a\delta)}{a-1}\right]",
-        expected=Verdict.HOLDS,
-        reason="The divergences of the parameters add up to at most this, whatever the move is spread over; against every "
-        "corner of the other clients.",
-        domain={
+        effort=1 / 4,
+    ),
+    Claim(
+        "CB-E2*",
+        "ours: sample-level privacy, Eq. (2), of many parameters (a move of Delta radii)",
+        equal(
+            _added_up,
+            lambda others, parameters, epsilon, move, delta, rounds: sample_privacy.epsilon(
+                others, parameters, local=epsilon, move=move, delta=delta, rounds=rounds
+            ),
+        ),
+        holds(
+            "The divergences of the parameters add up to at most this, whatever the move is spread over; against every "
+            "corner of the other clients."
+        ),
+        {
             "others": Range(1, 6, integer=True),
             "parameters": Range(20, 60, integer=True),
             "epsilon": Range(0.2, 2.0),
@@ -195,40 +184,25 @@ def sample_level() -> Claim:
             "delta": Range(1e-9, 1e-4, logarithmic=True),
             "rounds": Range(1, 3, integer=True),
         },
-        claimed=lambda others, parameters, epsilon, move, delta, rounds: sample_privacy.epsilon(
-            others, parameters, local=epsilon, move=move, delta=delta, rounds=rounds
-        ),
-        actual=added_up,
-        relation=Relation.EQUAL,
+        statement=r"\epsilon = \min_a\left[\frac{C_aT\Delta^2}{4\alpha^2(a-1)} + \log\frac{a-1}a "
+        r"- \frac{\log(a\delta)}{a-1}\right]",
         tolerance=2e-9,
-    )
-
-
-def against_the_server() -> Claim:
-    def variation(epsilon: float, first: float, second: float, partner: float, bits: int, odds: float) -> float:
-        other = 2 * _place(partner) - 1
-        depth = None if bits == _LIMIT else bits
-        p, q = (quantizers.pair_law(2 * _place(x) - 1, other, epsilon=epsilon, bits=depth) for x in (first, second))
-        return float(np.maximum(p - odds * q, 0.0).sum())
-
-    def worst(epsilon: float, first: float, second: float, partner: float, bits: int, odds: float) -> float:
-        return max(
-            variation(epsilon, first, second, partner, bits, odds), variation(epsilon, 1.0, 0.0, 1.0, _LIMIT, odds)
-        )
-
-    return Claim(
-        id="CB-PLDP*",
-        paper=PAPER,
-        location="ours: what remains against the server, who sees both outputs (bits = 9 stands for infinitely many)",
+        idle=["parameters"],
+        effort=1 / 4,
+    ),
+    Claim(
+        "CB-PLDP*",
+        "ours: what remains against the server, who sees both outputs (bits = 9 stands for infinitely many)",
+        at_most(_server, lambda epsilon, **_: aggregation.server_delta(0.0, local=epsilon)),
+        holds(
+            "Total variation is at most the move of a threshold; attained by ends, all of it on an outcome of infinite ratio."
+        ),
+        {
+            "epsilon": LOCAL,
+            "bits": _BITS,
+            "odds": Range(1.0, 100.0, logarithmic=True),
+            **dict.fromkeys(("first", "second", "partner"), Range(-1.0, 2.0)),
+        },
         statement=r"\delta(\epsilon) = \tfrac1\alpha = \tanh\tfrac{\epsilon_p}2 \text{ for every } \epsilon \ge 0",
-        expected=Verdict.HOLDS,
-        reason="Total variation is at most the move of a threshold; attained by ends, all of it on an outcome of infinite ratio.",
-        domain={"epsilon": LOCAL, "bits": Range(0, _LIMIT, integer=True), "odds": Range(1.0, 100.0, logarithmic=True)}
-        | dict.fromkeys(("first", "second", "partner"), _WIDE),
-        claimed=lambda epsilon, **rest: float(aggregation.server_delta(0.0, local=epsilon)),
-        actual=worst,
-        relation=Relation.EQUAL,
-    )
-
-
-CLAIMS = (replaced_alone, replaced_in_a_pair, whole_update, sample_level, against_the_server)
+    ),
+)
