@@ -114,6 +114,10 @@ class Parameter(sp.Symbol):  # type: ignore[misc]
         made.range, made.written = allowed, written
         return made
 
+    def _hashable_content(self) -> tuple[Any, ...]:
+        """Symbols of one name and another range are other symbols: else SymPy's cache hands out one for the other."""
+        return (*super()._hashable_content(), self.range, self.written)
+
     def _latex(self, printer: Any) -> str:
         return self.written if self.written is not None else str(printer._print_Symbol(sp.Symbol(self.name)))
 

@@ -168,7 +168,11 @@ class _Search:
             if isinstance(side, sp.Expr)
             for power in side.atoms(sp.Pow)
             if power.exp.is_negative and not any(s.is_integer for s in power.base.free_symbols)
-        } - {condition.lhs for condition in self.claim.given if isinstance(condition, sp.Ne) and condition.rhs == 0}
+        }
+        excluded = [c.lhs - c.rhs for c in self.claim.given if isinstance(c, sp.Ne)]
+        bases = {
+            base for base in bases if not any(sp.expand(base - x) == 0 or sp.expand(base + x) == 0 for x in excluded)
+        }
         if not bases:
             return
         points = list(self._admitted(self._corners(), _LOOKED))
@@ -308,7 +312,9 @@ def _share(margins: list[float]) -> float | None:
 
 def _same(a: float, b: float) -> bool:
     """Equal, but for the rounding of a computation that a parameter does not enter."""
-    return a == b or (a != a and b != b) or abs(a - b) <= _NOISE * max(abs(a), abs(b))
+    if not (math.isfinite(a) and math.isfinite(b)):
+        return a == b or (math.isnan(a) and math.isnan(b))
+    return abs(a - b) <= _NOISE * max(abs(a), abs(b))
 
 
 def _simplex(u: np.ndarray) -> np.ndarray:

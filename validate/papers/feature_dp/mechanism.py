@@ -13,7 +13,7 @@ from analytics.enclosures import concentration as enclosed
 from analytics.inference.system import InferenceSystem
 from analytics.privacy import concentration, gaussian
 from analytics.symbolic import gaussian as forms
-from validate.claims.claim import Claim, defined, exhibited, false, holds, holds_under, ill_defined
+from validate.claims.claim import Claim, Reference, defined, exhibited, false, holds, holds_under, ill_defined
 from validate.claims.domain import Range, constant, parameter
 from validate.claims.relation import absolute, at_most, equal
 from validate.papers.feature_dp.common import system
@@ -105,6 +105,7 @@ CLAIMS = (
         ),
         statement=r"\delta_{\mathrm{exact}}\left(\mu\sqrt{2\log(1.25/\delta)}\right) \le \delta"
         r"\quad\text{for any } \delta \in (0, 1]",
+        also=[Reference("UF-P1-large", "utility-fairness", "Proposition 1 without eps < 1")],
     ),
     Claim(
         "FDP-D2-eps1",
@@ -115,6 +116,7 @@ CLAIMS = (
         statement=r"\delta_{\mathrm{exact}}(\epsilon) \le \delta \quad\text{for } "
         r"\epsilon = \mu\sqrt{2\log(1.25/\delta)} \le 1",
         slack=3.4,
+        also=[Reference("UF-P1", "utility-fairness", "Proposition 1, Eq. (9)")],
     ),
     Claim(
         "FDP-R1",

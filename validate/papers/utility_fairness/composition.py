@@ -126,6 +126,7 @@ CLAIMS = (
         holds("Exact; against the root over all products of the extreme mechanism's outcomes."),
         {**_FEW, "rounds": Range(1, 3, integer=True), "spared": Range(1e-3, 0.95, logarithmic=True)},
         statement=r"\epsilon_g(\delta_g) = \min\{\epsilon: \delta_g(\epsilon) \le \delta_g\}",
+        idle=("delta",),
         tolerance=1e-8,
     ),
     Claim(

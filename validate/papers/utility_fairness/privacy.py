@@ -108,29 +108,6 @@ CLAIMS = (
         idle=["sensitivity"],
     ),
     Claim(
-        "UF-P1",
-        "Proposition 1, Eq. (9)",
-        at_most(_at_classical, lambda epsilon, delta: delta),
-        holds("True; 30 % more noise than needed at Table I."),
-        {"epsilon": _BELOW_ONE, "delta": Range(1e-300, 0.99, logarithmic=True)},
-        statement=r"\sigma \ge \tfrac1\epsilon\sqrt{2\log(1.25/\delta)} \implies (\epsilon,\delta)\text{-DP}\quad(\epsilon < 1)",
-        slack=3.4,
-    ),
-    Claim(
-        "UF-P1-large",
-        "Proposition 1 without eps < 1",
-        at_most(_curve(epsilon, 1, _classical(epsilon, delta)), delta),
-        false(
-            "The paper assumes eps < 1, and there it is true; it fails from epsilon = 8.42 on at delta = 1e-5.",
-            "reading",
-            corrected_by="UF-P1",
-            true_where=r"\epsilon < 1",
-        ),
-        {"epsilon": Range(1.0, 20.0)},
-        statement=r"D_{e^\epsilon}\bigl(N(1,\sigma^2) \,\|\, N(0,\sigma^2)\bigr) \le \delta",
-        near="the paper assumes epsilon < 1",
-    ),
-    Claim(
         "UF-A1",
         "Algorithm 1, lines 5 and 7 (one sample, x = 1, squared error, w = 0: the gradient is minus its label)",
         at_most(sp.Integer(1), sp.exp(epsilon) * sp.Piecewise((1, sp.Eq(*labels)), (0, True)) + delta),
@@ -171,7 +148,7 @@ CLAIMS = (
             "Who collects K independent copies averages the noise: epsilon .71 becomes 2.54 for ten devices. One copy, or one "
             "noise for all, is within delta.",
             "reading",
-            corrected_by="UF-P1",
+            corrected_by="FDP-D2-eps1",
             true_where="K = 1",
         ),
         statement=r"D_{e^\epsilon}\bigl(\text{K copies}\bigr) \le \delta",
