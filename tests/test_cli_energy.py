@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from tests_support import refused, run, written
 
-from validate.bounds import bounds
 from validate.config import load
 from validate.report import page
+from validate.results.bounds import Bounds
 
 FLEET = (Path(__file__).parents[1] / "examples" / "fleet.toml").read_text()
 KEYS = {
@@ -102,5 +102,5 @@ def test_needs_the_table(tmp_path):
 
 def test_report_of_an_infeasible_fleet(tmp_path):
     description = load(written(tmp_path, FLEET.replace("deadline = 0.75 ", "deadline = 0.2 ")))
-    page.write(tmp_path / "out", description, bounds(description), [])
+    page.write(tmp_path / "out", description, Bounds.of(description), [])
     assert "Infeasible:" in (tmp_path / "out" / "index.html").read_text()

@@ -6,9 +6,9 @@ import math
 import pytest
 from tests_support import refused, run, written
 
-from validate.bounds import bounds
 from validate.config import load
 from validate.report import page
+from validate.results.bounds import Bounds
 
 SYSTEM = """
 [federated]
@@ -77,7 +77,7 @@ def test_the_weight_problem_needs_features(tmp_path):
 
 def test_a_report_of_federated_learning_alone(tmp_path):
     description = load(written(tmp_path, SYSTEM))
-    page.write(tmp_path / "out", description, bounds(description), [])
+    page.write(tmp_path / "out", description, Bounds.of(description), [])
     html = (tmp_path / "out" / "index.html").read_text()
     assert "no finite local guarantee" in html and "What the system guarantees" not in html
     assert len(list((tmp_path / "out" / "figures").glob("*.svg"))) == 3

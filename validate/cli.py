@@ -86,16 +86,16 @@ def main() -> None:
 @_JSON
 def bounds(file: Path, as_json: bool) -> None:
     """Every bound of the systems in FILE: published, proven, exact."""
-    from validate import bounds as computed
+    from validate.results.bounds import Bounds
 
     description = load(file)
-    tree = computed.bounds(description)
+    found = Bounds.of(description)
     if as_json:
-        _print_json(tree)
+        _print_json(found)
     else:
         from validate.report import tables
 
-        tables.bounds(description, tree)
+        tables.bounds(description.name, found)
 
 
 @main.group()
@@ -130,7 +130,7 @@ def weights(
     import numpy as np
 
     from solvers import weights as problem
-    from validate import bounds as computed
+    from validate.results.weights import WeightResult
 
     description = load(file)
     task, base = description.task, description.inference
@@ -140,7 +140,7 @@ def weights(
         raise ParameterError(
             "--variant", variant, "one of " + (", ".join(description.variants) or "none: FILE has no variants")
         )
-    found = problem.solve(
+    solution = problem.solve(
         base if variant is None else description.variants[variant],
         task.features,
         epsilon_cap=np.inf if task.epsilon_cap is None else task.epsilon_cap,
@@ -149,12 +149,13 @@ def weights(
         method=method,
         sums_to_one=not free,
     )
+    found = WeightResult.of(solution)
     if as_json:
-        _print_json(computed.solution(found))
+        _print_json(found)
     else:
         from validate.report import tables
 
-        tables.solution(variant or description.name, found)
+        tables.weights(variant or description.name, found)
 
 
 @solve.command()
@@ -167,19 +168,20 @@ def weights(
 def energy(file: Path, method: str, integer: bool, as_json: bool) -> None:
     """The iterations and the transmit power of greatest utility for every device in FILE."""
     from solvers import energy as energy_utility
-    from validate import bounds as computed
+    from validate.results.energy import EnergyResult
 
     description = load(file)
     if description.energy is None:
         raise SystemFileError(f"{file}: energy: missing; the energy-utility problem needs it")
-    found = energy_utility.solve(description.energy, method=method, integer=integer)
-    printed = found if method == "published" else energy_utility.solve(description.energy, method="published")
+    solution = energy_utility.solve(description.energy, method=method, integer=integer)
+    printed = solution if method == "published" else energy_utility.solve(description.energy, method="published")
+    found = EnergyResult.of(solution, printed)
     if as_json:
-        _print_json(computed.energy_solution(found, printed))
+        _print_json(found)
     else:
         from validate.report import tables
 
-        tables.energy_solution(description.name, found, printed)
+        tables.energy(description.name, method, found)
 
 
 _IDS = click.argument("ids", nargs=-1, metavar="[ID]...")
@@ -329,13 +331,13 @@ def figures(ids: tuple[str, ...], out: Path, quick: bool) -> None:
 @click.option("--gallery/--no-gallery", default=True, show_default=True, help="Redraw the papers' figures (quickly).")
 def report(file: Path, out: Path, seed: int, effort: int, limit: float, gallery: bool) -> None:
     """Bounds, audit, plots and the papers' figures for one system: OUT/index.html, OUT/report.json, OUT/figures."""
-    from validate import bounds as computed
     from validate.report import page
+    from validate.results.bounds import Bounds
 
     description = load(file)
-    tree = computed.bounds(description)
+    found = Bounds.of(description)
     evidence = audited((), seed, effort, limit)
-    page.write(out, description, tree, evidence, _redrawn(description) if gallery else [])
+    page.write(out, description, found, evidence, _redrawn(description) if gallery else [])
     click.echo(f"{out / 'index.html'}")
 
 
@@ -398,7 +400,7 @@ def _progress(title: str, total: int) -> Iterator[Callable[[str], None]]:
         yield lambda done: progress.update(task, advance=1, description=done)
 
 
-def _print_json(tree: Any) -> None:
-    from validate.bounds import plain
+def _print_json(result: Any) -> None:
+    from validate.results.tree import as_json
 
-    click.echo(json.dumps(plain(tree), indent=2, allow_nan=False))
+    click.echo(json.dumps(as_json(result), indent=2, allow_nan=False))

@@ -21,6 +21,10 @@ class Task:
     ideal_accuracy: float
     epsilon_cap: float | None
 
+    def fits(self, system: InferenceSystem) -> bool:
+        """Whether the system has the features' numbers of devices and dimensions; a variant may not."""
+        return (system.devices, system.dimension) == (self.features.f.shape[0], self.features.D.shape[1])
+
 
 @dataclass(frozen=True)
 class Scores:

@@ -7,6 +7,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -21,9 +22,8 @@ from analytics.federated.device import DeviceFleet
 from analytics.inference.system import InferenceSystem
 from solvers import energy as energy_utility
 from solvers.energy import schemes as energy_schemes
+from solvers.energy.schemes import Comparison
 from solvers.solution import InfeasibleError
-from validate import bounds as computed
-from validate.bounds import plain
 from validate.claims.claim import REFUTED, Verdict
 from validate.claims.evidence import Evidence
 from validate.description import Description
@@ -31,6 +31,11 @@ from validate.experiments.figures import corbin, style
 from validate.experiments.training import command
 from validate.files import whole
 from validate.report import energy_plots, federated_plots, plots, tables, training_plots
+from validate.results.bounds import Bounds
+from validate.results.energy import EnergyResult
+from validate.results.inference import InferenceBounds
+from validate.results.tree import as_json
+from validate.results.weights import Designs
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -41,13 +46,13 @@ if TYPE_CHECKING:
 def write(
     out: Path,
     description: Description,
-    tree: dict[str, Any],
+    bounds: Bounds,
     evidence: Sequence[Evidence],
     gallery: Sequence[Rendered] = (),
 ) -> None:
     """Write index.html, report.json and figures/ into `out`; nothing is left behind half-written."""
     out.mkdir(parents=True, exist_ok=True)
-    figures = {name: style.svg(figure) for name, figure in drawn(description, tree).items()}
+    figures = {name: style.svg(figure) for name, figure in drawn(description, bounds).items()}
     training = None
     if description.training is not None:
         trained = command.train(description, command.servable(description), description.training)
@@ -55,18 +60,18 @@ def write(
         if trained.runs:
             figures["accuracy-over-rounds"] = style.svg(training_plots.accuracy_over_rounds(trained.runs))
     designs = {
-        name: computed.designed(system, description.task)
+        name: Designs.of(system, description.task)
         for name, system in description.systems.items()
-        if description.task is not None and computed.fitting(description.task, system) is not None
+        if description.task is not None and description.task.fits(system)
     }
-    results: dict[str, Any] = {"weights": designs, "bounds": tree, "verify": [e.as_json() for e in evidence]}
+    results: dict[str, Any] = {"weights": designs, "bounds": bounds, "verify": [e.as_json() for e in evidence]}
     energy = None if description.energy is None else energy_part(description.energy)
     if energy is not None:
-        results["energy"] = energy["rows"]
+        results["energy"] = energy.rows
     if training is not None:
         results["training"] = training
     html = render(
-        description, tree, evidence, figures, designs=designs, training=training, energy=energy, gallery=gallery
+        description, bounds, evidence, figures, designs=designs, training=training, energy=energy, gallery=gallery
     )
     figures |= {one.id: one.svg for one in gallery}
     with tempfile.TemporaryDirectory(dir=out) as staged_name:
@@ -74,14 +79,14 @@ def write(
         (staged / "figures").mkdir()
         for name, text in figures.items():
             (staged / "figures" / f"{name}.svg").write_text(text, encoding="utf-8")
-        (staged / "report.json").write_text(json.dumps(plain(results), indent=2, allow_nan=False), encoding="utf-8")
+        (staged / "report.json").write_text(json.dumps(as_json(results), indent=2, allow_nan=False), encoding="utf-8")
         (staged / "index.html").write_text(html, encoding="utf-8")
         shutil.rmtree(out / "figures", ignore_errors=True)
         for name in ("figures", "report.json", "index.html"):
             os.replace(staged / name, out / name)
 
 
-def drawn(description: Description, tree: dict[str, Any]) -> dict[str, Figure]:
+def drawn(description: Description, bounds: Bounds) -> dict[str, Figure]:
     """The plots of everything that is described, by name."""
     figures = {}
     if description.inference is not None:
@@ -92,10 +97,10 @@ def drawn(description: Description, tree: dict[str, Any]) -> dict[str, Figure]:
             "epsilon-against-participation": plots.amplification_of_epsilon(useful),
         }
         if description.task is not None:
-            figures["mse-breakdown"] = plots.mse_breakdown(parts(description, tree))
+            figures["mse-breakdown"] = plots.mse_breakdown(parts(description, bounds))
             figures["trade-off"] = plots.trade_off(useful, description.task.features)
-        if description.scores is not None:
-            figures["participation"] = plots.participation_bounds(tree["inference"]["selection"])
+        if bounds.inference is not None and bounds.inference.selection is not None:
+            figures["participation"] = plots.participation_bounds(bounds.inference.selection)
     if description.federated is not None:
         figures["mse-surfaces"] = corbin.mse_surfaces()
         figures["mse-against-epsilon"] = federated_plots.mse_against_epsilon(description.federated)
@@ -108,39 +113,46 @@ def drawn(description: Description, tree: dict[str, Any]) -> dict[str, Figure]:
     return figures
 
 
-def energy_part(fleet: DeviceFleet) -> dict[str, Any]:
-    """What the template shows of a fleet."""
+@dataclass(frozen=True)
+class EnergyPart:
+    """What the template shows of a fleet: what each device should do and what that saves, or why there is nothing."""
+
+    rows: Sequence[EnergyResult | None]
+    cut: Comparison | None = None
+    infeasible: str | None = None
+
+
+def energy_part(fleet: DeviceFleet) -> EnergyPart:
+    """The optimum of the fleet beside the published solution and the benchmark."""
     try:
         found = energy_utility.solve(fleet)
     except InfeasibleError as error:
-        return {"rows": [None] * fleet.devices, "infeasible": str(error)}
+        return EnergyPart([None] * fleet.devices, infeasible=str(error))
     printed = energy_utility.solve(fleet, method="published")
     cut = energy_schemes.compare(fleet, energy_schemes.benchmark_energy(fleet))
-    return {"rows": computed.energy_solution(found, printed), "cut": cut, "infeasible": None}
+    return EnergyPart(EnergyResult.of(found, printed), cut)
 
 
-def parts(description: Description, tree: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """The tree of the inference system and of each variant, by name."""
-    if "inference" not in tree:
-        return {}
-    return {description.name: tree["inference"], **tree["inference"].get("variants", {})}
+def parts(description: Description, bounds: Bounds) -> dict[str, InferenceBounds]:
+    """What is known of the inference system and of each variant, by name."""
+    return {} if bounds.inference is None else bounds.inference.named(description.name)
 
 
 def render(
     description: Description,
-    tree: dict[str, Any],
+    bounds: Bounds,
     evidence: Sequence[Evidence],
     figures: dict[str, str],
     *,
-    designs: dict[str, dict[str, Any]],
+    designs: dict[str, Designs],
     training: dict[str, Any] | None = None,
-    energy: dict[str, Any] | None = None,
+    energy: EnergyPart | None = None,
     gallery: Sequence[Rendered] = (),
 ) -> str:
     """The page as HTML."""
-    trees = parts(description, tree)
-    systems = [_system(name, system, trees[name]) for name, system in description.systems.items()]
-    base = tree.get("inference", {})
+    known = parts(description, bounds)
+    systems = [_shown(name, system, known[name]) for name, system in description.systems.items()]
+    selection = None if bounds.inference is None else bounds.inference.selection
     refuted = [e for e in evidence if e.verdict in REFUTED]
     return (
         _environment()
@@ -153,13 +165,14 @@ def render(
             as_expected=sum(e.as_expected for e in evidence),
             systems=systems,
             refuted=refuted,
-            selection=tables.selection_rows(base["selection"]) if "selection" in base else None,
+            selection=None if selection is None else tables.selection_rows(selection),
             designs=designs,
             plotted=next(iter(description.variants), description.name),
             training=tables.training_rows(training) if training else None,
             energy=energy,
             gallery=[(one.id, one.caption, Markup(one.svg)) for one in gallery],
-            federated={"system": description.federated, **tree["federated"]} if "federated" in tree else None,
+            federation=description.federated,
+            federated=bounds.federated,
             figures={name: Markup(text) for name, text in figures.items()},
         )
     )
@@ -170,7 +183,7 @@ def tried(out: Path, title: str, evidence: Sequence[Evidence], *, seed: int, eff
     refuted = [e for e in evidence if e.verdict in REFUTED]
     told = {"title": title, "evidence": evidence, "refuted": refuted, "seed": seed, "effort": effort, **_edition()}
     out.mkdir(parents=True, exist_ok=True)
-    found = json.dumps(plain([e.as_json() for e in evidence]), indent=2, allow_nan=False)
+    found = json.dumps(as_json([e.as_json() for e in evidence]), indent=2, allow_nan=False)
     for name, text in (
         ("index.html", _environment().get_template("tried.html").render(told)),
         ("evidence.json", found),
@@ -190,25 +203,27 @@ def _edition() -> dict[str, str]:
     return {"version": version("airtight-dp"), "date": datetime.now(UTC).strftime("%Y-%m-%d")}
 
 
-def _system(name: str, system: InferenceSystem, part: dict[str, Any]) -> dict[str, Any]:
+@dataclass(frozen=True)
+class _Shown:
     """What the template shows of one system."""
-    privacy = part["privacy"]
-    return {
-        "name": name,
-        "privacy": privacy,
-        "distortion": part.get("distortion"),
-        "accuracy": part.get("accuracy"),
-        "rows": tables.privacy_rows(privacy),
-        "idle_noise": system.idle_noise,
-        "facts": {
-            "devices": system.devices,
-            "participation": _span(system.participation.tolist()),
-            "noise variance": _span(system.noise_variance.tolist()),
-            "weight × clip": _span((system.weight * system.clip).tolist()),
-            "receiver noise variance": tables.number(system.receiver_noise_variance),
-            "dimension": system.dimension,
-        },
+
+    name: str
+    bounds: InferenceBounds
+    rows: list[tuple[str, tuple[float, ...]]]
+    idle_noise: bool
+    facts: dict[str, int | str]
+
+
+def _shown(name: str, system: InferenceSystem, bounds: InferenceBounds) -> _Shown:
+    facts: dict[str, int | str] = {
+        "devices": system.devices,
+        "participation": _span(system.participation.tolist()),
+        "noise variance": _span(system.noise_variance.tolist()),
+        "weight × clip": _span((system.weight * system.clip).tolist()),
+        "receiver noise variance": tables.number(system.receiver_noise_variance),
+        "dimension": system.dimension,
     }
+    return _Shown(name, bounds, tables.privacy_rows(bounds.privacy), system.idle_noise, facts)
 
 
 def _span(values: list[float]) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from analytics.inference.features import Features
 from analytics.inference.system import InferenceSystem
 from analytics.privacy import amplification, subsampling
 from validate.experiments.figures.style import STYLE, figure_of
+from validate.results.inference import InferenceBounds, Selection
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -152,20 +154,20 @@ def trade_off(system: InferenceSystem, features: Features) -> Figure:
 _CAUSES = {"bias": "#d6604d", "participation": "#f4a582", "local_noise": "#4393c3", "receiver_noise": "#92c5de"}
 
 
-def mse_breakdown(parts: dict[str, dict[str, Any]]) -> Figure:
+def mse_breakdown(parts: Mapping[str, InferenceBounds]) -> Figure:
     """The exact MSE of each system by cause, one bar a system, with its proven bound as a mark."""
     import matplotlib as mpl
 
-    shown = {name: part["distortion"] for name, part in parts.items() if "distortion" in part}
+    shown = {name: part.distortion for name, part in parts.items() if part.distortion is not None}
     with mpl.rc_context(STYLE):
         figure = figure_of(height=1.2 + 0.5 * len(shown))
         axes = figure.add_subplot()
         start = np.zeros(len(shown))
         for cause, colour in _CAUSES.items():
-            width = np.array([mse["breakdown"][cause] for mse in shown.values()])
+            width = np.array([getattr(mse.breakdown, cause) for mse in shown.values()])
             axes.barh(list(shown), width, left=start, color=colour, label=cause.replace("_", " "))
             start += width
-        axes.plot([mse["proven"] for mse in shown.values()], list(shown), "k|", markersize=16, label="proven bound")
+        axes.plot([mse.proven for mse in shown.values()], list(shown), "k|", markersize=16, label="proven bound")
         axes.invert_yaxis()
         axes.grid(axis="y", visible=False)
         axes.set(xlabel="mean squared error", xlim=(0, None))
@@ -173,21 +175,21 @@ def mse_breakdown(parts: dict[str, dict[str, Any]]) -> Figure:
     return figure
 
 
-def participation_bounds(selection: dict[str, Any]) -> Figure:
+def participation_bounds(selection: Selection) -> Figure:
     """Participation probability of each device under Scheme 2.2, published and proven bounds; Scheme 2.1 beside it."""
     import matplotlib as mpl
 
-    lowest, local = selection["scheme_2_2"], selection["scheme_2_1"]["participation"]
+    lowest, local = selection.scheme_2_2, selection.scheme_2_1.participation
     device = np.arange(len(local))
     with mpl.rc_context(STYLE):
         figure = figure_of()
         axes = figure.add_subplot()
         axes.fill_between(
-            device, lowest["proven_lower"], lowest["proven_upper"], color="#d1e5f0", label="Scheme 2.2, proven bounds"
+            device, lowest.proven_lower, lowest.proven_upper, color="#d1e5f0", label="Scheme 2.2, proven bounds"
         )
-        axes.plot(device, lowest["exact"], "o-", color="#2166ac", markersize=4, label="Scheme 2.2, exact")
-        axes.plot(device, lowest["published_upper"], "k--", label="claimed upper bound, Eq. (21)")
-        axes.axhline(lowest["published_lower"], color="black", linestyle=":", label="claimed lower bound, Eq. (20)")
+        axes.plot(device, lowest.exact, "o-", color="#2166ac", markersize=4, label="Scheme 2.2, exact")
+        axes.plot(device, lowest.published_upper, "k--", label="claimed upper bound, Eq. (21)")
+        axes.axhline(lowest.published_lower, color="black", linestyle=":", label="claimed lower bound, Eq. (20)")
         axes.plot(device, local, "s-", color="#1b7837", markersize=3, label="Scheme 2.1")
         axes.set(xlabel="device", ylabel="participation probability", ylim=(-0.02, 1.05))
         axes.legend(fontsize=8)

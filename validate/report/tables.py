@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
+import numpy as np
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from solvers.energy.utility import EnergySolution
-from solvers.solution import Solution
-from validate.description import Description
+from validate.results.bounds import Bounds
+from validate.results.energy import DeviceBounds, EnergyResult
+from validate.results.federated import FederatedBounds
+from validate.results.inference import Accuracy, Distortion, InferenceBounds, Privacy, Selection
+from validate.results.weights import WeightResult
 
 _FILE_WIDTH = 140  # columns when the output goes to a file
 
@@ -46,88 +50,88 @@ def groups(rows: Sequence[tuple[float, ...]]) -> list[tuple[str, tuple[float, ..
     return [(str(a) if a == b else f"{a}-{b}", row) for a, b, row in runs]
 
 
-def privacy_rows(privacy: dict[str, Any]) -> list[tuple[str, tuple[float, ...]]]:
+def privacy_rows(privacy: Privacy) -> list[tuple[str, tuple[float, ...]]]:
     """Theorem 1 with either t, proven and exact epsilon, of runs of equal devices."""
-    published = privacy["published"]
     columns = (
-        published["theorem1"]["epsilon"],
-        published["eq23"]["epsilon"],
-        privacy["proven"]["epsilon"],
-        privacy["exact"]["epsilon"],
+        privacy.published.theorem1.epsilon,
+        privacy.published.eq23.epsilon,
+        privacy.proven.epsilon,
+        privacy.exact.epsilon,
     )
     return groups(list(zip(*columns, strict=True)))
 
 
-def bounds(description: Description, tree: dict[str, Any]) -> None:
+def bounds(name: str, found: Bounds) -> None:
     """Print the bounds of every system described."""
     console = Console()
-    base = tree.get("inference", {})
-    trees = [(description.name, base), *base.get("variants", {}).items()] if base else []
-    for name, part in trees:
-        privacy = part["privacy"]
-        table = Table(
-            title=f"{name}: epsilon at delta = {number(privacy['exact']['delta'])}, adjacency {privacy['adjacency']}",
-            box=box.SIMPLE_HEAD,
-            title_justify="left",
+    if found.inference is not None:
+        for system, part in found.inference.named(name).items():
+            _inference(console, system, part)
+        if found.inference.selection is not None:
+            _selection(console, found.inference.selection)
+    if found.federated is not None:
+        _federated(console, name, found.federated)
+    if found.energy is not None:
+        _devices(console, name, found.energy)
+
+
+def _inference(console: Console, name: str, part: InferenceBounds) -> None:
+    """Privacy of one system; with features its MSE and accuracy."""
+    privacy = part.privacy
+    table = Table(
+        title=f"{name}: epsilon at delta = {number(privacy.exact.delta)}, adjacency {privacy.adjacency}",
+        box=box.SIMPLE_HEAD,
+        title_justify="left",
+    )
+    for heading in ("devices", "published (Theorem 1)", "published (Eq. 23)", "proven", "exact"):
+        table.add_column(heading, justify="left" if heading == "devices" else "right")
+    for devices, values in privacy_rows(privacy):
+        table.add_row(devices, *map(number, values))
+    console.print(table)
+    for label, claim in (("Theorem 1", privacy.published.theorem1), ("Eq. (23)", privacy.published.eq23)):
+        verdict = "vacuous" if claim.vacuous else f"claims delta = {number(max(claim.delta))} at most"
+        console.print(
+            f"  {label}: t = {number(claim.t)}, mean noise {number(claim.mean_noise)}: {verdict}", highlight=False
         )
-        for heading in ("devices", "published (Theorem 1)", "published (Eq. 23)", "proven", "exact"):
-            table.add_column(heading, justify="left" if heading == "devices" else "right")
-        for devices, values in privacy_rows(privacy):
-            table.add_row(devices, *map(number, values))
-        console.print(table)
-        for form, label in (("theorem1", "Theorem 1"), ("eq23", "Eq. (23)")):
-            claim = privacy["published"][form]
-            verdict = "vacuous" if claim["vacuous"] else f"claims delta = {number(max(claim['delta']))} at most"
-            console.print(
-                f"  {label}: t = {number(claim['t'])}, mean noise {number(claim['mean_noise'])}: {verdict}",
-                highlight=False,
-            )
-        if "distortion" in part:
-            _task(console, part["distortion"], part["accuracy"])
-        console.print()
-    if "selection" in base:
-        _selection(console, base["selection"])
-    if "federated" in tree:
-        _federated(console, description.name, tree["federated"])
-    if "energy" in tree:
-        _energy(console, description.name, tree["energy"])
+    if part.distortion is not None and part.accuracy is not None:
+        _task(console, part.distortion, part.accuracy)
+    console.print()
 
 
-def _energy(console: Console, name: str, rows: list[dict[str, Any]]) -> None:
+def _devices(console: Console, name: str, rows: Sequence[DeviceBounds]) -> None:
     """What each device can do."""
     table = Table(title=f"{name}: devices", box=box.SIMPLE_HEAD, title_justify="left")
     for heading in ("device", "gain (1/W)", "least power (W)", "most iterations", "least deadline (s)", "feasible"):
         table.add_column(heading, justify="right")
     for k, row in enumerate(rows):
-        numbers = (number(row[key]) for key in ("gain", "min_power", "max_iterations", "least_deadline"))
-        table.add_row(str(k), *numbers, "yes" if row["feasible"] else "NO")
+        numbers = map(number, (row.gain, row.min_power, row.max_iterations, row.least_deadline))
+        table.add_row(str(k), *numbers, "yes" if row.feasible else "NO")
     console.print(table)
 
 
-def energy_solution(name: str, found: EnergySolution, printed: EnergySolution) -> None:
+def energy(name: str, method: str, rows: Sequence[EnergyResult]) -> None:
     """Print what every device should do, the published solution beside it, and what is proved."""
     console = screen()
-    table = Table(title=f"{name}: energy and utility, {found.method}", box=box.SIMPLE_HEAD, title_justify="left")
+    table = Table(title=f"{name}: energy and utility, {method}", box=box.SIMPLE_HEAD, title_justify="left")
     headings = ("device", "iterations", "power (W)", "Mbit/s", "slack (ms)", "energy (mJ)", "utility", "gap")
     for heading in (*headings, "published iterations", "published utility"):
         table.add_column(heading, justify="right")
     table.add_column("case")
-    for k in range(found.iterations.size):
+    for k, row in enumerate(rows):
         table.add_row(
             str(k),
-            *(number(float(column[k])) for column in (found.iterations, found.power, found.rate / 1e6)),
-            *(number(float(1e3 * column[k])) for column in (found.slack, found.energy)),
-            number(float(found.utility[k])),
-            f"{float(found.gap[k]):.1g}",
-            *(number(float(column[k])) for column in (printed.iterations, printed.utility)),
-            str(found.case[k]),
+            *map(number, (row.iterations, row.power, row.rate / 1e6, 1e3 * row.slack, 1e3 * row.energy, row.utility)),
+            f"{row.certificate.gap:.1g}",
+            *map(number, (row.published.iterations, row.published.utility)),
+            row.case,
         )
     console.print(table)
-    energy = found.energy
-    worse = int((printed.gap > 1e-7).sum())
+    spent = 1e3 * np.array([row.energy for row in rows])
+    greatest = max(row.certificate.gap for row in rows)
+    worse = sum(row.published.gap > 1e-7 for row in rows)
     for line in (
-        f"energy {number(float(energy.mean() * 1e3))} mJ in the mean, standard deviation {number(float(energy.std() * 1e3))} mJ",
-        f"greatest gap {float(found.gap.max()):.2g}; the published solution is not optimal for {worse} of {energy.size} devices",
+        f"energy {number(float(spent.mean()))} mJ in the mean, standard deviation {number(float(spent.std()))} mJ",
+        f"greatest gap {greatest:.2g}; the published solution is not optimal for {worse} of {len(rows)} devices",
     ):
         console.print(f"  {line}", highlight=False)
 
@@ -194,67 +198,67 @@ def _policies(part: dict[str, Any]) -> TrainingPart:
     return "utility-fair learning", headings, rows, "energies of a round, averaged over rounds"
 
 
-def _federated(console: Console, name: str, part: dict[str, Any]) -> None:
+def _federated(console: Console, name: str, part: FederatedBounds) -> None:
     """CorBin-FL: errors, privacy against whom, bits."""
-    mse, central, server = part["mse"], part["central"], part["server"]
+    mse, central, server, bits = part.mse, part.central, part.server, part.communication
     table = Table(title=f"{name}: worst mean squared error of a parameter", box=box.SIMPLE_HEAD, title_justify="left")
     for heading in ("", "published", "exact, d = ∞", "at most, this d"):
         table.add_column(heading, justify="left" if not heading else "right")
-    table.add_row("LDP-FL", "", number(mse["ldp"]), "")
-    for label, key in (("CorBin-FL", "corbin"), ("AugCorBin-FL", "augmented")):
-        table.add_row(label, *(number(mse[f"{key}_{face}"]) for face in ("published", "worst", "worst_finite_bits")))
-    table.add_row(f"dropout {number(part['dropout']['probability'])}", "", number(part["dropout"]["worst_mse"]), "")
+    table.add_row("LDP-FL", "", number(mse.ldp), "")
+    for label, values in (
+        ("CorBin-FL", (mse.corbin_published, mse.corbin_worst, mse.corbin_worst_finite_bits)),
+        ("AugCorBin-FL", (mse.augmented_published, mse.augmented_worst, mse.augmented_worst_finite_bits)),
+    ):
+        table.add_row(label, *map(number, values))
+    table.add_row(f"dropout {number(part.dropout.probability)}", "", number(part.dropout.worst_mse), "")
     console.print(table)
     table = Table(
-        title=f"epsilon at delta = {number(central['delta'])}, adjacency {central['adjacency']}",
+        title=f"epsilon at delta = {number(central.delta)}, adjacency {central.adjacency}",
         box=box.SIMPLE_HEAD,
         title_justify="left",
     )
     for heading in ("against", "one parameter", "whole update"):
         table.add_column(heading, justify="left" if heading == "against" else "right")
-    table.add_row("the mean, published (5)", "", number(central["published_epsilon"]))
-    for kind, values in central["clients"].items():
-        table.add_row(f"the mean, exact, {kind} client", number(values["one_parameter"]), number(values["update"]))
-    table.add_row("one uplink", number(server["local_epsilon"]), number(central["local_epsilon_update"]))
-    table.add_row("the server", number(server["epsilon_one_parameter"]), "")
+    table.add_row("the mean, published (5)", "", number(central.published_epsilon))
+    for kind, epsilon in central.clients.items():
+        table.add_row(f"the mean, exact, {kind} client", number(epsilon.one_parameter), number(epsilon.update))
+    table.add_row("one uplink", number(server.local_epsilon), number(central.local_epsilon_update))
+    table.add_row("the server", number(server.epsilon_one_parameter), "")
     console.print(table)
-    totals = {kind: cost["total"] for kind, cost in part["communication"].items()}
     for line in (
-        f"the server, who sees both outputs of a pair: delta = {number(server['delta_one_parameter'])} at every epsilon",
-        f"removing a client is always seen: delta = {number(central['removal_delta'])}",
-        f"bits of a client and round: {totals['published']:,} as printed, {totals['seeded']:,} with the key as seed",
+        f"the server, who sees both outputs of a pair: delta = {number(server.delta_one_parameter)} at every epsilon",
+        f"removing a client is always seen: delta = {number(central.removal_delta)}",
+        f"bits of a client and round: {bits.published.total:,} as printed, {bits.seeded.total:,} with the key as seed",
     ):
         console.print(f"  {line}", highlight=False)
     console.print()
 
 
-def _task(console: Console, distortion: dict[str, Any], accuracy: dict[str, Any]) -> None:
+def _task(console: Console, mse: Distortion, accuracy: Accuracy) -> None:
     """MSE and accuracy of one system, a line each."""
     table = Table(box=box.SIMPLE_HEAD)
     for heading in ("", "published", "proven", "exact"):
         table.add_column(heading, justify="left" if not heading else "right")
-    table.add_row("mean squared error", *(number(distortion[face]) for face in ("published", "proven", "exact")))
-    table.add_row("accuracy, at least", *(number(accuracy[face]) for face in ("published", "markov", "exact")))
+    table.add_row("mean squared error", *map(number, (mse.published, mse.proven, mse.exact)))
+    table.add_row("accuracy, at least", *map(number, (accuracy.published, accuracy.markov, accuracy.exact)))
     console.print(table)
-    causes = ", ".join(f"{name.replace('_', ' ')} {number(value)}" for name, value in distortion["breakdown"].items())
-    console.print(
-        f"  exact MSE: {causes}; the short paper's accuracy: {number(accuracy['short_paper'])}", highlight=False
-    )
+    causes = ", ".join(f"{name.replace('_', ' ')} {number(value)}" for name, value in asdict(mse.breakdown).items())
+    console.print(f"  exact MSE: {causes}; the short paper's accuracy: {number(accuracy.short_paper)}", highlight=False)
 
 
-def solution(name: str, found: Solution) -> None:
+def weights(name: str, found: WeightResult) -> None:
     """Print the weights and what is proved about them."""
     console = Console()
     table = Table(title=f"{name}: weights, {found.method}", box=box.SIMPLE_HEAD, title_justify="left")
     for heading in ("devices", "w", "w_max"):
         table.add_column(heading, justify="left" if heading == "devices" else "right")
-    for devices, values in groups(list(zip(found.w.tolist(), found.w_max.tolist(), strict=True))):
+    for devices, values in groups(list(zip(found.w, found.w_max, strict=True))):
         table.add_row(devices, *map(number, values))
     console.print(table)
     proof = found.certificate
     lines = (
         f"exact MSE {number(found.exact_mse)}, printed MSE {number(found.published_mse)}, sum {number(float(found.w.sum()))}",
-        f"{'optimal' if found.is_optimal() else 'NOT PROVED OPTIMAL'}: duality gap {proof.duality_gap:.2g}, "
+        f"{'optimal' if found.optimal else 'NOT PROVED OPTIMAL'}: duality gap {proof.duality_gap:.2g}, "
         f"residuals {proof.primal_residual:.2g}, {proof.dual_residual:.2g}",
         f"{found.iterations} iterations, {found.seconds:.3g} s" + ("" if found.converged else ", did not converge"),
     )
@@ -262,22 +266,21 @@ def solution(name: str, found: Solution) -> None:
         console.print(f"  {line}", highlight=False)
 
 
-def selection_rows(selection: dict[str, Any]) -> list[tuple[str, tuple[float, ...]]]:
+def selection_rows(selection: Selection) -> list[tuple[str, tuple[float, ...]]]:
     """Scheme 2.1, then published, proven and exact bounds of Scheme 2.2, of runs of equal devices."""
-    lowest = selection["scheme_2_2"]
-    exact = lowest["exact"]
+    local, lowest = selection.scheme_2_1, selection.scheme_2_2
     columns = (
-        selection["scheme_2_1"]["participation"],
-        [lowest["published_lower"]] * len(exact),
-        lowest["published_upper"],
-        lowest["proven_lower"],
-        lowest["proven_upper"],
-        exact,
+        local.participation,
+        np.full(lowest.exact.shape, lowest.published_lower),
+        lowest.published_upper,
+        lowest.proven_lower,
+        lowest.proven_upper,
+        lowest.exact,
     )
     return groups(list(zip(*columns, strict=True)))
 
 
-def _selection(console: Console, selection: dict[str, Any]) -> None:
+def _selection(console: Console, selection: Selection) -> None:
     table = Table(title="participation probabilities", box=box.SIMPLE_HEAD, title_justify="left")
     headings = ("devices", "2.1", "2.2 ≥ (20)", "≤ (21)", "proven ≥", "proven ≤", "exact")
     for heading in headings:

@@ -1,0 +1,113 @@
+"""What each device of a fleet can do, and what it should: the answers of ``bounds`` and of ``solve energy``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from typing import Any
+
+from analytics.federated.device import DeviceFleet
+from solvers.energy.utility import EnergySolution
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeviceBounds:
+    """What the channel and the deadline allow one device.
+
+    Attributes
+    ----------
+    gain : float
+        SNR over the gap for each W of power, 1/W.
+    path_loss_factor : float
+    min_power : float
+        W.
+    max_iterations : float
+    least_deadline : float
+        s.
+    feasible : bool
+    """
+
+    gain: float
+    path_loss_factor: float
+    min_power: float
+    max_iterations: float
+    least_deadline: float
+    feasible: bool
+
+    @classmethod
+    def of(cls, fleet: DeviceFleet) -> list[DeviceBounds]:
+        """Of every device."""
+        return [cls(**row) for row in _rows(cls, fleet)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Theorem2:
+    """What the published solution tells one device to do.
+
+    Attributes
+    ----------
+    iterations, power, utility : float
+        power in W; nan where the theorem's equation has no root.
+    gap : float
+        Proved: no feasible choice has a utility above ``utility + gap``.
+    """
+
+    iterations: float
+    power: float
+    utility: float
+    gap: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class EnergyCertificate:
+    """No feasible choice has a utility above ``utility + gap``."""
+
+    gap: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class EnergyResult:
+    """What one device should do.
+
+    Attributes
+    ----------
+    iterations, power, rate : float
+        power in W, rate in bit/s.
+    transmit_time, compute_time, slack : float
+        s.
+    energy, utility : float
+        energy in J.
+    case : str
+        Which constraints hold with equality.
+    certificate : EnergyCertificate
+    published : Theorem2
+    """
+
+    iterations: float
+    power: float
+    rate: float
+    transmit_time: float
+    compute_time: float
+    slack: float
+    energy: float
+    utility: float
+    case: str
+    certificate: EnergyCertificate
+    published: Theorem2
+
+    @classmethod
+    def of(cls, found: EnergySolution, printed: EnergySolution) -> list[EnergyResult]:
+        """Of every device, the published solution beside the one found."""
+        certificates = (EnergyCertificate(gap=gap) for gap in found.gap.tolist())
+        theorem = (Theorem2(**row) for row in _rows(Theorem2, printed))
+        return [
+            cls(**row, certificate=certificate, published=other)
+            for row, certificate, other in zip(_rows(cls, found), certificates, theorem, strict=True)
+        ]
+
+
+def _rows(kind: type, columns: DeviceFleet | EnergySolution) -> Iterator[dict[str, Any]]:
+    """Device after device, what has the name of a field of `kind`."""
+    names = [field.name for field in fields(kind) if hasattr(columns, field.name)]
+    for row in zip(*(getattr(columns, name).tolist() for name in names), strict=True):
+        yield dict(zip(names, row, strict=True))

@@ -1,0 +1,154 @@
+"""The weights found and what they reach: the answer of ``solve weights``, and the designs that the report compares."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from analytics.checks import FloatArray
+from analytics.guarantee import Adjacency
+from analytics.inference import accuracy, distortion
+from analytics.inference.system import InferenceSystem
+from solvers import weights
+from solvers.solution import InfeasibleError, Solution
+from validate.description import Task
+
+
+@dataclass(frozen=True, kw_only=True)
+class WeightCertificate:
+    """Greatest violation of a constraint, of stationarity, and how far the objective can be from the least, in its units."""
+
+    primal_residual: float
+    dual_residual: float
+    duality_gap: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class WeightResult:
+    """Weights, what they achieve and what is proved about them.
+
+    Attributes
+    ----------
+    w : ndarray, shape (K,)
+    objective, exact_mse, published_mse : float
+        What was minimised; both MSEs at these weights.
+    w_max : ndarray, shape (K,)
+        Greatest weights under the cap; infinite without one.
+    certificate : WeightCertificate
+    method : str
+    iterations : int
+    seconds : float
+    converged, optimal : bool
+        The method's own word, and the certificate's.
+    """
+
+    w: FloatArray
+    objective: float
+    exact_mse: float
+    published_mse: float
+    w_max: FloatArray
+    certificate: WeightCertificate
+    method: str
+    iterations: int
+    seconds: float
+    converged: bool
+    optimal: bool
+
+    @classmethod
+    def of(cls, found: Solution) -> WeightResult:
+        proof = found.certificate
+        return cls(
+            w=found.w,
+            objective=found.objective,
+            exact_mse=found.exact_mse,
+            published_mse=found.published_mse,
+            w_max=found.w_max,
+            certificate=WeightCertificate(
+                primal_residual=proof.primal_residual,
+                dual_residual=proof.dual_residual,
+                duality_gap=proof.duality_gap,
+            ),
+            method=found.method,
+            iterations=found.iterations,
+            seconds=found.seconds,
+            converged=found.converged,
+            optimal=found.is_optimal(),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Design:
+    """What some weights reach.
+
+    Attributes
+    ----------
+    exact_mse, published_mse, accuracy : float
+    w : ndarray, shape (K,)
+    duality_gap : float, optional
+        Of weights that were solved for.
+    optimal : bool, optional
+        Whether the certificate proves them optimal.
+    """
+
+    exact_mse: float
+    published_mse: float
+    accuracy: float
+    w: FloatArray
+    duality_gap: float | None = None
+    optimal: bool | None = None
+
+    @classmethod
+    def of(cls, system: InferenceSystem, task: Task, w: FloatArray, found: Solution | None = None) -> Design:
+        """Of the weights `w`; `found` is what they were solved with."""
+        weighted = replace(system, weight=w)
+        inside = accuracy.exact(weighted, task.features, margin=task.margin, ideal_accuracy=task.ideal_accuracy)
+        return cls(
+            exact_mse=distortion.exact(weighted, task.features),
+            published_mse=distortion.published(weighted, task.features),
+            accuracy=inside.estimate,
+            w=weighted.weight,
+            duality_gap=None if found is None else found.certificate.duality_gap,
+            optimal=None if found is None else found.is_optimal(),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Designs:
+    """What uniform, published and exact weights reach under a privacy cap, or why nothing does.
+
+    Attributes
+    ----------
+    epsilon_cap : float
+        Infinite without a cap.
+    adjacency : Adjacency
+    infeasible : str, optional
+    designs : dict
+        By name; uniform weights only where they keep the cap.
+    """
+
+    epsilon_cap: float
+    adjacency: Adjacency
+    infeasible: str | None = None
+    designs: dict[str, Design] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, system: InferenceSystem, task: Task) -> Designs:
+        cap = np.inf if task.epsilon_cap is None else task.epsilon_cap
+        try:
+            upper = weights.greatest_weights(system, cap)
+            found = {
+                "published": weights.solve(system, task.features, w_max=upper, objective="published"),
+                "exact": weights.solve(system, task.features, w_max=upper),
+            }
+            if np.all(np.isfinite(upper)):
+                found["free sum"] = weights.solve(system, task.features, w_max=upper, sums_to_one=False)
+        except InfeasibleError as error:
+            return cls(epsilon_cap=cap, adjacency=system.adjacency, infeasible=str(error))
+        designs = {}
+        even = np.full(system.devices, 1 / system.devices)
+        if np.all(even <= upper):
+            designs["uniform"] = Design.of(system, task, even)
+        for name, solution in found.items():
+            designs[name] = Design.of(system, task, np.maximum(solution.w, 0.0), solution)
+        return cls(epsilon_cap=cap, adjacency=system.adjacency, designs=designs)
