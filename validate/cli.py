@@ -335,6 +335,7 @@ def report(file: Path, out: Path, seed: int, effort: int, limit: float, gallery:
     from validate.results.bounds import Bounds
 
     description = load(file)
+    out.mkdir(parents=True, exist_ok=True)
     found = Bounds.of(description)
     evidence = audited((), seed, effort, limit)
     page.write(out, description, found, evidence, _redrawn(description) if gallery else [])
