@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from scipy import stats
 from analytics.checks import ParameterError
 from analytics.distributions.poisson_binomial import binomial
 from analytics.federated import quantizers
-from analytics.privacy import aggregation, corners, sample_level
+from analytics.privacy import aggregation, corners, loss_distribution, sample_level
 from analytics.privacy.aggregation import Client
 from analytics.privacy.count_shift import dominating
 
@@ -172,8 +173,6 @@ def test_a_whole_update_against_every_combination():
 
 def test_updates_against_dp_accounting():
     """The same corner in every parameter is a lower bound that a peer can compute."""
-    from analytics.privacy import loss_distribution
-
     pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
     low, high = ends(1.0)
     noise = count_law([high] * 99)
@@ -235,8 +234,6 @@ def test_sample_level_of_an_update():
     others, m, move, delta = 40, 8, 0.8, 1e-4
     bound = sample_level.epsilon(others, m, local=1.0, move=move, delta=delta)
     low, high = ends(1.0)
-    from analytics.privacy import loss_distribution
-
     for touched in (1, 2, 4, 8):
         gap = move / math.sqrt(touched) / 2 * (high - low)
         noise = count_law([high] * others)
@@ -299,8 +296,6 @@ def test_bad_input(call, name):
 
 def one_corner(others, parameters, *, epsilon, client, delta):
     """What the same corner in every parameter leaks, to 1e-3: outcomes by scipy, on a grid of its own."""
-    from analytics.privacy import loss_distribution
-
     low, high = ends(epsilon)
     spread = 12 * math.sqrt(others * low * high) + 40
     start, stop = max(int(others * high - spread), 0), min(int(others * high + spread), others)
@@ -345,15 +340,15 @@ def test_within_two_percent_of_one_corner(others, parameters, local, client):
 
 
 ARGUMENTS = {
-    "others": st.sampled_from([0, 1, 5, 31, 32, 33, 200, 999, 1000, 1001, 1006, 1007, 3000, 50_000, 10**6]),
-    "parameters": st.sampled_from([1, 2, 7, 63, 64, 65, 128, 1000, 10**5]),
+    "others": st.sampled_from([0, 1, 5, 8, 22, 32, 99, 200, 999, 1000, 1001, 1006, 1007, 3000, 50_000, 10**6]),
+    "parameters": st.sampled_from([1, 2, 7, 255, 256, 257, 5738, 10**5]),
     "local": st.floats(0.01, 6),
     "client": st.sampled_from(["unpaired", "paired"]),
     "delta": st.sampled_from([1e-12, 1e-5, 1e-2]),
 }
 
 
-@settings(max_examples=20)
+@settings(max_examples=8)
 @given(
     **ARGUMENTS, more=st.sampled_from([(1, 0, 0.0), (0, 1, 0.0), (0, 0, 0.01), (50, 0, 0.0), (0, 9, 0.0), (0, 0, 0.5)])
 )
@@ -366,7 +361,7 @@ def test_falls_with_clients_and_rises_with_the_rest(others, parameters, local, c
     )
     if clients:
         here, there = there, here
-    assert here <= there * (1 + 1e-7) + 1e-12
+    assert here <= there
 
 
 @given(
@@ -428,7 +423,8 @@ def test_gathered_outcomes_dominate(first, rest, local):
     low, high = ends(local)
     law = (binomial(first, high) + binomial(rest, low)).dense(first + rest + 1)
     above, base = np.append(0.0, law), np.append(law, 0.0)
-    p, q = dominating(first, rest, low, high, negligible=1e-60)
+    shift = dominating(first, rest, low, high, negligible=1e-60)
+    p, q = shift.above, shift.base
     assert p.size < 800 and p.sum() == pytest.approx(1, abs=1e-12) and q.sum() == pytest.approx(1, abs=1e-12)
     deviation = math.sqrt((first + rest) * low * high)
     for loss in np.array([0, 0.01, 0.5, 2, 5, 9, 14]) / deviation:
@@ -466,3 +462,68 @@ def test_the_inner_corners_of_a_small_move():
 
 def count_law_with(noise, q):
     return np.convolve(noise, [1 - q, q])
+
+
+@pytest.mark.parametrize(
+    "others, parameters, local, delta",
+    [
+        (99, 10**7, 0.1, 1e-5),
+        (61, 10**7, 0.05534, 2.4e-11),
+        (42, 773_741, 0.1129, 5.58e-3),
+        (26, 274_461, 0.02525, 4.46e-3),
+        (30, 213_811, 0.01187, 3.43e-5),
+        (22, 5738, 0.1649, 3.74e-3),
+    ],
+)
+def test_losses_that_are_rarely_great(others, parameters, local, delta):
+    """A pair among few others: the two orders differ in skewness, and choosing between them must not be paid for all along."""
+    tracemalloc.start()
+    found = aggregation.update_epsilon(others, parameters, epsilon=local, client="paired", delta=delta)
+    assert tracemalloc.get_traced_memory()[1] < 120e6
+    tracemalloc.stop()
+    below = one_corner(others, parameters, epsilon=local, client="paired", delta=delta)
+    assert below * (1 - 1e-3) <= found <= below * 1.016
+
+
+def test_two_parameters_chosen_one_after_the_other():
+    """The second corner by the outcome of the first, which is attained: a few percent more than the same corner twice."""
+    others, local, delta = 26, 0.03755, 1.43e-3
+    low, high = ends(local)
+    gap = high - low
+    pairs = []
+    for j in range(others + 1):
+        noise = count_law([high] * j + [low] * (others - j))
+        p, q = np.convolve(noise, [0, 1 - gap, gap]), np.append(np.append(0.0, noise), 0.0)
+        pairs += [(p, q), (q, p)]
+
+    def two(epsilon):
+        factor = math.exp(epsilon)
+
+        def after(p, q):
+            return np.max([np.maximum(np.outer(p, a) - factor * np.outer(q, b), 0).sum(1) for a, b in pairs], axis=0)
+
+        return max(float(np.sum(after(p, q))) for p, q in pairs)
+
+    found = aggregation.update_epsilon(others, 2, epsilon=local, client="paired", delta=delta)
+    assert two(found) <= delta < two(found / 1.003)
+
+
+def test_nothing_leaks_below_the_deviation():
+    """Rounding is taken from delta where epsilon vanishes."""
+    assert aggregation.update_epsilon(10_311, 240, epsilon=0.05406, client="paired", delta=3.31e-3) == 0
+
+
+def test_rounding_of_losses_is_given_away():
+    """True losses exceed those on the grid by the rounding, in each of three releases."""
+    short, count = 1e-4, 3
+    loss = math.log(3)
+    laws = [loss_distribution.of_pair([0.75, 0.25], [0.25, 0.75], step=loss / 8)]
+    p, q = np.ones(1), np.ones(1)
+    for _ in range(count):
+        p, q = (
+            np.outer(p, [0.75, 0.25]).ravel(),
+            np.outer(q, [0.25 * math.exp(-short), 0.75 * math.exp(-short)]).ravel(),
+        )
+    for delta in (0.5, 0.2, 1e-2, 2 * short * count, short * count / 2):
+        found = aggregation._composed(laws, delta, count, rounding=short * count)
+        assert hockey_stick(p, q, found) <= delta * (1 + 1e-12)

@@ -19,9 +19,8 @@ between them the chords in :math:`e^y` are above. The sums have non-negative ter
 Beyond the last y the value at it is an upper bound. At y < 0 the value is :math:`1-e^y+e^yV(-y)`, as holds of the truth when
 the family contains each pair in both orders.
 
-*Blocks.* The curve :math:`V_b` is that of a pair, and its chords belong to a loss distribution on a coarser grid; n = qb + r
-releases are bounded by q such blocks and one of r. That lets each outcome of a block have its own choices for the block, which
-is never less, and matters ever less as blocks grow.
+*Many releases.* The recursion serves the last ones. :math:`V_b` is the curve of a pair, and a law with its chords starts
+:mod:`analytics.privacy.steady_choice` for all before: one law throughout, and a bound of what choosing could add.
 
 *Moments.* :math:`E e^{tL} \le \prod\max_g E_g e^{tL_g}` whatever the choices, and
 :math:`(1-e^{-x})_+ \le \frac{t^t}{(1+t)^{1+t}}\,e^{tx}`: better where the mean of the loss is all that counts. The least of both
@@ -31,20 +30,23 @@ bounds is returned.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from analytics import checks
 from analytics.checks import FloatArray
+from analytics.privacy import steady_choice
 from analytics.privacy.loss_distribution import LossDistribution
-from analytics.privacy.loss_product import MOST_POINTS
 
 _UNIT = np.finfo(float).eps
-_BLOCK = 256
-_WORK = 8e9  # multiplications that a block may cost
+_BLOCK = 256  # releases with a free choice
+_MANY = 10**6  # releases among which a quarter of them will do
+_ROWS = 16  # points at once
+_WORK = 1e10  # multiplications that a block may cost
 _NEGLIGIBLE = 1e-10  # share of delta that losses beyond the grid may cost
 _RAISED = 1e-12  # mass of the least losses that is not told apart
-_ORDERS = np.geomspace(1e-7, 1e7, 281)
+_ORDERS = np.geomspace(1e-7, 1e7, 71)
 
 
 def epsilon(laws: Sequence[LossDistribution], delta: float, *, count: int) -> float:
@@ -67,28 +69,24 @@ def epsilon(laws: Sequence[LossDistribution], delta: float, *, count: int) -> fl
     """
     level, n = checks.scalar("delta", delta, "(0, 1)"), checks.count("count", count)
     laws = [_raised(law) for law in laws]
-    moments = _by_moments(laws, level, n)
-    step = laws[0].step
-    block = min(n, _BLOCK)
+    moments, tilt = _by_moments(laws, level, n)
+    if moments == np.inf:
+        return moments
+    step, block = laws[0].step, min(n, _BLOCK if n < _MANY else _BLOCK // 4)
+    low, high = min(law.first for law in laws), max(law.first + law.mass.size - 1 for law in laws)
     while True:
         reach = _reach(laws, level / n * block * _NEGLIGIBLE, block)
-        low, high = min(law.first for law in laws), max(law.first + law.mass.size - 1 for law in laws)
         points = int(min(reach / step, block * max(high, 0))) + 1
         if block == 1 or points * (high - low + 1.0) * len(laws) * block <= _WORK:
             break
         block //= 2
-    stride = max(int(np.sqrt(block)) // 2, 1) if n > block else 1
-    while n > block and 20 * np.sqrt(n / block) * (points + 1) > MOST_POINTS * stride / 2:
-        stride *= 2
-    points += -points % stride
-    curves = _curves(laws, {block, n % block}, points)
+    curve = _curve(laws, block, points)
     if n == block:
-        return min(_inverse(curves[n], level, step), moments)
-    if points < 4 * stride:
+        return min(_inverse(curve, level, step), moments)
+    try:
+        return min(steady_choice.epsilon(laws, _law(curve, step), level, count=n - block, tilt=tilt), moments)
+    except ArithmeticError:  # too many points
         return moments
-    whole = _law(curves[block][::stride], step * stride)
-    rest = _law(curves[n % block][::stride], step * stride) if n % block else None
-    return min(float(whole.epsilon(level, count=n // block, besides=rest)), moments)
 
 
 def _raised(law: LossDistribution) -> LossDistribution:
@@ -101,26 +99,52 @@ def _raised(law: LossDistribution) -> LossDistribution:
     return LossDistribution(law.step, law.first + bottom, kept, law.infinite)
 
 
-def _curves(laws: Sequence[LossDistribution], counts: set[int], points: int) -> dict[int, FloatArray]:
-    """V_k at 0, ..., `points` steps for the k asked for."""
+def _curve(laws: Sequence[LossDistribution], count: int, points: int) -> FloatArray:
+    """V_k at 0, ..., `points` steps for k = `count`."""
     high = max(0, *(law.first + law.mass.size - 1 for law in laws))
     low = min(0, *(law.first for law in laws))
-    kernel = np.zeros((high - low + 1, len(laws)))
-    for g, law in enumerate(laws):
-        start = high - (law.first + law.mass.size - 1)  # greatest loss first
-        kernel[start : start + law.mass.size, g] = law.mass[::-1]
-    infinite = np.array([law.infinite for law in laws])
+    sides: tuple[list[LossDistribution], ...] = [], []
+    for law in laws:  # most losses in question above zero, or below
+        sides[law.first + law.mass.size - 1 > -law.first].append(law)
+    windows = [_Window.of(side, high) for side in sides if side]
     y = np.arange(1, high + 1) * laws[0].step
-    value, found = np.zeros(points + 1), {}
-    for k in range(1, max(counts) + 1):
+    value = np.zeros(points + 1)
+    for _ in range(count):
         before = value[np.minimum(np.arange(1, high + 1), points)]
         negative = (-np.expm1(-y) + np.exp(-y) * before)[::-1]
-        extended = np.concatenate([negative, value, np.full(-low, value[-1])])
-        sums = np.lib.stride_tricks.sliding_window_view(extended, high - low + 1) @ kernel + infinite
-        value = np.minimum(np.max(sums, axis=1) * (1 + (high - low + 8) * _UNIT), 1.0)
-        if k in counts:
-            found[k] = value
-    return found
+        extended = np.concatenate([negative, value, np.full(_ROWS - low, value[-1])])
+        sums = np.maximum.reduce([window.greatest(extended, points + 1) for window in windows])
+        value = np.minimum(sums * (1 + (high - low + _ROWS + 8) * _UNIT), 1.0)
+    return value
+
+
+@dataclass(frozen=True)
+class _Window:
+    """Laws whose losses lie within one window, for sums at `_ROWS` neighbouring points by one product of matrices."""
+
+    kernel: FloatArray
+    infinite: FloatArray
+    start: int
+
+    @classmethod
+    def of(cls, laws: Sequence[LossDistribution], high: int) -> _Window:
+        """For values that begin `high` steps below the first point asked for."""
+        top = max(law.first + law.mass.size - 1 for law in laws)
+        width = top - min(law.first for law in laws) + 1
+        kernel = np.zeros((width + _ROWS - 1, _ROWS, len(laws)))
+        for g, law in enumerate(laws):
+            start = top - (law.first + law.mass.size - 1)  # greatest loss first
+            for row in range(_ROWS):
+                kernel[row + start : row + start + law.mass.size, row, g] = law.mass[::-1]
+        return cls(kernel.reshape(width + _ROWS - 1, -1), np.array([law.infinite for law in laws]), high - top)
+
+    def greatest(self, values: FloatArray, points: int) -> FloatArray:
+        width = self.kernel.shape[0]
+        rows = -(-points // _ROWS)
+        padded = np.pad(values[self.start :], (0, _ROWS), mode="edge")
+        windows = np.lib.stride_tricks.sliding_window_view(padded, width)[: rows * _ROWS : _ROWS]
+        sums = (windows @ self.kernel).reshape(rows * _ROWS, -1)[:points]
+        return np.asarray(np.max(sums + self.infinite, axis=1))
 
 
 def _law(curve: FloatArray, step: float) -> LossDistribution:
@@ -157,17 +181,20 @@ def _cumulants(laws: Sequence[LossDistribution], tilts: FloatArray) -> FloatArra
     return greatest
 
 
-def _by_moments(laws: Sequence[LossDistribution], delta: float, count: int) -> float:
-    left = delta - count * max(law.infinite for law in laws)
+def _by_moments(laws: Sequence[LossDistribution], delta: float, count: int) -> tuple[float, float]:
+    """The bound, and the tilt that gives it."""
+    with np.errstate(divide="ignore"):
+        left = delta + float(np.expm1(count * np.log1p(-min(max(law.infinite for law in laws), 1.0))))
     if left <= 0:
-        return np.inf
+        return np.inf, 0.0
     tilts = _ORDERS
-    for _ in range(2):
+    for _ in range(4):
         total = count * _cumulants(laws, tilts) * (1 + 1e-12) + count * 1e-14
         bound = (total + tilts * np.log(tilts) - (1 + tilts) * np.log1p(tilts) - np.log(left)) / tilts
         best = int(np.argmin(bound))
-        tilts = np.geomspace(tilts[max(best - 1, 0)], tilts[min(best + 1, tilts.size - 1)], 65)
-    return max(float(np.min(bound)), 0.0)
+        found = max(float(bound[best]), 0.0), float(tilts[best])
+        tilts = np.geomspace(tilts[max(best - 1, 0)], tilts[min(best + 1, tilts.size - 1)], 17)
+    return found
 
 
 def _reach(laws: Sequence[LossDistribution], delta: float, count: int) -> float:

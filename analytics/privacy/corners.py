@@ -10,7 +10,7 @@ import numpy as np
 
 from analytics import checks
 from analytics.checks import FloatArray
-from analytics.privacy.count_shift import LONG, count_law, dominating, relative_error
+from analytics.privacy.count_shift import LONG, Shift, count_law, dominating, relative_error
 from analytics.privacy.lattice import Envelope
 
 _EVERY_CORNER = 1000  # others up to which every corner is tried; beyond, ranges of corners share a bound
@@ -18,11 +18,12 @@ _RANGES = 256
 _EVERY_CORNER_OF_THREE, _RANGES_OF_THREE = 128, 64  # the same when a pair's sum may take all its three values
 _MOST_VARIANCE = 2000.0  # of the others' sum: what is more is not made use of in that case
 _UNTRIMMED = 256  # others up to which nothing is trimmed
-_ALONE = 32  # others up to which each corner has a law of its own
+_ALONE = 8  # others up to which each corner has a law of its own
 _GROUPS = 0, 1 / 64, 1 / 16, 1 / 4, 1 / 2, 3 / 4, 15 / 16, 63 / 64, 1  # of corners, by the share at the upper end
 _DIGITS = 10  # leading binary digits of the number of others that are made use of
 _LEAST, LEAST_DIRECT = 1e-300, 1e-320  # mass that is trimmed of long and of short windows of the count, at least
 _NEGLIGIBLE = 1e-10  # share of delta that trimming may cost
+_MIXING = 16 * np.finfo(float).eps  # of a loss, when a client's own law and the others' are put together
 
 
 def corners(others: int, every: int, pieces: int) -> list[tuple[int, int]]:
@@ -51,7 +52,7 @@ class Family:
     high: float
     negligible: float
     lost: float
-    _found: dict[tuple[int, int], tuple[FloatArray, FloatArray]] = field(default_factory=dict)
+    _found: dict[tuple[int, int], Shift] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -73,26 +74,27 @@ class Family:
     def envelope(self, corners: Iterable[tuple[int, int]], laws: Sequence[tuple[FloatArray, FloatArray]]) -> Envelope:
         """Of the laws of the whole count under both updates, or what dominates them."""
         low, high = self.low, self.high
-        pairs, error = [], 0.0
+        pairs, error, loss_error = [], 0.0, 0.0
         with np.errstate(under="ignore"):
             for first, rest in corners:
-                above, base = self._dominating(first, rest)
-                error = max(error, relative_error(first, rest, low, high, self.negligible))
+                shift = self._dominating(first, rest)
+                error, loss_error = max(error, shift.error), max(loss_error, shift.loss_error)
                 for pair in laws:
                     start = _neighbours(pair)
                     if start is None:
                         noise = count_law(first, rest, low, high, negligible=self.negligible)
+                        rough = relative_error(first + rest, low, high, self.negligible)
+                        error, loss_error = max(error, rough), max(loss_error, 2 * rough)
                         pairs.append((np.convolve(noise, pair[0]), np.convolve(noise, pair[1])))
                     else:
-                        p, q = (law[start] * base + law[start + 1] * above for law in pair)
+                        p, q = (law[start] * shift.base + law[start + 1] * shift.above for law in pair)
                         pairs.append((p, q))
-        return Envelope(pairs, lost=self.lost, error=error)
+        return Envelope(pairs, lost=self.lost, error=error, loss_error=loss_error + _MIXING)
 
-    def _dominating(self, first: int, rest: int) -> tuple[FloatArray, FloatArray]:
+    def _dominating(self, first: int, rest: int) -> Shift:
         """Of the count plus one and the count; with both numbers exchanged they are each other's mirror images."""
         if first > rest:
-            above, base = self._dominating(rest, first)
-            return base[::-1], above[::-1]
+            return self._dominating(rest, first).mirrored()
         if (first, rest) not in self._found:
             low, high = self.low, self.high
             self._found[first, rest] = dominating(first, rest, low, high, negligible=self.negligible)

@@ -21,12 +21,15 @@ tilted probability p has :math:`|1-p+pe^{iu}|^2 = 1-2p(1-p)(1-\cos u)`, so the m
 :math:`e^{-\sigma^2(1-\cos u)}`; at the nodes left out, beyond :math:`u = 9.5/\sigma`, at most :math:`e^{-42.7}`, and
 :math:`e^{-45}` from :math:`\sigma = 200` on. Against the peak :math:`1/(2.6\sigma)` both are below :math:`10^{-15}` for up to
 ten million coins (:math:`\sigma\le1582`).
+Masses and excesses of ratios over one have a relative error, so the error of a loss is in proportion to the loss.
 The exponent is :math:`K(\theta)-\theta K'(\theta) = -\int_0^\theta sK''(s)\,ds`, :math:`|\theta|\le2`, by 24 nodes of Gauss's
 rule and without cancellation: K'' has its poles at distance :math:`\pi` from the real line, so the error is below
 :math:`10^{-20}`.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -40,17 +43,28 @@ _RUN = 16  # runs in a standard deviation
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
 
 
-def relative_error(first: int, rest: int, low: float, high: float, negligible: float) -> float:
-    """Relative error of the probabilities that :func:`dominating` gives; of their differences, when outcomes are gathered."""
-    deviation = float(np.sqrt((first + rest) * low * high))
+@dataclass(frozen=True)
+class Shift:
+    """Masses of outcomes under S + 1 and under S, the relative error of both, and by how much the log of a ratio may err."""
+
+    above: FloatArray
+    base: FloatArray
+    error: float
+    loss_error: float
+
+    def mirrored(self) -> Shift:
+        """With the numbers of both kinds of coins exchanged."""
+        return replace(self, above=self.base[::-1], base=self.above[::-1])
+
+
+def relative_error(coins: int, low: float, high: float, negligible: float) -> float:
+    """Of the probabilities that :func:`count_law` gives."""
     level = -float(np.log(max(negligible, 1e-320)))
-    if deviation > LONG:
-        return float((64 + 4 * level) * (1 + deviation / 16) * _UNIT)
-    return float(8 * (10 + level + np.sqrt(2 * level) * deviation) * _UNIT)
+    return float(8 * (10 + level + np.sqrt(2 * level * coins * low * high)) * _UNIT)
 
 
-def dominating(first: int, rest: int, low: float, high: float, *, negligible: float) -> tuple[FloatArray, FloatArray]:
-    """Masses of outcomes under S + 1 and under S, of rising ratio; each law may lack `negligible` at either end.
+def dominating(first: int, rest: int, low: float, high: float, *, negligible: float) -> Shift:
+    """Outcomes of rising ratio whose masses under S + 1 and S dominate both; each law may lack `negligible` at either end.
 
     Parameters
     ----------
@@ -63,11 +77,12 @@ def dominating(first: int, rest: int, low: float, high: float, *, negligible: fl
 
     Examples
     --------
-    >>> p, q = dominating(1, 1, 0.25, 0.75, negligible=1e-9)
-    >>> p.round(4).tolist(), q.round(4).tolist()
+    >>> few = dominating(1, 1, 0.25, 0.75, negligible=1e-9)
+    >>> few.above.round(4).tolist(), few.base.round(4).tolist()
     ([0.0, 0.1875, 0.625, 0.1875], [0.1875, 0.625, 0.1875, 0.0])
-    >>> p, q = dominating(5000, 5000, 0.25, 0.75, negligible=1e-9)
-    >>> p.size < 500, round(float(np.maximum(p - q, 0).sum() * np.sqrt(2 * np.pi * 10_000 * 3 / 16)), 3)
+    >>> many = dominating(5000, 5000, 0.25, 0.75, negligible=1e-9)
+    >>> distance = np.maximum(many.above - many.base, 0).sum()
+    >>> many.base.size < 500, round(float(distance * np.sqrt(2 * np.pi * 10_000 * 3 / 16)), 3)
     (True, 1.0)
     """
     if np.sqrt((first + rest) * low * high) > LONG:
@@ -75,7 +90,8 @@ def dominating(first: int, rest: int, low: float, high: float, *, negligible: fl
         if gathered:
             return gathered
     law = count_law(first, rest, low, high, negligible=negligible)
-    return np.append(0.0, law), np.append(law, 0.0)
+    error = relative_error(first + rest, low, high, negligible)
+    return Shift(np.append(0.0, law), np.append(law, 0.0), error, 2 * error)
 
 
 def count_law(first: int, rest: int, low: float, high: float, *, negligible: float) -> FloatArray:
@@ -83,9 +99,7 @@ def count_law(first: int, rest: int, low: float, high: float, *, negligible: flo
     return (binomial(first, high, negligible=negligible / 2) + binomial(rest, low, negligible=negligible / 2)).weights
 
 
-def _gathered(
-    first: int, rest: int, low: float, high: float, negligible: float
-) -> tuple[FloatArray, FloatArray] | None:
+def _gathered(first: int, rest: int, low: float, high: float, negligible: float) -> Shift | None:
     """With runs of outcomes; None when the window comes too near to the ends of the count."""
     mean, variance = first * high + rest * low, (first + rest) * low * high
     level = 0.7 - np.log(negligible)
@@ -122,7 +136,8 @@ def _gathered(
     left, right = excess[:-1], excess[1:]
     upper = np.clip((change - left * mass) / (right - left), 0.0, mass)  # goes to the right edge
     q = np.append(mass - upper, 0.0) + np.append(0.0, upper)
-    return q * (1 + excess), q
+    error = float((64 + 4 * level) * (1 + np.sqrt(variance) / 16) * _UNIT)
+    return Shift(q * (1 + excess), q, error, 2 * error * float(np.max(np.abs(np.log1p(excess)))) + 4 * _UNIT)
 
 
 def _tilted(probability: float, tilt: FloatArray) -> FloatArray:

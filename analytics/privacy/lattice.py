@@ -38,16 +38,17 @@ class _Sorted:
     def of(cls, p: FloatArray, q: FloatArray) -> _Sorted:
         q = np.where(q < _LEAST, 0.0, q)  # not known to full precision; a lesser q only raises the divergence
         possible = (p > 0) | (q > 0)
-        possible = (p > 0) | (q > 0)
         p, q = p[possible], q[possible]
-        with np.errstate(divide="ignore"):
-            loss = np.log(p) - np.log(q)
+        with np.errstate(divide="ignore", over="ignore", under="ignore"):
+            near = np.abs(p - q) <= q / 2  # there the difference is exact, and the loss accurate however small
+            loss = np.where(near, np.log1p((p - q) / q), np.log(p / q))
         order = np.argsort(-loss, kind="stable")
         return cls._summed(loss[order], p[order], q[order])
 
     @classmethod
     def _summed(cls, losses: FloatArray, p: FloatArray, q: FloatArray) -> _Sorted:
-        return cls(losses, (p, q), *(np.concatenate([[0.0], np.cumsum(part)]) for part in (p, q, p - q)))
+        sums = (np.cumsum(part, dtype=np.longdouble).astype(float) for part in (p, q, p - q))
+        return cls(losses, (p, q), *(np.concatenate([[0.0], part]) for part in sums))
 
     def reverse(self) -> _Sorted:
         """With p and q exchanged."""
@@ -57,7 +58,8 @@ class _Sorted:
     def excess(self, eps: FloatArray) -> tuple[FloatArray, FloatArray]:
         r"""Sum of :math:`(p - e^\epsilon q)_+` at each epsilon >= 0, and a bound on its error.
 
-        As the sum of p - q less :math:`(e^\epsilon-1)q`: nothing near one has to cancel when the losses are small.
+        As the sum of p - q less :math:`(e^\epsilon-1)q`: nothing near one has to cancel when the losses are small. An
+        outcome whose loss is taken for one on the other side of epsilon costs a few roundings of p - q.
         """
         k = self.above(eps)
         rest = np.where(self.q[k] > 0, np.expm1(eps) * self.q[k], 0.0)
@@ -70,7 +72,7 @@ class _Sorted:
     @property
     def rounding(self) -> float:
         """Relative error of the cumulative sums."""
-        return (self.losses.size + 4) * _UNIT
+        return float(self.losses.size * np.finfo(np.longdouble).eps + 4 * _UNIT)
 
 
 class Envelope:
@@ -84,6 +86,8 @@ class Envelope:
         Mass that was trimmed off the laws: it is added to every delta.
     error : float
         Relative error of the probabilities, the same for p and q of an outcome.
+    loss_error : float
+        What the errors of p and q may differ by: the error of a loss. Whoever composes adds it up.
 
     Examples
     --------
@@ -92,9 +96,17 @@ class Envelope:
     (0.5, 0.693147)
     """
 
-    def __init__(self, pairs: Iterable[tuple[ArrayLike, ArrayLike]], *, lost: float = 0.0, error: float = 0.0) -> None:
+    def __init__(
+        self,
+        pairs: Iterable[tuple[ArrayLike, ArrayLike]],
+        *,
+        lost: float = 0.0,
+        error: float = 0.0,
+        loss_error: float = 0.0,
+    ) -> None:
         self._pairs = [_Sorted.of(np.asarray(p, dtype=float), np.asarray(q, dtype=float)) for p, q in pairs]
         self._lost, self._error = lost, error
+        self.loss_error = loss_error
 
     def delta(self, epsilon: ArrayLike) -> FloatArray:
         """The least delta at each epsilon >= 0 that serves every pair, rounded up."""

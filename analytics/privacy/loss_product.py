@@ -22,6 +22,7 @@ _UNIT = np.finfo(float).eps
 MOST_POINTS = 1 << 23
 _OUTSIDE = -41.0  # log of the tilted mass that may lie beyond the window: it is added to delta
 _FAR = 20.0  # an answer further below the tilted mean than this over the tilt is sought again with half the tilt
+_VANISHED = -700.0  # log of a power that is taken for zero
 _LARGE = 600.0  # exponents from here on belong to losses far below the asked one
 
 
@@ -129,26 +130,34 @@ class Product:
 
     def _tail(self, tilt: float) -> _Tail:
         """The composed law around the mean of the tilted one, its upper tails under P and Q."""
+        value, mean, _ = self.cumulant(tilt)
+        found = self.tilted(tilt)
+        losses = (found.first + np.arange(found.law.size, dtype=np.float64)) * self.step
+        return _Tail.of(found.law, losses, tilt, mean, value, found.beyond)
+
+    def tilted(self, tilt: float) -> Tilted:
+        """The composed law under an exponential tilt, normalised, around its mean; what lies outside may be folded in."""
         value, mean, variance = self.cumulant(tilt)
-        tilted = []
+        laws = []
         for law, _ in self.factors:
             with np.errstate(divide="ignore"):
-                tilted.append(np.exp(np.log(law.mass) + tilt * law.losses - law.cumulant(tilt)[0]))
-        if self.count == 1:
-            return _Tail.of(tilted[0], self.factors[0][0].losses, tilt, mean, value, 0.0)
-        span = sum(count * (law.mass.size - 1) for law, count in self.factors) + 1
+                laws.append(np.exp(np.log(law.mass) + tilt * law.losses - law.cumulant(tilt)[0]))
         first = sum(count * law.first for law, count in self.factors)
+        if self.count == 1:
+            return Tilted(laws[0], first, 0.0, 0.0, 0.0)
+        span = sum(count * (law.mass.size - 1) for law, count in self.factors) + 1
         longest = max(law.mass.size for law, _ in self.factors)
         reach = 9.0
         while True:
             half = int(reach * np.sqrt(variance) / self.step) + longest + 1
             points = min(2 * half + 1, span)
             if points == span:
-                low, beyond = first, -np.inf
+                low, below, beyond = first, -np.inf, -np.inf
                 break
             low = round(mean / self.step) - half
             beyond = self._chernoff(tilt, value, (low + points) * self.step, np.sqrt(variance))
             if beyond <= _OUTSIDE:
+                below = self._chernoff(tilt, value, (low - 1) * self.step, -np.sqrt(variance))
                 break
             reach *= 1.25
         if points > MOST_POINTS:
@@ -156,29 +165,42 @@ class Product:
                 f"{self.count} releases need {points} grid points: use a coarser step than {self.step:g}"
             )
         length = fft.next_fast_len(max(points, longest), real=True)
-        spectra = [fft.rfft(law, length) for law in tilted]
+        spectra = [fft.rfft(law, length) for law in laws]
         power = _power(spectra[0], self.factors[0][1])
         for spectrum, (_, count) in zip(spectra[1:], self.factors[1:], strict=True):
             power = power * _power(spectrum, count)
         folded = np.roll(fft.irfft(power, length), -((low - first) % length))[:points]
         most = float(np.mean(np.abs(spectra[0]) ** (self.factors[0][1] - 1)))
-        law = np.maximum(folded, 0.0) + 8 * _UNIT * np.log2(length + 2) * self.count * most
-        losses = (low + np.arange(points, dtype=np.float64)) * self.step
-        return _Tail.of(law, losses, tilt, mean, value, float(np.exp(beyond)))
+        error = float(8 * _UNIT * np.log2(length + 2) * self.count * most)
+        return Tilted(np.maximum(folded, 0.0) + error, low, error, float(np.exp(below)), float(np.exp(beyond)))
 
-    def _chernoff(self, tilt: float, value: float, top: float, deviation: float) -> float:
-        """log of a bound on the tilted mass of total losses from `top` on."""
+    def _chernoff(self, tilt: float, value: float, end: float, deviation: float) -> float:
+        """log of a bound on the tilted mass of total losses from `end` on; down from it if the deviation is negative."""
         best = 0.0
         for extra in np.logspace(-1, 4, 43) / deviation:
-            best = min(best, self.cumulant(tilt + extra)[0] - value - extra * top)
+            best = min(best, self.cumulant(tilt + extra)[0] - value - extra * end)
         return best
 
 
 def _power(spectrum: np.ndarray, count: int) -> np.ndarray:
-    with np.errstate(divide="ignore", under="ignore"):
-        out: np.ndarray = np.exp(count * np.log(spectrum))
-    out[spectrum == 0] = 0
+    if count == 1:
+        return spectrum
+    with np.errstate(divide="ignore"):
+        seen = count * np.log(np.abs(spectrum)) > _VANISHED
+    out = np.zeros_like(spectrum)
+    out[seen] = np.exp(count * np.log(spectrum[seen]))
     return out
+
+
+@dataclass(frozen=True)
+class Tilted:
+    """A law on consecutive multiples of the step: what each may be too great by, and mass that may lie at lesser and greater."""
+
+    law: FloatArray
+    first: int
+    error: float
+    below: float
+    beyond: float
 
 
 @dataclass(frozen=True)

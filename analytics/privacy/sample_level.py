@@ -72,7 +72,8 @@ def _renyi_constants(others: int, epsilon: float, greatest: float, orders: Float
     a, negligible = orders[:, None], 0.0 if others <= _UNTRIMMED else _NEGLIGIBLE
     with np.errstate(under="ignore", over="ignore", divide="ignore", invalid="ignore"):
         for first, rest in corners(others, _EVERY_CORNER, _RANGES):
-            above, noise = dominating(first, rest, low, high, negligible=negligible)
+            shift = dominating(first, rest, low, high, negligible=negligible)
+            above, noise = shift.above, shift.base
             for q in (low, high):
                 base = (1 - q) * noise + q * above
                 for sign in (1, -1):
