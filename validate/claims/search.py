@@ -92,7 +92,7 @@ def trial(claim: Claim, *, seed: int = 0, effort: int = EFFORT, deadline: float 
     except Exception as error:  # of anyone's code: the other claims are still to be tried
         place = f" at {_shown(search.last)}" if search.evaluations else ""
         fault, broken = f"{type(error).__name__}: {error}{place}", True
-    verdict = _verdict(claim, witness, fault)
+    verdict = judged(claim, witness, fault)
     return Evidence(
         claim=claim,
         verdict=verdict,
@@ -111,7 +111,8 @@ def trial(claim: Claim, *, seed: int = 0, effort: int = EFFORT, deadline: float 
     )
 
 
-def _verdict(claim: Claim, witness: Witness | None, fault: str) -> Verdict:
+def judged(claim: Claim, witness: Witness | None, fault: str) -> Verdict:
+    """The verdict on what was met: the one that is ruled only if it was met what that one implies."""
     if fault or (witness is not None and not witness.certified):
         return Verdict.UNSETTLED
     if (witness is None) is claim.ruling.survives:
