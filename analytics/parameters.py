@@ -1,82 +1,146 @@
-"""What a value type is made of: each parameter's name, symbol, unit, interval and typical range, said once.
+"""What a value type is made of: each parameter's symbol, unit, interval and typical range, said once, where the type is.
 
-The checks of the type, the tables of the system file, the documentation and the domains of claims are read from here.
+The parameters are descriptors: ``weight: Vector = Vector("w_k", "[0, inf)", "...")`` in a dataclass takes any array_like and
+holds a checked array. The tables of the system file, the documentation and the domains of claims are read from the same place.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, Generic, Self, TypeVar, overload
+
+from numpy.typing import ArrayLike
 
 from analytics import checks
+from analytics.checks import FloatArray
+
+Held = TypeVar("Held")
+Given = TypeVar("Given")
+_REQUIRED: Any = object()
 
 
-class Kind(StrEnum):
-    """What a parameter holds."""
-
-    NUMBER = "number"
-    COUNT = "integer"
-    VECTOR = "number or one per device"
-    FLAG = "true or false"
-    CHOICE = "name"
-
-
-REQUIRED: Any = object()
-
-
-@dataclass(frozen=True)
-class Parameter:
+class Parameter(Generic[Given, Held]):
     """One parameter of a value type.
 
-    Attributes
+    Parameters
     ----------
-    name, symbol : str
-        In code and files, and in the papers (LaTeX).
+    symbol : str
+        In the papers (LaTeX).
     interval : str
         What is allowed, such as ``"(0, 1]"``.
     meaning : str
-    kind : Kind
     unit : str
-    typical : tuple of float or None
+    typical : tuple of float, optional
         The least and greatest value that the papers use.
-    default : object
-        `REQUIRED` where there is none.
-    names : type of StrEnum or None
-        Of a choice.
+    default : optional
+        Required where there is none.
+
+    Attributes
+    ----------
+    name : str
+        In code and files.
+    holds : str
+        What kind of value, in words.
     """
 
-    name: str
-    symbol: str
-    interval: str
-    meaning: str
-    kind: Kind = Kind.NUMBER
-    unit: str = ""
-    typical: tuple[float, float] | None = None
-    default: Any = REQUIRED
-    names: type[StrEnum] | None = None
+    holds = ""
 
-    def checked(self, value: Any, devices: int = 1) -> Any:
-        """The value as the type keeps it.
+    def __init__(
+        self,
+        symbol: str,
+        interval: str,
+        meaning: str,
+        *,
+        unit: str = "",
+        typical: tuple[float, float] | None = None,
+        default: Any = _REQUIRED,
+    ) -> None:
+        self.symbol, self.interval, self.meaning, self.unit, self.typical = symbol, interval, meaning, unit, typical
+        self.default = default
+        self.name = ""
 
-        Raises
-        ------
-        ParameterError
-            When it is not allowed.
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
 
-        Examples
-        --------
-        >>> Parameter("delta", r"\\delta", "(0, 1)", "of the guarantee").checked(1e-5)
-        1e-05
-        """
-        match self.kind:
-            case Kind.NUMBER:
-                return checks.scalar(self.name, value, self.interval)
-            case Kind.COUNT:
-                return checks.count(self.name, value, self.interval)
-            case Kind.VECTOR:
-                return checks.vector(self.name, value, devices, self.interval)
-            case Kind.FLAG:
-                return checks.flag(self.name, value)
-            case Kind.CHOICE:
-                return checks.choice(self.name, value, self.names or StrEnum)
+    @overload
+    def __get__(self, instance: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, instance: object, owner: type) -> Held: ...
+    def __get__(self, instance: object | None, owner: type) -> Self | Held:
+        """The value of an instance; of the class the default, which is how a dataclass learns whether there is one."""
+        if instance is not None:
+            held: Held = instance.__dict__[self.name]
+            return held
+        if self.required:
+            raise AttributeError(self.name)
+        default: Self = self.default
+        return default
+
+    def __set__(self, instance: object, value: Given) -> None:
+        instance.__dict__[self.name] = self.checked(value)
+
+    @property
+    def required(self) -> bool:
+        return self.default is _REQUIRED
+
+    def checked(self, value: Any) -> Any:
+        """The value as it is held; a ParameterError when it is not allowed."""
+        raise NotImplementedError
+
+
+class Number(Parameter[float, float]):
+    """One real number."""
+
+    holds = "number"
+
+    def checked(self, value: Any) -> float:
+        return checks.scalar(self.name, value, self.interval)
+
+
+class Count(Parameter[int, int]):
+    """One integer."""
+
+    holds = "integer"
+
+    def checked(self, value: Any) -> int:
+        return checks.count(self.name, value, self.interval)
+
+
+class Vector(Parameter[ArrayLike, FloatArray]):
+    """A number, or one for each device; the type itself spreads a number over its devices."""
+
+    holds = "number or one per device"
+
+    def checked(self, value: Any) -> FloatArray:
+        return checks.real(self.name, value, self.interval)
+
+
+class Flag(Parameter[bool, bool]):
+    """True or false."""
+
+    holds = "true or false"
+
+    def checked(self, value: Any) -> bool:
+        return checks.flag(self.name, value)
+
+
+class Choice(Parameter[Any, Held]):
+    """A name of an enumeration, which `default` belongs to."""
+
+    holds = "name"
+
+    def checked(self, value: Any) -> Any:
+        kinds: type[StrEnum] = type(self.default)
+        return checks.choice(self.name, value, kinds)
+
+
+def of(kind: type) -> dict[str, Parameter[Any, Any]]:
+    """The parameters of a value type by name.
+
+    Examples
+    --------
+    >>> from analytics.federated.system import FederatedSystem
+    >>> of(FederatedSystem)["shared_bits"].interval
+    '[0, 60]'
+    """
+    return {name: value for name, value in vars(kind).items() if isinstance(value, Parameter)}

@@ -12,16 +12,12 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model
 
-from analytics import checks
+from analytics import checks, parameters
 from analytics.checks import AirtightError, ParameterError
-from analytics.federated.device import PARAMETERS as FLEET
 from analytics.federated.device import DeviceFleet
-from analytics.federated.system import PARAMETERS as FEDERATED
 from analytics.federated.system import FederatedSystem
 from analytics.inference.features import Features, matched
-from analytics.inference.system import PARAMETERS as INFERENCE
 from analytics.inference.system import InferenceSystem
-from analytics.parameters import REQUIRED, Kind, Parameter
 from validate.description import Description, Scores, Task
 from validate.plan import Plan, plan
 
@@ -60,17 +56,24 @@ class _Table(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-def _table(name: str, parameters: Iterable[Parameter], *, optional: bool = False) -> Any:
+def _table(name: str, rows: Iterable[parameters.Parameter[Any, Any]], *, optional: bool = False) -> Any:
     """A table whose keys are the parameters of a value type."""
-    types = {Kind.NUMBER: Number, Kind.COUNT: int, Kind.VECTOR: PerDevice, Kind.FLAG: bool, Kind.CHOICE: str}
+    types = {
+        parameters.Number: Number,
+        parameters.Count: int,
+        parameters.Vector: PerDevice,
+        parameters.Flag: bool,
+        parameters.Choice: str,
+    }
     fields: dict[str, Any] = {}
-    for each in parameters:
-        default = None if optional else ... if each.default is REQUIRED else each.default
-        fields[each.name] = (types[each.kind] | None if optional else types[each.kind], default)
+    for each in rows:
+        held = types[type(each)]
+        default = None if optional else ... if each.required else each.default
+        fields[each.name] = (held | None if optional else held, default)
     return create_model(name, __base__=_Table, **fields)
 
 
-class _Variant(_table("_Changes", INFERENCE.values(), optional=True)):  # type: ignore[misc]
+class _Variant(_table("_Changes", parameters.of(InferenceSystem).values(), optional=True)):  # type: ignore[misc]
     """Keys of [inference] that a variant of the system changes."""
 
 
@@ -94,7 +97,7 @@ class _Selection(_Table):
     greatest_score: Number | None = None
 
 
-class _Inference(_table("_System", INFERENCE.values())):  # type: ignore[misc]
+class _Inference(_table("_System", parameters.of(InferenceSystem).values())):  # type: ignore[misc]
     """The table [inference]."""
 
     variants: dict[str, _Variant] = Field(default_factory=dict)
@@ -102,11 +105,11 @@ class _Inference(_table("_System", INFERENCE.values())):  # type: ignore[misc]
     selection: _Selection | None = None
 
 
-class _Federated(_table("_Rounds", FEDERATED.values())):  # type: ignore[misc]
+class _Federated(_table("_Rounds", parameters.of(FederatedSystem).values())):  # type: ignore[misc]
     """The table [federated]."""
 
 
-class _Energy(_table("_Fleet", (p for p in FLEET.values() if not p.name.startswith("beta_")))):  # type: ignore[misc]
+class _Energy(_table("_Fleet", (p for p in parameters.of(DeviceFleet).values() if not p.name.startswith("beta_")))):  # type: ignore[misc]
     """The table [energy]."""
 
     beta: Pair

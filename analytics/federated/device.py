@@ -14,73 +14,16 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from analytics import checks
+from analytics import checks, parameters
 from analytics.checks import FloatArray, ParameterError
-from analytics.parameters import Kind, Parameter
+from analytics.parameters import Vector
 
 SPEED_OF_LIGHT = 299_792_458.0
 _PLAUSIBLE_POWER = 10.0  # W; the devices of this field send milliwatts
-PARAMETERS = {
-    each.name: each
-    for each in (
-        Parameter("distance", "r", "(0, 1e100]", "from the server", Kind.VECTOR, "m", (50, 200)),
-        Parameter("channel_gain", "|h|^2", "(0, 1e100]", "of the fading channel", Kind.VECTOR, "", (1, 1), default=1.0),
-        Parameter("bandwidth", "B", "(0, 1e100]", "", Kind.VECTOR, "Hz", (250000.0, 250000.0)),
-        Parameter("center_frequency", "f_c", "(0, 1e100]", "", Kind.VECTOR, "Hz", (32000000.0, 32000000.0)),
-        Parameter("path_loss_exponent", r"\alpha", "[0, 20]", "", Kind.VECTOR, "", (4, 4)),
-        Parameter(
-            "noise_density_dbm",
-            "N_0",
-            "[-1000, 1000]",
-            "noise power over bandwidth",
-            Kind.VECTOR,
-            "dBm/Hz",
-            (-174, -174),
-        ),
-        Parameter("snr_gap_db", r"\Gamma", "[0, 200]", "gap to capacity", Kind.VECTOR, "dB", (9.8, 9.8)),
-        Parameter("model_bits", "V", "(0, 1e100]", "of an update", Kind.VECTOR, "bit", (875000.0, 875000.0)),
-        Parameter("deadline", "T", "(0, 1e100]", "of a round", Kind.VECTOR, "s", (0.75, 0.75)),
-        Parameter(
-            "bits_per_iteration",
-            "d",
-            "(0, 1e100]",
-            "read in one local iteration",
-            Kind.VECTOR,
-            "bit",
-            (802816, 802816),
-        ),
-        Parameter("seconds_per_bit", r"\tau", "(0, 1e100]", "of computing", Kind.VECTOR, "s/bit", (7.5e-09, 7.5e-09)),
-        Parameter("compute_power", "P_{cp}", "(0, 1e100]", "", Kind.VECTOR, "W", (0.096, 0.096)),
-        Parameter("circuit_power", "P_{cir}", "[0, 1e100]", "", Kind.VECTOR, "W", (0.0825, 0.0825)),
-        Parameter("amplifier_efficiency", r"\rho", "(0, 1]", "", Kind.VECTOR, "", (0.45, 0.45)),
-        Parameter(
-            "max_power",
-            r"P_{\max}",
-            "(0, 1e100]",
-            "of transmission",
-            Kind.VECTOR,
-            "W",
-            (1, 1),
-        ),
-        Parameter("min_iterations", r"j_{\min}", "[0, 1e100]", "", Kind.VECTOR, "", (10, 10)),
-        Parameter(
-            "utility_energy",
-            r"\varrho",
-            "(0, 1e100]",
-            "twice the best energy",
-            Kind.VECTOR,
-            "J",
-            (0.5, 0.5),
-        ),
-        Parameter("beta_1", r"\beta_1", "(0, 1e100]", "of the deviation model (28)", Kind.VECTOR, "", (0.5, 0.5)),
-        Parameter("beta_2", r"\beta_2", "(0, 1e100]", "of the deviation model (28)", Kind.VECTOR, "J", (0.05, 0.05)),
-    )
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,54 +78,32 @@ class DeviceFleet:
     array([5789000., 3789000.])
     """
 
-    distance: FloatArray
-    channel_gain: FloatArray = 1.0  # type: ignore[assignment]
-    bandwidth: FloatArray
-    center_frequency: FloatArray
-    path_loss_exponent: FloatArray
-    noise_density_dbm: FloatArray
-    snr_gap_db: FloatArray
-    model_bits: FloatArray
-    deadline: FloatArray
-    bits_per_iteration: FloatArray
-    seconds_per_bit: FloatArray
-    compute_power: FloatArray
-    circuit_power: FloatArray
-    amplifier_efficiency: FloatArray
-    max_power: FloatArray
-    min_iterations: FloatArray
-    utility_energy: FloatArray
-    beta_1: FloatArray
-    beta_2: FloatArray
-
-    if TYPE_CHECKING:
-
-        def __init__(
-            self,
-            *,
-            distance: ArrayLike,
-            channel_gain: ArrayLike = 1.0,
-            bandwidth: ArrayLike,
-            center_frequency: ArrayLike,
-            path_loss_exponent: ArrayLike,
-            noise_density_dbm: ArrayLike,
-            snr_gap_db: ArrayLike,
-            model_bits: ArrayLike,
-            deadline: ArrayLike,
-            bits_per_iteration: ArrayLike,
-            seconds_per_bit: ArrayLike,
-            compute_power: ArrayLike,
-            circuit_power: ArrayLike,
-            amplifier_efficiency: ArrayLike,
-            max_power: ArrayLike,
-            min_iterations: ArrayLike,
-            utility_energy: ArrayLike,
-            beta_1: ArrayLike,
-            beta_2: ArrayLike,
-        ) -> None: ...
+    distance: Vector = Vector("r", "(0, 1e100]", "from the server", unit="m", typical=(50, 200))
+    channel_gain: Vector = Vector("|h|^2", "(0, 1e100]", "of the fading channel", typical=(1, 1), default=1.0)
+    bandwidth: Vector = Vector("B", "(0, 1e100]", "", unit="Hz", typical=(250000.0, 250000.0))
+    center_frequency: Vector = Vector("f_c", "(0, 1e100]", "", unit="Hz", typical=(32000000.0, 32000000.0))
+    path_loss_exponent: Vector = Vector(r"\alpha", "[0, 20]", "", typical=(4, 4))
+    noise_density_dbm: Vector = Vector(
+        "N_0", "[-1000, 1000]", "noise power over bandwidth", unit="dBm/Hz", typical=(-174, -174)
+    )
+    snr_gap_db: Vector = Vector(r"\Gamma", "[0, 200]", "gap to capacity", unit="dB", typical=(9.8, 9.8))
+    model_bits: Vector = Vector("V", "(0, 1e100]", "of an update", unit="bit", typical=(875000.0, 875000.0))
+    deadline: Vector = Vector("T", "(0, 1e100]", "of a round", unit="s", typical=(0.75, 0.75))
+    bits_per_iteration: Vector = Vector(
+        "d", "(0, 1e100]", "read in one local iteration", unit="bit", typical=(802816, 802816)
+    )
+    seconds_per_bit: Vector = Vector(r"\tau", "(0, 1e100]", "of computing", unit="s/bit", typical=(7.5e-09, 7.5e-09))
+    compute_power: Vector = Vector("P_{cp}", "(0, 1e100]", "", unit="W", typical=(0.096, 0.096))
+    circuit_power: Vector = Vector("P_{cir}", "[0, 1e100]", "", unit="W", typical=(0.0825, 0.0825))
+    amplifier_efficiency: Vector = Vector(r"\rho", "(0, 1]", "", typical=(0.45, 0.45))
+    max_power: Vector = Vector(r"P_{\max}", "(0, 1e100]", "of transmission", unit="W", typical=(1, 1))
+    min_iterations: Vector = Vector(r"j_{\min}", "[0, 1e100]", "", typical=(10, 10))
+    utility_energy: Vector = Vector(r"\varrho", "(0, 1e100]", "twice the best energy", unit="J", typical=(0.5, 0.5))
+    beta_1: Vector = Vector(r"\beta_1", "(0, 1e100]", "of the deviation model (28)", typical=(0.5, 0.5))
+    beta_2: Vector = Vector(r"\beta_2", "(0, 1e100]", "of the deviation model (28)", unit="J", typical=(0.05, 0.05))
 
     def __post_init__(self) -> None:
-        arrays = {name: checks.real(name, getattr(self, name), each.interval) for name, each in PARAMETERS.items()}
+        arrays: dict[str, FloatArray] = {name: getattr(self, name) for name in parameters.of(DeviceFleet)}
         sizes = {name: array.size for name, array in arrays.items() if array.ndim}
         for name, array in arrays.items():
             if array.ndim > 1 or not array.size:
@@ -195,7 +116,7 @@ class DeviceFleet:
         for name, array in arrays.items():
             full = np.broadcast_to(array, (devices,)).copy()
             full.flags.writeable = False
-            object.__setattr__(self, name, full)
+            self.__dict__[name] = full
         self._plausible()
 
     def _plausible(self) -> None:

@@ -5,22 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from analytics import checks
-from analytics.parameters import Kind, Parameter
-
-PARAMETERS = {
-    each.name: each
-    for each in (
-        Parameter("clients", "n", "[1, 10000000]", "clients", Kind.COUNT, typical=(50, 100)),
-        Parameter("parameters", "m", "[1, inf)", "of the model", Kind.COUNT, typical=(41000, 11e6)),
-        Parameter("epsilon", r"\epsilon_p", "(0, inf)", "of one parameter of one uplink", typical=(0.1, 5)),
-        Parameter("center", "c", "(-inf, inf)", "of the interval of updates", default=0.0),
-        Parameter("radius", "r", "(0, inf)", "of the interval of updates", default=1.0),
-        Parameter("shared_bits", "d", "[0, 60]", "for each parameter of a pair", Kind.COUNT, default=5),
-        Parameter("ldp_fraction", r"\gamma", "[0, 1]", "share of the clients that quantize alone", default=0.0),
-        Parameter("dropout", "p", "[0, 1)", "probability with which each client drops out", default=0.0),
-        Parameter("delta", r"\delta", "(0, 1)", "of the central guarantee", default=1e-5),
-    )
-}
+from analytics.parameters import Count, Number
 
 
 @dataclass(frozen=True)
@@ -51,20 +36,15 @@ class FederatedSystem:
     (11, 20)
     """
 
-    clients: int
-    parameters: int
-    epsilon: float
-    center: float = 0.0
-    radius: float = 1.0
-    shared_bits: int = 5
-    ldp_fraction: float = 0.0
-    dropout: float = 0.0
-    delta: float = 1e-5
-
-    def __post_init__(self) -> None:
-        checked = {name: each.checked(getattr(self, name)) for name, each in PARAMETERS.items()}
-        for name, value in checked.items():
-            object.__setattr__(self, name, value)
+    clients: Count = Count("n", "[1, 10000000]", "clients", typical=(50, 100))
+    parameters: Count = Count("m", "[1, inf)", "of the model", typical=(41000, 11e6))
+    epsilon: Number = Number(r"\epsilon_p", "(0, inf)", "of one parameter of one uplink", typical=(0.1, 5))
+    center: Number = Number("c", "(-inf, inf)", "of the interval of updates", default=0.0)
+    radius: Number = Number("r", "(0, inf)", "of the interval of updates", default=1.0)
+    shared_bits: Count = Count("d", "[0, 60]", "for each parameter of a pair", default=5)
+    ldp_fraction: Number = Number(r"\gamma", "[0, 1]", "share of the clients that quantize alone", default=0.0)
+    dropout: Number = Number("p", "[0, 1)", "probability with which each client drops out", default=0.0)
+    delta: Number = Number(r"\delta", "(0, 1)", "of the central guarantee", default=1e-5)
 
     @property
     def alone(self) -> int:

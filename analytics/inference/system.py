@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,54 +10,10 @@ from numpy.typing import ArrayLike
 from analytics import checks
 from analytics.checks import FloatArray
 from analytics.guarantee import Adjacency
-from analytics.parameters import Kind, Parameter
+from analytics.parameters import Choice, Count, Flag, Number, Vector
 
 _TINY = float(np.finfo(float).tiny)
 _LEAST_EXPONENT, _GREATEST_EXPONENT = -1018, 996  # of two, that noise may have; a million of the greatest can be added
-
-
-PARAMETERS = {
-    each.name: each
-    for each in (
-        Parameter("devices", "K", "[1, inf)", "devices", Kind.COUNT, typical=(12, 12)),
-        Parameter("participation", "p_k", "[0, 1]", "probability of taking part", Kind.VECTOR, typical=(0.1, 0.9)),
-        Parameter(
-            "noise_variance",
-            r"\sigma_k^2",
-            "[0, inf)",
-            "variance of the device's noise per coordinate",
-            Kind.VECTOR,
-            typical=(0.1, 0.5),
-        ),
-        Parameter("weight", "w_k", "[0, inf)", "weight of the device's feature", Kind.VECTOR, typical=(1 / 12, 1 / 12)),
-        Parameter("clip", "C_k", "(0, inf)", "bound on the norm of the encoded feature", Kind.VECTOR, typical=(1, 100)),
-        Parameter("alignment", r"\gamma", "(0, inf)", "amplitude at which every device arrives", typical=(1, 1)),
-        Parameter(
-            "receiver_noise_variance", r"\sigma_m^2", "[0, inf)", "variance of the receiver's noise", typical=(0.1, 0.5)
-        ),
-        Parameter("dimension", "r", "[1, inf)", "encoded dimension", Kind.COUNT, typical=(784, 25088)),
-        Parameter("delta", r"\delta", "(0, 1)", "of the guarantee", typical=(1e-5, 1e-5)),
-        Parameter(
-            "delta_prime",
-            r"\delta'",
-            "(0, 1)",
-            "what Theorem 1 spends on random participation",
-            typical=(1e-5, 1e-5),
-        ),
-        Parameter(
-            "adjacency",
-            "",
-            "",
-            "what a neighbour lacks: absent, silent or replace",
-            Kind.CHOICE,
-            default=Adjacency.ABSENT,
-            names=Adjacency,
-        ),
-        Parameter(
-            "idle_noise", "", "", "whether devices that stay away send noise all the same", Kind.FLAG, default=False
-        ),
-    )
-}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -112,43 +67,30 @@ class InferenceSystem:
     0.41666...
     """
 
-    devices: int
-    participation: FloatArray
-    noise_variance: FloatArray
-    weight: FloatArray
-    clip: FloatArray
-    alignment: float
-    receiver_noise_variance: float
-    dimension: int
-    delta: float
-    delta_prime: float
-    adjacency: Adjacency = Adjacency.ABSENT
-    idle_noise: bool = False
-
-    if TYPE_CHECKING:
-
-        def __init__(
-            self,
-            *,
-            devices: int,
-            participation: ArrayLike,
-            noise_variance: ArrayLike,
-            weight: ArrayLike,
-            clip: ArrayLike,
-            alignment: float,
-            receiver_noise_variance: float,
-            dimension: int,
-            delta: float,
-            delta_prime: float,
-            adjacency: Adjacency | str = Adjacency.ABSENT,
-            idle_noise: bool = False,
-        ) -> None: ...
+    devices: Count = Count("K", "[1, inf)", "devices", typical=(12, 12))
+    participation: Vector = Vector("p_k", "[0, 1]", "probability of taking part", typical=(0.1, 0.9))
+    noise_variance: Vector = Vector(
+        r"\sigma_k^2", "[0, inf)", "variance of the device's noise per coordinate", typical=(0.1, 0.5)
+    )
+    weight: Vector = Vector("w_k", "[0, inf)", "weight of the device's feature", typical=(1 / 12, 1 / 12))
+    clip: Vector = Vector("C_k", "(0, inf)", "bound on the norm of the encoded feature", typical=(1, 100))
+    alignment: Number = Number(r"\gamma", "(0, inf)", "amplitude at which every device arrives", typical=(1, 1))
+    receiver_noise_variance: Number = Number(
+        r"\sigma_m^2", "[0, inf)", "variance of the receiver's noise", typical=(0.1, 0.5)
+    )
+    dimension: Count = Count("r", "[1, inf)", "encoded dimension", typical=(784, 25088))
+    delta: Number = Number(r"\delta", "(0, 1)", "of the guarantee", typical=(1e-5, 1e-5))
+    delta_prime: Number = Number(
+        r"\delta'", "(0, 1)", "what Theorem 1 spends on random participation", typical=(1e-5, 1e-5)
+    )
+    adjacency: Choice[Adjacency] = Choice(
+        "", "", "what a neighbour lacks: absent, silent or replace", default=Adjacency.ABSENT
+    )
+    idle_noise: Flag = Flag("", "", "whether devices that stay away send noise all the same", default=False)
 
     def __post_init__(self) -> None:
-        devices = PARAMETERS["devices"].checked(self.devices)
-        checked = {name: each.checked(getattr(self, name), devices) for name, each in PARAMETERS.items()}
-        for name, value in checked.items():
-            object.__setattr__(self, name, value)
+        for name in ("participation", "noise_variance", "weight", "clip"):
+            self.__dict__[name] = checks.vector(name, getattr(self, name), self.devices)
 
     @property
     def sensitivity(self) -> FloatArray:
