@@ -23,6 +23,9 @@ from validate.twins.catalogue import twins
 from validate.twins.twin import Twin, Worst, worst
 
 
+_LONGEST = 700  # characters of LaTeX that a reader can compare with the statement
+
+
 def ledger(evidence: Sequence[Evidence], papers: Sequence[Paper]) -> str:
     """The page: for each paper a table of all its items, and the evidence of each verdict.
 
@@ -58,7 +61,15 @@ def ledger(evidence: Sequence[Evidence], papers: Sequence[Paper]) -> str:
         ]
         lines += [f"| {i.id} | {i.location} | **{i.verdict.value}** | | {i.reason} |" for i in paper.items]
         for e in here:
-            lines += ["", f"### {e.claim.id}", "", "$$" + e.claim.statement + "$$", "", *_evidence(e)]
+            lines += [
+                "",
+                f"### {e.claim.id}",
+                "",
+                "$$" + e.claim.statement + "$$",
+                "",
+                *_computed(e.claim),
+                *_evidence(e),
+            ]
             if e.claim.id in corrects:
                 lines += ["", f"Corrects {', '.join(corrects[e.claim.id])}."]
     return "\n".join(lines) + "\n"
@@ -68,6 +79,13 @@ def expected(claim: Claim) -> str:
     """What the ledger page must say of a claim, whatever the points that a search met."""
     severity = claim.ruling.severity.value if claim.ruling.severity else ""
     return f"| {claim.id} | {claim.location} | **{claim.expected.value}** | {severity} | {claim.reason} |"
+
+
+def _computed(claim: Claim) -> list[str]:
+    """The expressions themselves, where the statement is written otherwise and they are short enough to be read."""
+    if not claim.relation.symbolic or len(written := claim.relation.latex()) > _LONGEST or written == claim.statement:
+        return []
+    return ["Tried as", "", "$$" + written + "$$", ""]
 
 
 def _count(evidence: Sequence[Evidence], others: Sequence[Item]) -> str:
