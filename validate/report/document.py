@@ -22,7 +22,6 @@ from validate.report.tables import number
 from validate.twins.catalogue import twins
 from validate.twins.twin import Twin, Worst, worst
 
-
 _LONGEST = 700  # characters of LaTeX that a reader can compare with the statement
 
 
