@@ -73,6 +73,7 @@ def trial(claim: Claim, *, seed: int = 0, effort: int = EFFORT, deadline: float 
     how, fault, broken = How.SEARCHED, "", False
     witness = near = extent = None
     try:
+        search.in_time()
         search.well_posed()
         if math.prod(r.size for r in claim.domain.values()) <= count:
             how = How.ENUMERATED
@@ -140,10 +141,13 @@ class _Search:
         self.different: tuple[list[float], list[float]] = ([], [])
         self.spread_margins: list[float] = []
 
-    def at(self, point: Point) -> float:
-        """The margin at a point."""
+    def in_time(self) -> None:
         if time.monotonic() > self.deadline:
             raise _Stopped
+
+    def at(self, point: Point) -> float:
+        """The margin at a point."""
+        self.in_time()
         self.last = point
         self.evaluations += 1
         claimed, actual, margin = self.claim.compare(point)

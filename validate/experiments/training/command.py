@@ -31,6 +31,7 @@ def run_all(
 
     Examples
     --------
+    >>> from validate.plan import plan
     >>> short = plan({"rounds": 1, "hidden": [4], "mechanisms": ["ldp"]})
     >>> [r.mechanism.value for r in run_all(FederatedSystem(clients=5, parameters=1, epsilon=1.0), short)]
     ['ldp']
