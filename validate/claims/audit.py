@@ -53,7 +53,7 @@ def run(
         Where to run them; here, one after the other, by default.
     """
     checks.count("effort", effort)
-    deadline = time.monotonic() + limit
+    deadline, ends = time.monotonic() + limit, time.time() + limit
     wanted = selected(ids, source)
     if executor is None:
         for claim in wanted:
@@ -61,7 +61,7 @@ def run(
         return
     by_name = {claim.id: claim for claim in wanted}
     costly_first = sorted(wanted, key=lambda claim: claim.effort)
-    pending = [executor.submit(_tried, source, c.id, seed, effort, deadline - time.monotonic()) for c in costly_first]
+    pending = [executor.submit(_tried, source, c.id, seed, effort, ends) for c in costly_first]
     try:
         for done in as_completed(pending):
             name, found = done.result()
@@ -71,7 +71,8 @@ def run(
             future.cancel()
 
 
-def _tried(source: Source, name: str, seed: int, effort: int, left: float) -> tuple[str, dict[str, Any]]:
+def _tried(source: Source, name: str, seed: int, effort: int, ends: float) -> tuple[str, dict[str, Any]]:
     """Claims hold functions and do not travel between processes; where they come from, names and findings do."""
-    found = trial(source.claims()[name], seed=seed, effort=effort, deadline=time.monotonic() + left)
+    claim = source.claims()[name]
+    found = trial(claim, seed=seed, effort=effort, deadline=time.monotonic() + ends - time.time())
     return name, {key: value for key, value in vars(found).items() if key != "claim"}
