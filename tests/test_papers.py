@@ -8,16 +8,21 @@ import pytest
 
 from validate.claims.claim import REFUTED, Ruling, Verdict
 from validate.claims.search import judged, trial
+from validate.claims.shipped import shipped
 from validate.claims.sources import INSTALLED
 from validate.claims.witness import floats
 
 CLAIMS = INSTALLED.claims()
+SHIPPED = {evidence.claim.id: evidence for evidence in shipped().evidence}
 
 
 @pytest.mark.parametrize("claim", CLAIMS.values(), ids=CLAIMS)
 def test_claim(claim):
     evidence = trial(claim)
     assert evidence.as_expected, (evidence.verdict, evidence.fault, evidence.witness)
+    kept = SHIPPED[claim.id]
+    assert (kept.verdict, kept.how) == (evidence.verdict, evidence.how), "run make ledger"
+    assert kept.witness is None or kept.witness.point == evidence.witness.point, "run make ledger"
     if not claim.ruling.exhibited:  # that an exhibit refutes what the paper says is a matter of words
         turned = Ruling(Verdict.FALSE if claim.ruling.survives else Verdict.HOLDS, "turned round")
         assert judged(dataclasses.replace(claim, ruling=turned), evidence.witness, "") is not turned.verdict

@@ -12,7 +12,8 @@ from analytics.federated.device import DeviceFleet
 from analytics.federated.system import FederatedSystem
 from analytics.inference.system import InferenceSystem
 from analytics.parameters import of
-from validate.claims import audit
+from validate import papers
+from validate.claims import audit, shipped
 from validate.claims.claim import Claim, Item, Paper, Verdict
 from validate.claims.evidence import Evidence, How, Witness
 from validate.claims.relation import Sign
@@ -25,7 +26,7 @@ from validate.twins.twin import Twin, Worst, worst
 _LONGEST = 700  # characters of LaTeX that a reader can compare with the statement
 
 
-def ledger(evidence: Sequence[Evidence], papers: Sequence[Paper]) -> str:
+def ledger(evidence: Sequence[Evidence], tried: Sequence[Paper]) -> str:
     """The page: for each paper a table of all its items, and the evidence of each verdict.
 
     Examples
@@ -34,7 +35,7 @@ def ledger(evidence: Sequence[Evidence], papers: Sequence[Paper]) -> str:
     >>> ledger(found, [INSTALLED.papers()["feature-dp"]]).splitlines()[0]
     '# The ledger'
     """
-    items = [item for paper in papers for item in paper.items]
+    items = [item for paper in tried for item in paper.items]
     lines = [
         "# The ledger",
         "",
@@ -47,7 +48,7 @@ def ledger(evidence: Sequence[Evidence], papers: Sequence[Paper]) -> str:
     corrects: dict[str, list[str]] = {}
     for e in evidence:
         corrects.setdefault(e.claim.ruling.corrected_by, []).append(e.claim.id)
-    for paper in papers:
+    for paper in tried:
         lines += ["", f"## {paper.title}", "", f"{paper.authors}, {paper.year}.", ""]
         lines += ["| item | where | verdict | severity | why |", "|---|---|---|---|---|"]
         here = [e for e in evidence if e.claim.paper == paper.id]
@@ -199,13 +200,15 @@ def main(folder: str) -> None:
         found = {e.claim.id: e for e in audit.run(executor=pool)}
     ordered = [found[name] for name in INSTALLED.claims()]
     compared = [(name, twin, worst(twin, samples=300)) for name, twin in twins().items()]
-    pages = {
+    made = {
         "ledger.md": ledger(ordered, list(INSTALLED.papers().values())),
         "twins.md": agreement(compared),
         "parameters.md": parameters(),
     }
-    for name, text in pages.items():
-        with whole(Path(folder) / name) as stream:
+    pages = {Path(folder) / name: text for name, text in made.items()}
+    pages[Path(papers.__file__).parent / shipped.NAME] = shipped.text(ordered)
+    for path, text in pages.items():
+        with whole(path) as stream:
             stream.write(text.encode())
 
 

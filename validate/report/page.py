@@ -49,6 +49,8 @@ def write(
     bounds: Bounds,
     evidence: Sequence[Evidence],
     gallery: Sequence[Rendered] = (),
+    *,
+    audit: str = "",
 ) -> None:
     """Write index.html, report.json and figures/ into `out`; nothing is left behind half-written."""
     out.mkdir(parents=True, exist_ok=True)
@@ -71,7 +73,15 @@ def write(
     if training is not None:
         results["training"] = training
     html = render(
-        description, bounds, evidence, figures, designs=designs, training=training, energy=energy, gallery=gallery
+        description,
+        bounds,
+        evidence,
+        figures,
+        designs=designs,
+        training=training,
+        energy=energy,
+        gallery=gallery,
+        audit=audit,
     )
     figures |= {one.id: one.svg for one in gallery}
     with tempfile.TemporaryDirectory(dir=out) as staged_name:
@@ -148,6 +158,7 @@ def render(
     training: dict[str, Any] | None = None,
     energy: EnergyPart | None = None,
     gallery: Sequence[Rendered] = (),
+    audit: str = "",
 ) -> str:
     """The page as HTML."""
     known = parts(description, bounds)
@@ -163,6 +174,7 @@ def render(
             evidence=evidence,
             counts={v: sum(e.verdict is v for e in evidence) for v in Verdict},
             as_expected=sum(e.as_expected for e in evidence),
+            audit=audit,
             systems=systems,
             refuted=refuted,
             selection=None if selection is None else tables.selection_rows(selection),
@@ -181,7 +193,13 @@ def render(
 def tried(out: Path, title: str, evidence: Sequence[Evidence], *, seed: int, effort: int) -> None:
     """Write index.html and evidence.json for the claims of one file."""
     refuted = [e for e in evidence if e.verdict in REFUTED]
-    told = {"title": title, "evidence": evidence, "refuted": refuted, "seed": seed, "effort": effort, **_edition()}
+    told = {
+        "title": title,
+        "evidence": evidence,
+        "refuted": refuted,
+        "audit": f"seed {seed}, {effort} evaluations a claim",
+        **_edition(),
+    }
     out.mkdir(parents=True, exist_ok=True)
     found = json.dumps(as_json([e.as_json() for e in evidence]), indent=2, allow_nan=False)
     for name, text in (
