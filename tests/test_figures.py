@@ -13,6 +13,8 @@ from validate.experiments.figures import corbin, gallery, utility
 from validate.experiments.figures.figure import Effort
 from validate.experiments.training import utility as learning
 
+pytestmark = pytest.mark.slow
+
 TINY = Effort(1, 2, (0.3,), (50,))
 CHEAP = [name for name in gallery.FIGURES if name not in ("CB-3c", "CB-2c")]
 

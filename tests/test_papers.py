@@ -12,6 +12,8 @@ from validate.claims.shipped import shipped
 from validate.claims.sources import INSTALLED
 from validate.claims.witness import floats
 
+pytestmark = pytest.mark.slow
+
 CLAIMS = INSTALLED.claims()
 SHIPPED = {evidence.claim.id: evidence for evidence in shipped().evidence}
 

@@ -17,6 +17,8 @@ from solvers.energy import utility
 from solvers.energy.problem import Problem
 from validate.claims import audit
 
+pytestmark = pytest.mark.slow
+
 
 def rewritten(owner, name, old, new):
     """The function with one piece of its source replaced, wherever the package refers to it."""

@@ -14,6 +14,8 @@ from validate.cli import main
 from validate.experiments.figures import gallery
 from validate.experiments.figures.figure import Effort
 
+pytestmark = pytest.mark.slow
+
 EXAMPLE = Path(__file__).parents[1] / "examples" / "paper.toml"
 FLEET = EXAMPLE.with_name("fleet.toml")
 
