@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests_support import GOOD, TASK, archive, refused, run, written
@@ -16,6 +17,7 @@ from analytics.inference.system import InferenceSystem
 from analytics.privacy import amplification
 from validate.claims.claim import holds
 from validate.claims.sources import INSTALLED, Source
+from validate.cli import main
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "paper.toml"
 
@@ -290,3 +292,24 @@ def test_any_value_of_any_key_is_answered_or_refused(tmp_path_factory, key, valu
         assert len(exact) == 3 and all(e == "inf" or e >= 0 for e in exact)
     else:
         assert refused(result) and (key in result.stderr or "TOML" in result.stderr)
+
+
+def test_standard_input():
+    result = CliRunner().invoke(main, ["bounds", "-", "--json"], input=GOOD)
+    assert result.exit_code == 0, result.output
+    assert "inference" in json.loads(result.stdout)
+    assert refused(CliRunner().invoke(main, ["bounds", "-"], input="x = 1"), "-: x: unknown key")
+
+
+def test_ctrl_c_is_one_line_and_130(monkeypatch):
+    def interrupted(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("validate.claims.audit.run", interrupted)
+    result = run("verify", "FDP-D2")
+    assert result.exit_code == 130 and result.stderr == "airtight: interrupted\n"
+
+
+def test_did_you_mean(tmp_path):
+    text = GOOD.replace("participation =", "particpation =")
+    assert refused(run("bounds", written(tmp_path, text)), "particpation", "did you mean participation?")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -55,6 +56,9 @@ class _Group(click.Group):
     def _invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
+        except KeyboardInterrupt:
+            click.echo("airtight: interrupted", err=True)
+            ctx.exit(130)
         except InfeasibleError as error:
             click.echo(f"airtight: infeasible: {error}", err=True)
             ctx.exit(3)
@@ -389,8 +393,13 @@ def _pool(tasks: int) -> Iterator[tuple[Executor | None, int]]:
         return
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")  # what the processes inherit
-    with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
+    with ProcessPoolExecutor(workers, get_context("spawn"), initializer=_patient) as pool:
         yield pool, workers
+
+
+def _patient() -> None:
+    """Workers leave Ctrl-C to the command, which ends them."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 @contextmanager

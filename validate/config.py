@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import sys
 import tomllib
 import zipfile
 from collections.abc import Iterable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -141,7 +143,7 @@ class _File(_Table):
 
 
 def load(path: str | Path) -> Description:
-    """Read and check a system file.
+    """Read and check a system file; ``-`` is standard input, and what it names is relative to the working directory.
 
     Raises
     ------
@@ -150,7 +152,7 @@ def load(path: str | Path) -> Description:
     """
     path = Path(path)
     try:
-        with path.open("rb") as stream:
+        with nullcontext(sys.stdin.buffer) if str(path) == "-" else path.open("rb") as stream:
             raw = tomllib.load(stream)
     except OSError as error:
         raise SystemFileError(f"{path}: {error.strerror or error}") from None
@@ -163,7 +165,7 @@ def load(path: str | Path) -> Description:
     if not file.model_fields_set:
         raise SystemFileError(f"{path}: empty; it must hold at least one of the tables {', '.join(_File.model_fields)}")
     return Description(
-        path.stem,
+        "stdin" if str(path) == "-" else path.stem,
         **_inference(path, file.inference),
         federated=_federated(path, file.federated),
         energy=_energy(path, file.energy),
@@ -274,8 +276,9 @@ def _system(path: Path, table: str, values: dict[str, Any], own: set[str]) -> In
 
 
 def _first(error: ValidationError, raw: dict[str, Any]) -> str:
-    """The first complaint of the validation library, in our words."""
-    problem = error.errors(include_url=False)[0]
+    """The first complaint of the validation library, in our words; of a key that is mistyped before one that is missing."""
+    problems = error.errors(include_url=False)
+    problem = min(problems, key=lambda one: one["type"] != "extra_forbidden")
     place = [str(part) for part in problem["loc"]]
     key = ".".join(place)
     match problem["type"]:
