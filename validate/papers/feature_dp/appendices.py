@@ -46,6 +46,19 @@ def _bound_if_near(devices: int, p: float, reach: float) -> float:
     return p / (1 - float(law[~near].sum())) if law[near].sum() > 0 else np.nan
 
 
+_whole = parameter("devices", 2, 60, integer=True, typical=(12, 12), latex="K")
+_part = parameter("p", 0.01, 0.99, typical=(0.9, 0.9), latex="p_k")
+_reach = parameter("reach", 0.02, 0.5)
+_count = sp.Symbol("k", integer=True)
+
+
+def _near(others: sp.Expr) -> sp.Expr:
+    """Pr(so many devices, the others absent, have a number of participants near the mean of all)."""
+    mass = sp.binomial(others, _count) * _part**_count * (1 - _part) ** (others - _count)
+    inside = sp.Abs(_count - _whole * _part) < _reach * _whole
+    return sp.Sum(mass * sp.Piecewise((1, inside), (0, True)), (_count, 0, others))
+
+
 # App. B: the MSE of devices whose features are 1, with W = 1; (31) for D = 1
 
 _SQUARE = p * w**2 - 2 / devices * p * w + 1 / devices**2
@@ -112,6 +125,20 @@ CLAIMS = (
         holds("Bayes; with delta' the true probability of straying, not the one that (23) gives."),
         {"devices": Range(2, 60, integer=True, typical=(12, 12)), "p": PROBABILITY, "reach": Range(0.01, 0.5)},
         statement=r"\bar p_k = \Pr(\mathcal E_k \mid |\mu-\bar\mu| < t) \le \frac{p_k}{1-\delta'}",
+    ),
+    Claim(
+        "FDP-E26",
+        "App. A, step (a) of Eq. (26): mu, with the device's own part in it, is near its mean (within reach * K)",
+        at_most(_near(_whole), _near(_whole - 1)),
+        false(
+            "With the device's own part in mu the two events differ once it is absent; without it Lemma 4's condition is another "
+            "event. Where delta' is small it costs little: delta'/(1 - p) does for delta'.",
+            "step",
+            corrected_by="FDP-T1c",
+            true_where=r"\delta' \text{ replaced by } \delta'/(1 - p_k)",
+        ),
+        statement=r"\Pr(|\mu-\bar\mu| < t) \le \Pr(|\mu-\bar\mu| < t \mid \mathcal E_k^c),\text{ so that } "
+        r"\Pr(y_{-k} \in S \mid |\mu-\bar\mu| < t) \le \frac{\Pr(y_{-k} \in S)}{\Pr(|\mu-\bar\mu| < t)}",
     ),
     Claim(
         "FDP-E32",

@@ -75,7 +75,6 @@ FULL = (
         "ModelNet40, VGG11 and the training are not available; analogue on twelve views of handwritten digits: "
         "`airtight figures FDP-10 FDP-Tab2`.",
     ),
-    definition("FDP-F11", "Fig. 11", "w_max of (11) for two devices: `airtight figures FDP-11`; see FDP-wmax."),
 )
 
 SHORT = (
