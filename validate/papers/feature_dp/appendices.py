@@ -131,8 +131,8 @@ CLAIMS = (
         "App. A, step (a) of Eq. (26): mu, with the device's own part in it, is near its mean (within reach * K)",
         at_most(_near(_whole), _near(_whole - 1)),
         false(
-            "With the device's own part in mu the two events differ once it is absent; without it Lemma 4's condition is another "
-            "event. Where delta' is small it costs little: delta'/(1 - p) does for delta'.",
+            "With the device's own part in mu the two events differ once it is absent; without it Lemma 4's condition "
+            "is another event. Where delta' is small it costs little: delta'/(1 - p) does for delta'.",
             "step",
             corrected_by="FDP-T1c",
             true_where=r"\delta' \text{ replaced by } \delta'/(1 - p_k)",
@@ -221,8 +221,8 @@ CLAIMS = (
             lambda near, far, noise, other: float(special.ndtr(np.array([near, far]) / np.hypot(noise, other)).prod()),
         ),
         holds(
-            "Not by independence, which is assumed and false, but by Slepian's inequality: neighbouring differences are "
-            "negatively correlated, others not at all."
+            "Not by independence, which is assumed and false, but by Slepian's inequality: neighbouring differences "
+            "are negatively correlated, others not at all."
         ),
         _SCORES,
         statement=r"\Pr(\tilde u_{(1)} \le \dots \le \tilde u_{(K)}) \le \prod_k \Pr(\tilde u_{(k)} \le \tilde u_{(k+1)})",
@@ -239,7 +239,8 @@ CLAIMS = (
             ),
         ),
         false(
-            "The set is found in more cases than the order: with much noise in a third, where the product is a quarter.",
+            "The set is found in more cases than the order: with much noise in a third, where the product is a "
+            "quarter.",
             "step",
             corrected_by="FDP-E53",
         ),

@@ -135,8 +135,9 @@ CLAIMS = (
             lambda epsilon, mu: float(gaussian.delta(epsilon, sensitivity=mu, sigma=1.0)),
         ),
         exhibited(
-            "Meant of epsilon as a function of noise and delta the remark is right: that is a root. But delta as a function of "
-            "epsilon, Balle and Wang's, is a closed form, and equals the numerically integrated divergence.",
+            "Meant of epsilon as a function of noise and delta the remark is right: that is a root. But delta as a "
+            "function of epsilon, Balle and Wang's, is a closed form, and equals the numerically integrated "
+            "divergence.",
             "reading",
         ),
         {"epsilon": Range(1e-3, 10.0, logarithmic=True), "mu": Range(0.1, 5.0)},
@@ -184,7 +185,8 @@ CLAIMS = (
         "Eq. (23) and Theorem 1: what t solves (forms 0 to 3: (23), Theorem 1, its quadratic, Bernstein's)",
         equal(lambda **point: _sides(**point)[0], lambda **point: _sides(**point)[1]),
         defined(
-            "Each t that is computed, put back into its quadratic; the claims on (23), Theorem 1 and Bernstein use them."
+            "Each t that is computed, put back into its quadratic; the claims on (23), Theorem 1 and Bernstein use "
+            "them."
         ),
         {**_NOISE, "spread": Range(0.0, 1.0), "form": Range(0, 3, integer=True)},
         statement=r"\left(\tfrac{2t}L - \tfrac M3\right)^2 = \left(\tfrac{2t}L - M\right)^2 = \tfrac M9 + \tfrac{4V}L,"
@@ -240,8 +242,8 @@ CLAIMS = (
         "Theorem 1 at the parameters of Sec. VI",
         at_least(_T_THEOREM.subs(_SECTION_VI), (devices * p * variance).subs(_SECTION_VI)),
         defined(
-            "No fault of the theorem, but of its use: t = 1.349 exceeds the mean noise 1.08, so that (11) says nothing about the "
-            "paper's own experiments."
+            "No fault of the theorem, but of its use: t = 1.349 exceeds the mean noise 1.08, so that (11) says "
+            "nothing about the paper's own experiments."
         ),
         statement=r"t > \bar\mu \quad (K = 12,\ p = 0.9,\ \sigma_k^2 = 0.1,\ \delta' = 10^{-5})",
         slack=1.25,
@@ -252,8 +254,8 @@ CLAIMS = (
         "Fig. 11: the greatest weights that (11) allows two devices (t of (23), delta' = 1e-5)",
         at_most(_T_PROOF.subs({devices: 2, delta_prime: sp.Rational("1e-5")}), 2 * p * variance),
         not_reproducible(
-            "(11) has no weights for two devices at this delta': t exceeds the mean noise whatever p and the noise, and the "
-            "theorem's t is greater still. The figure names neither noise nor delta'.",
+            "(11) has no weights for two devices at this delta': t exceeds the mean noise whatever p and the noise, "
+            "and the theorem's t is greater still. The figure names neither noise nor delta'.",
         ),
         statement=r"t \le \bar\mu \quad (K = 2,\ \delta' = 10^{-5})",
     ),

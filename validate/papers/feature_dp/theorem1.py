@@ -146,7 +146,8 @@ CLAIMS = (
         "Theorem 1, Eq. (11), with the theorem's t",
         _theorem1("theorem1"),
         false(
-            "Removing a device removes its noise too: the variance of what is received gives it away, even with weight 0.",
+            "Removing a device removes its noise too: the variance of what is received gives it away, even with "
+            "weight 0.",
             corrected_by="FDP-T1a",
             true_where="gamma = 1, absent devices send noise too, and c_k / sqrt(mean - t) is at most 1 (FDP-T1d)",
         ),
@@ -168,8 +169,8 @@ CLAIMS = (
         "Theorem 1, Eq. (11), for a server that sees who takes part and noise that stays",
         at_most(p * _RELEASE, delta_prime + p * delta / (1 - delta_prime)),
         false(
-            "The paper's server sees y alone; how much is left of the amplification there is another matter. For one that also "
-            "sees who takes part (noise kept) delta is amplified by p, epsilon is not.",
+            "The paper's server sees y alone; how much is left of the amplification there is another matter. For one "
+            "that also sees who takes part (noise kept) delta is amplified by p, epsilon is not.",
             "reading",
             corrected_by="FDP-T1b",
         ),
@@ -181,8 +182,8 @@ CLAIMS = (
         "Theorem 1, the gamma of its c_k (all devices take part, noise kept)",
         at_most(_with_gain(_gamma), delta_prime + delta / (1 - delta_prime)),
         false(
-            "A slip of units: gamma scales signal and noise alike, but stands in c_k and not in mean - t. With gamma = 1, as in "
-            "Sec. VI, nothing is wrong; with gamma the claim goes to 0, and the mechanism stays.",
+            "A slip of units: gamma scales signal and noise alike, but stands in c_k and not in mean - t. With gamma "
+            "= 1, as in Sec. VI, nothing is wrong; with gamma the claim goes to 0, and the mechanism stays.",
             "misprint",
             corrected_by="FDP-T1-gamma*",
             true_where=r"\gamma \ge 1",
@@ -195,21 +196,25 @@ CLAIMS = (
         "FDP-T1-gamma*",
         "Theorem 1 without the gamma of its c_k (all devices take part, noise kept)",
         at_most(
-            _with_gain(sp.Integer(1)).subs(signal, _share * signal / _SURE).subs({variance: 1, receiver: 0, delta: _any}),
+            _with_gain(sp.Integer(1))
+            .subs(signal, _share * signal / _SURE)
+            .subs({variance: 1, receiver: 0, delta: _any}),
             delta_prime + _any / (1 - delta_prime),
         ),
-        holds_under("For c_k / sqrt(mean - t) of at most 1, as its source asks; then t and the receiver's noise are reserves."),
+        holds_under(
+            "For c_k / sqrt(mean - t) of at most 1, as its source asks; then t and the receiver's noise are reserves."
+        ),
         given=[_ROOM.subs({p: 1, variance: 1}) > 0],
         statement=r"\text{as FDP-T1-gamma with } c_k = w_kC_k\sqrt{2\log(1.25/\delta)} \le \sqrt{\bar\mu-t}",
-        slack=7.0,
+        slack=11.5,
     ),
     Claim(
         "FDP-L4",
         "Lemma 4, its hypothesis read as its conclusion is: with the device against without it",
         equal(_mixed, _by_parts),
         holds_under(
-            "The ordinary argument for mixtures: the part without the device is common to both. Exactly p times the local "
-            "mechanism's divergence, in one dimension against the numerically integrated mixture."
+            "The ordinary argument for mixtures: the part without the device is common to both. Exactly p times the "
+            "local mechanism's divergence, in one dimension against the numerically integrated mixture."
         ),
         {
             "p": PROBABILITY,
@@ -233,8 +238,9 @@ CLAIMS = (
             balls=enclosed.mixture_lemma,
         ),
         false(
-            "The lemma is right (FDP-L4), and would be so here if absent devices sent noise (FDP-T1d). But its hypothesis is about "
-            "the output without the device, and c_k calibrates against the device present with signal 0: the variance differs.",
+            "The lemma is right (FDP-L4), and would be so here if absent devices sent noise (FDP-T1d). But its "
+            "hypothesis is about the output without the device, and c_k calibrates against the device present with "
+            "signal 0: the variance differs.",
             "step",
             corrected_by="FDP-T1a",
             true_where="the local mechanism's guarantee compares with the output without the device and its noise",
