@@ -186,13 +186,13 @@ CLAIMS = (
             "parameters": constant(1),
             "epsilon": Range(1.0, 6.0, typical=(1.0, 5.0)),
             "delta": Range(1e-8, 1e-3, logarithmic=True, typical=(1e-5, 1e-5)),
-            "reserve": Range(1.0, 4.0),
+            "reserve": Range(1.0, 1.1),
         },
         statement=r"\epsilon_u = \sqrt{\tfrac{8m\log(1.25/\delta)}{Nv}} + \tfrac{4\sqrt{2m}(1.75+3.25\alpha^{-2})"
         r"\sqrt{\log(10/\delta)} + 4mb_p}{Nv(1-\delta/10)} + \tfrac{8(\log(1.25/\delta) + e_p\log(20m/\delta)\log(10/\delta))}"
         r"{3Nv},\quad v = 1-\alpha^{-2},\ \tfrac{Nv}4 \ge 23\log\tfrac{10m}\delta",
-        slack=6.5,
-        effort=1 / 2,
+        slack=6.6,
+        effort=1 / 4,
     ),
     Claim(
         "CB-T3-few",
