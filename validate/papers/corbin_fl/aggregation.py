@@ -166,6 +166,7 @@ CLAIMS = (
             "Parity: n outputs of +-A and n - 1 of them have sums that never coincide unless c/(r alpha) is an odd integer, "
             "so delta is 1 at every finite epsilon.",
             corrected_by="CB-T3*",
+            true_where=r"\delta = 1",
         ),
         {
             "clients": Range(2, 50, integer=True),

@@ -108,6 +108,7 @@ CLAIMS = (
             "Each i has one partner, so the double sum is the sum over i: the factor is 1/n^2. The error only loosens Theorem 2.",
             "step",
             corrected_by="CB-T2*",
+            true_where="nowhere",
         ),
         statement=r"\frac1{n^2}\sum_{i\ne i'}\mathrm{Cov}(\bar W_i, \bar W_{i'}) = \frac1{2n^2}\sum_i\mathrm{Cov}(\bar "
         r"W_i, \bar W_{p_i})",
@@ -162,6 +163,7 @@ CLAIMS = (
             "-log(1 - delta + delta_1).",
             "step",
             corrected_by="CB-T4*-privacy",
+            true_where=r"P(B\mid\mathcal E) \le P(B\mid\mathcal E^c)",
         ),
         statement=r"P(B\mid\mathcal E) \le P(B)",
         near="the paper names no event",

@@ -192,6 +192,7 @@ CLAIMS = (
             "sign are lost. (j read as the other device; for j = k the right side is 1/2.)",
             "step",
             corrected_by="FDP-T3*",
+            true_where="nowhere",
         ),
         statement=r"\Pr(k \in \tilde{\mathcal K} \mid \mathcal A^c) = \Phi\left(\frac{u_k - \min_{j\in\mathcal K^c}u_j}"
         r"{\sqrt{\sigma_k^2+\sigma_j^2}}\right)",
@@ -243,6 +244,7 @@ CLAIMS = (
             "quarter.",
             "step",
             corrected_by="FDP-E53",
+            true_where="K = 2",
         ),
         {s.name: s.range for s in (near, noise)},
         statement=r"\Pr(\tilde{\mathcal K} = \mathcal K) \le \prod_k \Pr(\tilde u_{(k)} \le \tilde u_{(k+1)})",
@@ -251,7 +253,12 @@ CLAIMS = (
         "FDP-E54",
         "App. D, Eq. (54)",
         equal(_in_order(gap), _in_order(-gap)),
-        false("The sign: it is Pr(n_(k) - n_(k+1) <= u_(k+1) - u_(k)).", "misprint"),
+        false(
+            "The sign: it is Pr(n_(k) - n_(k+1) <= u_(k+1) - u_(k)).",
+            "misprint",
+            corrected_by="FDP-L6",
+            true_where="u_{(k)} = u_{(k+1)}",
+        ),
         statement=r"\Pr(\tilde u_{(k)} \le \tilde u_{(k+1)}) = \Pr(n_{(k+1)} - n_{(k)} \le u_{(k)} - u_{(k+1)})",
     ),
     Claim(
@@ -262,6 +269,7 @@ CLAIMS = (
             "Psi is the least gap: for the wider of two gaps the right side is a lower bound.",
             "step",
             true_where="all gaps are equal",
+            corrected_by="FDP-T3*-upper",
         ),
         statement=r"\Pr(\tilde u_{(k)} \le \tilde u_{(k+1)}) \le "
         r"\Phi\left(\frac\Psi{\sqrt{\sigma_{(k)}^2+\sigma_{(k+1)}^2}}\right)",

@@ -200,6 +200,7 @@ CLAIMS = (
             "M/9 is a variance and 4V/L a squared one: t depends on the unit of power; M^2/9 is meant.",
             "misprint",
             corrected_by="FDP-E23*",
+            true_where="c = 1",
         ),
         statement=r"t(c\,\sigma^2) = c\,t(\sigma^2)",
         near="a change of unit has no value in the paper",
@@ -217,7 +218,9 @@ CLAIMS = (
         "FDP-T1t",
         "Theorem 1, its t",
         equal(_T_THEOREM, _T_PROOF),
-        false("The theorem prints M where its proof has M/3.", "misprint", corrected_by="FDP-E23*"),
+        false(
+            "The theorem prints M where its proof has M/3.", "misprint", corrected_by="FDP-E23*", true_where="nowhere"
+        ),
         statement=r"\tfrac L2\left(M + \sqrt{\tfrac M9 + \tfrac{4V}L}\right) = "
         r"\tfrac L2\left(\tfrac M3 + \sqrt{\tfrac M9 + \tfrac{4V}L}\right)",
     ),
@@ -256,6 +259,7 @@ CLAIMS = (
         not_reproducible(
             "(11) has no weights for two devices at this delta': t exceeds the mean noise whatever p and the noise, "
             "and the theorem's t is greater still. The figure names neither noise nor delta'.",
+            true_where=r"\text{larger } \delta'",
         ),
         statement=r"t \le \bar\mu \quad (K = 2,\ \delta' = 10^{-5})",
     ),

@@ -173,6 +173,7 @@ CLAIMS = (
             "that also sees who takes part (noise kept) delta is amplified by p, epsilon is not.",
             "reading",
             corrected_by="FDP-T1b",
+            true_where="p_k = 1",
         ),
         given=[signal > 0, sp.sqrt(_ROOM) >= _C],  # where the Gaussian mechanism itself is right
         statement=_THEOREM,

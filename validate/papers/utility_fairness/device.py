@@ -155,7 +155,11 @@ CLAIMS = (
         "UF-E11",
         "Eq. (11), (12)",
         equal(_SAMPLES * bits, _SAMPLES),
-        ill_defined("The units do not fit; d must be bits (6 ms an iteration), not samples (.96 us).", "misprint"),
+        ill_defined(
+            "The units do not fit; d must be bits (6 ms an iteration), not samples (.96 us).",
+            "misprint",
+            true_where="d_k in bits",
+        ),
         statement=r"T_{cp} = jd_k\tau_k,\quad d_k = |\mathcal D_k|,\ [\tau] = \text{s/bit}",
     ),
     Claim(
@@ -263,6 +267,7 @@ CLAIMS = (
             "(UF-F2-tuned). As described (most iterations, so greatest power) it needs 406 to 582 mJ, and the mean "
             "is cut by 46 to 50 %.",
             corrected_by="UF-F2-tuned",
+            true_where=r"P = 0.47\,\mathrm W",
         ),
         statement=r"E_{\text{benchmark}} \le 0.375\,\mathrm J",
     ),

@@ -120,7 +120,8 @@ CLAIMS = (
         at_most(sp.Integer(1), sp.exp(epsilon) * sp.Piecewise((1, sp.Eq(*labels)), (0, True)) + delta),
         false(
             "The gradients are sent and broadcast without noise: a deterministic release, delta = 1 for data that change it. "
-            "Nor is any sensitivity enforced."
+            "Nor is any sensitivity enforced.",
+            true_where="the gradients get noise as the updates do",
         ),
         statement=r"P(\nabla\mathcal L_k(D) = -y) \le e^\epsilon P(\nabla\mathcal L_k(D') = -y) + \delta"
         r"\quad\text{with the labels } y, y' \text{ of } D, D'",
@@ -173,7 +174,9 @@ CLAIMS = (
         ),
         false(
             "The variance itself depends on the data and gives them away, the more the larger the model: at a change of .005 .29 "
-            "for the paper's 109386 parameters, at .05 .18 for 650."
+            "for the paper's 109386 parameters, at .05 .18 for 650.",
+            corrected_by="UF-E25",
+            true_where=r"\mathcal E_k \text{ does not depend on the data}",
         ),
         {
             "change": Range(0.001, 0.5, logarithmic=True),
