@@ -143,7 +143,7 @@ def _delta(epsilon: float, **given: Any) -> float:
 CLAIMS = (
     Claim(
         "FDP-T1",
-        "Theorem 1, Eq. (11), with the theorem's t",
+        "Theorem 1, Eq. (11), with the theorem's t (the server sees y alone; the others take part for sure)",
         _theorem1("theorem1"),
         false(
             "Removing a device removes its noise too: the variance of what is received gives it away, even with "
