@@ -145,10 +145,10 @@ def test_wrong_archives(tmp_path, changes, needles):
 
 
 def test_verify_json_and_exit_code(monkeypatch):
-    result = run("verify", "FDP-T1t-paper", "FDP-L3", "--json")
+    result = run("verify", "UF-Tab1-parameters", "FDP-L3", "--json")
     assert result.exit_code == 0
     rows = json.loads(result.stdout)
-    assert [row["id"] for row in rows] == ["FDP-T1t-paper", "FDP-L3"]
+    assert [row["id"] for row in rows] == ["UF-Tab1-parameters", "FDP-L3"]
     contract = (
         "id paper location statement expected verdict severity how witness near_paper claimed actual scale margin"
     )
@@ -156,8 +156,8 @@ def test_verify_json_and_exit_code(monkeypatch):
         *contract.split(),
         *["share_violated", "true_where", "corrected_by", "certified", "evaluations", "seconds"],
     }
-    assert rows[0]["witness"]["point"] == {} and rows[0]["certified"] and rows[0]["severity"] == "theorem"
-    assert rows[0]["actual"] == pytest.approx(1.34900636) and rows[0]["claimed"] == pytest.approx(1.08)
+    assert rows[0]["witness"]["point"] == {} and rows[0]["certified"] and rows[0]["severity"] == "misprint"
+    assert rows[0]["actual"] == 109386 and rows[0]["claimed"] == 109375
     low, high = map(float, rows[0]["witness"]["actual"])
     assert low <= rows[0]["actual"] <= high
     assert rows[1]["corrected_by"] == "FDP-L3*" and rows[1]["how"] == "witness"
@@ -168,9 +168,9 @@ def test_verify_json_and_exit_code(monkeypatch):
 
 
 def test_verify_table():
-    result = run("verify", "FDP-T1t-paper", "FDP-D2")
+    result = run("verify", "UF-Tab1-parameters", "FDP-D2")
     assert result.exit_code == 0
-    for needle in ("FDP-T1t-paper", "false", "1.349", "1.08", "delta=0.5", "certified", "FDP-D2-eps1", "2 of 2 claims"):
+    for needle in ("UF-Tab1-parameters", "false", "1.094e+05", "delta=0.5", "certified", "FDP-D2-eps1", "2 of 2 claims"):
         assert needle in result.stdout
 
 

@@ -40,8 +40,20 @@ def deviation_of_the_proof(
 
     Only counts whose deviation surely reaches t are added, so the probability is a lower bound.
     """
-    t = proof_t(devices, p, variance, delta_prime)
+    return ball(delta_prime), _strays(devices, p, variance, proof_t(devices, p, variance, delta_prime))
+
+
+def deviation_of_the_theorem(
+    devices: Fraction, p: Fraction, variance: Fraction, delta_prime: Fraction
+) -> tuple[Ball, Ball]:
+    """The same with t as printed in Theorem 1."""
+    return ball(delta_prime), _strays(devices, p, variance, theorem_t(devices, p, variance, delta_prime))
+
+
+def _strays(devices: Fraction, p: Fraction, variance: Fraction, t: Ball) -> Ball:
     n = int(devices)
     far = [k for k in range(n + 1) if bool(ball(abs(k - devices * p) * variance) >= t)]
-    probability = sum((comb(n, k) * p**k * (1 - p) ** (n - k) for k in far), Fraction(0))
-    return ball(delta_prime), ball(probability)
+    if n > 200:  # fractions of so many factors have thousands of digits
+        chance, rest = ball(p), ball(1 - p)
+        return sum((ball(comb(n, k)) * chance**k * rest ** (n - k) for k in far), ball(0))
+    return ball(sum((comb(n, k) * p**k * (1 - p) ** (n - k) for k in far), Fraction(0)))

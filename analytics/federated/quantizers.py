@@ -2,7 +2,7 @@ r"""One-bit stochastic quantizers: LDPQ and the correlated pair CorBinQ (CorBin-
 
 .. warning::
    The local guarantee of CorBinQ holds against an eavesdropper on *one* uplink. The server sees both outputs of a pair, and
-   their joint law has an infinite likelihood ratio: against the server there is no finite local guarantee (ledger CB-PLDP).
+   their joint law has an infinite likelihood ratio: against the server there is no finite local guarantee (ledger CB-PLDP*).
 
 With :math:`\alpha = (e^{\epsilon}+1)/(e^{\epsilon}-1)` and :math:`A = r\alpha` a quantizer puts out :math:`c \pm A`, plus with
 probability :math:`q = \tfrac12 + (w-c)/(2A)`. The pair compares one shared number of d bits with :math:`2^dq_1` and

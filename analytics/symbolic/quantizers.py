@@ -101,7 +101,7 @@ FORMS = collected(
             sp.Piecewise((2, alpha <= 2), (alpha**2 / (2 * (alpha - 1)), True)),
             {"epsilon": epsilon},
         ),
-        Form("Laplace, variance", "CB-X1", Face.EXACT, 8 * radius**2 / epsilon**2, _scale),
+        Form("Laplace, variance", "CB-X1-mse", Face.EXACT, 8 * radius**2 / epsilon**2, _scale),
         Form("delta against the server", "CB-PLDP*", Face.EXACT, sp.tanh(epsilon / 2), {"local": epsilon}),
         Form("epsilon of an update", "CB-E3", Face.EXACT, m * epsilon, {"epsilon": epsilon, "parameters": m}),
         Form("bits of a round, printed", "CB-cost", Face.PUBLISHED, 32 * m + n * k + bits * m * k + m, _sent),

@@ -34,8 +34,9 @@ REFUTED = frozenset({Verdict.FALSE, Verdict.ILL_DEFINED, Verdict.NOT_REPRODUCIBL
 class Severity(StrEnum):
     """What breaks where a statement is refuted.
 
-    ``theorem``: a result that others rely on. ``step``: of a proof whose end may stand. ``misprint``: a sign, an index, a
-    constant that the context puts right. ``reading``: true or false by how it is read. ``experiment``: what a figure shows.
+    ``theorem``: a numbered statement, or what one rests on, in the authors' own model. ``step``: of a proof or a remark whose
+    end may stand. ``misprint``: a sign, an index, a constant, a unit that the context puts right. ``reading``: true as the
+    authors may mean it, which the reason says first. ``experiment``: a number or a figure that does not come out.
     """
 
     THEOREM = "theorem"

@@ -20,6 +20,7 @@ from validate.claims.relation import Sign
 from validate.claims.sources import INSTALLED
 from validate.files import whole
 from validate.report.tables import number
+from validate.report.verdicts import severities, told
 from validate.twins.catalogue import twins
 from validate.twins.twin import Twin, Worst, worst
 
@@ -91,7 +92,11 @@ def _computed(claim: Claim) -> list[str]:
 def _count(evidence: Sequence[Evidence], others: Sequence[Item]) -> str:
     verdicts = [e.verdict for e in evidence] + [i.verdict for i in others]
     counts = [f"{verdicts.count(v)} {v.value}" for v in Verdict if v in verdicts]
-    return f"{len(verdicts)} items: " + ", ".join(counts) + "."
+    return (
+        f"{len(verdicts)} items: {', '.join(counts)}. By what fails: {told(severities(evidence))}. A *theorem* is a numbered "
+        "statement that fails in the authors' own model, a *step* one of a proof or a remark whose end may stand, a *misprint* "
+        "what the context puts right, a *reading* what is true as the authors may mean it, an *experiment* a number of a figure."
+    )
 
 
 def _evidence(e: Evidence) -> list[str]:

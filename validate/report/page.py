@@ -31,6 +31,7 @@ from validate.experiments.figures import corbin, style
 from validate.experiments.training import command
 from validate.files import whole
 from validate.report import energy_plots, federated_plots, plots, tables, training_plots
+from validate.report.verdicts import severities
 from validate.results.bounds import Bounds
 from validate.results.energy import EnergyResult
 from validate.results.inference import InferenceBounds
@@ -173,6 +174,7 @@ def render(
             **_edition(),
             evidence=evidence,
             counts={v: sum(e.verdict is v for e in evidence) for v in Verdict},
+            severities=severities(evidence),
             as_expected=sum(e.as_expected for e in evidence),
             audit=audit,
             systems=systems,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from validate.claims.claim import Item, Verdict
+from validate.claims.claim import REFUTED, Item, Severity, Verdict
 from validate.claims.evidence import Evidence
 from validate.claims.relation import Sign
 from validate.report.tables import number, screen
@@ -47,6 +47,25 @@ def verdicts(evidence: Sequence[Evidence]) -> None:
     right = sum(e.as_expected for e in evidence)
     style = "green" if right == len(evidence) else "red"
     console.print(f"{right} of {len(evidence)} claims as ruled", style=style)
+    if counts := severities(evidence):
+        console.print(f"{sum(counts.values())} refuted: {told(counts)}", highlight=False)
+
+
+def severities(evidence: Sequence[Evidence]) -> dict[Severity, int]:
+    """How many of the refuted claims are faults of each kind; kinds that do not occur are left out."""
+    kinds = [e.claim.ruling.severity for e in evidence if e.verdict in REFUTED]
+    return {kind: kinds.count(kind) for kind in Severity if kind in kinds}
+
+
+def told(counts: Mapping[Severity, int]) -> str:
+    """Counts in words.
+
+    Examples
+    --------
+    >>> told({Severity.THEOREM: 2, Severity.MISPRINT: 1})
+    '2 theorem, 1 misprint'
+    """
+    return ", ".join(f"{count} {kind.value}" for kind, count in counts.items())
 
 
 def items(found: Sequence[Item]) -> None:

@@ -10,6 +10,7 @@ from validate.papers.corbin_fl import (
     mean_estimation,
     quantizers,
     replacement,
+    source,
 )
 
 PAPER = Paper(
@@ -25,6 +26,7 @@ PAPER = Paper(
         *dropout.CLAIMS,
         *experiments.CLAIMS,
         *appendices.CLAIMS,
+        *source.CLAIMS,
     ),
     items.ITEMS,
     {"Eq.": 22, "Theorem": 4, "Proposition": 1, "Algorithm": 3, "Fig.": 4, "Experiment": 8},

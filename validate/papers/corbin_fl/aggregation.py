@@ -166,6 +166,7 @@ CLAIMS = (
             "Parity: n outputs of +-A and n - 1 of them have sums that never coincide unless c/(r alpha) is an odd integer, "
             "so delta is 1 at every finite epsilon.",
             corrected_by="CB-T3*",
+            true_where=r"\delta = 1",
         ),
         {
             "clients": Range(2, 50, integer=True),
@@ -183,8 +184,10 @@ CLAIMS = (
         "Theorem 3, Eq. (5), read for a replaced update",
         at_most(_at_printed, _DELTA, balls=_replaced, bounded=True),
         false(
-            "The right-hand side is proportional to the radius, a length; the mechanism is the same up to scale.",
-            corrected_by="CB-T3*",
+            "In units of r alpha, as it is surely meant, it is CB-T3s-unit. As printed the right-hand side is "
+            "proportional to the radius, a length; the mechanism is the same up to scale.",
+            "misprint",
+            corrected_by="CB-T3s*",
         ),
         {"n": n.range, "odds": local_odds.range, "radius": radius.range},
         given=[_LARGE],
@@ -197,8 +200,9 @@ CLAIMS = (
         "Theorem 3, Eq. (5), read for a replaced update at r alpha = 1",
         at_most(_at_printed, _DELTA, balls=_replaced, bounded=True),
         false(
-            "Even so: e_p = 1 + 1/alpha^2 stands where 1 - 1/alpha^2 is needed; the noise of clients near the ends is overrated.",
-            corrected_by="CB-T3*",
+            "Even so: e_p = 1 + 1/alpha^2 stands where 1 - 1/alpha^2 is needed; the noise of clients near the ends is "
+            "overrated. From its source follows CB-T3s*.",
+            corrected_by="CB-T3s*",
         ),
         {"n": Range(41_000, 120_000, integer=True), "odds": Range(145.0, 160.0)},
         given=[_LARGE.subs(radius, 1 / _alpha)],

@@ -10,9 +10,16 @@ import numpy as np
 from analytics.federated import quantizers
 from validate.claims.claim import Claim, false, holds
 from validate.claims.domain import Range, parameter
-from validate.claims.relation import absolute, at_most, equal, relative_to
+from validate.claims.relation import absolute, at_least, at_most, equal, relative_to
 from validate.papers.corbin_fl.common import alpha, epsilon, p, pairs, x, y
 
+both = parameter("both", -2.0, 2.0, extra=(0.0,), latex="s")  # w + w', in radii
+stretch = parameter("stretch", 1.0, 4.0, latex="k")
+delta = parameter("delta", 1e-6, 0.5, logarithmic=True, typical=(1e-5, 1e-5), latex=r"\delta")
+part = parameter("part", 0.01, 0.99, latex=r"\tfrac{\delta_1}\delta")
+inside = parameter("inside", 0.0, 1.0, latex=r"P(B\mid\mathcal E)")
+outside = parameter("outside", 0.0, 1.0, latex=r"P(B\mid\mathcal E^c)")
+likely = parameter("likely", 0.5, 0.999, latex=r"P(\mathcal E)")
 magnitude = parameter("magnitude", 0.1, 100.0, logarithmic=True, latex="|c|")
 
 
@@ -69,6 +76,22 @@ CLAIMS = (
         scale=absolute("", 1e-2),
     ),
     Claim(
+        "CB-T1-case",
+        "App. B, Case 1, after (20): 'the minimum is achieved by taking the maximum value for gamma_1' (c = 0, r = 1)",
+        at_least(-2 * both * stretch * alpha, -2 * both * alpha),
+        false(
+            "With gamma_2 = -gamma_1 the case, w + w' <= gamma_1 + gamma_2, leaves only w + w' <= 0. For the positive "
+            "sums that it also holds 2(w + w') gamma_1 is least far out, and the least error is at alphabets that "
+            "are not symmetric.",
+            "step",
+            corrected_by="CB-T1*",
+            true_where=r"w + w' \le 2c",
+        ),
+        statement=r"2(w+w')\gamma_1 \ge 2(w+w')(-r\alpha) \quad\text{for } \gamma_1 = -k\,r\alpha,\ k \ge 1",
+        scale=absolute("r^2"),
+        near="the paper names no updates",
+    ),
+    Claim(
         "CB-T2-cov",
         "App. C, the bound of the covariance (r = 1)",
         at_most(_covariance, -((alpha - 1) ** 2)),
@@ -85,6 +108,7 @@ CLAIMS = (
             "Each i has one partner, so the double sum is the sum over i: the factor is 1/n^2. The error only loosens Theorem 2.",
             "step",
             corrected_by="CB-T2*",
+            true_where="nowhere",
         ),
         statement=r"\frac1{n^2}\sum_{i\ne i'}\mathrm{Cov}(\bar W_i, \bar W_{i'}) = \frac1{2n^2}\sum_i\mathrm{Cov}(\bar "
         r"W_i, \bar W_{p_i})",
@@ -108,5 +132,40 @@ CLAIMS = (
             true_where=r"p = \tfrac12",
         ),
         statement=r"P(F_i = 1) = p",
+    ),
+    Claim(
+        "CB-T4-error",
+        "App. E: the squared error is at most (2 r alpha)^2 (radius 1; updates at one end, all outputs at the other)",
+        at_most((alpha + 1) ** 2, (2 * alpha) ** 2),
+        holds("Outputs are within A of the center, updates within r; attained without noise."),
+        statement=r"\Bigl|\frac1N\sum_i(\bar W_i - w_i)\Bigr|^2 \le (r\alpha+r)^2 \le (2r\alpha)^2",
+        slack=1.01,
+    ),
+    Claim(
+        "CB-T4-rest",
+        "App. E, last line: 8 r^2 alpha^2 delta_1 (in units of r^2 alpha^2)",
+        equal(2 * 4 * (delta - part * delta), 8 * part * delta),
+        false(
+            "Both events fail with probability at most delta - delta_1, and 8 (delta - delta_1) is what follows.",
+            "misprint",
+            corrected_by="CB-T4*",
+            true_where=r"\delta_1 = \delta/2",
+        ),
+        statement=r"(2r\alpha)^2\bigl(P(\mathcal E^c)+P(\mathcal F^c)\bigr) \le 8r^2\alpha^2(\delta-\delta_1) = "
+        r"8r^2\alpha^2\delta_1",
+    ),
+    Claim(
+        "CB-T4-conditional",
+        "App. E, the guarantee: what is left is conditional on E",
+        at_most(inside, likely * inside + (1 - likely) * outside),
+        false(
+            "(1) needs the unconditional probability on the right. P(B | E) <= P(B)/P(E) mends it: epsilon grows by "
+            "-log(1 - delta + delta_1).",
+            "step",
+            corrected_by="CB-T4*-privacy",
+            true_where=r"P(B\mid\mathcal E) \le P(B\mid\mathcal E^c)",
+        ),
+        statement=r"P(B\mid\mathcal E) \le P(B)",
+        near="the paper names no event",
     ),
 )

@@ -9,7 +9,7 @@ import numpy as np
 import sympy as sp
 
 from analytics.federated import alphabets, quantizers
-from validate.claims.claim import Claim, false, holds, holds_under
+from validate.claims.claim import Claim, false, holds
 from validate.claims.domain import Range, parameter
 from validate.claims.relation import absolute, at_least, at_most, equal, relative_to
 from validate.papers.corbin_fl.common import WIDE, alpha, bits, epsilon, printed, x, y
@@ -31,16 +31,13 @@ def _local_ratio(x: float, y: float, epsilon: float) -> float:
     return max(one / other, (1 - one) / (1 - other))
 
 
-# The server's view of a pair
+def _independent(x: float, y: float, epsilon: float, entry: int) -> float:
+    """Of two outputs of Algorithm 1; entries --, -+, +-, ++."""
+    plus = [0.5 + v / 2 * math.tanh(epsilon / 2) for v in (x, y)]
+    return math.prod(q if entry >> place & 1 else 1 - q for q, place in zip(plus, (1, 0), strict=True))
 
-w, other, partner = (parameter(n, -1.0, 1.0, extra=(0.0,), typical=(-1.0, 1.0)) for n in ("w", "other", "partner"))
 
-
-def _both_plus(first: sp.Expr) -> sp.Expr:
-    """P(Q_1 = Q_2 = c + A) of Algorithm 2 with d = 5 shared bits."""
-    a, b = (32 * (sp.Rational(1, 2) + place / (2 * alpha)) for place in (first, -partner))
-    same = (a - sp.floor(a)) * (1 - b + sp.floor(b))
-    return sp.Piecewise((same, sp.Eq(sp.floor(a), sp.floor(b))), (sp.Max(a - b, 0), True)) / 32
+# The pair
 
 
 def _enumerated(x: float, y: float, epsilon: float, bits: int) -> np.ndarray:
@@ -101,6 +98,9 @@ def _mean_error(shift: float, stretch: float, epsilon: float) -> float:
     return total
 
 
+place = parameter("place", -1.0, 1.0, latex=r"\tfrac{w-c}r")
+offset = parameter("offset", -2.0, 2.0, extra=(0.0,), latex=r"\tfrac cr")
+
 _PAIR = {s.name: s.range for s in (x, y, epsilon, bits)}
 
 CLAIMS = (
@@ -108,9 +108,38 @@ CLAIMS = (
         "CB-IIC",
         "Sec. II-C, alpha",
         equal(alpha, (1 + sp.exp(epsilon)) / (1 - sp.exp(epsilon))),
-        false("A sign error; it would make every probability of Algorithm 1 wrong.", "misprint", corrected_by="CB-A1"),
+        false(
+            "A sign error; it would make every probability of Algorithm 1 wrong.",
+            "misprint",
+            corrected_by="CB-A1",
+            true_where="nowhere",
+        ),
         statement=r"\frac{1+e^\epsilon}{1-e^\epsilon} = \frac{e^\epsilon+1}{e^\epsilon-1}\quad(\text{of Algorithms 1 and 2})",
         scale=absolute(""),
+    ),
+    Claim(
+        "CB-EU",
+        "Sec. II-C, the mean of U",
+        equal(place / alpha, (place + offset) / (2 * alpha)),
+        false(
+            "2 P(U = 1) - 1 is (w - c)/(r alpha), from which the unbiasedness that follows is right.",
+            "misprint",
+            corrected_by="CB-A1",
+            true_where="w = 2c",
+        ),
+        statement=r"E(U) = 2\,P(U=1) - 1 = \frac{w-c}{r\alpha} = \frac w{2r\alpha}",
+        scale=absolute(""),
+        near="the paper names no update",
+    ),
+    Claim(
+        "CB-IIC-mse",
+        "Sec. II-C, after [17, Lemma 3]: the error of LDP-FL (one client, radius 1)",
+        at_most(_single_error, alpha**2),
+        holds(
+            "A^2 - (w - c)^2 for each client, so r^2 alpha^2/n is the worst case; 'close to' it when alpha is large."
+        ),
+        {"x": x.range},
+        statement=r"E(\bar W_{g,j} - w_{g,j})^2 = \frac1{n^2}\sum_i\bigl(A^2-(w_i-c)^2\bigr) \le \frac{r^2\alpha^2}n",
     ),
     Claim(
         "CB-A1",
@@ -120,25 +149,27 @@ CLAIMS = (
         statement=r"E Q(w) = w,\quad \mathrm{Var}\,Q(w) = A^2 - (w-c)^2,\quad A = r\,\frac{e^\epsilon+1}{e^\epsilon-1}",
     ),
     Claim(
-        "CB-PLDP-one",
-        "Condition C5, for one uplink",
+        "CB-PLDP",
+        "Condition C5, Sec. IV-2: CorBin-FL is private by Eq. (3), for one uplink",
         at_most(_local_ratio, sp.exp(epsilon)),
-        holds_under("True for an eavesdropper on one uplink only."),
+        holds(
+            "Each output alone has the law of Algorithm 1. The definition speaks of one client's output; that the "
+            "server has both of a pair, and what it then knows, is CB-PLDP*."
+        ),
         {"x": x.range, "y": y.range},
         statement=r"P(Q_1(w) = \bar w) \le e^{\epsilon}P(Q_1(w') = \bar w)",
     ),
     Claim(
-        "CB-PLDP",
-        "Sec. III, local privacy of CorBin-FL, read for the server (d = 5)",
-        at_most(_both_plus(w), sp.exp(epsilon) * _both_plus(other)),
-        false(
-            "Eq. (3) speaks of one uplink, and there it is true. But the server receives both outputs of a pair; one "
-            "parameter makes an outcome possible that another excludes: the ratio is infinite.",
-            "reading",
-            corrected_by="CB-PLDP*",
-            true_where=r"\text{one uplink alone is seen (CB-PLDP-one)}",
+        "CB-d0",
+        "Sec. IV-1: 'if d = 0, then the CorBin-FL mechanism reduces to the LDP-FL mechanism'",
+        equal(
+            lambda x, y, epsilon, entry: quantizers.pair_law(x, y, epsilon=epsilon, bits=0).flat[entry],
+            lambda x, y, epsilon, entry: _independent(x, y, epsilon, entry),
         ),
-        statement=r"P(Q_1 = Q_2 = c+A \mid w, w_2) \le e^\epsilon P(Q_1 = Q_2 = c+A \mid w', w_2)",
+        holds("Without shared bits both clients toss their private coins."),
+        {"x": x.range, "y": y.range, "epsilon": epsilon.range, "entry": Range(0, 3, integer=True)},
+        statement=r"P(Q_1 = a, Q_2 = b) = P(Q_1 = a)\,P(Q_2 = b) \quad (d = 0)",
+        scale=absolute("", 1e-2),
     ),
     Claim(
         "CB-A2",
@@ -158,8 +189,9 @@ CLAIMS = (
         "Theorem 1, Eq. (4)",
         at_most(printed("pair, d shared bits", w1=1, w2=1, bits=bits), printed("slack as printed", bits=bits)),
         false(
-            "The least is taken point by point over all alphabets: the alphabet {c - A, c + 2r + A} is unbiased and private and "
-            "has no error at this point ({-2, 4} at epsilon = log 3); CorBinQ has 4r(A - r).",
+            "On its own alphabet, or in the worst case over the updates, CorBinQ is optimal. But the least is taken "
+            "point by point over all alphabets: {c - A, c + 2r + A} is unbiased and private and has no error at this "
+            "point ({-2, 4} at epsilon = log 3); CorBinQ has 4r(A - r). Where the proof errs: CB-T1-case.",
             corrected_by="CB-T1*-minimax",
             true_where=r"\text{the least is over the alphabet } \{c - A, c + A\} \text{ (CB-T1*)}",
         ),

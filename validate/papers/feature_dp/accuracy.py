@@ -36,10 +36,6 @@ def _right(p: float, variance: float, radius: float, ideal: float) -> float:
     return ideal * (p * present + (1 - p) * (radius >= 1))
 
 
-_PRINTED_MSE = (1 - p) * decoder**2  # no noise, w = W = f = 1
-_INSIDE = p * sp.Piecewise((1, 1 - decoder <= radius), (0, True)) + (1 - p) * sp.Piecewise((1, radius >= 1), (0, True))
-
-
 def _two_devices(p: float, q: float, variance: float, radius: float) -> float:
     """Features 1 and 2, weight 1/2, receiver noise 0.1."""
     given = scalar([1.0, 2.0], [p, q], [0.5, 0.5], noise=variance, receiver=0.1)
@@ -101,26 +97,12 @@ CLAIMS = (
         statement=r"P(\hat l = l^*) \ge \max\left\{0, P_0\left(1 - \frac{\mathrm{MSE}}{\Delta^2}\right)\right\}",
     ),
     Claim(
-        "FDP-T2-printed",
-        "Theorem 2, with the MSE of Sec. IV; one device, w = W = f = 1, no noise",
-        at_least(_INSIDE, sp.Max(0, 1 - _PRINTED_MSE / radius**2)),
-        false(
-            "What the paper puts in for the MSE is not an upper bound of it (FDP-MSE, seen from Theorem 2): with a poor "
-            "decoder it promises near certainty.",
-            "step",
-            corrected_by="FDP-T2",
-            true_where=r"D \ge \max\{\Delta, 1 - \Delta\}, or \Delta \ge 1",
-        ),
-        statement=r"P(\hat l = l^*) \ge P_0\left(1 - \frac{\text{printed MSE}}{\Delta^2}\right)",
-        near="the paper prints neither decoder nor margin",
-    ),
-    Claim(
         "FDPs-T2",
         "Theorem 2, Eq. (10); one device, no noise",
         at_least(p, sp.Max(0, 1 - ((1 - p) * ratio) ** 2)),
         false(
-            "With its Remark 2 (the squared error is compared with Delta) Markov gives 1 - MSE/Delta; the square is too "
-            "good. The full paper prints MSE/Delta^2, for a distance Delta.",
+            "With its Remark 2 (the squared error is compared with Delta) Markov gives 1 - MSE/Delta; the square is "
+            "too good. The full paper prints MSE/Delta^2, for a distance Delta.",
             corrected_by="FDP-T2",
             true_where=r"MSE is at least \Delta, where it says nothing",
         ),
@@ -165,8 +147,8 @@ CLAIMS = (
         "Lemma 1, with J the outputs of the network",
         at_least(_MARGIN, sp.sqrt(2) * _MARGIN),
         false(
-            "For logits the square root belongs into the denominator: too large by a factor of 2 at worst. The paper says "
-            "probabilities.",
+            "The paper says probabilities, and there it is true (FDP-L1). For logits the square root belongs into the "
+            "denominator: too large by a factor of 2 at worst.",
             "reading",
             corrected_by="FDP-L1",
             true_where="J is the vector of probabilities, as the lemma says",
@@ -180,7 +162,8 @@ CLAIMS = (
         "ours: a tighter margin bound",
         at_least(_nearest_change, lambda depth, seed: margin.layerwise_bound(_layers(depth, seed), [0.0, 0.0])),
         holds(
-            "Logit differences are Lipschitz; exact for one layer. Against the nearest change of label on a fan of rays."
+            "Logit differences are Lipschitz; exact for one layer. Against the nearest change of label on a fan of "
+            "rays."
         ),
         {"depth": Range(1, 3, integer=True), "seed": Range(0, 10**6, integer=True)},
         statement=r"\Delta \ge \min_j \frac{l_i - l_j}{\|(W_L)_i - (W_L)_j\|_2\prod_{\ell<L}\|W_\ell\|_2}",

@@ -46,6 +46,19 @@ def _bound_if_near(devices: int, p: float, reach: float) -> float:
     return p / (1 - float(law[~near].sum())) if law[near].sum() > 0 else np.nan
 
 
+_whole = parameter("devices", 2, 60, integer=True, typical=(12, 12), latex="K")
+_part = parameter("p", 0.01, 0.99, typical=(0.9, 0.9), latex="p_k")
+_reach = parameter("reach", 0.02, 0.5)
+_count = sp.Symbol("k", integer=True)
+
+
+def _near(others: sp.Expr) -> sp.Expr:
+    """Pr(so many devices, the others absent, have a number of participants near the mean of all)."""
+    mass = sp.binomial(others, _count) * _part**_count * (1 - _part) ** (others - _count)
+    inside = sp.Abs(_count - _whole * _part) < _reach * _whole
+    return sp.Sum(mass * sp.Piecewise((1, inside), (0, True)), (_count, 0, others))
+
+
 # App. B: the MSE of devices whose features are 1, with W = 1; (31) for D = 1
 
 _SQUARE = p * w**2 - 2 / devices * p * w + 1 / devices**2
@@ -114,6 +127,20 @@ CLAIMS = (
         statement=r"\bar p_k = \Pr(\mathcal E_k \mid |\mu-\bar\mu| < t) \le \frac{p_k}{1-\delta'}",
     ),
     Claim(
+        "FDP-E26",
+        "App. A, step (a) of Eq. (26): mu, with the device's own part in it, is near its mean (within reach * K)",
+        at_most(_near(_whole), _near(_whole - 1)),
+        false(
+            "With the device's own part in mu the two events differ once it is absent; without it Lemma 4's condition "
+            "is another event. Where delta' is small it costs little: delta'/(1 - p) does for delta'.",
+            "step",
+            corrected_by="FDP-T1c",
+            true_where=r"\delta' \text{ replaced by } \delta'/(1 - p_k)",
+        ),
+        statement=r"\Pr(|\mu-\bar\mu| < t) \le \Pr(|\mu-\bar\mu| < t \mid \mathcal E_k^c),\text{ so that } "
+        r"\Pr(y_{-k} \in S \mid |\mu-\bar\mu| < t) \le \frac{\Pr(y_{-k} \in S)}{\Pr(|\mu-\bar\mu| < t)}",
+    ),
+    Claim(
         "FDP-E32",
         "App. B, Eq. (31), (32), for lossless D = W = 1, f = 1",
         equal(_SQUARE, _EQ32),
@@ -165,6 +192,7 @@ CLAIMS = (
             "sign are lost. (j read as the other device; for j = k the right side is 1/2.)",
             "step",
             corrected_by="FDP-T3*",
+            true_where="nowhere",
         ),
         statement=r"\Pr(k \in \tilde{\mathcal K} \mid \mathcal A^c) = \Phi\left(\frac{u_k - \min_{j\in\mathcal K^c}u_j}"
         r"{\sqrt{\sigma_k^2+\sigma_j^2}}\right)",
@@ -194,8 +222,8 @@ CLAIMS = (
             lambda near, far, noise, other: float(special.ndtr(np.array([near, far]) / np.hypot(noise, other)).prod()),
         ),
         holds(
-            "Not by independence, which is assumed and false, but by Slepian's inequality: neighbouring differences are "
-            "negatively correlated, others not at all."
+            "Not by independence, which is assumed and false, but by Slepian's inequality: neighbouring differences "
+            "are negatively correlated, others not at all."
         ),
         _SCORES,
         statement=r"\Pr(\tilde u_{(1)} \le \dots \le \tilde u_{(K)}) \le \prod_k \Pr(\tilde u_{(k)} \le \tilde u_{(k+1)})",
@@ -212,9 +240,11 @@ CLAIMS = (
             ),
         ),
         false(
-            "The set is found in more cases than the order: with much noise in a third, where the product is a quarter.",
+            "The set is found in more cases than the order: with much noise in a third, where the product is a "
+            "quarter.",
             "step",
             corrected_by="FDP-E53",
+            true_where="K = 2",
         ),
         {s.name: s.range for s in (near, noise)},
         statement=r"\Pr(\tilde{\mathcal K} = \mathcal K) \le \prod_k \Pr(\tilde u_{(k)} \le \tilde u_{(k+1)})",
@@ -223,7 +253,12 @@ CLAIMS = (
         "FDP-E54",
         "App. D, Eq. (54)",
         equal(_in_order(gap), _in_order(-gap)),
-        false("The sign: it is Pr(n_(k) - n_(k+1) <= u_(k+1) - u_(k)).", "misprint"),
+        false(
+            "The sign: it is Pr(n_(k) - n_(k+1) <= u_(k+1) - u_(k)).",
+            "misprint",
+            corrected_by="FDP-L6",
+            true_where="u_{(k)} = u_{(k+1)}",
+        ),
         statement=r"\Pr(\tilde u_{(k)} \le \tilde u_{(k+1)}) = \Pr(n_{(k+1)} - n_{(k)} \le u_{(k)} - u_{(k+1)})",
     ),
     Claim(
@@ -234,6 +269,7 @@ CLAIMS = (
             "Psi is the least gap: for the wider of two gaps the right side is a lower bound.",
             "step",
             true_where="all gaps are equal",
+            corrected_by="FDP-T3*-upper",
         ),
         statement=r"\Pr(\tilde u_{(k)} \le \tilde u_{(k+1)}) \le "
         r"\Phi\left(\frac\Psi{\sqrt{\sigma_{(k)}^2+\sigma_{(k+1)}^2}}\right)",

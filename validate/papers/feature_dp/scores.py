@@ -17,7 +17,7 @@ from analytics.inference import participation, uncertainty
 from analytics.inference.system import InferenceSystem
 from analytics.privacy import feature_aware, gaussian
 from analytics.symbolic import gaussian as forms
-from validate.claims.claim import Claim, false, holds, not_reproducible
+from validate.claims.claim import Claim, false, holds, holds_under, not_reproducible
 from validate.claims.domain import Range, parameter
 from validate.claims.relation import absolute, at_most, equal
 from validate.papers.feature_dp.common import SEED, equal_devices
@@ -37,7 +37,12 @@ def _entropy_change(labels: int, share: float, other: float) -> float:
 
 
 greatest = parameter("greatest", 0.025, 1.0, latex=r"p_{\max}")  # of 40 labels
+least = parameter("least", 0.025, 1.0, latex=r"\min_fp_{\max}")
 other = parameter("other", 0.025, 1.0, latex=r"p_{\max}'")
+
+
+top = parameter("top", 0.185, 0.999, latex=r"p_{\max}")
+_EVENLY = -top * sp.log(top, 2) - (1 - top) * sp.log((1 - top) / 39, 2)
 
 
 def _below_threshold(score: float, noise: float, eta: float) -> float:
@@ -75,6 +80,12 @@ def _seen_to_send(u: float, v: float, eta: float, noise: float, ratio: float, sc
     if q == 0:
         return silent + p
     return silent + (p * _curve(total - math.log(p / q), ratio) if p > 0 else 0.0)
+
+
+def _bit_epsilon(eta: float, score: float, change: float) -> float:
+    """The epsilon of the bit that a device takes part, Scheme 2.1, score noise 0.1^(1/2)."""
+    logs = [special.log_ndtr(np.array([1.0, -1.0]) * (eta - u) / math.sqrt(0.1)) for u in (score, score + change)]
+    return float(np.max(np.abs(logs[0] - logs[1])))
 
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
@@ -174,12 +185,23 @@ CLAIMS = (
         statement=r"|u_k - u_k'| \le \log_2|\mathcal L|, \text{ with equality for a sure label against the uniform law}",
     ),
     Claim(
+        "FDP-fn2*",
+        "Footnote 2, p_max the least over all inputs (40 labels)",
+        at_most(abs(sp.log(greatest / other, 2)), -sp.log(least, 2)),
+        holds_under("The range of the score; with no threshold on p_max it is log2 of the number of labels."),
+        given=[greatest >= least, other >= least],
+        statement=r"|-\log_2 p_{\max} + \log_2 p_{\max}'| \le -\log_2\min_f p_{\max}",
+        scale=absolute("bit"),
+    ),
+    Claim(
         "FDP-fn2",
-        "Footnote 2",
+        "Footnote 2, p_max that of one input",
         at_most(abs(sp.log(greatest / other, 2)), -sp.log(greatest, 2)),
         false(
-            "The bound speaks of one input only: a sure label against an even pair changes by 1 bit; correct: log2 L.",
+            "With the least p_max over all inputs the footnote is right (FDP-fn2*). 'max p(l|f) for any f', as it "
+            "stands, is that of one input: a sure label against an even pair changes the score by 1 bit.",
             "reading",
+            corrected_by="FDP-fn2*",
             true_where=r"p_{\max} \text{ the least over all inputs, at least } 1/|\mathcal L|",
         ),
         statement=r"|-\log_2 p_{\max} + \log_2 p_{\max}'| \le -\log_2 p_{\max}",
@@ -199,9 +221,10 @@ CLAIMS = (
         "Lemma 2",
         at_most(p * _DELTA.subs(local, _TOTAL), score_delta + p * _DELTA),
         false(
-            "The server that sorts the noisy scores (Scheme 2.2) knows from them who takes part, and then nothing amplifies "
-            "epsilon; in Scheme 2.1 it is so for a server that sees who sends. Neighbours with equal scores (for which it "
-            "is true once eps^(0) is at least -log p).",
+            "In Scheme 2.1 no score is released: it fails there for a server that sees who sends; one that sees y "
+            "alone is another matter. The server that sorts the scores (Scheme 2.2) knows from them who takes part, "
+            "and then nothing amplifies epsilon. Neighbours with equal scores (for which it is true once eps^(0) is "
+            "at least -log p).",
             corrected_by="FDP-L2*",
             true_where="p_k = 1",
         ),
@@ -232,8 +255,9 @@ CLAIMS = (
         "Lemma 2, corrected, Scheme 2.1 (score noise 1, scores at most 0)",
         at_most(lambda **point: _threshold(**point)[1], lambda **point: _threshold(**point)[0]),
         holds(
-            "Score and feature compose as Gaussian mechanisms, and the less likely the others are, the worse; against the "
-            "integral over the released score; attained where the others' scores are greatest and the device's own is low."
+            "Score and feature compose as Gaussian mechanisms, and the less likely the others are, the worse; against "
+            "the integral over the released score; attained where the others' scores are greatest and the device's "
+            "own is low."
         ),
         {**_STAGES, "below": Range(0.0, 3.0), "deep": Range(0.0, 15.0), "eta": Range(-2.0, 3.0)},
         statement=r"\delta_k(\epsilon) \le E_S\,\delta_G\Bigl(\epsilon;\ \sqrt{(\Delta u/\sigma^{(0)})^2 + d^2/v_S}\Bigr),\quad "
@@ -246,8 +270,8 @@ CLAIMS = (
         "Lemma 2, corrected, Scheme 2.2 with all scores released (score noise 1)",
         at_most(lambda **point: _lowest(**point)[1], lambda **point: _lowest(**point)[0]),
         holds(
-            "Given the others' noisy scores, which are released, the set hangs on the device's own; against the integral "
-            "over it; attained by a low score among others with the least noise."
+            "Given the others' noisy scores, which are released, the set hangs on the device's own; against the "
+            "integral over it; attained by a low score among others with the least noise."
         ),
         {**_STAGES, "own": Range(-12.0, 2.0), "selected": _SHARE, "seed": SEED},
         statement=r"\delta_k(\epsilon) \le \delta_G\Bigl(\epsilon;\ \sqrt{(\Delta u/\sigma^{(0)})^2 + d^2/v}\Bigr),\quad "
@@ -260,9 +284,33 @@ CLAIMS = (
         "Table I",
         equal(sp.Integer(1), sp.Rational("0.2641") / sp.Rational("0.1134")),
         not_reproducible(
-            "The epsilon of (16) does not depend on eta, so the rows cannot be it; Gamma and delta^(0) are not given."
+            "The epsilon of (16) does not depend on eta, so the rows cannot be it, nor that of the bit that a device "
+            "takes part (FDP-Tab1-bit); Gamma and delta^(0) are not given."
         ),
         statement=r"\frac{\epsilon^{(0)}(\eta = 0.5)}{\epsilon^{(0)}(\eta = 0.3)} = \frac{0.2641}{0.1134}",
         constants=True,
+    ),
+    Claim(
+        "FDP-Tab1-bit",
+        "ours: Table I read as the epsilon of the bit that a device takes part",
+        at_most(
+            lambda score, change: _bit_epsilon(0.5, score, change) / _bit_epsilon(0.3, score, change), 0.2641 / 0.1134
+        ),
+        holds(
+            "Whatever the scores, a threshold of .5 costs at most 1.56 times what one of .3 does; the table has 2.33."
+        ),
+        {"score": Range(0.0, 5.32), "change": Range(1e-4, 5.32, logarithmic=True)},
+        statement=r"\frac{\epsilon_{\mathrm{bit}}(\eta = 0.5)}{\epsilon_{\mathrm{bit}}(\eta = 0.3)} < \frac{0.2641}{0.1134}",
+        slack=1.5,
+    ),
+    Claim(
+        "FDP-F10-eta",
+        "Fig. 10: whom eta = 5 leaves out (40 labels, the most even law with a given greatest probability)",
+        at_most(_EVENLY, sp.Integer(5)),
+        holds(
+            "Who gives any label 18.5 % has a score of at most 5, and takes part with probability 1/2 or more, above "
+            "27.3 % with more than .999: the threshold leaves out who knows next to nothing."
+        ),
+        statement=r"p_{\max} \ge 0.185 \implies u_k \le 5 = \eta",
     ),
 )

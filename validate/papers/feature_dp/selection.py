@@ -175,7 +175,8 @@ CLAIMS = (
         "Remark 8, with the unequal noise that the paper allows",
         equal(sp.Rational(1, 4) + sp.asin(s**2 / (s**2 + 1)) / (2 * sp.pi), sp.Rational(1, 3)),
         false(
-            "The noisier device is the lowest more often: 1/4 + arcsin(s^2/(s^2+1))/(2 pi), up to 1/2.",
+            "With equal noise, as in Fig. 7, the remark is right (FDP-R8). With unequal noise the noisier device is "
+            "the lowest more often: 1/4 + arcsin(s^2/(s^2+1))/(2 pi), up to 1/2.",
             "reading",
             corrected_by="FDP-R8",
             true_where=r"\sigma_1 = \dots = \sigma_K \to \infty",
@@ -205,7 +206,8 @@ CLAIMS = (
             bounded=True,
         ),
         false(
-            "Neighbours in label need not be neighbours in score; the probability is at most that of the first pair.",
+            "With the parentheses that (21) has it is right (FDP-L6). Without them neighbours in label need not be neighbours in "
+            "score; the probability is at most that of the first pair.",
             "misprint",
             corrected_by="FDP-L6",
             true_where=r"\sigma_{(k)}, \text{ numbered as in (21)}",

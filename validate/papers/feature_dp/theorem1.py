@@ -16,9 +16,9 @@ from analytics.privacy import amplification, divergence, gaussian
 from analytics.symbolic import amplification as forms
 from analytics.symbolic.gaussian import curve, sensitivity, sigma
 from analytics.symbolic.gaussian import epsilon as of_epsilon
-from validate.claims.claim import Claim, false, holds
+from validate.claims.claim import Claim, false, holds, holds_under
 from validate.claims.domain import Range, parameter
-from validate.claims.relation import at_most
+from validate.claims.relation import at_most, equal
 from validate.papers.feature_dp.common import (
     DIMENSION,
     DISTANCE,
@@ -29,6 +29,7 @@ from validate.papers.feature_dp.common import (
     resolved,
     system,
 )
+from validate.twins import oracles
 
 # Theorem 1, with gamma = 1 as in Sec. VI
 
@@ -53,6 +54,21 @@ _EPSILON = sp.log(1 + p / (1 - delta_prime) * (sp.exp(_C / sp.sqrt(_ROOM)) - 1))
 _RELEASE = curve.subs(
     {sensitivity: signal, sigma: sp.sqrt(devices * variance + receiver), of_epsilon: _EPSILON}, simultaneous=True
 )
+_gamma = parameter("gamma", 0.1, 10.0, logarithmic=True, typical=(1.0, 1.0), latex=r"\gamma")
+_SURE = _C / sp.sqrt(_ROOM.subs(p, 1))  # all devices take part
+
+
+_any = parameter("delta", 1e-8, 0.5, logarithmic=True, typical=(1e-5, 1e-5), latex=r"\delta")
+_share = parameter("share", 0.05, 1.0, latex=r"\tfrac{c_k}{\sqrt{\bar\mu-t}}")
+
+
+def _with_gain(gain: sp.Expr) -> sp.Expr:
+    """delta at the epsilon of (11) with this gamma in c_k, when all devices take part and the noise stays."""
+    epsilon = sp.log(1 + (sp.exp(gain * _SURE) - 1) / (1 - delta_prime))
+    noise = sp.sqrt(devices * variance + receiver / _gamma**2)
+    return curve.subs({sensitivity: signal, sigma: noise, of_epsilon: epsilon}, simultaneous=True)
+
+
 _THEOREM = (
     r"\delta_k\left(\log\left[1 + \tfrac{p_k}{1-\delta'}\left(e^{c_k/\sqrt{\bar\mu - t}} - 1\right)\right]\right)"
     r" \le \delta' + \frac{p_k\delta}{1-\delta'}"
@@ -88,6 +104,18 @@ def _theorem1(form: str) -> Any:
 # Lemma 4
 
 
+def _mixed(p: float, distance: float, variance: float, noise: float, epsilon: float) -> float:
+    """The output with the device, which takes part with probability p, against that without it."""
+    absent = [(1.0, 0.0, variance)]
+    present = [(p, distance, variance + noise), (1 - p, 0.0, variance)]
+    amplified = math.log1p(p * math.expm1(epsilon))
+    return resolved(oracles.mixture_divergence(amplified, present, absent), 1e-6)
+
+
+def _by_parts(p: float, distance: float, variance: float, noise: float, epsilon: float) -> float:
+    return resolved(_divergence(p, distance, variance, noise, 1, epsilon), 1e-6)
+
+
 def _divergence(p: float, distance: float, variance: float, noise: float, dimension: int, epsilon: float) -> float:
     """With the device against without it, at the epsilon that Lemma 4 amplifies."""
     log_delta = divergence.log_hockey_stick(
@@ -115,10 +143,11 @@ def _delta(epsilon: float, **given: Any) -> float:
 CLAIMS = (
     Claim(
         "FDP-T1",
-        "Theorem 1, Eq. (11), with the theorem's t",
+        "Theorem 1, Eq. (11), with the theorem's t (the server sees y alone; the others take part for sure)",
         _theorem1("theorem1"),
         false(
-            "Removing a device removes its noise too: the variance of what is received gives it away, even with weight 0.",
+            "Removing a device removes its noise too: the variance of what is received gives it away, even with "
+            "weight 0.",
             corrected_by="FDP-T1a",
             true_where="gamma = 1, absent devices send noise too, and c_k / sqrt(mean - t) is at most 1 (FDP-T1d)",
         ),
@@ -130,7 +159,7 @@ CLAIMS = (
         "FDP-T1-eq23",
         "Theorem 1, Eq. (11), with t of Eq. (23)",
         _theorem1("eq23"),
-        false("As FDP-T1: the smaller t of the proof only makes the claim stronger.", corrected_by="FDP-T1a"),
+        false("As FDP-T1: the smaller t of the proof only makes the claim stronger.", "step", corrected_by="FDP-T1a"),
         _SYSTEM,
         statement=_THEOREM,
         near={"signal": 0.3},
@@ -140,16 +169,68 @@ CLAIMS = (
         "Theorem 1, Eq. (11), for a server that sees who takes part and noise that stays",
         at_most(p * _RELEASE, delta_prime + p * delta / (1 - delta_prime)),
         false(
-            "With the noise kept and participation visible, delta is amplified by p, epsilon is not.",
+            "The paper's server sees y alone; how much is left of the amplification there is another matter. For one "
+            "that also sees who takes part (noise kept) delta is amplified by p, epsilon is not.",
             "reading",
             corrected_by="FDP-T1b",
+            true_where="p_k = 1",
         ),
         given=[signal > 0, sp.sqrt(_ROOM) >= _C],  # where the Gaussian mechanism itself is right
         statement=_THEOREM,
     ),
     Claim(
+        "FDP-T1-gamma",
+        "Theorem 1, the gamma of its c_k (all devices take part, noise kept)",
+        at_most(_with_gain(_gamma), delta_prime + delta / (1 - delta_prime)),
+        false(
+            "A slip of units: gamma scales signal and noise alike, but stands in c_k and not in mean - t. With gamma "
+            "= 1, as in Sec. VI, nothing is wrong; with gamma the claim goes to 0, and the mechanism stays.",
+            "misprint",
+            corrected_by="FDP-T1-gamma*",
+            true_where=r"\gamma \ge 1",
+        ),
+        given=[signal > 0, _ROOM.subs(p, 1) > 0, _SURE <= 1],
+        statement=r"\delta_G\Bigl(\tfrac{c_k}{\sqrt{\bar\mu-t}};\ \tfrac{w_kC_k}{\sqrt{\sum_j\sigma_j^2+\sigma_m^2/"
+        r"\gamma^2}}\Bigr) \le \delta' + \tfrac\delta{1-\delta'},\quad c_k = \gamma w_kC_k\sqrt{2\log(1.25/\delta)}",
+    ),
+    Claim(
+        "FDP-T1-gamma*",
+        "Theorem 1 without the gamma of its c_k (all devices take part, noise kept)",
+        at_most(
+            _with_gain(sp.Integer(1))
+            .subs(signal, _share * signal / _SURE)
+            .subs({variance: 1, receiver: 0, delta: _any}),
+            delta_prime + _any / (1 - delta_prime),
+        ),
+        holds_under(
+            "For c_k / sqrt(mean - t) of at most 1, as its source asks; then t and the receiver's noise are reserves."
+        ),
+        given=[_ROOM.subs({p: 1, variance: 1}) > 0],
+        statement=r"\text{as FDP-T1-gamma with } c_k = w_kC_k\sqrt{2\log(1.25/\delta)} \le \sqrt{\bar\mu-t}",
+        slack=11.5,
+    ),
+    Claim(
         "FDP-L4",
-        "Lemma 4, for the Gaussian mechanism that its c_k belongs to",
+        "Lemma 4, its hypothesis read as its conclusion is: with the device against without it",
+        equal(_mixed, _by_parts),
+        holds_under(
+            "The ordinary argument for mixtures: the part without the device is common to both. Exactly p times the "
+            "local mechanism's divergence, in one dimension against the numerically integrated mixture."
+        ),
+        {
+            "p": PROBABILITY,
+            "distance": Range(0.1, 5.0, logarithmic=True),
+            "variance": Range(0.1, 10.0, logarithmic=True),
+            "noise": Range(0.1, 10.0, logarithmic=True),
+            "epsilon": Range(0.0, 3.0),
+        },
+        statement=r"D_{1+p(e^\epsilon-1)}(p\,P_1+(1-p)P_0\,\|\,P_0) = p\,D_{e^\epsilon}(P_1\|P_0)",
+        tolerance=1e-6,
+        effort=1 / 2,
+    ),
+    Claim(
+        "FDP-L4-applied",
+        "Lemma 4 applied in Theorem 1, with the c_k of the Gaussian mechanism",
         at_most(
             _divergence,
             lambda p, distance, variance, noise, epsilon, **_: (
@@ -158,8 +239,10 @@ CLAIMS = (
             balls=enclosed.mixture_lemma,
         ),
         false(
-            "It needs the component 'absent' to equal 'present with signal 0'; the noise variance differs.",
-            "reading",
+            "The lemma is right (FDP-L4), and would be so here if absent devices sent noise (FDP-T1d). But its "
+            "hypothesis is about the output without the device, and c_k calibrates against the device present with "
+            "signal 0: the variance differs.",
+            "step",
             corrected_by="FDP-T1a",
             true_where="the local mechanism's guarantee compares with the output without the device and its noise",
         ),

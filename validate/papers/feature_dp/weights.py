@@ -140,7 +140,8 @@ CLAIMS = (
         "Eq. (38)",
         at_least(lambda **point: float(_curvatures(**point)[0]), _least_own_part),
         holds(
-            "A convex quadratic program, because norm(b_k)^2 <= G_k; the curvatures from differences of the printed MSE."
+            "A convex quadratic program, because norm(b_k)^2 <= G_k; the curvatures from differences of the printed "
+            "MSE."
         ),
         {**_INSTANCE, "clip": constant(1.0)},  # the printed MSE knows no clipping
         statement=r"\min_w \text{printed MSE},\ \textstyle\sum_k w_k = 1,\ 0 \le w \le w_{\max}:\quad"
@@ -159,6 +160,7 @@ CLAIMS = (
             "The sum must run over all j other than k, as in (44). Two devices, the second's derivative.",
             "misprint",
             corrected_by="FDP-E40*",
+            true_where="k = 1",
         ),
         statement=r"\frac{\partial L}{\partial w_k} = (2w_kp_k - 2p_k)G_k + \sum_{k<j}(p_kp_jw_j - p_k)\,b_k^Tb_j + \dots",
         scale=_OWN,
@@ -195,6 +197,7 @@ CLAIMS = (
             "The positive part of (45) is lost: weights go negative. Two devices with features 1 and f.",
             "misprint",
             corrected_by="FDP-L5*",
+            true_where="no weight of (45) is negative",
         ),
         statement=r"w_k^* = \min\left\{w_{k,\max}, \frac{T_1 + T_2 + \nu}{2p_kG_k}\right\} \ge 0",
         scale=absolute("of the sum of the weights"),
@@ -240,8 +243,10 @@ CLAIMS = (
         "Lemma 5, its purpose",
         at_most(_exact(sp.Min(sp.Max(_stationary(signed), 0), 1)), _exact(sp.Rational(1, 2))),
         false(
-            "The printed objective has another target (the sum of the features): its optimum can be worse than doing "
-            "nothing. Two devices, a lossless codec, the noise of Sec. VI.",
+            "The lemma minimises the printed bound, and does (FDP-L5*). Read as what the weights are for: that bound "
+            "has another target (the sum of the features), and its optimum can be worse than doing nothing. Two "
+            "devices, a lossless codec, the noise of Sec. VI.",
+            "reading",
             corrected_by="FDP-P38*",
             true_where="f_1 = f_2",
         ),

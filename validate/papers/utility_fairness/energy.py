@@ -189,7 +189,7 @@ CLAIMS = (
             sp.diff(_OUTER.subs(y, _SPENT), Z1, 2),
             -2 * sp.diff(_SPENT, Z1) ** 2 + sp.diff(_OUTER, y).subs(y, _SPENT) * _BENDS**2,
         ),
-        false("A slip: G'' is not squared. The rule itself is right.", "misprint"),
+        false("A slip: G'' is not squared. The rule itself is right.", "misprint", true_where=r"G'' \in \{0, 1\}"),
         statement=r"\Omega'' = H''(G)(G')^2 + H'(G)(G'')^2",
         scale=absolute("J^2", 0.01),
     ),

@@ -65,6 +65,7 @@ CLAIMS = (
             "Informal; in (30), which makes it precise, twice the gain and the cost are not twice the utility.",
             "reading",
             true_where="read as: rises with the gain, falls with the cost beyond varrho/2",
+            corrected_by="UF-E31",
         ),
         statement=r"U \propto \text{learning gain} - \text{cost}",
         scale=absolute("", 0.1),
@@ -122,6 +123,7 @@ CLAIMS = (
         ill_defined(
             "One equation, two unknowns: the minimisers are a curve of residual 0; at a factor of 0 there is none.",
             corrected_by="UF-E29*",
+            true_where="two rounds of different energies",
         ),
         statement=r"|\mathcal E_k - \hat\beta_1e^{-E_{cp}/\beta_2}|^2 = |\mathcal E_k - \hat\beta_1'e^{-E_{cp}/\beta_2'}|^2 "
         r"= 0 \implies \hat\beta_1 = \hat\beta_1'",

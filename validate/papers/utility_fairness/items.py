@@ -22,6 +22,12 @@ ITEMS = (
         "The active delay and the iterations that it leaves: symbolic.energy_utility.j_on_the_edge.",
     ),
     undecidable(
+        "UF-E29-loop",
+        "Eq. (28), (29) in Algorithm 1: the factors of one round set the policies of the next",
+        "What the loop does depends on data and network; the betas are not given, and one round does not determine "
+        "them (UF-E29). The analogue keeps them constant: the loop is not run here.",
+    ),
+    undecidable(
         "UF-F1-paper",
         "Fig. 1-4, as measured by the authors",
         "One realisation on MNIST with betas that are not given; what can be compared is UF-F1 to UF-F4b and "

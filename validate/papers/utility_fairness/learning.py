@@ -74,13 +74,22 @@ CLAIMS = (
     ),
     Claim(
         "UF-E3",
-        "Eq. (3)",
+        "Eq. (3), with equally many samples on all devices, as in the paper's simulation",
+        equal((d1 * 2 * w + d1 * 2 * (w - 1)) / (2 * d1), (2 * w + 2 * (w - 1)) / 2),
+        holds_under("The weights d_k/d of (1) are then 1/K."),
+        statement=r"\nabla\mathcal G(w) = \tfrac1K\sum_k\nabla\mathcal L_k(w) \quad(d_k = d/K)",
+        scale=absolute("of the loss's slope"),
+        idle=["d1"],
+    ),
+    Claim(
+        "UF-E3-unequal",
+        "Eq. (3), with the different d_k of Eq. (1)",
         equal((d1 * 2 * w + d2 * 2 * (w - 1)) / (d1 + d2), (2 * w + 2 * (w - 1)) / 2),
         false(
-            "The average must be weighted as in (1); as it stands it needs equally many samples on all devices, as in the "
-            "paper's simulation.",
+            "With equally many samples on all devices, as simulated, it is right (UF-E3); else the average must be "
+            "weighted as in (1).",
             "reading",
-            corrected_by="UF-E1",
+            corrected_by="UF-E3",
             true_where=r"d_k = d/K",
         ),
         statement=r"\nabla\mathcal G(w) = \tfrac1K\sum_k\nabla\mathcal L_k(w)",
@@ -104,7 +113,9 @@ CLAIMS = (
         "Eq. (5) and below: 'xi > 0 constant ... converges' (quadratic losses of curvatures 1 and kappa, solved exactly)",
         at_most(sp.Abs(1 - xi * (1 + 1 / kappa) / 2 * (1 + kappa) / 2), 1),
         false(
-            "For curvatures 1 and 100 it diverges from xi = .0785 on; it converges for xi < 2 mu/L.",
+            "Meant of a constant that is chosen small enough it is right: below 2 mu/L it converges (UF-E5*). Of any "
+            "xi > 0, as (4) has it, it is not: for curvatures 1 and 100 it diverges from .0785 on.",
+            "reading",
             corrected_by="UF-E5*",
             true_where=r"\xi < 2\mu/L",
         ),
@@ -132,12 +143,23 @@ CLAIMS = (
     ),
     Claim(
         "UF-AS2",
-        "Assumptions 1-3: 'satisfied by cross-entropy, logistic regression, mean squared error' (one sample x = 1)",
+        "Assumptions 1-3: 'satisfied by ... logistic regression' with an l2 term (one sample x = 1)",
+        at_least(sp.exp(w) / (1 + sp.exp(w)) ** 2 + mu, mu),
+        holds_under(
+            "With the regularisation that Sec. IV mentions ('joint use of regularization and DP'); mu is its factor."
+        ),
+        {"w": Range(0.0, 30.0)},
+        statement=r"\nabla^2\bigl[\log(1+e^{-w}) + \tfrac\mu2w^2\bigr] \ge \mu > 0",
+    ),
+    Claim(
+        "UF-AS2-flat",
+        "Assumptions 1-3: 'satisfied by cross-entropy, logistic regression, mean squared error' as they are (one sample x = 1)",
         at_least(sp.exp(w) / (1 + sp.exp(w)) ** 2, mu),
         false(
-            "The logistic loss flattens out, softmax cross-entropy does not change along shifts, least squares along what the "
-            "data miss: all need an l2 term, and then hold.",
+            "'Can be satisfied' is true with an l2 term (UF-AS2). Without one the logistic loss flattens out, softmax "
+            "cross-entropy does not change along shifts, least squares along what the data miss.",
             "reading",
+            corrected_by="UF-AS2",
             true_where=r"\text{with an } l_2 \text{ term}",
         ),
         {"w": Range(0.0, 30.0)},
@@ -160,7 +182,9 @@ CLAIMS = (
         "UF-Tab1-parameters",
         "Sec. IV: 784-128-64-10, 109375 parameters",
         equal(784 * 128 + 128 + 128 * 64 + 64 + 64 * 10 + 10, 109375),
-        false("It is 109386; 109375 is 875000/8, computed back from the size in bits.", "misprint"),
+        false(
+            "It is 109386; 109375 is 875000/8, computed back from the size in bits.", "misprint", true_where="nowhere"
+        ),
         statement=r"784\cdot128+128+128\cdot64+64+64\cdot10+10 = 109375",
         constants=True,
     ),

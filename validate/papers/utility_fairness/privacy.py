@@ -12,6 +12,7 @@ from analytics.enclosures.ball import Ball, ball
 from analytics.federated import fairness
 from analytics.privacy import composition, gaussian
 from analytics.symbolic import gaussian as forms
+from analytics.symbolic.form import normal_cdf
 from validate.claims.claim import Claim, defined, false, holds, holds_under
 from validate.claims.domain import Range, parameter
 from validate.claims.relation import absolute, at_least, at_most, equal
@@ -21,6 +22,7 @@ epsilon = parameter("epsilon", 0.01, 20.0, logarithmic=True, typical=(0.95, 0.95
 delta = parameter("delta", 1e-8, 1e-2, logarithmic=True, typical=(1e-5, 1e-5), latex=r"\delta")
 devices = parameter("devices", 2, 50, integer=True, typical=(10, 10), latex="K")
 labels = [parameter(name, 0, 9, integer=True, typical=(0, 9)) for name in ("first", "second")]
+strength = parameter("strength", 0.1, 5.0, logarithmic=True, latex=r"\mu")
 deviation = parameter("deviation", -8.0, 91.0, typical=(0.0, 1.0), latex=r"\mathcal E")
 theta = parameter("theta", 0.1, 1.0, typical=(0.6, 0.6), latex=r"\theta")
 _TABLE_EPSILON, _TABLE_DELTA = sp.Rational("0.95"), sp.Rational("1e-5")
@@ -31,6 +33,11 @@ def _curve(epsilon: sp.Expr, sensitivity: sp.Expr, sigma: sp.Expr) -> sp.Expr:
     """delta of Gaussian noise."""
     values = {forms.epsilon: epsilon, forms.sensitivity: sensitivity, forms.sigma: sigma}
     return forms.curve.subs(values, simultaneous=True)
+
+
+def _tail_at(epsilon: sp.Expr, sigma: sp.Expr) -> sp.Expr:
+    """How probable it is that the privacy loss of Gaussian noise exceeds epsilon, sensitivity 1."""
+    return normal_cdf(1 / (2 * sigma) - epsilon * sigma)
 
 
 def _classical(epsilon: sp.Expr, delta: sp.Expr) -> sp.Expr:
@@ -113,11 +120,49 @@ CLAIMS = (
         at_most(sp.Integer(1), sp.exp(epsilon) * sp.Piecewise((1, sp.Eq(*labels)), (0, True)) + delta),
         false(
             "The gradients are sent and broadcast without noise: a deterministic release, delta = 1 for data that change it. "
-            "Nor is any sensitivity enforced."
+            "Nor is any sensitivity enforced.",
+            true_where="the gradients get noise as the updates do",
         ),
         statement=r"P(\nabla\mathcal L_k(D) = -y) \le e^\epsilon P(\nabla\mathcal L_k(D') = -y) + \delta"
         r"\quad\text{with the labels } y, y' \text{ of } D, D'",
         near={"first": 0, "second": 1},
+    ),
+    Claim(
+        "UF-loss",
+        "After Algorithm 1: 'the privacy loss will be no more than eps with probability 1 - delta', with the noise of (9)",
+        at_most(_tail_at(epsilon, _classical(epsilon, delta)), delta),
+        holds_under("Of Gaussian noise by (9), whose proof bounds just that."),
+        {"epsilon": Range(0.01, 0.999), "delta": Range(1e-12, 0.5, logarithmic=True, typical=(1e-5, 1e-5))},
+        statement=r"\Pr(\text{loss} > \epsilon) = \Phi\Bigl(\tfrac\mu2-\tfrac\epsilon\mu\Bigr) \le \delta,\quad "
+        r"\mu = \epsilon/\sqrt{2\log(1.25/\delta)}",
+        slack=3.2,
+    ),
+    Claim(
+        "UF-loss-any",
+        "After Algorithm 1: the same of every (eps, delta)-DP mechanism ('it means that')",
+        at_most(_tail_at(epsilon, 1 / strength), _curve(epsilon, sp.Integer(1), 1 / strength)),
+        false(
+            "Of the noise that the paper uses it is true (UF-loss), and it implies (eps, delta)-DP. It does not "
+            "follow from that: Gaussian noise with just the delta of (6) loses more than eps more often.",
+            "reading",
+            corrected_by="UF-loss",
+        ),
+        statement=r"\Pr(\text{loss} > \epsilon) \le \delta(\epsilon)",
+        near={"epsilon": 0.95, "strength": 0.25},
+    ),
+    Claim(
+        "UF-E26-clear",
+        "Sec. III-B: the deviation factor itself is sent to the device (cosines in tenths, the best device's 1)",
+        at_most(sp.Integer(1), sp.exp(epsilon) * sp.Piecewise((1, sp.Eq(*labels)), (0, True)) + delta),
+        false(
+            "It is computed from the updates and sent without noise: whoever's data change it is found out, delta = "
+            "1. The noise of (25) protects the model, not the factor.",
+            corrected_by="UF-E25",
+            true_where=r"\mathcal E_k \text{ does not depend on the data}",
+        ),
+        statement=r"P(\mathcal E_k(D) = 1-\tfrac s{10}) \le e^\epsilon P(\mathcal E_k(D') = 1-\tfrac s{10}) + \delta"
+        r"\quad\text{with the cosines } \tfrac s{10}, \tfrac{s'}{10} \text{ of } D, D'",
+        near={"first": 9, "second": 8},
     ),
     Claim(
         "UF-A1-variance",
@@ -129,7 +174,9 @@ CLAIMS = (
         ),
         false(
             "The variance itself depends on the data and gives them away, the more the larger the model: at a change of .005 .29 "
-            "for the paper's 109386 parameters, at .05 .18 for 650."
+            "for the paper's 109386 parameters, at .05 .18 for 650.",
+            corrected_by="UF-E25",
+            true_where=r"\mathcal E_k \text{ does not depend on the data}",
         ),
         {
             "change": Range(0.001, 0.5, logarithmic=True),
@@ -145,8 +192,8 @@ CLAIMS = (
         "Eq. (27): a noisy copy for every device, the noise of Table I",
         at_most(_curve(_TABLE_EPSILON, sp.sqrt(devices), _classical(_TABLE_EPSILON, _TABLE_DELTA)), _TABLE_DELTA),
         false(
-            "Who collects K independent copies averages the noise: epsilon .71 becomes 2.54 for ten devices. One copy, or one "
-            "noise for all, is within delta.",
+            "Each device hears its own copy, and one is within delta (FDP-D2-eps1). Who collects K independent ones averages the "
+            "noise: epsilon .71 becomes 2.54 for ten devices.",
             "reading",
             corrected_by="FDP-D2-eps1",
             true_where="K = 1",
