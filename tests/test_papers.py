@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from validate.claims.claim import REFUTED, Ruling, Verdict
+from validate.claims.claim import REFUTED, Ruling, Severity, Verdict
 from validate.claims.search import judged, trial
 from validate.claims.shipped import shipped
 from validate.claims.sources import INSTALLED
@@ -81,3 +81,9 @@ def test_every_correction_holds():
     for claim in CLAIMS.values():
         if claim.ruling.corrected_by in CLAIMS:
             assert CLAIMS[claim.ruling.corrected_by].expected not in REFUTED, claim.id
+
+
+def test_a_reading_names_the_row_of_the_charitable_one():
+    for claim in CLAIMS.values():
+        if claim.ruling.severity is Severity.READING:
+            assert claim.ruling.exhibited or claim.ruling.corrected_by in CLAIMS, claim.id
