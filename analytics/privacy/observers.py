@@ -1,0 +1,157 @@
+r"""Privacy of device k against three observers: who sees the participants, who sees the others', who sees y alone.
+
+====================== ================================== ================================== ==========================
+observer               ``absent``                         ``silent``, ``replace``            any, idle noise
+====================== ================================== ================================== ==========================
+participants           delta = p_k for every epsilon      exact (FDP-T1b)                    :math:`p\,\delta_G` at the
+                                                                                             constant noise
+others                 exact (FDP-T1a)                    :mod:`analytics.privacy.hidden`    exact (FDP-T1d)
+signal, upper end      as others                          as others                          as others
+====================== ================================== ================================== ==========================
+
+"Exact" is :mod:`analytics.privacy.amplification`. Each observer sees what the next one sees and more, so what protects against
+it protects against the next (post-processing). For `signal` the others' codes shift y by what the server cannot subtract; which
+codes are worst is open, so the answer is an interval: :func:`signal_bracket`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from analytics import checks
+from analytics.checks import FloatArray, broadcast, choice, real
+from analytics.guarantee import Adjacency, Observer
+from analytics.inference.system import InferenceSystem, device_indices
+from analytics.privacy.mixtures import delta_bracket, least_epsilon
+from analytics.privacy.participation import Participation
+from analytics.privacy.unseen import Unseen
+
+_UNIT = np.finfo(float).eps
+
+
+def exact_delta(
+    system: InferenceSystem,
+    epsilon: ArrayLike,
+    *,
+    observer: Observer | str = Observer.AUTO,
+    device: ArrayLike | None = None,
+) -> FloatArray:
+    r"""delta(epsilon) of a device against an observer, worst of both directions; for `signal` the upper end.
+
+    Parameters
+    ----------
+    system : InferenceSystem
+    epsilon : array_like
+        At least 0; broadcast against the devices.
+    observer : {"auto", "participants", "others", "signal"}
+    device : int or array_like of int, optional
+        Which devices; all K by default.
+
+    Returns
+    -------
+    ndarray or float
+        The upper end of :func:`exact_delta_bracket`.
+
+    Examples
+    --------
+    >>> from analytics.inference.system import InferenceSystem
+    >>> system = InferenceSystem(devices=20, participation=[0.1] + 19 * [1.0], noise_variance=0.1, weight=0.316, clip=1.0,
+    ...     alignment=1.0, receiver_noise_variance=0.0, dimension=64, delta=1e-5, delta_prime=1e-5, adjacency="silent")
+    >>> [float(exact_delta(system, 0.5, observer=o, device=0)) for o in ("participants", "others")]
+    [1...e-06, 1...e-08]
+    """
+    return exact_delta_bracket(system, epsilon, observer=observer, device=device)[1]
+
+
+def exact_delta_bracket(
+    system: InferenceSystem,
+    epsilon: ArrayLike,
+    *,
+    observer: Observer | str = Observer.AUTO,
+    device: ArrayLike | None = None,
+) -> tuple[FloatArray, FloatArray]:
+    """Lower and upper ends of :func:`exact_delta`; for `signal` those of `others`, its upper end.
+
+    Proved where :func:`analytics.privacy.amplification.exact_delta_bracket` is what is meant; of a hidden ``silent`` or
+    ``replace`` device the error of the quadrature is stated (:mod:`analytics.privacy.hidden`), some 1e-11 of delta.
+    """
+    which, eps = broadcast(device=device_indices(system, device), epsilon=real("epsilon", epsilon, "[0, inf]"))
+    shape = eps.shape
+    which, eps = which.ravel(), eps.ravel()
+    if _roll_call(system, observer):
+        lower = upper = np.where(eps < np.inf, system.participation[which], 0.0)
+    else:
+        meant, model = _seen(system, observer)
+        lower, upper = delta_bracket(meant, which, eps, model)
+    return lower.reshape(shape)[()], upper.reshape(shape)[()]
+
+
+def exact_epsilon(
+    system: InferenceSystem,
+    *,
+    delta: float | None = None,
+    device: ArrayLike | None = None,
+    observer: Observer | str = Observer.AUTO,
+) -> FloatArray:
+    """Least epsilon with delta(epsilon) <= delta against an observer, never below the truth; for `signal` the upper end.
+
+    Parameters
+    ----------
+    system : InferenceSystem
+    delta : float, optional
+        In (0, 1); the system's by default.
+    device : int or array_like of int, optional
+        Which devices; all K by default.
+    observer : {"auto", "participants", "others", "signal"}
+
+    Returns
+    -------
+    ndarray or float
+        Infinite where no epsilon reaches delta.
+
+    Examples
+    --------
+    >>> from analytics.inference.system import InferenceSystem
+    >>> system = InferenceSystem(devices=20, participation=[0.1] + 19 * [1.0], noise_variance=0.1, weight=0.316, clip=1.0,
+    ...     alignment=1.0, receiver_noise_variance=0.0, dimension=64, delta=1e-5, delta_prime=1e-5, adjacency="silent")
+    >>> [float(exact_epsilon(system, observer=o, device=0)) for o in ("participants", "others")]
+    [0.68..., 0.144...]
+    """
+    total = system.delta if delta is None else checks.scalar("delta", delta, "(0, 1)")
+    which = device_indices(system, device)
+    if _roll_call(system, observer):
+        return np.where(system.participation[which] <= total, 0.0, np.inf)[()]
+    meant, model = _seen(system, observer)
+    return least_epsilon(meant, which, total, model)[()]
+
+
+def _roll_call(system: InferenceSystem, observer: Observer | str) -> bool:
+    """Whether the neighbour is told by the roll alone: it never takes part, and the observer sees who does."""
+    seen = choice("observer", observer, Observer) is Observer.PARTICIPANTS
+    return seen and system.adjacency is Adjacency.ABSENT
+
+
+def _seen(system: InferenceSystem, observer: Observer | str) -> tuple[InferenceSystem, type[Participation]]:
+    """A system whose exact privacy, under the model, is that of `system` against the observer."""
+    kind = choice("observer", observer, Observer)
+    if kind is Observer.AUTO:
+        return system, Participation
+    if kind is Observer.PARTICIPANTS:
+        return (_at_receiver(system) if system.idle_noise else system), Participation
+    hidden = system.adjacency is not Adjacency.ABSENT and not system.idle_noise
+    return system, Unseen if hidden else Participation
+
+
+def _at_receiver(system: InferenceSystem) -> InferenceSystem:
+    """Idle noise, all of it moved to the receiver: the same signal, and a participation that may be shown."""
+    system = system.normalised()
+    noise = float(np.sum(system.received_noise_variance)) + system.receiver_noise_variance
+    return replace(
+        system,
+        idle_noise=False,
+        noise_variance=np.zeros(system.devices),
+        receiver_noise_variance=noise * (1 - (system.devices + 8) * _UNIT),
+    )
