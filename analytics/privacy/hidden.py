@@ -42,6 +42,7 @@ _BEYOND = 36.0  # nats below the integral at which the window ends
 _NATS_A_PANEL = 10.0  # of log omega
 _WIDTH = 2.3  # of a panel at most, where u has a standard deviation of 1/2
 _PANELS = 4096
+_FINER = 24  # places between the ends of a first window
 _CHUNK = 1 << 17  # nodes at a time
 _HUGE = 1e150
 _ROUGH = 1e-3  # with a greater relative error the visible device's value is given instead
@@ -96,7 +97,7 @@ def log_curve(
             line = _Line.of(eps[flat], p[flat], m[flat], s[flat] / v[flat], replace)
             found = line.best(np.zeros(flat.size), np.arange(flat.size))
             out[flat], slope[flat] = found.log_value, found.slope(eps[flat])
-            error[flat] = line.rounding(found.far + found.common, 0.0)
+            error[flat] = line.rounding(found, np.arange(flat.size), 0.0)
         if deep.size:
             line = _Line.of(eps[deep], p[deep], m[deep], s[deep] / v[deep], replace)
             out[deep], slope[deep], error[deep] = _Radius(line, dimension, tolerance).integral()
@@ -144,8 +145,9 @@ def bracket(
 
 
 def _cells(a: float, t: FloatArray) -> FloatArray:
+    """Probabilities of a gamma variable between neighbouring values."""
     lower, upper = special.gammainc(a, t), special.gammaincc(a, t)
-    return np.where(t[1:] < a, np.diff(lower), -np.diff(upper))
+    return np.asarray(np.where(t[1:] < a, np.diff(lower), -np.diff(upper)))
 
 
 @dataclass(frozen=True)
@@ -163,15 +165,18 @@ class _Line:
         return cls(eps, p, m / 2 if replace else m, -m / 2 if replace else np.zeros(m.shape), eta)
 
     def best(self, log_ratio: FloatArray, which: IntArray) -> half_space.Best:
-        of = (x[which] for x in (self.eps, self.p, self.near, self.far))
-        return half_space.best(*of, log_ratio, self.eta[which])
+        of = [x[which] for x in (self.eps, self.p, self.near, self.far)]
+        return half_space.best(of[0], of[1], of[2], of[3], log_ratio, self.eta[which])
 
-    def rounding(self, steepness: FloatArray, exponents: FloatArray | float) -> FloatArray:
-        """Of log G: what is added up in its exponents, in units of the last place, times how fast it changes with them."""
-        gap = self.near - self.far
-        reach = self.eps / gap + gap + np.sqrt(np.minimum(self.eps, 700.0))
-        size = 16 + self.eps + exponents + gap * reach
-        return np.asarray(_UNIT * (64 + 8 * reach * reach + 8 * (1 + steepness) * size) + 1e-13)
+    def rounding(self, best: half_space.Best, which: IntArray, exponents: FloatArray | float) -> FloatArray:
+        """Of log G: what is added up in its exponents, in units of the last place, times how fast it changes with them.
+
+        `exponents` are those of the ratio in :math:`\\omega`, of which only the common part knows.
+        """
+        eps, gap = self.eps[which], (self.near - self.far)[which]
+        reach = eps / gap + gap + np.sqrt(np.minimum(eps, 700.0))
+        size = (1 + best.far + best.common) * (16 + eps + gap * reach) + best.common * exponents
+        return np.asarray(_UNIT * (64 + 8 * reach * reach + 8 * size) + 1e-13)
 
 
 class _Radius:
@@ -181,30 +186,22 @@ class _Radius:
         self.line, self.a, self.tolerance = line, (dimension - 1) / 2, tolerance
 
     def integral(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        low, high, right, right_error = self._window()
-        line = self.line
-        nats = line.eta * (high - low) * (high + low)
-        panels = np.ceil(np.maximum((high - low) / _WIDTH, nats / _NATS_A_PANEL)) + 1
+        """log of the integral, its slope in epsilon, and the error."""
+        window = self._window()
+        nats = self.line.eta * (window.high - window.low) * (window.high + window.low)
+        panels = np.ceil(np.maximum((window.high - window.low) / _WIDTH, nats / _NATS_A_PANEL)) + 1
         panels = np.minimum(panels, _PANELS).astype(np.int64)
-        value, slope, error, steep = (np.empty(low.shape) for _ in range(4))
-        todo = np.arange(low.size)
+        value, slope, error, rounding = (np.empty(nats.shape) for _ in range(4))
+        todo = np.arange(nats.size)
         while todo.size:
             for number in np.unique(panels[todo]):
                 group = todo[panels[todo] == number]
                 size = max(_CHUNK // (16 * int(number)), 1)
                 for part in np.split(group, range(size, group.size, size)):
-                    for out, found in zip(
-                        (value, slope, error, steep),
-                        self._rule(part, low[part], high[part], int(number), right[part]),
-                        strict=True,
-                    ):
-                        out[part] = found
+                    value[part], slope[part], error[part], rounding[part] = self._rule(part, window, int(number))
             panels = panels * 2
             todo = todo[(error[todo] > self.tolerance) & (panels[todo] <= _PANELS)]
-        outside = np.exp(np.logaddexp(right_error, self._left(low)) - value)
-        exponents = self.a * np.log1p(line.eta) + line.eta * high * high + high * high
-        error = error + outside + line.rounding(steep, exponents)
-        return value, slope, error
+        return value, slope, error + np.exp(window.lost - value) + rounding
 
     def _log_density(self, u: FloatArray) -> FloatArray:
         """Of u, the square root of a gamma variable of shape a; without cancellation for large a."""
@@ -218,74 +215,100 @@ class _Radius:
     def _log_ratio(self, u: FloatArray, eta: FloatArray) -> FloatArray:
         return np.asarray(self.a * np.log1p(eta) - eta * (u * u))
 
-    def _log_below(self, u: FloatArray) -> FloatArray:
-        """log Pr(norm < u) at most (Chernoff)."""
-        apart = np.minimum((u * u - self.a) / self.a, 0.0)
+    def _log_tail(self, u: FloatArray, *, above: bool) -> FloatArray:
+        """log of the probability beyond u, at most (Chernoff)."""
+        apart = (u * u - self.a) / self.a
+        apart = np.maximum(apart, 0.0) if above else np.minimum(apart, 0.0)
         return np.asarray(-self.a * (apart - np.log1p(apart)))
 
-    def _log_above(self, u: FloatArray) -> FloatArray:
-        apart = np.maximum((u * u - self.a) / self.a, 0.0)
-        return np.asarray(-self.a * (apart - np.log1p(apart)))
-
-    def _window(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Ends of the window; logarithms of what is right of it and of that one's error."""
+    def _window(self) -> _Window:
+        """Where to integrate: beyond it next to nothing is lost."""
         line, n = self.line, self.line.eps.size
-        u = _grid(self.a)
-        which = np.repeat(np.arange(n), u.size)
-        ratio = self._log_ratio(u[None, :], line.eta[:, None])
-        found = line.best(ratio.ravel(), which)
-        value = found.log_value.reshape(n, u.size)
+        rows, grid = np.arange(n), _grid(self.a)
+        which = np.repeat(rows, grid.size)
+        ratio = self._log_ratio(grid[None, :], line.eta[:, None])
+        value = line.best(ratio.ravel(), which).log_value.reshape(n, grid.size)
         whole = gaussian.log_curve(line.eps, line.near - line.far)[0]
         # G(0) - G(omega) <= omega h(beyond the start), by convexity
         start = line.eps / (line.near - line.far) + (line.near + line.far) / 2
         steepest = special.log_ndtr(-start * np.sqrt(1 + line.eta)) + np.log(-np.expm1(-line.eps)) + line.eps
         steepest = steepest + np.log1p(-line.p) - np.log(line.p)
         missing = np.minimum(whole[:, None], ratio + steepest[:, None])
-        estimate = special.logsumexp(self._log_density(u) + value + np.log(np.gradient(u)), axis=1)
-        left = self._log_below(u) + value <= estimate[:, None] - _BEYOND
-        right = self._log_above(u) + missing <= estimate[:, None] - _BEYOND
+        least = special.logsumexp(self._log_density(grid) + value + np.log(np.gradient(grid)), axis=1) - _BEYOND
+        left = self._log_tail(grid, above=False) + value <= least[:, None]
+        right = self._log_tail(grid, above=True) + missing <= least[:, None]
         first = np.maximum(np.sum(np.cumprod(left, axis=1), axis=1) - 1, 0)
-        last = u.size - np.maximum(np.sum(np.cumprod(right[:, ::-1], axis=1), axis=1), 1)
-        last = np.maximum(last, first + 1)
-        rows = np.arange(n)
-        beyond = np.log(special.gammaincc(self.a, u[last] ** 2))
-        self._at_low = value[rows, first]
-        self._right_slope = found.slope(line.eps[which]).reshape(n, u.size)[rows, last]
-        return u[first], u[last], beyond + value[rows, last], self._log_above(u[last]) + missing[rows, last]
-
-    def _left(self, low: FloatArray) -> FloatArray:
-        return self._log_below(low) + self._at_low
+        last = grid.size - np.maximum(np.sum(np.cumprod(right[:, ::-1], axis=1), axis=1), 1)
+        low, high = grid[first], grid[np.maximum(last, first + 1)]
+        harmless = np.sqrt(np.maximum((self.a * np.log1p(line.eta) + steepest - least) / line.eta, 0.0))
+        high = np.maximum(np.minimum(high, harmless), low * (1 + 1e-6))
+        # once more, between these
+        finer = low[:, None] + (high - low)[:, None] * np.linspace(0, 1, _FINER)
+        which = np.repeat(rows, _FINER)
+        found = line.best(self._log_ratio(finer, line.eta[:, None]).ravel(), which)
+        value = found.log_value.reshape(finer.shape)
+        outside = self._log_tail(finer, above=False) + value
+        first = np.maximum(np.sum(np.cumprod(outside <= least[:, None], axis=1), axis=1) - 1, 0)
+        first = np.minimum(first, _FINER - 2)
+        beyond = np.log(special.gammaincc(self.a, high * high))
+        missing = np.where(
+            beyond > -np.inf, np.minimum(whole, self._log_ratio(high, line.eta) + steepest), whole
+        ) + self._log_tail(high, above=True)
+        return _Window(
+            low=finer[rows, first],
+            high=high,
+            lost=np.logaddexp(missing, outside[rows, first]),
+            right=beyond + value[:, -1],
+            right_slope=found.slope(line.eps[which]).reshape(finer.shape)[:, -1],
+        )
 
     def _rule(
-        self, part: IntArray, low: FloatArray, high: FloatArray, panels: int, right: FloatArray
+        self, part: IntArray, window: _Window, panels: int
     ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """log of the integral, slope, relative difference of two rules, and the mean steepness of log G."""
-        totals = []
-        half = (high - low) / (2 * panels)
-        middles = low[:, None] + half[:, None] * (2 * np.arange(panels) + 1)
-        which = part
-        for nodes, weights in (_FINE, _COARSE):
+        """log of the integral, slope, relative difference of two rules, rounding."""
+        line, right = self.line, window.right[part]
+        half = (window.high - window.low)[part] / (2 * panels)
+        middles = window.low[part, None] + half[:, None] * (2 * np.arange(panels) + 1)
+
+        def terms(nodes: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray, IntArray, half_space.Best]:
             u = (middles[:, :, None] + half[:, None, None] * nodes).reshape(part.size, -1)
-            rows = np.repeat(which, u.shape[1])
-            found = self.line.best(self._log_ratio(u, self.line.eta[which][:, None]).ravel(), rows)
+            rows = np.repeat(part, u.shape[1])
+            found = line.best(self._log_ratio(u, line.eta[part, None]).ravel(), rows)
             exponent = self._log_density(u) + found.log_value.reshape(u.shape)
-            exponent = exponent + np.log(np.tile(weights, panels)) + np.log(half)[:, None]
-            if not totals:
-                peak = np.maximum(np.max(exponent, axis=1), right)
-            terms = np.exp(exponent - peak[:, None])
-            totals.append(np.sum(terms, axis=1) + np.exp(right - peak))
-            if len(totals) == 1:
-                slopes = np.sum(terms * found.slope(self.line.eps[rows]).reshape(u.shape), axis=1)
-                slopes = slopes + np.exp(right - peak) * self._right_slope[part]
-                steep = np.sum(terms * (found.far + found.common).reshape(u.shape), axis=1)
-        fine, coarse = totals
-        return peak + np.log(fine), slopes / fine, np.abs(fine - coarse) / fine, steep / fine
+            return u, exponent + np.log(np.tile(weights, panels)) + np.log(half)[:, None], rows, found
+
+        u, exponent, rows, found = terms(*_FINE)
+        peak = np.maximum(np.max(exponent, axis=1), right)
+        each, outside = np.exp(exponent - peak[:, None]), np.exp(right - peak)
+        total = np.sum(each, axis=1) + outside
+        slopes = np.sum(each * found.slope(line.eps[rows]).reshape(u.shape), axis=1)
+        ratio = (self.a * np.log1p(line.eta[part]))[:, None] + line.eta[part, None] * u * u
+        rounding = line.rounding(found, rows, ratio.ravel()).reshape(u.shape) + 8 * _UNIT * np.abs(u * u - self.a)
+        _, exponent, _, _ = terms(*_COARSE)
+        coarse = np.sum(np.exp(exponent - peak[:, None]), axis=1) + outside
+        return (
+            peak + np.log(total),
+            (slopes + outside * window.right_slope[part]) / total,
+            np.abs(total - coarse) / total,
+            np.sum(each * rounding, axis=1) / total + 1e-13,
+        )
+
+
+@dataclass(frozen=True)
+class _Window:
+    """Where to integrate, one a problem; logarithms of what is lost beyond, at most, and of what is added on the right."""
+
+    low: FloatArray
+    high: FloatArray
+    lost: FloatArray
+    right: FloatArray
+    right_slope: FloatArray
 
 
 @lru_cache(maxsize=8)
 def _grid(a: float) -> FloatArray:
-    """Values of u at which a window may end: quantiles from 1e-19 to 1 - 1e-300."""
+    """Values of u at which a window may end: quantiles from 1e-19 to 1 - 1e-300, and far beyond."""
     below = special.gammaincinv(a, 10.0 ** -np.array([19.0, 16, 13, 10, 7, 5, 3.5, 2, 1]))
     nats = np.concatenate([np.arange(0.3, 6, 0.7), np.arange(6, 40, 3.0), np.arange(40, 305, 20.0)])
     above = special.gammainccinv(a, 10.0**-nats)
-    return np.asarray(np.sqrt(np.unique(np.concatenate([below, above]))))
+    return np.asarray(np.sqrt(np.unique(np.concatenate([below, above, above[-1] * 2.0 ** np.arange(1, 14)]))))
