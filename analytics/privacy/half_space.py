@@ -88,11 +88,13 @@ def _end(target: FloatArray, pull: FloatArray, eta: FloatArray, start: FloatArra
     active = np.arange(w.size)
     for _ in range(_STEPS):
         here, k, s = w[active], eta[active], stretch[active]
-        z = np.logaddexp(0.0, here)
+        small = np.exp(-np.abs(here))
+        common = np.log1p(small)
+        z = np.maximum(here, 0.0) + common
         x = start[active] + s * z
-        excess = -np.logaddexp(0.0, -here) + pull[active] * z + k * x * x / 2 - target[active]
-        sigmoid = special.expit(here)
-        slope = (1 - sigmoid) + sigmoid * (pull[active] + k * x * s)
+        excess = pull[active] * z + k * x * x / 2 - target[active] - (z - here)
+        sigmoid = np.where(here > 0, 1.0, small) / (1 + small)
+        slope = 1 - sigmoid + sigmoid * (pull[active] + k * x * s)
         above = excess > 0
         # the slope is at least 1/2, so the root is within twice the excess
         reach = 2 * np.abs(excess) * (1 + 1e-9)
@@ -102,7 +104,7 @@ def _end(target: FloatArray, pull: FloatArray, eta: FloatArray, start: FloatArra
         newton = here - excess / slope
         moved = np.where((newton >= a) & (newton <= b), newton, (a + b) / 2)
         w[active] = moved
-        rough = np.abs(moved - here) > 1e-9 * (1 + np.abs(here))  # Newton squares what is left
+        rough = np.abs(moved - here) > 1e-7 * (1 + np.abs(here))  # Newton squares what is left
         active = active[rough & np.isfinite(moved)]
         if not active.size:
             break

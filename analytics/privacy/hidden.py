@@ -92,7 +92,7 @@ def log_curve(
         # s = 0, or one dimension: nothing depends on the norm across
         flat = some[(s[some] == 0) | (dimension == 1)]
         deep = some[(s[some] > 0) & (dimension > 1)]
-        visible = out.copy()
+        visible, its_slope = out.copy(), slope.copy()
         if flat.size:
             line = _Line.of(eps[flat], p[flat], m[flat], s[flat] / v[flat], replace)
             found = line.best(np.zeros(flat.size), np.arange(flat.size))
@@ -102,7 +102,7 @@ def log_curve(
             line = _Line.of(eps[deep], p[deep], m[deep], s[deep] / v[deep], replace)
             out[deep], slope[deep], error[deep] = _Radius(line, dimension, tolerance).integral()
         rough = np.flatnonzero(hidden & ~(error <= _ROUGH))
-        out[rough], error[rough] = visible[rough], np.inf
+        out[rough], slope[rough], error[rough] = visible[rough], its_slope[rough], np.inf
     return np.minimum(out, 0.0), slope, error
 
 
@@ -125,7 +125,7 @@ def bracket(
     each = np.ones(1)
     line = _Line.of(eps * each, p * each, d / np.sqrt(v + s) * each, s / v * each, replace)
     a, eta = (dimension - 1) / 2, s / v
-    ends = np.linspace(*np.sqrt([special.gammaincinv(a, 1e-20), special.gammainccinv(a, 1e-40)]), cells + 1)
+    ends = np.linspace(*np.sqrt([special.gammaincinv(a, 1e-20), special.gammainccinv(a, 1e-250)]), cells + 1)
     t = ends * ends
     log_ratio = a * np.log1p(eta) - eta * t
     found = line.best(log_ratio, np.zeros(t.size, dtype=np.int64))
@@ -140,7 +140,8 @@ def bracket(
         above = value[1:] * mass + (value[:-1] - value[1:]) * np.clip(share, 0.0, mass)
     inside = special.gammaincc(a, t[-1])
     low = np.sum(below) + inside * value[-1]
-    high = np.sum(above) + inside + special.gammainc(a, t[0]) * value[0]
+    visible = np.exp(gaussian.log_curve(line.eps, line.near - line.far)[0][0])
+    high = np.sum(above) + inside * visible + special.gammainc(a, t[0]) * value[0]
     return float(p * low), float(p * high)
 
 
@@ -205,11 +206,10 @@ class _Radius:
 
     def _log_density(self, u: FloatArray) -> FloatArray:
         """Of u, the square root of a gamma variable of shape a; without cancellation for large a."""
-        apart = (u * u - self.a) / self.a
         stirling = special.gammaln(self.a) - ((self.a - 0.5) * np.log(self.a) - self.a + 0.5 * np.log(2 * np.pi))
         if self.a > 30:
             stirling = (1 / 12 - 1 / (360 * self.a**2)) / self.a
-        deviance = self.a * (apart - np.log1p(apart))
+        deviance = self.a * _deviance(u * u, self.a)
         return np.asarray(0.5 * np.log(2 * self.a / np.pi) - deviance - stirling - np.log(u))
 
     def _log_ratio(self, u: FloatArray, eta: FloatArray) -> FloatArray:
@@ -217,9 +217,8 @@ class _Radius:
 
     def _log_tail(self, u: FloatArray, *, above: bool) -> FloatArray:
         """log of the probability beyond u, at most (Chernoff)."""
-        apart = (u * u - self.a) / self.a
-        apart = np.maximum(apart, 0.0) if above else np.minimum(apart, 0.0)
-        return np.asarray(-self.a * (apart - np.log1p(apart)))
+        beyond = u * u > self.a if above else u * u < self.a
+        return np.asarray(np.where(beyond, -self.a * _deviance(u * u, self.a), 0.0))
 
     def _window(self) -> _Window:
         """Where to integrate: beyond it next to nothing is lost."""
@@ -303,6 +302,13 @@ class _Window:
     lost: FloatArray
     right: FloatArray
     right_slope: FloatArray
+
+
+def _deviance(t: FloatArray, a: float) -> FloatArray:
+    """t/a - 1 - log(t/a)."""
+    apart = (t - a) / a
+    near = np.abs(apart) < 0.5
+    return np.asarray(apart - np.where(near, np.log1p(np.where(near, apart, 0.0)), np.log(np.where(near, 1.0, t / a))))
 
 
 @lru_cache(maxsize=8)
