@@ -125,7 +125,8 @@ def bracket(
     each = np.ones(1)
     line = _Line.of(eps * each, p * each, d / np.sqrt(v + s) * each, s / v * each, replace)
     a, eta = (dimension - 1) / 2, s / v
-    ends = np.linspace(*np.sqrt([special.gammaincinv(a, 1e-20), special.gammainccinv(a, 1e-250)]), cells + 1)
+    least, most = np.sqrt(special.gammaincinv(a, 1e-20)), np.sqrt(special.gammainccinv(a, 1e-250))
+    ends = np.linspace(least, most, cells + 1)
     t = ends * ends
     log_ratio = a * np.log1p(eta) - eta * t
     found = line.best(log_ratio, np.zeros(t.size, dtype=np.int64))
