@@ -25,11 +25,14 @@ from analytics import checks
 from analytics.checks import FloatArray, broadcast, choice, real
 from analytics.guarantee import Adjacency, Observer
 from analytics.inference.system import InferenceSystem, device_indices
-from analytics.privacy.mixtures import delta_bracket, least_epsilon
+from analytics.privacy import concentric
+from analytics.privacy.mixtures import delta_bracket, least_epsilon, participations
 from analytics.privacy.participation import Participation
 from analytics.privacy.unseen import Unseen
 
 _UNIT = np.finfo(float).eps
+_TRIMMED = 1e-6  # share of delta that the lower end may lose with rare values of the others' noise
+_NEAR = 1e-9  # more than an exact epsilon of a constant noise is above the truth, relative
 
 
 def exact_delta(
@@ -126,6 +129,66 @@ def exact_epsilon(
         return np.where(system.participation[which] <= total, 0.0, np.inf)[()]
     meant, model = _seen(system, observer)
     return least_epsilon(meant, which, total, model)[()]
+
+
+def signal_bracket(
+    system: InferenceSystem, *, delta: float | None = None, device: ArrayLike | None = None
+) -> tuple[FloatArray, FloatArray]:
+    r"""The least epsilon against a server that sees y alone lies between these, whatever the others' codes.
+
+    Parameters
+    ----------
+    system : InferenceSystem
+    delta : float, optional
+        In (0, 1); the system's by default.
+    device : int or array_like of int, optional
+        Which devices; all K by default.
+
+    Returns
+    -------
+    lower, upper : ndarray or float
+        The upper end is that of `others`, and the one that a guarantee uses. At the lower one the zero codes of the others
+        already give away more than delta (:mod:`analytics.privacy.concentric`); it is 0, which says nothing, where the law of
+        the others' noise is not exact, has more than 512 values, or may be 0.
+
+    Notes
+    -----
+    Where the others' noise does not depend on who takes part (idle noise, p_j in {0, 1}, others without noise) both coincide: with
+    zero codes y is then all the same whether S is seen or not.
+
+    Examples
+    --------
+    >>> from analytics.inference.system import InferenceSystem
+    >>> system = InferenceSystem(devices=3, participation=0.3, noise_variance=0.5, weight=1.0, clip=1.0, alignment=1.0,
+    ...     receiver_noise_variance=0.1, dimension=8, delta=1e-3, delta_prime=1e-3, adjacency="silent")
+    >>> low, high = signal_bracket(system, device=0)
+    >>> float(low), float(high)
+    (1..., 4...)
+    """
+    total = system.delta if delta is None else checks.scalar("delta", delta, "(0, 1)")
+    which = device_indices(system, device)
+    upper = np.asarray(exact_epsilon(system, delta=total, device=which, observer=Observer.OTHERS))
+    distinct, back = np.unique(which, return_inverse=True)
+    lower = np.zeros(distinct.size)
+    highest = upper.ravel()[np.unique(which, return_index=True)[1]]
+    meant, model = _seen(system, Observer.OTHERS)
+    for part in participations(meant, distinct, total * _TRIMMED, model):
+        place = np.searchsorted(distinct, part.devices)
+        for row in np.unique(part.kind):
+            at = place[part.kind == row]
+            most = float(highest[at[0]])
+            if not part.slack and _constant(part, row):
+                lower[at] = most * (1 - _NEAR)
+            elif 0 < most < np.inf and (mixture := concentric.Mixture.of(part, row)) is not None:
+                lower[at] = concentric.least_epsilon(mixture, total, most)
+    return lower[back].reshape(which.shape)[()], upper[()]
+
+
+def _constant(part: Participation, row: int) -> bool:
+    """Whether one value of the others' noise is all there is."""
+    if part.system.idle_noise:
+        return True
+    return bool(np.sum(part.weights[row] > 0) == 1) and part.missing[row] == 0
 
 
 def _roll_call(system: InferenceSystem, observer: Observer | str) -> bool:
