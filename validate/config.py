@@ -18,6 +18,7 @@ from analytics.federated.device import PARAMETERS as FLEET
 from analytics.federated.device import DeviceFleet
 from analytics.federated.system import PARAMETERS as FEDERATED
 from analytics.federated.system import FederatedSystem
+from analytics.guarantee import Observer
 from analytics.inference.features import Features, matched
 from analytics.inference.system import PARAMETERS as INFERENCE
 from analytics.inference.system import InferenceSystem
@@ -97,6 +98,7 @@ class _Selection(_Table):
 class _Inference(_table("_System", INFERENCE.values())):  # type: ignore[misc]
     """The table [inference]."""
 
+    observer: str = Observer.AUTO.value
     variants: dict[str, _Variant] = Field(default_factory=dict)
     features: _Features | None = None
     selection: _Selection | None = None
@@ -171,13 +173,18 @@ def load(path: str | Path) -> Description:
 def _inference(path: Path, table: _Inference | None) -> dict[str, Any]:
     if table is None:
         return {}
-    base = table.model_dump(exclude={"variants", "features", "selection"})
+    base = table.model_dump(exclude={"observer", "variants", "features", "selection"})
     variants = {}
     for name, variant in table.variants.items():
         changes = variant.model_dump(exclude_none=True)
         variants[name] = _system(path, f"inference.variants.{name}", {**base, **changes}, set(changes))
     system = _system(path, "inference", base, set(base))
+    try:
+        observer = checks.choice("observer", table.observer, Observer)
+    except ParameterError as error:
+        raise SystemFileError(f"{path}: inference.{error}") from None
     return {
+        "observer": observer,
         "inference": system,
         "variants": variants,
         "task": None if table.features is None else _task(path, table.features, system),

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from analytics import checks
-from analytics.checks import FloatArray, broadcast, choice, real
+from analytics.checks import FloatArray, IntArray, broadcast, choice, real
 from analytics.guarantee import Adjacency, Observer
 from analytics.inference.system import InferenceSystem, device_indices
 from analytics.privacy import concentric
@@ -153,8 +153,8 @@ def signal_bracket(
 
     Notes
     -----
-    Where the others' noise does not depend on who takes part (idle noise, p_j in {0, 1}, others without noise) both coincide: with
-    zero codes y is then all the same whether S is seen or not.
+    Where the others' noise does not depend on who takes part (idle noise, p_j in {0, 1}, others without noise) both coincide:
+    with zero codes y is then all the same whether S is seen or not.
 
     Examples
     --------
@@ -168,9 +168,13 @@ def signal_bracket(
     total = system.delta if delta is None else checks.scalar("delta", delta, "(0, 1)")
     which = device_indices(system, device)
     upper = np.asarray(exact_epsilon(system, delta=total, device=which, observer=Observer.OTHERS))
-    distinct, back = np.unique(which, return_inverse=True)
-    lower = np.zeros(distinct.size)
-    highest = upper.ravel()[np.unique(which, return_index=True)[1]]
+    return signal_lower(system, upper, total, which), upper[()]
+
+
+def signal_lower(system: InferenceSystem, upper: FloatArray, total: float, which: IntArray) -> FloatArray:
+    """The lower end of :func:`signal_bracket` for the devices `which`, their upper ends at delta `total` known."""
+    distinct, index, back = np.unique(which, return_index=True, return_inverse=True)
+    lower, highest = np.zeros(distinct.size), np.ravel(upper)[index]
     meant, model = _seen(system, Observer.OTHERS)
     for part in participations(meant, distinct, total * _TRIMMED, model):
         place = np.searchsorted(distinct, part.devices)
@@ -181,7 +185,13 @@ def signal_bracket(
                 lower[at] = most * (1 - _NEAR)
             elif 0 < most < np.inf and (mixture := concentric.Mixture.of(part, row)) is not None:
                 lower[at] = concentric.least_epsilon(mixture, total, most)
-    return lower[back].reshape(which.shape)[()], upper[()]
+    return np.asarray(lower[back].reshape(which.shape))[()]
+
+
+def meaning(system: InferenceSystem) -> Observer:
+    """The observer that `auto` stands for."""
+    seen_to_leave = system.adjacency is Adjacency.ABSENT or system.idle_noise
+    return Observer.OTHERS if seen_to_leave else Observer.PARTICIPANTS
 
 
 def _constant(part: Participation, row: int) -> bool:
