@@ -23,6 +23,7 @@ from scipy import special
 
 from analytics.checks import FloatArray
 from analytics.guarantee import Adjacency
+from analytics.privacy import hidden
 from analytics.privacy.participation import Participation
 
 _FINE, _COARSE = (np.polynomial.legendre.leggauss(n) for n in (16, 12))
@@ -148,8 +149,7 @@ class Mixture:
         if a == 0:
             return np.zeros((u.size, self.v.size))
         v = self.v + (self.s if own else 0.0)
-        t = u[:, None] ** 2 / v
-        return np.asarray(np.log(2 / u)[:, None] + a * np.log(t) - t - special.gammaln(a))
+        return hidden.log_norm_density(u[:, None] / np.sqrt(v), a) - np.log(v) / 2
 
 
 _Term = tuple[float, float, bool]  # a factor, a mean, whether the device's own noise is there

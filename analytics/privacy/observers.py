@@ -64,7 +64,7 @@ def exact_delta(
     >>> system = InferenceSystem(devices=20, participation=[0.1] + 19 * [1.0], noise_variance=0.1, weight=0.316, clip=1.0,
     ...     alignment=1.0, receiver_noise_variance=0.0, dimension=64, delta=1e-5, delta_prime=1e-5, adjacency="silent")
     >>> [float(exact_delta(system, 0.5, observer=o, device=0)) for o in ("participants", "others")]
-    [1...e-06, 1...e-08]
+    [0.00012525..., 2.7278...e-10]
     """
     return exact_delta_bracket(system, epsilon, observer=observer, device=device)[1]
 
@@ -154,7 +154,7 @@ def signal_bracket(
     Notes
     -----
     Where the others' noise does not depend on who takes part (idle noise, p_j in {0, 1}, others without noise) both coincide:
-    with zero codes y is then all the same whether S is seen or not.
+    given zero codes, S then tells nothing of y.
 
     Examples
     --------
@@ -163,7 +163,7 @@ def signal_bracket(
     ...     receiver_noise_variance=0.1, dimension=8, delta=1e-3, delta_prime=1e-3, adjacency="silent")
     >>> low, high = signal_bracket(system, device=0)
     >>> float(low), float(high)
-    (1..., 4...)
+    (2.10332..., 3.47753...)
     """
     total = system.delta if delta is None else checks.scalar("delta", delta, "(0, 1)")
     which = device_indices(system, device)
