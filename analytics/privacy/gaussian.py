@@ -31,12 +31,16 @@ def mills(x: FloatArray) -> FloatArray:
 
 def mills_slope(x: FloatArray) -> FloatArray:
     """-R'(x) = 1 - x R(x) for x > -1, without cancellation."""
-    far = np.maximum(x, 5.0)
-    fraction = far
-    for n in range(40, 1, -1):
-        fraction = far + n / fraction
     ratio = mills(x)
-    return np.where(x < 5.0, 1 - x * ratio, ratio / fraction)
+    slope = np.asarray(1 - x * ratio)
+    beyond = x >= 5.0
+    if np.any(beyond):
+        far = x[beyond]
+        fraction = far
+        for n in range(40, 1, -1):
+            fraction = far + n / fraction
+        slope[beyond] = ratio[beyond] / fraction
+    return slope
 
 
 def mills_drop(a: FloatArray, b: FloatArray, width: FloatArray) -> FloatArray:

@@ -40,7 +40,7 @@ class Unseen(Participation):
             value, slope, error = (x.reshape(eps.shape) for x in found)
             return value, slope, error
 
-        at = _interpolated(component, tolerance)
+        at = _Interpolant(component, tolerance, self.slack)
 
         def bend(v: FloatArray, i: IntArray, values: FloatArray, unit: FloatArray) -> tuple[FloatArray, FloatArray]:
             step = self.slack
@@ -61,52 +61,68 @@ class Unseen(Participation):
         return np.log(p) + value, slope, up, down
 
 
-def _interpolated(component: Component, tolerance: float) -> Component:
-    """The same at many values of the noise, from few: Chebyshev's polynomials in log v, where they settle.
+class _Interpolant:
+    """A component at many values of the noise, from few: Chebyshev's polynomials in log v, where they settle.
 
-    The logarithm of the divergence is interpolated. Of its error it is *stated* that twice the last quarter of the coefficients
-    exceeds it; the nodes' own errors are multiplied by Lebesgue's constant, which is below 4.
+    The logarithm of the divergence is interpolated, once, on all that may be asked: from the least positive v to the greatest and
+    `margin` beyond. Of its error it is *stated* that twice the last quarter of the coefficients exceeds it; the nodes' own
+    errors are multiplied by Lebesgue's constant, which is below 4.
     """
 
-    def at(v: FloatArray, i: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        out = np.empty(v.shape), np.empty(v.shape), np.empty(v.shape)
-        todo = np.ones(v.shape, dtype=np.bool_)
-        least = np.min(np.where(v > 0, v, np.inf), axis=1)
-        most = np.max(v, axis=1)
-        open_rows = np.flatnonzero((least < most) & (most < np.inf))
+    def __init__(self, component: Component, tolerance: float, margin: float) -> None:
+        self.component, self.tolerance, self.margin = component, tolerance, margin
+        self.low = self.high = self.error = np.empty(0)
+        self.coefficients: dict[int, tuple[FloatArray, FloatArray]] = {}
+        self.degree = np.empty(0, dtype=np.int64)
+
+    def _fit(self, v: FloatArray, i: IntArray) -> None:
+        least, most = np.min(np.where(v > 0, v, np.inf), axis=1), np.max(v, axis=1)
+        self.low = np.where(self.margin < _NARROW * least, least - self.margin, least)
+        self.high = most + self.margin
+        self.error, self.degree = np.zeros(i.size), np.zeros(i.size, dtype=np.int64)
+        rows = np.flatnonzero((least < most) & (most < np.inf))
         for degree in _DEGREES:
-            if v.shape[1] < 3 * degree or not open_rows.size:
+            if v.shape[1] < 3 * degree or not rows.size:
                 break
             angle = np.pi * (np.arange(degree) + 0.5) / degree
-            low, high = np.log(least[open_rows, None]), np.log(most[open_rows, None])
-            nodes = np.exp((low + high) / 2 + (high - low) / 2 * np.cos(angle))
-            found = component(nodes, i[open_rows])
+            low, high = np.log(self.low[rows, None]), np.log(self.high[rows, None])
+            found = self.component(np.exp((low + high) / 2 + (high - low) / 2 * np.cos(angle)), i[rows])
             cosines = np.cos(np.outer(np.arange(degree), angle)) * (2 / degree)
             cosines[0] /= 2
             with np.errstate(invalid="ignore"):
                 of_value, of_slope = (x @ cosines.T for x in found[:2])
-                tail = np.sum(np.abs(of_value[:, 3 * degree // 4 :]), axis=1)
-                error = 2 * tail + 4 * np.max(found[2], axis=1)
-                settled = 2 * tail <= tolerance
-            done = open_rows[settled]
-            if done.size:
-                noise = np.where(v[done] > 0, v[done], least[done, None])
-                x = (2 * np.log(noise) - low[settled] - high[settled]) / (high - low)[settled]
-                for target, coefficients in zip(out, (of_value, of_slope), strict=False):
-                    columns = np.ascontiguousarray(coefficients[settled].T)[:, :, None]
-                    target[done] = np.polynomial.chebyshev.chebval(np.clip(x, -1, 1), columns, tensor=False)
-                out[2][done] = error[settled, None]
-                todo[done] = v[done] == 0
-            open_rows = open_rows[~settled]
-        full = np.flatnonzero(np.all(todo, axis=1))
+                doubt = 2 * np.sum(np.abs(of_value[:, 3 * degree // 4 :]), axis=1)
+                settled = doubt <= self.tolerance
+                self.error[rows] = doubt + 4 * np.max(found[2], axis=1)
+            self.degree[rows[settled]] = degree
+            of = np.zeros((2, i.size, degree))
+            of[0, rows], of[1, rows] = of_value, of_slope
+            self.coefficients[degree] = (of[0], of[1])
+            rows = rows[~settled]
+
+    def __call__(self, v: FloatArray, i: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Value, slope and error; `i` must be the same in every call."""
+        if not self.low.size:
+            self._fit(v, i)
+        out = np.empty(v.shape), np.empty(v.shape), np.empty(v.shape)
+        inside = (v >= self.low[:, None] * (1 - 1e-12)) & (v <= self.high[:, None] * (1 + 1e-12))
+        known = inside & (self.degree[:, None] > 0)
+        for degree, coefficients in self.coefficients.items():
+            rows = np.flatnonzero(self.degree == degree)
+            low, high = np.log(self.low[rows, None]), np.log(self.high[rows, None])
+            noise = np.where(known[rows], v[rows], self.low[rows, None])
+            x = np.clip((2 * np.log(noise) - low - high) / (high - low), -1, 1)
+            for target, of in zip(out, coefficients, strict=False):
+                columns = np.ascontiguousarray(of[rows].T)[:, :, None]
+                target[rows] = np.polynomial.chebyshev.chebval(x, columns, tensor=False)
+            out[2][rows] = self.error[rows, None]
+        full = np.flatnonzero(~np.any(known, axis=1))
         if full.size:
-            for target, values in zip(out, component(v[full], i[full]), strict=True):
+            for target, values in zip(out, self.component(v[full], i[full]), strict=True):
                 target[full] = values
-            todo[full] = False
-        row, column = np.nonzero(todo)
+            known[full] = True
+        row, column = np.nonzero(~known)
         if row.size:
-            for target, values in zip(out, component(v[row, column][:, None], i[row]), strict=True):
+            for target, values in zip(out, self.component(v[row, column][:, None], i[row]), strict=True):
                 target[row, column] = values[:, 0]
         return out
-
-    return at
