@@ -37,6 +37,7 @@ _HOMES = {
     "ConvergenceError": "analytics.checks",
     "InfeasibleError": "solvers.solution",
     "Adjacency": "analytics.guarantee",
+    "Observer": "analytics.guarantee",
     "InferenceSystem": "analytics.inference.system",
     "Features": "analytics.inference.features",
     "FederatedSystem": "analytics.federated.system",
@@ -83,24 +84,25 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-def epsilon(system: _InferenceSystem, *, delta: float | None = None) -> FloatArray:
+def epsilon(system: _InferenceSystem, *, delta: float | None = None, observer: str | None = None) -> FloatArray:
     """Least epsilon of every device, one query, for the system's adjacency: never below the truth.
 
-    See :func:`analytics.privacy.amplification.exact_epsilon`.
+    `observer` is what the server sees beside y: ``participants``, ``others``, ``signal`` (the upper end) or ``auto``,
+    which None stands for; see :func:`analytics.privacy.observers.exact_epsilon`.
     """
-    from analytics.privacy import amplification
+    from analytics.privacy import observers
 
-    return amplification.exact_epsilon(system, delta=delta)
+    return observers.exact_epsilon(system, delta=delta, observer="auto" if observer is None else observer)
 
 
-def delta(system: _InferenceSystem, epsilon: float) -> FloatArray:
+def delta(system: _InferenceSystem, epsilon: float, *, observer: str | None = None) -> FloatArray:
     """Least delta of every device, one query, for the system's adjacency: never below the truth.
 
-    See :func:`analytics.privacy.amplification.exact_delta`.
+    `observer` as in :func:`epsilon`; see :func:`analytics.privacy.observers.exact_delta`.
     """
-    from analytics.privacy import amplification
+    from analytics.privacy import observers
 
-    return amplification.exact_delta(system, epsilon)
+    return observers.exact_delta(system, epsilon, observer="auto" if observer is None else observer)
 
 
 def mse(system: _InferenceSystem, features: _Features) -> float:

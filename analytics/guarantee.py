@@ -1,4 +1,4 @@
-"""What a pair (epsilon, delta) means and for whom: adjacency and guarantee."""
+"""What a pair (epsilon, delta) means, for whom and against whom: adjacency, observer and guarantee."""
 
 from __future__ import annotations
 
@@ -27,6 +27,27 @@ class Adjacency(StrEnum):
     ABSENT = "absent"
     SILENT = "silent"
     REPLACE = "replace"
+
+
+class Observer(StrEnum):
+    """What the server sees besides the received signal y; the docs' page on observers has the theorems.
+
+    ============ ============================================================================================
+    value        what it sees
+    ============ ============================================================================================
+    participants who takes part, device k included
+    others       who of the others takes part: whether k does is hidden
+    signal       nothing more: the server of the papers. Its privacy is an interval, a guarantee its upper end
+    auto         what ``exact`` means: `participants` for ``silent`` and ``replace``, `others` for ``absent`` and idle noise
+    ============ ============================================================================================
+
+    Who sees more gets more: an epsilon for `participants` holds for `others`, and that for `others` holds for `signal`.
+    """
+
+    PARTICIPANTS = "participants"
+    OTHERS = "others"
+    SIGNAL = "signal"
+    AUTO = "auto"
 
 
 @dataclass(frozen=True)

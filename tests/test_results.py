@@ -22,9 +22,11 @@ PAIR = {"epsilon": 3, "delta": 3}
 CLAIM = {"t": None, "mean_noise": None, "vacuous": None, "epsilon": 3, "delta": 3, "true_delta": 3}
 PRIVACY = {
     "adjacency": None,
+    "observer": None,
     "published": {"theorem1": CLAIM, "eq23": CLAIM},
     "proven": PAIR,
     "exact": {"epsilon": 3, "delta": None},
+    "observers": {"participants": 3, "others": 3, "signal": {"lower": 3, "epsilon": 3}},
 }
 DISTORTION = {
     "published": None,

@@ -18,6 +18,7 @@ from analytics import checks, parameters
 from analytics.checks import AirtightError, ParameterError
 from analytics.federated.device import DeviceFleet
 from analytics.federated.system import FederatedSystem
+from analytics.guarantee import Observer
 from analytics.inference.features import Features, matched
 from analytics.inference.system import InferenceSystem
 from validate.description import Description, Scores, Task
@@ -102,6 +103,7 @@ class _Selection(_Table):
 class _Inference(_table("_System", parameters.of(InferenceSystem).values())):  # type: ignore[misc]
     """The table [inference]."""
 
+    observer: str = Observer.AUTO.value
     variants: dict[str, _Variant] = Field(default_factory=dict)
     features: _Features | None = None
     selection: _Selection | None = None
@@ -176,13 +178,18 @@ def load(path: str | Path) -> Description:
 def _inference(path: Path, table: _Inference | None) -> dict[str, Any]:
     if table is None:
         return {}
-    base = table.model_dump(exclude={"variants", "features", "selection"})
+    base = table.model_dump(exclude={"observer", "variants", "features", "selection"})
     variants = {}
     for name, variant in table.variants.items():
         changes = variant.model_dump(exclude_none=True)
         variants[name] = _system(path, f"inference.variants.{name}", {**base, **changes}, set(changes))
     system = _system(path, "inference", base, set(base))
+    try:
+        observer = checks.choice("observer", table.observer, Observer)
+    except ParameterError as error:
+        raise SystemFileError(f"{path}: inference.{error}") from None
     return {
+        "observer": observer,
         "inference": system,
         "variants": variants,
         "task": None if table.features is None else _task(path, table.features, system),

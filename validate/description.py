@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from analytics.checks import FloatArray
 from analytics.federated.device import DeviceFleet
 from analytics.federated.system import FederatedSystem
+from analytics.guarantee import Observer
 from analytics.inference.features import Features
 from analytics.inference.system import InferenceSystem
 from validate.plan import Plan
@@ -44,6 +45,7 @@ class Description:
 
     name: str
     inference: InferenceSystem | None = None
+    observer: Observer = Observer.AUTO  # a question about the system and its variants
     variants: dict[str, InferenceSystem] = field(default_factory=dict)
     task: Task | None = None
     scores: Scores | None = None

@@ -23,14 +23,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from analytics import checks
-from analytics.checks import FloatArray, IntArray, broadcast, choice, real
+from analytics.checks import FloatArray, broadcast, choice, real
 from analytics.guarantee import Adjacency, Guarantee
 from analytics.inference.system import InferenceSystem, device_indices
 from analytics.privacy import concentration, subsampling
-from analytics.privacy.mixtures import participations
-
-TRIMMED = 1e-15  # share of delta that may be spent on rare values of the others' noise
-_NEGLIGIBLE = 1e-25  # probability of the others' noise that a first try leaves out
+from analytics.privacy.mixtures import TRIMMED, delta_bracket, least_epsilon, participations
 
 
 class TheoremForm(StrEnum):
@@ -226,29 +223,8 @@ def exact_delta_bracket(
     which, eps = broadcast(device=device_indices(system, device), epsilon=real("epsilon", epsilon, "[0, inf]"))
     shape = eps.shape
     which, eps = which.ravel(), eps.ravel()
-    lower, upper = np.empty(eps.shape), np.empty(eps.shape)
-    doubtful = np.arange(eps.size)
-    for negligible in (_NEGLIGIBLE, 0.0):
-        if doubtful.size:
-            lower[doubtful], upper[doubtful] = _bracket(system, which[doubtful], eps[doubtful], negligible)
-            doubtful = np.flatnonzero(upper * 1e-12 < negligible)
+    lower, upper = delta_bracket(system, which, eps)
     return lower.reshape(shape)[()], upper.reshape(shape)[()]
-
-
-def _bracket(
-    system: InferenceSystem, which: IntArray, eps: FloatArray, negligible: float
-) -> tuple[FloatArray, FloatArray]:
-    lower, upper = np.empty(eps.shape), np.empty(eps.shape)
-    with np.errstate(under="ignore"):
-        for part in participations(system, np.unique(which), negligible):
-            place = np.flatnonzero(np.isin(which, part.devices))
-            rows = part.kind[np.searchsorted(part.devices, which[place])]
-            low, high = part.log_lower(eps[place], rows), part.log_upper(eps[place], rows)
-            if part.slack:
-                low = np.maximum(low, part.raised().log_lower(eps[place], rows))
-            lower[place], upper[place] = np.exp(low), np.minimum(np.exp(high) * (1 + 2e-15) + 5e-324, 1.0)
-            upper[place[high == -np.inf]] = 0.0
-    return lower, upper
 
 
 def exact_epsilon(
@@ -286,8 +262,4 @@ def exact_epsilon(
     """
     total = system.delta if delta is None else checks.scalar("delta", delta, "(0, 1)")
     which = device_indices(system, device)
-    distinct, back = np.unique(which, return_inverse=True)
-    out = np.empty(distinct.size)
-    for part in participations(system, distinct, total * TRIMMED):
-        out[np.searchsorted(distinct, part.devices)] = part.least_epsilon(total)[part.kind]
-    return np.asarray(out[back].reshape(which.shape))[()]
+    return least_epsilon(system, which, total)[()]

@@ -118,6 +118,26 @@ def concavity_of_pair(d: FloatArray, low: FloatArray, gap: FloatArray, r: float,
         return np.asarray(np.nan_to_num(found, nan=np.inf))
 
 
+def concavity_of_hidden(near: FloatArray, d: FloatArray, low: FloatArray, own: FloatArray, r: float) -> FloatArray:
+    r"""A bound of minus the second derivative in v of :math:`D_\lambda/p` of :mod:`analytics.privacy.hidden`, for v >= low.
+
+    `near` is the norm of the one mean, d the distance of the two.
+
+    Notes
+    -----
+    As in :func:`concavity_of_pair`: on the best set both of what is taken away from the density f of the near component are at
+    most f, and :math:`\partial_v^2q \le q\,[(\chi-r)^2+2r]/4v^2` for each; its mean under f follows from mean and variance
+    of :math:`\chi`, a multiple of a noncentral chi-square variable.
+    """
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        whole, eta = low + own, own / low
+        between, square = d * d / whole, near * near / whole
+        of_far = between * between + 2 * (r + 2 * between)
+        of_common = (r * eta + (1 + eta) * square) ** 2 + 2 * (1 + eta) ** 2 * (r + 2 * square)
+        found = (2 * r + 4 + of_far + 2 * r) / (4 * whole * whole) + (of_common + 2 * r) / (4 * low * low)
+        return np.asarray(np.nan_to_num(found, nan=np.inf))
+
+
 def excess(v: FloatArray, weights: FloatArray, values: FloatArray, cost: FloatArray, slack: float) -> FloatArray:
     """By how much the mean of a decreasing function on the grids v (one a row) may exceed the true one.
 

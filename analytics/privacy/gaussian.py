@@ -29,14 +29,18 @@ def mills(x: FloatArray) -> FloatArray:
     return np.asarray(_SQRT_HALF_PI * special.erfcx(x / np.sqrt(2)))
 
 
-def _mills_slope(x: FloatArray) -> FloatArray:
+def mills_slope(x: FloatArray) -> FloatArray:
     """-R'(x) = 1 - x R(x) for x > -1, without cancellation."""
-    far = np.maximum(x, 5.0)
-    fraction = far
-    for n in range(40, 1, -1):
-        fraction = far + n / fraction
     ratio = mills(x)
-    return np.where(x < 5.0, 1 - x * ratio, ratio / fraction)
+    slope = np.asarray(1 - x * ratio)
+    beyond = x >= 5.0
+    if np.any(beyond):
+        far = x[beyond]
+        fraction = far
+        for n in range(40, 1, -1):
+            fraction = far + n / fraction
+        slope[beyond] = ratio[beyond] / fraction
+    return slope
 
 
 def mills_drop(a: FloatArray, b: FloatArray, width: FloatArray) -> FloatArray:
@@ -46,7 +50,7 @@ def mills_drop(a: FloatArray, b: FloatArray, width: FloatArray) -> FloatArray:
     close = drop < 0.05 * upper
     if np.any(close):
         middle, half = (a[close] + b[close]) / 2, width[close] / 2
-        slopes = _mills_slope(middle[:, None] + half[:, None] * _NODES)
+        slopes = mills_slope(middle[:, None] + half[:, None] * _NODES)
         drop[close] = half * (slopes @ _WEIGHTS)
     return drop
 

@@ -16,9 +16,53 @@ _UNIT = np.finfo(float).eps
 _ROWS, _ATOMS = 256, 1 << 18  # classes of devices solved together, and values of their laws in all
 _NATS = (30.0, 20.0)  # of the divergences' rule, where the law is exact and where it is on a grid
 _CELLS = 4096  # of the law of the others' noise, where it is not exact
+TRIMMED = 1e-15  # share of delta that may be spent on rare values of the others' noise
+_NEGLIGIBLE = 1e-25  # probability of the others' noise that a first try leaves out
 
 
-def participations(system: InferenceSystem, devices: IntArray, negligible: float) -> Iterator[Participation]:
+def delta_bracket(
+    system: InferenceSystem, which: IntArray, epsilon: FloatArray, model: type[Participation] = Participation
+) -> tuple[FloatArray, FloatArray]:
+    """Both ends of delta(epsilon[i]) of device which[i], as the model of the observer has it."""
+    lower, upper = np.empty(epsilon.shape), np.empty(epsilon.shape)
+    doubtful = np.arange(epsilon.size)
+    for negligible in (_NEGLIGIBLE, 0.0):
+        if doubtful.size:
+            lower[doubtful], upper[doubtful] = _bracket(system, which[doubtful], epsilon[doubtful], negligible, model)
+            doubtful = np.flatnonzero(upper * 1e-12 < negligible)
+    return lower, upper
+
+
+def _bracket(
+    system: InferenceSystem, which: IntArray, eps: FloatArray, negligible: float, model: type[Participation]
+) -> tuple[FloatArray, FloatArray]:
+    lower, upper = np.empty(eps.shape), np.empty(eps.shape)
+    with np.errstate(under="ignore"):
+        for part in participations(system, np.unique(which), negligible, model):
+            place = np.flatnonzero(np.isin(which, part.devices))
+            rows = part.kind[np.searchsorted(part.devices, which[place])]
+            low, high = part.log_lower(eps[place], rows), part.log_upper(eps[place], rows)
+            if part.slack:
+                low = np.maximum(low, part.raised().log_lower(eps[place], rows))
+            lower[place], upper[place] = np.exp(low), np.minimum(np.exp(high) * (1 + 2e-15) + 5e-324, 1.0)
+            upper[place[high == -np.inf]] = 0.0
+    return lower, upper
+
+
+def least_epsilon(
+    system: InferenceSystem, which: IntArray, total: float, model: type[Participation] = Participation
+) -> FloatArray:
+    """Least epsilon of every device of `which` at delta `total`, as the model of the observer has it, rounded up."""
+    distinct, back = np.unique(which, return_inverse=True)
+    out = np.empty(distinct.size)
+    for part in participations(system, distinct, total * TRIMMED, model):
+        out[np.searchsorted(distinct, part.devices)] = part.least_epsilon(total)[part.kind]
+    return np.asarray(out[back].reshape(which.shape))
+
+
+def participations(
+    system: InferenceSystem, devices: IntArray, negligible: float, model: type[Participation] = Participation
+) -> Iterator[Participation]:
     """Split `devices` (sorted, distinct) into parts; drop at most `negligible` probability from either end of a law."""
     system = system.normalised()
     own = system.received_noise_variance
@@ -27,7 +71,7 @@ def participations(system: InferenceSystem, devices: IntArray, negligible: float
     class_of = class_of.ravel()
     if system.idle_noise:
         nothing = [(c, weighted_sum.Law(np.zeros(1), np.ones(1))) for c in range(multiplicity.size)]
-        yield _participation(system, devices, class_of, classes, nothing, negligible)
+        yield _participation(system, devices, class_of, classes, nothing, negligible, model)
         return
     wanted = np.unique(class_of[devices])
     batch: list[tuple[int, weighted_sum.Law]] = []
@@ -38,10 +82,10 @@ def participations(system: InferenceSystem, devices: IntArray, negligible: float
         if c in wanted:
             batch.append((c, law))
         if len(batch) >= _ROWS or sum(law.values.size for _, law in batch) >= _ATOMS:
-            yield _participation(system, devices, class_of, classes, batch, negligible)
+            yield _participation(system, devices, class_of, classes, batch, negligible, model)
             batch = []
     if batch:
-        yield _participation(system, devices, class_of, classes, batch, negligible)
+        yield _participation(system, devices, class_of, classes, batch, negligible, model)
 
 
 def _participation(
@@ -51,6 +95,7 @@ def _participation(
     classes: FloatArray,
     batch: list[tuple[int, weighted_sum.Law]],
     negligible: float,
+    model: type[Participation],
 ) -> Participation:
     atoms = max(law.values.size for _, law in batch)
     values, law_weights = np.empty((len(batch), atoms)), np.zeros((len(batch), atoms))
@@ -66,7 +111,7 @@ def _participation(
     rows = kinds[0].astype(np.int64)
     variance = (values + system.receiver_noise_variance) * (1 - (system.devices + 8) * _UNIT)
     batch_classes = np.array([c for c, _ in batch])[rows]
-    return Participation(
+    return model(
         system=system,
         devices=inside,
         kind=kind.ravel(),

@@ -12,10 +12,9 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 
 from analytics.checks import FloatArray, broadcast, integer, real
-from analytics.privacy import gaussian
+from analytics.privacy import gaussian, half_space, hidden
 
 _LARGE = 600.0  # exp of it is far from overflow
 
@@ -115,7 +114,8 @@ def opposite_gaussians_log_delta(epsilon: ArrayLike, *, p: ArrayLike, mu: ArrayL
         visible = eps / distance < 1e150  # beyond, log delta is below -1e299
     some = (prob > 0) & (distance > 1e-150) & (distance < 1e150) & visible
     a = distance[some] / 2
-    out[some] = _half_space(eps[some], prob[some], a, -a, np.zeros(a.size), 0.0)
+    nothing = np.zeros(a.size)
+    out[some] = np.log(prob[some]) + half_space.best(eps[some], prob[some], a, -a, nothing, nothing).log_value
     return np.asarray(np.minimum(out, 0.0).reshape(shape))[()]
 
 
@@ -145,10 +145,8 @@ def hidden_participation_delta(
     Returns
     -------
     float
-        An integral over the norm of the coordinates across e_1 (Gauss-Legendre, 400 nodes) of exact one-dimensional
-        tails; absolute error below 1e-13, relative error below 1e-9 for delta above 1e-12. It speaks of features of
-        greatest norm only: the guarantee for all is :func:`analytics.privacy.amplification.exact_delta`, which bounds it
-        from above (joint convexity).
+        Within the error of :func:`analytics.privacy.hidden.log_curve`, some 1e-11 of delta. With the law of v over the others
+        it is :func:`analytics.privacy.observers.exact_delta`, observer `others`.
 
     Notes
     -----
@@ -173,66 +171,6 @@ def hidden_participation_delta(
     r = int(integer("dimension", dimension, "[1, inf)"))
     if prob == 0.0:
         return 0.0
-    m = d / np.sqrt(v + s)
-    near, far = (m / 2, -m / 2) if replace else (m, 0.0)
-    log_ratio, weights = _across(s / v, r)
-    each = np.ones(weights.size)
-    log_values = _half_space(eps * each, prob * each, near * each, far * each, log_ratio, s / v)
+    one = (np.array([x]) for x in (eps, prob, d, v, s))
     with np.errstate(under="ignore"):
-        return float(weights @ np.exp(log_values))
-
-
-def _across(eta: float, r: int) -> tuple[FloatArray, FloatArray]:
-    """Log density ratio of N(0, v I) to N(0, (1 + eta) v I) over the r - 1 coordinates across, and quadrature weights."""
-    if r == 1:
-        return np.zeros(1), np.ones(1)
-    shape = (r - 1) / 2
-    low, high = special.gammaincinv(shape, 1e-18), special.gammainccinv(shape, 1e-18)
-    nodes, weights = np.polynomial.legendre.leggauss(400)
-    # in the square root of the half squared norm, where the density is smooth at 0
-    root = np.sqrt(low) + (np.sqrt(high) - np.sqrt(low)) * (nodes + 1) / 2
-    half_square = root * root
-    density = 2 * np.exp((2 * shape - 1) * np.log(root) - half_square - special.gammaln(shape))
-    return shape * np.log1p(eta) - eta * half_square, density * weights / 2 * (np.sqrt(high) - np.sqrt(low))
-
-
-def _half_space(
-    eps: FloatArray, p: FloatArray, near: FloatArray, far: FloatArray, log_ratio: FloatArray, eta: float
-) -> FloatArray:
-    r"""log of the sup over b of p [N(near, 1) - e^eps N(far, 1)]
-    - (e^eps - 1)(1 - p) e^log_ratio N(0, 1 / (1 + eta)), all on (b, inf).
-
-    near > far, near + far >= 0. Beyond the point where the bracket turns positive it grows, relative to N(0, 1), while the
-    last term shrinks: the best set is one half-line, and its end b is found by bisection.
-    """
-    gap, scale = near - far, 1 / np.sqrt(1 + eta)
-    first = np.maximum(eps / gap + (near + far) / 2, 0.0)
-    with np.errstate(divide="ignore"):
-        surplus = np.log(-np.expm1(-eps)) + eps + np.log1p(-p) - np.log(p) + log_ratio - np.log(scale)
-
-    def balance(x: FloatArray) -> FloatArray:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            bracket = np.log(-np.expm1(np.minimum(eps + (near**2 - far**2) / 2 - gap * x, 0.0)))
-            return np.asarray(bracket + near * x - near * near / 2 + eta * x * x / 2 - surplus)
-
-    low, reach = first, np.minimum(1 / gap, 1.0)
-    while np.any(short := ~(balance(first + reach) >= 0)):
-        reach = np.where(short, 2 * reach, reach)
-    high = first + reach
-    for _ in range(100):
-        middle = (low + high) / 2
-        beyond = balance(middle) >= 0
-        low, high = np.where(beyond, low, middle), np.where(beyond, middle, high)
-    b = high
-    to_near, to_far, to_zero = b - near, b - far, b / scale
-    # e^eps density(far) as a share of density(near); the common term makes up the rest
-    exponent = np.minimum(eps + (near - far) * (near + far) / 2 - gap * b, 0.0)
-    share, rest = np.exp(exponent), -np.expm1(exponent)
-    log_density = -to_near * to_near / 2 - 0.5 * np.log(2 * np.pi)
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
-        common = gaussian.mills_drop(to_near, b, near) + gaussian.mills(b) - scale * gaussian.mills(to_zero)
-        mixed = share * gaussian.mills_drop(to_near, to_far, gap) + rest * common
-        others = share * gaussian.mills(to_far) + rest * scale * gaussian.mills(to_zero)
-        tail = log_density + np.log(mixed)
-        bulk = np.log(special.ndtr(-to_near) - np.exp(log_density) * others)
-        return np.asarray(np.log(p) + np.where((to_near < 0) & ~(tail < -0.5), bulk, tail))
+        return prob * float(np.exp(hidden.log_curve(*one, dimension=r, replace=replace)[0][0]))

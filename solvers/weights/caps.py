@@ -17,7 +17,7 @@ from analytics.guarantee import Adjacency
 from analytics.inference.system import InferenceSystem
 from analytics.privacy import amplification, concentration
 from analytics.privacy.amplification import TheoremForm
-from analytics.privacy.mixtures import participations
+from analytics.privacy.mixtures import TRIMMED, participations
 from analytics.privacy.participation import Participation
 
 _STEPS = 200
@@ -109,9 +109,7 @@ def _largest(system: InferenceSystem, epsilon: float, kind: Cap) -> FloatArray:
     """The greatest weight of each device, up to rounding to either side."""
     out = np.full(system.devices, np.inf)
     bounded = np.flatnonzero(system.participation > system.delta)
-    for part in participations(
-        replace(system, weight=np.ones(system.devices)), bounded, system.delta * amplification.TRIMMED
-    ):
+    for part in participations(replace(system, weight=np.ones(system.devices)), bounded, system.delta * TRIMMED):
         simple = kind is Cap.PROVEN and not system.idle_noise
         excess = _Excess(part.at_quantile(system.delta) if simple else part, epsilon, system.delta, kind)
         x, slope = excess.scale, np.ones(part.participation.size)

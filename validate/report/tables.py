@@ -11,6 +11,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from analytics.guarantee import Observer
 from validate.results.bounds import Bounds
 from validate.results.energy import DeviceBounds, EnergyResult
 from validate.results.federated import FederatedBounds
@@ -61,6 +62,12 @@ def privacy_rows(privacy: Privacy) -> list[tuple[str, tuple[float, ...]]]:
     return groups(list(zip(*columns, strict=True)))
 
 
+def observer_rows(privacy: Privacy) -> list[tuple[str, tuple[float, ...]]]:
+    """Epsilon against who sees the participants, the others, and y alone (both ends), of runs of equal devices."""
+    seen = privacy.observers
+    return groups(list(zip(seen.participants, seen.others, seen.signal.lower, seen.signal.epsilon, strict=True)))
+
+
 def bounds(name: str, found: Bounds) -> None:
     """Print the bounds of every system described."""
     console = Console()
@@ -86,6 +93,13 @@ def _inference(console: Console, name: str, part: InferenceBounds) -> None:
     for heading in ("devices", "published (Theorem 1)", "published (Eq. 23)", "proven", "exact"):
         table.add_column(heading, justify="left" if heading == "devices" else "right")
     for devices, values in privacy_rows(privacy):
+        table.add_row(devices, *map(number, values))
+    console.print(table)
+    asked = "" if privacy.observer is Observer.AUTO else f" (asked for: {privacy.observer})"
+    table = Table(title=f"  the same by what the server sees{asked}", box=box.SIMPLE_HEAD, title_justify="left")
+    for heading in ("devices", "participants", "others", "signal: from", "to"):
+        table.add_column(heading, justify="left" if heading == "devices" else "right")
+    for devices, values in observer_rows(privacy):
         table.add_row(devices, *map(number, values))
     console.print(table)
     for label, claim in (("Theorem 1", privacy.published.theorem1), ("Eq. (23)", privacy.published.eq23)):

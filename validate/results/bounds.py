@@ -23,11 +23,13 @@ class Bounds:
         inference = None
         if description.inference is not None:
             variants = {
-                name: InferenceBounds.of(system, description.task) for name, system in description.variants.items()
+                name: InferenceBounds.of(system, description.task, observer=description.observer)
+                for name, system in description.variants.items()
             }
-            inference = replace(
-                InferenceBounds.of(description.inference, description.task, description.scores), variants=variants
+            whole = InferenceBounds.of(
+                description.inference, description.task, description.scores, observer=description.observer
             )
+            inference = replace(whole, variants=variants)
         return cls(
             inference=inference,
             federated=None if description.federated is None else FederatedBounds.of(description.federated),

@@ -9,11 +9,11 @@ import numpy as np
 
 from analytics.checks import FloatArray
 from analytics.distributions import selection as selected_lowest
-from analytics.guarantee import Adjacency, Guarantee
+from analytics.guarantee import Adjacency, Guarantee, Observer
 from analytics.inference import accuracy, distortion, participation
 from analytics.inference.distortion import Breakdown
 from analytics.inference.system import InferenceSystem
-from analytics.privacy import amplification, feature_aware
+from analytics.privacy import amplification, feature_aware, observers
 from analytics.privacy.amplification import TheoremForm
 from validate.description import Scores, Task
 
@@ -94,23 +94,68 @@ class Exact:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SignalBracket:
+    """Where the least epsilon lies against a server that sees y alone; a guarantee is the upper end.
+
+    Attributes
+    ----------
+    lower, epsilon : ndarray, shape (K,)
+    """
+
+    lower: FloatArray
+    epsilon: FloatArray
+
+
+@dataclass(frozen=True, kw_only=True)
+class Observers:
+    """The least epsilon of every device against each observer, at the system's delta.
+
+    Attributes
+    ----------
+    participants, others : ndarray, shape (K,)
+        Infinite where there is none.
+    signal : SignalBracket
+    """
+
+    participants: FloatArray
+    others: FloatArray
+    signal: SignalBracket
+
+    @classmethod
+    def of(cls, system: InferenceSystem, exact: FloatArray) -> Observers:
+        """`exact` is the epsilon of the observer that `auto` stands for."""
+        known = {observers.meaning(system): exact}
+        participants, others = (
+            known[each] if each in known else np.asarray(observers.exact_epsilon(system, observer=each))
+            for each in (Observer.PARTICIPANTS, Observer.OTHERS)
+        )
+        lower = observers.signal_lower(system, others, system.delta, np.arange(system.devices))
+        return cls(participants=participants, others=others, signal=SignalBracket(lower=lower, epsilon=others))
+
+
+@dataclass(frozen=True, kw_only=True)
 class Privacy:
-    """What protects every device's feature: as published, as proven, exactly."""
+    """What protects every device's feature: as published, as proven, exactly; `observer` is the one asked about."""
 
     adjacency: Adjacency
+    observer: Observer
     published: Published
     proven: EpsilonDelta
     exact: Exact
+    observers: Observers
 
     @classmethod
-    def of(cls, system: InferenceSystem) -> Privacy:
+    def of(cls, system: InferenceSystem, observer: Observer = Observer.AUTO) -> Privacy:
+        exact = np.asarray(amplification.exact_epsilon(system))
         return cls(
             adjacency=system.adjacency,
+            observer=observer,
             published=Published(
                 theorem1=TheoremBound.of(system, TheoremForm.THEOREM1), eq23=TheoremBound.of(system, TheoremForm.EQ23)
             ),
             proven=EpsilonDelta.of(amplification.proven(system)),
-            exact=Exact(epsilon=np.asarray(amplification.exact_epsilon(system)), delta=system.delta),
+            exact=Exact(epsilon=exact, delta=system.delta),
+            observers=Observers.of(system, exact),
         )
 
 
@@ -296,9 +341,16 @@ class InferenceBounds:
     variants: dict[str, InferenceBounds] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, system: InferenceSystem, task: Task | None = None, scores: Scores | None = None) -> InferenceBounds:
+    def of(
+        cls,
+        system: InferenceSystem,
+        task: Task | None = None,
+        scores: Scores | None = None,
+        *,
+        observer: Observer = Observer.AUTO,
+    ) -> InferenceBounds:
         """Of the system alone; the task is left aside where it has other numbers of devices or dimensions."""
-        privacy = Privacy.of(system)
+        privacy = Privacy.of(system, observer)
         selection = None if scores is None else Selection.of(system, scores)
         if task is None or not task.fits(system):
             return cls(privacy=privacy, selection=selection)

@@ -1,0 +1,224 @@
+r"""What a server that sees y alone learns when the others send zero codes: a lower end for every data set's worst case.
+
+Zero codes are a legal data set. The others' noise then only widens the law of y, which is a mixture of concentric Gaussians over
+their sets S, and device k's shifts it: with :math:`F_x = \sum_S\pi_S N(x, v_S+s)`, :math:`H = \sum_S\pi_S N(0, v_S)`
+
+.. math:: \sup_A \int_A c_1F_x - c_2F_{x'} - c_3H
+
+is each direction of the divergence: ``silent`` and ``replace`` :math:`(p,\ \lambda p,\ (\lambda-1)(1-p))`, ``absent``
+:math:`(p,\ 0,\ \lambda-1+p)`, and :math:`\lambda pF_x` taken from :math:`(1-\lambda(1-p))H` in reverse.
+
+Any set A gives a lower bound. Here it is, at every node of a Gauss-Legendre rule over the norm across x, the union of the
+intervals of the axis on which the integrand is positive on a grid, their ends interpolated; there may be several. The integral
+over each is in closed form; what lies outside the window, or between missed roots, is only lost. So the result is a lower bound
+but for the rule's error, *stated* as the difference of 16 nodes a panel to 12, and rounding; both are taken off.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from analytics.checks import FloatArray
+from analytics.guarantee import Adjacency
+from analytics.privacy import hidden
+from analytics.privacy.participation import Participation
+
+_FINE, _COARSE = (np.polynomial.legendre.leggauss(n) for n in (16, 12))
+_WIDTH = 2.0  # of a panel at most, in standard deviations of the least noise over sqrt 2
+_PANELS = 400
+_DOUBLINGS, _TOLERANCE = 4, 1e-4  # of the panels, until the two rules agree so well
+_AXIAL = 241  # points of the axis about each centre
+_ROUNDING = 1e-11  # of the sum of the magnitudes of all terms
+_ATOMS = 512  # values of the others' noise at most
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """One device among others whose noise has the variances `v` with probabilities `weights`.
+
+    Attributes
+    ----------
+    v, weights : ndarray, shape (A,)
+    missing : float
+        Probability left out or moved.
+    p, d, s : float
+        Of the device: participation, distance of the means, own noise.
+    dimension : int
+    adjacency : Adjacency
+    """
+
+    v: FloatArray
+    weights: FloatArray
+    missing: float
+    p: float
+    d: float
+    s: float
+    dimension: int
+    adjacency: Adjacency
+
+    @classmethod
+    def of(cls, part: Participation, row: int) -> Mixture | None:
+        """Of a row of a participation whose law is exact and not too long; else None."""
+        weights, v = part.weights[row], part.variance[row]
+        inside = weights > 0
+        if part.slack or np.sum(inside) > _ATOMS or np.any(v[inside] == 0):
+            return None
+        return cls(
+            v[inside],
+            weights[inside],
+            float(part.missing[row]),
+            float(part.participation[row]),
+            float(part.sensitivity[row]) * (1 - 1e-14),
+            float(part.own_noise[row]),
+            part.system.dimension,
+            part.system.adjacency,
+        )
+
+    def delta(self, eps: float, level: float) -> float:
+        """A lower bound of delta(eps) for every level; one near the least delta of interest makes it tight."""
+        if self.p == 0 or self.d + self.s == 0 or not eps < 700:
+            return 0.0
+        lam, p = float(np.exp(eps)), self.p
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
+            if self.adjacency is not Adjacency.ABSENT:
+                near, far = (self.d / 2, -self.d / 2) if self.adjacency is Adjacency.REPLACE else (self.d, 0.0)
+                found = self._best([(p, near, True)], [(lam * p, far, True), ((lam - 1) * (1 - p), 0.0, False)], level)
+            else:
+                found = self._best([(p, self.d, True)], [(lam - 1 + p, 0.0, False)], level)
+                left = 1 - lam * (1 - p)
+                if left > 0:
+                    found = max(found, self._best([(left, 0.0, False)], [(lam * p, self.d, True)], level))
+        return max(found - (1 + lam) * 2 * self.missing, 0.0)
+
+    def _best(self, plus: list[_Term], minus: list[_Term], level: float) -> float:
+        """The integral of the positive part of all `plus` less all `minus`, from below."""
+        reach = np.sqrt(-2 * np.log(level)) + 3
+        low, high = float(np.min(self.v)), float(np.max(self.v)) + self.s
+        axis = self._axis(reach, np.sqrt(low), np.sqrt(high), [mean for _, mean, _ in plus + minus])
+        kernels = [self._kernel(axis, mean, own) for _, mean, own in plus + minus]
+
+        def integral(u: FloatArray, weights: FloatArray) -> float:
+            shares = [
+                np.exp(np.log(c) + np.log(self.weights) + self._across(u, own) + weights[:, None])
+                for c, _, own in plus + minus
+            ]
+            above, below = np.zeros((u.size, axis.size)), np.zeros((u.size, axis.size))
+            for number, (share, kernel) in enumerate(zip(shares, kernels, strict=True)):
+                target = above if number < len(plus) else below
+                target += share @ kernel
+            left, right = _positive(axis, above, below)
+            value = magnitude = 0.0
+            for number, ((_, mean, own), share) in enumerate(zip(plus + minus, shares, strict=True)):
+                sigma = np.sqrt(self.v + (self.s if own else 0.0))
+                part = float(np.sum(share * _between(left, right, mean, sigma)))
+                value += part if number < len(plus) else -part
+                magnitude += part
+            return value - _ROUNDING * magnitude
+
+        if self.dimension == 1:
+            return integral(np.ones(1), np.zeros(1))
+        a = (self.dimension - 1) / 2
+        start, end = np.sqrt(low * special.gammaincinv(a, level)), np.sqrt(high * special.gammainccinv(a, level))
+        panels = int(min(np.ceil((end - start) / (_WIDTH * np.sqrt(low))) + 2, _PANELS))
+        found = 0.0
+        for _ in range(_DOUBLINGS):
+            fine, coarse = (integral(*_panels(start, end, panels, rule)) for rule in (_FINE, _COARSE))
+            found = max(found, fine - abs(fine - coarse))
+            if abs(fine - coarse) <= _TOLERANCE * fine:
+                break
+            panels *= 2
+        return found
+
+    @staticmethod
+    def _axis(reach: float, least: float, most: float, means: list[float]) -> FloatArray:
+        end = np.arcsinh(4 * (reach * most + max(map(abs, means))) / least)
+        steps = least / 4 * np.sinh(np.linspace(-end, end, _AXIAL))
+        return np.unique(np.concatenate([mean + steps for mean in set(means)]))
+
+    def _kernel(self, axis: FloatArray, mean: float, own: bool) -> FloatArray:
+        """Densities on the axis, one row a value of the others' noise."""
+        v = (self.v + (self.s if own else 0.0))[:, None]
+        return np.asarray(np.exp(-((axis - mean) ** 2) / (2 * v)) / np.sqrt(2 * np.pi * v))
+
+    def _across(self, u: FloatArray, own: bool) -> FloatArray:
+        """log density of u, the norm across over sqrt 2, under each value of the noise: one row a node."""
+        a = (self.dimension - 1) / 2
+        if a == 0:
+            return np.zeros((u.size, self.v.size))
+        v = self.v + (self.s if own else 0.0)
+        return hidden.log_norm_density(u[:, None] / np.sqrt(v), a) - np.log(v) / 2
+
+
+_Term = tuple[float, float, bool]  # a factor, a mean, whether the device's own noise is there
+
+
+def _panels(
+    start: float, end: float, panels: int, rule: tuple[FloatArray, FloatArray]
+) -> tuple[FloatArray, FloatArray]:
+    """Nodes of a rule on equal panels, and the logarithms of their weights."""
+    half = (end - start) / (2 * panels)
+    nodes, weights = rule
+    middles = start + half * (2 * np.arange(panels) + 1)
+    return (middles[:, None] + half * nodes).ravel(), np.log(np.tile(weights, panels) * half)
+
+
+def _positive(axis: FloatArray, above: FloatArray, below: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Ends of the intervals on which above > below, one row a node; empty ones are (0, 0)."""
+    ratio = np.log(above) - np.log(below)
+    ratio = np.where(above > 0, np.nan_to_num(ratio, nan=-np.inf), -np.inf)
+    inside = ratio > 0
+    edges = np.diff(np.pad(inside, ((0, 0), (1, 1))).astype(np.int8), axis=1)
+    most = int(np.max(np.sum(edges == 1, axis=1), initial=0))
+    left, right = np.zeros((above.shape[0], most)), np.zeros((above.shape[0], most))
+    for side, target in ((1, left), (-1, right)):
+        row, place = np.nonzero(edges == side)
+        order = np.cumsum(edges == side, axis=1)[row, place] - 1
+        before, after = np.maximum(place - 1, 0), np.minimum(place, axis.size - 1)
+        a, b = ratio[row, before], ratio[row, after]
+        share = np.where(np.isfinite(a) & np.isfinite(b) & (a != b), a / (a - b), 0.5)
+        x = axis[before] + np.clip(share, 0.0, 1.0) * (axis[after] - axis[before])
+        x = np.where(place == 0, -np.inf, np.where(place == axis.size, np.inf, x))
+        target[row, order] = x
+    return left, right
+
+
+def _between(left: FloatArray, right: FloatArray, mean: float, sigma: FloatArray) -> FloatArray:
+    """Probability of the intervals of each row under normal laws, one column a sigma."""
+    out = np.zeros((left.shape[0], sigma.size))
+    for start, end in zip(left.T, right.T, strict=True):
+        a, b = (start[:, None] - mean) / sigma, (end[:, None] - mean) / sigma
+        positive = special.ndtr(-a) - special.ndtr(-b)
+        negative = special.ndtr(b) - special.ndtr(a)
+        out += np.where(a > 0, positive, np.where(b < 0, negative, 1 - special.ndtr(a) - special.ndtr(-b)))
+    return out
+
+
+def least_epsilon(mixture: Mixture, delta: float, most: float) -> float:
+    """An epsilon at which the lower bound of delta still exceeds `delta`, near the greatest one below `most`; else 0."""
+
+    def excess(eps: float) -> float:
+        found = mixture.delta(eps, 1e-4 * delta)
+        return float(np.log(found / delta)) if found > 0 else -np.inf
+
+    low, high = 0.0, most
+    at_low, at_high = excess(low), -np.inf
+    if not at_low > 0:
+        return 0.0
+    x = most * (1 - 1e-7)
+    for _ in range(60):
+        here = excess(x)
+        if here > 0:
+            low, at_low = x, here
+        else:
+            high, at_high = x, here
+        if high - low <= 1e-6 * high:
+            break
+        secant = low + (high - low) * at_low / (at_low - at_high) if at_high > -np.inf else low
+        width = high - low
+        x = min(max(secant - 1e-7 * high, low + 0.02 * width), high - 0.02 * width)
+        if not np.isfinite(at_high):
+            x = (low + high) / 2
+    return low

@@ -1,0 +1,230 @@
+r"""Privacy of device k against three observers: who sees the participants, who sees the others', who sees y alone.
+
+====================== ================================== ================================== ==========================
+observer               ``absent``                         ``silent``, ``replace``            any, idle noise
+====================== ================================== ================================== ==========================
+participants           delta = p_k for every epsilon      exact (FDP-T1b)                    :math:`p\,\delta_G` at the
+                                                                                             constant noise
+others                 exact (FDP-T1a)                    :mod:`analytics.privacy.hidden`    exact (FDP-T1d)
+signal, upper end      as others                          as others                          as others
+====================== ================================== ================================== ==========================
+
+"Exact" is :mod:`analytics.privacy.amplification`. Each observer sees what the next one sees and more, so what protects against
+it protects against the next (post-processing). For `signal` the others' codes shift y by what the server cannot subtract; which
+codes are worst is open, so the answer is an interval: :func:`signal_bracket`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from analytics import checks
+from analytics.checks import FloatArray, IntArray, broadcast, choice, real
+from analytics.guarantee import Adjacency, Observer
+from analytics.inference.system import InferenceSystem, device_indices
+from analytics.privacy import concentric
+from analytics.privacy.mixtures import delta_bracket, least_epsilon, participations
+from analytics.privacy.participation import Participation
+from analytics.privacy.unseen import Unseen
+
+_UNIT = np.finfo(float).eps
+_TRIMMED = 1e-6  # share of delta that the lower end may lose with rare values of the others' noise
+_NEAR = 1e-9  # more than an exact epsilon of a constant noise is above the truth, relative
+
+
+def exact_delta(
+    system: InferenceSystem,
+    epsilon: ArrayLike,
+    *,
+    observer: Observer | str = Observer.AUTO,
+    device: ArrayLike | None = None,
+) -> FloatArray:
+    r"""delta(epsilon) of a device against an observer, worst of both directions; for `signal` the upper end.
+
+    Parameters
+    ----------
+    system : InferenceSystem
+    epsilon : array_like
+        At least 0; broadcast against the devices.
+    observer : {"auto", "participants", "others", "signal"}
+    device : int or array_like of int, optional
+        Which devices; all K by default.
+
+    Returns
+    -------
+    ndarray or float
+        The upper end of :func:`exact_delta_bracket`.
+
+    Examples
+    --------
+    >>> from analytics.inference.system import InferenceSystem
+    >>> system = InferenceSystem(devices=20, participation=[0.1] + 19 * [1.0], noise_variance=0.1, weight=0.316, clip=1.0,
+    ...     alignment=1.0, receiver_noise_variance=0.0, dimension=64, delta=1e-5, delta_prime=1e-5, adjacency="silent")
+    >>> [float(exact_delta(system, 0.5, observer=o, device=0)) for o in ("participants", "others")]
+    [0.00012525..., 2.7278...e-10]
+    """
+    return exact_delta_bracket(system, epsilon, observer=observer, device=device)[1]
+
+
+def exact_delta_bracket(
+    system: InferenceSystem,
+    epsilon: ArrayLike,
+    *,
+    observer: Observer | str = Observer.AUTO,
+    device: ArrayLike | None = None,
+) -> tuple[FloatArray, FloatArray]:
+    """Lower and upper ends of :func:`exact_delta`; for `signal` those of `others`, its upper end.
+
+    Proved where :func:`analytics.privacy.amplification.exact_delta_bracket` is what is meant; of a hidden ``silent`` or
+    ``replace`` device the error of the quadrature is stated (:mod:`analytics.privacy.hidden`), some 1e-11 of delta.
+    """
+    which, eps = broadcast(device=device_indices(system, device), epsilon=real("epsilon", epsilon, "[0, inf]"))
+    shape = eps.shape
+    which, eps = which.ravel(), eps.ravel()
+    if _roll_call(system, observer):
+        lower = upper = np.where(eps < np.inf, system.participation[which], 0.0)
+    else:
+        meant, model = _seen(system, observer)
+        lower, upper = delta_bracket(meant, which, eps, model)
+    return lower.reshape(shape)[()], upper.reshape(shape)[()]
+
+
+def exact_epsilon(
+    system: InferenceSystem,
+    *,
+    delta: float | None = None,
+    device: ArrayLike | None = None,
+    observer: Observer | str = Observer.AUTO,
+) -> FloatArray:
+    """Least epsilon with delta(epsilon) <= delta against an observer, never below the truth; for `signal` the upper end.
+
+    Parameters
+    ----------
+    system : InferenceSystem
+    delta : float, optional
+        In (0, 1); the system's by default.
+    device : int or array_like of int, optional
+        Which devices; all K by default.
+    observer : {"auto", "participants", "others", "signal"}
+
+    Returns
+    -------
+    ndarray or float
+        Infinite where no epsilon reaches delta.
+
+    Examples
+    --------
+    >>> from analytics.inference.system import InferenceSystem
+    >>> system = InferenceSystem(devices=20, participation=[0.1] + 19 * [1.0], noise_variance=0.1, weight=0.316, clip=1.0,
+    ...     alignment=1.0, receiver_noise_variance=0.0, dimension=64, delta=1e-5, delta_prime=1e-5, adjacency="silent")
+    >>> [float(exact_epsilon(system, observer=o, device=0)) for o in ("participants", "others")]
+    [0.68..., 0.144...]
+    """
+    total = system.delta if delta is None else checks.scalar("delta", delta, "(0, 1)")
+    which = device_indices(system, device)
+    if _roll_call(system, observer):
+        return np.where(system.participation[which] <= total, 0.0, np.inf)[()]
+    meant, model = _seen(system, observer)
+    return least_epsilon(meant, which, total, model)[()]
+
+
+def signal_bracket(
+    system: InferenceSystem, *, delta: float | None = None, device: ArrayLike | None = None
+) -> tuple[FloatArray, FloatArray]:
+    r"""The least epsilon against a server that sees y alone lies between these, whatever the others' codes.
+
+    Parameters
+    ----------
+    system : InferenceSystem
+    delta : float, optional
+        In (0, 1); the system's by default.
+    device : int or array_like of int, optional
+        Which devices; all K by default.
+
+    Returns
+    -------
+    lower, upper : ndarray or float
+        The upper end is that of `others`, and the one that a guarantee uses. At the lower one the zero codes of the others
+        already give away more than delta (:mod:`analytics.privacy.concentric`); it is 0, which says nothing, where the law of
+        the others' noise is not exact, has more than 512 values, or may be 0.
+
+    Notes
+    -----
+    Where the others' noise does not depend on who takes part (idle noise, p_j in {0, 1}, others without noise) both coincide:
+    given zero codes, S then tells nothing of y.
+
+    Examples
+    --------
+    >>> from analytics.inference.system import InferenceSystem
+    >>> system = InferenceSystem(devices=3, participation=0.3, noise_variance=0.5, weight=1.0, clip=1.0, alignment=1.0,
+    ...     receiver_noise_variance=0.1, dimension=8, delta=1e-3, delta_prime=1e-3, adjacency="silent")
+    >>> low, high = signal_bracket(system, device=0)
+    >>> float(low), float(high)
+    (2.10332..., 3.47753...)
+    """
+    total = system.delta if delta is None else checks.scalar("delta", delta, "(0, 1)")
+    which = device_indices(system, device)
+    upper = np.asarray(exact_epsilon(system, delta=total, device=which, observer=Observer.OTHERS))
+    return signal_lower(system, upper, total, which), upper[()]
+
+
+def signal_lower(system: InferenceSystem, upper: FloatArray, total: float, which: IntArray) -> FloatArray:
+    """The lower end of :func:`signal_bracket` for the devices `which`, their upper ends at delta `total` known."""
+    distinct, index, back = np.unique(which, return_index=True, return_inverse=True)
+    lower, highest = np.zeros(distinct.size), np.ravel(upper)[index]
+    meant, model = _seen(system, Observer.OTHERS)
+    for part in participations(meant, distinct, total * _TRIMMED, model):
+        place = np.searchsorted(distinct, part.devices)
+        for row in np.unique(part.kind):
+            at = place[part.kind == row]
+            most = float(highest[at[0]])
+            if not part.slack and _constant(part, row):
+                lower[at] = most * (1 - _NEAR)
+            elif 0 < most < np.inf and (mixture := concentric.Mixture.of(part, row)) is not None:
+                lower[at] = concentric.least_epsilon(mixture, total, most)
+    return np.asarray(lower[back].reshape(which.shape))[()]
+
+
+def meaning(system: InferenceSystem) -> Observer:
+    """The observer that `auto` stands for."""
+    seen_to_leave = system.adjacency is Adjacency.ABSENT or system.idle_noise
+    return Observer.OTHERS if seen_to_leave else Observer.PARTICIPANTS
+
+
+def _constant(part: Participation, row: int) -> bool:
+    """Whether one value of the others' noise is all there is."""
+    if part.system.idle_noise:
+        return True
+    return bool(np.sum(part.weights[row] > 0) == 1) and part.missing[row] == 0
+
+
+def _roll_call(system: InferenceSystem, observer: Observer | str) -> bool:
+    """Whether the neighbour is told by the roll alone: it never takes part, and the observer sees who does."""
+    seen = choice("observer", observer, Observer) is Observer.PARTICIPANTS
+    return seen and system.adjacency is Adjacency.ABSENT
+
+
+def _seen(system: InferenceSystem, observer: Observer | str) -> tuple[InferenceSystem, type[Participation]]:
+    """A system whose exact privacy, under the model, is that of `system` against the observer."""
+    kind = choice("observer", observer, Observer)
+    if kind is Observer.AUTO:
+        return system, Participation
+    if kind is Observer.PARTICIPANTS:
+        return (_at_receiver(system) if system.idle_noise else system), Participation
+    hidden = system.adjacency is not Adjacency.ABSENT and not system.idle_noise
+    return system, Unseen if hidden else Participation
+
+
+def _at_receiver(system: InferenceSystem) -> InferenceSystem:
+    """Idle noise, all of it moved to the receiver: the same signal, and a participation that may be shown."""
+    system = system.normalised()
+    noise = float(np.sum(system.received_noise_variance)) + system.receiver_noise_variance
+    return replace(
+        system,
+        idle_noise=False,
+        noise_variance=np.zeros(system.devices),
+        receiver_noise_variance=noise * (1 - (system.devices + 8) * _UNIT),
+    )
