@@ -23,6 +23,7 @@ from validate.claims.balls import UnsupportedExpression, enclosed
 from validate.claims.claim import Claim
 from validate.claims.domain import Range
 from validate.claims.evidence import Witness, decimal_ends
+from validate.claims.proof import prove
 from validate.claims.relation import Exact
 from validate.claims.search import trial
 from validate.claims.sources import INSTALLED, Source
@@ -56,7 +57,7 @@ class _Skipped(Exception):
 
 
 def certify(out: Path, claims: Sequence[Claim], source: Source = INSTALLED) -> Iterator[Outcome]:
-    """Write OUT/ID/claim.json, witness.json for each claim that can be certified, OUT/check.py and OUT/SHA256SUMS.
+    """Write OUT/ID/claim.json, witness.json or proof.json for each claim that can be certified, OUT/check.py and OUT/SHA256SUMS.
 
     Parameters
     ----------
@@ -96,13 +97,13 @@ def check(out: Path) -> subprocess.CompletedProcess[str]:
 
 def files_of(claim: Claim, digest: str = "") -> dict[str, str]:
     """The files of one claim by name."""
-    if not claim.relation.symbolic:
+    if not claim.provable.symbolic:
         raise _Skipped("a side is computed by code, not an expression")
     if any(not isinstance(condition, sp.Basic) for condition in claim.given):
         raise _Skipped("a hypothesis is computed by code")
-    if claim.ruling.survives:
-        raise _Skipped("true, and not proved by boxes")
     text = _json(claim_json(claim, digest))
+    if claim.ruling.survives:
+        return {"claim.json": text, "proof.json": _json(proof_json(claim, text))}
     found = trial(claim)
     if found.witness is None or not found.witness.certified:
         raise _Skipped(f"no proved witness: {found.fault or found.verdict.value}")
@@ -111,7 +112,7 @@ def files_of(claim: Claim, digest: str = "") -> dict[str, str]:
 
 def claim_json(claim: Claim, digest: str = "") -> dict[str, Any]:
     """What is claimed, whole: expressions, ranges, hypotheses."""
-    relation = claim.relation
+    relation = claim.provable
     return {
         "schema": SCHEMA,
         "id": claim.id,
@@ -130,10 +131,24 @@ def witness_json(claim: Claim, witness: Witness, claim_text: str) -> dict[str, A
     return {
         **_of(claim, claim_text),
         "point": {name: str(value) for name, value in witness.point.items()},
-        "claimed": list(decimals(claim.relation.claimed, witness.point)),
-        "actual": list(decimals(claim.relation.actual, witness.point)),
+        "claimed": list(decimals(claim.provable.claimed, witness.point)),
+        "actual": list(decimals(claim.provable.actual, witness.point)),
         "digits": DIGITS,
     }
+
+
+def proof_json(claim: Claim, claim_text: str) -> dict[str, Any]:
+    """The boxes that fill the domain, each with its sign."""
+    found = prove(claim.provable, claim.domain, claim.given)
+    if not found.proved:
+        raise _Skipped(f"true, and not proved: {found.reason}")
+    if found.method != "boxes":
+        raise _Skipped(f"true, and proved by more than boxes: {found.method}")
+    boxes = [
+        {"box": {name: [str(low), str(high)] for name, (low, high) in box.items()}, "sign": sign}
+        for box, sign in found.leaves
+    ]
+    return {**_of(claim, claim_text), "boxes": boxes}
 
 
 def decimals(side: sp.Expr, point: Exact) -> tuple[str, str]:
