@@ -14,7 +14,6 @@ from validate.claims.domain import Range, parameter
 from validate.claims.relation import absolute, at_least, at_most, equal, relative_to
 from validate.papers.corbin_fl.common import WIDE, alpha, bits, epsilon, printed, x, y
 
-
 _LAW = sp.Rational(1, 2) + x / (2 * alpha)  # probability of c + A
 
 
