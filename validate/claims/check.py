@@ -9,7 +9,7 @@ parameters and further hypotheses. Beside it lies one of
 Nothing of these files is believed. Expressions are evaluated in interval arithmetic on Python's integers: an end is m * 2^e,
 lower ends are rounded down and upper ends up, so that an interval always holds the true value. Where a series is cut off
 the remainder is bounded in the docstring. One line is printed for each claim. Exit codes: 0 all rebuilt, 1 something
-rejected, 2 something malformed. The last part of this file, from `Claim` on, says what is checked; what precedes it is arithmetic.
+rejected, 2 something malformed. What is checked stands in the last part of this file, from `Claim` on; before it is arithmetic.
 """
 
 import hashlib
@@ -810,11 +810,11 @@ def apply_slopes(op, values, inner):
         signs = [ONE] + [ONE if op == "+" else -ONE] * (len(values) - 1)
         if op == "-" and len(values) == 1:
             return -values[0], combined([(inner[0], -ONE)])
-        total = reduce(lambda a, b: a + b, [v if s is ONE else -v for v, s in zip(values, signs)], ZERO)
-        return total, combined(list(zip(inner, signs)))
+        total = reduce(lambda a, b: a + b, [v if s is ONE else -v for v, s in zip(values, signs, strict=True)], ZERO)
+        return total, combined(list(zip(inner, signs, strict=True)))
     if op in ("*", "/", "min", "max") and len(values) > 1:
         first, ds = values[0], inner[0]
-        for other, es in zip(values[1:], inner[1:]):
+        for other, es in zip(values[1:], inner[1:], strict=True):
             first, ds = pair_slopes(op, first, ds, other, es)
         return first, ds
     x, d = values[0] if values else ZERO, inner[0] if inner else {}
@@ -1011,7 +1011,7 @@ def told(stated, found, digits):
     if len(stated) != 2 or not all(isinstance(s, str) and DECIMAL.fullmatch(s) for s in stated):
         raise Malformed("an interval is two decimals")
     low, high = (found, found) if isinstance(found, Fraction) else (fraction(found.lo), fraction(found.hi))
-    for text, up in zip(stated, (False, True)):
+    for text, up in zip(stated, (False, True), strict=True):
         least_, most = to_digits(low, digits, up), to_digits(high, digits, up)
         if not least_ <= Fraction(text) <= most:
             raise Rejected(f"{text} is not the value to {digits} digits, rounded {'up' if up else 'down'}")
@@ -1046,7 +1046,7 @@ def proved(claim, text):
         raise Malformed("boxes prove no equation")
     boxes = [box_of(claim, entry) for entry in field(of_this_claim(claim, text), "boxes", list)]
     for root in product(*(roots(r) for r in claim.ranges.values())):
-        domain = dict(zip(claim.ranges, root))
+        domain = dict(zip(claim.ranges, root, strict=True))
         inside = [b for b, _ in boxes if all(domain[n][0] <= b[n][0] and b[n][1] <= domain[n][1] for n in domain)]
         if not fills(inside, domain, {n: r[2] for n, r in claim.ranges.items()}):
             raise Rejected(f"the boxes do not fill {shown(domain)}")

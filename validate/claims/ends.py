@@ -63,7 +63,7 @@ class Ends:
         return self + -Ends.of(other)
 
     def __rsub__(self, other: Any) -> Ends:
-        return -self + other
+        return Ends.of(other) + -self
 
     def __mul__(self, other: Any) -> Ends:
         other = Ends.of(other)
@@ -90,14 +90,14 @@ class Ends:
         return self * Ends.of(other).inverse()
 
     def __rtruediv__(self, other: Any) -> Ends:
-        return self.inverse() * other
+        return Ends.of(other) * self.inverse()
 
     def __pow__(self, exponent: Any) -> Ends:
         if isinstance(exponent, int):
             return self._whole_power(exponent)
         other = Ends.of(exponent)
         if other.low == other.high and other.low.is_integer():
-            return self._whole_power(int(other.low.unique_fmpz()))
+            return self._whole_power(int(other.low.mid().fmpq().p))
         return (self.log() * other).exp() if self.low > 0 else Ends(_UNKNOWN, _UNKNOWN)
 
     def __rpow__(self, base: Any) -> Ends:

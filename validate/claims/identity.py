@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 
+import flint
 import sympy as sp
+
+from validate.claims.balls import UnsupportedExpression, enclosed
 
 _OPERATIONS = 400  # of an expression that is rewritten
 _QUICK = 100  # of one that is brought to a product in passing
@@ -23,7 +27,7 @@ def identical(one: sp.Expr, other: sp.Expr) -> bool:
     difference = one - other
     if difference == 0 or (sp.count_ops(difference) <= _OPERATIONS and sp.expand(difference) == 0):
         return True
-    return _light(difference) and any(rewrite(difference) == 0 for rewrite in _REWRITINGS)
+    return not _apart(difference) and _light(difference) and any(rewrite(difference) == 0 for rewrite in _REWRITINGS)
 
 
 def factors(difference: sp.Expr) -> list[sp.Expr] | None:
@@ -47,12 +51,33 @@ def factors(difference: sp.Expr) -> list[sp.Expr] | None:
 
 def tidy(expression: sp.Expr) -> sp.Expr:
     """A product where SymPy finds one quickly: the sign of a product is easier to enclose than that of a sum."""
-    return sp.factor(expression) if sp.count_ops(expression) <= _QUICK and _light(expression) and not expression.has(sp.Piecewise, sp.Max, sp.Min) else expression
+    return (
+        sp.factor(expression)
+        if sp.count_ops(expression) <= _QUICK
+        and _light(expression)
+        and not expression.has(sp.Piecewise, sp.Max, sp.Min)
+        else expression
+    )
 
 
 def large(expression: sp.Expr) -> bool:
     """Whether an expression is too large to be worth a proof of its own."""
     return bool(sp.count_ops(expression) > _OPERATIONS)
+
+
+def _apart(difference: sp.Expr) -> bool:
+    """Whether the difference is surely not 0 at one point inside the ranges: then no rewriting brings it to 0."""
+    point = {s.name: _inside(s, Fraction(k + 2, k + 5)) for k, s in enumerate(sorted(difference.free_symbols, key=str))}
+    try:
+        with flint.ctx.workprec(200):
+            return bool(enclosed(difference, point) != 0)
+    except UnsupportedExpression:
+        return False
+
+
+def _inside(symbol: sp.Symbol, share: Fraction) -> Fraction:
+    allowed = getattr(symbol, "range", None)
+    return share if allowed is None else Fraction(allowed.at(float(share)))
 
 
 def _light(expression: sp.Expr) -> bool:

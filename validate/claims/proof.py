@@ -52,10 +52,10 @@ class Proof:
     ----------
     status : Status
     method : str
-        ``identity``, ``boxes``, or how the difference of the sides was brought to other inequalities, shown on boxes:
-        ``faces`` (some boxes reach a face of the domain on which SymPy finds both sides equal), ``parts`` (each
-        argument of a Max or Min on its own), ``factors`` (each has a sign), ``ends`` (monotone in a parameter, which is set to its worse end, as an expression),
-        ``diagonal`` (zero with its first derivative where two parameters agree, and convex across).
+        ``identity``; ``boxes``; or what the difference of the sides was brought to, shown on boxes in turn: ``faces`` (some
+        boxes reach a face of the domain on which SymPy finds both sides equal), ``parts`` (each argument of a Max or Min on
+        its own), ``factors`` (each has a sign), ``ends`` (monotone in a parameter, which is set to its worse end, as an
+        expression), ``diagonal`` (zero with its first derivative where two parameters agree, and convex across).
     boxes : int
         How many were needed, or looked at.
     depth : int
@@ -115,8 +115,8 @@ def prove(
     made = relation(claimed)
     try:
         found = _proved(made, {**made.domain(), **(domain or {})}, given, boxes)
-    except UnsupportedExpression as reason:
-        found = Proof(Status.OPEN, reason=str(reason))
+    except (UnsupportedExpression, TypeError) as reason:  # python-flint's, of a function that intervals do not have
+        found = Proof(Status.OPEN, reason=" ".join(str(reason).split()))
     return Proof(**{**vars(found), "seconds": time.perf_counter() - started})
 
 
@@ -169,13 +169,13 @@ class _Task:
     given: tuple[Any, ...]
     budget: int
 
-    def shown(self, expression: sp.Expr) -> Proof:
-        """The same of another expression, with half of the boxes."""
+    def shown(self, expression: sp.Expr, share: int = 2) -> Proof:
+        """The same of another expression, with a share of the boxes."""
         if large(expression):
             return Proof(Status.OPEN, reason="the expressions are too large")
         found = Proof(Status.OPEN)
         for one in dict.fromkeys((expression, tidy(expression))):
-            found = _Search(one, sp.Integer(0), self.domain, self.given, self.budget // 2).run()
+            found = _Search(one, sp.Integer(0), self.domain, self.given, self.budget // share).run()
             if found.status is not Status.OPEN:
                 break
         return found
@@ -193,7 +193,7 @@ def _by_ends(task: _Task) -> Proof | None:
             if slope.has(sp.Derivative, sp.Subs, sp.Heaviside, sp.DiracDelta) or slope == 0:
                 break
             ends = _ends(task, symbol, upper=sign < 0)
-            if not ends or not (one := task.shown(sign * slope)).proved:
+            if not ends or not (one := task.shown(sign * slope, 8)).proved:
                 continue
             looked, depth = looked + one.boxes, max(depth, one.depth)
             for end in ends:
@@ -247,7 +247,7 @@ def _by_factors(task: _Task) -> Proof | None:
     signs, total, depth = 1, 0, 0
     for factor in odd:
         for sign in (1, -1):
-            one = task.shown(sign * factor)
+            one = task.shown(sign * factor, 4)
             total, depth = total + one.boxes, max(depth, one.depth)
             if one.proved:
                 signs *= sign
@@ -294,22 +294,22 @@ class _Search:
         return Proof(Status.PROVED, method, len(leaves), self.depth, leaves=tuple(leaves))
 
     def sign(self, box: Box) -> str | int | None:
-        """"+" where the relation is shown, the number of a hypothesis that fails, None where nothing is known."""
+        """ "+" where the relation is shown, the number of a hypothesis that fails, None where nothing is known."""
         values = _intervals(box)
         for i, hypothesis in enumerate(self.hypotheses):
             if hypothesis(values) is False:
                 return i
-        for _ in range(len(box) + 1):
+        for turn in range(len(box) + 1):
             if self.above(values):
                 return "+"
+            if turn and self.zero_on(box):
+                return "="
             value, slopes = self.slopes(values)
             if value >= 0 or all(low == high for low, high in box.values()):
                 return "+" if value >= 0 else None
             worst = {name: _worst(ends, slopes.get(name)) for name, ends in box.items()}
             if worst == box:
                 return "+" if self.mean_value(box, slopes) else None
-            if self.zero_on(worst):
-                return "="
             box = worst
             values = _intervals(box)
         return None
@@ -331,7 +331,7 @@ class _Search:
     def mean_value(self, box: Box, slopes: Mapping[str, Any]) -> bool:
         """Whether the value in the middle outweighs the slopes times the distances from it."""
         middle = {name: (low + high) / 2 for name, (low, high) in box.items()}
-        total = self.slopes({name: Ends.between(x, x) for name, x in middle.items()})[0]
+        total = self.slopes(_intervals({name: (x, x) for name, x in middle.items()}))[0]
         for name, (low, high) in box.items():
             if name in slopes and low != high:
                 total += slopes[name] * Ends.between(low - middle[name], high - middle[name])
@@ -340,7 +340,7 @@ class _Search:
     def broken(self, box: Box) -> dict[str, Fraction] | None:
         """The middle of the box, where the claim is surely false there and every hypothesis surely met."""
         point = {name: _between(self.domain[name], *ends) for name, ends in box.items()}
-        values = {name: Ends.between(x, x) for name, x in point.items()}
+        values = _intervals({name: (x, x) for name, x in point.items()})
         if self.high(values) < self.low(values) and all(h(values) is True for h in self.hypotheses):
             return point
         return None
@@ -380,8 +380,10 @@ def _roots(domain: Mapping[str, Range]) -> list[Box]:
 def _between(allowed: Range, low: Fraction, high: Fraction) -> Fraction:
     """The middle, geometric in a logarithmic range, of few digits; the lower of two integers."""
     if allowed.integer:
-        return (low + high) // 2
-    middle = math.sqrt(float(low)) * math.sqrt(float(high)) if allowed.logarithmic and low > 0 else float(low + high) / 2
+        return Fraction((low + high) // 2)
+    middle = (
+        math.sqrt(float(low)) * math.sqrt(float(high)) if allowed.logarithmic and low > 0 else float(low + high) / 2
+    )
     for digits in (2, 3, 6, 12):
         simple = Fraction(f"{middle:.{digits}g}")
         if abs(simple - (low + high) / 2) * 4 <= (high - low) or (allowed.logarithmic and low * 2 < simple * 2 < high):

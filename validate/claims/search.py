@@ -66,7 +66,7 @@ def trial(claim: Claim, *, seed: int = 0, effort: int = EFFORT, deadline: float 
     >>> x = parameter("x", 0.0, 1.0)
     >>> found = trial(Claim("SQUARE", "Lemma 1", at_most(x**2, x), holds("x is at most 1.")))
     >>> found.verdict.value, found.how.value, found.tightness
-    ('holds', 'searched', 1.0)
+    ('holds', 'proved', 1.0)
     """
     started = time.perf_counter()
     search = _Search(claim, np.random.default_rng([seed, *claim.id.encode()]), deadline)
@@ -280,12 +280,16 @@ class _Search:
         if not claim.provable.symbolic:
             return how, None, ""
         for _, point in self.seen[:_LOOKED] if claim.form is not None else ():
-            pairs = zip(claim.relation.values(point), claim.form.values(point), strict=True)
+            pairs = zip(claim.relation.values(point), claim.provable.values(point), strict=True)
             if not all(math.isclose(a, b, rel_tol=1e-6, abs_tol=1e-9) for a, b in pairs):
                 return how, None, f"the expressions are not the claim at {_shown(point)}"
         found = prove(claim.provable, claim.domain, claim.given)
         if found.status is Status.REFUTED:
-            return how, None, f"the proof fails at {_shown({n: float(v) for n, v in (found.counterexample or {}).items()})}"
+            return (
+                how,
+                None,
+                f"the proof fails at {_shown({n: float(v) for n, v in (found.counterexample or {}).items()})}",
+            )
         if not found.proved:
             return how, None, ""
         return (How.IDENTITY, None, "") if found.method == "identity" else (How.PROVED, found.boxes, "")

@@ -138,7 +138,8 @@ def _extreme(expression: sp.Expr) -> Sloped:
             if sign * (other - value) >= 0:
                 value, slopes = other, theirs
             elif not sign * (other - value) <= 0:
-                value = value.max(other) if sign > 0 else value.min(other)
+                one, two = (other, value) if isinstance(value, flint.arb) else (value, other)
+                value = one.max(two) if sign > 0 else one.min(two)
                 names = {**slopes, **theirs}
                 slopes = {n: _hull(slopes.get(n), theirs.get(n)) for n in names}
         return value, slopes

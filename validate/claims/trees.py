@@ -1,4 +1,4 @@
-"""Expressions as JSON: rationals "p/q", names of parameters, and nodes {"op": ..., "args": [...]}, as docs/certificates.md lists."""
+"""Expressions as JSON: rationals "p/q", names of parameters, and nodes {"op": ..., "args": [...]} (docs/certificates.md)."""
 
 from __future__ import annotations
 
@@ -12,9 +12,16 @@ from validate.claims.balls import UnsupportedExpression
 Tree = Any  # str, or a dict of op and args
 
 _NAMES: dict[Any, str] = {
-    **{sp.exp: "exp", sp.log: "log", sp.erf: "erf", sp.erfc: "erfc", sp.loggamma: "lgamma", sp.asin: "asin"},
-    **{sp.atan: "atan", sp.sinh: "sinh", sp.cosh: "cosh", sp.tanh: "tanh", sp.floor: "floor", sp.ceiling: "ceiling"},
-    **{sp.Abs: "abs", sp.Max: "max", sp.Min: "min", sp.binomial: "binomial", sp.Add: "+", sp.And: "and", sp.Or: "or"},
+    getattr(sp, name): name
+    for name in ("exp", "log", "erf", "erfc", "asin", "atan", "sinh", "cosh", "tanh", "floor", "ceiling", "binomial")
+} | {
+    sp.loggamma: "lgamma",
+    sp.Abs: "abs",
+    sp.Max: "max",
+    sp.Min: "min",
+    sp.Add: "+",
+    sp.And: "and",
+    sp.Or: "or",
     sp.Not: "not",
 }
 
