@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import importlib
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from validate.claims.claim import Claim as _Claim
     from validate.claims.claim import Paper as _Paper
     from validate.claims.evidence import Evidence as _Evidence
+    from validate.claims.proof import Proof as _Proof
 
 _HOMES = {
     "AirtightError": "analytics.checks",
@@ -67,6 +68,7 @@ __all__ = [
     "epsilon",
     "mse",
     "papers",
+    "prove",
     "solve_energy",
     "solve_weights",
     "try_claims",
@@ -159,6 +161,21 @@ def verify(ids: Sequence[str] = (), *, seed: int = 0, effort: int = EFFORT, limi
     from validate.claims import audit
 
     return list(audit.run(ids, seed=seed, effort=effort, limit=limit))
+
+
+def prove(relation: Any, domain: Mapping[str, Any] | None = None, given: Sequence[Any] = ()) -> _Proof:
+    """Prove a relation of expressions on its whole domain; see :func:`validate.claims.proof.prove`.
+
+    Examples
+    --------
+    >>> import airtight, sympy
+    >>> x = airtight.parameter("x", 0.0, 10.0)
+    >>> airtight.prove(sympy.exp(x) >= 1 + x / 2).status.value
+    'proved'
+    """
+    from validate.claims import proof
+
+    return proof.prove(relation, domain, given)
 
 
 def try_claims(

@@ -240,7 +240,9 @@ def verify(ids: tuple[str, ...], seed: int, effort: int, limit: float, complete:
 @_SEED
 @_EFFORT
 @_LIMIT
-@click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Folder for a page and evidence.json.")
+@click.option(
+    "--out", type=click.Path(path_type=Path, file_okay=False), help="Folder for a page, evidence.json and certificates."
+)
 @_JSON
 def try_(
     file: Path, ids: tuple[str, ...], seed: int, effort: int, limit: float, out: Path | None, as_json: bool
@@ -253,6 +255,7 @@ def try_(
         from validate.report import page
 
         page.tried(out, file.stem, evidence, seed=seed, effort=effort)
+        _certified(ids, out / "certificates", Source(str(file)), quiet=as_json)
     if as_json:
         _print_json([e.as_json() for e in evidence])
     else:
@@ -266,6 +269,39 @@ def try_(
         sys.exit(2)
     if not all(e.as_expected for e in evidence):
         sys.exit(1)
+
+
+@main.command()
+@_IDS
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder to write to.")
+def certify(ids: tuple[str, ...], out: Path) -> None:
+    """Write what a stranger needs to check the verdicts: OUT/ID/*.json and OUT/check.py, plain Python without packages."""
+    from validate.claims.sources import INSTALLED
+
+    _certified(ids, out, INSTALLED, quiet=False)
+
+
+def _certified(ids: Sequence[str], out: Path, source: Source, *, quiet: bool) -> None:
+    """Certify, and say what was and what was not; what check.py does not rebuild is none."""
+    from validate.claims import audit, certificates
+
+    wanted = audit.selected(ids, source)
+    found = []
+    with _progress("certifying", len(wanted)) as advance:
+        for one in certificates.certify(out, wanted, source):
+            advance(f"certified {one.id}" if one.certified else f"skipped {one.id}")
+            found.append(one)
+    checked = certificates.check(out)
+    if checked.returncode:
+        raise ConvergenceError(
+            f"{out / 'check.py'} does not rebuild its certificates:\n{checked.stdout}{checked.stderr}"
+        )
+    if quiet:
+        return
+    for one in found:
+        click.echo(f"{one.id}: {one.note}" if one.certified else f"{one.id}: skipped: {one.note}")
+    certified = sum(one.certified for one in found)
+    click.echo(f"{certified} certified, {len(found) - certified} skipped; python {out / 'check.py'} rebuilds them")
 
 
 @main.command()

@@ -52,8 +52,8 @@ _FUNCTIONS: dict[Any, Callable[..., Ball]] = {
     sp.floor: lambda x: x.floor(),
     sp.ceiling: lambda x: x.ceil(),
     sp.binomial: lambda n, k: (n + 1).gamma() / ((k + 1).gamma() * (n - k + 1).gamma()),
-    sp.Max: lambda *xs: reduce(lambda a, b: a.max(b), xs),
-    sp.Min: lambda *xs: reduce(lambda a, b: a.min(b), xs),
+    sp.Max: lambda *xs: reduce(lambda a, b: b.max(a) if isinstance(a, flint.arb) else a.max(b), xs),
+    sp.Min: lambda *xs: reduce(lambda a, b: b.min(a) if isinstance(a, flint.arb) else a.min(b), xs),
 }
 _CONSTANTS: dict[Any, Callable[[], Ball]] = {
     sp.pi: flint.arb.pi,

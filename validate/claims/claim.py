@@ -160,6 +160,8 @@ class Claim:
         Parameters on which, as the statement says, nothing depends: those of a way there and back.
     argued : str
         Where a proof by hand stands.
+    form : Relation or None
+        The same in expressions, for a proof, where a side is a function; the trial compares the two.
     paper : str
         Set by the :class:`Paper` that holds the claim.
 
@@ -188,6 +190,7 @@ class Claim:
     constants: bool = False
     idle: Sequence[str] = ()
     argued: str = ""
+    form: Relation | None = None
     paper: str = ""
 
     def __post_init__(self) -> None:
@@ -206,6 +209,11 @@ class Claim:
     @property
     def reason(self) -> str:
         return self.ruling.reason
+
+    @property
+    def provable(self) -> Relation:
+        """What a proof or a certificate is of: the expressions, if there are any."""
+        return self.relation if self.form is None else self.form
 
     @property
     def room(self) -> float:
@@ -227,7 +235,7 @@ class Claim:
 
     def planted(self) -> Claim:
         """The claim with its actual quantity moved against it by the slack and a per cent: a trial has to notice."""
-        return replace(self, relation=self.relation.moved(self.scale, self.room))
+        return replace(self, relation=self.relation.moved(self.scale, self.room), form=None)
 
 
 def _met(condition: Any, point: Mapping[str, Any]) -> bool:

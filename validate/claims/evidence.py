@@ -19,6 +19,7 @@ _DIGITS = 25
 class How(StrEnum):
     """How a verdict is known."""
 
+    IDENTITY = "identity"
     PROVED = "proved"
     ENUMERATED = "enumerated"
     ARGUED = "argued"
@@ -129,6 +130,8 @@ class Evidence:
     extent : Extent or None
         Of a refuted statement.
     evaluations : int
+    boxes : int or None
+        Of a proof.
     error : bool
         The claim itself cannot be evaluated; `fault` says where.
     """
@@ -146,6 +149,7 @@ class Evidence:
     extent: Extent | None
     evaluations: int
     seconds: float = field(compare=False)
+    boxes: int | None = None
     error: bool = False
 
     @property
@@ -174,6 +178,7 @@ class Evidence:
             "reason": claim.reason,
             "severity": claim.ruling.severity.value if refuted and claim.ruling.severity else None,
             "how": self.how.value,
+            "boxes": self.boxes,
             "fault": self.fault or None,
             "witness": witness.as_json() if witness else None,
             "near_paper": self.near_paper.as_json() if self.near_paper else None,
@@ -205,7 +210,7 @@ def item_as_json(item: Item) -> dict[str, Any]:
         (
             *("severity", "fault", "witness", "near_paper", "near_reason", "claimed", "actual", "scale", "margin"),
             *("tightest", "tightness", "share_violated", "share_of_regime", "median_factor", "worst_factor"),
-            *("true_where", "corrected_by"),
+            *("true_where", "corrected_by", "boxes"),
         )
     )
     return {**given, **verdicts, **nothing, "also": [], "certified": False, "evaluations": 0, "seconds": 0.0}

@@ -20,6 +20,7 @@ from validate.claims.balls import enclosed
 from validate.claims.claim import Claim, Verdict
 from validate.claims.domain import Value
 from validate.claims.evidence import Evidence, Extent, How, Witness
+from validate.claims.proof import Status, prove
 from validate.claims.relation import Point
 from validate.claims.witness import near_paper, own_parameters, simplest
 
@@ -65,13 +66,13 @@ def trial(claim: Claim, *, seed: int = 0, effort: int = EFFORT, deadline: float 
     >>> x = parameter("x", 0.0, 1.0)
     >>> found = trial(Claim("SQUARE", "Lemma 1", at_most(x**2, x), holds("x is at most 1.")))
     >>> found.verdict.value, found.how.value, found.tightness
-    ('holds', 'searched', 1.0)
+    ('holds', 'proved', 1.0)
     """
     started = time.perf_counter()
     search = _Search(claim, np.random.default_rng([seed, *claim.id.encode()]), deadline)
     count = max(int(effort * claim.effort), LEAST)
     how, fault, broken = How.SEARCHED, "", False
-    witness = near = extent = None
+    witness = near = extent = boxes = None
     try:
         search.in_time()
         search.well_posed()
@@ -88,6 +89,8 @@ def trial(claim: Claim, *, seed: int = 0, effort: int = EFFORT, deadline: float 
             extent = search.extent()
             near = near_paper(claim, search.violations)
         fault = search.fault(how)
+        if not fault and how is How.SEARCHED and claim.ruling.survives:
+            how, boxes, fault = search.proof(how)
     except _Stopped:
         fault = "stopped"
     except Exception as error:  # of anyone's code: the other claims are still to be tried
@@ -108,6 +111,7 @@ def trial(claim: Claim, *, seed: int = 0, effort: int = EFFORT, deadline: float 
         extent=extent,
         evaluations=search.evaluations,
         seconds=time.perf_counter() - started,
+        boxes=boxes,
         error=broken,
     )
 
@@ -273,6 +277,26 @@ class _Search:
         if any(r.typical for r in self.claim.domain.values()):
             inside = [self.at(p) for p in self._admitted(self._sobol(_REGIME, regime=True), _REGIME)]
         return Extent(_share(self.spread_margins) or 0.0, _share(inside), float(np.median(by)), max(by))
+
+    def proof(self, how: How) -> tuple[How, int | None, str]:
+        """How it is known, on how many boxes, and what is wrong, if a proof of the expressions succeeds."""
+        claim = self.claim
+        if not claim.provable.symbolic:
+            return how, None, ""
+        for _, point in self.seen[:_LOOKED] if claim.form is not None else ():
+            pairs = zip(claim.relation.values(point), claim.provable.values(point), strict=True)
+            if not all(math.isclose(a, b, rel_tol=1e-6, abs_tol=1e-9) for a, b in pairs):
+                return how, None, f"the expressions are not the claim at {_shown(point)}"
+        found = prove(claim.provable, claim.domain, claim.given)
+        if found.status is Status.REFUTED:
+            return (
+                how,
+                None,
+                f"the proof fails at {_shown({n: float(v) for n, v in (found.counterexample or {}).items()})}",
+            )
+        if not found.proved:
+            return how, None, ""
+        return (How.IDENTITY, None, "") if found.method == "identity" else (How.PROVED, found.boxes, "")
 
     def fault(self, how: How) -> str:
         """Why what was seen says nothing; empty when it says something."""

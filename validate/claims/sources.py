@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import sys
 from dataclasses import dataclass
@@ -40,12 +41,29 @@ class Source:
         """Claims by identifier, in the order of the papers."""
         return {claim.id: claim for paper in self.papers().values() for claim in paper.claims}
 
+    def digest(self, paper: str) -> str:
+        """SHA-256 of the source of a paper: of the file, or of the modules of its package, in the order of their names."""
+        if self.path:
+            files = [Path(self.path)]
+        else:
+            home = _home(self.papers()[paper])
+            files = sorted(home.parent.glob("*.py")) if home.name == "__init__.py" else [home]
+        return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+
     def items(self) -> dict[str, Item]:
         """What is numbered and no claim."""
         return {item.id: item for paper in self.papers().values() for item in paper.items}
 
 
 INSTALLED = Source()
+
+
+def _home(paper: Paper) -> Path:
+    """The file whose module holds the paper."""
+    for module in list(sys.modules.values()):
+        if getattr(module, "__file__", None) and any(value is paper for value in vars(module).values()):
+            return Path(str(module.__file__))
+    raise SourceError(f"{paper.id}: no module holds it")
 
 
 @cache

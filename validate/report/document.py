@@ -99,12 +99,19 @@ def _count(evidence: Sequence[Evidence], others: Sequence[Item]) -> str:
     )
 
 
+def _box(claim: Claim) -> str:
+    """The domain that a proof is of."""
+    return ", ".join(f"`{name}` in [{r.low:.6g}, {r.high:.6g}]" for name, r in claim.domain.items())
+
+
 def _evidence(e: Evidence) -> list[str]:
     """Paragraphs: what was found, where it fails, what is true instead."""
     claim = e.claim
     said = f"**{e.verdict.value}**" + (f" ({e.fault})" if e.fault else "")
     if e.witness is None:
         if claim.relation.sign is Sign.EQUAL:
+            if e.how is How.IDENTITY:
+                return [f"{said}: an identity, by SymPy; both sides agree at all {e.evaluations} points too."]
             return [f"{said}: both sides agree at all {e.evaluations} points ({e.how.value})."]
         least = (
             f"tightness {e.tightness:.4g}"
@@ -113,7 +120,8 @@ def _evidence(e: Evidence) -> list[str]:
         )
         at = ", ".join(f"`{name} = {value:.6g}`" for name, value in e.tightest.items())
         many = "all" if e.how is How.ENUMERATED else "among"
-        return [f"{said}: {least} {many} {e.evaluations} points{', at ' + at if at else ''}."]
+        proved = f" Proved on {e.boxes} boxes for {_box(claim)}." if e.how is How.PROVED else ""
+        return [f"{said}: {least} {many} {e.evaluations} points{', at ' + at if at else ''}.{proved}"]
     proof = "certified in ball arithmetic" if e.witness.certified else "not certified"
     found = [f"{said}: {_told(e.witness)} ({proof})."]
     if e.near_paper is not None:

@@ -6,6 +6,7 @@ import math
 from itertools import product
 
 import numpy as np
+import sympy as sp
 
 from analytics.federated import quantizers
 from validate.claims.claim import Claim, false, holds
@@ -21,6 +22,10 @@ inside = parameter("inside", 0.0, 1.0, latex=r"P(B\mid\mathcal E)")
 outside = parameter("outside", 0.0, 1.0, latex=r"P(B\mid\mathcal E^c)")
 likely = parameter("likely", 0.5, 0.999, latex=r"P(\mathcal E)")
 magnitude = parameter("magnitude", 0.1, 100.0, logarithmic=True, latex="|c|")
+
+_A = 1 / sp.tanh(epsilon / 2)  # alpha, in a form that is easy to enclose
+_BROKEN = 2 * p * (1 - p)  # probability that exactly one of two drops out
+_PRINTED_VARIANCE = 2 * pairs * p * (1 - p) * (1 - 2 * p * (1 - p))
 
 
 def _least_output(epsilon: float) -> float:
@@ -99,6 +104,7 @@ CLAIMS = (
         {"x": x.range, "y": y.range},
         statement=r"\mathrm{Cov}(\bar W_i, \bar W_{p_i}) \le -r^2(\alpha-1)^2",
         scale=relative_to(lambda epsilon, **_: (1 / math.tanh(epsilon / 2) - 1) ** 2),
+        form=at_most(sp.Max(*(sign * _A * (x + y) - _A**2 - x * y for sign in (1, -1))), -((_A - 1) ** 2)),
     ),
     Claim(
         "CB-T2-sum",
@@ -117,9 +123,10 @@ CLAIMS = (
     Claim(
         "CB-T4-moments",
         "App. E, moments of the broken pairs (n = 2 pairs)",
-        equal(lambda pairs, p: pairs * _variance_of_one_pair(p), 2 * pairs * p * (1 - p) * (1 - 2 * p * (1 - p))),
+        equal(lambda pairs, p: pairs * _variance_of_one_pair(p), _PRINTED_VARIANCE),
         holds("n/2 independent indicators of probability 2p(1-p)."),
         statement=r"\mathrm{Var}\sum_i E_i = np(1-p)(1-2p(1-p))",
+        form=equal(pairs * (_BROKEN * (1 - _BROKEN) ** 2 + (1 - _BROKEN) * _BROKEN**2), _PRINTED_VARIANCE),
     ),
     Claim(
         "CB-T4-survival",

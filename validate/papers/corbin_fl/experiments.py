@@ -36,6 +36,12 @@ def _augmented(epsilon: float, pairs_alone: int) -> float:
 
 _EPSILON = {"epsilon": WIDE}
 
+
+def _A(epsilon: sp.Expr) -> sp.Expr:
+    """alpha, in a form that is easy to enclose."""
+    return 1 / sp.tanh(epsilon / 2)
+
+
 CLAIMS = (
     Claim(
         "CB-P1",
@@ -45,6 +51,7 @@ CLAIMS = (
         statement=r"E(Q(w)-w)^2 = (\gamma_2-w)(w-\gamma_1) \ge A^2 - (w-c)^2 \text{ for every unbiased, private } Q \text{ on } "
         r"\{\gamma_1, \gamma_2\}",
         given=[below <= epsilon, above <= epsilon],
+        form=at_least((_A(above) - x) * (x + _A(below)), _A(epsilon) ** 2 - x**2),
     ),
     Claim(
         "CB-P1-binary",

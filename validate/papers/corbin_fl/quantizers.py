@@ -14,6 +14,8 @@ from validate.claims.domain import Range, parameter
 from validate.claims.relation import absolute, at_least, at_most, equal, relative_to
 from validate.papers.corbin_fl.common import WIDE, alpha, bits, epsilon, printed, x, y
 
+_LAW = sp.Rational(1, 2) + x / (2 * alpha)  # probability of c + A
+
 
 def _plus(x: float, epsilon: float, bits: int = 0) -> float:
     """Probability of the output c + A of one client."""
@@ -146,6 +148,7 @@ CLAIMS = (
         "Algorithm 1, Proposition 1",
         equal(_single_error, alpha**2 - x**2),
         holds("A two-point law with mean w: the squared error around w is its variance."),
+        form=equal(_LAW * (alpha - x) ** 2 + (1 - _LAW) * (alpha + x) ** 2, alpha**2 - x**2),
         statement=r"E Q(w) = w,\quad \mathrm{Var}\,Q(w) = A^2 - (w-c)^2,\quad A = r\,\frac{e^\epsilon+1}{e^\epsilon-1}",
     ),
     Claim(

@@ -40,6 +40,10 @@ _classical = forms.classical.subs({forms.sensitivity: mu, forms.sigma: 1, forms.
 _exact = forms.curve.subs({forms.sensitivity: mu, forms.sigma: 1, forms.epsilon: _classical})
 
 
+_eps = parameter("epsilon", 1e-6, 1.0, logarithmic=True)
+_MU = _eps / sp.sqrt(2 * sp.log(sp.Rational("1.25") / delta))
+
+
 def _below_one(delta: float, epsilon: float) -> float:
     """The exact delta at the classical epsilon, where this is `epsilon`."""
     mu = epsilon / math.sqrt(2 * math.log(1.25 / delta))
@@ -125,6 +129,7 @@ CLAIMS = (
         statement=r"\delta_{\mathrm{exact}}(\epsilon) \le \delta \quad\text{for } "
         r"\epsilon = \mu\sqrt{2\log(1.25/\delta)} \le 1",
         slack=3.4,
+        form=at_most(forms.curve.subs({forms.sensitivity: _MU, forms.sigma: 1, forms.epsilon: _eps}), delta),
         also=[Reference("UF-P1", "utility-fairness", "Proposition 1, Eq. (9)")],
     ),
     Claim(

@@ -158,6 +158,7 @@ CLAIMS = (
         {s.name: s.range for s in (signal, noise, cosine)},
         statement=r"\|x_k\|_2^2 \le P_k \quad\text{for } \alpha_k = p_k\min\left\{\frac\gamma{h_k},"
         r"\frac{\sqrt{P_k}}{w_kC_k + \|n_k\|_2}\right\}",
+        form=at_most(power * _square(signal, noise, cosine) / (signal + noise) ** 2, power),
     ),
     Claim(
         "FDP-MSE",

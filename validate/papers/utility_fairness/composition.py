@@ -53,6 +53,9 @@ def _root(epsilon: float, delta: float, rounds: int, spared: float) -> float:
     return float(optimize.brentq(excess, 0.0, rounds * epsilon, xtol=1e-14))
 
 
+_TRUTH = 1 / (1 + sp.exp(-epsilon))
+
+
 def _randomised(epsilon: float, q: float) -> float:
     """Greatest log-ratio of randomised response on a sample of one record taken with probability q."""
     truth = 1 / (1 + math.exp(-epsilon))
@@ -136,6 +139,7 @@ CLAIMS = (
         holds_under("Per step only: without M it says nothing of Algorithm 1, which does not sample either."),
         {"epsilon": Range(0.01, 3.0), "q": q.range},
         statement=r"\epsilon_q = \log(1+q(e^\epsilon-1)) = O(q\epsilon)",
+        form=equal(sp.log(((1 - q) * (1 - _TRUTH) + q * _TRUTH) / (1 - _TRUTH)), sp.log(1 + q * (sp.exp(epsilon) - 1))),
     ),
     Claim(
         "UF-C4",

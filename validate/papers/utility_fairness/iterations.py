@@ -113,6 +113,7 @@ CLAIMS = (
         ),
         holds("With s = eta L and k = mu/L the differences are k(1-k)s^2 and s(1-k)(2-s)."),
         statement=r"\rho^2 \le 1-2\mu\eta\bigl(1-\tfrac{\eta L}2\bigr)",
+        form=at_most(sp.Max((1 - mu * step) ** 2, (1 - step) ** 2), 1 - 2 * mu * step * (1 - step / 2)),
     ),
     Claim(
         "UF-R1",

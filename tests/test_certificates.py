@@ -1,0 +1,327 @@
+"""Certificates: check.py rebuilds them alone, agrees with python-flint, and rejects whatever has been changed."""
+
+import ast
+import importlib.util
+import json
+import math
+import random
+import shutil
+import sys
+from fractions import Fraction
+
+import flint
+import pytest
+import sympy as sp
+from tests_support import refused, run
+
+from analytics.enclosures.ball import ball
+from validate.claims import certificates
+from validate.claims.balls import UnsupportedExpression, enclosed
+from validate.claims.certificates import CHECK, certify, check, decimals, write_sums
+from validate.claims.claim import Claim, Paper, false
+from validate.claims.domain import parameter
+from validate.claims.relation import at_most
+from validate.claims.sources import INSTALLED, Source
+from validate.claims.trees import tree
+
+
+def _loaded():
+    spec = importlib.util.spec_from_file_location("certificate_check", CHECK)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+CHECKER = _loaded()
+X, Y = sp.symbols("x y")
+
+
+@pytest.fixture(scope="module")
+def all_of_them(tmp_path_factory):
+    out = tmp_path_factory.mktemp("certificates")
+    refuted = [c for c in INSTALLED.claims().values() if not c.ruling.survives]
+    return out, list(certify(out, [*refuted, INSTALLED.claims()["FDP-D2-eps1"], INSTALLED.claims()["CB-A1"]]))
+
+
+@pytest.fixture
+def two(tmp_path):
+    """One witness, and one proof with a hypothesis."""
+    path = tmp_path / "mine.py"
+    path.write_text(
+        "from airtight import *\nimport sympy as sp\n"
+        "x = parameter('x', 0.1, 2.0)\ny = parameter('y', 0.1, 2.0, extra=(3.0,))\n"
+        "a = Claim('A', 'Lemma 1', at_most(sp.exp(x) - y / 3, 1 + x), false('it is not'))\n"
+        "b = Claim('B', 'Lemma 2', at_least(sp.exp(x - y / 2), sp.Rational(9, 10) + (x - y / 2) * 2), "
+        "given=[x <= y / 2], slack=9.0)\n"
+        "c = Claim('C', 'Lemma 3', at_least(sp.exp(x * y), 1 + x * y + x * y * x / 100))\n"
+    )
+    out = tmp_path / "out"
+    source = Source(str(path))
+    found = {o.id: o for o in certify(out, list(source.claims().values()), source)}
+    return out, found
+
+
+def test_every_refuted_row_of_expressions_is_rebuilt_by_plain_python(all_of_them):
+    out, found = all_of_them
+    done = check(out)
+    assert done.returncode == 0, done.stdout + done.stderr
+    certified = {o.id for o in found if o.certified}
+    symbolic = {n for n, c in INSTALLED.claims().items() if c.relation.symbolic and not c.ruling.survives}
+    assert certified == symbolic | {"FDP-D2-eps1"} and len(symbolic) >= 60
+    assert done.stdout.count(": refuted at") == len(symbolic)
+    assert "computed by code" in next(o.note for o in found if o.id == "FDP-T1")
+    assert "identity" in next(o.note for o in found if o.id == "CB-A1")
+    claim = json.loads((out / "FDP-D2" / "claim.json").read_text())
+    assert claim["paper"]["id"] == "feature-dp" and len(claim["source_sha256"]) == 64
+
+
+def test_it_imports_nothing_but_the_standard_library():
+    nodes = [n for n in ast.walk(ast.parse(CHECK.read_text())) if isinstance(n, ast.Import | ast.ImportFrom)]
+    names = {a.name for n in nodes if isinstance(n, ast.Import) for a in n.names}
+    names |= {n.module for n in nodes if isinstance(n, ast.ImportFrom)}
+    assert names <= set(sys.stdlib_module_names)
+    assert not {"importlib", "subprocess", "ctypes"} & names
+    calls = {
+        n.func.id for n in ast.walk(ast.parse(CHECK.read_text())) if isinstance(n, ast.Call) and hasattr(n.func, "id")
+    }
+    assert not {"eval", "exec", "__import__", "compile", "float"} & (calls - {"float"})
+
+
+def test_a_copy_is_verbatim(two):
+    out, _ = two
+    assert (out / "check.py").read_bytes() == CHECK.read_bytes()
+
+
+def test_witness_and_proof_of_a_file(two):
+    out, found = two
+    assert {o.id for o in found.values() if o.certified} == {"A", "B", "C"}, found
+    assert check(out).returncode == 0, check(out).stdout
+    signs = {str(b["sign"]) for b in json.loads((out / "B" / "proof.json").read_text())["boxes"]}
+    assert signs == {"+", "0"}
+
+
+# Arithmetic against python-flint
+
+_ONE = (sp.exp, sp.log, sp.sqrt, sp.erf, sp.erfc, sp.sinh, sp.cosh, sp.tanh, sp.atan, sp.loggamma, sp.Abs, sp.floor)
+
+
+def _random(rng, depth):
+    if depth == 0:
+        return rng.choice([X, Y, sp.Rational(rng.randint(-9, 9), rng.randint(1, 9)), sp.pi])
+    a, b = _random(rng, depth - 1), _random(rng, depth - 1)
+    kinds = [a + b, a - b, a * b, a / (1 + b**2), sp.Max(a, b), sp.Min(a, b), a**3, sp.sqrt(1 + a**2)]
+    kinds += [sp.exp(sp.Min(a, 3)), sp.log(1 + a**2), sp.erfc(a), sp.tanh(b), sp.cosh(sp.Min(b, 2)), sp.atan(a)]
+    kinds += [sp.Piecewise((a, X < Y), (b, True)), (2 + a**2) ** sp.Rational(2, 3), sp.erf(b), (1 + b**2) ** sp.tanh(a)]
+    return rng.choice(kinds)
+
+
+def _overlaps(found, other):
+    """Whether an interval of check.py and a ball have a number in common; and the width of the first, relative."""
+    low, high = (CHECKER.fraction(e) for e in (found.lo, found.hi))
+    assert low <= high
+    return not (other < ball(low)) and not (other > ball(high)), (high - low) / max(
+        abs(low), abs(high), Fraction(1, 10**9)
+    )
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_expressions_agree_with_flint(seed):
+    rng = random.Random(seed)
+    expression = _random(rng, 3)
+    point = {n: Fraction(rng.randint(-40, 40), rng.randint(1, 20)) for n in "xy"}
+    with CHECKER.Precision(128):
+        found = CHECKER.interval(CHECKER.value(tree(expression), point))
+    with flint.ctx.workprec(400):
+        overlap, width = _overlaps(found, enclosed(expression, point))
+    assert overlap and width < Fraction(1, 2**60), (expression, point)
+
+
+@pytest.mark.parametrize("function", _ONE, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("bits", [64, 300])
+def test_functions_are_enclosed_tightly(function, bits):
+    rng = random.Random(function.__name__)
+    for _ in range(25):
+        x = Fraction(rng.uniform(-1, 1)) * Fraction(rng.choice([1e-20, 0.01, 1.0, 5.0, 40.0]))
+        if function in (sp.log, sp.sqrt, sp.loggamma):
+            x = abs(x) + Fraction(1, 1000)
+        with CHECKER.Precision(bits):
+            found = CHECKER.interval(CHECKER.value(tree(function(X)), {"x": CHECKER.Interval.of(x)}))
+        with flint.ctx.workprec(2 * bits + 200):
+            overlap, width = _overlaps(found, enclosed(function(X), {"x": x}))
+        assert overlap, (function, x)
+        assert width < Fraction(1, 2 ** (bits - 12)), (function, float(x), float(width))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_boxes_and_slopes_hold_every_point(seed):
+    """Value and derivatives on a box hold those at points inside, by python-flint and SymPy."""
+    rng = random.Random(1000 + seed)
+    expression = _random(rng, 2)
+    low = {n: Fraction(rng.randint(-30, 30), 10) for n in "xy"}
+    box = {n: (a, a + Fraction(rng.randint(1, 5), 10)) for n, a in low.items()}
+    try:
+        value, slopes = CHECKER.slopes(tree(expression), CHECKER.intervals(box))
+    except CHECKER.Undecided:
+        return
+    for _ in range(5):
+        point = {n: a + (b - a) * Fraction(rng.randint(1, 99), 100) for n, (a, b) in box.items()}
+        assert _overlaps(value, enclosed(expression, point))[0]
+        for symbol in (X, Y):
+            derivative = sp.diff(expression, symbol)
+            try:
+                true = enclosed(derivative, point)
+            except UnsupportedExpression:
+                continue
+            assert _overlaps(slopes.get(symbol.name, CHECKER.ZERO), true)[0], (expression, symbol, point)
+
+
+@pytest.mark.parametrize("side, digits", [(X / 3, 25), (sp.sqrt(2) * X, 25), (sp.exp(-400 * X), 25)])
+def test_decimals_are_right_to_the_last_digit(side, digits):
+    low, high = (Fraction(text) for text in decimals(side, {"x": Fraction(1)}))
+    with flint.ctx.workprec(600):
+        true = enclosed(side, {"x": Fraction(1)})
+        assert ball(low) <= true <= ball(high)
+    assert 0 < high - low <= abs(high) / 10 ** (digits - 1)
+
+
+# Whatever is changed is rejected; the sums are made anew, so that they are not what rejects it
+
+
+def _edited(out, name, change):
+    path = out / name
+    given = json.loads(path.read_text())
+    change(given)
+    path.write_text(json.dumps(given, indent=1, ensure_ascii=False) + "\n")
+    write_sums(out)
+    return check(out).returncode
+
+
+def _bound_anew(out, folder):
+    """What a forger would do: tell the witness or proof the sum of the changed claim."""
+    import hashlib
+
+    digest = hashlib.sha256((out / folder / "claim.json").read_bytes()).hexdigest()
+    name = "witness.json" if (out / folder / "witness.json").exists() else "proof.json"
+    return _edited(out, f"{folder}/{name}", lambda g: g.update(claim_sha256=digest))
+
+
+def test_every_digit_of_an_interval_counts(two, tmp_path):
+    out, _ = two
+    text = json.loads((out / "A" / "witness.json").read_text())
+    for side in ("claimed", "actual"):
+        for end in (0, 1):
+            stated = text[side][end]
+            for place in range(0, len(stated), 5):
+                if not stated[place].isdigit():
+                    continue
+                changed = stated[:place] + str((int(stated[place]) + 1) % 10) + stated[place + 1 :]
+                given = {**text, side: [changed if i == end else e for i, e in enumerate(text[side])]}
+                with pytest.raises((CHECKER.Rejected, CHECKER.Malformed)):
+                    claim = CHECKER.Claim((out / "A" / "claim.json").read_bytes())
+                    CHECKER.witnessed(claim, json.dumps(given))
+
+
+@pytest.mark.parametrize(
+    "name, change",
+    [
+        ("A/witness.json", lambda g: g["point"].update(x="1/7")),
+        ("A/witness.json", lambda g: g["point"].update(x="200")),
+        ("A/witness.json", lambda g: g.update(digits=26)),
+        ("A/claim.json", lambda g: g["expression"]["actual"].update(op="*")),
+        ("A/claim.json", lambda g: g["domain"]["x"].update(high="3")),
+        ("A/claim.json", lambda g: g.update(relation=">=")),
+        ("A/claim.json", lambda g: g.update(statement="x")),
+        ("B/proof.json", lambda g: g["boxes"].pop()),
+        ("B/proof.json", lambda g: g["boxes"].pop(0)),
+        ("B/proof.json", lambda g: g["boxes"][0].update(sign=0 if g["boxes"][0]["sign"] == "+" else "+")),
+        ("B/proof.json", lambda g: g["boxes"][0]["box"].update(x=["1/10", "1/9"])),
+        ("B/proof.json", lambda g: g.update(boxes=[])),
+        ("B/claim.json", lambda g: g["domain"]["x"].update(low="0")),
+        ("B/claim.json", lambda g: g.update(given=[])),
+    ],
+)
+def test_mutations_are_rejected(two, name, change):
+    assert _edited(two[0], name, change) in (1, 2)
+
+
+@pytest.mark.parametrize(
+    "name, change",
+    [
+        ("A/claim.json", lambda g: g["expression"]["actual"].update(op="*")),
+        ("A/claim.json", lambda g: g["domain"]["x"].update(high="1/9")),
+        ("A/claim.json", lambda g: g.update(relation=">=")),
+        ("B/claim.json", lambda g: g["domain"]["x"].update(high="21/10")),
+        ("B/claim.json", lambda g: g["domain"]["y"].update(extra=["3", "4"])),
+        (
+            "C/claim.json",
+            lambda g: g["expression"].update(actual=g["expression"]["claimed"], claimed=g["expression"]["actual"]),
+        ),
+        ("B/claim.json", lambda g: g.update(given=[])),
+    ],
+)
+def test_forgeries_are_rejected(two, name, change):
+    out, _ = two
+    witness = json.loads((out / "A" / "witness.json").read_text())
+    if "high" in str(change.__code__.co_names) and Fraction(witness["point"]["x"]) <= Fraction(1, 9):
+        pytest.skip("the point stays inside")
+    _edited(out, name, change)
+    assert _bound_anew(out, name.split("/")[0]) in (1, 2)
+
+
+def test_sums_are_checked(two):
+    out, _ = two
+    (out / "C" / "claim.json").write_text((out / "C" / "claim.json").read_text() + " ")
+    done = check(out)
+    assert done.returncode == 1 and "not as in SHA256SUMS" in done.stdout
+    (out / "SHA256SUMS").unlink()
+    assert check(out).returncode == 2
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"a": 1, "a": 2}', "{", '{"schema": "other"}'])
+def test_malformed_files(two, text):
+    out, _ = two
+    (out / "A" / "claim.json").write_text(text)
+    write_sums(out)
+    done = check(out)
+    assert done.returncode == 2 and "MALFORMED" in done.stdout and "B: proved" in done.stdout
+
+
+def test_neither_witness_nor_proof(two):
+    out, _ = two
+    (out / "A" / "witness.json").unlink()
+    write_sums(out)
+    assert check(out).returncode == 2
+    shutil.rmtree(out / "A")
+    write_sums(out)
+    assert check(out).returncode == 0
+
+
+# The command
+
+
+def test_the_command(tmp_path):
+    result = run("certify", "FDP-D2", "FDP-T1", "UF-E3", "--out", tmp_path / "c")
+    assert result.exit_code == 0, result.output
+    assert "FDP-D2: a witness" in result.stdout and "FDP-T1: skipped" in result.stdout
+    assert check(tmp_path / "c").returncode == 0
+    assert refused(run("certify", "NONE-1", "--out", tmp_path / "d"), "NONE-1")
+
+
+def test_folders_have_plain_names(tmp_path):
+    x = parameter("x", 0.1, 1.0)
+    claim = Claim("../a", "here", at_most(x, x**2), false("no"))
+    paper = Paper("p", "P", "A", 2026, [claim])
+    with pytest.raises(Exception, match="ID"):
+        list(certificates.certify(tmp_path, list(paper), INSTALLED))
+
+
+def test_end_of_the_ladder():
+    """A point that no precision decides is rejected, not believed."""
+    assert math.isclose(float(CHECKER.fraction(CHECKER.pi().lo)), math.pi)
+    given = {"schema": CHECKER.SCHEMA, "id": "Z", "relation": "<=", "given": [], "domain": {}}
+    same = {"op": "log", "args": [{"op": "exp", "args": ["1/3"]}]}
+    text = json.dumps({**given, "expression": {"actual": same, "claimed": "1/3"}}).encode()
+    claim = CHECKER.Claim(text)
+    witness = {"schema": CHECKER.SCHEMA, "id": "Z", "claim_sha256": claim.sha256, "point": {}, "digits": 3}
+    with pytest.raises(CHECKER.Rejected, match="not decided"):
+        CHECKER.witnessed(claim, json.dumps({**witness, "claimed": ["0.333", "0.334"], "actual": ["0.333", "0.334"]}))

@@ -1,0 +1,206 @@
+"""Proofs on the whole domain: true claims are proved, false ones never, and the rows say how they are known."""
+
+import dataclasses
+import random
+from fractions import Fraction
+
+import pytest
+import sympy as sp
+
+import airtight
+from analytics.enclosures.ball import ball
+from validate.claims.claim import Claim, false, holds
+from validate.claims.domain import Range, parameter
+from validate.claims.ends import Ends
+from validate.claims.evidence import How
+from validate.claims.identity import identical
+from validate.claims.proof import BOXES, Status, prove
+from validate.claims.relation import absolute, at_least, at_most, equal
+from validate.claims.search import trial
+from validate.claims.slopes import sloped
+from validate.claims.sources import INSTALLED
+
+X = parameter("x", 0.0, 2.0)
+Y = parameter("y", 0.0, 2.0)
+E = parameter("epsilon", 1e-3, 20.0, logarithmic=True)
+P = parameter("p", 0.01, 1.0)
+N = parameter("n", 1, 9, integer=True)
+CLAIMS = INSTALLED.claims()
+
+
+@pytest.mark.parametrize(
+    "relation, method",
+    [
+        (sp.exp(X) >= 1 + X / 2, "boxes"),
+        (X**2 + sp.Rational(1, 3) >= X, "boxes"),
+        (at_most(sp.log(1 + P * (sp.exp(E) - 1)), E), "faces"),
+        (at_least(sp.exp(X) * X**2, 2 * X * sp.exp(X) - sp.exp(X)), "factors"),
+        (at_most(sp.exp((X + Y) / 2), (sp.exp(X) + sp.exp(Y)) / 2), "diagonal"),
+        (at_most(sp.Max(X / 2, X**2 / 4), X), "parts"),
+        (equal(sp.tanh(E / 2), (sp.exp(E) - 1) / (sp.exp(E) + 1)), "identity"),
+        (at_least(2**N, N + sp.Rational(1, 2)), "boxes"),
+        (at_most(sp.floor(X) / 3, X), "boxes"),
+    ],
+)
+def test_true_claims_are_proved(relation, method):
+    found = prove(relation)
+    assert found.proved and found.method == method, found
+    assert found.boxes <= BOXES
+
+
+@pytest.mark.parametrize(
+    "relation, status",
+    [
+        (sp.exp(X) <= 1 + X, Status.REFUTED),
+        (X**2 >= X, Status.REFUTED),
+        (at_most(sp.log(1 + P * (sp.exp(E) - 1)), E * sp.Rational(99, 100)), Status.REFUTED),
+        (equal(sp.sin(X), X), Status.OPEN),
+        (equal(X, X * (1 + sp.Rational(1, 10**30))), Status.OPEN),
+        (at_most(lambda x: x, X), Status.OPEN),
+        (at_most(X, sp.airyai(X)), Status.OPEN),
+    ],
+)
+def test_false_claims_never_are(relation, status):
+    assert prove(relation).status is status
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_no_random_falsehood_is_proved(seed):
+    """A random inequality with a violation planted at a random point: proved never, whatever else."""
+    rng = random.Random(seed)
+    a, b, c = (sp.Rational(rng.randint(-9, 9), 4) for _ in range(3))
+    low = sp.sin(a * X) + b * X * Y + sp.exp(c * Y / 4) + sp.Abs(X - Y)
+    x, y = sp.Rational(rng.randint(0, 20), 10), sp.Rational(rng.randint(0, 20), 10)
+    tip = low.subs({X: x, Y: y}) - sp.Rational(1, 10**4)
+    assert not prove(at_most(low, tip + 8 * ((X - x) ** 2 + (Y - y) ** 2)), boxes=200).proved
+
+
+def test_hypotheses_cut_the_domain():
+    assert prove(at_most(X, 2 * Y + 1), given=[X <= Y]).proved
+    assert not prove(at_most(X, Y + sp.Rational(1, 10))).proved
+    found = prove(at_most(X, 2 * Y + sp.Rational(1, 2)), given=[X <= Y])
+    assert found.proved and {sign for _, sign in found.leaves} == {"+", 0}
+
+
+def test_extra_values_and_integers_are_in_the_domain():
+    z = parameter("z", 1.0, 2.0, extra=(5.0,))
+    assert prove(at_most(z, 2)).counterexample == {"z": Fraction(5)}
+    found = prove(at_most(z, 5))
+    assert found.proved and ({"z": (Fraction(5), Fraction(5))}, "+") in found.leaves
+    k = parameter("k", 0, 6, integer=True)
+    assert prove((k - sp.Rational(1, 2)) ** 2 >= sp.Rational(1, 4)).proved  # false between 0 and 1
+
+
+def test_the_domain_may_be_given():
+    t = sp.Symbol("t", positive=True)
+    assert prove(sp.log(1 + t) <= t + sp.Rational(1, 100), {"t": Range(0.1, 1.0)}).proved
+    assert airtight.prove(sp.log(1 + t) <= t, domain={"t": Range(0.1, 1.0)}).status.value == "proved"
+
+
+def test_it_is_deterministic_and_bounded():
+    tight = at_most(X * (2 - X), 1 - (X - 1) ** 2 * (1 - sp.Rational(1, 10**9) * X))
+    assert prove(tight) == prove(tight)
+    open_ = prove(at_most(sp.sin(3 * X) ** 2 + sp.cos(3 * X) ** 2, 1), boxes=50)
+    assert open_.status is Status.OPEN and open_.boxes <= 51 and open_.left and open_.reason
+
+
+def test_identities():
+    a, b = sp.symbols("a b", positive=True)
+    assert identical((a + b) ** 2, a**2 + 2 * a * b + b**2)
+    assert identical(1 / (1 + sp.exp(-a)), (1 + sp.tanh(a / 2)) / 2)
+    assert not identical(a * b, a * b + sp.Rational(1, 10**40))
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_ends_hold_every_value(seed):
+    rng = random.Random(seed)
+    a, c = (Fraction(rng.randint(-30, 30), 10) for _ in range(2))
+    b, d = a + Fraction(rng.randint(0, 20), 10), c + Fraction(rng.randint(0, 20), 10)
+    x, y = Ends.between(a, b), Ends.between(c, d)
+    for share in (Fraction(0), Fraction(1, 3), Fraction(1)):
+        p, q = ball(a + (b - a) * share), ball(c + (d - c) * share)
+        pairs = [(x * y, p * q), (x - y, p - q), (x**3, p**3), (x**2, p**2), (abs(x), abs(p)), (x.exp(), p.exp())]
+        pairs += [
+            (x.max(y), p.max(q)),
+            (x.erfc(), p.erfc()),
+            (x.cosh(), p.cosh()),
+            (x.sin(), p.sin()),
+            (2**x, ball(2) ** p),
+        ]
+        for found, true in pairs:
+            assert not true < found.low and not true > found.high
+
+
+@pytest.mark.parametrize(
+    "expression", [sp.sin(X) * sp.exp(X * Y), sp.erfc(X - Y) ** 2, sp.Max(X, Y) * 3, (1 + X) ** Y, sp.atan(X / (1 + Y))]
+)
+def test_slopes_hold_the_derivatives(expression):
+    box = {"x": Ends.between(Fraction(1, 2), Fraction(3, 4)), "y": Ends.between(Fraction(1, 3), Fraction(2, 3))}
+    _, slopes = sloped(expression)(box)
+    for symbol in (X, Y):
+        for x, y in ((0.5, 0.34), (0.74, 0.66), (0.6, 0.5)):
+            true = float(sp.diff(expression, symbol).subs({X: x, Y: y}).evalf())
+            slope = Ends.of(slopes[symbol.name])
+            assert float(slope.low) - 1e-12 <= true <= float(slope.high) + 1e-12
+
+
+# In the trial
+
+
+def test_rows_say_how_they_are_known():
+    proved = trial(Claim("A", "l", at_most(sp.log(1 + P * (sp.exp(E) - 1)), E), holds("yes")))
+    assert proved.how is How.PROVED and proved.as_json()["boxes"] == proved.boxes >= 1 and proved.as_expected
+    same = trial(Claim("B", "l", equal(sp.tanh(E / 2), (sp.exp(E) - 1) / (sp.exp(E) + 1)), holds("yes")))
+    assert same.how is How.IDENTITY and same.boxes is None
+    refuted = trial(Claim("C", "l", at_most(E, P), false("no")))
+    assert refuted.how is How.WITNESS and refuted.as_json()["boxes"] is None
+
+
+def test_a_form_is_compared_with_the_claim():
+    right = Claim(
+        "D",
+        "l",
+        at_most(lambda x: x / 2 + 0.5, X + 1),
+        holds("y"),
+        slack=2.0,
+        statement="x",
+        form=at_most(X / 2 + 0.5, X + 1),
+    )
+    assert trial(right).how is How.PROVED
+    wrong = trial(dataclasses.replace(right, form=at_most(X / 3, X + 1)))
+    assert not wrong.as_expected and "not the claim at" in wrong.fault
+
+
+def test_what_the_search_misses_the_proof_finds():
+    spike = sp.exp(-(10**12) * (X - sp.Rational(1, 2)) ** 2)
+    found = trial(
+        Claim(
+            "S",
+            "l",
+            at_most(spike / 2, sp.Rational(1, 4) + X * 0),
+            holds("?"),
+            {"x": X.range},
+            scale=absolute(""),
+            slack=1.0,
+        )
+    )
+    assert found.how is not How.PROVED
+
+
+@pytest.mark.parametrize(
+    "name", ["FDP-D2-eps1", "CB-P1", "CB-T2-cov", "UF-T1*-PL", "UF-E34-convex", "UF-E60", "UF-E59"]
+)
+def test_rows_that_are_proved(name):
+    claim = CLAIMS[name]
+    assert prove(claim.provable, claim.domain, claim.given).proved
+
+
+@pytest.mark.parametrize("name", ["CB-A1", "CB-T4-moments", "UF-C3"])
+def test_rows_that_are_identities(name):
+    assert prove(CLAIMS[name].provable, CLAIMS[name].domain).method == "identity"
+
+
+def test_no_refuted_row_is_proved():
+    for claim in CLAIMS.values():
+        if not claim.ruling.survives and claim.relation.symbolic and sp.count_ops(claim.relation.actual) < 60:
+            assert not prove(claim.relation, claim.domain, claim.given, boxes=60).proved, claim.id

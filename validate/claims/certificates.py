@@ -1,0 +1,207 @@
+"""Certificates: what a stranger needs to check a verdict without this package; see docs/certificates.md."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import flint
+import sympy as sp
+
+from analytics.checks import ParameterError
+from validate.claims.balls import UnsupportedExpression, enclosed
+from validate.claims.claim import Claim
+from validate.claims.domain import Range
+from validate.claims.evidence import Witness, decimal_ends
+from validate.claims.proof import prove
+from validate.claims.relation import Exact
+from validate.claims.search import trial
+from validate.claims.sources import INSTALLED, Source
+from validate.claims.trees import Tree, tree
+
+SCHEMA = "airtight-certificate-1"
+DIGITS = 25
+CHECK = Path(__file__).with_name("check.py")
+_BITS = (256, 1024, 4096)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one claim.
+
+    Attributes
+    ----------
+    id : str
+    certified : bool
+    note : str
+        What the certificate shows, or why there is none.
+    """
+
+    id: str
+    certified: bool
+    note: str
+
+
+class _Skipped(Exception):
+    """Why a claim has no certificate."""
+
+
+def certify(out: Path, claims: Sequence[Claim], source: Source = INSTALLED) -> Iterator[Outcome]:
+    """Write OUT/ID/claim.json, witness.json or proof.json for each claim that can be certified, OUT/check.py and OUT/SHA256SUMS.
+
+    Parameters
+    ----------
+    out : Path
+        Folder; what stands there from before is replaced where it has the same name.
+    claims : sequence of Claim
+    source : Source
+        Where they come from.
+
+    Yields
+    ------
+    Outcome
+        One for each claim, in order.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    digests = {paper.id: source.digest(paper.id) for paper in source.papers().values()}
+    for claim in claims:
+        folder = out / _folder(claim.id)
+        shutil.rmtree(folder, ignore_errors=True)
+        try:
+            files = files_of(claim, digests[claim.paper])
+        except (_Skipped, UnsupportedExpression) as reason:
+            yield Outcome(claim.id, False, str(reason))
+            continue
+        folder.mkdir()
+        for name, text in files.items():
+            (folder / name).write_text(text, encoding="utf-8")
+        yield Outcome(claim.id, True, "a witness" if "witness.json" in files else "a proof")
+    shutil.copyfile(CHECK, out / "check.py")
+    write_sums(out)
+
+
+def check(out: Path) -> subprocess.CompletedProcess[str]:
+    """Run OUT/check.py as a stranger would, in a Python of its own."""
+    return subprocess.run([sys.executable, "-I", str(out / "check.py")], capture_output=True, text=True, check=False)
+
+
+def files_of(claim: Claim, digest: str = "") -> dict[str, str]:
+    """The files of one claim by name."""
+    if not claim.provable.symbolic:
+        raise _Skipped("a side is computed by code, not an expression")
+    if any(not isinstance(condition, sp.Basic) for condition in claim.given):
+        raise _Skipped("a hypothesis is computed by code")
+    text = _json(claim_json(claim, digest))
+    if claim.ruling.survives:
+        return {"claim.json": text, "proof.json": _json(proof_json(claim, text))}
+    found = trial(claim)
+    if found.witness is None or not found.witness.certified:
+        raise _Skipped(f"no proved witness: {found.fault or found.verdict.value}")
+    return {"claim.json": text, "witness.json": _json(witness_json(claim, found.witness, text))}
+
+
+def claim_json(claim: Claim, digest: str = "") -> dict[str, Any]:
+    """What is claimed, whole: expressions, ranges, hypotheses."""
+    relation = claim.provable
+    return {
+        "schema": SCHEMA,
+        "id": claim.id,
+        "statement": claim.statement,
+        "relation": relation.sign.value,
+        "expression": {"actual": tree(relation.actual), "claimed": tree(relation.claimed)},
+        "given": [tree(condition) for condition in claim.given],
+        "domain": {name: _range(allowed) for name, allowed in claim.domain.items()},
+        "paper": {"id": claim.paper, "location": claim.location},
+        "source_sha256": digest,
+    }
+
+
+def witness_json(claim: Claim, witness: Witness, claim_text: str) -> dict[str, Any]:
+    """A point where the claim fails, and both quantities there."""
+    return {
+        **_of(claim, claim_text),
+        "point": {name: str(value) for name, value in witness.point.items()},
+        "claimed": list(decimals(claim.provable.claimed, witness.point)),
+        "actual": list(decimals(claim.provable.actual, witness.point)),
+        "digits": DIGITS,
+    }
+
+
+def proof_json(claim: Claim, claim_text: str) -> dict[str, Any]:
+    """The boxes that fill the domain, each with its sign."""
+    found = prove(claim.provable, claim.domain, claim.given)
+    if not found.proved:
+        raise _Skipped(f"true, and not proved: {found.reason}")
+    if found.method != "boxes":
+        raise _Skipped(f"true, and proved by more than boxes: {found.method}")
+    boxes = [
+        {"box": {name: [str(low), str(high)] for name, (low, high) in box.items()}, "sign": sign}
+        for box, sign in found.leaves
+    ]
+    return {**_of(claim, claim_text), "boxes": boxes}
+
+
+def decimals(side: sp.Expr, point: Exact) -> tuple[str, str]:
+    """A quantity at a point rounded down and up to `DIGITS` significant digits, right to the last one.
+
+    Examples
+    --------
+    >>> x = sp.Symbol("x")
+    >>> decimals(x / 3, {"x": Fraction(1)}), decimals(x / 10, {"x": Fraction(3)})
+    (('0.3333333333333333333333333', '0.3333333333333333333333334'), ('0.3', '0.3'))
+    """
+    for bits in _BITS:
+        with flint.ctx.workprec(bits):
+            ball = enclosed(side, point)
+            if ball.is_finite() and decimal_ends(ball.lower()) == decimal_ends(ball.upper()):
+                return decimal_ends(ball.lower())
+    exact = side.xreplace({s: sp.Rational(point[s.name]) for s in side.free_symbols if s.name in point})
+    if not exact.is_Rational:
+        raise UnsupportedExpression("a value is too near to a decimal to be rounded")
+    return _rounded(exact, ROUND_FLOOR), _rounded(exact, ROUND_CEILING)
+
+
+def _rounded(value: sp.Rational, rounding: str) -> str:
+    context = Context(prec=DIGITS, rounding=rounding, Emin=MIN_EMIN, Emax=MAX_EMAX)
+    return str(context.divide(Decimal(int(value.p)), Decimal(int(value.q))).normalize(context))
+
+
+def _of(claim: Claim, claim_text: str) -> dict[str, Any]:
+    return {"schema": SCHEMA, "id": claim.id, "claim_sha256": hashlib.sha256(claim_text.encode()).hexdigest()}
+
+
+def _range(allowed: Range) -> dict[str, Any]:
+    """The ends are the decimals that the author wrote, not the doubles nearest to them."""
+    return {
+        "low": str(Fraction(repr(allowed.low))),
+        "high": str(Fraction(repr(allowed.high))),
+        "integer": allowed.integer,
+        "extra": [str(Fraction(repr(value))) for value in allowed.extra],
+    }
+
+
+def write_sums(out: Path) -> None:
+    """OUT/SHA256SUMS, as `sha256sum -c` reads it."""
+    files = sorted([out / "check.py", *out.glob("*/*.json")])
+    lines = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.relative_to(out).as_posix()}\n" for path in files]
+    (out / "SHA256SUMS").write_text("".join(lines), encoding="utf-8")
+
+
+def _folder(name: str) -> str:
+    if not re.fullmatch(r"[\w*+'-][\w.*+'-]*", name):
+        raise ParameterError("ID", name, "a name of letters, digits and . - _ + * ' to make a folder of")
+    return name
+
+
+def _json(given: Tree) -> str:
+    return json.dumps(given, indent=1, ensure_ascii=False) + "\n"
