@@ -82,6 +82,17 @@ def test_hypotheses_cut_the_domain():
     assert found.proved and {sign for _, sign in found.leaves} == {"+", 0}
 
 
+def test_the_way_to_an_end_stays_in_the_domain():
+    """Monotone where the hypotheses hold says nothing of what lies beyond them, nor beyond the range."""
+    a, b = parameter("a", 0.0, 1.0), parameter("b", 0.0, 3.0)
+    falls_then_rises = (a - sp.Rational(3, 2)) ** 2 - (b - sp.Rational(3, 2)) ** 2  # zero at a = b, falling on [0, 1]
+    assert not prove(falls_then_rises >= 0, given=[a <= b]).proved
+    narrow = parameter("b", 0.0, 1.0)
+    assert prove(falls_then_rises.subs(b, narrow) >= 0, given=[a <= narrow]).proved
+    outside = parameter("a", 0.0, 1.0, extra=(2.0,))
+    assert not prove((outside - 1) * (outside - 3) >= 0).proved
+
+
 def test_extra_values_and_integers_are_in_the_domain():
     z = parameter("z", 1.0, 2.0, extra=(5.0,))
     assert prove(at_most(z, 2)).counterexample == {"z": Fraction(5)}

@@ -210,16 +210,24 @@ def _by_ends(task: _Task) -> Proof | None:
 
 
 def _ends(task: _Task, symbol: sp.Symbol, *, upper: bool) -> list[sp.Expr]:
-    """What bounds a parameter from one side: hypotheses, then the end of its range."""
-    found = [
-        c.gts if upper else c.lts
-        for c in task.given
-        if isinstance(c, sp.Le | sp.Ge) and (c.lts if upper else c.gts) == symbol
-    ]
-    allowed = task.domain[symbol.name]
-    if not allowed.extra:
-        found.append(sp.Rational(repr(allowed.high if upper else allowed.low)))
-    return [end for end in found if symbol not in end.free_symbols]
+    """What bounds a parameter from one side: the end of its range, or the parameter that its one hypothesis names.
+
+    The way there must stay in the domain, where the slope has its sign: so no other hypothesis may speak of the parameter, it
+    has no values outside its range, and what bounds it has no others than it.
+    """
+    allowed, spoken = task.domain[symbol.name], [c for c in task.given if symbol in c.free_symbols]
+    if allowed.extra or len(spoken) > 1:
+        return []
+    if not spoken:
+        return [sp.Rational(repr(allowed.high if upper else allowed.low))]
+    if not isinstance(spoken[0], sp.Le | sp.Ge):
+        return []
+    less, greater = spoken[0].lts, spoken[0].gts
+    end = greater if upper else less
+    if (less if upper else greater) != symbol or not isinstance(end, sp.Symbol) or end.name not in task.domain:
+        return []
+    other = task.domain[end.name]
+    return [end] if allowed.low <= other.low and other.high <= allowed.high and not other.extra else []
 
 
 def _by_diagonal(task: _Task) -> Proof | None:
@@ -229,7 +237,7 @@ def _by_diagonal(task: _Task) -> Proof | None:
     symbols = sorted(task.symbols().items())
     for name, x in symbols:
         for other, y in symbols:
-            if name == other or task.domain[name] != task.domain[other] or task.domain[name].integer:
+            if name == other or _unlike(task.domain[name], task.domain[other]):
                 continue
             first = sp.diff(task.difference, x) - sp.diff(task.difference, y)
             if all(identical(e.subs(x, y), sp.Integer(0)) for e in (task.difference, first)):
@@ -237,6 +245,11 @@ def _by_diagonal(task: _Task) -> Proof | None:
                 if one.proved:
                     return Proof(Status.PROVED, "diagonal", one.boxes, one.depth)
     return None
+
+
+def _unlike(one: Range, other: Range) -> bool:
+    """Whether the way to the diagonal may leave the domain."""
+    return (one.low, one.high) != (other.low, other.high) or one.integer or bool(one.extra or other.extra)
 
 
 def _by_factors(task: _Task) -> Proof | None:
