@@ -4,9 +4,10 @@ import dataclasses
 import json
 import math
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from fractions import Fraction
 from importlib import metadata
+from multiprocessing import get_context
 from pathlib import Path
 
 import flint
@@ -146,7 +147,7 @@ def test_small_domains_are_enumerated():
 def test_same_seed_same_evidence_at_any_load():
     ids = ["FDP-D2", "FDP-T1t", "FDP-L3", "FDP-L3*", "CB-A1"]
     plain = {e.claim.id: e for e in audit.run(ids, seed=5)}
-    with ThreadPoolExecutor(4) as pool:
+    with ProcessPoolExecutor(2, get_context("spawn")) as pool:
         busy = {e.claim.id: e for e in audit.run(ids, seed=5, executor=pool)}
     assert list(plain) == ids and plain == busy
     assert {e.claim.id: e for e in audit.run(ids, seed=6)} != plain
@@ -293,7 +294,7 @@ def test_a_claim_that_raises_costs_only_itself(tmp_path):
 
 
 def test_workers_read_the_same_file():
-    with ThreadPoolExecutor(2) as pool:
+    with ProcessPoolExecutor(2, get_context("spawn")) as pool:
         found = {e.claim.id: e.verdict.value for e in audit.run(source=Source(str(LEMMAS)), executor=pool)}
     assert found == {"L1": "holds", "L2": "false", "L3": "unsettled"}
 

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-import os
-import signal
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor
-from contextlib import contextmanager
-from multiprocessing import get_context
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +17,7 @@ from analytics.checks import AirtightError, ConvergenceError, ParameterError
 from solvers.solution import InfeasibleError
 from validate.claims import EFFORT
 from validate.config import SystemFileError, load
+from validate.running import pool_of, progress
 
 if TYPE_CHECKING:
     from validate.claims.evidence import Evidence
@@ -287,7 +283,7 @@ def _certified(ids: Sequence[str], out: Path, source: Source, *, quiet: bool) ->
 
     wanted = audit.selected(ids, source)
     found = []
-    with _progress("certifying", len(wanted)) as advance:
+    with progress("certifying", len(wanted)) as advance:
         for one in certificates.certify(out, wanted, source):
             advance(f"certified {one.id}" if one.certified else f"skipped {one.id}")
             found.append(one)
@@ -337,7 +333,7 @@ def train(file: Path, checkpoints: Path | None, parts: tuple[str, ...], as_json:
     plan = description.training or planned({})
     if checkpoints is not None:
         checkpoints.mkdir(parents=True, exist_ok=True)
-    with _progress("training", command.rounds(description, wanted, plan)) as advance:
+    with progress("training", command.rounds(description, wanted, plan)) as advance:
         found = command.train(description, wanted, plan, checkpoints=checkpoints, advance=advance)
     if as_json:
         _print_json(found.tree)
@@ -355,7 +351,7 @@ def figures(ids: tuple[str, ...], out: Path, quick: bool) -> None:
     from validate.experiments.figures.figure import Effort
 
     wanted = gallery.selected(ids)
-    with _progress("drawing", len(wanted)) as advance, _pool(len(wanted)) as (executor, _):
+    with progress("drawing", len(wanted)) as advance, pool_of(len(wanted)) as (executor, _):
         for found in gallery.draw(wanted, Effort.quick() if quick else Effort.full(), executor):
             gallery.write(out, found)
             advance(found.id)
@@ -394,7 +390,7 @@ def _redrawn(description: Description) -> list[Rendered]:
 
     papers = {"inference": "FDP-", "federated": "CB-", "energy": "UF-"}
     wanted = gallery.selected([prefix for part, prefix in papers.items() if getattr(description, part) is not None])
-    with _progress("drawing", len(wanted)) as advance, _pool(len(wanted)) as (executor, _):
+    with progress("drawing", len(wanted)) as advance, pool_of(len(wanted)) as (executor, _):
         found = {}
         for one in gallery.draw(wanted, Effort.quick(), executor):
             found[one.id] = one
@@ -413,42 +409,11 @@ def audited(
     wanted = audit.selected(ids, source)
     order = {claim.id: i for i, claim in enumerate(wanted)}
     found = []
-    with _progress("trying", len(wanted)) as advance, _pool(len(wanted) if len(wanted) > _ALONE else 1) as (pool, _):
+    with progress("trying", len(wanted)) as advance, pool_of(len(wanted) if len(wanted) > _ALONE else 1) as (pool, _):
         for one in audit.run(ids, seed=seed, effort=effort, limit=limit, source=source, executor=pool):
             advance(f"tried {one.claim.id}")
             found.append(one)
     return sorted(found, key=lambda e: order[e.claim.id])
-
-
-@contextmanager
-def _pool(tasks: int) -> Iterator[tuple[Executor | None, int]]:
-    """Processes, and how many, for so many tasks: one for each processor that we may use, each with one thread."""
-    workers = min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, tasks)
-    if workers == 1:
-        yield None, 1
-        return
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ.setdefault(name, "1")  # what the processes inherit
-    with ProcessPoolExecutor(workers, get_context("spawn"), initializer=_patient) as pool:
-        yield pool, workers
-
-
-def _patient() -> None:
-    """Workers leave Ctrl-C to the command, which ends them."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-@contextmanager
-def _progress(title: str, total: int) -> Iterator[Callable[[str], None]]:
-    """A bar on stderr when that is a terminal; the function given advances it by one and says what was done."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    console = Console(stderr=True)
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
-    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
-        task = progress.add_task(title, total=total)
-        yield lambda done: progress.update(task, advance=1, description=done)
 
 
 def _print_json(result: Any) -> None:

@@ -50,7 +50,8 @@ def run(
     source : Source
         The papers installed, by default, or a file.
     executor : concurrent.futures.Executor, optional
-        Where to run them; here, one after the other, by default.
+        Where to run them; here, one after the other, by default. Of processes, not threads: the precision of ball
+        arithmetic is one for all threads.
     """
     checks.count("effort", effort)
     deadline, ends = time.monotonic() + limit, time.time() + limit

@@ -1,0 +1,41 @@
+"""Long work on the command line: as many processes as there are processors, and a bar on stderr."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor
+from contextlib import contextmanager
+from multiprocessing import get_context
+
+
+@contextmanager
+def pool_of(tasks: int) -> Iterator[tuple[Executor | None, int]]:
+    """Processes, and how many, for so many tasks: one for each processor that we may use, each with one thread."""
+    workers = min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, tasks)
+    if workers == 1:
+        yield None, 1
+        return
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, "1")  # what the processes inherit
+    with ProcessPoolExecutor(workers, get_context("spawn"), initializer=_patient) as pool:
+        yield pool, workers
+
+
+def _patient() -> None:
+    """Workers leave Ctrl-C to the command, which ends them."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+@contextmanager
+def progress(title: str, total: int) -> Iterator[Callable[[str], None]]:
+    """A bar on stderr when that is a terminal; the function given advances it by one and says what was done."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
+        task = bar.add_task(title, total=total)
+        yield lambda done: bar.update(task, advance=1, description=done)
