@@ -368,8 +368,8 @@ def figures(ids: tuple[str, ...], out: Path, quick: bool) -> None:
 @click.option("--gallery", is_flag=True, help="Redraw the papers' figures too (quickly, which takes minutes).")
 def report(file: Path, out: Path, seed: int, effort: int, limit: float, anew: bool, gallery: bool) -> None:
     """Bounds, plots and the verdicts on the theorems for one system: OUT/index.html, OUT/report.json, OUT/figures."""
+    from validate.report import page  # isort: skip
     from validate.claims.shipped import Shipped, shipped
-    from validate.report import page
     from validate.results.bounds import Bounds
 
     description = load(file)
