@@ -102,6 +102,8 @@ def _by_total_probability(near: float, far: float, noise: float, other: float, s
     right, *wrong = combinations(range(3), selected)
     missed = {chosen: _selects(*given, chosen) for chosen in wrong}
     among = sum(chance for chosen, chance in missed.items() if device in chosen)
+    if sum(missed.values()) == 0:
+        return float("nan")  # A is certain, and (52) conditions on its complement
     bound = (_selects(*given, right) if device < selected else 0.0) + among / sum(missed.values())
     return resolved(bound, 1e-3)  # the library's probabilities are right to 1e-11
 
