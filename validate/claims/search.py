@@ -29,6 +29,7 @@ _REGIME = 32  # points inside the paper's regime
 _STARTS = 4
 _VIOLATIONS = 20  # corners end there: one of them will shrink well
 _LOOKED = 32  # points at which a denominator is looked at
+_PROBES = 160  # pairs of points between which one parameter is exchanged before it counts as idle
 _NOISE = 1e-12  # relative rounding of a quantity
 _SKIPPED = 40  # draws for each point wanted, where hypotheses are rarely met
 
@@ -320,7 +321,7 @@ class _Search:
         for name in self.names:
             if name in self.claim.idle or self.claim.domain[name].size == 1:
                 continue
-            for k in range(min(24, 2 * len(points))):
+            for k in range(min(_PROBES, 4 * len(points))):
                 base, other = points[(7 * k) % len(points)], points[(7 * k + 1 + k // 3) % len(points)]
                 moved = {**base, name: other[name]}
                 if other[name] == base[name] or not self.claim.admits(moved):
