@@ -23,11 +23,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from analytics import checks
-from analytics.checks import FloatArray, broadcast, choice, real
+from analytics.checks import FloatArray, choice
 from analytics.guarantee import Adjacency, Guarantee
-from analytics.inference.system import InferenceSystem, device_indices
-from analytics.privacy import concentration, subsampling
-from analytics.privacy.mixtures import TRIMMED, delta_bracket, least_epsilon, participations
+from analytics.inference.system import InferenceSystem
+from analytics.privacy import concentration, observers, subsampling
+from analytics.privacy.mixtures import TRIMMED, participations
 
 
 class TheoremForm(StrEnum):
@@ -220,11 +220,7 @@ def exact_delta_bracket(
     >>> bool(0 < high / low - 1 < 1e-10)
     True
     """
-    which, eps = broadcast(device=device_indices(system, device), epsilon=real("epsilon", epsilon, "[0, inf]"))
-    shape = eps.shape
-    which, eps = which.ravel(), eps.ravel()
-    lower, upper = delta_bracket(system, which, eps)
-    return lower.reshape(shape)[()], upper.reshape(shape)[()]
+    return observers.exact_delta_bracket(system, epsilon, device=device)
 
 
 def exact_epsilon(
@@ -260,6 +256,4 @@ def exact_epsilon(
     >>> float(exact_epsilon(system, device=0))
     12.00489...
     """
-    total = system.delta if delta is None else checks.scalar("delta", delta, "(0, 1)")
-    which = device_indices(system, device)
-    return least_epsilon(system, which, total)[()]
+    return observers.exact_epsilon(system, delta=delta, device=device)
