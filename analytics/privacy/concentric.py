@@ -73,8 +73,8 @@ class Mixture:
             float(part.participation[row]),
             float(part.sensitivity[row]) * (1 - 1e-14),
             float(part.own_noise[row]),
-            part.system.dimension,
-            part.system.adjacency,
+            int(part.dimension[row]),
+            part.adjacency,
         )
 
     def delta(self, eps: float, level: float) -> float:

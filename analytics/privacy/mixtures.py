@@ -111,10 +111,16 @@ def _participation(
     rows = kinds[0].astype(np.int64)
     variance = (values + system.receiver_noise_variance) * (1 - (system.devices + 8) * _UNIT)
     batch_classes = np.array([c for c, _ in batch])[rows]
+    everybody = float(np.sum(system.received_noise_variance)) + system.receiver_noise_variance
     return model(
-        system=system,
+        adjacency=system.adjacency,
+        idle_noise=system.idle_noise,
         devices=inside,
         kind=kind.ravel(),
+        among=np.full(rows.size, system.devices),
+        dimension=np.full(rows.size, system.dimension),
+        receiver=np.full(rows.size, system.receiver_noise_variance),
+        everybody=np.full(rows.size, everybody),
         participation=classes[0, batch_classes],
         own_noise=classes[1, batch_classes] * (1 if system.adjacency is Adjacency.ABSENT else 1 - 4 * _UNIT),
         sensitivity=kinds[1] * (1 + 4 * _UNIT),

@@ -196,7 +196,7 @@ def meaning(system: InferenceSystem) -> Observer:
 
 def _constant(part: Participation, row: int) -> bool:
     """Whether one value of the others' noise is all there is."""
-    if part.system.idle_noise:
+    if part.idle_noise:
         return True
     return bool(np.sum(part.weights[row] > 0) == 1) and part.missing[row] == 0
 

@@ -12,7 +12,6 @@ import numpy as np
 
 from analytics.checks import ConvergenceError, FloatArray, IntArray
 from analytics.guarantee import Adjacency
-from analytics.inference.system import InferenceSystem
 from analytics.privacy import curvature, divergence, gaussian, subsampling
 
 _SKETCHES = ((48, 12.0), (512, 24.0))  # atoms and nats: with twice as many atoms the root is first sought on so few
@@ -37,10 +36,15 @@ Curvature = Callable[[FloatArray, IntArray, FloatArray, FloatArray], tuple[Float
 class Participation:
     """Distinct devices ("kinds", the rows), each with the atoms of its others' noise (the columns)."""
 
-    system: InferenceSystem
+    adjacency: Adjacency
+    idle_noise: bool
     devices: IntArray  # sorted
     kind: IntArray  # the row of each of `devices`
-    participation: FloatArray  # one entry a row, so are the next two
+    among: IntArray  # how many devices there are; one entry a row, so in all up to `sensitivity`
+    dimension: IntArray
+    receiver: FloatArray  # noise variance of the receiver alone
+    everybody: FloatArray  # and with that of all devices
+    participation: FloatArray
     own_noise: FloatArray
     sensitivity: FloatArray
     variance: FloatArray  # received noise variance without the device, of each row's atoms; never falling along a row
@@ -60,26 +64,29 @@ class Participation:
         """The same with what was rounded down (noise) or up (sensitivity) rounded the other way: for lower bounds."""
         return replace(
             self,
-            variance=self.variance * (1 + 3 * self._rounding) + self.lost,
+            variance=self.variance * (1 + 3 * self._rounding[:, None]) + self.lost,
             sensitivity=self.sensitivity * (1 - 16 * _UNIT),
-            own_noise=self.own_noise * (1 if self.system.adjacency is Adjacency.ABSENT else 1 + 16 * _UNIT),
+            own_noise=self.own_noise * (1 if self.adjacency is Adjacency.ABSENT else 1 + 16 * _UNIT),
         )
 
     @property
-    def _rounding(self) -> float:
+    def _rounding(self) -> FloatArray:
         """Relative error of a sum of the noises, and of as many weights."""
-        return (self.system.devices + 8) * _UNIT
+        return (self.among + 8) * _UNIT
+
+    @property
+    def _constant_sigma(self) -> FloatArray:
+        """Standard deviation at the receiver when every device sends noise all the time."""
+        return np.sqrt(self.everybody)
 
     def lowered(self) -> Participation:
         """The same with the noise lowered by the slack: an upper bound."""
-        return self._with(
-            np.maximum(self.variance - self.slack, self.system.receiver_noise_variance), self.weights, self.missing
-        )
+        return self._with(np.maximum(self.variance - self.slack, self.receiver[:, None]), self.weights, self.missing)
 
     def _with(self, variance: FloatArray, weights: FloatArray, missing: FloatArray) -> Participation:
         return replace(self, variance=variance, weights=weights, missing=missing, slack=0.0, spread=0.0)
 
-    def at_quantile(self, total: float) -> Participation:
+    def at_quantile(self, total: float | FloatArray) -> Participation:
         """Every row's noise at one lower quantile that spends half of `total`."""
         below = np.cumsum(self.weights, axis=1) - self.weights + self.missing[:, None]
         with np.errstate(divide="ignore"):
@@ -141,20 +148,20 @@ class Participation:
 
     def _directions(self) -> list[Curve]:
         """The curves of log delta, one a direction, that can be the larger; each also gives its slope."""
-        if self.system.idle_noise:
+        if self.idle_noise:
             return [self._constant_noise]
-        if self.system.adjacency is Adjacency.ABSENT:
+        if self.adjacency is Adjacency.ABSENT:
             return [self._removing, self._adding]
         return [self._visible]
 
     def _constant_noise(self, epsilon: FloatArray, rows: IntArray) -> Values:
-        p, mu = self.participation[rows], _ratio(self.sensitivity[rows], _constant_sigma(self.system))
+        p, mu = self.participation[rows], _ratio(self.sensitivity[rows], self._constant_sigma[rows])
         out, error = np.full(epsilon.shape, -np.inf), np.zeros(epsilon.shape)
         finite = epsilon < np.inf
         eps, p, mu = epsilon[finite], p[finite], mu[finite]
-        rounding = (16 + self.system.devices) * _UNIT
+        rounding = (16 + self.among[rows][finite]) * _UNIT
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            if self.system.adjacency is Adjacency.REPLACE:
+            if self.adjacency is Adjacency.REPLACE:
                 out[finite] = subsampling.opposite_gaussians_log_delta(eps, p=p, mu=mu)
                 least = np.abs(eps / mu - mu / 2)
             else:
@@ -179,7 +186,7 @@ class Participation:
 
         def bend(v: FloatArray, i: IntArray, values: FloatArray, log_unit: FloatArray) -> tuple[FloatArray, FloatArray]:
             eps, d, own = epsilon[i, None], self.sensitivity[rows[i], None], self.own_noise[rows[i], None]
-            low, high = np.maximum(v - self.slack, self.system.receiver_noise_variance) + own, v + self.slack + own
+            low, high = np.maximum(v - self.slack, self.receiver[rows[i], None]) + own, v + self.slack + own
             return curvature.of_gaussian(eps, d, low, high, log_unit)
 
         value, slope, up, down = self._expected(component, rows, bend)
@@ -210,21 +217,18 @@ class Participation:
 
     def _own_noise(self, inner: FloatArray, rows: IntArray, *, removing: bool) -> tuple[Component, Curvature]:
         """Of a device that takes its noise along: the divergence, and its curvature in the others' noise."""
-        dimension = self.system.dimension
 
         def component(v: FloatArray, i: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-            eps, d, narrow, own = np.broadcast_arrays(
-                inner[i, None], self.sensitivity[rows[i], None], v, self.own_noise[rows[i], None]
-            )
-            problem = (eps.ravel(), d.ravel(), narrow.ravel(), own.ravel(), np.full(eps.size, float(dimension)))
-            found = divergence.log_curve(*problem, reverse=not removing, nats=self.nats)
-            value, slope, error = (x.reshape(eps.shape) for x in found)
+            kind, r = rows[i, None], self.dimension[rows[i], None].astype(float)
+            problem = np.broadcast_arrays(inner[i, None], self.sensitivity[kind], v, self.own_noise[kind], r)
+            found = divergence.log_curve(*(x.ravel() for x in problem), reverse=not removing, nats=self.nats)
+            value, slope, error = (x.reshape(v.shape) for x in found)
             return value, slope, error
 
         def bend(v: FloatArray, i: IntArray, values: FloatArray, log_unit: FloatArray) -> tuple[FloatArray, FloatArray]:
             level, own = inner[i, None] * (1 if removing else -1), self.own_noise[rows[i], None]
-            low, high = np.maximum(v - self.slack, self.system.receiver_noise_variance), v + self.slack
-            d, r = self.sensitivity[rows[i], None], float(dimension)
+            low, high = np.maximum(v - self.slack, self.receiver[rows[i], None]), v + self.slack
+            d, r = self.sensitivity[rows[i], None], float(self.dimension[0])  # a law on a grid is of one system
             steepest, falling, rising = curvature.slope_of_pair(level, d, low, high, own, r)
             with np.errstate(over="ignore", invalid="ignore"):
                 size = np.exp(steepest - log_unit)
@@ -256,7 +260,7 @@ class Participation:
             total = np.sum(terms, axis=1) + left_out
             slope = np.sum(np.where(terms > 0, terms * slopes, 0.0), axis=1) / total
             bounded = np.isfinite(errors)
-            rounding = self._rounding + self.error + (8 + used.size) * _UNIT
+            rounding = self._rounding[rows] + self.error + (8 + used.size) * _UNIT
             highest = exponents + np.where(bounded & (exponents > -np.inf), errors, 0.0)
             summit = np.maximum(np.max(highest, axis=1), np.log(missing))
             summit = np.where(summit > -np.inf, summit, 0.0)
@@ -268,7 +272,7 @@ class Participation:
                 concave = np.where(weights > 0, concave, 0.0)
                 bent = self.spread / 2 * np.sum(weights * concave, axis=1) * np.exp(safe - summit)
                 if np.any(bent > _COARSE * above):
-                    least = self.system.receiver_noise_variance
+                    least = self.receiver[rows, None]
                     lowered, _, error = component(np.maximum(variance - self.slack, least), index)
                     lowered = np.where(weights > 0, lowered + np.where(np.isfinite(error), error, 0.0), -np.inf)
                     whole = np.sum(weights * np.exp(lowered - summit[:, None]), axis=1)
@@ -283,9 +287,13 @@ class Participation:
             down = -np.log1p(-np.minimum(below / total, 1.0))
             return value, slope, np.where(known, up, 0.0), np.where(known, down, 0.0)
 
-    def least_epsilon(self, total: float, *, convex: bool = False) -> FloatArray:
-        """Least epsilon of each kind, rounded up. `convex`: the proven bound of ``replace`` with idle noise."""
-        if self.system.idle_noise:
+    def least_epsilon(self, total: float | FloatArray, *, convex: bool = False) -> FloatArray:
+        """Least epsilon of each kind, at one delta or one a kind, rounded up.
+
+        `convex`: the proven bound of ``replace`` with idle noise.
+        """
+        total = np.broadcast_to(total, self.participation.shape)
+        if self.idle_noise:
             return self._constant_noise_epsilon(total, convex)
         out = np.where((self._singular() >= total) & (self.participation > total), np.inf, 0.0)
         target = np.log(total) * (1 + _UNIT) - 16 * _UNIT
@@ -296,37 +304,38 @@ class Participation:
             if np.any(below):  # not the first direction: most are already safe in this one
                 tests = [self.pessimistic(_SKETCHES[0][0])] if sketches else []
                 for law in [*tests, self]:
-                    unsafe = ~(law._upper(law._directions()[number], below, rows)[0] <= target)
+                    unsafe = ~(law._upper(law._directions()[number], below, rows)[0] <= target[rows])
                     rows, below = rows[unsafe], below[unsafe]
             if rows.size:
-                guess = self._guess(rows, target)
+                goal = target[rows]
+                guess = self._guess(rows, goal)
                 for sketch, near in zip(sketches, _ROUGHLY, strict=False):
                     rough = sketch._directions()[number]
-                    guess = sketch._root(rough, rows, target, np.zeros(rows.size), guess, near=near, proved=False)
+                    guess = sketch._root(rough, rows, goal, np.zeros(rows.size), guess, near=near, proved=False)
                 near = _ON_GRID if self.slack else 1e-11
-                out[rows] = self._root(curve, rows, target, below, guess * (1 + 0.8 * near), near=near)
+                out[rows] = self._root(curve, rows, goal, below, guess * (1 + 0.8 * near), near=near)
         if self.slack:  # where the grid is too coarse one value of the noise may be better
             single = self.at_quantile(total)
             if np.any(single.log_upper(out, np.arange(out.size)) <= target):
                 out = np.minimum(out, single.least_epsilon(total))
         return out
 
-    def _constant_noise_epsilon(self, total: float, convex: bool) -> FloatArray:
+    def _constant_noise_epsilon(self, total: FloatArray, convex: bool) -> FloatArray:
         """Idle noise: one Gaussian curve, amplified (the larger direction), or the root of the opposite pair's."""
-        sigma = _constant_sigma(self.system)
         p = self.participation
         with np.errstate(divide="ignore"):
-            single = gaussian.epsilon(np.minimum(total / p, 1.0), sensitivity=self.sensitivity, sigma=sigma)
-        if convex and self.system.adjacency is Adjacency.REPLACE:
+            share = np.minimum(total / p, 1.0)
+        single = gaussian.epsilon(share, sensitivity=self.sensitivity, sigma=self._constant_sigma)
+        if convex and self.adjacency is Adjacency.REPLACE:
             return np.asarray(single)
         rows = np.flatnonzero((single > 0) & (single < np.inf))
         out = np.array(single)
 
         def excess(epsilon: FloatArray, rows: IntArray) -> FloatArray:
             upper, _ = self._upper(self._constant_noise, epsilon, rows)
-            return np.asarray(upper - np.log(total) * (1 + _UNIT) + 16 * _UNIT)
+            return np.asarray(upper - np.log(total[rows]) * (1 + _UNIT) + 16 * _UNIT)
 
-        if self.system.adjacency is Adjacency.REPLACE:
+        if self.adjacency is Adjacency.REPLACE:
             # `single` is that of an observer who sees whether k takes part: an upper bound
             out[rows] = _bisected(excess, rows, out[rows])
         else:
@@ -341,7 +350,7 @@ class Participation:
         self,
         curve: Curve,
         rows: IntArray,
-        target: float,
+        target: FloatArray,
         low: FloatArray,
         guess: FloatArray,
         *,
@@ -359,7 +368,7 @@ class Participation:
         for _ in range(_STEPS):
             here = x[active]
             value, slope = self._upper(curve, here, rows[active])
-            excess = value - target
+            excess = value - target[active]
             safe = excess <= 0
             high[active[safe]], low[active[~safe]] = here[safe], here[~safe]
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -380,23 +389,24 @@ class Participation:
         if not proved:
             return x
         raise ConvergenceError(
-            f"epsilon of device {self.devices[rows[active[0]]]} did not settle at log delta = {target}"
+            f"epsilon of device {self.devices[rows[active[0]]]} did not settle at log delta = {target[active[0]]}"
         )
 
-    def _guess(self, rows: IntArray, target: float) -> FloatArray:
+    def _guess(self, rows: IntArray, target: FloatArray) -> FloatArray:
         """Mean loss plus as many standard deviations as a Gaussian loss would need, at a low quantile of the noise."""
         low = np.argmax(np.cumsum(self.weights[rows], axis=1) >= 0.05, axis=1)
         v, own, d = self.variance[rows, low], self.own_noise[rows], self.sensitivity[rows]
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            if self.system.adjacency is Adjacency.ABSENT:
-                eta, r, square = own / v, self.system.dimension, d * d / v
+            if self.adjacency is Adjacency.ABSENT:
+                eta, square = own / v, d * d / v
             else:
-                eta, r, square = np.zeros(rows.size), 0, d * d / (v + own)
+                eta, square = np.zeros(rows.size), d * d / (v + own)
+            r = self.dimension[rows]
             mean = square / 2 + r / 2 * (eta - np.log1p(eta))
             spread = np.sqrt(square * (1 + eta) + r / 2 * eta * eta)
             guess = mean + spread * np.sqrt(2 * np.maximum(np.log(self.participation[rows]) - target, 0.5))
         guess = np.where((guess > 1e-300) & (guess < 1e150), guess, 1.0)
-        if self.system.adjacency is Adjacency.ABSENT:
+        if self.adjacency is Adjacency.ABSENT:
             guess = np.asarray(subsampling.amplified(guess, self.participation[rows]))
         return np.maximum(guess, 1e-300)
 
@@ -408,18 +418,13 @@ class Participation:
 
     def _singular(self) -> FloatArray:
         """The limit of delta(epsilon) as epsilon grows: mass on which the neighbours are mutually singular."""
-        if self.system.adjacency is Adjacency.ABSENT:
+        if self.adjacency is Adjacency.ABSENT:
             apart = (self.own_noise > 0) | (self.sensitivity > 0)
         else:
             apart = (self.own_noise == 0) & (self.sensitivity > 0)
         silent = np.sum(np.where(self.variance == 0, self.weights, 0.0), axis=1)
         singular = self.missing + np.where(apart, silent, 0.0)
         return self.participation * singular
-
-
-def _constant_sigma(system: InferenceSystem) -> float:
-    """Standard deviation at the receiver when every device sends noise all the time."""
-    return float(np.sqrt(np.sum(system.received_noise_variance) + system.receiver_noise_variance))
 
 
 def _ratio(d: FloatArray, sigma: FloatArray | float) -> FloatArray:

@@ -27,7 +27,8 @@ class Unseen(Participation):
         return [self._hidden]
 
     def _hidden(self, epsilon: FloatArray, rows: IntArray) -> Values:
-        replace = self.system.adjacency is Adjacency.REPLACE
+        replace = self.adjacency is Adjacency.REPLACE
+        dimension = int(self.dimension[0])  # all rows have one
         tolerance = max(_TOLERANCE, 30 * float(np.exp(-self.nats)))
         p = self.participation[rows]
 
@@ -36,7 +37,7 @@ class Unseen(Participation):
                 epsilon[i, None], p[i, None], self.sensitivity[rows[i], None], v, self.own_noise[rows[i], None]
             )
             problem = (eps.ravel(), prob.ravel(), d.ravel(), noise.ravel(), own.ravel())
-            found = hidden.log_curve(*problem, dimension=self.system.dimension, replace=replace, tolerance=tolerance)
+            found = hidden.log_curve(*problem, dimension=dimension, replace=replace, tolerance=tolerance)
             value, slope, error = (x.reshape(eps.shape) for x in found)
             return value, slope, error
 
@@ -51,9 +52,9 @@ class Unseen(Participation):
                 second = (np.exp(below - unit) - here + (np.exp(above - unit) - here)) / (step * step)
                 doubt = 8 * tolerance * here / (step * step)
                 concave, convex = (_VARIED * np.maximum(x, 0.0) + doubt for x in (-second, second))
-                low, d = np.maximum(v - step, self.system.receiver_noise_variance), self.sensitivity[rows[i], None]
+                low, d = np.maximum(v - step, self.receiver[rows[i], None]), self.sensitivity[rows[i], None]
                 most = curvature.concavity_of_hidden(
-                    d / 2 if replace else d, d, low, self.own_noise[rows[i], None], float(self.system.dimension)
+                    d / 2 if replace else d, d, low, self.own_noise[rows[i], None], float(dimension)
                 )
                 return np.where(known, concave, most * np.exp(-unit)), np.where(known, convex, np.inf)
 

@@ -173,9 +173,8 @@ class _Excess:
     @property
     def scale(self) -> FloatArray:
         """Logarithm of the weight whose sensitivity is one standard deviation of everybody's noise."""
-        system = self.part.system
-        variance = float(np.sum(system.received_noise_variance)) + system.receiver_noise_variance
-        return np.asarray(0.5 * np.log(variance if variance > 0 else 1.0) - np.log(self.part.sensitivity))
+        variance = self.part.everybody
+        return np.asarray(0.5 * np.log(np.where(variance > 0, variance, 1.0)) - np.log(self.part.sensitivity))
 
     def __call__(self, x: FloatArray, rows: IntArray) -> FloatArray:
         sensitivity = np.zeros_like(self.part.sensitivity)
@@ -183,7 +182,7 @@ class _Excess:
             sensitivity[rows] = np.minimum(np.exp(x) * self.part.sensitivity[rows], np.finfo(float).max)
         part = replace(self.part, sensitivity=sensitivity)
         with np.errstate(divide="ignore"):
-            if part.system.idle_noise:
+            if part.idle_noise:
                 found = part.least_epsilon(self.delta, convex=self.kind is Cap.PROVEN)[rows]
                 return np.asarray(np.clip(np.log(found) - np.log(self.epsilon), -1e3, 1e3))
             reached = part.log_upper(np.full(rows.size, self.epsilon), rows)
