@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from analytics.checks import FloatArray
     from analytics.inference.features import Features as _Features
     from analytics.inference.system import InferenceSystem as _InferenceSystem
+    from validate.claims.boxes import Proof as _Proof
     from validate.claims.claim import Claim as _Claim
     from validate.claims.claim import Paper as _Paper
     from validate.claims.evidence import Evidence as _Evidence
-    from validate.claims.proof import Proof as _Proof
 
 _HOMES = {
     "AirtightError": "analytics.checks",

@@ -9,12 +9,13 @@ import sympy as sp
 
 import airtight
 from analytics.enclosures.ball import ball
+from validate.claims.boxes import Status
 from validate.claims.claim import Claim, false, holds
 from validate.claims.domain import Range, parameter
 from validate.claims.ends import Ends
 from validate.claims.evidence import How
 from validate.claims.identity import identical
-from validate.claims.proof import BOXES, Status, prove
+from validate.claims.proof import BOXES, prove
 from validate.claims.relation import absolute, at_least, at_most, equal
 from validate.claims.search import trial
 from validate.claims.slopes import sloped

@@ -196,7 +196,9 @@ def test_decimal_ends_hold_the_ball(mantissa, exponent):
 
 
 def test_relations_of_a_user():
-    assert relation(X <= 1).sign.value == "<=" and relation(X > 1).sign.value == ">="
+    assert relation(X <= 1).sign.value == "<=" and relation(X >= 1).sign.value == ">="
+    with pytest.raises(TypeError, match="strict"):
+        relation(X > 1)
     with pytest.raises(TypeError, match="at_most"):
         relation("x <= 1")
     with pytest.raises(ParameterError, match="low"):

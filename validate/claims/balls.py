@@ -48,7 +48,7 @@ _FUNCTIONS: dict[Any, Callable[..., Ball]] = {
     sp.besseli: lambda order, x: x.bessel_i(order),
     sp.zeta: lambda x: x.zeta(),
     sp.Abs: abs,
-    sp.sign: lambda x: x.sgn(),
+    sp.sign: lambda x: x.sgn() if x.is_finite() else _UNKNOWN,
     sp.floor: lambda x: x.floor(),
     sp.ceiling: lambda x: x.ceil(),
     sp.binomial: lambda n, k: (n + 1).gamma() / ((k + 1).gamma() * (n - k + 1).gamma()),

@@ -1098,8 +1098,8 @@ def best_cut(ends, integer):
     """The most balanced place that no box crosses: the end of the left part and the begin of the right one."""
     cuts, reached = [], ends[0][1]
     for i, (low, high) in enumerate(ends[1:], 1):
-        if low > reached and not (integer and low == reached + 1):
-            return None  # a gap
+        if low > reached and not (integer and reached // 1 + 1 >= low):
+            return None  # a gap that holds a value
         if low >= reached and (low > reached or ends[i - 1] != (low, high) or low != high):
             cuts.append((abs(2 * i - len(ends)), reached, low))
         reached = max(reached, high)

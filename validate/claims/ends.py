@@ -14,12 +14,15 @@ import flint
 from analytics.enclosures.ball import Ball, ball
 
 _UNKNOWN = flint.arb("nan")
-_RISING = ("exp", "log", "sqrt", "erf", "sinh", "tanh", "asinh", "atanh", "atan", "asin", "floor", "ceil", "sgn")
+_RISING = ("exp", "log", "sqrt", "erf", "sinh", "tanh", "asinh", "atanh", "atan", "asin", "floor", "ceil")
 _FALLING = ("erfc", "acos")
 
 
 class Ends:
     """All numbers between two ends, with the operations of a ball.
+
+    Where an operation is not defined on all of an interval nothing is known of the result, neither below nor above, and no
+    comparison with it holds. Infinite is only what is infinite exactly.
 
     Examples
     --------
@@ -31,7 +34,8 @@ class Ends:
     __slots__ = ("high", "low")
 
     def __init__(self, low: Ball, high: Ball) -> None:
-        self.low, self.high = low, high
+        known = (low.is_finite() and high.is_finite()) or bool(low == high)
+        self.low, self.high = (low, high) if known else (_UNKNOWN, _UNKNOWN)
 
     @classmethod
     def between(cls, low: Fraction, high: Fraction) -> Self:
@@ -44,7 +48,7 @@ class Ends:
         if isinstance(value, cls):
             return value
         made = flint.arb(value)
-        return cls(made.lower(), made.upper()) if made.is_finite() or made.is_exact() else cls(_UNKNOWN, _UNKNOWN)
+        return cls(made.lower(), made.upper())
 
     def ball(self) -> Ball:
         """The ball that holds it."""
@@ -104,8 +108,8 @@ class Ends:
         return Ends.of(base) ** self
 
     def _whole_power(self, n: int) -> Ends:
-        if n < 0:
-            return self._whole_power(-n).inverse()
+        if n <= 0:
+            return self._whole_power(-n).inverse() if n else 1 + 0 * self
         base = self if n % 2 else abs(self)
         return Ends((base.low**n).lower(), (base.high**n).upper())
 
@@ -125,6 +129,9 @@ class Ends:
         """The least interval that holds both."""
         other = Ends.of(other)
         return Ends(self.low.min(other.low), self.high.max(other.high))
+
+    def sgn(self) -> Ends:
+        return self if not self.is_finite() else Ends(self.low.sgn(), self.high.sgn())
 
     def cosh(self) -> Ends:
         size = abs(self)

@@ -27,7 +27,11 @@ def identical(one: sp.Expr, other: sp.Expr) -> bool:
     difference = one - other
     if difference == 0 or (sp.count_ops(difference) <= _OPERATIONS and sp.expand(difference) == 0):
         return True
-    return not _apart(difference) and _light(difference) and any(rewrite(difference) == 0 for rewrite in _REWRITINGS)
+    return (
+        not _apart(difference)
+        and _light(difference)
+        and any(_brings_to_zero(rewrite, difference) for rewrite in _REWRITINGS)
+    )
 
 
 def factors(difference: sp.Expr) -> list[sp.Expr] | None:
@@ -85,6 +89,13 @@ def _light(expression: sp.Expr) -> bool:
     return sp.count_ops(expression) <= _OPERATIONS and all(
         number.p**2 <= _LONG**2 and number.q <= _LONG for number in expression.atoms(sp.Rational)
     )
+
+
+def _brings_to_zero(rewrite: Callable[[sp.Expr], sp.Expr], difference: sp.Expr) -> bool:
+    try:
+        return bool(rewrite(difference) == 0)
+    except (sp.PolynomialError, NotImplementedError):  # of functions that SymPy's polynomials do not take
+        return False
 
 
 def _over_one_line(difference: sp.Expr) -> sp.Expr:

@@ -8,82 +8,24 @@ Effort is a number of boxes, never of seconds.
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from enum import StrEnum
-from fractions import Fraction
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
-import flint
 import sympy as sp
 
-from validate.claims.balls import UnsupportedExpression, compiled, decided
+from validate.claims.balls import UnsupportedExpression
+from validate.claims.boxes import Defined, Proof, Search, Status
 from validate.claims.domain import Range
-from validate.claims.ends import Ends
 from validate.claims.identity import factors, identical, large, tidy
 from validate.claims.relation import Relation, Sign, relation
-from validate.claims.slopes import sloped
 
 BOXES = 1000  # of one claim
-_BITS = 64
-_DEPTH = 60
 _OPERATIONS = 1000  # an expression of more is left alone
 _WORK = 40_000  # boxes times operations
-
-Box = dict[str, tuple[Fraction, Fraction]]
-
-
-class Status(StrEnum):
-    """What came of an attempt at a proof."""
-
-    PROVED = "proved"
-    REFUTED = "refuted"
-    OPEN = "open"
-
-
-@dataclass(frozen=True)
-class Proof:
-    """An attempt at a proof on the whole domain.
-
-    Attributes
-    ----------
-    status : Status
-    method : str
-        ``identity``; ``boxes``; or what the difference of the sides was brought to, shown on boxes in turn: ``faces`` (some
-        boxes reach a face of the domain on which SymPy finds both sides equal), ``parts`` (each argument of a Max or Min on
-        its own), ``factors`` (each has a sign), ``ends`` (monotone in a parameter, which is set to its worse end, as an
-        expression), ``diagonal`` (zero with its first derivative where two parameters agree, and convex across).
-    boxes : int
-        How many were needed, or looked at.
-    depth : int
-        The most cuts that led to one box.
-    left : int
-        Boxes on which nothing was shown.
-    reason : str
-        Why it is open.
-    leaves : tuple of (Box, str or int)
-        Each box with its sign: "+", "=" (least on a face of the domain, where both sides are one expression), or the number
-        of the hypothesis that fails on it.
-    counterexample : dict or None
-        Of a refutation.
-    """
-
-    status: Status
-    method: str = "boxes"
-    boxes: int = 0
-    depth: int = 0
-    left: int = 0
-    reason: str = ""
-    leaves: tuple[tuple[Box, str | int], ...] = ()
-    counterexample: dict[str, Fraction] | None = None
-    seconds: float = field(default=0.0, compare=False)
-
-    @property
-    def proved(self) -> bool:
-        return self.status is Status.PROVED
+_JUMPS = (sp.Piecewise, sp.sign, sp.floor, sp.ceiling)  # SymPy's derivatives leave the jumps out
 
 
 def prove(
@@ -113,11 +55,30 @@ def prove(
     """
     started = time.perf_counter()
     made = relation(claimed)
+    whole = {**made.domain(), **(domain or {})}
     try:
-        found = _proved(made, {**made.domain(), **(domain or {})}, given, boxes)
+        if beyond := _beyond_assumptions(made, whole):
+            found = Proof(Status.OPEN, reason=beyond)
+        else:
+            found = _proved(made, whole, given, boxes)
     except (UnsupportedExpression, TypeError) as reason:  # python-flint's, of a function that intervals do not have
         found = Proof(Status.OPEN, reason=" ".join(str(reason).split()))
     return Proof(**{**vars(found), "seconds": time.perf_counter() - started})
+
+
+def _beyond_assumptions(made: Relation, domain: Mapping[str, Range]) -> str:
+    """Which parameter has values that SymPy takes it not to have; empty where none has."""
+    sides = [side for side in (made.actual, made.claimed) if isinstance(side, sp.Expr)]
+    for symbol in set().union(*(side.free_symbols for side in sides)):
+        if (allowed := domain.get(symbol.name)) is None:
+            return f"{symbol} has no domain"
+        least, most = min(allowed.low, *allowed.extra, allowed.low), max(allowed.high, *allowed.extra, allowed.high)
+        taken = {"integer": not allowed.integer, "positive": least <= 0, "negative": most >= 0}
+        taken |= {"nonnegative": least < 0, "nonpositive": most > 0, "nonzero": least <= 0 <= most}
+        for name, wrong in taken.items():
+            if wrong and getattr(symbol, f"is_{name}"):
+                return f"{symbol} is declared {name}, its domain is not"
+    return ""
 
 
 def _proved(made: Relation, domain: Mapping[str, Range], given: Sequence[Any], budget: int) -> Proof:
@@ -125,6 +86,18 @@ def _proved(made: Relation, domain: Mapping[str, Range], given: Sequence[Any], b
         return Proof(Status.OPEN, reason="a side is computed by code")
     if any(not isinstance(condition, sp.Basic) for condition in given):
         return Proof(Status.OPEN, reason="a hypothesis is computed by code")
+    found = _by_algebra(made, domain, given, budget)
+    if found.proved and found.method not in ("boxes", "faces") and not _defined(made, domain, given, budget):
+        return Proof(Status.OPEN, found.method, found.boxes, reason="a side may be undefined somewhere in the domain")
+    return found
+
+
+def _defined(made: Relation, domain: Mapping[str, Range], given: Sequence[Any], budget: int) -> bool:
+    return Defined(made.actual, made.claimed, domain, given, budget).run().proved
+
+
+def _by_algebra(made: Relation, domain: Mapping[str, Range], given: Sequence[Any], budget: int) -> Proof:
+    """Whatever SymPy finds; it cancels poles as if they were not there."""
     if made.sign is Sign.EQUAL:
         if identical(made.actual, made.claimed):
             return Proof(Status.PROVED, "identity")
@@ -148,7 +121,7 @@ def _inequality(high: sp.Expr, low: sp.Expr, domain: Mapping[str, Range], given:
     if operations > _OPERATIONS:
         return Proof(Status.OPEN, reason="the expressions are too large")
     budget = min(budget, _WORK // (operations + 1))
-    found = _Search(high, low, domain, given, budget).run()
+    found = Search(high, low, domain, given, budget).run()
     if found.status is not Status.OPEN:
         return found
     if large(high - low):
@@ -175,7 +148,7 @@ class _Task:
             return Proof(Status.OPEN, reason="the expressions are too large")
         found = Proof(Status.OPEN)
         for one in dict.fromkeys((expression, tidy(expression))):
-            found = _Search(one, sp.Integer(0), self.domain, self.given, self.budget // share).run()
+            found = Search(one, sp.Integer(0), self.domain, self.given, self.budget // share).run()
             if found.status is not Status.OPEN:
                 break
         return found
@@ -186,14 +159,20 @@ class _Task:
 
 def _by_ends(task: _Task) -> Proof | None:
     """Monotone in a parameter: its worse end is set, a number or what a hypothesis bounds it by; zero or shown at last."""
+    if task.difference.has(*_JUMPS):
+        return None
     looked, depth = 0, 0
     for name, symbol in sorted(task.symbols().items()):
-        slope = sp.diff(task.difference, symbol)
+        between, within = symbol, task
+        if task.domain[name].integer:  # monotone from one integer to the next, not only in them
+            between = sp.Symbol(name, real=True)
+            within = replace(task, domain={**task.domain, name: replace(task.domain[name], integer=False)})
+        slope = sp.diff(task.difference.xreplace({symbol: between}), between)
         for sign in (1, -1):
             if slope.has(sp.Derivative, sp.Subs, sp.Heaviside, sp.DiracDelta) or slope == 0:
                 break
             ends = _ends(task, symbol, upper=sign < 0)
-            if not ends or not (one := task.shown(sign * slope, 8)).proved:
+            if not ends or not (one := within.shown(sign * slope, 8)).proved:
                 continue
             looked, depth = looked + one.boxes, max(depth, one.depth)
             for end in ends:
@@ -232,7 +211,7 @@ def _ends(task: _Task, symbol: sp.Symbol, *, upper: bool) -> list[sp.Expr]:
 
 def _by_diagonal(task: _Task) -> Proof | None:
     """d(u + h, u - h) is zero with its first derivative in h at h = 0, and convex in h: nowhere negative."""
-    if task.given:
+    if task.given or task.difference.has(*_JUMPS):
         return None
     symbols = sorted(task.symbols().items())
     for name, x in symbols:
@@ -249,7 +228,8 @@ def _by_diagonal(task: _Task) -> Proof | None:
 
 def _unlike(one: Range, other: Range) -> bool:
     """Whether the way to the diagonal may leave the domain."""
-    return (one.low, one.high) != (other.low, other.high) or one.integer or bool(one.extra or other.extra)
+    same = (one.low, one.high) == (other.low, other.high)
+    return not same or one.integer or other.integer or bool(one.extra or other.extra)
 
 
 def _by_factors(task: _Task) -> Proof | None:
@@ -268,154 +248,3 @@ def _by_factors(task: _Task) -> Proof | None:
         else:
             return None
     return Proof(Status.PROVED, "factors", total, depth) if signs > 0 else None
-
-
-class _Search:
-    """Branch and bound for high >= low."""
-
-    def __init__(
-        self, high: sp.Expr, low: sp.Expr, domain: Mapping[str, Range], given: Sequence[Any], budget: int
-    ) -> None:
-        self.domain, self.budget = domain, budget
-        self.high, self.low, self.slopes = compiled(high), compiled(low), sloped(high - low)
-        self.difference = high - low
-        self.faces: dict[tuple[tuple[str, Fraction], ...], bool] = {}
-        self.hypotheses = [decided(condition) for condition in given]
-        self.ends = {name: {Fraction(repr(r.low)), Fraction(repr(r.high))} for name, r in domain.items()}
-        self.looked = self.depth = 0
-
-    def run(self) -> Proof:
-        """Cut boxes until all are settled or the budget is spent; the first box left unsettled ends it."""
-        stack: list[tuple[Box, int]] = [(box, 0) for box in reversed(_roots(self.domain))]
-        leaves: list[tuple[Box, str | int]] = []
-        with flint.ctx.workprec(_BITS):
-            while stack:
-                box, depth = stack.pop()
-                self.looked, self.depth = self.looked + 1, max(self.depth, depth)
-                sign = self.sign(box)
-                if sign is not None:
-                    leaves.append((box, sign))
-                    continue
-                if (broken := self.broken(box)) is not None:
-                    return Proof(Status.REFUTED, "boxes", self.looked, self.depth, counterexample=broken)
-                parts = self.cut(box) if depth < _DEPTH else []
-                if not parts or self.looked + len(stack) >= self.budget:
-                    reason = f"more than {self.budget} boxes" if parts else "a box that cannot be cut any more"
-                    return Proof(Status.OPEN, "boxes", self.looked, self.depth, len(stack) + 1, reason)
-                stack += [(part, depth + 1) for part in reversed(parts)]
-        method = "faces" if any(sign == "=" for _, sign in leaves) else "boxes"
-        return Proof(Status.PROVED, method, len(leaves), self.depth, leaves=tuple(leaves))
-
-    def sign(self, box: Box) -> str | int | None:
-        """ "+" where the relation is shown, the number of a hypothesis that fails, None where nothing is known."""
-        values = _intervals(box)
-        for i, hypothesis in enumerate(self.hypotheses):
-            if hypothesis(values) is False:
-                return i
-        for turn in range(len(box) + 1):
-            if self.above(values):
-                return "+"
-            if turn and self.zero_on(box):
-                return "="
-            value, slopes = self.slopes(values)
-            if value >= 0 or all(low == high for low, high in box.values()):
-                return "+" if value >= 0 else None
-            worst = {name: _worst(ends, slopes.get(name)) for name, ends in box.items()}
-            if worst == box:
-                return "+" if self.mean_value(box, slopes) else None
-            box = worst
-            values = _intervals(box)
-        return None
-
-    def zero_on(self, box: Box) -> bool:
-        """Whether both sides are one expression once the parameters that are points are set."""
-        face = tuple((name, low) for name, (low, high) in box.items() if low == high)
-        if not face or any(x not in self.ends[name] for name, x in face):
-            return False
-        if face not in self.faces:
-            values = {s: sp.Rational(dict(face)[s.name]) for s in self.difference.free_symbols if s.name in dict(face)}
-            self.faces[face] = identical(self.difference.xreplace(values), sp.Integer(0))
-        return self.faces[face]
-
-    def above(self, values: Mapping[str, Any]) -> bool:
-        """Whether the two sides are apart, or one and the same exact number."""
-        return bool(self.high(values) >= self.low(values))
-
-    def mean_value(self, box: Box, slopes: Mapping[str, Any]) -> bool:
-        """Whether the value in the middle outweighs the slopes times the distances from it."""
-        middle = {name: (low + high) / 2 for name, (low, high) in box.items()}
-        total = self.slopes(_intervals({name: (x, x) for name, x in middle.items()}))[0]
-        for name, (low, high) in box.items():
-            if name in slopes and low != high:
-                total += slopes[name] * Ends.between(low - middle[name], high - middle[name])
-        return bool(total >= 0)
-
-    def broken(self, box: Box) -> dict[str, Fraction] | None:
-        """The middle of the box, where the claim is surely false there and every hypothesis surely met."""
-        point = {name: _between(self.domain[name], *ends) for name, ends in box.items()}
-        values = _intervals({name: (x, x) for name, x in point.items()})
-        if self.high(values) < self.low(values) and all(h(values) is True for h in self.hypotheses):
-            return point
-        return None
-
-    def cut(self, box: Box) -> list[Box]:
-        """Two halves, across the parameter along which the difference may change most."""
-        _, slopes = self.slopes(_intervals(box))
-        wide = [name for name, (low, high) in box.items() if low < high]
-        if not wide:
-            return []
-
-        def change(name: str) -> float:
-            low, high = box[name]
-            slope = Ends.of(slopes.get(name, 0))
-            return slope.size() * float(high - low) if slope.is_finite() else math.inf
-
-        changes = {name: change(name) for name in wide}
-        if max(changes.values()) == math.inf:
-            changes = {name: _position(self.domain[name], box[name]) for name in wide}
-        name = max(wide, key=lambda n: changes[n])
-        low, high = box[name]
-        middle = _between(self.domain[name], low, high)
-        after = middle + 1 if self.domain[name].integer else middle
-        return [{**box, name: (low, middle)}, {**box, name: (after, high)}]
-
-
-def _roots(domain: Mapping[str, Range]) -> list[Box]:
-    """The boxes that make the domain: one, and more where a parameter has values outside its range."""
-    parts = []
-    for allowed in domain.values():
-        low, high = Fraction(repr(allowed.low)), Fraction(repr(allowed.high))
-        extra = (Fraction(repr(value)) for value in allowed.extra)
-        parts.append([(low, high), *((x, x) for x in extra if not low <= x <= high)])
-    return [dict(zip(domain, box, strict=True)) for box in product(*parts)]
-
-
-def _between(allowed: Range, low: Fraction, high: Fraction) -> Fraction:
-    """The middle, geometric in a logarithmic range, of few digits; the lower of two integers."""
-    if allowed.integer:
-        return Fraction((low + high) // 2)
-    middle = (
-        math.sqrt(float(low)) * math.sqrt(float(high)) if allowed.logarithmic and low > 0 else float(low + high) / 2
-    )
-    for digits in (2, 3, 6, 12):
-        simple = Fraction(f"{middle:.{digits}g}")
-        if abs(simple - (low + high) / 2) * 4 <= (high - low) or (allowed.logarithmic and low * 2 < simple * 2 < high):
-            return simple if low < simple < high else (low + high) / 2
-    return (low + high) / 2
-
-
-def _position(allowed: Range, ends: tuple[Fraction, Fraction]) -> float:
-    """How wide a side of a box is, as a share of the domain."""
-    return allowed.position(float(ends[1])) - allowed.position(float(ends[0]))
-
-
-def _intervals(box: Box) -> dict[str, Any]:
-    return {name: Ends.between(low, high) for name, (low, high) in box.items()}
-
-
-def _worst(ends: tuple[Fraction, Fraction], slope: Any) -> tuple[Fraction, Fraction]:
-    """The end at which the difference is least, where it is monotone on the box."""
-    low, high = ends
-    if slope is None or slope >= 0:
-        return low, low
-    return (high, high) if slope <= 0 else ends

@@ -227,13 +227,15 @@ def relation(given: Any) -> Relation:
     Raises
     ------
     TypeError
-        When it is neither.
+        When it is neither, or strict: that two sides are nowhere equal is not what is tried here.
     """
     if isinstance(given, Relation):
         return given
-    kinds = {"<=": at_most, "<": at_most, ">=": at_least, ">": at_least, "==": equal}
-    if isinstance(given, sp.core.relational.Relational) and given.rel_op in kinds:
-        return kinds[given.rel_op](given.lhs, given.rhs)
+    kinds = {"<=": at_most, ">=": at_least, "==": equal}
+    if isinstance(given, sp.core.relational.Relational):
+        if given.rel_op in kinds:
+            return kinds[given.rel_op](given.lhs, given.rhs)
+        raise TypeError(f"relation = {given}: must be <=, >= or ==; what a trial or proof allows, a strict one forbids")
     raise TypeError(f"relation = {given!r}: must be at_most(...), at_least(...), equal(...) or an inequality of SymPy")
 
 

@@ -17,10 +17,11 @@ import sympy as sp
 
 from validate.claims import EFFORT
 from validate.claims.balls import enclosed
+from validate.claims.boxes import Status
 from validate.claims.claim import Claim, Verdict
 from validate.claims.domain import Value
 from validate.claims.evidence import Evidence, Extent, How, Witness
-from validate.claims.proof import Status, prove
+from validate.claims.proof import prove
 from validate.claims.relation import Point
 from validate.claims.witness import near_paper, own_parameters, simplest
 

@@ -11,6 +11,7 @@ import sympy as sp
 
 from analytics.enclosures.ball import Ball
 from validate.claims.balls import UnsupportedExpression, Values, compiled, decided
+from validate.claims.ends import Ends
 
 Slopes = Mapping[str, Ball]
 Sloped = Callable[[Values], tuple[Ball, Slopes]]
@@ -148,7 +149,7 @@ def _extreme(expression: sp.Expr) -> Sloped:
 
 
 def _hull(one: Any, other: Any) -> Any:
-    return other.union(_ZERO) if one is None else one.union(_ZERO if other is None else other)
+    return Ends.of(_ZERO if one is None else one).union(_ZERO if other is None else other)
 
 
 def _constant_here(expression: sp.Expr) -> Sloped:
