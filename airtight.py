@@ -63,6 +63,8 @@ _HOMES = {
 __all__ = [
     *_HOMES,
     "accuracy",
+    "baseline",
+    "best_gain",
     "claims",
     "delta",
     "epsilon",
@@ -114,8 +116,35 @@ def mse(system: _InferenceSystem, features: _Features) -> float:
     return float(distortion.exact(system, features))
 
 
+def baseline(features: _Features, margin: float | None = None) -> dict[str, float]:
+    """What an output that ignores y reaches, to hold beside every :func:`mse` and :func:`accuracy`.
+
+    The accuracy is there with a margin only; where it is 1 the margin exceeds the norm of the target, and says nothing.
+
+    Examples
+    --------
+    >>> import airtight
+    >>> airtight.baseline(airtight.Features(f=[[3.0, 4.0]], W=[[1.0, 0.0]], D=[[1.0], [0.0]]), margin=2.0)
+    {'mse': 25.0, 'accuracy': 0.0}
+    """
+    from analytics.inference import decoding
+
+    found = {"mse": decoding.constant_output(features)}
+    return found if margin is None else {**found, "accuracy": decoding.constant_accuracy(features, margin=margin)}
+
+
+def best_gain(system: _InferenceSystem, features: _Features) -> float:
+    """The decoder gain of least MSE, in closed form; see :func:`analytics.inference.decoding.best_gain`."""
+    from analytics.inference import decoding
+
+    return decoding.best_gain(system, features).gain
+
+
 def accuracy(system: _InferenceSystem, features: _Features, margin: float) -> float:
-    """The probability that the error stays within the margin; see :func:`analytics.inference.accuracy.exact`."""
+    """The probability that the error stays within the margin; see :func:`analytics.inference.accuracy.exact`.
+
+    Hold :func:`baseline` beside it: a margin above the norm of the target is kept by an output that ignores y.
+    """
     from analytics.inference import accuracy as probabilities
 
     return float(probabilities.exact(system, features, margin=margin).estimate)

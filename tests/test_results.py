@@ -32,9 +32,14 @@ DISTORTION = {
     "published": None,
     "proven": None,
     "exact": None,
+    **dict.fromkeys(("constant_output", "beats_constant", "best_gain", "at_best_gain", "any_decoder")),
     "breakdown": dict.fromkeys(("bias", "participation", "local_noise", "receiver_noise")),
 }
-ACCURACY = {**dict.fromkeys(("published", "short_paper", "markov", "exact")), "interval": 2}
+ACCURACY = {
+    **dict.fromkeys(("published", "short_paper", "markov", "exact")),
+    "interval": 2,
+    **dict.fromkeys(("constant_output", "beats_constant")),
+}
 LOWEST = {"published_lower": None, "published_upper": 3, "proven_lower": 3, "proven_upper": 3, "exact": 3}
 UPDATE = {"one_parameter": None, "update": None}
 BITS = dict.fromkeys(("model", "key_exchange", "shared_randomness", "update", "total"))
@@ -188,9 +193,10 @@ def test_weights(described):
     assert tree["w_max"] == ["inf"] * 3 and tree["optimal"] is True
     even = dict.fromkeys(("exact_mse", "published_mse", "accuracy")) | {"w": 3}
     solved = even | dict.fromkeys(("duality_gap", "optimal"))
+    designs = {"constant output": even, "uniform": even, "published": solved, "exact": solved}
     free = same(
         Designs.of(system, replace(task, epsilon_cap=None)),
-        {"epsilon_cap": None, "adjacency": None, "designs": {"uniform": even, "published": solved, "exact": solved}},
+        {"epsilon_cap": None, "adjacency": None, "designs": designs},
     )
     assert free["epsilon_cap"] == "inf"
     same(

@@ -90,6 +90,9 @@ def bounds(file: Path, as_json: bool) -> None:
 
     description = load(file)
     found = Bounds.of(description)
+    for name, part in found.inference.named(description.name).items() if found.inference is not None else ():
+        if part.accuracy is not None and part.accuracy.constant_output > 0:
+            _warn(f"{name}: margin: exceeds the norm of the target, so that an output that ignores y is within it too")
     if as_json:
         _print_json(found)
     else:
@@ -149,7 +152,7 @@ def weights(
         method=method,
         sums_to_one=not free,
     )
-    found = WeightResult.of(solution)
+    found = WeightResult.of(solution, task.features)
     if as_json:
         _print_json(found)
     else:

@@ -21,6 +21,7 @@ from analytics.federated.system import FederatedSystem
 from analytics.guarantee import Observer
 from analytics.inference.features import Features, matched
 from analytics.inference.system import InferenceSystem
+from validate import units
 from validate.description import Description, Scores, Task
 from validate.plan import Plan, plan
 
@@ -160,6 +161,7 @@ def load(path: str | Path) -> Description:
         raise SystemFileError(f"{path}: {error.strerror or error}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SystemFileError(f"{path}: not valid TOML: {error}") from None
+    raw = _linear(path, raw)
     try:
         file = _File.model_validate(raw)
     except ValidationError as error:
@@ -173,6 +175,25 @@ def load(path: str | Path) -> Description:
         energy=_energy(path, file.energy),
         training=_training(path, file.training),
     )
+
+
+def _linear(path: Path, raw: dict[str, Any]) -> dict[str, Any]:
+    """The same with linear keys for those in dB; what is no table is left to the checks behind."""
+    table = raw.get("inference")
+    if not isinstance(table, dict):
+        return raw
+    where = "inference"
+    try:
+        changed = units.linear(table)
+        if isinstance(variants := table.get("variants"), dict):
+            changed["variants"] = dict(variants)
+            for name, variant in variants.items():
+                where = f"inference.variants.{name}"
+                if isinstance(variant, dict):
+                    changed["variants"][name] = units.linear(variant, table)
+    except ParameterError as error:
+        raise SystemFileError(f"{path}: {where}.{error}") from None
+    return {**raw, "inference": changed}
 
 
 def _inference(path: Path, table: _Inference | None) -> dict[str, Any]:
@@ -316,4 +337,5 @@ def _allowed(table: list[str]) -> list[str]:
         "energy": _Energy,
         "training": _Training,
     }
-    return list(tables[".".join(table[:2])].model_fields)
+    own = list(tables[".".join(table[:2])].model_fields)
+    return own + [key for key, (name, _, _) in units.ALTERNATIVES.items() if name in own]

@@ -26,7 +26,7 @@ def mse(system: InferenceSystem, features: Features, *, digits: int = 15) -> Bal
 
 def _mse(system: InferenceSystem, features: Features) -> Ball:
     K, d = features.f.shape
-    decoder = flint.arb_mat(features.D.tolist())
+    decoder = flint.arb_mat(features.D.tolist()) * ball(system.decoder_gain)
     mean, presence = [flint.arb(0)] * d, flint.arb(0)
     target = [sum((ball(float(x)) for x in column), flint.arb(0)) / K for column in features.f.T]
     for k in range(K):

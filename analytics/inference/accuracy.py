@@ -196,11 +196,11 @@ class _Groups:
     @classmethod
     def of(cls, system: InferenceSystem, features: Features) -> _Groups:
         """Gather what the error depends on."""
-        matched(system, features)
-        left, singular, _ = np.linalg.svd(features.D, full_matrices=False)
+        heard = matched(system, features)
+        left, singular, _ = np.linalg.svd(heard.D, full_matrices=False)
         rank = int(np.sum(singular > 0))
         left, singular = left[:, :rank], singular[:rank]
-        signal = system.weight[:, None] * (features.decoded(system.clip) @ left)
+        signal = system.weight[:, None] * (heard.decoded(system.clip) @ left)
         noise = np.zeros(system.devices) if system.idle_noise else system.noise_variance
         rows = np.column_stack([system.participation, noise, signal])
         distinct, multiplicity = np.unique(rows, axis=0, return_counts=True)

@@ -4,6 +4,8 @@ With clipped codes :math:`z_k`, :math:`a_k = D z_k`, and participation independe
 
 .. math:: \mathrm{MSE} = \Bigl\|\sum_k p_k w_k a_k - f^*\Bigr\|^2 + \sum_k p_k(1-p_k) w_k^2\|a_k\|^2
           + \Bigl(\sum_k p_k\sigma_k^2 + \sigma_m^2/\gamma^2\Bigr)\|D\|_F^2 .
+
+Everywhere the decoder is the one that the system uses, g D with its ``decoder_gain`` g.
 """
 
 from __future__ import annotations
@@ -69,8 +71,8 @@ def published(system: InferenceSystem, features: Features) -> float:
     >>> round(published(system, views), 6), round(exact(system, views), 6)
     (3.95, 0.725)
     """
-    matched(system, features)
-    return _printed(system, features, float(system.participation @ system.noise_variance))
+    heard = matched(system, features)
+    return _printed(system, heard, float(system.participation @ system.noise_variance))
 
 
 def published_short(system: InferenceSystem, features: Features, *, epsilon: ArrayLike, delta: ArrayLike) -> float:
@@ -90,11 +92,11 @@ def published_short(system: InferenceSystem, features: Features, *, epsilon: Arr
     >>> published_short(system, views, epsilon=1.0, delta=1e-5)
     4228.03484...
     """
-    matched(system, features)
+    heard = matched(system, features)
     eps = checks.vector("epsilon", epsilon, system.devices, "(0, inf)")
     delta_k = checks.vector("delta", delta, system.devices, "(0, 1)")
     variance = 2 * (system.weight * system.clip / eps) ** 2 * np.log(1.25 / delta_k)
-    return _printed(system, features, float(system.participation @ variance))
+    return _printed(system, heard, float(system.participation @ variance))
 
 
 def _printed(system: InferenceSystem, features: Features, noise: float) -> float:
@@ -153,11 +155,11 @@ def breakdown(system: InferenceSystem, features: Features, *, gain: ArrayLike = 
     >>> round(parts.bias, 9), round(parts.participation, 9), parts.local_noise, parts.receiver_noise
     (0.005, 0.045, 0.45, 0.225)
     """
-    matched(system, features)
+    heard = matched(system, features)
     g = checks.vector("gain", gain, system.devices, "[0, inf)")
     p, w = system.participation, system.weight * g
-    decoded = features.decoded(system.clip)
-    decoder = float(np.sum(features.D**2))
+    decoded = heard.decoded(system.clip)
+    decoder = float(np.sum(heard.D**2))
     sends = np.ones_like(p) if system.idle_noise else p
     with np.errstate(over="ignore"):
         terms = (
@@ -188,12 +190,13 @@ def proven(system: InferenceSystem, features: Features) -> float:
     """
     terms = breakdown(system, features)
     p, w = system.participation, system.weight
-    decoded = features.decoded(system.clip)
+    heard = matched(system, features)
+    decoded = heard.decoded(system.clip)
     K = system.devices
     longest = np.minimum(system.clip, features.encoder_norms("spectral") * np.linalg.norm(features.f, axis=1))
     with np.errstate(over="ignore"):
         bias = np.sum(np.linalg.norm((p * w)[:, None] * decoded - features.f / K, axis=1)) ** 2
-        spread = np.sum((np.sqrt(p * (1 - p)) * w * longest) ** 2) * np.linalg.norm(features.D, 2) ** 2
+        spread = np.sum((np.sqrt(p * (1 - p)) * w * longest) ** 2) * np.linalg.norm(heard.D, 2) ** 2
         return float((bias + spread + terms.local_noise + terms.receiver_noise) * (1 + 1e-12))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -97,8 +97,8 @@ def clipped(code: FloatArray, clip: ArrayLike) -> FloatArray:
         return np.asarray(code * np.minimum(1.0, np.where(norm > 0, clip / norm, 1.0))[..., None])
 
 
-def matched(system: InferenceSystem, features: Features) -> None:
-    """Raise ParameterError unless the features have the system's K and r."""
+def matched(system: InferenceSystem, features: Features) -> Features:
+    """The features as the system decodes them, g D for D; ParameterError unless they have its K and r."""
     if features.f.shape[0] != system.devices:
         raise ParameterError(
             "f", f"array of shape {features.f.shape}", f"of one row for each of {system.devices} devices"
@@ -107,3 +107,4 @@ def matched(system: InferenceSystem, features: Features) -> None:
         raise ParameterError(
             "D", f"array of shape {features.D.shape}", f"of r = {system.dimension} columns, the dimension"
         )
+    return features if system.decoder_gain == 1 else replace(features, D=system.decoder_gain * features.D)

@@ -77,9 +77,9 @@ def exact_mse(system: InferenceSystem, features: Features, *, gain: ArrayLike, p
     >>> round(exact_mse(system, views, gain=1.0, power=1e6).total - exact(system, views), 9)
     0.0
     """
-    matched(system, features)
+    heard = matched(system, features)
     reach = reach_of(system, gain, power)
-    p, D = system.participation, features.D
+    p, D = system.participation, heard.D
     signal = system.weight[:, None] * features.clipped(system.clip)
     longest = np.max(np.abs(signal), axis=1, keepdims=True)
     longest[longest == 0] = 1.0

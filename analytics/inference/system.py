@@ -53,6 +53,10 @@ class InferenceSystem:
     idle_noise : bool
         True when devices that do not take part still send their noise (ledger FDP-T1d); ``absent`` and ``silent`` then
         coincide.
+    decoder_gain : float
+        g > 0, factor on the decoder: the server's output is g D y / gamma. Privacy does not depend on it.
+    channel_gain : array_like, shape (K,) or scalar
+        |h_k|^2 > 0, for the energy that alignment costs (:func:`analytics.inference.transmission.transmit_energy`).
 
     Raises
     ------
@@ -87,10 +91,17 @@ class InferenceSystem:
         "", "", "what a neighbour lacks: absent, silent or replace", default=Adjacency.ABSENT
     )
     idle_noise: Flag = Flag("", "", "whether devices that stay away send noise all the same", default=False)
+    decoder_gain: Number = Number("g", "(0, inf)", "factor on the decoder", default=1.0)
+    channel_gain: Vector = Vector(
+        "|h_k|^2", "(0, inf)", "power gain of the channel, for the transmit energy", default=1.0
+    )
 
     def __post_init__(self) -> None:
         for name in ("participation", "noise_variance", "weight", "clip"):
             self.__dict__[name] = checks.vector(name, getattr(self, name), self.devices)
+        checks.vector(
+            "channel_gain", self.channel_gain, self.devices
+        )  # a number stays one, for whatever number of devices
 
     @property
     def sensitivity(self) -> FloatArray:

@@ -200,14 +200,14 @@ def receive(
 def infer(
     system: InferenceSystem, features: Features, received: FloatArray, classifier: Callable[[FloatArray], FloatArray]
 ) -> tuple[int, FloatArray]:
-    r"""Algorithm 2: :math:`\hat f = D y/\gamma`, and the label with the greatest output of the classifier.
+    r"""Algorithm 2: :math:`\hat f = g D y/\gamma`, and the label with the greatest output of the classifier.
 
     Returns
     -------
     label : int
     decoded : ndarray, shape (d,)
     """
-    decoded = np.asarray(features.D @ (received / system.alignment))
+    decoded = np.asarray(matched(system, features).D @ (received / system.alignment))
     return int(np.argmax(classifier(decoded))), decoded
 
 
@@ -256,3 +256,41 @@ def reach_of(system: InferenceSystem, gain: ArrayLike, power: ArrayLike) -> Floa
     """The longest signal that device k can send aligned: h_k sqrt(P_k) / gamma."""
     h = checks.vector("gain", gain, system.devices, "[0, inf)")
     return np.asarray(h * np.sqrt(checks.vector("power", power, system.devices, "(0, inf)")) / system.alignment)
+
+
+def transmit_energy(system: InferenceSystem, features: Features | None = None) -> FloatArray:
+    r"""Mean energy that each device spends on one query when it is aligned (Eq. (4), (6) without the limit), shape (K,).
+
+    .. math:: \frac{\gamma^2}{|h_k|^2}\bigl(p_kw_k^2\|z_k\|^2 + q_k\,r\sigma_k^2\bigr),\qquad
+              q_k = p_k,\ \text{or } 1 \text{ with idle noise}.
+
+    Parameters
+    ----------
+    system : InferenceSystem
+        With the ``channel_gain`` :math:`|h_k|^2` of every device.
+    features : Features, optional
+        Without them every code counts as long as its clip allows: an upper bound on the energy of any.
+
+    Returns
+    -------
+    ndarray, shape (K,)
+        In the unit of the noise variances times symbol periods (W s where these are in W).
+
+    Notes
+    -----
+    The device sends :math:`(\gamma/h_k)(w_kz_k + n_k)`, and the noise has mean 0.
+
+    Examples
+    --------
+    >>> from analytics.inference.distortion import _lossless
+    >>> system, views = _lossless()
+    >>> transmit_energy(system, views)
+    array([1.8, 1.8])
+    """
+    length = system.clip if features is None else np.linalg.norm(features.clipped(system.clip), axis=1)
+    if features is not None:
+        matched(system, features)
+    sends = np.ones(system.devices) if system.idle_noise else system.participation
+    code = system.participation * (system.weight * length) ** 2
+    noise = sends * system.dimension * system.noise_variance
+    return np.asarray(system.alignment**2 / system.channel_gain * (code + noise))

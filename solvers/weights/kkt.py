@@ -16,7 +16,7 @@ from functools import partial
 import numpy as np
 
 from analytics.checks import FloatArray, ParameterError
-from analytics.inference.features import Features
+from analytics.inference.features import Features, matched
 from analytics.inference.system import InferenceSystem
 
 _BISECTIONS = 200
@@ -83,9 +83,10 @@ def update(
     (array([0.    , 0.6562, 0.3438]), True)
     """
     p = system.participation
-    b = features.encoded @ features.D.T
+    heard = matched(system, features)
+    b = heard.encoded @ heard.D.T
     square = np.sum(b * b, axis=1)
-    G = features.printed_square
+    G = heard.printed_square
     if np.any(p * G == 0):
         k = int(np.flatnonzero(p * G == 0)[0])
         raise ParameterError("p_k * norm(f_k)", 0.0, "positive: Eq. (46) divides by it", (k,))

@@ -66,12 +66,12 @@ def program(
     >>> round(qp.value(system.weight) - distortion.exact(system, views), 12)
     0.0
     """
-    matched(system, features)
+    heard = matched(system, features)
     kind = checks.choice("objective", objective, Objective)
     p = system.participation
     bound = np.full(system.devices, np.inf) if upper is None else upper
     if kind is Objective.EXACT:
-        a = features.decoded(system.clip)
+        a = heard.decoded(system.clip)
         square = np.sum(a * a, axis=1)
         parts = distortion.breakdown(system, features)
         return QuadraticProgram(
@@ -83,9 +83,9 @@ def program(
             constant=parts.local_noise + parts.receiver_noise,
             sums_to_one=sums_to_one,
         )
-    b = features.encoded @ features.D.T
+    b = heard.encoded @ heard.D.T
     square = np.sum(b * b, axis=1)
-    G = features.printed_square
+    G = heard.printed_square
     silent = distortion.published(replace(system, weight=np.zeros(system.devices)), features)
     total = b.sum(axis=0)
     return QuadraticProgram(

@@ -251,11 +251,23 @@ def _federated(console: Console, name: str, part: FederatedBounds) -> None:
 def _task(console: Console, mse: Distortion, accuracy: Accuracy) -> None:
     """MSE and accuracy of one system, a line each."""
     table = Table(box=box.SIMPLE_HEAD)
-    for heading in ("", "published", "proven", "exact"):
-        table.add_column(heading, justify="left" if not heading else "right")
-    table.add_row("mean squared error", *map(number, (mse.published, mse.proven, mse.exact)))
-    table.add_row("accuracy, at least", *map(number, (accuracy.published, accuracy.markov, accuracy.exact)))
+    for heading in ("", "published", "proven", "exact", "constant"):
+        table.add_column(heading, justify="right" if heading else "left")
+    nothing, chance = mse.constant_output, accuracy.constant_output
+    table.add_row("mean squared error", *map(number, (mse.published, mse.proven, mse.exact, nothing)))
+    table.add_row("accuracy, at least", *map(number, (accuracy.published, accuracy.markov, accuracy.exact, chance)))
     console.print(table)
+    if not mse.beats_constant:
+        console.print("  NO BETTER THAN NOTHING: an output that ignores y has no greater error", highlight=False)
+    console.print(
+        f"  best decoder gain {number(mse.best_gain)}: MSE {number(mse.at_best_gain)}; any decoder, of a normal target: "
+        f"at least {number(mse.any_decoder)}",
+        highlight=False,
+    )
+    if chance > 0:
+        console.print(
+            "  the margin exceeds the norm of the target: an output that ignores y is within it", highlight=False
+        )
     causes = ", ".join(f"{name.replace('_', ' ')} {number(value)}" for name, value in asdict(mse.breakdown).items())
     console.print(f"  exact MSE: {causes}; the short paper's accuracy: {number(accuracy.short_paper)}", highlight=False)
 
@@ -270,12 +282,15 @@ def weights(name: str, found: WeightResult) -> None:
         table.add_row(devices, *map(number, values))
     console.print(table)
     proof = found.certificate
-    lines = (
+    lines = [
         f"exact MSE {number(found.exact_mse)}, printed MSE {number(found.published_mse)}, sum {number(float(found.w.sum()))}",
         f"{'optimal' if found.optimal else 'NOT PROVED OPTIMAL'}: duality gap {proof.duality_gap:.2g}, "
         f"residuals {proof.primal_residual:.2g}, {proof.dual_residual:.2g}",
         f"{found.iterations} iterations, {found.seconds:.3g} s" + ("" if found.converged else ", did not converge"),
-    )
+    ]
+    if found.constant_output is not None:
+        nothing = "" if found.exact_mse < found.constant_output else ": these weights are NO BETTER THAN NOTHING"
+        lines.append(f"an output that ignores y has MSE {number(found.constant_output)}{nothing}")
     for line in lines:
         console.print(f"  {line}", highlight=False)
 

@@ -10,7 +10,7 @@ import numpy as np
 from analytics.checks import FloatArray
 from analytics.distributions import selection as selected_lowest
 from analytics.guarantee import Adjacency, Guarantee, Observer
-from analytics.inference import accuracy, distortion, participation
+from analytics.inference import accuracy, decoding, distortion, participation
 from analytics.inference.distortion import Breakdown
 from analytics.inference.system import InferenceSystem
 from analytics.privacy import amplification, feature_aware, observers
@@ -161,20 +161,46 @@ class Privacy:
 
 @dataclass(frozen=True, kw_only=True)
 class Distortion:
-    """Mean squared error of the decoded feature: the printed bound, a proven one, the exact value and its causes."""
+    """Mean squared error of the decoded feature: the printed bound, a proven one, the exact value and its causes.
+
+    Attributes
+    ----------
+    published, proven, exact : float
+    constant_output : float
+        Of the best output that ignores y.
+    beats_constant : bool
+        Whether the exact value is below that.
+    best_gain, at_best_gain : float
+        The decoder gain of least MSE (0: no positive gain beats the constant output), and that MSE.
+    any_decoder : float
+        What no decoder and no encoders of these clips go below, for a normal target of the same size.
+    breakdown : Breakdown
+    """
 
     published: float
     proven: float
     exact: float
+    constant_output: float
+    beats_constant: bool
+    best_gain: float
+    at_best_gain: float
+    any_decoder: float
     breakdown: Breakdown
 
     @classmethod
     def of(cls, system: InferenceSystem, task: Task) -> Distortion:
         causes = distortion.breakdown(system, task.features)
+        nothing = decoding.constant_output(task.features)
+        best = decoding.best_gain(system, task.features)
         return cls(
             published=distortion.published(system, task.features),
             proven=distortion.proven(system, task.features),
             exact=causes.total,
+            constant_output=nothing,
+            beats_constant=causes.total < nothing,
+            best_gain=best.gain,
+            at_best_gain=best.mse,
+            any_decoder=decoding.any_decoder(system, task.features),
             breakdown=causes,
         )
 
@@ -193,6 +219,10 @@ class Accuracy:
         The probability that the decoded feature stays within the margin, times the accuracy there.
     interval : tuple of float
         What certainly holds `exact`; a point unless sets of participants had to be drawn.
+    constant_output : float
+        Of an output that ignores y: not 0 only where the margin exceeds the norm of the target, and then says nothing.
+    beats_constant : bool
+        Whether `exact` is above that.
     """
 
     published: float
@@ -200,17 +230,22 @@ class Accuracy:
     markov: float
     exact: float
     interval: tuple[float, float]
+    constant_output: float
+    beats_constant: bool
 
     @classmethod
     def of(cls, system: InferenceSystem, task: Task, mse: Distortion) -> Accuracy:
         radius: dict[str, Any] = {"margin": task.margin, "ideal_accuracy": task.ideal_accuracy}
         exact = accuracy.exact(system, task.features, **radius)
+        nothing = decoding.constant_accuracy(task.features, **radius)
         return cls(
             published=float(accuracy.markov(mse.published, **radius)),
             short_paper=float(accuracy.short_paper(mse.published, **radius)),
             markov=float(accuracy.markov(mse.exact, **radius)),
             exact=exact.estimate,
             interval=(exact.lower, exact.upper),
+            constant_output=nothing,
+            beats_constant=exact.estimate > nothing,
         )
 
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from analytics.checks import FloatArray
 from analytics.guarantee import Adjacency
-from analytics.inference import accuracy, distortion
+from analytics.inference import accuracy, decoding, distortion
+from analytics.inference.features import Features
 from analytics.inference.system import InferenceSystem
 from solvers import weights
 from solvers.solution import InfeasibleError, Solution
@@ -41,6 +42,8 @@ class WeightResult:
     seconds : float
     converged, optimal : bool
         The method's own word, and the certificate's.
+    constant_output : float, optional
+        MSE of the best output that ignores y, when the features are known.
     """
 
     w: FloatArray
@@ -54,9 +57,10 @@ class WeightResult:
     seconds: float
     converged: bool
     optimal: bool
+    constant_output: float | None = None
 
     @classmethod
-    def of(cls, found: Solution) -> WeightResult:
+    def of(cls, found: Solution, features: Features | None = None) -> WeightResult:
         proof = found.certificate
         return cls(
             w=found.w,
@@ -74,6 +78,7 @@ class WeightResult:
             seconds=found.seconds,
             converged=found.converged,
             optimal=found.is_optimal(),
+            constant_output=None if features is None else decoding.constant_output(features),
         )
 
 
@@ -115,7 +120,7 @@ class Design:
 
 @dataclass(frozen=True, kw_only=True)
 class Designs:
-    """What uniform, published and exact weights reach under a privacy cap, or why nothing does.
+    """What uniform, published and exact weights reach under a privacy cap beside an output that ignores y, or why nothing does.
 
     Attributes
     ----------
@@ -145,7 +150,15 @@ class Designs:
                 found["free sum"] = weights.solve(system, task.features, w_max=upper, sums_to_one=False)
         except InfeasibleError as error:
             return cls(epsilon_cap=cap, adjacency=system.adjacency, infeasible=str(error))
-        designs = {}
+        radius: dict[str, float] = {"margin": task.margin, "ideal_accuracy": task.ideal_accuracy}
+        designs = {
+            "constant output": Design(
+                exact_mse=decoding.constant_output(task.features),
+                published_mse=float("nan"),
+                accuracy=decoding.constant_accuracy(task.features, **radius),
+                w=np.zeros(system.devices),
+            )
+        }
         even = np.full(system.devices, 1 / system.devices)
         if np.all(even <= upper):
             designs["uniform"] = Design.of(system, task, even)

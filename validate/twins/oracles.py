@@ -65,7 +65,8 @@ def _probability(a: float, b: float, mixture: FloatArray) -> float:
 
 def enumerated_mse(system: InferenceSystem, features: Features) -> float:
     """E of the squared error of the decoded feature, added up over every set of participants."""
-    decoder = float(np.trace(features.D.T @ features.D))
+    D = system.decoder_gain * features.D
+    decoder = float(np.trace(D.T @ D))
     codes = []
     for k in range(system.devices):
         z = (features.W if features.W.ndim == 2 else features.W[k]) @ features.f[k]
@@ -79,7 +80,7 @@ def enumerated_mse(system: InferenceSystem, features: Features) -> float:
             chance *= system.participation[k] if present else 1 - system.participation[k]
             noise += system.noise_variance[k] if present or system.idle_noise else 0.0
             received = received + present * system.weight[k] * codes[k]
-        error = features.D @ received - np.mean(features.f, axis=0)
+        error = D @ received - np.mean(features.f, axis=0)
         total += chance * (float(error @ error) + noise * decoder)
     return total
 

@@ -139,7 +139,7 @@ def measure(
         rng = np.random.default_rng([start, 41, len(means)])
         tau = _participants(setup, system, kind, chosen, rng)
         received = channel.receive(system, tau, signal, rng, reach=reach)
-        decoded = received / system.alignment @ setup.decoder.T
+        decoded = system.decoder_gain / system.alignment * received @ setup.decoder.T
         error = np.sum((decoded - target) ** 2, axis=1)
         right = np.argmax(decoded @ weight.T + bias, axis=1) == setup.labels
         means = np.vstack([means, [right.mean(), error.mean(), tau.mean()]])
