@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from analytics import checks
-from analytics.checks import FloatArray
+from analytics.checks import FloatArray, IntArray
 from analytics.guarantee import Adjacency
 from analytics.parameters import Choice, Count, Flag, Number, Vector
 
 _TINY = float(np.finfo(float).tiny)
 _LEAST_EXPONENT, _GREATEST_EXPONENT = -1018, 996  # of two, that noise may have; a million of the greatest can be added
+_NEVER = 1 << 20  # beyond any exponent
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -106,15 +107,12 @@ class InferenceSystem:
     @property
     def sensitivity(self) -> FloatArray:
         """Greatest change of the received signal between neighbours: gamma w_k C_k, twice that for ``replace``."""
-        factor = 2.0 if self.adjacency is Adjacency.REPLACE else 1.0
-        with np.errstate(over="ignore"):
-            return np.minimum(factor * self.alignment * self.weight * self.clip, np.finfo(float).max)
+        return sensitivity(self.adjacency, self.alignment, self.weight, self.clip)
 
     @property
     def received_noise_variance(self) -> FloatArray:
         """gamma^2 sigma_k^2: what the noise of device k contributes at the receiver."""
-        with np.errstate(over="ignore"):
-            return np.asarray(self.alignment * self.alignment * self.noise_variance)
+        return received_noise_variance(self.alignment, self.noise_variance)
 
     def normalised(self) -> InferenceSystem:
         """The same privacy in other units: an alignment in [1/2, 1), clips too, the greatest noise of the order of 1.
@@ -129,41 +127,94 @@ class InferenceSystem:
         ParameterError
             When, for ``absent``, a device's noise would have to count as 0.
         """
-        gamma, shift = np.frexp(self.alignment)
-        clip, lift = np.frexp(self.clip)
         noise = np.append(self.noise_variance, self.receiver_noise_variance)
-        heard = np.frexp(noise)[1] + np.append(np.full(self.devices, 2 * shift), 0)
-        present = noise > 0
-        half = int(np.max(heard[present])) // 2 if np.any(present) else 0
-        least = int(np.min(heard[present], initial=2 * half)) - 2 * half
-        half -= min(max(_LEAST_EXPONENT + 1 - least, 0), _GREATEST_EXPONENT) // 2
-        lost = present & (heard - 2 * half < _LEAST_EXPONENT)
-        if np.any(lost[:-1]) and self.adjacency is Adjacency.ABSENT and not self.idle_noise:
-            k = int(np.flatnonzero(lost)[0])
-            raise checks.ParameterError(
-                f"noise_variance[{k}]", float(noise[k]), f"0 or within a factor of 1e600 of {float(np.max(noise)):g}"
-            )
-
-        def scaled(value: FloatArray, exponent: ArrayLike) -> FloatArray:
-            with np.errstate(over="ignore", under="ignore"):
-                moved = np.ldexp(value, exponent)
-            return np.where(value > 0, np.clip(moved, _TINY, np.finfo(float).max), 0.0)
-
-        kept = np.where(lost, 0.0, noise)
-
+        found = rescaled(np.asarray(self.alignment), self.clip, self.weight, noise)
+        gone = np.flatnonzero(found.lost[:-1])
+        if gone.size and self.adjacency is Adjacency.ABSENT and not self.idle_noise:
+            raise vanishing("noise_variance", noise, (int(gone[0]),))
         return replace(
             self,
-            alignment=float(gamma),
-            clip=clip,
-            weight=scaled(self.weight, lift + shift - half),
-            noise_variance=scaled(kept[:-1], 2 * (shift - half)),
-            receiver_noise_variance=float(scaled(kept[-1:], -2 * half)[0]),
+            alignment=float(found.alignment),
+            clip=found.clip,
+            weight=found.weight,
+            noise_variance=found.noise[:-1],
+            receiver_noise_variance=float(found.noise[-1]),
         )
 
     @property
     def decoded_receiver_noise(self) -> float:
         """sigma_m^2 / gamma^2, Eq. (7): the receiver's noise after division by the alignment; infinite when it overflows."""
         return self.receiver_noise_variance / self.alignment / self.alignment
+
+
+def sensitivity(
+    adjacency: Adjacency, alignment: FloatArray | float, weight: FloatArray, clip: FloatArray
+) -> FloatArray:
+    """gamma w C, twice that for ``replace``."""
+    factor = 2.0 if adjacency is Adjacency.REPLACE else 1.0
+    with np.errstate(over="ignore"):
+        return np.asarray(np.minimum(factor * alignment * weight * clip, np.finfo(float).max))
+
+
+def received_noise_variance(alignment: FloatArray | float, noise_variance: FloatArray) -> FloatArray:
+    """gamma^2 sigma^2."""
+    with np.errstate(over="ignore"):
+        return np.asarray(alignment * alignment * noise_variance)
+
+
+@dataclass(frozen=True)
+class Rescaled:
+    """Systems in other units; `lost` says which noises doubles cannot hold beside the others."""
+
+    alignment: FloatArray
+    clip: FloatArray
+    weight: FloatArray
+    noise: FloatArray
+    lost: NDArray[np.bool_]
+
+
+def rescaled(alignment: FloatArray, clip: FloatArray, weight: FloatArray, noise: FloatArray) -> Rescaled:
+    """What :meth:`InferenceSystem.normalised` says, for any leading axes; the last is that of the devices.
+
+    Parameters
+    ----------
+    alignment : ndarray, shape (...)
+    clip, weight : ndarray, shape (..., K)
+    noise : ndarray, shape (..., K + 1)
+        The receiver's last.
+    """
+    gamma, shift = np.frexp(alignment)
+    clip, lift = np.frexp(clip)
+    shift = np.asarray(shift, dtype=np.int64)[..., None]
+    sent = np.arange(noise.shape[-1]) < noise.shape[-1] - 1
+    heard = np.frexp(noise)[1] + np.where(sent, 2 * shift, 0)
+    present = noise > 0
+    most = np.max(np.where(present, heard, -_NEVER), axis=-1, keepdims=True)
+    half = np.where(most > -_NEVER, most // 2, 0)
+    least = np.minimum(np.min(np.where(present, heard, _NEVER), axis=-1, keepdims=True), 2 * half) - 2 * half
+    half = half - np.minimum(np.maximum(_LEAST_EXPONENT + 1 - least, 0), _GREATEST_EXPONENT) // 2
+    lost = present & (heard - 2 * half < _LEAST_EXPONENT)
+
+    def scaled(value: FloatArray, exponent: IntArray) -> FloatArray:
+        with np.errstate(over="ignore", under="ignore"):
+            moved = np.ldexp(value, exponent)
+        return np.where(value > 0, np.clip(moved, _TINY, np.finfo(float).max), 0.0)
+
+    return Rescaled(
+        alignment=gamma,
+        clip=clip,
+        weight=scaled(weight, lift + shift - half),
+        noise=scaled(np.where(lost, 0.0, noise), np.where(sent, 2 * (shift - half), -2 * half)),
+        lost=lost,
+    )
+
+
+def vanishing(name: str, noise: FloatArray, place: tuple[int, ...]) -> checks.ParameterError:
+    """That a noise is too small beside the greatest of its system."""
+    greatest = float(np.max(noise[place[:-1]]))
+    return checks.ParameterError(
+        f"{name}[{place[0]}]", float(noise[place]), f"0 or within a factor of 1e600 of {greatest:g}"
+    )
 
 
 def device_indices(system: InferenceSystem, device: ArrayLike | None) -> checks.IntArray:

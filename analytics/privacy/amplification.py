@@ -27,7 +27,7 @@ from analytics.checks import FloatArray, choice
 from analytics.guarantee import Adjacency, Guarantee
 from analytics.inference.system import InferenceSystem
 from analytics.privacy import concentration, observers, subsampling
-from analytics.privacy.mixtures import TRIMMED, participations
+from analytics.privacy.mixtures import proven_epsilon
 
 
 class TheoremForm(StrEnum):
@@ -146,12 +146,7 @@ def proven(system: InferenceSystem, *, delta: float | None = None) -> Guarantee:
     (2.16461..., 1.50151...)
     """
     total = system.delta if delta is None else checks.scalar("delta", delta, "(0, 1)")
-    single = []
-    for part in participations(system, np.arange(system.devices), total * TRIMMED):
-        single.append(part if system.idle_noise else part.at_quantile(total))
-    epsilon = np.empty(system.devices)
-    for part in single:
-        epsilon[part.devices] = part.least_epsilon(total, convex=True)[part.kind]
+    epsilon = proven_epsilon(system, np.arange(system.devices), total)
     return Guarantee(epsilon=epsilon, delta=np.full(system.devices, total), adjacency=system.adjacency)
 
 

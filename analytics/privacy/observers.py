@@ -24,9 +24,10 @@ from numpy.typing import ArrayLike
 from analytics import checks
 from analytics.checks import FloatArray, IntArray, broadcast, choice, real
 from analytics.guarantee import Adjacency, Observer
+from analytics.inference.homogeneous import HomogeneousSystems
 from analytics.inference.system import InferenceSystem, device_indices
 from analytics.privacy import concentric
-from analytics.privacy.mixtures import delta_bracket, least_epsilon, participations
+from analytics.privacy.mixtures import Systems, delta_bracket, epsilon_at_least, least_epsilon, participations
 from analytics.privacy.participation import Participation
 from analytics.privacy.unseen import Unseen
 
@@ -36,7 +37,7 @@ _NEAR = 1e-9  # more than an exact epsilon of a constant noise is above the trut
 
 
 def exact_delta(
-    system: InferenceSystem,
+    system: Systems,
     epsilon: ArrayLike,
     *,
     observer: Observer | str = Observer.AUTO,
@@ -46,9 +47,9 @@ def exact_delta(
 
     Parameters
     ----------
-    system : InferenceSystem
+    system : InferenceSystem or HomogeneousSystems
     epsilon : array_like
-        At least 0; broadcast against the devices.
+        At least 0; broadcast against the devices (of many systems, against the systems).
     observer : {"auto", "participants", "others", "signal"}
     device : int or array_like of int, optional
         Which devices; all K by default.
@@ -70,7 +71,7 @@ def exact_delta(
 
 
 def exact_delta_bracket(
-    system: InferenceSystem,
+    system: Systems,
     epsilon: ArrayLike,
     *,
     observer: Observer | str = Observer.AUTO,
@@ -81,7 +82,7 @@ def exact_delta_bracket(
     Proved where :func:`analytics.privacy.amplification.exact_delta_bracket` is what is meant; of a hidden ``silent`` or
     ``replace`` device the error of the quadrature is stated (:mod:`analytics.privacy.hidden`), some 1e-11 of delta.
     """
-    which, eps = broadcast(device=device_indices(system, device), epsilon=real("epsilon", epsilon, "[0, inf]"))
+    which, eps = broadcast(device=_asked(system, device), epsilon=real("epsilon", epsilon, "[0, inf]"))
     shape = eps.shape
     which, eps = which.ravel(), eps.ravel()
     if _roll_call(system, observer):
@@ -93,7 +94,7 @@ def exact_delta_bracket(
 
 
 def exact_epsilon(
-    system: InferenceSystem,
+    system: Systems,
     *,
     delta: float | None = None,
     device: ArrayLike | None = None,
@@ -103,11 +104,12 @@ def exact_epsilon(
 
     Parameters
     ----------
-    system : InferenceSystem
+    system : InferenceSystem or HomogeneousSystems
+        Of many systems, all are solved together, each for one of its devices.
     delta : float, optional
         In (0, 1); the system's by default.
     device : int or array_like of int, optional
-        Which devices; all K by default.
+        Which devices; all K by default. Of many systems, which systems.
     observer : {"auto", "participants", "others", "signal"}
 
     Returns
@@ -123,12 +125,40 @@ def exact_epsilon(
     >>> [float(exact_epsilon(system, observer=o, device=0)) for o in ("participants", "others")]
     [0.68..., 0.144...]
     """
-    total = system.delta if delta is None else checks.scalar("delta", delta, "(0, 1)")
-    which = device_indices(system, device)
+    which = _asked(system, device)
+    total = _spent(system, which) if delta is None else checks.scalar("delta", delta, "(0, 1)")
     if _roll_call(system, observer):
         return np.where(system.participation[which] <= total, 0.0, np.inf)[()]
     meant, model = _seen(system, observer)
     return least_epsilon(meant, which, total, model)[()]
+
+
+def epsilon_bracket(
+    system: Systems, *, device: ArrayLike | None = None, observer: Observer | str = Observer.AUTO
+) -> tuple[FloatArray, FloatArray]:
+    """The least epsilon at the system's delta lies between these; the upper end is :func:`exact_epsilon`.
+
+    The lower end is the nearest at which delta is shown to be exceeded: mostly 1e-9 below the upper one, relative, and less near
+    where the law of the others' noise is on a grid; for `signal` that of :func:`signal_bracket`.
+
+    Examples
+    --------
+    >>> from analytics.inference.homogeneous import HomogeneousSystems
+    >>> systems = HomogeneousSystems(devices=12, participation=[0.5, 0.9], noise_variance=0.1, weight=1/12, clip=5.0,
+    ...     alignment=1.0, receiver_noise_variance=0.1, dimension=784, delta=1e-5)
+    >>> low, high = epsilon_bracket(systems)
+    >>> high.round(4), bool(np.all((low < high) & (high < low * (1 + 1e-8))))
+    (array([154.7658,  12.0049]), True)
+    """
+    which = _asked(system, device)
+    upper = np.asarray(exact_epsilon(system, device=which, observer=observer))
+    total = _spent(system, which)
+    if choice("observer", observer, Observer) is Observer.SIGNAL:
+        return signal_lower(system, upper, total, which), upper[()]
+    if _roll_call(system, observer):
+        return upper[()], upper[()]
+    meant, model = _seen(system, observer)
+    return epsilon_at_least(meant, which, total, upper, model)[()], upper[()]
 
 
 def signal_bracket(
@@ -171,12 +201,13 @@ def signal_bracket(
     return signal_lower(system, upper, total, which), upper[()]
 
 
-def signal_lower(system: InferenceSystem, upper: FloatArray, total: float, which: IntArray) -> FloatArray:
+def signal_lower(system: Systems, upper: FloatArray, total: float | FloatArray, which: IntArray) -> FloatArray:
     """The lower end of :func:`signal_bracket` for the devices `which`, their upper ends at delta `total` known."""
     distinct, index, back = np.unique(which, return_index=True, return_inverse=True)
     lower, highest = np.zeros(distinct.size), np.ravel(upper)[index]
+    spent = np.broadcast_to(total, which.shape).ravel()[index]
     meant, model = _seen(system, Observer.OTHERS)
-    for part in participations(meant, distinct, total * _TRIMMED, model):
+    for part in participations(meant, distinct, float(np.min(spent)) * _TRIMMED, model):
         place = np.searchsorted(distinct, part.devices)
         for row in np.unique(part.kind):
             at = place[part.kind == row]
@@ -184,11 +215,11 @@ def signal_lower(system: InferenceSystem, upper: FloatArray, total: float, which
             if not part.slack and _constant(part, row):
                 lower[at] = most * (1 - _NEAR)
             elif 0 < most < np.inf and (mixture := concentric.Mixture.of(part, row)) is not None:
-                lower[at] = concentric.least_epsilon(mixture, total, most)
+                lower[at] = concentric.least_epsilon(mixture, float(spent[at[0]]), most)
     return np.asarray(lower[back].reshape(which.shape))[()]
 
 
-def meaning(system: InferenceSystem) -> Observer:
+def meaning(system: Systems) -> Observer:
     """The observer that `auto` stands for."""
     seen_to_leave = system.adjacency is Adjacency.ABSENT or system.idle_noise
     return Observer.OTHERS if seen_to_leave else Observer.PARTICIPANTS
@@ -201,13 +232,25 @@ def _constant(part: Participation, row: int) -> bool:
     return bool(np.sum(part.weights[row] > 0) == 1) and part.missing[row] == 0
 
 
-def _roll_call(system: InferenceSystem, observer: Observer | str) -> bool:
+def _asked(system: Systems, which: ArrayLike | None) -> IntArray:
+    """The devices of a system, or the systems of many."""
+    if isinstance(system, InferenceSystem):
+        return device_indices(system, which)
+    return np.arange(system.size) if which is None else checks.integer("device", which, f"[0, {system.size - 1}]")
+
+
+def _spent(system: Systems, which: IntArray) -> float | FloatArray:
+    """delta of each of `which`."""
+    return system.delta if isinstance(system, InferenceSystem) else system.delta[which]
+
+
+def _roll_call(system: Systems, observer: Observer | str) -> bool:
     """Whether the neighbour is told by the roll alone: it never takes part, and the observer sees who does."""
     seen = choice("observer", observer, Observer) is Observer.PARTICIPANTS
     return seen and system.adjacency is Adjacency.ABSENT
 
 
-def _seen(system: InferenceSystem, observer: Observer | str) -> tuple[InferenceSystem, type[Participation]]:
+def _seen(system: Systems, observer: Observer | str) -> tuple[Systems, type[Participation]]:
     """A system whose exact privacy, under the model, is that of `system` against the observer."""
     kind = choice("observer", observer, Observer)
     if kind is Observer.AUTO:
@@ -218,13 +261,17 @@ def _seen(system: InferenceSystem, observer: Observer | str) -> tuple[InferenceS
     return system, Unseen if hidden else Participation
 
 
-def _at_receiver(system: InferenceSystem) -> InferenceSystem:
+def _at_receiver(system: Systems) -> Systems:
     """Idle noise, all of it moved to the receiver: the same signal, and a participation that may be shown."""
     system = system.normalised()
-    noise = float(np.sum(system.received_noise_variance)) + system.receiver_noise_variance
+    if isinstance(system, HomogeneousSystems):
+        noise = system.devices * system.received_noise_variance + system.receiver_noise_variance
+        noise = noise * (1 - (system.devices + 8) * _UNIT)
+        return replace(system, idle_noise=False, noise_variance=np.zeros(system.size), receiver_noise_variance=noise)
+    total = float(np.sum(system.received_noise_variance)) + system.receiver_noise_variance
     return replace(
         system,
         idle_noise=False,
         noise_variance=np.zeros(system.devices),
-        receiver_noise_variance=noise * (1 - (system.devices + 8) * _UNIT),
+        receiver_noise_variance=total * (1 - (system.devices + 8) * _UNIT),
     )
