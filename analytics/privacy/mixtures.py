@@ -86,8 +86,8 @@ def epsilon_at_least(
 ) -> FloatArray:
     """A lower end of the least epsilon whose upper end is `upper`: there delta still exceeds `total`.
 
-    That is proved as the lower end of delta is. The nearest of a few shares below the upper end at which that can be shown; 0 where
-    it can at none.
+    That is proved as the lower end of delta is. The nearest of a few shares below the upper end at which that can be
+    shown; 0 where it can at none.
     """
 
     def shown(part: Participation, spent: FloatArray, place: IntArray) -> FloatArray:
