@@ -197,7 +197,8 @@ class _Groups:
     def of(cls, system: InferenceSystem, features: Features) -> _Groups:
         """Gather what the error depends on."""
         heard = matched(system, features)
-        left, singular, _ = np.linalg.svd(heard.D, full_matrices=False)
+        left, singular = features.decoder_svd
+        singular = system.decoder_gain * singular
         rank = int(np.sum(singular > 0))
         left, singular = left[:, :rank], singular[:rank]
         signal = system.weight[:, None] * (heard.decoded(system.clip) @ left)

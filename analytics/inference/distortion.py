@@ -196,7 +196,8 @@ def proven(system: InferenceSystem, features: Features) -> float:
     longest = np.minimum(system.clip, features.encoder_norms("spectral") * np.linalg.norm(features.f, axis=1))
     with np.errstate(over="ignore"):
         bias = np.sum(np.linalg.norm((p * w)[:, None] * decoded - features.f / K, axis=1)) ** 2
-        spread = np.sum((np.sqrt(p * (1 - p)) * w * longest) ** 2) * np.linalg.norm(heard.D, 2) ** 2
+        stretch = system.decoder_gain * features.decoder_svd[1][0]
+        spread = np.sum((np.sqrt(p * (1 - p)) * w * longest) ** 2) * stretch**2
         return float((bias + spread + terms.local_noise + terms.receiver_noise) * (1 + 1e-12))
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -86,8 +87,22 @@ class Features:
 
     def encoder_norms(self, order: str) -> FloatArray:
         """Norm of every W_k: ``"frobenius"`` or ``"spectral"``; shape (K,)."""
-        kind: Any = {"frobenius": "fro", "spectral": 2}[order]
-        return np.broadcast_to(np.linalg.norm(self.W, kind, axis=(-2, -1)), self.f.shape[:1])
+        norm = {"frobenius": self._encoder_frobenius, "spectral": self._encoder_spectral}[order]
+        return np.broadcast_to(norm, self.f.shape[:1])
+
+    @cached_property
+    def _encoder_frobenius(self) -> FloatArray:
+        return np.asarray(np.linalg.norm(self.W, "fro", axis=(-2, -1)))
+
+    @cached_property
+    def _encoder_spectral(self) -> FloatArray:
+        return np.asarray(np.linalg.norm(self.W, 2, axis=(-2, -1)))
+
+    @cached_property
+    def decoder_svd(self) -> tuple[FloatArray, FloatArray]:
+        """Left singular vectors of D, shape (d, min(d, r)), and its singular values, falling; computed once."""
+        left, singular, _ = np.linalg.svd(self.D, full_matrices=False)
+        return left, singular
 
 
 def clipped(code: FloatArray, clip: ArrayLike) -> FloatArray:

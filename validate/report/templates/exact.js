@@ -1,0 +1,245 @@
+// Exact epsilon of K devices alike: the formulas of analytics.privacy for one slider's move. ERFCX is set before this file.
+const airtight = (() => {
+  "use strict";
+  const TAU = 2 * Math.PI, HALF = Math.SQRT1_2;
+
+  // erfc(x) e^(x^2): Chebyshev's series of (1 + 2x) erfcx(x) in t = (x - 3.75)/(x + 3.75)
+  function erfcx(x) {
+    if (x < 0) return 2 * Math.exp(x * x) - erfcx(-x);
+    const t = (x - 3.75) / (x + 3.75);
+    let b = 0, before = 0;
+    for (let k = ERFCX.length - 1; k > 0; k--) [b, before] = [2 * t * b - before + ERFCX[k], b];
+    return (t * b - before + ERFCX[0]) / (1 + 2 * x);
+  }
+  const erfc = (x) => (x < 0 ? 2 - erfc(-x) : erfcx(x) * Math.exp(-x * x));
+
+  // log of Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu)
+  function gaussian(eps, mu) {
+    if (!(mu > 0)) return -Infinity;
+    if (mu === Infinity) return 0;
+    const a = eps / mu - mu / 2, b = eps / mu + mu / 2;
+    if (a < -6) return Math.log1p(-(erfc(-a * HALF) / 2 + Math.exp(-a * a / 2) * erfcx(b * HALF) / 2));
+    return -a * a / 2 + Math.log((erfcx(a * HALF) - erfcx(b * HALF)) / 2);
+  }
+
+  // log((e^a) + ...) of an array
+  function logSum(terms) {
+    const top = Math.max(...terms);
+    if (top === -Infinity) return top;
+    return top + Math.log(terms.reduce((sum, x) => sum + Math.exp(x - top), 0));
+  }
+
+  // log probabilities of Binomial(n, p), from the mode outwards
+  function binomial(n, p) {
+    const out = new Array(n + 1).fill(-Infinity);
+    if (p <= 0 || p >= 1) { out[p <= 0 ? 0 : n] = 0; return out; }
+    const mode = Math.min(n, Math.floor((n + 1) * p)), odds = Math.log(p) - Math.log1p(-p);
+    out[mode] = 0;
+    for (let k = mode; k < n; k++) out[k + 1] = out[k] + Math.log((n - k) / (k + 1)) + odds;
+    for (let k = mode; k > 0; k--) out[k - 1] = out[k] - Math.log((n - k + 1) / k) - odds;
+    const whole = logSum(out);
+    return out.map((x) => x - whole);
+  }
+
+  // log D_{e^eps} of N(mu e_1, (1 + eta) I_r) from N(0, I_r), or the reverse: the integral of analytics.privacy.divergence
+  const SINE = 0.5, COSINE = Math.sqrt(0.75);
+  function unlike(eps, mu, eta, r, reverse) {
+    if (!(eta > 0)) return gaussian(eps, mu);
+    const half = mu * mu / 2, rate = Math.log1p(eta), level = reverse ? -eps : eps;
+    if (2 * level + r * rate + mu * mu / eta <= 0) return -Infinity;
+    const slope = (c, w) => half * ((1 + 2 * c) / w + eta * c * (1 + c) / (w * w)) + r / 2 * (eta / w - rate);
+    const end = reverse ? -1 : 0, towards = reverse ? -1 : 1, q = 1 - eta * end;
+    const spread = Math.sqrt(2 * half * (1 + eta) / q ** 3 + r / 2 * (eta / q) ** 2);
+    const bulk = towards * slope(end, q) - eps > spread;
+    const value = contour(half, eta, r, rate, level, bulk ? 0 : towards, slope) + (reverse ? eps : 0);
+    return Math.min(bulk ? Math.log1p(-Math.exp(value)) : value, 0);
+  }
+
+  function contour(half, eta, r, rate, level, side, slope) {
+    let low = -700, high = 700, c, above, w, logW;
+    for (let step = 0; step <= 24; step++) {
+      const up = Math.exp((low + high) / 2), down = 1 / up;
+      c = side > 0 ? 1 / (down + eta) : side < 0 ? -1 - down : -1 / (1 + up);
+      above = side > 0 ? 1 + c : side < 0 ? -down : 1 / (1 + down);
+      w = side > 0 ? 1 / (1 + eta * up) : 1 - eta * c;
+      logW = side > 0 ? -Math.log1p(eta * up) : Math.log1p(-eta * c);
+      if (slope(c, w) - level - 1 / c - 1 / above <= 0) low = (low + high) / 2; else high = (low + high) / 2;
+    }
+    const scale = w / eta / (1 - SINE), pull = half / w;
+    const term = (u) => {
+      const k = 2 * Math.sinh(u / 2) ** 2, sinh = Math.sinh(u), apart = 1 - SINE + k, back = 1 - SINE - SINE * k;
+      const y = scale * COSINE * sinh, x = c + scale * SINE * k, xa = above + scale * SINE * k;
+      const p = x * xa - y * y, py = y * (x + xa), square = p * p + py * py;
+      const o = (1 - SINE) * back / (apart * apart), oy = (1 - SINE) * COSINE * sinh / (apart * apart);
+      const size = pull * (p * o - py * oy) - r / 2 * (logW + Math.log1p(k / (1 - SINE))) - x * (r / 2 * rate + level);
+      const angle = pull * (p * oy + py * o) + r / 2 * Math.atan2(COSINE * sinh, back) - y * (r / 2 * rate + level);
+      const s = scale * COSINE * (1 + k), sy = -scale * SINE * sinh;
+      return [size, angle, (s * p + sy * py) / square, (sy * p - s * py) / square];
+    };
+    const curvature = 2 * half * (1 + eta) / w ** 3 + r / 2 * (eta / w) ** 2 + 1 / (c * c) + 1 / (above * above);
+    const peak = term(0)[0];
+    const sum = (step, shift) => {
+      let total = 0;
+      for (let j = 0; j < 4000; j++) {
+        const [size, angle, x, y] = term((j + shift) * step), height = Math.exp(size - peak);
+        total += height * (Math.cos(angle) * x - Math.sin(angle) * y) * (j + shift === 0 ? 0.5 : 1);
+        if (height * Math.hypot(x, y) < 1e-17 * Math.abs(total)) break;
+      }
+      return total * step;
+    };
+    return peak + Math.log(Math.abs(trapezoid(sum, 0.5 / (scale * COSINE * Math.sqrt(curvature)))) / Math.PI);
+  }
+
+  // halves the step of a trapezoidal rule until it settles
+  function trapezoid(sum, step) {
+    let now = sum(step, 0);
+    for (let i = 0; i < 8; i++) {
+      const finer = (now + sum(step, 0.5)) / 2;
+      const settled = Math.abs(finer - now) <= 1e-7 * Math.abs(finer);  // the next one errs by the square of that
+      now = finer;
+      step /= 2;
+      if (settled) break;
+    }
+    return now;
+  }
+
+  // what a device alike the others gives away: distance, own noise, and the others' noise with its probabilities
+  function received(s) {
+    const factor = s.adjacency === "replace" ? 2 : 1, gain = s.alignment * s.alignment;
+    const count = binomial(s.devices - 1, s.participation);
+    return {
+      distance: factor * s.alignment * s.weight * s.clip,
+      own: gain * s.noise_variance,
+      weights: count,
+      least: Math.log(s.delta) - 35,  // rarer numbers of others do not count
+      noise: count.map((_, n) => gain * n * s.noise_variance + s.receiver_noise_variance),
+      whole: gain * s.devices * s.noise_variance + s.receiver_noise_variance,
+    };
+  }
+
+  const expected = (at, law) => logSum(law.weights.map((w, n) => (w < law.least ? -Infinity : w + at(law.noise[n]))));
+  const unamplified = (eps, p) => (eps < 1
+    ? Math.log1p(Math.expm1(eps) / p) : eps - Math.log(p) + Math.log1p(-(1 - p) * Math.exp(-eps)));
+
+  // log delta(eps) of one query: absent, silent, replace, or any of them with idle noise
+  function logDelta(s, eps, law = received(s)) {
+    const p = s.participation, d = law.distance;
+    if (p <= 0) return -Infinity;
+    if (s.idle_noise) return idle(s, eps, d / Math.sqrt(law.whole));
+    if (s.adjacency !== "absent") {
+      return Math.log(p) + expected((v) => gaussian(eps, d / Math.sqrt(v + law.own)), law);
+    }
+    const pair = (inner, reverse) => expected((v) => unlike(inner, d / Math.sqrt(v), law.own / v, s.dimension, reverse), law);
+    const removing = Math.log(p) + pair(unamplified(eps, p), false);
+    const used = Math.expm1(eps) * (1 - p) / p;
+    if (used >= 1) return removing;
+    const share = Math.log1p(-used);
+    return Math.max(removing, Math.log(p) + share + pair(eps - share, true));
+  }
+
+  // any adjacency but replace: a subsampled Gaussian; replace: N(mu/2) against N(-mu/2), each with probability p
+  function idle(s, eps, mu) {
+    const p = s.participation;
+    if (s.adjacency !== "replace") return Math.log(p) + gaussian(unamplified(eps, p), mu);
+    const a = mu / 2, loss = (y) => logMix(p, a * y - a * a / 2) - logMix(p, -a * y - a * a / 2);
+    const y = root((t) => loss(t) - eps, 0, (eps + 2 * Math.log((1 + 1e-9) / p)) / mu + 40 + mu);
+    if (y === null) return -Infinity;
+    const tail = (x) => (x < 0 ? Math.log(erfc(x * HALF) / 2) : Math.log(erfcx(x * HALF) / 2) - x * x / 2);
+    const gained = logSum([Math.log(p) + tail(y - a), Math.log1p(-p) + tail(y)]);
+    const lost = eps + logSum([Math.log(p) + tail(y + a), Math.log1p(-p) + tail(y)]);
+    return lost < gained ? gained + Math.log(-Math.expm1(lost - gained)) : -Infinity;
+  }
+  const logMix = (p, x) => logSum([Math.log1p(-p), Math.log(p) + x]);
+
+  // log delta(eps) after T queries, participants visible: the same integral with T log E e^(zL), less the part of loss 0
+  function logDeltaOver(s, eps, rounds, law = received(s)) {
+    const p = s.participation, squares = law.noise.map((v) => law.distance ** 2 / (v + law.own) / 2);
+    const kept = law.weights.map((w, n) => [Math.exp(w), squares[n]]).filter(([w]) => w > 1e-40);
+    const moment = (x, y) => {  // E e^(zL) with z = x + iy
+      let re = 1 - p, im = 0;
+      for (const [w, h] of kept) {
+        const size = p * w * Math.exp(h * (x + x * x - y * y)), angle = h * (y + 2 * x * y);
+        re += size * Math.cos(angle);
+        im += size * Math.sin(angle);
+      }
+      return [re, im];
+    };
+    const still = rounds * Math.log1p(-p);  // the atom of loss 0, whose share is 0 for eps >= 0
+    const size = (x) => {
+      const all = rounds * Math.log(moment(x, 0)[0]);
+      return all + Math.log(-Math.expm1(still - all)) - x * eps;
+    };
+    const least = (x) => size(x) - Math.log(x) - Math.log1p(x);
+    let low = -30, high = 12;
+    for (let i = 0; i < 50; i++) {
+      const a = low + 0.382 * (high - low), b = low + 0.618 * (high - low);
+      if (least(Math.exp(a)) > least(Math.exp(b))) low = a; else high = b;
+    }
+    const c = Math.exp((low + high) / 2), peak = size(c), atom = Math.exp(still - c * eps - peak);
+    const at = (y) => {
+      const [re, im] = moment(c, y), height = Math.exp(rounds * Math.log(Math.hypot(re, im)) - c * eps - peak);
+      const angle = rounds * Math.atan2(im, re) - y * eps;
+      const u = height * Math.cos(angle) - atom * Math.cos(y * eps), v = height * Math.sin(angle) + atom * Math.sin(y * eps);
+      const a = c * (1 + c) - y * y, b = y * (1 + 2 * c);
+      return [(u * a + v * b) / (a * a + b * b), Math.hypot(u, v) / Math.hypot(a, b)];
+    };
+    const sum = (step, shift) => {
+      let total = 0;
+      for (let j = 0; j < 20000; j++) {
+        const [value, length] = at((j + shift) * step);
+        total += value * (j + shift === 0 ? 0.5 : 1);
+        if (j > 3 && length < 1e-16 * Math.abs(total)) break;
+      }
+      return total * step;
+    };
+    return Math.min(0, peak + Math.log(Math.max(trapezoid(sum, c / 3), 0) / Math.PI));
+  }
+
+  // where a falling function of eps reaches 0: doubling, then bisection and secant in turn (Illinois)
+  function root(f, low, high) {
+    let a = low, b = high, fa = f(a), fb = f(b);
+    if (fa * fb > 0) return null;
+    for (let i = 0; i < 200 && Math.abs(b - a) > 1e-13 * Math.abs(b); i++) {
+      let x = isFinite(fa) && isFinite(fb) ? (a * fb - b * fa) / (fb - fa) : (a + b) / 2;
+      if (!(x > Math.min(a, b) && x < Math.max(a, b)) || i % 5 === 4) x = (a + b) / 2;
+      const fx = f(x);
+      if (fx === 0) return x;
+      if (fx * fb < 0) [a, fa] = [b, fb]; else fa /= 2;
+      [b, fb] = [x, fx];
+    }
+    return b;
+  }
+
+  function leastEpsilon(curve, total) {
+    const target = Math.log(total);
+    if (curve(0) <= target) return 0;
+    let high = 1;
+    while (curve(high) > target) { high *= 2; if (high > 1e9) return Infinity; }
+    return root((eps) => curve(eps) - target, high === 1 ? 0 : high / 2, high);
+  }
+
+  function epsilon(s, rounds = 1) {
+    const law = received(s);
+    if (law.noise[0] === 0 && s.participation * Math.exp(law.weights[0]) >= s.delta && !s.idle_noise
+        && (s.adjacency === "absent" || law.own === 0)) return Infinity;
+    if (s.idle_noise && law.whole === 0) return s.participation > s.delta ? Infinity : 0;
+    return leastEpsilon((eps) => (rounds === 1 ? logDelta(s, eps, law) : logDeltaOver(s, eps, rounds, law)), s.delta);
+  }
+
+  // the closed form: one lower quantile of the others' noise, which spends half of delta
+  function proven(s) {
+    if (s.idle_noise) {
+      if (s.adjacency !== "replace") return epsilon(s);
+      const mu = received(s).distance / Math.sqrt(received(s).whole);
+      return leastEpsilon((eps) => gaussian(eps, mu), Math.min(s.delta / s.participation, 1 - 1e-16));
+    }
+    const law = received(s), budget = s.delta / (2 * s.participation);
+    let below = 0, n = 0;
+    while (n < s.devices - 1 && below + Math.exp(law.weights[n]) <= budget) below += Math.exp(law.weights[n++]);
+    const one = { ...law, weights: [0], noise: [law.noise[n]] };
+    const lost = Math.log(s.participation * below);
+    return leastEpsilon((eps) => logSum([logDelta(s, eps, one), lost]), s.delta);
+  }
+
+  return { erfcx, erfc, gaussian, unlike, binomial, logDelta, logDeltaOver, epsilon, proven };
+})();
