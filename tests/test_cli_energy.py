@@ -102,5 +102,7 @@ def test_needs_the_table(tmp_path):
 
 def test_report_of_an_infeasible_fleet(tmp_path):
     description = load(written(tmp_path, FLEET.replace("deadline = 0.75 ", "deadline = 0.2 ")))
-    page.write(tmp_path / "out", description, Bounds.of(description), [])
-    assert "Infeasible:" in (tmp_path / "out" / "index.html").read_text()
+    parts = page.Parts(description, Bounds.of(description), energy=page.EnergyPart.of(description.energy))
+    page.write(tmp_path / "out", parts)
+    html = (tmp_path / "out" / "index.html").read_text()
+    assert "Infeasible:" in html and "Not every device can keep its deadline" in html

@@ -7,7 +7,7 @@ import pytest
 from tests_support import refused, run, written
 
 from validate.config import load
-from validate.report import page
+from validate.report import drawings, page
 from validate.results.bounds import Bounds
 
 SYSTEM = """
@@ -77,7 +77,13 @@ def test_the_weight_problem_needs_features(tmp_path):
 
 def test_a_report_of_federated_learning_alone(tmp_path):
     description = load(written(tmp_path, SYSTEM))
-    page.write(tmp_path / "out", description, Bounds.of(description), [])
+    parts = page.Parts(description, Bounds.of(description))
+    parts.draw(drawings.of_others(description))
+    page.write(tmp_path / "out", parts)
     html = (tmp_path / "out" / "index.html").read_text()
     assert "no finite local guarantee" in html and "What the system guarantees" not in html
-    assert len(list((tmp_path / "out" / "figures").glob("*.svg"))) == 3
+    assert (
+        len(list((tmp_path / "out" / "figures").glob("*.svg")))
+        == len(list((tmp_path / "out" / "figures").glob("*.csv")))
+        == 2
+    )

@@ -1,18 +1,23 @@
 """The report: complete, self-contained, never half-written, and it renders in a browser."""
 
+import csv
 import json
 import re
 import shutil
 import subprocess
+from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from analytics.privacy import amplification
 from validate import cli
 from validate.cli import main
+from validate.config import load
 from validate.experiments.figures import gallery
 from validate.experiments.figures.figure import Effort
+from validate.report import page
 
 pytestmark = pytest.mark.slow
 
@@ -25,34 +30,105 @@ def report(tmp_path_factory):
     out = tmp_path_factory.mktemp("site") / "report"
     result = CliRunner().invoke(main, ["report", str(EXAMPLE), "--out", str(out)])
     assert result.exit_code == 0, result.output
+    (out.parent / "lines").write_text(result.stderr)
     return out
 
 
+@pytest.fixture
+def report_lines(report):
+    lines = (report.parent / "lines").read_text().splitlines()
+    return [line for line in lines if "own page" not in line]
+
+
 def test_contents(report):
-    assert sorted(p.name for p in report.iterdir()) == ["figures", "index.html", "report.json"]
-    assert len(list((report / "figures").glob("*.svg"))) == 14
+    assert sorted(p.name for p in report.iterdir()) == ["audit.html", "figures", "index.html", "report.json"]
+    figures = {p.stem for p in (report / "figures").glob("*.svg")}
+    assert len(figures) == 13 and figures == {p.stem for p in (report / "figures").glob("*.csv")}
     results = json.loads((report / "report.json").read_text())
     assert results["bounds"]["inference"]["privacy"]["published"]["theorem1"]["vacuous"] is True
     assert {row["id"] for row in results["verify"]} >= {"FDP-D2", "FDP-T1", "FDP-T1d"}
+    assert results["version"] and results["seed"] == 0 and results["input"] == EXAMPLE.read_text()
+    assert results["schema"] == "airtight-report-1" and results["pending"] == []
+    assert all(row["tightness"] is None or row["tightness"] > 0 for row in results["verify"])
+
+
+def test_figures_come_with_their_data(report):
+    rows = list(csv.reader((report / "figures" / "privacy-curves.csv").read_text().splitlines()))
+    assert rows[0] == ["panel", "series", "x", "y", "value"]
+    drawn = {row[1] for row in rows[1:]}
+    assert drawn >= {"exact, absent", "exact, idle noise", "proven, silent"}
+    exact = {float(row[3]): float(row[2]) for row in rows[1:] if row[1] == "exact, silent"}
+    system = load(EXAMPLE).variants["clipped"]
+    delta, epsilon = next(iter(exact.items()))
+    assert epsilon == pytest.approx(float(amplification.exact_epsilon(system, delta=delta)[0]))
 
 
 def test_says_what_matters_and_stands_alone(report):
-    html = (report / "index.html").read_text()
-    for needle in (
-        "is vacuous here",
-        "is false here",
-        "certified in ball arithmetic",
-        "<math",
-        "<svg",
-        "FDP-T1-eq23",
-        "Scoreboard",
-        "Refuted by exhibiting it",
-        "utility-fair learning",
-    ):
-        assert needle in html
-    links = re.findall(r"""(?:src|href)=["'](?!#)([^"']+)""", html)
-    assert not links, links
-    assert "@import" not in html and "url(http" not in html
+    pages = {name: (report / name).read_text() for name in ("index.html", "audit.html")}
+    for needle in ("is vacuous here", "is false here", "says nothing", "<svg", "utility-fair learning", "at even odds"):
+        assert needle in pages["index.html"], needle
+    for needle in ("certified in ball arithmetic", "<math", "FDP-T1-eq23", "Refuted by exhibiting it", "Certificate"):
+        assert needle in pages["audit.html"], needle
+    for name, html in pages.items():
+        links = set(re.findall(r"""(?:src|href)=["'](?!#|data:image)([^"']+)""", html))
+        outside = {link for link in links if not (report / link.split("#")[0]).exists()}
+        assert not outside, (name, outside)
+        assert "@import" not in html and "url(http" not in html and len(html) < 1_500_000
+        for anchor in re.findall(r"""href="#([^"]+)""", html):
+            assert f'id="{anchor}"' in html, (name, anchor)
+
+
+def test_markup(report):
+    """Tags closed in order, no identifier twice, a title in every picture, no tiny slack and no nan."""
+    for name in ("index.html", "audit.html"):
+        html = (report / name).read_text()
+        seen = Markup()
+        seen.feed(html)
+        assert not seen.open and not seen.faults, (name, seen.open, seen.faults[:3])
+        assert len(seen.ids) == len(set(seen.ids)), [i for i in seen.ids if seen.ids.count(i) > 1][:5]
+        for picture in re.findall(r"<svg.*?</svg>", html, re.DOTALL):
+            assert "<title" in picture
+        text = re.sub(r"<script.*?</script>|<style.*?</style>|<title>.*?</title>|<[^>]+>", " ", html, flags=re.DOTALL)
+        assert not re.search(r"\bnan\b", text) and (name == "audit.html" or not re.search(r"e-1[2-9]\b", text))
+
+
+class Markup(HTMLParser):
+    void = frozenset({"meta", "input", "br", "link", "img", "hr"})
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.ids, self.faults = [], [], []
+
+    def handle_starttag(self, tag, attributes):
+        self.ids += [value for name, value in attributes if name == "id"]
+        if tag not in self.void:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.ids += [value for name, value in attributes if name == "id"]
+
+    def handle_endtag(self, tag):
+        if not self.open or self.open.pop() != tag:
+            self.faults.append((tag, self.getpos()))
+
+
+def test_contrast():
+    """Every ink on every paper reaches 4.5 (WCAG AA), light and dark."""
+    style = (Path(page.__file__).parent / "templates" / "style.html").read_text()
+    light = dict(re.findall(r"--(\w+): (#[0-9a-f]{6})", style[: style.index("@media")]))
+    dark = dict(re.findall(r"--(\w+): (#[0-9a-f]{6})", style[style.index("@media") : style.index("figure svg")]))
+
+    def luminance(colour):
+        channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    assert set(light) == set(dark)
+    for colours in (light, dark):
+        for ink in ("ink", "soft", "bad", "good", "warn", "link"):
+            for paper in ("paper", "wash"):
+                a, b = sorted((luminance(colours[ink]), luminance(colours[paper])))
+                assert (b + 0.05) / (a + 0.05) >= 4.5, (ink, paper)
 
 
 def test_the_audit_anew_and_the_gallery_on_request(tmp_path, monkeypatch):
@@ -62,17 +138,38 @@ def test_the_audit_anew_and_the_gallery_on_request(tmp_path, monkeypatch):
     monkeypatch.setattr(cli, "_redrawn", one)
     arguments = ["report", str(FLEET), "--out", str(tmp_path / "out"), "--audit", "--limit", "0.01", "--gallery"]
     assert CliRunner().invoke(main, arguments).exit_code == 0
-    html = (tmp_path / "out" / "index.html").read_text()
-    assert 'figure id="CB-4"' in html and "stopped" in html
+    assert 'figure id="CB-4"' in (tmp_path / "out" / "index.html").read_text()
+    assert "stopped" in (tmp_path / "out" / "audit.html").read_text()
     rows = json.loads((tmp_path / "out" / "report.json").read_text())["verify"]
     assert {row["fault"] for row in rows} <= {"stopped", None}
 
 
-def test_writing_again_replaces(report):
-    (report / "figures" / "stale.svg").write_text("old")
-    result = CliRunner().invoke(main, ["report", str(EXAMPLE), "--out", str(report)])
-    assert result.exit_code == 0 and not (report / "figures" / "stale.svg").exists()
-    assert sorted(p.name for p in report.iterdir()) == ["figures", "index.html", "report.json"]
+def test_writing_again_replaces(tmp_path):
+    for _ in range(2):
+        result = CliRunner().invoke(main, ["report", str(FLEET), "--out", str(tmp_path), "--quiet"])
+        assert result.exit_code == 0 and result.stderr == ""
+        assert not (tmp_path / "figures" / "stale.svg").exists()
+        (tmp_path / "figures" / "stale.svg").write_text("old")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["audit.html", "figures", "index.html", "report.json"]
+
+
+def test_a_line_for_each_part(report_lines):
+    assert [line.split(" (")[0] for line in report_lines] == [
+        "airtight: bounds",
+        *[f"airtight: {part}" for part in ("audit", "design", "federation and fleet", "learning")],
+    ]
+
+
+def test_ctrl_c_keeps_the_parts_that_are_done(tmp_path, monkeypatch):
+    def interrupted(description):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("validate.report.drawings.of_others", interrupted)
+    result = CliRunner().invoke(main, ["report", str(FLEET), "--out", str(tmp_path)])
+    assert result.exit_code == 130 and result.stderr.splitlines()[-1] == "airtight: interrupted"
+    html = (tmp_path / "index.html").read_text()
+    assert "Not here yet: federation and fleet" in html and "can keep its deadline" in html
+    assert json.loads((tmp_path / "report.json").read_text())["pending"][0] == "federation and fleet"
 
 
 def test_renders_in_a_browser(report, tmp_path):

@@ -6,7 +6,7 @@ import json
 import math
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,13 +17,15 @@ from analytics.checks import AirtightError, ConvergenceError, ParameterError
 from solvers.solution import InfeasibleError
 from validate.claims import EFFORT
 from validate.config import SystemFileError, load
-from validate.running import pool_of, progress
+from validate.running import QUIET, pool_of, progress, steps
 
 if TYPE_CHECKING:
     from validate.claims.evidence import Evidence
+    from validate.claims.shipped import Shipped
     from validate.claims.sources import Source
     from validate.description import Description
     from validate.experiments.figures.gallery import Rendered
+    from validate.results.bounds import Part
 
 _EXTRAS = {
     "verify": ("flint", "mpmath", "sympy"),
@@ -33,6 +35,13 @@ _EXTRAS = {
 }
 _ALONE = 4  # so few claims are tried sooner than another process starts
 _FILE = click.argument("file", type=click.Path(path_type=Path))
+_QUIET = click.option(
+    "--quiet",
+    is_flag=True,
+    expose_value=False,
+    callback=lambda ctx, option, value: ctx.meta.update({QUIET: value}),
+    help="Say nothing on the way.",
+)
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 
 
@@ -59,7 +68,8 @@ class _Group(click.Group):
             click.echo(f"airtight: infeasible: {error}", err=True)
             ctx.exit(3)
         except AirtightError as error:
-            click.echo(f"airtight: {error}", err=True)
+            for line in str(error).splitlines():
+                click.echo(f"airtight: {line}", err=True)
             ctx.exit(1 if isinstance(error, ConvergenceError) else 2)
         except ModuleNotFoundError as error:
             extra = next((name for name, modules in _EXTRAS.items() if error.name in modules), None)
@@ -82,23 +92,28 @@ def main() -> None:
 
 
 @main.command()
-@_FILE
+@click.argument("files", type=click.Path(path_type=Path), nargs=-1, required=True, metavar="FILE...")
 @_JSON
-def bounds(file: Path, as_json: bool) -> None:
-    """Every bound of the systems in FILE: published, proven, exact."""
-    from validate.results.bounds import Bounds
+def bounds(files: tuple[Path, ...], as_json: bool) -> None:
+    """Every bound of the systems in FILE: published, proven, exact. Of several files the JSON is an object by file."""
+    from validate.results.bounds import Bounds, each
+    from validate.results.inference import InferenceBounds
 
-    description = load(file)
-    found = Bounds.of(description)
-    for name, part in found.inference.named(description.name).items() if found.inference is not None else ():
-        if part.accuracy is not None and part.accuracy.constant_output > 0:
-            _warn(f"{name}: margin: exceeds the norm of the target, so that an output that ignores y is within it too")
+    def warned(description: Description) -> Iterator[tuple[str, Part]]:
+        for name, part in each(description):
+            if isinstance(part, InferenceBounds) and part.accuracy is not None and part.accuracy.constant_output > 0:
+                _warn(f"{name}: margin: exceeds the norm of the target, so that an output that ignores y is within it too")
+            yield name, part
+
+    descriptions = {str(file): load(file) for file in files}
     if as_json:
-        _print_json(found)
-    else:
-        from validate.report import tables
+        found = {file: Bounds.joined(warned(description)) for file, description in descriptions.items()}
+        _print_json(found if len(files) > 1 else found[str(files[0])])
+        return
+    from validate.report import tables
 
-        tables.bounds(description.name, found)
+    for description in descriptions.values():
+        tables.bounds(warned(description))
 
 
 @main.group()
@@ -187,7 +202,17 @@ def energy(file: Path, method: str, integer: bool, as_json: bool) -> None:
         tables.energy(description.name, method, found)
 
 
-_IDS = click.argument("ids", nargs=-1, metavar="[ID]...")
+
+
+def _identifiers(ctx: click.Context, argument: click.Parameter, begun: str) -> list[str]:
+    """For completion in the shell: the claims of the evidence, which is read faster than the papers."""
+    from importlib import resources
+
+    rows = json.loads(resources.files("validate.papers").joinpath("evidence.json").read_text(encoding="utf-8"))["rows"]
+    return [name for name in rows if name.startswith(begun)]
+
+
+_IDS = click.argument("ids", nargs=-1, metavar="[ID]...", shell_complete=_identifiers)
 _SEED = click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 _EFFORT = click.option(
     "--effort", type=click.IntRange(min=1), default=EFFORT, show_default=True, help="Evaluations of each claim."
@@ -212,6 +237,7 @@ _LIMIT = click.option(
     "--all", "complete", is_flag=True, help="Definitions and what cannot be decided too: every numbered item."
 )
 @_JSON
+@_QUIET
 def verify(ids: tuple[str, ...], seed: int, effort: int, limit: float, complete: bool, as_json: bool) -> None:
     """Try the published theorems: all claims, those named, or those that begin with a name (FDP, CB, UF-E)."""
     from validate.claims.evidence import item_as_json
@@ -243,6 +269,7 @@ def verify(ids: tuple[str, ...], seed: int, effort: int, limit: float, complete:
     "--out", type=click.Path(path_type=Path, file_okay=False), help="Folder for a page, evidence.json and certificates."
 )
 @_JSON
+@_QUIET
 def try_(
     file: Path, ids: tuple[str, ...], seed: int, effort: int, limit: float, out: Path | None, as_json: bool
 ) -> None:
@@ -273,6 +300,7 @@ def try_(
 @main.command()
 @_IDS
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder to write to.")
+@_QUIET
 def certify(ids: tuple[str, ...], out: Path) -> None:
     """Write what a stranger needs to check the verdicts: OUT/ID/*.json and OUT/check.py, plain Python without packages."""
     from validate.claims.sources import INSTALLED
@@ -318,6 +346,7 @@ def _certified(ids: Sequence[str], out: Path, source: Source, *, quiet: bool) ->
     help="Only this part of FILE; may be given several times.",
 )
 @_JSON
+@_QUIET
 def train(file: Path, checkpoints: Path | None, parts: tuple[str, ...], as_json: bool) -> None:
     """Learn from handwritten digits with the systems in FILE.
 
@@ -348,6 +377,7 @@ def train(file: Path, checkpoints: Path | None, parts: tuple[str, ...], as_json:
 @click.argument("ids", nargs=-1, metavar="[ID]...")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder to write to.")
 @click.option("--quick", is_flag=True, help="Fewer seeds and rounds.")
+@_QUIET
 def figures(ids: tuple[str, ...], out: Path, quick: bool) -> None:
     """Redraw the papers' figures: all, those named, or those that begin with a name (FDP, CB-2, UF)."""
     from validate.experiments.figures import gallery
@@ -361,27 +391,47 @@ def figures(ids: tuple[str, ...], out: Path, quick: bool) -> None:
             click.echo(f"{out / found.id}.svg: {found.caption}")
 
 
+_PAPERS = {"inference": "FDP", "federated": "CB", "energy": "UF"}  # what each part of a system file is about
+
+
 @main.command()
 @_FILE
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder to write to.")
 @_SEED
 @_EFFORT
 @_LIMIT
-@click.option("--audit", "anew", is_flag=True, help="Try all claims anew; else the evidence of this version is shown.")
+@click.option(
+    "--audit",
+    "anew",
+    is_flag=True,
+    help="Try the claims of the papers that FILE speaks of anew; else the evidence of this version is shown.",
+)
 @click.option("--gallery", is_flag=True, help="Redraw the papers' figures too (quickly, which takes minutes).")
+@_QUIET
 def report(file: Path, out: Path, seed: int, effort: int, limit: float, anew: bool, gallery: bool) -> None:
-    """Bounds, plots and the verdicts on the theorems for one system: OUT/index.html, OUT/report.json, OUT/figures."""
-    from validate.report import page  # isort: skip
-    from validate.claims.shipped import Shipped, shipped
-    from validate.results.bounds import Bounds
+    """A page on one system: OUT/index.html, OUT/audit.html, OUT/report.json, OUT/figures. It is written as parts are done."""
+    from validate.report import assembly
 
     description = load(file)
     out.mkdir(parents=True, exist_ok=True)
-    found = Bounds.of(description)
-    audit = Shipped(seed, effort, audited((), seed, effort, limit)) if anew else shipped()
-    drawn = _redrawn(description) if gallery else []
-    page.write(
-        out, description, found, audit.evidence, drawn, audit=f"seed {audit.seed}, {audit.effort} evaluations a claim"
+
+    def audit() -> tuple[Shipped, str]:
+        from validate.claims.shipped import Shipped, shipped
+
+        known = shipped()
+        if not anew:
+            return known, f"evidence shipped with the version: seed {known.seed}, {known.effort} evaluations a claim"
+        spoken = [prefix for part, prefix in _PAPERS.items() if getattr(description, part) is not None]
+        fresh = audited(spoken or (), seed, effort, limit)
+        return Shipped(seed, effort, fresh), f"tried for this report: seed {seed}, {effort} evaluations a claim"
+
+    assembly.report(
+        out,
+        description,
+        source="" if str(file) == "-" else file.read_text(encoding="utf-8"),
+        audit=audit,
+        gallery=(lambda: _redrawn(description)) if gallery else None,
+        heard=steps(),
     )
     click.echo(f"{out / 'index.html'}")
 
@@ -391,8 +441,7 @@ def _redrawn(description: Description) -> list[Rendered]:
     from validate.experiments.figures import gallery
     from validate.experiments.figures.figure import Effort
 
-    papers = {"inference": "FDP-", "federated": "CB-", "energy": "UF-"}
-    wanted = gallery.selected([prefix for part, prefix in papers.items() if getattr(description, part) is not None])
+    wanted = gallery.selected([f"{p}-" for part, p in _PAPERS.items() if getattr(description, part) is not None])
     with progress("drawing", len(wanted)) as advance, pool_of(len(wanted)) as (executor, _):
         found = {}
         for one in gallery.draw(wanted, Effort.quick(), executor):

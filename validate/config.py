@@ -6,7 +6,7 @@ import difflib
 import sys
 import tomllib
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
@@ -162,19 +162,58 @@ def load(path: str | Path) -> Description:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SystemFileError(f"{path}: not valid TOML: {error}") from None
     raw = _linear(path, raw)
+    file = _checked(path, raw)
+    found = _Complaints(path)
+    parts = (
+        found.unless(_inference, file.inference, found) or {},
+        found.unless(_federated, file.federated),
+        found.unless(_energy, file.energy),
+        found.unless(_training, file.training),
+    )
+    found.raised()
+    inference, federated, energy, training = parts
+    name = "stdin" if str(path) == "-" else path.stem
+    return Description(name, **inference, federated=federated, energy=energy, training=training)
+
+
+class _Complaints:
+    """What is wrong in the parts of a file: all of it is told, not the first alone."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.lines: list[str] = []
+
+    def unless(self, build: Callable[..., Any], table: BaseModel | None, *rest: Any) -> Any:
+        """What is built from a table; None, and a complaint, where that is refused."""
+        if table is None:
+            return None
+        try:
+            return build(self.path, table, *rest)
+        except SystemFileError as error:
+            self.lines.append(str(error))
+            return None
+
+    def raised(self) -> None:
+        if self.lines:
+            raise SystemFileError("\n".join(self.lines))
+
+
+def _checked(path: Path, raw: dict[str, Any]) -> _File:
+    """The tables, every key there, of its kind and within its interval."""
+    file, problems = None, dict[tuple[str, ...], str]()
     try:
         file = _File.model_validate(raw)
     except ValidationError as error:
-        raise SystemFileError(f"{path}: {_first(error, raw)}") from None
+        problems = _told(error)
+    for table, values, kind in _value_tables(raw):
+        for key, value in values.items():
+            if (*table, key) not in problems and (fault := _out_of_range(kind, values, raw, key, value)):
+                problems[(*table, key)] = f"{'.'.join(table)}.{fault}"
+    if file is None or problems:
+        raise SystemFileError("\n".join(f"{path}: {text}" for text in problems.values()))
     if not file.model_fields_set:
         raise SystemFileError(f"{path}: empty; it must hold at least one of the tables {', '.join(_File.model_fields)}")
-    return Description(
-        "stdin" if str(path) == "-" else path.stem,
-        **_inference(path, file.inference),
-        federated=_federated(path, file.federated),
-        energy=_energy(path, file.energy),
-        training=_training(path, file.training),
-    )
+    return file
 
 
 def _linear(path: Path, raw: dict[str, Any]) -> dict[str, Any]:
@@ -196,40 +235,64 @@ def _linear(path: Path, raw: dict[str, Any]) -> dict[str, Any]:
     return {**raw, "inference": changed}
 
 
-def _inference(path: Path, table: _Inference | None) -> dict[str, Any]:
-    if table is None:
-        return {}
+def _value_tables(raw: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], dict[str, Any], type]]:
+    """The tables whose keys are parameters of a value type."""
+    kinds: dict[str, type] = {"inference": InferenceSystem, "federated": FederatedSystem, "energy": DeviceFleet}
+    for name, kind in kinds.items():
+        if isinstance(values := raw.get(name), dict):
+            yield (name,), values, kind
+            variants = values.get("variants")
+            for variant, changed in (variants if isinstance(variants, dict) else {}).items():
+                if isinstance(changed, dict):
+                    yield (name, "variants", variant), changed, kind
+
+
+def _out_of_range(kind: type, values: dict[str, Any], raw: dict[str, Any], key: str, value: Any) -> str:
+    """What is wrong with one value of a value type; nothing where it is no parameter of it."""
+    row = parameters.of(kind).get(key)
+    if row is None:
+        return ""
+    devices = values.get("devices", raw.get("inference", {}).get("devices")) if kind is InferenceSystem else None
+    try:
+        row.checked(value)
+        if isinstance(row, parameters.Vector) and isinstance(value, list) and type(devices) is int and devices > 0:
+            checks.vector(key, value, devices, row.interval)
+    except ParameterError as error:
+        return str(error)
+    return ""
+
+
+def _inference(path: Path, table: _Inference, found: _Complaints) -> dict[str, Any]:
     base = table.model_dump(exclude={"observer", "variants", "features", "selection"})
     variants = {}
     for name, variant in table.variants.items():
         changes = variant.model_dump(exclude_none=True)
         variants[name] = _system(path, f"inference.variants.{name}", {**base, **changes}, set(changes))
     system = _system(path, "inference", base, set(base))
-    try:
-        observer = checks.choice("observer", table.observer, Observer)
-    except ParameterError as error:
-        raise SystemFileError(f"{path}: inference.{error}") from None
     return {
-        "observer": observer,
+        "observer": found.unless(_observer, table),
         "inference": system,
         "variants": variants,
-        "task": None if table.features is None else _task(path, table.features, system),
-        "scores": None if table.selection is None else _scores(path, table.selection, system.devices),
+        "task": found.unless(_task, table.features, system),
+        "scores": found.unless(_scores, table.selection, system.devices),
     }
 
 
-def _federated(path: Path, table: _Federated | None) -> FederatedSystem | None:
-    if table is None:
-        return None
+def _observer(path: Path, table: _Inference) -> Observer:
+    try:
+        return checks.choice("observer", table.observer, Observer)
+    except ParameterError as error:
+        raise SystemFileError(f"{path}: inference.{error}") from None
+
+
+def _federated(path: Path, table: _Federated) -> FederatedSystem:
     try:
         return FederatedSystem(**table.model_dump())
     except ParameterError as error:
         raise SystemFileError(f"{path}: federated.{error}") from None
 
 
-def _energy(path: Path, table: _Energy | None) -> DeviceFleet | None:
-    if table is None:
-        return None
+def _energy(path: Path, table: _Energy) -> DeviceFleet:
     values = table.model_dump()
     beta_1, beta_2 = values.pop("beta")
     try:
@@ -239,9 +302,7 @@ def _energy(path: Path, table: _Energy | None) -> DeviceFleet | None:
         raise SystemFileError(f"{path}: energy.{message}") from None
 
 
-def _training(path: Path, table: _Training | None) -> Plan | None:
-    if table is None:
-        return None
+def _training(path: Path, table: _Training) -> Plan:
     try:
         return plan(table.model_dump(exclude_none=True))
     except ParameterError as error:
@@ -303,21 +364,34 @@ def _system(path: Path, table: str, values: dict[str, Any], own: set[str]) -> In
         raise SystemFileError(f"{path}: {where}.{error}") from None
 
 
-def _first(error: ValidationError, raw: dict[str, Any]) -> str:
-    """The first complaint of the validation library, in our words; of a key that is mistyped before one that is missing."""
-    problems = error.errors(include_url=False)
-    problem = min(problems, key=lambda one: one["type"] != "extra_forbidden")
-    place = [str(part) for part in problem["loc"]]
-    key = ".".join(place)
-    match problem["type"]:
-        case "extra_forbidden":
-            return f"{key}: unknown key; {_meant(place[-1], _allowed(place[:-1]))}"
-        case "missing":
-            return f"{key}: missing; it is required"
-        case "value_error":
-            return f"{key} = {problem['input']!r}: {problem['ctx']['error']}"
-        case _:
-            return f"{key} = {problem['input']!r}: {problem['msg'].lower().replace('input should be', 'must be')}"
+def _told(error: ValidationError) -> dict[tuple[str, ...], str]:
+    """The complaints of the validation library in our words, by place; of a mistyped key only that it is mistyped."""
+    told: dict[tuple[str, ...], str] = {}
+    missing: dict[tuple[str, ...], list[str]] = {}
+    meant: set[tuple[str, ...]] = set()
+    for problem in error.errors(include_url=False):
+        place = tuple(str(part) for part in problem["loc"])
+        key = ".".join(place)
+        match problem["type"]:
+            case "extra_forbidden":
+                allowed = _allowed(list(place[:-1]))
+                meant.update((*place[:-1], near) for near in difflib.get_close_matches(place[-1], allowed, 1))
+                told[place] = f"{key}: unknown key; {_meant(place[-1], allowed)}"
+            case "missing":
+                missing.setdefault(place[:-1], []).append(place[-1])
+            case "value_error":
+                told[place] = f"{key} = {problem['input']!r}: {problem['ctx']['error']}"
+            case _:
+                complaint = problem["msg"].lower().replace("input should be", "must be")
+                told[place] = f"{key} = {problem['input']!r}: {complaint}"
+    for table, keys in missing.items():
+        left = [key for key in keys if (*table, key) not in meant]
+        where = ".".join(table)
+        if len(left) == 1:
+            told[(*table, left[0])] = f"{where}.{left[0]}: missing; it is required"
+        elif left:
+            told[(*table, "")] = f"{where}: missing, and required: {', '.join(left)}"
+    return told
 
 
 def _meant(key: str, allowed: list[str]) -> str:

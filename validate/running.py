@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import get_context
+
+import click
+
+QUIET = "airtight.quiet"  # in the context's meta
 
 
 @contextmanager
@@ -28,6 +34,12 @@ def _patient() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
+def quiet() -> bool:
+    """Whether the command that runs was told to say nothing on the way."""
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.meta.get(QUIET))
+
+
 @contextmanager
 def progress(title: str, total: int) -> Iterator[Callable[[str], None]]:
     """A bar on stderr when that is a terminal; the function given advances it by one and says what was done."""
@@ -36,6 +48,23 @@ def progress(title: str, total: int) -> Iterator[Callable[[str], None]]:
 
     console = Console(stderr=True)
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
-    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
+    with Progress(*columns, console=console, disable=quiet() or not console.is_terminal, transient=True) as bar:
         task = bar.add_task(title, total=total)
         yield lambda done: bar.update(task, advance=1, description=done)
+
+
+def steps() -> Callable[[str], None]:
+    """A function that says which part of some long work is done, and after how many seconds: a line on stderr each.
+
+    On a terminal and elsewhere.
+    """
+    last, silent = time.monotonic(), quiet()
+
+    def done(part: str) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if not silent:
+            print(f"airtight: {part} ({now - last:.1f} s)", file=sys.stderr, flush=True)
+        last = now
+
+    return done

@@ -114,6 +114,37 @@ def devices(K: int) -> dict[str, Form]:
     return collected(forms)
 
 
+def alike() -> dict[str, Form]:
+    r"""Theorem 1 for any number K of devices alike: epsilon with either t, :math:`c/\sqrt{\bar\mu - t}`, mean noise and t.
+
+    Examples
+    --------
+    >>> alike()["Theorem 1, mean noise"].latex()
+    'K p \\sigma^{2}'
+    """
+    count, chance = sp.Symbol("K", integer=True, positive=True), sp.Symbol("p", nonnegative=True)
+    deviation, weight, clip = sp.symbols("sigma w C", positive=True)
+    mean = count * chance * deviation**2
+    put = {
+        log_term: sp.log(2 / delta_prime),
+        bound: deviation**2,
+        variance: count * chance * (1 - chance) * deviation**4,
+    }
+    arguments = {"devices": count, "participation": chance, "sigma": deviation, "weight": weight, "clip": clip}
+    arguments |= {"alignment": gamma, "delta": delta, "delta_prime": delta_prime}
+    forms = [Form("Theorem 1, mean noise", "FDP Theorem 1", Face.EXACT, mean, arguments)]
+    for label, form in (("(11)", theorem1_t), ("(23)", eq23_t)):
+        at = form.subs(put)
+        single = gamma * weight * clip * sp.sqrt(2 * sp.log(sp.Rational(5, 4) / delta)) / sp.sqrt(mean - at)
+        amplified = sp.log(1 + chance / (1 - delta_prime) * (sp.exp(single) - 1))
+        forms += [
+            Form(f"Theorem 1, t of {label}", "FDP Theorem 1", Face.PUBLISHED, at, arguments),
+            Form(f"Theorem 1, unamplified, t of {label}", "FDP (11)", Face.PUBLISHED, single, arguments),
+            Form(f"Theorem 1, epsilon, t of {label}", "FDP (11)", Face.PUBLISHED, amplified, arguments),
+        ]
+    return collected(forms)
+
+
 def visible(K: int) -> Form:
     r"""FDP-T1b for device 1: :math:`p_1E_S\,\delta_G(\epsilon; \Delta/\sqrt{v_S+s})` over the sets of the others.
 

@@ -188,7 +188,7 @@ class Evidence:
             "scale": claim.scale.label,
             "margin": self.margin,
             "tightest": self.tightest,
-            "tightness": self.tightness,
+            "tightness": None if math.isnan(self.tightness) else self.tightness,
             "share_violated": self.extent.domain if self.extent else None,
             "share_of_regime": self.extent.regime if self.extent else None,
             "median_factor": self.extent.median if self.extent else None,

@@ -21,6 +21,7 @@ from validate.claims.sources import INSTALLED
 from validate.files import whole
 from validate.report.tables import number
 from validate.report.verdicts import severities, told
+from validate.results import schema
 from validate.twins.catalogue import twins
 from validate.twins.twin import Twin, Worst, worst
 
@@ -217,6 +218,7 @@ def main(folder: str) -> None:
         "ledger.md": ledger(ordered, list(INSTALLED.papers().values())),
         "twins.md": agreement(compared),
         "parameters.md": parameters(),
+        "schema.json": schema.text(),
     }
     pages = {Path(folder) / name: text for name, text in made.items()}
     pages[Path(papers.__file__).parent / shipped.NAME] = shipped.text(ordered)

@@ -117,11 +117,15 @@ def where_theorem_2_fails(fleet: DeviceFleet, device: int = 0) -> Figure:
         figure = figure_of()
         axes = figure.add_subplot()
         image = axes.pcolormesh(
-            deadlines, targets, gap.reshape(T.shape), norm=LogNorm(1e-7, 1.0), cmap="Reds", shading="nearest"
+            deadlines,
+            targets,
+            gap.reshape(T.shape),
+            norm=LogNorm(1e-7, 1.0),
+            cmap="Reds",
+            shading="nearest",
+            rasterized=True,
         )
-        bar = figure.colorbar(image, label="utility lost by Theorem 2")
-        if bar.solids is not None:
-            bar.solids.set_rasterized(False)  # an embedded picture would be the only one of the page
+        figure.colorbar(image, label="utility lost by Theorem 2")
         if unsolved.any():
             axes.contourf(
                 deadlines,

@@ -1,127 +1,92 @@
-"""The page: scoreboard of claims, what each system really guarantees, plots, and each false claim with its witness."""
+"""The report of one system: its page, written as parts are done, the page of the audit, and the numbers as JSON and CSV."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import latex2mathml.converter
-import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from analytics.federated.device import DeviceFleet
-from analytics.inference.system import InferenceSystem
 from solvers import energy as energy_utility
 from solvers.energy import schemes as energy_schemes
 from solvers.energy.schemes import Comparison
 from solvers.solution import InfeasibleError
-from validate.claims.claim import REFUTED, Verdict
+from validate.claims.claim import REFUTED, Severity, Verdict
 from validate.claims.evidence import Evidence
+from validate.claims.shipped import Shipped
 from validate.description import Description
-from validate.experiments.figures import corbin, style
-from validate.experiments.training import command
 from validate.files import whole
-from validate.report import energy_plots, federated_plots, plots, tables, training_plots
-from validate.report.verdicts import severities
+from validate.report import drawings, live, numbers, plots, sentences, summary, tables
+from validate.report.drawings import Drawn
+from validate.report.summary import Card
+from validate.report.verdicts import severities, told
 from validate.results.bounds import Bounds
 from validate.results.energy import EnergyResult
-from validate.results.inference import InferenceBounds
 from validate.results.tree import as_json
 from validate.results.weights import Designs
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from validate.experiments.figures.gallery import Rendered
 
-
-def write(
-    out: Path,
-    description: Description,
-    bounds: Bounds,
-    evidence: Sequence[Evidence],
-    gallery: Sequence[Rendered] = (),
-    *,
-    audit: str = "",
-) -> None:
-    """Write index.html, report.json and figures/ into `out`; nothing is left behind half-written."""
-    out.mkdir(parents=True, exist_ok=True)
-    figures = {name: style.svg(figure) for name, figure in drawn(description, bounds).items()}
-    training = None
-    if description.training is not None:
-        trained = command.train(description, command.servable(description), description.training)
-        training = trained.tree
-        if trained.runs:
-            figures["accuracy-over-rounds"] = style.svg(training_plots.accuracy_over_rounds(trained.runs))
-    designs = {
-        name: Designs.of(system, description.task)
-        for name, system in description.systems.items()
-        if description.task is not None and description.task.fits(system)
-    }
-    results: dict[str, Any] = {"weights": designs, "bounds": bounds, "verify": [e.as_json() for e in evidence]}
-    energy = None if description.energy is None else energy_part(description.energy)
-    if energy is not None:
-        results["energy"] = energy.rows
-    if training is not None:
-        results["training"] = training
-    html = render(
-        description,
-        bounds,
-        evidence,
-        figures,
-        designs=designs,
-        training=training,
-        energy=energy,
-        gallery=gallery,
-        audit=audit,
-    )
-    figures |= {one.id: one.svg for one in gallery}
-    with tempfile.TemporaryDirectory(dir=out) as staged_name:
-        staged = Path(staged_name)
-        (staged / "figures").mkdir()
-        for name, text in figures.items():
-            (staged / "figures" / f"{name}.svg").write_text(text, encoding="utf-8")
-        (staged / "report.json").write_text(json.dumps(as_json(results), indent=2, allow_nan=False), encoding="utf-8")
-        (staged / "index.html").write_text(html, encoding="utf-8")
-        shutil.rmtree(out / "figures", ignore_errors=True)
-        for name in ("figures", "report.json", "index.html"):
-            os.replace(staged / name, out / name)
+SCHEMA = "airtight-report-1"
 
 
-def drawn(description: Description, bounds: Bounds) -> dict[str, Figure]:
-    """The plots of everything that is described, by name."""
-    figures = {}
-    if description.inference is not None:
-        useful = next(iter(description.variants.values()), description.inference)
-        figures = {
-            "privacy-curves": plots.privacy_curves(useful),
-            "epsilon-against-dimension": plots.epsilon_against_dimension(useful),
-            "epsilon-against-participation": plots.amplification_of_epsilon(useful),
-        }
-        if description.task is not None:
-            figures["mse-breakdown"] = plots.mse_breakdown(parts(description, bounds))
-            figures["trade-off"] = plots.trade_off(useful, description.task.features)
-        if bounds.inference is not None and bounds.inference.selection is not None:
-            figures["participation"] = plots.participation_bounds(bounds.inference.selection)
-    if description.federated is not None:
-        figures["mse-surfaces"] = corbin.mse_surfaces()
-        figures["mse-against-epsilon"] = federated_plots.mse_against_epsilon(description.federated)
-        figures["central-against-clients"] = federated_plots.central_against_clients(description.federated)
-    if description.energy is not None and np.all(description.energy.feasible):
-        figures["energy-against-path-loss"] = energy_plots.energy_against_path_loss(description.energy)
-        figures["policy-against-path-loss"] = energy_plots.policy_against_path_loss(description.energy)
-        figures["utility-is-not-concave"] = energy_plots.utility_is_not_concave(description.energy)
-        figures["where-theorem-2-fails"] = energy_plots.where_theorem_2_fails(description.energy)
-    return figures
+@dataclass
+class Parts:
+    """What a report consists of; it can be written before all is there.
+
+    Attributes
+    ----------
+    description : Description
+    source : str
+        The system file as it was read.
+    bounds : Bounds
+    figures : dict
+    designs, training, energy, audit, gallery : optional
+    audited : str
+        How the evidence came about.
+    pending : list of str
+        What is still to come.
+    """
+
+    description: Description
+    bounds: Bounds
+    source: str = ""
+    figures: dict[str, Drawn] = field(default_factory=dict)
+    designs: dict[str, Designs] = field(default_factory=dict)
+    training: dict[str, Any] | None = None
+    energy: EnergyPart | None = None
+    audit: Shipped | None = None
+    audited: str = ""
+    gallery: Sequence[Rendered] = ()
+    pending: Sequence[str] = ()
+
+    def draw(self, drawn: Any) -> None:
+        """Add figures."""
+        self.figures |= {one.name: one for one in drawn}
+
+    @property
+    def cards(self) -> list[Card]:
+        """The first screen of each system, computed once."""
+        if not self._cards and self.bounds.inference is not None:
+            known = self.bounds.inference.named(self.description.name)
+            for name, system in self.description.systems.items():
+                self._cards.append(summary.card(name, system, known[name], plots.schemes(system)))
+        return self._cards
+
+    _cards: list[Card] = field(default_factory=list, repr=False)
 
 
 @dataclass(frozen=True)
@@ -132,80 +97,163 @@ class EnergyPart:
     cut: Comparison | None = None
     infeasible: str | None = None
 
-
-def energy_part(fleet: DeviceFleet) -> EnergyPart:
-    """The optimum of the fleet beside the published solution and the benchmark."""
-    try:
-        found = energy_utility.solve(fleet)
-    except InfeasibleError as error:
-        return EnergyPart([None] * fleet.devices, infeasible=str(error))
-    printed = energy_utility.solve(fleet, method="published")
-    cut = energy_schemes.compare(fleet, energy_schemes.benchmark_energy(fleet))
-    return EnergyPart(EnergyResult.of(found, printed), cut)
-
-
-def parts(description: Description, bounds: Bounds) -> dict[str, InferenceBounds]:
-    """What is known of the inference system and of each variant, by name."""
-    return {} if bounds.inference is None else bounds.inference.named(description.name)
+    @classmethod
+    def of(cls, fleet: DeviceFleet) -> EnergyPart:
+        """The optimum of the fleet beside the published solution and the benchmark."""
+        try:
+            found = energy_utility.solve(fleet)
+        except InfeasibleError as error:
+            return cls([None] * fleet.devices, infeasible=str(error))
+        printed = energy_utility.solve(fleet, method="published")
+        cut = energy_schemes.compare(fleet, energy_schemes.benchmark_energy(fleet))
+        return cls(EnergyResult.of(found, printed), cut)
 
 
-def render(
-    description: Description,
-    bounds: Bounds,
-    evidence: Sequence[Evidence],
-    figures: dict[str, str],
-    *,
-    designs: dict[str, Designs],
-    training: dict[str, Any] | None = None,
-    energy: EnergyPart | None = None,
-    gallery: Sequence[Rendered] = (),
-    audit: str = "",
-) -> str:
+def write(out: Path, parts: Parts) -> None:
+    """index.html, audit.html, report.json and figures/ in `out`: what is done of them, each file whole."""
+    out.mkdir(parents=True, exist_ok=True)
+    texts = {"report.json": json.dumps(tree(parts), indent=2, allow_nan=False), "index.html": render(parts)}
+    if parts.audit is not None:
+        texts["audit.html"] = audit_page(parts.description.name, parts.audit.evidence, parts.audited, home=True)
+    figures = {f"{name}.svg": str(one.svg) for name, one in parts.figures.items()}
+    figures |= {f"{name}.csv": one.data for name, one in parts.figures.items()}
+    figures |= {f"{one.id}.svg": one.svg for one in parts.gallery}
+    with tempfile.TemporaryDirectory(dir=out) as staged_name:
+        staged = Path(staged_name)
+        (staged / "figures").mkdir()
+        for name, text in [*((f"figures/{name}", text) for name, text in figures.items()), *texts.items()]:
+            (staged / name).write_text(text, encoding="utf-8")
+        shutil.rmtree(out / "figures", ignore_errors=True)
+        for name in ("figures", *texts):
+            os.replace(staged / name, out / name)
+
+
+def tree(parts: Parts) -> dict[str, Any]:
+    """The report as JSON: version, schema and input first."""
+    audit = parts.audit
+    found: dict[str, Any] = {
+        "schema": SCHEMA,
+        "version": version("airtight-dp"),
+        "date": _edition()["date"],
+        "name": parts.description.name,
+        "input": parts.source,
+        "pending": list(parts.pending),
+        "bounds": parts.bounds,
+        "weights": parts.designs,
+    }
+    if parts.energy is not None:
+        found["energy"] = parts.energy.rows
+    if parts.training is not None:
+        found["training"] = parts.training
+    if audit is not None:
+        found |= {"seed": audit.seed, "effort": audit.effort, "verify": [e.as_json() for e in audit.evidence]}
+    whole_tree: dict[str, Any] = as_json(found)
+    return whole_tree
+
+
+def render(parts: Parts) -> str:
     """The page as HTML."""
-    known = parts(description, bounds)
-    systems = [_shown(name, system, known[name]) for name, system in description.systems.items()]
+    description, bounds, cards = parts.description, parts.bounds, parts.cards
     selection = None if bounds.inference is None else bounds.inference.selection
-    refuted = [e for e in evidence if e.verdict in REFUTED]
+    others = []
+    if description.federated is not None and bounds.federated is not None:
+        others.append(("CorBin-FL", sentences.of_federation(description.federated, bounds.federated)))
+    if parts.energy is not None:
+        found = parts.energy
+        others.append(("Energy and utility", sentences.of_fleet(found.rows, found.cut, found.infeasible)))
+    anchors = {
+        "live": (cards, "Live"),
+        "privacy": (cards, "Privacy"),
+        "design": (parts.designs, "Design"),
+        "curves": (cards, "Curves"),
+        "federated": (bounds.federated, "CorBin-FL"),
+        "energy": (parts.energy, "Energy"),
+        "learning": (parts.training, "Learning"),
+        "gallery": (parts.gallery, "Gallery"),
+    }
+    systems = description.systems
     return (
         _environment()
         .get_template("page.html")
         .render(
             title=description.name,
             **_edition(),
-            evidence=evidence,
-            counts={v: sum(e.verdict is v for e in evidence) for v in Verdict},
-            severities=severities(evidence),
-            as_expected=sum(e.as_expected for e in evidence),
-            audit=audit,
-            systems=systems,
-            refuted=refuted,
+            parts=[(anchor, label) for anchor, (there, label) in anchors.items() if there],
+            pending=parts.pending,
+            cards=cards,
+            others=others,
+            audit=None if parts.audit is None else _counted(parts.audit.evidence),
+            starts=live.starts([(card, systems[card.name]) for card in cards]) if cards else "",
+            script=Markup(live.script()) if cards else "",
             selection=None if selection is None else tables.selection_rows(selection),
-            designs=designs,
-            plotted=next(iter(description.variants), description.name),
-            training=tables.training_rows(training) if training else None,
-            energy=energy,
-            gallery=[(one.id, one.caption, Markup(one.svg)) for one in gallery],
+            designs=parts.designs,
+            plotted=drawings.plotted(description),
+            plot=_plotter(parts.figures),
+            training=tables.training_rows(parts.training) if parts.training else None,
+            energy=parts.energy,
+            gallery=[(one.id, one.caption, Markup(one.svg)) for one in parts.gallery],
             federation=description.federated,
             federated=bounds.federated,
-            figures={name: Markup(text) for name, text in figures.items()},
+        )
+    )
+
+
+def _plotter(figures: dict[str, Drawn]) -> Any:
+    """A figure with its caption and a link to its data; nothing where it was not drawn."""
+
+    def plot(name: str, caption: str) -> Markup:
+        if name not in figures:
+            return Markup("")
+        text = '<figure id="figure-{}">{}<figcaption>{} <a href="figures/{}.csv">data</a></figcaption></figure>'
+        return Markup(text).format(name, figures[name].svg, caption, name)
+
+    return plot
+
+
+def _counted(evidence: Sequence[Evidence]) -> dict[str, Any]:
+    """The audit in one line."""
+    refuted = sum(e.verdict in REFUTED for e in evidence)
+    return {
+        "claims": len(evidence),
+        "papers": len({e.claim.paper for e in evidence}),
+        "refuted": refuted,
+        "severities": told(severities(evidence)),
+        "hold": sum(e.verdict in (Verdict.HOLDS, Verdict.HOLDS_UNDER) for e in evidence),
+    }
+
+
+def audit_page(title: str, evidence: Sequence[Evidence], audited: str, *, home: bool) -> str:
+    """All verdicts, refuted ones first, to be searched and filtered; `home` where a report stands beside it."""
+    refuted = [e for e in evidence if e.verdict in REFUTED]
+    kinds = [kind.value for kind in Severity if kind in severities(evidence)]
+    verdicts = [v.value for v in Verdict if any(e.verdict is v for e in evidence)]
+    papers = list(dict.fromkeys(e.claim.paper for e in evidence))
+    return (
+        _environment()
+        .get_template("audit.html")
+        .render(
+            title=title,
+            home=home,
+            **_edition(),
+            audit=audited,
+            evidence=evidence,
+            ordered=[*refuted, *(e for e in evidence if e.verdict not in REFUTED)],
+            refuted=refuted,
+            refuting=REFUTED,
+            severities=told(severities(evidence)),
+            as_expected=sum(e.as_expected for e in evidence),
+            filters={"verdict": verdicts, "severity": kinds, "paper": papers},
         )
     )
 
 
 def tried(out: Path, title: str, evidence: Sequence[Evidence], *, seed: int, effort: int) -> None:
     """Write index.html and evidence.json for the claims of one file."""
-    refuted = [e for e in evidence if e.verdict in REFUTED]
-    told = {
-        "title": title,
-        "evidence": evidence,
-        "refuted": refuted,
-        "audit": f"seed {seed}, {effort} evaluations a claim",
-        **_edition(),
-    }
+    audited = f"seed {seed}, {effort} evaluations a claim"
     out.mkdir(parents=True, exist_ok=True)
     found = json.dumps(as_json([e.as_json() for e in evidence]), indent=2, allow_nan=False)
     for name, text in (
-        ("index.html", _environment().get_template("tried.html").render(told)),
+        ("index.html", audit_page(title, evidence, audited, home=False)),
         ("evidence.json", found),
     ):
         with whole(out / name) as stream:
@@ -214,38 +262,18 @@ def tried(out: Path, title: str, evidence: Sequence[Evidence], *, seed: int, eff
 
 def _environment() -> Environment:
     made = Environment(loader=PackageLoader("validate.report"), autoescape=True, undefined=StrictUndefined)
-    made.filters["number"] = tables.number
+    made.filters["shown"], made.filters["small"] = numbers.shown, numbers.small
     made.filters["mathml"] = lambda latex: Markup(latex2mathml.converter.convert(latex, display="block"))
+    made.filters["prose"] = _prose
     return made
+
+
+def _prose(text: str) -> Markup:
+    """A sentence, or a formula where it is one in LaTeX."""
+    if "\\" not in text or re.search(r"\$", text):
+        return escape(text)
+    return Markup(latex2mathml.converter.convert(text))
 
 
 def _edition() -> dict[str, str]:
     return {"version": version("airtight-dp"), "date": datetime.now(UTC).strftime("%Y-%m-%d")}
-
-
-@dataclass(frozen=True)
-class _Shown:
-    """What the template shows of one system."""
-
-    name: str
-    bounds: InferenceBounds
-    rows: list[tuple[str, tuple[float, ...]]]
-    idle_noise: bool
-    facts: dict[str, int | str]
-
-
-def _shown(name: str, system: InferenceSystem, bounds: InferenceBounds) -> _Shown:
-    facts: dict[str, int | str] = {
-        "devices": system.devices,
-        "participation": _span(system.participation.tolist()),
-        "noise variance": _span(system.noise_variance.tolist()),
-        "weight × clip": _span((system.weight * system.clip).tolist()),
-        "receiver noise variance": tables.number(system.receiver_noise_variance),
-        "dimension": system.dimension,
-    }
-    return _Shown(name, bounds, tables.privacy_rows(bounds.privacy), system.idle_noise, facts)
-
-
-def _span(values: list[float]) -> str:
-    low, high = min(values), max(values)
-    return tables.number(low) if low == high else f"{tables.number(low)} … {tables.number(high)}"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import os
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -12,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from analytics.guarantee import Observer
-from validate.results.bounds import Bounds
+from validate.results.bounds import Part
 from validate.results.energy import DeviceBounds, EnergyResult
 from validate.results.federated import FederatedBounds
 from validate.results.inference import Accuracy, Distortion, InferenceBounds, Privacy, Selection
@@ -22,10 +24,10 @@ _FILE_WIDTH = 140  # columns when the output goes to a file
 
 
 def screen() -> Console:
-    """As wide as the terminal; wide enough for every table when the output goes to a file."""
+    """As wide as the terminal or as COLUMNS says; wide enough for every table when the output goes to a file."""
     console = Console()
-    if not console.is_terminal:
-        console.width = max(console.width, _FILE_WIDTH)
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = _FILE_WIDTH
     return console
 
 
@@ -68,18 +70,19 @@ def observer_rows(privacy: Privacy) -> list[tuple[str, tuple[float, ...]]]:
     return groups(list(zip(seen.participants, seen.others, seen.signal.lower, seen.signal.epsilon, strict=True)))
 
 
-def bounds(name: str, found: Bounds) -> None:
-    """Print the bounds of every system described."""
-    console = Console()
-    if found.inference is not None:
-        for system, part in found.inference.named(name).items():
-            _inference(console, system, part)
-        if found.inference.selection is not None:
-            _selection(console, found.inference.selection)
-    if found.federated is not None:
-        _federated(console, name, found.federated)
-    if found.energy is not None:
-        _devices(console, name, found.energy)
+def bounds(parts: Iterable[tuple[str, Part]]) -> None:
+    """Print the bounds of every system described, each as soon as it is there."""
+    console = screen()
+    for name, part in parts:
+        match part:
+            case InferenceBounds():
+                _inference(console, name, part)
+                if part.selection is not None:
+                    _selection(console, part.selection)
+            case FederatedBounds():
+                _federated(console, name, part)
+            case _:
+                _devices(console, name, part)
 
 
 def _inference(console: Console, name: str, part: InferenceBounds) -> None:
@@ -169,7 +172,14 @@ TrainingPart = tuple[str, tuple[str, ...], list[tuple[str, tuple[float, ...]]], 
 def training_rows(tree: dict[str, Any]) -> list[TrainingPart]:
     """Title, headings, rows and a remark for each part that was trained."""
     kinds = {"federated": _mechanisms, "inference": _schemes, "energy": _policies}
-    return [rows(tree[part]) for part, rows in kinds.items() if part in tree]
+    return [_known(*rows(tree[part])) for part, rows in kinds.items() if part in tree]
+
+
+def _known(title: str, headings: tuple[str, ...], rows: list[tuple[str, tuple[float, ...]]], foot: str) -> TrainingPart:
+    """Without columns that hold nothing but nan."""
+    kept = [j for j in range(len(headings) - 1) if not all(math.isnan(values[j]) for _, values in rows)]
+    columns = (headings[0], *(headings[j + 1] for j in kept))
+    return title, columns, [(label, tuple(values[j] for j in kept)) for label, values in rows], foot
 
 
 def _mechanisms(part: dict[str, Any]) -> TrainingPart:
@@ -274,7 +284,7 @@ def _task(console: Console, mse: Distortion, accuracy: Accuracy) -> None:
 
 def weights(name: str, found: WeightResult) -> None:
     """Print the weights and what is proved about them."""
-    console = Console()
+    console = screen()
     table = Table(title=f"{name}: weights, {found.method}", box=box.SIMPLE_HEAD, title_justify="left")
     for heading in ("devices", "w", "w_max"):
         table.add_column(heading, justify="left" if heading == "devices" else "right")

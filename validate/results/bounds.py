@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from validate.description import Description
@@ -20,18 +21,38 @@ class Bounds:
 
     @classmethod
     def of(cls, description: Description) -> Bounds:
+        """All of it at once."""
+        return cls.joined(each(description))
+
+    @classmethod
+    def joined(cls, parts: Iterable[tuple[str, Part]]) -> Bounds:
+        """What :func:`each` gives, put together."""
+        systems: dict[str, InferenceBounds] = {}
+        federated, energy = None, None
+        for name, part in parts:
+            match part:
+                case InferenceBounds():
+                    systems[name] = part
+                case FederatedBounds():
+                    federated = part
+                case _:
+                    energy = part
         inference = None
-        if description.inference is not None:
-            variants = {
-                name: InferenceBounds.of(system, description.task, observer=description.observer)
-                for name, system in description.variants.items()
-            }
-            whole = InferenceBounds.of(
-                description.inference, description.task, description.scores, observer=description.observer
-            )
-            inference = replace(whole, variants=variants)
-        return cls(
-            inference=inference,
-            federated=None if description.federated is None else FederatedBounds.of(description.federated),
-            energy=None if description.energy is None else DeviceBounds.of(description.energy),
-        )
+        if systems:
+            first, *others = systems
+            inference = replace(systems[first], variants={name: systems[name] for name in others})
+        return cls(inference=inference, federated=federated, energy=energy)
+
+
+Part = InferenceBounds | FederatedBounds | list[DeviceBounds]
+
+
+def each(description: Description) -> Iterator[tuple[str, Part]]:
+    """Part after part, as it is computed: the system, its variants, the federation, the fleet, each with its name."""
+    for name, system in description.systems.items():
+        scores = description.scores if system is description.inference else None
+        yield name, InferenceBounds.of(system, description.task, scores, observer=description.observer)
+    if description.federated is not None:
+        yield description.name, FederatedBounds.of(description.federated)
+    if description.energy is not None:
+        yield description.name, DeviceBounds.of(description.energy)

@@ -47,7 +47,7 @@ def rendered(name: str, effort: Effort) -> Rendered:
     """Draw one figure."""
     found = FIGURES[name](effort, lambda done: None)
     tree = {"id": found.id, "caption": found.caption, "data": found.data.to_dict()}
-    return Rendered(found.id, found.caption, style.svg(found.figure), json.dumps(_plain(tree)))
+    return Rendered(found.id, found.caption, style.svg(found.figure, found.id, found.caption), json.dumps(_plain(tree)))
 
 
 def draw(ids: Sequence[str], effort: Effort, executor: Executor | None = None) -> Iterator[Rendered]:

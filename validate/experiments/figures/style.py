@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import csv
 import io
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from analytics.checks import FloatArray
+
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 STYLE: dict[str, Any] = {
@@ -46,12 +53,69 @@ def drawn_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Figur
     return figure
 
 
-def svg(figure: Figure) -> str:
-    """The figure as an SVG element."""
+def svg(figure: Figure, name: str = "", title: str = "") -> str:
+    """The figure as an SVG element whose identifiers begin with its name, so that a page can hold many.
+
+    Examples
+    --------
+    >>> text = svg(figure_of(), "empty", "Nothing")
+    >>> 'id="empty-figure_1"' in text, "<title>Nothing</title>" in text, " id=\\"figure_1" in text
+    (True, True, False)
+    """
     import matplotlib as mpl
 
     buffer = io.StringIO()
     with mpl.rc_context(STYLE):
-        figure.savefig(buffer, format="svg", metadata={"Date": None})
+        described = {"Title": title or name or "figure", "Date": None, "Creator": None, "Format": None, "Type": None}
+        figure.savefig(buffer, format="svg", metadata=described)
     text = buffer.getvalue()
-    return text[text.index("<svg") :]
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>\s*", "", text, flags=re.DOTALL)
+    text = text.replace("<svg ", '<svg role="img" ', 1)
+    return re.sub(r'( id="|url\(#|href="#)', rf"\g<1>{name}-", text) if name else text
+
+
+def data(figure: Figure) -> str:
+    """What is drawn, as CSV: a row for each point of each line, bar and cell, with its panel and the name of its series.
+
+    Examples
+    --------
+    >>> figure = figure_of()
+    >>> _ = figure.add_subplot().plot([1, 2], [3.5, 4.5], label="one")
+    >>> data(figure).splitlines()
+    ['panel,series,x,y,value', '1,one,1.0,3.5,', '1,one,2.0,4.5,']
+    """
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(("panel", "series", "x", "y", "value"))
+    for panel, axes in enumerate(figure.axes, 1):
+        for series, *point in _points(axes):
+            plain = [x if isinstance(x, str) else float(x) for x in point]
+            writer.writerow((panel, series, *plain, *[""] * (3 - len(plain))))
+    return buffer.getvalue()
+
+
+def _points(axes: Axes) -> Iterator[tuple[Any, ...]]:
+    """Series, x, y and, of a cell, its value."""
+    from matplotlib.collections import PolyCollection, QuadMesh
+    from matplotlib.container import BarContainer
+
+    for place, line in enumerate(axes.get_lines()):
+        label = str(line.get_label())
+        series = f"line {place}" if label.startswith("_") else label
+        yield from ((series, x, y) for x, y in zip(np.ravel(line.get_xdata()), np.ravel(line.get_ydata()), strict=True))
+    for bars in axes.containers:
+        if isinstance(bars, BarContainer):
+            names = [text.get_text() for text in axes.get_yticklabels()]
+            for name, bar in zip(names, bars.patches, strict=False):
+                yield bars.get_label(), bar.get_width(), name
+    for drawn in axes.collections:
+        if isinstance(drawn, QuadMesh) and axes.get_label() != "<colorbar>":
+            corners = np.asarray(drawn.get_coordinates())
+            middle = ((corners[1:, 1:] + corners[:-1, :-1]) / 2).reshape(-1, 2)
+            values: FloatArray = np.ma.filled(np.ma.asarray(drawn.get_array(), dtype=float), np.nan).reshape(-1)
+            yield from (("cells", x, y, value) for (x, y), value in zip(middle, values, strict=True))
+        elif isinstance(drawn, PolyCollection):
+            yield from (
+                (str(drawn.get_label()), x, y) for path in drawn.get_paths() for x, y in np.asarray(path.vertices)
+            )

@@ -131,7 +131,7 @@ const airtight = (() => {
     }
     const pair = (inner, reverse) => expected((v) => unlike(inner, d / Math.sqrt(v), law.own / v, s.dimension, reverse), law);
     const removing = Math.log(p) + pair(unamplified(eps, p), false);
-    const used = Math.expm1(eps) * (1 - p) / p;
+    const used = p < 1 ? Math.expm1(eps) * (1 - p) / p : 0;
     if (used >= 1) return removing;
     const share = Math.log1p(-used);
     return Math.max(removing, Math.log(p) + share + pair(eps - share, true));
@@ -214,7 +214,7 @@ const airtight = (() => {
     const target = Math.log(total);
     if (curve(0) <= target) return 0;
     let high = 1;
-    while (curve(high) > target) { high *= 2; if (high > 1e9) return Infinity; }
+    while (curve(high) > target) { high *= 2; if (high > 1e100) return Infinity; }
     return root((eps) => curve(eps) - target, high === 1 ? 0 : high / 2, high);
   }
 

@@ -1,0 +1,107 @@
+"""The page's sliders: its JavaScript against Python, in an engine of its own."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from py_mini_racer import MiniRacer
+from scipy import special, stats
+
+from analytics.inference.system import InferenceSystem
+from analytics.privacy import amplification, gaussian
+from validate.report import live
+
+
+@pytest.fixture(scope="module")
+def script():
+    engine = MiniRacer()
+    engine.eval(live.script() + ";0")
+
+    def run(expression):
+        found = json.loads(engine.eval(f"JSON.stringify([{expression}].map((x) => isFinite(x) ? x : String(x)))"))[0]
+        return float({"Infinity": "inf", "-Infinity": "-inf"}.get(found, found))
+
+    return run
+
+
+def systems(**fixed):
+    def log(low, high):
+        return st.floats(math.log(low), math.log(high)).map(math.exp)
+
+    drawn = {
+        "devices": st.integers(1, 40),
+        "participation": st.floats(0.01, 1.0),
+        "noise_variance": log(1e-3, 1e2),
+        "weight": log(1e-2, 1.0),
+        "clip": log(1e-2, 1e3),
+        "alignment": log(1e-2, 1e2),
+        "receiver_noise_variance": log(1e-3, 10.0),
+        "dimension": log(1.0, 25088.0).map(round),
+        "delta": log(1e-10, 1e-2),
+        "delta_prime": st.just(1e-5),
+        "adjacency": st.sampled_from(["absent", "silent", "replace"]),
+        "idle_noise": st.booleans(),
+    }
+    return st.fixed_dictionaries({**drawn, **{name: st.just(value) for name, value in fixed.items()}})
+
+
+@settings(max_examples=60, deadline=None)
+@given(systems())
+def test_exact_and_proven_epsilon(script, values):
+    system, text = InferenceSystem(**values), json.dumps(values)
+    for name, python in (
+        ("epsilon", float(amplification.exact_epsilon(system, device=0))),
+        ("proven", float(amplification.proven(system).epsilon[0])),
+    ):
+        page = script(f"airtight.{name}({text})")
+        assert page == pytest.approx(python, rel=1e-9, abs=1e-12), name
+
+
+@settings(max_examples=200, deadline=None)
+@given(systems())
+def test_theorem_1_as_printed(script, values):
+    system, text = InferenceSystem(**values), json.dumps({**values, "sigma": math.sqrt(values["noise_variance"])})
+    for form in ("theorem1", "eq23"):
+        claim = amplification.published(system, form=form)
+        assert script(f"printed.t_{form}({text})") == pytest.approx(claim.t, rel=1e-12)
+        assert script(f"printed.mean_noise({text})") == pytest.approx(claim.mean_noise, rel=1e-12)
+        if not claim.vacuous and 1e-6 < claim.epsilon[0] < 600:
+            room = 1e-14 * claim.mean_noise / (claim.mean_noise - claim.t) + 1e-9
+            assert script(f"printed.epsilon_{form}({text})") == pytest.approx(claim.epsilon[0], rel=room)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(2, 1000), st.floats(0.02, 1.0), st.floats(0.01, 3.0), st.floats(0.01, 20.0))
+def test_many_queries_are_a_mixture_of_gaussians(script, rounds, p, mu, epsilon):
+    """One device alone: after T queries it has sent Binomial(T, p) times."""
+    values = {"devices": 1, "participation": p, "noise_variance": 1.0, "weight": 1.0, "clip": mu, "alignment": 1.0}
+    values |= {
+        "receiver_noise_variance": 0.0,
+        "dimension": 5,
+        "delta": 1e-5,
+        "adjacency": "silent",
+        "idle_noise": False,
+    }
+    sent = np.arange(1, rounds + 1)
+    each = gaussian.delta(epsilon, sensitivity=mu * np.sqrt(sent), sigma=1.0)
+    delta = float(stats.binom.pmf(sent, rounds, p) @ each)
+    if delta > 1e-12:
+        page = script(f"Math.exp(airtight.logDeltaOver({json.dumps(values)}, {epsilon!r}, {rounds}))")
+        assert page == pytest.approx(delta, rel=1e-9)
+
+
+def test_the_scaled_error_function(script):
+    for x in [*np.linspace(-5, 10, 200), *np.geomspace(10, 1e8, 50)]:
+        assert script(f"airtight.erfcx({float(x)!r})") == pytest.approx(float(special.erfcx(x)), rel=1e-12)
+
+
+def test_a_changed_constant_is_seen(script):
+    engine = MiniRacer()
+    engine.eval(live.script().replace("const SINE = 0.5", "const SINE = 0.501") + ";0")
+    values = {"devices": 12, "participation": 0.9, "noise_variance": 0.1, "weight": 1 / 12, "clip": 3.0}
+    values |= {"alignment": 1.0, "receiver_noise_variance": 0.1, "dimension": 784, "delta": 1e-5, "adjacency": "absent"}
+    text = json.dumps({**values, "idle_noise": False})
+    assert engine.eval(f"airtight.epsilon({text})") != pytest.approx(script(f"airtight.epsilon({text})"), rel=1e-9)

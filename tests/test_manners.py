@@ -1,0 +1,145 @@
+"""How the command behaves: all errors at once, many files, widths and colours, silence, completion, schema, Ctrl-C."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import fastjsonschema
+import pytest
+from click.shell_completion import BashComplete
+from tests_support import GOOD, TASK, archive, run, written
+
+from validate.cli import main
+from validate.results import schema
+
+ROOT = Path(__file__).parents[1]
+FLEET = ROOT / "examples" / "fleet.toml"
+
+
+def command(*arguments, **environment):
+    return subprocess.run(
+        [sys.executable, "-m", "airtight", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1", **environment},
+        timeout=120,
+    )
+
+
+def test_all_errors_of_a_file_at_once(tmp_path):
+    text = GOOD.replace("clip = 2.0", "clip = -2.0").replace("devices = 3", "devices = 3\nsnail = 1")
+    text = text.replace("[0.9, 0.5, 1.0]", "[0.9, 0.5]").replace("delta = 1e-5\n", "") + "[federated]\nclients = 0\n"
+    result = run("bounds", written(tmp_path, text))
+    lines = result.stderr.splitlines()
+    assert result.exit_code == 2 and result.stdout == ""
+    assert all(line.startswith(f"airtight: {tmp_path / 'system.toml'}: ") for line in lines)
+    for needle in ("inference.snail", "inference.clip", "inference.participation", "inference.delta", "federated.clients"):
+        assert sum(needle in line for line in lines) == 1, (needle, lines)
+    assert any("federated: missing, and required: parameters, epsilon" in line for line in lines)
+
+
+def test_errors_of_the_tables_beside_each_other(tmp_path):
+    archive(tmp_path)
+    task = TASK.replace("margin = 2.0", "margin = 0.0").replace("selected = 1", "selected = 9")
+    text = GOOD + 'observer = "nobody"\n' + task + "[training]\nrounds = 0\n"
+    lines = run("bounds", written(tmp_path, text)).stderr.splitlines()
+    assert len(lines) == 4
+    for needle in ("features.margin", "selection.selected", "inference.observer", "training.rounds"):
+        assert any(needle in line for line in lines), needle
+
+
+def test_a_mistyped_key_is_not_called_missing_too(tmp_path):
+    result = run("bounds", written(tmp_path, GOOD.replace("participation =", "particpation =")))
+    assert len(result.stderr.splitlines()) == 1 and "did you mean participation?" in result.stderr
+
+
+def test_several_files(tmp_path):
+    system = written(tmp_path, GOOD)
+    table = run("bounds", system, FLEET)
+    assert table.exit_code == 0 and "system: epsilon" in table.stdout and "fleet: devices" in table.stdout
+    found = json.loads(run("bounds", system, FLEET, "--json").stdout)
+    assert set(found) == {str(system), str(FLEET)}
+    assert found[str(system)] == json.loads(run("bounds", system, "--json").stdout)
+
+
+def test_columns_and_no_color(tmp_path):
+    system = written(tmp_path, GOOD)
+    narrow, wide = (command("bounds", system, COLUMNS=str(n)).stdout for n in (60, 200))
+    assert max(map(len, narrow.splitlines())) <= 60 < max(map(len, command("solve", "energy", FLEET).stdout.splitlines()))
+    assert narrow != wide
+    colourful = command("bounds", system, FORCE_COLOR="1")
+    plain = command("bounds", system, FORCE_COLOR="1", NO_COLOR="1")
+    assert "\x1b[" in colourful.stdout and not re.search(r"\x1b\[[0-9;]*3[0-7]m", plain.stdout)
+
+
+def test_progress_and_silence(tmp_path):
+    said = run("report", FLEET, "--out", tmp_path / "a").stderr
+    assert [line.split(" (")[0] for line in said.splitlines()][0] == "airtight: bounds"
+    assert run("report", FLEET, "--out", tmp_path / "b", "--quiet").stderr == ""
+    for name in ("verify", "try", "certify", "train", "figures"):
+        assert "--quiet" in run(name, "--help").stdout
+
+
+def test_completion():
+    complete = BashComplete(main, {}, "airtight", "_AIRTIGHT_COMPLETE")
+    assert "_AIRTIGHT_COMPLETE=bash_complete" in complete.source()
+    assert "report" in [item.value for item in complete.get_completions([], "rep")]
+    claims = [item.value for item in complete.get_completions(["verify"], "FDP-T1")]
+    assert "FDP-T1" in claims and all(name.startswith("FDP-T1") for name in claims)
+
+
+def test_the_schema_is_published_and_kept(tmp_path):
+    assert (ROOT / "docs" / "schema.json").read_text() == schema.text()
+    published = schema.schema()
+    archive(tmp_path)
+    system = written(tmp_path, GOOD + TASK + "[inference.variants.quiet]\nidle_noise = true\n")
+    for name, arguments in (
+        ("bounds", ("bounds", system)),
+        ("bounds", ("bounds", ROOT / "examples" / "paper.toml")),
+        ("solve-weights", ("solve", "weights", system, "--cap", "none")),
+        ("solve-energy", ("solve", "energy", FLEET)),
+    ):
+        check = fastjsonschema.compile({**published, "$ref": f"#/$defs/{name}"})
+        found = json.loads(run(*arguments, "--json").stdout)
+        check(found)
+    check = fastjsonschema.compile({**published, "$ref": "#/$defs/bounds"})
+    found = json.loads(run("bounds", system, "--json").stdout)
+    found["inference"]["privacy"]["exact"]["delta"] = "1e-5"
+    with pytest.raises(fastjsonschema.JsonSchemaException):
+        check(found)
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_the_children():
+    arguments = [sys.executable, "-m", "airtight", "verify", "CB", "--effort", "1000000"]
+    with subprocess.Popen(arguments, cwd=ROOT, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
+        deadline = time.monotonic() + 60
+        while len(_of_session(process.pid)) < 3 and time.monotonic() < deadline:
+            time.sleep(0.2)
+        time.sleep(2)
+        os.kill(process.pid, signal.SIGINT)
+        _, said = process.communicate(timeout=30)
+    assert process.returncode == 130 and said == "airtight: interrupted\n"
+    deadline = time.monotonic() + 5
+    while _of_session(process.pid) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not _of_session(process.pid)
+
+
+def _of_session(leader):
+    """Processes that belong to a session and still run."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if fields[3] == str(leader) and fields[0] != "Z":
+            found.append(int(path.parent.name))
+    return found

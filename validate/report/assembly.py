@@ -1,0 +1,105 @@
+"""Makes a report part by part: the system's own first, and the page written again with each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from validate.claims.shipped import Shipped
+from validate.description import Description
+from validate.report import drawings, page
+from validate.report.page import EnergyPart, Parts
+from validate.results.bounds import Bounds
+from validate.results.weights import Designs
+
+if TYPE_CHECKING:
+    from validate.experiments.figures.gallery import Rendered
+
+Part = tuple[str, Callable[[], None]]
+
+
+def report(
+    out: Path,
+    description: Description,
+    *,
+    audit: Callable[[], tuple[Shipped, str]],
+    source: str = "",
+    gallery: Callable[[], Sequence[Rendered]] | None = None,
+    heard: Callable[[str], None] = lambda done: None,
+) -> None:
+    """Write the report of what is described into `out`.
+
+    Parameters
+    ----------
+    audit : callable
+        Gives the evidence, and how it came about.
+    source : str
+        The text of the system file.
+    gallery : callable, optional
+        Gives the papers' figures.
+    heard : callable
+        Told of each part that is done.
+    """
+    parts = Parts(description, Bounds.of(description), source)
+    heard("bounds")
+    later = _later(parts, audit, gallery)
+    _own(parts)
+    for done, (name, compute) in enumerate([(f"the system's own page: {out / 'index.html'}", None), *later]):
+        if compute is not None:
+            compute()
+        parts.pending = [left for left, _ in later[done:]]
+        page.write(out, parts)
+        heard(name)
+
+
+def _own(parts: Parts) -> None:
+    parts.draw(drawings.of_inference(parts.description, parts.bounds))
+    if parts.description.energy is not None:
+        parts.energy = EnergyPart.of(parts.description.energy)
+
+
+def _later(
+    parts: Parts, audit: Callable[[], tuple[Shipped, str]], gallery: Callable[[], Sequence[Rendered]] | None
+) -> list[Part]:
+    """What there is to compute after the system's own page, in the order of use."""
+    description = parts.description
+
+    def tried() -> None:
+        parts.audit, parts.audited = audit()
+
+    def design() -> None:
+        task = description.task
+        if task is not None:
+            parts.designs = {name: Designs.of(s, task) for name, s in description.systems.items() if task.fits(s)}
+        parts.draw(drawings.of_design(description))
+
+    def redrawn() -> None:
+        parts.gallery = gallery() if gallery is not None else ()
+
+    chosen: list[tuple[str, Callable[[], None], bool]] = [
+        ("audit", tried, True),
+        ("design", design, description.task is not None),
+        (
+            "federation and fleet",
+            lambda: parts.draw(drawings.of_others(description)),
+            description.federated is not None or description.energy is not None,
+        ),
+        ("learning", lambda: _learn(parts), description.training is not None),
+        ("gallery", redrawn, gallery is not None),
+    ]
+    return [(name, run) for name, run, wanted in chosen if wanted]
+
+
+def _learn(parts: Parts) -> None:
+    from validate.experiments.training import command
+    from validate.report import training_plots
+
+    description = parts.description
+    if description.training is None:
+        return
+    trained = command.train(description, command.servable(description), description.training)
+    parts.training = trained.tree
+    if trained.runs:
+        figure = training_plots.accuracy_over_rounds(trained.runs)
+        parts.draw([drawings.render("accuracy-over-rounds", figure)])

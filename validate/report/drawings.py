@@ -1,0 +1,88 @@
+"""The figures of a report: drawn, as SVG that a page can hold many of, and their data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from markupsafe import Markup
+
+from validate.description import Description
+from validate.experiments.figures import style
+from validate.report import energy_plots, federated_plots, plots
+from validate.results.bounds import Bounds
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_TITLES = {
+    "privacy-curves": "delta against epsilon: claimed, proven, exact",
+    "epsilon-against-dimension": "Exact epsilon against the encoded dimension",
+    "epsilon-against-participation": "Exact epsilon against the participation probability",
+    "mse-breakdown": "Mean squared error by cause",
+    "trade-off": "Exact MSE against the cap on epsilon",
+    "participation": "Participation probabilities of Schemes 2.1 and 2.2",
+    "mse-against-epsilon": "Worst mean squared error against epsilon",
+    "central-against-clients": "Central epsilon against the number of clients",
+    "energy-against-path-loss": "Energy of a round against path loss",
+    "policy-against-path-loss": "Iterations and rate against path loss",
+    "utility-is-not-concave": "The utility of device 0 and its chord",
+    "where-theorem-2-fails": "Utility lost by Theorem 2",
+    "accuracy-over-rounds": "Test accuracy over the rounds",
+}
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A figure as text, and its data as CSV."""
+
+    name: str
+    svg: Markup
+    data: str
+
+
+def render(name: str, figure: Figure) -> Drawn:
+    """As SVG with a title and identifiers of its own."""
+    return Drawn(name, Markup(style.svg(figure, name, _TITLES[name])), style.data(figure))
+
+
+def of_inference(description: Description, bounds: Bounds) -> Iterator[Drawn]:
+    """Curves of the system, or of its first variant, where that is the one with a useful epsilon."""
+    if description.inference is None or bounds.inference is None:
+        return
+    useful = description.systems[plotted(description)]
+    yield render("privacy-curves", plots.privacy_curves(useful))
+    yield render("epsilon-against-dimension", plots.epsilon_against_dimension(useful))
+    yield render("epsilon-against-participation", plots.amplification_of_epsilon(useful))
+    if description.task is not None:
+        yield render("mse-breakdown", plots.mse_breakdown(bounds.inference.named(description.name)))
+    if bounds.inference.selection is not None:
+        yield render("participation", plots.participation_bounds(bounds.inference.selection))
+
+
+def plotted(description: Description) -> str:
+    """Name of the system that the curves are of: the first variant, or the system itself."""
+    return next(iter(description.variants), description.name)
+
+
+def of_design(description: Description) -> Iterator[Drawn]:
+    """What each design reaches at each cap."""
+    if description.task is not None:
+        yield render("trade-off", plots.trade_off(description.systems[plotted(description)], description.task.features))
+
+
+def of_others(description: Description) -> Iterator[Drawn]:
+    """Of the federation and of the fleet."""
+    if description.federated is not None:
+        yield render("mse-against-epsilon", federated_plots.mse_against_epsilon(description.federated))
+        yield render("central-against-clients", federated_plots.central_against_clients(description.federated))
+    if description.energy is not None and np.all(description.energy.feasible):
+        for draw in (
+            energy_plots.energy_against_path_loss,
+            energy_plots.policy_against_path_loss,
+            energy_plots.utility_is_not_concave,
+            energy_plots.where_theorem_2_fails,
+        ):
+            yield render(draw.__name__.replace("_", "-"), draw(description.energy))

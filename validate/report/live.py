@@ -1,0 +1,98 @@
+"""The page's sliders: the printed forms as JavaScript, the exact curve of devices alike, and where the sliders begin."""
+
+from __future__ import annotations
+
+import json
+from importlib import resources
+from typing import Any
+
+import numpy as np
+import sympy as sp
+from markupsafe import Markup
+from numpy.polynomial import chebyshev
+from scipy import special
+
+from analytics.inference.system import InferenceSystem
+from analytics.symbolic import amplification
+from analytics.symbolic.form import Form
+from validate.report.summary import Card
+from validate.results.tree import as_json
+
+_DEGREE = 40  # of the series of erfcx: its error is below 2e-14
+_MIDDLE = 3.75
+
+
+def script() -> str:
+    """What the page computes with: ``airtight`` (exact and proven values) and ``printed`` (Theorem 1, from its expressions).
+
+    Examples
+    --------
+    >>> script().startswith("const ERFCX = [")
+    True
+    """
+    forms = amplification.alike()
+    names = {
+        "mean_noise": forms["Theorem 1, mean noise"],
+        **{
+            f"{name}_{form}": forms[f"Theorem 1, {words} of {label}"]
+            for form, label in (("theorem1", "(11)"), ("eq23", "(23)"))
+            for name, words in (("t", "t"), ("single", "unamplified, t"), ("epsilon", "epsilon, t"))
+        },
+    }
+    printed = ",\n".join(f"  {name}: {function(form)}" for name, form in names.items())
+    exact = resources.files("validate.report").joinpath("templates", "exact.js").read_text(encoding="utf-8")
+    return f"const ERFCX = {json.dumps(_erfcx())};\n{exact}\nconst printed = {{\n{printed},\n}};\n"
+
+
+def function(form: Form) -> str:
+    """A form as a JavaScript function of an object that holds its arguments by name.
+
+    Examples
+    --------
+    >>> from analytics.symbolic.form import Face
+    >>> x = sp.Symbol("x")
+    >>> function(Form("half", "none", Face.EXACT, sp.sqrt(x) / 2, {"length": x}))
+    '({length: v0}) => (1/2)*Math.sqrt(v0)'
+    """
+    plain = {symbol: sp.Symbol(f"v{i}", **symbol.assumptions0) for i, symbol in enumerate(form.symbols)}
+    taken = ", ".join(f"{name}: v{i}" for i, name in enumerate(form.arguments))
+    return f"({{{taken}}}) => {sp.jscode(form.expression.subs(plain, simultaneous=True))}"
+
+
+def _erfcx() -> list[float]:
+    """Of (1 + 2x) erfcx(x) in t = (x - 3.75)/(x + 3.75)."""
+
+    def value(t: Any) -> Any:
+        x = _MIDDLE * (1 + t) / (1 - t)
+        return (1 + 2 * x) * special.erfcx(x)
+
+    found: list[float] = chebyshev.chebinterpolate(value, _DEGREE).tolist()
+    return found
+
+
+def start(card: Card, system: InferenceSystem) -> dict[str, Any]:
+    """Where the sliders begin: all devices like the one that is least protected, and what Python finds for them."""
+    k = card.worst
+    vectors = ("participation", "noise_variance", "weight", "clip")
+    alike = all(np.ptp(getattr(system, name)) == 0 for name in vectors)
+    return {
+        "name": card.name,
+        "alike": bool(alike),
+        "device": k,
+        "devices": system.devices,
+        **{name: float(getattr(system, name)[k]) for name in vectors},
+        "alignment": system.alignment,
+        "receiver_noise_variance": system.receiver_noise_variance,
+        "dimension": system.dimension,
+        "delta": system.delta,
+        "delta_prime": system.delta_prime,
+        "adjacency": system.adjacency.value,
+        "idle_noise": system.idle_noise,
+        "exact": as_json(float(card.bounds.privacy.exact.epsilon[k])) if alike else None,
+    }
+
+
+def starts(cards: list[tuple[Card, InferenceSystem]]) -> Markup:
+    """The same of every system, as JSON that may stand in a page."""
+    text = json.dumps([start(card, system) for card, system in cards], allow_nan=False)
+    return Markup(text.replace("<", "\\u003c"))

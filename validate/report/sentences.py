@@ -1,0 +1,188 @@
+"""The most important things about a system, as sentences made of its numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+
+from analytics.checks import FloatArray
+from analytics.federated.system import FederatedSystem
+from analytics.guarantee import Adjacency, Observer
+from analytics.inference.system import InferenceSystem
+from analytics.privacy import observers
+from analytics.privacy.aggregation import Client
+from solvers.energy.schemes import Comparison
+from validate.report.numbers import shown
+from validate.results.energy import EnergyResult
+from validate.results.federated import FederatedBounds
+from validate.results.inference import Distortion, InferenceBounds, Privacy, TheoremBound
+
+_NOISE_LEAVES = 0.5  # share of epsilon: if idle noise leaves less, that is worth a sentence
+_TOLD, _HIDDEN = 0.9, 0.75  # probabilities of a right guess, at even odds
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """One thing that the numbers say; `tone` is ``bad``, ``good`` or empty."""
+
+    text: Markup
+    tone: str = ""
+
+
+def _said(tone: str, text: str, *values: Any) -> Sentence:
+    """Numbers are shown with four digits."""
+    told = (shown(value) if isinstance(value, float) else value for value in values)
+    return Sentence(Markup(text).format(*told), tone)
+
+
+def of_inference(system: InferenceSystem, bounds: InferenceBounds, schemes: dict[str, float]) -> list[Sentence]:
+    """Three at most: the claim, the protection, the use; what is merely worth knowing where there is no use.
+
+    Parameters
+    ----------
+    schemes : dict
+        Greatest epsilon under every adjacency and with idle noise.
+    """
+    found = [_of_claim(bounds.privacy), _of_protection(system, bounds.privacy, schemes)]
+    if bounds.distortion is not None:
+        found.append(_of_use(bounds.distortion))
+    unequal = _of_devices(true_epsilon(bounds.privacy))
+    return [*found, *([] if unequal is None else [unequal])][:3]
+
+
+def true_epsilon(privacy: Privacy) -> FloatArray:
+    """Against the observer that the file asks about."""
+    match privacy.observer:
+        case Observer.PARTICIPANTS:
+            return privacy.observers.participants
+        case Observer.OTHERS:
+            return privacy.observers.others
+        case Observer.SIGNAL:
+            return privacy.observers.signal.epsilon
+        case _:
+            return privacy.exact.epsilon
+
+
+def claimed(privacy: Privacy) -> tuple[str, TheoremBound]:
+    """The printed form that says something; Theorem 1 itself where neither does or both do."""
+    first, proof = privacy.published.theorem1, privacy.published.eq23
+    if first.vacuous and not proof.vacuous:
+        return "Theorem 1 with the t of its proof", proof
+    return "Theorem 1", first
+
+
+def _of_claim(privacy: Privacy) -> Sentence:
+    name, claim = claimed(privacy)
+    true = float(np.max(true_epsilon(privacy)))
+    if claim.vacuous:
+        text = "{} says nothing of this system: its t = {} is not below the mean noise {}. The truth is ε = {}."
+        return _said("bad", text, name, claim.t, claim.mean_noise, true)
+    first = privacy.published.theorem1
+    start = Markup(name)
+    if first.vacuous:
+        text = "Theorem 1 itself says nothing (its t = {} is not below the mean noise {}). With the t of its proof it"
+        start = _said("", text, first.t, first.mean_noise).text
+    k = int(np.argmax(claim.true_delta / claim.delta))
+    epsilon, promised, real = (float(x[k]) for x in (claim.epsilon, claim.delta, claim.true_delta))
+    if real > promised:
+        text = "{} is false here: it promises ε = {} at δ = {}, but at that ε the true δ is {}, {} times as much."
+        return _said("bad", text, start, epsilon, promised, real, shown(real / promised, 2))
+    text = "{} is true here, and loose: it claims ε = {}, the truth is {}."
+    return _said("", text, start, float(np.max(claim.epsilon)), true)
+
+
+def _of_protection(system: InferenceSystem, privacy: Privacy, schemes: dict[str, float]) -> Sentence:
+    true = true_epsilon(privacy)
+    k = int(np.argmax(true))
+    leaves = system.adjacency is Adjacency.ABSENT and not system.idle_noise
+    if leaves and schemes["idle noise"] < _NOISE_LEAVES * float(true[k]):
+        text = "A device that stays away takes its noise along, which gives it away: if it sent noise all the same, ε were {}."
+        return _said("bad", text, schemes["idle noise"])
+    if not np.isfinite(true[k]):
+        return _said("bad", "No finite ε holds for device {} at δ = {}.", k, privacy.exact.delta)
+    right = (1 + float(observers.exact_delta(system, 0.0, observer=privacy.observer)[k])) / 2
+    tone = "bad" if right > _TOLD else "good" if right < _HIDDEN else ""
+    text = "Whoever has to tell device {} from its neighbour, at even odds, is right with probability {} at best."
+    return _said(tone, text, k, shown(right, 3))
+
+
+def _of_use(mse: Distortion) -> Sentence:
+    causes = {
+        "clipping and weights (bias)": mse.breakdown.bias,
+        "random participation": mse.breakdown.participation,
+        "the devices' noise": mse.breakdown.local_noise,
+        "the receiver's noise": mse.breakdown.receiver_noise,
+    }
+    cause = max(causes, key=lambda name: causes[name])
+    share = f"{100 * causes[cause] / mse.exact:.0f}" if 0 < mse.exact < np.inf else "100"
+    nothing = mse.constant_output
+    if not mse.beats_constant:
+        text = (
+            "The decoded feature is worse than nothing: its mean squared error {} exceeds the {} of an output that "
+            "ignores what is received; {} % of it is from {}."
+        )
+        return _said("bad", text, mse.exact, nothing, share, cause)
+    text = "The decoded feature has a mean squared error of {} against {} without any signal; {} % of it is from {}."
+    return _said("good", text, mse.exact, nothing, share, cause)
+
+
+def _of_devices(true: FloatArray) -> Sentence | None:
+    finite = true[np.isfinite(true)]
+    if not finite.size or finite.max() < 1.05 * max(float(np.median(finite)), 1e-300):
+        return None
+    k = int(np.argmax(true))
+    return _said(
+        "", "Device {} is the least protected: ε = {}, {} in the median.", k, float(true[k]), float(np.median(finite))
+    )
+
+
+def of_federation(system: FederatedSystem, found: FederatedBounds) -> list[Sentence]:
+    """Against the server, against who sees the mean, and the error."""
+    out = []
+    central, mse = found.central, found.mse
+    if system.pairs:
+        text = (
+            "Against the server a paired client has no finite guarantee: it sees both outputs of the pair, δ = {} for one "
+            "parameter at every ε."
+        )
+        out.append(_said("bad", text, found.server.delta_one_parameter))
+    claim = Markup("says nothing: its condition fails")
+    if central.published_condition:
+        claim = Markup("claims {}").format(shown(central.published_epsilon))
+    whole = _said(
+        "", "ε = {} (one parameter {})", central.exact_epsilon_update, central.exact_epsilon_one_parameter
+    ).text
+    if not np.isfinite(central.exact_epsilon_update):
+        alone = central.clients.get(Client.UNPAIRED)
+        whole = Markup("no finite ε for a paired client")
+        if alone is not None and np.isfinite(alone.update):
+            whole += _said("", ", {} for one alone", alone.update).text
+    text = "Against who sees only the mean, a whole update of {} parameters has {}; Theorem 3 {}."
+    out.append(_said("", text, f"{system.parameters:,}", whole, claim))
+    text = "The worst error of the mean is {}, {} % of that of independent quantizers; Theorem 2 prints {}."
+    share = f"{100 * mse.corbin_worst / mse.ldp:.0f}"
+    out.append(_said("good", text, mse.corbin_worst, share, mse.corbin_published))
+    return out
+
+
+def of_fleet(rows: Sequence[EnergyResult | None], cut: Comparison | None, infeasible: str | None) -> list[Sentence]:
+    """Who keeps the deadline, what Theorem 2 loses, and how evenly energy is spent."""
+    known = [row for row in rows if row is not None]
+    if infeasible is not None or not known:
+        return [_said("bad", "Not every device can keep its deadline: {}.", infeasible or "")]
+    lost = [row.published.gap for row in known if not row.published.gap <= 1e-7]
+    finite = [gap for gap in lost if np.isfinite(gap)]
+    out = [_said("good", "Every one of the {} devices can keep its deadline.", len(known))]
+    if lost:
+        most = _said("", " and loses up to {} of utility", max(finite)).text if finite else ""
+        out.append(
+            _said("bad", "What Theorem 2 tells them to do is not optimal for {} of {}{}.", len(lost), len(known), most)
+        )
+    if cut is not None:
+        text = "The spread of the energies is {} % below that of the benchmark, their mean {} %."
+        out.append(_said("", text, f"{100 * cut.std_cut:.0f}", f"{100 * cut.mean_cut:.0f}"))
+    return out

@@ -1,0 +1,144 @@
+"""The first screen: what is claimed of a system and what is true."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+from markupsafe import Markup
+
+from analytics.checks import FloatArray
+from analytics.guarantee import Adjacency, Observer
+from analytics.inference.system import InferenceSystem
+from analytics.privacy import amplification, observers
+from validate.report import sentences
+from validate.report.numbers import shown, span
+from validate.report.sentences import Sentence
+from validate.report.tables import groups, observer_rows, privacy_rows
+from validate.results.inference import InferenceBounds, Privacy
+
+_SEEN = {
+    Observer.PARTICIPANTS: "and sees who takes part",
+    Observer.OTHERS: "and sees who of the others takes part",
+    Observer.SIGNAL: "and nothing else",
+}
+
+
+@dataclass(frozen=True)
+class Card:
+    """What the first screen says of one system of collaborative inference.
+
+    Attributes
+    ----------
+    line : Markup
+        The system in one line.
+    seen : str
+        What the server knows beside y.
+    claimed, true, composed : ndarray, shape (K,)
+        Epsilon: what Theorem 1 claims, what is true, and what is true after `rounds` queries (None where that is one).
+    theorem : str
+        Which of the two printed forms the claim is.
+    worst : int
+        The device of greatest true epsilon.
+    rows : list
+        Runs of equal devices with their epsilons.
+    schemes : dict
+        Greatest epsilon under every adjacency and with idle noise.
+    """
+
+    name: str
+    line: Markup
+    adjacency: Adjacency
+    seen: str
+    delta: float
+    claimed: FloatArray
+    theorem: str
+    true: FloatArray
+    rounds: int
+    composed: FloatArray | None
+    worst: int
+    rows: list[tuple[str, tuple[float, ...]]]
+    schemes: dict[str, float]
+    idle_noise: bool
+    bounds: InferenceBounds
+    sentences: list[Sentence]
+
+    @property
+    def slug(self) -> str:
+        """The name, fit for an anchor."""
+        return re.sub(r"[^A-Za-z0-9_-]+", "-", self.name)
+
+    @property
+    def faces(self) -> list[tuple[str, tuple[float, ...]]]:
+        """Theorem 1 in both forms, proven and exact, of runs of equal devices."""
+        return privacy_rows(self.bounds.privacy)
+
+    @property
+    def observers(self) -> list[tuple[str, tuple[float, ...]]]:
+        """By what the server sees, of runs of equal devices."""
+        return observer_rows(self.bounds.privacy)
+
+    @property
+    def light(self) -> tuple[str, str]:
+        """Whether the system does better than an output that ignores y: a class of the style, and words."""
+        mse, accuracy = self.bounds.distortion, self.bounds.accuracy
+        if mse is None or accuracy is None:
+            return "soft", ""
+        if mse.beats_constant and accuracy.exact > accuracy.constant_output:
+            return "good", "better than nothing"
+        if mse.beats_constant or accuracy.exact > accuracy.constant_output:
+            return "warn", "hardly better than nothing"
+        return "bad", "no better than nothing"
+
+
+def card(name: str, system: InferenceSystem, bounds: InferenceBounds, schemes: dict[str, InferenceSystem]) -> Card:
+    """Of a system with its bounds; `schemes` are the same system under other adjacencies."""
+    privacy = bounds.privacy
+    true = sentences.true_epsilon(privacy)
+    theorem, claim = sentences.claimed(privacy)
+    worst = int(np.argmax(true))
+    others = {kind: float(np.max(amplification.exact_epsilon(other))) for kind, other in schemes.items()}
+    rounds, composed = _composed(privacy)
+    columns = [claim.epsilon, true] if composed is None else [claim.epsilon, true, composed]
+    seen = privacy.observer if privacy.observer is not Observer.AUTO else observers.meaning(system)
+    return Card(
+        name=name,
+        line=_line(system),
+        adjacency=privacy.adjacency,
+        seen=_SEEN[seen],
+        delta=privacy.exact.delta,
+        claimed=claim.epsilon,
+        theorem=theorem,
+        true=true,
+        rounds=rounds,
+        composed=composed,
+        worst=worst,
+        rows=groups(list(zip(*columns, strict=True))),
+        schemes=others,
+        idle_noise=system.idle_noise,
+        bounds=bounds,
+        sentences=sentences.of_inference(system, bounds, others),
+    )
+
+
+def _composed(privacy: Privacy) -> tuple[int, FloatArray | None]:
+    """Over the rounds of the file, where it asks for more than one."""
+    found = getattr(privacy, "composed", None)
+    if found is None or found.rounds == 1:
+        return 1, None
+    return found.rounds, found.epsilon
+
+
+def _line(system: InferenceSystem) -> Markup:
+    kept = ", absent devices send noise" if system.idle_noise else ""
+    return Markup("{} devices, p = {}, σ² = {}, w·C = {}, γ = {}, receiver noise {}, r = {:,}{}").format(
+        system.devices,
+        span(system.participation.tolist()),
+        span(system.noise_variance.tolist()),
+        span((system.weight * system.clip).tolist()),
+        shown(system.alignment),
+        shown(system.receiver_noise_variance),
+        system.dimension,
+        kept,
+    )

@@ -1,0 +1,93 @@
+"""The JSON of the commands as JSON Schema, made from the result types."""
+
+from __future__ import annotations
+
+import json
+import types
+from dataclasses import MISSING, fields, is_dataclass
+from enum import StrEnum
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from validate.results.bounds import Bounds
+from validate.results.energy import EnergyResult
+from validate.results.weights import WeightResult
+
+COMMANDS: dict[str, Any] = {
+    "bounds": Bounds,
+    "solve weights": WeightResult,
+    "solve energy": list[EnergyResult],
+}
+NUMBER = {
+    "description": "A double in full precision; what is not finite is a word.",
+    "anyOf": [{"type": "number"}, {"enum": ["inf", "-inf", "nan"]}],
+}
+
+
+def schema() -> dict[str, Any]:
+    """One document; the output of a command is ``#/$defs`` and its name with a dash for each space.
+
+    Examples
+    --------
+    >>> made = schema()
+    >>> made["$defs"]["solve-energy"]["items"]["$ref"]
+    '#/$defs/EnergyResult'
+    >>> made["$defs"]["DeviceBounds"]["properties"]["gain"]
+    {'$ref': '#/$defs/number'}
+    """
+    found: dict[str, Any] = {"number": NUMBER}
+    for command, kind in COMMANDS.items():
+        found[command.replace(" ", "-")] = _of(kind, found)
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "The JSON of airtight",
+        "$defs": dict(sorted(found.items())),
+    }
+
+
+def _of(kind: Any, found: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a type; those of dataclasses are put into `found`, once."""
+    origin, inner = get_origin(kind), get_args(kind)
+    if is_dataclass(kind) and isinstance(kind, type):
+        return _object(kind, found)
+    if origin in (Union, types.UnionType):
+        return {"anyOf": [_of(one, found) for one in inner if one is not type(None)]}
+    if origin is np.ndarray or kind is np.ndarray:
+        return {"type": "array", "items": {"$ref": "#/$defs/number"}}
+    if origin is list:
+        return {"type": "array", "items": _of(inner[0], found)}
+    if origin is tuple:
+        return {"type": "array", "items": _of(inner[0], found), "minItems": len(inner), "maxItems": len(inner)}
+    if origin is dict:
+        return {"type": "object", "additionalProperties": _of(inner[1], found)}
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        return {"enum": [each.value for each in kind]}
+    plain: dict[Any, dict[str, Any]] = {
+        bool: {"type": "boolean"},
+        int: {"type": "integer"},
+        float: {"$ref": "#/$defs/number"},
+        str: {"type": "string"},
+    }
+    return plain[kind]
+
+
+def _object(kind: type, found: dict[str, Any]) -> dict[str, Any]:
+    name = kind.__name__
+    if name not in found:
+        found[name] = {}  # it may hold itself
+        hints = get_type_hints(kind)
+        optional = {f.name for f in fields(kind) if f.default is not MISSING or f.default_factory is not MISSING}
+        found[name] = {
+            "type": "object",
+            "description": (kind.__doc__ or "").strip().splitlines()[0],
+            "properties": {field.name: _of(hints[field.name], found) for field in fields(kind)},
+            "required": [field.name for field in fields(kind) if field.name not in optional],
+            "additionalProperties": False,
+        }
+    return {"$ref": f"#/$defs/{name}"}
+
+
+def text() -> str:
+    """The published file, docs/schema.json."""
+    return json.dumps(schema(), indent=1) + "\n"
