@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 
 import click
 
@@ -26,7 +26,13 @@ def pool_of(tasks: int) -> Iterator[tuple[Executor | None, int]]:
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")  # what the processes inherit
     with ProcessPoolExecutor(workers, get_context("spawn"), initializer=_patient) as pool:
-        yield pool, workers
+        try:
+            yield pool, workers
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for child in active_children():
+                child.terminate()
+            raise
 
 
 def _patient() -> None:
