@@ -39,7 +39,13 @@ def test_all_errors_of_a_file_at_once(tmp_path):
     lines = result.stderr.splitlines()
     assert result.exit_code == 2 and result.stdout == ""
     assert all(line.startswith(f"airtight: {tmp_path / 'system.toml'}: ") for line in lines)
-    for needle in ("inference.snail", "inference.clip", "inference.participation", "inference.delta", "federated.clients"):
+    for needle in (
+        "inference.snail",
+        "inference.clip",
+        "inference.participation",
+        "inference.delta",
+        "federated.clients",
+    ):
         assert sum(needle in line for line in lines) == 1, (needle, lines)
     assert any("federated: missing, and required: parameters, epsilon" in line for line in lines)
 
@@ -71,7 +77,9 @@ def test_several_files(tmp_path):
 def test_columns_and_no_color(tmp_path):
     system = written(tmp_path, GOOD)
     narrow, wide = (command("bounds", system, COLUMNS=str(n)).stdout for n in (60, 200))
-    assert max(map(len, narrow.splitlines())) <= 60 < max(map(len, command("solve", "energy", FLEET).stdout.splitlines()))
+    assert (
+        max(map(len, narrow.splitlines())) <= 60 < max(map(len, command("solve", "energy", FLEET).stdout.splitlines()))
+    )
     assert narrow != wide
     colourful = command("bounds", system, FORCE_COLOR="1")
     plain = command("bounds", system, FORCE_COLOR="1", NO_COLOR="1")
@@ -80,7 +88,7 @@ def test_columns_and_no_color(tmp_path):
 
 def test_progress_and_silence(tmp_path):
     said = run("report", FLEET, "--out", tmp_path / "a").stderr
-    assert [line.split(" (")[0] for line in said.splitlines()][0] == "airtight: bounds"
+    assert said.partition(" (")[0] == "airtight: bounds"
     assert run("report", FLEET, "--out", tmp_path / "b", "--quiet").stderr == ""
     for name in ("verify", "try", "certify", "train", "figures"):
         assert "--quiet" in run(name, "--help").stdout

@@ -12,12 +12,11 @@ import pytest
 from click.testing import CliRunner
 
 from analytics.privacy import amplification
-from validate import cli
 from validate.cli import main
 from validate.config import load
 from validate.experiments.figures import gallery
 from validate.experiments.figures.figure import Effort
-from validate.report import page
+from validate.report import command, page
 
 pytestmark = pytest.mark.slow
 
@@ -135,7 +134,7 @@ def test_the_audit_anew_and_the_gallery_on_request(tmp_path, monkeypatch):
     def one(description):
         return list(gallery.draw(["CB-4"], Effort.quick(), None))
 
-    monkeypatch.setattr(cli, "_redrawn", one)
+    monkeypatch.setattr(command, "_redrawn", one)
     arguments = ["report", str(FLEET), "--out", str(tmp_path / "out"), "--audit", "--limit", "0.01", "--gallery"]
     assert CliRunner().invoke(main, arguments).exit_code == 0
     assert 'figure id="CB-4"' in (tmp_path / "out" / "index.html").read_text()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -12,19 +10,23 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from analytics import checks
 from analytics.checks import AirtightError, ConvergenceError, ParameterError
 from solvers.solution import InfeasibleError
-from validate.claims import EFFORT
 from validate.config import SystemFileError, load
-from validate.running import QUIET, pool_of, progress, steps
+from validate.options import EFFORT as _EFFORT
+from validate.options import FILE as _FILE
+from validate.options import IDS as _IDS
+from validate.options import JSON as _JSON
+from validate.options import LIMIT as _LIMIT
+from validate.options import QUIET as _QUIET
+from validate.options import SEED as _SEED
+from validate.options import print_json
+from validate.report.command import figures, report
+from validate.running import audited, progress
 
 if TYPE_CHECKING:
-    from validate.claims.evidence import Evidence
-    from validate.claims.shipped import Shipped
     from validate.claims.sources import Source
     from validate.description import Description
-    from validate.experiments.figures.gallery import Rendered
     from validate.results.bounds import Part
 
 _EXTRAS = {
@@ -33,16 +35,6 @@ _EXTRAS = {
     "train": ("mlxtend", "networkx", "sklearn"),
     "report": ("jinja2", "latex2mathml", "matplotlib", "xarray"),
 }
-_ALONE = 4  # so few claims are tried sooner than another process starts
-_FILE = click.argument("file", type=click.Path(path_type=Path))
-_QUIET = click.option(
-    "--quiet",
-    is_flag=True,
-    expose_value=False,
-    callback=lambda ctx, option, value: ctx.meta.update({QUIET: value}),
-    help="Say nothing on the way.",
-)
-_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 
 
 def _warn(message: Warning | str, *_: Any) -> None:
@@ -102,13 +94,15 @@ def bounds(files: tuple[Path, ...], as_json: bool) -> None:
     def warned(description: Description) -> Iterator[tuple[str, Part]]:
         for name, part in each(description):
             if isinstance(part, InferenceBounds) and part.accuracy is not None and part.accuracy.constant_output > 0:
-                _warn(f"{name}: margin: exceeds the norm of the target, so that an output that ignores y is within it too")
+                _warn(
+                    f"{name}: margin: exceeds the norm of the target, so that an output that ignores y is within it too"
+                )
             yield name, part
 
     descriptions = {str(file): load(file) for file in files}
     if as_json:
         found = {file: Bounds.joined(warned(description)) for file, description in descriptions.items()}
-        _print_json(found if len(files) > 1 else found[str(files[0])])
+        print_json(found if len(files) > 1 else found[str(files[0])])
         return
     from validate.report import tables
 
@@ -169,7 +163,7 @@ def weights(
     )
     found = WeightResult.of(solution, task.features)
     if as_json:
-        _print_json(found)
+        print_json(found)
     else:
         from validate.report import tables
 
@@ -195,37 +189,11 @@ def energy(file: Path, method: str, integer: bool, as_json: bool) -> None:
     printed = solution if method == "published" else energy_utility.solve(description.energy, method="published")
     found = EnergyResult.of(solution, printed)
     if as_json:
-        _print_json(found)
+        print_json(found)
     else:
         from validate.report import tables
 
         tables.energy(description.name, method, found)
-
-
-
-
-def _identifiers(ctx: click.Context, argument: click.Parameter, begun: str) -> list[str]:
-    """For completion in the shell: the claims of the evidence, which is read faster than the papers."""
-    from importlib import resources
-
-    rows = json.loads(resources.files("validate.papers").joinpath("evidence.json").read_text(encoding="utf-8"))["rows"]
-    return [name for name in rows if name.startswith(begun)]
-
-
-_IDS = click.argument("ids", nargs=-1, metavar="[ID]...", shell_complete=_identifiers)
-_SEED = click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
-_EFFORT = click.option(
-    "--effort", type=click.IntRange(min=1), default=EFFORT, show_default=True, help="Evaluations of each claim."
-)
-
-
-def _limit(ctx: click.Context, option: click.Parameter, seconds: float | None) -> float:
-    return math.inf if seconds is None else checks.scalar("--limit", seconds, "(0, inf]")
-
-
-_LIMIT = click.option(
-    "--limit", type=float, callback=_limit, help="Seconds after which what is left stays unsettled; none by default."
-)
 
 
 @main.command()
@@ -248,7 +216,7 @@ def verify(ids: tuple[str, ...], seed: int, effort: int, limit: float, complete:
     evidence = audited(ids, seed, effort, limit)
     others = list(INSTALLED.items().values()) if complete else []
     if as_json:
-        _print_json([e.as_json() for e in evidence] + [item_as_json(item) for item in others])
+        print_json([e.as_json() for e in evidence] + [item_as_json(item) for item in others])
     else:
         from validate.report import verdicts
 
@@ -283,7 +251,7 @@ def try_(
         page.tried(out, file.stem, evidence, seed=seed, effort=effort)
         _certified(ids, out / "certificates", Source(str(file)), quiet=as_json)
     if as_json:
-        _print_json([e.as_json() for e in evidence])
+        print_json([e.as_json() for e in evidence])
     else:
         from validate.report import verdicts
 
@@ -368,107 +336,10 @@ def train(file: Path, checkpoints: Path | None, parts: tuple[str, ...], as_json:
     with progress("training", command.rounds(description, wanted, plan)) as advance:
         found = command.train(description, wanted, plan, checkpoints=checkpoints, advance=advance)
     if as_json:
-        _print_json(found.tree)
+        print_json(found.tree)
     else:
         tables.training(description.name, found.tree)
 
 
-@main.command()
-@click.argument("ids", nargs=-1, metavar="[ID]...")
-@click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder to write to.")
-@click.option("--quick", is_flag=True, help="Fewer seeds and rounds.")
-@_QUIET
-def figures(ids: tuple[str, ...], out: Path, quick: bool) -> None:
-    """Redraw the papers' figures: all, those named, or those that begin with a name (FDP, CB-2, UF)."""
-    from validate.experiments.figures import gallery
-    from validate.experiments.figures.figure import Effort
-
-    wanted = gallery.selected(ids)
-    with progress("drawing", len(wanted)) as advance, pool_of(len(wanted)) as (executor, _):
-        for found in gallery.draw(wanted, Effort.quick() if quick else Effort.full(), executor):
-            gallery.write(out, found)
-            advance(found.id)
-            click.echo(f"{out / found.id}.svg: {found.caption}")
-
-
-_PAPERS = {"inference": "FDP", "federated": "CB", "energy": "UF"}  # what each part of a system file is about
-
-
-@main.command()
-@_FILE
-@click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder to write to.")
-@_SEED
-@_EFFORT
-@_LIMIT
-@click.option(
-    "--audit",
-    "anew",
-    is_flag=True,
-    help="Try the claims of the papers that FILE speaks of anew; else the evidence of this version is shown.",
-)
-@click.option("--gallery", is_flag=True, help="Redraw the papers' figures too (quickly, which takes minutes).")
-@_QUIET
-def report(file: Path, out: Path, seed: int, effort: int, limit: float, anew: bool, gallery: bool) -> None:
-    """A page on one system: OUT/index.html, OUT/audit.html, OUT/report.json, OUT/figures. It is written as parts are done."""
-    from validate.report import assembly
-
-    description = load(file)
-    out.mkdir(parents=True, exist_ok=True)
-
-    def audit() -> tuple[Shipped, str]:
-        from validate.claims.shipped import Shipped, shipped
-
-        known = shipped()
-        if not anew:
-            return known, f"evidence shipped with the version: seed {known.seed}, {known.effort} evaluations a claim"
-        spoken = [prefix for part, prefix in _PAPERS.items() if getattr(description, part) is not None]
-        fresh = audited(spoken or (), seed, effort, limit)
-        return Shipped(seed, effort, fresh), f"tried for this report: seed {seed}, {effort} evaluations a claim"
-
-    assembly.report(
-        out,
-        description,
-        source="" if str(file) == "-" else file.read_text(encoding="utf-8"),
-        audit=audit,
-        gallery=(lambda: _redrawn(description)) if gallery else None,
-        heard=steps(),
-    )
-    click.echo(f"{out / 'index.html'}")
-
-
-def _redrawn(description: Description) -> list[Rendered]:
-    """The figures of the papers that speak of what is described, with little effort, in the order of the gallery."""
-    from validate.experiments.figures import gallery
-    from validate.experiments.figures.figure import Effort
-
-    wanted = gallery.selected([f"{p}-" for part, p in _PAPERS.items() if getattr(description, part) is not None])
-    with progress("drawing", len(wanted)) as advance, pool_of(len(wanted)) as (executor, _):
-        found = {}
-        for one in gallery.draw(wanted, Effort.quick(), executor):
-            found[one.id] = one
-            advance(one.id)
-    return [found[name] for name in wanted]
-
-
-def audited(
-    ids: Sequence[str], seed: int, effort: int, limit: float = math.inf, source: Source | None = None
-) -> list[Evidence]:
-    """The evidence in the order of the papers, with a progress bar on stderr when that is a terminal."""
-    from validate.claims import audit
-    from validate.claims.sources import INSTALLED
-
-    source = INSTALLED if source is None else source
-    wanted = audit.selected(ids, source)
-    order = {claim.id: i for i, claim in enumerate(wanted)}
-    found = []
-    with progress("trying", len(wanted)) as advance, pool_of(len(wanted) if len(wanted) > _ALONE else 1) as (pool, _):
-        for one in audit.run(ids, seed=seed, effort=effort, limit=limit, source=source, executor=pool):
-            advance(f"tried {one.claim.id}")
-            found.append(one)
-    return sorted(found, key=lambda e: order[e.claim.id])
-
-
-def _print_json(result: Any) -> None:
-    from validate.results.tree import as_json
-
-    click.echo(json.dumps(as_json(result), indent=2, allow_nan=False))
+main.add_command(report)
+main.add_command(figures)

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import active_children, get_context
+from typing import TYPE_CHECKING
 
 import click
 
+if TYPE_CHECKING:
+    from validate.claims.evidence import Evidence
+    from validate.claims.sources import Source
+
 QUIET = "airtight.quiet"  # in the context's meta
+_ALONE = 4  # so few claims are tried sooner than another process starts
 
 
 @contextmanager
@@ -74,3 +81,21 @@ def steps() -> Callable[[str], None]:
         last = now
 
     return done
+
+
+def audited(
+    ids: Sequence[str], seed: int, effort: int, limit: float = math.inf, source: Source | None = None
+) -> list[Evidence]:
+    """The evidence in the order of the papers, with a progress bar on stderr when that is a terminal."""
+    from validate.claims import audit
+    from validate.claims.sources import INSTALLED
+
+    source = INSTALLED if source is None else source
+    wanted = audit.selected(ids, source)
+    order = {claim.id: i for i, claim in enumerate(wanted)}
+    found = []
+    with progress("trying", len(wanted)) as advance, pool_of(len(wanted) if len(wanted) > _ALONE else 1) as (pool, _):
+        for one in audit.run(ids, seed=seed, effort=effort, limit=limit, source=source, executor=pool):
+            advance(f"tried {one.claim.id}")
+            found.append(one)
+    return sorted(found, key=lambda e: order[e.claim.id])

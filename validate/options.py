@@ -1,0 +1,54 @@
+"""Options and arguments that several commands share, and the JSON that they print."""
+
+from __future__ import annotations
+
+import json
+import math
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import click
+
+from analytics import checks
+from validate.claims import EFFORT as EVALUATIONS
+from validate.running import QUIET as SILENT
+
+FILE = click.argument("file", type=click.Path(path_type=Path))
+QUIET = click.option(
+    "--quiet",
+    is_flag=True,
+    expose_value=False,
+    callback=lambda ctx, option, value: ctx.meta.update({SILENT: value}),
+    help="Say nothing on the way.",
+)
+JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
+
+
+def _identifiers(ctx: click.Context, argument: click.Parameter, begun: str) -> list[str]:
+    """For completion in the shell: the claims of the evidence, which is read faster than the papers."""
+    rows = json.loads(resources.files("validate.papers").joinpath("evidence.json").read_text(encoding="utf-8"))["rows"]
+    return [name for name in rows if name.startswith(begun)]
+
+
+IDS = click.argument("ids", nargs=-1, metavar="[ID]...", shell_complete=_identifiers)
+SEED = click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+EFFORT = click.option(
+    "--effort", type=click.IntRange(min=1), default=EVALUATIONS, show_default=True, help="Evaluations of each claim."
+)
+
+
+def _limit(ctx: click.Context, option: click.Parameter, seconds: float | None) -> float:
+    return math.inf if seconds is None else checks.scalar("--limit", seconds, "(0, inf]")
+
+
+LIMIT = click.option(
+    "--limit", type=float, callback=_limit, help="Seconds after which what is left stays unsettled; none by default."
+)
+
+
+def print_json(result: Any) -> None:
+    """Strict JSON of any result; see :mod:`validate.results.tree`."""
+    from validate.results.tree import as_json
+
+    click.echo(json.dumps(as_json(result), indent=2, allow_nan=False))

@@ -1,0 +1,93 @@
+"""The commands that draw: ``report`` and ``figures``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from validate.config import load
+from validate.options import EFFORT, FILE, LIMIT, QUIET, SEED
+from validate.running import audited, pool_of, progress, steps
+
+if TYPE_CHECKING:
+    from validate.claims.shipped import Shipped
+    from validate.description import Description
+    from validate.experiments.figures.gallery import Rendered
+
+_PAPERS = {"inference": "FDP", "federated": "CB", "energy": "UF"}  # what each part of a system file is about
+
+
+@click.command()
+@FILE
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder to write to.")
+@SEED
+@EFFORT
+@LIMIT
+@click.option(
+    "--audit",
+    "anew",
+    is_flag=True,
+    help="Try the claims of the papers that FILE speaks of anew; else the evidence of this version is shown.",
+)
+@click.option("--gallery", is_flag=True, help="Redraw the papers' figures too (quickly, which takes minutes).")
+@QUIET
+def report(file: Path, out: Path, seed: int, effort: int, limit: float, anew: bool, gallery: bool) -> None:
+    """A page on one system: OUT/index.html, OUT/audit.html, OUT/report.json, OUT/figures. It is written as parts are done."""
+    from validate.report import assembly
+
+    description = load(file)
+    out.mkdir(parents=True, exist_ok=True)
+
+    def audit() -> tuple[Shipped, str]:
+        from validate.claims.shipped import Shipped, shipped
+
+        known = shipped()
+        if not anew:
+            return known, f"evidence shipped with the version: seed {known.seed}, {known.effort} evaluations a claim"
+        spoken = [prefix for part, prefix in _PAPERS.items() if getattr(description, part) is not None]
+        fresh = audited(spoken or (), seed, effort, limit)
+        return Shipped(seed, effort, fresh), f"tried for this report: seed {seed}, {effort} evaluations a claim"
+
+    assembly.report(
+        out,
+        description,
+        source="" if str(file) == "-" else file.read_text(encoding="utf-8"),
+        audit=audit,
+        gallery=(lambda: _redrawn(description)) if gallery else None,
+        heard=steps(),
+    )
+    click.echo(f"{out / 'index.html'}")
+
+
+def _redrawn(description: Description) -> list[Rendered]:
+    """The figures of the papers that speak of what is described, with little effort, in the order of the gallery."""
+    from validate.experiments.figures import gallery
+    from validate.experiments.figures.figure import Effort
+
+    wanted = gallery.selected([f"{p}-" for part, p in _PAPERS.items() if getattr(description, part) is not None])
+    with progress("drawing", len(wanted)) as advance, pool_of(len(wanted)) as (executor, _):
+        found = {}
+        for one in gallery.draw(wanted, Effort.quick(), executor):
+            found[one.id] = one
+            advance(one.id)
+    return [found[name] for name in wanted]
+
+
+@click.command()
+@click.argument("ids", nargs=-1, metavar="[ID]...")
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder to write to.")
+@click.option("--quick", is_flag=True, help="Fewer seeds and rounds.")
+@QUIET
+def figures(ids: tuple[str, ...], out: Path, quick: bool) -> None:
+    """Redraw the papers' figures: all, those named, or those that begin with a name (FDP, CB-2, UF)."""
+    from validate.experiments.figures import gallery
+    from validate.experiments.figures.figure import Effort
+
+    wanted = gallery.selected(ids)
+    with progress("drawing", len(wanted)) as advance, pool_of(len(wanted)) as (executor, _):
+        for found in gallery.draw(wanted, Effort.quick() if quick else Effort.full(), executor):
+            gallery.write(out, found)
+            advance(found.id)
+            click.echo(f"{out / found.id}.svg: {found.caption}")
