@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from validate.claims.shipped import Shipped
 from validate.description import Description
 from validate.report import drawings, page
 from validate.report.page import EnergyPart, Parts
@@ -14,6 +13,7 @@ from validate.results.bounds import Bounds
 from validate.results.weights import Designs
 
 if TYPE_CHECKING:
+    from validate.claims.shipped import Shipped
     from validate.experiments.figures.gallery import Rendered
 
 Part = tuple[str, Callable[[], None]]
