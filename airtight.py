@@ -17,13 +17,15 @@ from __future__ import annotations
 
 import importlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from validate.claims import EFFORT
 
 if TYPE_CHECKING:
+    from xarray import Dataset as _Dataset
+
     from analytics.checks import FloatArray
     from analytics.inference.features import Features as _Features
     from analytics.inference.system import InferenceSystem as _InferenceSystem
@@ -71,8 +73,10 @@ __all__ = [
     "mse",
     "papers",
     "prove",
+    "open_sweep",
     "solve_energy",
     "solve_weights",
+    "sweep",
     "try_claims",
     "verify",
 ]
@@ -162,6 +166,29 @@ def solve_energy(*arguments: Any, **options: Any) -> Any:
     from solvers import energy
 
     return energy.solve(*arguments, **options)
+
+
+def sweep(source: Any, over: Mapping[str | tuple[str, ...], Iterable[Any]], **options: Any) -> _Dataset:
+    """Quantities over a grid of systems, as an xarray Dataset; see :func:`validate.sweep.verb.sweep` for the options.
+
+    Examples
+    --------
+    >>> import airtight
+    >>> system = airtight.InferenceSystem(devices=12, participation=0.9, noise_variance=0.1, weight=1/12, clip=5.0,
+    ...     alignment=1.0, receiver_noise_variance=0.1, dimension=784, delta=1e-5, delta_prime=1e-5, adjacency="silent")
+    >>> airtight.sweep(system, {"clip": [1.0, 5.0]}).epsilon.values.round(4)
+    array([0.2454, 1.5015])
+    """
+    from validate.sweep import verb
+
+    return verb.sweep(source, over, **options)
+
+
+def open_sweep(store: str | Path) -> _Dataset:
+    """The Dataset of a sweep that is kept in a store; see :func:`validate.sweep.dataset.opened`."""
+    from validate.sweep import dataset
+
+    return dataset.opened(store)
 
 
 def papers() -> dict[str, _Paper]:

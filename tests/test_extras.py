@@ -11,7 +11,7 @@ import sys
 class Blocked:
     def find_spec(self, name, path=None, target=None):
         if name.split(".")[0] in {"sympy", "flint", "mpmath", "cvxpy", "sklearn", "mlxtend", "networkx", "jinja2",
-                                  "latex2mathml", "matplotlib", "xarray", "hypothesis"}:
+                                  "latex2mathml", "matplotlib", "xarray", "zarr", "dask", "distributed", "hypothesis"}:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name.split(".")[0])
 
 sys.meta_path.insert(0, Blocked())
@@ -36,6 +36,11 @@ def test_the_core_needs_no_extra(arguments, request):
         (["verify", "FDP-D2"], "verify"),
         (["train", "examples/paper.toml"], "train"),
         (["report", "examples/paper.toml", "--out", "nowhere"], "report"),
+        (["sweep", "examples/paper.toml", "--over", "clip=1", "--quantity", "epsilon", "--out", "nowhere"], "sweep"),
+        (
+            ["sweep", "examples/paper.toml", "--over", "clip=1", "--scheduler", "tcp://x:1", "--out", "nowhere"],
+            "cluster",
+        ),
     ],
 )
 def test_what_needs_an_extra_names_it(arguments, extra, request, tmp_path):

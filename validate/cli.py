@@ -23,6 +23,7 @@ from validate.options import SEED as _SEED
 from validate.options import print_json
 from validate.report.command import figures, report
 from validate.running import audited, progress
+from validate.sweep.cli import sweep
 
 if TYPE_CHECKING:
     from validate.claims.sources import Source
@@ -33,7 +34,9 @@ _EXTRAS = {
     "verify": ("flint", "mpmath", "sympy"),
     "design": ("clarabel", "cvxpy"),
     "train": ("mlxtend", "networkx", "sklearn"),
-    "report": ("jinja2", "latex2mathml", "matplotlib", "xarray"),
+    "sweep": ("xarray", "zarr"),
+    "cluster": ("dask", "distributed"),
+    "report": ("jinja2", "latex2mathml", "matplotlib"),
 }
 
 
@@ -343,3 +346,4 @@ def train(file: Path, checkpoints: Path | None, parts: tuple[str, ...], as_json:
 
 main.add_command(report)
 main.add_command(figures)
+main.add_command(sweep)

@@ -6,8 +6,9 @@ import difflib
 import sys
 import tomllib
 import zipfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -153,14 +154,35 @@ def load(path: str | Path) -> Description:
     SystemFileError
         When the file cannot be read, is not TOML, or says something that is not allowed.
     """
+    return described(read(path), Path(path))
+
+
+def read(path: str | Path) -> dict[str, Any]:
+    """The tables of a system file as they stand there, unchecked.
+
+    Raises
+    ------
+    SystemFileError
+        When the file cannot be read or is not TOML.
+    """
     path = Path(path)
     try:
         with nullcontext(sys.stdin.buffer) if str(path) == "-" else path.open("rb") as stream:
-            raw = tomllib.load(stream)
+            return tomllib.load(stream)
     except OSError as error:
         raise SystemFileError(f"{path}: {error.strerror or error}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SystemFileError(f"{path}: not valid TOML: {error}") from None
+
+
+def described(raw: dict[str, Any], path: Path) -> Description:
+    """What the tables of a system file say; `path` is where they stand, in errors and for the files that they name.
+
+    Raises
+    ------
+    SystemFileError
+        When they say something that is not allowed.
+    """
     raw = _linear(path, raw)
     file = _checked(path, raw)
     found = _Complaints(path)
@@ -313,16 +335,14 @@ def _task(path: Path, table: _Features, system: InferenceSystem) -> Task:
     archive = path.parent / table.file
     where = f"{path}: inference.features.file = {table.file!r}"
     try:
-        with np.load(archive, allow_pickle=False) as arrays:
-            missing = [name for name in ("f", "W", "D") if name not in arrays]
-            if missing:
-                raise SystemFileError(f"{where}: must hold arrays f, W and D; has no {', '.join(missing)}")
-            features = Features(f=arrays["f"], W=arrays["W"], D=arrays["D"])
+        features = _archived(archive, archive.stat().st_mtime_ns)
         matched(system, features)
     except ParameterError as error:
         raise SystemFileError(f"{where}: {error}") from None
     except OSError as error:
         raise SystemFileError(f"{where}: {error.strerror or 'not an .npz file'}") from None
+    except KeyError as error:
+        raise SystemFileError(f"{where}: must hold arrays f, W and D; has no {error.args[0]}") from None
     except (ValueError, EOFError, AttributeError, zipfile.BadZipFile):
         raise SystemFileError(f"{where}: must be an .npz file of numeric arrays f, W and D") from None
     try:
@@ -334,6 +354,16 @@ def _task(path: Path, table: _Features, system: InferenceSystem) -> Task:
         )
     except ParameterError as error:
         raise SystemFileError(f"{path}: inference.features.{error}") from None
+
+
+@lru_cache(maxsize=2)
+def _archived(archive: Path, written: int) -> Features:
+    """The features in a file of that time; a KeyError names what is missing."""
+    with np.load(archive, allow_pickle=False) as arrays:
+        missing = [name for name in ("f", "W", "D") if name not in arrays]
+        if missing:
+            raise KeyError(", ".join(missing))
+        return Features(f=arrays["f"], W=arrays["W"], D=arrays["D"])
 
 
 def _scores(path: Path, table: _Selection, devices: int) -> Scores:
@@ -368,15 +398,15 @@ def _told(error: ValidationError) -> dict[tuple[str, ...], str]:
     """The complaints of the validation library in our words, by place; of a mistyped key only that it is mistyped."""
     told: dict[tuple[str, ...], str] = {}
     missing: dict[tuple[str, ...], list[str]] = {}
-    meant: set[tuple[str, ...]] = set()
+    guessed: set[tuple[str, ...]] = set()
     for problem in error.errors(include_url=False):
         place = tuple(str(part) for part in problem["loc"])
         key = ".".join(place)
         match problem["type"]:
             case "extra_forbidden":
-                allowed = _allowed(list(place[:-1]))
-                meant.update((*place[:-1], near) for near in difflib.get_close_matches(place[-1], allowed, 1))
-                told[place] = f"{key}: unknown key; {_meant(place[-1], allowed)}"
+                allowed = keys(list(place[:-1]))
+                guessed.update((*place[:-1], near) for near in difflib.get_close_matches(place[-1], allowed, 1))
+                told[place] = f"{key}: unknown key; {meant(place[-1], allowed)}"
             case "missing":
                 missing.setdefault(place[:-1], []).append(place[-1])
             case "value_error":
@@ -384,8 +414,8 @@ def _told(error: ValidationError) -> dict[tuple[str, ...], str]:
             case _:
                 complaint = problem["msg"].lower().replace("input should be", "must be")
                 told[place] = f"{key} = {problem['input']!r}: {complaint}"
-    for table, keys in missing.items():
-        left = [key for key in keys if (*table, key) not in meant]
+    for table, names in missing.items():
+        left = [key for key in names if (*table, key) not in guessed]
         where = ".".join(table)
         if len(left) == 1:
             told[(*table, left[0])] = f"{where}.{left[0]}: missing; it is required"
@@ -394,12 +424,14 @@ def _told(error: ValidationError) -> dict[tuple[str, ...], str]:
     return told
 
 
-def _meant(key: str, allowed: list[str]) -> str:
+def meant(key: str, allowed: Sequence[str]) -> str:
+    """What may have been meant by a name that is none of those allowed, and these."""
     near = difflib.get_close_matches(key, allowed, 1)
     return (f"did you mean {near[0]}? " if near else "") + f"allowed: {', '.join(allowed)}"
 
 
-def _allowed(table: list[str]) -> list[str]:
+def keys(table: Sequence[str]) -> list[str]:
+    """The keys of a table of the system file, named as in ``["inference", "features"]``; the tables for none."""
     if not table:
         return list(_File.model_fields)
     tables: dict[str, type[BaseModel]] = {

@@ -57,11 +57,19 @@ def quiet() -> bool:
 def progress(title: str, total: int) -> Iterator[Callable[[str], None]]:
     """A bar on stderr when that is a terminal; the function given advances it by one and says what was done."""
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
     console = Console(stderr=True)
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
-    with Progress(*columns, console=console, disable=quiet() or not console.is_terminal, transient=True) as bar:
+    left = TextColumn("left"), TimeRemainingColumn()
+    with Progress(*columns, *left, console=console, disable=quiet() or not console.is_terminal, transient=True) as bar:
         task = bar.add_task(title, total=total)
         yield lambda done: bar.update(task, advance=1, description=done)
 

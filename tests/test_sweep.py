@@ -1,0 +1,556 @@
+"""Sweeps: the same numbers as one system at a time, kept, resumed, and never lost."""
+
+import dataclasses
+import hashlib
+import random
+import signal
+import subprocess
+import sys
+import threading
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+from click.testing import CliRunner
+
+import airtight
+from analytics.checks import ParameterError
+from validate import config
+from validate.cli import main
+from validate.description import Description
+from validate.results.bounds import Bounds
+from validate.sweep import cells, plan, quantities, run, store
+from validate.sweep.axes import parsed, resolved
+from validate.sweep.verb import prepared
+
+ROOT = Path(__file__).parents[1]
+TABLES = """
+[inference]
+devices = 3
+participation = 0.6
+noise_variance = 0.3
+weight = 0.3333333333333333
+clip = 2.0
+alignment = 1.0
+receiver_noise_variance = 0.2
+dimension = 4
+delta = 1e-4
+delta_prime = 1e-4
+adjacency = "silent"
+
+[inference.features]
+file = "features.npz"
+margin = 2.0
+ideal_accuracy = 0.9
+
+[inference.selection]
+score = [0.1, 0.2, 0.3]
+score_noise = 0.3
+threshold = 0.25
+selected = 1
+
+[federated]
+clients = 6
+parameters = 3
+epsilon = 1.0
+shared_bits = 3
+ldp_fraction = 0.4
+dropout = 0.1
+
+[energy]
+distance = [50.0, 120.0, 200.0]
+bandwidth = 250e3
+center_frequency = 32e6
+path_loss_exponent = 4.0
+noise_density_dbm = -174.0
+snr_gap_db = 9.8
+model_bits = 875e3
+deadline = 0.75
+bits_per_iteration = 802816
+seconds_per_bit = 7.5e-9
+compute_power = 0.096
+circuit_power = 0.0825
+amplifier_efficiency = 0.45
+max_power = 1.0
+min_iterations = 10
+utility_energy = 0.5
+beta = [0.5, 0.05]
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    rng = np.random.default_rng(0)
+    np.savez(
+        tmp_path / "features.npz", f=rng.normal(size=(3, 5)), W=rng.normal(size=(3, 4, 5)), D=rng.normal(size=(5, 4))
+    )
+    path = tmp_path / "system.toml"
+    path.write_text(TABLES)
+    return path
+
+
+def content(folder):
+    """Every file of a store, by its digest."""
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def counted(monkeypatch):
+    """How many cells are computed, by part."""
+    seen = {}
+
+    def compute(task):
+        seen[task.part] = seen.get(task.part, 0) + task.size
+        return cells.compute(task)
+
+    monkeypatch.setattr(run, "compute", compute)
+    return seen
+
+
+# What comes out
+
+
+def test_every_usual_quantity_is_that_of_one_system(file):
+    """Against the results of the other commands, at a corner of the grid that is not the file."""
+    over = {
+        "participation": [0.6, 0.8],
+        "margin": [2.0, 3.0],
+        "federated.epsilon": [1.0, 2.0],
+        "distance[1]": [120.0, 90.0],
+        "score_noise": [0.3, 0.5],
+    }
+    names = [*quantities.names(), "inference.selection.scheme_2_1.participation", "energy.device.gain"]
+    found = airtight.sweep(file, over, quantities=names).isel(dict.fromkeys(over, 1))
+    raw = config.read(file)
+    raw["inference"] |= {"participation": 0.8}
+    raw["inference"]["features"] |= {"margin": 3.0}
+    raw["inference"]["selection"] |= {"score_noise": 0.5}
+    raw["federated"] |= {"epsilon": 2.0}
+    raw["energy"] |= {"distance": [50.0, 90.0, 200.0]}
+    description = config.described(raw, file)
+    one = Bounds.of(description)
+    privacy, federated = one.inference.privacy, one.federated
+    solved = airtight.solve_energy(description.energy)
+    expected = {
+        "epsilon": privacy.exact.epsilon.max(),
+        "epsilon_per_device": privacy.exact.epsilon,
+        "epsilon_proven": privacy.proven.epsilon.max(),
+        "epsilon_published": privacy.published.theorem1.epsilon.max(),
+        "epsilon_eq23": privacy.published.eq23.epsilon.max(),
+        "delta_claimed": privacy.published.eq23.delta.max(),
+        "delta_true": privacy.published.eq23.true_delta.max(),
+        "delta": airtight.delta(description.inference, 1.0).max(),
+        "epsilon_participants": privacy.observers.participants.max(),
+        "epsilon_others": privacy.observers.others.max(),
+        "epsilon_signal": privacy.observers.signal.epsilon.max(),
+        "epsilon_signal_lower": privacy.observers.signal.lower.max(),
+        "mse": one.inference.distortion.exact,
+        "mse_published": one.inference.distortion.published,
+        "mse_proven": one.inference.distortion.proven,
+        "accuracy": one.inference.accuracy.exact,
+        "accuracy_lower": one.inference.accuracy.interval[0],
+        "accuracy_upper": one.inference.accuracy.interval[1],
+        "accuracy_published": one.inference.accuracy.published,
+        "accuracy_markov": one.inference.accuracy.markov,
+        "federated_mse": federated.mse.corbin_worst,
+        "federated_mse_published": federated.mse.corbin_published,
+        "federated_mse_ldp": federated.mse.ldp,
+        "central_epsilon": federated.central.exact_epsilon_update,
+        "central_epsilon_published": federated.central.published_epsilon,
+        "utility": solved.utility.sum(),
+        "utility_per_device": solved.utility,
+        "fleet_energy": solved.energy.sum(),
+        "iterations_per_device": solved.iterations,
+        "power_per_device": solved.power,
+        "inference.selection.scheme_2_1.participation": one.inference.selection.scheme_2_1.participation,
+        "energy.device.gain": description.energy.gain,
+    }
+    assert set(names) <= set(expected) and not any(str(name).endswith(".message") for name in found)
+    for name, value in expected.items():
+        np.testing.assert_allclose(found[name].values, value, rtol=1e-9, err_msg=name)
+    assert found["epsilon_lower"] < found["epsilon"] < found["epsilon_lower"] * (1 + 1e-8)
+    assert found["delta_lower"] <= found["delta"]
+
+
+@pytest.mark.parametrize("part", quantities.PARTS.values(), ids=lambda part: part.name)
+def test_what_a_part_ignores_changes_nothing(part, file):
+    """Else a block would be kept that the input has changed."""
+    raw = config.read(file)
+    other = {"observer": "signal", "adjacency": "absent", "delta": 1e-3, "epsilon": 2.0, "clients": 8, "rounds": 3}
+    given = {name: part.leaves() for name in [part.name]}[part.name]
+
+    def values(tables):
+        description = config.described(tables, file)
+        return part.values(description, list(given), 1.0)
+
+    before = values(raw)
+    for key in sorted(part.ignores):
+        for name in part.reads:
+            outer, _, inner = name.partition(".")
+            if key not in config.keys(name.split(".")):
+                continue
+            changed = {**raw, outer: dict(raw[outer])}
+            table = changed[outer]
+            if inner:
+                table[inner] = dict(table[inner])
+                table = table[inner]
+            old = table.get(key, 0.5)
+            table[key] = other[key] if key in other else old + 1 if isinstance(old, int) else old * 0.75
+            if key == "delta" and outer == "federated":
+                table[key] = 1e-4
+            for path, value in values(changed).items():
+                np.testing.assert_array_equal(value, before[path], err_msg=f"{key} changes {path}")
+
+
+def test_devices_may_differ_in_number(file):
+    found = airtight.sweep(
+        {"inference": {**config.read(file)["inference"], "features": None, "selection": None}},
+        {"devices": [2, 5]},
+        quantities=["epsilon", "epsilon_per_device", "inference.privacy.proven.epsilon.sum"],
+    )
+    assert found["epsilon_per_device"].shape == (2, 5)
+    assert np.isnan(found["epsilon_per_device"].values[0, 2:]).all()
+    np.testing.assert_array_equal(found["epsilon_per_device"].max("device"), found["epsilon"])
+
+
+def test_levels_in_decibels_and_keys_that_move_together(file):
+    over = {"snr_db": [3.0, 10.0], ("clip", "weight"): [(1.0, 0.5), (2.0, 0.2), (4.0, 0.1)]}
+    found = airtight.sweep(file, over, quantities=["epsilon"])
+    assert found["epsilon"].dims == ("snr_db", "clip") and found["weight"].dims == ("clip",)
+    assert found["snr_db"].attrs["units"].startswith("dB") and found["clip"].attrs["symbol"] == "C_k"
+    system = config.load(file).inference
+    fields = {"receiver_noise_variance": 10**-1.0, "clip": 4.0, "weight": 0.1}
+    one = airtight.epsilon(dataclasses.replace(system, **fields))
+    assert float(found["epsilon"][1, 2]) == pytest.approx(float(one.max()), rel=1e-10)
+
+
+def test_unequal_devices_and_one_device_alone(file):
+    raw = {"inference": {**config.read(file)["inference"], "participation": [0.2, 0.5, 0.9]}}
+    raw["inference"].pop("features"), raw["inference"].pop("selection")
+    found = airtight.sweep(raw, {"participation[2]": [0.1, 0.9]}, quantities=["epsilon_per_device"])
+    system = config.described(raw, file).inference
+    np.testing.assert_allclose(found["epsilon_per_device"].values[1], airtight.epsilon(system), rtol=1e-12)
+    assert not np.allclose(found["epsilon_per_device"].values[0], found["epsilon_per_device"].values[1])
+
+
+def test_a_variable_has_the_dimensions_that_matter(file):
+    found = airtight.sweep(
+        file, {"clip": [1.0, 2.0], "margin": [1.0, 2.0, 3.0]}, quantities=["epsilon", "mse", "accuracy"]
+    )
+    assert found["epsilon"].dims == found["mse"].dims == ("clip",) and found["accuracy"].dims == ("clip", "margin")
+    assert found["epsilon"].attrs["adjacency"] == "silent" and found["epsilon"].attrs["observer"] == "auto"
+    assert found["epsilon"].attrs["interval"] == "epsilon_lower epsilon"
+    assert found.to_dataframe().loc[(2.0, 3.0), "accuracy"] == found["accuracy"].values[1, 2]
+
+
+def test_a_cell_that_fails_is_nan_with_its_message(file, tmp_path):
+    found = airtight.sweep(
+        file, {"deadline": [0.01, 0.75], "dimension": [4, 5]}, quantities=["utility", "mse", "epsilon"]
+    )
+    assert np.isnan(found["utility"].values[0]) and np.isfinite(found["utility"].values[1])
+    assert "too short" in str(found["energy.message"].values[0]) and str(found["energy.message"].values[1]) == ""
+    assert found.to_dataframe()["energy.message"].str.contains("too short").sum() == 2
+    assert np.isfinite(found["mse"].values[0]) and np.isnan(found["mse"].values[1])
+    assert "columns" in str(found["inference.distortion.message"].values[1])
+    assert np.isfinite(found["epsilon"].values).all() and "inference.privacy.interval.message" not in found
+
+
+def test_one_bad_cell_of_a_batch_leaves_the_others(monkeypatch):
+    """The noise of one system vanishes beside the receiver's, which absent cannot have."""
+    raw = {"inference": {**airtight_tables(), "adjacency": "absent", "receiver_noise_variance": 1e300}}
+    found = airtight.sweep(raw, {"noise_variance": [1.0, 5e-324, 2.0]}, quantities=["epsilon"])
+    assert np.isfinite(found["epsilon"].values).tolist() == [True, False, True]
+    assert "within a factor" in str(found["inference.privacy.interval.message"].values[1])
+
+
+def airtight_tables():
+    table = config.tomllib.loads(TABLES)["inference"]
+    return {key: value for key, value in table.items() if not isinstance(value, dict)}
+
+
+# What is kept
+
+OVER = {"participation": [0.3, 0.6], "clip": [1.0, 2.0]}
+ASKED = ["epsilon", "mse", "accuracy"]
+
+
+def test_a_second_run_computes_nothing(file, tmp_path, monkeypatch):
+    airtight.sweep(file, OVER, quantities=ASKED, out=tmp_path / "s")
+    before = content(tmp_path / "s")
+    seen = counted(monkeypatch)
+    airtight.sweep(file, OVER, quantities=ASKED, out=tmp_path / "s")
+    assert seen == {} and content(tmp_path / "s") == before
+
+
+def test_a_changed_input_invalidates_what_it_changes(file, tmp_path, monkeypatch):
+    airtight.sweep(file, OVER, quantities=ASKED, out=tmp_path / "s")
+    seen = counted(monkeypatch)
+    file.write_text(TABLES.replace("margin = 2.0", "margin = 1.5"))
+    airtight.sweep(file, OVER, quantities=ASKED, out=tmp_path / "s")
+    assert seen == {"inference.accuracy": 4}
+    file.write_text(TABLES.replace("delta_prime = 1e-4", "delta_prime = 1e-3").replace("margin = 2.0", "margin = 1.5"))
+    airtight.sweep(file, OVER, quantities=ASKED, out=tmp_path / "s")
+    assert seen == {"inference.accuracy": 4}
+    again = airtight.sweep(file, {**OVER, "clip": [1.0, 1.5, 2.0]}, quantities=ASKED, out=tmp_path / "s")
+    assert seen == {"inference.accuracy": 6, "inference.distortion": 2, "inference.privacy.interval": 2}
+    fresh = airtight.sweep(file, {**OVER, "clip": [1.0, 1.5, 2.0]}, quantities=ASKED)
+    for name in fresh.data_vars:
+        np.testing.assert_allclose(again[name], fresh[name], rtol=1e-14)
+    seen.clear()
+    arrays = dict(np.load(file.parent / "features.npz"))
+    np.savez(file.parent / "features.npz", **{**arrays, "f": arrays["f"] + 1})
+    airtight.sweep(file, {**OVER, "clip": [1.0, 1.5, 2.0]}, quantities=ASKED, out=tmp_path / "s")
+    assert seen == {"inference.accuracy": 6, "inference.distortion": 6}
+
+
+def test_a_quantity_that_is_not_asked_for_stays_as_long_as_it_is_right(file, tmp_path):
+    airtight.sweep(file, OVER, quantities=ASKED, out=tmp_path / "s")
+    assert "mse" in airtight.sweep(file, OVER, quantities=["epsilon"], out=tmp_path / "s")
+    file.write_text(TABLES.replace("noise_variance = 0.3", "noise_variance = 0.4"))
+    sweep = prepared(file, OVER, ["epsilon"])
+    outcome = run.run(sweep, tmp_path / "s")
+    assert set(airtight.open_sweep(tmp_path / "s").data_vars) == {"epsilon", "epsilon_lower"}
+    assert any(note.startswith("mse: ") and "removed" in note for note in outcome.notes)
+
+
+@pytest.mark.parametrize("damage", ["chunk", "record", "lost"])
+def test_a_damaged_chunk_is_named_and_the_rest_is_kept(damage, file, tmp_path, monkeypatch):
+    monkeypatch.setattr(plan, "_ALONE", 1)
+    sweep = prepared(file, OVER, ["mse"])
+    run.run(sweep, tmp_path / "s")
+    before = content(tmp_path / "s")
+    chunk, record = tmp_path / "s/mse/c/1/0", tmp_path / "s/mse/.records/1.0.json"
+    if damage == "record":
+        record.write_text("{")
+    else:
+        chunk.write_bytes(chunk.read_bytes()[:-1] + b"!") if damage == "chunk" else chunk.unlink()
+    outcome = run.run(sweep, tmp_path / "s")
+    assert (outcome.computed, outcome.kept) == (1, 3)
+    assert len(outcome.notes) == 1 and "1.0" in outcome.notes[0] and "damaged" in outcome.notes[0]
+    assert content(tmp_path / "s") == before
+
+
+def test_chunks_of_another_version_are_named_and_computed_anew(file, tmp_path, monkeypatch):
+    run.run(prepared(file, OVER, ["mse"]), tmp_path / "s")
+    for module in (plan, store):
+        monkeypatch.setattr(module, "sources", lambda: "another")
+    outcome = run.run(prepared(file, OVER, ["mse"]), tmp_path / "s")
+    assert outcome.kept == 0 and "of another version" in outcome.notes[0]
+
+
+def test_cells_of_a_half_moved_store_are_not_trusted(file, tmp_path):
+    """Coordinates of the new grid, chunks of the old: their records tell."""
+    run.run(prepared(file, {"clip": [1.0, 2.0]}, ["mse"]), tmp_path / "s")
+    half = store.Store(tmp_path / "s")
+    moved = prepared(file, {"clip": [3.0, 4.0]}, ["mse"])
+    half._coordinates(half.group(), moved)
+    later = airtight.sweep(file, {"clip": [3.0, 4.0, 5.0]}, quantities=["mse"], out=tmp_path / "s")
+    fresh = airtight.sweep(file, {"clip": [3.0, 4.0, 5.0]}, quantities=["mse"])
+    np.testing.assert_array_equal(later["mse"], fresh["mse"])
+
+
+def test_stores_that_cannot_be_used(file, tmp_path):
+    airtight.sweep(file, OVER, quantities=["epsilon"], out=tmp_path / "s")
+    with pytest.raises(store.StoreError, match="holds a sweep over participation x clip, this one is over clip"):
+        airtight.sweep(file, {"clip": [1.0]}, quantities=["epsilon"], out=tmp_path / "s")
+    with pytest.raises(store.StoreError, match="not a sweep"):
+        airtight.sweep(file, OVER, quantities=["epsilon"], out=tmp_path)
+    with store.Store(tmp_path / "s").held(), pytest.raises(store.StoreError, match="in use"):
+        airtight.sweep(file, OVER, quantities=["epsilon"], out=tmp_path / "s")
+
+
+DRIVER = """
+import sys
+from pathlib import Path
+from validate.sweep import plan, run
+from validate.sweep.verb import prepared
+
+plan._TOGETHER, plan._ALONE = 6, 2
+sweep = prepared(sys.argv[1], {"participation": [0.1 * i for i in range(1, 9)], "dimension": [1, 2, 4], "clip": [1.0, 2.0]},
+                 ["epsilon", "mse"])
+run.run(sweep, Path(sys.argv[2]), started=lambda total: lambda part: print(part, flush=True))
+print("finished", flush=True)
+"""
+
+
+def test_killed_at_any_time_it_ends_the_same(file, tmp_path):
+    """SIGKILL between blocks and within them; what comes out is the same to the bit, and no file is left over."""
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    command = [sys.executable, "-c", DRIVER, str(file)]
+    subprocess.run([*command, str(whole)], check=True, capture_output=True)
+    rng = random.Random(1)
+    for kill in range(4):
+        with subprocess.Popen([*command, str(broken)], stdout=subprocess.PIPE, text=True) as process:
+            for _ in range(rng.randint(1, 6)):
+                process.stdout.readline()
+            timer = threading.Event()
+            timer.wait(rng.uniform(0, 0.01))
+            process.send_signal(signal.SIGKILL)
+            rest = process.stdout.read()
+        assert "finished" not in rest, kill
+    done = subprocess.run([*command, str(broken)], check=True, capture_output=True, text=True).stdout
+    assert done.count("\n") < 40  # blocks, and the last line
+    assert content(broken) == content(whole)
+
+
+# Who computes
+
+
+def test_an_executor_changes_nothing(file, tmp_path, monkeypatch):
+    monkeypatch.setattr(plan, "_ALONE", 2)
+    airtight.sweep(file, OVER, quantities=ASKED, out=tmp_path / "alone")
+    with ThreadPoolExecutor(2) as executor:
+        airtight.sweep(file, OVER, quantities=ASKED, out=tmp_path / "threads", executor=executor, workers=2)
+    assert content(tmp_path / "alone") == content(tmp_path / "threads")
+
+
+def test_a_lost_worker_ends_the_run_but_not_the_sweep(file, tmp_path):
+    with ProcessPoolExecutor(1, get_context("spawn")) as executor:
+        victim = executor.submit(sys.exit)
+        with pytest.raises(SystemExit):
+            victim.result()
+        executor.submit(signal.raise_signal, signal.SIGKILL)
+        with pytest.raises(run.SweepError, match="the same command goes on"):
+            airtight.sweep(file, OVER, quantities=["mse"], out=tmp_path / "s", executor=executor)
+    assert airtight.sweep(file, OVER, quantities=["mse"], out=tmp_path / "s")["mse"].notnull().all()
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_a_cluster_that_loses_a_worker(file, tmp_path, monkeypatch):
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setattr(plan, "_ALONE", 1)
+    over = {"participation": np.linspace(0.1, 1, 12).tolist(), "clip": [1.0, 2.0]}
+    airtight.sweep(file, over, quantities=["mse"], out=tmp_path / "alone")
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None, local_directory=tmp_path / "dask"
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        victim = cluster.workers[0]
+
+        def killed(total):
+            done = []
+
+            def advance(part):
+                done.append(part)
+                if len(done) == 3:
+                    victim.process.process.kill()
+
+            return advance
+
+        executor = client.get_executor(retries=3)
+        airtight.sweep(
+            file, over, quantities=["mse"], out=tmp_path / "cluster", executor=executor, workers=2, started=killed
+        )
+    assert content(tmp_path / "alone") == content(tmp_path / "cluster")
+
+
+# What is refused, and what is printed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--over", "particpation=1"], "did you mean participation?"),
+        (["--over", "clip=1,2", "--quantity", "epsilonn"], "did you mean epsilon?"),
+        (["--over", "clip=1,2", "--quantity", "federated.msee.ldp"], "a quantity"),
+        (["--over", "clip="], "the product would be empty"),
+        (["--over", "clip=0:1:0"], "COUNT at least 1"),
+        (["--over", "clip=0:1:3:log"], "of one sign"),
+        (["--over", "clip"], "KEY=VALUES"),
+        (["--quantity", "epsilon"], "the product would be empty"),
+        (["--over", "clip=1", "--over", "clip=2"], "given once"),
+        (["--over", "clip=1,1"], "there once"),
+        (["--over", "clip=-1,1"], "must be a number in (0, inf)"),
+        (["--over", "clip=nan"], "clip"),
+        (["--over", "devices=1.5"], "devices"),
+        (["--over", "adjacency=absent,silence"], "one of absent, silent, replace"),
+        (["--over", "delta=1e-5"], "inference.delta, federated.delta"),
+        (["--over", "noise_variance=1", "--over", "noise_variance_db=1"], "swept once"),
+        (["--over", "clip=1,2", "--over", "weight=1,2,3", "--zip", "clip,weight"], "clip has 2, weight has 3"),
+        (["--over", "clip=1,2", "--zip", "clip,weight"], "two or more of the keys"),
+        (["--over", "delta_prime=1e-5,1e-6", "--quantity", "epsilon"], "a key on which a quantity depends"),
+        (["--over", "beta=1,2"], "beta[0] or beta[1]"),
+        (["--over", "clip=1,2", "--scheduler", "nonsense://x"], "the address of a Dask scheduler"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_bad_input_is_one_line(arguments, said, file, tmp_path):
+    done = CliRunner().invoke(main, ["sweep", str(file), *arguments, "--out", str(tmp_path / "s")])
+    assert done.exit_code == 2 and said in done.stderr and done.stderr.count("\n") == 1, done.stderr
+    assert not (tmp_path / "s").exists()
+
+
+def test_the_command(file, tmp_path):
+    out = tmp_path / "s"
+    base = [
+        "sweep",
+        str(file),
+        "--over",
+        "participation=0.2:0.8:3",
+        "clip=1,2",
+        "--quantity",
+        "epsilon",
+        "deadline=0.01,1",
+        "utility",
+    ]
+    explained = CliRunner().invoke(main, [*base, "--explain"])
+    assert explained.exit_code == 0 and "12 points" in explained.stdout and "of one processor" in explained.stdout
+    first = CliRunner().invoke(main, [*base, "--out", str(out), "--netcdf", str(tmp_path / "s.nc")])
+    assert first.exit_code == 0, first.stderr
+    assert "12 points; 2 blocks computed, 0 kept" in first.stdout and "1 cells failed" in first.stderr
+    again = CliRunner().invoke(main, [*base, "--out", str(out)])
+    assert "0 blocks computed, 2 kept" in again.stdout
+    with xr.open_dataset(tmp_path / "s.nc", engine="scipy") as copy:
+        np.testing.assert_array_equal(copy["epsilon"], airtight.open_sweep(out)["epsilon"])
+    assert xr.open_zarr(out).sizes == {"participation": 3, "clip": 2, "deadline": 2}
+    assert CliRunner().invoke(main, base).stderr.startswith("airtight: --out = None: must be a folder")
+
+
+def test_values_of_the_command_line():
+    assert parsed(["a=1e-3:1:4:log"])["a"] == pytest.approx([1e-3, 1e-2, 1e-1, 1])
+    assert parsed(["a=0:1:3,7", "b=true,x"]) == {"a": [0.0, 0.5, 1.0, 7], "b": [True, "x"]}
+    (axis,) = resolved({"dimension": np.linspace(2, 6, 3)}, ["inference"])
+    assert axis.values == ((2, 4, 6),) and all(isinstance(value, int) for value in axis.values[0])
+    with pytest.raises(ParameterError, match="one number or name"):
+        resolved({"clip": [[1.0, 2.0]]}, ["inference"])
+    with pytest.raises(ParameterError, match="2 values a point"):
+        resolved({("clip", "weight"): [(1.0,)]}, ["inference"])
+
+
+def test_plot(file):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("agg")
+    found = airtight.sweep(file, {**OVER, "adjacency": ["absent", "silent"]}, quantities=["epsilon", "delta"])
+    axes = found.sel(clip=1.0).airtight.plot("epsilon", x="participation", hue="adjacency")
+    assert len(axes.lines) == 2 and axes.get_xlabel() == "probability of taking part" and axes.get_ylabel() == "epsilon"
+    np.testing.assert_array_equal(axes.lines[1].get_ydata(), found["epsilon"].sel(clip=1.0, adjacency="silent"))
+    found.sel(participation=0.3, clip=1.0).airtight.plot(x="adjacency")
+    for given, said in (
+        ({"x": "participation"}, "choose of clip, adjacency"),
+        ({"x": "nothing"}, "one of clip, participation, adjacency"),
+        ({"x": "participation", "quantity": "mse"}, "one of"),
+    ):
+        with pytest.raises(ParameterError, match=said):
+            found.airtight.plot(**given)
+    matplotlib.pyplot.close("all")
+
+
+def test_the_plan_knows_every_key_of_the_batch():
+    """A key that is new in the system file is unknown to the batch, and its cells are then computed alone."""
+    raw = {"inference": {**airtight_tables(), "novelty": 1}}
+    work = plan._works(
+        [quantities.named("epsilon", ["inference"])], resolved({"clip": [1.0]}, ["inference"]), raw, "x"
+    )[0]
+    from validate.sweep import batches
+
+    assert batches.batch(work.task((0,))) is None
+    assert isinstance(config.described({"inference": airtight_tables()}, Path("x")), Description)
