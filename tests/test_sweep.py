@@ -22,7 +22,7 @@ from validate import config
 from validate.cli import main
 from validate.description import Description
 from validate.results.bounds import Bounds
-from validate.sweep import cells, plan, quantities, run, store
+from validate.sweep import cells, parts, plan, quantities, run, store
 from validate.sweep.axes import parsed, resolved
 from validate.sweep.verb import prepared
 
@@ -178,7 +178,7 @@ def test_every_usual_quantity_is_that_of_one_system(file):
     assert found["delta_lower"] <= found["delta"]
 
 
-@pytest.mark.parametrize("part", quantities.PARTS.values(), ids=lambda part: part.name)
+@pytest.mark.parametrize("part", parts.PARTS.values(), ids=lambda part: part.name)
 def test_what_a_part_ignores_changes_nothing(part, file):
     """Else a block would be kept that the input has changed."""
     raw = config.read(file)

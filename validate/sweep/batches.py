@@ -18,7 +18,8 @@ from analytics.privacy import mixtures, observers
 from solvers.energy.utility import EnergySolution
 from validate import units
 from validate.sweep.axes import Key
-from validate.sweep.quantities import DEFAULT_EPSILON, Place
+from validate.sweep.parts import DEFAULT_EPSILON
+from validate.sweep.quantities import Place
 from validate.sweep.task import Task
 
 Batch = Callable[[Task], list[FloatArray]]

@@ -13,7 +13,8 @@ from analytics.checks import FloatArray, IntArray
 from validate import config
 from validate.sweep import batches
 from validate.sweep.axes import QUESTIONS, Value
-from validate.sweep.quantities import DEFAULT_EPSILON, PARTS, REDUCTIONS, Part, Place
+from validate.sweep.parts import DEFAULT_EPSILON, PARTS, REDUCTIONS, Part
+from validate.sweep.quantities import Place
 from validate.sweep.task import Block, Task
 
 

@@ -19,7 +19,8 @@ from analytics.guarantee import Observer
 from validate import units
 from validate.sweep import batches, quantities
 from validate.sweep.axes import TABLES, Axis, resolved
-from validate.sweep.quantities import Part, Place, Quantity
+from validate.sweep.parts import Part
+from validate.sweep.quantities import Place, Quantity
 from validate.sweep.task import Task
 
 DEVICE = "device"  # the dimension of what is one number a device
