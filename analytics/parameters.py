@@ -7,8 +7,10 @@ holds a checked array. The tables of the system file, the documentation and the 
 from __future__ import annotations
 
 from enum import StrEnum
+from html import escape
 from typing import Any, Generic, Self, TypeVar, overload
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from analytics import checks
@@ -144,3 +146,61 @@ def of(kind: type) -> dict[str, Parameter[Any, Any]]:
     '[0, 60]'
     """
     return {name: value for name, value in vars(kind).items() if isinstance(value, Parameter)}
+
+
+class Described:
+    r"""What a value type made of parameters can do: compare itself, give its values, show itself in a notebook.
+
+    Examples
+    --------
+    >>> from dataclasses import replace
+    >>> from analytics.federated.system import FederatedSystem
+    >>> system = FederatedSystem(clients=51, parameters=10, epsilon=1.0)
+    >>> system == replace(system), system == replace(system, clients=50)
+    (True, False)
+    >>> system.to_dict()["clients"], FederatedSystem(**system.to_dict()) == system
+    (51, True)
+    >>> system._repr_latex_()[:31]
+    '$n = 51,\\; m = 10,\\; \\epsilon_p'
+    """
+
+    def to_dict(self) -> dict[str, Any]:
+        """The values by name, fit for JSON and for the constructor; equal entries as one number where their count is said."""
+        rows = of(type(self))
+        return {name: _plain(vars(self)[name], one="devices" in rows) for name in rows}
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return all(np.array_equal(vars(self)[name], vars(other)[name]) for name in of(type(self)))
+
+    def __hash__(self) -> int:
+        values = (vars(self)[name] for name in of(type(self)))
+        return hash((type(self), *(v.tobytes() if isinstance(v, np.ndarray) else v for v in values)))
+
+    def _repr_html_(self) -> str:
+        rows = (
+            f"<tr><td><code>{name}</code></td><td>{escape(_told(vars(self)[name]))}</td><td>{escape(p.unit)}</td>"
+            f"<td>{escape(p.meaning)}</td></tr>"
+            for name, p in of(type(self)).items()
+        )
+        head = f"<caption>{type(self).__name__}</caption><tr><th>parameter</th><th>value</th><th>unit</th><th>meaning</th></tr>"
+        return f"<table>{head}{''.join(rows)}</table>"
+
+    def _repr_latex_(self) -> str:
+        shown = (f"{p.symbol} = {_told(vars(self)[name])}" for name, p in of(type(self)).items() if p.symbol)
+        return "$" + r",\; ".join(shown) + "$"
+
+
+def _plain(value: Any, *, one: bool) -> Any:
+    if isinstance(value, np.ndarray):
+        return float(value.flat[0]) if one and value.size and np.all(value == value.flat[0]) else value.tolist()
+    return value.value if isinstance(value, StrEnum) else value
+
+
+def _told(value: Any) -> str:
+    plain = _plain(value, one=True)
+    if isinstance(plain, list):
+        few = ", ".join(f"{x:.4g}" for x in plain[:6])
+        return few + (f", ... ({len(plain)})" if len(plain) > 6 else "")
+    return f"{plain:.6g}" if isinstance(plain, float) else str(plain)

@@ -20,14 +20,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from analytics import checks, parameters
 from analytics.checks import FloatArray, ParameterError
-from analytics.parameters import Vector
+from analytics.parameters import Described, Vector
 
 SPEED_OF_LIGHT = 299_792_458.0
 _PLAUSIBLE_POWER = 10.0  # W; the devices of this field send milliwatts
 
 
-@dataclass(frozen=True, kw_only=True)
-class DeviceFleet:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DeviceFleet(Described):
     """Devices that compute and transmit within a deadline. Scalars stand for all devices; arrays make a fleet.
 
     Attributes

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from analytics import checks
-from analytics.parameters import Count, Number
+from analytics.parameters import Count, Described, Number
 
 
-@dataclass(frozen=True)
-class FederatedSystem:
+@dataclass(frozen=True, eq=False)
+class FederatedSystem(Described):
     """One-bit private federated learning.
 
     Attributes

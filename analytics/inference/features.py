@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -59,6 +59,26 @@ class Features:
         for name, value in (("f", f), ("W", W), ("D", D)):
             value.flags.writeable = False
             object.__setattr__(self, name, value)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Features):
+            return NotImplemented
+        return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in ("f", "W", "D"))
+
+    def __hash__(self) -> int:
+        return hash((self.W.shape, self.D.shape, self.f.tobytes()))
+
+    def _repr_html_(self) -> str:
+        shapes = ((name, " × ".join(map(str, getattr(self, name).shape))) for name in ("f", "W", "D"))
+        return (
+            "<table><caption>Features</caption>"
+            + "".join(f"<tr><td>{n}</td><td>{s}</td></tr>" for n, s in shapes)
+            + "</table>"
+        )
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """The arrays as lists, fit for JSON and for the constructor."""
+        return {name: getattr(self, name).tolist() for name in ("f", "W", "D")}
 
     @property
     def target(self) -> FloatArray:

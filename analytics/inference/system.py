@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from analytics import checks
 from analytics.checks import FloatArray, IntArray
 from analytics.guarantee import Adjacency
-from analytics.parameters import Choice, Count, Flag, Number, Vector
+from analytics.parameters import Choice, Count, Described, Flag, Number, Vector
 
 _TINY = float(np.finfo(float).tiny)
 _LEAST_EXPONENT, _GREATEST_EXPONENT = -1018, 996  # of two, that noise may have; a million of the greatest can be added
@@ -18,7 +18,7 @@ _NEVER = 1 << 20  # beyond any exponent
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class InferenceSystem:
+class InferenceSystem(Described):
     r"""Collaborative inference over the air (FDP Sec. III): what is sent, by whom, through what noise.
 
     Device k takes part with probability :math:`p_k`; then it sends its clipped feature, weighted, plus noise. The server

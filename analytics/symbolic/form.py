@@ -61,11 +61,21 @@ class Form:
         return [s for a in self.arguments.values() for s in (a if isinstance(a, tuple) else (a,))]
 
     def latex(self) -> str:
-        return str(sp.latex(self.expression))
+        r"""With :math:`\delta'` for a primed name, and sums over the devices as such where they have one term a device.
+
+        Examples
+        --------
+        >>> p, s = per_device("p", 3), per_device("s", 3)
+        >>> mean = sum(a * b for a, b in zip(p, s))
+        >>> Form("mean", "none", Face.EXACT, sp.log(mean), {"p": p, "s": s}).latex()
+        '\\log{\\left(\\sum_{k=1}^{3} p_{k} s_{k} \\right)}'
+        """
+        devices = [argument for argument in self.arguments.values() if isinstance(argument, tuple)]
+        return str(sp.latex(folded(self.expression, devices), symbol_names=_primed(self.expression)))
 
     def mathml(self) -> str:
         """Presentation MathML."""
-        return str(sp.mathml(self.expression, printer="presentation"))
+        return str(sp.mathml(self.expression, printer="presentation", symbol_names=_primed(self.expression)))
 
     def lambdify(self, modules: str = "numpy") -> Callable[..., Any]:
         """A function of the symbols, in the order of the arguments."""
@@ -105,6 +115,55 @@ def _exact(value: Any) -> Any:
     if hasattr(value, "numerator") and not isinstance(value, int):
         return mpmath.mpf(int(value.numerator)) / int(value.denominator)
     return mpmath.mpmathify(value.item() if hasattr(value, "item") else value)
+
+
+def folded(expression: sp.Expr, devices: Sequence[tuple[sp.Symbol, ...]]) -> sp.Expr:
+    """The expression with terms that differ in the device's number alone gathered to sums over it.
+
+    Parameters
+    ----------
+    devices : sequence of tuples of Symbol
+        One symbol a device each, named by a letter and a number.
+
+    Examples
+    --------
+    >>> w = per_device("w", 4)
+    >>> folded(w[0] + w[1] + w[2] + w[3] + 1, [w])
+    Sum(w_k, (k, 1, 4)) + 1
+    """
+    count = max(map(len, devices), default=0)
+    numbered = [symbols for symbols in devices if len(symbols) == count]
+    if count < 2 or not numbered:
+        return expression
+    number = sp.Symbol("k", integer=True)
+    general = [sp.Symbol(symbols[0].name.rpartition("_")[0] + "_k", **symbols[0].assumptions0) for symbols in numbered]
+
+    def shifted(term: sp.Expr, device: int, to: Sequence[sp.Symbol]) -> sp.Expr:
+        return term.subs({s[device]: new for s, new in zip(numbered, to, strict=True)}, simultaneous=True)
+
+    def gathered(node: sp.Expr) -> sp.Expr:
+        if not node.args:
+            return node
+        terms = [gathered(part) for part in node.args]
+        if not isinstance(node, sp.Add):
+            return node.func(*terms)
+        left, sums = list(terms), []
+        for start in (0, 1):
+            own = {s[start] for s in numbered}
+            others = {symbol for symbols in numbered for symbol in symbols} - own
+            for term in [t for t in left if t.free_symbols & own and not t.free_symbols & others]:
+                alike = [shifted(term, start, [s[j] for s in numbered]) for j in range(start, count)]
+                if len(alike) > 1 and all(left.count(one) == 1 for one in alike):
+                    left = [t for t in left if t not in alike]
+                    sums.append(sp.Sum(shifted(term, start, general), (number, start + 1, count)))
+        return node.func(*left, *sums)
+
+    return gathered(expression)
+
+
+def _primed(expression: sp.Expr) -> dict[sp.Symbol, str]:
+    """How a symbol whose name ends in a prime is written."""
+    return {s: sp.latex(sp.Symbol(s.name[:-1])) + "'" for s in expression.free_symbols if s.name.endswith("'")}
 
 
 def normal_cdf(x: sp.Expr) -> sp.Expr:
