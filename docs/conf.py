@@ -1,6 +1,12 @@
 """Sphinx configuration."""
 
+import sys
 from importlib.metadata import version as _version
+from pathlib import Path as _Path
+
+from sphinx.ext import autosummary as _autosummary
+
+sys.path.insert(0, str(_Path(__file__).parent))
 
 project = "airtight"
 author = "the airtight developers"
@@ -10,7 +16,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
-    "sphinx.ext.mathjax",
+    "mathml",
 ]
 autosummary_generate = True
 autodoc_typehints = "none"
@@ -20,4 +26,9 @@ myst_enable_extensions = ["dollarmath", "deflist"]
 html_theme = "furo"
 html_title = "airtight"
 templates_path = ["_templates"]
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "_extra"]
+html_math_renderer = "mathml"
+html_static_path = ["_static"]
+html_css_files = ["math.css"]
+html_extra_path = [name for name in ("_extra",) if _Path(__file__).parent.joinpath(name).exists()]  # the live report
+_autosummary.WELL_KNOWN_ABBREVIATIONS += ("Sec.", "Eq.", "Eqs.", "Fig.", "Figs.", "Lemma.", "resp.")

@@ -57,7 +57,7 @@ class InferenceSystem(Described):
     decoder_gain : float
         g > 0, factor on the decoder: the server's output is g D y / gamma. Privacy does not depend on it.
     channel_gain : array_like, shape (K,) or scalar
-        |h_k|^2 > 0, for the energy that alignment costs (:func:`analytics.inference.transmission.transmit_energy`).
+        abs(h_k)^2 > 0, for the energy that alignment costs (:func:`analytics.inference.transmission.transmit_energy`).
 
     Raises
     ------

@@ -144,6 +144,10 @@ def folded(expression: sp.Expr, devices: Sequence[tuple[sp.Symbol, ...]]) -> sp.
     def gathered(node: sp.Expr) -> sp.Expr:
         if not node.args:
             return node
+        if isinstance(node, sp.Max):
+            for symbols, one in zip(numbered, general, strict=True):
+                if set(node.args) == set(symbols):
+                    return sp.Symbol(rf"\left(\max_{{k}} {sp.latex(one)}\right)", **one.assumptions0)
         terms = [gathered(part) for part in node.args]
         if not isinstance(node, sp.Add):
             return node.func(*terms)
