@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from analytics.checks import AirtightError, FloatArray
+
+if TYPE_CHECKING:
+    from solvers.weights.quadratic import QuadraticProgram
 
 
 class InfeasibleError(AirtightError, ValueError):
@@ -93,6 +96,8 @@ class Solution:
     seconds : float
     converged : bool
         Whether the method itself says that it came to rest; believe the certificate.
+    program : QuadraticProgram
+        What was solved; :func:`solvers.weights.exactly.proof` takes it.
     """
 
     w: FloatArray
@@ -105,7 +110,8 @@ class Solution:
     method: str
     iterations: int
     seconds: float
-    converged: bool = True
+    converged: bool
+    program: QuadraticProgram
 
     def is_optimal(self, tol: float = 1e-9) -> bool:
         """See :meth:`Certificate.is_optimal`."""

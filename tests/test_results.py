@@ -107,7 +107,7 @@ WEIGHTS = {
     "exact_mse": None,
     "published_mse": None,
     "w_max": 3,
-    "certificate": dict.fromkeys(("primal_residual", "dual_residual", "duality_gap")),
+    "certificate": dict.fromkeys(("primal_residual", "dual_residual", "duality_gap", "proved_gap")),
     **dict.fromkeys(("method", "iterations", "seconds", "converged", "optimal")),
 }
 

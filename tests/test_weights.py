@@ -492,7 +492,7 @@ def test_solve_weights_command(tmp_path):
         assert result.exit_code == 0, result.output
         answers[method] = json.loads(result.stdout)
         assert set(answers[method]) >= keys and answers[method]["method"] == method
-        assert set(answers[method]["certificate"]) == {"primal_residual", "dual_residual", "duality_gap"}
+        assert set(answers[method]["certificate"]) == {"primal_residual", "dual_residual", "duality_gap", "proved_gap"}
         assert len(answers[method]["w"]) == len(answers[method]["w_max"]) == 3
     assert answers["cvxpy"]["w"] == pytest.approx(answers["structured"]["w"], abs=1e-7)
     assert answers["structured"]["exact_mse"] <= answers["published"]["exact_mse"]

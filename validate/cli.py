@@ -190,7 +190,7 @@ def energy(file: Path, method: str, integer: bool, as_json: bool) -> None:
         raise SystemFileError(f"{file}: energy: missing; the energy-utility problem needs it")
     solution = energy_utility.solve(description.energy, method=method, integer=integer)
     printed = solution if method == "published" else energy_utility.solve(description.energy, method="published")
-    found = EnergyResult.of(solution, printed)
+    found = EnergyResult.of(solution, printed, description.energy)
     if as_json:
         print_json(found)
     else:

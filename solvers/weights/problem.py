@@ -294,6 +294,7 @@ def _solution(
         iterations=iterations,
         seconds=seconds,
         converged=converged,
+        program=qp,
     )
 
 

@@ -21,6 +21,7 @@ from validate.claims.slopes import sloped
 
 _BITS = 64
 _DEPTH = 60
+_FEW = 64  # integers that are enumerated before anything else is cut
 
 Box = dict[str, tuple[Fraction, Fraction]]
 
@@ -172,25 +173,30 @@ class Search:
         return None
 
     def cut(self, box: Box) -> list[Box]:
-        """Two halves, across the parameter along which the difference may change most."""
-        _, slopes = self.slopes(_intervals(box))
+        """Two halves, across the parameter along which the difference may change most; few integers are enumerated first."""
         wide = [name for name, (low, high) in box.items() if low < high]
         if not wide:
             return []
+        changes = self.changes(box, wide)
+        if max(changes.values()) == math.inf:
+            few = [n for n in wide if self.domain[n].integer and box[n][1] - box[n][0] < _FEW]
+            changes = {name: _position(self.domain[name], box[name]) for name in few or wide}
+        name = max(changes, key=lambda n: changes[n])
+        low, high = box[name]
+        middle = _between(self.domain[name], low, high)
+        after = middle + 1 if self.domain[name].integer else middle
+        return [{**box, name: (low, middle)}, {**box, name: (after, high)}]
+
+    def changes(self, box: Box, wide: list[str]) -> dict[str, float]:
+        """How much the difference may change along each of these parameters."""
+        _, slopes = self.slopes(_intervals(box))
 
         def change(name: str) -> float:
             low, high = box[name]
             slope = Ends.of(slopes.get(name, 0))
             return slope.size() * float(high - low) if slope.is_finite() else math.inf
 
-        changes = {name: change(name) for name in wide}
-        if max(changes.values()) == math.inf:
-            changes = {name: _position(self.domain[name], box[name]) for name in wide}
-        name = max(wide, key=lambda n: changes[n])
-        low, high = box[name]
-        middle = _between(self.domain[name], low, high)
-        after = middle + 1 if self.domain[name].integer else middle
-        return [{**box, name: (low, middle)}, {**box, name: (after, high)}]
+        return {name: change(name) for name in wide}
 
 
 class Defined(Search):
@@ -205,6 +211,9 @@ class Defined(Search):
 
     def broken(self, box: Box) -> None:
         return None
+
+    def changes(self, box: Box, wide: list[str]) -> dict[str, float]:
+        return dict.fromkeys(wide, math.inf)
 
 
 def _roots(domain: Mapping[str, Range]) -> list[Box]:

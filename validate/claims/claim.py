@@ -159,7 +159,7 @@ class Claim:
     idle : sequence of str
         Parameters on which, as the statement says, nothing depends: those of a way there and back.
     argued : str
-        Where a proof by hand stands.
+        Where a complete proof by hand stands: a page, and a section of it.
     form : Relation or None
         The same in expressions, for a proof, where a side is a function; the trial compares the two.
     paper : str

@@ -102,6 +102,8 @@ class Ends:
         other = Ends.of(exponent)
         if other.low == other.high and other.low.is_integer():
             return self._whole_power(int(other.low.mid().fmpq().p))
+        if self.low == 0 and self.high > 0 and other.low > 0:
+            return Ends(self.low, (Ends(self.high, self.high) ** other).high)
         return (self.log() * other).exp() if self.low > 0 else Ends(_UNKNOWN, _UNKNOWN)
 
     def __rpow__(self, base: Any) -> Ends:

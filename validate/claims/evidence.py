@@ -178,6 +178,7 @@ class Evidence:
             "reason": claim.reason,
             "severity": claim.ruling.severity.value if refuted and claim.ruling.severity else None,
             "how": self.how.value,
+            "argued": claim.argued or None,
             "boxes": self.boxes,
             "fault": self.fault or None,
             "witness": witness.as_json() if witness else None,
@@ -210,7 +211,7 @@ def item_as_json(item: Item) -> dict[str, Any]:
         (
             *("severity", "fault", "witness", "near_paper", "near_reason", "claimed", "actual", "scale", "margin"),
             *("tightest", "tightness", "share_violated", "share_of_regime", "median_factor", "worst_factor"),
-            *("true_where", "corrected_by", "boxes"),
+            *("true_where", "corrected_by", "boxes", "argued"),
         )
     )
     return {**given, **verdicts, **nothing, "also": [], "certified": False, "evaluations": 0, "seconds": 0.0}

@@ -102,4 +102,8 @@ def _over_one_line(difference: sp.Expr) -> sp.Expr:
     return sp.expand(sp.numer(sp.together(difference.rewrite(sp.exp))))
 
 
-_REWRITINGS: tuple[Callable[[sp.Expr], sp.Expr], ...] = (_over_one_line, sp.ratsimp, sp.simplify)
+def _by_erf(difference: sp.Expr) -> sp.Expr:
+    return sp.expand(difference.rewrite(sp.erf))
+
+
+_REWRITINGS: tuple[Callable[[sp.Expr], sp.Expr], ...] = (_over_one_line, _by_erf, sp.ratsimp, sp.simplify)

@@ -182,14 +182,16 @@ def _by_ends(task: _Task) -> Proof | None:
                 allowed = {n: r for n, r in task.domain.items() if n != name}
                 kept = tuple(c for c in task.given if symbol not in c.free_symbols)
                 smaller = _Task(rest, allowed, kept, task.budget // 2)
-                if (found := _by_ends(smaller)) is not None:
+                shown = smaller.shown(rest)
+                found = shown if shown.proved else _by_ends(smaller)
+                if found is not None:
                     return Proof(Status.PROVED, "ends", looked + found.boxes, max(depth, found.depth))
             break
     return None
 
 
 def _ends(task: _Task, symbol: sp.Symbol, *, upper: bool) -> list[sp.Expr]:
-    """What bounds a parameter from one side: the end of its range, or the parameter that its one hypothesis names.
+    """What bounds a parameter from one side: the parameter that its one hypothesis names, else the end of its range.
 
     The way there must stay in the domain, where the slope has its sign: so no other hypothesis may speak of the parameter, it
     has no values outside its range, and what bounds it has no others than it.
@@ -197,16 +199,18 @@ def _ends(task: _Task, symbol: sp.Symbol, *, upper: bool) -> list[sp.Expr]:
     allowed, spoken = task.domain[symbol.name], [c for c in task.given if symbol in c.free_symbols]
     if allowed.extra or len(spoken) > 1:
         return []
+    last = [sp.Rational(repr(allowed.high if upper else allowed.low))]
     if not spoken:
-        return [sp.Rational(repr(allowed.high if upper else allowed.low))]
+        return last
     if not isinstance(spoken[0], sp.Le | sp.Ge):
         return []
-    less, greater = spoken[0].lts, spoken[0].gts
-    end = greater if upper else less
-    if (less if upper else greater) != symbol or not isinstance(end, sp.Symbol) or end.name not in task.domain:
+    nearer, farther = (spoken[0].gts, spoken[0].lts) if upper else (spoken[0].lts, spoken[0].gts)
+    if nearer == symbol and symbol not in farther.free_symbols:  # bounded from the other side only
+        return last
+    if farther != symbol or not isinstance(nearer, sp.Symbol) or nearer.name not in task.domain:
         return []
-    other = task.domain[end.name]
-    return [end] if allowed.low <= other.low and other.high <= allowed.high and not other.extra else []
+    other = task.domain[nearer.name]
+    return [nearer] if allowed.low <= other.low and other.high <= allowed.high and not other.extra else []
 
 
 def _by_diagonal(task: _Task) -> Proof | None:

@@ -42,6 +42,7 @@ _DERIVATIVES: dict[Any, Callable[[Ball, Ball], Ball]] = {
     sp.asinh: lambda x, y: 1 / (1 + x**2).sqrt(),
     sp.atanh: lambda x, y: 1 / (1 - x**2),
     sp.Abs: lambda x, y: x.sgn(),
+    sp.sign: lambda x, y: _ZERO if x > 0 or x < 0 else _UNKNOWN,
 }
 
 
@@ -109,7 +110,11 @@ def _power(expression: sp.Pow) -> Sloped:
             return found, _combined([(slopes, lower(values))])
         above, theirs = inner(values)
         outer: list[tuple[Slopes, Ball | None]] = [(theirs, found * (below.log() if below > 0 else _UNKNOWN))]
-        return found, _combined([*outer, (slopes, found * above / below)] if slopes else outer)
+        if not slopes:
+            return found, _combined(outer)
+        whole = above.unique_fmpz() if above.is_exact() else None
+        steep = found * above / below if whole is None else above * below ** (int(whole) - 1)
+        return found, _combined([*outer, (slopes, steep)])
 
     return raised
 

@@ -20,7 +20,7 @@ from validate.claims.relation import Sign
 from validate.claims.sources import INSTALLED
 from validate.files import whole
 from validate.report.tables import number
-from validate.report.verdicts import severities, told
+from validate.report.verdicts import known, severities, told
 from validate.results import schema
 from validate.twins.catalogue import twins
 from validate.twins.twin import Twin, Worst, worst
@@ -94,7 +94,8 @@ def _count(evidence: Sequence[Evidence], others: Sequence[Item]) -> str:
     verdicts = [e.verdict for e in evidence] + [i.verdict for i in others]
     counts = [f"{verdicts.count(v)} {v.value}" for v in Verdict if v in verdicts]
     return (
-        f"{len(verdicts)} items: {', '.join(counts)}. By what fails: {told(severities(evidence))}. A *theorem* is a numbered "
+        f"{len(verdicts)} items: {', '.join(counts)}. Claims by how they are known: {told(known(evidence))}. "
+        f"By what fails: {told(severities(evidence))}. A *theorem* is a numbered "
         "statement that fails in the authors' own model, a *step* one of a proof or a remark whose end may stand, a *misprint* "
         "what the context puts right, a *reading* what is true as the authors may mean it, an *experiment* a number of a figure."
     )
@@ -113,7 +114,7 @@ def _evidence(e: Evidence) -> list[str]:
         if claim.relation.sign is Sign.EQUAL:
             if e.how is How.IDENTITY:
                 return [f"{said}: an identity, by SymPy; both sides agree at all {e.evaluations} points too."]
-            return [f"{said}: both sides agree at all {e.evaluations} points ({e.how.value})."]
+            return [f"{said}: both sides agree at all {e.evaluations} points ({e.how.value}).{_by_hand(e)}"]
         least = (
             f"tightness {e.tightness:.4g}"
             if claim.scale.name == "ratio"
@@ -122,7 +123,7 @@ def _evidence(e: Evidence) -> list[str]:
         at = ", ".join(f"`{name} = {value:.6g}`" for name, value in e.tightest.items())
         many = "all" if e.how is How.ENUMERATED else "among"
         proved = f" Proved on {e.boxes} boxes for {_box(claim)}." if e.how is How.PROVED else ""
-        return [f"{said}: {least} {many} {e.evaluations} points{', at ' + at if at else ''}.{proved}"]
+        return [f"{said}: {least} {many} {e.evaluations} points{', at ' + at if at else ''}.{proved}{_by_hand(e)}"]
     proof = "certified in ball arithmetic" if e.witness.certified else "not certified"
     found = [f"{said}: {_told(e.witness)} ({proof})."]
     if e.near_paper is not None:
@@ -139,6 +140,14 @@ def _evidence(e: Evidence) -> list[str]:
     if claim.ruling.corrected_by:
         found += ["", f"Corrected by {claim.ruling.corrected_by}."]
     return found
+
+
+def _by_hand(e: Evidence) -> str:
+    """Where the proof stands that a row is known by."""
+    if e.how is not How.ARGUED:
+        return ""
+    page = e.claim.argued.removeprefix("docs/")
+    return f" [Proof by hand]({page})."
 
 
 def _typeset(text: str) -> str:

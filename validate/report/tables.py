@@ -295,7 +295,8 @@ def weights(name: str, found: WeightResult) -> None:
     lines = [
         f"exact MSE {number(found.exact_mse)}, printed MSE {number(found.published_mse)}, sum {number(float(found.w.sum()))}",
         f"{'optimal' if found.optimal else 'NOT PROVED OPTIMAL'}: duality gap {proof.duality_gap:.2g}, "
-        f"residuals {proof.primal_residual:.2g}, {proof.dual_residual:.2g}",
+        f"residuals {proof.primal_residual:.2g}, {proof.dual_residual:.2g}"
+        + ("" if proof.proved_gap is None else f"; in rational arithmetic at most {proof.proved_gap:.2g}"),
         f"{found.iterations} iterations, {found.seconds:.3g} s" + ("" if found.converged else ", did not converge"),
     ]
     if found.constant_output is not None:

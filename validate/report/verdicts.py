@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from validate.claims.claim import REFUTED, Item, Severity, Verdict
-from validate.claims.evidence import Evidence
+from validate.claims.evidence import Evidence, How
 from validate.claims.relation import Sign
 from validate.report.tables import number, screen
 
@@ -26,8 +26,10 @@ _COLOURS = {
 def verdicts(evidence: Sequence[Evidence]) -> None:
     """Print one row a claim."""
     table = Table(box=box.SIMPLE_HEAD)
-    for heading in ("claim", "verdict", "claimed", "actual", "tight"):
-        table.add_column(heading, justify="left" if heading in ("claim", "verdict") else "right", no_wrap=True)
+    for heading in ("claim", "verdict", "known by", "claimed", "actual", "tight"):
+        table.add_column(
+            heading, justify="right" if heading in ("claimed", "actual", "tight") else "left", no_wrap=True
+        )
     table.add_column("at", overflow="fold", min_width=24)
     for e in evidence:
         at = ", ".join(f"{k}={v}" for k, v in e.witness.text().items()) if e.witness else ""
@@ -41,12 +43,13 @@ def verdicts(evidence: Sequence[Evidence]) -> None:
             proof += f"; see {e.claim.ruling.corrected_by}"
         claimed, actual = (e.witness.claimed, e.witness.actual) if e.witness else (e.claimed, e.actual)
         tight = "" if math.isnan(e.tightness) or e.claim.relation.sign is Sign.EQUAL else f"{e.tightness:.3g}"
-        table.add_row(e.claim.id, verdict, number(claimed), number(actual), tight, at + proof)
+        table.add_row(e.claim.id, verdict, e.how.value, number(claimed), number(actual), tight, at + proof)
     console = screen()
     console.print(table)
     right = sum(e.as_expected for e in evidence)
     style = "green" if right == len(evidence) else "red"
     console.print(f"{right} of {len(evidence)} claims as ruled", style=style)
+    console.print(f"known by: {told(known(evidence))}", highlight=False)
     if counts := severities(evidence):
         console.print(f"{sum(counts.values())} refuted: {told(counts)}", highlight=False)
 
@@ -57,7 +60,13 @@ def severities(evidence: Sequence[Evidence]) -> dict[Severity, int]:
     return {kind: kinds.count(kind) for kind in Severity if kind in kinds}
 
 
-def told(counts: Mapping[Severity, int]) -> str:
+def known(evidence: Sequence[Evidence]) -> dict[How, int]:
+    """How many claims are known in each way."""
+    ways = [e.how for e in evidence]
+    return {way: ways.count(way) for way in How if way in ways}
+
+
+def told(counts: Mapping[Severity, int] | Mapping[How, int]) -> str:
     """Counts in words.
 
     Examples

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
+from importlib.util import find_spec
 from typing import Any
 
 from analytics.federated.device import DeviceFleet
+from solvers.energy import proved
 from solvers.energy.utility import EnergySolution
+
+_PROVED = 10_000  # devices
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,9 +64,19 @@ class Theorem2:
 
 @dataclass(frozen=True, kw_only=True)
 class EnergyCertificate:
-    """No feasible choice has a utility above ``utility + gap``."""
+    """No feasible choice has a utility above ``utility + gap``.
+
+    Attributes
+    ----------
+    gap : float
+        In doubles.
+    proved_gap : float, optional
+        The same in ball arithmetic (:mod:`solvers.energy.proved`); infinite where nothing is proved, absent for large fleets and
+        without python-flint.
+    """
 
     gap: float
+    proved_gap: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,14 +110,21 @@ class EnergyResult:
     published: Theorem2
 
     @classmethod
-    def of(cls, found: EnergySolution, printed: EnergySolution) -> list[EnergyResult]:
-        """Of every device, the published solution beside the one found."""
-        certificates = (EnergyCertificate(gap=gap) for gap in found.gap.tolist())
+    def of(cls, found: EnergySolution, printed: EnergySolution, fleet: DeviceFleet | None = None) -> list[EnergyResult]:
+        """Of every device, the published solution beside the one found; of whose `fleet` the gaps are proved."""
+        gaps = zip(found.gap.tolist(), _proved(fleet, found), strict=True)
+        certificates = (EnergyCertificate(gap=gap, proved_gap=proven) for gap, proven in gaps)
         theorem = (Theorem2(**row) for row in _rows(Theorem2, printed))
         return [
             cls(**row, certificate=certificate, published=other)
             for row, certificate, other in zip(_rows(cls, found), certificates, theorem, strict=True)
         ]
+
+
+def _proved(fleet: DeviceFleet | None, found: EnergySolution) -> list[float] | list[None]:
+    if fleet is None or found.gap.size > _PROVED or find_spec("flint") is None:
+        return [None] * found.gap.size
+    return list(proved.gaps(fleet, found).tolist())
 
 
 def _rows(kind: type, columns: DeviceFleet | EnergySolution) -> Iterator[dict[str, Any]]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 
 import numpy as np
 
@@ -13,16 +15,46 @@ from analytics.inference.features import Features
 from analytics.inference.system import InferenceSystem
 from solvers import weights
 from solvers.solution import InfeasibleError, Solution
+from solvers.weights import exactly
 from validate.description import Task
 
 
 @dataclass(frozen=True, kw_only=True)
 class WeightCertificate:
-    """Greatest violation of a constraint, of stationarity, and how far the objective can be from the least, in its units."""
+    """Greatest violation of a constraint, of stationarity, and how far the objective can be from the least, in its units.
+
+    Attributes
+    ----------
+    primal_residual, dual_residual, duality_gap : float
+        In doubles.
+    proved_gap : float, optional
+        The duality gap in rational arithmetic, rounded up (:mod:`solvers.weights.exactly`); absent for large problems.
+    """
 
     primal_residual: float
     dual_residual: float
     duality_gap: float
+    proved_gap: float | None = None
+
+    @classmethod
+    def of(cls, found: Solution) -> WeightCertificate:
+        proof = found.certificate
+        return cls(
+            primal_residual=proof.primal_residual,
+            dual_residual=proof.dual_residual,
+            duality_gap=proof.duality_gap,
+            proved_gap=_proved(found),
+        )
+
+
+def _proved(found: Solution) -> float | None:
+    if found.program.V.size > exactly.LARGEST:
+        return None
+    try:
+        gap = exactly.proof(found.program, found.w.tolist(), found.multipliers).gap
+    except exactly.NotProvedError:
+        return math.inf
+    return float(gap) if Fraction(float(gap)) >= gap else math.nextafter(float(gap), math.inf)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,18 +93,13 @@ class WeightResult:
 
     @classmethod
     def of(cls, found: Solution, features: Features | None = None) -> WeightResult:
-        proof = found.certificate
         return cls(
             w=found.w,
             objective=found.objective,
             exact_mse=found.exact_mse,
             published_mse=found.published_mse,
             w_max=found.w_max,
-            certificate=WeightCertificate(
-                primal_residual=proof.primal_residual,
-                dual_residual=proof.dual_residual,
-                duality_gap=proof.duality_gap,
-            ),
+            certificate=WeightCertificate.of(found),
             method=found.method,
             iterations=found.iterations,
             seconds=found.seconds,

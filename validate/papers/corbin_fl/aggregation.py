@@ -18,7 +18,17 @@ from validate.claims.balls import enclosed as value
 from validate.claims.claim import Claim, defined, false, holds
 from validate.claims.domain import Range, parameter
 from validate.claims.relation import absolute, at_most, equal
-from validate.papers.corbin_fl.common import LOCAL, hockey_stick, lattice, one_parameter, pairs, printed
+from validate.papers.corbin_fl.common import (
+    LOCAL,
+    alpha,
+    epsilon,
+    hockey_stick,
+    kept,
+    lattice,
+    one_parameter,
+    pairs,
+    printed,
+)
 
 _DELTA = sp.Rational("1e-5")
 
@@ -106,6 +116,11 @@ _REPLACED = (
 )
 _TOO_FEW = "the theorem's condition fails at the paper's n = 50"
 _clients, _alone = 2 * pairs + singles, singles / (2 * pairs + singles)
+_parameters = parameter("parameters", 1, 8, integer=True)
+_odds = (1 + 1 / alpha) / (1 - 1 / alpha)  # of the outputs of an update at one end
+_some = parameter("pairs", 0, 20, integer=True)
+_count = 2 * _some + singles
+_SHARED = (singles + _some) * alpha**2 / _count**2  # what both sides of Theorem 3 have
 
 
 def _augmented(pairs: int, singles: int, epsilon: float) -> float:
@@ -126,6 +141,7 @@ CLAIMS = (
             "so nothing of this mechanism can satisfy it. Here: how far apart their values are."
         ),
         {"clients": Range(2, 12, integer=True), "epsilon": LOCAL, "center": Range(-1.0, 1.0, extra=(0.0,))},
+        argued="docs/proofs.md#cb-e1",
         statement=r"P(\bar W_g \in T) \le e^{\epsilon_u}P(\bar W'_g \in T) + \delta,\quad "
         r"\bar W'_g = \tfrac1n\sum_{i \ge 2}\bar W_i;\qquad \min|\bar W_g - \bar W'_g| = \tfrac{r\alpha-|c|}n",
     ),
@@ -151,7 +167,8 @@ CLAIMS = (
         "Sec. II-B, Eq. (3), PLDP",
         equal(_whole_update, lambda parameters, epsilon: aggregation.local_epsilon(epsilon, parameters)),
         defined("One parameter at a time: a whole update of m parameters has m epsilon_p."),
-        {"parameters": Range(1, 8, integer=True), "epsilon": LOCAL},
+        {"parameters": _parameters.range, "epsilon": LOCAL},
+        form=equal(_parameters * sp.log(_odds), _parameters * epsilon),
         statement=r"\max_j \frac{P(\bar W_{i,j} \in T)}{P(\bar W'_{i,j} \in T)} \le e^{\epsilon_p}",
     ),
     Claim(
@@ -215,7 +232,10 @@ CLAIMS = (
         "Theorem 3, mean squared error of AugCorBin-FL",
         at_most(_augmented, printed("Theorem 3, MSE", clients=_clients, fraction=_alone)),
         holds("True and loose, as Theorem 2; exact for the part that quantizes alone."),
-        {"pairs": Range(0, 20, integer=True)},
+        {"pairs": _some.range},
+        form=at_most(
+            _SHARED - _some * alpha**2 * (1 - kept()) / _count**2, _SHARED + _some * (2 * alpha - 1) / _count**2
+        ),
         statement=r"\mathrm{MSE} \le \frac{\gamma r^2\alpha^2}n + \frac{1-\gamma}{2n}r^2((\sqrt2-1)\alpha+1)((\sqrt2+1)\alpha-1)",
     ),
 )

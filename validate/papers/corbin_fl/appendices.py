@@ -67,6 +67,7 @@ CLAIMS = (
             "Solving for gamma_2. ((13) prints the fraction upside down, with a minus for a plus; its conclusion is (8).)"
         ),
         {"epsilon": epsilon.range},
+        form=equal((sp.exp(epsilon) + 1) / (sp.exp(epsilon) - 1), _A),
         statement=r"\frac{\gamma_2-c+r}{\gamma_2-c-r} \le e^{\epsilon_p} \iff \gamma_2 \ge c + r\alpha(\epsilon_p)",
     ),
     Claim(
@@ -76,6 +77,7 @@ CLAIMS = (
         holds("The Frechet bound: as few pluses together as the marginals allow."),
         {"x": x.range, "y": y.range, "epsilon": epsilon.range, "entry": Range(0, 3, integer=True)},
         given=[x + y <= 0],
+        argued="docs/proofs.md#cb-e21",
         statement=r"P_{1,1} = \frac{2c-w-w'}{2r\alpha},\ P_{1,2} = \frac12+\frac{w'-c}{2r\alpha},\ "
         r"P_{2,1} = \frac12+\frac{w-c}{2r\alpha},\ P_{2,2} = 0\qquad (w+w' \le 2c)",
         scale=absolute("", 1e-2),

@@ -34,6 +34,16 @@ def printed(name: str, **values: Any) -> sp.Expr:
 alpha = printed("alpha")
 
 
+def share(epsilon: sp.Expr = epsilon) -> sp.Expr:
+    """1 / alpha, in a form that is easy to enclose."""
+    return sp.tanh(epsilon / 2)
+
+
+def kept(epsilon: sp.Expr = epsilon) -> sp.Expr:
+    """What of alpha^2 is left in the worst error of a pair, max of 2 alpha s - s^2 over s in [0, 2] at s = min(2, alpha)."""
+    return 1 - sp.Max(1 - 2 * share(epsilon), 0) ** 2
+
+
 def hockey_stick(p: dict[Any, Any], q: dict[Any, Any], odds: Any) -> Any:
     """Divergence of two laws on the line."""
     return sum((max(mass - odds * q.get(place, 0), 0 * mass) for place, mass in p.items()), 0 * odds)

@@ -21,6 +21,10 @@ alpha = parameter("alpha", 1.01, 10.0, typical=(1.013, 4.08), latex=r"\alpha")
 
 shared = parameter("d", 1, 10, integer=True, typical=(3, 7))
 size = parameter("m", 1, 10**9, integer=True, logarithmic=True, typical=(10**5, 10**7))
+_clients = parameter("clients", 2, 10_000, integer=True, logarithmic=True)
+_parameters = parameter("parameters", 1, 10**7, integer=True, logarithmic=True)
+_bits = parameter("bits", 0, 8, integer=True)
+_KEY = 256  # bits
 count = parameter("n", 2, 500, integer=True, typical=(50, 500))
 key = parameter("k", 2, 4096, integer=True, logarithmic=True)
 
@@ -180,10 +184,11 @@ CLAIMS = (
             "agreed key of k bits is a seed that both clients expand, whatever d."
         ),
         {
-            "clients": Range(2, 10_000, integer=True, logarithmic=True),
-            "parameters": Range(1, 10**7, integer=True, logarithmic=True),
-            "bits": Range(0, 8, integer=True),
+            "clients": _clients.range,
+            "parameters": _parameters.range,
+            "bits": _bits.range,
         },
+        form=at_most(33 * _parameters + _KEY, (33 + _bits * _KEY) * _parameters + _clients * _KEY),
         statement=r"32m + nk + dmk + m \text{ bits suffice}",
     ),
     Claim(

@@ -10,7 +10,7 @@ from analytics.federated import comparison, dropout, mean_estimation, quantizers
 from validate.claims.claim import Claim, false, holds, holds_under
 from validate.claims.domain import Range, parameter
 from validate.claims.relation import at_least, at_most
-from validate.papers.corbin_fl.common import SEED, WIDE, epsilon, pairs, printed, x, y
+from validate.papers.corbin_fl.common import SEED, WIDE, epsilon, kept, pairs, printed, share, x, y
 from validate.papers.corbin_fl.common import alpha as a
 from validate.papers.corbin_fl.mean_estimation import over_all_pairings
 
@@ -35,6 +35,13 @@ def _augmented(epsilon: float, pairs_alone: int) -> float:
 
 
 _EPSILON = {"epsilon": WIDE}
+factor = parameter("factor", 1.0, 10.0)
+fewer, more = (parameter(name, 0, 25, integer=True) for name in ("fewer", "more"))
+
+
+def _with_alone(count: sp.Expr) -> sp.Expr:
+    """The worst MSE over alpha^2 of 50 clients, so many pairs of them alone."""
+    return (2 * count + (25 - count) * kept()) / 2500
 
 
 def _A(epsilon: sp.Expr) -> sp.Expr:
@@ -80,6 +87,7 @@ CLAIMS = (
             "(at n = 1 it is below the truth, r^2 alpha^2)."
         ),
         {"pairs": Range(1, 2, integer=True), "seed": SEED},
+        argued="docs/proofs.md#cb-t2",
         statement=r"\mathrm{MSE} \le \frac{r^2}{2n}((\sqrt2-1)\alpha+1)((\sqrt2+1)\alpha-1)\quad(n \ge 3 \text{ odd})",
         slack=1.28,
     ),
@@ -91,6 +99,7 @@ CLAIMS = (
             "Up to epsilon = 3.83. At the experiment's 5 Laplace has .32 r^2/n, CorBin-FL .51 at worst and .34 "
             "averaged over uniform updates, which decides nothing about accuracy."
         ),
+        form=at_most(_A(epsilon) ** 2 * kept() / 2, 8 / epsilon**2),
         statement=r"\max\mathrm{MSE}(\text{CorBin-FL}) \le \frac{8r^2}{n\epsilon^2} \quad(\epsilon \le 3.83)",
         domain={"epsilon": Range(1e-2, 3.83, logarithmic=True, typical=(0.5, 3.0))},
     ),
@@ -111,6 +120,10 @@ CLAIMS = (
         ),
         holds_under("At the epsilon of the experiment; at epsilon = .1 five bits still cost up to a third."),
         {"epsilon": Range(1.0, 10.0)},
+        form=at_most(
+            sp.Min((kept() + sp.Rational(1, 16)) / 4, sp.Rational(1, 2)) / share() ** 2,
+            sp.Rational(107, 100) * kept() / share() ** 2 / 4,
+        ),
         statement=r"\max\mathrm{MSE}_{d=5} \le 1.07\,\max\mathrm{MSE}_\infty \quad(\epsilon \ge 1)",
     ),
     Claim(
@@ -125,6 +138,7 @@ CLAIMS = (
             "falls at p = .5 is another statement: CB-X3-accuracy."
         ),
         {"pairs": Range(1, 100, integer=True), "p": Range(0.0, 0.99), **_EPSILON},
+        argued="docs/proofs.md#cb-x3",
         statement=r"\max\mathrm{MSE}(\text{CorBin-FL}, p) \le r^2\alpha^2\,E\tfrac{[N>0]}N = \max\mathrm{MSE}(\text{LDP-FL}, p)",
     ),
     Claim(
@@ -136,6 +150,10 @@ CLAIMS = (
         ),
         holds("The ratio does not depend on n; the absolute gain falls as 1/n."),
         {"pairs": Range(1, 500, integer=True), **_EPSILON},
+        form=at_most(
+            _A(epsilon) ** 2 / (2 * pairs) - _A(epsilon) ** 2 * (1 - kept()) / (2 * pairs),
+            _A(epsilon) ** 2 / (2 * pairs),
+        ),
         statement=r"2\max\mathrm{MSE}(\text{CorBin-FL}) \le \max\mathrm{MSE}(\text{LDP-FL}) \quad(n \text{ even})",
     ),
     Claim(
@@ -144,6 +162,7 @@ CLAIMS = (
         at_most(_worst, lambda epsilon: 1.0002 * _worst(math.inf)),
         holds("alpha is 1.00009 at epsilon = 10."),
         {"epsilon": Range(10.0, 50.0)},
+        form=at_most(_A(epsilon) ** 2 * kept() / 2, sp.Rational("0.5001")),
         statement=r"\max\mathrm{MSE}_{\epsilon \ge 10} \le 1.0002\,\max\mathrm{MSE}_{\epsilon=\infty}",
     ),
     Claim(
@@ -154,8 +173,9 @@ CLAIMS = (
             lambda epsilon, fewer, more: _augmented(epsilon, more),
         ),
         holds("Each client that quantizes alone costs at least as much as half a pair."),
-        {**_EPSILON, "fewer": Range(0, 25, integer=True), "more": Range(0, 25, integer=True)},
-        given=[lambda fewer, more, **_: fewer <= more],
+        {**_EPSILON, "fewer": fewer.range, "more": more.range},
+        given=[fewer <= more],
+        form=at_most(_A(epsilon) ** 2 * _with_alone(fewer), _A(epsilon) ** 2 * _with_alone(more)),
         statement=r"\max\mathrm{MSE}_\gamma \le \max\mathrm{MSE}_{\gamma'} \text{ for } \gamma \le \gamma'",
     ),
     Claim(
@@ -166,7 +186,8 @@ CLAIMS = (
             lambda epsilon, factor: mean_estimation.improvement(epsilon),
         ),
         holds("alpha^2/(2(alpha-1)) falls until alpha = 2, then the ratio is 2."),
-        {**_EPSILON, "factor": Range(1.0, 10.0)},
+        {**_EPSILON, "factor": factor.range},
+        form=at_most(2 / kept(epsilon * factor), 2 / kept()),
         statement=r"\frac{\max\mathrm{MSE}(\text{LDP-FL})}{\max\mathrm{MSE}(\text{CorBin-FL})}\text{ never rises with } \epsilon",
     ),
     Claim(
@@ -174,6 +195,10 @@ CLAIMS = (
         "Experiment 8, Fig. 4: CorBinQ against LDPQ at every pair of inputs",
         at_most(lambda x, y, epsilon: quantizers.pair_mse(x, y, epsilon=epsilon, bits=None), 2 * a**2 - x**2 - y**2),
         holds("The covariance is never positive."),
+        form=at_most(
+            sp.Max(*(2 * s * _A(epsilon) * (x + y) - (x + y) ** 2 for s in (1, -1))),
+            2 * _A(epsilon) ** 2 - x**2 - y**2,
+        ),
         statement=r"m_\infty(w_1, w_2) \le 2A^2 - x_1^2 - x_2^2",
     ),
 )

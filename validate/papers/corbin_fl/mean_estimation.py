@@ -10,7 +10,7 @@ from analytics.federated import mean_estimation, quantizers
 from validate.claims.claim import Claim, holds
 from validate.claims.domain import Range
 from validate.claims.relation import at_least, at_most, equal
-from validate.papers.corbin_fl.common import SEED, epsilon, pairs, printed
+from validate.papers.corbin_fl.common import SEED, epsilon, kept, pairs, printed
 
 _DOMAIN = {"clients": Range(2, 6, integer=True), "epsilon": epsilon.range, "seed": SEED}
 
@@ -46,6 +46,7 @@ CLAIMS = (
         ),
         holds("True and loose: quadratic in alpha, where the worst case is linear."),
         {"pairs": Range(1, 3, integer=True), "seed": SEED},
+        argued="docs/proofs.md#cb-t2",
         statement=r"\mathrm{MSE} \le \frac{r^2}{2n}((\sqrt2-1)\alpha+1)((\sqrt2+1)\alpha-1)\quad(n \text{ even})",
         slack=1.71,
     ),
@@ -58,6 +59,7 @@ CLAIMS = (
         ),
         holds("Every pair is drawn with the same probability; against all pairings."),
         _DOMAIN,
+        argued="docs/proofs.md#cb-t2",
         statement=r"\frac1{n^2}\left[\pi\sum_{i<j}(2A|x_i+x_j| - (x_i+x_j)^2) + \lambda\sum_i(A^2 - x_i^2)\right]",
     ),
     Claim(
@@ -66,6 +68,7 @@ CLAIMS = (
         at_most(over_all_pairings, lambda clients, epsilon, seed: mean_estimation.worst(clients, epsilon=epsilon)),
         holds("2A abs(s) - s^2 is greatest at s = 2r or at s = A; attained by equal updates."),
         _DOMAIN,
+        argued="docs/proofs.md#cb-t2",
         statement=r"\mathrm{MSE} \le \frac{2r^2(\alpha-1)}n \ (\alpha \ge 2),\quad \frac{r^2\alpha^2}{2n}\ (\alpha \le 2)"
         r"\quad(n \text{ even})",
     ),
@@ -77,6 +80,7 @@ CLAIMS = (
         ),
         holds("Understated: alpha^2/(2(alpha-1)) >= 2 because (alpha-2)^2 >= 0; 10.5 at epsilon = 0.1."),
         {"epsilon": epsilon.range},
+        form=at_least(2 / kept(), 2),
         statement=r"\frac{\text{worst MSE of LDP-FL}}{\text{worst MSE of CorBin-FL}} \ge 2",
     ),
 )

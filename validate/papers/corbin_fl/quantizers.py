@@ -12,9 +12,10 @@ from analytics.federated import alphabets, quantizers
 from validate.claims.claim import Claim, false, holds
 from validate.claims.domain import Range, parameter
 from validate.claims.relation import absolute, at_least, at_most, equal, relative_to
-from validate.papers.corbin_fl.common import WIDE, alpha, bits, epsilon, printed, x, y
+from validate.papers.corbin_fl.common import WIDE, alpha, bits, epsilon, printed, share, x, y
 
 _LAW = sp.Rational(1, 2) + x / (2 * alpha)  # probability of c + A
+_ERROR = _LAW * (alpha - x) ** 2 + (1 - _LAW) * (alpha + x) ** 2
 
 
 def _plus(x: float, epsilon: float, bits: int = 0) -> float:
@@ -37,6 +38,17 @@ def _independent(x: float, y: float, epsilon: float, entry: int) -> float:
     """Of two outputs of Algorithm 1; entries --, -+, +-, ++."""
     plus = [0.5 + v / 2 * math.tanh(epsilon / 2) for v in (x, y)]
     return math.prod(q if entry >> place & 1 else 1 - q for q, place in zip(plus, (1, 0), strict=True))
+
+
+entry = parameter("entry", 0, 3, integer=True)
+_FIRST = sp.floor(entry / 2)
+_SECOND = entry - 2 * _FIRST
+
+
+# the one cell of Algorithm 2 at d = 0, in which both round at random, and two outputs of Algorithm 1
+_a, _b = (1 + x * share()) / 2, 1 - (1 + y * share()) / 2
+_JOINT = (_FIRST * _a + (1 - _FIRST) * (1 - _a)) * (_SECOND * (1 - _b) + (1 - _SECOND) * _b)
+_COINS = (1 + (2 * _FIRST - 1) * x * share()) * (1 + (2 * _SECOND - 1) * y * share()) / 4
 
 
 # The pair
@@ -141,6 +153,7 @@ CLAIMS = (
             "A^2 - (w - c)^2 for each client, so r^2 alpha^2/n is the worst case; 'close to' it when alpha is large."
         ),
         {"x": x.range},
+        form=at_most(_ERROR, alpha**2),
         statement=r"E(\bar W_{g,j} - w_{g,j})^2 = \frac1{n^2}\sum_i\bigl(A^2-(w_i-c)^2\bigr) \le \frac{r^2\alpha^2}n",
     ),
     Claim(
@@ -148,7 +161,7 @@ CLAIMS = (
         "Algorithm 1, Proposition 1",
         equal(_single_error, alpha**2 - x**2),
         holds("A two-point law with mean w: the squared error around w is its variance."),
-        form=equal(_LAW * (alpha - x) ** 2 + (1 - _LAW) * (alpha + x) ** 2, alpha**2 - x**2),
+        form=equal(_ERROR, alpha**2 - x**2),
         statement=r"E Q(w) = w,\quad \mathrm{Var}\,Q(w) = A^2 - (w-c)^2,\quad A = r\,\frac{e^\epsilon+1}{e^\epsilon-1}",
     ),
     Claim(
@@ -160,6 +173,10 @@ CLAIMS = (
             "server has both of a pair, and what it then knows, is CB-PLDP*."
         ),
         {"x": x.range, "y": y.range},
+        form=at_most(
+            sp.Max(*((1 + s * x * share()) / (1 + s * y * share()) for s in (1, -1))),
+            sp.exp(epsilon),
+        ),
         statement=r"P(Q_1(w) = \bar w) \le e^{\epsilon}P(Q_1(w') = \bar w)",
     ),
     Claim(
@@ -171,6 +188,7 @@ CLAIMS = (
         ),
         holds("Without shared bits both clients toss their private coins."),
         {"x": x.range, "y": y.range, "epsilon": epsilon.range, "entry": Range(0, 3, integer=True)},
+        form=equal(_JOINT, _COINS),
         statement=r"P(Q_1 = a, Q_2 = b) = P(Q_1 = a)\,P(Q_2 = b) \quad (d = 0)",
         scale=absolute("", 1e-2),
     ),
@@ -183,6 +201,7 @@ CLAIMS = (
         ),
         holds("The exact law, against the sum over all shared numbers and private coins."),
         _PAIR,
+        argued="docs/proofs.md#cb-a2",
         statement=r"P(++) = \tfrac{f_1(1-f_2)}{2^d} \text{ if } \lfloor a\rfloor = \lfloor b\rfloor, \text{ else } "
         r"\left(\tfrac{s}{2A}\right)^+,\quad a = 2^dq_1,\ b = 2^d(1-q_2)",
         scale=relative_to(lambda bits, **_: 2.0**-bits, "probability of a cell"),
@@ -207,6 +226,7 @@ CLAIMS = (
         equal(_enumerated_error, lambda x, y, epsilon, bits: quantizers.pair_mse(x, y, epsilon=epsilon, bits=bits)),
         holds("The Frechet optimum plus what private coins cost where both levels share a cell."),
         _PAIR,
+        argued="docs/proofs.md#cb-t1",
         statement=r"m_d = 2A|s| - s^2 + \frac{8A^2}{2^d}(\min(f_1, f_2) - f_1f_2)\,[\lfloor a\rfloor = \lfloor b\rfloor]",
         scale=relative_to(_slack, "the most that d bits cost"),
     ),
@@ -232,6 +252,7 @@ CLAIMS = (
         at_most(_cost_of_bits, _slack),
         holds("min(f1, f2) - f1 f2 <= 1/4; 32 times below the printed slack, and attained."),
         _PAIR,
+        argued="docs/proofs.md#cb-t1",
         statement=r"m_d - m_\infty \le \frac{A^2}{2^{d-1}}",
     ),
 )

@@ -94,6 +94,7 @@ CLAIMS = (
             "radius": Range(0.2, 5.0, logarithmic=True, extra=(0.999,)),
             "ideal": Range(0.1, 1.0),
         },
+        argued="docs/proofs.md#fdp-t2",
         statement=r"P(\hat l = l^*) \ge \max\left\{0, P_0\left(1 - \frac{\mathrm{MSE}}{\Delta^2}\right)\right\}",
     ),
     Claim(

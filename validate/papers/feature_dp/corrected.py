@@ -157,6 +157,7 @@ CLAIMS = (
             "where": Range(-10.0, 10.0, extra=(0.0,)),
             "epsilon": Range(0.0, 2.0),
         },
+        argued="docs/proofs.md#fdp-t1a-hidden",
         statement=r"D_\lambda(\text{law of } y \,\|\, \text{law of } y_{-k}) \le E_S\left[p\,H_S\left(1 + "
         r"\tfrac{\lambda-1}p\right)\right]",
         effort=1 / 4,

@@ -173,6 +173,7 @@ CLAIMS = (
         at_most(_entropy_change, lambda labels, **laws: uncertainty.published_sensitivity(labels)),
         holds("Entropy ranges over [0, log2 L]; the bound is twice too large."),
         _LAWS,
+        argued="docs/proofs.md#fdp-e15",
         statement=r"|u_k - u_k'| \le 2\log_2|\mathcal L|",
         slack=2.0,
     ),
@@ -182,6 +183,7 @@ CLAIMS = (
         at_most(_entropy_change, lambda labels, **laws: uncertainty.sensitivity(labels)),
         holds("The range of the entropy."),
         _LAWS,
+        argued="docs/proofs.md#fdp-e15",
         statement=r"|u_k - u_k'| \le \log_2|\mathcal L|, \text{ with equality for a sure label against the uniform law}",
     ),
     Claim(
@@ -189,6 +191,7 @@ CLAIMS = (
         "Footnote 2, p_max the least over all inputs (40 labels)",
         at_most(abs(sp.log(greatest / other, 2)), -sp.log(least, 2)),
         holds_under("The range of the score; with no threshold on p_max it is log2 of the number of labels."),
+        form=at_most(sp.Max(*(s * (sp.log(greatest, 2) - sp.log(other, 2)) for s in (1, -1))), -sp.log(least, 2)),
         given=[greatest >= least, other >= least],
         statement=r"|-\log_2 p_{\max} + \log_2 p_{\max}'| \le -\log_2\min_f p_{\max}",
         scale=absolute("bit"),

@@ -111,6 +111,7 @@ CLAIMS = (
         at_least(_worst_inside, lambda selected, **point: participation.published_sorting(*_three(**point))),
         holds("Pr(true order) is at most Pr(true set), and the union bound."),
         {**_THREE, "selected": Range(1, 2, integer=True)},
+        argued="docs/proofs.md#fdp-l6",
         statement=r"p_k \ge 1 - \sum_{i=1}^{K-1}\Phi\left(\frac{-\Psi}{\sqrt{\sigma_{(i)}^2+\sigma_{(i+1)}^2}}\right)"
         r"\quad\text{for } k \text{ in the true set, } i \text{ in the order of the scores}",
     ),
@@ -194,6 +195,7 @@ CLAIMS = (
         ),
         holds("Union bound, with k in the order of the scores."),
         _THREE,
+        argued="docs/proofs.md#fdp-l6",
         statement=_SORTING,
     ),
     Claim(

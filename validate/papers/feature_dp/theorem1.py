@@ -224,6 +224,7 @@ CLAIMS = (
             "noise": Range(0.1, 10.0, logarithmic=True),
             "epsilon": Range(0.0, 3.0),
         },
+        argued="docs/proofs.md#fdp-l4",
         statement=r"D_{1+p(e^\epsilon-1)}(p\,P_1+(1-p)P_0\,\|\,P_0) = p\,D_{e^\epsilon}(P_1\|P_0)",
         tolerance=1e-6,
         effort=1 / 2,

@@ -227,6 +227,7 @@ CLAIMS = (
             "than (epsilon, delta) before aggregation asks for. One device, D = 1."
         ),
         {"delta": Range(1e-300, 0.99, logarithmic=True)},
+        argued="docs/proofs.md#fdps-mse",
         statement=r"E\|D\tau_kn_k\|_2^2 \le d\|D\|_F^2\,\frac{2p_kw_k^2C_k^2}{\epsilon_k^2}\log\frac{1.25}{\delta_k}"
         r"\quad\text{for noise just enough for } (\epsilon_k, \delta_k),\ \epsilon_k \le 1",
         slack=1.02,

@@ -75,6 +75,8 @@ def _gradient(at: mse.Scalar, *, all_others: bool) -> sp.Expr:
 
 
 _POINT = {"second": f, "p": (p, p), "w": (w, v)}
+_second = sp.Symbol("w_2", real=True)
+_DERIVATIVE = sp.diff(two_devices(mse.printed_mse, f, (p, p), (w, _second)), _second).subs(_second, v)
 _OWN = relative_to(lambda f, p, w, v: 2 * p * f * f, "2 p_k G_k")
 
 
@@ -86,6 +88,10 @@ def _epsilon_at_cap(p: float, clip: float, delta: float, epsilon: float) -> floa
     weight = float(caps.published(_capped(p, clip, delta), epsilon, form="eq23")[0])
     return float(amplification.published(_capped(p, clip, delta, weight), form="eq23").epsilon[0])
 
+
+epsilon = parameter("epsilon", 1e-6, 100.0, logarithmic=True)
+_strays = sp.Rational(1, 10)  # any delta'
+_LOCAL = sp.log(1 + (1 - _strays) * (sp.exp(epsilon) - 1) / p)  # of the weight at its cap
 
 # The printed solution
 
@@ -171,6 +177,7 @@ CLAIMS = (
         "Eq. (40), corrected",
         equal(_slope, two_devices(lambda at: _gradient(at, all_others=True), **_POINT)),
         holds("Against differences of the printed MSE."),
+        form=equal(_DERIVATIVE, two_devices(lambda at: _gradient(at, all_others=True), **_POINT)),
         statement=r"\frac{\partial L}{\partial w_k} = (2w_kp_k - 2p_k)G_k + \sum_{j\ne k}(p_kp_jw_j - p_k)\,b_k^Tb_j + \dots",
         scale=_OWN,
     ),
@@ -188,6 +195,7 @@ CLAIMS = (
         statement=r"w_{k,\max} = \frac{\sqrt{\bar\mu - t}}{\gamma C_k\sqrt{2\log(1.25/\delta)}}"
         r"\log\left(1 + \frac{(1-\delta')(e^\epsilon - 1)}{p_k}\right)",
         idle=("p", "clip", "delta"),
+        form=equal(sp.log(1 + p / (1 - _strays) * (sp.exp(_LOCAL) - 1)), epsilon),
     ),
     Claim(
         "FDP-L5",

@@ -85,6 +85,7 @@ CLAIMS = (
             "whatever epsilon."
         ),
         {s.name: s.range for s in (epsilon, delta, rounds)},
+        argued="docs/proofs.md#uf-c1",
         statement=r"M \text{ rounds of } (\epsilon,\delta) \text{ are } (M\epsilon, M\delta)\text{-DP}",
         tolerance=1e-7,
         idle=["epsilon"],

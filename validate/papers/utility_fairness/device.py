@@ -30,6 +30,12 @@ bits = parameter("bits_per_sample", 8, 8000, integer=True, typical=(784 * 8, 784
 _AT = {forms.power: power, forms.iterations: iterations}
 _SAMPLES = at_table_1(forms.compute_energy / forms.compute, {**_AT, forms.load: 128})  # d_k a number of samples
 _RATE = {by_rate.Z: sp.log(1 + at_table_1(forms.gain) * power)}
+_RATIO = forms.kappa * forms.power * forms.fading / (forms.noise_power * forms.distance**forms.exponent)  # (15)
+_SNR_GAP = 10 ** (forms.gap / 10)
+_BITS_PER_SECOND = forms.bandwidth * sp.log(1 + _RATIO / _SNR_GAP) / sp.log(2)  # (14)
+_SENDING = forms.model / _BITS_PER_SECOND  # (13)
+_COMPUTING = forms.iterations * forms.load * forms.per_bit * forms.compute  # (11), (12)
+_SPENT = _COMPUTING + _SENDING * (forms.power / forms.efficiency + forms.circuit)
 _LINE = np.linspace(50.0, 200.0, 10)
 _SHORT = {forms.deadline: sp.Rational("0.00075"), forms.fewest: 0}
 
@@ -52,6 +58,14 @@ def _fewest(deadline: float, fewest: float) -> float:
     """The iterations for which the least rate leaves time."""
     fleet = table_1(deadline=deadline, min_iterations=fewest)
     return _one((fleet.deadline - fleet.unit_time / fleet.min_log_rate) / fleet.iteration_time)
+
+
+# nats a second and hertz that the least iterations leave no more time than
+_NEEDED = forms.model * sp.log(2) / (forms.bandwidth * (forms.deadline - forms.fewest * forms.load * forms.per_bit))
+
+
+def _at_deadline(expression: sp.Expr, least: Any = 10) -> sp.Expr:
+    return at_table_1(expression, {forms.deadline: deadline, forms.fewest: least})
 
 
 def _limit(name: str) -> sp.Expr:
@@ -167,6 +181,7 @@ CLAIMS = (
         "Eq. (13)-(16)",
         equal(_computed("transmit_time"), at_table_1(forms.transmit_time, _AT)),
         holds("Rate, time and power fit together; the index i of (15) should be k."),
+        form=equal(at_table_1(_SENDING, _AT), at_table_1(forms.transmit_time, _AT)),
         statement=r"T_{tx} = \frac{\mathcal V_v}{B\log_2(1+\gamma/\Gamma)},\quad \gamma = \frac{\kappa P|h|^2}{\sigma^2r^\alpha}",
     ),
     Claim(
@@ -174,6 +189,7 @@ CLAIMS = (
         "Eq. (23), (24)",
         equal(_computed("energy"), at_table_1(forms.energy, _AT)),
         holds("Times and powers multiplied."),
+        form=equal(at_table_1(_SPENT, _AT), at_table_1(forms.energy, _AT)),
         statement=r"E = jd\tau P_{cp} + \frac{\mathcal V_v(P/\rho+P_{cir})}{B\log_2(1+\gamma/\Gamma)}",
     ),
     Claim(
@@ -181,6 +197,7 @@ CLAIMS = (
         "Eq. (32)",
         equal(_least_power, _limit("least power")),
         holds_under("If T > j_min d tau; with (33) it makes two of the five constraints redundant."),
+        form=equal(_at_deadline((sp.exp(_NEEDED) - 1) * forms.power * _SNR_GAP / _RATIO), _limit("least power")),
         statement=r"j_{\min}d\tau + T_{tx}(P) = T \iff P = P_{\min} = "
         r"\tfrac{\sigma^2r^\alpha\Gamma}{\kappa|h|^2}\Bigl(e^{\mathcal V_v\log2/(B(T-j_{\min}d\tau))}-1\Bigr)",
     ),
@@ -189,6 +206,10 @@ CLAIMS = (
         "Eq. (33)",
         equal(_most_iterations, _limit("most iterations")),
         holds_under("The iterations that fill the deadline at the greatest power, if the device is feasible."),
+        form=equal(
+            _at_deadline((forms.deadline - _SENDING.subs(forms.power, forms.greatest)) / (forms.load * forms.per_bit)),
+            _limit("most iterations"),
+        ),
         statement=r"jd\tau + T_{tx}(P_{\max}) = T \iff j = j_{\max} = "
         r"\tfrac1{d\tau}\Bigl(T-\tfrac{\mathcal V_v\log2}{B\log(1+\gamma_{\max}/\Gamma)}\Bigr)",
     ),
@@ -197,6 +218,13 @@ CLAIMS = (
         "Eq. (30), (31)",
         equal(_computed("utility"), at_table_1(forms.utility, _AT)),
         defined("The problem; Phi and R depend on j and P. A weight of 1/J^2 is implied."),
+        form=equal(
+            at_table_1(
+                -forms.beta_1 * sp.exp(-_COMPUTING / forms.beta_2) + forms.beta_1 - _SPENT * (_SPENT - forms.varrho),
+                _AT,
+            ),
+            at_table_1(forms.utility, _AT),
+        ),
         statement=r"\max U = -\mathcal E_{mod}+\beta_1-E(E-\varrho) \text{ s.t. delay, power, iterations}",
         scale=absolute("", 0.1),
     ),
@@ -206,6 +234,7 @@ CLAIMS = (
         equal(_power_back, power),
         holds("The change of variables is a bijection, so (35) solves (31)."),
         {"distance": distance.range},
+        form=equal(at_table_1((sp.exp(forms.log_rate) - 1) / forms.gain, _AT), power),
         statement=r"P(Z(P)) = P",
         idle=("distance",),
     ),
@@ -215,6 +244,12 @@ CLAIMS = (
         equal(_fewest, fewest),
         holds_under("Z* >= Z_min says the same as j* >= j_min: (40) needs no lower clamp if the device is feasible."),
         {"deadline": Range(0.6, 3.0, typical=(0.75, 0.75))},
+        form=equal(
+            _at_deadline(
+                (forms.deadline - forms.model * sp.log(2) / (forms.bandwidth * _NEEDED)) / forms.iteration_time, fewest
+            ),
+            fewest,
+        ),
         statement=r"j(Z_{\min}) = j_{\min}",
         idle=("deadline",),
     ),
@@ -223,6 +258,7 @@ CLAIMS = (
         "Eq. (58)",
         equal(_computed("transmit_energy"), at_table_1(by_rate.transmit_energy, _RATE)),
         holds("The substitution is right."),
+        form=equal(at_table_1(forms.transmit_energy, _AT), at_table_1(by_rate.transmit_energy, _RATE)),
         statement=r"E_{tx}(Z) = \frac{\mathcal V_vb}Z(e^Z+c)",
     ),
     Claim(

@@ -138,6 +138,7 @@ CLAIMS = (
         ),
         holds_under("True for j >= 1, loose: the factor is at least rho. At j = 0 it is false."),
         {"mu": mu.range, "step": step.range, "iterations": Range(1, 30, integer=True)},
+        argued="docs/proofs.md#uf-e41",
         statement=r"\Phi_j \le \bigl(\tfrac{\mu\eta^2L}2-\mu\eta+1\bigr)^{j+1}",
     ),
     Claim(
@@ -145,6 +146,7 @@ CLAIMS = (
         "Eq. (42)-(44) (L = 1)",
         at_most(_F.subs(x, x - step * _SLOPE), _F + (step**2 / 2 - step) * _SLOPE**2),
         holds("The descent lemma; (42) follows from (18) and (20), not from (19)."),
+        argued="docs/proofs.md#uf-e42",
         statement=r"\mathcal F^+ \le \mathcal F + \bigl(\tfrac{\eta^2L}2-\eta\bigr)\|\nabla\mathcal F\|^2",
     ),
     Claim(
@@ -153,6 +155,7 @@ CLAIMS = (
         at_most((_SLOPE - _SLOPE.subs(x, y)) ** 2, (x - y) * (_SLOPE - _SLOPE.subs(x, y))),
         holds("Baillon and Haddad; but the printed step replaces a product of norms by the smaller inner product."),
         given=[sp.Ne(x, y)],
+        argued="docs/proofs.md#uf-e47",
         statement=r"\|\nabla\mathcal F(x)-\nabla\mathcal F(y)\|^2 \le L(x-y)^\top(\nabla\mathcal F(x)-\nabla\mathcal F(y))",
     ),
     Claim(
@@ -184,6 +187,7 @@ CLAIMS = (
         ),
         holds("From the PL inequality (with 2 mu even), not from (51)."),
         {**_STARTS, "step": Range(0.05, 2.0)},
+        argued="docs/proofs.md#uf-e52",
         statement=r"\mathcal F^+-\mathcal F^* \le \bigl(1-\mu\eta(1-\tfrac{\eta L}2)\bigr)(\mathcal F-\mathcal F^*)",
     ),
     Claim(

@@ -30,6 +30,11 @@ def _pooled(d1: int, d2: int, w: float) -> float:
     return float(np.mean([w**2] * d1 + [(w - 1) ** 2] * d2))
 
 
+def _over(loss: sp.Expr, samples: sp.Expr) -> sp.Expr:
+    """The losses of so many samples added up."""
+    return sp.Sum(loss, (sp.Dummy("i", integer=True), 1, samples)).doit()
+
+
 def _slope(xi: float, g: float, curvature: float, w: float, h: float) -> float:
     """Of F in (4) for the local loss c log cosh, by differences; g is the global gradient."""
 
@@ -70,6 +75,9 @@ CLAIMS = (
         "Eq. (1), (2)",
         equal(_pooled, (d1 * w**2 + d2 * (w - 1) ** 2) / (d1 + d2)),
         defined("The loss of all samples; the weights d_k/d make it so (two devices, squared error)."),
+        form=equal(
+            (_over(w**2, d1) + _over((w - 1) ** 2, d2)) / (d1 + d2), (d1 * w**2 + d2 * (w - 1) ** 2) / (d1 + d2)
+        ),
         statement=r"\mathcal G(w) = \tfrac1d\sum_kd_k\mathcal L_k(w)",
     ),
     Claim(
@@ -104,6 +112,7 @@ CLAIMS = (
             "Its gradient is the local one less what that is at h = 0, plus xi times the global one: at h = 0 the latter alone."
         ),
         {"xi": xi.range, "g": _PLACE, "curvature": Range(0.1, 5.0), "w": _PLACE, "h": Range(-2.0, 2.0, extra=(0.0,))},
+        argued="docs/proofs.md#uf-e4",
         statement=r"\mathcal F_k(w,h) = \mathcal L_k(w+h) - (\nabla\mathcal L_k(w) - \xi\nabla\mathcal G(w))^\top h",
         scale=absolute("of the loss's slope"),
         tolerance=1e-8,
@@ -128,6 +137,7 @@ CLAIMS = (
         at_most(_shrunk, 1 - 2 * _small / spread * (1 - spread * _small / 2)),
         holds_under("The step is a gradient step preconditioned between 1/L and 1/mu."),
         {"seed": _SEED},
+        argued="docs/proofs.md#uf-e5",
         statement=r"\mathcal G^+ - \mathcal G^* \le \Bigl[1 - "
         r"\tfrac{2\mu\xi}L\bigl(1-\tfrac{L\xi}{2\mu}\bigr)\Bigr](\mathcal G-\mathcal G^*)",
     ),
@@ -139,6 +149,10 @@ CLAIMS = (
             (1 - step * curvature) ** (2 * iterations),
         ),
         defined("Gradient descent; on a quadratic of curvature c it multiplies by 1 - eta c."),
+        form=equal(
+            sp.Product((1 - step * curvature) ** 2, (sp.Dummy("i", integer=True), 1, iterations)).doit(),
+            (1 - step * curvature) ** (2 * iterations),
+        ),
         statement=r"h^{(j+1)} = h^{(j)} - \eta\nabla\mathcal F_k(h^{(j)})",
     ),
     Claim(

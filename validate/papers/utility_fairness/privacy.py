@@ -25,6 +25,10 @@ labels = [parameter(name, 0, 9, integer=True, typical=(0, 9)) for name in ("firs
 strength = parameter("strength", 0.1, 5.0, logarithmic=True, latex=r"\mu")
 deviation = parameter("deviation", -8.0, 91.0, typical=(0.0, 1.0), latex=r"\mathcal E")
 theta = parameter("theta", 0.1, 1.0, typical=(0.6, 0.6), latex=r"\theta")
+any_epsilon = parameter("epsilon", 0.0, 3.0)
+sigma = parameter("sigma", 0.3, 10.0)
+sensitivity = parameter("sensitivity", 0.01, 100.0, logarithmic=True)
+_share, _theta = parameter("deviation", 0.0, 1.0), parameter("theta", 0.0, 0.99)
 _TABLE_EPSILON, _TABLE_DELTA = sp.Rational("0.95"), sp.Rational("1e-5")
 _BELOW_ONE = Range(0.01, 0.999, typical=(0.95, 0.95))
 
@@ -92,6 +96,7 @@ CLAIMS = (
             "Differential privacy; eps in (0, 1) and outputs in R are needlessly narrow. Here: delta of randomised response."
         ),
         {"truth": Range(0.5, 0.99), "share": Range(0.0, 1.0)},
+        argued="docs/proofs.md#uf-e6",
         statement=r"P(\mathcal M(D) \in O) \le e^\epsilon P(\mathcal M(D') \in O) + \delta",
         scale=absolute("", 1e-2),
     ),
@@ -108,7 +113,8 @@ CLAIMS = (
             "Noise in units of the sensitivity, which Algorithm 1 never bounds. Here: only the ratio counts, against the "
             "numerically integrated divergence."
         ),
-        {"sigma": Range(0.3, 10.0), "sensitivity": Range(0.01, 100.0, logarithmic=True), "epsilon": Range(0.0, 3.0)},
+        form=equal(_curve(any_epsilon, sensitivity, sensitivity * sigma), _curve(any_epsilon, sp.Integer(1), sigma)),
+        domain={s.name: s.range for s in (sigma, sensitivity, any_epsilon)},
         statement=r"\mathcal M(D) = f(D) + n,\quad n \sim N(0, S_f^2\sigma^2),\quad S_f = \max\|f(D)-f(D')\|",
         scale=absolute("", 1e-2),
         tolerance=1e-8,
@@ -231,6 +237,7 @@ CLAIMS = (
             "epsilon": _BELOW_ONE,
             "delta": Range(1e-12, 0.99, logarithmic=True),
         },
+        form=at_most(_curve(epsilon, sp.Integer(1), _classical(epsilon, delta) / (1 - _share * _theta)), delta),
         statement=r"\hat\sigma = \tfrac1{\epsilon(1-\mathcal E\theta)}\sqrt{2\log(1.25/\delta)} \implies "
         r"(\epsilon,\delta)\text{-DP}",
         slack=3.4,
