@@ -34,7 +34,7 @@ def numbers(kind: str, text: str) -> set[int]:
 @pytest.mark.parametrize("paper", PAPERS.values(), ids=PAPERS)
 def test_every_numbered_item_is_there(paper):
     locations = [item.location for item in EVERYTHING if item.paper == paper.id]
-    assert paper.numbered
+    assert paper.numbered or all(claim.implementation for claim in paper.claims)
     for kind, count in paper.numbered.items():
         found = set().union(*(numbers(kind, text) for text in locations))
         missing = set(range(1, count + 1)) - found

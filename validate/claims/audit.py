@@ -17,11 +17,17 @@ from validate.claims.sources import INSTALLED, Source
 
 
 def selected(ids: Sequence[str] = (), source: Source = INSTALLED) -> list[Claim]:
-    """The claims with these identifiers, or beginning with them ("CB", "UF-E"); all of them by default.
+    """The claims with these identifiers, or beginning with them ("CB", "UF-E"), or of these papers; all of them by default.
 
     An identifier that stands for the same theorem elsewhere means the row that tries it.
+
+    Examples
+    --------
+    >>> len(selected(["corbin-fl"])) == len(INSTALLED.papers()["corbin-fl"].claims)
+    True
     """
-    every = source.claims()
+    every, papers = source.claims(), source.papers()
+    ids = [name for given in ids for name in ([c.id for c in papers[given]] if given in papers else [given])]
     aliases = {reference.id: claim.id for claim in every.values() for reference in claim.also}
     found = names.select(ids, [*every, *aliases])
     return [every[name] for name in dict.fromkeys(aliases.get(name, name) for name in found)]

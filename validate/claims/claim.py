@@ -10,6 +10,7 @@ from typing import Any
 from analytics.enclosures.ball import ball
 from validate.claims.balls import decided
 from validate.claims.domain import Range
+from validate.claims.implementation import Implementation
 from validate.claims.relation import RATIO, Point, Relation, Scale, relation
 
 _TOLERANCE = 1e-9
@@ -37,6 +38,7 @@ class Severity(StrEnum):
     ``theorem``: a numbered statement, or what one rests on, in the authors' own model. ``step``: of a proof or a remark whose
     end may stand. ``misprint``: a sign, an index, a constant, a unit that the context puts right. ``reading``: true as the
     authors may mean it, which the reason says first. ``experiment``: a number or a figure that does not come out.
+    Of code: ``guarantee``: what it promises is not what its law gives. ``rounding``: missed by its arithmetic alone.
     """
 
     THEOREM = "theorem"
@@ -44,6 +46,8 @@ class Severity(StrEnum):
     MISPRINT = "misprint"
     READING = "reading"
     EXPERIMENT = "experiment"
+    GUARANTEE = "guarantee"
+    ROUNDING = "rounding"
 
 
 @dataclass(frozen=True)
@@ -162,6 +166,8 @@ class Claim:
         Where a complete proof by hand stands: a page, and a section of it.
     form : Relation or None
         The same in expressions, for a proof, where a side is a function; the trial compares the two.
+    implementation : Implementation or None
+        The code that the claim is about, where it is about code.
     paper : str
         Set by the :class:`Paper` that holds the claim.
 
@@ -191,6 +197,7 @@ class Claim:
     idle: Sequence[str] = ()
     argued: str = ""
     form: Relation | None = None
+    implementation: Implementation | None = None
     paper: str = ""
 
     def __post_init__(self) -> None:
@@ -209,6 +216,11 @@ class Claim:
     @property
     def reason(self) -> str:
         return self.ruling.reason
+
+    @property
+    def kind(self) -> str:
+        """``statement`` of a paper, or ``implementation``: code against its own promise."""
+        return "implementation" if self.implementation else "statement"
 
     @property
     def provable(self) -> Relation:

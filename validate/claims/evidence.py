@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal, localcontext
 from enum import StrEnum
 from fractions import Fraction
@@ -154,7 +154,8 @@ class Evidence:
 
     @property
     def tightness(self) -> float:
-        """On a ratio scale the best ratio of the smaller to the greater side met: 1 for a tight bound; nan elsewhere."""
+        """On a ratio scale the best ratio of the smaller to the greater side met: 1 for a tight bound; nan "
+        "elsewhere."""
         if self.margin < 0 or self.claim.scale.name != "ratio":
             return math.nan
         return math.exp(min(self.claim.tolerance - self.margin, 0.0))
@@ -171,7 +172,9 @@ class Evidence:
         return {
             "id": claim.id,
             "paper": claim.paper,
+            "kind": claim.kind,
             "location": claim.location,
+            "implementation": asdict(claim.implementation) if claim.implementation else None,
             "statement": claim.statement,
             "expected": claim.expected.value,
             "verdict": self.verdict.value,
@@ -205,13 +208,21 @@ class Evidence:
 
 def item_as_json(item: Item) -> dict[str, Any]:
     """A row of the same shape for an item that is no claim."""
-    given = {"id": item.id, "paper": item.paper, "location": item.location, "statement": "", "reason": item.reason}
+    given = {
+        "id": item.id,
+        "paper": item.paper,
+        "kind": "statement",
+        "location": item.location,
+        "statement": "",
+        "reason": item.reason,
+    }
     verdicts = {"expected": item.verdict.value, "verdict": item.verdict.value, "how": "argued"}
     nothing = dict.fromkeys(
         (
             *("severity", "fault", "witness", "near_paper", "near_reason", "claimed", "actual", "scale", "margin"),
             *("tightest", "tightness", "share_violated", "share_of_regime", "median_factor", "worst_factor"),
             *("true_where", "corrected_by", "boxes", "argued"),
+            *("true_where", "corrected_by", "boxes", "implementation"),
         )
     )
     return {**given, **verdicts, **nothing, "also": [], "certified": False, "evaluations": 0, "seconds": 0.0}

@@ -1,4 +1,4 @@
-"""Where claims come from: the papers installed (entry points ``airtight.papers``), or a Python file of anyone's."""
+"""Where claims come from: the papers installed (folders here, entry points ``airtight.papers``), or anyone's Python file."""
 
 from __future__ import annotations
 
@@ -68,9 +68,9 @@ def _home(paper: Paper) -> Path:
 
 @cache
 def _installed() -> dict[str, Paper]:
-    from validate.papers import PAPERS
+    from validate import papers
 
-    found = list(PAPERS)
+    found = papers.found()
     for point in metadata.entry_points(group=GROUP):
         try:
             paper = point.load()

@@ -70,6 +70,7 @@ def ledger(evidence: Sequence[Evidence], tried: Sequence[Paper]) -> str:
                 "$$" + e.claim.statement + "$$",
                 "",
                 *_computed(e.claim),
+                *_source(e.claim),
                 *_evidence(e),
             ]
             if e.claim.id in corrects:
@@ -90,6 +91,15 @@ def _computed(claim: Claim) -> list[str]:
     return ["Tried as", "", "$$" + written + "$$", ""]
 
 
+def _source(claim: Claim) -> list[str]:
+    """Of code: where it stands, what it promises, how to mend it."""
+    code = claim.implementation
+    if code is None:
+        return []
+    mend = f" To mend it: {code.mend}" if code.mend else ""
+    return [f"`{code.repository}` {code.commit[:12]}, `{code.file}`, `{code.function}`. Promised: {code.promise}{mend}", ""]
+
+
 def _count(evidence: Sequence[Evidence], others: Sequence[Item]) -> str:
     verdicts = [e.verdict for e in evidence] + [i.verdict for i in others]
     counts = [f"{verdicts.count(v)} {v.value}" for v in Verdict if v in verdicts]
@@ -97,7 +107,8 @@ def _count(evidence: Sequence[Evidence], others: Sequence[Item]) -> str:
         f"{len(verdicts)} items: {', '.join(counts)}. Claims by how they are known: {told(known(evidence))}. "
         f"By what fails: {told(severities(evidence))}. A *theorem* is a numbered "
         "statement that fails in the authors' own model, a *step* one of a proof or a remark whose end may stand, a *misprint* "
-        "what the context puts right, a *reading* what is true as the authors may mean it, an *experiment* a number of a figure."
+        "what the context puts right, a *reading* what is true as the authors may mean it, an *experiment* a number of a figure; of "
+        "code a *guarantee* is a promise that its law does not keep, *rounding* one that only its arithmetic misses."
     )
 
 

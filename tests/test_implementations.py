@@ -1,0 +1,123 @@
+"""Published code on trial: enough rows, kept promises and broken ones; the laws against other ways to them."""
+
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests_support import run
+
+from analytics.federated import quantizers
+from analytics.privacy import gaussian
+from analytics.privacy.loss_distribution import of_pair
+from validate.claims import audit
+from validate.claims.claim import REFUTED
+from validate.claims.shipped import shipped
+from validate.claims.sources import INSTALLED
+from validate.papers.implementations import PAPER, baselines, corbin_fl, libraries
+
+PAGE = (Path(__file__).parents[1] / "docs" / "implementations.md").read_text()
+CLAIMS = {claim.id: claim for claim in PAPER.claims}
+
+
+def blocks():
+    return re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+
+
+def test_the_paper_is_found_by_itself_and_tried_by_its_name():
+    assert INSTALLED.papers()["implementations"] is PAPER
+    assert [claim.id for claim in audit.selected(["implementations"])] == list(CLAIMS)
+    result = run("verify", "implementations", "--limit", "0.001", "--json")
+    assert result.exit_code == 1 and '"implementation"' in result.stdout
+
+
+def test_a_dozen_rows_and_more_are_settled_in_both_ways():
+    evidence = [e for e in shipped().evidence if e.claim.paper == PAPER.id]
+    assert len(evidence) == len(CLAIMS) and all(e.as_expected for e in evidence)
+    refuted = [e for e in evidence if e.verdict in REFUTED]
+    assert len(refuted) >= 12 and all(e.witness.certified for e in refuted)
+    assert len(evidence) - len(refuted) >= 8
+
+
+@pytest.mark.parametrize("claim", PAPER.claims, ids=CLAIMS)
+def test_every_row_says_where_what_and_how(claim):
+    code = claim.implementation
+    assert claim.kind == "implementation" and code.file and code.function and code.promise
+    assert re.fullmatch(r"[0-9a-f]{40}", code.commit)
+    if claim.ruling.verdict in REFUTED and claim.ruling.severity == "guarantee":
+        assert code.mend or claim.ruling.corrected_by
+    named = claim.id in PAGE or f"-{claim.id.rsplit('-', 1)[1]}`" in PAGE or claim.id.startswith("IM-IMVU")
+    assert named, claim.id
+
+
+def test_reproductions_are_short_and_compile():
+    for block in blocks():
+        assert len(block.splitlines()) <= 20
+        compile(block, "page", "exec")
+
+
+def test_dp_accounting_returns_what_the_row_says():
+    pytest.importorskip("dp_accounting")
+    block = next(b for b in blocks() if "dp_accounting" in b)
+    namespace = {}
+    exec(block.replace("print(", "said = ("), namespace)
+    assert namespace["said"] == (0.0009025923169485768, True)
+
+
+# The laws
+
+
+def draw(x, epsilon, bits, count, rng):
+    """The steps of the code with its own order of decisions, drawn instead of summed."""
+    marginal = 0.5 + x / 2 * math.tanh(epsilon / 2)
+    cells = 2**bits
+    cell = min(math.floor(marginal * cells), cells - 1)
+    shared = rng.integers(0, cells, count)
+    sign = np.where(shared >= cell + 1, -1, 1)
+    coin = (marginal - (min(cell, cells - 2) / cells)) * cells
+    return np.where(shared == cell, np.where(rng.random(count) < coin, 1, -1), sign)
+
+
+@pytest.mark.parametrize(("x", "epsilon"), [(0.99, 5.0), (0.99, 1.0), (-0.3, 3.0), (1.0, 3.5)])
+def test_the_pair_of_the_code_by_drawing(x, epsilon):
+    law, rng = corbin_fl._code_pair(x, 0.2, epsilon, 5), np.random.default_rng(1)
+    drawn = np.mean(draw(x, epsilon, 5, 200_000, rng) > 0)
+    assert law.sum() == pytest.approx(1)
+    assert drawn == pytest.approx(law[1].sum(), abs=5 * math.sqrt(0.25 / 200_000))
+    within = 0.5 + x / 2 * math.tanh(epsilon / 2) < 1 - 2**-5
+    assert (law[1].sum() < 1 - 1e-12) == within
+    if within:
+        assert law == pytest.approx(quantizers.pair_law(x, 0.2, epsilon=epsilon, bits=5), abs=1e-14)
+
+
+def test_the_last_cell_by_the_loss_distribution():
+    plus, zero = (corbin_fl._code_pair(x, 0.0, 5.0, 5).sum(axis=1) for x in (0.99, 0.0))
+    found = of_pair(zero, plus)
+    assert found.delta(5.0) == pytest.approx(0.5, abs=1e-2)
+    assert found.delta(50.0) == pytest.approx(0.5, abs=1e-2)
+
+
+def test_two_bits_by_enumeration():
+    grid, eps = np.linspace(-1, 1, 101), 2.0
+    theta = 0.5 * math.tanh(eps / 4)
+    p = 0.5 + theta * grid
+    law = np.stack([(1 - p) ** 2, 2 * p * (1 - p), p**2])
+    assert np.max(np.log(law.max(axis=1) / law.min(axis=1))) == pytest.approx(eps)
+    rqm = np.array([baselines._rqm(float(u), eps, 0.4) for u in grid])
+    assert rqm.sum(axis=1) == pytest.approx(1)
+    assert np.max(np.log(rqm.max(axis=0) / rqm.min(axis=0))) == pytest.approx(eps)
+
+
+def test_opacus_by_drawing():
+    rng, sigma, half = np.random.default_rng(2), 1.0, 10
+    norms = (sigma / 2) ** 2 * rng.chisquare(2 * half, 200_000)
+    epsilon = libraries._promised(sigma)
+    loss = 2 * half * math.log(2) - 1.5 * norms
+    drawn = np.mean(np.maximum(1 - np.exp(epsilon - loss), 0))
+    assert libraries._apart(sigma, half) == pytest.approx(drawn, abs=0.01)
+
+
+def test_flower_at_ten():
+    sigma = math.sqrt(2 * math.log(1.25e5)) / 10
+    assert gaussian.epsilon(1e-5, sensitivity=1.0, sigma=sigma) == pytest.approx(10.39, abs=0.005)

@@ -1,0 +1,13 @@
+"""Published implementations (IM): what their code does, against what its documentation promises."""
+
+from validate.claims.claim import Paper
+from validate.papers.implementations import baselines, corbin_fl, items, libraries
+
+PAPER = Paper(
+    "implementations",
+    "Published implementations",
+    "read at the commits named",
+    2026,
+    (*corbin_fl.CLAIMS, *baselines.CLAIMS, *libraries.CLAIMS),
+    items.ITEMS,
+)
