@@ -97,7 +97,10 @@ def _source(claim: Claim) -> list[str]:
     if code is None:
         return []
     mend = f" To mend it: {code.mend}" if code.mend else ""
-    return [f"`{code.repository}` {code.commit[:12]}, `{code.file}`, `{code.function}`. Promised: {code.promise}{mend}", ""]
+    return [
+        f"`{code.repository}` {code.commit[:12]}, `{code.file}`, `{code.function}`. Promised: {code.promise}{mend}",
+        "",
+    ]
 
 
 def _count(evidence: Sequence[Evidence], others: Sequence[Item]) -> str:
@@ -107,8 +110,8 @@ def _count(evidence: Sequence[Evidence], others: Sequence[Item]) -> str:
         f"{len(verdicts)} items: {', '.join(counts)}. Claims by how they are known: {told(known(evidence))}. "
         f"By what fails: {told(severities(evidence))}. A *theorem* is a numbered "
         "statement that fails in the authors' own model, a *step* one of a proof or a remark whose end may stand, a *misprint* "
-        "what the context puts right, a *reading* what is true as the authors may mean it, an *experiment* a number of a figure; of "
-        "code a *guarantee* is a promise that its law does not keep, *rounding* one that only its arithmetic misses."
+        "what the context puts right, a *reading* what is true as the authors may mean it, an *experiment* a number of a "
+        "figure; of code a *guarantee* is a promise that its law does not keep, *rounding* one that only its arithmetic misses."
     )
 
 
