@@ -154,8 +154,7 @@ class Evidence:
 
     @property
     def tightness(self) -> float:
-        """On a ratio scale the best ratio of the smaller to the greater side met: 1 for a tight bound; nan "
-        "elsewhere."""
+        """On a ratio scale the best ratio of the smaller to the greater side met: 1 for a tight bound; nan elsewhere."""
         if self.margin < 0 or self.claim.scale.name != "ratio":
             return math.nan
         return math.exp(min(self.claim.tolerance - self.margin, 0.0))
@@ -221,8 +220,7 @@ def item_as_json(item: Item) -> dict[str, Any]:
         (
             *("severity", "fault", "witness", "near_paper", "near_reason", "claimed", "actual", "scale", "margin"),
             *("tightest", "tightness", "share_violated", "share_of_regime", "median_factor", "worst_factor"),
-            *("true_where", "corrected_by", "boxes", "argued"),
-            *("true_where", "corrected_by", "boxes", "implementation"),
+            *("true_where", "corrected_by", "boxes", "argued", "implementation"),
         )
     )
     return {**given, **verdicts, **nothing, "also": [], "certified": False, "evaluations": 0, "seconds": 0.0}
