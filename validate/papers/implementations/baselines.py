@@ -1,5 +1,4 @@
-"""The baselines in the repository of CorBin-FL: one-bit mechanisms that are LDP-FL again, two bits, and I-MVU's "
-"tables."""
+"""The baselines beside CorBin-FL: one-bit mechanisms that are LDP-FL again, two bits, and I-MVU's tables."""
 
 from __future__ import annotations
 
@@ -23,8 +22,7 @@ _PAIR = [parameter(name, -5.0, 5.0, typical=(-1.0, 1.0), latex=f"w_{i}") for i, 
 
 
 def _rqm(offset: float, epsilon: float, keep: float) -> list[float]:
-    """RQM with levels -X, 0, X: the middle one is kept with probability `keep`; X makes the outer ratio e^eps "
-    "at the ends."""
+    """RQM with levels -X, 0, X, the middle one kept with probability `keep`; X makes the outer ratio e^eps."""
     odds = math.exp(epsilon)
     X = ((1 - keep) * (1 + odds) + 2 * keep) / ((1 - keep) * (odds - 1))
     lower, upper = ((1 - keep) * (X + u) / (2 * X) + keep * max(u, 0.0) / X for u in (-offset, offset))

@@ -57,8 +57,7 @@ def _promised(sigma: float) -> float:
 
 
 def _apart(sigma: float, half: int) -> float:
-    """delta of N(0, sigma^2/4 I) against N(0, sigma^2 I) in 2 half coordinates: a test of the squared norm, "
-    "chi-square."""
+    """delta of N(0, sigma^2/4 I) against N(0, sigma^2 I) in 2 half coordinates: a test of the squared norm."""
     from scipy.special import gammainc
 
     epsilon = _promised(sigma)
