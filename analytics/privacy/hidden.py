@@ -231,6 +231,7 @@ class _Radius:
         right = self._log_tail(grid, above=True) + missing <= least[:, None]
         first = np.maximum(np.sum(np.cumprod(left, axis=1), axis=1) - 1, 0)
         last = grid.size - np.maximum(np.sum(np.cumprod(right[:, ::-1], axis=1), axis=1), 1)
+        first = np.minimum(first, grid.size - 2)
         low, high = grid[first], grid[np.maximum(last, first + 1)]
         harmless = np.sqrt(np.maximum((self.a * np.log1p(line.eta) + steepest - least) / line.eta, 0.0))
         high = np.maximum(np.minimum(high, harmless), low * (1 + 1e-6))

@@ -88,7 +88,7 @@ def exact_delta_bracket(
     if _roll_call(system, observer):
         lower = upper = np.where(eps < np.inf, system.participation[which], 0.0)
     else:
-        meant, model = _seen(system, observer)
+        meant, model = modelled(system, observer)
         lower, upper = delta_bracket(meant, which, eps, model)
     return lower.reshape(shape)[()], upper.reshape(shape)[()]
 
@@ -129,7 +129,7 @@ def exact_epsilon(
     total = _spent(system, which) if delta is None else checks.scalar("delta", delta, "(0, 1)")
     if _roll_call(system, observer):
         return np.where(system.participation[which] <= total, 0.0, np.inf)[()]
-    meant, model = _seen(system, observer)
+    meant, model = modelled(system, observer)
     return least_epsilon(meant, which, total, model)[()]
 
 
@@ -157,7 +157,7 @@ def epsilon_bracket(
         return signal_lower(system, upper, total, which), upper[()]
     if _roll_call(system, observer):
         return upper[()], upper[()]
-    meant, model = _seen(system, observer)
+    meant, model = modelled(system, observer)
     return epsilon_at_least(meant, which, total, upper, model)[()], upper[()]
 
 
@@ -206,7 +206,7 @@ def signal_lower(system: Systems, upper: FloatArray, total: float | FloatArray, 
     distinct, index, back = np.unique(which, return_index=True, return_inverse=True)
     lower, highest = np.zeros(distinct.size), np.ravel(upper)[index]
     spent = np.broadcast_to(total, which.shape).ravel()[index]
-    meant, model = _seen(system, Observer.OTHERS)
+    meant, model = modelled(system, Observer.OTHERS)
     for part in participations(meant, distinct, float(np.min(spent)) * _TRIMMED, model):
         place = np.searchsorted(distinct, part.devices)
         for row in np.unique(part.kind):
@@ -250,7 +250,7 @@ def _roll_call(system: Systems, observer: Observer | str) -> bool:
     return seen and system.adjacency is Adjacency.ABSENT
 
 
-def _seen(system: Systems, observer: Observer | str) -> tuple[Systems, type[Participation]]:
+def modelled(system: Systems, observer: Observer | str) -> tuple[Systems, type[Participation]]:
     """A system whose exact privacy, under the model, is that of `system` against the observer."""
     kind = choice("observer", observer, Observer)
     if kind is Observer.AUTO:

@@ -15,6 +15,7 @@ from scipy import special
 
 from analytics import checks
 from analytics.checks import FloatArray, ParameterError, broadcast, real
+from analytics.guarantee import Observer
 from analytics.inference.system import InferenceSystem
 from analytics.privacy import amplification
 from solvers.solution import InfeasibleError
@@ -25,7 +26,9 @@ _GRID = 97
 _TOLERANCE = 1e-10
 
 
-def clip(system: InferenceSystem, epsilon: float, *, cap: Cap | str = Cap.EXACT) -> FloatArray:
+def clip(
+    system: InferenceSystem, epsilon: float, *, cap: Cap | str = Cap.EXACT, observer: Observer | str = Observer.AUTO
+) -> FloatArray:
     """The greatest clipping threshold of each device, at its weight, that keeps epsilon at the system's delta.
 
     Only w_k C_k enters the privacy of device k, so this is the greatest weight in another unit.
@@ -42,13 +45,17 @@ def clip(system: InferenceSystem, epsilon: float, *, cap: Cap | str = Cap.EXACT)
     array([3.618, 3.618, 3.618])
     """
     kind = checks.choice("cap", cap, Cap)
-    upper = caps.greatest_weights(system, epsilon, kind)
+    upper = caps.greatest_weights(system, epsilon, kind, observer=observer)
     with np.errstate(divide="ignore", invalid="ignore"):
         longest = np.where(system.weight > 0, upper * system.clip / system.weight, np.inf)
     if kind not in (Cap.EXACT, Cap.PROVEN):
         return longest
     return caps.kept(
-        lambda value: replace(system, clip=np.where(value > 0, value, system.clip)), epsilon, kind, longest
+        lambda value: replace(system, clip=np.where(value > 0, value, system.clip)),
+        epsilon,
+        kind,
+        longest,
+        observer=observer,
     )
 
 

@@ -13,9 +13,9 @@ import numpy as np
 
 from analytics import checks
 from analytics.checks import FloatArray, IntArray
-from analytics.guarantee import Adjacency
+from analytics.guarantee import Adjacency, Observer
 from analytics.inference.system import InferenceSystem
-from analytics.privacy import amplification, concentration
+from analytics.privacy import amplification, concentration, observers
 from analytics.privacy.amplification import TheoremForm
 from analytics.privacy.mixtures import TRIMMED, participations
 from analytics.privacy.participation import Participation
@@ -39,7 +39,13 @@ class Cap(StrEnum):
     NONE = "none"
 
 
-def greatest_weights(system: InferenceSystem, epsilon: float, cap: Cap | str = Cap.EXACT) -> FloatArray:
+def greatest_weights(
+    system: InferenceSystem,
+    epsilon: float,
+    cap: Cap | str = Cap.EXACT,
+    *,
+    observer: Observer | str = Observer.AUTO,
+) -> FloatArray:
     """w_max of every device for a cap on epsilon.
 
     Parameters
@@ -50,6 +56,8 @@ def greatest_weights(system: InferenceSystem, epsilon: float, cap: Cap | str = C
         In (0, inf].
     cap : {"exact", "proven", "theorem1", "eq23", "none"}
         With "exact" and "proven" the guarantee is at the system's delta, for its adjacency.
+    observer : {"auto", "participants", "others", "signal"}
+        Of the exact cap.
 
     Returns
     -------
@@ -80,7 +88,9 @@ def greatest_weights(system: InferenceSystem, epsilon: float, cap: Cap | str = C
         return np.full(system.devices, np.inf)
     if kind in (Cap.THEOREM1, Cap.EQ23):
         return published(system, eps, form=TheoremForm(kind.value))
-    return kept(lambda weight: replace(system, weight=weight), eps, kind, _largest(system, eps, kind))
+    seen = checks.choice("observer", observer, Observer)
+    largest = _largest(*observers.modelled(system, seen), eps, kind)
+    return kept(lambda weight: replace(system, weight=weight), eps, kind, largest, observer=seen)
 
 
 def published(system: InferenceSystem, epsilon: float, *, form: TheoremForm | str) -> FloatArray:
@@ -105,11 +115,11 @@ def published(system: InferenceSystem, epsilon: float, *, form: TheoremForm | st
         return np.asarray(np.sqrt(left) / unit * growth)
 
 
-def _largest(system: InferenceSystem, epsilon: float, kind: Cap) -> FloatArray:
-    """The greatest weight of each device, up to rounding to either side."""
+def _largest(system: InferenceSystem, model: type[Participation], epsilon: float, kind: Cap) -> FloatArray:
+    """The greatest weight of each device, as the model of the observer has it, up to rounding to either side."""
     out = np.full(system.devices, np.inf)
     bounded = np.flatnonzero(system.participation > system.delta)
-    for part in participations(replace(system, weight=np.ones(system.devices)), bounded, system.delta * TRIMMED):
+    for part in participations(replace(system, weight=np.ones(system.devices)), bounded, system.delta * TRIMMED, model):
         simple = kind is Cap.PROVEN and not system.idle_noise
         excess = _Excess(part.at_quantile(system.delta) if simple else part, epsilon, system.delta, kind)
         x, slope = excess.scale, np.ones(part.participation.size)
@@ -124,7 +134,12 @@ def _largest(system: InferenceSystem, epsilon: float, kind: Cap) -> FloatArray:
 
 
 def kept(
-    named: Callable[[FloatArray], InferenceSystem], epsilon: float, cap: Cap | str, value: FloatArray
+    named: Callable[[FloatArray], InferenceSystem],
+    epsilon: float,
+    cap: Cap | str,
+    value: FloatArray,
+    *,
+    observer: Observer | str = Observer.AUTO,
 ) -> FloatArray:
     """Values of the devices (weights, thresholds) lowered until epsilon, evaluated with them, is kept exactly.
 
@@ -135,6 +150,8 @@ def kept(
     epsilon : float
     cap : {"exact", "proven"}
         What epsilon is evaluated with.
+    observer : {"auto", "participants", "others", "signal"}
+        Of the exact one.
     value : ndarray, shape (K,)
         Those that are not positive and finite are left as they are.
 
@@ -150,7 +167,7 @@ def kept(
     while doubtful.size:
         trial = named(np.nan_to_num(out, nan=0.0, posinf=1.0))
         if cap == Cap.EXACT:
-            found = np.asarray(amplification.exact_epsilon(trial, device=doubtful))
+            found = np.asarray(observers.exact_epsilon(trial, device=doubtful, observer=observer))
         else:
             found = amplification.proven(trial).epsilon[doubtful]
         unsafe = ~(found <= epsilon)

@@ -1,0 +1,373 @@
+r"""How much noise, how great a clip, how frequent a participation: the quantity itself that keeps a target epsilon.
+
+Epsilon is monotone in a device's own clip. In the noise of all devices at once it is monotone where who takes part is seen and
+keeps its noise, with idle noise, and without a receiver's noise; under ``absent``, or hidden, it is not: a device's noise may
+give away that it left. In a common participation it is not either, because absent devices take their noise along. There the
+values that keep the target need not be an interval, and what is returned is proved to be the end by bounds on cells:
+
+* *Noise* :math:`t\sigma_k^2`, t in [a, b]. Scaling y by :math:`b/t \ge 1` changes no likelihood ratio; it gives noises
+  :math:`b\sigma_k^2`, a receiver's noise of :math:`(b/t)\sigma_m^2 \le (b/a)\sigma_m^2` and a longer code. Epsilon falls with the
+  receiver's noise (post-processing) and rises with the length of the code, so on the whole cell it is at least that of the system
+  with noises :math:`b\sigma_k^2`, receiver's noise :math:`(b/a)\sigma_m^2` and the code as it is. On :math:`[a, \infty)` likewise
+  at least that of noises :math:`a\sigma_k^2` and codes of length 0.
+* *Participation* :math:`tp_k`, t in [a, b]. Epsilon of device k rises with its own participation and falls with the others'
+  (post-processing, seen by both observers): at least that of :math:`ap_k` among others of :math:`bp_j`.
+
+Dominance of one round's pair carries over to any number of rounds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+import numpy as np
+from scipy import optimize
+
+from analytics import checks
+from analytics.checks import FloatArray, IntArray, ParameterError
+from analytics.guarantee import Adjacency, Observer
+from analytics.inference.system import InferenceSystem
+from analytics.privacy import observers
+from solvers.design import calibration
+from solvers.solution import InfeasibleError
+
+_NEAR = 1e-9  # relative distance to the limit where epsilon is monotone
+_CELL = 1.05  # ratio of the ends of the last cells where it is not, before the edge is sought inside one
+_CELLS = 2000
+_STEPS = tuple(float(4.0**n) * 1e-12 for n in range(18))  # back from a limit that rounding has passed
+_EDGES = 8
+_FARTHEST = 1e15  # of the noise, in squares of the longest weighted code
+_NEAREST = 1e-4  # of the noise of all devices, beside the receiver's
+
+
+class Variable(StrEnum):
+    """What is sought: the least noise, the greatest clip, the greatest participation."""
+
+    NOISE = "noise"
+    CLIP = "clip"
+    PARTICIPATION = "participation"
+
+    @property
+    def key(self) -> str:
+        """The parameter of the system."""
+        return "noise_variance" if self is Variable.NOISE else self.value
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """The quantity that keeps the target, and what is proved about it.
+
+    Attributes
+    ----------
+    variable : Variable
+    value : ndarray, shape (K,)
+        Variances, clips or probabilities; an infinite clip where a device takes part so seldom that any will do.
+    epsilon : ndarray, shape (K,)
+        With these values: at most the target, and never below the truth.
+    system : InferenceSystem
+        With these values (an infinite clip left as it was).
+    monotone : bool
+        Whether epsilon is monotone in the variable.
+    unsettled : tuple of (float, float)
+        Where it is not: intervals of the greatest variance (of the greatest participation) beyond `value` of which it is not
+        proved that they break the target. Everything else beyond breaks it.
+    """
+
+    variable: Variable
+    value: FloatArray
+    epsilon: FloatArray
+    system: InferenceSystem
+    monotone: bool
+    unsettled: tuple[tuple[float, float], ...] = ()
+
+
+def calibrate(
+    system: InferenceSystem,
+    epsilon: float,
+    *,
+    variable: Variable | str = Variable.NOISE,
+    rounds: int = 1,
+    observer: Observer | str = Observer.AUTO,
+) -> Calibration:
+    """The least noise, the greatest clips or the greatest participation with which every device keeps epsilon.
+
+    Parameters
+    ----------
+    system : InferenceSystem
+        What is sought is scaled in common: noise by the profile of the given variances (even where all are 0), participation by
+        that of the given probabilities (even where all are 0), at most 1. Clips are each device's own.
+    epsilon : float
+        Target in (0, inf), at the system's delta, for its adjacency, over all rounds.
+    variable : {"noise", "clip", "participation"}
+    rounds : int
+        T >= 1.
+    observer : {"auto", "participants", "others", "signal"}
+        For `signal` the target is kept by its upper end, that of `others`.
+
+    Returns
+    -------
+    Calibration
+
+    Raises
+    ------
+    InfeasibleError
+        When no noise keeps the target, with the least epsilon met.
+    ParameterError
+        When epsilon does not move with the variable: a weight of 0.
+
+    Examples
+    --------
+    >>> from solvers.weights.problem import _example
+    >>> found = calibrate(_example()[0], 1.0)
+    >>> found.value.round(4), found.monotone, bool(np.all(found.epsilon <= 1.0))
+    (array([2.456, 2.456, 2.456]), True, True)
+    """
+    kind = checks.choice("variable", variable, Variable)
+    seen = checks.choice("observer", observer, Observer)
+    target = checks.scalar("epsilon", epsilon, "(0, inf)")
+    asked = _Asked(target, checks.count("rounds", rounds), Observer.OTHERS if seen is Observer.SIGNAL else seen)
+    if kind is Variable.CLIP:
+        return _clips(system, asked)
+    if kind is Variable.NOISE:
+        return _noise(system, asked)
+    return _participation(system, asked)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """The target, and how epsilon is evaluated."""
+
+    epsilon: float
+    rounds: int
+    observer: Observer
+
+    def upper(self, system: InferenceSystem, device: IntArray | None = None) -> FloatArray:
+        """Epsilon of the devices, all by default, from above."""
+        return np.atleast_1d(observers.exact_epsilon(system, device=device, observer=self.observer))
+
+    def excess(self, system: InferenceSystem, device: int) -> tuple[float, float]:
+        """Both ends of a measure of how far the device is from the target: positive where it breaks it, in a mild unit."""
+        ends = observers.exact_delta_bracket(system, self.epsilon, device=device, observer=self.observer)
+        with np.errstate(divide="ignore"):
+            lower, upper = (math.sqrt(-2 * max(float(np.log(min(float(end), 1.0))), -1e6)) for end in ends)
+        limit = math.sqrt(-2 * math.log(system.delta))
+        return limit - lower, limit - upper
+
+
+class _Common:
+    """A family of systems over a positive scale, and the device that was last found to break the target."""
+
+    def __init__(
+        self,
+        asked: _Asked,
+        at: Callable[[float], InferenceSystem],
+        best: Callable[[float, float, int], InferenceSystem],
+        start: float,
+    ) -> None:
+        self.asked, self.at, self.best = asked, at, best
+        self.least, self.where, self.worst = math.inf, math.nan, 0
+        self.settles(start)
+
+    def settles(self, scale: float) -> bool:
+        """Whether all devices keep the target; the worst of them is remembered."""
+        found = self.asked.upper(self.at(scale))
+        self.worst = int(np.argmax(found))
+        if found[self.worst] < self.least:
+            self.least, self.where = float(found[self.worst]), scale
+        return bool(found[self.worst] <= self.asked.epsilon)
+
+    def excess(self, scale: float) -> float:
+        """Of the worst device, from above."""
+        return self.asked.excess(self.at(scale), self.worst)[1]
+
+    def kept(self, scale: float) -> bool:
+        """Whether all devices keep the target; the others are tried where the worst one does."""
+        return self.excess(scale) <= 0 and self.settles(scale)
+
+    def broken(self, low: float, high: float) -> bool:
+        """Whether the whole cell is proved to break the target."""
+        return self.asked.excess(self.best(low, high, self.worst), self.worst)[0] > 0
+
+    def edge(self, bad: float, good: float) -> float:
+        """Between a scale that breaks the target and one that keeps it, the first that keeps it, to relative 1e-9."""
+        x, end = math.log(bad), math.log(good)
+        step = math.copysign(_NEAR, end - x)
+        while True:
+            worst = self.worst
+            if self.excess(math.exp(x)) > 0 and self.excess(good) <= 0:
+                x = optimize.brentq(lambda x: self.excess(math.exp(x)), x, end, xtol=_NEAR / 4)
+            if abs(end - x) <= abs(step):
+                return good
+            if self.kept(math.exp(x)):
+                return math.exp(x)
+            if self.worst == worst:  # no more than the rounding of the evaluation
+                x, step = x + step, 2 * step
+
+    def first(self, start: float, stop: float) -> tuple[float | None, list[tuple[float, float]]]:
+        """The first scale on the way from start to stop that keeps the target, and the cells before it left open."""
+        forward = start < stop
+        stack, unsettled = [(min(start, stop), max(start, stop))], []
+        for _ in range(_CELLS):
+            if not stack:
+                break
+            low, high = stack.pop()
+            if self.broken(low, high):
+                continue
+            if high > low * _CELL:
+                middle = math.sqrt(low) * math.sqrt(high)
+                halves = [(low, middle), (middle, high)]
+                stack += halves[::-1] if forward else halves
+                continue
+            near = high if forward else low
+            if self.kept(near):
+                far = low if forward else high
+                found = self.edge(far, near)
+                proved = self._proved(far, found)
+                return found, _joined([*unsettled, (min(proved, found), max(proved, found))])
+            if not self.broken(low, high):  # by the device that breaks it now
+                unsettled.append((low, high))
+        return None, _joined(unsettled + stack)
+
+    def _proved(self, far: float, near: float) -> float:
+        """How far from the one end towards the other the target is proved to be broken."""
+        proved, beyond = far, near
+        for _ in range(_EDGES):
+            middle = (proved + beyond) / 2
+            if self.broken(min(proved, middle), max(proved, middle)):
+                proved = middle
+            else:
+                beyond = middle
+        return proved
+
+
+def _joined(cells: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Cells in order, those that touch made one."""
+    out: list[tuple[float, float]] = []
+    for low, high in sorted(cells):
+        if out and low <= out[-1][1]:
+            out[-1] = out[-1][0], max(high, out[-1][1])
+        else:
+            out.append((low, high))
+    return out
+
+
+def _noise(system: InferenceSystem, asked: _Asked) -> Calibration:
+    quiet = asked.observer is Observer.PARTICIPANTS or (
+        asked.observer is Observer.AUTO and observers.meaning(system) is Observer.PARTICIPANTS
+    )
+    leaves = system.adjacency is Adjacency.ABSENT and not system.idle_noise
+    longest = float(np.max(system.weight * system.clip))
+    if longest == 0 and not leaves:
+        raise ParameterError("weight", 0.0, "positive for some device: epsilon does not move with the noise")
+    most = float(np.max(system.noise_variance))
+    profile = system.noise_variance / most if most > 0 else np.ones(system.devices)
+    unit = longest**2 if longest > 0 else most or 1.0
+
+    def at(scale: float) -> InferenceSystem:
+        return replace(system, noise_variance=scale * profile)
+
+    def best(low: float, high: float, device: int) -> InferenceSystem:
+        if high == math.inf:
+            return replace(at(low), weight=0.0)
+        return replace(at(high), receiver_noise_variance=high / low * system.receiver_noise_variance)
+
+    floor = system.decoded_receiver_noise
+    monotone = (quiet and not leaves) or system.idle_noise or floor == 0
+    family = _Common(asked, at, best, unit)
+    if family.kept(0.0):
+        return _found(Variable.NOISE, at, 0.0, asked, monotone)
+    if monotone:
+        scale = _least(family, unit)
+        if scale is None:
+            raise _impossible(family, system)
+        return _found(Variable.NOISE, at, scale, asked, True)
+    start = _NEAREST * floor / float(np.sum(profile))
+    stop = max(_FARTHEST * unit, start / _NEAREST)
+    scale, unsettled = (None, []) if family.broken(start, math.inf) else family.first(start, stop)
+    if scale is None:
+        raise _impossible(family, system)
+    return _found(Variable.NOISE, at, scale, asked, False, ((0.0, start), *unsettled))
+
+
+def _participation(system: InferenceSystem, asked: _Asked) -> Calibration:
+    most = float(np.max(system.participation))
+    profile = system.participation / most if most > 0 else np.ones(system.devices)
+    if not np.any(system.weight > 0) and (system.adjacency is not Adjacency.ABSENT or system.idle_noise):
+        raise ParameterError("weight", 0.0, "positive for some device: epsilon does not move with the participation")
+
+    def at(scale: float) -> InferenceSystem:
+        return replace(system, participation=np.minimum(scale * profile, 1.0))
+
+    def best(low: float, high: float, device: int) -> InferenceSystem:
+        changed = np.minimum(high * profile, 1.0)
+        changed[device] = low * profile[device]
+        return replace(system, participation=changed)
+
+    family = _Common(asked, at, best, 1.0)
+    monotone = system.idle_noise or not np.any(system.noise_variance > 0)
+    if family.kept(1.0):
+        return _found(Variable.PARTICIPATION, at, 1.0, asked, monotone)
+    rare = system.delta / asked.rounds / 2  # delta is at most T p
+    scale, unsettled = family.first(1.0, rare)
+    return _found(Variable.PARTICIPATION, at, rare if scale is None else scale, asked, monotone, unsettled)
+
+
+def _clips(system: InferenceSystem, asked: _Asked) -> Calibration:
+    if np.any(system.weight == 0):
+        k = int(np.flatnonzero(system.weight == 0)[0])
+        raise ParameterError("weight", 0.0, "positive: epsilon does not move with the clip", (k,))
+    value = calibration.clip(system, asked.epsilon, observer=asked.observer)
+    hopeless = np.flatnonzero(np.isnan(value))
+    if hopeless.size:
+        raise InfeasibleError(
+            f"epsilon = {asked.epsilon:g}: device {hopeless[0]} breaks it whatever its clip (adjacency {system.adjacency})"
+        )
+    for step in _STEPS:
+        kept = replace(system, clip=np.where(np.isfinite(value), value, system.clip))
+        found = asked.upper(kept)
+        if np.all(found <= asked.epsilon):
+            break
+        value = np.where(found > asked.epsilon, value * (1 - step), value)
+    return Calibration(Variable.CLIP, value, found, kept, True)
+
+
+def _least(family: _Common, start: float) -> float | None:
+    """The least scale that keeps the target where epsilon falls with it, from above; None when there is none."""
+    low, high = start, start
+    while not family.kept(high):
+        low, high = high, 16 * high
+        if high > _FARTHEST * start:
+            return None
+    while low == high or family.kept(low):
+        high, low = low, low / 16
+    return family.edge(low, high)
+
+
+def _found(
+    variable: Variable,
+    at: Callable[[float], InferenceSystem],
+    scale: float,
+    asked: _Asked,
+    monotone: bool,
+    unsettled: Sequence[tuple[float, float]] = (),
+) -> Calibration:
+    """At a scale that keeps the target, up to the rounding of how it was evaluated."""
+    for step in _STEPS:
+        system = at(scale)
+        found = asked.upper(system)
+        if np.all(found <= asked.epsilon):
+            break
+        scale *= 1 + step if variable is Variable.NOISE else 1 - step
+    value = np.asarray(getattr(system, variable.key))
+    return Calibration(variable, value, found, system, monotone, tuple(unsettled))
+
+
+def _impossible(family: _Common, system: InferenceSystem) -> InfeasibleError:
+    return InfeasibleError(
+        f"epsilon = {family.asked.epsilon:g}: no noise keeps it (adjacency {system.adjacency}, dimension {system.dimension}, "
+        f"{family.asked.rounds} rounds); the least epsilon met is {family.least:.6g}, at a variance of {family.where:.3g}",
+        least_epsilon=family.least,
+    )
