@@ -22,6 +22,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import pairwise
 
 import numpy as np
 from scipy import optimize
@@ -34,10 +35,11 @@ from analytics.privacy import observers
 from solvers.design import calibration
 from solvers.solution import InfeasibleError
 
-_NEAR = 1e-9  # relative distance to the limit where epsilon is monotone
+_NEAR = 2e-6  # relative distance to the limit: where the law of the others' noise is on a grid, no evaluation is nearer
 _CELL = 1.05  # ratio of the ends of the last cells where it is not, before the edge is sought inside one
+_WIDE = 16.0  # ratio of the ends of the first ones
 _CELLS = 2000
-_STEPS = tuple(float(4.0**n) * 1e-12 for n in range(18))  # back from a limit that rounding has passed
+_STEPS = tuple(float(4.0**n) * 1e-6 for n in range(9))  # back from a limit that rounding has passed
 _EDGES = 8
 _FARTHEST = 1e15  # of the noise, in squares of the longest weighted code
 _NEAREST = 1e-4  # of the noise of all devices, beside the receiver's
@@ -169,11 +171,18 @@ class _Common:
     ) -> None:
         self.asked, self.at, self.best = asked, at, best
         self.least, self.where, self.worst = math.inf, math.nan, 0
+        self.last: tuple[float, FloatArray] | None = None
         self.settles(start)
+
+    def epsilons(self, scale: float) -> FloatArray:
+        """Of all devices, from above; the last ones are kept."""
+        if self.last is None or self.last[0] != scale:
+            self.last = scale, self.asked.upper(self.at(scale))
+        return self.last[1]
 
     def settles(self, scale: float) -> bool:
         """Whether all devices keep the target; the worst of them is remembered."""
-        found = self.asked.upper(self.at(scale))
+        found = self.epsilons(scale)
         self.worst = int(np.argmax(found))
         if found[self.worst] < self.least:
             self.least, self.where = float(found[self.worst]), scale
@@ -192,7 +201,7 @@ class _Common:
         return self.asked.excess(self.best(low, high, self.worst), self.worst)[0] > 0
 
     def edge(self, bad: float, good: float) -> float:
-        """Between a scale that breaks the target and one that keeps it, the first that keeps it, to relative 1e-9."""
+        """Between a scale that breaks the target and one that keeps it, the first that keeps it, to relative 2e-6."""
         x, end = math.log(bad), math.log(good)
         step = math.copysign(_NEAR, end - x)
         while True:
@@ -209,7 +218,10 @@ class _Common:
     def first(self, start: float, stop: float) -> tuple[float | None, list[tuple[float, float]]]:
         """The first scale on the way from start to stop that keeps the target, and the cells before it left open."""
         forward = start < stop
-        stack, unsettled = [(min(start, stop), max(start, stop))], []
+        count = math.ceil(abs(math.log(stop / start)) / math.log(_WIDE))
+        ends = np.geomspace(stop, start, count + 1).tolist()
+        stack = [(min(pair), max(pair)) for pair in pairwise(ends)]
+        unsettled: list[tuple[float, float]] = []
         for _ in range(_CELLS):
             if not stack:
                 break
@@ -278,18 +290,19 @@ def _noise(system: InferenceSystem, asked: _Asked) -> Calibration:
     monotone = (quiet and not leaves) or system.idle_noise or floor == 0
     family = _Common(asked, at, best, unit)
     if family.kept(0.0):
-        return _found(Variable.NOISE, at, 0.0, asked, monotone)
+        return _found(Variable.NOISE, family, 0.0, monotone)
     if monotone:
         scale = _least(family, unit)
         if scale is None:
             raise _impossible(family, system)
-        return _found(Variable.NOISE, at, scale, asked, True)
+        return _found(Variable.NOISE, family, scale, True)
     start = _NEAREST * floor / float(np.sum(profile))
     stop = max(_FARTHEST * unit, start / _NEAREST)
+    unsettled: list[tuple[float, float]]
     scale, unsettled = (None, []) if family.broken(start, math.inf) else family.first(start, stop)
     if scale is None:
         raise _impossible(family, system)
-    return _found(Variable.NOISE, at, scale, asked, False, ((0.0, start), *unsettled))
+    return _found(Variable.NOISE, family, scale, False, ((0.0, start), *unsettled))
 
 
 def _participation(system: InferenceSystem, asked: _Asked) -> Calibration:
@@ -309,10 +322,10 @@ def _participation(system: InferenceSystem, asked: _Asked) -> Calibration:
     family = _Common(asked, at, best, 1.0)
     monotone = system.idle_noise or not np.any(system.noise_variance > 0)
     if family.kept(1.0):
-        return _found(Variable.PARTICIPATION, at, 1.0, asked, monotone)
+        return _found(Variable.PARTICIPATION, family, 1.0, monotone)
     rare = system.delta / asked.rounds / 2  # delta is at most T p
     scale, unsettled = family.first(1.0, rare)
-    return _found(Variable.PARTICIPATION, at, rare if scale is None else scale, asked, monotone, unsettled)
+    return _found(Variable.PARTICIPATION, family, rare if scale is None else scale, monotone, unsettled)
 
 
 def _clips(system: InferenceSystem, asked: _Asked) -> Calibration:
@@ -348,19 +361,18 @@ def _least(family: _Common, start: float) -> float | None:
 
 def _found(
     variable: Variable,
-    at: Callable[[float], InferenceSystem],
+    family: _Common,
     scale: float,
-    asked: _Asked,
     monotone: bool,
     unsettled: Sequence[tuple[float, float]] = (),
 ) -> Calibration:
     """At a scale that keeps the target, up to the rounding of how it was evaluated."""
     for step in _STEPS:
-        system = at(scale)
-        found = asked.upper(system)
-        if np.all(found <= asked.epsilon):
+        found = family.epsilons(scale)
+        if np.all(found <= family.asked.epsilon):
             break
         scale *= 1 + step if variable is Variable.NOISE else 1 - step
+    system = family.at(scale)
     value = np.asarray(getattr(system, variable.key))
     return Calibration(variable, value, found, system, monotone, tuple(unsettled))
 

@@ -89,7 +89,7 @@ def greatest_weights(
     if kind in (Cap.THEOREM1, Cap.EQ23):
         return published(system, eps, form=TheoremForm(kind.value))
     seen = checks.choice("observer", observer, Observer)
-    largest = _largest(*observers.modelled(system, seen), eps, kind)
+    largest = _largest(system, seen, eps, kind)
     return kept(lambda weight: replace(system, weight=weight), eps, kind, largest, observer=seen)
 
 
@@ -115,11 +115,12 @@ def published(system: InferenceSystem, epsilon: float, *, form: TheoremForm | st
         return np.asarray(np.sqrt(left) / unit * growth)
 
 
-def _largest(system: InferenceSystem, model: type[Participation], epsilon: float, kind: Cap) -> FloatArray:
-    """The greatest weight of each device, as the model of the observer has it, up to rounding to either side."""
+def _largest(system: InferenceSystem, observer: Observer, epsilon: float, kind: Cap) -> FloatArray:
+    """The greatest weight of each device, up to rounding to either side."""
     out = np.full(system.devices, np.inf)
     bounded = np.flatnonzero(system.participation > system.delta)
-    for part in participations(replace(system, weight=np.ones(system.devices)), bounded, system.delta * TRIMMED, model):
+    meant, model = observers.modelled(replace(system, weight=np.ones(system.devices)), observer)
+    for part in participations(meant, bounded, system.delta * TRIMMED, model):
         simple = kind is Cap.PROVEN and not system.idle_noise
         excess = _Excess(part.at_quantile(system.delta) if simple else part, epsilon, system.delta, kind)
         x, slope = excess.scale, np.ones(part.participation.size)
