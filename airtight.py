@@ -66,6 +66,7 @@ __all__ = [
     *_HOMES,
     "accuracy",
     "baseline",
+    "calibrate",
     "best_gain",
     "claims",
     "delta",
@@ -152,6 +153,35 @@ def accuracy(system: _InferenceSystem, features: _Features, margin: float) -> fl
     from analytics.inference import accuracy as probabilities
 
     return float(probabilities.exact(system, features, margin=margin).estimate)
+
+
+def calibrate(
+    system: _InferenceSystem,
+    epsilon: float,
+    *,
+    variable: str = "noise",
+    rounds: int | None = None,
+    observer: str | None = None,
+) -> FloatArray:
+    """The least noise variances (greatest ``clip``, ``participation``) that keep epsilon at most at this, shape (K,).
+
+    See :func:`solvers.design.calibrate.calibrate`, which also says what is proved about them.
+
+    Examples
+    --------
+    >>> import airtight
+    >>> system = airtight.InferenceSystem(devices=12, participation=0.9, noise_variance=0.1, weight=1/12, clip=3.0, alignment=1.0,
+    ...     receiver_noise_variance=0.1, dimension=784, delta=1e-5, delta_prime=1e-5, adjacency="silent")
+    >>> airtight.calibrate(system, 2.0)[:2].round(6)
+    array([0.018853, 0.018853])
+    """
+    from solvers.design import calibrate as problem
+
+    asked = "auto" if observer is None else observer
+    found = problem.calibrate(
+        system, epsilon, variable=variable, rounds=1 if rounds is None else rounds, observer=asked
+    )
+    return found.value
 
 
 def solve_weights(*arguments: Any, **options: Any) -> Any:

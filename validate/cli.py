@@ -13,6 +13,7 @@ import click
 from analytics.checks import AirtightError, ConvergenceError, ParameterError
 from solvers.solution import InfeasibleError
 from validate.config import SystemFileError, load
+from validate.design.cli import calibrate
 from validate.options import EFFORT as _EFFORT
 from validate.options import FILE as _FILE
 from validate.options import IDS as _IDS
@@ -347,3 +348,4 @@ def train(file: Path, checkpoints: Path | None, parts: tuple[str, ...], as_json:
 main.add_command(report)
 main.add_command(figures)
 main.add_command(sweep)
+main.add_command(calibrate)

@@ -130,7 +130,9 @@ def calibrate(
     kind = checks.choice("variable", variable, Variable)
     seen = checks.choice("observer", observer, Observer)
     target = checks.scalar("epsilon", epsilon, "(0, inf)")
-    asked = _Asked(target, checks.count("rounds", rounds), Observer.OTHERS if seen is Observer.SIGNAL else seen)
+    if checks.count("rounds", rounds) > 1:
+        raise ParameterError("rounds", rounds, "1, as long as composition is not wired in")
+    asked = _Asked(target, rounds, Observer.OTHERS if seen is Observer.SIGNAL else seen)
     if kind is Variable.CLIP:
         return _clips(system, asked)
     if kind is Variable.NOISE:

@@ -1,0 +1,190 @@
+"""Calibration: what is returned keeps the target, nothing beyond does, for every adjacency and observer."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests_support import GOOD, refused, run, written
+
+import airtight
+from analytics.checks import ParameterError
+from analytics.inference.system import InferenceSystem
+from analytics.privacy import observers
+from solvers.design.calibrate import calibrate
+from solvers.solution import InfeasibleError
+
+CASES = [
+    (adjacency, idle, observer)
+    for adjacency in ("absent", "silent", "replace")
+    for idle in (False, True)
+    for observer in ("participants", "others")
+    if (adjacency, observer) != ("absent", "participants")  # told by the roll: no noise helps
+]
+
+
+def equal(**changes):
+    values = {
+        "devices": 6,
+        "participation": 0.7,
+        "noise_variance": 0.2,
+        "weight": 0.3,
+        "clip": 1.0,
+        "alignment": 1.5,
+        "receiver_noise_variance": 0.05,
+        "dimension": 8,
+        "delta": 1e-4,
+        "delta_prime": 1e-4,
+        "adjacency": "silent",
+        **changes,
+    }
+    return InferenceSystem(**values)
+
+
+@pytest.mark.parametrize(("adjacency", "idle", "observer"), CASES)
+@pytest.mark.parametrize("variable", ["noise", "clip", "participation"])
+def test_target_is_kept_and_nothing_just_beyond_keeps_it(adjacency, idle, observer, variable):
+    system = equal(adjacency=adjacency, idle_noise=idle, receiver_noise_variance=0.4)
+    target = 1.0
+    if adjacency == "absent" and not idle:
+        system, target = replace(system, dimension=1, participation=0.95), 2.0
+    found = calibrate(system, target, variable=variable, observer=observer)
+    key = {"noise": "noise_variance"}.get(variable, variable)
+    kept = replace(system, **{key: found.value})
+    assert np.max(observers.exact_epsilon(kept, observer=observer)) <= target
+    np.testing.assert_array_equal(observers.exact_epsilon(kept, observer=observer), found.epsilon)
+    beyond = found.value * (1 - 1e-4 if variable == "noise" else 1 + 1e-4)
+    if variable == "participation" and found.value[0] == 1:
+        return
+    if variable == "noise" and found.value[0] == 0:
+        return
+    assert np.max(observers.exact_epsilon(replace(system, **{key: beyond}), observer=observer)) > target
+
+
+def test_a_scan_finds_nothing_before_the_least_noise_where_epsilon_is_not_monotone():
+    """Hidden silence: epsilon rises with the own noise before it falls."""
+    system = equal(
+        devices=2,
+        participation=[0.1, 1.0],
+        weight=[0.316, 0.0],
+        noise_variance=[1.0, 0.0],
+        clip=1.0,
+        alignment=1.0,
+        receiver_noise_variance=0.3,
+        dimension=784,
+    )
+    rises = [
+        float(observers.exact_epsilon(replace(system, noise_variance=[s, 0.0]), observer="others", device=0))
+        for s in (0.0, 0.01, 0.03)
+    ]
+    assert rises[0] < rises[1] < rises[2]
+    top = max(rises)
+    found = calibrate(system, rises[0] * 1.02, observer="others")
+    assert found.value[0] == 0.0 and not found.monotone
+    target = 0.9 * rises[0]
+    found = calibrate(system, target, observer="others")
+    scan = np.geomspace(1e-4, found.value[0] * 0.999, 40)
+    for s in scan:
+        at = replace(system, noise_variance=[s, 0.0])
+        epsilon = float(observers.exact_epsilon(at, observer="others", device=0))
+        assert epsilon > target or any(low <= s <= high for low, high in found.unsettled)
+    assert found.value[0] > 0 and top > target
+
+
+def test_common_participation_is_not_monotone_and_the_greatest_is_found():
+    """Visible silence: often absent is worse than rarely and than nearly always."""
+    system = equal(
+        devices=12, weight=1 / 12, clip=3.0, noise_variance=0.05, receiver_noise_variance=0.01, dimension=784
+    )
+
+    def at(p):
+        return float(np.max(observers.exact_epsilon(replace(system, participation=p))))
+
+    high, middle, low = at(1.0), at(0.2), at(0.001)
+    assert middle > high and middle > low
+    assert calibrate(system, high * 1.0001, variable="participation").value[0] == 1.0
+    found = calibrate(system, high * 0.99, variable="participation")
+    p = float(found.value[0])
+    assert 0 < p < 0.2
+    for q in np.linspace(p * 1.001, 1.0, 60):
+        assert at(q) > high * 0.99 or any(low <= q <= high for low, high in found.unsettled)
+
+
+def test_absent_may_be_hopeless_and_says_the_nearest():
+    system = equal(adjacency="absent", dimension=784, participation=0.9)
+    with pytest.raises(InfeasibleError, match="least epsilon met") as error:
+        calibrate(system, 0.5)
+    assert error.value.least_epsilon > 0.5
+    for s in np.geomspace(1e-5, 1e5, 40):
+        assert np.min(observers.exact_epsilon(replace(system, noise_variance=s), device=0)) > 0.5
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=15)
+def test_different_devices(seed):
+    rng = np.random.default_rng(seed)
+    K = int(rng.integers(2, 6))
+    system = equal(
+        devices=K,
+        participation=rng.uniform(0.2, 1, K),
+        noise_variance=rng.uniform(0.05, 0.5, K),
+        weight=rng.uniform(0.1, 0.5, K),
+        clip=rng.uniform(0.5, 2, K),
+        adjacency=str(rng.choice(["silent", "replace"])),
+    )
+    target = float(rng.uniform(0.3, 4))
+    for variable in ("noise", "clip", "participation"):
+        found = calibrate(system, target, variable=variable)
+        assert np.all(found.epsilon <= target)
+        if variable == "noise":
+            np.testing.assert_allclose(found.value / found.value[0], system.noise_variance / system.noise_variance[0])
+            assert np.max(observers.exact_epsilon(found.system)) > target * (1 - 1e-4)
+        if variable == "clip":
+            assert np.all(found.epsilon[np.isfinite(found.value)] > target * (1 - 1e-4))
+
+
+def test_zero_noise_is_replaced_by_equal_noise_and_the_receiver_may_suffice():
+    found = calibrate(equal(noise_variance=0.0), 1.0)
+    assert np.ptp(found.value) == 0 < found.value[0]
+    assert calibrate(equal(receiver_noise_variance=100.0), 1.0).value.max() == 0.0
+    alone = calibrate(equal(receiver_noise_variance=0.0, adjacency="absent", dimension=1, participation=0.99), 8.0)
+    assert alone.monotone and np.all(alone.epsilon <= 8.0)
+
+
+def test_where_epsilon_does_not_move():
+    for variable in ("noise", "participation"):
+        with pytest.raises(ParameterError, match="weight"):
+            calibrate(equal(weight=0.0), 1.0, variable=variable)
+    with pytest.raises(ParameterError, match=r"weight.*2"):
+        calibrate(equal(weight=[0.1, 0.1, 0.0, 0.1, 0.1, 0.1]), 1.0, variable="clip")
+    rare = calibrate(equal(participation=[1e-9, *[0.5] * 5]), 1.0, variable="clip")
+    assert np.isinf(rare.value[0]) and np.all(np.isfinite(rare.value[1:]))
+
+
+@pytest.mark.parametrize("epsilon", [0.0, -1.0, float("nan"), float("inf")])
+def test_targets_out_of_range(epsilon):
+    with pytest.raises(ParameterError, match="epsilon"):
+        calibrate(equal(), epsilon)
+    with pytest.raises(ParameterError, match="variable"):
+        calibrate(equal(), 1.0, variable="weight")
+
+
+def test_command(tmp_path):
+    path = written(tmp_path, GOOD + 'adjacency = "silent"\n')
+    for variable in ("noise", "clip", "participation"):
+        found = json.loads(run("calibrate", path, "--epsilon", 2, "--variable", variable, "--json").stdout)
+        assert max(found["epsilon"]) <= 2.0 == found["target"] and found["adjacency"] == "silent"
+        assert "epsilon" in run("calibrate", path, "--epsilon", 2, "--variable", variable).stdout
+    assert refused(run("calibrate", path, "--epsilon", -2), "epsilon", "-2")
+    assert refused(run("calibrate", path, "--epsilon", 2, "--variable", "weight"), "variable")
+    hopeless = written(tmp_path, GOOD.replace("dimension = 4", "dimension = 5000"))
+    result = run("calibrate", hopeless, "--epsilon", 0.01)
+    assert result.exit_code == 3 and "least epsilon met" in result.stderr and result.stdout == ""
+
+
+def test_the_verb():
+    system = equal()
+    value = airtight.calibrate(system, 1.0)
+    assert np.max(airtight.epsilon(replace(system, noise_variance=value))) <= 1.0

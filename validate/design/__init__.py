@@ -1,0 +1,1 @@
+"""Designs on the command line: calibration and the joint problem."""
