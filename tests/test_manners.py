@@ -137,6 +137,33 @@ def test_ctrl_c_ends_the_children():
     assert not _of_session(process.pid)
 
 
+POOL = """
+import os
+from validate.running import pool_of
+
+if __name__ == "__main__":
+    with pool_of(2) as (pool, workers):
+        print(pool.submit(os.getpid).result() if pool else 0, flush=True)
+        input()
+"""
+
+
+def test_workers_do_not_outlive_a_command_that_is_killed(tmp_path):
+    script = tmp_path / "pool.py"
+    script.write_text(POOL)
+    pipe = subprocess.PIPE
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(
+        [sys.executable, str(script)], stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True, env=environment
+    ) as process:
+        worker = int(process.stdout.readline())
+        process.kill()
+    deadline = time.monotonic() + 20
+    while worker and Path(f"/proc/{worker}").exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not worker or not Path(f"/proc/{worker}").exists()
+
+
 def _of_session(leader):
     """Processes that belong to a session and still run."""
     found = []

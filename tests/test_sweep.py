@@ -3,6 +3,7 @@
 import dataclasses
 import hashlib
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -554,3 +555,21 @@ def test_the_plan_knows_every_key_of_the_batch():
 
     assert batches.batch(work.task((0,))) is None
     assert isinstance(config.described({"inference": airtight_tables()}, Path("x")), Description)
+
+
+def test_the_page_of_the_docs(tmp_path, monkeypatch):
+    """Its Python runs, and it names every usual quantity."""
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("agg")
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs/sweep.md").read_text(encoding="utf-8")
+    space = {}
+    for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
+        exec(block, space)
+        if "figure" in space:
+            shown = space["figure"]
+            assert all(np.isfinite(each).all() for name, each in shown.items() if not name.startswith("epsilon_eq23"))
+    assert set(space["found"].data_vars) == {"epsilon", "epsilon_lower", "epsilon_published"}
+    assert all(f"`{name}`" in page for name in quantities.names())
+    matplotlib.pyplot.close("all")

@@ -6,16 +6,19 @@ import math
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
-from multiprocessing import active_children, get_context
+from multiprocessing import active_children, get_context, parent_process
 from typing import TYPE_CHECKING
 
 import click
 
 if TYPE_CHECKING:
+    from multiprocessing.process import BaseProcess
+
     from validate.claims.evidence import Evidence
     from validate.claims.sources import Source
 
@@ -43,8 +46,16 @@ def pool_of(tasks: int) -> Iterator[tuple[Executor | None, int]]:
 
 
 def _patient() -> None:
-    """Workers leave Ctrl-C to the command, which ends them."""
+    """Workers leave Ctrl-C to the command, which ends them, and do not outlive it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if (parent := parent_process()) is not None:
+        threading.Thread(target=_orphaned, args=(parent,), daemon=True).start()
+
+
+def _orphaned(parent: BaseProcess) -> None:
+    """End this worker when the command has ended, by whatever: else it would wait for work for ever."""
+    parent.join()
+    os._exit(1)
 
 
 def quiet() -> bool:
