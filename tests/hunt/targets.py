@@ -15,13 +15,23 @@ import flint
 import numpy as np
 
 from analytics.distributions import quadratic_form, selection
+from analytics.enclosures import observers as enclosed_observers
 from analytics.enclosures import quadratic_form as enclosed_form
 from analytics.enclosures.ball import Ball, ball
 from analytics.federated import dropout
 from analytics.inference import accuracy
 from analytics.inference.features import Features
 from analytics.inference.system import InferenceSystem
-from analytics.privacy import aggregation, amplification, composition, divergence, feature_aware, gaussian, mixtures
+from analytics.privacy import (
+    aggregation,
+    amplification,
+    composition,
+    divergence,
+    feature_aware,
+    gaussian,
+    mixtures,
+    observers,
+)
 from hunt import judge
 from solvers.design import calibration
 from solvers.solution import InfeasibleError
@@ -202,6 +212,41 @@ def _gridded(case: Case) -> float:
         return max(_epsilon(case), _delta(case))
     finally:
         mixtures._CELLS = kept
+
+
+def _hidden(case: Case) -> float:
+    """What the sets of a staircase give, over all sets of the others, against the delta and the epsilon of `others`."""
+    system = _system(case)
+    replace = case["adjacency"] == "replace"
+    signal = Fraction(float(system.weight[0])) * Fraction(float(system.clip[0])) * Fraction(system.alignment)
+    own = Fraction(system.alignment) ** 2 * Fraction(float(system.noise_variance[0]))
+    p = Fraction(float(system.participation[0]))
+    if not (signal > 0 and 0 < p < 1):
+        return math.nan
+
+    def less_than_the_truth(epsilon: float) -> Ball:
+        total = flint.arb(0)
+        for v, chance in judge.sets(system, 0):
+            if v == 0:
+                return flint.arb.nan()
+            total += chance * enclosed_observers.hidden_at_least(
+                Fraction(epsilon),
+                p=p,
+                distance=signal * (2 if replace else 1),
+                variance=v,
+                noise=own,
+                dimension=system.dimension,
+                replace=replace,
+            )
+        return total
+
+    epsilon = float(observers.exact_epsilon(system, delta=system.delta, observer="others", device=0))
+    if not 0 < epsilon < 1e3:
+        return math.nan
+    at = case["share"] * epsilon
+    found = float(observers.exact_delta(system, at, observer="others", device=0))
+    worst = _at_most(less_than_the_truth(epsilon), system.delta)
+    return max(worst, _at_most(less_than_the_truth(at), found)) if found > _LEAST else worst
 
 
 def _calibrated(case: Case) -> float:
@@ -525,6 +570,11 @@ def _small(rng: np.random.Generator) -> Case:
     return _system_case(rng, str(rng.choice(["silent", "replace", "absent"])), 4)
 
 
+def _unseen(rng: np.random.Generator) -> Case:
+    case = _system_case(rng, str(rng.choice(["silent", "replace"])), 4)
+    return {**case, "delta": max(case["delta"], 1e-30), "dimension": int(10 ** rng.uniform(0, 4.4))}
+
+
 TARGETS = (
     Target("gaussian curve", _gaussian_case, _gaussian_curve),
     Target("gaussian epsilon", lambda rng: {"mu": _wide(rng, 5), "delta": _level(rng)}, _gaussian_epsilon),
@@ -540,6 +590,7 @@ TARGETS = (
     Target("delta, idle noise", _idle, _delta),
     Target("grid, visible", _visible, _gridded),
     Target("grid, absent", _of("absent", 7), _gridded),
+    Target("hidden device", _unseen, _hidden),
     Target("calibration", _small, _calibrated),
     Target("caps", _small, _capped),
     Target("feature-aware", _aware_case, _aware),

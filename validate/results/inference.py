@@ -48,7 +48,10 @@ class TheoremBound:
     epsilon, delta : ndarray, shape (K,)
         As claimed.
     true_delta : ndarray, shape (K,)
-        The exact delta at the claimed epsilon; where it exceeds the delta claimed the theorem is false for this system.
+        The exact delta at the claimed epsilon, against the observer that `auto` stands for.
+    hidden_delta : ndarray, shape (K,)
+        The same against `others`, more than a server learns that sees y alone: where it does not exceed the delta claimed, the
+        theorem is true for this system as its authors mean it.
     """
 
     t: float
@@ -57,6 +60,7 @@ class TheoremBound:
     epsilon: FloatArray
     delta: FloatArray
     true_delta: FloatArray
+    hidden_delta: FloatArray
 
     @classmethod
     def of(cls, system: InferenceSystem, form: TheoremForm) -> TheoremBound:
@@ -68,6 +72,7 @@ class TheoremBound:
             epsilon=claim.epsilon,
             delta=claim.delta,
             true_delta=np.asarray(amplification.exact_delta(system, claim.epsilon)),
+            hidden_delta=np.asarray(observers.exact_delta(system, claim.epsilon, observer=Observer.OTHERS)),
         )
 
 

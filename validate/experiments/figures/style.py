@@ -36,6 +36,43 @@ def figure_of(width: float = 6.4, height: float = 4.0) -> Figure:
     return Figure(figsize=(width, height), layout="constrained")
 
 
+COLOURS = ("#2166ac", "#b2182b", "#1b7837", "#e08214", "#762a83", "#4d4d4d", "#35978f", "#bf812d", "#c51b7d")
+
+
+def whole_rounds(axes: Axes) -> None:
+    """Ticks of the horizontal axis at whole numbers only."""
+    from matplotlib.ticker import MaxNLocator
+
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+
+
+def label_ends(axes: Axes, ends: Sequence[tuple[float, str, str]], *, gap: float = 0.05) -> None:
+    """Name lines right of where they end, in their colour; labels that would overlap move apart.
+
+    Parameters
+    ----------
+    axes : matplotlib.axes.Axes
+        With its limits set.
+    ends : sequence of (height, text, colour)
+        In units of the vertical axis.
+    gap : float
+        Least distance of two labels, as a share of the height.
+    """
+    place = axes.transLimits.transform
+    wanted = sorted((float(place((0, y))[1]), text, colour) for y, text, colour in ends if y == y)
+    heights = [y for y, _, _ in wanted]
+    for _ in range(200):
+        for i in range(len(heights) - 1):
+            short = gap - (heights[i + 1] - heights[i])
+            if short > 1e-9:
+                heights[i] -= short / 2
+                heights[i + 1] += short / 2
+    for y, (_, text, colour) in zip(heights, wanted, strict=True):
+        axes.annotate(
+            text, (1.01, y), xycoords="axes fraction", color=colour, fontsize=8, va="center", annotation_clip=False
+        )
+
+
 def drawn_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Figure:
     """A table as a figure."""
     import matplotlib as mpl

@@ -1,0 +1,70 @@
+"""The hidden device in balls, the paper's own numbers certified, and what the report says of the observers."""
+
+import math
+from fractions import Fraction
+
+import flint
+import numpy as np
+import pytest
+
+from analytics.enclosures import observers as enclosed
+from analytics.privacy import hidden, observers
+from validate.papers.feature_dp import observers as rows
+from validate.report import observer_plots
+
+ONE = np.ones(1)
+CASES = [
+    (0.5, 0.5, 0.5, 1.0, 3.0, 2, False),
+    (3.0, 0.1, 0.8, 1.0, 0.1, 5, True),
+    (3.4, 0.9, 0.45, 1.0, 0.5, 5, False),
+    (1.2, 0.3, 0.4, 1.0, 1.4, 20, True),
+    (0.5, 0.3, 1.0, 1.0, 0.1, 1, False),
+    (0.5, 0.3, 1.0, 1.0, 0.0, 7, True),
+]
+
+
+@pytest.mark.parametrize(("eps", "p", "d", "v", "s", "r", "replace"), CASES)
+def test_balls_hold_the_quadrature(eps, p, d, v, s, r, replace):
+    given = {"p": p, "distance": d, "variance": v, "noise": s, "dimension": r, "replace": replace}
+    truth = enclosed.hidden(eps, **given)
+    value, _, error = (float(x[0]) for x in hidden.log_curve(*(x * ONE for x in (eps, p, d, v, s)), dimension=r, replace=replace))
+    assert truth.rel_accuracy_bits() > 30 and abs(float(truth.log()) - math.log(p) - value) <= error + 1e-12
+    low = enclosed.hidden_at_least(eps, **given)
+    assert low <= truth * (1 + flint.arb("1e-12")) and low > truth * 0.998
+
+
+def test_extremes_in_balls():
+    assert enclosed.hidden("1/2", p=1, distance=1, variance=1, noise=1, dimension=9) > 0.04
+    far = enclosed.hidden(3, p="1/2", distance="1/10", variance="1/2", noise=5, dimension=3)  # delta is 1e-1080
+    assert 0 < far < flint.arb("1e-1000")
+    assert enclosed.hidden_at_least(0, p="1/2", distance=1, variance=1, noise=1, dimension=3) == 0
+
+
+@pytest.mark.parametrize(("r", "epsilon"), [(1, 0.1193), (64, 0.1443), (784, 0.3552), (25088, 0.6805)])
+def test_the_twenty_devices_certified_from_below(r, epsilon):
+    """At a slightly smaller epsilon than the exact one of the documentation delta is provably above 1e-5."""
+    given = {"distance": 0.31632347486426876, "variance": Fraction("1.9"), "noise": Fraction("0.1"), "dimension": r}
+    assert enclosed.hidden_at_least(epsilon, p="1/10", **given) > flint.arb("1e-5")
+
+
+def test_near_the_papers_parameters():
+    """Everything as in Sec. VI but 50 devices, p = .1 and a short distance: true at r = 64, false by far at r = 25088."""
+    given = {"devices": 50, "variance": 0.1, "receiver": 0.1, "signal": 0.3, "delta": 1e-5, "delta_prime": 1e-5}
+    for p, r, fails in ((0.1, 64, False), (0.1, 784, False), (0.1, 25088, True), (0.9, 25088, False)):
+        point = {**given, "p": p, "dimension": r}
+        assert rows._mechanism_is_right("theorem1", **point)
+        assert (rows._true("theorem1", **point) > rows._claimed("theorem1", **point)) is fails
+
+
+def test_the_figure_shows_the_documented_numbers():
+    figure = observer_plots.epsilon_for_observers(observer_plots.seldom_among_many())
+    always, seen, promised, hidden_line = (line.get_ydata() for line in figure.axes[0].lines[:4])
+    assert always[0] == pytest.approx(0.82, abs=1e-3) and seen[0] == pytest.approx(0.6823, abs=1e-4)
+    assert promised[0] == pytest.approx(0.1195, abs=2e-4)
+    assert hidden_line[0] == pytest.approx(0.1194, abs=1e-4) and hidden_line[-1] == pytest.approx(0.6809, abs=1e-4)
+    assert np.all(np.diff(hidden_line) > 0)
+
+
+def test_a_random_fleet_has_an_interval(paper):
+    low, high = observers.signal_bracket(paper, device=0)
+    assert 0 <= low <= high
