@@ -19,7 +19,7 @@ from validate.results.tree import as_json
 from validate.results.weights import Designs, WeightResult
 
 PAIR = {"epsilon": 3, "delta": 3}
-CLAIM = {"t": None, "mean_noise": None, "vacuous": None, "epsilon": 3, "delta": 3, "true_delta": 3}
+CLAIM = {"t": None, "mean_noise": None, "vacuous": None, "epsilon": 3, "delta": 3, "true_delta": 3, "hidden_delta": 3}
 PRIVACY = {
     "adjacency": None,
     "observer": None,

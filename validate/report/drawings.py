@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from validate.description import Description
 from validate.experiments.figures import style
-from validate.report import energy_plots, federated_plots, plots
+from validate.report import energy_plots, federated_plots, observer_plots, plots
 from validate.results.bounds import Bounds
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _TITLES = {
     "privacy-curves": "delta against epsilon: claimed, proven, exact",
     "epsilon-against-dimension": "Exact epsilon against the encoded dimension",
+    "epsilon-for-observers": "Exact epsilon against the encoded dimension for three observers",
     "epsilon-against-participation": "Exact epsilon against the participation probability",
     "mse-breakdown": "Mean squared error by cause",
     "trade-off": "Exact MSE against the cap on epsilon",
@@ -55,6 +56,7 @@ def of_inference(description: Description, bounds: Bounds) -> Iterator[Drawn]:
     useful = description.systems[plotted(description)]
     yield render("privacy-curves", plots.privacy_curves(useful))
     yield render("epsilon-against-dimension", plots.epsilon_against_dimension(useful))
+    yield render("epsilon-for-observers", observer_plots.epsilon_for_observers(useful))
     yield render("epsilon-against-participation", plots.amplification_of_epsilon(useful))
     if description.task is not None:
         yield render("mse-breakdown", plots.mse_breakdown(bounds.inference.named(description.name)))

@@ -140,6 +140,7 @@ CLAIMS = (
         holds("Over the norm across, its best half-line in closed form; in balls over the axis, and over all sets."),
         {
             **_MANY,
+            "p": Range(0.01, 0.5),
             "signal": Range(0.5, 5.0),
             "devices": Range(1, 2, integer=True),
             "dimension": Range(1, 4, integer=True),
@@ -147,7 +148,7 @@ CLAIMS = (
         statement=r"\delta_k(\epsilon) = E_S\,D_\lambda\bigl(p\,N(x,v_S+s)+(1-p)N(0,v_S)\,\big\|\,p\,N(x',v_S+s)+(1-p)N(0,v_S)"
         r"\bigr),\quad x'=0\text{ or }-x",
         tolerance=1e-8,
-        effort=1 / 8,
+        effort=1 / 4,
     ),
     Claim(
         "FDP-R2-hidden",
