@@ -27,7 +27,9 @@ CASES = [
 def test_balls_hold_the_quadrature(eps, p, d, v, s, r, replace):
     given = {"p": p, "distance": d, "variance": v, "noise": s, "dimension": r, "replace": replace}
     truth = enclosed.hidden(eps, **given)
-    value, _, error = (float(x[0]) for x in hidden.log_curve(*(x * ONE for x in (eps, p, d, v, s)), dimension=r, replace=replace))
+    value, _, error = (
+        float(x[0]) for x in hidden.log_curve(*(x * ONE for x in (eps, p, d, v, s)), dimension=r, replace=replace)
+    )
     assert truth.rel_accuracy_bits() > 30 and abs(float(truth.log()) - math.log(p) - value) <= error + 1e-12
     low = enclosed.hidden_at_least(eps, **given)
     assert low <= truth * (1 + flint.arb("1e-12")) and low > truth * 0.998

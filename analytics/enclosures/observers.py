@@ -1,16 +1,18 @@
 r"""What a device that hides behind its own participation gives away, enclosed: by the axis, with the norm across in closed form.
 
-The other order of integration than :mod:`analytics.privacy.hidden`. In units in which the device's components have variance 1,
-with :math:`\eta = s/v`, means n > f, :math:`\lambda = e^\epsilon`, :math:`c = (\lambda-1)(1-p)/p` and a = (r-1)/2, the point x of the axis
-belongs to the best set where half the squared norm across exceeds
+The other order of integration than :mod:`analytics.privacy.hidden`. In units in which the device's components have
+variance 1, with :math:`\eta = s/v`, means n > f, :math:`\lambda = e^\epsilon`, :math:`c = (\lambda-1)(1-p)/p` and
+a = (r-1)/2, the point x of the axis belongs to the best set where half the squared norm across exceeds
 
-.. math:: t(x) = \frac1\eta\Bigl[\log c + \tfrac r2\log(1+\eta) - \log\bigl(e^{nx-n^2/2}-\lambda e^{fx-f^2/2}\bigr)\Bigr] - \frac{x^2}2 ,
+.. math:: t(x) = \frac1\eta\Bigl[\log c + \tfrac r2\log(1+\eta)
+          - \log\bigl(e^{nx-n^2/2}-\lambda e^{fx-f^2/2}\bigr)\Bigr] - \frac{x^2}2 ,
 
-which falls in x from infinity at :math:`x_0 = \epsilon/(n-f) + (n+f)/2`. With Q the regularised upper incomplete gamma function and
-:math:`x_1` the zero of t,
+which falls in x from infinity at :math:`x_0 = \epsilon/(n-f) + (n+f)/2`. With Q the regularised upper incomplete gamma
+function and :math:`x_1` the zero of t,
 
-.. math:: D = p\int_{x_0}^{x_1}\!\bigl[\varphi(x-n)-\lambda\varphi(x-f)\bigr]Q(a,t) - c\sqrt{1+\eta}\,\varphi(x\sqrt{1+\eta})\,Q(a,(1+\eta)t)\,dx
-          \;+\; p\bigl[\bar\Phi(x_1-n)-\lambda\bar\Phi(x_1-f)-c\bar\Phi(x_1\sqrt{1+\eta})\bigr].
+.. math:: D &= p\int_{x_0}^{x_1}\!\bigl[\varphi(x-n)-\lambda\varphi(x-f)\bigr]Q(a,t)
+          - c\sqrt{1+\eta}\,\varphi(x\sqrt{1+\eta})\,Q(a,(1+\eta)t)\,dx \\
+          &\quad + p\bigl[\bar\Phi(x_1-n)-\lambda\bar\Phi(x_1-f)-c\bar\Phi(x_1\sqrt{1+\eta})\bigr].
 """
 
 from __future__ import annotations
@@ -44,7 +46,9 @@ class _Axis:
     dimension: int
 
     @classmethod
-    def of(cls, eps: Ball, p: Ball, distance: Ball, variance: Ball, noise: Ball, dimension: int, replace: bool) -> _Axis:
+    def of(
+        cls, eps: Ball, p: Ball, distance: Ball, variance: Ball, noise: Ball, dimension: int, replace: bool
+    ) -> _Axis:
         """From the units of the signal."""
         m, odds = distance / (variance + noise).sqrt(), eps.exp()
         near, far = (m / 2, -m / 2) if replace else (m, flint.arb(0))
@@ -120,8 +124,8 @@ def hidden(
     *,
     p: Number,
     distance: Number,
-    variance: Number,
-    noise: Number,
+    variance: Number | Ball,
+    noise: Number | Ball,
     dimension: int,
     replace: bool = False,
     digits: int = 12,
@@ -184,8 +188,8 @@ def hidden_at_least(
     *,
     p: Number,
     distance: Number,
-    variance: Number,
-    noise: Number,
+    variance: Number | Ball,
+    noise: Number | Ball,
     dimension: int,
     replace: bool = False,
     steps: int = 256,
@@ -290,9 +294,7 @@ def theorem1(
     if not epsilon.is_finite():
         return flint.arb.nan(), flint.arb.nan()
     others = (devices - 1) * variance + receiver
-    actual = hidden_at_least(
-        epsilon, p=p, distance=signal, variance=others, noise=variance, dimension=int(dimension)
-    )
+    actual = hidden_at_least(epsilon, p=p, distance=signal, variance=others, noise=variance, dimension=int(dimension))
     return ball(delta_prime + p * delta / (1 - delta_prime)), actual
 
 

@@ -90,8 +90,8 @@ def _of_claim(privacy: Privacy) -> Sentence:
     epsilon, promised, real = (float(x[k]) for x in (claim.epsilon, claim.delta, claim.true_delta))
     if real > promised and np.all(claim.hidden_delta <= claim.delta):
         text = (
-            "{} is true here as its authors mean it, for a server that sees y alone: ε = {} at δ = {}. For one that also sees who "
-            "takes part the true δ at that ε is {}, {} times as much."
+            "{} is true here as its authors mean it, for a server that sees y alone: ε = {} at δ = {}. For one that also sees "
+            "who takes part the true δ at that ε is {}, {} times as much."
         )
         return _said("", text, start, epsilon, promised, real, shown(real / promised, 2))
     if real > promised:

@@ -28,7 +28,7 @@ _LONG = Range(1, 25088, logarithmic=True, integer=True, typical=(784, 25088))  #
 def _one_hidden_device(
     devices: int, p: float, variance: float, receiver: float, signal: float, **rest: Any
 ) -> InferenceSystem:
-    """Device 0 takes part with probability p, the others surely: their noise is constant, their codes shift y by a known amount."""
+    """Device 0 takes part with probability p, the others surely: constant noise, and codes whose sum is known."""
     participation = [p, *[1.0] * (devices - 1)]
     noise = {"noise_variance": variance, "receiver_noise_variance": receiver}
     return system(devices, participation=participation, weight=signal, adjacency="silent", **noise, **rest)
@@ -114,7 +114,8 @@ CLAIMS = (
     ),
     Claim(
         "FDP-T1-hidden-r",
-        "Theorem 1, Eq. (11), with its own t, as the authors mean it: y alone is seen, noise stays; codes up to their 25088 numbers",
+        "Theorem 1, Eq. (11), with its own t, as the authors mean it: y alone is seen, noise stays; codes of up to their "
+        "25088 numbers",
         at_most(
             partial(_true, "theorem1"),
             partial(_claimed, "theorem1"),
@@ -125,7 +126,8 @@ CLAIMS = (
             "Short codes hide the device (FDP-T1-hidden). In many dimensions the noise that it brings along widens y "
             "visibly and tells that it takes part: at r = 25088 nothing is left of the amplification. The bound has no r.",
             corrected_by="FDP-T1-hidden*",
-            true_where="r at most 8 and c_k / sqrt(mean - t) at most 1, or absent devices send noise too (FDP-T1d); at the paper's p = .9 it was found true at every r",
+            true_where="r at most 8 and c_k / sqrt(mean - t) at most 1, or absent devices send noise too (FDP-T1d); at the "
+            "paper's p = .9 it was found true at every r",
         ),
         {**_SYSTEM, "dimension": _LONG},
         given=[partial(_mechanism_is_right, "theorem1")],
