@@ -156,7 +156,7 @@ def hidden(
     --------
     >>> from analytics.enclosures.ball import ends
     >>> ends(hidden("1/2", p="1/2", distance="1/2", variance=1, noise=3, dimension=2))
-    (0.0005968..., 0.0005968...)
+    (0.00135105397631..., 0.00135105397631...)
     """
     chance = ball(p)
     if chance == 1:
