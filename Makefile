@@ -19,6 +19,7 @@ lint: .venv/installed
 	$(BIN)/mypy
 
 docs: .venv/installed
+	$(BIN)/airtight report examples/paper.toml --out docs/_extra/live
 	$(BIN)/sphinx-build -W --keep-going -q docs docs/_build/html
 
 ledger: .venv/installed
@@ -42,10 +43,11 @@ lock:
 	rm -rf .lock-venv
 
 .venv/installed: pyproject.toml requirements.lock
+	@echo "airtight: installing into .venv, once; about a minute"
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install -q --disable-pip-version-check -r requirements.lock
 	$(BIN)/pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
 	touch $@
 
 clean:
-	rm -rf .venv report docs/_build docs/api
+	rm -rf .venv report docs/_build docs/_extra docs/api

@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 import subprocess
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -171,37 +172,69 @@ def test_ctrl_c_keeps_the_parts_that_are_done(tmp_path, monkeypatch):
     assert json.loads((tmp_path / "report.json").read_text())["pending"][0] == "federation and fleet"
 
 
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
+PROBE = """<script>
+const told = {};
+for (const name of ["participation", "dimension", "noise_variance", "clip", "alignment"]) {
+  const slider = document.getElementById("live-slider-" + name), shown = document.getElementById("live-exact");
+  const before = shown.textContent, value = slider.value, start = performance.now();
+  slider.value = 150;
+  slider.dispatchEvent(new Event("input"));
+  told[name] = [before, shown.textContent, performance.now() - start];
+  slider.value = value;
+  slider.dispatchEvent(new Event("input"));
+}
+document.getElementById("live-system").value = 1;
+document.getElementById("live-system").dispatchEvent(new Event("change"));
+document.getElementById("live-slider-rounds").value = 400;
+document.getElementById("live-slider-rounds").dispatchEvent(new Event("input"));
+told.rounds = document.getElementById("live-rounds").textContent;
+told.agreement = document.getElementById("live-agreement").textContent;
+setTimeout(() => {
+  told.curves = document.querySelectorAll("#live-lines path").length;
+  told.width = document.documentElement.scrollWidth;
+  told.faults = faults;
+  document.body.innerHTML = "<pre id=probe></pre>";
+  document.getElementById("probe").textContent = JSON.stringify(told);
+}, 3000);
+</script>"""
+
+
+def browse(page, folder, *flags):
+    quiet = ["disable-gpu", "disable-quic", "no-first-run", "disable-background-networking", "disable-component-update"]
+    every = ["headless", "no-sandbox", "disable-sync", "hide-scrollbars", f"user-data-dir={folder / 'profile'}", *quiet]
+    arguments = [BROWSER, *(f"--{flag}" for flag in (*every, *flags)), page.as_uri()]
+    return subprocess.run(arguments, check=True, capture_output=True, timeout=120).stdout.decode()
+
+
+@pytest.mark.skipif(BROWSER is None, reason="chromium is not installed")
 def test_renders_in_a_browser(report, tmp_path):
-    browser = shutil.which("chromium") or shutil.which("chromium-browser")
-    if browser is None:
-        pytest.skip("chromium is not installed; the page was not rendered")
-    picture = tmp_path / "page.png"
-    flags = [
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-quic",
-        "--no-first-run",
-        "--disable-background-networking",
-        "--disable-component-update",
-        "--disable-sync",
-        f"--user-data-dir={tmp_path / 'profile'}",
-        "--hide-scrollbars",
-        "--window-size=1200,4000",
-    ]
-    subprocess.run(
-        [browser, *flags, f"--screenshot={picture}", (report / "index.html").as_uri()],
-        check=True,
-        capture_output=True,
-        timeout=120,
-    )
     from matplotlib import image
 
+    picture = tmp_path / "page.png"
+    browse(report / "index.html", tmp_path, "window-size=1200,4000", f"screenshot={picture}")
     pixels = image.imread(picture)
     assert pixels.shape[:2] == (4000, 1200)
     ink = (pixels[..., :3].min(axis=2) < 0.6).mean(axis=1)
     for band in range(0, 4000, 500):
         assert ink[band : band + 500].mean() > 0.002, f"nothing drawn between {band} and {band + 500}"
+
+
+@pytest.mark.skipif(BROWSER is None, reason="chromium is not installed")
+def test_sliders_move_numbers_in_a_browser(report, tmp_path):
+    """As a file, without a network, 500 pixels wide: no fault, nothing wider than the window, numbers that follow at once."""
+    html = (report / "index.html").read_text()
+    listen = '<script>const faults = []; window.onerror = (text) => faults.push(text);</script><meta charset="utf-8">'
+    html = html.replace('<meta charset="utf-8">', listen, 1).replace("</body>", f"{PROBE}</body>")
+    (tmp_path / "probe.html").write_text(html)
+    flags = ("window-size=500,900", "virtual-time-budget=20000", "dump-dom")
+    dom = browse(tmp_path / "probe.html", tmp_path, *flags)
+    told = json.loads(unescape(re.search(r'<pre id="probe">(.*?)</pre>', dom, re.DOTALL)[1]))
+    assert told.pop("faults") == [] and told.pop("width") <= 500 and told.pop("curves") == 3
+    assert float(told.pop("rounds")) > 10
+    assert float(told.pop("agreement").rpartition(" ")[2].rstrip(".")) < 1e-9
+    for name, (before, after, milliseconds) in told.items():
+        assert before != after and milliseconds < 500, name  # on a busy machine; some 5 on a quiet one
 
 
 def test_what_cannot_be_trained_is_left_out(tmp_path):

@@ -18,6 +18,7 @@ from validate.report.sentences import Sentence
 from validate.report.tables import groups, observer_rows, privacy_rows
 from validate.results.inference import InferenceBounds, Privacy
 
+_USEFUL = 0.01  # of accuracy above that of an output that ignores y
 _SEEN = {
     Observer.PARTICIPANTS: "and sees who takes part",
     Observer.OTHERS: "and sees who of the others takes part",
@@ -85,11 +86,12 @@ class Card:
         mse, accuracy = self.bounds.distortion, self.bounds.accuracy
         if mse is None or accuracy is None:
             return "soft", ""
-        if mse.beats_constant and accuracy.exact > accuracy.constant_output:
+        useful = accuracy.exact - accuracy.constant_output > _USEFUL
+        if mse.beats_constant and useful:
             return "good", "better than nothing"
-        if mse.beats_constant or accuracy.exact > accuracy.constant_output:
+        if mse.beats_constant or useful:
             return "warn", "hardly better than nothing"
-        return "bad", "no better than nothing"
+        return "bad", "worse than nothing"
 
 
 def card(name: str, system: InferenceSystem, bounds: InferenceBounds, schemes: dict[str, InferenceSystem]) -> Card:

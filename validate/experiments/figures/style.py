@@ -104,7 +104,7 @@ def svg(figure: Figure, name: str = "", title: str = "") -> str:
     buffer = io.StringIO()
     with mpl.rc_context(STYLE):
         described = {"Title": title or name or "figure", "Date": None, "Creator": None, "Format": None, "Type": None}
-        figure.savefig(buffer, format="svg", metadata=described)
+        figure.savefig(buffer, format="svg", metadata=described, transparent=bool(name))
     text = buffer.getvalue()
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>\s*", "", text, flags=re.DOTALL)
