@@ -18,12 +18,14 @@ import xarray as xr
 from click.testing import CliRunner
 
 import airtight
+from analytics import parameters
 from analytics.checks import ParameterError
-from validate import config
+from analytics.inference.system import InferenceSystem
+from validate import config, units
 from validate.cli import main
 from validate.description import Description
 from validate.results.bounds import Bounds
-from validate.sweep import cells, parts, plan, quantities, run, store
+from validate.sweep import batches, cells, parts, plan, quantities, run, store
 from validate.sweep.axes import parsed, resolved
 from validate.sweep.verb import prepared
 
@@ -209,6 +211,13 @@ def test_what_a_part_ignores_changes_nothing(part, file):
                 np.testing.assert_array_equal(value, before[path], err_msg=f"{key} changes {path}")
 
 
+def test_every_key_of_a_system_has_been_thought_of():
+    """A new key must be read by the parts that depend on it, or be ignored by them: validate/sweep/parts.py."""
+    nested = {"variants", "features", "selection"}
+    known = set(config.keys(["inference"])) - set(units.ALTERNATIVES) - nested
+    assert known == {*parameters.of(InferenceSystem), "observer"}
+
+
 def test_devices_may_differ_in_number(file):
     found = airtight.sweep(
         {"inference": {**config.read(file)["inference"], "features": None, "selection": None}},
@@ -356,10 +365,18 @@ def test_cells_of_a_half_moved_store_are_not_trusted(file, tmp_path):
     np.testing.assert_array_equal(later["mse"], fresh["mse"])
 
 
+def test_a_cell_that_has_failed_is_tried_again_where_the_grid_grows(file, tmp_path):
+    airtight.sweep(file, {"deadline": [0.01, 0.75]}, quantities=["utility"], out=tmp_path / "s")
+    found = airtight.sweep(file, {"deadline": [0.01, 0.5, 0.75]}, quantities=["utility"], out=tmp_path / "s")
+    assert [bool(text) for text in found["energy.message"].values] == [True, False, False]
+
+
 def test_stores_that_cannot_be_used(file, tmp_path):
     airtight.sweep(file, OVER, quantities=["epsilon"], out=tmp_path / "s")
+    before = content(tmp_path / "s")
     with pytest.raises(store.StoreError, match="holds a sweep over participation x clip, this one is over clip"):
-        airtight.sweep(file, {"clip": [1.0]}, quantities=["epsilon"], out=tmp_path / "s")
+        airtight.sweep(file, {"clip": [1.0]}, quantities=["mse"], out=tmp_path / "s")
+    assert content(tmp_path / "s") == before
     with pytest.raises(store.StoreError, match="not a sweep"):
         airtight.sweep(file, OVER, quantities=["epsilon"], out=tmp_path)
     with store.Store(tmp_path / "s").held(), pytest.raises(store.StoreError, match="in use"):
@@ -447,10 +464,7 @@ def test_a_cluster_that_loses_a_worker(file, tmp_path, monkeypatch):
 
             return advance
 
-        executor = client.get_executor(retries=3)
-        airtight.sweep(
-            file, over, quantities=["mse"], out=tmp_path / "cluster", executor=executor, workers=2, started=killed
-        )
+        airtight.sweep(file, over, quantities=["mse"], out=tmp_path / "cluster", executor=client, started=killed)
     assert content(tmp_path / "alone") == content(tmp_path / "cluster")
 
 
@@ -551,8 +565,6 @@ def test_the_plan_knows_every_key_of_the_batch():
     work = plan._works(
         [quantities.named("epsilon", ["inference"])], resolved({"clip": [1.0]}, ["inference"]), raw, "x"
     )[0]
-    from validate.sweep import batches
-
     assert batches.batch(work.task((0,))) is None
     assert isinstance(config.described({"inference": airtight_tables()}, Path("x")), Description)
 

@@ -99,6 +99,7 @@ def run(
     """
     store = Store(path)
     with store.held():
+        store.demand(sweep)
         _tidy(store, sweep)
         kept = store.prepare(sweep)
         todo = [(work, index) for work in sweep.works for index in work.blocks() if store.missing(work, index)]
@@ -208,7 +209,9 @@ def _summary(store: Store) -> tuple[str, ...]:
 
 def cost(sweep: Sweep, path: Path | None) -> list[Cost]:
     """What is missing in the store, and how long it will take, from a sample of cells spread over the grid."""
-    store = Store(path) if path is not None and (path / "zarr.json").exists() else None
+    store = Store(path) if path is not None and path.exists() else None
+    if store is not None:
+        store.demand(sweep)
     found = []
     for work in sweep.works:
         blocks = work.count

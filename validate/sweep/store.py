@@ -92,14 +92,7 @@ class Store:
         return zarr.open_group(self.path, mode="a", zarr_format=3, use_consolidated=False)
 
     def prepare(self, sweep: Sweep) -> dict[str, Kept]:
-        """Arrays and coordinates for the sweep; what of an older grid can be used again, by the name of its part.
-
-        Raises
-        ------
-        StoreError
-            When the folder holds something else, or a sweep over other keys.
-        """
-        self._belongs(sweep)
+        """Arrays and coordinates for the sweep; what of an older grid can be used again, by the name of its part."""
         for leftover in [*self.path.rglob("*.partial"), *self.path.rglob(".*.json.*")]:
             leftover.unlink()
         group = self.group()
@@ -113,7 +106,14 @@ class Store:
                     self._array(group, work, name, place, sweep.described(work, quantity, name))
         return kept
 
-    def _belongs(self, sweep: Sweep) -> None:
+    def demand(self, sweep: Sweep) -> None:
+        """That nothing is there, or the sweep, finished or not.
+
+        Raises
+        ------
+        StoreError
+            When the folder holds something else, or a sweep over other keys.
+        """
         if not self.path.is_dir() or not any(self.path.iterdir()):
             return
         try:

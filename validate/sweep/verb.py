@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
@@ -25,6 +26,7 @@ from validate.sweep.run import run
 if TYPE_CHECKING:
     import xarray as xr
 
+_RETRIES = 3
 _TABLES: dict[type, str] = {InferenceSystem: "inference", FederatedSystem: "federated", DeviceFleet: "energy"}
 
 
@@ -68,8 +70,8 @@ def sweep(
     *,
     quantities: Sequence[str] = (),
     out: str | Path | None = None,
-    executor: Executor | None = None,
-    workers: int = 1,
+    executor: Any = None,
+    workers: int | None = None,
     started: Callable[[int], Callable[[str], None]] | None = None,
 ) -> xr.Dataset:
     """Quantities over a grid of systems, as a Dataset.
@@ -85,10 +87,10 @@ def sweep(
         Names (docs, sweep) or places in the JSON of ``bounds`` and ``solve energy``; by default the usual ones.
     out : path, optional
         The store, a zarr group: what is there already is not computed again. By default nothing is kept.
-    executor : concurrent.futures.Executor, optional
-        Where blocks are computed, such as ``client.get_executor()`` of Dask; by default here.
-    workers : int
-        How many it has.
+    executor : concurrent.futures.Executor or distributed.Client, optional
+        Where blocks are computed; by default in this process.
+    workers : int, optional
+        How many it has; by default as many as there are processors here, or as the client knows.
     started : callable, optional
         Is told how many blocks are missing, and returns what is told of each that is done.
 
@@ -119,8 +121,11 @@ def sweep(
     from validate.sweep.dataset import opened
 
     plan = prepared(source, over, quantities)
+    known = os.cpu_count() or 1
+    if hasattr(executor, "get_executor"):
+        executor, known = _of_client(executor)
     with _folder(out) as path:
-        run(plan, path, executor=executor, workers=workers, started=started)
+        run(plan, path, executor=executor, workers=known if workers is None else workers, started=started)
         found = opened(path)
         return found if out is not None else found.load()
 
@@ -154,4 +159,9 @@ def workforce(scheduler: str | None, blocks: int) -> Iterator[tuple[Executor | N
     except (OSError, ValueError, TypeError) as error:
         raise ParameterError("--scheduler", scheduler, f"the address of a Dask scheduler: {error}") from None
     with client:
-        yield client.get_executor(retries=3), max(len(client.scheduler_info()["workers"]), 1)
+        yield _of_client(client)
+
+
+def _of_client(client: Any) -> tuple[Executor, int]:
+    """The workers of a Dask client, and how many threads they have; blocks that one loses are tried elsewhere."""
+    return client.get_executor(retries=_RETRIES), max(sum(client.nthreads().values()), 1)
