@@ -145,7 +145,11 @@ class Claim:
     given : sequence
         Further hypotheses: callables of the parameters by name, or conditions of SymPy.
     statement : str
-        LaTeX; made from the expressions where these are given.
+        LaTeX; made from the expressions where these are given. Else it is read back and compared with them.
+    where : mapping of str to sympy.Expr
+        The legend: what else stands in the statement, as LaTeX, and what it means; a function is a ``sympy.Lambda``.
+    unread : str
+        Why a statement cannot be compared with the expressions, or with the code.
     scale : Scale
         On which the two quantities are compared.
     slack : float
@@ -187,6 +191,8 @@ class Claim:
     domain: Mapping[str, Range] = field(default_factory=dict)
     given: Sequence[Any] = ()
     statement: str = ""
+    where: Mapping[str, Any] = field(default_factory=dict)
+    unread: str = ""
     scale: Scale = RATIO
     slack: float | None = None
     near: Mapping[str, float] | str = ""

@@ -9,6 +9,7 @@ from typing import Any
 
 import sympy as sp
 
+from analytics import parameters
 from analytics.checks import ParameterError
 
 Value = float | int
@@ -29,6 +30,9 @@ class Range:
         Further values worth trying, such as 0 below a logarithmic range.
     typical : tuple of float or None
         The least and greatest value that the paper itself uses; None where it names none.
+    symbol : str
+        In the paper (LaTeX); the name where there is none.
+    unit : str
 
     Examples
     --------
@@ -42,6 +46,8 @@ class Range:
     integer: bool = False
     extra: tuple[float, ...] = ()
     typical: tuple[float, float] | None = None
+    symbol: str = ""
+    unit: str = ""
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low <= self.high):
@@ -103,23 +109,23 @@ class Parameter(sp.Symbol):  # type: ignore[misc]
     10.0
     """
 
-    __slots__ = ("range", "written")
+    __slots__ = ("range",)
 
-    def __new__(cls, name: str, allowed: Range, written: str | None = None) -> Parameter:
+    def __new__(cls, name: str, allowed: Range) -> Parameter:
         signs = {"positive": True} if min(allowed.low, *allowed.extra, allowed.low) > 0 else {}
         if not signs and min(allowed.low, *allowed.extra, allowed.low) >= 0:
             signs = {"nonnegative": True}
         kind = {"integer": True} if allowed.integer else {"real": True}
         made: Parameter = sp.Symbol.__xnew__(cls, name, **signs, **kind)
-        made.range, made.written = allowed, written
+        made.range = allowed
         return made
 
     def _hashable_content(self) -> tuple[Any, ...]:
         """Symbols of one name and another range are other symbols: else SymPy's cache hands out one for the other."""
-        return (*super()._hashable_content(), self.range, self.written)
+        return (*super()._hashable_content(), self.range)
 
     def _latex(self, printer: Any) -> str:
-        return self.written if self.written is not None else str(printer._print_Symbol(sp.Symbol(self.name)))
+        return self.range.symbol or str(printer._print_Symbol(sp.Symbol(self.name)))
 
 
 def parameter(
@@ -131,7 +137,8 @@ def parameter(
     integer: bool = False,
     extra: tuple[float, ...] = (),
     typical: tuple[float, float] | None = None,
-    latex: str | None = None,
+    latex: str = "",
+    unit: str = "",
 ) -> Parameter:
     """A symbol with its range; see :class:`Range`.
 
@@ -140,4 +147,52 @@ def parameter(
     >>> parameter("mu", 0.0, 1.0) * 2
     2*mu
     """
-    return Parameter(name, Range(low, high, logarithmic, integer, extra, typical), latex)
+    return Parameter(name, Range(low, high, logarithmic, integer, extra, typical, latex, unit))
+
+
+def parameter_of(
+    kind: type, key: str, low: float, high: float, *, name: str = "", latex: str = "", **rest: Any
+) -> Parameter:
+    """A parameter of a value type: its symbol, unit, typical range, and whether it is whole, as they are declared there.
+
+    Parameters
+    ----------
+    kind : type
+        Such as :class:`analytics.inference.system.InferenceSystem`.
+    key : str
+        What the parameter is called there.
+    low, high : float
+        Inside of what the type allows.
+    name, latex : str
+        In the claim, where it is called otherwise.
+    **rest
+        As for :func:`parameter`.
+
+    Raises
+    ------
+    ParameterError
+        When the type does not allow an end.
+
+    Examples
+    --------
+    >>> from analytics.federated.device import DeviceFleet
+    >>> distance = parameter_of(DeviceFleet, "distance", 50.0, 300.0)
+    >>> distance.range.symbol, distance.range.unit, distance.range.typical
+    ('r', 'm', (50, 200))
+    """
+    declared = parameters.of(kind)[key]
+    for end in (low, high, *rest.get("extra", ())):
+        declared.checked(end)
+    rest = {"typical": declared.typical, "integer": isinstance(declared, parameters.Count), **rest}
+    return parameter(name or key, low, high, latex=latex or declared.symbol, unit=declared.unit, **rest)
+
+
+def over(*chosen: Parameter) -> dict[str, Range]:
+    """The domain of these parameters, for quantities that are functions of them by name.
+
+    Examples
+    --------
+    >>> over(parameter("x", 0.0, 1.0))["x"].high
+    1.0
+    """
+    return {one.name: one.range for one in chosen}

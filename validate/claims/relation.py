@@ -149,8 +149,8 @@ class Relation:
 
     def values(self, point: Point) -> tuple[float, float]:
         """Claimed and actual value at a point."""
-        claimed = _value(self.claimed, point)
-        return (claimed, math.nan) if math.isnan(claimed) else (claimed, _value(self.actual, point))
+        claimed = value(self.claimed, point)
+        return (claimed, math.nan) if math.isnan(claimed) else (claimed, value(self.actual, point))
 
     def enclosures(self, point: Exact) -> tuple[Ball, Ball]:
         """Balls of the claimed and the actual value at the present precision."""
@@ -163,7 +163,7 @@ class Relation:
         towards = -distance if self.sign is Sign.AT_LEAST else distance
 
         def actual(**point: Value) -> float:
-            return scale.moved(_value(self.actual, point), towards, point)
+            return scale.moved(value(self.actual, point), towards, point)
 
         return replace(self, actual=actual, balls=None)
 
@@ -243,7 +243,14 @@ def _quantity(side: Any) -> Quantity:
     return side if callable(side) and not isinstance(side, sp.Basic) else sp.sympify(side)
 
 
-def _value(side: Quantity, point: Point) -> float:
+def value(side: Quantity, point: Point) -> float:
+    """A quantity at a point, to double precision; infinite where it is.
+
+    Raises
+    ------
+    ArithmeticError
+        When it has no value there.
+    """
     if not isinstance(side, sp.Expr):
         return float(side(**point))
     found = refine(lambda: enclosed(side, point))
