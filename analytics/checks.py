@@ -59,19 +59,23 @@ def _parse(interval: str) -> tuple[float, bool, float, bool]:
     return float(low), interval[0] == "[", float(high), interval[-1] == "]"
 
 
-def _outside(values: NDArray[Any], interval: str) -> NDArray[np.bool_]:
+def _inside(values: Any, interval: str) -> Any:
+    """Whether each is; NaN is not."""
     low, low_closed, high, high_closed = _parse(interval)
     above = values >= low if low_closed else values > low
-    below = values <= high if high_closed else values < high
-    outside: NDArray[np.bool_] = ~(above & below)  # negated so that NaN is outside
-    return outside
+    return above & (values <= high if high_closed else values < high)
 
 
 def _require(name: str, values: NDArray[Any], interval: str, kind: str) -> None:
-    outside = _outside(values, interval)
-    if np.any(outside):
-        index = tuple(int(i) for i in np.argwhere(outside)[0])
-        raise ParameterError(name, values[index].item(), f"{kind} in {interval}", index)
+    if values.size == 0 or all(_inside(end, interval) for end in _ends(values)):
+        return
+    index = tuple(int(i) for i in np.argwhere(~_inside(values, interval))[0])
+    raise ParameterError(name, values[index].item(), f"{kind} in {interval}", index)
+
+
+def _ends(values: NDArray[Any]) -> tuple[Any, ...]:
+    """The least and the greatest entry; NaN where one is."""
+    return (values.item(),) if values.ndim == 0 else (values.min(), values.max())
 
 
 def real(name: str, value: ArrayLike, interval: str = "(-inf, inf)") -> FloatArray:
@@ -119,7 +123,7 @@ def integer(name: str, value: ArrayLike, interval: str = "(-inf, inf)") -> IntAr
         raw = np.asarray(value)
     except ValueError:
         raise ParameterError(name, value, "an integer or a rectangular array of integers") from None
-    if raw.dtype.kind not in "iu" or np.any(raw > np.iinfo(np.int64).max):
+    if raw.dtype.kind not in "iu" or (raw.dtype.kind == "u" and np.any(raw > np.iinfo(np.int64).max)):
         raise ParameterError(name, value, f"an integer in {interval}")
     array = raw.astype(np.int64)
     _require(name, array, interval, "an integer")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping
 from functools import lru_cache, reduce
 from typing import Any
@@ -17,6 +18,28 @@ Compiled = Callable[[Values], Ball]
 
 _UNKNOWN = flint.arb("nan")
 _TERMS = 20_000  # of a sum
+
+
+class Named(dict[str, Any]):
+    """Balls by name, and what has been computed of them: what stands at several places of an expression is computed once."""
+
+    def __init__(self, values: Values) -> None:
+        super().__init__(values)
+        self.known: dict[Any, Any] = {}
+
+
+def once(compute: Callable[[Values], Any]) -> Callable[[Values], Any]:
+    """The function, computed once on balls that are :class:`Named`."""
+
+    def looked_up(values: Values) -> Any:
+        if not isinstance(values, Named):
+            return compute(values)
+        found = values.known.get(compute)
+        if found is None:
+            found = values.known[compute] = compute(values)
+        return found
+
+    return looked_up
 
 
 class UnsupportedExpression(AirtightError, ValueError):
@@ -55,6 +78,14 @@ _FUNCTIONS: dict[Any, Callable[..., Ball]] = {
     sp.Max: lambda *xs: reduce(lambda a, b: b.max(a) if isinstance(a, flint.arb) else a.max(b), xs),
     sp.Min: lambda *xs: reduce(lambda a, b: b.min(a) if isinstance(a, flint.arb) else a.min(b), xs),
 }
+_COMPARISONS = {
+    "<": (operator.lt, operator.ge),
+    "<=": (operator.le, operator.gt),
+    ">": (operator.gt, operator.le),
+    ">=": (operator.ge, operator.lt),
+    "==": (operator.eq, operator.ne),
+    "!=": (operator.ne, operator.eq),
+}
 _CONSTANTS: dict[Any, Callable[[], Ball]] = {
     sp.pi: flint.arb.pi,
     sp.E: lambda: flint.arb(1).exp(),
@@ -91,6 +122,11 @@ def compiled(expression: sp.Expr) -> Compiled:
         return lambda values: flint.arb(flint.fmpq(top, bottom))
     if isinstance(expression, sp.Float):
         return compiled(sp.Rational(expression))
+    return once(_composed(expression))
+
+
+def _composed(expression: sp.Expr) -> Compiled:
+    """Of an operation on other expressions."""
     if isinstance(expression, sp.Pow):
         return _power(expression)
     if isinstance(expression, sp.Piecewise):
@@ -177,25 +213,18 @@ def decided(condition: Any) -> Callable[[Values], bool | None]:
         return lambda values: None if (known := inner(values)) is None else not known
     if not isinstance(condition, sp.core.relational.Relational):
         raise UnsupportedExpression(f"{condition}: not a condition")
-    left, right, kind = compiled(condition.lhs), compiled(condition.rhs), condition.rel_op
+    left, right = compiled(condition.lhs), compiled(condition.rhs)
+    true, false = _COMPARISONS[condition.rel_op]
 
     def compared(values: Values) -> bool | None:
         a, b = left(values), right(values)
         if not (a.is_finite() and b.is_finite()) and not (a.is_exact() and b.is_exact()):
             return None
-        true, false = {
-            "<": (a < b, a >= b),
-            "<=": (a <= b, a > b),
-            ">": (a > b, a <= b),
-            ">=": (a >= b, a < b),
-            "==": (a == b, a != b),
-            "!=": (a != b, a == b),
-        }[kind]
-        return True if true else (False if false else None)
+        return True if true(a, b) else (False if false(a, b) else None)
 
     return compared
 
 
 def enclosed(expression: sp.Expr, point: Mapping[str, Any]) -> Ball:
     """The expression at a point, at the working precision; every coordinate is the number that it exactly is."""
-    return compiled(expression)({name: ball(value) for name, value in point.items()})
+    return compiled(expression)(Named({name: ball(value) for name, value in point.items()}))

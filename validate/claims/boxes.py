@@ -13,7 +13,7 @@ from typing import Any
 import flint
 import sympy as sp
 
-from validate.claims.balls import compiled, decided
+from validate.claims.balls import Named, compiled, decided
 from validate.claims.domain import Range
 from validate.claims.ends import Ends
 from validate.claims.identity import identical
@@ -83,8 +83,9 @@ class Search:
         self, high: sp.Expr, low: sp.Expr, domain: Mapping[str, Range], given: Sequence[Any], budget: int
     ) -> None:
         self.domain, self.budget = domain, budget
-        self.high, self.low, self.slopes = compiled(high), compiled(low), sloped(high - low)
         self.difference = high - low
+        self.high, self.low = compiled(high), compiled(low)
+        self.above_by, self.slopes = compiled(self.difference), sloped(self.difference)
         self.faces: dict[tuple[tuple[str, Fraction], ...], bool] = {}
         self.hypotheses = [decided(condition) for condition in given]
         self.ends = {name: {Fraction(repr(r.low)), Fraction(repr(r.high))} for name, r in domain.items()}
@@ -98,13 +99,14 @@ class Search:
             while stack:
                 box, depth = stack.pop()
                 self.looked, self.depth = self.looked + 1, max(self.depth, depth)
-                sign = self.sign(box)
+                values = _intervals(box)
+                sign = self.sign(box, values)
                 if sign is not None:
                     leaves.append((box, sign))
                     continue
                 if (broken := self.broken(box)) is not None:
                     return Proof(Status.REFUTED, "boxes", self.looked, self.depth, counterexample=broken)
-                parts = self.cut(box) if depth < _DEPTH else []
+                parts = self.cut(box, values) if depth < _DEPTH else []
                 if not parts or self.looked + len(stack) >= self.budget:
                     reason = f"more than {self.budget} boxes" if parts else "a box that cannot be cut any more"
                     return Proof(Status.OPEN, "boxes", self.looked, self.depth, len(stack) + 1, reason)
@@ -112,9 +114,8 @@ class Search:
         method = "faces" if any(sign == "=" for _, sign in leaves) else "boxes"
         return Proof(Status.PROVED, method, len(leaves), self.depth, leaves=tuple(leaves))
 
-    def sign(self, box: Box) -> str | int | None:
+    def sign(self, box: Box, values: Named) -> str | int | None:
         """ "+" where the relation is shown, the number of a hypothesis that fails, None where nothing is known."""
-        values = _intervals(box)
         for i, hypothesis in enumerate(self.hypotheses):
             if hypothesis(values) is False:
                 return i
@@ -158,7 +159,7 @@ class Search:
     def mean_value(self, box: Box, slopes: Mapping[str, Any]) -> bool:
         """Whether the value in the middle outweighs the slopes times the distances from it."""
         middle = {name: (low + high) / 2 for name, (low, high) in box.items()}
-        total = self.slopes(_intervals({name: (x, x) for name, x in middle.items()}))[0]
+        total = self.above_by(_intervals({name: (x, x) for name, x in middle.items()}))
         for name, (low, high) in box.items():
             if name in slopes and low != high:
                 total += slopes[name] * Ends.between(low - middle[name], high - middle[name])
@@ -172,12 +173,12 @@ class Search:
             return point
         return None
 
-    def cut(self, box: Box) -> list[Box]:
+    def cut(self, box: Box, values: Named) -> list[Box]:
         """Two halves, across the parameter along which the difference may change most; few integers are enumerated first."""
         wide = [name for name, (low, high) in box.items() if low < high]
         if not wide:
             return []
-        changes = self.changes(box, wide)
+        changes = self.changes(box, wide, values)
         if max(changes.values()) == math.inf:
             few = [n for n in wide if self.domain[n].integer and box[n][1] - box[n][0] < _FEW]
             changes = {name: _position(self.domain[name], box[name]) for name in few or wide}
@@ -187,9 +188,9 @@ class Search:
         after = middle + 1 if self.domain[name].integer else middle
         return [{**box, name: (low, middle)}, {**box, name: (after, high)}]
 
-    def changes(self, box: Box, wide: list[str]) -> dict[str, float]:
+    def changes(self, box: Box, wide: list[str], values: Named) -> dict[str, float]:
         """How much the difference may change along each of these parameters."""
-        _, slopes = self.slopes(_intervals(box))
+        _, slopes = self.slopes(values)
 
         def change(name: str) -> float:
             low, high = box[name]
@@ -202,8 +203,7 @@ class Search:
 class Defined(Search):
     """The same search for whether both sides have a value everywhere."""
 
-    def sign(self, box: Box) -> str | int | None:
-        values = _intervals(box)
+    def sign(self, box: Box, values: Named) -> str | int | None:
         for i, hypothesis in enumerate(self.hypotheses):
             if hypothesis(values) is False:
                 return i
@@ -245,8 +245,9 @@ def _position(allowed: Range, ends: tuple[Fraction, Fraction]) -> float:
     return allowed.position(float(ends[1])) - allowed.position(float(ends[0]))
 
 
-def _intervals(box: Box) -> dict[str, Any]:
-    return {name: Ends.between(low, high) for name, (low, high) in box.items()}
+def _intervals(box: Box) -> Named:
+    intervals: dict[str, Any] = {name: Ends.between(low, high) for name, (low, high) in box.items()}
+    return Named(intervals)
 
 
 def _worst(ends: tuple[Fraction, Fraction], slope: Any) -> tuple[Fraction, Fraction]:

@@ -8,6 +8,7 @@ over a function of the point.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -36,6 +37,13 @@ class Sign(StrEnum):
     AT_MOST = "<="
     AT_LEAST = ">="
     EQUAL = "=="
+
+
+_COMPARISONS: dict[Sign, tuple[Callable[[Ball, Ball], bool], Callable[[Ball, Ball], bool]]] = {
+    Sign.AT_MOST: (operator.le, operator.gt),
+    Sign.AT_LEAST: (operator.ge, operator.lt),
+    Sign.EQUAL: (lambda actual, claimed: False, lambda actual, claimed: not actual.overlaps(claimed)),
+}
 
 
 @dataclass(frozen=True)
@@ -174,11 +182,7 @@ class Relation:
         for bits in _BITS if self.balls is None else _BITS[:1]:
             with flint.ctx.workprec(bits):
                 claimed, actual = self.enclosures(point)
-                true, false = {
-                    Sign.AT_MOST: (actual <= claimed, actual > claimed),
-                    Sign.AT_LEAST: (actual >= claimed, actual < claimed),
-                    Sign.EQUAL: (False, not actual.overlaps(claimed)),
-                }[self.sign]
+                true, false = (compare(actual, claimed) for compare in _COMPARISONS[self.sign])
                 if true or false:
                     return bool(false), (claimed, actual)
         return False, (claimed, actual)

@@ -10,7 +10,7 @@ import flint
 import sympy as sp
 
 from analytics.enclosures.ball import Ball
-from validate.claims.balls import UnsupportedExpression, Values, compiled, decided
+from validate.claims.balls import UnsupportedExpression, Values, compiled, decided, once
 from validate.claims.ends import Ends
 
 Slopes = Mapping[str, Ball]
@@ -18,6 +18,7 @@ Sloped = Callable[[Values], tuple[Ball, Slopes]]
 
 _UNKNOWN = flint.arb("nan")
 _ZERO, _ONE = flint.arb(0), flint.arb(1)
+_BASE = sp.Dummy("x", real=True)
 
 
 def _bell(x: Ball) -> Ball:
@@ -72,8 +73,8 @@ def sloped(expression: sp.Expr) -> Sloped:
         return lambda values: (constant(values), {})
     for kind, made in _KINDS.items():
         if isinstance(expression, kind):
-            return made(expression)
-    return _function(expression)
+            return once(made(expression))
+    return once(_function(expression))
 
 
 def _sum(expression: sp.Add) -> Sloped:
@@ -100,15 +101,19 @@ def _product(expression: sp.Mul) -> Sloped:
 
 
 def _power(expression: sp.Pow) -> Sloped:
-    value, exponent = compiled(expression), expression.exp
+    exponent = expression.exp
     base, inner = sloped(expression.base), sloped(exponent)
-    lower = compiled(exponent * expression.base ** (exponent - 1)) if not exponent.free_symbols else None
+    fixed = not exponent.free_symbols
+    value, lower = (compiled(sp.Pow(_BASE, n, evaluate=False)) for n in (exponent, exponent - 1))
+    factor = compiled(exponent)
 
     def raised(values: Values) -> tuple[Ball, Slopes]:
-        found, (below, slopes) = value(values), base(values)
-        if lower is not None:
-            return found, _combined([(slopes, lower(values))])
+        below, slopes = base(values)
+        if fixed:
+            at = {_BASE.name: below}
+            return value(at), _combined([(slopes, factor(at) * lower(at))])
         above, theirs = inner(values)
+        found = below**above
         outer: list[tuple[Slopes, Ball | None]] = [(theirs, found * (below.log() if below > 0 else _UNKNOWN))]
         if not slopes:
             return found, _combined(outer)
@@ -172,11 +177,11 @@ def _function(expression: sp.Expr) -> Sloped:
     derivative = _DERIVATIVES.get(expression.func)
     if derivative is None:
         raise UnsupportedExpression(f"{expression.func.__name__} in {expression}: no derivative for it")
-    value, inner = compiled(expression), sloped(expression.args[0])
+    value, inner = compiled(expression.func(_BASE)), sloped(expression.args[0])
 
     def found(values: Values) -> tuple[Ball, Slopes]:
         x, slopes = inner(values)
-        y = value(values)
+        y = value({_BASE.name: x})
         return y, _combined([(slopes, derivative(x, y))])
 
     return found
