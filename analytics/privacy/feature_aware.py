@@ -9,6 +9,7 @@ Neighbours are features that are changed (``replace``) or zeroed (``silent``); t
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -23,7 +24,6 @@ from analytics.inference.system import InferenceSystem
 from analytics.privacy import amplification, gaussian
 from analytics.privacy.amplification import TheoremForm
 
-_BISECTIONS = 200
 _UNIT = np.finfo(float).eps
 _PROBABILITY_ROUNDING = 1e-13  # relative, of a normal probability beyond which no score decides
 
@@ -180,32 +180,28 @@ def _ratio(change: FloatArray, deviation: FloatArray) -> FloatArray:
 
 def _mixture_epsilon(weight: FloatArray, mu: FloatArray, delta: float) -> float:
     """An epsilon, hardly above the least, at which the mean of the Gaussian curves is at most delta."""
+    from scipy import optimize
+
     if not np.all(np.isfinite(mu)):
         return np.inf
     mu = mu * (1 + 8 * _UNIT)
     rounding = (weight.size + 16) * _UNIT
 
-    def excess(epsilon: float) -> bool:
+    def most(epsilon: float) -> float:
+        """The mean is at most that."""
         value, _, error = gaussian.log_curve(np.full(mu.shape, epsilon * (1 - 8 * _UNIT)), mu)
         with np.errstate(under="ignore", invalid="ignore"):
             curve = np.exp(np.where(value > -np.inf, np.minimum(value + error, 0.0), -np.inf))
-        return not float(weight @ curve) * (1 + rounding) + 5e-324 <= delta
+        return float(weight @ curve) * (1 + rounding) + 5e-324
 
-    if not excess(0.0):
+    if most(0.0) <= delta:
         return 0.0
     high = float(np.max(gaussian.epsilon(delta, sensitivity=mu, sigma=1.0)))
+    if most(high) < delta:
+        high = optimize.brentq(lambda epsilon: math.log(most(epsilon) / delta), 0.0, high, xtol=1e-13 * high)
     step = 1e-15 * high
-    while excess(high):
+    while not most(high) <= delta:
         high, step = high + step, 2 * step
-    low = 0.0
-    for _ in range(_BISECTIONS):
-        middle = (low + high) / 2
-        if not low < middle < high or high - low <= 1e-13 * high:
-            break
-        if excess(middle):
-            low = middle
-        else:
-            high = middle
     return high
 
 

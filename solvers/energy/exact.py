@@ -9,6 +9,7 @@ from analytics.federated.device import DeviceFleet
 from solvers.energy.problem import Case, Problem, log_lambert_exp
 
 _SWEEPS = 200
+_NEAR = 32  # sweeps after which even near the root a bracket is halved
 _BRANCHINGS = 200
 _GAP = 1e-12
 _CHUNK = 1 << 16  # devices worked on at a time: their arrays stay in the cache
@@ -84,11 +85,12 @@ def _edge_root(problem: Problem, low: FloatArray) -> FloatArray:
             step = Z - value / slope
         middle = 0.5 * (low + high)
         Z_next = np.where((step > low) & (step < high), step, middle)
-        if sweep % 8 == 7:
-            Z_next = middle  # three digits in eight sweeps at the least
+        if sweep % 8 == 7:  # three digits in eight sweeps at the least; near the root Newton does better
+            Z_next = np.where((np.abs(value) < 1e-3) & (sweep < _NEAR), Z_next, middle)
         value, slope = _balance(part, Z_next)
         low, high = np.where(value < 0, Z_next, low), np.where(value < 0, high, Z_next)
-        done = (np.abs(Z_next - Z) <= 4e-16 * Z_next) | (high - low <= 4e-16 * high) | (value == 0)
+        done = (np.abs(Z_next - Z) <= 4e-16 * Z_next) | (high - low <= 4e-16 * high)
+        done |= np.abs(value) <= 4e-16 * Z_next * slope  # the next step would be below rounding
         Z = Z_next
         if np.any(done):
             out[rows[done]] = Z[done]

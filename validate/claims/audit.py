@@ -60,7 +60,7 @@ def run(
         arithmetic is one for all threads.
     """
     checks.count("effort", effort)
-    deadline, ends = time.monotonic() + limit, time.time() + limit
+    deadline = time.time() + limit
     wanted = selected(ids, source)
     if executor is None:
         for claim in wanted:
@@ -68,7 +68,7 @@ def run(
         return
     by_name = {claim.id: claim for claim in wanted}
     costly_first = sorted(wanted, key=lambda claim: claim.effort)
-    pending = [executor.submit(_tried, source, c.id, seed, effort, ends) for c in costly_first]
+    pending = [executor.submit(_tried, source, c.id, seed, effort, deadline) for c in costly_first]
     try:
         for done in as_completed(pending):
             name, found = done.result()
@@ -78,8 +78,8 @@ def run(
             future.cancel()
 
 
-def _tried(source: Source, name: str, seed: int, effort: int, ends: float) -> tuple[str, dict[str, Any]]:
+def _tried(source: Source, name: str, seed: int, effort: int, deadline: float) -> tuple[str, dict[str, Any]]:
     """Claims hold functions and do not travel between processes; where they come from, names and findings do."""
     claim = source.claims()[name]
-    found = trial(claim, seed=seed, effort=effort, deadline=time.monotonic() + ends - time.time())
+    found = trial(claim, seed=seed, effort=effort, deadline=deadline)
     return name, {key: value for key, value in vars(found).items() if key != "claim"}

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import flint
@@ -241,6 +242,28 @@ def relation(given: Any) -> Relation:
             return kinds[given.rel_op](given.lhs, given.rhs)
         raise TypeError(f"relation = {given}: must be <=, >= or ==; what a trial or proof allows, a strict one forbids")
     raise TypeError(f"relation = {given!r}: must be at_most(...), at_least(...), equal(...) or an inequality of SymPy")
+
+
+def both(function: Callable[..., tuple[float, float]]) -> tuple[Quantity, Quantity]:
+    """The two quantities that one function of the parameters returns, computed once at a point.
+
+    Examples
+    --------
+    >>> equal(*both(lambda x: (x + x, 2 * x))).values({"x": 1.5})
+    (3.0, 3.0)
+    """
+
+    @lru_cache(maxsize=1)
+    def at(point: tuple[tuple[str, Value], ...]) -> tuple[float, float]:
+        return function(**dict(point))
+
+    def one(**point: Value) -> float:
+        return at(tuple(point.items()))[0]
+
+    def other(**point: Value) -> float:
+        return at(tuple(point.items()))[1]
+
+    return one, other
 
 
 def _quantity(side: Any) -> Quantity:

@@ -25,7 +25,7 @@ from validate.claims.claim import (
     not_reproducible,
 )
 from validate.claims.domain import Range, constant, parameter
-from validate.claims.relation import absolute, at_least, at_most, equal
+from validate.claims.relation import absolute, at_least, at_most, both, equal
 from validate.papers.feature_dp.common import system
 from validate.twins import oracles
 
@@ -189,7 +189,7 @@ CLAIMS = (
     Claim(
         "FDP-E23-t",
         "Eq. (23) and Theorem 1: what t solves (forms 0 to 3: (23), Theorem 1, its quadratic, Bernstein's)",
-        equal(lambda **point: _sides(**point)[0], lambda **point: _sides(**point)[1]),
+        equal(*both(_sides)),
         defined(
             "Each t that is computed, put back into its quadratic; the claims on (23), Theorem 1 and Bernstein use "
             "them."

@@ -19,7 +19,7 @@ from analytics.privacy import feature_aware, gaussian
 from analytics.symbolic import gaussian as forms
 from validate.claims.claim import Claim, false, holds, holds_under, not_reproducible
 from validate.claims.domain import Range, parameter
-from validate.claims.relation import absolute, at_most, equal
+from validate.claims.relation import absolute, at_most, both, equal
 from validate.papers.feature_dp.common import SEED, equal_devices
 
 # Scores: Eq. (15), (16), footnote 2
@@ -124,9 +124,8 @@ def _two_stages(epsilon: float, change: float, room: float, system: InferenceSys
     return max(found)
 
 
-@lru_cache(maxsize=1)
 def _threshold(change: float, below: float, deep: float, eta: float, **rest: Any) -> tuple[float, float]:
-    """Scheme 2.1: delta where the proven epsilon is (nan where that is 0), asked for and integrated.
+    """Scheme 2.1: delta where the proven epsilon is, integrated, and asked for (nan where that is 0).
 
     The others' scores are `below` the greatest, the device's own is as `deep` again under it.
     """
@@ -138,10 +137,9 @@ def _threshold(change: float, below: float, deep: float, eta: float, **rest: Any
         heard = noise.sum() if system.idle_noise else float(np.dot(chosen, noise))
         weight = math.prod(chance if c else 1 - chance for c in chosen)
         found += weight * _two_stages(epsilon, change, eta + deep, system, heard)
-    return system.delta if epsilon > 0 else math.nan, found
+    return found, system.delta if epsilon > 0 else math.nan
 
 
-@lru_cache(maxsize=1)
 def _lowest(change: float, own: float, selected: float, seed: int, **rest: Any) -> tuple[float, float]:
     """The same for Scheme 2.2; the noisy scores of the others are drawn."""
     system = _server(**rest)
@@ -152,7 +150,7 @@ def _lowest(change: float, own: float, selected: float, seed: int, **rest: Any) 
     order = np.argsort(scores)
     room = float(scores[order[among - 1]]) - own if among < system.devices else math.inf
     heard = noise.sum() if system.idle_noise else noise[order[: among - 1]].sum()
-    return system.delta if epsilon > 0 else math.nan, _two_stages(epsilon, change, room, system, float(heard))
+    return _two_stages(epsilon, change, room, system, float(heard)), system.delta if epsilon > 0 else math.nan
 
 
 _STAGES = {
@@ -256,7 +254,7 @@ CLAIMS = (
     Claim(
         "FDP-L2*-2.1",
         "Lemma 2, corrected, Scheme 2.1 (score noise 1, scores at most 0)",
-        at_most(lambda **point: _threshold(**point)[1], lambda **point: _threshold(**point)[0]),
+        at_most(*both(_threshold)),
         holds(
             "Score and feature compose as Gaussian mechanisms, and the less likely the others are, the worse; against "
             "the integral over the released score; attained where the others' scores are greatest and the device's "
@@ -271,7 +269,7 @@ CLAIMS = (
     Claim(
         "FDP-L2*-2.2",
         "Lemma 2, corrected, Scheme 2.2 with all scores released (score noise 1)",
-        at_most(lambda **point: _lowest(**point)[1], lambda **point: _lowest(**point)[0]),
+        at_most(*both(_lowest)),
         holds(
             "Given the others' noisy scores, which are released, the set hangs on the device's own; against the "
             "integral over it; attained by a low score among others with the least noise."

@@ -14,7 +14,7 @@ from analytics.symbolic.form import normal_cdf
 from validate.claims.balls import enclosed
 from validate.claims.claim import Claim, false, holds, holds_under
 from validate.claims.domain import Parameter, Range, parameter
-from validate.claims.relation import absolute, at_least, at_most, equal
+from validate.claims.relation import absolute, at_least, at_most, both, equal
 from validate.papers.feature_dp.common import SEED
 from validate.twins import oracles
 
@@ -164,7 +164,7 @@ CLAIMS = (
     Claim(
         "FDP-R8",
         "Remark 8",
-        at_most(lambda **point: _equal_noise(**point)[0], lambda **point: _equal_noise(**point)[1]),
+        at_most(*both(_equal_noise)),
         holds_under("Total variation to the case of equal scores; needs equal noise."),
         {"devices": Range(2, 12, integer=True), "seed": SEED, "noise": Range(0.1, 1e4, logarithmic=True)},
         statement=r"\left|p_k - \tfrac{\tilde k}K\right| \le \frac{\sum_j|u_j - \mathrm{med}\,u|}{\sigma\sqrt{2\pi}}"

@@ -15,7 +15,7 @@ from analytics.privacy import gaussian
 from analytics.symbolic import inference as forms
 from validate.claims.claim import Claim, Reference, false, holds, holds_under, ill_defined
 from validate.claims.domain import Range, parameter
-from validate.claims.relation import at_most, equal
+from validate.claims.relation import at_most, both, equal
 from validate.papers.feature_dp.common import SEED, instance, scalar, system
 from validate.twins import oracles
 
@@ -133,7 +133,7 @@ CLAIMS = (
     Claim(
         "FDP-E4*",
         "Eq. (4), corrected",
-        equal(lambda **point: _mean_decoded(**point)[0], lambda **point: _mean_decoded(**point)[1]),
+        equal(*both(_mean_decoded)),
         holds("These weights make the estimate unbiased; they contradict sum w_k = 1 of Eq. (38)."),
         {"devices": Range(1, 8, integer=True), "seed": SEED},
         statement=r"E\hat f = f^* \quad\text{for } w_k = 1/(Kp_k),\ D = W_k = 1",

@@ -19,7 +19,7 @@ from solvers import weights
 from solvers.weights import caps, kkt, structured
 from validate.claims.claim import Claim, false, holds
 from validate.claims.domain import Range, constant, parameter
-from validate.claims.relation import absolute, at_least, at_most, equal, relative_to
+from validate.claims.relation import absolute, at_least, at_most, both, equal, relative_to
 from validate.papers.feature_dp.common import SEED, equal_devices, instance, scalar
 from validate.papers.feature_dp.transmission import two_devices
 
@@ -229,7 +229,7 @@ CLAIMS = (
     Claim(
         "FDP-L5*",
         "Lemma 5, Eq. (43), (45), corrected",
-        equal(lambda **point: _optima(**point)[0], lambda **point: _optima(**point)[1]),
+        equal(*both(_optima)),
         holds("A strictly convex program; against the dual Newton method."),
         {"devices": Range(2, 5, integer=True), "seed": SEED},
         statement=r"\text{(45), Gauss-Seidel within, bisection on } \nu \text{ outside: the optimum of (38)}",
@@ -240,7 +240,7 @@ CLAIMS = (
     Claim(
         "FDP-P38*",
         "ours: the weights that minimise the exact MSE",
-        at_least(lambda **point: _rival_and_best(**point)[0], lambda **point: _rival_and_best(**point)[1]),
+        at_least(*both(_rival_and_best)),
         holds("A convex program of diagonal plus low rank, solved to a certified gap; no feasible weights do better."),
         _INSTANCE,
         statement=r"\min_w \left\|\sum_k p_kw_ka_k - f^*\right\|^2 + \sum_k p_k(1-p_k)\|a_k\|^2w_k^2",

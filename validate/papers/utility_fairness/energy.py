@@ -20,7 +20,7 @@ from solvers import energy as energy_utility
 from solvers.energy.problem import Problem
 from validate.claims.claim import Claim, false, holds, holds_under
 from validate.claims.domain import Range, parameter
-from validate.claims.relation import absolute, at_least, at_most, equal, relative_to
+from validate.claims.relation import absolute, at_least, at_most, both, equal, relative_to
 from validate.papers.utility_fairness import common
 
 j1, j2 = (parameter(f"j{k}", 10.0, 98.0, typical=(80.0, 98.0), latex=f"j_{k}") for k in (1, 2))
@@ -205,10 +205,7 @@ CLAIMS = (
     Claim(
         "UF-E39",
         "Eq. (39), (76), at optima of Table I with other deadlines",
-        equal(
-            lambda distance, deadline: _stationary(distance, deadline)[0],
-            lambda distance, deadline: _stationary(distance, deadline)[1],
-        ),
+        equal(*both(_stationary)),
         holds_under("Right on the delay edge; which root is meant is not said: the only one beyond Z_0."),
         {"distance": _DISTANCE, "deadline": Range(0.6, 3.0)},
         statement=r"(2E-\varrho)\Bigl(\tfrac{Bb}{P_{cp}\log2}\bigl((Z-1)e^Z-c\bigr)+1\Bigr) = "
@@ -219,8 +216,7 @@ CLAIMS = (
         "UF-T2",
         "Theorem 2, Eq. (36)-(40) (Table I, other deadlines)",
         at_least(
-            lambda distance, deadline: _solved(distance, deadline)[0][2],
-            lambda distance, deadline: _solved(distance, deadline)[1][2],
+            *both(lambda **point: tuple(utility for _, _, utility in _solved(**point))),
             balls=_proved_utilities,
         ),
         false(
