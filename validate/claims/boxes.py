@@ -212,7 +212,7 @@ class Defined(Search):
     def broken(self, box: Box) -> None:
         return None
 
-    def changes(self, box: Box, wide: list[str]) -> dict[str, float]:
+    def changes(self, box: Box, wide: list[str], values: Named) -> dict[str, float]:
         return dict.fromkeys(wide, math.inf)
 
 

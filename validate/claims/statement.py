@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
 import numpy as np
@@ -60,7 +61,7 @@ class Reading:
 def symbols(claim: Claim) -> dict[str, Any]:
     """What the LaTeX of a statement may consist of: the parameters as they are written, and the legend."""
     named = {allowed.symbol or sp.latex(sp.Symbol(name)): sp.Symbol(name) for name, allowed in claim.domain.items()}
-    return {**named, **claim.where}
+    return {**claim.where, **named}
 
 
 def read(statement: str, known: Mapping[str, Any]) -> Reading:
@@ -76,11 +77,11 @@ def read(statement: str, known: Mapping[str, Any]) -> Reading:
     ['\\\\log x y: where the argument ends is not clear']
     """
     pieces, signs = _sides(tokens(statement))
-    kinds = {s for s in signs if s is not Sign.EQUAL}
-    if not signs or len([s for s in signs if s is not Sign.EQUAL]) > 1:
+    unequal = [i for i, sign in enumerate(signs) if sign is not Sign.EQUAL]
+    if not signs or len(unequal) > 1:
         raise Unread("must be sides with =, and one inequality at most, between them")
-    at = next((i for i, s in enumerate(signs) if s is not Sign.EQUAL), len(signs) - 1)
-    found = Reading(kinds.pop() if kinds else Sign.EQUAL)
+    at = unequal[0] if unequal else len(signs) - 1
+    found = Reading(signs[at])
     table = {**_CONSTANTS, **{tokens(name): meaning for name, meaning in known.items()}}
     for i, piece in enumerate(pieces):
         try:
@@ -88,6 +89,44 @@ def read(statement: str, known: Mapping[str, Any]) -> Reading:
         except Unread as reason:
             found.unread.append(f"{' '.join(piece)}: {reason}")
     return found
+
+
+class Standing(StrEnum):
+    """What a statement has to do with what is tried."""
+
+    DERIVED = "made from the expressions that are tried"
+    COMPARED = "compared with what is tried at random points"
+    PARTLY = "compared on the side that is written out"
+    WORDS = "not compared"
+
+
+def standing(claim: Claim) -> Standing:
+    """How far a statement is known to be what is tried; for why it is not, see :attr:`Claim.unread`.
+
+    Where nothing is said there, a side is computed by code and the statement says in the paper's terms what it is.
+    """
+    if claim.provable.symbolic and claim.statement == claim.provable.latex():
+        return Standing.DERIVED
+    if claim.unread:
+        return Standing.WORDS
+    try:
+        found = read(claim.statement, symbols(claim))
+    except Unread:
+        return Standing.WORDS
+    if found.actual and found.claimed:
+        return Standing.COMPARED
+    return Standing.PARTLY if found.actual or found.claimed else Standing.WORDS
+
+
+def legend(claim: Claim) -> dict[str, Any]:
+    """The part of `where` that stands in the statement."""
+    text = tokens(claim.statement)
+
+    def stands(name: str) -> bool:
+        wanted = tokens(name)
+        return any(text[i : i + len(wanted)] == wanted for i in range(len(text)))
+
+    return {name: meaning for name, meaning in claim.where.items() if stands(name)}
 
 
 def disagreement(claim: Claim, *, points: int = 8, seed: int = 0) -> str:
@@ -105,12 +144,16 @@ def disagreement(claim: Claim, *, points: int = 8, seed: int = 0) -> str:
     pairs = [(a, relation.actual) for a in found.actual] + [(b, relation.claimed) for b in found.claimed]
     if not pairs or (relation.symbolic and not (found.actual and found.claimed)):
         raise Unread("; ".join(found.unread))
+    compared = 0
     for point in _drawn(claim, points, seed):
         for read_side, tried in pairs:
             said, done = (_number(side, point) for side in (read_side, tried))
-            if not (math.isnan(done) or math.isclose(said, done, rel_tol=1e-6, abs_tol=1e-12)):
+            if math.isnan(done):
+                continue
+            compared += 1
+            if not math.isclose(said, done, rel_tol=1e-6, abs_tol=1e-12):
                 return f"{sp.latex(read_side)} is {said:.8g}, what is tried {done:.8g}, at {point}"
-    return ""
+    return "" if compared else "no point at which anything is claimed"
 
 
 def tokens(text: str) -> Tokens:

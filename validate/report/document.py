@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
+
+import sympy as sp
 
 from analytics.federated.device import DeviceFleet
 from analytics.federated.system import FederatedSystem
@@ -18,6 +21,7 @@ from validate.claims.claim import Claim, Item, Paper, Verdict
 from validate.claims.evidence import Evidence, How, Witness
 from validate.claims.relation import Sign
 from validate.claims.sources import INSTALLED
+from validate.claims.statement import Standing, legend, standing
 from validate.files import whole
 from validate.report.tables import number
 from validate.report.verdicts import known, severities, told
@@ -46,6 +50,8 @@ def ledger(evidence: Sequence[Evidence], tried: Sequence[Paper]) -> str:
         "attained.",
         "",
         _count(evidence, items),
+        "",
+        _compared(evidence),
     ]
     corrects: dict[str, list[str]] = {}
     for e in evidence:
@@ -85,10 +91,33 @@ def expected(claim: Claim) -> str:
 
 
 def _computed(claim: Claim) -> list[str]:
-    """The expressions themselves, where the statement is written otherwise and they are short enough to be read."""
-    if not claim.relation.symbolic or len(written := claim.relation.latex()) > _LONGEST or written == claim.statement:
-        return []
-    return ["Tried as", "", "$$" + written + "$$", ""]
+    """What the symbols of a statement mean; the expressions themselves, where they are not compared with it."""
+    said = [f"${name} = {_meant(meaning)}$" for name, meaning in legend(claim).items()]
+    found = ["where " + ", ".join(one for one in said if len(one) <= _LONGEST) + ".", ""] if said else []
+    if claim.unread:
+        written = claim.relation.latex() if claim.relation.symbolic else ""
+        found += ["Tried as", "", "$$" + written + "$$", ""] if 0 < len(written) <= _LONGEST else []
+        found += [f"The statement is not compared with that: {claim.unread}.", ""]
+    return found
+
+
+def _meant(meaning: Any) -> str:
+    """An entry of a legend; a function with its arguments."""
+    if isinstance(meaning, sp.Lambda):
+        return rf"({', '.join(sp.latex(x) for x in meaning.signature)}) \mapsto {sp.latex(meaning.expr)}"
+    return str(sp.latex(sp.sympify(meaning)))
+
+
+def _compared(evidence: Sequence[Evidence]) -> str:
+    """How many statements are known to be what is tried."""
+    closed = [e.claim for e in evidence if e.claim.provable.symbolic]
+    found = [standing(claim) for claim in closed]
+    derived, compared = (found.count(kind) for kind in (Standing.DERIVED, Standing.COMPARED))
+    return (
+        f"Of {len(closed)} statements whose two sides are closed forms {derived} are made from the expressions that are tried, "
+        f"{compared} are read back from their LaTeX and compared with them at random points; the others say why not. Where a "
+        "side is computed by code, the other is compared if it is written out."
+    )
 
 
 def _source(claim: Claim) -> list[str]:

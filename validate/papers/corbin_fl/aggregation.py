@@ -144,6 +144,7 @@ CLAIMS = (
         argued="docs/proofs.md#cb-e1",
         statement=r"P(\bar W_g \in T) \le e^{\epsilon_u}P(\bar W'_g \in T) + \delta,\quad "
         r"\bar W'_g = \tfrac1n\sum_{i \ge 2}\bar W_i;\qquad \min|\bar W_g - \bar W'_g| = \tfrac{r\alpha-|c|}n",
+        unread="a definition; tried is what it implies for this mechanism",
     ),
     Claim(
         "CB-E2",
@@ -160,6 +161,7 @@ CLAIMS = (
         ),
         {"others": Range(0, 8, integer=True), "epsilon": LOCAL, "share": Range(0.0, 0.9), "move": Range(0.1, 2.0)},
         statement=r"\|w_1 - w'_1\|_2 \le \Delta_2",
+        unread="a definition; tried is delta of one moved client",
         scale=absolute("", 1e-2),
     ),
     Claim(
@@ -170,6 +172,7 @@ CLAIMS = (
         {"parameters": _parameters.range, "epsilon": LOCAL},
         form=equal(_parameters * sp.log(_odds), _parameters * epsilon),
         statement=r"\max_j \frac{P(\bar W_{i,j} \in T)}{P(\bar W'_{i,j} \in T)} \le e^{\epsilon_p}",
+        unread="a definition; tried is a whole update",
     ),
     Claim(
         "CB-T3",

@@ -12,11 +12,11 @@ from analytics.federated import quantizers
 from validate.claims.claim import Claim, false, holds
 from validate.claims.domain import Range, parameter
 from validate.claims.relation import absolute, at_least, at_most, equal, relative_to
-from validate.papers.corbin_fl.common import alpha, epsilon, p, pairs, x, y
+from validate.papers.corbin_fl.common import IN_RADII, alpha, epsilon, of_system, p, pairs, x, y
 
 both = parameter("both", -2.0, 2.0, extra=(0.0,), latex="s")  # w + w', in radii
 stretch = parameter("stretch", 1.0, 4.0, latex="k")
-delta = parameter("delta", 1e-6, 0.5, logarithmic=True, typical=(1e-5, 1e-5), latex=r"\delta")
+delta = of_system("delta", 1e-6, 0.5, logarithmic=True, typical=(1e-5, 1e-5))
 part = parameter("part", 0.01, 0.99, latex=r"\tfrac{\delta_1}\delta")
 inside = parameter("inside", 0.0, 1.0, latex=r"P(B\mid\mathcal E)")
 outside = parameter("outside", 0.0, 1.0, latex=r"P(B\mid\mathcal E^c)")
@@ -24,7 +24,9 @@ likely = parameter("likely", 0.5, 0.999, latex=r"P(\mathcal E)")
 magnitude = parameter("magnitude", 0.1, 100.0, logarithmic=True, latex="|c|")
 
 _A = 1 / sp.tanh(epsilon / 2)  # alpha, in a form that is easy to enclose
+_COVARIANCE = sp.Max(*(sign * _A * (x + y) - _A**2 - x * y for sign in (1, -1)))
 _BROKEN = 2 * p * (1 - p)  # probability that exactly one of two drops out
+_VARIANCE = pairs * (_BROKEN * (1 - _BROKEN) ** 2 + (1 - _BROKEN) * _BROKEN**2)
 _PRINTED_VARIANCE = 2 * pairs * p * (1 - p) * (1 - 2 * p * (1 - p))
 
 
@@ -95,6 +97,7 @@ CLAIMS = (
             true_where=r"w + w' \le 2c",
         ),
         statement=r"2(w+w')\gamma_1 \ge 2(w+w')(-r\alpha) \quad\text{for } \gamma_1 = -k\,r\alpha,\ k \ge 1",
+        where={**IN_RADII, "w+w'": both, r"\gamma_1": -stretch * alpha},
         scale=absolute("r^2"),
         near="the paper names no updates",
     ),
@@ -105,8 +108,9 @@ CLAIMS = (
         holds("It is A abs(s) - A^2 - x y, greatest where both inputs are at the same end."),
         {"x": x.range, "y": y.range},
         statement=r"\mathrm{Cov}(\bar W_i, \bar W_{p_i}) \le -r^2(\alpha-1)^2",
+        where={**IN_RADII, r"\mathrm{Cov}(\bar W_i, \bar W_{p_i})": _COVARIANCE},
         scale=relative_to(lambda epsilon, **_: (1 / math.tanh(epsilon / 2) - 1) ** 2),
-        form=at_most(sp.Max(*(sign * _A * (x + y) - _A**2 - x * y for sign in (1, -1))), -((_A - 1) ** 2)),
+        form=at_most(_COVARIANCE, -((_A - 1) ** 2)),
     ),
     Claim(
         "CB-T2-sum",
@@ -120,6 +124,11 @@ CLAIMS = (
         ),
         statement=r"\frac1{n^2}\sum_{i\ne i'}\mathrm{Cov}(\bar W_i, \bar W_{i'}) = \frac1{2n^2}\sum_i\mathrm{Cov}(\bar "
         r"W_i, \bar W_{p_i})",
+        where={
+            "n": 2 * pairs,
+            r"\sum_{i\ne i'}\mathrm{Cov}(\bar W_i, \bar W_{i'})": 2 * pairs * magnitude,
+            r"\sum_i\mathrm{Cov}(\bar W_i, \bar W_{p_i})": 2 * pairs * magnitude,
+        },
         near="a covariance has no value in the paper",
     ),
     Claim(
@@ -128,7 +137,8 @@ CLAIMS = (
         equal(lambda pairs, p: pairs * _variance_of_one_pair(p), _PRINTED_VARIANCE),
         holds("n/2 independent indicators of probability 2p(1-p)."),
         statement=r"\mathrm{Var}\sum_i E_i = np(1-p)(1-2p(1-p))",
-        form=equal(pairs * (_BROKEN * (1 - _BROKEN) ** 2 + (1 - _BROKEN) * _BROKEN**2), _PRINTED_VARIANCE),
+        where={r"\mathrm{Var}\sum_i E_i": _VARIANCE, "n": 2 * pairs},
+        form=equal(_VARIANCE, _PRINTED_VARIANCE),
     ),
     Claim(
         "CB-T4-survival",
@@ -141,13 +151,15 @@ CLAIMS = (
             true_where=r"p = \tfrac12",
         ),
         statement=r"P(F_i = 1) = p",
+        where={"P(F_i = 1)": 1 - p},
     ),
     Claim(
         "CB-T4-error",
         "App. E: the squared error is at most (2 r alpha)^2 (radius 1; updates at one end, all outputs at the other)",
         at_most((alpha + 1) ** 2, (2 * alpha) ** 2),
         holds("Outputs are within A of the center, updates within r; attained without noise."),
-        statement=r"\Bigl|\frac1N\sum_i(\bar W_i - w_i)\Bigr|^2 \le (r\alpha+r)^2 \le (2r\alpha)^2",
+        statement=r"\Bigl|\frac1N\sum_i(\bar W_i - w_i)\Bigr|^2 = (r\alpha+r)^2 \le (2r\alpha)^2\quad\text{at worst}",
+        where=IN_RADII,
         slack=1.01,
     ),
     Claim(
@@ -160,8 +172,9 @@ CLAIMS = (
             corrected_by="CB-T4*",
             true_where=r"\delta_1 = \delta/2",
         ),
-        statement=r"(2r\alpha)^2\bigl(P(\mathcal E^c)+P(\mathcal F^c)\bigr) \le 8r^2\alpha^2(\delta-\delta_1) = "
-        r"8r^2\alpha^2\delta_1",
+        statement=r"8r^2\alpha^2(\delta-\delta_1) = 8r^2\alpha^2\delta_1"
+        r"\quad\text{as a bound of } (2r\alpha)^2\bigl(P(\mathcal E^c)+P(\mathcal F^c)\bigr)",
+        where={r"r^2\alpha^2": 1, r"\delta_1": part * delta},
     ),
     Claim(
         "CB-T4-conditional",
@@ -175,6 +188,7 @@ CLAIMS = (
             true_where=r"P(B\mid\mathcal E) \le P(B\mid\mathcal E^c)",
         ),
         statement=r"P(B\mid\mathcal E) \le P(B)",
+        where={"P(B)": likely * inside + (1 - likely) * outside},
         near="the paper names no event",
     ),
 )

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import sympy as sp
 
+from analytics.federated.system import FederatedSystem
 from analytics.privacy import aggregation
 from analytics.symbolic import quantizers as forms
-from validate.claims.domain import Range, parameter
+from validate.claims.domain import Range, parameter, parameter_of
 
-epsilon = parameter("epsilon", 1e-2, 8.0, logarithmic=True, typical=(0.5, 5.0), latex=r"\epsilon_p")
+of_system = partial(parameter_of, FederatedSystem)
+epsilon = of_system("epsilon", 1e-2, 8.0, logarithmic=True, typical=(0.5, 5.0))
 x, y = (parameter(name, -1.0, 1.0, extra=(0.0,), typical=(-1.0, 1.0)) for name in ("x", "y"))  # offsets, in radii
-bits = parameter("bits", 0, 10, integer=True, typical=(3, 7), latex="d")
+bits = of_system("shared_bits", 0, 10, name="bits", typical=(3, 7))
 pairs = parameter("pairs", 5, 60, integer=True, typical=(25, 25))  # the paper has n = 50
-p = parameter("p", 0.05, 0.95, typical=(0.1, 0.5))  # of dropping out
+p = of_system("dropout", 0.05, 0.95, name="p", typical=(0.1, 0.5))
 
 LOCAL = Range(0.05, 4.0, logarithmic=True)
 WIDE = Range(0.05, 10.0, logarithmic=True, typical=(0.5, 5.0))  # of a local epsilon
@@ -32,6 +34,7 @@ def printed(name: str, **values: Any) -> sp.Expr:
 
 
 alpha = printed("alpha")
+IN_RADII = {r"\alpha": alpha, "r": 1}  # for legends: statements in units of the radius
 
 
 def share(epsilon: sp.Expr = epsilon) -> sp.Expr:

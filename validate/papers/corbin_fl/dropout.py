@@ -12,7 +12,7 @@ from analytics.enclosures import aggregation as balls
 from analytics.federated import communication, dropout
 from validate.claims.balls import enclosed
 from validate.claims.claim import Claim, false, holds
-from validate.claims.domain import Range, parameter
+from validate.claims.domain import Range, over, parameter
 from validate.claims.relation import at_most, equal, relative_to
 from validate.papers.corbin_fl.common import WIDE, p, pairs, printed
 
@@ -38,6 +38,10 @@ def _outside(trials: sp.Expr, chance: sp.Expr, width: sp.Expr) -> sp.Expr:
     """P(|X/n - p(1-p)| > width) for X of the binomial law."""
     mass = sp.binomial(trials, _k) * chance**_k * (1 - chance) ** (trials - _k)
     return sp.Sum(mass * sp.Piecewise((1, sp.Abs(_k / _n - _middle) > width), (0, True)), (_k, 0, trials))
+
+
+_BROKEN = _outside(pairs, 2 * _middle, _middle - _gamma)
+_SURVIVORS = _outside(_n, 1 - p, _theta_prime - _middle)
 
 
 def _sixteen(p: float, epsilon: float, x: float, y: float) -> float:
@@ -105,23 +109,25 @@ CLAIMS = (
     Claim(
         "CB-T4",
         "Theorem 4, gamma and gamma'; App. E, Chebyshev's inequality (n = 2 pairs)",
-        at_most(_outside(pairs, 2 * _middle, _middle - _gamma), slack),
+        at_most(_BROKEN, slack),
         false(
             "Chebyshev needs the radius without the 4: the printed one is half of it. (The guarantee itself rests on "
             "(5): CB-T3s.)",
             "step",
             corrected_by="CB-T4*-privacy",
         ),
-        statement=r"P\Bigl(\sum_iE_i \notin [\gamma n, \gamma'n]\Bigr) \le \delta - \delta_1",
+        statement=r"P\Bigl(\sum_iE_i \notin [\gamma n, \gamma'n]\Bigr) \le (\delta-\delta_1)",
+        where={r"P\Bigl(\sum_iE_i \notin [\gamma n, \gamma'n]\Bigr)": _BROKEN},
         near={},
         effort=1 / 2,
     ),
     Claim(
         "CB-T4-theta",
         "Theorem 4, theta and theta'; App. E (n = 2 pairs)",
-        at_most(_outside(_n, 1 - p, _theta_prime - _middle), slack),
+        at_most(_SURVIVORS, slack),
         false("P(F_i = 1) is 1 - p; the printed interval is centered at p(1 - p).", "step", corrected_by="CB-T4*"),
-        statement=r"P\Bigl(\sum_iF_i \notin [\theta n, \theta'n]\Bigr) \le \delta - \delta_1",
+        statement=r"P\Bigl(\sum_iF_i \notin [\theta n, \theta'n]\Bigr) \le (\delta-\delta_1)",
+        where={r"P\Bigl(\sum_iF_i \notin [\theta n, \theta'n]\Bigr)": _SURVIVORS},
         near={},
         effort=1 / 2,
     ),
@@ -137,7 +143,7 @@ CLAIMS = (
             ),
         ),
         false("theta can be negative, and with it the bound.", corrected_by="CB-T4*"),
-        {s.name: s.range for s in (pairs, p, slack, alpha)},
+        over(pairs, p, slack, alpha),
         statement=r"\mathrm{MSE} \le \frac{\gamma'r^2\alpha^2}{n\theta} + \frac{1-\gamma}{2n\theta}r^2"
         r"((\sqrt2-1)\alpha+1)((\sqrt2+1)\alpha-1) + 8r^2\alpha^2\delta_1",
         scale=relative_to(lambda pairs, alpha, **_: alpha**2 / (2 * pairs)),

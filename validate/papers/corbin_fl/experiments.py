@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import sympy as sp
 
@@ -34,7 +35,7 @@ def _augmented(epsilon: float, pairs_alone: int) -> float:
     return float(mean_estimation.worst(50, epsilon=epsilon, independent=2 * pairs_alone / 50))
 
 
-_EPSILON = {"epsilon": WIDE}
+_EPSILON, _PAIR = {"epsilon": WIDE}, printed("worst pair")
 factor = parameter("factor", 1.0, 10.0)
 fewer, more = (parameter(name, 0, 25, integer=True) for name in ("fewer", "more"))
 
@@ -57,6 +58,7 @@ CLAIMS = (
         holds("Privacy at both ends forces the outputs to c - A or below and c + A or above."),
         statement=r"E(Q(w)-w)^2 = (\gamma_2-w)(w-\gamma_1) \ge A^2 - (w-c)^2 \text{ for every unbiased, private } Q \text{ on } "
         r"\{\gamma_1, \gamma_2\}",
+        where={r"\gamma_1": _LOW, r"\gamma_2": _HIGH, "w": x, "c": 0, "A": a},
         given=[below <= epsilon, above <= epsilon],
         form=at_least((_A(above) - x) * (x + _A(below)), _A(epsilon) ** 2 - x**2),
     ),
@@ -72,6 +74,7 @@ CLAIMS = (
             true_where=r"Q \text{ has two outputs}",
         ),
         statement=r"\max_w E(Q(w)-w)^2 \ge r^2\alpha^2 \text{ for every unbiased, private } Q",
+        where={r"\max_w E(Q(w)-w)^2": _THREE_LEVELS, "r": 1, r"\alpha": a},
         given=[z <= 1 / (1 + 2 * _fade)],
         near={"epsilon": 1},
     ),
@@ -94,14 +97,15 @@ CLAIMS = (
     Claim(
         "CB-X1-mse",
         "ours: CorBin-FL against Laplace, by worst MSE (of the accuracies of Experiment 1 see CB-X1)",
-        at_most(printed("worst pair") / 2, printed("Laplace, variance")),
+        at_most(_PAIR / 2, printed("Laplace, variance")),
         holds_under(
             "Up to epsilon = 3.83. At the experiment's 5 Laplace has .32 r^2/n, CorBin-FL .51 at worst and .34 "
             "averaged over uniform updates, which decides nothing about accuracy."
         ),
         form=at_most(_A(epsilon) ** 2 * kept() / 2, 8 / epsilon**2),
-        statement=r"\max\mathrm{MSE}(\text{CorBin-FL}) \le \frac{8r^2}{n\epsilon^2} \quad(\epsilon \le 3.83)",
-        domain={"epsilon": Range(1e-2, 3.83, logarithmic=True, typical=(0.5, 3.0))},
+        statement=r"\max\mathrm{MSE}(\text{CorBin-FL}) \le \frac{8r^2}{n\epsilon_p^2} \quad(\epsilon_p \le 3.83)",
+        where={r"\max\mathrm{MSE}(\text{CorBin-FL})": _PAIR / 2, "r": 1, "n": 1},
+        domain={"epsilon": replace(epsilon.range, high=3.83, typical=(0.5, 3.0))},
     ),
     Claim(
         "CB-X1-gauss",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -10,9 +11,9 @@ import sympy as sp
 
 from analytics.federated import alphabets, quantizers
 from validate.claims.claim import Claim, false, holds
-from validate.claims.domain import Range, parameter
+from validate.claims.domain import Range, over, parameter
 from validate.claims.relation import absolute, at_least, at_most, equal, relative_to
-from validate.papers.corbin_fl.common import WIDE, alpha, bits, epsilon, printed, share, x, y
+from validate.papers.corbin_fl.common import IN_RADII, WIDE, alpha, bits, epsilon, printed, share, x, y
 
 _LAW = sp.Rational(1, 2) + x / (2 * alpha)  # probability of c + A
 _ERROR = _LAW * (alpha - x) ** 2 + (1 - _LAW) * (alpha + x) ** 2
@@ -114,8 +115,9 @@ def _mean_error(shift: float, stretch: float, epsilon: float) -> float:
 
 place = parameter("place", -1.0, 1.0, latex=r"\tfrac{w-c}r")
 offset = parameter("offset", -2.0, 2.0, extra=(0.0,), latex=r"\tfrac cr")
+_AT_THE_END = printed("pair, d shared bits", w1=1, w2=1, bits=bits)
 
-_PAIR = {s.name: s.range for s in (x, y, epsilon, bits)}
+_PAIR = over(x, y, epsilon, bits)
 
 CLAIMS = (
     Claim(
@@ -128,7 +130,6 @@ CLAIMS = (
             corrected_by="CB-A1",
             true_where="nowhere",
         ),
-        statement=r"\frac{1+e^\epsilon}{1-e^\epsilon} = \frac{e^\epsilon+1}{e^\epsilon-1}\quad(\text{of Algorithms 1 and 2})",
         scale=absolute(""),
     ),
     Claim(
@@ -142,6 +143,7 @@ CLAIMS = (
             true_where="w = 2c",
         ),
         statement=r"E(U) = 2\,P(U=1) - 1 = \frac{w-c}{r\alpha} = \frac w{2r\alpha}",
+        where={**IN_RADII, "w-c": place, "w": place + offset},
         scale=absolute(""),
         near="the paper names no update",
     ),
@@ -162,7 +164,8 @@ CLAIMS = (
         equal(_single_error, alpha**2 - x**2),
         holds("A two-point law with mean w: the squared error around w is its variance."),
         form=equal(_ERROR, alpha**2 - x**2),
-        statement=r"E Q(w) = w,\quad \mathrm{Var}\,Q(w) = A^2 - (w-c)^2,\quad A = r\,\frac{e^\epsilon+1}{e^\epsilon-1}",
+        statement=r"\mathrm{Var}\,Q(w) = A^2 - (w-c)^2,\quad E Q(w) = w,\quad A = r\,\frac{e^\epsilon+1}{e^\epsilon-1}",
+        where={r"\mathrm{Var}\,Q(w)": _ERROR, "A": alpha, "w-c": x},
     ),
     Claim(
         "CB-PLDP",
@@ -209,7 +212,7 @@ CLAIMS = (
     Claim(
         "CB-T1",
         "Theorem 1, Eq. (4)",
-        at_most(printed("pair, d shared bits", w1=1, w2=1, bits=bits), printed("slack as printed", bits=bits)),
+        at_most(_AT_THE_END, printed("slack as printed", bits=bits)),
         false(
             "On its own alphabet, or in the worst case over the updates, CorBinQ is optimal. But the least is taken "
             "point by point over all alphabets: {c - A, c + 2r + A} is unbiased and private and has no error at this "
@@ -217,8 +220,9 @@ CLAIMS = (
             corrected_by="CB-T1*-minimax",
             true_where=r"\text{the least is over the alphabet } \{c - A, c + A\} \text{ (CB-T1*)}",
         ),
-        {"bits": Range(1, 30, integer=True, typical=(3, 7))},
+        {"bits": replace(bits.range, low=1, high=30)},
         statement=r"m_d(w, w') \le \min_{Q'} m(Q', w, w') + \frac{A^2}{2^{d-6}}\quad(w = w' = c + r)",
+        where={r"m_d(w, w')": _AT_THE_END, r"\min_{Q'} m(Q', w, w')": 0, "A": alpha},
     ),
     Claim(
         "CB-T1*",

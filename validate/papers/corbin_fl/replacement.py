@@ -184,7 +184,7 @@ CLAIMS = (
             "delta": Range(1e-9, 1e-4, logarithmic=True),
             "rounds": Range(1, 3, integer=True),
         },
-        statement=r"\epsilon = \min_a\left[\frac{C_aT\Delta^2}{4\alpha^2(a-1)} + \log\frac{a-1}a "
+        statement=r"\epsilon_T = \min_a\left[\frac{C_aT\Delta^2}{4\alpha^2(a-1)} + \log\frac{a-1}a "
         r"- \frac{\log(a\delta)}{a-1}\right]",
         tolerance=2e-9,
         idle=["parameters"],
@@ -204,5 +204,6 @@ CLAIMS = (
             **dict.fromkeys(("first", "second", "partner"), Range(-1.0, 2.0)),
         },
         statement=r"\delta(\epsilon) = \tfrac1\alpha = \tanh\tfrac{\epsilon_p}2 \text{ for every } \epsilon \ge 0",
+        unread="an equality; tried as an upper bound that is attained",
     ),
 )

@@ -10,21 +10,22 @@ from analytics.privacy import aggregation
 from validate.claims.claim import Claim, defined, false, holds, holds_under, ill_defined
 from validate.claims.domain import Range, constant, parameter
 from validate.claims.relation import absolute, at_most, equal
-from validate.papers.corbin_fl.common import alpha, epsilon, printed
+from validate.papers.corbin_fl.common import IN_RADII, alpha, epsilon, of_system, printed
 
 place, other, center = (
     parameter(name, -1.0, 1.0, extra=(0.0,), latex=latex)
     for name, latex in (("place", r"\tfrac{w_1-c}r"), ("other", r"\tfrac{w_2-c}r"), ("center", r"\tfrac c{r\alpha}"))
 )
-clients = parameter("clients", 2, 10**6, integer=True, logarithmic=True, typical=(50, 500), latex="n")
-few = parameter("clients", 50, 500, integer=True, typical=(50, 500), latex="n")
-parameters = parameter("parameters", 1, 10**7, integer=True, logarithmic=True, latex="m")
+clients = of_system("clients", 2, 10**6, logarithmic=True, typical=(50, 500))
+few = of_system("clients", 50, 500, typical=(50, 500))
+parameters = of_system("parameters", 1, 10**7, logarithmic=True, typical=None)
 length = parameter("length", 1e-3, 10.0, logarithmic=True, latex=r"r\alpha")
-delta = parameter("delta", 1e-10, 1e-2, logarithmic=True, typical=(1e-5, 1e-5), latex=r"\delta")
-mild = parameter("delta", 1e-10, 1 / 3, logarithmic=True, typical=(1e-5, 1e-5), latex=r"\delta")
+delta, mild = (of_system("delta", 1e-10, high, logarithmic=True, typical=(1e-5, 1e-5)) for high in (1e-2, 1 / 3))
 
 _up, _other = ((1 + v / alpha) / 2 for v in (place, other))
+_TWO_OTHERS = _up * (1 - _up) + _other * (1 - _other)
 _p = (1 - 1 / alpha) / 2  # of the source's binomial law
+_SUBSTITUTED = {**IN_RADII, "p": _p}
 _squares, _cubes = _p**2 + (1 - _p) ** 2, _p**3 + (1 - _p) ** 3
 _e, _left = 1 + alpha**-2, 1 - alpha**-2
 
@@ -79,6 +80,7 @@ CLAIMS = (
         at_most(_up, sp.Rational(1, 2) + 1 / (2 * alpha)),
         holds("Updates are within r of the center; attained at the end."),
         statement=r"P(V_j = 1) = \tfrac12 + \tfrac{w-c}{2r\alpha} \le \tfrac12 + \tfrac1{2\alpha}",
+        where={**IN_RADII, "w-c": place},
     ),
     Claim(
         "CB-D-count",
@@ -90,14 +92,15 @@ CLAIMS = (
             corrected_by="CB-T3s*",
             true_where="N = 1",
         ),
-        statement=r"N\,P(V = 1) = E\Bigl(\tfrac12 + \tfrac{B-c}{2r\alpha}\Bigr)",
+        statement=r"N\,P(V = 1) = \tfrac12 + \tfrac{E(B)-c}{2r\alpha}",
+        where={"N": _N, "P(V = 1)": _up, "E(B)": _N * (center + 2 * _up - 1), "c": center, r"r\alpha": 1},
         scale=absolute("pluses"),
         near={"epsilon": 1.0, "place": 0.5, "center": 0.0},
     ),
     Claim(
         "CB-D-binomial",
         "App. D, 'is Binomial with parameters (gamma n - 1, p)': the variance of two others",
-        equal(_up * (1 - _up) + _other * (1 - _other), (_up + _other) * (1 - (_up + _other) / 2)),
+        equal(_TWO_OTHERS, (_up + _other) * (1 - (_up + _other) / 2)),
         false(
             "Clients with different updates have different probabilities: the number of pluses varies less than a binomial one.",
             "step",
@@ -105,6 +108,7 @@ CLAIMS = (
             true_where=r"w_2 = \dots = w_n",
         ),
         statement=r"\sum_i q_i(1-q_i) = N\bar q(1-\bar q)",
+        where={r"\sum_i q_i(1-q_i)": _TWO_OTHERS, "N": 2, r"\bar q": (_up + _other) / 2},
         near="the paper names no updates",
     ),
     Claim(
@@ -119,6 +123,7 @@ CLAIMS = (
             true_where=r"r\alpha = 1",
         ),
         statement=r"\max\|f(D_1)-f(D_1')\|_\infty = 2r\alpha \quad\text{for } f = \tfrac{\bar W_1-c}{r\alpha} \in \{-1,1\}",
+        where={r"\max\|f(D_1)-f(D_1')\|_\infty": 2},
         near="the paper names no radius",
     ),
     Claim(
@@ -132,6 +137,7 @@ CLAIMS = (
             true_where=r"\epsilon_p \to 0",
         ),
         statement=r"4p(1-p) = 1 + \alpha^{-2} \quad(p = \tfrac12 - \tfrac1{2\alpha})",
+        where=_SUBSTITUTED,
     ),
     Claim(
         "CB-D-b",
@@ -139,6 +145,7 @@ CLAIMS = (
         equal(sp.Rational(2, 3) * _squares + 1 - 2 * _p, _e / 3 + 1 / alpha),
         holds("Substituted."),
         statement=r"\tfrac23\bigl(p^2+(1-p)^2\bigr) + 1-2p = \tfrac13(1+\alpha^{-2}) + \alpha^{-1}",
+        where=_SUBSTITUTED,
     ),
     Claim(
         "CB-D-c",
@@ -146,6 +153,7 @@ CLAIMS = (
         equal(3 * _cubes + 2 * _squares, sp.Rational(7, 4) + sp.Rational(15, 4) / alpha**2),
         false("It is 3.25; on the safe side.", "misprint", corrected_by="CB-T3s*", true_where=r"\epsilon_p \to 0"),
         statement=r"3\bigl(p^3+(1-p)^3\bigr) + 2\bigl(p^2+(1-p)^2\bigr) = 1.75 + 3.75\,\alpha^{-2}",
+        where=_SUBSTITUTED,
     ),
     Claim(
         "CB-D-condition",
@@ -172,7 +180,8 @@ CLAIMS = (
             corrected_by="CB-T3s*",
         ),
         given=[_N * _left / 4 >= _NEEDED],
-        statement=r"\text{Eq. (7) of [20]} \le \text{(5)}",
+        statement=r"\epsilon_{[20]} \le \epsilon_u\quad\text{of Eq. (7) of [20], and of (5)}",
+        where={r"\epsilon_{[20]}": _FROM_SOURCE, r"\epsilon_u": _PRINTED},
         near="the condition fails at the paper's n = 50",
     ),
     Claim(
@@ -190,7 +199,7 @@ CLAIMS = (
             "delta": Range(1e-8, 1e-3, logarithmic=True, typical=(1e-5, 1e-5)),
             "reserve": Range(1.0, 1.1),
         },
-        statement=r"\epsilon_u = \sqrt{\tfrac{8m\log(1.25/\delta)}{Nv}} + \tfrac{4\sqrt{2m}(1.75+3.25\alpha^{-2})"
+        statement=r"\epsilon_u \le \sqrt{\tfrac{8m\log(1.25/\delta)}{Nv}} + \tfrac{4\sqrt{2m}(1.75+3.25\alpha^{-2})"
         r"\sqrt{\log(10/\delta)} + 4mb_p}{Nv(1-\delta/10)} + \tfrac{8(\log(1.25/\delta) + e_p\log(20m/\delta)\log(10/\delta))}"
         r"{3Nv},\quad v = 1-\alpha^{-2},\ \tfrac{Nv}4 \ge 23\log\tfrac{10m}\delta",
         slack=6.6,
@@ -205,6 +214,7 @@ CLAIMS = (
             "experiments, whatever epsilon_p and the number of parameters."
         ),
         statement=r"(n\gamma-1)\Bigl(\tfrac14-\tfrac1{4\alpha^2}\Bigr) < 23\log\tfrac m\delta \quad(n \le 500)",
+        where={**IN_RADII, r"\gamma": sp.Rational(1, 5)},
         slack=1.05,
     ),
 )

@@ -17,7 +17,7 @@ from validate.papers.feature_dp.common import PROBABILITY, scalar
 p = parameter("p", 0.01, 1.0, typical=(0.9, 0.9))
 decoder = parameter("decoder", 0.1, 1.0, latex="D")
 radius = parameter("radius", 0.01, 2.0, latex=r"\Delta")
-ratio = parameter("ratio", 1.0001, 4.0, latex=r"\tfrac{f^2}{\Delta}")
+ratio = parameter("ratio", 1.0001, 4.0, latex="f^2")
 first = parameter("first", 0.1, 10.0, logarithmic=True, latex="a")
 second = parameter("second", 0.1, 10.0, logarithmic=True, latex="b")
 x = parameter("x", 0.1, 10.0, logarithmic=True)
@@ -108,6 +108,7 @@ CLAIMS = (
             true_where=r"MSE is at least \Delta, where it says nothing",
         ),
         statement=r"P(\hat l = l) \ge \max\left[0, P_0\left(1 - \left(\frac{\mathrm{MSE}}\Delta\right)^2\right)\right]",
+        where={r"P(\hat l = l)": p, "P_0": 1, r"\mathrm{MSE}": (1 - p) * ratio, r"\Delta": 1},
         near="the paper prints no margin",
     ),
     Claim(
@@ -156,6 +157,11 @@ CLAIMS = (
         ),
         statement=r"\Delta \ge \frac{\sqrt2\min_{l'\ne l^*}(\delta_{l^*} - \delta_{l'})^T J(f^*; w_0)}"
         r"{\prod_\ell\|w_0^{(\ell)}\|_F}, \quad J \text{ the logits}",
+        where={
+            r"\Delta": _MARGIN,
+            r"\min_{l'\ne l^*}(\delta_{l^*} - \delta_{l'})^T J(f^*; w_0)": first * x,
+            r"\prod_\ell\|w_0^{(\ell)}\|_F": sp.sqrt(first**2 + second**2),
+        },
         near="the paper's network is not available",
     ),
     Claim(

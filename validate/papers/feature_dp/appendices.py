@@ -14,14 +14,14 @@ from analytics.distributions import poisson_binomial, selection
 from analytics.enclosures import selection as enclosed
 from analytics.symbolic.form import normal_cdf
 from validate.claims.claim import Claim, false, holds
-from validate.claims.domain import Range, parameter
+from validate.claims.domain import Range, over, parameter
 from validate.claims.relation import absolute, at_least, at_most, equal
-from validate.papers.feature_dp.common import PROBABILITY, resolved
+from validate.papers.feature_dp.common import PROBABILITY, of_system, resolved
 from validate.twins import oracles
 
 p, q = (parameter(name, 0.01, 1.0, typical=(0.9, 0.9)) for name in "pq")
 w, v = (parameter(name, 0.01, 1.0, typical=(1 / 12, 1 / 12)) for name in "wv")
-devices = parameter("devices", 1, 20, integer=True, typical=(12, 12), latex="K")
+devices = of_system("devices", 1, 20)
 decoder = parameter("decoder", 0.1, 3.0, latex="D")
 near, far, gap = (parameter(name, 1e-3, 3.0, logarithmic=True, typical=(0.005, 0.1)) for name in ("near", "far", "gap"))
 noise = parameter("noise", 0.05, 10.0, logarithmic=True, typical=(0.1, 0.32), latex=r"\sigma")
@@ -46,8 +46,8 @@ def _bound_if_near(devices: int, p: float, reach: float) -> float:
     return p / (1 - float(law[~near].sum())) if law[near].sum() > 0 else np.nan
 
 
-_whole = parameter("devices", 2, 60, integer=True, typical=(12, 12), latex="K")
-_part = parameter("p", 0.01, 0.99, typical=(0.9, 0.9), latex="p_k")
+_whole = of_system("devices", 2, 60)
+_part = of_system("participation", 0.01, 0.99, name="p", typical=(0.9, 0.9))
 _reach = parameter("reach", 0.02, 0.5)
 _count = sp.Symbol("k", integer=True)
 
@@ -114,10 +114,12 @@ def _in_order(gap: sp.Expr) -> sp.Expr:
 
 
 _SCORES = {
-    **{s.name: s.range for s in (near, far, noise)},
+    **over(near, far, noise),
     "other": Range(0.05, 10.0, logarithmic=True, typical=(0.1, 0.32)),
 }
 _SELECTED = Range(1, 2, integer=True)
+_EQUAL = {r"\sigma_k": noise, r"\sigma_j": noise}
+_BELOW = r"\Pr(\tilde u_{(k)} \le \tilde u_{(k+1)})"
 
 CLAIMS = (
     Claim(
@@ -142,6 +144,10 @@ CLAIMS = (
         ),
         statement=r"\Pr(|\mu-\bar\mu| < t) \le \Pr(|\mu-\bar\mu| < t \mid \mathcal E_k^c),\text{ so that } "
         r"\Pr(y_{-k} \in S \mid |\mu-\bar\mu| < t) \le \frac{\Pr(y_{-k} \in S)}{\Pr(|\mu-\bar\mu| < t)}",
+        where={
+            r"\Pr(|\mu-\bar\mu| < t)": _near(_whole),
+            r"\Pr(|\mu-\bar\mu| < t \mid \mathcal E_k^c)": _near(_whole - 1),
+        },
     ),
     Claim(
         "FDP-E32",
@@ -154,6 +160,7 @@ CLAIMS = (
             true_where=r"w \in \{0, 1\}, or p = 0",
         ),
         statement=r"E\Bigl(\tau w - \tfrac 1K\Bigr)^2 = pw - \tfrac{2pw}K + \tfrac1{K^2}",
+        where={r"E\Bigl(\tau w - \tfrac 1K\Bigr)^2": _SQUARE},
     ),
     Claim(
         "FDP-E33",
@@ -180,9 +187,9 @@ CLAIMS = (
             corrected_by="FDP-MSE*",
             true_where="D = 1",
         ),
-        statement=r"E\Bigl[\bigl(\tau_kw_kDf_k-\tfrac{f_k}K\bigr)\bigl(\tau_jw_jDf_j-\tfrac{f_j}K\bigr)\Bigr] = "
-        r"p_kp_jw_kw_jD^2f_kf_j"
-        r" - \tfrac{p_kw_k}KD^2f_kf_j - \tfrac{p_jw_j}KD^2f_kf_j + \tfrac{f_kf_j}{K^2}",
+        statement=r"\bigl(p_kw_kD-\tfrac1K\bigr)\bigl(p_jw_jD-\tfrac1K\bigr) = p_kp_jw_kw_jD^2 - \tfrac{p_kw_k}KD^2"
+        r" - \tfrac{p_jw_j}KD^2 + \tfrac1{K^2}",
+        where={"p_k": p, "p_j": q, "w_k": w, "w_j": v, "K": 2},
         scale=absolute("f_k f_j", 0.25),
         near="the paper prints no decoder",
     ),
@@ -199,6 +206,11 @@ CLAIMS = (
         ),
         statement=r"\Pr(k \in \tilde{\mathcal K} \mid \mathcal A^c) = \Phi\left(\frac{u_k - \min_{j\in\mathcal K^c}u_j}"
         r"{\sqrt{\sigma_k^2+\sigma_j^2}}\right)",
+        where={
+            r"\Pr(k \in \tilde{\mathcal K} \mid \mathcal A^c)": 1,
+            r"u_k - \min_{j\in\mathcal K^c}u_j": gap,
+            **_EQUAL,
+        },
     ),
     Claim(
         "FDP-E51",
@@ -252,7 +264,7 @@ CLAIMS = (
             corrected_by="FDP-E53",
             true_where="K = 2",
         ),
-        {s.name: s.range for s in (near, noise)},
+        over(near, noise),
         statement=r"\Pr(\tilde{\mathcal K} = \mathcal K) \le \prod_k \Pr(\tilde u_{(k)} \le \tilde u_{(k+1)})",
     ),
     Claim(
@@ -266,6 +278,7 @@ CLAIMS = (
             true_where="u_{(k)} = u_{(k+1)}",
         ),
         statement=r"\Pr(\tilde u_{(k)} \le \tilde u_{(k+1)}) = \Pr(n_{(k+1)} - n_{(k)} \le u_{(k)} - u_{(k+1)})",
+        where={_BELOW: _in_order(gap), r"\Pr(n_{(k+1)} - n_{(k)} \le u_{(k)} - u_{(k+1)})": _in_order(-gap)},
     ),
     Claim(
         "FDP-E55",
@@ -279,6 +292,7 @@ CLAIMS = (
         ),
         statement=r"\Pr(\tilde u_{(k)} \le \tilde u_{(k+1)}) \le "
         r"\Phi\left(\frac\Psi{\sqrt{\sigma_{(k)}^2+\sigma_{(k+1)}^2}}\right)",
+        where={_BELOW: _in_order(far), r"\Psi": sp.Min(near, far), r"\sigma_{(k)}": noise, r"\sigma_{(k+1)}": noise},
         near={"near": 0.1, "far": 0.2},  # Psi of Fig. 7, and a wider gap
     ),
 )

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
+import sympy as sp
 
 from analytics.guarantee import Adjacency
 from analytics.inference.features import Features
 from analytics.inference.system import InferenceSystem
-from validate.claims.domain import Range
+from analytics.symbolic import gaussian
+from validate.claims.domain import Range, parameter_of
 
 PAPER = "feature-dp"
+of_system = partial(parameter_of, InferenceSystem)
+_epsilon, _mu = sp.symbols("epsilon mu", positive=True)
+GAUSSIAN = {  # for legends: delta of a Gaussian mechanism whose noise is 1 / mu of its sensitivity
+    r"\delta_G": sp.Lambda(
+        (_epsilon, _mu),
+        gaussian.curve.subs({gaussian.sensitivity: _mu, gaussian.sigma: 1, gaussian.epsilon: _epsilon}),
+    )
+}
 # typical: Sec. VI, Table II; a distance w C is from what its least epsilon allows up to w = 1/12, C = 100
 DELTA = Range(1e-12, 0.5, logarithmic=True, typical=(1e-5, 1e-5))
 EPSILON = Range(1e-3, 20.0, logarithmic=True, typical=(3.9811, 10.0))

@@ -233,6 +233,7 @@ CLAIMS = (
         holds("The noise is then constant, which is the case that Lemma 4 needs; compared with numerical integration."),
         {"p": PROBABILITY, "mu": Range(0.05, 5.0), "epsilon": Range(0.0, 5.0), "replace": Range(0, 1, integer=True)},
         statement=r"\epsilon' = \log(1 + p(e^\epsilon - 1)),\quad \delta' = p\,\delta_G(\epsilon)\quad\text{exactly}",
+        unread="two equations: tried as the second at the epsilon of the first",
         effort=1 / 2,
         tolerance=1e-6,
     ),

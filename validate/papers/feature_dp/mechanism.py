@@ -24,17 +24,19 @@ from validate.claims.claim import (
     ill_defined,
     not_reproducible,
 )
-from validate.claims.domain import Range, constant, parameter
+from validate.claims.domain import Range, constant, over, parameter
 from validate.claims.relation import absolute, at_least, at_most, both, equal
-from validate.papers.feature_dp.common import system
+from validate.papers.feature_dp.common import GAUSSIAN, of_system, system
 from validate.twins import oracles
 
-delta = parameter("delta", 1e-12, 0.5, logarithmic=True, typical=(1e-5, 1e-5))
+delta = of_system("delta", 1e-12, 0.5, logarithmic=True)
 mu = parameter("mu", 1e-2, 1e2, logarithmic=True, typical=(0.82, 2.07), latex=r"\mu")  # epsilon of 3.98 to 10, Table II
-devices = parameter("devices", 1, 200, integer=True, typical=(12, 12), latex="K")
-p = parameter("p", 0.01, 0.99, typical=(0.9, 0.9))
-variance = parameter("variance", 1e-3, 1e6, logarithmic=True, typical=(0.1, 0.1), latex=r"\sigma^2")
-delta_prime = parameter("delta_prime", 1e-10, 0.5, logarithmic=True, typical=(1e-5, 1e-5), latex=r"\delta'")
+devices = of_system("devices", 1, 200)
+p = of_system("participation", 0.01, 0.99, name="p", latex="p", typical=(0.9, 0.9))
+variance = of_system(
+    "noise_variance", 1e-3, 1e6, name="variance", latex=r"\sigma^2", logarithmic=True, typical=(0.1, 0.1)
+)
+delta_prime = of_system("delta_prime", 1e-10, 0.5, logarithmic=True)
 
 _classical = forms.classical.subs({forms.sensitivity: mu, forms.sigma: 1, forms.delta: delta})
 _exact = forms.curve.subs({forms.sensitivity: mu, forms.sigma: 1, forms.epsilon: _classical})
@@ -62,13 +64,18 @@ def _sign_sum_tail(signs: int, share: float) -> float:
 
 
 _SIGNS = {"signs": Range(1, 200, integer=True), "share": Range(0.0, 0.999)}
+_SIGNED = sp.Symbol("signs", positive=True)
+_TAIL = sp.Symbol("share", positive=True) * _SIGNED
 
 # The deviation t of Theorem 1
 
 _L, _V = sp.log(2 / delta_prime), devices * p * (1 - p) * variance**2
+_TERMS = {"L": _L, "M": variance, "V": _V}
 _T_PROOF, _T_THEOREM = (_L / 2 * (first + sp.sqrt(variance / 9 + 4 * _V / _L)) for first in (variance / 3, variance))
 _SECTION_VI = {devices: 12, p: sp.Rational("0.9"), variance: sp.Rational("0.1"), delta_prime: sp.Rational("1e-5")}
-_NOISE = {s.name: s.range for s in (devices, p, variance, delta_prime)}
+_AT_VI = {"t": _T_THEOREM.subs(_SECTION_VI), r"\bar\mu": (devices * p * variance).subs(_SECTION_VI)}
+_OF_TWO = {"t": _T_PROOF.subs({devices: 2, delta_prime: sp.Rational("1e-5")}), r"\bar\mu": 2 * p * variance}
+_NOISE = over(devices, p, variance, delta_prime)
 
 
 def _noise_system(devices: int, p: float, variance: float, delta_prime: float) -> InferenceSystem:
@@ -117,8 +124,8 @@ CLAIMS = (
             corrected_by="FDP-D2-eps1",
             true_where=r"\epsilon \le 1",
         ),
-        statement=r"\delta_{\mathrm{exact}}\left(\mu\sqrt{2\log(1.25/\delta)}\right) \le \delta"
-        r"\quad\text{for any } \delta \in (0, 1]",
+        statement=r"\delta_G\left(\mu\sqrt{2\log(1.25/\delta)}; \mu\right) \le \delta\quad\text{for any } \delta \in (0, 1]",
+        where=GAUSSIAN,
     ),
     Claim(
         "FDP-D2-eps1",
@@ -126,8 +133,8 @@ CLAIMS = (
         at_most(_below_one, delta),
         holds_under("Dwork and Roth, Theorem A.1, whose hypothesis the paper dropped."),
         {"delta": Range(1e-300, 0.99, logarithmic=True), "epsilon": Range(1e-6, 1.0, logarithmic=True)},
-        statement=r"\delta_{\mathrm{exact}}(\epsilon) \le \delta \quad\text{for } "
-        r"\epsilon = \mu\sqrt{2\log(1.25/\delta)} \le 1",
+        statement=r"\delta_G(\epsilon; \mu) \le \delta \quad\text{for } \epsilon = \mu\sqrt{2\log(1.25/\delta)} \le 1",
+        where={**GAUSSIAN, r"\mu": _MU},
         slack=3.4,
         form=at_most(forms.curve.subs({forms.sensitivity: _MU, forms.sigma: 1, forms.epsilon: _eps}), delta),
         also=[Reference("UF-P1", "utility-fairness", "Proposition 1, Eq. (9)")],
@@ -162,6 +169,7 @@ CLAIMS = (
         false("The factor 1/2 of Bernstein's exponent is lost; fair signs beat it.", corrected_by="FDP-L3*"),
         _SIGNS,
         statement=r"\Pr\left(\sum_k X_k > t\right) \le \exp\left(-\frac{t^2}{\sum_k E X_k^2 + Mt/3}\right)",
+        where={"t": _TAIL, r"\sum_k E X_k^2": _SIGNED, "M": 1},
     ),
     Claim(
         "FDP-L3*",
@@ -174,6 +182,7 @@ CLAIMS = (
         _SIGNS,
         argued="docs/proofs.md#fdp-l3",
         statement=r"\Pr\left(\sum_k X_k > t\right) \le \exp\left(-\frac{t^2/2}{\sum_k E X_k^2 + Mt/3}\right)",
+        where={"t": _TAIL, r"\sum_k E X_k^2": _SIGNED, "M": 1},
         slack=1.4,
     ),
     Claim(
@@ -209,6 +218,7 @@ CLAIMS = (
             true_where="c = 1",
         ),
         statement=r"t(c\,\sigma^2) = c\,t(\sigma^2)",
+        where={"t": sp.Lambda(variance, _T_PROOF)},
         near="a change of unit has no value in the paper",
     ),
     Claim(
@@ -230,6 +240,7 @@ CLAIMS = (
         ),
         statement=r"\tfrac L2\left(M + \sqrt{\tfrac M9 + \tfrac{4V}L}\right) = "
         r"\tfrac L2\left(\tfrac M3 + \sqrt{\tfrac M9 + \tfrac{4V}L}\right)",
+        where=_TERMS,
     ),
     Claim(
         "FDP-T1t-tail",
@@ -250,24 +261,26 @@ CLAIMS = (
     Claim(
         "FDP-T1t-paper",
         "Theorem 1 at the parameters of Sec. VI",
-        at_least(_T_THEOREM.subs(_SECTION_VI), (devices * p * variance).subs(_SECTION_VI)),
+        at_least(*_AT_VI.values()),
         defined(
             "No fault of the theorem, but of its use: t = 1.349 exceeds the mean noise 1.08, so that (11) says "
             "nothing about the paper's own experiments."
         ),
         statement=r"t > \bar\mu \quad (K = 12,\ p = 0.9,\ \sigma_k^2 = 0.1,\ \delta' = 10^{-5})",
+        where=_AT_VI,
         slack=1.25,
         constants=True,
     ),
     Claim(
         "FDP-F11",
         "Fig. 11: the greatest weights that (11) allows two devices (t of (23), delta' = 1e-5)",
-        at_most(_T_PROOF.subs({devices: 2, delta_prime: sp.Rational("1e-5")}), 2 * p * variance),
+        at_most(*_OF_TWO.values()),
         not_reproducible(
             "(11) has no weights for two devices at this delta': t exceeds the mean noise whatever p and the noise, "
             "and the theorem's t is greater still. The figure names neither noise nor delta'.",
             true_where=r"\text{larger } \delta'",
         ),
         statement=r"t \le \bar\mu \quad (K = 2,\ \delta' = 10^{-5})",
+        where=_OF_TWO,
     ),
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from functools import lru_cache
 from itertools import product
 from typing import Any
 
@@ -16,11 +15,10 @@ from analytics.guarantee import Adjacency
 from analytics.inference import participation, uncertainty
 from analytics.inference.system import InferenceSystem
 from analytics.privacy import feature_aware, gaussian
-from analytics.symbolic import gaussian as forms
 from validate.claims.claim import Claim, false, holds, holds_under, not_reproducible
 from validate.claims.domain import Range, parameter
 from validate.claims.relation import absolute, at_most, both, equal
-from validate.papers.feature_dp.common import SEED, equal_devices
+from validate.papers.feature_dp.common import GAUSSIAN, SEED, equal_devices
 
 # Scores: Eq. (15), (16), footnote 2
 
@@ -61,7 +59,7 @@ ratio = parameter("ratio", 0.05, 3.0, logarithmic=True, typical=(0.8, 2.1), late
 local = parameter("local", 0.01, 10.0, logarithmic=True, typical=(3.98, 10.0), latex=r"\epsilon")
 score = parameter("score", 1e-4, 1.0, logarithmic=True, typical=(0.1134, 0.9), latex=r"\epsilon^{(0)}")
 score_delta = parameter("score_delta", 1e-12, 1e-3, logarithmic=True, typical=(1e-5, 1e-5), latex=r"\delta^{(0)}")
-_DELTA = forms.curve.subs({forms.sensitivity: ratio, forms.sigma: 1, forms.epsilon: local})
+_DELTA = GAUSSIAN[r"\delta_G"](local, ratio)
 _TOTAL = score + sp.log(1 + p * (sp.exp(local) - 1))
 
 
@@ -216,6 +214,7 @@ CLAIMS = (
         holds("The noisy score is normal. ((18) prints u for the noisy score and zeta for eta.)"),
         {"score": Range(0.0, 5.4), "noise": Range(0.15, 10.0, logarithmic=True), "eta": Range(0.0, 5.0)},
         statement=r"p_k = \Phi\left(\frac{\eta - u_k}{\sigma_k^{(0)}}\right)",
+        where={r"u_k": sp.Symbol("score"), r"\sigma_k^{(0)}": sp.Symbol("noise")},
     ),
     Claim(
         "FDP-L2",
@@ -229,7 +228,8 @@ CLAIMS = (
             corrected_by="FDP-L2*",
             true_where="p_k = 1",
         ),
-        statement=r"(\epsilon^{(0)} + \log(1 + p(e^{\epsilon} - 1)),\ \delta^{(0)} + p\,\delta)",
+        statement=r"p\,\delta_G(\epsilon^{(0)} + \log(1 + p(e^\epsilon - 1)); \mu) \le \delta^{(0)} + p\,\delta_G(\epsilon; \mu)",
+        where=GAUSSIAN,
     ),
     Claim(
         "FDP-L2*",
@@ -289,6 +289,7 @@ CLAIMS = (
             "takes part (FDP-Tab1-bit); Gamma and delta^(0) are not given."
         ),
         statement=r"\frac{\epsilon^{(0)}(\eta = 0.5)}{\epsilon^{(0)}(\eta = 0.3)} = \frac{0.2641}{0.1134}",
+        where={r"\frac{\epsilon^{(0)}(\eta = 0.5)}{\epsilon^{(0)}(\eta = 0.3)}": 1},
         constants=True,
     ),
     Claim(
@@ -312,6 +313,7 @@ CLAIMS = (
             "Who gives any label 18.5 % has a score of at most 5, and takes part with probability 1/2 or more, above "
             "27.3 % with more than .999: the threshold leaves out who knows next to nothing."
         ),
-        statement=r"p_{\max} \ge 0.185 \implies u_k \le 5 = \eta",
+        statement=r"u_k \le 5 = \eta\quad\text{where } p_{\max} \ge 0.185",
+        where={"u_k": _EVENLY, r"\eta": 5},
     ),
 )

@@ -13,7 +13,7 @@ from analytics.inference import participation
 from analytics.symbolic.form import normal_cdf
 from validate.claims.balls import enclosed
 from validate.claims.claim import Claim, false, holds, holds_under
-from validate.claims.domain import Parameter, Range, parameter
+from validate.claims.domain import Parameter, Range, over, parameter
 from validate.claims.relation import absolute, at_least, at_most, both, equal
 from validate.papers.feature_dp.common import SEED
 from validate.twins import oracles
@@ -77,6 +77,7 @@ def _equal_noise(devices: int, seed: int, noise: float) -> tuple[float, float]:
 
 
 s = parameter("s", 1.0, 1e3, logarithmic=True)
+_NOISIER = sp.Rational(1, 4) + sp.asin(s**2 / (s**2 + 1)) / (2 * sp.pi)
 
 # Lemma 6 with three devices labelled so that the middle score comes last; noise 1, `quiet`, 1
 
@@ -103,6 +104,7 @@ CLAIMS = (
         ),
         statement=r"p_k \ge 1 - \sum_{k=1}^{K-1}\Phi\left(\frac{-\Psi}{\sqrt{\sigma_k^2+\sigma_{k+1}^2}}\right)"
         r"\quad\text{for every } k",
+        where={"p_k": _REVERSED, r"\sum_{k=1}^{K-1}": 1, r"\Psi": gap, r"\sigma_k": first, r"\sigma_{k+1}": second},
         scale=absolute(""),
     ),
     Claim(
@@ -174,7 +176,7 @@ CLAIMS = (
     Claim(
         "FDP-R8-unequal",
         "Remark 8, with the unequal noise that the paper allows",
-        equal(sp.Rational(1, 4) + sp.asin(s**2 / (s**2 + 1)) / (2 * sp.pi), sp.Rational(1, 3)),
+        equal(_NOISIER, sp.Rational(1, 3)),
         false(
             "With equal noise, as in Fig. 7, the remark is right (FDP-R8). With unequal noise the noisier device is "
             "the lowest more often: 1/4 + arcsin(s^2/(s^2+1))/(2 pi), up to 1/2.",
@@ -183,6 +185,7 @@ CLAIMS = (
             true_where=r"\sigma_1 = \dots = \sigma_K \to \infty",
         ),
         statement=r"p_k = \tfrac{\tilde k}K \quad (K = 3,\ \tilde k = 1,\ u = 0,\ \sigma = (s, 1, 1))",
+        where={"p_k": _NOISIER, r"\tilde k": 1, "K": 3},
         near="the remark gives no noise",
     ),
     # Lemma 6
@@ -214,7 +217,7 @@ CLAIMS = (
             corrected_by="FDP-L6",
             true_where=r"\sigma_{(k)}, \text{ numbered as in (21)}",
         ),
-        {symbol.name: symbol.range for symbol in (_wide, quiet)},
+        over(_wide, quiet),
         statement=_SORTING,
         near="the paper names no case where the two orders differ",
     ),

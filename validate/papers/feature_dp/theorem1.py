@@ -17,15 +17,17 @@ from analytics.symbolic import amplification as forms
 from analytics.symbolic.gaussian import curve, sensitivity, sigma
 from analytics.symbolic.gaussian import epsilon as of_epsilon
 from validate.claims.claim import Claim, false, holds, holds_under
-from validate.claims.domain import Range, parameter
+from validate.claims.domain import Range, over, parameter
 from validate.claims.relation import at_most, equal
 from validate.papers.feature_dp.common import (
     DIMENSION,
     DISTANCE,
     EPSILON,
+    GAUSSIAN,
     PROBABILITY,
     VARIANCE,
     equal_devices,
+    of_system,
     resolved,
     system,
 )
@@ -33,16 +35,18 @@ from validate.twins import oracles
 
 # Theorem 1, with gamma = 1 as in Sec. VI
 
-devices = parameter("devices", 2, 200, integer=True, typical=(12, 12), latex="K")
-p = parameter("p", 0.01, 1.0, typical=(0.9, 0.9), latex="p_k")
-variance = parameter("variance", 1e-2, 1e2, logarithmic=True, typical=(0.1, 0.1), latex=r"\sigma^2")
-receiver = parameter("receiver", 1e-2, 1e2, logarithmic=True, extra=(0.0,), typical=(0.1, 0.1), latex=r"\sigma_m^2")
+_power = partial(of_system, logarithmic=True, typical=(0.1, 0.1))
+_of_delta = partial(of_system, "delta", logarithmic=True)
+devices = of_system("devices", 2, 200)
+p = of_system("participation", 0.01, 1.0, name="p", typical=(0.9, 0.9))
+variance = _power("noise_variance", 1e-2, 1e2, name="variance", latex=r"\sigma^2")
+receiver = _power("receiver_noise_variance", 1e-2, 1e2, name="receiver", extra=(0.0,))
 signal = parameter("signal", 1e-2, 10.0, logarithmic=True, extra=(0.0,), typical=(0.3, 8.4), latex="w_kC_k")
-delta = parameter("delta", 1e-8, 1e-2, logarithmic=True, typical=(1e-5, 1e-5), latex=r"\delta")
-delta_prime = parameter("delta_prime", 1e-8, 1e-2, logarithmic=True, typical=(1e-5, 1e-5), latex=r"\delta'")
+delta = _of_delta(1e-8, 1e-2)
+delta_prime = of_system("delta_prime", 1e-8, 1e-2, logarithmic=True)
 
 _SYSTEM = {
-    **{s.name: s.range for s in (devices, p, variance, receiver, signal, delta, delta_prime)},
+    **over(devices, p, variance, receiver, signal, delta, delta_prime),
     "dimension": DIMENSION,
 }
 _T = forms.theorem1_t.subs(
@@ -51,15 +55,15 @@ _T = forms.theorem1_t.subs(
 _ROOM = (devices - 1 + p) * variance - _T
 _C = signal * sp.sqrt(2 * sp.log(sp.Rational("1.25") / delta))
 _EPSILON = sp.log(1 + p / (1 - delta_prime) * (sp.exp(_C / sp.sqrt(_ROOM)) - 1))
-_RELEASE = curve.subs(
-    {sensitivity: signal, sigma: sp.sqrt(devices * variance + receiver), of_epsilon: _EPSILON}, simultaneous=True
-)
-_gamma = parameter("gamma", 0.1, 10.0, logarithmic=True, typical=(1.0, 1.0), latex=r"\gamma")
+_RELEASE = curve.subs({sensitivity: signal, sigma: sp.sqrt(devices * variance + receiver)})
+_VISIBLE = sp.Lambda(of_epsilon, p * _RELEASE)  # delta_k of a server that sees who takes part
+_gamma = of_system("alignment", 0.1, 10.0, name="gamma", logarithmic=True)
 _SURE = _C / sp.sqrt(_ROOM.subs(p, 1))  # all devices take part
 
 
-_any = parameter("delta", 1e-8, 0.5, logarithmic=True, typical=(1e-5, 1e-5), latex=r"\delta")
-_share = parameter("share", 0.05, 1.0, latex=r"\tfrac{c_k}{\sqrt{\bar\mu-t}}")
+_any = _of_delta(1e-8, 0.5)
+_share = parameter("share", 0.05, 1.0, latex="s")
+_ALL = {r"\bar\mu": devices * variance, "t": _T.subs(p, 1)}
 
 
 def _with_gain(gain: sp.Expr) -> sp.Expr:
@@ -167,7 +171,7 @@ CLAIMS = (
     Claim(
         "FDP-T1-visible",
         "Theorem 1, Eq. (11), for a server that sees who takes part and noise that stays",
-        at_most(p * _RELEASE, delta_prime + p * delta / (1 - delta_prime)),
+        at_most(_VISIBLE(_EPSILON), delta_prime + p * delta / (1 - delta_prime)),
         false(
             "The paper's server sees y alone; how much is left of the amplification there is another matter. For one "
             "that also sees who takes part (noise kept) delta is amplified by p, epsilon is not.",
@@ -177,6 +181,7 @@ CLAIMS = (
         ),
         given=[signal > 0, sp.sqrt(_ROOM) >= _C],  # where the Gaussian mechanism itself is right
         statement=_THEOREM,
+        where={r"\delta_k": _VISIBLE, "c_k": _C, r"\bar\mu": (devices - 1 + p) * variance, "t": _T},
     ),
     Claim(
         "FDP-T1-gamma",
@@ -190,8 +195,10 @@ CLAIMS = (
             true_where=r"\gamma \ge 1",
         ),
         given=[signal > 0, _ROOM.subs(p, 1) > 0, _SURE <= 1],
-        statement=r"\delta_G\Bigl(\tfrac{c_k}{\sqrt{\bar\mu-t}};\ \tfrac{w_kC_k}{\sqrt{\sum_j\sigma_j^2+\sigma_m^2/"
-        r"\gamma^2}}\Bigr) \le \delta' + \tfrac\delta{1-\delta'},\quad c_k = \gamma w_kC_k\sqrt{2\log(1.25/\delta)}",
+        statement=r"\delta_G\Bigl(\log\Bigl[1+\tfrac{e^{c_k/\sqrt{\bar\mu-t}}-1}{1-\delta'}\Bigr];\ "
+        r"\tfrac{w_kC_k}{\sqrt{K\sigma^2+\sigma_m^2/\gamma^2}}\Bigr) \le \delta' + \tfrac\delta{1-\delta'},\quad "
+        r"c_k = \gamma w_kC_k\sqrt{2\log(1.25/\delta)}",
+        where={**GAUSSIAN, **_ALL, "c_k": _gamma * _C},
     ),
     Claim(
         "FDP-T1-gamma*",
@@ -206,7 +213,10 @@ CLAIMS = (
             "For c_k / sqrt(mean - t) of at most 1, as its source asks; then t and the receiver's noise are reserves."
         ),
         given=[_ROOM.subs({p: 1, variance: 1}) > 0],
-        statement=r"\text{as FDP-T1-gamma with } c_k = w_kC_k\sqrt{2\log(1.25/\delta)} \le \sqrt{\bar\mu-t}",
+        statement=r"\delta_G\Bigl(\log\Bigl[1+\tfrac{e^{s}-1}{1-\delta'}\Bigr];\ "
+        r"s\sqrt{\tfrac{\bar\mu-t}{2K\log(1.25/\delta)}}\Bigr) \le \delta' + \tfrac\delta{1-\delta'},\quad "
+        r"s = \tfrac{w_kC_k}{\sqrt{\bar\mu-t}}\sqrt{2\log(1.25/\delta)} \le 1",
+        where={**GAUSSIAN, r"\bar\mu": devices, "t": _ALL["t"].subs(variance, 1)},
         slack=11.5,
     ),
     Claim(

@@ -14,20 +14,21 @@ from analytics.inference.features import Features
 from analytics.privacy import gaussian
 from analytics.symbolic import inference as forms
 from validate.claims.claim import Claim, Reference, false, holds, holds_under, ill_defined
-from validate.claims.domain import Range, parameter
+from validate.claims.domain import Range, over, parameter
 from validate.claims.relation import at_most, both, equal
-from validate.papers.feature_dp.common import SEED, instance, scalar, system
+from validate.papers.feature_dp.common import SEED, instance, of_system, scalar, system
 from validate.twins import oracles
 
-p = parameter("p", 0.01, 1.0, typical=(0.9, 0.9))
-q = parameter("q", 0.01, 1.0, typical=(0.9, 0.9))
-devices = parameter("devices", 1, 50, integer=True, typical=(12, 12), latex="K")
-variance = parameter("variance", 1e-3, 10.0, logarithmic=True, typical=(0.1, 0.1), latex=r"\sigma^2")
-delta = parameter("delta", 1e-12, 0.99, logarithmic=True, typical=(1e-5, 1e-5))
+p, q = (of_system("participation", 0.01, 1.0, name=name, latex=name, typical=(0.9, 0.9)) for name in "pq")
+devices = of_system("devices", 1, 50)
+variance = of_system(
+    "noise_variance", 1e-3, 10.0, name="variance", latex=r"\sigma^2", logarithmic=True, typical=(0.1, 0.1)
+)
+delta = of_system("delta", 1e-12, 0.99, logarithmic=True)
 epsilon = parameter("epsilon", 1e-2, 1.0, logarithmic=True)
 decoder = parameter("decoder", 0.01, 2.0, latex="D")
 weight = parameter("weight", 0.0, 1.0, typical=(0.5, 0.5), latex="w_1")
-f = parameter("f", -1.0, 1.0, latex="f_2")
+f, second = (parameter("f", -1.0, 1.0, latex=symbol) for symbol in ("f", "f_2"))
 
 # Eq. (4) and (6)
 
@@ -71,7 +72,7 @@ def two_devices(form: Callable[[forms.Scalar], sp.Expr], second: Any, p: Any, w:
     return form(at).subs({**dict(values), at.D: 1, at.floor: noise})
 
 
-_SPLIT = {"second": f, "p": (p, q), "w": (weight, 1 - weight)}
+_SPLIT = {"second": second, "p": (p, q), "w": (weight, 1 - weight)}
 
 # K equal devices with w = 1/K, scalar features 1, encoders 1, receiver noise 1/10
 _NOISE = decoder**2 * (devices * p * variance + sp.Rational(1, 10))
@@ -80,6 +81,7 @@ _PRINTED = _NOISE + decoder**2 * (
     devices * (p / devices**2 - 2 * p / devices + 1) + devices * (devices - 1) / 2 * (1 - p / devices) ** 2
 )
 _LOSSLESS = _EXACT.subs(decoder, 1)
+_ERROR, _BOUND = (two_devices(form, **_SPLIT) for form in (forms.exact_mse, forms.printed_mse))
 
 _INSTANCE = {
     "devices": Range(1, 5, integer=True),
@@ -98,7 +100,7 @@ def _calibrated_noise(delta: float, epsilon: float, p: float, signal: float) -> 
 
 spread = parameter("spread", 0.01, 10.0, logarithmic=True, latex="s")
 floor = parameter("floor", 0.01, 1.0, logarithmic=True, typical=(0.1, 0.1), latex=r"\tfrac{\sigma_m^2}{\gamma^2}")
-dimension = parameter("dimension", 1, 100, integer=True, logarithmic=True, latex="r")
+dimension = of_system("dimension", 1, 100, logarithmic=True, typical=None)
 
 
 def _calibrated(devices: int, p: float, f: float, spread: float, floor: float) -> float:
@@ -129,6 +131,7 @@ CLAIMS = (
             true_where="p_k = 1",
         ),
         statement=r"E\hat z = \frac1K\sum_k z_k \quad\text{for } w_k = 1/K,\ x_k = \tfrac{\alpha_k}{p_k}\tilde z_k",
+        where={r"E\hat z": (p + q) / 2, r"\frac1K\sum_k z_k": 1},
     ),
     Claim(
         "FDP-E4*",
@@ -147,17 +150,17 @@ CLAIMS = (
             corrected_by="FDP-E6*",
             true_where=r"\langle z_k, n_k\rangle \le 0",
         ),
-        statement=r"\|x_k\|_2^2 \le P_k \quad\text{for } \alpha_k = p_k\min\left\{\frac\gamma{h_k},"
-        r"\frac{\sqrt{P_k}}{\sqrt{w_k^2C_k^2 + \|n_k\|_2^2}}\right\}",
+        statement=r"\frac{P_k\bigl((w_kC_k)^2 + 2c\,w_kC_k\|n_k\| + \|n_k\|^2\bigr)}{(w_kC_k)^2 + \|n_k\|^2} \le P_k"
+        r"\quad\text{for } \alpha_k = p_k\min\left\{\frac\gamma{h_k}, \frac{\sqrt{P_k}}{\sqrt{w_k^2C_k^2 + \|n_k\|^2}}\right\}",
     ),
     Claim(
         "FDP-E6*",
         "Eq. (6), corrected",
         at_most(_proven_power, power),
         holds("Triangle inequality."),
-        {s.name: s.range for s in (signal, noise, cosine)},
-        statement=r"\|x_k\|_2^2 \le P_k \quad\text{for } \alpha_k = p_k\min\left\{\frac\gamma{h_k},"
-        r"\frac{\sqrt{P_k}}{w_kC_k + \|n_k\|_2}\right\}",
+        over(signal, noise, cosine),
+        statement=r"\frac{P_k\bigl((w_kC_k)^2 + 2c\,w_kC_k\|n_k\| + \|n_k\|^2\bigr)}{(w_kC_k + \|n_k\|)^2} \le P_k"
+        r"\quad\text{for } \alpha_k = p_k\min\left\{\frac\gamma{h_k}, \frac{\sqrt{P_k}}{w_kC_k + \|n_k\|}\right\}",
         form=at_most(power * _square(signal, noise, cosine) / (signal + noise) ** 2, power),
     ),
     Claim(
@@ -179,19 +182,21 @@ CLAIMS = (
         statement=r"E\|\hat f - f^*\|_2^2 \le d\|D\|_F^2\left[\sum_k p_k\sigma_k^2 + \tfrac{\sigma_m^2}{\gamma^2}\right]"
         r" + \sum_k (w_k^2p_k - 2w_kp_k + 1)\|D\|_F^2\|W_k\|_F^2\|f_k\|_2^2"
         r" + \sum_{k<j}(p_kp_jw_kw_j - p_kw_k - p_jw_j + 1) f_k^TW_k^TD^TDW_jf_j",
+        unread="of K vectors; tried for K equal devices with f = W = 1",
         near={"decoder": 1.0},
     ),
     Claim(
         "FDP-MSE-lossless",
         "Sec. IV, the MSE, for W = D = 1 and weights that sum to one",
-        at_most(two_devices(forms.exact_mse, **_SPLIT), two_devices(forms.printed_mse, **_SPLIT)),
+        at_most(_ERROR, _BOUND),
         false(
             "FDP-MSE once more, by other slips: the target's 1/K is gone, and the factor 2 of (30) from the cross "
             "sum. Too small even for a lossless codec where one device has nearly all the weight.",
             "step",
             corrected_by="FDP-MSE**",
         ),
-        statement=r"E(\hat f - f^*)^2 \le \text{the printed bound} \quad (K = 2,\ w_1 + w_2 = 1,\ \text{no noise})",
+        statement=r"E(\hat f - f^*)^2 \le B\quad\text{as FDP-MSE prints it } (K = 2,\ w_1 + w_2 = 1,\ \text{no noise})",
+        where={r"E(\hat f - f^*)^2": _ERROR, "B": _BOUND},
         near={},
     ),
     Claim(
@@ -228,8 +233,9 @@ CLAIMS = (
         ),
         {"delta": Range(1e-300, 0.99, logarithmic=True)},
         argued="docs/proofs.md#fdps-mse",
-        statement=r"E\|D\tau_kn_k\|_2^2 \le d\|D\|_F^2\,\frac{2p_kw_k^2C_k^2}{\epsilon_k^2}\log\frac{1.25}{\delta_k}"
-        r"\quad\text{for noise just enough for } (\epsilon_k, \delta_k),\ \epsilon_k \le 1",
+        statement=r"E\|D\tau_kn_k\|_2^2 \le d\|D\|_F^2\,\frac{2p(w_kC_k)^2}{\epsilon^2}\log\frac{1.25}{\delta}"
+        r"\quad\text{for noise just enough for } (\epsilon, \delta),\ \epsilon \le 1",
+        where={r"d\|D\|_F^2": 1},
         slack=1.02,
         effort=1 / 2,
     ),
@@ -247,6 +253,7 @@ CLAIMS = (
             true_where="L = 1",
         ),
         statement=r"\mathrm{MSE}_L = L\cdot\mathrm{MSE}_1 \quad(\mathrm{MSE}_L \sim O(L))",
+        where=dict.fromkeys((r"\mathrm{MSE}_L", r"\mathrm{MSE}_1"), _LOSSLESS),
         near={},
     ),
     Claim(
@@ -260,14 +267,15 @@ CLAIMS = (
             corrected_by="FDP-A2*",
             true_where=r"\sigma_k \propto w_k = 1/(Kp), \text{ down to } \sigma_m^2/\gamma^2",
         ),
-        statement=r"\mathrm{MSE}_{2K} \le \mathrm{MSE}_K \quad(\mathrm{MSE} \sim O(1/K),\ w_k = 1/K,\ \sigma_k^2 \text{ fixed})",
+        statement=r"\mathrm{MSE}(2K) \le \mathrm{MSE}(K) \quad(\mathrm{MSE} \sim O(1/K),\ w_k = 1/K,\ \sigma_k^2 \text{ fixed})",
+        where={r"\mathrm{MSE}": sp.Lambda(devices, _LOSSLESS)},
     ),
     Claim(
         "FDP-A2*",
         "Sec. IV-A 2), corrected: w_k = 1/(K p), sigma_k = s w_k, equal features, lossless codec",
         equal(_calibrated, f**2 * (1 - p) / (p * devices) + spread**2 / (p * devices) + floor),
         holds("The variance of taking part and the local noise fall as 1/K; the receiver's noise stays."),
-        statement=r"\mathrm{MSE}_K = \frac1K\cdot\frac{(1-p)f^2 + s^2}p + \frac{\sigma_m^2}{\gamma^2}",
+        statement=r"\mathrm{MSE}_K = \frac1K\cdot\frac{(1-p)f^2 + s^2}p + \tfrac{\sigma_m^2}{\gamma^2}",
     ),
     Claim(
         "FDP-fn3",

@@ -140,6 +140,8 @@ def _exact(w: Any) -> sp.Expr:
     return two_devices(mse.exact_mse, signed, (p, p), (w, 1 - w), sp.Rational("0.1"))
 
 
+_BEST = sp.Min(sp.Max(_stationary(signed), 0), 1)
+
 CLAIMS = (
     Claim(
         "FDP-P38",
@@ -169,6 +171,7 @@ CLAIMS = (
             true_where="k = 1",
         ),
         statement=r"\frac{\partial L}{\partial w_k} = (2w_kp_k - 2p_k)G_k + \sum_{k<j}(p_kp_jw_j - p_k)\,b_k^Tb_j + \dots",
+        unread="of K vectors and with multipliers; tried for two numbers, without",
         scale=_OWN,
         near={},
     ),
@@ -208,6 +211,7 @@ CLAIMS = (
             true_where="no weight of (45) is negative",
         ),
         statement=r"w_k^* = \min\left\{w_{k,\max}, \frac{T_1 + T_2 + \nu}{2p_kG_k}\right\} \ge 0",
+        unread="of K vectors; tried in closed form for two numbers",
         scale=absolute("of the sum of the weights"),
         near={"f": 1.0},
     ),
@@ -249,7 +253,7 @@ CLAIMS = (
     Claim(
         "FDP-P38-worse",
         "Lemma 5, its purpose",
-        at_most(_exact(sp.Min(sp.Max(_stationary(signed), 0), 1)), _exact(sp.Rational(1, 2))),
+        at_most(_exact(_BEST), _exact(sp.Rational(1, 2))),
         false(
             "The lemma minimises the printed bound, and does (FDP-L5*). Read as what the weights are for: that bound "
             "has another target (the sum of the features), and its optimum can be worse than doing nothing. Two "
@@ -258,8 +262,9 @@ CLAIMS = (
             corrected_by="FDP-P38*",
             true_where="f_1 = f_2",
         ),
-        statement=r"\mathrm{MSE}(w^*) \le \mathrm{MSE}(\tfrac1K, \dots, \tfrac1K)"
-        r"\quad\text{for the exact MSE and the } w^* \text{ of (38)}",
+        statement=r"\mathrm{MSE}(w^*) \le \mathrm{MSE}(\tfrac1K)\quad\text{for the exact MSE of } (w, 1-w),\ K = 2, "
+        r"\text{ and the } w^* \text{ of (38)}",
+        where={r"\mathrm{MSE}": sp.Lambda(w, _exact(w)), "w^*": _BEST, "K": 2},
         near={"f": 1.0},
     ),
 )

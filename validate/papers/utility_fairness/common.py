@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import sympy as sp
 
+from analytics.federated.device import DeviceFleet
+from analytics.parameters import of
 from analytics.symbolic import device, energy_utility
-from validate.claims.domain import parameter
+from validate.claims.domain import parameter_of
 
-distance = parameter("distance", 50.0, 200.0, typical=(50.0, 200.0), latex="r")
+of_device = partial(parameter_of, DeviceFleet)
+distance = of_device("distance", 50.0, 200.0)
 
 _TABLE: dict[sp.Symbol, Any] = {
     device.distance: distance,
@@ -44,3 +48,14 @@ def table_1(expression: sp.Expr, changes: dict[sp.Symbol, Any] | None = None) ->
     for numbers in (_AT_RATE, changes or {}, _TABLE):
         expression = expression.xreplace({symbol: sp.sympify(value) for symbol, value in numbers.items()})
     return expression
+
+
+IN_TABLE_1 = {  # for legends
+    **{
+        of(DeviceFleet)[key].symbol: _TABLE[symbol]
+        for key, symbol in device.FORMS["utility"].arguments.items()
+        if symbol in _TABLE
+    },
+    r"\mathcal V_v": _TABLE[device.model],
+    r"\tfrac{\sigma^2r^\alpha\Gamma}{\kappa|h|^2}": 1 / table_1(device.gain),
+}

@@ -18,13 +18,13 @@ from solvers.energy import schemes
 from validate.claims.claim import Claim, defined, false, holds, holds_under, ill_defined, not_reproducible
 from validate.claims.domain import Range, parameter
 from validate.claims.relation import absolute, at_least, at_most, equal
-from validate.papers.utility_fairness.common import distance
+from validate.papers.utility_fairness.common import IN_TABLE_1, distance, of_device
 from validate.papers.utility_fairness.common import table_1 as at_table_1
 
 power = parameter("power", 1e-3, 1.0, logarithmic=True, latex="P")
 iterations = parameter("iterations", 1.0, 100.0, typical=(80.0, 100.0), latex="j")
-fewest = parameter("fewest", 1.0, 80.0, typical=(10, 10), latex=r"j_{\min}")
-deadline = parameter("deadline", 0.3, 3.0, typical=(0.75, 0.75), latex="T")
+fewest = of_device("min_iterations", 1.0, 80.0, name="fewest")
+deadline = of_device("deadline", 0.3, 3.0)
 bits = parameter("bits_per_sample", 8, 8000, integer=True, typical=(784 * 8, 784 * 8))
 
 _AT = {forms.power: power, forms.iterations: iterations}
@@ -142,6 +142,12 @@ def _sending(fleet: DeviceFleet, best: energy_utility.EnergySolution) -> Any:
 
 
 farther = parameter("farther", 1.0, 150.0, latex="h")
+_NATS = {
+    r"Z_{\min}": at_table_1(forms.model * sp.log(2) / (forms.bandwidth * forms.deadline), _SHORT),
+    r"Z_{\max}": at_table_1(_RATE[by_rate.Z].subs(power, 1)),
+}
+_FASTEST = at_table_1(forms.transmit_time, {forms.power: 1})
+_MOST = at_table_1(forms.energy, {forms.power: 1, forms.iterations: forms.FORMS["most iterations"].expression})
 _BENCHMARK = at_table_1(
     forms.energy,
     {
@@ -175,6 +181,7 @@ CLAIMS = (
             true_where="d_k in bits",
         ),
         statement=r"T_{cp} = jd_k\tau_k,\quad d_k = |\mathcal D_k|,\ [\tau] = \text{s/bit}",
+        where={"T_{cp}": _SAMPLES * bits, "d_k": 128, r"\tau_k": IN_TABLE_1[r"\tau"]},
     ),
     Claim(
         "UF-E13",
@@ -183,6 +190,7 @@ CLAIMS = (
         holds("Rate, time and power fit together; the index i of (15) should be k."),
         form=equal(at_table_1(_SENDING, _AT), at_table_1(forms.transmit_time, _AT)),
         statement=r"T_{tx} = \frac{\mathcal V_v}{B\log_2(1+\gamma/\Gamma)},\quad \gamma = \frac{\kappa P|h|^2}{\sigma^2r^\alpha}",
+        where={**IN_TABLE_1, r"\gamma/\Gamma": at_table_1(forms.gain) * power},
     ),
     Claim(
         "UF-E23",
@@ -191,6 +199,7 @@ CLAIMS = (
         holds("Times and powers multiplied."),
         form=equal(at_table_1(_SPENT, _AT), at_table_1(forms.energy, _AT)),
         statement=r"E = jd\tau P_{cp} + \frac{\mathcal V_v(P/\rho+P_{cir})}{B\log_2(1+\gamma/\Gamma)}",
+        where={**IN_TABLE_1, r"\gamma/\Gamma": at_table_1(forms.gain) * power},
     ),
     Claim(
         "UF-E32",
@@ -198,8 +207,9 @@ CLAIMS = (
         equal(_least_power, _limit("least power")),
         holds_under("If T > j_min d tau; with (33) it makes two of the five constraints redundant."),
         form=equal(_at_deadline((sp.exp(_NEEDED) - 1) * forms.power * _SNR_GAP / _RATIO), _limit("least power")),
-        statement=r"j_{\min}d\tau + T_{tx}(P) = T \iff P = P_{\min} = "
-        r"\tfrac{\sigma^2r^\alpha\Gamma}{\kappa|h|^2}\Bigl(e^{\mathcal V_v\log2/(B(T-j_{\min}d\tau))}-1\Bigr)",
+        statement=r"P = \tfrac{\sigma^2r^\alpha\Gamma}{\kappa|h|^2}\Bigl(e^{\mathcal V_v\log2/(B(T-j_{\min}d\tau))}-1\Bigr)"
+        r"\quad\text{where } j_{\min}d\tau + T_{tx}(P) = T",
+        where=IN_TABLE_1,
     ),
     Claim(
         "UF-E33",
@@ -210,8 +220,9 @@ CLAIMS = (
             _at_deadline((forms.deadline - _SENDING.subs(forms.power, forms.greatest)) / (forms.load * forms.per_bit)),
             _limit("most iterations"),
         ),
-        statement=r"jd\tau + T_{tx}(P_{\max}) = T \iff j = j_{\max} = "
-        r"\tfrac1{d\tau}\Bigl(T-\tfrac{\mathcal V_v\log2}{B\log(1+\gamma_{\max}/\Gamma)}\Bigr)",
+        statement=r"j = \tfrac1{d\tau}\Bigl(T-\tfrac{\mathcal V_v\log2}{B\log(1+\gamma_{\max}/\Gamma)}\Bigr)"
+        r"\quad\text{where } jd\tau + T_{tx}(P_{\max}) = T",
+        where={**IN_TABLE_1, r"\gamma_{\max}/\Gamma": at_table_1(forms.gain)},
     ),
     Claim(
         "UF-E31",
@@ -264,16 +275,14 @@ CLAIMS = (
     Claim(
         "UF-TabI",
         "Table I: T = 0.75 ms",
-        at_most(
-            at_table_1(forms.model * sp.log(2) / (forms.bandwidth * forms.deadline), _SHORT),
-            at_table_1(_RATE[by_rate.Z].subs(power, 1)),
-        ),
+        at_most(*_NATS.values()),
         false(
             "Needs 3235 nats, an SNR of 10^1405; 0.75 s gives the figures.",
             "misprint",
             true_where=r"T = 0.75\,\mathrm s",
         ),
         statement=r"Z_{\min} \le Z_{\max} \text{ with no iteration at all}",
+        where=_NATS,
     ),
     _axis("UF-F3a", 46, 58, "mJ", _computing, 0.02, 0.15, "47.5 to 56.9 mJ at beta_1 = .5; the axis says mW."),
     _axis("UF-F3b", 125, 325, "mJ", _sending, 0.02, 0.1, "202 to 229 mJ at beta_1 = .5; the axis says mW."),
@@ -294,10 +303,7 @@ CLAIMS = (
     Claim(
         "UF-F2",
         "Fig. 2 (axis 175 to 375 mJ) and '12.17 % reduction in the average energy'",
-        at_most(
-            at_table_1(forms.energy, {forms.power: 1, forms.iterations: forms.FORMS["most iterations"].expression}),
-            sp.Rational("0.375"),
-        ),
+        at_most(_MOST, sp.Rational("0.375")),
         not_reproducible(
             "With a benchmark at a constant .47 W, which is not given, this and both numbers of the abstract come out "
             "(UF-F2-tuned). As described (most iterations, so greatest power) it needs 406 to 582 mJ, and the mean "
@@ -306,6 +312,7 @@ CLAIMS = (
             true_where=r"P = 0.47\,\mathrm W",
         ),
         statement=r"E_{\text{benchmark}} \le 0.375\,\mathrm J",
+        where={r"E_{\text{benchmark}}": _MOST, r"\mathrm J": 1},
     ),
     Claim(
         "UF-F2-rises",
@@ -314,6 +321,7 @@ CLAIMS = (
         holds("Fewer iterations save less than the slower transmission costs: 236 mJ at 50 m, 329 at 200 m."),
         given=[distance + farther <= 200],
         statement=r"E_{\text{benchmark}}(r) \le E_{\text{benchmark}}(r + h)",
+        where={r"E_{\text{benchmark}}": sp.Lambda(distance, _BENCHMARK)},
     ),
     Claim(
         "UF-F3-falls",
@@ -359,13 +367,14 @@ CLAIMS = (
     Claim(
         "UF-coherence",
         "Sec. II-F: 'coherence time of the order of 100 ms', a channel that stays for a transmission (Table I, greatest power)",
-        at_most(at_table_1(forms.transmit_time, {forms.power: 1}), sp.Rational("0.1")),
+        at_most(_FASTEST, sp.Rational("0.1")),
         not_reproducible(
             "True at the .75 ms that Table I prints, in which nothing can be sent; at the .75 s that give the figures "
             "(UF-TabI) the fastest transmission takes 151 to 231 ms. Only of the order.",
             true_where="one block fading at a time",
         ),
-        statement=r"T_{tx}(P_{\max}) \le 100\,\mathrm{ms}",
+        statement=r"T_{tx}(P_{\max}) \le 0.1\,\mathrm s",
+        where={r"T_{tx}(P_{\max})": _FASTEST, r"\mathrm s": 1},
     ),
     Claim(
         "UF-F2-std",

@@ -37,18 +37,22 @@ _LEARNED = forms.beta_1 * (1 - sp.exp(-forms.j * forms.A * forms.P_cp / forms.be
 _OUTER = -(y**2) + y / 2  # (63)
 
 
-def _middle(expression: sp.Expr) -> sp.Expr:
-    """An expression in j and Z between two points, Table I at 50 m."""
-    return common.table_1(expression, {forms.j: (j1 + j2) / 2, forms.Z: (Z1 + Z2) / 2}).subs(_AT)
+def _of(expression: sp.Expr) -> sp.Lambda:
+    """An expression as a function of j and Z, Table I at 50 m."""
+    return sp.Lambda((forms.j, forms.Z), common.table_1(expression).subs(_AT))
 
 
-def _average(expression: sp.Expr) -> sp.Expr:
-    """Of the same at the two points."""
-    ends = (common.table_1(expression, {forms.j: j, forms.Z: Z}).subs(_AT) for j, Z in ((j1, Z1), (j2, Z2)))
-    return sum(ends) / 2
+def _middle(function: sp.Lambda) -> sp.Expr:
+    return function((j1 + j2) / 2, (Z1 + Z2) / 2)
 
 
+def _average(function: sp.Lambda) -> sp.Expr:
+    return (function(j1, Z1) + function(j2, Z2)) / 2
+
+
+_U, _G, _PSI, _DELAY = (_of(expression) for expression in (forms.utility, forms.energy, _LEARNED, _TIME))
 _TEN = {j1: 10, j2: 10}
+_CHORD = r"%s\bigl(\tfrac{j_1+j_2}2, \tfrac{Z_1+Z_2}2\bigr) %s \tfrac{%s(j_1, Z_1)+%s(j_2, Z_2)}2"
 _BY_POWER = common.table_1(device.transmit_energy, {device.power: P1}).subs(common.distance, 200)
 _SPENT = common.table_1(forms.energy, {forms.j: 90, forms.Z: Z1}).subs(_AT)
 _BENDS = sp.diff(_SPENT, Z1, 2)
@@ -118,7 +122,7 @@ CLAIMS = (
     Claim(
         "UF-E30",
         "Eq. (30): 'concave'; Eq. (64), (66) (Table I, 50 m)",
-        at_least(_middle(forms.utility), _average(forms.utility)),
+        at_least(_middle(_U), _average(_U)),
         false(
             "Not where E < varrho/2: there -E(E - varrho) rises with the convex E, and rewards wasting energy.",
             "step",
@@ -126,7 +130,8 @@ CLAIMS = (
             true_where=r"E \ge \varrho/2",
         ),
         given=[common.table_1(_TIME, {forms.j: j, forms.Z: Z}) <= sp.Rational("0.75") for j, Z in ((j1, Z1), (j2, Z2))],
-        statement=r"U\bigl(\tfrac{z_1+z_2}2\bigr) \ge \tfrac{U(z_1)+U(z_2)}2,\quad z = (j, Z)",
+        statement=_CHORD % ("U", r"\ge", "U", "U"),
+        where={"U": _U},
         near={"j1": 80, "Z1": 10, "j2": 90, "Z2": 13},
     ),
     Claim(
@@ -135,39 +140,48 @@ CLAIMS = (
         at_least(_BY_POWER.subs(P1, (P1 + P2) / 2), (_BY_POWER + _BY_POWER.subs(P1, P2)) / 2),
         holds("Right: convex below 63 mW, concave above."),
         statement=r"E_{tx}\bigl(\tfrac{P_1+P_2}2\bigr) \ge \tfrac{E_{tx}(P_1)+E_{tx}(P_2)}2",
+        where={"E_{tx}": sp.Lambda(P1, _BY_POWER)},
     ),
     Claim(
         "UF-L1",
         "Lemma 1, Eq. (35): an equivalent convex problem (Table I, 50 m, ten iterations)",
-        at_least(_middle(forms.utility).subs(_TEN), _average(forms.utility).subs(_TEN)),
+        at_least(_middle(_U).subs(_TEN), _average(_U).subs(_TEN)),
         false(
             "Only where E >= varrho/2; the relaxation -(E - varrho/2)_+^2 is, and loses nothing with the target in reach.",
             corrected_by="UF-L1*",
             true_where=r"E \ge \varrho/2",
         ),
-        statement=r"-U(10, \cdot) \text{ is convex on } [Z_{\min}, Z_{\max}]",
+        statement=r"U\bigl(10, \tfrac{Z_1+Z_2}2\bigr) \ge \tfrac{U(10, Z_1)+U(10, Z_2)}2",
+        where={"U": _U},
         near={"Z1": 10, "Z2": 15},
     ),
     Claim(
         "UF-E60",
         "Eq. (60) (Table I)",
-        at_least(_middle(_LEARNED), _average(_LEARNED)),
+        at_least(_middle(_PSI), _average(_PSI)),
         holds("An exponential."),
-        statement=r"\Psi(j) = -\beta_1e^{-jd\tau P_{cp}/\beta_2}+\beta_1 \text{ is concave}",
+        statement=r"\Psi\bigl(\tfrac{j_1+j_2}2\bigr) \ge \tfrac{\Psi(j_1)+\Psi(j_2)}2,\quad "
+        r"\Psi(j) = -\beta_1e^{-jd\tau P_{cp}/\beta_2}+\beta_1",
+        where={r"\Psi": sp.Lambda(forms.j, _PSI(forms.j, 1))},
     ),
     Claim(
         "UF-E61",
         "Eq. (61), (62), and (58) (Table I, 50 m)",
-        at_most(_middle(forms.energy), _average(forms.energy)),
+        at_most(_middle(_G), _average(_G)),
         holds("(e^Z - 1)/Z and 1/Z are."),
-        statement=r"G(j,Z) = jd\tau P_{cp} + E_{tx}(Z) \text{ is convex}",
+        statement=_CHORD % ("G", r"\le", "G", "G") + r",\quad G(j, Z) = jd\tau P_{cp} + E_{tx}(Z)",
+        where={"G": _G},
     ),
     Claim(
         "UF-E59",
         "Eq. (59): 'jointly convex in j and Z' (Table I, 50 m)",
-        at_most(_middle(_TIME), _average(_TIME)),
+        at_most(_middle(_DELAY), _average(_DELAY)),
         holds("Linear in j, and 1/Z."),
-        statement=r"jd\tau + \tfrac{\mathcal V_v\log2}{BZ} \text{ is convex}",
+        statement=_CHORD
+        % (r"\Delta", r"\le", r"\Delta", r"\Delta")
+        + r",\quad \Delta(j, Z) = jd\tau + \tfrac{\mathcal V_v\log2}"
+        r"{BZ}",
+        where={r"\Delta": _DELAY},
     ),
     Claim(
         "UF-E63",
@@ -180,6 +194,7 @@ CLAIMS = (
             true_where=r"y \ge \varrho/2",
         ),
         statement=r"H(y+h) \le H(y),\quad H(y) = -y^2+\varrho y,\ h \ge 0",
+        where={"H": sp.Lambda(y, _OUTER)},
         scale=absolute("J^2", 0.0625),
     ),
     Claim(
@@ -191,6 +206,13 @@ CLAIMS = (
         ),
         false("A slip: G'' is not squared. The rule itself is right.", "misprint", true_where=r"G'' \in \{0, 1\}"),
         statement=r"\Omega'' = H''(G)(G')^2 + H'(G)(G'')^2",
+        where={
+            r"\Omega''": sp.diff(_OUTER.subs(y, _SPENT), Z1, 2),
+            "H''(G)": -2,
+            "G'": sp.diff(_SPENT, Z1),
+            "H'(G)": sp.diff(_OUTER, y).subs(y, _SPENT),
+            "G''": _BENDS,
+        },
         scale=absolute("J^2", 0.01),
     ),
     Claim(
@@ -200,6 +222,7 @@ CLAIMS = (
         holds("The algebra is right, also symbolically; the error is to divide by (Z-1)e^Z - c, which loses Z_0."),
         {"equation": Range(0, 5, integer=True), "seed": Range(0, 10**6, integer=True)},
         statement=r"\partial_j\mathscr L = 0,\ \partial_Z\mathscr L = 0 \text{ as printed}",
+        unread="six equations, printed and derived; `equation` says which",
         scale=relative_to(lambda equation, seed: 1 + abs(_residual(0, equation, seed))),
     ),
     Claim(

@@ -8,10 +8,10 @@ import sympy as sp
 from analytics.federated import fairness
 from analytics.symbolic import device
 from validate.claims.claim import Claim, defined, false, holds, ill_defined
-from validate.claims.domain import Range, parameter
+from validate.claims.domain import Range, over, parameter
 from validate.claims.relation import absolute, at_least, at_most, equal
 
-gain = parameter("gain", 0.0, 1.0)
+gain = parameter("gain", 0.0, 1.0, latex="g")
 spent = parameter("energy", 0.1, 1.0, typical=(0.175, 0.375), latex="E")
 cosines = [parameter(f"s{k}", -1.0, 1.0, latex=f"s_{k}") for k in (1, 2, 3)]
 deviation = parameter("deviation", 0.05, 1.0, latex=r"\mathcal E_k")
@@ -24,13 +24,12 @@ _MODEL = device.FORMS["deviation model"].expression.subs(
     {device.beta_1: beta_1, device.beta_2: beta_2, device.energy_cp: computing}
 )
 _FIT = device.FORMS["fit to one round"].expression.subs({device.deviation: deviation, device.energy_cp: computing})
-_COSINES = {s.name: s.range for s in cosines}
+_FITTED = {r"\hat\beta_1": _FIT.subs(device.beta_2, beta_2), r"\hat\beta_1'": _FIT.subs(device.beta_2, other)}
+_COSINES = over(*cosines)
 _SEED = Range(0, 10**6, integer=True)
 
 
-def _utility(gain: sp.Expr, energy: sp.Expr) -> sp.Expr:
-    """(30) with varrho = 1/2."""
-    return gain - energy * (energy - sp.Rational(1, 2))
+_utility = sp.Lambda((gain, spent), gain - spent * (spent - sp.Rational(1, 2)))  # (30) with varrho = 1/2
 
 
 def _from_the_middle(repair: fairness.Repair, s: dict[str, float]) -> float:
@@ -67,7 +66,8 @@ CLAIMS = (
             true_where="read as: rises with the gain, falls with the cost beyond varrho/2",
             corrected_by="UF-E31",
         ),
-        statement=r"U \propto \text{learning gain} - \text{cost}",
+        statement=r"U(2g, 2E) = 2\,U(g, E)\quad\text{as of a } U \propto \text{learning gain} - \text{cost}",
+        where={"U": _utility},
         scale=absolute("", 0.1),
         near="the paper gives no beta, so no gain",
     ),
@@ -82,6 +82,7 @@ CLAIMS = (
         ),
         given=[sp.Ne(sp.Max(*cosines), 0)],
         statement=r"\mathcal E_1 = 1-\frac{s_1}{\max_ks_k} \le 1",
+        where={r"\max_ks_k": sp.Max(*cosines)},
         scale=absolute("", 1.0),
         near="the paper names no cosines",
     ),
@@ -121,14 +122,15 @@ CLAIMS = (
     Claim(
         "UF-E29",
         "Eq. (29): the argmin from one round, at two values of beta_2",
-        equal(_FIT.subs(device.beta_2, beta_2), _FIT.subs(device.beta_2, other)),
+        equal(*_FITTED.values()),
         ill_defined(
             "One equation, two unknowns: the minimisers are a curve of residual 0; at a factor of 0 there is none.",
             corrected_by="UF-E29*",
             true_where="two rounds of different energies",
         ),
-        statement=r"|\mathcal E_k - \hat\beta_1e^{-E_{cp}/\beta_2}|^2 = |\mathcal E_k - \hat\beta_1'e^{-E_{cp}/\beta_2'}|^2 "
-        r"= 0 \implies \hat\beta_1 = \hat\beta_1'",
+        statement=r"\hat\beta_1 = \hat\beta_1'\quad\text{where } |\mathcal E_k - \hat\beta_1e^{-E_{cp}/\beta_2}|^2 = "
+        r"|\mathcal E_k - \hat\beta_1'e^{-E_{cp}/\beta_2'}|^2 = 0",
+        where=_FITTED,
         near="the paper gives no beta",
     ),
     Claim(

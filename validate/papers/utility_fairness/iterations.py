@@ -22,6 +22,8 @@ any_step = parameter("step", 0.3, 5.0, latex=r"\eta")
 x = parameter("x", 0.01, 5.0)
 y = parameter("y", -5.0, 5.0)
 
+_UNIT = {"L": 1}
+_COUNTED = r"{2\lceil\log\Phi/\log(\eta^2L^2/2-\eta L+1)\rceil"  # twice the least whole number that (22) allows
 _UNNAMED = "the paper names neither mu nor L"
 _RATE = forms.printed_rate.subs(forms.L, 1)
 _PRINTED, _LONG = _RATE.subs(forms.step, step), _RATE.subs(forms.step, long_step)
@@ -29,6 +31,8 @@ _COUNT = sp.ceiling(sp.log(phi) / sp.log(_LONG))  # the least whole number that 
 _STARTS = {"start": Range(1e-3, 30.0, logarithmic=True), "mu": mu.range}
 _F = mu * x**2 / 2 + (1 - mu) * sp.log(sp.cosh(x))  # curvature between mu and 1, least at 0
 _SLOPE = sp.diff(_F, x)
+_CONTRACTION = sp.Max((1 - mu * step) ** 2, (1 - step) ** 2)
+_BENT = {r"\mathcal F": sp.Lambda(x, _F), r"\nabla\mathcal F": sp.Lambda(x, _SLOPE), "x^*": 0, **_UNIT}
 
 
 def _class(mu: float, step: float) -> dict[str, float]:
@@ -59,7 +63,8 @@ CLAIMS = (
             corrected_by="UF-T1*",
             true_where=r"\mu = L",
         ),
-        statement=r"j \ge \frac{\log\Phi}{\log(\eta^2L^2/2-\eta L+1)} \implies \Phi_j \le \Phi",
+        statement=rf"(1-\eta\mu)^{_COUNTED}}} \le \Phi\quad(\Phi_j \text{{ of the flattest quadratic}})",
+        where=_UNIT,
         near=_UNNAMED,
     ),
     Claim(
@@ -70,7 +75,8 @@ CLAIMS = (
             "From (57) follows an upper bound on j. Along the steepest direction eta = 1/L solves in one iteration.",
             corrected_by="UF-T1*-necessary",
         ),
-        statement=r"j < \frac{\log\Phi}{\log(\eta^2L^2/2-\eta L+1)} \implies \Phi_j > \Phi",
+        statement=rf"(1-\eta L)^{_COUNTED}-2}} \ge \Phi\quad(\Phi_{{j-1}} \text{{ of the steepest quadratic}})",
+        where=_UNIT,
         near=_UNNAMED,
     ),
     Claim(
@@ -84,7 +90,7 @@ CLAIMS = (
             corrected_by="UF-T1*",
         ),
         given=[any_step > L / 2],
-        statement=r"\eta > \tfrac L2 \implies \Phi_5 \le 1",
+        statement=r"(1-\eta L)^{10} \le 1\quad(\Phi_5 \text{ of a quadratic, for } \eta > \tfrac L2)",
         near=_UNNAMED,
     ),
     Claim(
@@ -113,7 +119,8 @@ CLAIMS = (
         ),
         holds("With s = eta L and k = mu/L the differences are k(1-k)s^2 and s(1-k)(2-s)."),
         statement=r"\rho^2 \le 1-2\mu\eta\bigl(1-\tfrac{\eta L}2\bigr)",
-        form=at_most(sp.Max((1 - mu * step) ** 2, (1 - step) ** 2), 1 - 2 * mu * step * (1 - step / 2)),
+        where={r"\rho^2": _CONTRACTION, **_UNIT},
+        form=at_most(_CONTRACTION, 1 - 2 * mu * step * (1 - step / 2)),
     ),
     Claim(
         "UF-R1",
@@ -147,7 +154,9 @@ CLAIMS = (
         at_most(_F.subs(x, x - step * _SLOPE), _F + (step**2 / 2 - step) * _SLOPE**2),
         holds("The descent lemma; (42) follows from (18) and (20), not from (19)."),
         argued="docs/proofs.md#uf-e42",
-        statement=r"\mathcal F^+ \le \mathcal F + \bigl(\tfrac{\eta^2L}2-\eta\bigr)\|\nabla\mathcal F\|^2",
+        statement=r"\mathcal F(x - \eta\nabla\mathcal F(x)) \le \mathcal F(x) + \bigl(\tfrac{\eta^2L}2-\eta\bigr)"
+        r"\bigl(\nabla\mathcal F(x)\bigr)^2",
+        where=_BENT,
     ),
     Claim(
         "UF-E47",
@@ -156,14 +165,17 @@ CLAIMS = (
         holds("Baillon and Haddad; but the printed step replaces a product of norms by the smaller inner product."),
         given=[sp.Ne(x, y)],
         argued="docs/proofs.md#uf-e47",
-        statement=r"\|\nabla\mathcal F(x)-\nabla\mathcal F(y)\|^2 \le L(x-y)^\top(\nabla\mathcal F(x)-\nabla\mathcal F(y))",
+        statement=r"\bigl(\nabla\mathcal F(x)-\nabla\mathcal F(y)\bigr)^2 \le L(x-y)\bigl(\nabla\mathcal F(x)"
+        r"-\nabla\mathcal F(y)\bigr)",
+        where=_BENT,
     ),
     Claim(
         "UF-E49",
         "Eq. (49), (50) (L = 1)",
         at_least(_F, x * _SLOPE - x**2 / 2),
         holds("The upper quadratic of a smooth function."),
-        statement=r"\mathcal F(x) - \mathcal F(x^*) \ge (x-x^*)^\top\nabla\mathcal F(x) - \tfrac L2\|x-x^*\|^2",
+        statement=r"\mathcal F(x) - \mathcal F(x^*) \ge (x-x^*)\nabla\mathcal F(x) - \tfrac L2(x-x^*)^2",
+        where=_BENT,
         scale=relative_to(lambda mu, x: x * x / 2, "the last term"),
     ),
     Claim(
@@ -177,6 +189,7 @@ CLAIMS = (
             true_where="nowhere",
         ),
         statement=r"\|\nabla\mathcal F\|^2 \le L(\mathcal F-\mathcal F^*)",
+        where={r"\|\nabla\mathcal F\|": L * x, r"\mathcal F-\mathcal F^*": L * x**2 / 2},
         near=_UNNAMED,
     ),
     Claim(
@@ -201,6 +214,7 @@ CLAIMS = (
             true_where=r"\mu = L",
         ),
         statement=r"\mathcal F^+-\mathcal F^* \le \bigl(\tfrac{\eta^2L^2}2-\eta L+1\bigr)(\mathcal F-\mathcal F^*)",
+        where={r"\mathcal F^+-\mathcal F^*": (1 - step * mu) ** 2, r"\mathcal F-\mathcal F^*": 1, **_UNIT},
         near=_UNNAMED,
     ),
     Claim(
@@ -213,7 +227,8 @@ CLAIMS = (
             corrected_by="UF-T1*",
             true_where=r"\mu = L",
         ),
-        statement=r"\Phi_j \le \bigl(\tfrac{\eta^2L^2}2-\eta L+1\bigr)^j",
+        statement=r"\Phi_j = (1-\eta\mu)^{2j} \le \bigl(\tfrac{\eta^2L^2}2-\eta L+1\bigr)^j\quad\text{for a quadratic}",
+        where=_UNIT,
         near=_UNNAMED,
     ),
 )

@@ -69,6 +69,17 @@ def _loss(seed: int) -> tuple[np.ndarray, np.ndarray, float]:
     return rng.uniform(0.05, 1.0, 5), rng.normal(size=5), float(rng.uniform(0, 1))
 
 
+_EQUALLY = {
+    r"\nabla\mathcal G(w)": (d1 * 2 * w + d1 * 2 * (w - 1)) / (2 * d1),
+    r"\tfrac1K\sum_k\nabla\mathcal L_k(w)": (2 * w + 2 * (w - 1)) / 2,
+}
+_UNEQUALLY = {**_EQUALLY, r"\nabla\mathcal G(w)": (d1 * 2 * w + d2 * 2 * (w - 1)) / (d1 + d2)}
+_STEP = {
+    r"\|w^{(m+1)} - w^*\|": sp.Abs(1 - xi * (1 + 1 / kappa) / 2 * (1 + kappa) / 2),
+    r"\|w^{(m)} - w^*\|": sp.Integer(1),
+}
+_LOGISTIC = sp.exp(w) / (1 + sp.exp(w)) ** 2  # curvature of log(1 + e^-w)
+
 CLAIMS = (
     Claim(
         "UF-E1",
@@ -83,16 +94,17 @@ CLAIMS = (
     Claim(
         "UF-E3",
         "Eq. (3), with equally many samples on all devices, as in the paper's simulation",
-        equal((d1 * 2 * w + d1 * 2 * (w - 1)) / (2 * d1), (2 * w + 2 * (w - 1)) / 2),
+        equal(*_EQUALLY.values()),
         holds_under("The weights d_k/d of (1) are then 1/K."),
         statement=r"\nabla\mathcal G(w) = \tfrac1K\sum_k\nabla\mathcal L_k(w) \quad(d_k = d/K)",
+        where=_EQUALLY,
         scale=absolute("of the loss's slope"),
         idle=["d1"],
     ),
     Claim(
         "UF-E3-unequal",
         "Eq. (3), with the different d_k of Eq. (1)",
-        equal((d1 * 2 * w + d2 * 2 * (w - 1)) / (d1 + d2), (2 * w + 2 * (w - 1)) / 2),
+        equal(*_UNEQUALLY.values()),
         false(
             "With equally many samples on all devices, as simulated, it is right (UF-E3); else the average must be "
             "weighted as in (1).",
@@ -101,6 +113,7 @@ CLAIMS = (
             true_where=r"d_k = d/K",
         ),
         statement=r"\nabla\mathcal G(w) = \tfrac1K\sum_k\nabla\mathcal L_k(w)",
+        where=_UNEQUALLY,
         scale=absolute("of the loss's slope"),
         near="the paper simulates equally many samples, where it is true",
     ),
@@ -120,7 +133,7 @@ CLAIMS = (
     Claim(
         "UF-E5",
         "Eq. (5) and below: 'xi > 0 constant ... converges' (quadratic losses of curvatures 1 and kappa, solved exactly)",
-        at_most(sp.Abs(1 - xi * (1 + 1 / kappa) / 2 * (1 + kappa) / 2), 1),
+        at_most(*_STEP.values()),
         false(
             "Meant of a constant that is chosen small enough it is right: below 2 mu/L it converges (UF-E5*). Of any "
             "xi > 0, as (4) has it, it is not: for curvatures 1 and 100 it diverges from .0785 on.",
@@ -129,6 +142,7 @@ CLAIMS = (
             true_where=r"\xi < 2\mu/L",
         ),
         statement=r"\|w^{(m+1)} - w^*\| \le \|w^{(m)} - w^*\|",
+        where=_STEP,
         near="the paper names neither xi nor curvatures",
     ),
     Claim(
@@ -158,17 +172,18 @@ CLAIMS = (
     Claim(
         "UF-AS2",
         "Assumptions 1-3: 'satisfied by ... logistic regression' with an l2 term (one sample x = 1)",
-        at_least(sp.exp(w) / (1 + sp.exp(w)) ** 2 + mu, mu),
+        at_least(_LOGISTIC + mu, mu),
         holds_under(
             "With the regularisation that Sec. IV mentions ('joint use of regularization and DP'); mu is its factor."
         ),
         {"w": Range(0.0, 30.0)},
-        statement=r"\nabla^2\bigl[\log(1+e^{-w}) + \tfrac\mu2w^2\bigr] \ge \mu > 0",
+        statement=r"\nabla^2\bigl[\log(1+e^{-w}) + \tfrac\mu2w^2\bigr] \ge \mu",
+        where={r"\nabla^2\bigl[\log(1+e^{-w}) + \tfrac\mu2w^2\bigr]": _LOGISTIC + mu},
     ),
     Claim(
         "UF-AS2-flat",
         "Assumptions 1-3: 'satisfied by cross-entropy, logistic regression, mean squared error' as they are (one sample x = 1)",
-        at_least(sp.exp(w) / (1 + sp.exp(w)) ** 2, mu),
+        at_least(_LOGISTIC, mu),
         false(
             "'Can be satisfied' is true with an l2 term (UF-AS2). Without one the logistic loss flattens out, softmax "
             "cross-entropy does not change along shifts, least squares along what the data miss.",
@@ -177,7 +192,8 @@ CLAIMS = (
             true_where=r"\text{with an } l_2 \text{ term}",
         ),
         {"w": Range(0.0, 30.0)},
-        statement=r"\nabla^2\log(1+e^{-w}) \ge \mu > 0",
+        statement=r"\nabla^2\log(1+e^{-w}) \ge \mu",
+        where={r"\nabla^2\log(1+e^{-w})": _LOGISTIC},
         near="the paper names no mu",
     ),
     Claim(
@@ -190,6 +206,7 @@ CLAIMS = (
         ),
         {"seed": _SEED, "step": step.range, "iterations": Range(0, 30, integer=True)},
         statement=r"\Phi \ge \frac{\mathcal F(h^{(j)}) - \mathcal F^*}{\mathcal F(0) - \mathcal F^*}",
+        unread="a definition; tried are its values",
         scale=absolute("share of the excess"),
     ),
     Claim(

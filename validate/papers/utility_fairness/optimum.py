@@ -112,7 +112,7 @@ CLAIMS = (
         at_least(_bound, lambda seed, **_: _best(_wide(seed))),
         holds("The relaxed utility is concave: below its tangent, which is greatest at a vertex; attained at optima."),
         {**_SEED, "share": Range(0.0, 1.0), "late": Range(0.0, 1.0)},
-        statement=r"U^* \le U(x,t) + \min\Bigl(\max_V\nabla\tilde U\cdot(V-(x,t)) + (\tfrac\varrho2-E)_+^2,\ \dots\Bigr)",
+        statement=r"U(x,t) + \min\Bigl(\max_V\nabla\tilde U\cdot(V-(x,t)) + (\tfrac\varrho2-E)_+^2,\ \dots\Bigr) \ge U^*",
         scale=relative_to(_most),
         tolerance=1e-8,
         effort=0.25,

@@ -29,6 +29,7 @@ any_epsilon = parameter("epsilon", 0.0, 3.0)
 sigma = parameter("sigma", 0.3, 10.0)
 sensitivity = parameter("sensitivity", 0.01, 100.0, logarithmic=True)
 _share, _theta = parameter("deviation", 0.0, 1.0), parameter("theta", 0.0, 0.99)
+_SAME = sp.Piecewise((1, sp.Eq(*labels)), (0, True))
 _TABLE_EPSILON, _TABLE_DELTA = sp.Rational("0.95"), sp.Rational("1e-5")
 _BELOW_ONE = Range(0.01, 0.999, typical=(0.95, 0.95))
 
@@ -87,6 +88,17 @@ def _at_scaled(deviation: float, theta: float, epsilon: float, delta: float) -> 
     return float(gaussian.delta(epsilon, sensitivity=1.0, sigma=scale))
 
 
+_LOSS = {
+    r"\Pr(\text{loss} > \epsilon)": _tail_at(epsilon, 1 / strength),
+    r"\delta(\epsilon)": _curve(epsilon, sp.Integer(1), 1 / strength),
+}
+_COPIES = {
+    r"D_{e^\epsilon}\bigl(\text{K copies}\bigr)": _curve(
+        _TABLE_EPSILON, sp.sqrt(devices), _classical(_TABLE_EPSILON, _TABLE_DELTA)
+    ),
+    r"\delta": _TABLE_DELTA,
+}
+
 CLAIMS = (
     Claim(
         "UF-E6",
@@ -98,6 +110,7 @@ CLAIMS = (
         {"truth": Range(0.5, 0.99), "share": Range(0.0, 1.0)},
         argued="docs/proofs.md#uf-e6",
         statement=r"P(\mathcal M(D) \in O) \le e^\epsilon P(\mathcal M(D') \in O) + \delta",
+        unread="a definition; tried is delta of randomised response",
         scale=absolute("", 1e-2),
     ),
     Claim(
@@ -123,7 +136,7 @@ CLAIMS = (
     Claim(
         "UF-A1",
         "Algorithm 1, lines 5 and 7 (one sample, x = 1, squared error, w = 0: the gradient is minus its label)",
-        at_most(sp.Integer(1), sp.exp(epsilon) * sp.Piecewise((1, sp.Eq(*labels)), (0, True)) + delta),
+        at_most(sp.Integer(1), sp.exp(epsilon) * _SAME + delta),
         false(
             "The gradients are sent and broadcast without noise: a deterministic release, delta = 1 for data that change it. "
             "Nor is any sensitivity enforced.",
@@ -131,6 +144,7 @@ CLAIMS = (
         ),
         statement=r"P(\nabla\mathcal L_k(D) = -y) \le e^\epsilon P(\nabla\mathcal L_k(D') = -y) + \delta"
         r"\quad\text{with the labels } y, y' \text{ of } D, D'",
+        where={r"P(\nabla\mathcal L_k(D) = -y)": 1, r"P(\nabla\mathcal L_k(D') = -y)": _SAME},
         near={"first": 0, "second": 1},
     ),
     Claim(
@@ -141,12 +155,13 @@ CLAIMS = (
         {"epsilon": Range(0.01, 0.999), "delta": Range(1e-12, 0.5, logarithmic=True, typical=(1e-5, 1e-5))},
         statement=r"\Pr(\text{loss} > \epsilon) = \Phi\Bigl(\tfrac\mu2-\tfrac\epsilon\mu\Bigr) \le \delta,\quad "
         r"\mu = \epsilon/\sqrt{2\log(1.25/\delta)}",
+        where={r"\mu": 1 / _classical(epsilon, delta)},
         slack=3.2,
     ),
     Claim(
         "UF-loss-any",
         "After Algorithm 1: the same of every (eps, delta)-DP mechanism ('it means that')",
-        at_most(_tail_at(epsilon, 1 / strength), _curve(epsilon, sp.Integer(1), 1 / strength)),
+        at_most(*_LOSS.values()),
         false(
             "Of the noise that the paper uses it is true (UF-loss), and it implies (eps, delta)-DP. It does not "
             "follow from that: Gaussian noise with just the delta of (6) loses more than eps more often.",
@@ -154,12 +169,13 @@ CLAIMS = (
             corrected_by="UF-loss",
         ),
         statement=r"\Pr(\text{loss} > \epsilon) \le \delta(\epsilon)",
+        where=_LOSS,
         near={"epsilon": 0.95, "strength": 0.25},
     ),
     Claim(
         "UF-E26-clear",
         "Sec. III-B: the deviation factor itself is sent to the device (cosines in tenths, the best device's 1)",
-        at_most(sp.Integer(1), sp.exp(epsilon) * sp.Piecewise((1, sp.Eq(*labels)), (0, True)) + delta),
+        at_most(sp.Integer(1), sp.exp(epsilon) * _SAME + delta),
         false(
             "It is computed from the updates and sent without noise: whoever's data change it is found out, delta = "
             "1. The noise of (25) protects the model, not the factor.",
@@ -168,6 +184,10 @@ CLAIMS = (
         ),
         statement=r"P(\mathcal E_k(D) = 1-\tfrac s{10}) \le e^\epsilon P(\mathcal E_k(D') = 1-\tfrac s{10}) + \delta"
         r"\quad\text{with the cosines } \tfrac s{10}, \tfrac{s'}{10} \text{ of } D, D'",
+        where={
+            r"P(\mathcal E_k(D) = 1-\tfrac s{10})": 1,
+            r"P(\mathcal E_k(D') = 1-\tfrac s{10})": _SAME,
+        },
         near={"first": 9, "second": 8},
     ),
     Claim(
@@ -196,7 +216,7 @@ CLAIMS = (
     Claim(
         "UF-E27",
         "Eq. (27): a noisy copy for every device, the noise of Table I",
-        at_most(_curve(_TABLE_EPSILON, sp.sqrt(devices), _classical(_TABLE_EPSILON, _TABLE_DELTA)), _TABLE_DELTA),
+        at_most(*_COPIES.values()),
         false(
             "Each device hears its own copy, and one is within delta (FDP-D2-eps1). Who collects K independent ones averages the "
             "noise: epsilon .71 becomes 2.54 for ten devices.",
@@ -205,6 +225,7 @@ CLAIMS = (
             true_where="K = 1",
         ),
         statement=r"D_{e^\epsilon}\bigl(\text{K copies}\bigr) \le \delta",
+        where=_COPIES,
     ),
     Claim(
         "UF-E7*",
@@ -222,7 +243,7 @@ CLAIMS = (
             "iterations": Range(0, 60, integer=True),
             "samples": Range(1, 1000, integer=True, logarithmic=True),
         },
-        statement=r"S_f \le \frac{4G}{\mu d}\bigl(1-(1-\eta\mu)^j\bigr)",
+        statement=r"S_f = \frac{4G}{\mu d}\bigl(1-(1-\eta\mu)^j\bigr)",
     ),
     Claim(
         "UF-E25",
@@ -240,6 +261,7 @@ CLAIMS = (
         form=at_most(_curve(epsilon, sp.Integer(1), _classical(epsilon, delta) / (1 - _share * _theta)), delta),
         statement=r"\hat\sigma = \tfrac1{\epsilon(1-\mathcal E\theta)}\sqrt{2\log(1.25/\delta)} \implies "
         r"(\epsilon,\delta)\text{-DP}",
+        unread="an implication; tried is delta with this noise",
         slack=3.4,
     ),
     Claim(
@@ -252,7 +274,7 @@ CLAIMS = (
             corrected_by="UF-E25",
             true_where=r"0 \le \mathcal E\theta < 1",
         ),
-        statement=r"\hat\sigma_{g,k} \ge \sigma_g",
+        statement=r"\tfrac{\hat\sigma_{g,k}}{\sigma_g} = \tfrac1{1-\mathcal E\theta} \ge 1",
         scale=absolute("noise of (9)"),
         given=[sp.Ne(deviation * theta, 1)],
     ),
