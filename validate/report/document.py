@@ -77,6 +77,7 @@ def ledger(evidence: Sequence[Evidence], tried: Sequence[Paper]) -> str:
                 "",
                 *_computed(e.claim),
                 *_source(e.claim),
+                *_box(e.claim),
                 *_evidence(e),
             ]
             if e.claim.id in corrects:
@@ -144,9 +145,15 @@ def _count(evidence: Sequence[Evidence], others: Sequence[Item]) -> str:
     )
 
 
-def _box(claim: Claim) -> str:
-    """The domain that a proof is of."""
-    return ", ".join(f"`{name}` in [{r.low:.6g}, {r.high:.6g}]" for name, r in claim.domain.items())
+def _box(claim: Claim) -> list[str]:
+    """The domain: of the search, and of a proof."""
+    ranges = []
+    for name, r in claim.domain.items():
+        symbol = f" (${r.symbol}$)" if r.symbol and r.symbol != name else ""
+        within = f"= {r.low:.6g}" if r.low == r.high else f"in [{r.low:.6g}, {r.high:.6g}]"
+        others = "".join(f" or {value:.6g}" for value in r.extra if not r.low <= value <= r.high)
+        ranges.append(f"`{name}`{symbol} {within}{others}{' ' + r.unit if r.unit else ''}")
+    return ["For " + ", ".join(ranges) + ".", ""] if ranges else []
 
 
 def _evidence(e: Evidence) -> list[str]:
@@ -165,7 +172,7 @@ def _evidence(e: Evidence) -> list[str]:
         )
         at = ", ".join(f"`{name} = {value:.6g}`" for name, value in e.tightest.items())
         many = "all" if e.how is How.ENUMERATED else "among"
-        proved = f" Proved on {e.boxes} boxes for {_box(claim)}." if e.how is How.PROVED else ""
+        proved = f" Proved on {e.boxes} boxes." if e.how is How.PROVED else ""
         return [f"{said}: {least} {many} {e.evaluations} points{', at ' + at if at else ''}.{proved}{_by_hand(e)}"]
     proof = "certified in ball arithmetic" if e.witness.certified else "not certified"
     found = [f"{said}: {_told(e.witness)} ({proof})."]
