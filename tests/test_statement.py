@@ -45,7 +45,7 @@ def test_reasons_are_needed():
 
 def test_most_closed_forms_are_compared():
     found = [standing(claim) for claim in CLAIMS.values() if claim.provable.symbolic]
-    assert sum(kind in (Standing.DERIVED, Standing.COMPARED) for kind in found) > 0.9 * len(found)
+    assert sum(kind in (Standing.DERIVED, Standing.COMPARED) for kind in found) > 0.75 * len(found)
 
 
 @pytest.mark.parametrize(

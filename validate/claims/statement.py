@@ -142,7 +142,7 @@ def disagreement(claim: Claim, *, points: int = 8, seed: int = 0) -> str:
         return f"the statement has {found.sign.value}, the claim {claim.provable.sign.value}"
     relation = claim.provable if claim.provable.symbolic else claim.relation
     pairs = [(a, relation.actual) for a in found.actual] + [(b, relation.claimed) for b in found.claimed]
-    if not pairs or (relation.symbolic and not (found.actual and found.claimed)):
+    if not pairs or (claim.relation.symbolic and not (found.actual and found.claimed)):
         raise Unread("; ".join(found.unread))
     compared = 0
     for point in _drawn(claim, points, seed):

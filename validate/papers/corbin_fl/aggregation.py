@@ -19,6 +19,7 @@ from validate.claims.claim import Claim, defined, false, holds
 from validate.claims.domain import Range, parameter
 from validate.claims.relation import absolute, at_most, equal
 from validate.papers.corbin_fl.common import (
+    IN_RADII,
     LOCAL,
     alpha,
     epsilon,
@@ -240,5 +241,6 @@ CLAIMS = (
             _SHARED - _some * alpha**2 * (1 - kept()) / _count**2, _SHARED + _some * (2 * alpha - 1) / _count**2
         ),
         statement=r"\mathrm{MSE} \le \frac{\gamma r^2\alpha^2}n + \frac{1-\gamma}{2n}r^2((\sqrt2-1)\alpha+1)((\sqrt2+1)\alpha-1)",
+        where={**IN_RADII, "n": _clients, r"\gamma": _alone},
     ),
 )

@@ -71,6 +71,7 @@ CLAIMS = (
         {"epsilon": epsilon.range},
         form=equal((sp.exp(epsilon) + 1) / (sp.exp(epsilon) - 1), _A),
         statement=r"\frac{\gamma_2-c+r}{\gamma_2-c-r} \le e^{\epsilon_p} \iff \gamma_2 \ge c + r\alpha(\epsilon_p)",
+        unread="an equivalence; tried is the least gamma_2",
     ),
     Claim(
         "CB-E21",

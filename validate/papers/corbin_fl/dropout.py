@@ -196,6 +196,7 @@ CLAIMS = (
         },
         form=at_most(33 * _parameters + _KEY, (33 + _bits * _KEY) * _parameters + _clients * _KEY),
         statement=r"32m + nk + dmk + m \text{ bits suffice}",
+        unread="in words",
     ),
     Claim(
         "CB-cost-computation",

@@ -129,6 +129,7 @@ CLAIMS = (
             sp.Rational(107, 100) * kept() / share() ** 2 / 4,
         ),
         statement=r"\max\mathrm{MSE}_{d=5} \le 1.07\,\max\mathrm{MSE}_\infty \quad(\epsilon \ge 1)",
+        unread="worst cases by name; tried are their values",
     ),
     Claim(
         "CB-X3",
@@ -159,6 +160,7 @@ CLAIMS = (
             _A(epsilon) ** 2 / (2 * pairs),
         ),
         statement=r"2\max\mathrm{MSE}(\text{CorBin-FL}) \le \max\mathrm{MSE}(\text{LDP-FL}) \quad(n \text{ even})",
+        unread="worst cases by name; tried are their values",
     ),
     Claim(
         "CB-X5",
@@ -168,6 +170,7 @@ CLAIMS = (
         {"epsilon": Range(10.0, 50.0)},
         form=at_most(_A(epsilon) ** 2 * kept() / 2, sp.Rational("0.5001")),
         statement=r"\max\mathrm{MSE}_{\epsilon \ge 10} \le 1.0002\,\max\mathrm{MSE}_{\epsilon=\infty}",
+        unread="worst cases by name; tried are their values",
     ),
     Claim(
         "CB-X6",
@@ -181,6 +184,7 @@ CLAIMS = (
         given=[fewer <= more],
         form=at_most(_A(epsilon) ** 2 * _with_alone(fewer), _A(epsilon) ** 2 * _with_alone(more)),
         statement=r"\max\mathrm{MSE}_\gamma \le \max\mathrm{MSE}_{\gamma'} \text{ for } \gamma \le \gamma'",
+        unread="worst cases by name; tried are their values",
     ),
     Claim(
         "CB-X7",
@@ -193,6 +197,7 @@ CLAIMS = (
         {**_EPSILON, "factor": factor.range},
         form=at_most(2 / kept(epsilon * factor), 2 / kept()),
         statement=r"\frac{\max\mathrm{MSE}(\text{LDP-FL})}{\max\mathrm{MSE}(\text{CorBin-FL})}\text{ never rises with } \epsilon",
+        unread="worst cases by name; tried are their values",
     ),
     Claim(
         "CB-X8",
@@ -204,5 +209,6 @@ CLAIMS = (
             2 * _A(epsilon) ** 2 - x**2 - y**2,
         ),
         statement=r"m_\infty(w_1, w_2) \le 2A^2 - x_1^2 - x_2^2",
+        where={"A": a, "x_1": x, "x_2": y},
     ),
 )

@@ -157,6 +157,7 @@ CLAIMS = (
         {"x": x.range},
         form=at_most(_ERROR, alpha**2),
         statement=r"E(\bar W_{g,j} - w_{g,j})^2 = \frac1{n^2}\sum_i\bigl(A^2-(w_i-c)^2\bigr) \le \frac{r^2\alpha^2}n",
+        where={**IN_RADII, "n": 1},
     ),
     Claim(
         "CB-A1",
@@ -180,7 +181,7 @@ CLAIMS = (
             sp.Max(*((1 + s * x * share()) / (1 + s * y * share()) for s in (1, -1))),
             sp.exp(epsilon),
         ),
-        statement=r"P(Q_1(w) = \bar w) \le e^{\epsilon}P(Q_1(w') = \bar w)",
+        statement=r"\frac{P(Q_1(w) = \bar w)}{P(Q_1(w') = \bar w)} \le e^{\epsilon_p}",
     ),
     Claim(
         "CB-d0",
@@ -193,6 +194,7 @@ CLAIMS = (
         {"x": x.range, "y": y.range, "epsilon": epsilon.range, "entry": Range(0, 3, integer=True)},
         form=equal(_JOINT, _COINS),
         statement=r"P(Q_1 = a, Q_2 = b) = P(Q_1 = a)\,P(Q_2 = b) \quad (d = 0)",
+        unread="a joint law; `entry` says which probability",
         scale=absolute("", 1e-2),
     ),
     Claim(

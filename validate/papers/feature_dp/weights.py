@@ -182,6 +182,7 @@ CLAIMS = (
         holds("Against differences of the printed MSE."),
         form=equal(_DERIVATIVE, two_devices(lambda at: _gradient(at, all_others=True), **_POINT)),
         statement=r"\frac{\partial L}{\partial w_k} = (2w_kp_k - 2p_k)G_k + \sum_{j\ne k}(p_kp_jw_j - p_k)\,b_k^Tb_j + \dots",
+        unread="of K vectors and with multipliers; tried for two numbers, without",
         scale=_OWN,
     ),
     Claim(
@@ -197,6 +198,7 @@ CLAIMS = (
         },
         statement=r"w_{k,\max} = \frac{\sqrt{\bar\mu - t}}{\gamma C_k\sqrt{2\log(1.25/\delta)}}"
         r"\log\left(1 + \frac{(1-\delta')(e^\epsilon - 1)}{p_k}\right)",
+        unread="put back into (11)",
         idle=("p", "clip", "delta"),
         form=equal(sp.log(1 + p / (1 - _strays) * (sp.exp(_LOCAL) - 1)), epsilon),
     ),

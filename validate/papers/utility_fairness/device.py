@@ -237,6 +237,7 @@ CLAIMS = (
             at_table_1(forms.utility, _AT),
         ),
         statement=r"\max U = -\mathcal E_{mod}+\beta_1-E(E-\varrho) \text{ s.t. delay, power, iterations}",
+        unread="a problem; tried is its objective",
         scale=absolute("", 0.1),
     ),
     Claim(
@@ -271,6 +272,7 @@ CLAIMS = (
         holds("The substitution is right."),
         form=equal(at_table_1(forms.transmit_energy, _AT), at_table_1(by_rate.transmit_energy, _RATE)),
         statement=r"E_{tx}(Z) = \frac{\mathcal V_vb}Z(e^Z+c)",
+        where={**IN_TABLE_1, "b": at_table_1(by_rate.b), "c": at_table_1(by_rate.c), "Z": _RATE[by_rate.Z]},
     ),
     Claim(
         "UF-TabI",

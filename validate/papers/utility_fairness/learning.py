@@ -90,6 +90,7 @@ CLAIMS = (
             (_over(w**2, d1) + _over((w - 1) ** 2, d2)) / (d1 + d2), (d1 * w**2 + d2 * (w - 1) ** 2) / (d1 + d2)
         ),
         statement=r"\mathcal G(w) = \tfrac1d\sum_kd_k\mathcal L_k(w)",
+        unread="of K losses; tried for two squared errors",
     ),
     Claim(
         "UF-E3",
@@ -168,6 +169,7 @@ CLAIMS = (
             (1 - step * curvature) ** (2 * iterations),
         ),
         statement=r"h^{(j+1)} = h^{(j)} - \eta\nabla\mathcal F_k(h^{(j)})",
+        unread="a definition; tried is what it does to a quadratic",
     ),
     Claim(
         "UF-AS2",

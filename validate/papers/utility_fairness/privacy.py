@@ -129,6 +129,7 @@ CLAIMS = (
         form=equal(_curve(any_epsilon, sensitivity, sensitivity * sigma), _curve(any_epsilon, sp.Integer(1), sigma)),
         domain={s.name: s.range for s in (sigma, sensitivity, any_epsilon)},
         statement=r"\mathcal M(D) = f(D) + n,\quad n \sim N(0, S_f^2\sigma^2),\quad S_f = \max\|f(D)-f(D')\|",
+        unread="a definition; tried is delta of this noise",
         scale=absolute("", 1e-2),
         tolerance=1e-8,
         idle=["sensitivity"],
