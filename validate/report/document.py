@@ -145,6 +145,17 @@ def _count(evidence: Sequence[Evidence], others: Sequence[Item]) -> str:
     )
 
 
+def _count(evidence: Sequence[Evidence], others: Sequence[Item]) -> str:
+    verdicts = [e.verdict for e in evidence] + [i.verdict for i in others]
+    counts = [f"{verdicts.count(v)} {v.value}" for v in Verdict if v in verdicts]
+    return (
+        f"{len(verdicts)} items: {', '.join(counts)}. Claims by how they are known: {told(known(evidence))}. "
+        f"By what fails: {told(severities(evidence))}. A *theorem* is a numbered "
+        "statement that fails in the authors' own model, a *step* one of a proof or a remark whose end may stand, a *misprint* "
+        "what the context puts right, a *reading* what is true as the authors may mean it, an *experiment* a number of a figure."
+    )
+
+
 def _box(claim: Claim) -> list[str]:
     """The domain: of the search, and of a proof."""
     ranges = []
