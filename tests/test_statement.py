@@ -16,6 +16,9 @@ from validate.claims.sources import INSTALLED
 from validate.claims.statement import Standing, Unread, read, standing
 
 CLAIMS = INSTALLED.claims()
+CLOSED = [
+    c for c in CLAIMS.values() if c.provable.symbolic and c.implementation is None
+]  # what code promises is told in words
 x, y, n = parameter("x", 0.5, 2.0), parameter("y", 0.5, 2.0, latex=r"\sigma_k^2"), parameter("n", 1, 9, integer=True)
 KNOWN = {"x": x, r"\sigma_k^2": y, "n": n, "p_k": n + 1, "f": sp.Lambda((x, n), x**n)}
 
@@ -31,7 +34,7 @@ def test_each_statement_is_what_is_tried():
     for claim in CLAIMS.values():
         if standing(claim) in (Standing.COMPARED, Standing.PARTLY):
             wrong[claim.id] = statement.disagreement(claim)
-        elif standing(claim) is Standing.WORDS and claim.provable.symbolic:
+        elif any(claim is c for c in CLOSED) and standing(claim) is Standing.WORDS:
             wrong[claim.id] = "" if claim.unread else "neither made from the expressions, nor compared, nor a reason"
     assert not {name: why for name, why in wrong.items() if why}
 
@@ -44,7 +47,7 @@ def test_reasons_are_needed():
 
 
 def test_most_closed_forms_are_compared():
-    found = [standing(claim) for claim in CLAIMS.values() if claim.provable.symbolic]
+    found = [standing(claim) for claim in CLOSED]
     assert sum(kind in (Standing.DERIVED, Standing.COMPARED) for kind in found) > 0.75 * len(found)
 
 

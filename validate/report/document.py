@@ -111,13 +111,13 @@ def _meant(meaning: Any) -> str:
 
 def _compared(evidence: Sequence[Evidence]) -> str:
     """How many statements are known to be what is tried."""
-    closed = [e.claim for e in evidence if e.claim.provable.symbolic]
+    closed = [e.claim for e in evidence if e.claim.provable.symbolic and e.claim.implementation is None]
     found = [standing(claim) for claim in closed]
-    derived, compared = (found.count(kind) for kind in (Standing.DERIVED, Standing.COMPARED))
+    derived, compared, partly = (found.count(kind) for kind in (Standing.DERIVED, Standing.COMPARED, Standing.PARTLY))
     return (
-        f"Of {len(closed)} statements whose two sides are closed forms {derived} are made from the expressions that are tried, "
-        f"{compared} are read back from their LaTeX and compared with them at random points; the others say why not. Where a "
-        "side is computed by code, the other is compared if it is written out."
+        f"Of {len(closed)} statements that have a closed form {derived} are made from the expressions that are tried, {compared} "
+        f"are read back from their LaTeX and compared with them at random points, {partly} on one side; the others say why "
+        "not. Where a side is computed by code, the other is compared if it is written out."
     )
 
 
@@ -142,17 +142,6 @@ def _count(evidence: Sequence[Evidence], others: Sequence[Item]) -> str:
         "statement that fails in the authors' own model, a *step* one of a proof or a remark whose end may stand, a *misprint* "
         "what the context puts right, a *reading* what is true as the authors may mean it, an *experiment* a number of a "
         "figure; of code a *guarantee* is a promise that its law does not keep, *rounding* one that only its arithmetic misses."
-    )
-
-
-def _count(evidence: Sequence[Evidence], others: Sequence[Item]) -> str:
-    verdicts = [e.verdict for e in evidence] + [i.verdict for i in others]
-    counts = [f"{verdicts.count(v)} {v.value}" for v in Verdict if v in verdicts]
-    return (
-        f"{len(verdicts)} items: {', '.join(counts)}. Claims by how they are known: {told(known(evidence))}. "
-        f"By what fails: {told(severities(evidence))}. A *theorem* is a numbered "
-        "statement that fails in the authors' own model, a *step* one of a proof or a remark whose end may stand, a *misprint* "
-        "what the context puts right, a *reading* what is true as the authors may mean it, an *experiment* a number of a figure."
     )
 
 
