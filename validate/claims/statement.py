@@ -115,7 +115,8 @@ def standing(claim: Claim) -> Standing:
         return Standing.WORDS
     if found.actual and found.claimed:
         return Standing.COMPARED
-    return Standing.PARTLY if found.actual or found.claimed else Standing.WORDS
+    one = (found.actual or found.claimed) and not claim.relation.symbolic
+    return Standing.PARTLY if one else Standing.WORDS
 
 
 def legend(claim: Claim) -> dict[str, Any]:

@@ -51,7 +51,7 @@ def _mechanism_is_right(form: str, **point: Any) -> bool:
     t = float(amplification.published(made, form=form).t)
     room = (point["devices"] - 1 + point["p"]) * point["variance"] - t
     c = point["signal"] * math.sqrt(2 * math.log(1.25 / point["delta"]))
-    return room > 0 and c <= math.sqrt(room)
+    return bool(room > 0 and c <= math.sqrt(room))
 
 
 def _others(
