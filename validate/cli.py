@@ -200,6 +200,27 @@ def energy(file: Path, method: str, integer: bool, as_json: bool) -> None:
         tables.energy(description.name, method, found)
 
 
+@solve.command()
+@_FILE
+@click.option("--bits", type=click.IntRange(1, 6), default=2, show_default=True, help="Bits of one parameter's output.")
+@_JSON
+def quantizer(file: Path, bits: int, as_json: bool) -> None:
+    """The unbiased quantizer of so many bits with the least worst error at the epsilon of FILE, and a bound for any."""
+    from solvers.design import quantizer as design
+    from validate.results.quantizer import QuantizerResult
+
+    description = load(file)
+    if description.federated is None:
+        raise SystemFileError(f"{file}: federated: missing; the quantizer needs its epsilon and radius")
+    found = QuantizerResult.of(design.solve(bits, epsilon=description.federated.epsilon), description.federated)
+    if as_json:
+        print_json(found)
+    else:
+        from validate.report import tables
+
+        tables.quantizer(description.name, found)
+
+
 @main.command()
 @_IDS
 @_SEED

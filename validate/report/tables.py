@@ -18,6 +18,7 @@ from validate.results.bounds import Part
 from validate.results.energy import DeviceBounds, EnergyResult
 from validate.results.federated import FederatedBounds
 from validate.results.inference import Accuracy, Distortion, InferenceBounds, Privacy, Selection
+from validate.results.quantizer import QuantizerResult
 from validate.results.weights import WeightResult
 
 _FILE_WIDTH = 140  # columns when the output goes to a file
@@ -149,6 +150,24 @@ def energy(name: str, method: str, rows: Sequence[EnergyResult]) -> None:
     for line in (
         f"energy {number(float(spent.mean()))} mJ in the mean, standard deviation {number(float(spent.std()))} mJ",
         f"greatest gap {greatest:.2g}; the published solution is not optimal for {worse} of {len(rows)} devices",
+    ):
+        console.print(f"  {line}", highlight=False)
+
+
+def quantizer(name: str, found: QuantizerResult) -> None:
+    """Print the outputs, how often each is sent at both ends and in the middle, and what is proved."""
+    console = screen()
+    table = Table(title=f"{name}: quantizer, {found.bits} bits", box=box.SIMPLE_HEAD, title_justify="left")
+    places = (0, len(found.inputs) // 2, len(found.inputs) - 1)
+    for heading in ("output", *(f"P(. | {number(float(found.inputs[i]))})" for i in places)):
+        table.add_column(heading, justify="right")
+    for j, output in enumerate(found.outputs):
+        table.add_row(number(float(output)), *(number(float(found.law[i, j])) for i in places))
+    console.print(table)
+    for line in (
+        f"worst MSE {number(found.worst_mse)}, mean {number(found.mean_mse)}; one bit (LDP-FL) {number(found.ldp_mse)}",
+        f"no alphabet of any size is below {number(found.lower_bound)}"
+        f" ({'certified' if found.proved else 'not certified'}); exact epsilon {number(found.epsilon)}",
     ):
         console.print(f"  {line}", highlight=False)
 

@@ -12,12 +12,14 @@ import numpy as np
 
 from validate.results.bounds import Bounds
 from validate.results.energy import EnergyResult
+from validate.results.quantizer import QuantizerResult
 from validate.results.weights import WeightResult
 
 COMMANDS: dict[str, Any] = {
     "bounds": Bounds,
     "solve weights": WeightResult,
     "solve energy": list[EnergyResult],
+    "solve quantizer": QuantizerResult,
 }
 NUMBER = {
     "description": "A double in full precision; what is not finite is a word.",

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from validate.claims import names
-from validate.experiments.figures import collaborative, corbin, inference, style, utility
+from validate.experiments.figures import collaborative, corbin, few_bits, inference, style, utility
 from validate.experiments.figures.figure import Advance, Effort, Redrawn
 from validate.files import whole
 
@@ -18,6 +18,7 @@ FIGURES: dict[str, Callable[[Effort, Advance], Redrawn]] = {
     **inference.FIGURES,
     **corbin.FIGURES,
     **utility.FIGURES,
+    **few_bits.FIGURES,
 }
 _LONG = ("CB-3c", "CB-2a", "CB-2b", "CB-2c", "CB-1", "CB-3a", "CB-3b")  # begun first
 

@@ -1,0 +1,142 @@
+"""Quantizers of few bits: laws against drawing and enumeration, epsilon over a grid, and the bound that no alphabet beats."""
+
+import json
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests_support import run
+
+from analytics.checks import ParameterError
+from analytics.federated import comparison, few_bits, quantizers
+from analytics.privacy.loss_distribution import of_pair
+from solvers.design import quantizer
+
+GRID = np.linspace(-1, 1, 401)
+EPSILONS = st.floats(0.1, 8.0)
+
+
+@settings(max_examples=30, deadline=None)
+@given(EPSILONS, st.integers(1, 15))
+def test_binomial(epsilon, trials):
+    outputs, law = few_bits.binomial(GRID, epsilon=epsilon, trials=trials)
+    assert law @ outputs == pytest.approx(GRID, abs=1e-9)
+    assert few_bits.local_epsilon(law) == pytest.approx(epsilon, rel=1e-9)
+    p = 0.5 + np.tanh(epsilon / (2 * trials)) / 2 * GRID
+    exact = p * (1 - p) * trials / (trials * np.tanh(epsilon / (2 * trials)) / 2) ** 2
+    assert few_bits.variance(GRID, outputs, law) == pytest.approx(exact, rel=1e-8)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.floats(0.2, 6.0), st.integers(2, 8), st.floats(0.05, 0.9))
+def test_random_levels(epsilon, levels, keep):
+    reach = few_bits.random_reach(epsilon=epsilon, levels=levels, keep=keep)
+    outputs, law = few_bits.random_levels(GRID, reach=reach, levels=levels, keep=keep)
+    assert law.sum(axis=1) == pytest.approx(1) and law @ outputs == pytest.approx(GRID, abs=1e-9)
+    assert few_bits.local_epsilon(law) <= epsilon + 1e-9
+    points = few_bits.breakpoints(outputs)
+    at = few_bits.random_levels(points, reach=reach, levels=levels, keep=keep)[1]
+    assert few_bits.local_epsilon(at) == pytest.approx(epsilon, abs=1e-7)
+    worst = few_bits.worst_variance(points, outputs, at)
+    drawn = float(few_bits.variance(GRID, outputs, law).max())
+    assert worst * (1 - 1e-3) <= drawn <= worst * (1 + 1e-9)
+
+
+def test_random_levels_by_summing_over_what_is_kept():
+    x, reach, keep = 0.3, 1.7, 0.35
+    outputs, law = few_bits.random_levels(x, reach=reach, levels=5, keep=keep)
+    summed = np.zeros(5)
+    for kept in product((0, 1), repeat=3):
+        weight = np.prod([keep if k else 1 - keep for k in kept])
+        here = np.array([True, *map(bool, kept), True])
+        a = max(j for j in range(5) if here[j] and outputs[j] <= x)
+        b = min(j for j in range(5) if here[j] and outputs[j] > x)
+        up = (x - outputs[a]) / (outputs[b] - outputs[a])
+        summed[[a, b]] += weight * (1 - up), weight * up
+    assert law == pytest.approx(summed)
+
+
+def test_one_bit_is_ldp_fl():
+    plus = quantizers.pair_law(0.3, 0.0, epsilon=1.3, bits=0)[1].sum()
+    reach = few_bits.random_reach(epsilon=1.3, levels=2, keep=0.5)
+    assert few_bits.binomial(0.3, epsilon=1.3, trials=1)[1][1] == pytest.approx(plus)
+    assert few_bits.random_levels(0.3, reach=reach, levels=2, keep=0.5)[1][1] == pytest.approx(plus)
+
+
+def test_secure_aggregation_and_rounds():
+    _, law = few_bits.binomial([-1.0, 1.0], epsilon=2.0, trials=3)
+    others = [law[k % 2] for k in range(6)]
+    total = few_bits.sum_law(others)
+    rng = np.random.default_rng(0)
+    theta = np.tanh(2.0 / 6) / 2
+    drawn = rng.binomial(9, 0.5 + theta, 400_000) + rng.binomial(9, 0.5 - theta, 400_000)
+    assert total == pytest.approx(np.bincount(drawn, minlength=19) / 400_000, abs=0.004)
+    alone = few_bits.aggregate_delta(law[0], law[1], [], epsilon=1.0)
+    assert alone == pytest.approx(float(of_pair(law[1], law[0], step=1e-4).delta(1.0)), rel=1e-3)
+    assert few_bits.aggregate_delta(law[0], law[1], others, epsilon=1.0) < alone
+    assert few_bits.aggregate_delta(law[0], law[1], [], epsilon=2.0) < 1e-12
+
+
+def test_refuses():
+    for call in (
+        lambda: few_bits.binomial(1.5, epsilon=1.0, trials=2),
+        lambda: few_bits.random_levels(0.0, reach=1.0, levels=4, keep=0.5),
+        lambda: few_bits.local_epsilon([[0.5, 0.4]]),
+        lambda: quantizer.solve(0, epsilon=1.0),
+        lambda: quantizer.solve(2, epsilon=float("nan")),
+    ):
+        with pytest.raises(ParameterError):
+            call()
+
+
+# The design
+
+
+@pytest.fixture(scope="module")
+def solved():
+    return quantizer.solve(2, epsilon=3.0)
+
+
+def test_the_law_keeps_what_it_says_for_inputs_of_no_grid(solved):
+    found = solved.quantizer
+    w = np.random.default_rng(1).uniform(-1, 1, 2000)
+    law = np.stack([np.interp(w, found.inputs, column) for column in found.law.T], axis=1)
+    assert few_bits.local_epsilon(law) <= solved.epsilon <= 3.0
+    assert law @ found.outputs == pytest.approx(w, abs=1e-12)
+    assert few_bits.variance(w, found.outputs, law).max() <= solved.worst_variance * (1 + 1e-12)
+    assert solved.worst_variance < comparison.three_level_worst(epsilon=3.0)
+    binomial = few_bits.variance(0.0, *few_bits.binomial(0.0, epsilon=3.0, trials=3))
+    assert solved.worst_variance < 0.3 * binomial
+
+
+def test_the_bound_is_below_every_quantizer_and_its_certificate_bites(solved):
+    certificate = solved.certificate
+    assert certificate.valid() and solved.lower_bound <= float(certificate.value)
+    assert 0.29 < solved.lower_bound < solved.worst_variance
+    many = quantizer._program(np.linspace(-1.9, 1.9, 121), 3.0)
+    assert solved.lower_bound <= many.worst_variance <= solved.lower_bound * 1.02
+    raised = tuple(v + Fraction(1, 10_000) for v in certificate.level)
+    assert not replace(certificate, level=raised).valid()
+    assert not replace(certificate, odds=certificate.odds * 2).valid()
+    assert not replace(certificate, curvature=tuple(2 * m for m in certificate.curvature)).valid()
+
+
+def test_one_bit_and_the_command(tmp_path):
+    one = quantizer.solve(1, epsilon=1.0)
+    assert one.lower_bound <= one.worst_variance == pytest.approx(one.lower_bound, rel=1e-7)
+    file = tmp_path / "s.toml"
+    file.write_text("[federated]\nclients = 50\nparameters = 10\nepsilon = 3.0\nradius = 2.0\ncenter = 1.0\n")
+    result = run("solve", "quantizer", str(file), "--json")
+    assert result.exit_code == 0, result.stderr
+    found = json.loads(result.stdout)
+    assert found["proved"] and found["epsilon"] <= 3.0 and len(found["outputs"]) == 4
+    law = np.array(found["law"])
+    assert law @ np.array(found["outputs"]) == pytest.approx(np.array(found["inputs"]), abs=1e-12)
+    w = np.random.default_rng(2).uniform(-1, 3, 20_000)
+    drawn = np.stack([np.interp(w, found["inputs"], column) for column in law.T], axis=1)
+    assert few_bits.variance(w, found["outputs"], drawn).mean() == pytest.approx(found["mean_mse"], rel=0.02)
+    assert "no alphabet" in run("solve", "quantizer", str(file)).stdout

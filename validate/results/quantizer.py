@@ -1,0 +1,73 @@
+"""The best quantizer of so many bits for one epsilon: the answer of ``solve quantizer``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from analytics.checks import FloatArray
+from analytics.federated.quantizers import alpha
+from analytics.federated.system import FederatedSystem
+from solvers.design.quantizer import Solution
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuantizerResult:
+    """A law that a client can run, in the units of the parameter.
+
+    Attributes
+    ----------
+    bits : int
+    epsilon : float
+        Exact, of one parameter against one uplink; at most what was asked for.
+    inputs, outputs : ndarray
+        Between two inputs the law is linear.
+    law : ndarray, shape (inputs, outputs)
+    worst_mse, mean_mse : float
+        Of one client: over all inputs, from above; over uniform ones.
+    lower_bound, gap : float
+        No unbiased quantizer with this epsilon has a smaller worst MSE, whatever its alphabet; how far this one is from it.
+    ldp_mse : float
+        Of one bit, LDP-FL.
+    bias : float
+    proved : bool
+        Whether the certificate of the bound holds in exact arithmetic; one bit rests on Proposition 1 of CB.
+    """
+
+    bits: int
+    epsilon: float
+    inputs: FloatArray
+    outputs: FloatArray
+    law: FloatArray
+    worst_mse: float
+    mean_mse: float
+    lower_bound: float
+    gap: float
+    ldp_mse: float
+    bias: float
+    proved: bool
+
+    @classmethod
+    def of(cls, solution: Solution, system: FederatedSystem) -> QuantizerResult:
+        """In the center and radius of a system."""
+        found, r = solution.quantizer, system.radius
+        return cls(
+            bits=solution.bits,
+            epsilon=solution.epsilon,
+            inputs=system.center + r * found.inputs,
+            outputs=system.center + r * found.outputs,
+            law=found.law,
+            worst_mse=solution.worst_variance * r**2,
+            mean_mse=_mean(found.inputs, found.law @ found.outputs**2) * r**2,
+            lower_bound=solution.lower_bound * r**2,
+            gap=solution.gap * r**2,
+            ldp_mse=float(alpha(system.epsilon)) ** 2 * r**2,
+            bias=solution.bias * r,
+            proved=solution.certificate is None or solution.certificate.valid(),
+        )
+
+
+def _mean(inputs: FloatArray, second: FloatArray) -> float:
+    """Over uniform inputs: E y^2 is linear between them, and w^2 has mean 1/3."""
+    return float(np.sum(np.diff(inputs) * (second[:-1] + second[1:]) / 2) / 2 - 1 / 3)
