@@ -136,7 +136,8 @@ def solve(bits: int, *, epsilon: float) -> Solution:
     every input, and the variance between two inputs is a parabola whose top is taken. The places of the outputs are
     symmetric; the search for them is local. The bound
     (:class:`solvers.design.quantizer_bound.Certificate`) is for every alphabet, of any size, continuous ones included: with few
-    bits it is not attained, and the gap is told; above epsilon = 5 its 33 inputs are too few, and it falls to 0. For one bit the bound is :math:`\alpha^2` itself.
+    bits it is not attained, and the gap is told; above epsilon = 5 its 33 inputs are too few, and it falls to 0. For one bit
+    the bound is :math:`\alpha^2` itself.
 
     Examples
     --------
