@@ -27,7 +27,7 @@ DEFAULT_EPSILON = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Interval:
+class EpsilonInterval:
     """The least epsilon of every device against the observer asked about lies between `lower` and `epsilon`."""
 
     epsilon: FloatArray
@@ -133,9 +133,9 @@ def _system(description: Description) -> InferenceSystem:
     return cast(InferenceSystem, description.inference)
 
 
-def _interval(description: Description, _: float) -> Interval:
+def _interval(description: Description, _: float) -> EpsilonInterval:
     low, high = observers.epsilon_bracket(_system(description), observer=description.observer)
-    return Interval(epsilon=np.asarray(high), lower=np.asarray(low))
+    return EpsilonInterval(epsilon=np.asarray(high), lower=np.asarray(low))
 
 
 def _delta(description: Description, at_epsilon: float) -> DeltaAt:
@@ -165,7 +165,7 @@ def _solved(fleet: DeviceFleet) -> EnergySolution:
 _UNSEEN = frozenset({"delta_prime", "decoder_gain", "channel_gain"})  # by privacy
 _UNPRIVATE = frozenset({"delta", "delta_prime", "adjacency", "observer", "channel_gain"})
 _TABLE: tuple[Part, ...] = (
-    Part("inference.privacy.interval", Interval, _interval, ("inference",), _UNSEEN),
+    Part("inference.privacy.interval", EpsilonInterval, _interval, ("inference",), _UNSEEN),
     Part("inference.privacy.delta_at", DeltaAt, _delta, ("inference",), _UNSEEN | {"delta"}, frozenset({"at_epsilon"})),
     Part(
         "inference.privacy.exact",

@@ -35,7 +35,7 @@ class Work:
 
     Attributes
     ----------
-    part : Part
+    part : validate.sweep.parts.Part
     quantities : tuple of Quantity
     axes : tuple of Axis
     raw : dict
