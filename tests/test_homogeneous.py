@@ -39,7 +39,7 @@ def alone(columns, **common):
 @pytest.mark.parametrize("idle", [False, True])
 @pytest.mark.parametrize("adjacency", ["absent", "silent", "replace"])
 def test_each_of_many_is_as_if_alone(adjacency, idle):
-    columns = drawn(40, seed=3)
+    columns = drawn(24, seed=3)
     many = HomogeneousSystems(**columns, adjacency=adjacency, idle_noise=idle)
     single = alone(columns, adjacency=adjacency, idle_noise=idle)
     for observer in ("auto", "participants"):
@@ -47,14 +47,14 @@ def test_each_of_many_is_as_if_alone(adjacency, idle):
         apart = [float(observers.exact_epsilon(one, observer=observer, device=0)) for one in single]
         np.testing.assert_allclose(together, apart, rtol=1e-11)
     proven = [amplification.proven(one).epsilon[0] for one in single]
-    np.testing.assert_allclose(mixtures.proven_epsilon(many, np.arange(40), many.delta), proven, rtol=1e-11)
+    np.testing.assert_allclose(mixtures.proven_epsilon(many, np.arange(24), many.delta), proven, rtol=1e-11)
     delta = [float(observers.exact_delta(one, 0.7, device=0)) for one in single]
     np.testing.assert_allclose(observers.exact_delta(many, 0.7), delta, rtol=1e-10, atol=1e-300)
 
 
 @pytest.mark.parametrize("adjacency", ["silent", "replace"])
 def test_a_hidden_device_of_many(adjacency):
-    columns = drawn(8, seed=5, participation=np.full(8, 0.4), weight=np.full(8, 0.3), dimension=np.repeat([3, 700], 4))
+    columns = drawn(4, seed=5, participation=np.full(4, 0.4), weight=np.full(4, 0.3), dimension=np.repeat([3, 700], 2))
     many = HomogeneousSystems(**columns, adjacency=adjacency)
     apart = [
         float(observers.exact_epsilon(one, observer="others", device=0)) for one in alone(columns, adjacency=adjacency)
@@ -65,7 +65,7 @@ def test_a_hidden_device_of_many(adjacency):
 @pytest.mark.parametrize("observer", TOLD_APART)
 @pytest.mark.parametrize("adjacency", ["absent", "silent"])
 def test_below_the_interval_delta_is_exceeded(adjacency, observer):
-    columns = drawn(4 if observer == "signal" else 12, seed=7)
+    columns = drawn(3 if observer == "signal" else 12, seed=7)
     many = HomogeneousSystems(**columns, adjacency=adjacency)
     low, high = observers.epsilon_bracket(many, observer=observer)
     assert np.all(low <= high)
