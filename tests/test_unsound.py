@@ -62,9 +62,14 @@ def test_check_py_rejects_such_a_proof(relation):
         parts = _claim(relation)
     except UnsupportedExpression:
         pytest.skip("not in the certificates")
-    for ends in ([("0", "1")], [("0", "1/2"), ("1/2", "1")], [("0", "1/2"), ("1/2", "1/2"), ("1/2", "1")]):
+    whole = {"sign": "+"}
+    for tree_ in (whole, _halves("x", "1/2"), _halves("x", "1/2", _halves("x", "1/2"))):
         with pytest.raises((CHECKER.Rejected, CHECKER.Malformed)):
-            _checked(parts, [{"box": {"x": list(pair)}, "sign": "+"} for pair in ends])
+            _checked(parts, [tree_])
+
+
+def _halves(name, at, upper=None):
+    return {"cut": name, "at": at, "parts": [{"sign": "+"}, upper or {"sign": "+"}]}
 
 
 def _claim(relation, given=()):
@@ -82,8 +87,8 @@ def _claim(relation, given=()):
     return CHECKER.Claim(json.dumps({**made, "given": [tree(g) for g in given], "domain": domain}).encode())
 
 
-def _checked(claim, boxes):
-    made = {"schema": CHECKER.SCHEMA, "id": "F", "claim_sha256": claim.sha256, "boxes": boxes}
+def _checked(claim, trees):
+    made = {"schema": CHECKER.SCHEMA, "id": "F", "claim_sha256": claim.sha256, "trees": trees}
     return CHECKER.proved(claim, json.dumps(made).encode())
 
 
@@ -195,12 +200,12 @@ def test_random_expressions_with_poles(block):
 
 
 def test_no_integer_falls_between_two_boxes():
+    """Whatever the cut, the boxes beside it hold every integer."""
     n = parameter("n", 0, 3, integer=True)
-    claim = _claim(at_most(sp.Abs(n - 1), 3 * sp.Abs(n - 1) - sp.Rational(1, 2)))  # false at 1, and nowhere else
-    for left, right in (("1/2", "3/2"), ("0", "2"), ("3/4", "7/4")):
-        boxes = [{"box": {"n": ["0", left]}, "sign": "+"}, {"box": {"n": [right, "3"]}, "sign": "+"}]
-        with pytest.raises(CHECKER.Rejected, match="do not fill"):
-            _checked(claim, boxes)
+    false_at_one = _claim(at_most(sp.Abs(n - 1), 3 * sp.Abs(n - 1) - sp.Rational(1, 2)))
+    for at in ("0", "1/2", "3/4", "1", "3/2", "2", "3", "-1", "7"):
+        with pytest.raises(CHECKER.Rejected):
+            _checked(false_at_one, [_halves("n", at)])
     fair = _claim(at_most(n, 3))
-    halves = [{"box": {"n": ["0", "1"]}, "sign": "+"}, {"box": {"n": ["2", "3"]}, "sign": "+"}]
-    assert _checked(fair, halves) == "proved on 2 boxes"
+    assert _checked(fair, [_halves("n", "1")]) == "proved on 2 boxes"
+    assert CHECKER.leaves(fair, _halves("n", "3/2"), {"n": (Fraction(0), Fraction(3))})[1][0] == {"n": (2, 3)}

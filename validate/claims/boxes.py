@@ -24,6 +24,7 @@ _DEPTH = 60
 _FEW = 64  # integers that are enumerated before anything else is cut
 
 Box = dict[str, tuple[Fraction, Fraction]]
+Tree = dict[str, Any]
 
 
 class Status(StrEnum):
@@ -57,6 +58,9 @@ class Proof:
     leaves : tuple of (Box, str or int)
         Each box with its sign: "+", "=" (least on a face of the domain, where both sides are one expression), or the number
         of the hypothesis that fails on it.
+    trees : tuple of dict
+        The same as cuts, one for each part of the domain: ``{"cut": name, "at": end, "parts": [lower, upper]}`` down to
+        ``{"sign": sign}``.
     counterexample : dict or None
         Of a refutation.
     """
@@ -68,6 +72,7 @@ class Proof:
     left: int = 0
     reason: str = ""
     leaves: tuple[tuple[Box, str | int], ...] = ()
+    trees: tuple[Tree, ...] = ()
     counterexample: dict[str, Fraction] | None = None
     seconds: float = field(default=0.0, compare=False)
 
@@ -93,26 +98,31 @@ class Search:
 
     def run(self) -> Proof:
         """Cut boxes until all are settled or the budget is spent; the first box left unsettled ends it."""
-        stack: list[tuple[Box, int]] = [(box, 0) for box in reversed(_roots(self.domain))]
+        roots = _roots(self.domain)
+        trees: tuple[Tree, ...] = tuple({} for _ in roots)
+        stack = [(box, 0, tree) for box, tree in zip(reversed(roots), reversed(trees), strict=True)]
         leaves: list[tuple[Box, str | int]] = []
         with flint.ctx.workprec(_BITS):
             while stack:
-                box, depth = stack.pop()
+                box, depth, tree = stack.pop()
                 self.looked, self.depth = self.looked + 1, max(self.depth, depth)
                 values = _intervals(box)
                 sign = self.sign(box, values)
                 if sign is not None:
                     leaves.append((box, sign))
+                    tree["sign"] = sign
                     continue
                 if (broken := self.broken(box)) is not None:
                     return Proof(Status.REFUTED, "boxes", self.looked, self.depth, counterexample=broken)
-                parts = self.cut(box, values) if depth < _DEPTH else []
+                name, parts = self.cut(box, values) if depth < _DEPTH else ("", [])
                 if not parts or self.looked + len(stack) >= self.budget:
                     reason = f"more than {self.budget} boxes" if parts else "a box that cannot be cut any more"
                     return Proof(Status.OPEN, "boxes", self.looked, self.depth, len(stack) + 1, reason)
-                stack += [(part, depth + 1) for part in reversed(parts)]
+                halves: list[Tree] = [{}, {}]
+                tree |= {"cut": name, "at": str(parts[0][name][1]), "parts": halves}
+                stack += [(part, depth + 1, half) for part, half in zip(reversed(parts), reversed(halves), strict=True)]
         method = "faces" if any(sign == "=" for _, sign in leaves) else "boxes"
-        return Proof(Status.PROVED, method, len(leaves), self.depth, leaves=tuple(leaves))
+        return Proof(Status.PROVED, method, len(leaves), self.depth, leaves=tuple(leaves), trees=trees)
 
     def sign(self, box: Box, values: Named) -> str | int | None:
         """ "+" where the relation is shown, the number of a hypothesis that fails, None where nothing is known."""
@@ -173,11 +183,11 @@ class Search:
             return point
         return None
 
-    def cut(self, box: Box, values: Named) -> list[Box]:
-        """Two halves, across the parameter along which the difference may change most; few integers are enumerated first."""
+    def cut(self, box: Box, values: Named) -> tuple[str, list[Box]]:
+        """A parameter along which the difference may change most, and the two halves; few integers are enumerated first."""
         wide = [name for name, (low, high) in box.items() if low < high]
         if not wide:
-            return []
+            return "", []
         changes = self.changes(box, wide, values)
         if max(changes.values()) == math.inf:
             few = [n for n in wide if self.domain[n].integer and box[n][1] - box[n][0] < _FEW]
@@ -186,7 +196,7 @@ class Search:
         low, high = box[name]
         middle = _between(self.domain[name], low, high)
         after = middle + 1 if self.domain[name].integer else middle
-        return [{**box, name: (low, middle)}, {**box, name: (after, high)}]
+        return name, [{**box, name: (low, middle)}, {**box, name: (after, high)}]
 
     def changes(self, box: Box, wide: list[str], values: Named) -> dict[str, float]:
         """How much the difference may change along each of these parameters."""

@@ -30,7 +30,7 @@ from validate.claims.search import trial
 from validate.claims.sources import INSTALLED, Source
 from validate.claims.trees import Tree, tree
 
-SCHEMA = "airtight-certificate-1"
+SCHEMA = "airtight-certificate-2"
 DIGITS = 25
 CHECK = Path(__file__).with_name("check.py")
 _BITS = (256, 1024, 4096)
@@ -152,17 +152,13 @@ def witness_json(claim: Claim, witness: Witness, claim_text: str) -> dict[str, A
 
 
 def proof_json(claim: Claim, claim_text: str) -> dict[str, Any]:
-    """The boxes that fill the domain, each with its sign."""
+    """The cuts that part the domain into boxes, each with its sign."""
     found = prove(claim.provable, claim.domain, claim.given)
     if not found.proved:
         raise _Skipped(f"true, and not proved: {found.reason}")
     if found.method != "boxes":
         raise _Skipped(f"true, and proved by more than boxes: {found.method}")
-    boxes = [
-        {"box": {name: [str(low), str(high)] for name, (low, high) in box.items()}, "sign": sign}
-        for box, sign in found.leaves
-    ]
-    return {**_of(claim, claim_text), "boxes": boxes}
+    return {**_of(claim, claim_text), "trees": list(found.trees)}
 
 
 def decimals(side: sp.Expr, point: Exact) -> tuple[str, str]:

@@ -4,25 +4,27 @@ Every folder with a claim.json holds one claim: two expressions, a relation betw
 parameters and further hypotheses. Beside it lies one of
 
 - witness.json: a point of the domain where the relation fails, and decimal bounds of both expressions there;
-- proof.json: boxes that together are the whole domain. On each the relation holds, or a hypothesis fails.
+- proof.json: cuts that part the whole domain into boxes. On each the relation holds, or a hypothesis fails.
 
 Nothing of these files is believed. Expressions are evaluated in interval arithmetic on Python's integers: an end is m * 2^e,
 lower ends are rounded down and upper ends up, so that an interval always holds the true value. Where a series is cut off
-the remainder is bounded in the docstring. One line is printed for each claim. Exit codes: 0 all rebuilt, 1 something
-rejected, 2 something malformed. What is checked stands in the last part of this file, from `Claim` on; before it is arithmetic.
+the remainder is bounded in the docstring. Exit codes: 0 all rebuilt, 1 something rejected, 2 something malformed. What is
+checked stands in the last part of this file, from `Claim` on; before it is arithmetic.
 """
 
 import hashlib
 import json
 import re
 import sys
+from contextlib import contextmanager
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache, reduce
-from itertools import product
+from itertools import count, product
 from math import comb, isqrt
 from pathlib import Path
 
-SCHEMA = "airtight-certificate-1"
+SCHEMA = "airtight-certificate-2"
 LADDER = (96, 192, 384, 768, 1536, 3072, 6144)  # bits at which a point is tried
 BOX_BITS = 64  # a box is wide: more bits would not narrow its value
 TERMS = 100_000  # of a sum
@@ -44,24 +46,22 @@ class Undecided(Exception):
 # Ends: (m, e) is m * 2^e. The precision is the number of bits of m that a rounded end keeps.
 
 
-class Precision:
-    """The working precision; `with Precision(100):` sets it for a block."""
+BITS = [96]  # the last one counts
 
-    bits = LADDER[0]
 
-    def __init__(self, bits):
-        self.wanted = bits
-
-    def __enter__(self):
-        self.before, Precision.bits = Precision.bits, self.wanted
-
-    def __exit__(self, *_):
-        Precision.bits = self.before
+@contextmanager
+def precision(bits):
+    """A block in which rounded ends keep so many bits."""
+    BITS.append(bits)
+    try:
+        yield
+    finally:
+        BITS.pop()
 
 
 def rounded(m, e, up):
     """m * 2^e with as many bits as the precision has, rounded down or up."""
-    extra = m.bit_length() - Precision.bits
+    extra = m.bit_length() - BITS[-1]
     if extra <= 0:
         return m, e
     return (-((-m) >> extra) if up else m >> extra), e + extra
@@ -74,9 +74,7 @@ def quotient(a, b, up):
 
 def shifted(a, n, up):
     """a * 2^n as an integer, rounded down or up."""
-    if n >= 0:
-        return a << n
-    return -((-a) >> -n) if up else a >> -n
+    return a << n if n >= 0 else quotient(a, 1 << -n, up)
 
 
 def add_ends(a, b, up):
@@ -85,8 +83,8 @@ def add_ends(a, b, up):
         return rounded(*(b if not a[0] else a), up)
     (m, e), (n, f) = (a, b) if a[1] >= b[1] else (b, a)
     apart = e - f
-    if apart > 4 * Precision.bits + n.bit_length():
-        f, apart = e - 4 * Precision.bits, 4 * Precision.bits
+    if apart > 4 * BITS[-1] + n.bit_length():
+        f, apart = e - 4 * BITS[-1], 4 * BITS[-1]
         n = (1 if n > 0 else 0) if up else (0 if n > 0 else -1)
     return rounded((m << apart) + n, f, up)
 
@@ -98,7 +96,7 @@ def multiply_ends(a, b, up):
 
 def inverse_end(a, up):
     """1 / a for an end other than 0."""
-    bits = a[0].bit_length() + Precision.bits + 2
+    bits = a[0].bit_length() + BITS[-1] + 2
     top = 1 << bits if a[0] > 0 else -(1 << bits)
     return rounded(quotient(top, abs(a[0]), up), -bits - a[1], up)
 
@@ -117,9 +115,7 @@ def less(a, b):
 
 def end_of(q, up):
     """A rational number as an end."""
-    bits = Precision.bits + 2 + max(q.denominator.bit_length() - q.numerator.bit_length(), 0)
-    if q.denominator == 1:
-        return rounded(q.numerator, 0, up)
+    bits = BITS[-1] + 2 + max(q.denominator.bit_length() - q.numerator.bit_length(), 0)
     return rounded(quotient(q.numerator << bits, q.denominator, up), -bits, up)
 
 
@@ -132,16 +128,13 @@ def fraction(end):
 class Interval:
     """All numbers from `lo` to `hi`; every operation returns an interval that holds every possible result."""
 
-    __slots__ = ("hi", "lo")
-
     def __init__(self, lo, hi):
         self.lo, self.hi = lo, hi
 
     @staticmethod
     def of(low, high=None):
         """The interval between two rational numbers, rounded outward."""
-        low = Fraction(low)
-        return Interval(end_of(low, False), end_of(low if high is None else Fraction(high), True))
+        return Interval(end_of(Fraction(low), False), end_of(Fraction(low if high is None else high), True))
 
     def __add__(self, other):
         return Interval(add_ends(self.lo, other.lo, False), add_ends(self.hi, other.hi, True))
@@ -153,19 +146,11 @@ class Interval:
         return self + -other
 
     def __mul__(self, other):
-        a, b = self, other
-        if a.lo[0] >= 0 and b.lo[0] >= 0:
-            return Interval(multiply_ends(a.lo, b.lo, False), multiply_ends(a.hi, b.hi, True))
-        if a.hi[0] <= 0:
-            return -(-a * b)
-        if b.hi[0] <= 0:
-            return -(a * -b)
-        if a.lo[0] >= 0:
-            return Interval(multiply_ends(a.hi, b.lo, False), multiply_ends(a.hi, b.hi, True))
-        if b.lo[0] >= 0:
-            return Interval(multiply_ends(a.lo, b.hi, False), multiply_ends(a.hi, b.hi, True))
-        low = least(multiply_ends(a.lo, b.hi, False), multiply_ends(a.hi, b.lo, False))
-        return Interval(low, greatest(multiply_ends(a.lo, b.lo, True), multiply_ends(a.hi, b.hi, True)))
+        if self.lo[0] >= 0 and other.lo[0] >= 0:
+            return Interval(multiply_ends(self.lo, other.lo, False), multiply_ends(self.hi, other.hi, True))
+        corners = list(product((self.lo, self.hi), (other.lo, other.hi)))
+        low = reduce(least, (multiply_ends(a, b, False) for a, b in corners))
+        return Interval(low, reduce(greatest, (multiply_ends(a, b, True) for a, b in corners)))
 
     def inverse(self):
         """1 / x."""
@@ -183,29 +168,15 @@ class Interval:
         return -self if self.hi[0] <= 0 else Interval((0, 0), greatest(self.hi, (-self.lo[0], self.lo[1])))
 
     def power(self, n):
-        """x^n for an integer n; even powers are of |x|, odd ones monotone."""
-        if n < 0:
-            return self.power(-n).inverse()
-        if n == 0:
-            return ONE
+        """x^n for an integer n: of |x| where n is even, else of each end with its sign."""
+        if n <= 0:
+            return self.power(-n).inverse() if n else ONE
         if n % 2 and self.lo[0] < 0:
-            return Interval(signed_power(self.lo, n, False), signed_power(self.hi, n, True))
-        base, result = self.absolute(), None
-        while n:
-            if n & 1:
-                result = base if result is None else result * base
-            n >>= 1
-            if n:
-                base = base * base
+            return at_ends(lambda x: x.power(n) if x.lo[0] >= 0 else -(-x).power(n), self)
+        base, result = self.absolute(), ONE
+        for bit in bin(n)[2:]:
+            result = result * result * base if bit == "1" else result * result
         return result
-
-    def hull(self, other):
-        """The least interval that holds both."""
-        return Interval(least(self.lo, other.lo), greatest(self.hi, other.hi))
-
-    def monotone(self, function):
-        """f(x) for an increasing f; function(end, up) bounds f at an end."""
-        return Interval(function(self.lo, False), function(self.hi, True))
 
 
 def least(a, b):
@@ -216,13 +187,6 @@ def least(a, b):
 def greatest(a, b):
     """The greater end."""
     return b if less(a, b) else a
-
-
-def signed_power(a, n, up):
-    """a^n for an odd n."""
-    found = Interval((abs(a[0]), a[1]), (abs(a[0]), a[1])).power(n)
-    found = found if a[0] >= 0 else -found
-    return found.hi if up else found.lo
 
 
 ZERO, ONE, TWO = (Interval((n, 0), (n, 0)) for n in (0, 1, 2))
@@ -267,8 +231,8 @@ def exp_end(x, up):
         if m > 0:
             raise Undecided("exp of what may be huge")
         return (1, -(1 << 39)) if up else (0, 0)
-    s = isqrt(Precision.bits) // 2 + 4
-    w = Precision.bits + 2 * s + 16 + max(top, 0)
+    s = isqrt(BITS[-1]) // 2 + 4
+    w = BITS[-1] + 2 * s + 16 + max(top, 0)
     whole = shifted(m, e + w, up)
     k = whole // log_2(w, False)
     rest = whole - k * log_2(w, (k >= 0) != up)
@@ -298,12 +262,9 @@ def log_end(x, up):
     k, one = e + n, 1 << n
     top, bottom = m - one, m + one
     lost = bottom.bit_length() - abs(top).bit_length() if k == 0 and top else 0
-    w = Precision.bits + 16 + lost
-    inner = atanh_series(top, bottom, w, up) if top >= 0 else -atanh_series(-top, bottom, w, not up)
-    if top == 0:
-        inner = 0
-    whole = 2 * inner + k * log_2(w, (k < 0) != up) if k else 2 * inner
-    return rounded(whole, -w, up)
+    w = BITS[-1] + 16 + lost
+    inner = atanh_series(top, bottom, w, up) if top > 0 else -atanh_series(-top, bottom, w, not up) if top else 0
+    return rounded(2 * inner + (k * log_2(w, (k < 0) != up) if k else 0), -w, up)
 
 
 def sqrt_end(x, up):
@@ -311,53 +272,14 @@ def sqrt_end(x, up):
     m, e = x
     if m < 0:
         raise Undecided("sqrt of what may be negative")
-    shift = 2 * Precision.bits + 4 - m.bit_length()
+    shift = 2 * BITS[-1] + 4 - m.bit_length()
     shift = max(shift + ((e - shift) & 1), (e & 1))
     whole = m << shift
     root = isqrt(whole)
     return rounded(root + (1 if up and root * root < whole else 0), (e - shift) // 2, up)
 
 
-@lru_cache(maxsize=64)
-def pi_at(bits):
-    """pi by Machin's formula, 16 atan(1/5) - 4 atan(1/239).
-
-    The series of atan(1/n) alternates and falls: what is cut off is less than the first term left out, which is 0 units.
-    Each term loses less than 2 units by its two divisions.
-    """
-    w = bits + 24
-
-    def atan_of_inverse(n):
-        power, total, k = (1 << w) // n, 0, 0
-        while power:
-            total += -(power // (2 * k + 1)) if k % 2 else power // (2 * k + 1)
-            power //= n * n
-            k += 1
-        return total, 2 * k + 2
-
-    (a, slip), (b, slop) = atan_of_inverse(5), atan_of_inverse(239)
-    middle, error = 16 * a - 4 * b, 16 * slip + 4 * slop
-    return Interval((middle - error, -w), (middle + error, -w))
-
-
-def pi():
-    """pi at the working precision."""
-    return pi_at(Precision.bits)
-
-
-def exp(x):
-    """e^x."""
-    return x.monotone(exp_end)
-
-
-def log(x):
-    """The natural logarithm."""
-    return x.monotone(log_end)
-
-
-def sqrt(x):
-    """The square root."""
-    return x.monotone(sqrt_end)
+exp, log, sqrt = (lambda x, f=f: Interval(f(x.lo, False), f(x.hi, True)) for f in (exp_end, log_end, sqrt_end))
 
 
 # Functions at a point that are made of intervals; `at_ends` makes monotone functions of them.
@@ -377,8 +299,33 @@ def size(x):
 
 def within(x):
     """The interval from -|x| to |x|."""
-    top = x.absolute().hi
-    return Interval((-top[0], top[1]), top)
+    return Interval((-x.absolute().hi[0], x.absolute().hi[1]), x.absolute().hi)
+
+
+def atan_point(x):
+    """atan at a point: four times atan x = 2 atan(x / (1 + sqrt(1 + x^2))), then the sum of (-1)^n x^(2n + 1) / (2n + 1).
+
+    The series alternates and falls for |x| < 1: what is cut off is less than the first term left out.
+    """
+    if x.lo[0] <= 0:
+        return -atan_point(-x) if x.lo[0] else ZERO
+    with precision(BITS[-1] + 24):
+        for _ in range(4):
+            x = x / (ONE + sqrt(ONE + x * x))
+        square, power, total = -(x * x), x, ZERO
+        for n in count(1, 2):
+            total = total + power / Interval.of(n)
+            power = power * square
+            if size(power) < size(total) - BITS[-1]:
+                break
+        return (total + within(power)) * Interval.of(16)
+
+
+@lru_cache(maxsize=64)
+def pi_at(bits):
+    """pi = 4 atan 1 to so many bits."""
+    with precision(bits + 8):
+        return atan_point(ONE) * Interval.of(4)
 
 
 def erf_series(x):
@@ -389,15 +336,13 @@ def erf_series(x):
     """
     square = TWO * x * x
     term = total = ONE
-    n = 0
-    while True:
-        n += 1
+    for n in count(1):
         term = term * square / Interval.of(2 * n + 1)
         total = total + term
-        if fraction(square.hi) * 2 <= 2 * n + 3 and size(term) < size(total) - Precision.bits - 2:
+        if fraction(square.hi) * 2 <= 2 * n + 3 and size(term) < size(total) - BITS[-1] - 2:
             break
     total = Interval(total.lo, add_ends(total.hi, term.hi, True))
-    return TWO * x * exp(-x * x) / sqrt(pi()) * total
+    return TWO * x * exp(-x * x) / sqrt(pi_at(BITS[-1])) * total
 
 
 def erfc_tail(x):
@@ -407,104 +352,36 @@ def erfc_tail(x):
     smaller than that term: the sum is that far from the truth at most, wherever it is cut.
     """
     square = TWO * x * x
-    term, total, n = ONE, ZERO, 0
-    while True:
+    term, total = ONE, ZERO
+    for n in count(1):
         total = total + term
-        n += 1
         following = -(term * Interval.of(2 * n - 1)) / square
-        if size(following) < -Precision.bits - 4 or size(following) >= size(term):
+        if size(following) < -BITS[-1] - 4 or size(following) >= size(term):
             break
         term = following
-    return exp(-x * x) / (x * sqrt(pi())) * (total + within(following))
+    return exp(-x * x) / (x * sqrt(pi_at(BITS[-1]))) * (total + within(following))
 
 
 def erfc_point(x):
     """erfc at a point; 1 - erf loses about x^2 / ln 2 bits, which are added before."""
     if x.lo[0] < 0:
         return TWO - erfc_point(-x)
-    bits = Precision.bits
     square = fraction((x * x).hi) if size(x) < 40 else Fraction(1 << 60)
-    if square > Fraction(17, 20) * (bits + 10):  # then the terms fall below 2^-bits before they grow
-        with Precision(bits + 16 + 2 * max(size(x), 0)):
+    if square > Fraction(17, 20) * (BITS[-1] + 10):  # then the terms fall below 2^-bits before they grow
+        with precision(BITS[-1] + 16 + 2 * max(size(x), 0)):
             return erfc_tail(x)
-    with Precision(bits + 24 + int(square * 3 / 2)):
+    with precision(BITS[-1] + 24 + int(square * 3 / 2)):
         return ONE - erf_series(x)
-
-
-def erf_point(x):
-    """erf at a point."""
-    if x.lo[0] < 0:
-        return -erf_point(-x)
-    if x.lo[0] == 0:
-        return ZERO
-    if size(x) > 0:  # at least 1: the difference cancels little
-        return ONE - erfc_point(x)
-    with Precision(Precision.bits + 24):
-        return erf_series(x)
-
-
-def sinh_point(x):
-    """(e^x - e^-x) / 2; what the difference cancels is added as bits before."""
-    if x.lo[0] == 0:
-        return ZERO
-    with Precision(Precision.bits + 16 + max(-size(x), 0)):
-        return (exp(x) - exp(-x)) / TWO
-
-
-def tanh_point(x):
-    """sinh / cosh, as 1 - 2 / (e^2x + 1) for x > 0."""
-    if x.lo[0] < 0:
-        return -tanh_point(-x)
-    if x.lo[0] == 0:
-        return ZERO
-    if size(x) > 30:  # 2 / (e^2x + 1) <= e^-x
-        return ONE - Interval((0, 0), exp(-x).hi)
-    with Precision(Precision.bits + 16 + max(-size(x), 0)):
-        return ONE - TWO / (exp(TWO * x) + ONE)
-
-
-def cosh(x):
-    """(e^x + e^-x) / 2, which increases in |x|."""
-    return at_ends(lambda y: (exp(y) + exp(-y)) / TWO, x.absolute())
-
-
-def atan_point(x):
-    """atan at a point: four times atan x = 2 atan(x / (1 + sqrt(1 + x^2))), then the series of x^n / n.
-
-    The series alternates and falls for |x| < 1: what is cut off is less than the first term left out.
-    """
-    if x.lo[0] < 0:
-        return -atan_point(-x)
-    if x.lo[0] == 0:
-        return ZERO
-    with Precision(Precision.bits + 24):
-        for _ in range(4):
-            x = x / (ONE + sqrt(ONE + x * x))
-        square, power, total, n = -(x * x), x, ZERO, 1
-        while True:
-            total = total + power / Interval.of(n)
-            power, n = power * square, n + 2
-            if size(power) < size(total) - Precision.bits:
-                break
-        return (total + within(power)) * Interval.of(16)
-
-
-def asin_point(x):
-    """asin at a point: atan(x / sqrt(1 - x^2))."""
-    rest = ONE - x * x
-    if x.lo == x.hi and fraction(x.lo) in (1, -1):
-        return pi() / TWO if x.lo[0] > 0 else -pi() / TWO
-    if rest.lo[0] <= 0:
-        raise Undecided("asin of what may be beyond 1")
-    return at_ends(atan_point, x / sqrt(rest))
 
 
 @lru_cache(maxsize=512)
 def bernoulli(n):
     """Bernoulli's number B_n."""
-    if n == 0:
-        return Fraction(1)
-    return -sum(comb(n + 1, k) * bernoulli(k) for k in range(n) if k < 2 or k % 2 == 0) / (n + 1)
+    return (
+        Fraction(1)
+        if n == 0
+        else -sum(comb(n + 1, k) * bernoulli(k) for k in range(n) if k < 2 or k % 2 == 0) / (n + 1)
+    )
 
 
 def lgamma(x):
@@ -515,56 +392,31 @@ def lgamma(x):
     """
     if x.lo[0] <= 0:
         raise Undecided("lgamma of what may not be positive")
-    with Precision(Precision.bits + 32):
-        wanted, y, product_ = Precision.bits // 4, x, ONE
+    with precision(BITS[-1] + 32):
+        wanted, y, product_ = BITS[-1] // 4, x, ONE
         while less(y.lo, (wanted, 0)):
             product_ = product_ * y
             y = y + ONE
-        total = (y - ONE / TWO) * log(y) - y + log(TWO * pi()) / TWO
-        k = 1
-        while True:
+        total = (y - ONE / TWO) * log(y) - y + log(TWO * pi_at(BITS[-1])) / TWO
+        for k in count(1):
             term = Interval.of(bernoulli(2 * k) / (2 * k * (2 * k - 1))) / y.power(2 * k - 1)
-            if size(term) < -Precision.bits or k > wanted:
+            if size(term) < -BITS[-1] or k > wanted:
                 break
-            total, k = total + term, k + 1
+            total = total + term
         return total + within(term) - log(product_)
-
-
-def erf(x):
-    """The error function."""
-    return at_ends(erf_point, x)
-
-
-def erfc(x):
-    """1 - erf."""
-    return at_ends(erfc_point, x, falling=True)
-
-
-def sinh(x):
-    """The hyperbolic sine."""
-    return at_ends(sinh_point, x)
-
-
-def tanh(x):
-    """The hyperbolic tangent."""
-    return at_ends(tanh_point, x)
-
-
-def atan(x):
-    """The inverse of the tangent."""
-    return at_ends(atan_point, x)
-
-
-def asin(x):
-    """The inverse of the sine."""
-    return at_ends(asin_point, x)
 
 
 # Expressions: "p/q", the name of a parameter, or {"op": ..., "args": [...]}. A value is a Fraction while it is exact.
 
-NUMBER = re.compile(r"-?\d+(/[1-9]\d*)?")
-ELEMENTARY = {f.__name__: f for f in (exp, log, sqrt, erf, erfc, sinh, cosh, tanh, atan, asin, lgamma)}
-COMPARISONS = ("<=", "<", ">=", ">", "==", "!=")
+NUMBER, DECIMAL = re.compile(r"-?\d+(/[1-9]\d*)?"), re.compile(r"-?\d+(\.\d+)?(E[+-]?\d{1,6})?")
+ELEMENTARY = {
+    "exp": exp,
+    "log": log,
+    "sqrt": sqrt,
+    "erfc": lambda x: at_ends(erfc_point, x, falling=True),
+    "atan": lambda x: at_ends(atan_point, x),
+    "lgamma": lgamma,
+}
 
 
 def interval(x):
@@ -581,8 +433,6 @@ def exact(*values):
 
 def whole(x):
     """The integer that a value is; raises where it is none, or not known to be."""
-    if isinstance(x, Interval) and x.lo == x.hi:
-        x = fraction(x.lo)
     if isinstance(x, Fraction) and x.denominator == 1:
         return x.numerator
     raise Undecided("an integer is not known to be one")
@@ -590,8 +440,6 @@ def whole(x):
 
 def raised(base, exponent):
     """base ^ exponent: repeated products for an integer, square roots for a half, else exp(exponent ln base)."""
-    if isinstance(exponent, Interval) and exponent.lo == exponent.hi and abs(exponent.lo[1]) < 10000:
-        exponent = fraction(exponent.lo)
     if isinstance(exponent, Fraction):
         if exponent.denominator == 1:
             n = exponent.numerator
@@ -609,24 +457,18 @@ def raised(base, exponent):
 
 def compared(op, a, b):
     """Whether a relation holds; None while the intervals do not say."""
-    if exact(a, b):
-        low_a = high_a = a
-        low_b = high_b = b
-
-        def below(x, y):
-            return x < y
-    else:
-        a, b = interval(a), interval(b)
-        (low_a, high_a), (low_b, high_b), below = (a.lo, a.hi), (b.lo, b.hi), less
     if op in (">=", ">"):
         return compared({">=": "<=", ">": "<"}[op], b, a)
     if op in ("==", "!="):
-        apart = below(high_a, low_b) or below(high_b, low_a)
-        one = not (below(low_a, high_a) or below(low_b, high_b) or apart)
-        return (op == "!=") if apart else ((op == "==") if one else None)
+        both = compared("<=", a, b), compared("<=", b, a)
+        same = False if False in both else (None if None in both else True)
+        return same if op == "==" or same is None else not same
+    if exact(a, b):
+        return a <= b if op == "<=" else a < b
+    a, b = interval(a), interval(b)
     if op == "<=":
-        return True if not below(low_b, high_a) else (False if below(high_b, low_a) else None)
-    return True if below(high_a, low_b) else (False if not below(low_a, high_b) else None)
+        return True if not less(b.lo, a.hi) else (False if less(b.hi, a.lo) else None)
+    return True if less(a.hi, b.lo) else (False if not less(a.lo, b.hi) else None)
 
 
 def condition(tree, at):
@@ -638,13 +480,13 @@ def condition(tree, at):
         known = [condition(arg, at) for arg in args]
         absorbing = op == "or"
         return absorbing if absorbing in known else (None if None in known else not absorbing)
-    if op == "not":
+    if op == "not" and len(args) == 1:
         known = condition(args[0], at)
         return None if known is None else not known
-    if op not in COMPARISONS or len(args) != 2:
+    if op not in ("<=", "<", ">=", ">", "==", "!=") or len(args) != 2:
         raise Malformed(f"no condition: {op!r}")
     try:
-        return compared(op, value(args[0], at), value(args[1], at))
+        return compared(op, evaluated(args[0], at)[0], evaluated(args[1], at)[0])
     except Undecided:
         return None
 
@@ -656,78 +498,89 @@ def parts(tree):
     return tree["op"], tree["args"]
 
 
+def fixed(at):
+    """Parameters with these values, each a Fraction or an Interval, and no derivatives."""
+    return {name: (x, {}) for name, x in at.items()}
+
+
 def value(tree, at):
-    """An expression with these values of the parameters, each a Fraction or an Interval."""
+    """An expression with these values of the parameters."""
+    return evaluated(tree, fixed(at))[0]
+
+
+def slopes(tree, at):
+    """Its interval, and a dictionary from parameter to the interval of the partial derivative (absent: 0)."""
+    found, ds = evaluated(tree, {name: (x, {name: ONE}) for name, x in at.items()})
+    return interval(found), ds
+
+
+def evaluated(tree, at):
+    """Value and partial derivatives, from those of each parameter."""
     if isinstance(tree, str):
         if NUMBER.fullmatch(tree):
-            return Fraction(tree)
+            return Fraction(tree), {}
         if tree not in at:
             raise Malformed(f"no parameter {tree!r}")
         return at[tree]
     op, args = parts(tree)
     if op == "piecewise":
-        for branch, holds in branches(args):
+        if not all(isinstance(arg, list) and len(arg) == 2 for arg in args):
+            raise Malformed("piecewise: pairs of an expression and a condition")
+        for branch, holds in args:
             known = condition(holds, at)
             if known is None:
                 raise Undecided("a case is not known")
             if known:
-                return value(branch, at)
+                return evaluated(branch, at)
         raise Undecided("no case holds")
     if op == "sum":
-        term, index, low, high = summands(args, at)
-        total = Fraction(0)
-        for k in range(low, high + 1):
-            total = apply("+", [total, value(term, {**at, index: Fraction(k)})])
-        return total
-    return apply(op, [value(arg, at) for arg in args])
-
-
-def branches(args):
-    """The cases of a piecewise expression."""
-    if not all(isinstance(arg, list) and len(arg) == 2 for arg in args):
-        raise Malformed("piecewise: pairs of an expression and a condition")
-    return args
-
-
-def summands(args, at):
-    """Term, index, first and last of a sum."""
-    if len(args) != 4 or not isinstance(args[1], str) or NUMBER.fullmatch(args[1]):
-        raise Malformed("sum: a term, an index, the first and the last")
-    low, high = whole(value(args[2], at)), whole(value(args[3], at))
-    if high - low > TERMS:
-        raise Undecided("a sum of too many terms")
-    return args[0], args[1], low, high
-
-
-def apply(op, args):
-    """An operation on values."""
-    if op in ELEMENTARY and len(args) == 1:
-        return ELEMENTARY[op](interval(args[0]))
-    if op == "pi" and not args:
-        return pi()
-    if op in ("floor", "ceiling") and len(args) == 1:
-        return step(op, args[0])
-    if op == "abs" and len(args) == 1:
-        return abs(args[0]) if exact(*args) else interval(args[0]).absolute()
-    if op == "pow" and len(args) == 2:
-        return raised(*args)
-    if op == "binomial" and len(args) == 2:
-        n, k = whole(args[0]), whole(args[1])
+        if len(args) != 4 or not isinstance(args[1], str) or NUMBER.fullmatch(args[1]):
+            raise Malformed("sum: a term, an index, the first and the last")
+        low, high = (whole(evaluated(arg, at)[0]) for arg in args[2:])
+        if high - low > TERMS:
+            raise Undecided("a sum of too many terms")
+        terms = (evaluated(args[0], {**at, args[1]: (Fraction(k), {})}) for k in range(low, high + 1))
+        return reduce(lambda one, other: pair("+", one, other), terms, (Fraction(0), {}))
+    found = [evaluated(arg, at) for arg in args]
+    op = "negative" if op == "-" and len(found) == 1 else op
+    if op == "pi" and not found:
+        return pi_at(BITS[-1]), {}
+    if op in (*ELEMENTARY, "negative", "abs", "floor") and len(found) == 1:
+        return unary(op, *found[0])
+    if op == "binomial" and len(found) == 2:
+        n, k = (whole(x) for x, _ in found)
         if n < 0:
             raise Undecided("binomial of a negative number")
-        return Fraction(comb(n, k) if 0 <= k <= n else 0)
-    if op in BINARY and args:
-        found = args[0]
-        for arg in args[1:]:
-            found = BINARY[op](found, arg)
-        return -found if op == "-" and len(args) == 1 else found
+        return Fraction(comb(n, k) if 0 <= k <= n else 0), {}
+    if op in BINARY and (len(found) == 2 or (found and op not in ("/", "pow"))):
+        return reduce(lambda one, other: pair(op, one, other), found)
     raise Malformed(f"no operation {op!r} of {len(args)} arguments")
 
 
-def step(op, x):
-    """floor or ceiling, which never decrease."""
-    if op == "ceiling":
-        return -step("floor", -x)
+# Slopes. Where |x|, min and max have a kink the interval holds the derivatives of both sides, for which the mean value theorem
+# holds as well (these functions are Lipschitz). An integer that is known to be one does not change on the box.
+
+
+def unary(op, x, ds):
+    """A function of one value, and the chain rule."""
+    if op == "negative":
+        return (-x if exact(x) else -interval(x)), combined([(ds, -ONE)])
+    if op == "abs":
+        y = abs(x) if exact(x) else interval(x).absolute()
+        low, high = interval(x).lo[0], interval(x).hi[0]
+        return y, combined([(ds, ONE if low >= 0 else (-ONE if high <= 0 else Interval((-1, 0), (1, 0))))])
+    if op == "floor":
+        if ds and not exact(floor(x)):
+            raise Undecided("floor jumps")
+        return floor(x), {}
+    y = ELEMENTARY[op](x := interval(x))
+    if ds and op not in DERIVATIVES:
+        raise Undecided(f"{op} has no derivative here")
+    return y, combined([(ds, DERIVATIVES[op](x, y))]) if ds else {}
+
+
+def floor(x):
+    """The floor, which never decreases."""
     if isinstance(x, Fraction):
         return Fraction(x.numerator // x.denominator)
     if size(x) > EXACT_BITS:
@@ -736,123 +589,31 @@ def step(op, x):
     return low if low == high else Interval.of(low, high)
 
 
-def lesser(a, b):
-    """The minimum of two values."""
-    if exact(a, b):
-        return min(a, b)
-    a, b = interval(a), interval(b)
-    return Interval(least(a.lo, b.lo), least(a.hi, b.hi))
-
-
-def mixed(on_fractions, on_intervals):
-    """An operation that stays exact on exact values."""
-
-    def operation(a, b):
-        return on_fractions(a, b) if exact(a, b) else on_intervals(interval(a), interval(b))
-
-    return operation
-
-
-def divided(a, b):
-    """a / b, exact."""
-    if b == 0:
+def pair(op, one, other):
+    """An operation on two values, exact on exact ones, and its derivative."""
+    (x, ds), (y, es) = one, other
+    if op == "/" and exact(x, y) and y == 0:
         raise Undecided("a division by 0")
-    return a / b
-
-
-BINARY = {
-    "+": mixed(lambda a, b: a + b, lambda a, b: a + b),
-    "-": mixed(lambda a, b: a - b, lambda a, b: a - b),
-    "*": mixed(lambda a, b: a * b, lambda a, b: a * b),
-    "/": mixed(divided, lambda a, b: a / b),
-    "min": lesser,
-    "max": lambda a, b: -lesser(-a, -b),
-}
-
-
-# Slopes: an expression on a box, with an interval for each partial derivative. Where |x|, min and max have a kink the interval
-# holds the derivatives of both sides, for which the mean value theorem holds as well (these functions are Lipschitz).
-
-
-def slopes(tree, at):
-    """The value, and a dictionary from parameter to the interval of the partial derivative (absent: 0)."""
-    if isinstance(tree, str):
-        return interval(value(tree, at)), ({} if NUMBER.fullmatch(tree) else {tree: ONE})
-    op, args = parts(tree)
-    if op == "piecewise":
-        for branch, holds in branches(args):
-            known = condition(holds, at)
-            if known is None:
-                raise Undecided("a case is not known")
-            if known:
-                return slopes(branch, at)
-        raise Undecided("no case holds")
-    if op == "sum":
-        term, index, low, high = summands(args, at)
-        found = [slopes(term, {**at, index: Fraction(k)}) for k in range(low, high + 1)]
-        total = reduce(lambda a, b: a + b, [v for v, _ in found], ZERO)
-        return total, combined([({n: d for n, d in ds.items() if n != index}, ONE) for _, ds in found])
-    if op in ("floor", "ceiling", "binomial"):
-        fixed = value(tree, at)
-        if not exact(fixed):
-            raise Undecided(f"{op} jumps")
-        return interval(fixed), {}
-    found = [slopes(arg, at) for arg in args]
-    values, inner = [v for v, _ in found], [d for _, d in found]
-    if op == "pow":
-        return power_slopes(value(args[1], at), values, inner)
-    return apply_slopes(op, values, inner)
-
-
-def apply_slopes(op, values, inner):
-    """The chain rule for one operation."""
-    if op in ("+", "-"):
-        signs = [ONE] + [ONE if op == "+" else -ONE] * (len(values) - 1)
-        if op == "-" and len(values) == 1:
-            return -values[0], combined([(inner[0], -ONE)])
-        total = reduce(lambda a, b: a + b, [v if s is ONE else -v for v, s in zip(values, signs, strict=True)], ZERO)
-        return total, combined(list(zip(inner, signs, strict=True)))
-    if op in ("*", "/", "min", "max") and len(values) > 1:
-        first, ds = values[0], inner[0]
-        for other, es in zip(values[1:], inner[1:], strict=True):
-            first, ds = pair_slopes(op, first, ds, other, es)
-        return first, ds
-    x, d = values[0] if values else ZERO, inner[0] if inner else {}
-    found = interval(apply(op, values))
-    if op not in DERIVATIVES:
-        if d:
-            raise Undecided(f"{op} has no derivative here")
+    sides = (x, y) if op == "pow" or exact(x, y) else (interval(x), interval(y))
+    found = BINARY[op](*sides)
+    if not ds and not es:
         return found, {}
-    return found, combined([(d, DERIVATIVES[op](x, found))]) if d else {}
-
-
-def pair_slopes(op, x, ds, y, es):
-    """Product, quotient, minimum and maximum of two."""
+    a, b = interval(x), interval(y)
+    if op in ("+", "-"):
+        return found, combined([(ds, ONE), (es, ONE if op == "+" else -ONE)])
     if op == "*":
-        return x * y, combined([(ds, y), (es, x)])
+        return found, combined([(ds, b), (es, a)])
     if op == "/":
-        inverse = y.inverse()
-        return x * inverse, combined([(ds, inverse), (es, -(x * inverse * inverse))])
-    found = interval(BINARY[op](x, y))
+        return found, combined([(ds, b.inverse()), (es, -(a * b.inverse() * b.inverse()))])
+    if op == "pow" and es:  # exp(y ln x)
+        return found, combined([(es, interval(found) * log(a)), (ds, interval(found) * b / a)])
+    if op == "pow":
+        return found, combined([(ds, b * interval(raised(x, y - 1 if exact(y) else b - ONE)))])
     below = compared("<=", x, y)
     if below is None:
-        names = {**ds, **es}
-        return found, {n: ds.get(n, ZERO).hull(es.get(n, ZERO)) for n in names}
+        both = {n: (ds.get(n, ZERO), es.get(n, ZERO)) for n in {**ds, **es}}
+        return found, {n: Interval(least(d.lo, e.lo), greatest(d.hi, e.hi)) for n, (d, e) in both.items()}
     return found, ds if below is (op == "min") else es
-
-
-def power_slopes(exponent, values, inner):
-    """The derivative of a power: n x^(n - 1) for an exponent without slope, else that of exp(y ln x)."""
-    found = interval(raised(values[0], exponent))
-    if not inner[1]:
-        if not inner[0]:
-            return found, {}
-        less_ = exponent - 1 if exact(exponent) else interval(exponent) - ONE
-        return found, combined([(inner[0], interval(exponent) * interval(raised(values[0], less_)))])
-    outer = [(inner[1], found * log(values[0]))]
-    if inner[0]:
-        outer.append((inner[0], found * values[1] / values[0]))
-    return found, combined(outer)
 
 
 def combined(weighted):
@@ -860,30 +621,25 @@ def combined(weighted):
     total = {}
     for ds, weight in weighted:
         for name, d in ds.items():
-            term = d if weight is ONE else d * weight
-            total[name] = total[name] + term if name in total else term
+            total[name] = total[name] + d * weight if name in total else d * weight
     return total
 
 
-def sign_slope(x, _):
-    """The derivative of |x|."""
-    if x.lo[0] >= 0:
-        return ONE
-    return -ONE if x.hi[0] <= 0 else Interval((-1, 0), (1, 0))
-
-
+BINARY = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "/": lambda a, b: a / b,
+    "pow": raised,
+    "min": lambda a, b: min(a, b) if exact(a, b) else Interval(least(a.lo, b.lo), least(a.hi, b.hi)),
+    "max": lambda a, b: max(a, b) if exact(a, b) else Interval(greatest(a.lo, b.lo), greatest(a.hi, b.hi)),
+}
 DERIVATIVES = {
     "exp": lambda x, y: y,
     "log": lambda x, y: x.inverse(),
     "sqrt": lambda x, y: (TWO * y).inverse(),
-    "erf": lambda x, y: TWO / sqrt(pi()) * exp(-x.power(2)),
-    "erfc": lambda x, y: -(TWO / sqrt(pi()) * exp(-x.power(2))),
-    "sinh": lambda x, y: cosh(x),
-    "cosh": lambda x, y: sinh(x),
-    "tanh": lambda x, y: cosh(x).power(-2),
     "atan": lambda x, y: (ONE + x.power(2)).inverse(),
-    "asin": lambda x, y: sqrt(ONE - x.power(2)).inverse(),
-    "abs": sign_slope,
+    "erfc": lambda x, y: -(TWO / sqrt(pi_at(BITS[-1])) * exp(-x.power(2))),
 }
 
 
@@ -975,7 +731,7 @@ def witnessed(claim, text):
         raise Malformed("digits: from 1 to 1000")
     reason = "more than the highest precision is needed"
     for bits in LADDER:
-        with Precision(bits):
+        with precision(bits):
             try:
                 reason = refuted(claim, point, given, digits)
             except Undecided as undecided:
@@ -989,14 +745,12 @@ def witnessed(claim, text):
 def refuted(claim, point, given, digits):
     """Empty if the claim fails at the point; why that is not known, else."""
     for i, hypothesis in enumerate(claim.given):
-        known = condition(hypothesis, point)
-        if known is False:
+        if (known := condition(hypothesis, fixed(point))) is False:
             raise Rejected(f"hypothesis {i} fails at the point")
         if known is None:
             return f"hypothesis {i} is not decided"
     actual, claimed = value(claim.actual, point), value(claim.claimed, point)
-    known = compared(claim.op, actual, claimed)
-    if known:
+    if known := compared(claim.op, actual, claimed):
         raise Rejected("the relation holds at the point")
     if known is None:
         return "the relation is not decided at the point"
@@ -1018,92 +772,47 @@ def told(stated, found, digits):
     return low == high or high - low <= min(abs(low), abs(high)) / 10 ** (digits + 3)
 
 
-DECIMAL = re.compile(r"-?\d+(\.\d+)?(E[+-]?\d{1,6})?")
-
-
 def to_digits(x, digits, up):
     """A rational number rounded down or up to so many significant decimal digits."""
-    if x == 0:
-        return x
-    place = digits - 1 - magnitude(abs(x))
-    scaled = x * Fraction(10) ** place
-    return Fraction(quotient(scaled.numerator, scaled.denominator, up)) / Fraction(10) ** place
-
-
-def magnitude(x):
-    """The n with 10^n <= x < 10^(n + 1)."""
-    n = (x.numerator.bit_length() - x.denominator.bit_length()) * 30103 // 100000
-    while Fraction(10) ** n > x:
-        n -= 1
-    while Fraction(10) ** (n + 1) <= x:
-        n += 1
-    return n
+    context = Context(prec=digits, rounding=ROUND_CEILING if up else ROUND_FLOOR, Emin=MIN_EMIN, Emax=MAX_EMAX)
+    return Fraction(context.divide(Decimal(x.numerator), Decimal(x.denominator)))
 
 
 def proved(claim, text):
-    """Rebuild a proof: the boxes fill the domain, and on each the relation holds or a hypothesis fails."""
-    if claim.op == "==":
-        raise Malformed("boxes prove no equation")
-    boxes = [box_of(claim, entry) for entry in field(of_this_claim(claim, text), "boxes", list)]
-    for root in product(*(roots(r) for r in claim.ranges.values())):
-        domain = dict(zip(claim.ranges, root, strict=True))
-        inside = [b for b, _ in boxes if all(domain[n][0] <= b[n][0] and b[n][1] <= domain[n][1] for n in domain)]
-        if not fills(inside, domain, {n: r[2] for n, r in claim.ranges.items()}):
-            raise Rejected(f"the boxes do not fill {shown(domain)}")
-    with Precision(BOX_BITS):
+    """Rebuild a proof: the cuts make boxes of the domain, and on each the relation holds or a hypothesis fails."""
+    trees = field(of_this_claim(claim, text), "trees", list)
+    parts_ = [
+        [(low, high), *((x, x) for x in extra if not low <= x <= high)] for low, high, _, extra in claim.ranges.values()
+    ]
+    roots = [dict(zip(claim.ranges, root, strict=True)) for root in product(*parts_)]
+    if claim.op == "==" or len(trees) != len(roots):
+        raise Malformed("boxes prove no equation; a tree of cuts for each part of the domain")
+    boxes = [leaf for tree, root in zip(trees, roots, strict=True) for leaf in leaves(claim, tree, root)]
+    with precision(BOX_BITS):
         for box, sign in boxes:
-            if not (discarded(claim, box, sign) if isinstance(sign, int) else certain(claim, box)):
+            at = intervals(box)
+            if not (certain(claim, box) if sign == "+" else condition(claim.given[sign], fixed(at)) is False):
                 raise Rejected(f"not shown on {shown(box)}")
     return f"proved on {len(boxes)} boxes"
 
 
-def box_of(claim, entry):
-    """A box, and its sign: "+" for claimed minus actual as the relation says, or the number of the hypothesis that fails."""
-    if not isinstance(entry, dict) or set(entry) != {"box", "sign"} or not isinstance(entry["box"], dict):
-        raise Malformed("a box has a box and a sign")
-    box, sign = entry["box"], entry["sign"]
-    if set(box) != set(claim.ranges) or not all(isinstance(ends, list) and len(ends) == 2 for ends in box.values()):
-        raise Malformed("a box has two ends for each parameter")
-    if sign != "+" and (isinstance(sign, bool) or not isinstance(sign, int) or not 0 <= sign < len(claim.given)):
-        raise Malformed("the sign of a box is + or the number of a hypothesis")
-    return {name: (rational(low), rational(high)) for name, (low, high) in box.items()}, sign
-
-
-def roots(given):
-    """The parts of a range: the interval, and values outside it."""
-    low, high, _, extra = given
-    return [(low, high), *((x, x) for x in extra if not low <= x <= high)]
-
-
-def fills(boxes, domain, integer):
-    """Whether boxes that result from cutting a domain again and again fill it; integers between two boxes are none."""
-    if not boxes:
-        return False
-    if len(boxes) == 1:
-        return all(boxes[0][name] == ends for name, ends in domain.items())
-    for name, (low, high) in domain.items():
-        cut = best_cut(sorted(b[name] for b in boxes), integer[name])
-        if cut is not None:
-            left, right = cut
-            parts_ = [b for b in boxes if b[name][1] <= left], [b for b in boxes if b[name][0] >= right]
-            if len(parts_[0]) + len(parts_[1]) != len(boxes):
-                continue
-            return fills(parts_[0], {**domain, name: (low, left)}, integer) and fills(
-                parts_[1], {**domain, name: (right, high)}, integer
-            )
-    return False
-
-
-def best_cut(ends, integer):
-    """The most balanced place that no box crosses: the end of the left part and the begin of the right one."""
-    cuts, reached = [], ends[0][1]
-    for i, (low, high) in enumerate(ends[1:], 1):
-        if low > reached and not (integer and reached // 1 + 1 >= low):
-            return None  # a gap that holds a value
-        if low >= reached and (low > reached or ends[i - 1] != (low, high) or low != high):
-            cuts.append((abs(2 * i - len(ends)), reached, low))
-        reached = max(reached, high)
-    return min(cuts)[1:] if cuts else None
+def leaves(claim, tree, box):
+    """The boxes into which a tree of cuts parts a box, each with its sign: "+", or the number of the hypothesis that fails."""
+    if not isinstance(tree, dict) or set(tree) not in ({"sign"}, {"cut", "at", "parts"}):
+        raise Malformed(f"no tree of cuts: {str(tree)[:60]}")
+    if "sign" in tree:
+        sign = tree["sign"]
+        if sign != "+" and (type(sign) is not int or not 0 <= sign < len(claim.given)):
+            raise Malformed("the sign of a box is + or the number of a hypothesis")
+        return [(box, sign)]
+    name, at, halves = tree["cut"], rational(tree["at"]), tree["parts"]
+    if name not in box or not isinstance(halves, list) or len(halves) != 2:
+        raise Malformed("a cut goes through a parameter and has two parts")
+    low, high = box[name]
+    after = at // 1 + 1 if claim.ranges[name][2] else at  # no integer is lost
+    if not low <= at <= after <= high:
+        raise Rejected(f"a cut of {name} at {at} outside {shown(box)}")
+    return leaves(claim, halves[0], {**box, name: (low, at)}) + leaves(claim, halves[1], {**box, name: (after, high)})
 
 
 def shown(box):
@@ -1116,11 +825,6 @@ def intervals(box):
     return {name: low if low == high else Interval.of(low, high) for name, (low, high) in box.items()}
 
 
-def discarded(claim, box, number):
-    """Whether a hypothesis surely fails on the box."""
-    return condition(claim.given[number], intervals(box)) is False
-
-
 def certain(claim, box):
     """Whether the relation holds on all of a box.
 
@@ -1129,59 +833,39 @@ def certain(claim, box):
     """
     high, low = (claim.claimed, claim.actual) if claim.op == "<=" else (claim.actual, claim.claimed)
     difference = {"op": "-", "args": [high, low]}
-    for _ in range(len(box) + 2):
-        at = intervals(box)
-        try:
-            if compared("<=", value(low, at), value(high, at)):
-                return True
-        except Undecided:
-            return False
-        if all(a == b for a, b in box.values()):
-            return False
-        try:
-            _, slope = slopes(difference, at)
-        except Undecided:
-            return False
-        smaller = dict(box)
-        for name, (a, b) in box.items():
-            d = slope.get(name, ZERO)
-            if d.lo[0] >= 0:
-                smaller[name] = (a, a)
-            elif d.hi[0] <= 0:
-                smaller[name] = (b, b)
-        if smaller == box:
-            return mean_value(difference, box, slope)
-        box = smaller
-    return False
-
-
-def mean_value(difference, box, slope):
-    """Whether the value in the middle of the box outweighs the slopes times the distances from it."""
-    middle = {name: (a + b) / 2 for name, (a, b) in box.items()}
     try:
-        total = interval(value(difference, middle))
+        while not compared("<=", value(low, intervals(box)), value(high, intervals(box))):
+            _, ds = slopes(difference, intervals(box))
+            signs = {name: (ds.get(name, ZERO).lo[0] >= 0, ds.get(name, ZERO).hi[0] <= 0) for name in box}
+            ends = {n: (a, a) if signs[n][0] else ((b, b) if signs[n][1] else (a, b)) for n, (a, b) in box.items()}
+            if ends == box:
+                return mean_value(difference, box, ds)
+            box = ends
     except Undecided:
         return False
+    return True
+
+
+def mean_value(difference, box, ds):
+    """Whether the value in the middle of the box outweighs the slopes times the distances from it."""
+    middle = {name: (a + b) / 2 for name, (a, b) in box.items()}
+    total = interval(value(difference, middle))
     for name, (a, b) in box.items():
-        if name in slope and a != b:
-            total = total + slope[name] * Interval.of(a - middle[name], b - middle[name])
+        total = total + ds.get(name, ZERO) * Interval.of(a - middle[name], b - middle[name])
     return total.lo[0] >= 0
 
 
 def sums(folder):
     """Compare every file with SHA256SUMS; the files that it names."""
-    named = {}
-    for line in (folder / "SHA256SUMS").read_text(encoding="utf-8").splitlines():
-        match = re.fullmatch(r"([0-9a-f]{64})  (\S.*)", line)
-        if not match:
-            raise Malformed(f"SHA256SUMS: {line[:60]!r}")
-        named[match[2]] = match[1]
+    lines = (folder / "SHA256SUMS").read_text(encoding="utf-8").splitlines()
+    if not all(re.fullmatch(r"[0-9a-f]{64}  \S.*", line) for line in lines):
+        raise Malformed("SHA256SUMS: a sum, two blanks and a name in each line")
+    named = {line[66:]: line[:64] for line in lines}
     for name, digest in named.items():
         if not (folder / name).is_file() or hashlib.sha256((folder / name).read_bytes()).hexdigest() != digest:
             raise Rejected(f"{name}: missing, or not as in SHA256SUMS")
-    for path in folder.glob("*/*.json"):
-        if path.relative_to(folder).as_posix() not in named:
-            raise Rejected(f"{path.name}: not in SHA256SUMS")
+    if unlisted := {path.relative_to(folder).as_posix() for path in folder.glob("*/*.json")} - set(named):
+        raise Rejected(f"{', '.join(sorted(unlisted))}: not in SHA256SUMS")
 
 
 def rebuilt(folder):
@@ -1190,8 +874,8 @@ def rebuilt(folder):
     witness, proof = folder / "witness.json", folder / "proof.json"
     if witness.is_file() == proof.is_file():
         raise Malformed("one of witness.json and proof.json is needed")
-    shows = witnessed(claim, witness.read_bytes()) if witness.is_file() else proved(claim, proof.read_bytes())
-    return f"{claim.id}: {shows}"
+    shown_by, path = (witnessed, witness) if witness.is_file() else (proved, proof)
+    return f"{claim.id}: {shown_by(claim, path.read_bytes())}"
 
 
 def main(folder):

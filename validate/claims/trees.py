@@ -11,10 +11,7 @@ from validate.claims.balls import UnsupportedExpression
 
 Tree = Any  # str, or a dict of op and args
 
-_NAMES: dict[Any, str] = {
-    getattr(sp, name): name
-    for name in ("exp", "log", "erf", "erfc", "asin", "atan", "sinh", "cosh", "tanh", "floor", "ceiling", "binomial")
-} | {
+_NAMES: dict[Any, str] = {getattr(sp, name): name for name in ("exp", "log", "erfc", "atan", "floor", "binomial")} | {
     sp.loggamma: "lgamma",
     sp.Abs: "abs",
     sp.Max: "max",
@@ -108,12 +105,29 @@ def _sum(expression: sp.Sum) -> Tree:
     return node("sum", tree(expression.function), index.name, tree(first), tree(last))
 
 
+def _both_ways(expression: sp.Expr) -> tuple[Tree, Tree]:
+    """exp of the argument and of its negative."""
+    inner = tree(expression.args[0])
+    return node("exp", inner), node("exp", node("-", inner))
+
+
+def _tanh(argument: sp.Expr) -> Tree:
+    """With the argument once, so that an interval loses nothing."""
+    return node("-", "1", node("/", "2", node("+", "1", node("exp", node("*", "2", tree(argument))))))
+
+
 _WRITTEN: dict[Any, Callable[[Any], Tree]] = {
     sp.Mul: _product,
     sp.Pow: _power,
     sp.Piecewise: _piecewise,
     sp.Sum: _sum,
-    sp.coth: lambda e: node("/", "1", node("tanh", tree(e.args[0]))),
+    sp.erf: lambda e: node("-", "1", node("erfc", tree(e.args[0]))),
+    sp.ceiling: lambda e: node("-", node("floor", node("-", tree(e.args[0])))),
+    sp.sinh: lambda e: node("/", node("-", *_both_ways(e)), "2"),
+    sp.cosh: lambda e: node("/", node("+", *_both_ways(e)), "2"),
+    sp.asin: lambda e: tree(sp.atan(e.args[0] / sp.sqrt(1 - e.args[0] ** 2))),
+    sp.tanh: lambda e: _tanh(e.args[0]),
+    sp.coth: lambda e: node("/", "1", _tanh(e.args[0])),
     sp.factorial: lambda e: node("exp", node("lgamma", node("+", tree(e.args[0]), "1"))),
     sp.gamma: lambda e: node("exp", node("lgamma", tree(e.args[0]))),
 }
