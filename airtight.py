@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from analytics.checks import FloatArray
     from analytics.inference.features import Features as _Features
     from analytics.inference.system import InferenceSystem as _InferenceSystem
+    from analytics.privacy.curve import PrivacyCurve as _PrivacyCurve
     from validate.claims.boxes import Proof as _Proof
     from validate.claims.claim import Claim as _Claim
     from validate.claims.claim import Paper as _Paper
@@ -45,6 +46,13 @@ _HOMES = {
     "Features": "analytics.inference.features",
     "FederatedSystem": "analytics.federated.system",
     "DeviceFleet": "analytics.federated.device",
+    "PrivacyCurve": "analytics.privacy.curve",
+    "compose": "analytics.privacy.curve",
+    "gaussian": "analytics.privacy.curve",
+    "laplace": "analytics.privacy.curve",
+    "randomized_response": "analytics.privacy.curve",
+    "discrete_pair": "analytics.privacy.curve",
+    "subsampled": "analytics.privacy.curve",
     "Claim": "validate.claims.claim",
     "Item": "validate.claims.claim",
     "Paper": "validate.claims.claim",
@@ -69,6 +77,7 @@ __all__ = [
     "calibrate",
     "best_gain",
     "claims",
+    "curve",
     "delta",
     "epsilon",
     "mse",
@@ -93,25 +102,41 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-def epsilon(system: _InferenceSystem, *, delta: float | None = None, observer: str | None = None) -> FloatArray:
-    """Least epsilon of every device, one query, for the system's adjacency: never below the truth.
+def curve(system: _InferenceSystem, *, device: int = 0, observer: str | None = None) -> _PrivacyCurve:
+    """What one query gives away of one device, at every epsilon; ``.compose(T)`` for T of them.
+
+    See :func:`analytics.privacy.rounds.curve`.
+    """
+    from analytics.privacy import rounds
+
+    return rounds.curve(system, device=device, observer=observer)
+
+
+def epsilon(
+    system: _InferenceSystem, *, delta: float | None = None, rounds: int | None = None, observer: str | None = None
+) -> FloatArray:
+    """Least epsilon of every device after `rounds` queries (one), for the system's adjacency: never below the truth.
 
     `observer` is what the server sees beside y: ``participants``, ``others``, ``signal`` (the upper end) or ``auto``,
-    which None stands for; see :func:`analytics.privacy.observers.exact_epsilon`.
+    which None stands for; see :func:`analytics.privacy.rounds.epsilon`.
     """
-    from analytics.privacy import observers
+    from analytics.privacy import rounds as many
 
-    return observers.exact_epsilon(system, delta=delta, observer="auto" if observer is None else observer)
+    observer = "auto" if observer is None else observer
+    return many.epsilon(system, delta=delta, rounds=1 if rounds is None else rounds, observer=observer)
 
 
-def delta(system: _InferenceSystem, epsilon: float, *, observer: str | None = None) -> FloatArray:
-    """Least delta of every device, one query, for the system's adjacency: never below the truth.
+def delta(
+    system: _InferenceSystem, epsilon: float, *, rounds: int | None = None, observer: str | None = None
+) -> FloatArray:
+    """Least delta of every device after `rounds` queries (one), for the system's adjacency: never below the truth.
 
-    `observer` as in :func:`epsilon`; see :func:`analytics.privacy.observers.exact_delta`.
+    `observer` as in :func:`epsilon`; see :func:`analytics.privacy.rounds.delta_at`.
     """
-    from analytics.privacy import observers
+    from analytics.privacy import rounds as many
 
-    return observers.exact_delta(system, epsilon, observer="auto" if observer is None else observer)
+    observer = "auto" if observer is None else observer
+    return many.delta_at(system, epsilon, rounds=1 if rounds is None else rounds, observer=observer)
 
 
 def mse(system: _InferenceSystem, features: _Features) -> float:

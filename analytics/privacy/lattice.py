@@ -62,7 +62,8 @@ class _Sorted:
         outcome whose loss is taken for one on the other side of epsilon costs a few roundings of p - q.
         """
         k = self.above(eps)
-        rest = np.where(self.q[k] > 0, np.expm1(eps) * self.q[k], 0.0)
+        with np.errstate(over="ignore", invalid="ignore"):
+            rest = np.where(self.q[k] > 0, np.expm1(eps) * self.q[k], 0.0)
         return np.maximum(self.gap[k] - rest, 0.0), 2 * self.rounding * (self.gap[k] + rest)
 
     def above(self, eps: FloatArray) -> IntArray:
@@ -116,6 +117,22 @@ class Envelope:
             k, rounding = pair.above(eps), pair.rounding
             value = np.maximum(value, _minus(pair.p[k] * (1 + rounding), eps, pair.q[k] * (1 - rounding)))
         return np.minimum(value * (1 + self._error) + self._lost, 1.0)[()]
+
+    def bracket(self, epsilon: ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """Both ends of the greatest divergence at each epsilon >= 0.
+
+        Examples
+        --------
+        >>> low, high = Envelope([([0.75, 0.25], [0.25, 0.75])]).bracket(0.0)
+        >>> bool(low <= 0.5 <= high)
+        True
+        """
+        eps = real("epsilon", epsilon, "[0, inf)")
+        lower, upper = np.zeros(eps.shape), np.zeros(eps.shape)
+        for pair in self._pairs:
+            value, error = pair.excess(eps)
+            lower, upper = np.maximum(lower, value - error), np.maximum(upper, value + error)
+        return (lower * (1 - self._error))[()], np.minimum(upper * (1 + self._error) + self._lost, 1.0)[()]
 
     def epsilon(self, delta: ArrayLike) -> FloatArray:
         """The least epsilon >= 0 at each delta that serves every pair, rounded up; infinite when there is none."""

@@ -23,6 +23,7 @@ MOST_POINTS = 1 << 23
 _OUTSIDE = -41.0  # log of the tilted mass that may lie beyond the window: it is added to delta
 _FAR = 20.0  # an answer further below the tilted mean than this over the tilt is sought again with half the tilt
 _VANISHED = -700.0  # log of a power that is taken for zero
+_INFINITE = 1e-12  # relative error of the probability of an infinite loss, and twice what is given away for it
 _LARGE = 600.0  # exponents from here on belong to losses far below the asked one
 
 
@@ -46,6 +47,7 @@ class Product:
         return not all(law.mass.size for law, _ in self.factors)
 
     def delta(self, epsilon: float) -> float:
+        """delta at epsilon, rounded up."""
         if self.impossible:
             return self.infinite()
         tilt = self._tilt_of_loss(epsilon)
@@ -58,7 +60,41 @@ class Product:
         most = max(float(np.max(value)), 0.0) + tail.beyond
         return min(float(np.exp(np.log(most) + tail.log_scale)) + rest, 1.0) if most > 0 else min(rest, 1.0)
 
+    def least_delta(self, epsilon: float) -> float:
+        """What delta at epsilon is at least, for laws whose curves are nowhere above those of the releases."""
+        rest = self.infinite() * (1 - _INFINITE)
+        if self.impossible:
+            return rest
+        tail = self._tail(self._tilt_of_loss(epsilon), lower=True)
+        with np.errstate(over="ignore", invalid="ignore"):
+            value = tail.p - np.where(tail.q > 0, np.exp(epsilon - tail.anchor) * tail.q, 0.0)
+        most = max(float(np.max(value)), 0.0)
+        return min((float(np.exp(np.log(most) + tail.log_scale)) if most > 0 else 0.0) + rest, 1.0)
+
+    def least_epsilon(self, delta: float) -> float:
+        """What epsilon at delta is at least, for laws whose curves are nowhere above those of the releases; at least 0."""
+        if delta >= 1:
+            return 0.0
+        left = delta - self.infinite() * (1 - _INFINITE)
+        if left < 0:
+            return np.inf
+        if self.impossible:
+            return 0.0
+        if left == 0:
+            return max(float(sum(count * law.losses[-1] for law, count in self.factors)) * (1 - 4 * _UNIT), 0.0)
+        tilt = self._tilt_of_level(np.log(left))
+        while True:
+            tail = self._tail(tilt, lower=True)
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                over = tail.p - np.exp(np.log(left) - tail.log_scale)
+                loss = np.where(over > 0, np.log(over / tail.q), -np.inf) + tail.anchor
+            found = max(float(np.max(loss)) * (1 - 4 * _UNIT), 0.0)
+            if tilt * (tail.anchor - found) <= _FAR:
+                return found
+            tilt /= 2
+
     def epsilon(self, delta: float) -> float:
+        """The least epsilon >= 0 at delta, rounded up."""
         if delta >= 1:
             return 0.0
         kept = self._trimmed(delta / self.count)
@@ -96,7 +132,7 @@ class Product:
         if added == 0:
             return 0.0
         log_whole = kept + (np.log(np.expm1(added)) if added < 1 else added + np.log(-np.expm1(-added)))
-        return float(min(np.exp(min(log_whole, 0.0)) * (1 + 1e-12), 1.0))
+        return float(min(np.exp(min(log_whole, 0.0)) * (1 + _INFINITE), 1.0))
 
     def cumulant(self, tilt: float) -> tuple[float, float, float]:
         """Of the sum of all losses."""
@@ -128,12 +164,24 @@ class Product:
             high *= 2
         return float(optimize.brentq(rising, 0.0, high, xtol=1e-9, rtol=1e-3))
 
-    def _tail(self, tilt: float) -> _Tail:
-        """The composed law around the mean of the tilted one, its upper tails under P and Q."""
+    def _tail(self, tilt: float, *, lower: bool = False) -> _Tail:
+        """The composed law around the mean of the tilted one, its upper tails under P and Q; all errors up, or down."""
         value, mean, _ = self.cumulant(tilt)
         found = self.tilted(tilt)
         losses = (found.first + np.arange(found.law.size, dtype=np.float64)) * self.step
-        return _Tail.of(found.law, losses, tilt, mean, value, found.beyond)
+        rounding = self._rounding(tilt)
+        if lower:
+            law = np.maximum(found.law - 2 * found.error - found.below - found.beyond, 0.0)
+            return _Tail.of(law, losses, tilt, mean, value - rounding, 0.0, -1)
+        return _Tail.of(found.law, losses, tilt, mean, value + rounding, found.beyond, 1)
+
+    def _rounding(self, tilt: float) -> float:
+        """Relative error of the tilted laws' entries, each the exponential of a sum, in all releases together."""
+        total = 0.0
+        for law, count in self.factors:
+            greatest = max(abs(float(law.losses[0])), abs(float(law.losses[-1]))) * tilt
+            total += count * _UNIT * (8 + 2 * (-_VANISHED + greatest + abs(law.cumulant(tilt)[0])))
+        return total
 
     def tilted(self, tilt: float) -> Tilted:
         """The composed law under an exponential tilt, normalised, around its mean; what lies outside may be folded in."""
@@ -155,9 +203,10 @@ class Product:
                 low, below, beyond = first, -np.inf, -np.inf
                 break
             low = round(mean / self.step) - half
-            beyond = self._chernoff(tilt, value, (low + points) * self.step, np.sqrt(variance))
+            deviation = max(float(np.sqrt(variance)), self.step)
+            beyond = self._chernoff(tilt, value, (low + points) * self.step, deviation)
             if beyond <= _OUTSIDE:
-                below = self._chernoff(tilt, value, (low - 1) * self.step, -np.sqrt(variance))
+                below = self._chernoff(tilt, value, (low - 1) * self.step, -deviation)
                 break
             reach *= 1.25
         if points > MOST_POINTS:
@@ -177,7 +226,7 @@ class Product:
     def _chernoff(self, tilt: float, value: float, end: float, deviation: float) -> float:
         """log of a bound on the tilted mass of total losses from `end` on; down from it if the deviation is negative."""
         best = 0.0
-        for extra in np.logspace(-1, 4, 43) / deviation:
+        for extra in np.logspace(-3, 4, 43) / deviation:
             best = min(best, self.cumulant(tilt + extra)[0] - value - extra * end)
         return best
 
@@ -214,12 +263,17 @@ class _Tail:
     beyond: float
 
     @classmethod
-    def of(cls, law: FloatArray, losses: FloatArray, tilt: float, mean: float, value: float, beyond: float) -> _Tail:
-        """From the law tilted to `mean`; `value` is the log of its normalisation, `beyond` tilted mass of greater losses."""
+    def of(
+        cls, law: FloatArray, losses: FloatArray, tilt: float, mean: float, value: float, beyond: float, way: int
+    ) -> _Tail:
+        """From the law tilted to `mean`; `value` is the log of its normalisation, `beyond` tilted mass of greater losses.
+
+        Rounded up for `way` = 1, down for -1.
+        """
         with np.errstate(under="ignore", over="ignore"):
             grows = (tilt + 1) * (mean - losses)
             p = np.where(grows < _LARGE, law * np.exp(np.minimum(tilt * (mean - losses), _LARGE)), 0.0)
             q = np.where(grows < _LARGE, law * np.exp(np.minimum(grows, _LARGE)), 0.0)
             top = beyond * np.exp(-tilt * (losses[-1] - mean))
-        room = 1 + law.size * _UNIT
+        room = (1 + law.size * _UNIT) ** way
         return cls(np.cumsum(p[::-1]) * room, np.cumsum(q[::-1]) / room, mean, value - tilt * mean, float(top))

@@ -1,0 +1,221 @@
+r"""From a hockey-stick curve to two laws on a grid of losses: one whose curve is nowhere below, one nowhere above.
+
+A curve :math:`\delta(x)`, :math:`x = e^\epsilon`, of a pair (P, Q) is convex; a piecewise linear one with breaks at
+:math:`x_i = e^{ih}` is the curve of a law of the loss on multiples of h, whose P-masses are
+
+.. math:: p_i = \frac{(\delta_{i+1} - \delta_i) - e^h(\delta_i - \delta_{i-1})}{e^h - 1} .
+
+Affine parts drop out, so that :math:`L = \delta - (1 - x)` serves left of x = 1: each tail keeps its relative accuracy.
+
+*Above*: the chords (Doroshenko et al. 2022). *Below*: in each cell a line through a point of the middle that is nowhere above the
+curve; at a grid point the lesser of its two neighbours' lines. Between grid points the chord of these values is below the line
+of the cell, hence below the curve. Chords err by :math:`h^2/12`, lines by :math:`h^2/24` of the curvature on average.
+
+Notes
+-----
+*Lines.* With m the middle of a cell and :math:`m_\mp` points a little to its left and right, the slope from :math:`m_-` to m, lower
+end at m and upper end at :math:`m_-`, is at most a subgradient at m: right of m its line is below the curve. Left of m it is the
+slope from m to :math:`m_+`.
+
+*Noise* of the values bends the sequences; a value above the chord of two others is lowered to it, which leaves both kinds valid.
+
+*What is proved afterwards.* Masses that rounding made negative become 0. The curve of the masses found is then summed up again,
+from positive terms, and all masses are scaled so that it is on the right side of every value: whatever the masses are, this is
+what makes the law valid. At x = 0 the curve is the whole mass, which must be at least (at most) 1; beyond the last grid point it
+is what is infinite. A curve that is lower for every x > 0 composes to a lower one:
+:math:`\delta_{A\otimes B}(x) = E_B\,\delta_A(xe^{-L})` under a positive measure.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import signal
+
+from analytics.checks import FloatArray
+from analytics.privacy.loss_distribution import LossDistribution
+
+_UNIT = np.finfo(float).eps
+_SIDE = 1 / 16  # of a cell: how far from its middle the slope of a line is taken
+_LEAST = 1e-307
+_BEFORE, _AFTER = 1 - 4 * _UNIT, 1 + 4 * _UNIT  # multiples of the step are rounded
+_BENT = 1e-14  # share of a value by which it may stand above a chord
+
+Curve = Callable[[FloatArray], tuple[FloatArray, FloatArray]]  # both ends of delta at each epsilon >= 0
+
+
+@dataclass(frozen=True)
+class Sides:
+    """A sequence along the grid: delta from 0 on, and delta - (1 - x) up to 0."""
+
+    right: FloatArray
+    left: FloatArray
+
+    @property
+    def both(self) -> FloatArray:
+        """One array, first grid point first; the value at 0 is the same on both sides."""
+        return np.concatenate([self.left[:-1], self.right])
+
+
+def above(forward: Curve, reverse: Curve, *, step: float, first: int, last: int) -> LossDistribution:
+    """A law whose curve is nowhere below: losses from ``first * step`` <= 0 to ``last * step``, the rest infinite.
+
+    Parameters
+    ----------
+    forward, reverse : callable
+        Both ends of D(P, Q) and of D(Q, P) at each epsilon >= 0.
+
+    Examples
+    --------
+    >>> from analytics.privacy import gaussian
+    >>> def curve(epsilon):
+    ...     value, _, error = gaussian.log_curve(epsilon, np.ones(epsilon.size))
+    ...     return np.exp(value - error), np.exp(value + error)
+    >>> bool(above(curve, curve, step=0.05, first=-200, last=200).delta(1.0) >= 0.12693673750664397)
+    True
+    """
+    right = forward(np.arange(last + 1) * (step * _BEFORE))[1]
+    eps = -np.arange(first, 1) * step
+    left = np.exp(-eps) * reverse(eps * _BEFORE)[1]
+    middle = min(float(right[0]), float(left[-1]))
+    right[0] = left[-1] = middle
+    values = _straightened(Sides(right, left), step)
+    return _law(values, step, first, float(values.right[-1]), up=True)
+
+
+def below(forward: Curve, reverse: Curve, *, step: float, first: int, last: int) -> LossDistribution:
+    """A law whose curve is nowhere above; arguments as of :func:`above`, first < 0 < last. What lies beyond the grid is left out.
+
+    Examples
+    --------
+    >>> from analytics.privacy import gaussian
+    >>> def curve(epsilon):
+    ...     value, _, error = gaussian.log_curve(epsilon, np.ones(epsilon.size))
+    ...     return np.exp(value - error), np.exp(value + error)
+    >>> from analytics.privacy.loss_product import Product
+    >>> law = below(curve, curve, step=0.05, first=-200, last=200)
+    >>> 0.1268 < Product(((law, 1),)).least_delta(1.0) <= 0.12693673750664397
+    True
+    """
+    h = step
+    cells = np.arange(last)
+    ends = _line_ends(forward, cells * h, h)
+    infinite = float(forward(np.array([np.inf]))[0][0])
+    usable = int(np.argmin(np.append(ends[1] > infinite, False)))
+    inner = np.minimum(ends[1][: max(usable - 1, 0)], ends[0][1 : max(usable, 1)])
+    right = np.concatenate([ends[0][: min(usable, 1)], inner, [infinite]])
+    # left of 0, in units of the local x: L(x e^u) / x = e^u R(-log x - u)
+    cells = np.arange(first, 0)
+    ends = _line_ends_left(reverse, cells * h, h)
+    left = np.concatenate([ends[0][:1], np.minimum(ends[1][:-1], ends[0][1:]), ends[1][-1:]])
+    middle = min(float(right[0]), float(left[-1]))
+    if not middle > infinite:
+        right, left = np.full(1, infinite), np.zeros(1)
+    right[0] = left[-1] = max(middle, infinite)
+    values = _straightened(Sides(right, left), step)
+    return _law(values, step, 1 - values.left.size, infinite, up=False)
+
+
+def _line_ends(curve: Curve, start: FloatArray, h: float) -> tuple[FloatArray, FloatArray]:
+    """The lines of cells [start, start + h] at both ends."""
+    middle = start + h / 2
+    side = _SIDE * h
+    low = curve(middle * _AFTER)[0]
+    before, after = curve((middle - side) * _BEFORE)[1], curve((middle + side) * _BEFORE)[1]
+    return _extended(low, before, after, side, h)
+
+
+def _line_ends_left(curve: Curve, start: FloatArray, h: float) -> tuple[FloatArray, FloatArray]:
+    """The same of L = x delta_reverse(1/x) in cells left of 0."""
+    middle = start + h / 2
+    side = _SIDE * h
+    scaled = [np.exp(at) for at in (middle, middle - side, middle + side)]
+    low = scaled[0] * curve(-middle * _AFTER)[0]
+    before, after = scaled[1] * curve((side - middle) * _BEFORE)[1], scaled[2] * curve((-middle - side) * _BEFORE)[1]
+    return _extended(low, before, after, side, h)
+
+
+def _extended(
+    low: FloatArray, before: FloatArray, after: FloatArray, side: float, h: float
+) -> tuple[FloatArray, FloatArray]:
+    """Lines through the middle in x, with the slope from `before` on its right and to `after` on its left."""
+    to_right = np.expm1(h / 2) / -np.expm1(-side)
+    to_left = -np.expm1(-h / 2) / np.expm1(side)
+    noise = 8 * _UNIT * (low + before + after)
+    right = low + (low - before - noise) * to_right - noise
+    left = low - (after - low + noise) * to_left - noise
+    return left, right
+
+
+def _straightened(values: Sides, step: float) -> Sides:
+    """The lower convex hull of either side, where noise has bent it."""
+    return Sides(_hull(values.right, step), _hull(values.left, step))
+
+
+def _hull(side: FloatArray, step: float) -> FloatArray:
+    half = 1 / (1 + np.exp(-step))
+    chord = side[:-2] * half + side[2:] * (1 - half)
+    if not np.any(side[1:-1] > chord * (1 + _BENT)):
+        return side
+    kept: list[int] = []
+    for i, value in enumerate(side.tolist()):
+        while len(kept) > 1:
+            a, b = kept[-2:]
+            weight = math.expm1((b - i) * step) / math.expm1((a - i) * step)
+            if side[b] <= side[a] * weight + value * (1 - weight):
+                break
+            kept.pop()
+        kept.append(i)
+    corner = np.array(kept)
+    after = np.clip(np.searchsorted(corner, np.arange(side.size), side="left"), 1, None)
+    a, b, i = corner[after - 1], corner[after], np.arange(side.size)
+    weight = np.expm1((i - b) * step) / np.expm1((a - b) * step)
+    return np.minimum(side, side[a] * weight + side[b] * (1 - weight))
+
+
+def _law(values: Sides, step: float, first: int, infinite: float, *, up: bool) -> LossDistribution:
+    """The law of the chords of the values, scaled to the right side of them."""
+    width, growth = np.expm1(step), np.exp(step)
+    right, left = values.right, values.left
+    mass = np.zeros(left.size + right.size - 1)
+    zero = left.size - 1
+    with np.errstate(under="ignore"):
+        rise = np.diff(right)
+        mass[zero + 1 :] = (np.append(rise[1:], 0.0) - growth * rise) / width
+        fall = np.diff(left)
+        mass[:zero] = (fall - growth * np.concatenate([[left[0] / growth * width], fall[:-1]])) / width
+        to_right = rise[0] if rise.size else 0.0
+        to_left = left[-2] if zero else 0.0
+        if zero:
+            mass[zero] = 1 + (to_right + growth * (to_left - left[-1])) / width
+        else:  # the chord from (0, 1) to (1, delta(0))
+            mass[zero] = 1 - float(right[0]) + to_right / width
+    mass = np.maximum(mass, 0.0)
+    if not up and zero:  # the line of the first cell goes on to x = 0
+        mass[0] = 0.0
+    if up:  # what underflow may have lost
+        infinite = infinite + mass.size * _LEAST
+    curve, total = _curve(mass, infinite, step)
+    wanted = np.concatenate([-np.expm1(np.arange(first, 0) * step) + left[:-1], right])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(wanted > 0, wanted / curve, np.nan)
+        if up:
+            scale = float(np.nanmax(np.append(ratio, 1 / total)))
+        else:
+            scale = float(np.nanmin(np.append(ratio[curve > 0], 1 / total)))
+    rounding = (8 * mass.size + 64) * _UNIT
+    scale = max(scale, 1.0) * (1 + rounding) if up else min(scale, 1.0) * (1 - rounding)
+    return LossDistribution(step, first, mass * scale, infinite * scale)
+
+
+def _curve(mass: FloatArray, infinite: float, step: float) -> tuple[FloatArray, float]:
+    """The hockey-stick curve of masses at the grid points, from sums of positive terms, and the whole mass."""
+    shrink, width = np.exp(-step), np.expm1(step)
+    with np.errstate(under="ignore"):
+        shifted = np.append(mass[::-1][:-1], 0.0)  # p_last, ..., p_{first + 1}
+        decayed = signal.lfilter([shrink], [1.0, -shrink], shifted[:-1]) if mass.size > 1 else np.zeros(0)
+        below_last = infinite + width * np.cumsum(decayed)
+    return np.append(below_last[::-1], infinite), float(np.sum(mass)) + infinite

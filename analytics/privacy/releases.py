@@ -1,0 +1,332 @@
+r"""Single releases: a pair of laws (P, Q) known by both ends of its hockey-stick curve, in either order.
+
+A curve holds for a whole family of neighbours when the pair dominates it: :math:`D_\lambda(P\|Q)` is the greatest of the family at
+every :math:`\lambda > 0`, not only from 1 on. Only then do compositions of the pair hold for adaptively composed members
+(Zhu, Dong and Wang 2022).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from analytics import checks
+from analytics.checks import FloatArray, ParameterError
+from analytics.privacy import gaussian, subsampling
+from analytics.privacy.lattice import Envelope
+from analytics.privacy.loss_distribution import LossDistribution
+from analytics.privacy.loss_product import Product
+
+_UNIT = np.finfo(float).eps
+_LEAST = 5e-324
+_SHIFT = 8 * _UNIT  # relative, of an epsilon that was computed
+Ends = tuple[FloatArray, FloatArray]
+
+
+class Release(ABC):
+    """One release.
+
+    Attributes
+    ----------
+    unit : str
+        What neighbours differ in, such as "device 3, silent"; empty where it is left open.
+    """
+
+    unit: str
+    symmetric = False  # whether both orders have one curve
+    spacing: float | None = None  # losses are multiples of it
+
+    @abstractmethod
+    def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
+        """Both ends of the divergence at each epsilon in [0, inf]; of (Q, P) if `reverse`."""
+
+    def greatest_loss(self, *, reverse: bool = False) -> float:
+        """The pure epsilon of an order; infinite where there is none, or none is known."""
+        return np.inf
+
+    @property
+    def constructor(self) -> str:
+        """The name by which JSON knows it."""
+        return _NAMES[type(self)]
+
+    def parameters(self) -> dict[str, Any]:
+        """What makes it again: numbers, strings, lists of them."""
+        return {each.name: _plain(getattr(self, each.name)) for each in fields(self)}  # type: ignore[arg-type]
+
+    @classmethod
+    def made(cls, parameters: Mapping[str, Any]) -> Release:
+        """The inverse of :meth:`parameters`."""
+        return cls(**parameters)
+
+
+Factors = tuple[tuple[Release, int], ...]  # releases, and how often each occurs
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+@dataclass(frozen=True)
+class Gaussian(Release):
+    """N(mu, 1) against N(0, 1); mu in [0, inf], known up to a relative error of `slack`."""
+
+    mu: float
+    unit: str = ""
+    slack: float = 0.0
+    symmetric = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mu", checks.scalar("mu", self.mu, "[0, inf]"))
+        object.__setattr__(self, "slack", checks.scalar("slack", self.slack, "[0, 1)"))
+
+    def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
+        upper = self._at(epsilon, self.mu * (1 + self.slack))
+        lower = self._at(epsilon, self.mu * (1 - self.slack)) if self.slack else upper
+        return lower[0], upper[1]
+
+    @staticmethod
+    def _at(epsilon: FloatArray, mu: float) -> Ends:
+        value, _, error = gaussian.log_curve(epsilon, np.full(epsilon.shape, mu))
+        known = value > -np.inf
+        value = np.where(known, value, 0.0)
+        error = error + _UNIT * (4 - value)
+        with np.errstate(under="ignore"):
+            lower, upper = np.exp(value - error), np.exp(value + error)
+        return np.where(known, lower, 0.0), np.where(known, np.minimum(upper + _LEAST, 1.0), 0.0)
+
+    def composed(self, others: Iterable[tuple[Gaussian, int]], count: int = 1) -> Gaussian:
+        """One release that says what `count` of this and all the others say together."""
+        each = [(self, count), *others]
+        square = math.fsum(n * (one.mu if one.mu < 1e150 else np.inf) ** 2 for one, n in each)
+        slack = max(one.slack for one, _ in each)
+        alone = len(each) == 1 and count == 1
+        return Gaussian(math.sqrt(square), self.unit, slack if alone else slack + 8 * _UNIT)
+
+
+@dataclass(frozen=True)
+class Laplace(Release):
+    r"""Laplace noise of scale b on a number that moves by the scale times `loss`: :math:`\delta = (1-e^{(\epsilon-\epsilon_0)/2})_+`."""
+
+    loss: float
+    unit: str = ""
+    symmetric = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "loss", checks.scalar("epsilon", self.loss, "[0, inf)"))
+
+    @property
+    def spacing(self) -> float:  # type: ignore[override]
+        return self.loss
+
+    def greatest_loss(self, *, reverse: bool = False) -> float:
+        return self.loss
+
+    def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
+        return _around(-np.expm1(np.minimum(epsilon - self.loss, 0.0) / 2))
+
+
+@dataclass(frozen=True)
+class RandomizedResponse(Release):
+    r"""The truth with odds :math:`e^{\epsilon_0}` against each of ``symbols - 1`` other answers."""
+
+    loss: float
+    symbols: int = 2
+    unit: str = ""
+    symmetric = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "loss", checks.scalar("epsilon", self.loss, "[0, inf)"))
+        object.__setattr__(self, "symbols", checks.count("symbols", self.symbols, "[2, inf)"))
+
+    @property
+    def spacing(self) -> float:  # type: ignore[override]
+        return self.loss
+
+    def greatest_loss(self, *, reverse: bool = False) -> float:
+        return self.loss
+
+    def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
+        beyond = -np.expm1(np.minimum(epsilon - self.loss, 0.0))
+        return _around(beyond / (1 + (self.symbols - 1) * np.exp(-self.loss)))
+
+
+@dataclass(frozen=True)
+class Discrete(Release):
+    """Two laws p and q on finitely many outcomes."""
+
+    p: tuple[float, ...]
+    q: tuple[float, ...]
+    unit: str = ""
+
+    def __post_init__(self) -> None:
+        for name in ("p", "q"):
+            law = checks.real(name, getattr(self, name), "[0, 1]")
+            if law.ndim != 1 or abs(float(np.sum(law)) - 1) > 1e-12:
+                raise ParameterError(name, f"array of shape {law.shape}, sum {np.sum(law)!r}", "a law on outcomes")
+            object.__setattr__(self, name, tuple(law.tolist()))
+        if len(self.p) != len(self.q):
+            raise ParameterError("q", f"{len(self.q)} outcomes", f"as long as p: {len(self.p)}")
+
+    def greatest_loss(self, *, reverse: bool = False) -> float:
+        p, q = np.array((self.q, self.p) if reverse else (self.p, self.q))
+        with np.errstate(divide="ignore"):
+            return float(np.max(np.log(p[p > 0]) - np.log(q[p > 0]), initial=0.0))
+
+    def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
+        pair = (self.q, self.p) if reverse else (self.p, self.q)
+        finite = np.minimum(epsilon, np.finfo(float).max)
+        lower, upper = Envelope([pair]).bracket(finite)
+        return lower, upper
+
+
+@dataclass(frozen=True)
+class Subsampled(Release):
+    """A release that happens with probability p, against none; whether it happened is not seen.
+
+    Adjacency: P of the release is there with probability p in the first law, never in the second, where Q is all there is.
+    """
+
+    release: Release
+    p: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "p", checks.scalar("p", self.p, "[0, 1]"))
+
+    @property
+    def unit(self) -> str:  # type: ignore[override]
+        return self.release.unit
+
+    def parameters(self) -> dict[str, Any]:
+        return {"release": described(self.release), "p": self.p}
+
+    @classmethod
+    def made(cls, parameters: Mapping[str, Any]) -> Release:
+        return cls(release_of(parameters["release"]), parameters["p"])
+
+    def greatest_loss(self, *, reverse: bool = False) -> float:
+        inner = self.release.greatest_loss(reverse=reverse)
+        if self.p in (0.0, 1.0):
+            return inner * self.p if self.p else 0.0
+        if reverse:  # Q / (p P + (1 - p) Q)
+            return float(-np.log1p(self.p * np.expm1(-inner)))
+        return float(subsampling.amplified(inner, self.p)) if inner < np.inf else np.inf
+
+    def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
+        if self.p == 0:
+            return np.zeros(epsilon.shape), np.zeros(epsilon.shape)
+        lower, upper = self._ends(epsilon * (1 + _SHIFT), reverse)[0], self._ends(epsilon * (1 - _SHIFT), reverse)[1]
+        return lower * (1 - _SHIFT), np.minimum(upper * (1 + _SHIFT), 1.0)
+
+    def _ends(self, epsilon: FloatArray, reverse: bool) -> Ends:
+        if not reverse:
+            finite = np.minimum(epsilon, np.finfo(float).max / 4)
+            inner = np.where(epsilon < np.inf, subsampling.unamplified(finite, np.array(self.p)), np.inf)
+            low = self.release.ends(inner * (1 + _SHIFT))[0]
+            return self.p * low, self.p * self.release.ends(inner * (1 - _SHIFT))[1]
+        log_share, inner = subsampling.reversed_order(epsilon, np.array(self.p))
+        share = np.where(inner < np.inf, np.exp(np.minimum(log_share, 0.0)), 0.0)
+        low = self.release.ends(inner * (1 + _SHIFT), reverse=True)[0]
+        high = self.release.ends(inner * (1 - _SHIFT), reverse=True)[1]
+        return share * low, share * high
+
+
+@dataclass(frozen=True)
+class Tabulated(Release):
+    """Laws of the loss on a grid, of both orders, that are above the truth or below it: what another library computed.
+
+    Attributes
+    ----------
+    step : float
+    first : tuple of int
+    mass : tuple of tuple of float
+    infinite : tuple of float
+        Of the first and of the second order.
+    pessimistic : bool
+        Whether they bound from above; from below otherwise. The other end is what is trivially true.
+    """
+
+    step: float
+    first: tuple[int, int]
+    mass: tuple[tuple[float, ...], tuple[float, ...]]
+    infinite: tuple[float, float]
+    pessimistic: bool = True
+    unit: str = ""
+
+    def __post_init__(self) -> None:
+        for name in ("first", "infinite"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+        object.__setattr__(self, "mass", tuple(tuple(law) for law in self.mass))
+
+    @property
+    def spacing(self) -> float:  # type: ignore[override]
+        return self.step
+
+    def law(self, *, reverse: bool = False) -> LossDistribution:
+        """The law of one order."""
+        i = int(reverse)
+        return LossDistribution(self.step, self.first[i], np.asarray(self.mass[i]), self.infinite[i])
+
+    def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
+        product = Product(((self.law(reverse=reverse), 1),))
+        finite = np.minimum(epsilon, np.finfo(float).max).ravel()
+        if self.pessimistic:
+            upper = np.array([product.delta(float(e)) for e in finite]).reshape(epsilon.shape)
+            return np.zeros(epsilon.shape), upper
+        lower = np.array([product.least_delta(float(e)) for e in finite]).reshape(epsilon.shape)
+        return lower, np.ones(epsilon.shape)
+
+
+def _around(value: FloatArray) -> Ends:
+    return value * (1 - 16 * _UNIT), np.minimum(value * (1 + 16 * _UNIT), 1.0)
+
+
+_NAMES: dict[type[Release], str] = {
+    Gaussian: "gaussian",
+    Laplace: "laplace",
+    RandomizedResponse: "randomized_response",
+    Discrete: "discrete",
+    Subsampled: "subsampled",
+    Tabulated: "tabulated",
+}
+
+
+def register(kind: type[Release], name: str) -> None:
+    """Make a kind of release known to JSON."""
+    _NAMES[kind] = name
+
+
+def described(release: Release) -> dict[str, Any]:
+    """Constructor and parameters.
+
+    Examples
+    --------
+    >>> described(Gaussian(1.0))
+    {'constructor': 'gaussian', 'parameters': {'mu': 1.0, 'unit': '', 'slack': 0.0}}
+    """
+    return {"constructor": release.constructor, "parameters": release.parameters()}
+
+
+def release_of(description: Mapping[str, Any]) -> Release:
+    """The inverse of :func:`described`.
+
+    Examples
+    --------
+    >>> release_of({"constructor": "gaussian", "parameters": {"mu": 1.0}})
+    Gaussian(mu=1.0, unit='', slack=0.0)
+    """
+    kinds = {name: kind for kind, name in _NAMES.items()}
+    name = description.get("constructor")
+    if name not in kinds:
+        raise ParameterError("constructor", name, "one of " + ", ".join(kinds))
+    return kinds[name].made(description.get("parameters", {}))
+
+
+def discrete(p: ArrayLike, q: ArrayLike, unit: str = "") -> Discrete:
+    """Of two arrays."""
+    return Discrete(tuple(np.asarray(p, dtype=float).tolist()), tuple(np.asarray(q, dtype=float).tolist()), unit)

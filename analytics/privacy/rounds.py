@@ -1,0 +1,270 @@
+r"""A system of collaborative inference over T rounds: what a device gives away in all of them together.
+
+What is assumed, and what need not be: docs/rounds.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from analytics import checks, parameters
+from analytics.checks import FloatArray, choice, real
+from analytics.guarantee import Adjacency, Observer
+from analytics.inference.system import InferenceSystem, device_indices
+from analytics.privacy import observers, releases
+from analytics.privacy.composed import WIDTH
+from analytics.privacy.curve import PrivacyCurve
+from analytics.privacy.mixtures import participations
+from analytics.privacy.participation import Participation
+from analytics.privacy.releases import Discrete, Ends, Gaussian, Release, Subsampled
+
+_UNIT = np.finfo(float).eps
+_NEGLIGIBLE = 1e-25  # probability of the others' noise that a first try leaves out
+_DOUBTFUL = 1e-13  # with a delta below this over that, nothing is left out
+
+
+@dataclass(frozen=True, eq=False)
+class Query(Release):
+    """One query of a system, as it concerns one device, before one observer.
+
+    The pair is that of the feature of greatest norm, which dominates all others in either order (docs/observers.md).
+    """
+
+    system: InferenceSystem
+    device: int
+    observer: Observer
+    _parts: dict[float, Participation] = field(default_factory=dict, repr=False)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Query) and self.parameters() == other.parameters()
+
+    def __hash__(self) -> int:
+        return hash((self.device, self.observer, self.system.devices))
+
+    @property
+    def unit(self) -> str:  # type: ignore[override]
+        return unit(self.system, self.device)
+
+    @property
+    def symmetric(self) -> bool:  # type: ignore[override]
+        hidden_silence = self.observer is not Observer.PARTICIPANTS and self.system.adjacency is Adjacency.SILENT
+        return self.system.adjacency is not Adjacency.ABSENT and not hidden_silence
+
+    def parameters(self) -> dict[str, Any]:
+        known = {}
+        for name in parameters.of(InferenceSystem):
+            value = getattr(self.system, name)
+            known[name] = value.tolist() if isinstance(value, np.ndarray) else value
+        return {"system": known, "device": self.device, "observer": self.observer.value}
+
+    @classmethod
+    def made(cls, parameters: Mapping[str, Any]) -> Release:
+        return query(InferenceSystem(**parameters["system"]), parameters["device"], parameters["observer"])
+
+    def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
+        shape, eps = epsilon.shape, epsilon.ravel()
+        lower, upper = self._ends(eps, reverse, _NEGLIGIBLE)
+        doubtful = np.flatnonzero(upper * _DOUBTFUL < _NEGLIGIBLE)
+        if doubtful.size:
+            lower[doubtful], upper[doubtful] = self._ends(eps[doubtful], reverse, 0.0)
+        return lower.reshape(shape), upper.reshape(shape)
+
+    def _ends(self, eps: FloatArray, reverse: bool, negligible: float) -> Ends:
+        if negligible not in self._parts:
+            meant, model = observers.modelled(self.system, self.observer)
+            (self._parts[negligible],) = participations(meant, np.array([self.device]), negligible, model)
+        part = self._parts[negligible]
+        rows = np.zeros(eps.size, dtype=np.int64)
+        with np.errstate(under="ignore"):
+            low, high = part.log_order(eps, rows, reverse=reverse)
+            if part.slack:
+                low = np.maximum(low, part.raised().log_order(eps, rows, reverse=reverse)[0])
+            upper = np.minimum(np.exp(high) * (1 + 2e-15) + 5e-324, 1.0)
+            return np.exp(low) * (1 - 2e-15), np.where(high > -np.inf, upper, 0.0)
+
+    def constant(self) -> tuple[float, float, float] | None:
+        """p, sensitivity and noise variance of a device whose noise does not depend on who takes part, if it does not."""
+        self._ends(np.zeros(1), False, 0.0)
+        part = self._parts[0.0]
+        if part.slack or part.missing[0] or np.sum(part.weights[0] > 0) != 1:
+            return None
+        v = float(part.variance[0][part.weights[0] > 0][0] + part.own_noise[0])
+        return float(part.participation[0]), float(part.sensitivity[0]), v
+
+
+releases.register(Query, "system")
+
+
+def unit(system: InferenceSystem, device: int) -> str:
+    """What neighbours differ in."""
+    return f"device {device}, {system.adjacency}"
+
+
+def query(system: InferenceSystem, device: int, observer: Observer | str) -> Release:
+    """One query, in closed form where it has one.
+
+    Examples
+    --------
+    >>> query(InferenceSystem(devices=2, participation=1.0, noise_variance=0.5, weight=1.0, clip=1.0, alignment=1.0,
+    ...     receiver_noise_variance=0.0, dimension=8, delta=1e-5, delta_prime=1e-5, adjacency="silent"), 0, "auto").mu
+    1.0...
+    """
+    kind = choice("observer", observer, Observer)
+    kind = observers.meaning(system) if kind is Observer.AUTO else kind
+    k = checks.count("device", device, f"[0, {system.devices - 1}]")
+    name = unit(system, k)
+    p = float(system.participation[k])
+    slack = (system.devices + 32) * _UNIT
+    if system.adjacency is Adjacency.ABSENT and kind is Observer.PARTICIPANTS:
+        return Discrete((p, 1 - p), (0.0, 1.0), name)
+    if system.idle_noise and (p == 1 or (kind is not Observer.PARTICIPANTS and system.adjacency is not Adjacency.REPLACE)):
+        scaled = system.normalised()
+        noise = float(np.sum(scaled.received_noise_variance)) + scaled.receiver_noise_variance
+        release = Gaussian(_ratio(float(scaled.sensitivity[k]), noise), name, slack)
+        return release if p == 1 else Subsampled(release, p)
+    found = Query(system, k, kind)
+    if p == 1 and system.adjacency is not Adjacency.ABSENT and (known := found.constant()) is not None:
+        return Gaussian(_ratio(known[1], known[2]), name, slack)
+    return found
+
+
+def _ratio(distance: float, variance: float) -> float:
+    return 0.0 if distance == 0 else distance / np.sqrt(variance) if variance > 0 else np.inf
+
+
+def curve(system: InferenceSystem, *, device: int = 0, observer: Observer | str | None = None) -> PrivacyCurve:
+    """The privacy curve of one device and one query; ``.compose(T)`` is that of T rounds.
+
+    Parameters
+    ----------
+    system : InferenceSystem
+    device : int
+    observer : {"auto", "participants", "others", "signal"}, optional
+        What the server sees beside y; for `signal` the upper end is that of `others`, the lower end says nothing.
+
+    Returns
+    -------
+    PrivacyCurve
+
+    Examples
+    --------
+    >>> system = InferenceSystem(devices=12, participation=0.9, noise_variance=0.1, weight=1/12, clip=1.0, alignment=1.0,
+    ...     receiver_noise_variance=0.1, dimension=784, delta=1e-5, delta_prime=1e-5, idle_noise=True)
+    >>> one = curve(system)
+    >>> round(float(one.epsilon(1e-5)), 3), round(float(one.compose(200).epsilon(1e-5)), 2)
+    (0.218, 4.03)
+    """
+    return PrivacyCurve(((query(system, device, "auto" if observer is None else observer), 1),))
+
+
+def epsilon(
+    system: InferenceSystem,
+    *,
+    delta: float | None = None,
+    rounds: int = 1,
+    device: ArrayLike | None = None,
+    observer: Observer | str = Observer.AUTO,
+) -> FloatArray:
+    """Least epsilon of each device after T rounds, never below the truth; for `signal` the upper end.
+
+    Parameters
+    ----------
+    system : InferenceSystem
+    delta : float, optional
+        In (0, 1), of all rounds together; the system's by default.
+    rounds : int
+        T >= 1, with fresh participation and noise in each; features may change, also with what came out before.
+    device : int or array_like of int, optional
+        Which devices; all K by default.
+    observer : {"auto", "participants", "others", "signal"}
+
+    Returns
+    -------
+    ndarray or float
+
+    Examples
+    --------
+    >>> system = InferenceSystem(devices=12, participation=0.9, noise_variance=0.1, weight=1/12, clip=1.0, alignment=1.0,
+    ...     receiver_noise_variance=0.1, dimension=784, delta=1e-5, delta_prime=1e-5, adjacency="silent")
+    >>> epsilon(system, rounds=100, device=[0, 1]).round(3)
+    array([3.048, 3.048])
+    """
+    return bracket(system, delta=delta, rounds=rounds, device=device, observer=observer)[1]
+
+
+def bracket(
+    system: InferenceSystem,
+    *,
+    delta: float | None = None,
+    rounds: int = 1,
+    device: ArrayLike | None = None,
+    observer: Observer | str = Observer.AUTO,
+    width: float = WIDTH,
+) -> tuple[FloatArray, FloatArray]:
+    """Both ends of :func:`epsilon`; their relative distance is `width` at most unless the curve is not known so well.
+
+    For one round the lower end of `signal` is that of :func:`analytics.privacy.observers.signal_bracket`; it serves more rounds, too,
+    since they give away no less than one.
+    """
+    count, seen = checks.count("rounds", rounds), choice("observer", observer, Observer)
+    total = system.delta if delta is None else checks.scalar("delta", delta, "(0, 1)")
+    which = device_indices(system, device)
+    if count == 1:
+        upper = np.asarray(observers.exact_epsilon(system, delta=total, device=which, observer=seen))
+        if seen is Observer.SIGNAL:
+            return observers.signal_lower(system, upper, total, which), upper[()]
+    shape, kinds, back = which.shape, *_kinds(system, which)
+    ends = np.array([_composed(system, int(k), seen, count).bracket(delta=total, width=width) for k in kinds])
+    lower, upper_all = (ends[back, i].reshape(shape) for i in (0, 1))
+    if seen is Observer.SIGNAL:
+        single = np.asarray(observers.exact_epsilon(system, delta=total, device=which, observer=seen))
+        lower = np.asarray(observers.signal_lower(system, single, total, which))
+    if count == 1:
+        upper_all = np.minimum(upper_all, upper)
+    return np.minimum(lower, upper_all)[()], upper_all[()]
+
+
+def delta_at(
+    system: InferenceSystem,
+    epsilon: ArrayLike,
+    *,
+    rounds: int = 1,
+    device: ArrayLike | None = None,
+    observer: Observer | str = Observer.AUTO,
+) -> FloatArray:
+    """delta(epsilon) of each device after T rounds, never below the truth; arguments as of :func:`epsilon`.
+
+    Examples
+    --------
+    >>> system = InferenceSystem(devices=12, participation=0.9, noise_variance=0.1, weight=1/12, clip=1.0, alignment=1.0,
+    ...     receiver_noise_variance=0.1, dimension=784, delta=1e-5, delta_prime=1e-5, adjacency="silent")
+    >>> float(delta_at(system, 3.0, rounds=100, device=0))
+    1.319...e-05
+    """
+    count = checks.count("rounds", rounds)
+    if count == 1:
+        return observers.exact_delta(system, epsilon, device=device, observer=observer)
+    which, eps = checks.broadcast(device=device_indices(system, device), epsilon=real("epsilon", epsilon, "[0, inf]"))
+    kinds, back = _kinds(system, which)
+    out = np.empty(which.size)
+    for i, k in enumerate(kinds):
+        at = back == i
+        out[at] = _composed(system, int(k), observer, count).delta(eps.ravel()[at])
+    return out.reshape(which.shape)[()]
+
+
+def _composed(system: InferenceSystem, device: int, observer: Observer | str, rounds: int) -> PrivacyCurve:
+    return curve(system, device=device, observer=observer).compose(rounds)
+
+
+def _kinds(system: InferenceSystem, which: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """One device of each kind, and whose kind each of `which` has."""
+    keys = np.stack([system.participation, system.noise_variance, system.sensitivity], axis=1)
+    _, first, kind = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    wanted, back = np.unique(kind.ravel()[which.ravel()], return_inverse=True)
+    return first[wanted], back.ravel()
