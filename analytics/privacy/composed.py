@@ -36,12 +36,14 @@ _A_DECADE = 20  # points of the sketch
 _STEPS = 25  # in one deviation of a tilted loss, at first
 _CUT = 1e-6  # share of delta that losses beyond the grid may cost
 _LEFT_OUT = 1e-10  # tilted mass below the grid
-_FIRST_CELLS, _CELLS = 1 << 12, 1 << 18  # of a law, at first and at most
+_FIRST_CELLS, _CELLS = 1 << 12, 1 << 16  # of a law, at first and at most
 _POINTS = 1 << 21  # of the product, wanted at most
 _REFINEMENTS = 6
 _SECTIONS = 24  # points at once when a single release is inverted
 _CLOSE = 1e-13
 _ASIDE = 1e-10  # share of itself by which a multiple of the step lies below a loss that many outcomes have
+_FINEST = 1e-12  # step
+_NOTHING = 1e-290  # a delta that is not told from 0
 _LEAST_LOG = -690.0
 
 Rising = Callable[[float, float, float], float]
@@ -71,7 +73,7 @@ class Composed:
             tilt,
             level,
             lambda lower, upper: (lower.least_delta(epsilon), upper.delta(epsilon)),
-            lambda low, high: (np.log(high / low) if low > 0 else np.inf) / goal if high > 0 else 0.0,
+            lambda low, high: (np.log(high / low) if low > 0 else np.inf) / goal if high > _NOTHING else 0.0,
         )
 
     def epsilon(self, delta: float, width: float = WIDTH) -> tuple[float, float]:
@@ -170,7 +172,7 @@ class Composed:
         step, ranges = self._grid(tilt, level)
         if tables:
             step = tables.pop()
-        span = max(top - bottom for bottom, top in ranges)
+        span = max([2 * step, *(top - bottom for bottom, top in ranges)])
         best = 0.0, np.inf
         for refinement in range(_REFINEMENTS):
             made = [self._laws(i, step, *each) for i, each in enumerate(ranges)]
@@ -208,7 +210,7 @@ class Composed:
         total = sum(count for _, count in self.factors)
         ranges = [sketch.range(tilt, level * _CUT / total, _LEFT_OUT / total) for sketch in self._sketches]
         _, _, variance = self._cumulant(tilt)
-        step = np.sqrt(variance / total) / _STEPS
+        step = max(np.sqrt(variance / total) / _STEPS, _FINEST)
         step = max(step, 20 * np.sqrt(variance) / _POINTS, max(top - bottom for bottom, top in ranges) / _FIRST_CELLS)
         spacings = [release.spacing for release, _ in self.factors if release.spacing]
         if spacings:

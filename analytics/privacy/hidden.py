@@ -45,6 +45,7 @@ _PANELS = 4096
 _FINER = 24  # places between the ends of a first window
 _CHUNK = 1 << 17  # nodes at a time
 _HUGE = 1e150
+_FAR = 1e6  # from this epsilon on, too
 _ROUGH = 1e-3  # with a greater relative error the visible device's value is given instead
 
 
@@ -88,7 +89,7 @@ def log_curve(
         m = np.where(d == 0, 0.0, d / np.sqrt(v + s))
         out, slope, error = gaussian.log_curve(eps, m)
         hidden = (eps > 0) & (eps < np.inf) & (p < 1) & (v > 0) & (m > 0) & (m < _HUGE) & (out > -np.inf)
-        some = np.flatnonzero(hidden)
+        some = np.flatnonzero(hidden & (eps < _FAR))
         # s = 0, or one dimension: nothing depends on the norm across
         flat = some[(s[some] == 0) | (dimension == 1)]
         deep = some[(s[some] > 0) & (dimension > 1)]
@@ -101,7 +102,7 @@ def log_curve(
         if deep.size:
             line = _Line.of(eps[deep], p[deep], m[deep], s[deep] / v[deep], replace)
             out[deep], slope[deep], error[deep] = _Radius(line, dimension, tolerance).integral()
-        rough = np.flatnonzero(hidden & ~(error <= _ROUGH))
+        rough = np.flatnonzero(hidden & ~((error <= _ROUGH) & (eps < _FAR)))
         out[rough], slope[rough], error[rough] = visible[rough], its_slope[rough], np.inf
     return np.minimum(out, 0.0), slope, error
 
@@ -229,7 +230,7 @@ class _Radius:
         least = special.logsumexp(log_norm_density(grid, self.a) + value + np.log(np.gradient(grid)), axis=1) - _BEYOND
         left = self._log_tail(grid, above=False) + value <= least[:, None]
         right = self._log_tail(grid, above=True) + missing <= least[:, None]
-        first = np.maximum(np.sum(np.cumprod(left, axis=1), axis=1) - 1, 0)
+        first = np.clip(np.sum(np.cumprod(left, axis=1), axis=1) - 1, 0, grid.size - 2)
         last = grid.size - np.maximum(np.sum(np.cumprod(right[:, ::-1], axis=1), axis=1), 1)
         first = np.minimum(first, grid.size - 2)
         low, high = grid[first], grid[np.maximum(last, first + 1)]

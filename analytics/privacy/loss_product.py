@@ -42,13 +42,18 @@ class Product:
         return sum(count for _, count in self.factors)
 
     @property
+    def greatest(self) -> float:
+        """The greatest finite loss."""
+        return float(sum(count * law.losses[-1] for law, count in self.factors))
+
+    @property
     def impossible(self) -> bool:
         """Whether some release has no finite loss."""
         return not all(law.mass.size for law, _ in self.factors)
 
     def delta(self, epsilon: float) -> float:
         """delta at epsilon, rounded up."""
-        if self.impossible:
+        if self.impossible or epsilon >= self.greatest * (1 + 8 * _UNIT) + 1e-300:
             return self.infinite()
         tilt = self._tilt_of_loss(epsilon)
         chernoff = self.cumulant(tilt)[0] - tilt * epsilon
@@ -63,7 +68,7 @@ class Product:
     def least_delta(self, epsilon: float) -> float:
         """What delta at epsilon is at least, for laws whose curves are nowhere above those of the releases."""
         rest = self.infinite() * (1 - _INFINITE)
-        if self.impossible:
+        if self.impossible or epsilon >= self.greatest:
             return rest
         tail = self._tail(self._tilt_of_loss(epsilon), lower=True)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -81,7 +86,7 @@ class Product:
         if self.impossible:
             return 0.0
         if left == 0:
-            return max(float(sum(count * law.losses[-1] for law, count in self.factors)) * (1 - 4 * _UNIT), 0.0)
+            return max(self.greatest * (1 - 4 * _UNIT), 0.0)
         tilt = self._tilt_of_level(np.log(left))
         while True:
             tail = self._tail(tilt, lower=True)
@@ -104,8 +109,7 @@ class Product:
         if kept.impossible:
             return 0.0
         if left == 0:
-            most = float(sum(count * law.losses[-1] for law, count in kept.factors))
-            return max(most, 0.0)
+            return max(kept.greatest, 0.0)
         tilt = kept._tilt_of_level(np.log(left))
         while True:
             tail = kept._tail(tilt)

@@ -1,0 +1,354 @@
+"""Curves and compositions against closed forms, enumeration, quadrature and a peer: the truth lies between the ends."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import airtight
+from analytics.checks import ParameterError
+from analytics.inference.system import InferenceSystem
+from analytics.privacy import gaussian, rounds
+from analytics.privacy.composed import Composed
+from analytics.privacy.curve import Direction, PrivacyCurve
+from analytics.privacy.releases import Discrete, Gaussian, Laplace, RandomizedResponse, Subsampled, discrete
+
+LEVELS = [0.3, 1e-3, 1e-5, 1e-15, 1e-100, 1e-250]
+
+
+def inside(low, value, high, slack=0.0):
+    assert low * (1 - slack) - 1e-300 <= value <= high * (1 + slack) + 1e-300, (low, value, high)
+
+
+def small(**changed):
+    values = {
+        "devices": 3,
+        "participation": [0.3, 0.6, 0.8],
+        "noise_variance": [0.5, 0.3, 1.1],
+        "weight": 1.0,
+        "clip": 0.8,
+        "alignment": 1.0,
+        "receiver_noise_variance": 0.2,
+        "dimension": 1,
+        "delta": 1e-3,
+        "delta_prime": 1e-3,
+        "adjacency": "silent",
+    }
+    return InferenceSystem(**{**values, **changed})
+
+
+@pytest.mark.parametrize("mu, count", [(1.0, 4), (0.1, 64), (0.01, 10_000), (3.0, 10), (0.3, 1000)])
+@pytest.mark.parametrize("delta", LEVELS)
+def test_gaussians_on_a_grid_hold_the_closed_form(mu, count, delta):
+    """Without the closed form: never below, never above, and no wider than asked, down to 1e-250."""
+    exact = float(gaussian.epsilon(delta, sensitivity=mu * math.sqrt(count), sigma=1.0))
+    low, high = Composed(((Gaussian(mu), count),)).epsilon(delta)
+    inside(low, exact, high)
+    assert high - low <= 1e-3 * high
+    low, high = Composed(((Gaussian(mu), count),)).delta(exact)
+    inside(low, delta, high, slack=1e-9)
+
+
+@pytest.mark.parametrize("mu, count, delta", [(0.1, 64, 1e-250), (0.5, 9, 1e-100), (1.0, 1, 1e-300)])
+def test_gaussian_in_many_digits(mu, count, delta):
+    mpmath = pytest.importorskip("mpmath")
+    with mpmath.workdps(60):
+        whole = mpmath.mpf(mu) * mpmath.sqrt(count)
+
+        def curve(eps):
+            a, b = eps / whole - whole / 2, eps / whole + whole / 2
+            return (mpmath.erfc(a / mpmath.sqrt(2)) - mpmath.exp(eps) * mpmath.erfc(b / mpmath.sqrt(2))) / 2
+
+        for release in (Composed(((Gaussian(mu), count),)), airtight.gaussian(mu).compose(count)._orders["forward"]):
+            low, high = release.epsilon(delta)
+            assert curve(mpmath.mpf(low) * (1 - mpmath.mpf(10) ** -12)) >= delta >= curve(mpmath.mpf(high))
+
+
+def product_delta(pairs, epsilon):
+    """Every outcome of every release."""
+    total = 0.0
+    for outcome in itertools.product(*[range(len(p)) for p, _ in pairs]):
+        a = math.prod(p[i] for (p, _), i in zip(pairs, outcome, strict=True))
+        b = math.prod(q[i] for (_, q), i in zip(pairs, outcome, strict=True))
+        total += max(a - math.exp(epsilon) * b, 0.0)
+    return total
+
+
+PROBABILITY = st.floats(0.0, 1.0)
+
+
+@settings(max_examples=30)
+@given(st.data(), st.integers(2, 4), st.integers(0, 2), st.integers(0, 2), st.floats(-1.0, 3.0))
+def test_unlike_releases_against_every_outcome(data, size, one, two, epsilon):
+    laws = []
+    for _ in range(2):
+        p, q = (np.array(data.draw(st.lists(PROBABILITY, min_size=size, max_size=size))) + 1e-3 for _ in "pq")
+        laws.append((p / p.sum(), q / q.sum()))
+    curve = airtight.compose([airtight.discrete_pair(*law) for law in laws], [one, two])
+    pairs = [laws[0]] * one + [laws[1]] * two
+    for direction, asked in ((Direction.FORWARD, pairs), (Direction.REVERSE, [(q, p) for p, q in pairs])):
+        truth = product_delta(asked, epsilon) if asked else max(-math.expm1(epsilon), 0.0)
+        low, high = curve.bracket(epsilon=epsilon, direction=direction)
+        assert low - 1e-12 <= truth <= high + 1e-12
+
+
+def test_many_random_compositions_are_never_below_the_truth():
+    """An attack: laws with rare and common outcomes, any tilt, few and more releases."""
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        size, count = int(rng.integers(2, 5)), int(rng.integers(2, 6))
+        p, q = (rng.dirichlet(10.0 ** rng.uniform(-2, 1, size)) + 1e-9 for _ in "pq")
+        p, q = p / p.sum(), q / q.sum()
+        release = Composed(((discrete(p, q), count),))
+        # multinomial: counts of outcomes
+        delta = 10.0 ** rng.uniform(-8, -0.5)
+        low, high = release.epsilon(delta, 1e-2)
+        counts = np.array([c for c in itertools.product(range(count + 1), repeat=size) if sum(c) == count])
+        log_ways = math.lgamma(count + 1) - np.array([sum(math.lgamma(x + 1) for x in c) for c in counts])
+        a, b = (np.exp(log_ways + counts @ np.log(law)) for law in (p, q))
+
+        def truth(eps, a=a, b=b):
+            return float(np.sum(np.maximum(a - math.exp(eps) * b, 0.0)))
+
+        if high < np.inf:
+            assert truth(high) <= delta * (1 + 1e-9), (p, q, count, delta)
+        if low > 0:
+            assert truth(low * (1 - 1e-9)) >= delta * (1 - 1e-9), (p, q, count, delta)
+
+
+@pytest.mark.parametrize("adjacency", ["silent", "replace"])
+@pytest.mark.parametrize("count", [2, 3, 4])
+def test_visible_participants_against_every_sequence_of_sets(adjacency, count):
+    """Given who takes part in every round all is one Gaussian release; sets are enumerated."""
+    system = small(adjacency=adjacency, devices=4, participation=[0.3, 0.6, 0.8, 0.1], noise_variance=[0.5, 0.3, 1.1, 2.0])
+    square = {}
+    for others in itertools.product([0, 1], repeat=3):
+        weight = np.prod([p if on else 1 - p for p, on in zip([0.6, 0.8, 0.1], others, strict=True)])
+        v = 0.2 + 0.5 + np.dot(others, [0.3, 1.1, 2.0])
+        mu = system.sensitivity[0] ** 2 / v
+        square[mu] = square.get(mu, 0.0) + 0.3 * weight
+    square[0.0] = 0.7
+    laws = list(square.items())
+    mus, weights = [], []
+    for chosen in itertools.combinations_with_replacement(range(len(laws)), count):
+        number = math.factorial(count) / math.prod(math.factorial(chosen.count(i)) for i in set(chosen))
+        mus.append(math.sqrt(sum(laws[i][0] for i in chosen)))
+        weights.append(number * math.prod(laws[i][1] for i in chosen))
+    for eps in (0.1, 1.0, 4.0):
+        exact = float(np.dot(weights, gaussian.delta(eps, sensitivity=np.array(mus), sigma=1.0)))
+        low, high = airtight.curve(system, observer="participants").compose(count).bracket(epsilon=eps)
+        inside(low, exact, high, 1e-12)
+        assert rounds.delta_at(system, eps, rounds=count, device=0, observer="participants") == high
+    level = 1e-4
+    low, high = rounds.bracket(system, delta=level, rounds=count, device=0, observer="participants")
+    assert np.dot(weights, gaussian.delta(high, sensitivity=np.array(mus), sigma=1.0)) <= level
+    assert np.dot(weights, gaussian.delta(low, sensitivity=np.array(mus), sigma=1.0)) >= level * (1 - 1e-9)
+
+
+def densities(system, y):
+    """With device 0 and its neighbour, r = 1 and no other device."""
+    p, s, v, d = (
+        system.participation[0],
+        system.received_noise_variance[0],
+        system.receiver_noise_variance,
+        system.sensitivity[0],
+    )
+
+    def normal(mean, variance):
+        return np.exp(-((y - mean) ** 2) / (2 * variance)) / np.sqrt(2 * np.pi * variance)
+
+    absent = normal(0.0, v)
+    near, far = {"absent": (d, None), "silent": (d, 0.0), "replace": (d / 2, -d / 2)}[system.adjacency.value]
+    here = p * normal(near, v + s) + (1 - p) * absent
+    return here, absent if far is None else p * normal(far, v + s) + (1 - p) * absent
+
+
+@pytest.mark.parametrize("adjacency", ["absent", "silent", "replace"])
+@pytest.mark.parametrize("p", [0.15, 0.7])
+def test_hidden_device_over_two_rounds_by_quadrature(adjacency, p):
+    """The density of both rounds on a fine plane, in both orders."""
+    system = small(devices=1, participation=p, noise_variance=0.6, adjacency=adjacency)
+    y = np.linspace(-9.0, 9.0, 2401)
+    a, b = densities(system, y)
+    step = (y[1] - y[0]) ** 2
+    curve = airtight.curve(system, observer="others").compose(2)
+    for eps in (0.05, 0.4, 1.2):
+        for direction, (one, other) in (("forward", (a, b)), ("reverse", (b, a))):
+            exact = np.sum(np.maximum(np.outer(one, one) - math.exp(eps) * np.outer(other, other), 0.0)) * step
+            low, high = curve.bracket(epsilon=eps, direction=direction)
+            inside(low, exact, high, 2e-4)
+
+
+def test_one_round_is_the_exact_value():
+    for adjacency, observer in itertools.product(["absent", "silent", "replace"], ["participants", "others"]):
+        for idle in (False, True):
+            system = small(adjacency=adjacency, dimension=5, idle_noise=idle)
+            curve = airtight.curve(system, device=1, observer=observer)
+            exact = airtight.epsilon(system, observer=observer)[1]
+            assert float(curve.epsilon(system.delta)) == pytest.approx(float(exact), rel=1e-9)
+            low, high = curve.bracket(delta=system.delta)
+            assert high == np.inf or high - low <= 1e-6 * high
+
+
+def test_equal_devices_are_computed_once():
+    system = small(devices=12, participation=0.9, noise_variance=0.1)
+    assert len(rounds._kinds(system, np.arange(12))[0]) == 1
+    found = airtight.epsilon(system, rounds=50)
+    assert found.shape == (12,) and np.all(found == found[0])
+
+
+def test_a_roll_call_tells_in_one_round_of_many():
+    system = small(adjacency="absent", participation=1e-4)
+    assert airtight.epsilon(system, delta=1e-3, rounds=5, observer="participants")[0] == 0
+    assert airtight.epsilon(system, delta=1e-3, rounds=50, observer="participants")[0] == np.inf
+    assert airtight.delta(system, 3.0, rounds=50, observer="participants")[0] == pytest.approx(
+        -np.expm1(50 * np.log1p(-1e-4)), rel=2e-3
+    )
+
+
+def test_rounds_of_idle_noise_are_a_subsampled_gaussian():
+    system = small(idle_noise=True, dimension=9)
+    mu = system.sensitivity[0] / math.sqrt(0.5 + 0.3 + 1.1 + 0.2)
+    found = airtight.curve(system, observer="others").compose(100)
+    peer = airtight.subsampled(mu, 0.3).compose(100)
+    assert float(found.epsilon(1e-5)) == pytest.approx(float(peer.epsilon(1e-5)), rel=1e-9)
+
+
+@pytest.mark.parametrize("adjacency", ["absent", "silent", "replace"])
+@pytest.mark.parametrize("observer", ["participants", "others", "signal"])
+def test_more_rounds_give_away_more(adjacency, observer):
+    system = small(adjacency=adjacency, devices=2, participation=0.2, noise_variance=0.4)
+    found = [float(airtight.epsilon(system, rounds=t, observer=observer)[0]) for t in (1, 2, 8)]
+    assert found == sorted(found)
+    low, high = rounds.bracket(system, rounds=8, observer=observer, device=0)
+    assert low <= high == found[-1]
+
+
+def test_neither_order_dominates_for_absent():
+    """The reason for composing both."""
+    curve = airtight.curve(small(adjacency="absent", dimension=4, participation=0.7)).compose(3)
+    low = [float(curve.bracket(epsilon=e, direction="forward")[0]) for e in (-1.0, 1.0)]
+    high = [float(curve.bracket(epsilon=e, direction="reverse")[1]) for e in (-1.0, 1.0)]
+    assert low[1] > high[1] and low[0] < float(curve.bracket(epsilon=-1.0, direction="reverse")[0])
+
+
+CURVES = [
+    airtight.gaussian(0.7),
+    airtight.laplace(0.5),
+    airtight.randomized_response(1.0, 3),
+    airtight.subsampled(1.0, 0.1),
+    airtight.subsampled(airtight.laplace(1.0), 0.3),
+    airtight.discrete_pair([0.2, 0.3, 0.5], [0.4, 0.3, 0.3]),
+    airtight.curve(small(adjacency="absent")),
+    airtight.compose([airtight.gaussian(0.2), airtight.laplace(0.1)], [3, 4]),
+]
+
+
+@pytest.mark.parametrize("curve", CURVES, ids=repr)
+def test_json_equality_and_views(curve):
+    again = PrivacyCurve.from_json(curve.to_json())
+    assert again == curve and hash(again) == hash(curve) and again.compose(2) != curve
+    assert "epsilon" in curve._repr_html_() and curve.compose(0).advantage() == 0
+    assert float(curve.epsilon(1.0)) == 0 == float(curve.epsilon(3.0))
+
+
+@pytest.mark.parametrize("curve", CURVES, ids=repr)
+def test_what_an_attacker_reaches(curve):
+    """Trade-off, risk and advantage are views of one curve; the curve of (Q, P) is tied to that of (P, Q)."""
+    for x in (0.2, 1.0):
+        forward = float(curve.delta(-x, direction="forward"))
+        assert forward == pytest.approx(-np.expm1(-x) + np.exp(-x) * float(curve.delta(x, direction="reverse")), rel=1e-9)
+    beta = curve.beta([0.0, 0.1, 0.5, 1.0])
+    assert np.all(np.diff(beta) <= 0) and beta[-1] == 0 and np.all(beta <= 1 - np.array([0.0, 0.1, 0.5, 1.0]) + 1e-9)
+    assert 1 - curve.advantage() == pytest.approx(2 * float(curve.bayes_risk(0.5)), rel=1e-9)
+    assert float(curve.tpr(0.1)) == pytest.approx(1 - beta[1])
+    assert np.all(curve.beta([0.1, 0.5], envelope=True) <= beta[1:3] + 1e-9)
+
+
+def test_inverse_trade_offs_are_those_of_the_orders():
+    curve = airtight.subsampled(1.5, 0.3)
+    for alpha in (0.05, 0.3, 0.6):
+        beta = float(curve.beta(alpha, direction="forward"))
+        assert float(curve.beta(beta, direction="reverse")) == pytest.approx(alpha, abs=1e-6)
+
+
+def test_published_trade_off_of_the_gaussian():
+    """Dong, Roth and Su 2022, Eq. (6): G_mu(alpha) = Phi(Phi^-1(1 - alpha) - mu)."""
+    from scipy.special import ndtr, ndtri
+
+    alpha = np.array([1e-6, 0.01, 0.3, 0.9])
+    assert airtight.gaussian(1.3).beta(alpha) == pytest.approx(ndtr(ndtri(1 - alpha) - 1.3), rel=1e-6)
+
+
+def test_a_peer_agrees():
+    """dp-accounting's pessimistic value is above the lower end, and no more than its grid above the upper one."""
+    pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
+    for mu, p, count, delta in ((1.0, 0.01, 1000, 1e-6), (0.5, 0.2, 30, 1e-5)):
+        peer = pld.from_gaussian_mechanism(1 / mu, sampling_prob=p, value_discretization_interval=1e-3)
+        theirs = peer.self_compose(count).get_epsilon_for_delta(delta)
+        low, high = airtight.subsampled(mu, p).compose(count).bracket(delta=delta)
+        assert low <= theirs * (1 + 1e-6) and theirs == pytest.approx(float(high), rel=2e-3)
+
+
+@pytest.mark.parametrize("delta", [1e-15, 1e-16, 1e-50, 1e-300])
+def test_where_peers_have_a_floor(delta):
+    """A hundred Gaussians at 1e-15 (peer: off by 5e-2), at 1e-16 (inf), and one subsampled one at 1e-50 (inf)."""
+    exact = float(gaussian.epsilon(delta, sensitivity=1.0, sigma=1.0))
+    low, high = Composed(((Gaussian(0.1), 100),)).epsilon(delta)
+    inside(low, exact, high)
+    low, high = airtight.subsampled(1.0, 0.01).bracket(delta=delta)
+    assert low <= high <= low * (1 + 1e-9) < np.inf
+    low, high = airtight.subsampled(1.0, 0.01).compose(10).bracket(delta=delta)
+    assert low <= high <= 1.05 * low
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: airtight.gaussian(float("nan")),
+        lambda: airtight.gaussian(-1.0),
+        lambda: airtight.laplace(float("nan")),
+        lambda: airtight.subsampled(1.0, 1.5),
+        lambda: airtight.subsampled(airtight.laplace(1.0).compose(2), 0.1),
+        lambda: airtight.gaussian(1.0).compose(-1),
+        lambda: airtight.gaussian(1.0).compose(1.5),
+        lambda: airtight.gaussian(1.0).epsilon(float("nan")),
+        lambda: airtight.gaussian(1.0).epsilon(-1e-5),
+        lambda: airtight.gaussian(1.0).delta(float("nan")),
+        lambda: airtight.gaussian(1.0).beta(1.1),
+        lambda: airtight.gaussian(1.0).bracket(),
+        lambda: airtight.compose([airtight.gaussian(1.0)], [1, 2]),
+        lambda: airtight.discrete_pair([0.5, 0.6], [0.5, 0.5]),
+        lambda: airtight.discrete_pair([0.5, 0.5], [1.0]),
+        lambda: PrivacyCurve.from_json("[{}]"),
+        lambda: PrivacyCurve.from_json("no"),
+        lambda: airtight.epsilon(small(), rounds=0),
+        lambda: airtight.epsilon(small(), rounds=2.5),
+        lambda: airtight.curve(small(), device=3),
+    ],
+)
+def test_bad_input_is_named(wrong):
+    with pytest.raises(ParameterError):
+        wrong()
+
+
+def test_different_neighbours_are_not_composed():
+    one, two = airtight.curve(small()), airtight.curve(small(adjacency="absent"))
+    with pytest.raises(ParameterError, match=r"absent.*silent"):
+        airtight.compose([one, two])
+    assert airtight.compose([one, airtight.gaussian(0.1)]).unit == "device 0, silent"
+
+
+def test_pure_epsilons():
+    for release, exact in (
+        (Laplace(0.5), 0.5),
+        (RandomizedResponse(0.5, 4), 0.5),
+        (Discrete((0.75, 0.25), (0.25, 0.75)), math.log(3)),
+        (Subsampled(Laplace(1.0), 0.5), math.log1p(0.5 * math.expm1(1.0))),
+        (Gaussian(1.0), math.inf),
+    ):
+        for count in (1, 7):
+            assert Composed(((release, count),)).epsilon(0.0)[1] == pytest.approx(count * exact)
