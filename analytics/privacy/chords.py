@@ -110,6 +110,9 @@ def below(forward: Curve, reverse: Curve, *, step: float, first: int, last: int)
     # left of 0, in units of the local x: L(x e^u) / x = e^u R(-log x - u)
     cells = np.arange(first, 0)
     ends = _line_ends_left(reverse, cells * h, h)
+    bad = np.flatnonzero(ends[0] < 0)
+    if bad.size:  # there 0 is the better line
+        ends = tuple(np.concatenate([[0.0], each[int(bad[-1]) + 1 :]]) for each in ends)
     left = np.concatenate([ends[0][:1], np.minimum(ends[1][:-1], ends[0][1:]), ends[1][-1:]])
     middle = min(float(right[0]), float(left[-1]))
     if not middle > infinite:
@@ -198,7 +201,7 @@ def _law(values: Sides, step: float, first: int, infinite: float, *, up: bool) -
         mass[0] = 0.0
     if up:  # what underflow may have lost
         infinite = infinite + mass.size * _LEAST
-    curve, total = _curve(mass, infinite, step)
+    curve, total = summed(mass, infinite, step)
     wanted = np.concatenate([-np.expm1(np.arange(first, 0) * step) + left[:-1], right])
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(wanted > 0, wanted / curve, np.nan)
@@ -211,7 +214,7 @@ def _law(values: Sides, step: float, first: int, infinite: float, *, up: bool) -
     return LossDistribution(step, first, mass * scale, infinite * scale)
 
 
-def _curve(mass: FloatArray, infinite: float, step: float) -> tuple[FloatArray, float]:
+def summed(mass: FloatArray, infinite: float, step: float) -> tuple[FloatArray, float]:
     """The hockey-stick curve of masses at the grid points, from sums of positive terms, and the whole mass."""
     shrink, width = np.exp(-step), np.expm1(step)
     with np.errstate(under="ignore"):

@@ -42,6 +42,8 @@ _REFINEMENTS = 6
 _SECTIONS = 24  # points at once when a single release is inverted
 _CLOSE = 1e-13
 _ASIDE = 1e-10  # share of itself by which a multiple of the step lies below a loss that many outcomes have
+_ABSOLUTE = 1e-12  # what may be lost where only absolute accuracy is asked for
+_FINER = 4  # there
 _FINEST = 1e-12  # step
 _NOTHING = 1e-290  # a delta that is not told from 0
 _LEAST_LOG = -690.0
@@ -60,7 +62,7 @@ class Composed:
         """Both ends of delta at epsilon >= 0."""
         if not self.factors:
             return 0.0, 0.0
-        if self._single:
+        if self.single:
             lower, upper = self._curves(0)[0](np.array([epsilon]))
             return float(lower[0]), float(upper[0])
         if epsilon == np.inf:
@@ -83,7 +85,7 @@ class Composed:
         if delta == 0:
             pure = sum(count * release.greatest_loss(reverse=self.reverse) for release, count in self.factors)
             return pure * (1 - 4 * _UNIT), pure * (1 + 4 * _UNIT * len(self.factors))
-        if self._single:
+        if self.single:
             return self._inverse(delta)
         tilt = self._tilt(lambda value, slope, t: t * slope - value + np.log(delta))
         return self._narrowed(
@@ -94,8 +96,26 @@ class Composed:
         )
 
     @property
-    def _single(self) -> bool:
+    def single(self) -> bool:
+        """Whether there is but one release, whose curve is at hand."""
         return len(self.factors) == 1 and self.factors[0][1] == 1
+
+    def breaks(self) -> tuple[FloatArray, FloatArray]:
+        """Real epsilons and a delta at each, nowhere below the truth, nor are the chords in exp(epsilon).
+
+        For what needs no relative accuracy: rounding costs some 1e-12, losses beyond the grid as much.
+        """
+        step, ranges = self._grid(0.0, _ABSOLUTE)
+        step /= _FINER
+        counts = [count for _, count in self.factors]
+        laws = [self._laws(i, step, *each)[1] for i, each in enumerate(ranges)]
+        product = Product(tuple(sorted(zip(laws, counts, strict=True), key=lambda one: -one[1])))
+        if product.impossible:
+            return np.zeros(1), np.ones(1)
+        found = product.tilted(0.0)
+        rest = product.infinite() + found.beyond + found.below
+        curve, _ = chords.summed(found.law * np.exp(product.cumulant(0.0)[0]) * (1 + _ABSOLUTE), rest, product.step)
+        return (found.first + np.arange(found.law.size)) * product.step, np.minimum(curve, 1.0)
 
     def _curves(self, i: int) -> tuple[chords.Curve, chords.Curve]:
         release = self.factors[i][0]
@@ -125,8 +145,10 @@ class Composed:
                 low, high = (grid[max(first - 1, 0)], grid[min(first, grid.size - 1)])
                 if first in (0, grid.size) or high == np.inf or high - low <= _CLOSE * high:
                     break
-                grid = np.linspace(low, high, _SECTIONS + 2) if low > 0.01 * high else np.geomspace(
-                    max(low, 1e-4 * high), high, _SECTIONS + 2
+                grid = (
+                    np.linspace(low, high, _SECTIONS + 2)
+                    if low > 0.01 * high
+                    else np.geomspace(max(low, 1e-4 * high), high, _SECTIONS + 2)
                 )
                 grid[0] = low
             found.append(np.inf if first == grid.size else float(low if end == 0 else high))
@@ -189,7 +211,7 @@ class Composed:
             best = max(best[0], low), min(best[1], high)
             left = excess(*best)
             finest = int(np.log2(max(_CELLS * step / span, 1.0)))
-            halvings = min(int(np.ceil(np.log2(min(max(left, 1.0), 1e3)) / 2)), finest)
+            halvings = min(int(np.ceil(np.log2(min(max(left, 1.0), 16.0)) / 2)), finest)
             if left <= 1 or halvings < 1 or any(isinstance(release, Tabulated) for release, _ in self.factors):
                 return best
             step /= 2**halvings

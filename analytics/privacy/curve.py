@@ -79,7 +79,9 @@ class PrivacyCurve:
     def __post_init__(self) -> None:
         units = {release.unit for release, _ in self.factors if release.unit}
         if len(units) > 1:
-            raise ParameterError("curves", " and ".join(repr(unit) for unit in sorted(units)), "of one neighbour relation")
+            raise ParameterError(
+                "curves", " and ".join(repr(unit) for unit in sorted(units)), "of one neighbour relation"
+            )
 
     @property
     def unit(self) -> str:
@@ -196,17 +198,23 @@ class PrivacyCurve:
         """
         levels = real("alpha", alpha, "[0, 1]")
         orders = self._asked(direction)
-        if envelope and len(orders) > 1:
+        if all(one.single or not one.factors for one in orders):
 
-            def greatest(eps: float) -> float:
-                return max(self._delta(one, eps, WIDTH)[1] for one in orders)
+            def tested(alpha: float) -> float:
+                groups = [orders] if envelope else [[one] for one in orders]
+                return min(
+                    _tested(lambda eps, some=some: max(self._delta(one, eps, WIDTH)[1] for one in some), alpha)  # type: ignore[misc]
+                    for some in groups
+                )
 
-            curves: list[Callable[[float], float]] = [greatest]
+            found = [tested(float(a)) for a in levels.ravel()]
         else:
-            curves = [lambda eps, one=one: self._delta(one, eps, WIDTH)[1] for one in orders]  # type: ignore[misc]
-        return np.array([min(_tested(curve, float(a)) for curve in curves) for a in levels.ravel()]).reshape(
-            levels.shape
-        )[()]
+            tables = [one.breaks() for one in orders]
+            tables = [_greater(*tables)] if envelope and len(tables) > 1 else tables
+            with np.errstate(over="ignore"):
+                lines = [(delta, np.exp(np.minimum(eps, _GREATEST))) for eps, delta in tables]
+                found = [max(min(float(np.max(1 - d - x * a)) for d, x in lines), 0.0) for a in levels.ravel()]
+        return np.array(found).reshape(levels.shape)[()]
 
     def advantage(self) -> float:
         """The greatest advantage over guessing of one who is to tell the neighbours apart: their total variation.
@@ -310,6 +318,12 @@ def _ends(values: FloatArray, ends: Callable[[float], tuple[float, float]]) -> t
 def _greatest(ends: Iterable[tuple[float, float]]) -> tuple[float, float]:
     lower, upper = zip(*ends, strict=True)
     return max(lower), max(upper)
+
+
+def _greater(one: tuple[FloatArray, FloatArray], other: tuple[FloatArray, FloatArray]) -> tuple[FloatArray, FloatArray]:
+    """The greater of two falling curves at the breaks of both; between its breaks each is held at the one before."""
+    eps = np.union1d(one[0], other[0])
+    return eps, np.maximum(*(np.append(1.0, d)[np.searchsorted(e, eps, side="right")] for e, d in (one, other)))
 
 
 def _tested(delta: Callable[[float], float], alpha: float) -> float:

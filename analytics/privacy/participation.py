@@ -133,6 +133,11 @@ class Participation:
         """log delta(epsilon[i]) of kind rows[i] at least, worst of both directions."""
         return self.unrounded()._worst(epsilon * (1 + _EPSILON_ROUNDING), rows, upper=False)
 
+    @property
+    def tells_orders(self) -> bool:
+        """Whether :meth:`_order` tells them apart; where it does not, it gives the greater one for both."""
+        return True
+
     def log_order(self, epsilon: FloatArray, rows: IntArray, *, reverse: bool) -> tuple[FloatArray, FloatArray]:
         """Both ends of log delta(epsilon[i]) of one order: with device k against without, or the reverse."""
         here, raised = [self._order(reverse)], self.unrounded()

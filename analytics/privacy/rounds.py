@@ -85,7 +85,8 @@ class Query(Release):
             if part.slack:
                 low = np.maximum(low, part.raised().log_order(eps, rows, reverse=reverse)[0])
             upper = np.minimum(np.exp(high) * (1 + 2e-15) + 5e-324, 1.0)
-            return np.exp(low) * (1 - 2e-15), np.where(high > -np.inf, upper, 0.0)
+            lower = np.exp(low) * (1 - 2e-15) if self.symmetric or not reverse or part.tells_orders else 0.0 * upper
+            return lower, np.where(high > -np.inf, upper, 0.0)
 
     def constant(self) -> tuple[float, float, float] | None:
         """p, sensitivity and noise variance of a device whose noise does not depend on who takes part, if it does not."""
@@ -122,7 +123,9 @@ def query(system: InferenceSystem, device: int, observer: Observer | str) -> Rel
     slack = (system.devices + 32) * _UNIT
     if system.adjacency is Adjacency.ABSENT and kind is Observer.PARTICIPANTS:
         return Discrete((p, 1 - p), (0.0, 1.0), name)
-    if system.idle_noise and (p == 1 or (kind is not Observer.PARTICIPANTS and system.adjacency is not Adjacency.REPLACE)):
+    if system.idle_noise and (
+        p == 1 or (kind is not Observer.PARTICIPANTS and system.adjacency is not Adjacency.REPLACE)
+    ):
         scaled = system.normalised()
         noise = float(np.sum(scaled.received_noise_variance)) + scaled.receiver_noise_variance
         release = Gaussian(_ratio(float(scaled.sensitivity[k]), noise), name, slack)
