@@ -9,12 +9,13 @@ Affine parts drop out, so that :math:`L = \delta - (1 - x)` serves left of x = 1
 
 *Above*: the chords (Doroshenko et al. 2022). *Below*: in each cell a line through a point of the middle that is nowhere above the
 curve; at a grid point the lesser of its two neighbours' lines. Between grid points the chord of these values is below the line
-of the cell, hence below the curve. Chords err by :math:`h^2/12`, lines by :math:`h^2/24` of the curvature on average.
+of the cell, hence below the curve. Chords err by :math:`h^2/12` of the
+curvature on average, lines by :math:`h^2/24`.
 
 Notes
 -----
-*Lines.* With m the middle of a cell and :math:`m_\mp` points a little to its left and right, the slope from :math:`m_-` to m, lower
-end at m and upper end at :math:`m_-`, is at most a subgradient at m: right of m its line is below the curve. Left of m it is the
+*Lines.* With m the middle of a cell and :math:`m_\mp` points a little to its left and right, the slope from :math:`m_-` to m,
+lower end at m and upper end at :math:`m_-`, is at most a subgradient at m: right of m its line is below the curve. Left of m it is the
 slope from m to :math:`m_+`.
 
 *Noise* of the values bends the sequences; a value above the chord of two others is lowered to it, which leaves both kinds valid.
@@ -101,18 +102,19 @@ def below(forward: Curve, reverse: Curve, *, step: float, first: int, last: int)
     True
     """
     h = step
-    cells = np.arange(last)
+    cells: FloatArray = np.arange(last, dtype=np.float64)
     ends = _line_ends(forward, cells * h, h)
     infinite = float(forward(np.array([np.inf]))[0][0])
     usable = int(np.argmin(np.append(ends[1] > infinite, False)))
     inner = np.minimum(ends[1][: max(usable - 1, 0)], ends[0][1 : max(usable, 1)])
     right = np.concatenate([ends[0][: min(usable, 1)], inner, [infinite]])
     # left of 0, in units of the local x: L(x e^u) / x = e^u R(-log x - u)
-    cells = np.arange(first, 0)
+    cells = np.arange(first, 0, dtype=np.float64)
     ends = _line_ends_left(reverse, cells * h, h)
     bad = np.flatnonzero(ends[0] < 0)
     if bad.size:  # there 0 is the better line
-        ends = tuple(np.concatenate([[0.0], each[int(bad[-1]) + 1 :]]) for each in ends)
+        rest = int(bad[-1]) + 1
+        ends = np.append(0.0, ends[0][rest:]), np.append(0.0, ends[1][rest:])
     left = np.concatenate([ends[0][:1], np.minimum(ends[1][:-1], ends[0][1:]), ends[1][-1:]])
     middle = min(float(right[0]), float(left[-1]))
     if not middle > infinite:
@@ -172,11 +174,11 @@ def _hull(side: FloatArray, step: float) -> FloatArray:
                 break
             kept.pop()
         kept.append(i)
-    corner = np.array(kept)
-    after = np.clip(np.searchsorted(corner, np.arange(side.size), side="left"), 1, None)
-    a, b, i = corner[after - 1], corner[after], np.arange(side.size)
-    weight = np.expm1((i - b) * step) / np.expm1((a - b) * step)
-    return np.minimum(side, side[a] * weight + side[b] * (1 - weight))
+    corner, place = np.array(kept), np.arange(side.size)
+    after = np.clip(np.searchsorted(corner, place, side="left"), 1, None)
+    before, behind = corner[after - 1], corner[after]
+    share = np.expm1((place - behind) * step) / np.expm1((before - behind) * step)
+    return np.asarray(np.minimum(side, side[before] * share + side[behind] * (1 - share)))
 
 
 def _law(values: Sides, step: float, first: int, infinite: float, *, up: bool) -> LossDistribution:
@@ -205,10 +207,9 @@ def _law(values: Sides, step: float, first: int, infinite: float, *, up: bool) -
     wanted = np.concatenate([-np.expm1(np.arange(first, 0) * step) + left[:-1], right])
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(wanted > 0, wanted / curve, np.nan)
-        if up:
-            scale = float(np.nanmax(np.append(ratio, 1 / total)))
-        else:
-            scale = float(np.nanmin(np.append(ratio[curve > 0], 1 / total)))
+        scale = float(
+            np.nanmax(np.append(ratio, 1 / total)) if up else np.nanmin(np.append(ratio[curve > 0], 1 / total))
+        )
     rounding = (8 * mass.size + 64) * _UNIT
     scale = max(scale, 1.0) * (1 + rounding) if up else min(scale, 1.0) * (1 - rounding)
     return LossDistribution(step, first, mass * scale, infinite * scale)

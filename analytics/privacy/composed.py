@@ -1,13 +1,13 @@
 r"""What many releases leak together, between two proved ends: curves to laws on a grid, laws to a product.
 
 Both ends come from one grid of losses, :mod:`analytics.privacy.chords`, and one tilted product,
-:mod:`analytics.privacy.loss_product`; when they are too far apart the step is halved. Where to put the grid is read off a sketch:
-the same chords on a geometric grid. Only the width depends on it, never the validity.
+:mod:`analytics.privacy.loss_product`; when they are too far apart the step is halved. Where to put the grid is read off a
+sketch: the same chords on a geometric grid. Only the width depends on it, never the validity.
 
 Notes
 -----
-Five errors are carried. (i) *Noise of the curve*: its proved or stated ends enter, the upper one in the chords, the lower one in the
-lines below; what noise bends is replaced by its lower hull. (ii) *Grid*: chords and lines, second order in the step; each law is
+Five errors are carried. (i) *Noise of the curve*: its proved or stated ends enter, the upper one in the chords, the lower one in
+the lines; what noise bends is replaced by its lower hull. (ii) *Grid*: chords and lines, second order in the step; each law is
 scaled to the right side of every value it was made from. (iii) *Truncation*: greater losses are infinite for the upper end
 and left out for the lower; lesser ones are raised, and left out. (iv) *Aliasing*: Chernoff's bound of the tilted mass outside the
 window. (v) *Rounding*: of the transform at most :math:`8u\log_2N` for each release, in the norm of the tilted law (assumed of the
@@ -115,7 +115,8 @@ class Composed:
         found = product.tilted(0.0)
         rest = product.infinite() + found.beyond + found.below
         curve, _ = chords.summed(found.law * np.exp(product.cumulant(0.0)[0]) * (1 + _ABSOLUTE), rest, product.step)
-        return (found.first + np.arange(found.law.size)) * product.step, np.minimum(curve, 1.0)
+        eps = np.asarray((found.first + np.arange(found.law.size)) * product.step, dtype=np.float64)
+        return eps, np.minimum(curve, 1.0)
 
     def _curves(self, i: int) -> tuple[chords.Curve, chords.Curve]:
         release = self.factors[i][0]
@@ -223,9 +224,10 @@ class Composed:
             law, nothing = release.law(reverse=self.reverse), LossDistribution(h, 0, np.zeros(1), 0.0)
             everything = LossDistribution(h, 0, np.zeros(0), 1.0)
             return (nothing, law) if release.pessimistic else (law, everything)
-        grid = {"step": h, "first": min(int(np.floor(bottom / h)), -1), "last": max(int(np.ceil(top / h)), 1)}
-        curves = self._curves(i)
-        return chords.below(*curves, **grid), chords.above(*curves, **grid)
+        first, last = min(int(np.floor(bottom / h)), -1), max(int(np.ceil(top / h)), 1)
+        forward, reverse = self._curves(i)
+        below = chords.below(forward, reverse, step=h, first=first, last=last)
+        return below, chords.above(forward, reverse, step=h, first=first, last=last)
 
     def _grid(self, tilt: float, level: float) -> tuple[float, list[tuple[float, float]]]:
         """A step, and for each release the least and greatest finite loss."""
@@ -252,11 +254,13 @@ class _Sketch:
 
     @classmethod
     def of(cls, forward: chords.Curve, reverse: chords.Curve) -> _Sketch:
-        rough = forward(_DECADES)[1], reverse(_DECADES)[1]
+        decades: FloatArray = np.asarray(_DECADES, dtype=np.float64)
+        rough = forward(decades)[1], reverse(decades)[1]
         start = min(int(np.argmax(side < 0.999 * side[0])) if side[0] > 0 else 0 for side in rough)
         ends = [int(np.argmax(side <= max(side[-1], 1e-320))) for side in rough]
         low, high = max(start - 1, 0), max(*ends, start + 1)
-        eps = np.concatenate([[0.0], np.geomspace(_DECADES[low], _DECADES[high], (high - low) * _A_DECADE)])
+        points = np.geomspace(_DECADES[low], _DECADES[high], (high - low) * _A_DECADE)
+        eps: FloatArray = np.append(0.0, points)
         right, left = forward(eps)[1], reverse(eps)[1]
         with np.errstate(under="ignore", over="ignore"):
             up = _masses(eps, right)

@@ -1,6 +1,6 @@
 r"""One privacy curve for every mechanism, and what releases say together.
 
-A pair of laws (P, Q) is known by the divergences :math:`\delta(\epsilon) = \sup_A P(A) - e^\epsilon Q(A)` of both orders. Everything
+A pair of laws (P, Q) is known by :math:`\delta(\epsilon) = \sup_A P(A) - e^\epsilon Q(A)` and that of (Q, P). Everything
 an attacker can reach is read off them; both orders are composed before any maximum is taken, because neither need dominate.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -107,7 +107,7 @@ class PrivacyCurve:
         return [self._orders.get(way, self._orders[Direction.FORWARD])]
 
     def delta(self, epsilon: ArrayLike, *, direction: Direction | str = Direction.WORST) -> FloatArray:
-        r"""delta at each real epsilon, rounded up; at negative ones :math:`1 - e^{\epsilon} + e^{\epsilon}\delta_{rev}(-\epsilon)`.
+        r"""delta at each real epsilon, rounded up; for x > 0 :math:`\delta(-x) = 1 - e^{-x} + e^{-x}\delta_{rev}(x)`.
 
         Examples
         --------
@@ -183,7 +183,7 @@ class PrivacyCurve:
         alpha : array_like
             In [0, 1].
         direction : {"worst", "forward", "reverse"}
-            `forward`: Q is the hypothesis that is tested. The other order gives the inverse function; `worst` is the lesser of both.
+            `forward`: Q is the tested hypothesis. The other order gives the inverse function; `worst` is the lesser of both.
         envelope : bool
             The greatest convex function below `worst`: what one attacker can be held to who may choose the order.
 
@@ -332,7 +332,7 @@ def _tested(delta: Callable[[float], float], alpha: float) -> float:
         return 0.0
 
     def line(eps: float) -> float:
-        return 1 - delta(eps) - np.exp(eps) * alpha
+        return 1 - delta(eps) - float(np.exp(eps)) * alpha
 
     low, high = -30.0, 1.0
     while line(high) > line(high - 1e-3) and high < _GREATEST:
@@ -350,7 +350,7 @@ def _tested(delta: Callable[[float], float], alpha: float) -> float:
             high, b, at_b = b, a, at_a
             a = high - _GOLDEN * (high - low)
             at_a = line(a)
-    return max(at_a, at_b, 0.0)
+    return max(float(at_a), float(at_b), 0.0)
 
 
 def compose(curves: Iterable[PrivacyCurve], counts: Iterable[int] | None = None) -> PrivacyCurve:

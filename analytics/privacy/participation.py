@@ -133,25 +133,18 @@ class Participation:
         """log delta(epsilon[i]) of kind rows[i] at least, worst of both directions."""
         return self.unrounded()._worst(epsilon * (1 + _EPSILON_ROUNDING), rows, upper=False)
 
-    @property
-    def tells_orders(self) -> bool:
-        """Whether :meth:`_order` tells them apart; where it does not, it gives the greater one for both."""
-        return True
-
     def log_order(self, epsilon: FloatArray, rows: IntArray, *, reverse: bool) -> tuple[FloatArray, FloatArray]:
         """Both ends of log delta(epsilon[i]) of one order: with device k against without, or the reverse."""
-        here, raised = [self._order(reverse)], self.unrounded()
-        upper = self._worst(epsilon * (1 - _EPSILON_ROUNDING), rows, upper=True, curves=here)
-        lower = raised._worst(epsilon * (1 + _EPSILON_ROUNDING), rows, upper=False, curves=[raised._order(reverse)])
+        upper = self._worst(epsilon * (1 - _EPSILON_ROUNDING), rows, upper=True, only=self._order(reverse))
+        raised = self.unrounded()
+        lower = raised._worst(epsilon * (1 + _EPSILON_ROUNDING), rows, upper=False, only=raised._order(reverse))
         return lower, upper
 
-    def _worst(
-        self, epsilon: FloatArray, rows: IntArray, *, upper: bool, curves: list[Curve] | None = None
-    ) -> FloatArray:
+    def _worst(self, epsilon: FloatArray, rows: IntArray, *, upper: bool, only: Curve | None = None) -> FloatArray:
         out = np.full(epsilon.shape, -np.inf)
         some = self.participation[rows] > 0
         if np.any(some):
-            for curve in self._directions() if curves is None else curves:
+            for curve in [only] if only else self._directions():
                 value, _, up, down = curve(epsilon[some], rows[some])
                 with np.errstate(invalid="ignore"):
                     logarithm = -4 * _UNIT * value
@@ -170,11 +163,9 @@ class Participation:
 
     def _order(self, reverse: bool) -> Curve:
         """The curve of one order; of symmetric pairs the same for both (of idle noise: ``replace``)."""
-        if self.system.idle_noise:
-            return self._constant_noise
-        if self.system.adjacency is Adjacency.ABSENT:
+        if self.system.adjacency is Adjacency.ABSENT and not self.system.idle_noise:
             return self._adding if reverse else self._removing
-        return self._visible
+        return self._constant_noise if self.system.idle_noise else self._visible
 
     def _constant_noise(self, epsilon: FloatArray, rows: IntArray) -> Values:
         p, mu = self.participation[rows], _ratio(self.sensitivity[rows], self._constant_sigma[rows])

@@ -1,14 +1,14 @@
 r"""Single releases: a pair of laws (P, Q) known by both ends of its hockey-stick curve, in either order.
 
-A curve holds for a whole family of neighbours when the pair dominates it: :math:`D_\lambda(P\|Q)` is the greatest of the family at
-every :math:`\lambda > 0`, not only from 1 on. Only then do compositions of the pair hold for adaptively composed members
+A curve holds for a whole family of neighbours when the pair dominates it: :math:`D_\lambda(P\|Q)` is the greatest of the family
+at every :math:`\lambda > 0`, not only from 1 on. Only then do compositions of the pair hold for adaptively composed members
 (Zhu, Dong and Wang 2022).
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
@@ -111,7 +111,7 @@ class Gaussian(Release):
 
 @dataclass(frozen=True)
 class Laplace(Release):
-    r"""Laplace noise of scale b on a number that moves by the scale times `loss`: :math:`\delta = (1-e^{(\epsilon-\epsilon_0)/2})_+`."""
+    r"""Laplace noise on a number that moves by `loss` times its scale: :math:`\delta = (1-e^{(\epsilon-\epsilon_0)/2})_+`."""
 
     loss: float
     unit: str = ""

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from analytics import checks, parameters
-from analytics.checks import FloatArray, choice, real
+from analytics.checks import FloatArray, IntArray, choice, real
 from analytics.guarantee import Adjacency, Observer
 from analytics.inference.system import InferenceSystem, device_indices
 from analytics.privacy import observers, releases
@@ -85,8 +85,8 @@ class Query(Release):
             if part.slack:
                 low = np.maximum(low, part.raised().log_order(eps, rows, reverse=reverse)[0])
             upper = np.minimum(np.exp(high) * (1 + 2e-15) + 5e-324, 1.0)
-            lower = np.exp(low) * (1 - 2e-15) if self.symmetric or not reverse or part.tells_orders else 0.0 * upper
-            return lower, np.where(high > -np.inf, upper, 0.0)
+            known = self.symmetric or not reverse or self.system.adjacency is Adjacency.ABSENT
+            return np.exp(low) * (1 - 2e-15) * known, np.where(high > -np.inf, upper, 0.0)
 
     def constant(self) -> tuple[float, float, float] | None:
         """p, sensitivity and noise variance of a device whose noise does not depend on who takes part, if it does not."""
@@ -211,8 +211,7 @@ def bracket(
 ) -> tuple[FloatArray, FloatArray]:
     """Both ends of :func:`epsilon`; their relative distance is `width` at most unless the curve is not known so well.
 
-    For one round the lower end of `signal` is that of :func:`analytics.privacy.observers.signal_bracket`; it serves more rounds, too,
-    since they give away no less than one.
+    The lower end of `signal` is that of one round (:func:`analytics.privacy.observers.signal_bracket`): more give away no less.
     """
     count, seen = checks.count("rounds", rounds), choice("observer", observer, Observer)
     total = system.delta if delta is None else checks.scalar("delta", delta, "(0, 1)")
@@ -265,9 +264,9 @@ def _composed(system: InferenceSystem, device: int, observer: Observer | str, ro
     return curve(system, device=device, observer=observer).compose(rounds)
 
 
-def _kinds(system: InferenceSystem, which: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _kinds(system: InferenceSystem, which: IntArray) -> tuple[IntArray, IntArray]:
     """One device of each kind, and whose kind each of `which` has."""
     keys = np.stack([system.participation, system.noise_variance, system.sensitivity], axis=1)
     _, first, kind = np.unique(keys, axis=0, return_index=True, return_inverse=True)
     wanted, back = np.unique(kind.ravel()[which.ravel()], return_inverse=True)
-    return first[wanted], back.ravel()
+    return np.asarray(first[wanted]), np.asarray(back.ravel())

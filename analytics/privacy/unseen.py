@@ -26,10 +26,6 @@ class Unseen(Participation):
     def _directions(self) -> list[Curve]:
         return [self._hidden]
 
-    @property
-    def tells_orders(self) -> bool:
-        return self.system.adjacency is Adjacency.REPLACE
-
     def _order(self, reverse: bool) -> Curve:
         return self._hidden
 
