@@ -15,8 +15,8 @@ curvature on average, lines by :math:`h^2/24`.
 Notes
 -----
 *Lines.* With m the middle of a cell and :math:`m_\mp` points a little to its left and right, the slope from :math:`m_-` to m,
-lower end at m and upper end at :math:`m_-`, is at most a subgradient at m: right of m its line is below the curve. Left of m it is the
-slope from m to :math:`m_+`.
+lower end at m and upper end at :math:`m_-`, is at most a subgradient at m: right of m its line is below the curve. Left of m it
+is the slope from m to :math:`m_+`.
 
 *Noise* of the values bends the sequences; a value above the chord of two others is lowered to it, which leaves both kinds valid.
 

@@ -1,7 +1,4 @@
-"""Mixtures over who else takes part: the laws of the others' noise, and the divergences averaged over them.
-
-:mod:`analytics.privacy.amplification` is the public face of this module.
-"""
+"""Mixtures over who else takes part: the laws of the others' noise, and the divergences averaged over them."""
 
 from __future__ import annotations
 
@@ -162,10 +159,7 @@ class Participation:
         return [self._visible]
 
     def _order(self, reverse: bool) -> Curve:
-        """The curve of one order; of symmetric pairs the same for both (of idle noise: ``replace``)."""
-        if self.system.adjacency is Adjacency.ABSENT and not self.system.idle_noise:
-            return self._adding if reverse else self._removing
-        return self._constant_noise if self.system.idle_noise else self._visible
+        return self._directions()[-1 if reverse else 0]
 
     def _constant_noise(self, epsilon: FloatArray, rows: IntArray) -> Values:
         p, mu = self.participation[rows], _ratio(self.sensitivity[rows], self._constant_sigma[rows])

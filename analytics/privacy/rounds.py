@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics import checks, parameters
+from analytics import checks
 from analytics.checks import FloatArray, IntArray, choice, real
 from analytics.guarantee import Adjacency, Observer
 from analytics.inference.system import InferenceSystem, device_indices
@@ -28,7 +28,7 @@ _NEGLIGIBLE = 1e-25  # probability of the others' noise that a first try leaves 
 _DOUBTFUL = 1e-13  # with a delta below this over that, nothing is left out
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Query(Release):
     """One query of a system, as it concerns one device, before one observer.
 
@@ -38,13 +38,7 @@ class Query(Release):
     system: InferenceSystem
     device: int
     observer: Observer
-    _parts: dict[float, Participation] = field(default_factory=dict, repr=False)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Query) and self.parameters() == other.parameters()
-
-    def __hash__(self) -> int:
-        return hash((self.device, self.observer, self.system.devices))
+    _parts: dict[float, Participation] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def unit(self) -> str:  # type: ignore[override]
@@ -56,11 +50,7 @@ class Query(Release):
         return self.system.adjacency is not Adjacency.ABSENT and not hidden_silence
 
     def parameters(self) -> dict[str, Any]:
-        known = {}
-        for name in parameters.of(InferenceSystem):
-            value = getattr(self.system, name)
-            known[name] = value.tolist() if isinstance(value, np.ndarray) else value
-        return {"system": known, "device": self.device, "observer": self.observer.value}
+        return {"system": self.system.to_dict(), "device": self.device, "observer": self.observer.value}
 
     @classmethod
     def made(cls, parameters: Mapping[str, Any]) -> Release:

@@ -26,9 +26,6 @@ class Unseen(Participation):
     def _directions(self) -> list[Curve]:
         return [self._hidden]
 
-    def _order(self, reverse: bool) -> Curve:
-        return self._hidden
-
     def _hidden(self, epsilon: FloatArray, rows: IntArray) -> Values:
         replace = self.adjacency is Adjacency.REPLACE
         dimension = int(self.dimension[0])  # all rows have one
