@@ -260,6 +260,21 @@ def test_a_variable_has_the_dimensions_that_matter(file):
     assert found.to_dataframe().loc[(2.0, 3.0), "accuracy"] == found["accuracy"].values[1, 2]
 
 
+def test_every_privacy_number_names_its_neighbours(file):
+    """Theorem 1 speaks of absent whatever the file says; the observers' columns each of their own."""
+    names = ["epsilon", "epsilon_published", "delta_true", "epsilon_proven", "epsilon_others", "central_epsilon"]
+    found = airtight.sweep(file, {"observer": ["auto", "signal"], "federated.epsilon": [1.0]}, quantities=names)
+    against = {name: (each.get("adjacency"), each.get("observer")) for name in names for each in [found[name].attrs]}
+    assert against == {
+        "epsilon": ("silent", "see the coordinate"),
+        "epsilon_published": ("absent", None),
+        "delta_true": ("silent", "auto"),
+        "epsilon_proven": ("silent", "auto"),
+        "epsilon_others": ("silent", "others"),
+        "central_epsilon": ("replace", None),
+    }
+
+
 def test_a_cell_that_fails_is_nan_with_its_message(file, tmp_path):
     found = airtight.sweep(
         file, {"deadline": [0.01, 0.75], "dimension": [4, 5]}, quantities=["utility", "mse", "epsilon"]

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from analytics.checks import ParameterError
-from analytics.guarantee import Observer
+from analytics.guarantee import Adjacency, Observer
 from validate import units
 from validate.sweep import batches, quantities
 from validate.sweep.axes import TABLES, Axis, resolved
@@ -146,17 +146,35 @@ class Sweep:
         if name == quantity.name and (quantity.lower or quantity.upper):
             low = f"{name}_lower" if quantity.lower else name
             known["interval"] = f"{low} {f'{name}_upper' if quantity.upper else name}"
-        if work.part.name.startswith("inference.privacy"):
-            known |= self._against(work)
-        return known
+        return known | _against(work, place)
 
-    def _against(self, work: Work) -> dict[str, str]:
-        """Which neighbours and which observer a privacy number speaks of."""
-        table, swept = work.raw["inference"], {key.name for axis in work.axes for key in axis.keys}
-        of = {"adjacency": table.get("adjacency", "absent")}
-        if "observer" not in work.part.ignores:
-            of["observer"] = table.get("observer", Observer.AUTO.value)
-        return {name: "see the coordinate" if name in swept else str(value) for name, value in of.items()}
+
+def _against(work: Work, place: Place) -> dict[str, str]:
+    """Which neighbours a privacy number speaks of and, where it matters, which observer."""
+    claimed = place.path.split(".")[-1] != "true_delta"
+    match place.part:
+        case "federated.central" | "federated.server" | "federated.dropout" if "mse" not in place.path:
+            return {"adjacency": Adjacency.REPLACE.value}
+        case "inference.privacy.published" if claimed:
+            return {"adjacency": Adjacency.ABSENT.value}
+        case "inference.privacy.observers":
+            return {"adjacency": _given(work, "adjacency"), "observer": place.path.split(".")[0]}
+        case "inference.privacy.interval" | "inference.privacy.delta_at":
+            return {"adjacency": _given(work, "adjacency"), "observer": _given(work, "observer")}
+        case name if name.startswith("inference.privacy"):
+            return {"adjacency": _given(work, "adjacency"), "observer": Observer.AUTO.value}
+        case "inference.selection" if "privacy" in place.path:
+            return {"adjacency": _given(work, "adjacency")}
+        case _:
+            return {}
+
+
+def _given(work: Work, name: str) -> str:
+    """What the file says, or that it is swept."""
+    if name in {key.name for axis in work.axes for key in axis.keys}:
+        return "see the coordinate"
+    default = Observer.AUTO if name == "observer" else Adjacency.ABSENT
+    return str(work.raw["inference"].get(name, default.value))
 
 
 def planned(
