@@ -19,8 +19,8 @@ from validate.sweep.store import Kept, Store
 from validate.sweep.task import Block
 
 _AHEAD = 4  # blocks handed out for each worker
-_SAMPLE = (2, 256)  # cells by which the cost is estimated: each for itself, together
-_PATIENCE = 5.0  # s of that for one part
+_SAMPLES = (2, 16, 128, 1024, 8192)  # cells by which the cost is estimated
+_MEASURED = 0.3  # s
 
 
 class SweepError(AirtightError):
@@ -222,15 +222,15 @@ def cost(sweep: Sweep, path: Path | None) -> list[Cost]:
 
 
 def _seconds(work: Work) -> float:
-    """CPU seconds of a cell."""
+    """CPU seconds of a cell, from samples spread over the grid, each larger, until one takes long enough to be measured."""
     whole = next(iter(work.blocks()))
     everything = replace(work, block=work.shape).task(whole)
-    few, many = _SAMPLE
-    count = min(work.cells, many if np.prod(work.block) > 16 else few)
-    spent, done = time.process_time(), 0
-    for part in np.array_split(np.linspace(0, work.cells - 1, count).astype(np.int64), max(count // 128, 1)):
-        compute(everything.some(part))
-        done += part.size
-        if time.process_time() - spent > _PATIENCE:
+    most = min(work.cells, int(np.prod(work.block, dtype=np.int64)))
+    for count in _SAMPLES:
+        cells = np.unique(np.linspace(0, work.cells - 1, min(count, most)).astype(np.int64))
+        start = time.process_time()
+        compute(everything.some(cells))
+        spent = time.process_time() - start
+        if spent > _MEASURED or cells.size == most:
             break
-    return (time.process_time() - spent) / done
+    return spent / cells.size
