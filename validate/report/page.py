@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -173,7 +174,7 @@ def render(parts: Parts) -> str:
     }
     systems = description.systems
     return (
-        _environment()
+        environment()
         .get_template("page.html")
         .render(
             title=description.name,
@@ -224,27 +225,25 @@ def _counted(evidence: Sequence[Evidence]) -> dict[str, Any]:
 
 def audit_page(title: str, evidence: Sequence[Evidence], audited: str, *, home: bool) -> str:
     """All verdicts, refuted ones first, to be searched and filtered; `home` where a report stands beside it."""
+    made = environment().get_template("audit.html")
+    return made.render(title=title, home=home, **_edition(), audit=audited, **listed(evidence))
+
+
+def listed(evidence: Sequence[Evidence]) -> dict[str, Any]:
+    """What the template of the verdicts needs."""
     refuted = [e for e in evidence if e.verdict in REFUTED]
     kinds = [kind.value for kind in Severity if kind in severities(evidence)]
     verdicts = [v.value for v in Verdict if any(e.verdict is v for e in evidence)]
     papers = list(dict.fromkeys(e.claim.paper for e in evidence))
-    return (
-        _environment()
-        .get_template("audit.html")
-        .render(
-            title=title,
-            home=home,
-            **_edition(),
-            audit=audited,
-            evidence=evidence,
-            ordered=[*refuted, *(e for e in evidence if e.verdict not in REFUTED)],
-            refuted=refuted,
-            refuting=REFUTED,
-            severities=told(severities(evidence)),
-            as_expected=sum(e.as_expected for e in evidence),
-            filters={"verdict": verdicts, "severity": kinds, "paper": papers},
-        )
-    )
+    return {
+        "evidence": evidence,
+        "ordered": [*refuted, *(e for e in evidence if e.verdict not in REFUTED)],
+        "refuted": refuted,
+        "refuting": REFUTED,
+        "severities": told(severities(evidence)),
+        "as_expected": sum(e.as_expected for e in evidence),
+        "filters": {"verdict": verdicts, "severity": kinds, "paper": papers},
+    }
 
 
 def tried(out: Path, title: str, evidence: Sequence[Evidence], *, seed: int, effort: int) -> None:
@@ -260,7 +259,9 @@ def tried(out: Path, title: str, evidence: Sequence[Evidence], *, seed: int, eff
             stream.write(text.encode())
 
 
-def _environment() -> Environment:
+@cache
+def environment() -> Environment:
+    """Templates of the pages, with numbers, formulas and prose as filters."""
     made = Environment(loader=PackageLoader("validate.report"), autoescape=True, undefined=StrictUndefined)
     made.filters["shown"], made.filters["small"] = numbers.shown, numbers.small
     made.filters["mathml"] = lambda latex: Markup(latex2mathml.converter.convert(latex, display="block"))

@@ -1,0 +1,143 @@
+"""The ledger as pages and data with stable addresses: ``python -m validate.report.library OUT``.
+
+From the evidence that comes with the version, so that the same version makes the same bytes. What is in OUT:
+
+- ``index.html``: every claim, searched and filtered by the browser alone;
+- ``claims/NAME.html``: one claim, at an address that does not change; NAME is its identifier with words for signs;
+- ``ledger.json``: the same as data, by ``ledger.schema.json``;
+- ``ro-crate-metadata.json``: what the folder is (RO-Crate 1.1).
+
+Certificates that lie in ``OUT/certificates`` (``airtight certify --out``) are linked.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from validate.claims.claim import REFUTED, Claim, Severity, Verdict
+from validate.claims.evidence import Evidence, How, item_as_json
+from validate.claims.shipped import shipped
+from validate.claims.sources import INSTALLED
+from validate.files import whole
+from validate.report import page
+from validate.results.tree import as_json
+
+SCHEMA = "airtight-ledger-1"
+_WORDS = {"*": "-star", "'": "-prime", "+": "-plus"}
+_UNSTEADY = ("seconds", "error")  # of one run, not of the claim
+
+
+def address(name: str) -> str:
+    """Where the page of a claim is, below the ledger.
+
+    Examples
+    --------
+    >>> address("CB-T1*-bits")
+    'claims/CB-T1-star-bits.html'
+    """
+    return f"claims/{''.join(_WORDS.get(letter, letter) for letter in name)}.html"
+
+
+def data(evidence: Sequence[Evidence]) -> dict[str, Any]:
+    """The ledger as a tree: papers, and all their items with verdict, witness and how it is known."""
+    papers = INSTALLED.papers().values()
+    rows = [{"address": address(e.claim.id), **e.as_json()} for e in evidence]
+    rows += [{"address": None, **item_as_json(item)} for paper in papers for item in paper.items]
+    return {
+        "schema": SCHEMA,
+        "version": version("airtight-dp"),
+        "papers": [{"id": p.id, "title": p.title, "authors": p.authors, "year": p.year} for p in papers],
+        "claims": [{name: value for name, value in row.items() if name not in _UNSTEADY} for row in rows],
+    }
+
+
+def schema() -> dict[str, Any]:
+    """JSON Schema of ledger.json, with the words that verdicts and the like may be."""
+    made: dict[str, Any] = json.loads(
+        files("validate.report").joinpath("templates/ledger.schema.json").read_text("utf-8")
+    )
+    parts = made["definitions"]["claim"]["properties"]
+    for name, words in (("verdict", Verdict), ("expected", Verdict), ("how", How)):
+        parts[name] = {"enum": [word.value for word in words]}
+    parts["severity"] = {"enum": [*(kind.value for kind in Severity), None]}
+    return made
+
+
+def write(out: Path) -> list[Path]:
+    """Write everything into a folder; returns the files in order."""
+    evidence = shipped().evidence
+    pages = {address(e.claim.id): claim_page(e, evidence, certified=_certified(out, e.claim)) for e in evidence}
+    tree = json.dumps(as_json(data(evidence)), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    made = {
+        "index.html": index(evidence),
+        **pages,
+        "ledger.json": tree,
+        "ledger.schema.json": json.dumps(schema(), indent=1) + "\n",
+    }
+    made["ro-crate-metadata.json"] = json.dumps(crate(sorted(made)), indent=1) + "\n"
+    for name, text in made.items():
+        (out / name).parent.mkdir(parents=True, exist_ok=True)
+        with whole(out / name) as stream:
+            stream.write(text.encode())
+    return [out / name for name in made]
+
+
+def claim_page(e: Evidence, evidence: Sequence[Evidence], *, certified: bool) -> str:
+    """One claim: statement, verdict, how it is known, witnesses, what is true instead, what it corrects."""
+    by_id = {one.claim.id: one for one in evidence}
+    made = page.environment().get_template("claim.html")
+    return made.render(
+        e=e,
+        paper=INSTALLED.papers()[e.claim.paper],
+        refuted=e.verdict in REFUTED,
+        corrected=by_id.get(e.claim.ruling.corrected_by),
+        corrects=[one.claim for one in evidence if one.claim.ruling.corrected_by == e.claim.id],
+        certified=certified,
+        up=lambda name: f"../{address(name)}",
+        version=version("airtight-dp"),
+    )
+
+
+def index(evidence: Sequence[Evidence]) -> str:
+    """Every claim, to be searched and filtered, with the address of its page."""
+    made = page.environment().get_template("library.html")
+    return made.render(version=version("airtight-dp"), address=address, **page.listed(evidence))
+
+
+def crate(names: Sequence[str]) -> dict[str, Any]:
+    """RO-Crate metadata: the folder, what it is about, and each file."""
+    papers = INSTALLED.papers().values()
+    about = [{"@id": f"#{p.id}", "@type": "ScholarlyArticle", "name": p.title, "author": p.authors} for p in papers]
+    root = {
+        "@id": "./",
+        "@type": "Dataset",
+        "name": "The ledger: published theorems of private wireless learning, checked by machine",
+        "description": "Every numbered statement of the papers: a verdict, a witness or how it is known, what is true instead.",
+        "version": version("airtight-dp"),
+        "license": "https://spdx.org/licenses/MIT.html",
+        "about": [{"@id": one["@id"]} for one in about],
+        "hasPart": [{"@id": name} for name in names],
+    }
+    descriptor = {
+        "@id": "ro-crate-metadata.json",
+        "@type": "CreativeWork",
+        "conformsTo": {"@id": "https://w3id.org/ro/crate/1.1"},
+        "about": {"@id": "./"},
+    }
+    kinds = {".html": "text/html", ".json": "application/json"}
+    parts = [{"@id": name, "@type": "File", "encodingFormat": kinds[Path(name).suffix]} for name in names]
+    return {"@context": "https://w3id.org/ro/crate/1.1/context", "@graph": [descriptor, root, *about, *parts]}
+
+
+def _certified(out: Path, claim: Claim) -> bool:
+    return (out / "certificates" / claim.id / "claim.json").is_file()
+
+
+if __name__ == "__main__":
+    print(f"{len(write(Path(sys.argv[1])))} files")
