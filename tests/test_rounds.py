@@ -358,3 +358,37 @@ def test_pure_epsilons():
     ):
         for count in (1, 7):
             assert Composed(((release, count),)).epsilon(0.0)[1] == pytest.approx(count * exact)
+
+
+def test_rounds_of_a_system_file(tmp_path):
+    import json
+
+    from click.testing import CliRunner
+
+    from validate.cli import main
+
+    text = """[inference]
+devices = 3
+participation = 0.5
+noise_variance = 0.5
+weight = 1.0
+clip = 0.8
+alignment = 1.0
+receiver_noise_variance = 0.2
+dimension = 4
+delta = 1e-3
+delta_prime = 1e-3
+adjacency = "silent"
+rounds = 20
+"""
+    file = tmp_path / "s.toml"
+    file.write_text(text)
+    found = CliRunner().invoke(main, ["bounds", str(file), "--json"])
+    composed = json.loads(found.stdout)["inference"]["privacy"]["composed"]
+    assert composed["rounds"] == 20 and composed["observer"] == "participants"
+    assert 0 < composed["lower"][0] <= composed["epsilon"][0] <= 1.001 * composed["lower"][0]
+    assert "20 rounds, seen by participants" in CliRunner().invoke(main, ["bounds", str(file)]).stdout
+    for wrong in ("0", "1.5", "-3"):
+        file.write_text(text.replace("rounds = 20", f"rounds = {wrong}"))
+        refused = CliRunner().invoke(main, ["bounds", str(file)])
+        assert refused.exit_code == 2 and "rounds" in refused.stderr

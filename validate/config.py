@@ -106,6 +106,7 @@ class _Inference(_table("_System", parameters.of(InferenceSystem).values())):  #
     """The table [inference]."""
 
     observer: str = Observer.AUTO.value
+    rounds: int = 1
     variants: dict[str, _Variant] = Field(default_factory=dict)
     features: _Features | None = None
     selection: _Selection | None = None
@@ -285,7 +286,7 @@ def _out_of_range(kind: type, values: dict[str, Any], raw: dict[str, Any], key: 
 
 
 def _inference(path: Path, table: _Inference, found: _Complaints) -> dict[str, Any]:
-    base = table.model_dump(exclude={"observer", "variants", "features", "selection"})
+    base = table.model_dump(exclude={"observer", "rounds", "variants", "features", "selection"})
     variants = {}
     for name, variant in table.variants.items():
         changes = variant.model_dump(exclude_none=True)
@@ -293,6 +294,7 @@ def _inference(path: Path, table: _Inference, found: _Complaints) -> dict[str, A
     system = _system(path, "inference", base, set(base))
     return {
         "observer": found.unless(_observer, table),
+        "rounds": found.unless(_rounds, table),
         "inference": system,
         "variants": variants,
         "task": found.unless(_task, table.features, system),
@@ -303,6 +305,13 @@ def _inference(path: Path, table: _Inference, found: _Complaints) -> dict[str, A
 def _observer(path: Path, table: _Inference) -> Observer:
     try:
         return checks.choice("observer", table.observer, Observer)
+    except ParameterError as error:
+        raise SystemFileError(f"{path}: inference.{error}") from None
+
+
+def _rounds(path: Path, table: _Inference) -> int:
+    try:
+        return checks.count("rounds", table.rounds)
     except ParameterError as error:
         raise SystemFileError(f"{path}: inference.{error}") from None
 

@@ -46,6 +46,7 @@ class Description:
     name: str
     inference: InferenceSystem | None = None
     observer: Observer = Observer.AUTO  # a question about the system and its variants
+    rounds: int = 1  # queries with fresh participation and noise; a question, too
     variants: dict[str, InferenceSystem] = field(default_factory=dict)
     task: Task | None = None
     scores: Scores | None = None

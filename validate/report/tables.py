@@ -106,6 +106,16 @@ def _inference(console: Console, name: str, part: InferenceBounds) -> None:
     for devices, values in observer_rows(privacy):
         table.add_row(devices, *map(number, values))
     console.print(table)
+    if privacy.composed is not None:
+        many = privacy.composed
+        table = Table(
+            title=f"  {many.rounds} rounds, seen by {many.observer}", box=box.SIMPLE_HEAD, title_justify="left"
+        )
+        for heading in ("devices", "epsilon: from", "to"):
+            table.add_column(heading, justify="left" if heading == "devices" else "right")
+        for devices, values in groups(list(zip(many.lower, many.epsilon, strict=True))):
+            table.add_row(devices, *map(number, values))
+        console.print(table)
     for label, claim in (("Theorem 1", privacy.published.theorem1), ("Eq. (23)", privacy.published.eq23)):
         verdict = "vacuous" if claim.vacuous else f"claims delta = {number(max(claim.delta))} at most"
         console.print(

@@ -51,7 +51,12 @@ def each(description: Description) -> Iterator[tuple[str, Part]]:
     """Part after part, as it is computed: the system, its variants, the federation, the fleet, each with its name."""
     for name, system in description.systems.items():
         scores = description.scores if system is description.inference else None
-        yield name, InferenceBounds.of(system, description.task, scores, observer=description.observer)
+        yield (
+            name,
+            InferenceBounds.of(
+                system, description.task, scores, observer=description.observer, rounds=description.rounds
+            ),
+        )
     if description.federated is not None:
         yield description.name, FederatedBounds.of(description.federated)
     if description.energy is not None:

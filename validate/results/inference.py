@@ -14,6 +14,7 @@ from analytics.inference import accuracy, decoding, distortion, participation
 from analytics.inference.distortion import Breakdown
 from analytics.inference.system import InferenceSystem
 from analytics.privacy import amplification, feature_aware, observers
+from analytics.privacy import rounds as many
 from analytics.privacy.amplification import TheoremForm
 from validate.description import Scores, Task
 
@@ -139,8 +140,35 @@ class Observers:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Composed:
+    """The least epsilon of every device over many rounds, at the system's delta for all of them together.
+
+    Attributes
+    ----------
+    rounds : int
+    observer : Observer
+    epsilon, lower : ndarray, shape (K,)
+        Never below the truth, and never above it.
+    """
+
+    rounds: int
+    observer: Observer
+    epsilon: FloatArray
+    lower: FloatArray
+
+    @classmethod
+    def of(cls, system: InferenceSystem, rounds: int, observer: Observer) -> Composed:
+        seen = observers.meaning(system) if observer is Observer.AUTO else observer
+        lower, epsilon = many.bracket(system, rounds=rounds, observer=seen)
+        return cls(rounds=rounds, observer=seen, epsilon=epsilon, lower=lower)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Privacy:
-    """What protects every device's feature: as published, as proven, exactly; `observer` is the one asked about."""
+    """What protects every device's feature: as published, as proven, exactly; `observer` is the one asked about.
+
+    `composed` is there where more than one round is asked about.
+    """
 
     adjacency: Adjacency
     observer: Observer
@@ -148,9 +176,10 @@ class Privacy:
     proven: EpsilonDelta
     exact: Exact
     observers: Observers
+    composed: Composed | None = None
 
     @classmethod
-    def of(cls, system: InferenceSystem, observer: Observer = Observer.AUTO) -> Privacy:
+    def of(cls, system: InferenceSystem, observer: Observer = Observer.AUTO, rounds: int = 1) -> Privacy:
         exact = np.asarray(amplification.exact_epsilon(system))
         return cls(
             adjacency=system.adjacency,
@@ -161,6 +190,7 @@ class Privacy:
             proven=EpsilonDelta.of(amplification.proven(system)),
             exact=Exact(epsilon=exact, delta=system.delta),
             observers=Observers.of(system, exact),
+            composed=Composed.of(system, rounds, observer) if rounds > 1 else None,
         )
 
 
@@ -388,9 +418,10 @@ class InferenceBounds:
         scores: Scores | None = None,
         *,
         observer: Observer = Observer.AUTO,
+        rounds: int = 1,
     ) -> InferenceBounds:
         """Of the system alone; the task is left aside where it has other numbers of devices or dimensions."""
-        privacy = Privacy.of(system, observer)
+        privacy = Privacy.of(system, observer, rounds)
         selection = None if scores is None else Selection.of(system, scores)
         if task is None or not task.fits(system):
             return cls(privacy=privacy, selection=selection)
