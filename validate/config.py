@@ -106,7 +106,7 @@ class _Inference(_table("_System", parameters.of(InferenceSystem).values())):  #
     """The table [inference]."""
 
     observer: str = Observer.AUTO.value
-    rounds: int = 1
+    rounds: int = Field(1, ge=1)
     variants: dict[str, _Variant] = Field(default_factory=dict)
     features: _Features | None = None
     selection: _Selection | None = None
@@ -294,7 +294,7 @@ def _inference(path: Path, table: _Inference, found: _Complaints) -> dict[str, A
     system = _system(path, "inference", base, set(base))
     return {
         "observer": found.unless(_observer, table),
-        "rounds": found.unless(_rounds, table),
+        "rounds": table.rounds,
         "inference": system,
         "variants": variants,
         "task": found.unless(_task, table.features, system),
@@ -305,13 +305,6 @@ def _inference(path: Path, table: _Inference, found: _Complaints) -> dict[str, A
 def _observer(path: Path, table: _Inference) -> Observer:
     try:
         return checks.choice("observer", table.observer, Observer)
-    except ParameterError as error:
-        raise SystemFileError(f"{path}: inference.{error}") from None
-
-
-def _rounds(path: Path, table: _Inference) -> int:
-    try:
-        return checks.count("rounds", table.rounds)
     except ParameterError as error:
         raise SystemFileError(f"{path}: inference.{error}") from None
 
