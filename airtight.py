@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from analytics.inference.features import Features as _Features
     from analytics.inference.system import InferenceSystem as _InferenceSystem
     from analytics.privacy.curve import PrivacyCurve as _PrivacyCurve
+    from solvers.design.requirements import JointDesign as _JointDesign
     from validate.claims.boxes import Proof as _Proof
     from validate.claims.claim import Claim as _Claim
     from validate.claims.claim import Paper as _Paper
@@ -79,6 +80,7 @@ __all__ = [
     "claims",
     "curve",
     "delta",
+    "design",
     "epsilon",
     "mse",
     "papers",
@@ -198,7 +200,7 @@ def calibrate(
     >>> system = airtight.InferenceSystem(devices=12, participation=0.9, noise_variance=0.1, weight=1/12, clip=3.0, alignment=1.0,
     ...     receiver_noise_variance=0.1, dimension=784, delta=1e-5, delta_prime=1e-5, adjacency="silent")
     >>> airtight.calibrate(system, 2.0)[:2].round(6)
-    array([0.018853, 0.018853])
+    array([0.013737, 0.013737])
     """
     from solvers.design import calibrate as problem
 
@@ -207,6 +209,42 @@ def calibrate(
         system, epsilon, variable=variable, rounds=1 if rounds is None else rounds, observer=asked
     )
     return found.value
+
+
+def design(
+    system: _InferenceSystem,
+    features: _Features | Sequence[_Features] | None = None,
+    *,
+    margin: float | None = None,
+    ideal_accuracy: float = 1.0,
+    rounds: int | None = None,
+    observer: str | None = None,
+    **requirements: Any,
+) -> _JointDesign:
+    """The joint problem: ``minimise`` something, what is kept (``epsilon_at_most=2.0``), and what is ``free``.
+
+    See :func:`solvers.design.joint.design` and :class:`solvers.design.requirements.Requirements`.
+
+    Examples
+    --------
+    >>> import airtight
+    >>> from solvers.weights.problem import _example
+    >>> found = airtight.design(*_example(), minimise="energy", epsilon_at_most=2.0, error_at_most=0.5)
+    >>> found.error <= 0.5 < found.nothing.error, found.method
+    (True, 'global: branch and bound')
+    """
+    from solvers.design import joint
+    from solvers.design.requirements import Requirements
+
+    return joint.design(
+        system,
+        Requirements(**requirements),
+        features,
+        margin=margin,
+        ideal_accuracy=ideal_accuracy,
+        rounds=1 if rounds is None else rounds,
+        observer="auto" if observer is None else observer,
+    )
 
 
 def solve_weights(*arguments: Any, **options: Any) -> Any:

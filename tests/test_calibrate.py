@@ -188,3 +188,18 @@ def test_the_verb():
     system = equal()
     value = airtight.calibrate(system, 1.0)
     assert np.max(airtight.epsilon(replace(system, noise_variance=value))) <= 1.0
+
+
+@pytest.mark.parametrize("adjacency", ["silent", "replace"])
+@pytest.mark.parametrize("variable", ["noise", "clip", "participation"])
+def test_many_rounds(adjacency, variable):
+    system = equal(adjacency=adjacency)
+    found = calibrate(system, 4.0, variable=variable, rounds=10)
+    key = {"noise": "noise_variance"}.get(variable, variable)
+    kept = replace(system, **{key: found.value})
+    assert np.max(airtight.epsilon(kept, rounds=10)) <= 4.0
+    if not (variable == "participation" and found.value[0] == 1):
+        beyond = found.value * (1 - 1e-3 if variable == "noise" else 1 + 1e-3)
+        assert np.max(airtight.epsilon(replace(system, **{key: beyond}), rounds=10)) > 4.0
+    single = calibrate(system, 4.0, variable=variable).value
+    assert np.all(found.value >= single) if variable == "noise" else np.all(found.value <= single)

@@ -13,7 +13,7 @@ import click
 from analytics.checks import AirtightError, ConvergenceError, ParameterError
 from solvers.solution import InfeasibleError
 from validate.config import SystemFileError, load
-from validate.design.cli import calibrate
+from validate.design.cli import calibrate, design
 from validate.options import EFFORT as _EFFORT
 from validate.options import FILE as _FILE
 from validate.options import IDS as _IDS
@@ -370,3 +370,4 @@ main.add_command(report)
 main.add_command(figures)
 main.add_command(sweep)
 main.add_command(calibrate)
+main.add_command(design)

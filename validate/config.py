@@ -22,6 +22,7 @@ from analytics.federated.system import FederatedSystem
 from analytics.guarantee import Observer
 from analytics.inference.features import Features, matched
 from analytics.inference.system import InferenceSystem
+from solvers.design.requirements import Requirements
 from validate import units
 from validate.description import Description, Scores, Task
 from validate.plan import Plan, plan
@@ -140,11 +141,23 @@ class _Training(_Table):
     mechanisms: list[str] | None = None
 
 
+class _Design(_Table):
+    """The table [design]."""
+
+    minimise: str = "energy"
+    epsilon_at_most: Number | None = None
+    error_at_most: Number | None = None
+    accuracy_at_least: Number | None = None
+    energy_at_most: Number | None = None
+    free: list[str] | None = None
+
+
 class _File(_Table):
     inference: _Inference | None = None
     federated: _Federated | None = None
     energy: _Energy | None = None
     training: _Training | None = None
+    design: _Design | None = None
 
 
 def load(path: str | Path) -> Description:
@@ -192,11 +205,12 @@ def described(raw: dict[str, Any], path: Path) -> Description:
         found.unless(_federated, file.federated),
         found.unless(_energy, file.energy),
         found.unless(_training, file.training),
+        found.unless(_design, file.design, file.inference),
     )
     found.raised()
-    inference, federated, energy, training = parts
+    inference, federated, energy, training, design = parts
     name = "stdin" if str(path) == "-" else path.stem
-    return Description(name, **inference, federated=federated, energy=energy, training=training)
+    return Description(name, **inference, federated=federated, energy=energy, training=training, design=design)
 
 
 class _Complaints:
@@ -302,6 +316,23 @@ def _inference(path: Path, table: _Inference, found: _Complaints) -> dict[str, A
     }
 
 
+def _design(path: Path, table: _Design, inference: _Inference | None) -> Requirements:
+    if inference is None:
+        raise SystemFileError(f"{path}: design: needs the table [inference]: a design of what?")
+    values = {name: value for name, value in table.model_dump().items() if value is not None}
+    if "decoder_gain" in inference.model_fields_set:
+        if "decoder_gain" in values.get("free", ()):
+            raise SystemFileError(
+                f"{path}: inference.decoder_gain = {inference.decoder_gain}: must be absent, or absent from design.free: "
+                "it cannot be both fixed and free"
+            )
+        values.setdefault("free", [free for free in Requirements.free if free != "decoder_gain"])
+    try:
+        return Requirements(**values)
+    except ParameterError as error:
+        raise SystemFileError(f"{path}: design.{error}") from None
+
+
 def _observer(path: Path, table: _Inference) -> Observer:
     try:
         return checks.choice("observer", table.observer, Observer)
@@ -337,8 +368,9 @@ def _task(path: Path, table: _Features, system: InferenceSystem) -> Task:
     archive = path.parent / table.file
     where = f"{path}: inference.features.file = {table.file!r}"
     try:
-        features = _archived(archive, archive.stat().st_mtime_ns)
-        matched(system, features)
+        samples = _archived(archive, archive.stat().st_mtime_ns)
+        for features in samples:
+            matched(system, features)
     except ParameterError as error:
         raise SystemFileError(f"{where}: {error}") from None
     except OSError as error:
@@ -349,23 +381,26 @@ def _task(path: Path, table: _Features, system: InferenceSystem) -> Task:
         raise SystemFileError(f"{where}: must be an .npz file of numeric arrays f, W and D") from None
     try:
         return Task(
-            features,
+            samples[0],
             checks.scalar("margin", table.margin, "(0, inf)"),
             checks.scalar("ideal_accuracy", table.ideal_accuracy, "[0, 1]"),
             None if table.epsilon_cap is None else checks.scalar("epsilon_cap", table.epsilon_cap, "(0, inf)"),
+            samples,
         )
     except ParameterError as error:
         raise SystemFileError(f"{path}: inference.features.{error}") from None
 
 
 @lru_cache(maxsize=2)
-def _archived(archive: Path, written: int) -> Features:
-    """The features in a file of that time; a KeyError names what is missing."""
+def _archived(archive: Path, written: int) -> tuple[Features, ...]:
+    """The tasks in a file of that time, without their public centre; a KeyError names what is missing."""
     with np.load(archive, allow_pickle=False) as arrays:
         missing = [name for name in ("f", "W", "D") if name not in arrays]
         if missing:
             raise KeyError(", ".join(missing))
-        return Features(f=arrays["f"], W=arrays["W"], D=arrays["D"])
+        f = arrays["f"] - arrays["c"] if "c" in arrays else arrays["f"]
+        tasks = f if f.ndim == 3 and len(f) else f[None]
+        return tuple(Features(f=one, W=arrays["W"], D=arrays["D"]) for one in tasks)
 
 
 def _scores(path: Path, table: _Selection, devices: int) -> Scores:
@@ -444,6 +479,7 @@ def keys(table: Sequence[str]) -> list[str]:
         "federated": _Federated,
         "energy": _Energy,
         "training": _Training,
+        "design": _Design,
     }
     own = list(tables[".".join(table[:2])].model_fields)
     return own + [key for key, (name, _, _) in units.ALTERNATIVES.items() if name in own]

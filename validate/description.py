@@ -10,17 +10,22 @@ from analytics.federated.system import FederatedSystem
 from analytics.guarantee import Observer
 from analytics.inference.features import Features
 from analytics.inference.system import InferenceSystem
+from solvers.design.requirements import Requirements
 from validate.plan import Plan
 
 
 @dataclass(frozen=True)
 class Task:
-    """What there is to classify: features, the classifier's margin, its accuracy without noise, and a cap for its design."""
+    """What there is to classify: features, the classifier's margin, its accuracy without noise, and a cap for its design.
+
+    Where the file holds several tasks, `features` is the first and `samples` are all; designs are made for their mean.
+    """
 
     features: Features
     margin: float
     ideal_accuracy: float
     epsilon_cap: float | None
+    samples: tuple[Features, ...] = ()
 
     def fits(self, system: InferenceSystem) -> bool:
         """Whether the system has the features' numbers of devices and dimensions; a variant may not."""
@@ -53,6 +58,7 @@ class Description:
     federated: FederatedSystem | None = None
     energy: DeviceFleet | None = None
     training: Plan | None = None
+    design: Requirements | None = None
 
     @property
     def systems(self) -> dict[str, InferenceSystem]:

@@ -32,6 +32,7 @@ from analytics.checks import FloatArray, IntArray, ParameterError
 from analytics.guarantee import Adjacency, Observer
 from analytics.inference.system import InferenceSystem
 from analytics.privacy import observers
+from analytics.privacy import rounds as many
 from solvers.design import calibration
 from solvers.solution import InfeasibleError
 
@@ -41,6 +42,7 @@ _WIDE = 16.0  # ratio of the ends of the first ones
 _CELLS = 2000
 _STEPS = tuple(float(4.0**n) * 1e-6 for n in range(9))  # back from a limit that rounding has passed
 _EDGES = 8
+_LONGEST = 300.0  # log of a clip beyond which any will do
 _FARTHEST = 1e15  # of the noise, in squares of the longest weighted code
 _NEAREST = 1e-4  # of the noise of all devices, beside the receiver's
 
@@ -130,9 +132,7 @@ def calibrate(
     kind = checks.choice("variable", variable, Variable)
     seen = checks.choice("observer", observer, Observer)
     target = checks.scalar("epsilon", epsilon, "(0, inf)")
-    if checks.count("rounds", rounds) > 1:
-        raise ParameterError("rounds", rounds, "1, as long as composition is not wired in")
-    asked = _Asked(target, rounds, Observer.OTHERS if seen is Observer.SIGNAL else seen)
+    asked = _Asked(target, checks.count("rounds", rounds), Observer.OTHERS if seen is Observer.SIGNAL else seen)
     if kind is Variable.CLIP:
         return _clips(system, asked)
     if kind is Variable.NOISE:
@@ -150,12 +150,16 @@ class _Asked:
 
     def upper(self, system: InferenceSystem, device: IntArray | None = None) -> FloatArray:
         """Epsilon of the devices, all by default, from above."""
-        return np.atleast_1d(observers.exact_epsilon(system, device=device, observer=self.observer))
+        return np.atleast_1d(many.epsilon(system, rounds=self.rounds, device=device, observer=self.observer))
 
     def excess(self, system: InferenceSystem, device: int) -> tuple[float, float]:
         """Both ends of a measure of how far the device is from the target: positive where it breaks it, in a mild unit."""
-        ends = observers.exact_delta_bracket(system, self.epsilon, device=device, observer=self.observer)
         with np.errstate(divide="ignore"):
+            if self.rounds > 1:
+                found = many.bracket(system, rounds=self.rounds, device=device, observer=self.observer)
+                low, high = (float(np.clip(np.log(float(end) / self.epsilon), -1e3, 1e3)) for end in found)
+                return low, high
+            ends = observers.exact_delta_bracket(system, self.epsilon, device=device, observer=self.observer)
             lower, upper = (math.sqrt(-2 * max(float(np.log(min(float(end), 1.0))), -1e6)) for end in ends)
         limit = math.sqrt(-2 * math.log(system.delta))
         return limit - lower, limit - upper
@@ -334,7 +338,10 @@ def _clips(system: InferenceSystem, asked: _Asked) -> Calibration:
     if np.any(system.weight == 0):
         k = int(np.flatnonzero(system.weight == 0)[0])
         raise ParameterError("weight", 0.0, "positive: epsilon does not move with the clip", (k,))
-    value = calibration.clip(system, asked.epsilon, observer=asked.observer)
+    if asked.rounds == 1:
+        value = calibration.clip(system, asked.epsilon, observer=asked.observer)
+    else:
+        value = _composed_clips(system, asked)
     hopeless = np.flatnonzero(np.isnan(value))
     if hopeless.size:
         raise InfeasibleError(
@@ -347,6 +354,40 @@ def _clips(system: InferenceSystem, asked: _Asked) -> Calibration:
             break
         value = np.where(found > asked.epsilon, value * (1 - step), value)
     return Calibration(Variable.CLIP, value, found, kept, True)
+
+
+def _composed_clips(system: InferenceSystem, asked: _Asked) -> FloatArray:
+    """As :func:`solvers.design.calibration.clip`, of several rounds: a root for each kind of device."""
+    keys = np.stack([system.participation, system.noise_variance, system.weight])
+    _, first, kind = np.unique(keys, axis=1, return_index=True, return_inverse=True)
+    noise = float(np.sum(system.received_noise_variance)) + system.receiver_noise_variance
+    found = np.empty(first.size)
+    for row, k in enumerate(first):
+        if system.participation[k] * asked.rounds <= system.delta:  # delta is at most T p
+            found[row] = np.inf
+            continue
+
+        def excess(x: float, k: int = int(k)) -> float:
+            clip = system.clip.copy()
+            clip[k] = math.exp(x)
+            return asked.excess(replace(system, clip=clip), k)[1]
+
+        if asked.excess(replace(system, weight=0.0), int(k))[1] > 0:
+            found[row] = np.nan
+            continue
+        low = high = 0.5 * math.log(noise or 1.0) - math.log(system.alignment * system.weight[k])
+        while high < _LONGEST and excess(high) <= 0:
+            low, high = high, high + 2
+        if high >= _LONGEST:
+            found[row] = np.inf
+            continue
+        while excess(low) > 0:
+            low, high = low - 2, low
+        root = optimize.brentq(excess, low, high, xtol=_NEAR)
+        while excess(root) > 0:
+            root -= _NEAR
+        found[row] = math.exp(root)
+    return np.asarray(found[kind.ravel()])
 
 
 def _least(family: _Common, start: float) -> float | None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from validate.config import SystemFileError, load
+from validate.description import Description
 from validate.options import FILE, JSON, print_json
 
 
@@ -35,3 +37,46 @@ def calibrate(file: Path, epsilon: float, variable: str, rounds: int | None, as_
         print_json(result)
     else:
         tables.calibration(description.name, result)
+
+
+@click.command()
+@FILE
+@JSON
+def design(file: Path, as_json: bool) -> None:
+    """The joint problem of the table [design] in FILE: what is free, what is kept, what is least."""
+    from solvers.design import joint
+    from validate.design import tables
+    from validate.results.design import DesignResult
+    from validate.results.tree import as_json as tree_of
+
+    description = load(file)
+    system, wanted, task = description.inference, description.design, description.task
+    if wanted is None or system is None:
+        raise SystemFileError(f"{file}: design: missing; it says what is free and what is kept")
+    options: dict[str, Any] = {} if task is None else {"margin": task.margin, "ideal_accuracy": task.ideal_accuracy}
+    features = None if task is None else task.samples
+    found = joint.design(system, wanted, features, observer=description.observer, **options)
+    result = DesignResult.of(found, wanted.free, _before(description))
+    if as_json:
+        absent = dict.fromkeys(("lower_bound", "gap", "accuracy", "error"))
+        print_json({**tree_of(result), **{name: None for name in absent if getattr(result, name) is None}})
+    else:
+        tables.design(description.name, result)
+
+
+def _before(description: Description) -> dict[str, float]:
+    """What the system reaches as it was described."""
+    import numpy as np
+
+    from analytics.inference import accuracy, distortion
+    from analytics.privacy import observers
+
+    system, task = description.inference, description.task
+    if system is None or task is None:
+        return {}
+    radius: dict[str, Any] = {"margin": task.margin, "ideal_accuracy": task.ideal_accuracy}
+    return {
+        "epsilon": float(np.max(observers.exact_epsilon(system, observer=description.observer))),
+        "error": float(np.mean([distortion.exact(system, one) for one in task.samples])),
+        "accuracy": float(np.mean([accuracy.exact(system, one, **radius).estimate for one in task.samples])),
+    }

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 from rich import box
 from rich.table import Table
 
 from validate.report.tables import groups, number, screen
 from validate.results.calibration import CalibrationResult
+from validate.results.design import DesignResult
 
 _SOUGHT = {"noise": "least noise variance", "clip": "greatest clip", "participation": "greatest participation"}
 
@@ -35,3 +37,37 @@ def calibration(name: str, found: CalibrationResult) -> None:
     )
     for low, high in found.unsettled:
         console.print(f"  not settled: {low:.9g} to {high:.9g}", highlight=False)
+
+
+def design(name: str, found: DesignResult) -> None:
+    """Print a joint design, what it reaches, and what is proved about it."""
+    console = screen()
+    table = Table(title=f"{name}: least {found.minimised}", box=box.SIMPLE_HEAD, title_justify="left")
+    for heading in ("variable", "value"):
+        table.add_column(heading, justify="left")
+    for key, value in found.variables.items():
+        listed = str(value) if isinstance(value, bool) else ", ".join(number(float(x)) for x in np.ravel(value))
+        table.add_row(key, listed)
+    console.print(table)
+    table = Table(box=box.SIMPLE_HEAD)
+    for heading in ("", "design", "as described", "output that ignores y"):
+        table.add_column(heading, justify="right" if heading else "left")
+    before = {} if found.baseline is None else found.baseline.published_design
+    nothing = {} if found.baseline is None else found.baseline.constant_output
+
+    def shown(value: float | None) -> str:
+        return "" if value is None else number(value)
+
+    table.add_row("epsilon, greatest", number(float(np.max(found.epsilon))), shown(before.get("epsilon")), "0")
+    for key, reached in (("error", found.error), ("accuracy", found.accuracy)):
+        if reached is not None:
+            table.add_row(key, number(reached), shown(before.get(key)), shown(nothing.get(key)))
+    table.add_row("energy of a query", number(found.energy), "", "0")
+    console.print(table)
+    if found.beats_constant is False:
+        console.print("  NO BETTER THAN NOTHING: an output that ignores y has no greater error", highlight=False)
+    proved = "nothing is proved of other designs"
+    if found.lower_bound is not None:
+        proved = f"no design has less than {number(found.lower_bound)} (gap {found.value - found.lower_bound:.2g})"
+    console.print(f"  {found.method}: {found.minimised} {number(found.value)}; {proved}", highlight=False)
+    console.print(f"  {found.boxes} boxes, {found.seconds:.3g} s", highlight=False)

@@ -1,0 +1,92 @@
+"""Branch and bound over a box, many boxes at a time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from analytics.checks import FloatArray
+
+_BATCH = 4096
+_MOST = 3_000_000
+
+Bound = Callable[[FloatArray, FloatArray], FloatArray]
+Value = Callable[[FloatArray], FloatArray]
+
+
+@dataclass(frozen=True)
+class Found:
+    """The best point (None when none was found), its value, a lower bound, and how many boxes were examined."""
+
+    point: FloatArray | None
+    value: float
+    lower: float
+    boxes: int
+
+
+def minimise(
+    bound: Bound, value: Value, dimensions: int, *, gap: float, seconds: float, enough: float = -np.inf
+) -> Found:
+    """Least value over the unit cube.
+
+    Parameters
+    ----------
+    bound : callable
+        A lower bound of the value on each of n boxes, from their lower and upper ends, shape (n, dimensions); infinite where
+        nothing in the box is feasible.
+    value : callable
+        Of n points, infinite where infeasible.
+    gap : float
+        Relative, at which to stop.
+    seconds : float
+    enough : float
+        A value at which to stop.
+
+    Notes
+    -----
+    Boxes are split in the middle of their longest side. A box leaves when its bound is above the best value less the gap, so at
+    the end no point of the cube has a value below that; when time or memory ends first, the least bound of the boxes left is
+    what is proved.
+
+    Examples
+    --------
+    >>> def square(x):
+    ...     return 1 + np.sum((x - 0.3) ** 2, axis=1)
+    >>> found = minimise(lambda low, high: square(np.clip(0.3, low, high)), square, 2, gap=1e-3, seconds=1.0)
+    >>> 0.999 <= found.lower <= found.value <= 1.001
+    True
+    """
+    deadline = time.monotonic() + seconds
+    low, high = np.zeros((1, dimensions)), np.ones((1, dimensions))
+    bounds = bound(low, high)
+    best, point, boxes = np.inf, None, 1
+    dropped = np.inf
+    while low.shape[0]:
+        order = np.argsort(bounds, kind="stable")[:_BATCH]
+        middle = (low[order] + high[order]) / 2
+        for trial in (middle, high[order], low[order]):
+            values = value(trial)
+            k = int(np.argmin(values))
+            if values[k] < best:
+                best, point = float(values[k]), trial[k].copy()
+        floor = best - gap * abs(best) if best < np.inf else np.inf
+        if best <= enough or float(bounds.min()) >= floor or boxes > _MOST or time.monotonic() > deadline:
+            break
+        side = np.argmax(high[order] - low[order], axis=1)
+        rows = np.arange(order.size)
+        left, right = high[order].copy(), low[order].copy()
+        left[rows, side] = right[rows, side] = middle[rows, side]
+        fresh_low, fresh_high = np.concatenate([low[order], right]), np.concatenate([left, high[order]])
+        fresh = bound(fresh_low, fresh_high)
+        boxes += fresh.size
+        rest = np.ones(low.shape[0], bool)
+        rest[order] = False
+        low, high = np.concatenate([low[rest], fresh_low]), np.concatenate([high[rest], fresh_high])
+        bounds = np.concatenate([bounds[rest], fresh])
+        keep = bounds < floor
+        dropped = min(dropped, float(bounds[~keep].min(initial=np.inf)))
+        low, high, bounds = low[keep], high[keep], bounds[keep]
+    return Found(point, best, min(float(bounds.min(initial=np.inf)), dropped, best), boxes)

@@ -1,0 +1,104 @@
+r"""What the MSE of equal devices depends on: tables over the clipping threshold.
+
+With the best gain, equal devices and :math:`\theta_k = \min(1, C/n_k)`, n_k the length of the code, a_k what it decodes to,
+
+.. math:: \mathrm{MSE} = \|f^*\|^2 - \frac{\langle A, f^*\rangle^2}{\|A\|^2 + (1/p - 1)B + V\|D\|_F^2/w^2},\qquad
+          A = \sum_k\theta_ka_k,\ B = \sum_k\theta_k^2\|a_k\|^2,\ V = K\sigma^2/p + \sigma_m^2/(\gamma p)^2
+
+(idle noise: :math:`V = (K\sigma^2 + \sigma_m^2/\gamma^2)/p^2`). Over several tasks the four moments are means, for one common
+gain.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from analytics.checks import FloatArray, IntArray
+from analytics.inference.features import Features
+
+_GRID = 2049
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Of thresholds on a grid; where a moment is no monotone function of C, its rising and its falling part.
+
+    Attributes
+    ----------
+    clip : ndarray, shape (G,)
+        From the shortest code to the longest: below, only w C counts; above, nothing is clipped.
+    own : float
+        Mean of norm(f*)^2.
+    decoder : float
+        norm(D)_F^2.
+    along : tuple of ndarray, shape (G,)
+        <A, f*>: the parts that rise and fall.
+    square : tuple of ndarray, shape (G,)
+        norm(A)^2 likewise.
+    apart, energy : ndarray, shape (G,)
+        B, and the mean of the sum of theta_k^2 n_k^2.
+    """
+
+    clip: FloatArray
+    own: float
+    decoder: float
+    along: tuple[FloatArray, FloatArray]
+    square: tuple[FloatArray, FloatArray]
+    apart: FloatArray
+    energy: FloatArray
+
+    @classmethod
+    def of(cls, tasks: tuple[Features, ...], clip: float | None) -> Moments:
+        """For one threshold, or for all of use when it is free (None)."""
+        decoder = tasks[0].D
+        codes = np.stack([one.encoded for one in tasks])  # (N, K, r)
+        targets = np.stack([one.target for one in tasks])
+        length = np.linalg.norm(codes, axis=-1)
+        positive = length[length > 0]
+        if clip is not None or not positive.size:
+            grid = np.array([1.0 if clip is None else clip])
+        else:
+            grid = np.geomspace(positive.min(), positive.max() * (1 + 1e-12), _GRID)
+            grid = grid[:1] if grid[-1] <= grid[0] * (1 + 1e-9) else grid
+        decoded = codes @ decoder.T
+        inner = np.einsum("nkd,nd->nk", decoded, targets)
+        gram = np.einsum("nkd,njd->nkj", decoded, decoded)
+        up, down = np.maximum(gram, 0.0), np.maximum(-gram, 0.0)
+        norms = np.einsum("nkk->nk", gram)
+        rows: list[tuple[float, ...]] = []
+        with np.errstate(divide="ignore"):
+            limits = np.where(length > 0, 1 / length, np.inf)
+        for C in grid:
+            theta = np.minimum(1.0, C * limits)
+            rows.append(
+                (
+                    float(np.mean(np.sum(theta * np.maximum(inner, 0.0), axis=1))),
+                    float(np.mean(np.sum(theta * np.maximum(-inner, 0.0), axis=1))),
+                    float(np.mean(np.einsum("nk,nkj,nj->n", theta, up, theta))),
+                    float(np.mean(np.einsum("nk,nkj,nj->n", theta, down, theta))),
+                    float(np.mean(np.sum(theta**2 * norms, axis=1))),
+                    float(np.mean(np.sum((theta * length) ** 2, axis=1))),
+                )
+            )
+        t = np.array(rows).T
+        own = float(np.mean(np.sum(targets**2, axis=1)))
+        return cls(grid, own, float(np.sum(decoder**2)), (t[0], t[1]), (t[2], t[3]), t[4], t[5])
+
+    def room(self, i: IntArray, j: IntArray, p: FloatArray, most: float | FloatArray) -> FloatArray:
+        """How great V norm(D)^2 / w^2 may be for an MSE of `most`, at most, for thresholds from the i-th to the j-th."""
+        along = np.maximum(self.along[0][j] - self.along[1][i], 0.0)
+        square = np.maximum(self.square[0][i] - self.square[1][j], 0.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            needed = np.where(most < self.own, along**2 / np.maximum(self.own - most, 1e-300), np.inf)
+            return np.asarray(needed - square - np.maximum(1 / p - 1, 0.0) * self.apart[i])
+
+    def error(self, i: IntArray, j: IntArray, p: FloatArray, noise: FloatArray) -> FloatArray:
+        """The MSE, at least, for V norm(D)^2 / w^2 of `noise`."""
+        along = np.maximum(self.along[0][j] - self.along[1][i], 0.0)
+        square = np.maximum(self.square[0][i] - self.square[1][j], 0.0)
+        total = square + np.maximum(1 / p - 1, 0.0) * self.apart[i] + noise
+        with np.errstate(divide="ignore", invalid="ignore"):
+            explained = np.where(along > 0, along**2 / total, 0.0)
+        return np.asarray(np.maximum(self.own - explained, 0.0))

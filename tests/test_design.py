@@ -1,0 +1,296 @@
+"""The joint problem: constraints are kept, nothing found elsewhere beats the lower bound, and what is refused."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests_support import GOOD, TASK, archive, refused, run, written
+
+import airtight
+from analytics.checks import ParameterError
+from analytics.inference import accuracy, decoding, distortion, transmission
+from analytics.inference.features import Features
+from analytics.inference.system import InferenceSystem
+from analytics.privacy import gaussian, observers
+from solvers.design import equal
+from solvers.design.joint import design
+from solvers.design.moments import Moments
+from solvers.design.requirements import Free, Requirements
+from solvers.solution import InfeasibleError
+from validate.experiments.monte_carlo import channel
+
+
+def instance(seed, tasks=3, **changes):
+    rng = np.random.default_rng(seed)
+    K, d, r = 6, 5, 4
+    W = rng.normal(size=(r, d)) / 2
+    common = rng.normal(size=(tasks, d)) * 2
+    features = [Features(f=c + 0.4 * rng.normal(size=(K, d)), W=W, D=np.linalg.pinv(W)) for c in common]
+    values = {
+        "devices": K,
+        "participation": 0.8,
+        "noise_variance": 0.1,
+        "weight": 1 / K,
+        "clip": 1.0,
+        "alignment": 2.0,
+        "receiver_noise_variance": 0.3,
+        "dimension": r,
+        "delta": 1e-4,
+        "delta_prime": 1e-4,
+        "adjacency": "silent",
+        "channel_gain": 0.5,
+        **changes,
+    }
+    return InferenceSystem(**values), features
+
+
+def reached(system, tasks, observer="auto"):
+    gain = decoding.best_gain(system, tasks)
+    energy = np.mean([np.sum(transmission.transmit_energy(system, one)) for one in tasks])
+    return float(np.max(observers.exact_epsilon(system, observer=observer))), gain.mse, float(energy)
+
+
+@pytest.mark.parametrize("case", [("silent", False), ("replace", False), ("silent", True), ("absent", True)])
+def test_no_random_design_beats_the_bound(case):
+    adjacency, idle = case
+    system, tasks = instance(1, adjacency=adjacency, idle_noise=idle)
+    own = decoding.constant_output(tasks)
+    most = 6.0 if adjacency == "replace" else 3.0
+    wanted = Requirements(minimise="energy", epsilon_at_most=most, error_at_most=0.75 * own)
+    found = design(system, wanted, tasks, gap=0.03, seconds=4)
+    assert np.max(found.epsilon) <= most and found.error <= 0.75 * own * (1 + 1e-9)
+    epsilon, error, energy = reached(found.system, tasks)
+    assert (epsilon, energy) == (np.max(found.epsilon), found.energy) and error == pytest.approx(found.error)
+    assert found.lower_bound <= found.value and found.gap <= 0.1 * found.value
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        spread = rng.normal(size=4) * rng.choice([0.03, 0.3, 2.0])
+        w, s, c, p = (
+            getattr(found.system, name)[0] * np.exp(x)
+            for name, x in zip(("weight", "noise_variance", "clip", "participation"), spread, strict=True)
+        )
+        other = replace(found.system, weight=w, noise_variance=s, clip=c, participation=min(p, 1.0))
+        epsilon, error, energy = reached(other, tasks)
+        if epsilon <= most and error <= 0.75 * own:
+            assert energy >= found.lower_bound * (1 - 1e-9)
+
+
+def test_least_error_and_least_epsilon_agree_with_least_energy():
+    system, tasks = instance(2)
+    own = decoding.constant_output(tasks)
+    free = ["weight", "noise_variance", "participation", "decoder_gain"]
+    kept = {"free": free, "error_at_most": 0.7 * own}
+    energy = design(system, Requirements(minimise="energy", epsilon_at_most=3.0, **kept), tasks, gap=0.01)
+    error = design(
+        system,
+        Requirements(minimise="error", epsilon_at_most=3.0, energy_at_most=energy.value, free=free),
+        tasks,
+        gap=0.01,
+    )
+    assert error.lower_bound <= 0.7 * own * 1.001 and error.energy <= energy.value * (1 + 1e-9)
+    assert error.value == pytest.approx(0.7 * own, rel=0.02)
+    epsilon = design(
+        system, Requirements(minimise="epsilon", energy_at_most=energy.value * 1.01, **kept), tasks, gap=0.01
+    )
+    assert epsilon.lower_bound <= 3.0 * 1.001 and epsilon.value <= 3.0 * 1.05
+    assert epsilon.error <= 0.7 * own * (1 + 1e-9) and epsilon.energy <= energy.value * 1.01 * (1 + 1e-9)
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=25)
+def test_bounds_of_boxes_lie_below_the_values_inside(seed):
+    rng = np.random.default_rng(seed)
+    idle = bool(rng.integers(2))
+    system, tasks = instance(
+        seed, tasks=2, idle_noise=idle, adjacency="silent" if idle else str(rng.choice(["silent", "replace"]))
+    )
+    own = decoding.constant_output(tasks)
+    goal = rng.choice(["energy", "error"])
+    screen = equal.Screen(system, float(rng.uniform(1, 6)), observers.meaning(system), 1)
+    free = frozenset(Free)
+    error, energy = (rng.uniform(0.5, 0.95) * own, None) if goal == "energy" else (None, rng.uniform(0.1, 10))
+    problem = equal.Problem(
+        system,
+        free,
+        Moments.of(tuple(tasks), None),
+        screen,
+        error,
+        energy,
+        Requirements(minimise=goal, energy_at_most=1.0, error_at_most=1.0).minimise,
+    )
+    low = rng.uniform(0, 0.9, (40, 3))
+    high = np.minimum(low + rng.choice([0.01, 0.1, 0.5], (40, 1)) * rng.uniform(0, 1, (40, 3)), 1.0)
+    bound = problem.bound(low, high)
+    for share in rng.uniform(0, 1, (6, 1, 3)):
+        inside = low + share * (high - low)
+        assert np.all(bound <= problem.value(inside) * (1 + 1e-9))
+
+
+def test_screen_and_moments_are_those_of_the_library():
+    for adjacency, idle in (("silent", False), ("replace", False), ("silent", True)):
+        system, tasks = instance(3, adjacency=adjacency, idle_noise=idle)
+        screen = equal.Screen(system, 1.5, observers.meaning(system), 1)
+        p = system.participation[:1]
+        delta = screen.delta(p, p, system.sensitivity[:1], system.received_noise_variance[:1])
+        assert delta[0] == pytest.approx(float(observers.exact_delta(system, 1.5, device=0)), rel=1e-9)
+        most = screen.greatest(p, p, system.received_noise_variance[:1], system.delta)
+        assert screen.delta(p, p, most, system.received_noise_variance[:1])[0] == pytest.approx(system.delta, rel=1e-3)
+        moments = Moments.of(tuple(tasks), float(system.clip[0]))
+        share = system.participation[0]
+        sends = 1.0 if idle else share
+        noise = system.devices * sends * system.noise_variance[0] + system.decoded_receiver_noise
+        at = np.zeros(1, dtype=int)
+        scaled = np.array([noise * moments.decoder / (share * system.weight[0]) ** 2])
+        expected = decoding.best_gain(system, tasks).mse
+        assert moments.error(at, at, p, scaled)[0] == pytest.approx(expected, rel=1e-9)
+
+
+def test_design_is_confirmed_by_simulation():
+    system, tasks = instance(4, tasks=1)
+    own = decoding.constant_output(tasks)
+    wanted = Requirements(minimise="energy", epsilon_at_most=4.0, accuracy_at_least=0.5)
+    found = design(system, wanted, tasks, margin=float(np.sqrt(own)) * 0.95, ideal_accuracy=0.9, gap=0.05, seconds=2)
+    rng = np.random.default_rng(5)
+    designed, rounds = found.system, 20000
+    tau = (rng.random((rounds, 6)) < designed.participation).astype(float)
+    signal = np.broadcast_to(designed.weight[:, None] * tasks[0].clipped(designed.clip), (rounds, 6, 4))
+    decoded = designed.decoder_gain / designed.alignment * channel.receive(designed, tau, signal, rng) @ tasks[0].D.T
+    distance = np.linalg.norm(decoded - tasks[0].target, axis=1)
+    assert abs(np.mean(distance**2) - found.error) < 5 * np.std(distance**2) / np.sqrt(rounds)
+    share = 0.9 * np.mean(distance <= np.sqrt(own) * 0.95)
+    assert abs(share - found.accuracy) < 0.02 and found.accuracy >= 0.5 > found.nothing.accuracy
+
+
+def test_rounds_with_everybody_present():
+    system, tasks = instance(6, participation=1.0)
+    own = decoding.constant_output(tasks)
+    free = ["weight", "noise_variance", "decoder_gain"]
+    wanted = Requirements(minimise="error", epsilon_at_most=4.0, energy_at_most=100.0, free=free)
+    one, many = (design(system, wanted, tasks, rounds=T, gap=0.02, seconds=2) for T in (1, 10))
+    assert one.error < many.error < own and many.lower_bound is not None
+    noise = np.sum(many.system.received_noise_variance) + many.system.receiver_noise_variance
+    spent = gaussian.epsilon(1e-4, sensitivity=many.system.sensitivity * np.sqrt(10), sigma=np.sqrt(noise))
+    np.testing.assert_allclose(spent, many.epsilon)
+    assert np.max(many.epsilon) <= 4.0
+
+
+def test_different_devices_are_local_and_keep_the_constraints():
+    system, tasks = instance(7, weight=[0.1, 0.2, 0.1, 0.1, 0.3, 0.2])
+    own = decoding.constant_output(tasks)
+    found = design(system, Requirements(minimise="energy", epsilon_at_most=5.0, error_at_most=0.85 * own), tasks)
+    assert found.lower_bound is None and found.gap is None and found.method == "local"
+    assert np.max(found.epsilon) <= 5.0 and found.error <= 0.85 * own * (1 + 1e-9)
+
+
+def test_infeasible_says_what_could_be_kept():
+    system, tasks = instance(8)
+    own = decoding.constant_output(tasks)
+    with pytest.raises(InfeasibleError, match="error_at_most = ") as error:
+        free = ["weight", "noise_variance", "decoder_gain"]
+        wanted = Requirements(minimise="energy", epsilon_at_most=0.3, error_at_most=0.4 * own, free=free)
+        design(system, wanted, tasks, gap=0.01)
+    assert 0.3 < error.value.least_epsilon < 100
+    nearest = float(str(error.value).split("error_at_most = ")[1].split(",")[0])
+    kept = Requirements(minimise="energy", epsilon_at_most=0.3, error_at_most=nearest * 1.002, free=free)
+    assert np.max(design(system, kept, tasks, gap=0.01).epsilon) <= 0.3
+
+
+def test_without_features_there_are_epsilon_and_energy():
+    system, _ = instance(9)
+    found = design(system, Requirements(minimise="energy", epsilon_at_most=2.0, free=["noise_variance"]))
+    assert found.error is None and found.nothing is None and np.max(found.epsilon) <= 2.0 and found.energy > 0
+    with pytest.raises(ParameterError, match="features"):
+        design(system, Requirements(minimise="error", epsilon_at_most=2.0))
+
+
+@pytest.mark.parametrize(
+    ("changes", "needle"),
+    [
+        ({"free": []}, "free"),
+        ({"free": ["weights"]}, "free"),
+        ({"minimise": "power"}, "minimise"),
+        ({"epsilon_at_most": None}, "epsilon_at_most"),
+        ({"epsilon_at_most": None, "energy_at_most": 1.0}, "energy_at_most"),
+        ({"epsilon_at_most": -1.0}, "epsilon_at_most"),
+        ({"accuracy_at_least": 1.5}, "accuracy_at_least"),
+    ],
+)
+def test_requirements_that_make_no_sense(changes, needle):
+    with pytest.raises(ParameterError, match=needle):
+        Requirements(**{"minimise": "energy", "epsilon_at_most": 1.0, **changes})
+
+
+def test_weight_zero_moves_nothing():
+    system, tasks = instance(10, weight=0.0)
+    with pytest.raises(ParameterError, match="weight"):
+        design(system, Requirements(minimise="error", epsilon_at_most=1.0, free=["noise_variance"]), tasks)
+
+
+DESIGN = """
+[design]
+minimise = "energy"
+epsilon_at_most = 100.0
+accuracy_at_least = 0.1
+free = ["weight", "noise_variance", "decoder_gain"]
+"""
+EQUAL = GOOD.replace("[0.9, 0.5, 1.0]", "0.9") + 'adjacency = "silent"\n'
+
+
+def test_command(tmp_path):
+    rng = np.random.default_rng(1)
+    D = np.linalg.pinv(rng.normal(size=(4, 5)))
+    f = rng.normal(size=5) * 3 + 0.1 * rng.normal(size=(2, 3, 5))
+    archive(tmp_path, f=f, W=np.linalg.pinv(D), D=D)
+    margin = float(np.linalg.norm(f.mean(axis=(0, 1)))) * 0.9
+    path = written(tmp_path, EQUAL + TASK.replace("margin = 2.0", f"margin = {margin}") + DESIGN)
+    found = run("design", path, "--json")
+    assert found.exit_code == 0, found.stderr
+    tree = json.loads(found.stdout)
+    assert tree["gap"] == tree["value"] - tree["lower_bound"] and max(tree["epsilon"]) <= 100.0
+    assert tree["accuracy"] >= 0.1 and tree["error"] < tree["baseline"]["constant_output"]["error"]
+    assert tree["beats_constant"] and set(tree["variables"]) >= {"weight", "noise_variance", "decoder_gain"}
+    assert "no design has less" in run("design", path).stdout
+    hopeless = written(tmp_path, path.read_text().replace("accuracy_at_least = 0.1", "error_at_most = 1e-6"))
+    result = run("design", hopeless)
+    assert result.exit_code == 3 and result.stdout == "" and "nearest" in result.stderr
+
+
+def test_a_public_centre_is_subtracted(tmp_path):
+    rng = np.random.default_rng(2)
+    centre = rng.normal(size=(3, 5))
+    archive(tmp_path, c=centre)
+    path = written(tmp_path, GOOD + TASK)
+    from validate.config import load
+
+    f = np.load(tmp_path / "features.npz")["f"]
+    np.testing.assert_allclose(load(path).task.features.f, f - centre)
+
+
+@pytest.mark.parametrize(
+    ("text", "needle"),
+    [
+        (GOOD, "design: missing"),
+        (GOOD + "[design]\n", "epsilon_at_most"),
+        (GOOD + "[design]\nepsilon_at_most = 1.0\nfree = []\n", "free"),
+        (GOOD + "[design]\nepsilon_at_mots = 1.0\n", "did you mean epsilon_at_most?"),
+        (GOOD + '[design]\nepsilon_at_most = 1.0\nfree = ["wieght"]\n', "free"),
+        (GOOD + 'decoder_gain = 2.0\n[design]\nepsilon_at_most = 1.0\nfree = ["decoder_gain"]\n', "fixed and free"),
+        ("[design]\nepsilon_at_most = 1.0\n", "inference"),
+    ],
+)
+def test_files_that_are_refused(tmp_path, text, needle):
+    assert refused(run("design", written(tmp_path, text)), needle)
+
+
+def test_the_verb():
+    system, tasks = instance(11)
+    own = airtight.baseline(tasks)["mse"]
+    free = ["weight", "noise_variance", "decoder_gain"]
+    found = airtight.design(system, tasks, minimise="error", epsilon_at_most=3.0, energy_at_most=5.0, free=free)
+    assert found.error < own == found.nothing.error
+    at = [float(distortion.exact(found.system, one)) for one in tasks]
+    assert found.error == pytest.approx(np.mean(at))
+    assert accuracy.markov(found.error, margin=10.0) > 0

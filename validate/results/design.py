@@ -1,0 +1,93 @@
+"""The answer of ``design``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from analytics.checks import FloatArray
+from solvers.design.requirements import Free, JointDesign
+
+
+@dataclass(frozen=True, kw_only=True)
+class Beside:
+    """What to hold beside the design: MSE (accuracy) of the output that ignores y, and of the system as it was described."""
+
+    constant_output: dict[str, float]
+    published_design: dict[str, float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DesignResult:
+    """A joint design.
+
+    Attributes
+    ----------
+    minimised : str
+    value, lower_bound, gap : float
+        `lower_bound` and `gap` are null where nothing is proved.
+    variables : dict
+        Those that were free: numbers, or one for each device.
+    epsilon : ndarray, shape (K,)
+        Over all rounds.
+    accuracy, error : float, optional
+    energy : float
+        Of all devices, one query.
+    baseline : Beside, optional
+    beats_constant : bool, optional
+        Whether the error is below that of the output that ignores y.
+    method : str
+    boxes : int
+    seconds : float
+    """
+
+    minimised: str
+    value: float
+    lower_bound: float | None
+    gap: float | None
+    variables: dict[str, Any]
+    epsilon: FloatArray
+    accuracy: float | None
+    error: float | None
+    energy: float
+    baseline: Beside | None
+    beats_constant: bool | None
+    method: str
+    boxes: int
+    seconds: float
+
+    @classmethod
+    def of(cls, found: JointDesign, free: tuple[Free, ...], before: dict[str, float]) -> DesignResult:
+        nothing = found.nothing
+        baseline = None
+        if nothing is not None:
+            constant = {"error": nothing.error}
+            if nothing.accuracy is not None:
+                constant["accuracy"] = nothing.accuracy
+            baseline = Beside(constant_output=constant, published_design=before)
+        variables = {name.value: _plain(getattr(found.system, name.value)) for name in free}
+        return cls(
+            minimised=found.minimised.value,
+            value=found.value,
+            lower_bound=found.lower_bound,
+            gap=found.gap,
+            variables=variables,
+            epsilon=found.epsilon,
+            accuracy=found.accuracy,
+            error=found.error,
+            energy=found.energy,
+            baseline=baseline,
+            beats_constant=None if nothing is None or found.error is None else found.error < nothing.error,
+            method=found.method,
+            boxes=found.boxes,
+            seconds=found.seconds,
+        )
+
+
+def _plain(value: Any) -> Any:
+    """A number where all devices have the same."""
+    if isinstance(value, np.ndarray) and np.ptp(value) == 0:
+        return float(value.flat[0])
+    return value
