@@ -150,7 +150,9 @@ class _Asked:
 
     def upper(self, system: InferenceSystem, device: IntArray | None = None) -> FloatArray:
         """Epsilon of the devices, all by default, from above."""
-        return np.atleast_1d(many.epsilon(system, rounds=self.rounds, device=device, observer=self.observer))
+        if self.rounds > 1:
+            return np.atleast_1d(many.epsilon(system, rounds=self.rounds, device=device, observer=self.observer))
+        return np.atleast_1d(observers.exact_epsilon(system, device=device, observer=self.observer))
 
     def excess(self, system: InferenceSystem, device: int) -> tuple[float, float]:
         """Both ends of a measure of how far the device is from the target: positive where it breaks it, in a mild unit."""
