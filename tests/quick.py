@@ -26,6 +26,6 @@ def wanted(files: list[Path]) -> list[str]:
 
 
 if __name__ == "__main__":
-    command = [sys.executable, "-m", "pytest", "-n", "auto", "-m", "not slow"]
-    code = subprocess.run([*command, *wanted(changed())], cwd=ROOT).returncode if changed() else 0
+    command, files = [sys.executable, "-m", "pytest", "-n", "auto", "-m", "not slow"], changed()
+    code = subprocess.run([*command, *wanted(files)], cwd=ROOT).returncode if files else 0
     sys.exit(0 if code == 5 else code)  # 5: nothing to run

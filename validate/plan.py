@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from analytics import checks
+from analytics.parameters import Choice, Count, Number
 
 
 class Dataset(StrEnum):
@@ -39,53 +40,31 @@ class Settings:
 
     Attributes
     ----------
-    dataset : str
-        See :class:`Dataset`.
     hidden : tuple of int
         Sizes of the hidden layers.
-    channels : int
-        Filters of a convolution in front of them; 0 for none.
-    rounds, local_steps, batch : int
-        Communication rounds; gradient steps and samples a step of each client in a round.
-    learning_rate, l2 : float
-    smoothing : float
-        lambda in (0, 1] of CB Eq. (6).
     concentration : float or None
-        Of the Dirichlet partition; None for equal random shares.
-    patience : int
-        Rounds without a better validation accuracy after which the best model is loaded again.
-    seed : int
+        Of the Dirichlet partition, in (0, 1e6]; None for equal random shares.
     """
 
-    dataset: Dataset = Dataset.DIGITS
+    dataset: Choice[Dataset] = Choice("", "", "digits or mnist", default=Dataset.DIGITS)
     hidden: tuple[int, ...] = (32,)
-    channels: int = 0
-    rounds: int = 60
-    local_steps: int = 10
-    batch: int = 16
-    learning_rate: float = 0.3
-    l2: float = 0.0
-    smoothing: float = 0.3
+    channels: Count = Count("", "[0, inf)", "filters of a convolution before the hidden layers; 0 for none", default=0)
+    rounds: Count = Count("T", "[1, inf)", "rounds of communication", default=60)
+    local_steps: Count = Count("", "[1, inf)", "gradient steps of each client in a round", default=10)
+    batch: Count = Count("", "[1, inf)", "samples a step", default=16)
+    learning_rate: Number = Number("", "(0, inf)", "step size", default=0.3)
+    l2: Number = Number("", "[0, inf)", "factor of the regulariser", default=0.0)
+    smoothing: Number = Number(r"\lambda", "(0, 1]", "of CB Eq. (6)", default=0.3)
     concentration: float | None = None
-    patience: int = 5
-    seed: int = 0
+    patience: Count = Count(
+        "", "[1, inf)", "rounds without a better validation accuracy before the best model is loaded", default=5
+    )
+    seed: Count = Count("", "[0, inf)", "of partition, initialisation and noise", default=0)
 
     def __post_init__(self) -> None:
-        checked: dict[str, object] = {
-            "dataset": checks.choice("dataset", self.dataset, Dataset),
-            "hidden": tuple(checks.count("hidden", size) for size in self.hidden),
-            "channels": checks.count("channels", self.channels, "[0, inf)"),
-            "rounds": checks.count("rounds", self.rounds),
-            "local_steps": checks.count("local_steps", self.local_steps),
-            "batch": checks.count("batch", self.batch),
-            "learning_rate": checks.scalar("learning_rate", self.learning_rate, "(0, inf)"),
-            "l2": checks.scalar("l2", self.l2, "[0, inf)"),
-            "smoothing": checks.scalar("smoothing", self.smoothing, "(0, 1]"),
-            "patience": checks.count("patience", self.patience),
-            "seed": checks.count("seed", self.seed, "[0, inf)"),
-        }
-        for name, value in checked.items():
-            object.__setattr__(self, name, value)
+        object.__setattr__(self, "hidden", tuple(checks.count("hidden", size) for size in self.hidden))
+        if self.concentration is not None:
+            object.__setattr__(self, "concentration", checks.scalar("concentration", self.concentration, "(0, 1e6]"))
 
 
 _USUAL = ("vanilla", "ldp", "corbin", "augcorbin", "laplace", "gaussian")
@@ -119,10 +98,6 @@ def plan(table: dict[str, Any]) -> Plan:
     """
     values = dict(table)
     names = values.pop("mechanisms", _USUAL)
-    if "hidden" in values:
-        values["hidden"] = tuple(values["hidden"])
-    if "concentration" in values:
-        values["concentration"] = checks.scalar("concentration", values["concentration"], "(0, 1e6]")
     kinds = tuple(dict.fromkeys(checks.choice("mechanisms", name, Mechanism) for name in names))
     if not kinds:
         raise checks.ParameterError("mechanisms", list(names), "at least one mechanism")

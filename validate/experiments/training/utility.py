@@ -13,6 +13,7 @@ from analytics import checks
 from analytics.checks import ConvergenceError, FloatArray, ParameterError
 from analytics.federated import fairness
 from analytics.federated.device import DeviceFleet
+from analytics.parameters import Count, Flag, Number
 from solvers import energy as energy_utility
 from validate.experiments.training import data
 from validate.experiments.training.checkpoint import label as checkpoint_label
@@ -35,46 +36,19 @@ class Scheme(StrEnum):
 
 @dataclass(frozen=True)
 class Plan:
-    """What both schemes share.
+    """What both schemes share."""
 
-    Attributes
-    ----------
-    rounds, seed : int
-    step, l2, xi : float
-        eta, the regulariser, and xi of the local problem (4).
-    sensitivity, noise, theta, epsilon, delta : float
-        S (taken, as in the paper, for granted), sigma of the local noise in units of S, and theta, eps_g, delta_g of (25).
-    fading : bool
-        Rayleigh fading, the same for both schemes.
-    """
-
-    rounds: int = 50
-    seed: int = 0
-    step: float = 0.05
-    l2: float = 0.01
-    xi: float = 0.5
-    sensitivity: float = 0.01
-    noise: float = 5.1
-    theta: float = 0.6
-    epsilon: float = 0.95
-    delta: float = 1e-5
-    fading: bool = False
-
-    def __post_init__(self) -> None:
-        checks.count("rounds", self.rounds)
-        checks.count("seed", self.seed, "[0, inf)")
-        checks.flag("fading", self.fading)
-        for name, allowed in (
-            ("step", "(0, inf)"),
-            ("l2", "[0, inf)"),
-            ("xi", "(0, inf)"),
-            ("sensitivity", "[0, inf)"),
-            ("noise", "[0, inf)"),
-            ("theta", "[0, 1)"),
-            ("epsilon", "(0, inf)"),
-            ("delta", "(0, 1)"),
-        ):
-            checks.scalar(name, getattr(self, name), allowed)
+    rounds: Count = Count("M", "[1, inf)", "rounds of communication", default=50)
+    seed: Count = Count("", "[0, inf)", "of partition and noise", default=0)
+    step: Number = Number(r"\eta", "(0, inf)", "step size of gradient descent", default=0.05)
+    l2: Number = Number("", "[0, inf)", "factor of the regulariser", default=0.01)
+    xi: Number = Number(r"\xi", "(0, inf)", "of the local problem (4)", default=0.5)
+    sensitivity: Number = Number("S", "[0, inf)", "taken, as in the paper, for granted", default=0.01)
+    noise: Number = Number(r"\sigma", "[0, inf)", "of the local noise, in units of S", default=5.1)
+    theta: Number = Number(r"\theta", "[0, 1)", "of (25)", default=0.6)
+    epsilon: Number = Number(r"\epsilon_g", "(0, inf)", "of (25)", default=0.95)
+    delta: Number = Number(r"\delta_g", "(0, 1)", "of (25)", default=1e-5)
+    fading: Flag = Flag("", "", "Rayleigh fading, the same for both schemes", default=False)
 
 
 @dataclass(frozen=True)
