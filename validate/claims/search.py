@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import product
 
 import numpy as np
@@ -40,7 +41,7 @@ class _Stopped(Exception):
 
 
 class _Enough(Exception):
-    """The descent has met a violation."""
+    """A violation is met, and none other is looked for."""
 
 
 def trial(claim: Claim, *, seed: int = 0, effort: int = EFFORT, deadline: float = math.inf) -> Evidence:
@@ -71,21 +72,13 @@ def trial(claim: Claim, *, seed: int = 0, effort: int = EFFORT, deadline: float 
     ('holds', 'proved', 1.0)
     """
     started = time.perf_counter()
-    search = _Search(claim, np.random.default_rng([seed, *claim.id.encode()]), deadline)
-    count = max(int(effort * claim.effort), LEAST)
+    search = _Search(claim, seed, deadline)
     how, fault, broken = How.SEARCHED, "", False
     witness = near = extent = boxes = None
     try:
         search.in_time()
         search.well_posed()
-        if math.prod(r.size for r in claim.domain.values()) <= count:
-            how = How.ENUMERATED
-            search.every_point()
-        else:
-            search.at_corners(count // 8)
-            search.spread(count // 2)
-            if not search.violations:
-                search.downhill(count - search.evaluations)
+        how = search.run(effort)
         if search.violations:
             how, witness = How.WITNESS, simplest(claim, search.violations)
             extent = search.extent()
@@ -118,6 +111,25 @@ def trial(claim: Claim, *, seed: int = 0, effort: int = EFFORT, deadline: float 
     )
 
 
+def noticed(claim: Claim, *, seed: int = 0, effort: int = EFFORT) -> bool:
+    """Whether a trial meets a violation; it ends at the first one. For errors planted in a true claim.
+
+    Examples
+    --------
+    >>> from validate.claims.domain import parameter
+    >>> from validate.claims.relation import at_most
+    >>> x = parameter("x", 0.0, 1.0)
+    >>> claim = Claim("SQUARE", "Lemma 1", at_most(x**2, x))
+    >>> noticed(claim), noticed(claim.planted())
+    (False, True)
+    """
+    search = _Search(claim, seed, math.inf)
+    search.patient = False
+    with suppress(_Enough):
+        search.run(effort)
+    return bool(search.violations)
+
+
 def judged(claim: Claim, witness: Witness | None, fault: str) -> Verdict:
     """The verdict on what was met: the one that is ruled only if it was met what that one implies."""
     if fault or (witness is not None and not witness.certified):
@@ -134,8 +146,10 @@ def _shown(point: Point) -> str:
 class _Search:
     """The points tried so far, and the worst of them."""
 
-    def __init__(self, claim: Claim, rng: np.random.Generator, deadline: float) -> None:
-        self.claim, self.rng, self.deadline = claim, rng, deadline
+    def __init__(self, claim: Claim, seed: int, deadline: float) -> None:
+        self.claim, self.deadline = claim, deadline
+        self.rng = np.random.default_rng([seed, *claim.id.encode()])
+        self.patient = True  # goes on after a violation
         self.names = list(claim.domain)
         self.evaluations = self.claiming = 0
         self.margin = math.inf
@@ -168,6 +182,8 @@ class _Search:
             self.margin, self.tightest, self.values = margin, point, (claimed, actual)
         if margin < 0:
             self.violations.append((margin, point))
+            if not self.patient:
+                raise _Enough
         self.seen.append((margin, point))
         self.measured.append((claimed, actual))
         return margin
@@ -193,6 +209,18 @@ class _Search:
             balls = [enclosed(base, {**point}) for point in points]
             if any(ball > 0 for ball in balls) and any(ball < 0 for ball in balls):
                 raise ZeroDivisionError(f"{base} is 0 somewhere inside the domain")
+
+    def run(self, effort: int) -> How:
+        """All points of a small domain; else corners, an even spread, and the way down."""
+        count = max(int(effort * self.claim.effort), LEAST)
+        if math.prod(r.size for r in self.claim.domain.values()) <= count:
+            self.every_point()
+            return How.ENUMERATED
+        self.at_corners(count // 8)
+        self.spread(count // 2)
+        if not self.violations:
+            self.downhill(count - self.evaluations)
+        return How.SEARCHED
 
     def every_point(self) -> None:
         """All of a small domain of integers."""
