@@ -8,54 +8,28 @@ import tomllib
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
-from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from analytics import checks, parameters
 from analytics.checks import AirtightError, ParameterError
 from analytics.federated.device import DeviceFleet
 from analytics.federated.system import FederatedSystem
 from analytics.guarantee import Observer
-from analytics.inference.features import Features, matched
+from analytics.inference.features import matched
 from analytics.inference.system import InferenceSystem
 from solvers.design.requirements import Requirements
-from validate import units
+from validate import archives, units
 from validate.description import Description, Scores, Task
+from validate.fields import Number, Pair, PerDevice
 from validate.plan import Plan, plan
 
 
 class SystemFileError(AirtightError):
     """A system file that cannot be used; the message names file, key, value and what is allowed."""
-
-
-def _number_or_list(value: object) -> object:
-    def number(x: object) -> bool:
-        return isinstance(x, int | float) and not isinstance(x, bool)
-
-    if number(value) or (isinstance(value, list) and value and all(map(number, value))):
-        return value
-    raise ValueError("must be a number or a list of one number per device")
-
-
-def _number(value: object) -> object:
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return value
-    raise ValueError("must be a number")
-
-
-def _pair(value: object) -> object:
-    if isinstance(value, list) and len(value) == 2:
-        return [_number_or_list(part) for part in value]
-    raise ValueError("must be a list of two numbers (or of two lists, one number per device)")
-
-
-Pair = Annotated[Any, BeforeValidator(_pair)]
-PerDevice = Annotated[Any, BeforeValidator(_number_or_list)]
-Number = Annotated[Any, BeforeValidator(_number)]
 
 
 class _Table(BaseModel):
@@ -197,7 +171,10 @@ def described(raw: dict[str, Any], path: Path) -> Description:
     SystemFileError
         When they say something that is not allowed.
     """
-    raw = _linear(path, raw)
+    try:
+        raw = units.linearised(raw)
+    except ParameterError as error:
+        raise SystemFileError(f"{path}: {error}") from None
     file = _checked(path, raw)
     found = _Complaints(path)
     parts = (
@@ -251,25 +228,6 @@ def _checked(path: Path, raw: dict[str, Any]) -> _File:
     if not file.model_fields_set:
         raise SystemFileError(f"{path}: empty; it must hold at least one of the tables {', '.join(_File.model_fields)}")
     return file
-
-
-def _linear(path: Path, raw: dict[str, Any]) -> dict[str, Any]:
-    """The same with linear keys for those in dB; what is no table is left to the checks behind."""
-    table = raw.get("inference")
-    if not isinstance(table, dict):
-        return raw
-    where = "inference"
-    try:
-        changed = units.linear(table)
-        if isinstance(variants := table.get("variants"), dict):
-            changed["variants"] = dict(variants)
-            for name, variant in variants.items():
-                where = f"inference.variants.{name}"
-                if isinstance(variant, dict):
-                    changed["variants"][name] = units.linear(variant, table)
-    except ParameterError as error:
-        raise SystemFileError(f"{path}: {where}.{error}") from None
-    return {**raw, "inference": changed}
 
 
 def _value_tables(raw: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], dict[str, Any], type]]:
@@ -368,7 +326,7 @@ def _task(path: Path, table: _Features, system: InferenceSystem) -> Task:
     archive = path.parent / table.file
     where = f"{path}: inference.features.file = {table.file!r}"
     try:
-        samples = _archived(archive, archive.stat().st_mtime_ns)
+        samples = archives.tasks(archive, archive.stat().st_mtime_ns)
         for features in samples:
             matched(system, features)
     except ParameterError as error:
@@ -389,18 +347,6 @@ def _task(path: Path, table: _Features, system: InferenceSystem) -> Task:
         )
     except ParameterError as error:
         raise SystemFileError(f"{path}: inference.features.{error}") from None
-
-
-@lru_cache(maxsize=2)
-def _archived(archive: Path, written: int) -> tuple[Features, ...]:
-    """The tasks in a file of that time, without their public centre; a KeyError names what is missing."""
-    with np.load(archive, allow_pickle=False) as arrays:
-        missing = [name for name in ("f", "W", "D") if name not in arrays]
-        if missing:
-            raise KeyError(", ".join(missing))
-        f = arrays["f"] - arrays["c"] if "c" in arrays else arrays["f"]
-        tasks = f if f.ndim == 3 and len(f) else f[None]
-        return tuple(Features(f=one, W=arrays["W"], D=arrays["D"]) for one in tasks)
 
 
 def _scores(path: Path, table: _Selection, devices: int) -> Scores:

@@ -72,6 +72,31 @@ def linear(table: Mapping[str, Any], base: Mapping[str, Any] | None = None) -> d
     return out
 
 
+def linearised(raw: dict[str, Any]) -> dict[str, Any]:
+    """A system file with linear keys for those in dB; what is no table is left to the checks behind.
+
+    Raises
+    ------
+    ParameterError
+        Of a name with its table.
+    """
+    table = raw.get("inference")
+    if not isinstance(table, dict):
+        return raw
+    where = "inference"
+    try:
+        changed = linear(table)
+        if isinstance(variants := table.get("variants"), dict):
+            changed["variants"] = dict(variants)
+            for name, variant in variants.items():
+                where = f"inference.variants.{name}"
+                if isinstance(variant, dict):
+                    changed["variants"][name] = linear(variant, table)
+    except ParameterError as error:
+        raise ParameterError(f"{where}.{error.name}", error.value, error.allowed) from None
+    return {**raw, "inference": changed}
+
+
 def _meant(key: str) -> str:
     return ALTERNATIVES[key][0] if key in ALTERNATIVES else key
 
