@@ -1,0 +1,76 @@
+"""Papers that came as plug-ins: a folder is all there is of them, and what is in it holds."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from analytics.privacy import gaussian
+from validate import papers
+from validate.claims.sources import INSTALLED
+
+ROOT = Path(__file__).parents[1]
+KNOWN = {"feature_dp", "corbin_fl", "utility_fairness", "implementations"}
+FOLDERS = sorted(
+    path
+    for path in (ROOT / "validate" / "papers").iterdir()
+    if (path / "__init__.py").exists() and path.name not in KNOWN
+)
+
+
+def module(folder):
+    return __import__(f"validate.papers.{folder.name}", fromlist=["PAPER"])
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: path.name)
+def test_nothing_outside_the_folder_names_it(folder):
+    paper = module(folder).PAPER
+    assert paper in papers.found() and INSTALLED.papers()[paper.id] is paper
+    names = {folder.name, paper.id, *paper.names()}
+    sources = [
+        path for top in ("analytics", "solvers", "validate", "tests", "examples") for path in (ROOT / top).rglob("*.py")
+    ]
+    sources += [ROOT / "pyproject.toml", ROOT / "Makefile", ROOT / "airtight.py"]
+    for path in sources:
+        if folder not in path.parents:
+            text = path.read_text(encoding="utf-8")
+            assert not [name for name in names if name in text], path
+
+
+def test_there_are_two():
+    assert len(FOLDERS) >= 2
+
+
+def allocations():
+    return [found for folder in FOLDERS if (found := getattr(module(folder), "allocate", None))]
+
+
+def test_the_allocation_against_a_general_solver():
+    from scipy.optimize import minimize
+
+    (allocate,) = allocations()
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        weight, least = rng.uniform(0.5, 3.0, 6), rng.uniform(0.1, 0.5, 6)
+        budget = float(np.sum(1 / least)) * 0.4
+        found = allocate(weight, least, budget=budget)
+        assert found.spent <= budget * (1 + 1e-12) and np.all(found.noise >= least)
+        assert 0 <= found.gap + 1e-12 <= 1e-9 * found.value
+        other = minimize(
+            lambda x, w=weight: w @ x,
+            least * 3,
+            bounds=[(m, None) for m in least],
+            constraints={"type": "ineq", "fun": lambda x, b=budget: b - np.sum(1 / x)},
+        )
+        assert other.fun >= found.value * (1 - 1e-6) and other.fun == pytest.approx(found.value, rel=1e-4)
+    free = allocate(np.ones(3), np.ones(3), budget=10.0)
+    assert np.array_equal(free.noise, np.ones(3)) and free.gap == 0
+
+
+def test_the_power_saved_at_equal_exact_privacy():
+    (source,) = [module(folder) for folder in FOLDERS if hasattr(module(folder), "printed_budget")]
+    saved = [source.exact_budget(e, 0.01) / source.printed_budget(e, 0.01) for e in (0.1, 1.0, 10.0)]
+    assert saved == pytest.approx([7.6, 2.2, 1.24], rel=0.02)
+    for e in (0.1, 1.0, 10.0):
+        mu = np.sqrt(2 * source.exact_budget(e, 0.01))
+        assert gaussian.delta(e, sensitivity=mu, sigma=1.0) <= 0.01 * (1 + 1e-12)

@@ -1,0 +1,126 @@
+"""Yilmaz, Hasircioglu, Qiao and Gunduz 2024 (EI), as far as the published code says it; a folder that nothing else names."""
+
+from __future__ import annotations
+
+from math import comb
+
+import sympy as sp
+
+from analytics.symbolic import gaussian as forms
+from analytics.symbolic.form import normal_cdf
+from validate.claims.claim import Claim, Paper, false, holds, undecidable
+from validate.claims.domain import Range, parameter
+from validate.claims.implementation import Implementation
+from validate.claims.relation import absolute, at_most, equal
+
+_COMMIT = "9d8c90e29310d4b4ebacf5d82a4eb9f7cff032f6"
+
+epsilon = parameter("epsilon", 0.05, 15.0, logarithmic=True, typical=(1.0, 13.0), latex=r"\epsilon")
+present = parameter("present", 0.01, 1.0, typical=(0.25, 1.0), latex="p'")
+sigma = parameter("sigma", 0.2, 10.0, logarithmic=True, typical=(0.5, 5.0), latex=r"\sigma")
+
+
+def _code(function: str, promise: str, mend: str = "") -> Implementation:
+    return Implementation(
+        "ipc-lab/collaborative-inference-oac", _COMMIT, "private_projection.py", function, promise, mend
+    )
+
+
+def _curve(epsilon: sp.Expr, sensitivity: sp.Expr, sigma: sp.Expr) -> sp.Expr:
+    values = {forms.epsilon: epsilon, forms.sensitivity: sensitivity, forms.sigma: sigma}
+    return forms.curve.subs(values, simultaneous=True)
+
+
+def _amplified(epsilon: sp.Expr, present: sp.Expr, sensitivity: sp.Expr, sigma: sp.Expr) -> sp.Expr:
+    """The printed delta."""
+    return present * _curve(sp.log(1 + (sp.exp(epsilon) - 1) / present), sensitivity, sigma)
+
+
+def _given_some(devices: int, participation: float) -> float:
+    """P(device 1 takes part | someone does), summed over how many of the others do."""
+    others = [
+        comb(devices - 1, k) * participation**k * (1 - participation) ** (devices - 1 - k) for k in range(devices)
+    ]
+    with_it, without = participation * sum(others), (1 - participation) * sum(others[1:])
+    return with_it / (with_it + without)
+
+
+# One device, with or without: its output 1 away, present with probability p'; the odds are e^eps at the threshold
+
+_threshold = sp.Rational(1, 2) + sigma**2 * sp.log((sp.exp(epsilon) - 1 + present) / present)
+_EXACT = present * normal_cdf((1 - _threshold) / sigma) + (1 - present - sp.exp(epsilon)) * normal_cdf(
+    -_threshold / sigma
+)
+
+_SIGMA, _P, _N = sp.Rational("0.5473815917968745"), sp.Rational(1, 4), 10  # what get_sigma returned
+_RETURNED = _amplified(sp.Integer(13), _P / (1 - (1 - _P) ** _N), sp.sqrt(2), _SIGMA)
+
+_CLAIMS: tuple[Claim, ...] = (
+    Claim(
+        "EI-present",
+        "get_sigma, p",
+        equal(_given_some, lambda devices, participation: participation / (1 - (1 - participation) ** devices)),
+        holds("The probability that a device takes part, given that someone does."),
+        {
+            "devices": Range(2, 40, integer=True, typical=(5, 20)),
+            "participation": Range(0.01, 1.0, typical=(0.25, 1.0)),
+        },
+        statement=r"P(k \text{ takes part} \mid \text{someone does}) = \frac{p}{1-(1-p)^n}",
+        implementation=_code("get_sigma", "p' of the amplification"),
+    ),
+    Claim(
+        "EI-delta",
+        "get_sigma, delta",
+        equal(_EXACT, _amplified(epsilon, present, sp.Integer(1), sigma)),
+        holds(
+            "With constant total noise (each of those present adds its share) and participation unknown to "
+            "the observer, the "
+            "printed delta is exact for one device with or without (adjacency absent, one query). A replaced "
+            "label is sqrt(2) away, "
+            "which the code uses; by joint convexity the same formula then bounds it."
+        ),
+        statement=r"\delta(\epsilon) = p'\,\delta_G(\epsilon'),\quad \epsilon' = \ln\Bigl(1+\frac{e^\epsilon-1}{p'}\Bigr)",
+        scale=absolute("delta", 1e-3),
+        implementation=_code("get_sigma", "(eps, delta)-DP of one query"),
+    ),
+    Claim(
+        "EI-sigma",
+        "get_sigma at p = .25, eps = 13, n = 10",
+        at_most(_RETURNED, sp.Rational("1e-6")),
+        false(
+            "The search minimises |delta(sigma) - 1e-6|, whichever side it ends on: of the 80 answers of "
+            "figure_privacy_quantities.py 45 "
+            "exceed the delta asked for, by a factor of 1 + 2.1e-5 at most.",
+            "rounding",
+            true_where="up to the tolerance of the search",
+        ),
+        statement=r"\delta(13;\ \sigma = 0.54738) \le 10^{-6}",
+        constants=True,
+        tolerance=1e-13,
+        implementation=_code("get_sigma", "sigma for delta = 1e-6", "Step sigma up until delta is met."),
+    ),
+)
+
+PAPER = Paper(
+    "edge-inference",
+    "Private Collaborative Edge Inference via Over-the-Air Computation",
+    "S. F. Yilmaz, B. Hasircioglu, L. Qiao, D. Gunduz",
+    2024,
+    _CLAIMS,
+    (
+        undecidable(
+            "EI-text",
+            "The paper's numbered theorems and equations",
+            "Their text could not be had from public repositories; only what its published code computes is "
+            "tried here.",
+        ),
+        undecidable(
+            "EI-shuffle",
+            "randomized_response.py, final_eps",
+            "A formula attributed there to Theorem 3.1 of arXiv 2012.12803, whose hypotheses could not be sourced.",
+        ),
+        undecidable(
+            "EI-scores", "figure_conditions.py and the tables", "F1 scores of trained models: no formula decides them."
+        ),
+    ),
+)
