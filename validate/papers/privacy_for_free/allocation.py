@@ -83,7 +83,7 @@ def printed_budget(epsilon: float, delta: float) -> float:
     Examples
     --------
     >>> round(printed_budget(1.0, 0.01), 3)
-    0.084
+    0.064
     """
     from scipy.special import lambertw
 
