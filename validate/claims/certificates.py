@@ -6,8 +6,6 @@ import hashlib
 import json
 import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal
@@ -102,11 +100,6 @@ def _not_rebuilt(folder: Path) -> str:
     except checker.Rejected as reason:
         return f"proved, and not by what check.py can do: {reason}"
     return ""
-
-
-def check(out: Path) -> subprocess.CompletedProcess[str]:
-    """Run OUT/check.py as a stranger would, in a Python of its own."""
-    return subprocess.run([sys.executable, "-I", str(out / "check.py")], capture_output=True, text=True, check=False)
 
 
 def files_of(claim: Claim, digest: str = "") -> dict[str, str]:
