@@ -1,6 +1,7 @@
 """`airtight bounds` and `airtight solve energy` for [energy]."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -106,3 +107,14 @@ def test_report_of_an_infeasible_fleet(tmp_path):
     page.write(tmp_path / "out", parts)
     html = (tmp_path / "out" / "index.html").read_text()
     assert "Infeasible:" in html and "Not every device can keep its deadline" in html
+
+
+def test_the_page_of_a_great_fleet_stays_small(tmp_path):
+    far = ", ".join(f"{50 + i / 20:.2f}" for i in range(2000))
+    text = re.sub(r"distance = \[.*?\]", f"distance = [{far}]", FLEET)
+    description = load(written(tmp_path, text))
+    parts = page.Parts(description, Bounds.of(description), energy=page.EnergyPart.of(description.energy))
+    page.write(tmp_path / "out", parts)
+    html = (tmp_path / "out" / "index.html").read_text()
+    assert "1960 more in" in html and len(html) < 200_000
+    assert len(json.loads((tmp_path / "out" / "report.json").read_text())["energy"]) == 2000

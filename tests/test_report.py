@@ -156,7 +156,7 @@ def test_writing_again_replaces(tmp_path):
 def test_a_line_for_each_part(report_lines):
     assert [line.split(" (")[0] for line in report_lines] == [
         "airtight: bounds",
-        *[f"airtight: {part}" for part in ("audit", "design", "federation and fleet", "learning")],
+        *[f"airtight: {part}" for part in ("audit", "design", "observers", "federation and fleet", "learning")],
     ]
 
 

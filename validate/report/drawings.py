@@ -56,7 +56,6 @@ def of_inference(description: Description, bounds: Bounds) -> Iterator[Drawn]:
     useful = description.systems[plotted(description)]
     yield render("privacy-curves", plots.privacy_curves(useful))
     yield render("epsilon-against-dimension", plots.epsilon_against_dimension(useful))
-    yield render("epsilon-for-observers", observer_plots.epsilon_for_observers(useful))
     yield render("epsilon-against-participation", plots.amplification_of_epsilon(useful))
     if description.task is not None:
         yield render("mse-breakdown", plots.mse_breakdown(bounds.inference.named(description.name)))
@@ -67,6 +66,12 @@ def of_inference(description: Description, bounds: Bounds) -> Iterator[Drawn]:
 def plotted(description: Description) -> str:
     """Name of the system that the curves are of: the first variant, or the system itself."""
     return next(iter(description.variants), description.name)
+
+
+def of_observers(description: Description) -> Iterator[Drawn]:
+    """By what the server sees."""
+    useful = description.systems[plotted(description)]
+    yield render("epsilon-for-observers", observer_plots.epsilon_for_observers(useful))
 
 
 def of_design(description: Description) -> Iterator[Drawn]:

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from validate.experiments.figures.gallery import Rendered
 
 SCHEMA = "airtight-report-1"
+_MOST = 40  # rows of a table of the page
 
 
 @dataclass
@@ -190,12 +191,23 @@ def render(parts: Parts) -> str:
             designs=parts.designs,
             plotted=drawings.plotted(description),
             plot=_plotter(parts.figures),
+            most=_MOST,
+            more=_more,
             training=tables.training_rows(parts.training) if parts.training else None,
             energy=parts.energy,
             gallery=[(one.id, one.caption, Markup(one.svg)) for one in parts.gallery],
             federation=description.federated,
             federated=bounds.federated,
         )
+    )
+
+
+def _more(rows: Sequence[Any]) -> Markup:
+    """What is said below a table that holds only the first of many rows."""
+    if len(rows) <= _MOST:
+        return Markup("")
+    return Markup('<p class="small soft">{} more in <a href="report.json">report.json</a>.</p>').format(
+        len(rows) - _MOST
     )
 
 

@@ -31,7 +31,7 @@ def privacy_curves(system: InferenceSystem, device: int = 0) -> Figure:
     """delta against epsilon of one device: what Theorem 1 (Eq. 23) claims, what is proven, what is exact."""
     import matplotlib as mpl
 
-    targets = np.logspace(-12, -1, 45)
+    targets = np.logspace(-12, -1, 23)
     with mpl.rc_context(STYLE):
         figure = figure_of()
         axes = figure.add_subplot()
@@ -60,7 +60,7 @@ def epsilon_against_dimension(system: InferenceSystem, device: int = 0) -> Figur
     """Exact epsilon against r: it grows under ``absent`` only; Theorem 1 has no r at all."""
     import matplotlib as mpl
 
-    dimensions = np.unique(np.round(np.logspace(0, np.log10(25088), 40)).astype(int))
+    dimensions = np.unique(np.round(np.logspace(0, np.log10(25088), 24)).astype(int))
     with mpl.rc_context(STYLE):
         figure = figure_of()
         axes = figure.add_subplot()
@@ -89,7 +89,7 @@ def amplification_of_epsilon(system: InferenceSystem, device: int = 0) -> Figure
     """Exact epsilon against the participation probability."""
     import matplotlib as mpl
 
-    levels = np.linspace(0.02, 1.0, 50)
+    levels = np.linspace(0.02, 1.0, 25)
     with mpl.rc_context(STYLE):
         figure = figure_of()
         axes = figure.add_subplot()

@@ -45,7 +45,7 @@ def of_inference(system: InferenceSystem, bounds: InferenceBounds, schemes: dict
     Parameters
     ----------
     schemes : dict
-        Greatest epsilon under every adjacency and with idle noise.
+        Epsilon of the least protected device under every adjacency and with idle noise.
     """
     found = [_of_claim(bounds.privacy), _of_protection(system, bounds.privacy, schemes)]
     if bounds.distortion is not None:

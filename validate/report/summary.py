@@ -45,7 +45,7 @@ class Card:
     rows : list
         Runs of equal devices with their epsilons.
     schemes : dict
-        Greatest epsilon under every adjacency and with idle noise.
+        Epsilon of the worst device under every adjacency and with idle noise.
     """
 
     name: str
@@ -100,7 +100,7 @@ def card(name: str, system: InferenceSystem, bounds: InferenceBounds, schemes: d
     true = sentences.true_epsilon(privacy)
     theorem, claim = sentences.claimed(privacy)
     worst = int(np.argmax(true))
-    others = {kind: float(np.max(amplification.exact_epsilon(other))) for kind, other in schemes.items()}
+    others = {kind: float(amplification.exact_epsilon(other, device=worst)) for kind, other in schemes.items()}
     rounds, composed = _composed(privacy)
     columns = [claim.epsilon, true] if composed is None else [claim.epsilon, true, composed]
     seen = privacy.observer if privacy.observer is not Observer.AUTO else observers.meaning(system)
