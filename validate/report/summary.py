@@ -126,10 +126,8 @@ def card(name: str, system: InferenceSystem, bounds: InferenceBounds, schemes: d
 
 def _composed(privacy: Privacy) -> tuple[int, FloatArray | None]:
     """Over the rounds of the file, where it asks for more than one."""
-    found = getattr(privacy, "composed", None)
-    if found is None or found.rounds == 1:
-        return 1, None
-    return found.rounds, found.epsilon
+    found = privacy.composed
+    return (1, None) if found is None else (found.rounds, found.epsilon)
 
 
 def _line(system: InferenceSystem) -> Markup:
