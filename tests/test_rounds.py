@@ -392,3 +392,33 @@ rounds = 20
         file.write_text(text.replace("rounds = 20", f"rounds = {wrong}"))
         refused = CliRunner().invoke(main, ["bounds", str(file)])
         assert refused.exit_code == 2 and "rounds" in refused.stderr
+
+
+@pytest.mark.parametrize("count", [1, 30])
+def test_a_door_to_a_peer_and_back(count):
+    """Compositions on either side agree within the grid, from above and from below."""
+    pytest.importorskip("dp_accounting")
+    curve = airtight.subsampled(1.0, 0.2)
+    low, high = curve.compose(count).bracket(delta=1e-5)
+    for pessimistic in (True, False):
+        orders = curve.to_dp_accounting(1e-3, pessimistic=pessimistic)
+        theirs = max(order.self_compose(count).get_epsilon_for_delta(1e-5) for order in orders)
+        assert theirs == pytest.approx(float(high), rel=5e-3)
+        assert theirs >= low * (1 - 1e-6) if pessimistic else theirs <= high * (1 + 1e-6)
+
+
+def test_a_door_from_a_peer():
+    peer = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
+    pld = peer.from_gaussian_mechanism(2.0, sampling_prob=0.3, value_discretization_interval=1e-3)
+    found = PrivacyCurve.from_dp_accounting(pld)
+    assert PrivacyCurve.from_json(found.to_json()) == found
+    for count in (1, 20):
+        theirs = pld.self_compose(count).get_epsilon_for_delta(1e-5)
+        low, high = found.compose(count).bracket(delta=1e-5)
+        assert low == 0 and high == pytest.approx(theirs, rel=1e-4)
+    rough = peer.from_gaussian_mechanism(2.0, pessimistic_estimate=False, value_discretization_interval=1e-3)
+    with pytest.raises(ParameterError, match="optimistic"):
+        PrivacyCurve.from_dp_accounting(rough)
+    low, high = PrivacyCurve.from_dp_accounting(rough, optimistic=True).compose(4).bracket(delta=1e-5)
+    exact = float(airtight.gaussian(1.0).epsilon(1e-5))
+    assert low <= exact == pytest.approx(float(low), rel=2e-3) and high == np.inf

@@ -100,23 +100,29 @@ class Composed:
         """Whether there is but one release, whose curve is at hand."""
         return len(self.factors) == 1 and self.factors[0][1] == 1
 
+    def law(self, step: float, *, pessimistic: bool) -> LossDistribution:
+        """The total loss on multiples of the step, above the truth or below it; absolute accuracy as of :meth:`breaks`."""
+        _, ranges = self._grid(0.0, _ABSOLUTE)
+        counts = [count for _, count in self.factors]
+        laws = [self._laws(i, step, *each)[int(pessimistic)] for i, each in enumerate(ranges)]
+        product = Product(tuple(sorted(zip(laws, counts, strict=True), key=lambda one: -one[1])))
+        if product.impossible:
+            return LossDistribution(step, 0, np.zeros(1), product.infinite())
+        found = product.tilted(0.0)
+        whole = np.exp(product.cumulant(0.0)[0])
+        if pessimistic:
+            rest = product.infinite() + found.beyond + found.below
+            return LossDistribution(step, found.first, found.law * whole * (1 + _ABSOLUTE), min(rest, 1.0))
+        kept = np.maximum(found.law - 2 * found.error - found.below - found.beyond, 0.0) * whole * (1 - _ABSOLUTE)
+        return LossDistribution(step, found.first, kept, product.infinite() * (1 - _ABSOLUTE))
+
     def breaks(self) -> tuple[FloatArray, FloatArray]:
         """Real epsilons and a delta at each, nowhere below the truth, nor are the chords in exp(epsilon).
 
         For what needs no relative accuracy: rounding costs some 1e-12, losses beyond the grid as much.
         """
-        step, ranges = self._grid(0.0, _ABSOLUTE)
-        step /= _FINER
-        counts = [count for _, count in self.factors]
-        laws = [self._laws(i, step, *each)[1] for i, each in enumerate(ranges)]
-        product = Product(tuple(sorted(zip(laws, counts, strict=True), key=lambda one: -one[1])))
-        if product.impossible:
-            return np.zeros(1), np.ones(1)
-        found = product.tilted(0.0)
-        rest = product.infinite() + found.beyond + found.below
-        curve, _ = chords.summed(found.law * np.exp(product.cumulant(0.0)[0]) * (1 + _ABSOLUTE), rest, product.step)
-        eps = np.asarray((found.first + np.arange(found.law.size)) * product.step, dtype=np.float64)
-        return eps, np.minimum(curve, 1.0)
+        law = self.law(self._grid(0.0, _ABSOLUTE)[0] / _FINER, pessimistic=True)
+        return law.losses, np.minimum(chords.summed(law.mass, law.infinite, law.step)[0], 1.0)
 
     def _curves(self, i: int) -> tuple[chords.Curve, chords.Curve]:
         release = self.factors[i][0]
@@ -221,7 +227,7 @@ class Composed:
     def _laws(self, i: int, h: float, bottom: float, top: float) -> tuple[LossDistribution, LossDistribution]:
         release = self.factors[i][0]
         if isinstance(release, Tabulated):
-            law, nothing = release.law(reverse=self.reverse), LossDistribution(h, 0, np.zeros(1), 0.0)
+            law, nothing = release.law(reverse=self.reverse), LossDistribution(h, 0, np.zeros(0), 0.0)
             everything = LossDistribution(h, 0, np.zeros(0), 1.0)
             return (nothing, law) if release.pessimistic else (law, everything)
         first, last = min(int(np.floor(bottom / h)), -1), max(int(np.ceil(top / h)), 1)

@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from analytics import checks
 from analytics.checks import FloatArray, ParameterError, choice, real
+from analytics.privacy import trade_off
 from analytics.privacy.composed import WIDTH, Composed
 from analytics.privacy.releases import (
     Factors,
@@ -34,9 +35,6 @@ from analytics.privacy.releases import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_GOLDEN = (np.sqrt(5) - 1) / 2
-_STEPS = 60  # of a golden section
-_REACH = 1e-12
 _SHOWN = (1e-3, 1e-5, 1e-7, 1e-9)
 _GREATEST = 700.0
 
@@ -200,17 +198,14 @@ class PrivacyCurve:
         orders = self._asked(direction)
         if all(one.single or not one.factors for one in orders):
 
-            def tested(alpha: float) -> float:
-                groups = [orders] if envelope else [[one] for one in orders]
-                return min(
-                    _tested(lambda eps, some=some: max(self._delta(one, eps, WIDTH)[1] for one in some), alpha)  # type: ignore[misc]
-                    for some in groups
-                )
+            def least(some: list[Composed], alpha: float) -> float:
+                return trade_off.least_error(lambda eps: max(self._delta(one, eps, WIDTH)[1] for one in some), alpha)
 
-            found = [tested(float(a)) for a in levels.ravel()]
+            groups = [orders] if envelope else [[one] for one in orders]
+            found = [min(least(some, float(a)) for some in groups) for a in levels.ravel()]
         else:
             tables = [one.breaks() for one in orders]
-            tables = [_greater(*tables)] if envelope and len(tables) > 1 else tables
+            tables = [trade_off.greater(*tables)] if envelope and len(tables) > 1 else tables
             with np.errstate(over="ignore"):
                 lines = [(delta, np.exp(np.minimum(eps, _GREATEST))) for eps, delta in tables]
                 found = [max(min(float(np.max(1 - d - x * a)) for d, x in lines), 0.0) for a in levels.ravel()]
@@ -286,6 +281,38 @@ class PrivacyCurve:
             raise ParameterError("text", text[:80], f"what to_json writes ({error})") from None
         return cls(tuple(found))
 
+    def to_dp_accounting(self, step: float = 1e-3, *, pessimistic: bool = True) -> tuple[Any, Any]:
+        """Two privacy loss distributions of Google's library, of (P, Q) and of (Q, P), on multiples of `step`.
+
+        Parameters
+        ----------
+        step : float
+            > 0.
+        pessimistic : bool
+            Nowhere below the truth; nowhere above it otherwise. Of what is composed on either side both orders are needed.
+
+        Returns
+        -------
+        forward, reverse : dp_accounting.pld.privacy_loss_distribution.PrivacyLossDistribution
+        """
+        from analytics.privacy import peers
+
+        h = checks.scalar("step", step, "(0, inf)")
+        orders = [self._orders[Direction.FORWARD], self._orders.get(Direction.REVERSE, self._orders[Direction.FORWARD])]
+        forward, reverse = (peers.distribution(one.law(h, pessimistic=pessimistic), pessimistic) for one in orders)
+        return forward, reverse
+
+    @classmethod
+    def from_dp_accounting(cls, pld: Any, *, optimistic: bool = False, unit: str = "") -> PrivacyCurve:
+        """Of a privacy loss distribution of Google's library, with both its orders.
+
+        A pessimistic one fills the upper end of :meth:`bracket` only. An optimistic one, which is no guarantee, fills the lower
+        only, and is refused unless `optimistic` asks for it.
+        """
+        from analytics.privacy import peers
+
+        return cls(((peers.tabulated(pld, optimistic, unit), 1),))
+
     def _described(self) -> list[tuple[str, int]]:
         return [(release.constructor, count) for release, count in self.factors]
 
@@ -318,39 +345,6 @@ def _ends(values: FloatArray, ends: Callable[[float], tuple[float, float]]) -> t
 def _greatest(ends: Iterable[tuple[float, float]]) -> tuple[float, float]:
     lower, upper = zip(*ends, strict=True)
     return max(lower), max(upper)
-
-
-def _greater(one: tuple[FloatArray, FloatArray], other: tuple[FloatArray, FloatArray]) -> tuple[FloatArray, FloatArray]:
-    """The greater of two falling curves at the breaks of both; between its breaks each is held at the one before."""
-    eps = np.union1d(one[0], other[0])
-    return eps, np.maximum(*(np.append(1.0, d)[np.searchsorted(e, eps, side="right")] for e, d in (one, other)))
-
-
-def _tested(delta: Callable[[float], float], alpha: float) -> float:
-    """The greatest of the lines 1 - delta(log lambda) - lambda alpha: concave in lambda."""
-    if alpha == 1:
-        return 0.0
-
-    def line(eps: float) -> float:
-        return 1 - delta(eps) - float(np.exp(eps)) * alpha
-
-    low, high = -30.0, 1.0
-    while line(high) > line(high - 1e-3) and high < _GREATEST:
-        low, high = high / 2, high * 2
-    a, b = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
-    at_a, at_b = line(a), line(b)
-    for _ in range(_STEPS):
-        if high - low < _REACH * max(abs(low), abs(high), 1.0):
-            break
-        if at_a < at_b:
-            low, a, at_a = a, b, at_b
-            b = low + _GOLDEN * (high - low)
-            at_b = line(b)
-        else:
-            high, b, at_b = b, a, at_a
-            a = high - _GOLDEN * (high - low)
-            at_a = line(a)
-    return max(float(at_a), float(at_b), 0.0)
 
 
 def compose(curves: Iterable[PrivacyCurve], counts: Iterable[int] | None = None) -> PrivacyCurve:
