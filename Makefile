@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: report test quick lint docs ledger bench mutants hunt lock clean
+.PHONY: report test quick lint docs ledger formal bench mutants hunt lock clean
 SECONDS ?= 600
 
 report: .venv/installed
@@ -26,6 +26,11 @@ docs: .venv/installed
 
 ledger: .venv/installed
 	$(BIN)/python -m validate.report.document docs
+
+formal: .venv/installed
+	@command -v coqc >/dev/null || { echo "make formal needs coqc with coq-interval; Debian: apt-get install coq libcoq-interval"; exit 1; }
+	$(BIN)/airtight certify --coq --out formal
+	set -e; for file in formal/*/theorem.v; do echo "$$file"; (cd "$${file%/*}" && coqc -q theorem.v); done
 
 mutants: .venv/installed
 	$(BIN)/pip install -q --disable-pip-version-check "cosmic-ray>=8.3"
@@ -52,4 +57,4 @@ lock:
 	touch $@
 
 clean:
-	rm -rf .venv report docs/_build docs/_extra docs/api
+	rm -rf .venv formal report docs/_build docs/_extra docs/api

@@ -293,12 +293,22 @@ def try_(
 @main.command()
 @_IDS
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder to write to.")
+@click.option(
+    "--coq", is_flag=True, help="Also OUT/ID/theorem.v for coqc with coq-interval, where it has the functions."
+)
 @_QUIET
-def certify(ids: tuple[str, ...], out: Path) -> None:
+def certify(ids: tuple[str, ...], out: Path, coq: bool) -> None:
     """Write what a stranger needs to check the verdicts: OUT/ID/*.json and OUT/check.py, plain Python without packages."""
     from validate.claims.sources import INSTALLED
 
     _certified(ids, out, INSTALLED, quiet=False)
+    if coq:
+        from validate.claims.coq import write
+
+        done, left = write(out)
+        for name, reason in left.items():
+            click.echo(f"{name}: no theorem.v: {reason}")
+        click.echo(f"{len(done)} theorems for coqc")
 
 
 def _certified(ids: Sequence[str], out: Path, source: Source, *, quiet: bool) -> None:

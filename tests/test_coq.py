@@ -1,0 +1,79 @@
+"""Theorems for Coq: what is written says what the certificate says; where coqc is installed it proves them, and nothing false."""
+
+import re
+import shutil
+import subprocess
+
+import pytest
+import sympy as sp
+
+from validate.claims.balls import UnsupportedExpression
+from validate.claims.certificates import certify, claim_json
+from validate.claims.claim import Claim, false, holds
+from validate.claims.coq import theorem, write
+from validate.claims.domain import parameter
+from validate.claims.relation import at_least, at_most, equal
+from validate.claims.sources import INSTALLED
+
+X = parameter("x", 0.0, 1.0)
+
+
+def _claim(relation, ruling=None, **rest):
+    return claim_json(Claim("A-1*", "here", relation, ruling or false("no"), statement="s", **rest), "0" * 64)
+
+
+def _goal(text):
+    return re.search(r"^Theorem .* : (.*)\.$", text, re.M)[1]
+
+
+@pytest.mark.parametrize(
+    "relation, point, goal",
+    [
+        (at_most(sp.exp(X), 1 + X), {"x": "1/2"}, "(1 + (1 / 2)) < (exp (1 / 2))"),
+        (at_least(sp.sqrt(X), 1), {"x": "1/4"}, "(sqrt (1 / 4)) < 1"),
+        (equal(sp.log(1 + X), X), {"x": "1"}, "(ln (1 + 1)) < 1"),
+        (at_most(sp.Max(X, sp.exp(-X)), sp.Rational(1, 2)), {"x": "0"}, "(1 / 2) < (exp (- 0))"),
+        (at_most(sp.Piecewise((sp.pi, X > 0), (0, True)), 3), {"x": "1"}, "3 < PI"),
+    ],
+)
+def test_the_goal_is_the_violation(relation, point, goal):
+    found = theorem(_claim(relation), point)
+    assert _goal(found).replace("((-1) * 0)", "(- 0)") == goal
+    assert "Theorem A_1_star" in found and found.count("Qed.") == 1
+
+
+def test_what_holds_on_a_range_is_for_all():
+    found = theorem(_claim(at_most(sp.log(1 + X), X), holds("yes")), None)
+    assert _goal(found) == "forall x, 0 <= x <= 1 -> (ln (1 + x)) <= x"
+
+
+@pytest.mark.parametrize(
+    "relation, point, rest",
+    [
+        (at_most(sp.erfc(X), 0), {"x": "1"}, {}),
+        (at_most(X * parameter("y", 0.0, 1.0), 1), None, {}),
+        (at_most(X, 1), None, {"given": [sp.Rational(1, 2) >= X]}),
+        (at_most(parameter("n", 0, 3, integer=True), 3), None, {}),
+    ],
+)
+def test_what_coq_interval_lacks_is_refused(relation, point, rest):
+    with pytest.raises(UnsupportedExpression):
+        theorem(_claim(relation, **rest), point)
+
+
+def test_files_beside_the_certificates(tmp_path):
+    claims = [INSTALLED.claims()[name] for name in ("CB-D-e", "FDP-D2", "UF-E51")]
+    list(certify(tmp_path, claims))
+    done, left = write(tmp_path)
+    assert done == ["CB-D-e", "UF-E51"] and "erfc" in left["FDP-D2"]
+    assert (tmp_path / "UF-E51" / "theorem.v").read_text().startswith("From Coq")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("coqc") is None, reason="coqc is not installed: make formal says how")
+def test_coqc_proves_what_is_true_only(tmp_path):
+    right = theorem(_claim(at_most(sp.exp(X), 1 + X)), {"x": "1/2"})
+    for name, text, code in (("right", right, 0), ("wrong", right.replace("(1 + (1 / 2)) <", "2 <"), 1)):
+        (tmp_path / f"{name}.v").write_text(text)
+        done = subprocess.run(["coqc", "-q", f"{name}.v"], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert (done.returncode != 0) == bool(code), done.stderr

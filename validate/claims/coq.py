@@ -1,0 +1,145 @@
+r"""Certificates as theorems for Coq: the inequality at a witness, or on the range of one parameter, proved by coq-interval.
+
+What Coq sees is the inequality between two real numbers (Coquelicot's and the standard library's reals), not what the paper means
+by them. Cases, floors, minima, binomials and finite sums are resolved before, at the exact point, as ``check.py`` does.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from validate.claims import check as checker
+from validate.claims.balls import UnsupportedExpression
+
+_CHECK: Any = checker  # plain Python without annotations
+_HEAD = """From Coq Require Import Reals.
+From Interval Require Import Tactic.
+Open Scope R_scope.
+"""
+_FUNCTIONS = {"exp": "exp", "log": "ln", "sqrt": "sqrt", "atan": "atan", "abs": "Rabs"}
+_TERMS = 200
+_BITS = 128
+
+
+def theorem(claim: dict[str, Any], point: dict[str, str] | None) -> str:
+    """The text of a .v file.
+
+    Parameters
+    ----------
+    claim : dict
+        The contents of claim.json.
+    point : dict of str to str, or None
+        Of witness.json, where the claim is refuted; None for a claim of one parameter that holds.
+
+    Raises
+    ------
+    UnsupportedExpression
+        When coq-interval has no such function, or the claim that holds has several parameters, or hypotheses.
+
+    Examples
+    --------
+    >>> sides = {"actual": {"op": "exp", "args": ["x"]}, "claimed": "2"}
+    >>> made = {"id": "A", "statement": "s", "relation": "<=", "expression": sides, "given": [], "domain": {}}
+    >>> print(theorem(made, {"x": "1"}).splitlines()[5])
+    Theorem A : 2 < exp 1.
+    """
+    low, high = (claim["expression"][side] for side in ("claimed", "actual"))
+    name = re.sub(r"\W", "_", claim["id"].replace("*", "_star"))
+    note = f"(* {claim['id']}: {_comment(claim['statement'])} *)\n"
+    if point is not None:
+        at = {parameter: Fraction(value) for parameter, value in point.items()}
+        if claim["relation"] == ">=" or (claim["relation"] == "==" and _below(high, low, at)):
+            low, high = high, low
+        goal = f"{_term(low, at)} < {_term(high, at)}"
+        where = f"(* refuted at {', '.join(f'{k} = {v}' for k, v in point.items()) or 'the only point'} *)\n"
+        proof = f"Proof. apply Rminus_gt_0_lt. interval with (i_prec {_BITS}). Qed."
+        return f"{_HEAD}{note}{where}Theorem {name} : {goal}.\n{proof}\n"
+    if len(claim["domain"]) != 1 or claim["given"] or claim["relation"] == "==":
+        raise UnsupportedExpression("several parameters, hypotheses or an equation")
+    ((parameter, allowed),) = claim["domain"].items()
+    if allowed["integer"] or allowed["extra"]:
+        raise UnsupportedExpression("a parameter that is no real interval")
+    if claim["relation"] == "<=":
+        low, high = high, low
+    bounds = f"{_number(Fraction(allowed['low']))} <= x <= {_number(Fraction(allowed['high']))}"
+    goal = f"forall x, {bounds} -> {_term(low, {}, parameter)} <= {_term(high, {}, parameter)}"
+    proof = f"Proof. intros x H. apply Rge_le, Rminus_ge, Rle_ge. interval with (i_bisect x, i_taylor x, i_prec {_BITS}). Qed."
+    return f"{_HEAD}{note}Theorem {name} : {goal}.\n{proof}\n"
+
+
+def write(out: Path) -> tuple[list[str], dict[str, str]]:
+    """OUT/ID/theorem.v of every certificate that can have one: their names, and of the others why not."""
+    done, left = [], {}
+    for folder in sorted(path.parent for path in out.glob("*/claim.json")):
+        claim, witness = json.loads((folder / "claim.json").read_text("utf-8")), folder / "witness.json"
+        try:
+            text = theorem(claim, json.loads(witness.read_text("utf-8"))["point"] if witness.is_file() else None)
+        except UnsupportedExpression as reason:
+            left[folder.name] = str(reason)
+            continue
+        (folder / "theorem.v").write_text(text, encoding="utf-8")
+        done.append(folder.name)
+    return done, left
+
+
+def _below(one: Any, other: Any, at: dict[str, Fraction]) -> bool:
+    for bits in _CHECK.LADDER:
+        with _CHECK.precision(bits):
+            if (known := _CHECK.compared("<", _CHECK.value(one, at), _CHECK.value(other, at))) is not None:
+                return bool(known)
+    raise UnsupportedExpression("the sides are too near to each other")
+
+
+def _term(tree: Any, at: dict[str, Fraction], free: str | None = None) -> str:
+    """An expression in Coq's notation."""
+    if isinstance(tree, str):
+        if tree == free:
+            return "x"
+        return _number(at[tree] if tree in at else Fraction(tree))
+    op, args = tree["op"], tree["args"]
+    if op == "piecewise" and free is None:
+        for branch, condition in args:
+            if _CHECK.condition(condition, _CHECK.fixed(at)):
+                return _term(branch, at)
+    if op in ("min", "max") and free is None:
+        best = args[0]
+        for arg in args[1:]:
+            best = arg if _below(arg, best, at) is (op == "min") else best
+        return _term(best, at)
+    if op in ("floor", "binomial") and free is None:
+        return _number(Fraction(_CHECK.value(tree, at)))
+    if op == "sum" and free is None:
+        low, high = (int(_CHECK.value(arg, at)) for arg in args[2:])
+        if high - low < _TERMS:
+            terms = (_term(args[0], {**at, args[1]: Fraction(k)}) for k in range(low, high + 1))
+            return f"({' + '.join(terms) or '0'})"
+    if op in _FUNCTIONS:
+        return f"({_FUNCTIONS[op]} {_inner(args[0], at, free)})"
+    if op == "pow" and isinstance(args[1], str) and re.fullmatch(r"\d+", args[1]):
+        return f"({_term(args[0], at, free)} ^ {args[1]})"
+    if op == "pow":
+        return f"(exp ({_term(args[1], at, free)} * ln {_inner(args[0], at, free)}))"
+    if op == "pi":
+        return "PI"
+    if op in ("+", "-", "*", "/"):
+        parts = [_term(arg, at, free) for arg in args]
+        return f"(- {parts[0]})" if op == "-" and len(parts) == 1 else f"({f' {op} '.join(parts)})"
+    raise UnsupportedExpression(f"{op} is not in coq-interval")
+
+
+def _inner(tree: Any, at: dict[str, Fraction], free: str | None) -> str:
+    text = _term(tree, at, free)
+    return text if text.startswith("(") or text.isalnum() else f"({text})"
+
+
+def _number(value: Fraction) -> str:
+    text = str(value.numerator) if value.denominator == 1 else f"({value.numerator} / {value.denominator})"
+    return f"({text})" if text.startswith("-") else text
+
+
+def _comment(text: str) -> str:
+    return " ".join(text.replace("*)", "* )").replace("(*", "( *").replace('"', "''").split())
