@@ -13,7 +13,7 @@ from tests_support import run
 
 from analytics.checks import ParameterError
 from analytics.federated import comparison, few_bits, quantizers
-from analytics.privacy.loss_distribution import of_pair
+from analytics.privacy import curve
 from solvers.design import quantizer
 
 GRID = np.linspace(-1, 1, 401)
@@ -76,7 +76,10 @@ def test_secure_aggregation_and_rounds():
     drawn = rng.binomial(9, 0.5 + theta, 400_000) + rng.binomial(9, 0.5 - theta, 400_000)
     assert total == pytest.approx(np.bincount(drawn, minlength=19) / 400_000, abs=0.004)
     alone = few_bits.aggregate_delta(law[0], law[1], [], epsilon=1.0)
-    assert alone == pytest.approx(float(of_pair(law[1], law[0], step=1e-4).delta(1.0)), rel=1e-3)
+    assert alone == pytest.approx(float(curve.discrete_pair(law[1], law[0]).delta(1.0)), rel=1e-9)
+    rounds = curve.discrete_pair(law[1], law[0]).compose(2)
+    twice = np.multiply.outer(law[1], law[1]).ravel(), np.multiply.outer(law[0], law[0]).ravel()
+    assert float(rounds.delta(1.0)) == pytest.approx(np.maximum(twice[0] - np.e * twice[1], 0).sum(), rel=1e-3)
     assert few_bits.aggregate_delta(law[0], law[1], others, epsilon=1.0) < alone
     assert few_bits.aggregate_delta(law[0], law[1], [], epsilon=2.0) < 1e-12
 

@@ -9,8 +9,7 @@ import pytest
 from tests_support import run
 
 from analytics.federated import quantizers
-from analytics.privacy import gaussian
-from analytics.privacy.loss_distribution import of_pair
+from analytics.privacy import curve
 from validate.claims import audit
 from validate.claims.claim import REFUTED
 from validate.claims.shipped import shipped
@@ -91,11 +90,23 @@ def test_the_pair_of_the_code_by_drawing(x, epsilon):
         assert law == pytest.approx(quantizers.pair_law(x, 0.2, epsilon=epsilon, bits=5), abs=1e-14)
 
 
-def test_the_last_cell_by_the_loss_distribution():
+def test_exact_epsilons_by_the_privacy_curve():
+    """The numbers of the rows, from the laws alone."""
     plus, zero = (corbin_fl._code_pair(x, 0.0, 5.0, 5).sum(axis=1) for x in (0.99, 0.0))
-    found = of_pair(zero, plus)
-    assert found.delta(5.0) == pytest.approx(0.5, abs=1e-2)
-    assert found.delta(50.0) == pytest.approx(0.5, abs=1e-2)
+    cell = curve.discrete_pair(zero, plus)
+    assert float(cell.epsilon(0.0)) == math.inf and float(cell.delta(50.0)) == pytest.approx(0.5)
+    below = curve.discrete_pair(*(corbin_fl._code_pair(x, 0.0, 3.0, 5).sum(axis=1) for x in (-1.0, 1.0)))
+    assert float(below.epsilon(0.0)) == pytest.approx(3.0)
+    for level, (_, _, low, high, other) in zip((1, 3, 5, 7), baselines._TABLES, strict=True):
+        rows = [np.array(baselines._row(text), dtype=float) for text in (low, high, other)]
+        law = np.sqrt(rows[0] * rows[1])
+        found = float(curve.discrete_pair(law / law.sum(), rows[2]).epsilon(0.0))
+        assert level < found == pytest.approx(float(baselines._EXACT[level]), abs=1e-4)
+    p = 0.5 + np.tanh(0.5) / 2 * np.array([-1.0, 1.0])
+    two = curve.discrete_pair(*np.stack([(1 - p) ** 2, 2 * p * (1 - p), p**2], axis=1))
+    assert float(two.epsilon(0.0)) == pytest.approx(2.0)
+    flower = curve.gaussian(10 / math.sqrt(2 * math.log(1.25e5)))
+    assert float(flower.epsilon(1e-5)) == pytest.approx(10.39, abs=0.005)
 
 
 def test_two_bits_by_enumeration():
@@ -116,8 +127,3 @@ def test_opacus_by_drawing():
     loss = 2 * half * math.log(2) - 1.5 * norms
     drawn = np.mean(np.maximum(1 - np.exp(epsilon - loss), 0))
     assert libraries._apart(sigma, half) == pytest.approx(drawn, abs=0.01)
-
-
-def test_flower_at_ten():
-    sigma = math.sqrt(2 * math.log(1.25e5)) / 10
-    assert gaussian.epsilon(1e-5, sensitivity=1.0, sigma=sigma) == pytest.approx(10.39, abs=0.005)
