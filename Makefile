@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: report test quick lint docs ledger formal bench mutants hunt lock clean
+.PHONY: report test quick lint docs ledger findings formal bench mutants hunt lock clean
 SECONDS ?= 600
 
 report: .venv/installed
@@ -31,6 +31,9 @@ formal: .venv/installed
 	@command -v coqc >/dev/null || { echo "make formal needs coqc with coq-interval; Debian: apt-get install coq libcoq-interval"; exit 1; }
 	$(BIN)/airtight certify --coq --out formal
 	set -e; for file in formal/*/theorem.v; do echo "$$file"; (cd "$${file%/*}" && coqc -q theorem.v); done
+
+findings: .venv/installed
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m validate.experiments.figures.shipped
 
 mutants: .venv/installed
 	$(BIN)/pip install -q --disable-pip-version-check "cosmic-ray>=8.3"

@@ -9,9 +9,10 @@ from tests_support import refused, run
 from analytics.checks import ParameterError
 from analytics.federated import quantizers
 from analytics.federated.device import table_1
-from validate.experiments.figures import corbin, gallery, utility
-from validate.experiments.figures.figure import Effort
-from validate.experiments.training import utility as learning
+from validate.experiments.figures import corbin, gallery, learning, shipped, utility
+from validate.experiments.figures.figure import Effort, Study
+from validate.experiments.figures.finding import Comparison, Finding, Outcome
+from validate.experiments.training import utility as policy
 
 pytestmark = pytest.mark.slow
 
@@ -41,17 +42,48 @@ def test_an_experiment_chooses_by_validation_and_survives_divergence():
     from dataclasses import replace
 
     lines = corbin._lines(("gaussian", "vanilla"), replace(corbin._SYSTEM, epsilon=0.01))
-    data = corbin.experiment(lines, Effort(2, 40, (1.0,), (50,)), lambda done: None)
+    data = learning.experiment(lines, Effort(2, 40, (1.0,), (50,)), lambda done: None)
     assert np.isnan(data.accuracy.sel(line="gaussian")).all() and float(data.best.sel(line="gaussian").max()) == 0.0
     assert float(data.best.sel(line="vanilla").min()) > 0.8
 
 
 def test_policies_average_over_feasible_rounds():
-    data = utility.policies(60)
-    assert data.attrs["rounds"] + data.attrs["left_out"] == 60
-    assert float(data.energy.sel(scheme="proposed").std()) < float(data.energy.sel(scheme="benchmark").std()) / 4
+    data = utility.policies(2, 60)
+    assert np.all(data.rounds <= 60) and np.all((data.power > 0.1) & (data.power < 1))
+    spread = data.energy.std("device").mean("seed")
+    assert float(spread.sel(scheme="proposed")) < float(spread.sel(scheme="benchmark")) / 3
+    tuned, constant = (data.energy.sel(scheme=name).mean("device") for name in ("tuned", "constant"))
+    assert (1 - tuned / constant).values == pytest.approx(0.1217, abs=1e-4)
     total = data.compute_energy + data.transmit_energy
     assert np.allclose(total, data.energy)
+
+
+def test_outcomes_and_intervals():
+    rng = np.random.default_rng(0)
+    values = 0.02 + 0.01 * rng.standard_normal(10)
+    one = Comparison.of("a - b", values, (0.0, np.inf), unit="points", factor=100.0)
+    low, high = one.interval(0.95)
+    half = 2.2622 * np.std(values, ddof=1) / np.sqrt(10)  # Student, 9 degrees
+    assert (low, high) == pytest.approx((values.mean() - half, values.mean() + half), rel=1e-4)
+    against = Comparison.of("a - b", -values, (0.0, np.inf))
+    unsure = Comparison.of("a - b", values - 0.02, (0.0, np.inf))
+    assert [Finding.of("", [c]).outcome.value for c in (one, against, unsure)] == ["confirmed", "contradicted", "open"]
+    assert Finding.of("", [one, against]).outcome is Outcome.CONTRADICTED
+    assert Finding.of("", [one, unsure]).outcome is Outcome.OPEN and Finding.of("", [one, unsure]).level == 0.975
+    assert Comparison.of("one seed", [1.0], (0.0, 2.0)).outcome(0.95) is Outcome.OPEN
+    assert Comparison.of("diverged", [1.0, np.nan], (0.0, 2.0)).outcome(0.95) is Outcome.OPEN
+
+
+@pytest.mark.parametrize("name", [name for name, study in gallery.FIGURES.items() if isinstance(study, Study)])
+def test_shipped_results_give_the_sentence_that_is_shipped(name):
+    drawn = gallery.FIGURES[name].drawn(shipped.read(name))
+    assert drawn.finding is not None and drawn.finding.seeds >= 10
+    assert shipped.finding(name) == drawn.finding.text() and drawn.finding.text() in drawn.caption
+
+
+def test_seeds_that_choose_are_not_reported():
+    effort = Effort.full()
+    assert not set(effort.choosing) & set(range(effort.seeds)) and effort.validation > 1
 
 
 def test_written_whole(tmp_path):
@@ -72,19 +104,19 @@ def test_refusals(tmp_path):
 @pytest.mark.parametrize("scheme", ["proposed", "mean-update", "benchmark"])
 def test_utility_fair_learning(scheme):
     fleet = table_1(distance=np.linspace(50, 200, 10))
-    found = learning.run(fleet, learning.Plan(rounds=6), scheme)
+    found = policy.run(fleet, policy.Plan(rounds=6), scheme)
     assert found.loss.shape == found.energy.shape == (6, 10) and found.accuracy[-1] > 0.6
     assert np.all(found.loss[-1] < found.loss[0]) and np.all((found.deviation >= 0) & (found.deviation <= 1))
     assert np.all(found.iterations == np.rint(found.iterations))
-    again = learning.run(fleet, learning.Plan(rounds=6), scheme)
+    again = policy.run(fleet, policy.Plan(rounds=6), scheme)
     assert np.array_equal(found.loss, again.loss)
 
 
 def test_local_problem_is_solved_by_many_iterations():
     """With xi = 1 and no noise one device alone is plain gradient descent on its own loss."""
     fleet = table_1(distance=[50.0])
-    plan = learning.Plan(rounds=1, xi=1.0, noise=0.0, sensitivity=0.0)
-    found = learning.run(fleet, plan, "benchmark")
+    plan = policy.Plan(rounds=1, xi=1.0, noise=0.0, sensitivity=0.0)
+    found = policy.run(fleet, plan, "benchmark")
     from validate.experiments.training import data
     from validate.experiments.training.network import Dense
 
@@ -98,33 +130,47 @@ def test_local_problem_is_solved_by_many_iterations():
 
 
 def test_an_interrupted_run_goes_on(tmp_path):
-    fleet, plan, path = table_1(distance=[50.0, 120.0]), learning.Plan(rounds=5, fading=True), tmp_path / "state.npz"
+    fleet, plan, path = table_1(distance=[50.0, 120.0]), policy.Plan(rounds=5, fading=True), tmp_path / "state.npz"
 
     def stop(number, accuracy):
         if number == 2:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        learning.run(fleet, plan, "proposed", checkpoint=path, progress=stop)
-    resumed, whole = (learning.run(fleet, plan, "proposed", checkpoint=p) for p in (path, None))
+        policy.run(fleet, plan, "proposed", checkpoint=path, progress=stop)
+    resumed, whole = (policy.run(fleet, plan, "proposed", checkpoint=p) for p in (path, None))
     assert np.array_equal(resumed.loss, whole.loss) and np.array_equal(resumed.accuracy, whole.accuracy)
     with pytest.raises(ParameterError, match="same run"):
-        learning.run(fleet, plan, "benchmark", checkpoint=path)
+        policy.run(fleet, plan, "benchmark", checkpoint=path)
 
 
 def test_what_cannot_learn():
     with pytest.raises(ParameterError, match="training images"):
-        learning.run(table_1(distance=np.full(1151, 50.0)), learning.Plan(rounds=1), "benchmark")
+        policy.run(table_1(distance=np.full(1151, 50.0)), policy.Plan(rounds=1), "benchmark")
     with pytest.raises(ArithmeticError, match="diverged"), np.errstate(all="ignore"):
-        learning.run(table_1(distance=[50.0]), learning.Plan(rounds=50, step=1e6), "benchmark")
+        policy.run(table_1(distance=[50.0]), policy.Plan(rounds=50, step=1e6), "benchmark")
+
+
+def test_deviation_factors_set_the_next_budgets():
+    fleet = table_1(distance=np.linspace(50, 150, 5))
+    plain = policy.run(fleet, policy.Plan(rounds=6), "proposed")
+    found = policy.run(fleet, policy.Plan(rounds=6, feedback="published"), "proposed")
+    assert np.array_equal(plain.beta, [fleet.beta_1, fleet.beta_2]) and np.array_equal(found.beta[1], fleet.beta_2)
+    used = found.deviation[-1] > 0
+    expected = found.deviation[-1] * np.exp(fleet.compute_energy(found.iterations[-1]) / fleet.beta_2)
+    assert found.beta[0, used] == pytest.approx(expected[used]) and np.any(found.iterations != plain.iterations)
+    fading = policy.Plan(rounds=10, feedback="window", fading=True)
+    assert np.any(policy.run(fleet, fading, "proposed").beta[1] != fleet.beta_2)
+    alike = policy.run(fleet, policy.Plan(rounds=4, feedback="published"), "benchmark")
+    assert np.array_equal(alike.beta[0], fleet.beta_1)
 
 
 def test_fading_and_bad_plans():
     fleet = table_1(distance=np.linspace(50, 100, 4))
-    found = learning.run(fleet, learning.Plan(rounds=3, fading=True), "proposed")
+    found = policy.run(fleet, policy.Plan(rounds=3, fading=True), "proposed")
     assert len(np.unique(found.energy)) > 4
     for changes in ({"rounds": 0}, {"theta": 1.0}, {"step": 0.0}, {"noise": -1.0}):
         with pytest.raises(ParameterError):
-            learning.Plan(**changes)
+            policy.Plan(**changes)
     with pytest.raises(ParameterError):
-        learning.run(fleet, learning.Plan(rounds=1), "fair")
+        policy.run(fleet, policy.Plan(rounds=1), "fair")

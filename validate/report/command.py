@@ -31,7 +31,7 @@ _PAPERS = {"inference": "FDP", "federated": "CB", "energy": "UF"}  # what each p
     is_flag=True,
     help="Try the claims of the papers that FILE speaks of anew; else the evidence of this version is shown.",
 )
-@click.option("--gallery", is_flag=True, help="Redraw the papers' figures too (quickly, which takes minutes).")
+@click.option("--gallery", is_flag=True, help="Redraw the papers' figures too.")
 @QUIET
 def report(file: Path, out: Path, seed: int, effort: int, limit: float, anew: bool, gallery: bool) -> None:
     """A page on one system: OUT/index.html, OUT/audit.html, OUT/report.json, OUT/figures. It is written as parts are done."""
@@ -62,14 +62,13 @@ def report(file: Path, out: Path, seed: int, effort: int, limit: float, anew: bo
 
 
 def _redrawn(description: Description) -> list[Rendered]:
-    """The figures of the papers that speak of what is described, with little effort, in the order of the gallery."""
+    """The figures of the papers that speak of what is described, of the shipped results, in the order of the gallery."""
     from validate.experiments.figures import gallery
-    from validate.experiments.figures.figure import Effort
 
     wanted = gallery.selected([f"{p}-" for part, p in _PAPERS.items() if getattr(description, part) is not None])
     with progress("drawing", len(wanted)) as advance, pool_of(len(wanted)) as (executor, _):
         found = {}
-        for one in gallery.draw(wanted, Effort.quick(), executor):
+        for one in gallery.draw(wanted, None, executor):
             found[one.id] = one
             advance(one.id)
     return [found[name] for name in wanted]
@@ -78,16 +77,18 @@ def _redrawn(description: Description) -> list[Rendered]:
 @click.command()
 @click.argument("ids", nargs=-1, metavar="[ID]...")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder to write to.")
-@click.option("--quick", is_flag=True, help="Fewer seeds and rounds.")
+@click.option("--quick", is_flag=True, help="Learn anew, with five seeds and fewer rounds: minutes.")
+@click.option("--anew", is_flag=True, help="Learn anew with full effort: half an hour. Else shipped results are drawn.")
 @QUIET
-def figures(ids: tuple[str, ...], out: Path, quick: bool) -> None:
+def figures(ids: tuple[str, ...], out: Path, quick: bool, anew: bool) -> None:
     """Redraw the papers' figures: all, those named, or those that begin with a name (FDP, CB-2, UF)."""
     from validate.experiments.figures import gallery
     from validate.experiments.figures.figure import Effort
 
     wanted = gallery.selected(ids)
+    effort = Effort.quick() if quick else Effort.full() if anew else None
     with progress("drawing", len(wanted)) as advance, pool_of(len(wanted)) as (executor, _):
-        for found in gallery.draw(wanted, Effort.quick() if quick else Effort.full(), executor):
+        for found in gallery.draw(wanted, effort, executor):
             gallery.write(out, found)
             advance(found.id)
             click.echo(f"{out / found.id}.svg: {found.caption}")

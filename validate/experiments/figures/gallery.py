@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from validate.claims import names
-from validate.experiments.figures import collaborative, corbin, few_bits, inference, style, utility
-from validate.experiments.figures.figure import Advance, Effort, Redrawn
+from validate.experiments.figures import collaborative, corbin, few_bits, inference, shipped, style, utility
+from validate.experiments.figures.figure import Advance, Effort, Redrawn, Study
 from validate.files import whole
 
 FIGURES: dict[str, Callable[[Effort, Advance], Redrawn]] = {
@@ -44,14 +44,20 @@ class Rendered:
     data: str
 
 
-def rendered(name: str, effort: Effort) -> Rendered:
-    """Draw one figure."""
-    found = FIGURES[name](effort, lambda done: None)
+def rendered(name: str, effort: Effort | None) -> Rendered:
+    """Draw one figure: with this effort, or of what is shipped."""
+    study = FIGURES[name]
+    if effort is None and isinstance(study, Study):
+        found = study.drawn(shipped.read(name))
+    else:
+        found = study(effort or Effort.full(), lambda done: None)
     tree = {"id": found.id, "caption": found.caption, "data": found.data.to_dict()}
-    return Rendered(found.id, found.caption, style.svg(found.figure, found.id, found.caption), json.dumps(_plain(tree)))
+    return Rendered(
+        found.id, found.caption, style.svg(found.figure, found.id, found.caption), json.dumps(shipped.plain(tree))
+    )
 
 
-def draw(ids: Sequence[str], effort: Effort, executor: Executor | None = None) -> Iterator[Rendered]:
+def draw(ids: Sequence[str], effort: Effort | None, executor: Executor | None = None) -> Iterator[Rendered]:
     """The selected figures, as they come; one after the other without an executor."""
     wanted = selected(ids)
     if executor is None:
@@ -68,14 +74,3 @@ def write(out: Path, found: Rendered) -> None:
     for name, text in ((f"{found.id}.svg", found.svg), (f"{found.id}.json", found.data)):
         with whole(out / name) as stream:
             stream.write(text.encode())
-
-
-def _plain(value: object) -> object:
-    """nan as None, for strict JSON."""
-    if isinstance(value, dict):
-        return {str(key): _plain(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
-    if isinstance(value, float) and value != value:
-        return None
-    return value

@@ -77,7 +77,7 @@ def _curves(data: xr.Dataset, across: str, label: str, extra: dict[str, str] | N
     import matplotlib as mpl
 
     with mpl.rc_context(STYLE):
-        figure = figure_of()
+        figure = figure_of(7.6, 4.0)
         axes = figure.add_subplot()
         for name, (text, style) in _STYLES.items():
             form, colour = (style[1:], "black") if style.startswith("k") else ("-", style)
@@ -85,7 +85,7 @@ def _curves(data: xr.Dataset, across: str, label: str, extra: dict[str, str] | N
         for name, text in (extra or {}).items():
             axes.plot(data[across], data[name], "-.", label=text)
         axes.set(xlabel=label, ylabel="participation probability", ylim=(-0.02, 1.05))
-        axes.legend(fontsize=8)
+        axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
     return figure
 
 
@@ -98,9 +98,8 @@ def figure_6(effort: Effort, advance: Advance) -> Redrawn:
     )
     advance("FDP-6")
     caption = (
-        "Exact formulas of FDP Fig. 6 (Scheme 2.2, Psi = .005, noise 1/(u + .01)) for scores .005 apart, with "
-        "the exact probability: "
-        "Theorem 3 is wrong on both sides."
+        "Exact formulas of FDP Fig. 6 (Scheme 2.2, Psi = .005, noise 1/(u + .01)); that 11 of 12 are selected and scores .005 "
+        "apart are ours. With the exact probability: Theorem 3 is wrong on both sides."
     )
     return Redrawn("FDP-6", caption, data, _curves(data, "device", "device"))
 
@@ -122,7 +121,10 @@ def figure_7(effort: Effort, advance: Advance) -> Redrawn:
         coords={"noise": noise},
     )
     advance("FDP-7")
-    caption = "Exact: FDP Fig. 7, Psi = .1, K = 12, best device; claimed bounds, and the exact probability between proven ones."
+    caption = (
+        "Exact: FDP Fig. 7, Psi = .1, K = 12, best device (scores .1 apart and 11 selected are ours); claimed bounds, and the "
+        "exact probability between proven ones."
+    )
     extra = {"threshold_0.5": "Scheme 2.1, η = .5", "threshold_0.3": "Scheme 2.1, η = .3"}
     figure = _curves(data, "noise", "standard deviation of the noise", extra)
     figure.axes[0].set_xscale("log")
@@ -158,7 +160,8 @@ def figure_11(effort: Effort, advance: Advance) -> Redrawn:
     caption = (
         "Analogue of FDP Fig. 11: greatest weight of either of two equal devices at each cap, by Theorem 1 (Eq. "
         "23), proven and exact "
-        "(adjacency silent); weights that sum to one exist where it is at least 1/2."
+        "(adjacency silent), not the region in (w1, w2) that the paper draws; weights that sum to one exist where it is at "
+        "least 1/2."
     )
     return Redrawn("FDP-11", caption, data, _caps(data))
 

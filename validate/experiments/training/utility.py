@@ -1,4 +1,4 @@
-"""UF Algorithm 1 with the policies of Sec. III, repaired where it cannot run as printed, beside the benchmark of Sec. IV."""
+"""UF Algorithm 1, policies and feedback of Sec. III, repaired where it cannot run as printed, beside the benchmark of Sec. IV."""
 
 from __future__ import annotations
 
@@ -13,12 +13,15 @@ from analytics import checks
 from analytics.checks import ConvergenceError, FloatArray, ParameterError
 from analytics.federated import fairness
 from analytics.federated.device import DeviceFleet
-from analytics.parameters import Count, Flag, Number
+from analytics.parameters import Choice, Count, Flag, Number
 from solvers import energy as energy_utility
 from validate.experiments.training import data
 from validate.experiments.training.checkpoint import label as checkpoint_label
 from validate.experiments.training.checkpoint import restore, store
 from validate.experiments.training.network import Dense
+
+_WINDOW = 8  # rounds that (29) is fitted to
+_LEAST, _MOST = 1e-6, 1e6  # of beta_1, and of beta_2 in J
 
 
 class Scheme(StrEnum):
@@ -32,6 +35,18 @@ class Scheme(StrEnum):
     PROPOSED = "proposed"
     MEAN_UPDATE = "mean-update"
     BENCHMARK = "benchmark"
+
+
+class Feedback(StrEnum):
+    """What the devices learn from the deviation factors that come back, Eq. (28) and (29).
+
+    ``none``: beta_1 and beta_2 stay as given. ``published``: (29) for the last round alone, which leaves beta_2 free: it is kept,
+    and beta_1 fits the round exactly. ``window``: both by least squares over the last rounds, where they determine them.
+    """
+
+    NONE = "none"
+    PUBLISHED = "published"
+    WINDOW = "window"
 
 
 @dataclass(frozen=True)
@@ -49,6 +64,9 @@ class Plan:
     epsilon: Number = Number(r"\epsilon_g", "(0, inf)", "of (25)", default=0.95)
     delta: Number = Number(r"\delta_g", "(0, 1)", "of (25)", default=1e-5)
     fading: Flag = Flag("", "", "Rayleigh fading, the same for both schemes", default=False)
+    feedback: Choice[Feedback] = Choice(
+        "", "", "how deviation factors set the budgets of the next round: none, published, window", default=Feedback.NONE
+    )
 
 
 @dataclass(frozen=True)
@@ -64,6 +82,8 @@ class Learned:
     deviation : ndarray, shape (rounds, K)
     accuracy : ndarray, shape (rounds,)
         Of the clean model on the test part.
+    beta : ndarray, shape (2, K)
+        beta_1 and beta_2 (J) for the round after the last.
     """
 
     loss: FloatArray
@@ -71,6 +91,7 @@ class Learned:
     iterations: FloatArray
     deviation: FloatArray
     accuracy: FloatArray
+    beta: FloatArray
 
 
 def run(
@@ -121,12 +142,16 @@ def run(
         "received": np.zeros((K, network.parameters)),
         "table": np.zeros((0, 4, K)),
         "accuracy": np.zeros(0),
+        "beta": np.stack([fleet.beta_1, fleet.beta_2]),
     }
-    policy = None if plan.fading else _policy(fleet, kind)
+    learns = plan.feedback is not Feedback.NONE and kind is not Scheme.BENCHMARK
+    policy = None if plan.fading or learns else _policy(fleet, kind)
     for number in range(state["accuracy"].size, plan.rounds):
         rng = np.random.default_rng([plan.seed, 12, number])
         gains = np.maximum(fleet.channel_gain * rng.exponential(1.0, K), 1e-100)
-        iterations, energy = policy or _policy(replace(fleet, channel_gain=gains), kind)
+        beta_1, beta_2 = state["beta"]
+        here = replace(fleet, channel_gain=gains if plan.fading else fleet.channel_gain, beta_1=beta_1, beta_2=beta_2)
+        iterations, energy = policy or _policy(here, kind)
         update = _updates(network, state["received"], x, y, iterations, plan)
         update += plan.sensitivity * plan.noise * rng.normal(size=update.shape)
         deviation = _deviation(state["clean"], update, kind)
@@ -136,17 +161,19 @@ def run(
         if not np.all(np.isfinite(loss)):
             raise ConvergenceError("training diverged: a loss is no longer finite; lower step")
         reached = network.accuracy(clean, task.test.x, task.test.y)
+        table = np.concatenate([state["table"], [[loss, energy, iterations, deviation]]])
         state = {
             "clean": clean,
             "received": received,
-            "table": np.concatenate([state["table"], [[loss, energy, iterations, deviation]]]),
+            "table": table,
             "accuracy": np.append(state["accuracy"], reached),
+            "beta": _fed_back(fleet, table, state["beta"], plan.feedback) if learns else state["beta"],
         }
         store(checkpoint, label, state)
         if progress is not None:
             progress(number, reached)
     loss, energy, iterations, deviation = np.moveaxis(state["table"][: plan.rounds], 1, 0)
-    return Learned(loss, energy, iterations, deviation, state["accuracy"][: plan.rounds])
+    return Learned(loss, energy, iterations, deviation, state["accuracy"][: plan.rounds], state["beta"])
 
 
 def _policy(fleet: DeviceFleet, kind: Scheme) -> tuple[FloatArray, FloatArray]:
@@ -155,6 +182,24 @@ def _policy(fleet: DeviceFleet, kind: Scheme) -> tuple[FloatArray, FloatArray]:
         return iterations, fleet.energy(np.maximum(iterations, 0.0), fleet.max_power)
     best = energy_utility.solve(fleet, integer=True)
     return best.iterations, best.energy
+
+
+def _fed_back(fleet: DeviceFleet, table: FloatArray, beta: FloatArray, feedback: Feedback) -> FloatArray:
+    """beta_1, beta_2 for the next round; as they were where the rounds do not determine them, or leave [1e-6, 1e6]."""
+    new = beta.copy()
+    window = table[-_WINDOW:]
+    spent = np.stack([fleet.compute_energy(row) for row in window[:, 2]])
+    for k in range(fleet.devices):
+        seen = window[:, 3, k]
+        if feedback is Feedback.PUBLISHED:
+            if seen[-1] > 0:
+                new[0, k] = fairness.published_fit(seen[-1], spent[-1, k], beta_2=beta[1, k])
+            continue
+        try:
+            new[:, k] = fairness.fit(seen, spent[:, k])
+        except ParameterError:
+            continue
+    return np.where(np.all((new >= _LEAST) & (new <= _MOST), axis=0), new, beta)
 
 
 def _updates(

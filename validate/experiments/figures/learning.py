@@ -1,0 +1,125 @@
+"""Accuracies of federated mechanisms over paired seeds: lambda chosen on seeds that are not reported, and two ways to draw."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import xarray as xr
+
+from analytics.federated.system import FederatedSystem
+from validate.experiments.figures.figure import Advance, Effort
+from validate.experiments.figures.finding import POINTS, Comparison
+from validate.experiments.figures.style import COLOURS, STYLE, figure_of, label_ends, whole_rounds
+from validate.experiments.training.federated import run
+from validate.plan import Mechanism, Settings
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_DIVERGED = 0.0  # accuracy of a run that diverges
+
+
+@dataclass(frozen=True)
+class Line:
+    """One curve: a mechanism in a system."""
+
+    mechanism: Mechanism
+    system: FederatedSystem
+    settings: Settings
+
+
+def experiment(lines: Mapping[str, Line], effort: Effort, advance: Advance) -> xr.Dataset:
+    """Test accuracy after every round, of every line and seed, and where the validation accuracy is best.
+
+    Lambda is the factor of the best mean validation accuracy over `effort.choosing`. All lines of one seed share data, shares,
+    starting model and batches: their differences are paired.
+    """
+    accuracy = np.full((len(lines), effort.seeds, effort.rounds), np.nan)
+    best = np.full((len(lines), effort.seeds), np.nan)
+    chosen = np.ones(len(lines))
+    for i, (name, line) in enumerate(lines.items()):
+        settings = replace(line.settings, rounds=effort.rounds)
+        if line.mechanism is not Mechanism.VANILLA and len(effort.smoothing) > 1:
+            scores = [
+                np.mean([_curve(line, replace(settings, smoothing=s, seed=seed))[1] for seed in effort.choosing])
+                for s in effort.smoothing
+            ]
+            chosen[i] = effort.smoothing[int(np.argmax(scores))]
+        elif line.mechanism is not Mechanism.VANILLA:
+            chosen[i] = effort.smoothing[0]
+        for seed in range(effort.seeds):
+            accuracy[i, seed], _, best[i, seed] = _curve(line, replace(settings, smoothing=float(chosen[i]), seed=seed))
+        advance(f"{name}: {best[i].mean():.3f}")
+    return xr.Dataset(
+        {
+            "accuracy": (("line", "seed", "round"), accuracy),
+            "best": (("line", "seed"), best),
+            "smoothing": ("line", chosen),
+        },
+        coords={"line": list(lines), "seed": np.arange(effort.seeds), "round": np.arange(1, effort.rounds + 1)},
+        attrs={"validation_seeds": effort.validation},
+    )
+
+
+def _curve(line: Line, settings: Settings) -> tuple[np.ndarray, float, float]:
+    """Test accuracies, the best validation accuracy, and the test accuracy there."""
+    curve = np.full(settings.rounds, np.nan)
+    try:
+        found = run(line.system, settings, line.mechanism)
+    except ArithmeticError:
+        return curve, _DIVERGED, _DIVERGED
+    curve[:] = [done.test for done in found.history]
+    return curve, found.best.validation, found.best.test
+
+
+def lead(data: xr.Dataset, first: str, second: str, stated: tuple[float, float]) -> Comparison:
+    """The difference of the best accuracies of two lines, in points."""
+    values = data.best.sel(line=first).values - data.best.sel(line=second).values
+    return Comparison.of(f"{first} - {second}", values, stated, **POINTS)
+
+
+def curves(data: xr.Dataset, names: Mapping[str, str]) -> Figure:
+    """Mean test accuracy against rounds with a band of one standard deviation; `names` says what each line is called."""
+    import matplotlib as mpl
+
+    with mpl.rc_context(STYLE):
+        figure = figure_of(7.4, 4.2)
+        axes = figure.add_subplot()
+        ends = []
+        for colour, name in zip(COLOURS, data.line.values, strict=False):
+            one = data.accuracy.sel(line=name)
+            mean, std = one.mean("seed"), one.std("seed")
+            axes.plot(data["round"], mean, color=colour)
+            axes.fill_between(data["round"], mean - std, mean + std, color=colour, alpha=0.15, linewidth=0)
+            best, factor = float(data.best.sel(line=name).mean()), float(data.smoothing.sel(line=name))
+            ends.append((float(mean[-1]), f"{names.get(str(name), name)}: {best:.3f} (λ = {factor:g})", colour))
+        axes.set(xlabel="communication round", ylabel="test accuracy", ylim=(0, 1), xlim=(1, data.sizes["round"]))
+        whole_rounds(axes)
+        label_ends(axes, ends)
+    return figure
+
+
+def against(
+    data: xr.Dataset, groups: Sequence[tuple[str, Sequence[str]]], places: Sequence[float], label: str
+) -> Figure:
+    """Best accuracies against a parameter: a line a group, each point the mean over seeds with its standard deviation."""
+    import matplotlib as mpl
+
+    with mpl.rc_context(STYLE):
+        figure = figure_of(6.8, 4.0)
+        axes = figure.add_subplot()
+        ends = []
+        for i, (name, lines) in enumerate(groups):
+            best = data.best.sel(line=list(lines))
+            mean, std = best.mean("seed"), best.std("seed", ddof=min(1, data.sizes["seed"] - 1))
+            shift = 1 + 0.01 * (i - (len(groups) - 1) / 2)
+            axes.errorbar(np.array(places) * shift, mean, std, marker=".", capsize=3, color=COLOURS[i])
+            ends.append((float(mean[-1]), name, COLOURS[i]))
+        axes.set(xscale="log", xlabel=label, ylabel="best test accuracy")
+        axes.set_xticks(list(places), [f"{x:g}" for x in places])
+        axes.minorticks_off()
+        label_ends(axes, ends)
+    return figure
