@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 import xarray as xr
 
-from analytics.checks import FloatArray
+from analytics.checks import FloatArray, IntArray
 from analytics.guarantee import Adjacency
 from analytics.inference import uncertainty
 from analytics.inference.features import Features
@@ -18,7 +18,7 @@ from analytics.inference.system import InferenceSystem
 from analytics.privacy import amplification, feature_aware
 from solvers.design import calibration
 from validate.experiments.figures.figure import Advance, Effort, Redrawn, Shown, Study
-from validate.experiments.figures.finding import POINTS, POSITIVE, Comparison, Finding
+from validate.experiments.figures.finding import POSITIVE, Comparison, Finding
 from validate.experiments.figures.style import COLOURS, STYLE, drawn_table, figure_of, label_ends
 from validate.experiments.training import designs, inference, views
 
@@ -49,7 +49,7 @@ def _noisy(variance: float) -> InferenceSystem:
     return replace(_SYSTEM, noise_variance=np.full(_SYSTEM.devices, variance))
 
 
-def _seeds(effort: Effort) -> FloatArray:
+def _seeds(effort: Effort) -> IntArray:
     return np.arange(effort.seeds)
 
 
@@ -90,7 +90,7 @@ def _show_lengths(data: xr.Dataset) -> Shown:
     worse = mean.sel(dimension=8).values - mean.sel(dimension=32).values
     finding = Finding.of(
         "performance worsens for higher dimensions, at the same epsilon (footnote 3)",
-        [Comparison.of("r = 8 less r = 32", worse, POSITIVE, **POINTS)],
+        [Comparison.points("r = 8 less r = 32", worse, POSITIVE)],
     )
     about = (
         "Analogue of FDP Fig. 2: accuracy against the exact epsilon of a device for several encoded dimensions; principal "
@@ -184,9 +184,9 @@ def _show_customised(number: int, data: xr.Dataset) -> Shown:
     finding = Finding.of(
         "tailored designs are superior where privacy is stringent, one clip for all comes near (1.5 points) where it is loose",
         [
-            Comparison.of("weights - uniform, strict", lead(strict, "weights"), POSITIVE, **POINTS),
-            Comparison.of("clips - uniform, strict", lead(strict, "clips"), POSITIVE, **POINTS),
-            Comparison.of("weights - uniform, loose", lead(loose, "weights"), (-math.inf, _SMALL), **POINTS),
+            Comparison.points("weights - uniform, strict", lead(strict, "weights"), POSITIVE),
+            Comparison.points("clips - uniform, strict", lead(strict, "clips"), POSITIVE),
+            Comparison.points("weights - uniform, loose", lead(loose, "weights"), (-math.inf, _SMALL)),
         ],
     )
     about = (
@@ -213,12 +213,10 @@ def _chosen(
         ]
         return float(np.mean(found))
 
-    def of(**given: float) -> inference.Selection:
-        return inference.Selection(score_noise=_SCORE_NOISE, **given)
-
-    threshold = max(_THRESHOLDS, key=lambda eta: score("2.1", of(threshold=eta)))
-    selected = max(_SELECTED, key=lambda count: score("2.2", of(selected=count)))
-    return of(threshold=threshold, selected=selected)
+    rule = partial(inference.Selection, score_noise=_SCORE_NOISE)
+    threshold = max(_THRESHOLDS, key=lambda eta: score("2.1", rule(threshold=eta)))
+    selected = max(_SELECTED, key=lambda count: score("2.2", rule(selected=count)))
+    return rule(threshold=threshold, selected=selected)
 
 
 def _schemes(
@@ -257,7 +255,7 @@ def _order(data: xr.Dataset) -> Finding:
 
     def lead(first: str, second: str) -> Comparison:
         values = mean.sel(scheme=first).values - mean.sel(scheme=second).values
-        return Comparison.of(f"{first} - {second}", values, POSITIVE, **POINTS)
+        return Comparison.points(f"{first} - {second}", values, POSITIVE)
 
     return Finding.of(
         "the feature-aware schemes improve accuracy, and Scheme 2.1 outperforms 2.2",
@@ -354,7 +352,7 @@ def _show_against_noise(data: xr.Dataset) -> Shown:
     return Shown(about, figure, _order(data))
 
 
-_STUDIES = {
+_STUDIES: dict[str, tuple[Callable[[Effort, Advance], xr.Dataset], Callable[[xr.Dataset], Shown]]] = {
     "FDP-2": (_lengths, _show_lengths),
     "FDP-3": (_entropies, _show_entropies),
     "FDP-8": (partial(_customised, 8), partial(_show_customised, 8)),

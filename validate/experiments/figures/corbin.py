@@ -14,7 +14,7 @@ from analytics.federated import quantizers
 from analytics.federated.system import FederatedSystem
 from validate.experiments.figures import learning
 from validate.experiments.figures.figure import Advance, Effort, Redrawn, Shown, Study
-from validate.experiments.figures.finding import POINTS, POSITIVE, Comparison, Finding
+from validate.experiments.figures.finding import POSITIVE, Comparison, Finding
 from validate.experiments.figures.learning import Line, lead
 from validate.experiments.figures.style import STYLE, figure_of
 from validate.plan import Dataset, Mechanism, Settings
@@ -178,7 +178,7 @@ def _show_budgets(data: xr.Dataset) -> Shown:
         [
             *(lead(data, f"corbin({e:g})", f"augcorbin({e:g})", POSITIVE) for e in _BUDGETS),
             *(lead(data, f"augcorbin({e:g})", f"ldp({e:g})", POSITIVE) for e in _BUDGETS),
-            Comparison.of("corbin - ldp at 1 less that at 5", gain[1] - gain[5], POSITIVE, **POINTS),
+            Comparison.points("corbin - ldp at 1 less that at 5", gain[1] - gain[5], POSITIVE),
         ],
     )
     groups = [(_NAMES[name], [f"{name}({e:g})" for e in _BUDGETS]) for name in ("corbin", "augcorbin", "ldp")]

@@ -52,6 +52,11 @@ class Comparison:
         """From an array with one value a seed."""
         return cls(name, tuple(float(x) for x in np.ravel(values)), stated, unit, factor)
 
+    @classmethod
+    def points(cls, name: str, values: ArrayLike, stated: tuple[float, float]) -> Comparison:
+        """Of accuracies, told in points."""
+        return cls.of(name, values, stated, unit="points", factor=100.0)
+
     @property
     def mean(self) -> float:
         """Of all seeds."""
@@ -146,4 +151,3 @@ class Finding:
 
 
 POSITIVE = (0.0, math.inf)
-POINTS = {"unit": "points", "factor": 100.0}

@@ -11,7 +11,7 @@ import xarray as xr
 
 from analytics.federated.system import FederatedSystem
 from validate.experiments.figures.figure import Advance, Effort
-from validate.experiments.figures.finding import POINTS, Comparison
+from validate.experiments.figures.finding import Comparison
 from validate.experiments.figures.style import COLOURS, STYLE, figure_of, label_ends, whole_rounds
 from validate.experiments.training.federated import run
 from validate.plan import Mechanism, Settings
@@ -78,7 +78,7 @@ def _curve(line: Line, settings: Settings) -> tuple[np.ndarray, float, float]:
 def lead(data: xr.Dataset, first: str, second: str, stated: tuple[float, float]) -> Comparison:
     """The difference of the best accuracies of two lines, in points."""
     values = data.best.sel(line=first).values - data.best.sel(line=second).values
-    return Comparison.of(f"{first} - {second}", values, stated, **POINTS)
+    return Comparison.points(f"{first} - {second}", values, stated)
 
 
 def curves(data: xr.Dataset, names: Mapping[str, str]) -> Figure:

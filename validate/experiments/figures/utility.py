@@ -245,7 +245,7 @@ def _policy_figure(
     return Redrawn(name, f"{about} {finding.text()}{still}", data, figure, finding)
 
 
-_FIGURES = {
+_FIGURES: dict[str, tuple[str, float, str, str, Callable[[xr.Dataset], list[Comparison]]]] = {
     "UF-2": ("energy", 1e3, "energy of a round (mJ)", "the standard deviation of the energy is cut by 99 %", _cuts),
     "UF-3a": (
         "compute_energy",
