@@ -141,7 +141,7 @@ class Finding:
         --------
         >>> gain = Comparison("A - B", (0.011, 0.02, 0.031), (0.0, math.inf), "points", 100)
         >>> Finding("A beats B", (gain,)).text()
-        '"A beats B": open, by A - B +2.07 [-0.41, +4.54] points (open); 3 paired seeds, 95 %.'
+        '"A beats B": open, by A - B +2.1 [-0.4, +4.6] points (open); 3 paired seeds, 95 %.'
         """
         numbers = "; ".join(one.text(self.level) for one in self.comparisons)
         together = " together" if len(self.comparisons) > 1 else ""
