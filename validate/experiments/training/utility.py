@@ -65,7 +65,10 @@ class Plan:
     delta: Number = Number(r"\delta_g", "(0, 1)", "of (25)", default=1e-5)
     fading: Flag = Flag("", "", "Rayleigh fading, the same for both schemes", default=False)
     feedback: Choice[Feedback] = Choice(
-        "", "", "how deviation factors set the budgets of the next round: none, published, window", default=Feedback.NONE
+        "",
+        "",
+        "how deviation factors set the budgets of the next round: none, published, window",
+        default=Feedback.NONE,
     )
 
 
