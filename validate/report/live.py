@@ -20,6 +20,7 @@ from validate.results.tree import as_json
 
 _DEGREE = 40  # of the series of erfcx: its error is below 2e-14
 _MIDDLE = 3.75
+_MOST_ROUNDS = 1000  # of the slider
 
 
 def script() -> str:
@@ -86,6 +87,7 @@ def start(card: Card, system: InferenceSystem) -> dict[str, Any]:
         "dimension": system.dimension,
         "delta": system.delta,
         "delta_prime": system.delta_prime,
+        "rounds": min(card.rounds, _MOST_ROUNDS),
         "adjacency": system.adjacency.value,
         "idle_noise": system.idle_noise,
         "exact": as_json(float(card.bounds.privacy.exact.epsilon[k])) if alike else None,

@@ -83,7 +83,7 @@
   }
 
   function choose(start) {
-    now = { ...start, rounds: start.rounds || 1 };
+    now = { ...start };
     at("adjacency").value = now.adjacency;
     at("idle").checked = now.idle_noise;
     for (const row of SLIDERS) at("slider-" + row[0]).value = Math.round(STEPS * position(row, now[row[0]]));
