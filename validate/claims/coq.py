@@ -119,8 +119,8 @@ def _term(tree: Any, at: dict[str, Fraction], free: str | None = None) -> str:
             return f"({' + '.join(terms) or '0'})"
     if op in _FUNCTIONS:
         return f"({_FUNCTIONS[op]} {_inner(args[0], at, free)})"
-    if op == "pow" and isinstance(args[1], str) and re.fullmatch(r"\d+", args[1]):
-        return f"({_term(args[0], at, free)} ^ {args[1]})"
+    if op == "pow" and (whole := _whole(args[1], at, free)) is not None:
+        return f"({_term(args[0], at, free)} ^ {whole})"
     if op == "pow":
         return f"(exp ({_term(args[1], at, free)} * ln {_inner(args[0], at, free)}))"
     if op == "pi":
@@ -129,6 +129,14 @@ def _term(tree: Any, at: dict[str, Fraction], free: str | None = None) -> str:
         parts = [_term(arg, at, free) for arg in args]
         return f"(- {parts[0]})" if op == "-" and len(parts) == 1 else f"({f' {op} '.join(parts)})"
     raise UnsupportedExpression(f"{op} is not in coq-interval")
+
+
+def _whole(tree: Any, at: dict[str, Fraction], free: str | None) -> int | None:
+    """An exponent that is a natural number."""
+    if free is not None and not isinstance(tree, str):
+        return None
+    value = None if tree == free else _CHECK.value(tree, at)
+    return int(value) if isinstance(value, Fraction) and value.denominator == 1 and value >= 0 else None
 
 
 def _inner(tree: Any, at: dict[str, Fraction], free: str | None) -> str:
