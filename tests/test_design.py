@@ -294,3 +294,38 @@ def test_the_verb():
     at = [float(distortion.exact(found.system, one)) for one in tasks]
     assert found.error == pytest.approx(np.mean(at))
     assert accuracy.markov(found.error, margin=10.0) > 0
+
+
+def test_the_example_that_works():
+    """What design finds in it keeps epsilon and beats the constant output; train's codec is the file's."""
+    from pathlib import Path
+
+    from validate.config import load
+    from validate.experiments.training import inference, views
+
+    description = load(Path(__file__).parents[1] / "examples" / "good.toml")
+    system, tasks = description.inference, description.task.samples
+    assert 1.99 < np.max(airtight.epsilon(system)) <= 2.0
+    error = float(np.mean([distortion.exact(system, one) for one in tasks]))
+    assert error < 0.32 * decoding.constant_output(tasks)
+    found = design(system, description.design, tasks, gap=0.02)
+    assert found.lower_bound <= error <= found.lower_bound * 1.03
+    setup = views.prepare(devices=12, dimension=8, codec=description.training.codec, seed=0)
+    np.testing.assert_allclose(setup.encoder, tasks[0].W)
+    np.testing.assert_allclose((setup.public[0] - setup.centre), tasks[0].f, atol=1e-6)
+    measured = inference.measure(setup, system, rounds=3)
+    assert measured.accuracy > 0.85 * setup.ideal
+    assert abs(measured.mse - measured.exact_mse) < 0.05 * measured.exact_mse
+
+
+def test_no_classifier_exceeds_what_fano_allows():
+    rng = np.random.default_rng(0)
+    for spread in (0.2, 0.5, 1.0):
+        means = spread * rng.normal(size=(10, 3))
+        label = rng.integers(0, 10, 20000)
+        y = means[label] + rng.normal(size=(20000, 3))
+        distance = np.sum((y[:, None] - means) ** 2, axis=2)
+        log_likelihood = -distance / 2
+        whole = np.logaddexp.reduce(log_likelihood, axis=1) - np.log(10)
+        nats = float(np.mean(log_likelihood[np.arange(20000), label] - whole))
+        assert np.mean(distance.argmin(axis=1) == label) <= decoding.any_accuracy(nats * 1.05, 10) + 0.01

@@ -113,6 +113,7 @@ class _Training(_Table):
     patience: int | None = None
     seed: int | None = None
     mechanisms: list[str] | None = None
+    codec: str | None = None
 
 
 class _Design(_Table):

@@ -67,15 +67,17 @@ class Settings:
             object.__setattr__(self, "concentration", checks.scalar("concentration", self.concentration, "(0, 1e6]"))
 
 
+_CODECS = ("pca", "trained", "discriminating")
 _USUAL = ("vanilla", "ldp", "corbin", "augcorbin", "laplace", "gaussian")
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Settings and the mechanisms to compare."""
+    """Settings, the mechanisms to compare, and the codec of collaborative inference."""
 
     settings: Settings
     mechanisms: tuple[Mechanism, ...]
+    codec: str = "trained"
 
     @property
     def rounds(self) -> int:
@@ -98,7 +100,10 @@ def plan(table: dict[str, Any]) -> Plan:
     """
     values = dict(table)
     names = values.pop("mechanisms", _USUAL)
+    codec = values.pop("codec", "trained")
+    if codec not in _CODECS:
+        raise checks.ParameterError("codec", codec, f"one of {', '.join(_CODECS)}")
     kinds = tuple(dict.fromkeys(checks.choice("mechanisms", name, Mechanism) for name in names))
     if not kinds:
         raise checks.ParameterError("mechanisms", list(names), "at least one mechanism")
-    return Plan(Settings(**values), kinds)
+    return Plan(Settings(**values), kinds, codec)

@@ -283,6 +283,38 @@ def any_decoder(system: InferenceSystem, features: Tasks, *, spectrum: ArrayLike
     return (n * float(np.exp(levels[n - 1])) + float(np.sum(positive[n:]))) * _SAFE
 
 
+def any_accuracy(nats: float, labels: int) -> float:
+    r"""The accuracy that no classifier exceeds, whatever codes and decoder, when y carries so many nats of the label.
+
+    Parameters
+    ----------
+    nats : float
+        At least 0, such as :func:`information`.
+    labels : int
+        L >= 2, equally likely.
+
+    Notes
+    -----
+    Fano's inequality: with accuracy A, :math:`\log L - I \le H(\text{label}\mid y) \le h(A) + (1-A)\log(L-1)`, h the binary
+    entropy in nats. The right-hand side falls in A on [1/L, 1]; its root is found by bisection and rounded up.
+
+    Examples
+    --------
+    >>> any_accuracy(0.0, 10), round(any_accuracy(0.8, 10), 3), any_accuracy(5.0, 10)
+    (0.1, 0.619, 1.0)
+    """
+    known = checks.scalar("nats", nats, "[0, inf]")
+    L = checks.count("labels", labels, "[2, inf)")
+    if known == 0 or known >= np.log(L):
+        return 1 / L if known == 0 else 1.0
+    low, high = 1 / L, 1.0
+    while high - low > 1e-12:
+        A = (low + high) / 2
+        left = -A * np.log(A) - (1 - A) * np.log1p(-A) + (1 - A) * np.log(L - 1)
+        low, high = (A, high) if left >= np.log(L) - known else (low, A)
+    return high
+
+
 def _several(features: Tasks) -> Sequence[Features]:
     tasks = [features] if isinstance(features, Features) else list(features)
     if not tasks:

@@ -234,7 +234,7 @@ def _schemes(part: dict[str, Any]) -> TrainingPart:
     names = ("accuracy", "accuracy_error", "mse", "mse_error", "exact_mse", "participation")
     rows = [(f"Scheme {kind}", tuple(float(one[n]) for n in names)) for kind, one in part["schemes"].items()]
     foot = (
-        f"{part['devices']} views of each digit, code of {part['dimension']} dimensions, trained codec; accuracy without "
+        f"{part['devices']} views of each digit, code of {part['dimension']} dimensions, {part['codec']} codec; accuracy without "
         f"channel {part['ideal_accuracy']:.3f}"
     )
     return "collaborative inference", headings, rows, foot

@@ -64,12 +64,13 @@ def inferred(
     *,
     scores: Selection | None,
     seed: int,
+    codec: str = "trained",
     checkpoints: Path | None = None,
     advance: Callable[[str], None] = lambda done: None,
 ) -> tuple[Setup, dict[str, Measured]]:
     """Scheme 1, and with `scores` Schemes 2.1 and 2.2, for a system whose dimension is cut to the 32 of the features."""
     system = replace(system, dimension=min(system.dimension, WIDTH))
-    setup = views.prepare(devices=system.devices, dimension=system.dimension, codec="trained", seed=seed)
+    setup = views.prepare(devices=system.devices, dimension=system.dimension, codec=codec, seed=seed)
     found = {}
     for scheme in Scheme if scores else (Scheme.RANDOM,):
         found[scheme.value] = inference.measure(
@@ -170,7 +171,7 @@ def train(
         runs = run_all(description.federated, chosen, **kept)
         tree["federated"] = as_json(description.federated, chosen, runs)
     if Part.INFERENCE in parts and description.inference is not None:
-        tree["inference"] = _inference_part(description, description.inference, chosen.settings.seed, kept)
+        tree["inference"] = _inference_part(description, description.inference, chosen, kept)
     if Part.ENERGY in parts and description.energy is not None:
         learned = policies(description.energy, seed=chosen.settings.seed, **kept)
         tree["energy"] = {name: _policy(one) for name, one in learned.items()}
@@ -178,16 +179,17 @@ def train(
 
 
 def _inference_part(
-    description: Description, system: InferenceSystem, seed: int, kept: dict[str, Any]
+    description: Description, system: InferenceSystem, chosen: Plan, kept: dict[str, Any]
 ) -> dict[str, Any]:
     rules = None
     if description.scores is not None:
         of = description.scores
         rules = Selection(score_noise=of.noise, threshold=of.threshold, selected=of.selected)
-    setup, measured = inferred(system, scores=rules, seed=seed, **kept)
+    setup, measured = inferred(system, scores=rules, seed=chosen.settings.seed, codec=chosen.codec, **kept)
     return {
         "devices": system.devices,
         "dimension": len(setup.encoder),
+        "codec": chosen.codec,
         "ideal_accuracy": setup.ideal,
         "schemes": {name: _measured(one) for name, one in measured.items()},
     }

@@ -133,13 +133,14 @@ def measure(
     kept = restore(checkpoint, label)
     means = kept["means"] if kept else np.zeros((0, 3))
     target = setup.features.mean(axis=1)
-    signal = system.weight[:, None] * clipped(setup.features @ setup.encoder.T, system.clip)
+    signal = system.weight[:, None] * clipped((setup.features - setup.centre) @ setup.encoder.T, system.clip)
     weight, bias = setup.classifier
     while len(means) < times:
         rng = np.random.default_rng([start, 41, len(means)])
         tau = _participants(setup, system, kind, chosen, rng)
         received = channel.receive(system, tau, signal, rng, reach=reach)
         decoded = system.decoder_gain / system.alignment * received @ setup.decoder.T
+        decoded += setup.centre.mean(axis=0)
         error = np.sum((decoded - target) ** 2, axis=1)
         right = np.argmax(decoded @ weight.T + bias, axis=1) == setup.labels
         means = np.vstack([means, [right.mean(), error.mean(), tau.mean()]])
@@ -218,7 +219,7 @@ class Promised:
 
 def promise(setup: Setup, system: InferenceSystem, images: IntArray, *, rounds: int = 200, seed: int = 0) -> Promised:
     """Accuracy bounds for the given test images and Scheme 1, met by simulation."""
-    weight, bias = setup.classifier
+    weight, bias = setup.classifier[0], setup.classifier[1] + setup.classifier[0] @ setup.centre.mean(axis=0)
     rows = []
     for i in np.asarray(images):
         features = views.of_image(setup, int(i))

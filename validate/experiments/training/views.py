@@ -23,13 +23,18 @@ _SIDE = 8
 MOST_DEVICES = 200
 _PRESENCE = 0.9
 _CODE_NOISE = 0.5
+_PUBLIC = 64
 
 
 class Codec(StrEnum):
-    """Principal components, or a one-hidden-layer pair trained through the noisy channel."""
+    """Principal components, a pair trained through the noisy channel, or the directions that tell the classes apart.
+
+    The last one subtracts a public centre before coding: most of a code's norm is its mean, which tells nothing of the class.
+    """
 
     PCA = "pca"
     TRAINED = "trained"
+    DISCRIMINATING = "discriminating"
 
 
 @dataclass(frozen=True)
@@ -53,6 +58,11 @@ class Setup:
         Mean training feature of every device, for designs.
     ideal : float
         Accuracy without channel, noise or codec.
+    centre : ndarray, shape (K, d)
+        Public: subtracted from every feature before it is coded, its mean added to what is decoded; 0 but for the
+        discriminating code.
+    public : ndarray, shape (64, K, d)
+        Features of training images, for designs.
     """
 
     features: FloatArray
@@ -64,6 +74,8 @@ class Setup:
     classifier: tuple[FloatArray, FloatArray]
     typical: FloatArray
     ideal: float
+    centre: FloatArray
+    public: FloatArray
 
 
 def views(images: FloatArray, devices: int, rng: np.random.Generator) -> FloatArray:
@@ -104,7 +116,7 @@ def prepare(*, devices: int = 12, dimension: int = 8, codec: Codec | str = Codec
         At most 200.
     dimension : int
         r <= 32, of the code.
-    codec : {"pca", "trained"}
+    codec : {"pca", "trained", "discriminating"}
         Principal components of the training features, without centering; or, starting from these, a pair of matrices
         trained by gradient descent for the server's cross-entropy and the squared error behind a noisy channel, the
         encoder's Frobenius norm held fixed (else it would outgrow the noise).
@@ -139,6 +151,10 @@ def _prepared(K: int, r: int, codec: Codec, seed: int) -> Setup:
     encoder, decoder = components[:r], components[:r].T
     if codec is Codec.TRAINED:
         encoder, decoder = _trained_codec(encoder, training, task.train.y, last, np.random.default_rng([seed, 22]))
+    centre = np.zeros(training.shape[1:])
+    if codec is Codec.DISCRIMINATING:
+        centre = training.mean(axis=0)
+        encoder, decoder = _discriminating(training - centre, task.train.y, r)
     guess = np.argmax(testing.mean(axis=1) @ last.weight + last.bias, axis=1)
     return Setup(
         features=testing,
@@ -150,6 +166,8 @@ def _prepared(K: int, r: int, codec: Codec, seed: int) -> Setup:
         classifier=(np.array(last.weight.T, dtype=float), np.array(last.bias, dtype=float)),
         typical=training.mean(axis=0),
         ideal=float(np.mean(guess == task.test.y)),
+        centre=centre,
+        public=training[:_PUBLIC],
     )
 
 
@@ -191,9 +209,33 @@ def _trained_codec(
     return W, D
 
 
+def _discriminating(features: FloatArray, y: IntArray, dimension: int) -> tuple[FloatArray, FloatArray]:
+    """Directions of most scatter between the classes for the least length of a code, all codes then of like length.
+
+    They are the generalised eigenvectors of the scatter between classes of the pooled features and that of the single views.
+    The decoder is the regression of the pooled feature on the pooled code of normalised views.
+    """
+    from scipy import linalg
+
+    pooled = features.mean(axis=1)
+    means = np.stack([pooled[y == label].mean(axis=0) for label in np.unique(y)])
+    share = np.array([np.mean(y == label) for label in np.unique(y)])
+    between = (means * share[:, None]).T @ means
+    single = features.reshape(-1, features.shape[-1])
+    within = single.T @ single / len(single)
+    within += 1e-3 * np.trace(within) / len(within) * np.eye(len(within))
+    _, axes = linalg.eigh(between, within)
+    W = axes[:, ::-1][:, :dimension].T
+    codes = features @ W.T
+    length = np.linalg.norm(codes, axis=-1, keepdims=True)
+    code = np.mean(codes / np.maximum(length, 1e-12), axis=1)
+    D = np.linalg.lstsq(code, pooled, rcond=None)[0].T
+    return np.asarray(W), np.asarray(D)
+
+
 def of_image(setup: Setup, image: int) -> Features:
-    """The features of one test image with the shared codec."""
-    return Features(f=setup.features[image], W=setup.encoder, D=setup.decoder)
+    """The features of one test image with the shared codec, without the public centre."""
+    return Features(f=setup.features[image] - setup.centre, W=setup.encoder, D=setup.decoder)
 
 
 def part(setup: Setup, images: IntArray) -> Setup:
