@@ -568,3 +568,24 @@ def test_free_sum_against_enumerated_active_sets():
                 best = min(best, target[0] ** 2 + target[1] ** 2 - (b.T * w)[0])
     found = weights.solve(system, features, sums_to_one=False)
     assert found.is_optimal() and found.objective == pytest.approx(float(best), rel=1e-12)
+
+
+def test_cvxpy_states_many_devices_with_their_numbers():
+    rng = np.random.default_rng(0)
+    K = 3000
+    system = InferenceSystem(
+        devices=K,
+        participation=0.8,
+        noise_variance=0.1,
+        weight=1 / K,
+        clip=2.0,
+        alignment=1.0,
+        receiver_noise_variance=0.1,
+        dimension=3,
+        delta=1e-5,
+        delta_prime=1e-5,
+        adjacency="silent",
+    )
+    views = Features(f=rng.normal(size=(K, 3)) + 1, W=np.eye(3), D=np.eye(3))
+    found = [weights.solve(system, views, w_max=2 / K, method=method) for method in ("cvxpy", "structured")]
+    assert found[0].is_optimal(1e-7) and found[0].objective == pytest.approx(found[1].objective, rel=1e-9)

@@ -1,8 +1,9 @@
-"""The weight problem stated in cvxpy, in disciplined parametrised form: compiled once for each size, then re-solved."""
+"""The weight problem stated in cvxpy: compiled once for each size and re-solved, or stated with its numbers when it is large."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from functools import lru_cache
 from importlib import import_module
 from typing import Any
@@ -13,6 +14,7 @@ from analytics.checks import ConvergenceError, FloatArray
 from solvers.solution import Multipliers
 from solvers.weights.quadratic import QuadraticProgram
 
+_COMPILED = 300  # devices
 _SETTINGS = {"tol_gap_abs": 1e-13, "tol_gap_rel": 1e-13, "tol_feas": 1e-13, "tol_ktratio": 1e-9, "max_iter": 400}
 
 
@@ -30,7 +32,7 @@ def minimise(qp: QuadraticProgram) -> tuple[FloatArray, Multipliers, int, bool]:
     qp = qp.reduced()
     K, r = qp.V.shape
     upper = qp.effective_upper
-    problem, w, parameters, constraints = _compiled(K, r, qp.sums_to_one, bool(np.any(np.isfinite(upper))))
+    bounded = bool(np.any(np.isfinite(upper)))
     curvature = qp.d + np.einsum("kr,kr->k", qp.V, qp.V)
     unit, scale = (
         np.ones(K),
@@ -40,12 +42,20 @@ def minimise(qp: QuadraticProgram) -> tuple[FloatArray, Multipliers, int, bool]:
         root = np.sqrt(np.where(curvature > 0, curvature, scale))
         size = max(float(np.linalg.norm(qp.c)), float(np.max(np.abs(qp.g) / root, initial=0.0)), 1e-150)
         unit, scale = size / root, size * size
-    parameters["root_d"].value = np.sqrt(np.maximum(qp.d, 0.0) / scale) * unit
-    parameters["V"].value = qp.V * unit[:, None] / np.sqrt(scale)
-    parameters["c"].value = qp.c / np.sqrt(scale)
-    parameters["g"].value = qp.g * unit / scale
-    if "upper" in parameters:
-        parameters["upper"].value = np.minimum(upper / unit, 1e6)
+    numbers = {
+        "root_d": np.sqrt(np.maximum(qp.d, 0.0) / scale) * unit,
+        "V": qp.V * unit[:, None] / np.sqrt(scale),
+        "c": qp.c / np.sqrt(scale),
+        "g": qp.g * unit / scale,
+    }
+    if bounded:
+        numbers["upper"] = np.minimum(upper / unit, 1e6)
+    if K > _COMPILED:  # parametrised, a sum of squares of so many terms goes dense
+        problem, w, constraints = _stated(K, r, qp.sums_to_one, numbers)
+    else:
+        problem, w, parameters, constraints = _compiled(K, r, qp.sums_to_one, bounded)
+        for name, value in numbers.items():
+            parameters[name].value = value
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Solution may be inaccurate")  # the certificate says how accurate
@@ -66,18 +76,26 @@ def minimise(qp: QuadraticProgram) -> tuple[FloatArray, Multipliers, int, bool]:
 def _compiled(K: int, r: int, sums_to_one: bool, bounded: bool) -> tuple[Any, Any, dict[str, Any], dict[str, Any]]:
     """The problem with parameters in place of numbers."""
     cp: Any = import_module("cvxpy")
-    w, y = cp.Variable(K), cp.Variable(r)
     parameters = {
         "root_d": cp.Parameter(K, nonneg=True),
         "V": cp.Parameter((K, r)),
         "c": cp.Parameter(r),
         "g": cp.Parameter(K),
     }
-    constraints = {"residual": y == parameters["V"].T @ w - parameters["c"], "lower": w >= 0}
     if bounded:
         parameters["upper"] = cp.Parameter(K, nonneg=True)
-        constraints["upper"] = w <= parameters["upper"]
+    problem, w, constraints = _stated(K, r, sums_to_one, parameters)
+    return problem, w, parameters, constraints
+
+
+def _stated(K: int, r: int, sums_to_one: bool, data: Mapping[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
+    """The problem with these numbers, or parameters."""
+    cp: Any = import_module("cvxpy")
+    w, y = cp.Variable(K), cp.Variable(r)
+    constraints = {"residual": y == data["V"].T @ w - data["c"], "lower": w >= 0}
+    if "upper" in data:
+        constraints["upper"] = w <= data["upper"]
     if sums_to_one:
         constraints["total"] = cp.sum(w) == 1
-    objective = cp.sum_squares(cp.multiply(parameters["root_d"], w)) / 2 + cp.sum_squares(y) / 2 + parameters["g"] @ w
-    return cp.Problem(cp.Minimize(objective), list(constraints.values())), w, parameters, constraints
+    objective = cp.sum_squares(cp.multiply(data["root_d"], w)) / 2 + cp.sum_squares(y) / 2 + data["g"] @ w
+    return cp.Problem(cp.Minimize(objective), list(constraints.values())), w, constraints
