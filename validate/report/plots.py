@@ -39,7 +39,8 @@ def privacy_curves(system: InferenceSystem, device: int = 0) -> Figure:
         for name, described in schemes(system).items():
             exact = [float(amplification.exact_epsilon(described, delta=t, device=device)) for t in targets]
             axes.plot(exact, targets, color=_EXACT[name], label=f"exact, {name}")
-            farthest = max(farthest, float(np.interp(1e-5, targets, exact)))
+            usual = float(np.interp(1e-5, targets, exact))
+            farthest = max(farthest, usual) if np.isfinite(usual) else farthest
         silent = schemes(system)["silent"]
         proven = [float(amplification.proven(silent, delta=t).epsilon[device]) for t in targets]
         axes.plot(proven, targets, color=_EXACT["silent"], linestyle=":", label="proven, silent")
@@ -51,7 +52,13 @@ def privacy_curves(system: InferenceSystem, device: int = 0) -> Figure:
             linestyle="--",
             label="claimed, Theorem 1 with Eq. (23)",
         )
-        axes.set(yscale="log", ylim=(1e-12, 1), xlim=(0, 1.25 * farthest), xlabel="epsilon", ylabel="delta")
+        axes.set(
+            yscale="log",
+            ylim=(1e-12, 1),
+            xlim=(0, 1.25 * farthest if farthest > 0 else 1.0),
+            xlabel="epsilon",
+            ylabel="delta",
+        )
         axes.legend(fontsize=8)
     return figure
 
@@ -78,8 +85,13 @@ def epsilon_against_dimension(system: InferenceSystem, device: int = 0) -> Figur
             axes.axhline(
                 float(claim.epsilon[device]), color="black", linestyle="--", label="claimed, Theorem 1 with Eq. (23)"
             )
+        drawn = np.concatenate([np.asarray(line.get_ydata(), dtype=float) for line in axes.get_lines()])
+        positive = bool(np.any(np.isfinite(drawn) & (drawn > 0)))
         axes.set(
-            xscale="log", yscale="log", xlabel="encoded dimension r", ylabel=f"epsilon at delta = {system.delta:g}"
+            xscale="log",
+            yscale="log" if positive else "linear",
+            xlabel="encoded dimension r",
+            ylabel=f"epsilon at delta = {system.delta:g}",
         )
         axes.legend(fontsize=8)
     return figure
@@ -104,8 +116,8 @@ def amplification_of_epsilon(system: InferenceSystem, device: int = 0) -> Figure
                     float(amplification.exact_epsilon(replace(described, participation=participation), device=device))
                 )
             axes.plot(levels, epsilon, color=_EXACT[name], label=f"exact, {name}")
-            if name == "idle noise":
-                sure = epsilon[-1]
+            sure = epsilon[-1]
+            if name == "idle noise" and np.isfinite(sure):
                 axes.plot(
                     levels,
                     subsampling.amplified(np.full(levels.size, sure), levels),
