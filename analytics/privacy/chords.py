@@ -22,8 +22,9 @@ is the slope from m to :math:`m_+`.
 
 *What is proved afterwards.* Masses that rounding made negative become 0. The curve of the masses found is then summed up again,
 from positive terms, and all masses are scaled so that it is on the right side of every value: whatever the masses are, this is
-what makes the law valid. At x = 0 the curve is the whole mass, which must be at least (at most) 1; beyond the last grid point it
-is what is infinite. A curve that is lower for every x > 0 composes to a lower one:
+what makes the law valid. At x = 0 the curve is the whole mass, which must be at least 1, or at most
+what the first cell's line is there, since left of the grid that line goes on; beyond the last grid point the curve is what is
+infinite. A curve that is lower for every x > 0 composes to a lower one:
 :math:`\delta_{A\otimes B}(x) = E_B\,\delta_A(xe^{-L})` under a positive measure.
 """
 
@@ -84,7 +85,7 @@ def above(forward: Curve, reverse: Curve, *, step: float, first: int, last: int)
     middle = min(float(right[0]), float(left[-1]))
     right[0] = left[-1] = middle
     values = _straightened(Sides(right, left), step)
-    return _law(values, step, first, float(values.right[-1]), up=True)
+    return _law(values, step, first, float(values.right[-1]))
 
 
 def below(forward: Curve, reverse: Curve, *, step: float, first: int, last: int) -> LossDistribution:
@@ -120,8 +121,13 @@ def below(forward: Curve, reverse: Curve, *, step: float, first: int, last: int)
     if not middle > infinite:
         right, left = np.full(1, infinite), np.zeros(1)
     right[0] = left[-1] = max(middle, infinite)
+    whole = 1.0
+    if left.size > 1:  # left of the grid the first cell's line goes on, or one parallel to it
+        start, end = float(ends[0][0]), float(ends[1][0])
+        left[0] = min(left[0], left[1] - (end - start))
+        whole = 1 + start - (end - start) / float(np.expm1(h))
     values = _straightened(Sides(right, left), step)
-    return _law(values, step, 1 - values.left.size, infinite, up=False)
+    return _law(values, step, 1 - values.left.size, infinite, whole)
 
 
 def _line_ends(curve: Curve, start: FloatArray, h: float) -> tuple[FloatArray, FloatArray]:
@@ -181,8 +187,9 @@ def _hull(side: FloatArray, step: float) -> FloatArray:
     return np.asarray(np.minimum(side, side[before] * share + side[behind] * (1 - share)))
 
 
-def _law(values: Sides, step: float, first: int, infinite: float, *, up: bool) -> LossDistribution:
-    """The law of the chords of the values, scaled to the right side of them."""
+def _law(values: Sides, step: float, first: int, infinite: float, most: float | None = None) -> LossDistribution:
+    """The law of the chords of the values, scaled to the right side of them: below if its whole mass is to be at most `most`."""
+    up, whole = most is None, 1.0 if most is None else most
     width, growth = np.expm1(step), np.exp(step)
     right, left = values.right, values.left
     mass = np.zeros(left.size + right.size - 1)
@@ -208,7 +215,7 @@ def _law(values: Sides, step: float, first: int, infinite: float, *, up: bool) -
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(wanted > 0, wanted / curve, np.nan)
         scale = float(
-            np.nanmax(np.append(ratio, 1 / total)) if up else np.nanmin(np.append(ratio[curve > 0], 1 / total))
+            np.nanmax(np.append(ratio, whole / total)) if up else np.nanmin(np.append(ratio[curve > 0], whole / total))
         )
     rounding = (8 * mass.size + 64) * _UNIT
     scale = max(scale, 1.0) * (1 + rounding) if up else min(scale, 1.0) * (1 - rounding)
