@@ -29,6 +29,7 @@ def test_a_system_at_the_edge(tmp_path, changes, needles):
     description = load(written(tmp_path, text))
     parts = page.Parts(description, Bounds.of(description), source=text)
     parts.draw(drawings.of_inference(description, parts.bounds))
+    parts.draw(drawings.of_observers(description))
     page.write(tmp_path / "out", parts)
     html = (tmp_path / "out" / "index.html").read_text()
     for needle in needles:

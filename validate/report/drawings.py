@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from markupsafe import Markup
 
+from analytics.guarantee import Adjacency
+from analytics.privacy import amplification
 from validate.description import Description
 from validate.experiments.figures import style
 from validate.report import energy_plots, federated_plots, observer_plots, plots
@@ -69,9 +71,11 @@ def plotted(description: Description) -> str:
 
 
 def of_observers(description: Description) -> Iterator[Drawn]:
-    """By what the server sees."""
+    """By what the server sees, where some epsilon is finite when the noise stays."""
     useful = description.systems[plotted(description)]
-    yield render("epsilon-for-observers", observer_plots.epsilon_for_observers(useful))
+    silent = replace(useful, adjacency=Adjacency.SILENT, idle_noise=False)
+    if np.isfinite(amplification.exact_epsilon(silent, device=0)):
+        yield render("epsilon-for-observers", observer_plots.epsilon_for_observers(useful))
 
 
 def of_design(description: Description) -> Iterator[Drawn]:
