@@ -329,3 +329,13 @@ def test_no_classifier_exceeds_what_fano_allows():
         whole = np.logaddexp.reduce(log_likelihood, axis=1) - np.log(10)
         nats = float(np.mean(log_likelihood[np.arange(20000), label] - whole))
         assert np.mean(distance.argmin(axis=1) == label) <= decoding.any_accuracy(nats * 1.05, 10) + 0.01
+
+
+def test_rounds_of_the_file_are_meant(tmp_path):
+    many = EQUAL.replace('adjacency = "silent"', 'adjacency = "silent"\nrounds = 5')
+    found = json.loads(run("calibrate", written(tmp_path, many), "--epsilon", 4, "--json").stdout)
+    once = json.loads(run("calibrate", written(tmp_path, EQUAL), "--epsilon", 4, "--json").stdout)
+    assert found["rounds"] == 5 and found["value"][0] > once["value"][0]
+    free = '[design]\nminimise = "energy"\nepsilon_at_most = 4.0\nfree = ["noise_variance"]\n'
+    tree = json.loads(run("design", written(tmp_path, many + free), "--json").stdout)
+    assert tree["lower_bound"] is None and tree["method"] == "local" and max(tree["epsilon"]) <= 4.0

@@ -29,7 +29,7 @@ def calibrate(file: Path, epsilon: float, variable: str, rounds: int | None, as_
     description = load(file)
     if description.inference is None:
         raise SystemFileError(f"{file}: inference: missing; there is nothing to calibrate")
-    queries = 1 if rounds is None else rounds
+    queries = description.rounds if rounds is None else rounds
     observer = description.observer
     found = calibrated(description.inference, epsilon, variable=variable, rounds=queries, observer=observer)
     result = CalibrationResult.of(found, epsilon, queries, observer)
@@ -55,7 +55,7 @@ def design(file: Path, as_json: bool) -> None:
         raise SystemFileError(f"{file}: design: missing; it says what is free and what is kept")
     options: dict[str, Any] = {} if task is None else {"margin": task.margin, "ideal_accuracy": task.ideal_accuracy}
     features = None if task is None else task.samples
-    found = joint.design(system, wanted, features, observer=description.observer, **options)
+    found = joint.design(system, wanted, features, observer=description.observer, rounds=description.rounds, **options)
     result = DesignResult.of(found, wanted.free, _before(description))
     if as_json:
         absent = dict.fromkeys(("lower_bound", "gap", "accuracy", "error"))
@@ -69,14 +69,14 @@ def _before(description: Description) -> dict[str, float]:
     import numpy as np
 
     from analytics.inference import accuracy, distortion
-    from analytics.privacy import observers
+    from analytics.privacy import rounds
 
     system, task = description.inference, description.task
     if system is None or task is None:
         return {}
     radius: dict[str, Any] = {"margin": task.margin, "ideal_accuracy": task.ideal_accuracy}
     return {
-        "epsilon": float(np.max(observers.exact_epsilon(system, observer=description.observer))),
+        "epsilon": float(np.max(rounds.epsilon(system, rounds=description.rounds, observer=description.observer))),
         "error": float(np.mean([distortion.exact(system, one) for one in task.samples])),
         "accuracy": float(np.mean([accuracy.exact(system, one, **radius).estimate for one in task.samples])),
     }
