@@ -429,3 +429,22 @@ def test_a_door_from_a_peer():
     low, high = PrivacyCurve.from_dp_accounting(rough, optimistic=True).compose(4).bracket(delta=1e-5)
     exact = float(airtight.gaussian(1.0).epsilon(1e-5))
     assert low <= exact == pytest.approx(float(low), rel=2e-3) and high == np.inf
+
+
+def test_of_a_server_that_sees_y_alone_a_curve_knows_an_upper_end_only():
+    system = InferenceSystem(
+        devices=3,
+        participation=0.3,
+        noise_variance=0.5,
+        weight=1.0,
+        clip=1.0,
+        alignment=1.0,
+        receiver_noise_variance=0.1,
+        dimension=8,
+        delta=1e-3,
+        delta_prime=1e-3,
+    )
+    for count in (1, 3):
+        low, high = rounds.curve(system, observer="signal").compose(count).bracket(delta=1e-3)
+        least, most = rounds.bracket(system, rounds=count, observer="signal", device=0)
+        assert low <= least < high and high == pytest.approx(most, rel=1e-10)

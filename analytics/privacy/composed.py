@@ -88,12 +88,15 @@ class Composed:
         if self.single:
             return self._inverse(delta)
         tilt = self._tilt(lambda value, slope, t: t * slope - value + np.log(delta))
-        return self._narrowed(
+        low, high = self._narrowed(
             tilt,
             delta,
             lambda lower, upper: (lower.least_epsilon(delta), upper.epsilon(delta)),
             lambda low, high: (high - low) / (width * high) if low < high < np.inf else float(low < high),
         )
+        if not self._bounded_below:
+            low = max(Composed(((release, 1),), self.reverse)._inverse(delta)[0] for release, _ in self.factors)
+        return min(low, high), high
 
     @property
     def single(self) -> bool:
@@ -123,6 +126,10 @@ class Composed:
         """
         law = self.law(self._grid(0.0, _ABSOLUTE)[0] / _FINER, pessimistic=True)
         return law.losses, np.minimum(chords.summed(law.mass, law.infinite, law.step)[0], 1.0)
+
+    @property
+    def _bounded_below(self) -> bool:
+        return all(release.bounded_below for release, _ in self.factors)
 
     def _curves(self, i: int) -> tuple[chords.Curve, chords.Curve]:
         release = self.factors[i][0]
@@ -193,7 +200,10 @@ class Composed:
         ends: Callable[[Product, Product], tuple[float, float]],
         excess: Callable[[float, float], float],
     ) -> tuple[float, float]:
-        """Both ends, on finer and finer grids, until their distance is not more than wanted: an excess of at most 1."""
+        """Both ends, on finer and finer grids, until their distance is not more than wanted: an excess of at most 1.
+
+        Where nothing is known from below the first grid is the last.
+        """
         counts = [count for _, count in self.factors]
         tables = {release.step for release, _ in self.factors if isinstance(release, Tabulated)}
         if len(tables) > 1:
@@ -216,7 +226,7 @@ class Composed:
                     raise
                 return best
             best = max(best[0], low), min(best[1], high)
-            left = excess(*best)
+            left = excess(*best) if self._bounded_below else 0.0
             finest = int(np.log2(max(_CELLS * step / span, 1.0)))
             halvings = min(int(np.ceil(np.log2(min(max(left, 1.0), 16.0)) / 2)), finest)
             if left <= 1 or halvings < 1 or any(isinstance(release, Tabulated) for release, _ in self.factors):
@@ -232,7 +242,9 @@ class Composed:
             return (nothing, law) if release.pessimistic else (law, everything)
         first, last = min(int(np.floor(bottom / h)), -1), max(int(np.ceil(top / h)), 1)
         forward, reverse = self._curves(i)
-        below = chords.below(forward, reverse, step=h, first=first, last=last)
+        below = LossDistribution(h, 0, np.zeros(0), 0.0)
+        if self._bounded_below:
+            below = chords.below(forward, reverse, step=h, first=first, last=last)
         return below, chords.above(forward, reverse, step=h, first=first, last=last)
 
     def _grid(self, tilt: float, level: float) -> tuple[float, list[tuple[float, float]]]:

@@ -40,6 +40,7 @@ class Release(ABC):
 
     unit: str
     symmetric = False  # whether both orders have one curve
+    bounded_below = True  # whether the lower ends of both orders say something
     spacing: float | None = None  # losses are multiples of it
 
     @abstractmethod
