@@ -448,3 +448,30 @@ def test_of_a_server_that_sees_y_alone_a_curve_knows_an_upper_end_only():
         low, high = rounds.curve(system, observer="signal").compose(count).bracket(delta=1e-3)
         least, most = rounds.bracket(system, rounds=count, observer="signal", device=0)
         assert low <= least < high and high == pytest.approx(most, rel=1e-10)
+
+
+def test_laws_that_differ_by_less_than_their_rounding_are_complete():
+    p, q = (np.array([x, 1.0]) + 1e-9 for x in (9.59e-10, 0.0))
+    p, q = p / p.sum(), q / q.sum()
+    release, gap = discrete(p, q), float(p[0]) - float(q[0])
+    for reverse in (False, True):
+        low, high = release.ends(np.zeros(1), reverse=reverse)
+        assert gap * (1 - 1e-13) <= low[0] <= gap <= high[0] <= gap * (1 + 1e-13)
+
+
+def test_an_epsilon_below_the_losses_that_were_summed_is_sought_again():
+    p = [0.0013655285696151371, 0.35015016443677843, 0.6484843069936064]
+    q = [0.001381872559426882, 0.34384084223783273, 0.6547772852027405]
+    low, high = Composed(((discrete(p, q), 4),)).epsilon(0.007220279099236432)
+    counts = [c for c in itertools.product(range(5), repeat=3) if sum(c) == 4]
+    first, second = (
+        np.array(
+            [
+                math.factorial(4) * math.prod(x**k / math.factorial(k) for x, k in zip(law, c, strict=True))
+                for c in counts
+            ]
+        )
+        for law in (p, q)
+    )
+    assert 0.0092 < low <= high < 0.00931
+    assert np.sum(np.maximum(first - np.exp(high) * second, 0)) <= 0.007220279099236432

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _UNIT = np.finfo(float).eps
 MOST_POINTS = 1 << 23
 _OUTSIDE = -41.0  # log of the tilted mass that may lie beyond the window: it is added to delta
+_LEAST_TILT = 1e-9
 _FAR = 20.0  # an answer further below the tilted mean than this over the tilt is sought again with half the tilt
 _VANISHED = -700.0  # log of a power that is taken for zero
 _INFINITE = 1e-12  # relative error of the probability of an infinite loss, and twice what is given away for it
@@ -93,9 +94,9 @@ class Product:
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                 over = tail.p - np.exp(np.log(left) - tail.log_scale)
                 loss = np.where(over > 0, np.log(over / tail.q), -np.inf) + tail.anchor
-            found = max(float(np.max(loss)) * (1 - 4 * _UNIT), 0.0)
-            if tilt * (tail.anchor - found) <= _FAR:
-                return found
+            found = float(np.max(loss)) * (1 - 4 * _UNIT)
+            if tilt < _LEAST_TILT or tail.reaches(found, tilt):
+                return max(found, 0.0)
             tilt /= 2
 
     def epsilon(self, delta: float) -> float:
@@ -116,9 +117,9 @@ class Product:
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                 over = tail.p + tail.beyond - np.exp(np.log(left) - tail.log_scale)
                 loss = np.where(over > 0, np.log(over / tail.q), -np.inf) + tail.anchor
-            found = max(float(np.max(loss)) * (1 + 4 * _UNIT), 0.0)
-            if tilt * (tail.anchor - found) <= _FAR:
-                return found
+            found = float(np.max(loss)) * (1 + 4 * _UNIT)
+            if tilt < _LEAST_TILT or tail.reaches(found, tilt):
+                return max(found, tail.bottom, 0.0)
             tilt /= 2
 
     def _trimmed(self, mass: float) -> Product:
@@ -174,10 +175,11 @@ class Product:
         found = self.tilted(tilt)
         losses = (found.first + np.arange(found.law.size, dtype=np.float64)) * self.step
         rounding = self._rounding(tilt)
+        bottom = float(losses[0]) if found.below > 0 else -np.inf
         if lower:
             law = np.maximum(found.law - 2 * found.error - found.below - found.beyond, 0.0)
-            return _Tail.of(law, losses, tilt, mean, value - rounding, 0.0, -1)
-        return _Tail.of(found.law, losses, tilt, mean, value + rounding, found.beyond, 1)
+            return _Tail.of(law, losses, tilt, mean, value - rounding, 0.0, bottom, -1)
+        return _Tail.of(found.law, losses, tilt, mean, value + rounding, found.beyond, bottom, 1)
 
     def _rounding(self, tilt: float) -> float:
         """Relative error of the tilted laws' entries, each the exponential of a sum, in all releases together."""
@@ -258,17 +260,34 @@ class Tilted:
 
 @dataclass(frozen=True)
 class _Tail:
-    """Sums from the greatest loss down: under P over ``exp(log_scale)``, under Q over ``exp(log_scale - anchor)``."""
+    """Sums from the greatest loss down: under P over ``exp(log_scale)``, under Q over ``exp(log_scale - anchor)``.
+
+    Losses below `bottom` are missing. The least epsilon is sought as the greatest value of a function whose greatest value is
+    where the loss is epsilon itself: a value found that lies below the bottom says no more than that epsilon does, too.
+    """
 
     p: FloatArray
     q: FloatArray
     anchor: float
     log_scale: float
     beyond: float
+    bottom: float
+
+    def reaches(self, found: float, tilt: float) -> bool:
+        """Whether an epsilon is among the losses that were summed, and not far below the tilted mean."""
+        return found >= self.bottom and tilt * (self.anchor - max(found, 0.0)) <= _FAR
 
     @classmethod
     def of(
-        cls, law: FloatArray, losses: FloatArray, tilt: float, mean: float, value: float, beyond: float, way: int
+        cls,
+        law: FloatArray,
+        losses: FloatArray,
+        tilt: float,
+        mean: float,
+        value: float,
+        beyond: float,
+        bottom: float,
+        way: int,
     ) -> _Tail:
         """From the law tilted to `mean`; `value` is the log of its normalisation, `beyond` tilted mass of greater losses.
 
@@ -280,4 +299,4 @@ class _Tail:
             q = np.where(grows < _LARGE, law * np.exp(np.minimum(grows, _LARGE)), 0.0)
             top = beyond * np.exp(-tilt * (losses[-1] - mean))
         room = (1 + law.size * _UNIT) ** way
-        return cls(np.cumsum(p[::-1]) * room, np.cumsum(q[::-1]) / room, mean, value - tilt * mean, float(top))
+        return cls(np.cumsum(p[::-1]) * room, np.cumsum(q[::-1]) / room, mean, value - tilt * mean, float(top), bottom)
