@@ -91,12 +91,9 @@ class Product:
         tilt = self._tilt_of_level(np.log(left))
         while True:
             tail = self._tail(tilt, lower=True)
-            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-                over = tail.p - np.exp(np.log(left) - tail.log_scale)
-                loss = np.where(over > 0, np.log(over / tail.q), -np.inf) + tail.anchor
-            found = float(np.max(loss)) * (1 - 4 * _UNIT)
-            if tilt < _LEAST_TILT or tail.reaches(found, tilt):
-                return max(found, 0.0)
+            found, unseen = tail.epsilon(left)
+            if tilt < _LEAST_TILT or tail.reaches(found, unseen, tilt):
+                return max(found * (1 - 4 * _UNIT), 0.0)
             tilt /= 2
 
     def epsilon(self, delta: float) -> float:
@@ -114,12 +111,11 @@ class Product:
         tilt = kept._tilt_of_level(np.log(left))
         while True:
             tail = kept._tail(tilt)
-            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-                over = tail.p + tail.beyond - np.exp(np.log(left) - tail.log_scale)
-                loss = np.where(over > 0, np.log(over / tail.q), -np.inf) + tail.anchor
-            found = float(np.max(loss)) * (1 + 4 * _UNIT)
-            if tilt < _LEAST_TILT or tail.reaches(found, tilt):
-                return max(found, tail.bottom, 0.0)
+            found, unseen = tail.epsilon(left)
+            if tail.reaches(found, unseen, tilt):
+                return max(found * (1 + 4 * _UNIT), 0.0)
+            if tilt < _LEAST_TILT:
+                return max(found * (1 + 4 * _UNIT), unseen * (1 + 4 * _UNIT), 0.0)
             tilt /= 2
 
     def _trimmed(self, mass: float) -> Product:
@@ -175,11 +171,13 @@ class Product:
         found = self.tilted(tilt)
         losses = (found.first + np.arange(found.law.size, dtype=np.float64)) * self.step
         rounding = self._rounding(tilt)
-        bottom = float(losses[0]) if found.below > 0 else -np.inf
+        lowest = sum(count * float(law.losses[0]) for law, count in self.factors)
+        with np.errstate(over="ignore"):
+            below = found.below * np.exp(tilt * (mean - lowest)) if found.below > 0 else 0.0
         if lower:
             law = np.maximum(found.law - 2 * found.error - found.below - found.beyond, 0.0)
-            return _Tail.of(law, losses, tilt, mean, value - rounding, 0.0, bottom, -1)
-        return _Tail.of(found.law, losses, tilt, mean, value + rounding, found.beyond, bottom, 1)
+            return _Tail.of(law, losses, tilt, mean, value - rounding, 0.0, below, -1)
+        return _Tail.of(found.law, losses, tilt, mean, value + rounding, found.beyond, below, 1)
 
     def _rounding(self, tilt: float) -> float:
         """Relative error of the tilted laws' entries, each the exponential of a sum, in all releases together."""
@@ -262,8 +260,7 @@ class Tilted:
 class _Tail:
     """Sums from the greatest loss down: under P over ``exp(log_scale)``, under Q over ``exp(log_scale - anchor)``.
 
-    Losses below `bottom` are missing. The least epsilon is sought as the greatest value of a function whose greatest value is
-    where the loss is epsilon itself: a value found that lies below the bottom says no more than that epsilon does, too.
+    Losses below `bottom` are not summed; their sum under P is at most `below`.
     """
 
     p: FloatArray
@@ -271,11 +268,25 @@ class _Tail:
     anchor: float
     log_scale: float
     beyond: float
+    below: float
     bottom: float
 
-    def reaches(self, found: float, tilt: float) -> bool:
-        """Whether an epsilon is among the losses that were summed, and not far below the tilted mean."""
-        return found >= self.bottom and tilt * (self.anchor - max(found, 0.0)) <= _FAR
+    def epsilon(self, delta: float) -> tuple[float, float]:
+        """The least epsilon if it is among the losses that were summed, and what it is at most if it is below them.
+
+        It is the greatest value of a function of the loss that is attained where the loss is epsilon itself.
+        """
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            over = self.p + self.beyond - np.exp(np.log(delta) - self.log_scale)
+            found = float(np.max(np.where(over > 0, np.log(over / self.q), -np.inf))) + self.anchor
+            rest = over[-1] + self.below
+            unseen = float(np.log(rest / self.q[-1])) + self.anchor if rest > 0 and self.below > 0 else -np.inf
+        return found, unseen
+
+    def reaches(self, found: float, unseen: float, tilt: float) -> bool:
+        """Whether the epsilon found is the one sought, and not far below the tilted mean."""
+        least = max(found, 0.0)
+        return (found >= self.bottom or unseen <= least) and tilt * (self.anchor - least) <= _FAR
 
     @classmethod
     def of(
@@ -286,7 +297,7 @@ class _Tail:
         mean: float,
         value: float,
         beyond: float,
-        bottom: float,
+        below: float,
         way: int,
     ) -> _Tail:
         """From the law tilted to `mean`; `value` is the log of its normalisation, `beyond` tilted mass of greater losses.
@@ -299,4 +310,12 @@ class _Tail:
             q = np.where(grows < _LARGE, law * np.exp(np.minimum(grows, _LARGE)), 0.0)
             top = beyond * np.exp(-tilt * (losses[-1] - mean))
         room = (1 + law.size * _UNIT) ** way
-        return cls(np.cumsum(p[::-1]) * room, np.cumsum(q[::-1]) / room, mean, value - tilt * mean, float(top), bottom)
+        return cls(
+            np.cumsum(p[::-1]) * room,
+            np.cumsum(q[::-1]) / room,
+            mean,
+            value - tilt * mean,
+            float(top),
+            below,
+            float(losses[0]),
+        )
