@@ -6,7 +6,7 @@ What is assumed, and what need not be: docs/rounds.md.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -192,6 +192,8 @@ def epsilon(
     >>> epsilon(system, rounds=100, device=[0, 1]).round(3)
     array([3.048, 3.048])
     """
+    if checks.count("rounds", rounds) == 1:
+        return observers.exact_epsilon(system, delta=delta, device=device, observer=observer)
     return bracket(system, delta=delta, rounds=rounds, device=device, observer=observer)[1]
 
 
@@ -212,17 +214,13 @@ def bracket(
     total = system.delta if delta is None else checks.scalar("delta", delta, "(0, 1)")
     which = device_indices(system, device)
     if count == 1:
-        upper = np.asarray(observers.exact_epsilon(system, delta=total, device=which, observer=seen))
-        if seen is Observer.SIGNAL:
-            return observers.signal_lower(system, upper, total, which), upper[()]
+        return observers.epsilon_bracket(replace(system, delta=total), device=which, observer=seen)
     shape, kinds, back = which.shape, *_kinds(system, which)
     ends = np.array([_composed(system, int(k), seen, count).bracket(delta=total, width=width) for k in kinds])
     lower, upper_all = (ends[back, i].reshape(shape) for i in (0, 1))
     if seen is Observer.SIGNAL:
         single = np.asarray(observers.exact_epsilon(system, delta=total, device=which, observer=seen))
         lower = np.asarray(observers.signal_lower(system, single, total, which))
-    if count == 1:
-        upper_all = np.minimum(upper_all, upper)
     return np.minimum(lower, upper_all)[()], upper_all[()]
 
 
