@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from importlib.util import find_spec
 from typing import Any
 
 from analytics.federated.device import DeviceFleet
@@ -122,9 +121,15 @@ class EnergyResult:
 
 
 def _proved(fleet: DeviceFleet | None, found: EnergySolution) -> list[float] | list[None]:
-    if fleet is None or found.gap.size > _PROVED or find_spec("flint") is None:
-        return [None] * found.gap.size
-    return list(proved.gaps(fleet, found).tolist())
+    unproved: list[None] = [None] * found.gap.size
+    if fleet is None or found.gap.size > _PROVED:
+        return unproved
+    try:
+        return list(proved.gaps(fleet, found).tolist())
+    except ModuleNotFoundError as lacking:
+        if lacking.name != "flint":
+            raise
+        return unproved
 
 
 def _rows(kind: type, columns: DeviceFleet | EnergySolution) -> Iterator[dict[str, Any]]:
