@@ -49,8 +49,9 @@ def _gap(problem: Problem, k: int, Z: float, x: float) -> float:
     device = _device(problem, k)
     if not (math.isfinite(x) and Z > 0):
         return math.inf
-    rate = device.Z_max.lower().min(_ball(Z))
-    time = (device.T - device.a / rate).lower().min(_ball(x)).max(device.x_min)
+    rate = device.Z_max.lower().min(_ball(Z)).lower()
+    left = (device.T - device.a / rate) * (1 - _ball(2.0**-100))
+    time = left.lower().min(_ball(x)).max(device.x_min.upper()).lower()
     if not device.feasible(time, rate):
         return math.inf
     best = device.optimum(time, rate)
