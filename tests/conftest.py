@@ -1,5 +1,7 @@
 """Shared settings: hypothesis without deadlines, repeatable; the paper's system."""
 
+import os
+
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -9,6 +11,7 @@ settings.register_profile(
     "airtight", deadline=None, derandomize=True, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("airtight")
+os.environ.pop("COLUMNS", None)  # which xdist sets: tables are as wide as they need to be
 
 
 @pytest.fixture

@@ -216,7 +216,7 @@ def test_every_key_of_a_system_has_been_thought_of():
     """A new key must be read by the parts that depend on it, or be ignored by them: validate/sweep/parts.py."""
     nested = {"variants", "features", "selection"}
     known = set(config.keys(["inference"])) - set(units.ALTERNATIVES) - nested
-    assert known == {*parameters.of(InferenceSystem), "observer"}
+    assert known == {*parameters.of(InferenceSystem), "observer", "rounds"}
 
 
 def test_devices_may_differ_in_number(file):

@@ -213,7 +213,9 @@ def vanishing(name: str, noise: FloatArray, place: tuple[int, ...]) -> checks.Pa
     """That a noise is too small beside the greatest of its system."""
     greatest = float(np.max(noise[place[:-1]]))
     return checks.ParameterError(
-        f"{name}[{place[0]}]", float(noise[place]), f"0 or within a factor of 1e600 of {greatest:g}"
+        f"{name}[{place[0]}]",
+        float(noise[place]),
+        f"0 or, times the square of the alignment, within a factor of 1e600 of the greatest noise, {greatest:g}",
     )
 
 

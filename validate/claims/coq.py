@@ -45,7 +45,7 @@ def theorem(claim: dict[str, Any], point: dict[str, str] | None) -> str:
     >>> sides = {"actual": {"op": "exp", "args": ["x"]}, "claimed": "2"}
     >>> made = {"id": "A", "statement": "s", "relation": "<=", "expression": sides, "given": [], "domain": {}}
     >>> print(theorem(made, {"x": "1"}).splitlines()[5])
-    Theorem A : 2 < exp 1.
+    Theorem A : 2 < (exp 1).
     """
     low, high = (claim["expression"][side] for side in ("claimed", "actual"))
     name = re.sub(r"\W", "_", claim["id"].replace("*", "_star"))

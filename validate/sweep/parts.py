@@ -15,7 +15,7 @@ from analytics.federated import quantizers
 from analytics.federated.device import DeviceFleet
 from analytics.inference import accuracy, distortion
 from analytics.inference.system import InferenceSystem
-from analytics.privacy import amplification, observers
+from analytics.privacy import amplification, observers, rounds
 from solvers.energy.utility import EnergySolution
 from validate.description import Description, Task
 from validate.results import federated, inference
@@ -134,12 +134,16 @@ def _system(description: Description) -> InferenceSystem:
 
 
 def _interval(description: Description, _: float) -> EpsilonInterval:
-    low, high = observers.epsilon_bracket(_system(description), observer=description.observer)
+    low, high = rounds.bracket(_system(description), rounds=description.rounds, observer=description.observer)
     return EpsilonInterval(epsilon=np.asarray(high), lower=np.asarray(low))
 
 
 def _delta(description: Description, at_epsilon: float) -> DeltaAt:
     low, high = observers.exact_delta_bracket(_system(description), at_epsilon, observer=description.observer)
+    if description.rounds > 1:  # give away no less than one
+        high = rounds.delta_at(
+            _system(description), at_epsilon, rounds=description.rounds, observer=description.observer
+        )
     return DeltaAt(delta=np.asarray(high), lower=np.asarray(low))
 
 
@@ -163,7 +167,7 @@ def _solved(fleet: DeviceFleet) -> EnergySolution:
 
 
 _UNSEEN = frozenset({"delta_prime", "decoder_gain", "channel_gain"})  # by privacy
-_UNPRIVATE = frozenset({"delta", "delta_prime", "adjacency", "observer", "channel_gain"})
+_UNPRIVATE = frozenset({"delta", "delta_prime", "adjacency", "observer", "rounds", "channel_gain"})
 _TABLE: tuple[Part, ...] = (
     Part("inference.privacy.interval", EpsilonInterval, _interval, ("inference",), _UNSEEN),
     Part("inference.privacy.delta_at", DeltaAt, _delta, ("inference",), _UNSEEN | {"delta"}, frozenset({"at_epsilon"})),
@@ -174,14 +178,14 @@ _TABLE: tuple[Part, ...] = (
             epsilon=np.asarray(amplification.exact_epsilon(_system(d))), delta=_system(d).delta
         ),
         ("inference",),
-        _UNSEEN | {"observer"},
+        _UNSEEN | {"observer", "rounds"},
     ),
     Part(
         "inference.privacy.proven",
         inference.EpsilonDelta,
         lambda d, _: inference.EpsilonDelta.of(amplification.proven(_system(d))),
         ("inference",),
-        _UNSEEN | {"observer"},
+        _UNSEEN | {"observer", "rounds"},
     ),
     Part(
         "inference.privacy.published",
@@ -193,14 +197,14 @@ _TABLE: tuple[Part, ...] = (
             }
         ),
         ("inference",),
-        frozenset({"decoder_gain", "channel_gain", "observer"}),
+        frozenset({"decoder_gain", "channel_gain", "observer", "rounds"}),
     ),
     Part(
         "inference.privacy.observers",
         inference.Observers,
         lambda d, _: inference.Observers.of(_system(d), np.asarray(amplification.exact_epsilon(_system(d)))),
         ("inference",),
-        _UNSEEN | {"observer"},
+        _UNSEEN | {"observer", "rounds"},
     ),
     Part(
         "inference.distortion",
