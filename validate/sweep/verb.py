@@ -155,7 +155,7 @@ def workforce(scheduler: str | None, blocks: int) -> Iterator[tuple[Executor | N
     from distributed import Client
 
     try:
-        client = Client(scheduler, timeout=10)
+        client = Client(scheduler, timeout=10, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
         raise ParameterError("--scheduler", scheduler, f"the address of a Dask scheduler: {error}") from None
     with client:
