@@ -4,7 +4,8 @@ r"""Privacy of device k against three observers: who sees the participants, who 
 observer               ``absent``                         ``silent``, ``replace``            any, idle noise
 ====================== ================================== ================================== ==========================
 participants           delta = p_k for every epsilon      exact (FDP-T1b)                    :math:`p\,\delta_G` at the
-                                                                                             constant noise
+                                                                                             constant noise; ``absent``
+                                                                                             delta = p_k
 others                 exact (FDP-T1a)                    :mod:`analytics.privacy.hidden`    exact (FDP-T1d)
 signal, upper end      as others                          as others                          as others
 ====================== ================================== ================================== ==========================
