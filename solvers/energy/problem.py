@@ -2,6 +2,7 @@ r"""The energy-utility problem in compute time and transmission time: its number
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields
 from enum import StrEnum
 
@@ -96,7 +97,7 @@ class Problem:
         )
         far = 1 + lambert_exp(np.log(np.maximum(p, 1e-3)) + np.log1p(-1 / np.maximum(p, 2.0)) - 1)
         inner = np.clip(p, _NEAR, 2.0)
-        middle = 1 + special.lambertw((inner - 1) / np.e).real
+        middle = 1 + special.lambertw((inner - 1) / math.e).real
         for _ in range(2):
             middle = middle - (middle * np.exp(middle) - np.expm1(middle) - inner) / (middle * np.exp(middle))
         return np.where(p < _NEAR, near, np.where(p < 2, middle, far))
