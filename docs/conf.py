@@ -23,6 +23,7 @@ autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 napoleon_google_docstring = False
 myst_enable_extensions = ["dollarmath", "deflist"]
+suppress_warnings = ["ref.python"]  # attributes of several classes may have one name
 html_theme = "furo"
 html_title = "airtight"
 templates_path = ["_templates"]
