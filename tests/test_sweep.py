@@ -564,7 +564,7 @@ def test_plot(file):
     found.sel(participation=0.3, clip=1.0).airtight.plot(x="adjacency")
     for given, said in (
         ({"x": "participation"}, "choose of clip, adjacency"),
-        ({"x": "nothing"}, "one of clip, participation, adjacency"),
+        ({"x": "nothing"}, "one of adjacency, clip, participation"),
         ({"x": "participation", "quantity": "mse"}, "one of"),
     ):
         with pytest.raises(ParameterError, match=said):

@@ -100,7 +100,7 @@ class Sweeps:
 
     def _dimension(self, argument: str, name: str, values: xr.DataArray) -> Hashable:
         if name not in values.coords or values.coords[name].ndim != 1:
-            allowed = [str(each) for each, at in values.coords.items() if at.ndim == 1]
+            allowed = sorted(str(each) for each, at in values.coords.items() if at.ndim == 1)  # a store has no order
             raise ParameterError(argument, name, "one of " + ", ".join(allowed))
         dimension: Hashable = values.coords[name].dims[0]
         return dimension
