@@ -112,11 +112,10 @@ class Gaussian(Release):
 
 
 @dataclass(frozen=True)
-class Laplace(Release):
-    r"""Laplace noise on a number that moves by `loss` times its scale: :math:`\delta = (1-e^{(\epsilon-\epsilon_0)/2})_+`."""
+class Bounded(Release, ABC):
+    """One of a pure epsilon `loss` that both orders reach."""
 
     loss: float
-    unit: str = ""
     symmetric = True
 
     def __post_init__(self) -> None:
@@ -128,30 +127,30 @@ class Laplace(Release):
 
     def greatest_loss(self, *, reverse: bool = False) -> float:
         return self.loss
+
+
+@dataclass(frozen=True)
+class Laplace(Bounded):
+    r"""Laplace noise on a number that moves by `loss` times its scale: :math:`\delta = (1-e^{(\epsilon-\epsilon_0)/2})_+`."""
+
+    loss: float
+    unit: str = ""
 
     def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
         return _around(-np.expm1(np.minimum(epsilon - self.loss, 0.0) / 2))
 
 
 @dataclass(frozen=True)
-class RandomizedResponse(Release):
+class RandomizedResponse(Bounded):
     r"""The truth with odds :math:`e^{\epsilon_0}` against each of ``symbols - 1`` other answers."""
 
     loss: float
     symbols: int = 2
     unit: str = ""
-    symmetric = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "loss", checks.scalar("epsilon", self.loss, "[0, inf)"))
+        super().__post_init__()
         object.__setattr__(self, "symbols", checks.count("symbols", self.symbols, "[2, inf)"))
-
-    @property
-    def spacing(self) -> float:  # type: ignore[override]
-        return self.loss
-
-    def greatest_loss(self, *, reverse: bool = False) -> float:
-        return self.loss
 
     def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
         beyond = -np.expm1(np.minimum(epsilon - self.loss, 0.0))
