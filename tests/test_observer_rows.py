@@ -39,7 +39,9 @@ def test_extremes_in_balls():
     assert enclosed.hidden("1/2", p=1, distance=1, variance=1, noise=1, dimension=9) > 0.04
     far = enclosed.hidden(3, p="1/2", distance="1/10", variance="1/2", noise=5, dimension=3)  # delta is 1e-1080
     assert 0 < far < flint.arb("1e-1000")
-    assert enclosed.hidden_at_least(0, p="1/2", distance=1, variance=1, noise=1, dimension=3) == 0
+    for of_zero in (enclosed.hidden, enclosed.hidden_at_least):  # p times the total variation of N(0, 2) and N(1, 2)
+        assert of_zero(0, p="1/2", distance=1, variance=1, noise=1, dimension=3).overlaps((flint.arb(1) / 4).erf() / 2)
+    assert not enclosed.hidden_at_least(-1, p="1/2", distance=1, variance=1, noise=1, dimension=3).is_finite()
 
 
 @pytest.mark.parametrize(("r", "epsilon"), [(1, 0.1193), (64, 0.1443), (784, 0.3552), (25088, 0.6805)])

@@ -50,8 +50,8 @@ def ends(value: Ball) -> tuple[float, float]:
     )
 
 
-def refine(compute: Callable[[], Ball], *, digits: int = 15, bits: int = 64) -> Ball:
-    """Call `compute` with rising working precision until its ball has `digits` significant digits.
+def refine(compute: Callable[[], Ball], *, digits: int = 15, bits: int = 64, most: int = _MOST_BITS) -> Ball:
+    """Call `compute` with rising working precision, `bits` to `most`, until its ball has `digits` significant digits.
 
     A ball that is still too wide at the highest precision, or that more precision no longer narrows because the inputs
     are balls themselves, is returned as it is: true, and useless, rather than wrong.
@@ -66,6 +66,6 @@ def refine(compute: Callable[[], Ball], *, digits: int = 15, bits: int = 64) -> 
         if value.is_finite() and value.rel_accuracy_bits() == reached:
             return value
         reached = value.rel_accuracy_bits()
-        if bits >= _MOST_BITS or (value.is_exact() and value.is_zero()):
+        if bits >= most or (value.is_exact() and value.is_zero()):
             return value
         bits *= 2

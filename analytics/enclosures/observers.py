@@ -17,6 +17,7 @@ function and :math:`x_1` the zero of t,
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise, product
@@ -31,7 +32,7 @@ from analytics.enclosures.gaussian import curve, upper_tail
 _MOST_PIECES = 400
 _MOST_VALUES = 8000  # of the integrand in a piece; where they do not suffice the ball is the whole line
 _SETTLED = 33  # bits, ten digits
-_BITS = (96, 192, 384)
+_MOST_BITS = 384  # a quadrature that has not settled by then will not
 
 
 @dataclass(frozen=True)
@@ -158,29 +159,26 @@ def hidden(
     >>> ends(hidden("1/2", p="1/2", distance="1/2", variance=1, noise=3, dimension=2))
     (0.00135105397631..., 0.00135105397631...)
     """
-    chance = ball(p)
-    if chance == 1:
-        return curve(epsilon, distance, ball(variance) + ball(noise))
 
-    def compute() -> Ball:
-        eps = ball(epsilon)
-        if not eps > 0:
-            return chance * curve(epsilon, distance, ball(variance) + ball(noise)) if eps == 0 else flint.arb.nan()
-        axis = _Axis.of(eps, chance, ball(distance), ball(variance), ball(noise), dimension, replace)
-        start = axis.start(eps)
+    def settled(axis: _Axis, start: Ball) -> Ball:
         low, high = axis.zero(start)
         total = axis.beyond(high) + flint.arb(0).union((high - low) * axis.most(low))
         if dimension > 1 and axis.eta > 0:
             total += _integral(axis, start, low)
-        return chance * total
+        return total
 
-    value = flint.arb.nan()
-    for bits in _BITS:
-        with flint.ctx.workprec(bits):
-            value = compute()
-        if value.rel_accuracy_bits() >= 3.33 * digits:
-            break
-    return value
+    return _of_axis(
+        settled,
+        epsilon,
+        p=p,
+        distance=distance,
+        variance=variance,
+        noise=noise,
+        dimension=dimension,
+        replace=replace,
+        digits=digits,
+        bits=96,
+    )
 
 
 def hidden_at_least(
@@ -207,20 +205,12 @@ def hidden_at_least(
     >>> float(1 - hidden_at_least("1/2", **given) / hidden("1/2", **given)) < 1e-4
     True
     """
-    chance = ball(p)
-    if chance == 1:
-        return curve(epsilon, distance, ball(variance) + ball(noise))
 
-    def compute() -> Ball:
-        eps = ball(epsilon)
-        if not eps > 0:
-            return flint.arb(0)
-        axis = _Axis.of(eps, chance, ball(distance), ball(variance), ball(noise), dimension, replace)
-        start = axis.start(eps)
+    def staircase(axis: _Axis, start: Ball) -> Ball:
         low, high = axis.zero(start)
         total = axis.beyond(high)
         if dimension == 1 or axis.eta == 0:
-            return chance * total
+            return total
         a, left = ball(dimension - 1) / 2, start.upper()
         ends = [(left + (low - left) * i / steps).mid() for i in range(steps + 1)]
         values = [axis.parts(x) for x in ends]
@@ -229,9 +219,48 @@ def hidden_at_least(
             signal, absent = (x - y for x, y in zip(before, after, strict=True))
             tails = (t.gamma_upper(a, regularized=1), (t * (1 + axis.eta)).gamma_upper(a, regularized=1))
             total += (signal * tails[0] - absent * tails[1]).max(flint.arb(0))
-        return chance * total
+        return total
 
-    return refine(compute, digits=6, bits=64)
+    return _of_axis(
+        staircase,
+        epsilon,
+        p=p,
+        distance=distance,
+        variance=variance,
+        noise=noise,
+        dimension=dimension,
+        replace=replace,
+        digits=6,
+        bits=64,
+    )
+
+
+def _of_axis(
+    inner: Callable[[_Axis, Ball], Ball],
+    epsilon: Number | Ball,
+    *,
+    p: Number,
+    distance: Number,
+    variance: Number | Ball,
+    noise: Number | Ball,
+    dimension: int,
+    replace: bool,
+    digits: int,
+    bits: int,
+) -> Ball:
+    """p times what `inner` makes of the axis and its x_0; a device that is always there has the Gaussian's curve."""
+    chance = ball(p)
+
+    def compute() -> Ball:
+        eps, plain = ball(epsilon), curve(epsilon, distance, ball(variance) + ball(noise))
+        if chance == 1 or eps == 0:
+            return chance * plain
+        if not eps > 0:
+            return flint.arb.nan()
+        axis = _Axis.of(eps, chance, ball(distance), ball(variance), ball(noise), dimension, replace)
+        return chance * inner(axis, axis.start(eps))
+
+    return refine(compute, digits=digits, bits=bits, most=_MOST_BITS)
 
 
 def _integral(axis: _Axis, start: Ball, end: Ball) -> Ball:
