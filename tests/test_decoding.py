@@ -3,9 +3,10 @@
 import json
 from dataclasses import replace
 
+import mpmath
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import optimize
 from tests_support import GOOD, TASK, archive, refused, run, written
@@ -299,3 +300,15 @@ def test_one_receiver_one_level(tmp_path):
         load(
             written(tmp_path, GOOD.replace("receiver_noise_variance = 0.1", "receiver_noise_variance_db = [1.0, 2.0]"))
         )
+
+
+@given(st.floats(-17, 0.9), st.sampled_from([2, 3, 10, 1000]))
+def test_no_classifier_exceeds_fano(digits, labels):
+    """At the accuracy that is given, the label left unknown is less than y leaves unknown: 50 digits."""
+    nats = 10**digits
+    found = decoding.any_accuracy(nats, labels)
+    assume(found < 1)
+    with mpmath.workdps(50):
+        A, L = mpmath.mpf(found), mpmath.mpf(labels)
+        unknown = -A * mpmath.log(A) - (1 - A) * mpmath.log(1 - A) + (1 - A) * mpmath.log(L - 1)
+        assert unknown <= mpmath.log(L) - mpmath.mpf(nats) and found >= 1 / L
