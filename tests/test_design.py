@@ -136,8 +136,10 @@ def test_screen_and_moments_are_those_of_the_library():
         p = system.participation[:1]
         delta = screen.delta(p, p, system.sensitivity[:1], system.received_noise_variance[:1])
         assert delta[0] == pytest.approx(float(observers.exact_delta(system, 1.5, device=0)), rel=1e-9)
-        most = screen.greatest(p, p, system.received_noise_variance[:1], system.delta)
-        assert screen.delta(p, p, most, system.received_noise_variance[:1])[0] == pytest.approx(system.delta, rel=1e-3)
+        noise = system.received_noise_variance[:1]
+        least, most = screen.greatest(p, p, noise, system.delta)
+        assert screen.delta(p, p, least, noise) <= system.delta <= screen.delta(p, p, most, noise)
+        assert most == pytest.approx(least, rel=1e-5)
         moments = Moments.of(tuple(tasks), float(system.clip[0]))
         share = system.participation[0]
         sends = 1.0 if idle else share
@@ -339,3 +341,20 @@ def test_rounds_of_the_file_are_meant(tmp_path):
     free = '[design]\nminimise = "energy"\nepsilon_at_most = 4.0\nfree = ["noise_variance"]\n'
     tree = json.loads(run("design", written(tmp_path, many + free), "--json").stdout)
     assert tree["lower_bound"] is None and tree["method"] == "local" and max(tree["epsilon"]) <= 4.0
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "changes"),
+    [
+        (6.0592492672203, {"participation": 0.7, "noise_variance": 3.0, "delta": 2.6e-3}),
+        (1.37796, {"adjacency": "replace", "participation": 0.5, "delta": 1.8e-4}),
+        (2.2, {"adjacency": "replace", "participation": 0.05, "delta": 0.097}),  # any weight keeps epsilon
+        (0.18, {"adjacency": "absent", "idle_noise": True, "participation": 0.05, "delta": 0.073}),
+    ],
+)
+def test_the_least_error_keeps_epsilon(epsilon, changes):
+    system, tasks = instance(5, tasks=1, **changes)
+    wanted = Requirements(minimise="error", epsilon_at_most=epsilon, free=("weight", "decoder_gain", "noise_variance"))
+    found = design(system, wanted, tasks, gap=0.01, seconds=2)
+    assert np.max(found.epsilon) <= epsilon and found.lower_bound <= found.error < decoding.constant_output(tasks)
+    assert np.isfinite(found.system.weight).all()

@@ -34,6 +34,7 @@ _RAREST = 1e-3  # participation, but for 0 as the end of a box
 _QUIETEST, _LOUDEST = 1e-6, 1e8  # noise, in units of the receiver's, but for 0
 _MARGIN = 1e-6  # of delta, kept off its limit by what is proposed
 _HALVINGS = 20
+_DROWNED = 1e-9  # of the error of the constant output, left of the noise where any weight may be had
 
 
 def certifiable(system: InferenceSystem, observer: Observer) -> bool:
@@ -92,8 +93,10 @@ class Screen:
         found = gaussian.delta(np.minimum(epsilon, 1e300), sensitivity=np.minimum(unit, 1e150), sigma=1.0)
         return np.asarray(found, dtype=np.float64)
 
-    def greatest(self, own: FloatArray, others: FloatArray, noise: FloatArray, total: float) -> FloatArray:
-        """The greatest sensitivity at the receiver that keeps delta at `total`, from above; infinite where any does."""
+    def greatest(
+        self, own: FloatArray, others: FloatArray, noise: FloatArray, total: float
+    ) -> tuple[FloatArray, FloatArray]:
+        """The greatest sensitivity at the receiver that keeps delta at `total`, from both sides; infinite where any does."""
         floor, K = self.system.receiver_noise_variance, self.system.devices
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             share = total / own
@@ -103,16 +106,16 @@ class Screen:
             bounded = share < 1
             safe_share = np.where(bounded, share, 0.5)
             unit = 1 / gaussian.sigma(inner, safe_share, sensitivity=1.0) / np.sqrt(self.rounds)
-            loudest = unit * np.sqrt(floor + K * noise) * (1 + 1e-9)
+            high = unit * np.sqrt(floor + K * noise) * (1 + 1e-9)
+            low = unit * np.sqrt(floor + (K if self.system.idle_noise else 1) * noise) * (1 - 1e-9)
             if self.system.idle_noise:
-                return np.where(bounded, loudest, np.inf)
-            low, high = unit * np.sqrt(floor + noise) * (1 - 1e-9), loudest
+                return np.where(bounded, low, np.inf), np.where(bounded, high, np.inf)
             chance, sigma = self._chances(others), self._sigmas(noise)
             for _ in range(_HALVINGS):
                 middle = np.sqrt(low * high)
                 safe = self._mixed(own, chance, sigma, middle * np.sqrt(self.rounds)) <= total
                 low, high = np.where(safe, middle, low), np.where(safe, high, middle)
-        return np.where(bounded, high, np.inf)
+        return np.where(bounded, low, np.inf), np.where(bounded, high, np.inf)
 
 
 @dataclass(frozen=True)
@@ -160,7 +163,7 @@ class Problem:
         own, others = self._at(low, Free.PARTICIPATION, p), self._at(high, Free.PARTICIPATION, p)
         quiet, loud = self._at(low, Free.NOISE, s), self._at(high, Free.NOISE, s)
         i, j = self._clips(low, np.floor), self._clips(high, np.ceil)
-        return self._least(own, others, quiet, loud, i, j, self.system.delta)[0]
+        return self._least(own, others, quiet, loud, i, j, self.system.delta, bound=True)[0]
 
     def value(self, points: FloatArray) -> FloatArray:
         """Of the goal at points; infinite where a constraint is broken."""
@@ -172,7 +175,7 @@ class Problem:
         s = self._at(points, Free.NOISE, float(self.system.noise_variance[0]))
         i = self._clips(points, np.round)
         p = np.maximum(p, _RAREST) if Free.PARTICIPATION in self.axes else p
-        return self._least(p, p, s, s, i, i, self.system.delta * (1 - _MARGIN))
+        return self._least(p, p, s, s, i, i, self.system.delta * (1 - _MARGIN), bound=False)
 
     def designed(self, point: FloatArray) -> dict[Free, float]:
         """The variables at a point."""
@@ -195,6 +198,8 @@ class Problem:
         i: IntArray,
         j: IntArray,
         total: float,
+        *,
+        bound: bool,
     ) -> tuple[FloatArray, FloatArray]:
         """The goal at its most favourable corner, and the weight there; infinite where a constraint cannot be kept."""
         system, moments = self.system, self.moments
@@ -228,7 +233,11 @@ class Problem:
                 spent = cost * power * moments.energy[i] + hiss
                 return np.where(broken, np.inf, spent), least
             if self.screen is not None:
-                most = np.minimum(most, self.screen.greatest(own, others, gamma**2 * loud, total) / reach)
+                safe, unsafe = self.screen.greatest(own, others, gamma**2 * loud, total)
+                most = np.minimum(most, (unsafe if bound else safe) / reach)
+            if not bound and Free.WEIGHT in self.free:  # where epsilon holds at any weight, one that drowns the noise
+                enough = np.where(noisy * moments.own > 0, np.sqrt(noisy / (_DROWNED * moments.own)), 1 / reach)
+                most = np.where(most < np.inf, most, enough)
             noise = np.where(most < np.inf, noisy / most**2, 0.0)
             broken = most < (least if Free.WEIGHT not in self.free else 0.0) * (1 - 1e-12)
             if self.energy is not None:
