@@ -233,8 +233,8 @@ class Problem:
                 spent = cost * power * moments.energy[i] + hiss
                 return np.where(broken, np.inf, spent), least
             if self.screen is not None:
-                safe, unsafe = self.screen.greatest(own, others, gamma**2 * loud, total)
-                most = np.minimum(most, (unsafe if bound else safe) / reach)
+                kept, loose = self.screen.greatest(own, others, gamma**2 * loud, total)
+                most = np.minimum(most, (loose if bound else kept) / reach)
             if not bound and Free.WEIGHT in self.free:  # where epsilon holds at any weight, one that drowns the noise
                 enough = np.where(noisy * moments.own > 0, np.sqrt(noisy / (_DROWNED * moments.own)), 1 / reach)
                 most = np.where(most < np.inf, most, enough)
