@@ -475,3 +475,19 @@ def test_an_epsilon_below_the_losses_that_were_summed_is_sought_again():
     )
     assert 0.0092 < low <= high < 0.00931
     assert np.sum(np.maximum(first - np.exp(high) * second, 0)) <= 0.007220279099236432
+
+
+@pytest.mark.parametrize("idle", [False, True])
+@pytest.mark.parametrize("observer", ["auto", "participants", "others", "signal"])
+@pytest.mark.parametrize("adjacency", ["absent", "silent", "replace"])
+def test_delta_0_and_1(adjacency, observer, idle):
+    """Devices that never take part, that send noise alone, and that are always there."""
+    changed = {"participation": [0.0, 0.5, 1.0], "weight": [1.0, 0.0, 1.0], "dimension": 4, "idle_noise": idle}
+    system = small(adjacency=adjacency, **changed)
+    presence = adjacency == "absent" and (not idle or observer == "participants")  # is what the second gives away
+    for count in (1, 3):
+        found = airtight.epsilon(system, delta=0.0, rounds=count, observer=observer)
+        np.testing.assert_array_equal(found, [0.0, np.inf if presence else 0.0, np.inf])
+        assert not airtight.epsilon(system, delta=1.0, rounds=count, observer=observer).any()
+    with pytest.raises(ParameterError, match="delta = -1"):
+        airtight.epsilon(system, delta=-1.0)

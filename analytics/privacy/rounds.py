@@ -174,7 +174,8 @@ def epsilon(
     ----------
     system : InferenceSystem
     delta : float, optional
-        In (0, 1), of all rounds together; the system's by default.
+        At least 0, of all rounds together; the system's by default. At 0 normal noise leaves no finite epsilon but where nothing
+        is given away; from 1 on epsilon is 0.
     rounds : int
         T >= 1, with fresh participation and noise in each; features may change, also with what came out before.
     device : int or array_like of int, optional
@@ -192,7 +193,10 @@ def epsilon(
     >>> epsilon(system, rounds=100, device=[0, 1]).round(3)
     array([3.048, 3.048])
     """
-    if checks.count("rounds", rounds) == 1:
+    count = checks.count("rounds", rounds)
+    if delta is not None and not 0 < checks.scalar("delta", delta, "[0, inf)") < 1:
+        return np.where(delta_at(system, 0.0, device=device, observer=observer) > delta, np.inf, 0.0)[()]
+    if count == 1:
         return observers.exact_epsilon(system, delta=delta, device=device, observer=observer)
     return bracket(system, delta=delta, rounds=rounds, device=device, observer=observer)[1]
 
