@@ -50,11 +50,6 @@ def _classical(epsilon: sp.Expr, delta: sp.Expr) -> sp.Expr:
     return sp.sqrt(2 * sp.log(sp.Rational(5, 4) / delta)) / epsilon
 
 
-def _at_classical(epsilon: float, delta: float) -> float:
-    sigma = math.sqrt(2 * math.log(1.25 / delta)) / epsilon
-    return float(gaussian.delta(epsilon, sensitivity=1.0, sigma=sigma))
-
-
 def _response(truth: float, share: float) -> float:
     """delta of randomised response at a share of its epsilon."""
     epsilon = math.log(truth / (1 - truth))

@@ -15,16 +15,6 @@ def descended(curvature: np.ndarray, start: np.ndarray, step: float, iterations:
     return float(np.sum(curvature * x * x) / np.sum(curvature * start * start))
 
 
-def random_quadratic(mu: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(seed)
-    curvature = np.concatenate([[mu, 1.0], rng.uniform(mu, 1.0, 3)])
-    start = rng.normal(size=5) * 10.0 ** rng.uniform(-6, 0, 5)
-    only = rng.integers(4)
-    if only < 2:
-        start = np.where(np.arange(5) == only, 1.0, 0.0)
-    return curvature, start
-
-
 def bent(mu: float, start: float, step: float, iterations: int) -> float:
     """The same on mu x^2/2 + (1 - mu) log cosh x, no quadratic: of curvature 1 at 0 and mu far away."""
 
