@@ -41,11 +41,14 @@ class Best:
     far, common : ndarray
         :math:`\\lambda N(f,1)(A)` and :math:`\\omega h(A)` as shares of G: minus the derivatives of log G in epsilon at a given
         :math:`\\omega`, and in :math:`\\log\\omega`.
+    terms : ndarray
+        The sum of the magnitudes of all that is added up, as a share of G.
     """
 
     log_value: FloatArray
     far: FloatArray
     common: FloatArray
+    terms: FloatArray
 
     def slope(self, eps: FloatArray) -> FloatArray:
         """Derivative of log G in epsilon, :math:`\\omega` moving with it."""
@@ -71,13 +74,14 @@ def best(
         share, rest, scale = np.exp(-z), -np.expm1(-z), 1 / np.sqrt(1 + eta)
         log_density = -to_near * to_near / 2 - _LOG_SQRT_2PI
         of_far, of_zero = share * gaussian.mills(to_far), rest * scale * gaussian.mills(to_zero)
-        common = np.where(near > 0, gaussian.mills_drop(to_near, b, near), 0.0) + _scaled_drop(b, eta)
+        common = np.where(near > 0, gaussian.mills_drop(to_near, b, near), 0.0) + scaled_drop(b, eta)
         tail = log_density + np.log(share * gaussian.mills_drop(to_near, to_far, gap) + rest * common)
         bulk = np.log(special.ndtr(-to_near) - np.exp(log_density) * (of_far + of_zero))
         value = np.where((to_near < 0) & ~(tail < -0.5), bulk, tail)
         value = np.where(np.isfinite(b), np.minimum(value, 0.0), -np.inf)
         relative = np.where(value > -np.inf, np.exp(log_density - value), 0.0)
-        return Best(value, np.nan_to_num(relative * of_far), np.nan_to_num(relative * of_zero))
+        shares = np.nan_to_num(relative * of_far), np.nan_to_num(relative * of_zero)
+        return Best(value, *shares, 1 + shares[0] + shares[1])
 
 
 def _end(target: FloatArray, pull: FloatArray, eta: FloatArray, start: FloatArray, stretch: FloatArray) -> FloatArray:
@@ -111,7 +115,7 @@ def _end(target: FloatArray, pull: FloatArray, eta: FloatArray, start: FloatArra
     return np.asarray(np.logaddexp(0.0, w))
 
 
-def _scaled_drop(x: FloatArray, eta: FloatArray) -> FloatArray:
+def scaled_drop(x: FloatArray, eta: FloatArray) -> FloatArray:
     r"""R(x) - c R(x/c), c = (1 + eta)^(-1/2), R Mills' ratio; without cancellation where the two are close.
 
     The derivative of c R(x/c) in c is :math:`R(u) + u(1 - uR(u))`, u = x/c.

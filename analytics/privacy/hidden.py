@@ -30,16 +30,18 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
 from analytics.checks import FloatArray, IntArray
-from analytics.privacy import gaussian, half_space
+from analytics.privacy import annulus, gaussian, half_space
 
 _UNIT = np.finfo(float).eps
 _FINE, _COARSE = (np.polynomial.legendre.leggauss(n) for n in (16, 12))
 _TOLERANCE = 3e-11  # relative, of the rule: below it panels are no longer halved
 _BEYOND = 36.0  # nats below the integral at which the window ends
 _NATS_A_PANEL = 10.0  # of log omega
+_KINKED, _DOUBT = 1e-8, 8.0  # tolerance where there are kinks, and what the difference of the rules is multiplied by
 _WIDTH = 2.3  # of a panel at most, where u has a standard deviation of 1/2
 _PANELS = 4096
 _FINER = 24  # places between the ends of a first window
@@ -58,6 +60,7 @@ def log_curve(
     *,
     dimension: int,
     replace: bool,
+    reverse: bool = False,
     tolerance: float = _TOLERANCE,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     r"""log of :math:`D_\lambda(P\|Q)/p`, its slope in epsilon, and its error, for features of greatest norm.
@@ -70,6 +73,8 @@ def log_curve(
         r >= 1.
     replace : bool
         Means :math:`\pm d/2`, or 0 and d.
+    reverse : bool
+        D(Q, P) instead; that of `replace` is the same.
     tolerance : float
         Of the rule.
 
@@ -95,12 +100,12 @@ def log_curve(
         deep = some[(s[some] > 0) & (dimension > 1)]
         visible, its_slope = out.copy(), slope.copy()
         if flat.size:
-            line = _Line.of(eps[flat], p[flat], m[flat], s[flat] / v[flat], replace)
+            line = _Line.of(eps[flat], p[flat], m[flat], s[flat] / v[flat], replace=replace, reverse=reverse)
             found = line.best(np.zeros(flat.size), np.arange(flat.size))
             out[flat], slope[flat] = found.log_value, found.slope(eps[flat])
             error[flat] = line.rounding(found, np.arange(flat.size), 0.0)
         if deep.size:
-            line = _Line.of(eps[deep], p[deep], m[deep], s[deep] / v[deep], replace)
+            line = _Line.of(eps[deep], p[deep], m[deep], s[deep] / v[deep], replace=replace, reverse=reverse)
             out[deep], slope[deep], error[deep] = _Radius(line, dimension, tolerance).integral()
         rough = np.flatnonzero(hidden & ~((error <= _ROUGH) & (eps < _FAR)))
         out[rough], slope[rough], error[rough] = visible[rough], its_slope[rough], np.inf
@@ -108,7 +113,16 @@ def log_curve(
 
 
 def bracket(
-    eps: float, p: float, d: float, v: float, s: float, *, dimension: int, replace: bool, cells: int = 20000
+    eps: float,
+    p: float,
+    d: float,
+    v: float,
+    s: float,
+    *,
+    dimension: int,
+    replace: bool,
+    reverse: bool = False,
+    cells: int = 20000,
 ) -> tuple[float, float]:
     r"""Both ends of :math:`D_\lambda(P\|Q)`, proved but for rounding by the convexity of G in :math:`\omega`.
 
@@ -124,7 +138,7 @@ def bracket(
     (0.00040726..., True)
     """
     each = np.ones(1)
-    line = _Line.of(eps * each, p * each, d / np.sqrt(v + s) * each, s / v * each, replace)
+    line = _Line.of(eps * each, p * each, d / np.sqrt(v + s) * each, s / v * each, replace=replace, reverse=reverse)
     a, eta = (dimension - 1) / 2, s / v
     least, most = np.sqrt(special.gammaincinv(a, 1e-20)), np.sqrt(special.gammainccinv(a, 1e-250))
     ends = np.linspace(least, most, cells + 1)
@@ -162,14 +176,26 @@ class _Line:
     near: FloatArray
     far: FloatArray
     eta: FloatArray
+    turns: tuple[FloatArray, FloatArray] | None = None  # of the reverse order
 
     @classmethod
-    def of(cls, eps: FloatArray, p: FloatArray, m: FloatArray, eta: FloatArray, replace: bool) -> _Line:
+    def of(
+        cls, eps: FloatArray, p: FloatArray, m: FloatArray, eta: FloatArray, *, replace: bool, reverse: bool = False
+    ) -> _Line:
+        if reverse and not replace:
+            return cls(eps, p, np.zeros(m.shape), -m, eta, annulus.turns(eps, m, eta))
         return cls(eps, p, m / 2 if replace else m, -m / 2 if replace else np.zeros(m.shape), eta)
 
+    @property
+    def bent(self) -> NDArray[np.bool_]:
+        """Where the value may have kinks in the norm across."""
+        return np.zeros(self.eps.shape, dtype=bool) if self.turns is None else ~np.isnan(self.turns[0])
+
     def best(self, log_ratio: FloatArray, which: IntArray) -> half_space.Best:
-        of = [x[which] for x in (self.eps, self.p, self.near, self.far)]
-        return half_space.best(of[0], of[1], of[2], of[3], log_ratio, self.eta[which])
+        eps, p, near, far, eta = (x[which] for x in (self.eps, self.p, self.near, self.far, self.eta))
+        if self.turns is None:
+            return half_space.best(eps, p, near, far, log_ratio, eta)
+        return annulus.best(eps, p, -far, log_ratio, eta, *(x[which] for x in self.turns))
 
     def rounding(self, best: half_space.Best, which: IntArray, exponents: FloatArray | float) -> FloatArray:
         """Of log G: what is added up in its exponents, in units of the last place, times how fast it changes with them.
@@ -178,7 +204,7 @@ class _Line:
         """
         eps, gap = self.eps[which], (self.near - self.far)[which]
         reach = eps / gap + gap + np.sqrt(np.minimum(eps, 700.0))
-        size = (1 + best.far + best.common) * (16 + eps + gap * reach) + best.common * exponents
+        size = best.terms * (16 + eps + gap * reach) + best.common * exponents
         return np.asarray(_UNIT * (64 + 8 * reach * reach + 8 * size) + 1e-13)
 
 
@@ -195,15 +221,17 @@ class _Radius:
         panels = np.ceil(np.maximum((window.high - window.low) / _WIDTH, nats / _NATS_A_PANEL)) + 1
         panels = np.minimum(panels, _PANELS).astype(np.int64)
         value, slope, error, rounding = (np.empty(nats.shape) for _ in range(4))
-        todo = np.arange(nats.size)
+        todo, bent = np.arange(nats.size), self.line.bent
+        tolerance = np.where(bent, np.maximum(self.tolerance, _KINKED), self.tolerance)
         while todo.size:
             for number in np.unique(panels[todo]):
                 group = todo[panels[todo] == number]
                 size = max(_CHUNK // (16 * int(number)), 1)
                 for part in np.split(group, range(size, group.size, size)):
                     value[part], slope[part], error[part], rounding[part] = self._rule(part, window, int(number))
+            error[todo] *= np.where(bent[todo], _DOUBT, 1.0)
             panels = panels * 2
-            todo = todo[(error[todo] > self.tolerance) & (panels[todo] <= _PANELS)]
+            todo = todo[(error[todo] > tolerance[todo]) & (panels[todo] <= _PANELS)]
         return value, slope, error + np.exp(window.lost - value) + rounding
 
     def _log_ratio(self, u: FloatArray, eta: FloatArray) -> FloatArray:

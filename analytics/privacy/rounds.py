@@ -51,8 +51,7 @@ class Query(Release):
 
     @property
     def bounded_below(self) -> bool:  # type: ignore[override]
-        known = self.symmetric or self.system.adjacency is Adjacency.ABSENT
-        return known and self.observer is not Observer.SIGNAL
+        return self.observer is not Observer.SIGNAL
 
     def parameters(self) -> dict[str, Any]:
         return {"system": self.system.to_dict(), "device": self.device, "observer": self.observer.value}
@@ -80,8 +79,7 @@ class Query(Release):
             if part.slack:
                 low = np.maximum(low, part.raised().log_order(eps, rows, reverse=reverse)[0])
             upper = np.minimum(np.exp(high) * (1 + 2e-15) + 5e-324, 1.0)
-            known = self.bounded_below or (not reverse and self.observer is not Observer.SIGNAL)
-            return np.exp(low) * (1 - 2e-15) * known, np.where(high > -np.inf, upper, 0.0)
+            return np.exp(low) * (1 - 2e-15) * self.bounded_below, np.where(high > -np.inf, upper, 0.0)
 
     def constant(self) -> tuple[float, float, float] | None:
         """p, sensitivity and noise variance of a device whose noise does not depend on who takes part, if it does not."""

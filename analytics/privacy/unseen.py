@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from analytics.checks import FloatArray, IntArray
@@ -26,7 +28,10 @@ class Unseen(Participation):
     def _directions(self) -> list[Curve]:
         return [self._hidden]
 
-    def _hidden(self, epsilon: FloatArray, rows: IntArray) -> Values:
+    def _order(self, reverse: bool) -> Curve:
+        return partial(self._hidden, reverse=reverse)
+
+    def _hidden(self, epsilon: FloatArray, rows: IntArray, *, reverse: bool = False) -> Values:
         replace = self.adjacency is Adjacency.REPLACE
         dimension = int(self.dimension[0])  # all rows have one
         tolerance = max(_TOLERANCE, 30 * float(np.exp(-self.nats)))
@@ -37,7 +42,9 @@ class Unseen(Participation):
                 epsilon[i, None], p[i, None], self.sensitivity[rows[i], None], v, self.own_noise[rows[i], None]
             )
             problem = (eps.ravel(), prob.ravel(), d.ravel(), noise.ravel(), own.ravel())
-            found = hidden.log_curve(*problem, dimension=dimension, replace=replace, tolerance=tolerance)
+            found = hidden.log_curve(
+                *problem, dimension=dimension, replace=replace, reverse=reverse, tolerance=tolerance
+            )
             value, slope, error = (x.reshape(eps.shape) for x in found)
             return value, slope, error
 
@@ -53,9 +60,8 @@ class Unseen(Participation):
                 doubt = 8 * tolerance * here / (step * step)
                 concave, convex = (_VARIED * np.maximum(x, 0.0) + doubt for x in (-second, second))
                 low, d = np.maximum(v - step, self.receiver[rows[i], None]), self.sensitivity[rows[i], None]
-                most = curvature.concavity_of_hidden(
-                    d / 2 if replace else d, d, low, self.own_noise[rows[i], None], float(dimension)
-                )
+                near = d / 2 if replace else 0.0 * d if reverse else d
+                most = curvature.concavity_of_hidden(near, d, low, self.own_noise[rows[i], None], float(dimension))
                 return np.where(known, concave, most * np.exp(-unit)), np.where(known, convex, np.inf)
 
         value, slope, up, down = self._expected(at, rows, bend)
