@@ -162,6 +162,47 @@ def test_inside_the_bracket_that_convexity_proves(z, p, d, s, r, replace):
         assert error < 1e-8
 
 
+@given(share=st.floats(0.001, 3), **{**HIDDEN, "replace": st.just(False)})
+@settings(max_examples=60)
+def test_the_other_order_is_inside_its_bracket_and_not_above_the_first(share, p, d, s, r, replace):
+    """Below half the square of the distance the best set may have a hole."""
+    eps = share * d * d / (1 + s) / 2
+    problem = [x * ONE for x in (eps, p, d, 1.0, s)]
+    value, slope, error = (float(x[0]) for x in hidden.log_curve(*problem, dimension=r, replace=False, reverse=True))
+    low, high = hidden.bracket(eps, p, d, 1.0, s, dimension=r, replace=False, reverse=True, cells=2000)
+    if p * math.exp(value) > 1e-200 and math.isfinite(error):
+        assert low * (1 - 1e-9) <= p * math.exp(value + error) and p * math.exp(value - error) <= high * (1 + 1e-9)
+        assert error < 1e-3 and value - error <= log_curve(eps, p, d, 1.0, s, r, False)[0] + 1e-9
+        if r > 1 and error < 1e-9:
+            near = (
+                float(hidden.log_curve(x * ONE, *problem[1:], dimension=r, replace=False, reverse=True)[0][0])
+                for x in (eps * (1 - 1e-5), eps * (1 + 1e-5))
+            )
+            assert -np.subtract(*near) / (2e-5 * eps) == pytest.approx(slope, rel=1e-3, abs=1e-6)
+
+
+@pytest.mark.parametrize("eps, p, m, log_ratio, eta, holes", [
+    (0.3, 0.2, 1.0, -1.0, 0.5, False), (1.4, 0.9, 0.05, 0.4, 0.1, False), (0.5, 0.6, 4.0, 1.2, 2.0, True),
+    (2.0, 0.5, 6.0, 2.0, 0.4, True), (0.01, 0.3, 3.0, 6.5, 9.0, True), (9.0, 0.95, 2.0, 0.0, 0.0, False),
+])  # fmt: skip
+def test_the_best_set_of_the_other_order_on_a_fine_line(eps, p, m, log_ratio, eta, holes):
+    from analytics.privacy import annulus
+
+    each = [np.array([x]) for x in (eps, p, m, log_ratio, eta)]
+    crest, trough = annulus.turns(each[0], each[2], each[4])
+    assert np.isnan(crest[0]) != holes
+    z = np.linspace(-25, 15, 400_001)
+    share, width = np.expm1(eps) * (1 - p) / p * math.exp(log_ratio), math.sqrt(1 + eta)
+    near, far, common = (np.exp(-x * x / 2) / math.sqrt(2 * math.pi) for x in (z, z + m, z * width))
+    gain = near - math.exp(eps) * far - share * width * common
+    inside, step = gain > 0, z[1] - z[0]
+    found = annulus.best(*each, crest, trough)
+    value = math.exp(found.log_value[0])
+    assert value == pytest.approx(np.sum(gain[inside]) * step, rel=1e-6)
+    assert found.far[0] * value == pytest.approx(math.exp(eps) * np.sum(far[inside]) * step, rel=1e-3)
+    assert found.common[0] * value == pytest.approx(share * width * np.sum(common[inside]) * step, rel=1e-3, abs=1e-12)
+
+
 @given(z=st.floats(0.1, 6), **HIDDEN)
 @settings(max_examples=30)
 def test_slope(z, p, d, s, r, replace):

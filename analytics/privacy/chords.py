@@ -79,7 +79,7 @@ def above(forward: Curve, reverse: Curve, *, step: float, first: int, last: int)
     >>> bool(above(curve, curve, step=0.05, first=-200, last=200).delta(1.0) >= 0.12693673750664397)
     True
     """
-    right = forward(np.arange(last + 1) * (step * _BEFORE))[1]
+    right = forward(np.arange(last + 1) * step * _BEFORE)[1]
     eps = -np.arange(first, 1) * step
     left = np.exp(-eps) * reverse(eps * _BEFORE)[1]
     middle = min(float(right[0]), float(left[-1]))
@@ -110,7 +110,7 @@ def below(forward: Curve, reverse: Curve, *, step: float, first: int, last: int)
     inner = np.minimum(ends[1][: max(usable - 1, 0)], ends[0][1 : max(usable, 1)])
     right = np.concatenate([ends[0][: min(usable, 1)], inner, [infinite]])
     # left of 0, in units of the local x: L(x e^u) / x = e^u R(-log x - u)
-    cells = np.arange(first, 0, dtype=np.float64)
+    cells = np.arange(-first - 1, -1, -1, dtype=np.float64)
     ends = _line_ends_left(reverse, cells * h, h)
     bad = np.flatnonzero(ends[0] < 0)
     if bad.size:  # there 0 is the better line
@@ -140,12 +140,11 @@ def _line_ends(curve: Curve, start: FloatArray, h: float) -> tuple[FloatArray, F
 
 
 def _line_ends_left(curve: Curve, start: FloatArray, h: float) -> tuple[FloatArray, FloatArray]:
-    """The same of L = x delta_reverse(1/x) in cells left of 0."""
+    """The same of L = x delta_reverse(1/x) in cells [-start - h, -start]."""
     middle = start + h / 2
     side = _SIDE * h
-    scaled = [np.exp(at) for at in (middle, middle - side, middle + side)]
-    low = scaled[0] * curve(-middle * _AFTER)[0]
-    before, after = scaled[1] * curve((side - middle) * _BEFORE)[1], scaled[2] * curve((-middle - side) * _BEFORE)[1]
+    low = np.exp(-middle) * curve(middle * _AFTER)[0]
+    before, after = (np.exp(-at) * curve(at * _BEFORE)[1] for at in (middle + side, middle - side))
     return _extended(low, before, after, side, h)
 
 

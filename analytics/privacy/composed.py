@@ -45,6 +45,7 @@ _ASIDE = 1e-10  # share of itself by which a multiple of the step lies below a l
 _ABSOLUTE = 1e-12  # what may be lost where only absolute accuracy is asked for
 _FINER = 4  # there
 _FINEST = 1e-12  # step
+_AN_OCTAVE = 8  # steps to choose from, so that both orders mostly ask for the same values
 _NOTHING = 1e-290  # a delta that is not told from 0
 _LEAST_LOG = -690.0
 
@@ -257,6 +258,8 @@ class Composed:
         spacings = [release.spacing for release, _ in self.factors if release.spacing]
         if spacings:
             step = max(spacings) / np.ceil(max(spacings) / step) * (1 - _ASIDE)
+        else:
+            step = 2.0 ** (np.floor(np.log2(step) * _AN_OCTAVE) / _AN_OCTAVE)
         return float(step), ranges
 
 

@@ -10,7 +10,9 @@ of :math:`\sqrt{v+s}`, with :math:`\eta = s/v` and u the norm of the r - 1 coord
 .. math:: D_\lambda(P\|Q) = p\int_0^\infty G(\omega(u))\, \frac{2u^{r-2}e^{-u^2}}{\Gamma((r-1)/2)}\,du, \qquad
           \omega(u) = (\lambda-1)\tfrac{1-p}{p}\,(1+\eta)^{(r-1)/2}e^{-\eta u^2},
 
-where G is the closed form of :mod:`analytics.privacy.half_space`: given u, the best set is a half-line. G is a supremum of affine
+where G is the closed form of :mod:`analytics.privacy.half_space`: given u, the best set is a half-line. For the other order of
+`silent` it is that of :mod:`analytics.privacy.annulus`, with kinks in u where an interval appears or meets the half-line; there the
+tolerance is wider and eight times the difference of the rules is stated as error. G is a supremum of affine
 functions of :math:`\omega`, so convex and decreasing in it, hence increasing in u.
 
 Error

@@ -25,6 +25,7 @@ from analytics.privacy.releases import Discrete, Ends, Gaussian, Release, Subsam
 
 _UNIT = np.finfo(float).eps
 _NEGLIGIBLE = 1e-25  # probability of the others' noise that a first try leaves out
+_NATS = 24.0  # of the divergences' rule: finer than any grid of losses
 _DOUBTFUL = 1e-13  # with a delta below this over that, nothing is left out
 
 
@@ -39,6 +40,9 @@ class Query(Release):
     device: int
     observer: Observer
     _parts: dict[float, Participation] = field(default_factory=dict, compare=False, repr=False)
+    _seen: dict[bool, FloatArray] = field(
+        default_factory=dict, compare=False, repr=False
+    )  # by order: epsilon, both ends
 
     @property
     def unit(self) -> str:  # type: ignore[override]
@@ -61,19 +65,31 @@ class Query(Release):
         return query(InferenceSystem(**parameters["system"]), parameters["device"], parameters["observer"])
 
     def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
-        shape, eps = epsilon.shape, epsilon.ravel()
+        order = reverse and not self.symmetric
+        known = self._seen.get(order, np.empty((3, 0)))
+        new = np.setdiff1d(epsilon, known[0])
+        if new.size:
+            known = np.concatenate([known, np.stack([new, *self._divergences(new, order)])], axis=1)
+            known = self._seen[order] = known[:, np.argsort(known[0])]
+        found = known[1:, np.searchsorted(known[0], epsilon)]
+        return found[0], found[1]
+
+    def _divergences(self, eps: FloatArray, reverse: bool) -> Ends:
         lower, upper = self._ends(eps, reverse, _NEGLIGIBLE)
         doubtful = np.flatnonzero(upper * _DOUBTFUL < _NEGLIGIBLE)
-        if doubtful.size:
+        if doubtful.size and self._part(_NEGLIGIBLE).missing[0] > 0:
             lower[doubtful], upper[doubtful] = self._ends(eps[doubtful], reverse, 0.0)
-        return lower.reshape(shape), upper.reshape(shape)
+        return lower, upper
 
-    def _ends(self, eps: FloatArray, reverse: bool, negligible: float) -> Ends:
+    def _part(self, negligible: float) -> Participation:
         if negligible not in self._parts:
             meant, model = observers.modelled(self.system, self.observer)
-            (self._parts[negligible],) = participations(meant, np.array([self.device]), negligible, model)
-        part = self._parts[negligible]
-        rows = np.zeros(eps.size, dtype=np.int64)
+            (part,) = participations(meant, np.array([self.device]), negligible, model)
+            self._parts[negligible] = replace(part, nats=min(part.nats, _NATS))
+        return self._parts[negligible]
+
+    def _ends(self, eps: FloatArray, reverse: bool, negligible: float) -> Ends:
+        part, rows = self._part(negligible), np.zeros(eps.size, dtype=np.int64)
         with np.errstate(under="ignore"):
             low, high = part.log_order(eps, rows, reverse=reverse)
             if part.slack:
@@ -83,8 +99,7 @@ class Query(Release):
 
     def constant(self) -> tuple[float, float, float] | None:
         """p, sensitivity and noise variance of a device whose noise does not depend on who takes part, if it does not."""
-        self._ends(np.zeros(1), False, 0.0)
-        part = self._parts[0.0]
+        part = self._part(0.0)
         if part.slack or part.missing[0] or np.sum(part.weights[0] > 0) != 1:
             return None
         v = float(part.variance[0][part.weights[0] > 0][0] + part.own_noise[0])
