@@ -53,6 +53,14 @@ def turns(eps: FloatArray, m: FloatArray, eta: FloatArray) -> tuple[FloatArray, 
     return crest, trough
 
 
+def thresholds(
+    eps: FloatArray, p: FloatArray, m: FloatArray, eta: FloatArray, turn: FloatArray, log_ratio: FloatArray
+) -> FloatArray:
+    """By how much t exceeds g at a turn; where that vanishes as the ratio changes, the set gains or loses a part."""
+    with np.errstate(all="ignore"):
+        return np.asarray(_target(eps, p, log_ratio, eta) - _height((eps / m - m / 2, m, eta), turn))
+
+
 def best(
     eps: FloatArray,
     p: FloatArray,
@@ -65,8 +73,7 @@ def best(
     """The best set; arguments of one shape, eps > 0 finite, p in (0, 1), m > 0, eta >= 0, and what :func:`turns` finds."""
     with np.errstate(all="ignore"):
         line = eps / m - m / 2, m, eta
-        target = eps + np.log(-np.expm1(-eps)) + np.log1p(-p) - np.log(p) + log_ratio + np.log1p(eta) / 2
-        target = np.maximum(target, _LEAST_LOG)
+        target = np.maximum(_target(eps, p, log_ratio, eta), _LEAST_LOG)
         at_crest, at_trough = (_height(line, x) for x in (crest, trough))
         whole = target <= at_trough  # one half-line from before the crest on
         apart = (target < at_crest) & ~whole
@@ -83,6 +90,10 @@ def best(
                 mine[some] = np.exp(value[some] - both) * mine[some] + np.exp(more - both) * theirs
             value[some] = both
         return Best(np.minimum(value, 0.0), far, common, terms)
+
+
+def _target(eps: FloatArray, p: FloatArray, log_ratio: FloatArray, eta: FloatArray) -> FloatArray:
+    return np.asarray(eps + np.log(-np.expm1(-eps)) + np.log1p(-p) - np.log(p) + log_ratio + np.log1p(eta) / 2)
 
 
 def _height(line: _Line, x: FloatArray) -> FloatArray:
@@ -147,7 +158,9 @@ def _half_line(line: _Line, x: FloatArray) -> tuple[FloatArray, FloatArray, Floa
     return value, far, common, 1 + far + common
 
 
-def _interval(line: _Line, left: FloatArray, right: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+def _interval(
+    line: _Line, left: FloatArray, right: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """The same of what lies between two roots left of the origin."""
     _, m, eta = line
     width = np.sqrt(1 + eta)

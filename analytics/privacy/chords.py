@@ -10,7 +10,7 @@ Affine parts drop out, so that :math:`L = \delta - (1 - x)` serves left of x = 1
 *Above*: the chords (Doroshenko et al. 2022). *Below*: in each cell a line through a point of the middle that is nowhere above the
 curve; at a grid point the lesser of its two neighbours' lines. Between grid points the chord of these values is below the line
 of the cell, hence below the curve. Chords err by :math:`h^2/12` of the
-curvature on average, lines by :math:`h^2/24`.
+curvature on average, lines by :math:`h^2/24` or a little more.
 
 Notes
 -----
@@ -41,7 +41,7 @@ from analytics.checks import FloatArray
 from analytics.privacy.loss_distribution import LossDistribution
 
 _UNIT = np.finfo(float).eps
-_SIDE = 1 / 16  # of a cell: how far from its middle the slope of a line is taken
+SIDE = 1 / 16  # of a cell: how far from its middle the slope of a line is taken, if values cost little
 _LEAST = 1e-307
 _BEFORE, _AFTER = 1 - 4 * _UNIT, 1 + 4 * _UNIT  # multiples of the step are rounded
 _BENT = 1e-14  # share of a value by which it may stand above a chord
@@ -88,8 +88,13 @@ def above(forward: Curve, reverse: Curve, *, step: float, first: int, last: int)
     return _law(values, step, first, float(values.right[-1]))
 
 
-def below(forward: Curve, reverse: Curve, *, step: float, first: int, last: int) -> LossDistribution:
+def below(
+    forward: Curve, reverse: Curve, *, step: float, first: int, last: int, side: float = SIDE
+) -> LossDistribution:
     """A law whose curve is nowhere above; arguments as of :func:`above`, first < 0 < last. What lies beyond the grid is left out.
+
+    `side`, at most 1/2, is how far from its middle, in cells, the slope of a line is taken: 1/2 asks for no other values than
+    grids of this step and of half of it, and errs by twice as much.
 
     Examples
     --------
@@ -104,14 +109,14 @@ def below(forward: Curve, reverse: Curve, *, step: float, first: int, last: int)
     """
     h = step
     cells: FloatArray = np.arange(last, dtype=np.float64)
-    ends = _line_ends(forward, cells * h, h)
+    ends = _line_ends(forward, cells * h, h, side * h)
     infinite = float(forward(np.array([np.inf]))[0][0])
     usable = int(np.argmin(np.append(ends[1] > infinite, False)))
     inner = np.minimum(ends[1][: max(usable - 1, 0)], ends[0][1 : max(usable, 1)])
     right = np.concatenate([ends[0][: min(usable, 1)], inner, [infinite]])
     # left of 0, in units of the local x: L(x e^u) / x = e^u R(-log x - u)
     cells = np.arange(-first - 1, -1, -1, dtype=np.float64)
-    ends = _line_ends_left(reverse, cells * h, h)
+    ends = _line_ends_left(reverse, cells * h, h, side * h)
     bad = np.flatnonzero(ends[0] < 0)
     if bad.size:  # there 0 is the better line
         rest = int(bad[-1]) + 1
@@ -130,19 +135,17 @@ def below(forward: Curve, reverse: Curve, *, step: float, first: int, last: int)
     return _law(values, step, 1 - values.left.size, infinite, whole)
 
 
-def _line_ends(curve: Curve, start: FloatArray, h: float) -> tuple[FloatArray, FloatArray]:
+def _line_ends(curve: Curve, start: FloatArray, h: float, side: float) -> tuple[FloatArray, FloatArray]:
     """The lines of cells [start, start + h] at both ends."""
     middle = start + h / 2
-    side = _SIDE * h
     low = curve(middle * _AFTER)[0]
     before, after = curve((middle - side) * _BEFORE)[1], curve((middle + side) * _BEFORE)[1]
     return _extended(low, before, after, side, h)
 
 
-def _line_ends_left(curve: Curve, start: FloatArray, h: float) -> tuple[FloatArray, FloatArray]:
+def _line_ends_left(curve: Curve, start: FloatArray, h: float, side: float) -> tuple[FloatArray, FloatArray]:
     """The same of L = x delta_reverse(1/x) in cells [-start - h, -start]."""
     middle = start + h / 2
-    side = _SIDE * h
     low = np.exp(-middle) * curve(middle * _AFTER)[0]
     before, after = (np.exp(-at) * curve(at * _BEFORE)[1] for at in (middle + side, middle - side))
     return _extended(low, before, after, side, h)

@@ -245,7 +245,7 @@ class Composed:
         forward, reverse = self._curves(i)
         below = LossDistribution(h, 0, np.zeros(0), 0.0)
         if self._bounded_below:
-            below = chords.below(forward, reverse, step=h, first=first, last=last)
+            below = chords.below(forward, reverse, step=h, first=first, last=last, side=release.side)
         return below, chords.above(forward, reverse, step=h, first=first, last=last)
 
     def _grid(self, tilt: float, level: float) -> tuple[float, list[tuple[float, float]]]:

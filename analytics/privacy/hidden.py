@@ -11,8 +11,8 @@ of :math:`\sqrt{v+s}`, with :math:`\eta = s/v` and u the norm of the r - 1 coord
           \omega(u) = (\lambda-1)\tfrac{1-p}{p}\,(1+\eta)^{(r-1)/2}e^{-\eta u^2},
 
 where G is the closed form of :mod:`analytics.privacy.half_space`: given u, the best set is a half-line. For the other order of
-`silent` it is that of :mod:`analytics.privacy.annulus`, with kinks in u where an interval appears or meets the half-line; there the
-tolerance is wider and eight times the difference of the rules is stated as error. G is a supremum of affine
+`silent` it is that of :mod:`analytics.privacy.annulus`, with kinks in u where an interval appears or meets the half-line; they
+divide the window, and the tolerance is wider. G is a supremum of affine
 functions of :math:`\omega`, so convex and decreasing in it, hence increasing in u.
 
 Error
@@ -43,7 +43,7 @@ _FINE, _COARSE = (np.polynomial.legendre.leggauss(n) for n in (16, 12))
 _TOLERANCE = 3e-11  # relative, of the rule: below it panels are no longer halved
 _BEYOND = 36.0  # nats below the integral at which the window ends
 _NATS_A_PANEL = 10.0  # of log omega
-_KINKED, _DOUBT = 1e-8, 8.0  # tolerance where there are kinks, and what the difference of the rules is multiplied by
+_KINKED = 1e-8  # tolerance where there are kinks
 _WIDTH = 2.3  # of a panel at most, where u has a standard deviation of 1/2
 _PANELS = 4096
 _FINER = 24  # places between the ends of a first window
@@ -226,15 +226,26 @@ class _Radius:
         todo, bent = np.arange(nats.size), self.line.bent
         tolerance = np.where(bent, np.maximum(self.tolerance, _KINKED), self.tolerance)
         while todo.size:
-            for number in np.unique(panels[todo]):
-                group = todo[panels[todo] == number]
+            for number, kinked in np.unique(np.stack([panels, bent])[:, todo], axis=1).T:
+                group = todo[(panels[todo] == number) & (bent[todo] == kinked)]
                 size = max(_CHUNK // (16 * int(number)), 1)
                 for part in np.split(group, range(size, group.size, size)):
-                    value[part], slope[part], error[part], rounding[part] = self._rule(part, window, int(number))
-            error[todo] *= np.where(bent[todo], _DOUBT, 1.0)
+                    edges = self._edges(part, window, kinked=bool(kinked))
+                    value[part], slope[part], error[part], rounding[part] = self._rule(part, window, edges, int(number))
             panels = panels * 2
             todo = todo[(error[todo] > tolerance[todo]) & (panels[todo] <= _PANELS)]
         return value, slope, error + np.exp(window.lost - value) + rounding
+
+    def _edges(self, part: IntArray, window: _Window, *, kinked: bool) -> FloatArray:
+        """Ends of the window, and between them where the value has kinks."""
+        ends = [window.low[part], window.high[part]]
+        line = self.line
+        if line.turns is not None and kinked:
+            eps, p, m, eta = (x[part] for x in (line.eps, line.p, -line.far, line.eta))
+            for turn in line.turns:
+                above = annulus.thresholds(eps, p, m, eta, turn[part], self._log_ratio(np.zeros(1), eta))
+                ends.insert(-1, np.clip(np.sqrt(np.maximum(above, 0.0) / eta), ends[-2], ends[-1]))
+        return np.stack(ends, axis=1)
 
     def _log_ratio(self, u: FloatArray, eta: FloatArray) -> FloatArray:
         return np.asarray(self.a * np.log1p(eta) - eta * (u * u))
@@ -287,19 +298,24 @@ class _Radius:
         )
 
     def _rule(
-        self, part: IntArray, window: _Window, panels: int
+        self, part: IntArray, window: _Window, edges: FloatArray, panels: int
     ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """log of the integral, slope, relative difference of two rules, rounding."""
-        line, right = self.line, window.right[part]
-        half = (window.high - window.low)[part] / (2 * panels)
-        middles = window.low[part, None] + half[:, None] * (2 * np.arange(panels) + 1)
+        """log of the integral, slope, relative difference of two rules, rounding.
+
+        Between kinks nodes crowd at both ends: what grows there with the power 3/2 becomes smooth.
+        """
+        line, right, spans = self.line, window.right[part], np.diff(edges, axis=1)
 
         def terms(nodes: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray, IntArray, half_space.Best]:
-            u = (middles[:, :, None] + half[:, None, None] * nodes).reshape(part.size, -1)
+            place = ((np.arange(panels)[:, None] + 0.5 + nodes / 2) / panels).ravel()
+            weight = np.tile(weights, panels) / (2 * panels)
+            if edges.shape[1] > 2:
+                place, weight = np.sin(np.pi / 2 * place) ** 2, weight * np.pi / 2 * np.sin(np.pi * place)
+            u = (edges[:, :-1, None] + spans[:, :, None] * place).reshape(part.size, -1)
             rows = np.repeat(part, u.shape[1])
             found = line.best(self._log_ratio(u, line.eta[part, None]).ravel(), rows)
             exponent = log_norm_density(u, self.a) + found.log_value.reshape(u.shape)
-            return u, exponent + np.log(np.tile(weights, panels)) + np.log(half)[:, None], rows, found
+            return u, exponent + np.log(spans[:, :, None] * weight).reshape(u.shape), rows, found
 
         u, exponent, rows, found = terms(*_FINE)
         peak = np.maximum(np.max(exponent, axis=1), right)

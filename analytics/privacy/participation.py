@@ -130,12 +130,13 @@ class Participation:
         """log delta(epsilon[i]) of kind rows[i] at least, worst of both directions."""
         return self.unrounded()._worst(epsilon * (1 + _EPSILON_ROUNDING), rows, upper=False)
 
-    def log_order(self, epsilon: FloatArray, rows: IntArray, *, reverse: bool) -> tuple[FloatArray, FloatArray]:
-        """Both ends of log delta(epsilon[i]) of one order: with device k against without, or the reverse."""
-        upper = self._worst(epsilon * (1 - _EPSILON_ROUNDING), rows, upper=True, only=self._order(reverse))
-        raised = self.unrounded()
-        lower = raised._worst(epsilon * (1 + _EPSILON_ROUNDING), rows, upper=False, only=raised._order(reverse))
-        return lower, upper
+    def log_order(
+        self, epsilon: FloatArray, rows: IntArray, *, reverse: bool, doubt: float = _EPSILON_ROUNDING
+    ) -> tuple[FloatArray, FloatArray]:
+        """Both ends of log delta near epsilon[i], within the relative `doubt`: with device k against without, or the reverse."""
+        low = self.unrounded()
+        lower = low._worst(epsilon * (1 + doubt), rows, upper=False, only=low._order(reverse))
+        return lower, self._worst(epsilon * (1 - doubt), rows, upper=True, only=self._order(reverse))
 
     def _worst(self, epsilon: FloatArray, rows: IntArray, *, upper: bool, only: Curve | None = None) -> FloatArray:
         out = np.full(epsilon.shape, -np.inf)

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from analytics import checks
 from analytics.checks import FloatArray, ParameterError
-from analytics.privacy import gaussian, subsampling
+from analytics.privacy import chords, gaussian, subsampling
 from analytics.privacy.loss_distribution import LossDistribution
 from analytics.privacy.loss_product import Product
 
@@ -43,6 +43,7 @@ class Release(ABC):
     symmetric = False  # whether both orders have one curve
     bounded_below = True  # whether the lower ends of both orders say something
     spacing: float | None = None  # losses are multiples of it
+    side = chords.SIDE  # of lines below its curve: 1/2 if values are dear
 
     @abstractmethod
     def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:

@@ -25,6 +25,8 @@ from analytics.privacy.releases import Discrete, Ends, Gaussian, Release, Subsam
 
 _UNIT = np.finfo(float).eps
 _NEGLIGIBLE = 1e-25  # probability of the others' noise that a first try leaves out
+_SHORT = 2.0**40
+_SHORTENED = 1.01 / _SHORT  # relative, by which an epsilon may be moved by that
 _NATS = 24.0  # of the divergences' rule: finer than any grid of losses
 _DOUBTFUL = 1e-13  # with a delta below this over that, nothing is left out
 
@@ -40,6 +42,7 @@ class Query(Release):
     device: int
     observer: Observer
     _parts: dict[float, Participation] = field(default_factory=dict, compare=False, repr=False)
+    side = 1 / 2  # of lines: values are dear
     _seen: dict[bool, FloatArray] = field(
         default_factory=dict, compare=False, repr=False
     )  # by order: epsilon, both ends
@@ -65,13 +68,13 @@ class Query(Release):
         return query(InferenceSystem(**parameters["system"]), parameters["device"], parameters["observer"])
 
     def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
-        order = reverse and not self.symmetric
+        order, at = reverse and not self.symmetric, _shortened(epsilon)
         known = self._seen.get(order, np.empty((3, 0)))
-        new = np.setdiff1d(epsilon, known[0])
+        new = np.setdiff1d(at, known[0])
         if new.size:
             known = np.concatenate([known, np.stack([new, *self._divergences(new, order)])], axis=1)
             known = self._seen[order] = known[:, np.argsort(known[0])]
-        found = known[1:, np.searchsorted(known[0], epsilon)]
+        found = known[1:, np.searchsorted(known[0], at)]
         return found[0], found[1]
 
     def _divergences(self, eps: FloatArray, reverse: bool) -> Ends:
@@ -91,9 +94,9 @@ class Query(Release):
     def _ends(self, eps: FloatArray, reverse: bool, negligible: float) -> Ends:
         part, rows = self._part(negligible), np.zeros(eps.size, dtype=np.int64)
         with np.errstate(under="ignore"):
-            low, high = part.log_order(eps, rows, reverse=reverse)
+            low, high = part.log_order(eps, rows, reverse=reverse, doubt=_SHORTENED)
             if part.slack:
-                low = np.maximum(low, part.raised().log_order(eps, rows, reverse=reverse)[0])
+                low = np.maximum(low, part.raised().log_order(eps, rows, reverse=reverse, doubt=_SHORTENED)[0])
             upper = np.minimum(np.exp(high) * (1 + 2e-15) + 5e-324, 1.0)
             return np.exp(low) * (1 - 2e-15) * self.bounded_below, np.where(high > -np.inf, upper, 0.0)
 
@@ -107,6 +110,12 @@ class Query(Release):
 
 
 releases.register(Query, "system")
+
+
+def _shortened(epsilon: FloatArray) -> FloatArray:
+    """With a mantissa of so few bits that the same point of several grids is the same number."""
+    mantissa, exponent = np.frexp(epsilon)
+    return np.asarray(np.where(np.isfinite(epsilon), np.ldexp(np.round(mantissa * _SHORT), exponent) / _SHORT, epsilon))
 
 
 def unit(system: InferenceSystem, device: int) -> str:

@@ -21,9 +21,9 @@ class Unseen(Participation):
     r"""``silent`` and ``replace`` without idle noise: :math:`E_S\,D_\lambda(P_S\|Q_S)` of :mod:`analytics.privacy.hidden`.
 
     Of the two directions of ``silent`` the one from present to silent is never the smaller (docs, observers, theorem d), so it is
-    all that one round needs; those of ``replace`` are equal. On a grid of the others' noise the curvature in v is that of a second
-    difference over the slack; that twice it bounds the curvature within the slack is *stated*. Where the slack is no small part of
-    v a proved bound stands in.
+    all that one round needs; those of ``replace`` are equal. On a grid of the others' noise the curvature in v is that of a
+    second difference over the slack; that twice it bounds the curvature within the slack is *stated*. Where the slack is no small
+    part of v a proved bound stands in.
     """
 
     def _directions(self) -> list[Curve]:
