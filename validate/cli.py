@@ -22,7 +22,7 @@ from validate.options import LIMIT as _LIMIT
 from validate.options import QUIET as _QUIET
 from validate.options import SEED as _SEED
 from validate.options import print_json
-from validate.report.command import figures, report
+from validate.report.command import figures, paper, report
 from validate.running import audited, progress
 from validate.sweep.cli import sweep
 
@@ -373,6 +373,7 @@ def train(file: Path, checkpoints: Path | None, parts: tuple[str, ...], as_json:
 
 main.add_command(report)
 main.add_command(figures)
+main.add_command(paper)
 main.add_command(sweep)
 main.add_command(calibrate)
 main.add_command(design)

@@ -39,14 +39,21 @@ def pair_mse(w1: ArrayLike, w2: ArrayLike, *, low: ArrayLike, high: ArrayLike) -
 
 
 def minimax_mse(*, epsilon: ArrayLike, radius: ArrayLike = 1.0) -> FloatArray:
-    r"""The least worst MSE of a pair over all private alphabets, reached by CorBinQ as d grows.
+    r"""The least worst MSE of a pair over all private alphabets, reached by CorBinQ as d grows (ledger CB-T1*-minimax).
 
     .. math:: r^2\alpha^2 \ (\alpha \le 2),\qquad 4r^2(\alpha-1) \ (\alpha \ge 2)
 
     Notes
     -----
-    With c = 0, :math:`l \le -A`, :math:`h \ge A` and (by symmetry) :math:`l + h \ge 0`, the error at :math:`s \le l+h` is
-    :math:`(s-2l)(l+h-s) \ge (s+2A)(-s)` for s < 0: that of CorBinQ, whose worst s can be taken negative.
+    *Hypotheses.* Both clients have the outputs l < h, are unbiased for every update in [-r, r] (center 0), and
+    :math:`\epsilon`-private each; how they are correlated is free. :math:`A = r\alpha`, s is the sum of the updates.
+
+    A client with update w sends h with probability :math:`(w-l)/(h-l)`. Privacy of that at -r and r says
+    :math:`r-l \le e^\epsilon(-r-l)`, that is :math:`l \le -A`; privacy of l, :math:`h \ge A`. The sum Q of both outputs is 2l,
+    l + h or 2h, with mean s. For :math:`s \le l+h`, :math:`(Q-2l)(Q-l-h) \ge 0` on all three, so the variance of Q is at least
+    :math:`(s-2l)(l+h-s)`. Turning all signs, if need be, :math:`l+h \ge 0`. Then for :math:`-2r \le s \le 0` both factors are
+    least at :math:`l = -A`, :math:`l+h = 0`, and the error is at least :math:`(s+2A)(-s) = 2A|s|-s^2`: that of CorBinQ with
+    infinitely many bits (CB-T1*). The greatest over :math:`|s| \le 2r` is at :math:`|s| = A` where :math:`A \le 2r`, else at 2r.
 
     Examples
     --------
@@ -58,13 +65,19 @@ def minimax_mse(*, epsilon: ArrayLike, radius: ArrayLike = 1.0) -> FloatArray:
 
 
 def average_mse(*, epsilon: ArrayLike, radius: ArrayLike = 1.0) -> FloatArray:
-    r"""MSE of CorBinQ (d infinite) averaged over uniform inputs: :math:`(4rA-2r^2)/3`, the least over all private alphabets.
+    r"""MSE of CorBinQ (d infinite) averaged over uniform inputs, the least over all private alphabets.
+
+    .. math:: \frac{4rA-2r^2}3 \qquad \text{(ledger CB-T1*-average)}
 
     Notes
     -----
-    s is triangular on [-2r, 2r]: :math:`E|s| = 2r/3`, :math:`Es^2 = 2r^2/3`. Another alphabet with :math:`l+h = 2v`, half-length
-    :math:`B \ge A + |v|`: :math:`m = 2B|s-2v| - (s-2v)^2`, of mean :math:`2BE|s-2v| - Es^2 - 4v^2`. :math:`E|s-2v| \ge E|s|`, and
-    :math:`2|v|E|s-2v| \ge 4v^2` by :math:`E|s-2v| \ge 2|v|`.
+    *Hypotheses.* As in :func:`minimax_mse`; the updates are independent and uniform on [-r, r].
+
+    s is triangular on [-2r, 2r]: :math:`E|s| = 2r/3`, :math:`Es^2 = 2r^2/3`. With :math:`l+h = 2v`, :math:`h-l = 2B` the
+    error is at least :math:`(s-2l)(l+h-s)` for :math:`s \le 2v` and the mirror image beyond, together
+    :math:`2B|s-2v| - (s-2v)^2`, of mean :math:`2BE|s-2v| - Es^2 - 4v^2`. :math:`h \ge A`, :math:`-l \ge A` say
+    :math:`B \ge A + |v|`. :math:`E|s-2v| \ge E|s|`, for 0 is the median, and :math:`2|v|E|s-2v| \ge 4v^2`, for
+    :math:`E|s-2v| \ge |E(s-2v)|`. So the mean is at least :math:`2AE|s| - Es^2`.
 
     Examples
     --------

@@ -108,7 +108,7 @@ def _interval(law: FloatArray, level: float) -> tuple[int, int]:
 
 
 def worst_mse(clients: int, *, dropout: float, epsilon: float, radius: float = 1.0, independent: float = 0.0) -> float:
-    r"""Worst MSE of the survivors' mean over the updates, exactly, for infinitely many shared bits.
+    r"""Worst MSE of the survivors' mean over the updates, exactly, for infinitely many shared bits (ledger CB-T4*).
 
     Parameters
     ----------
@@ -125,11 +125,13 @@ def worst_mse(clients: int, *, dropout: float, epsilon: float, radius: float = 1
 
     Notes
     -----
-    A client alone contributes :math:`A^2 - x^2` over N^2, a whole pair :math:`2A|s| - s^2`. Given that one client (or both of a
-    pair) survives, the others that survive are :math:`X \sim \mathrm{Bin}(n-1, 1-p)` (or :math:`\mathrm{Bin}(n-2, 1-p)` when its
-    partner dropped out or is counted), so with :math:`e_i = E(i+X)^{-2}`, X binomial of n - 2, a pair costs
-    :math:`2p(1-p)e_1(A^2 - \overline{x^2}) + (1-p)^2e_2(2A|s|-s^2)`. For a given s the first term is greatest at
-    :math:`x = s/2`, the sum is then a parabola in s.
+    *Hypotheses.* Each of n clients, n even, drops out with probability p, independently; N are left; infinitely many bits; c = 0.
+
+    A client alone contributes :math:`A^2 - x^2` over N^2, a whole pair :math:`2A|s| - s^2`. Given that one client (or both of
+    a pair) survives, the others that survive are :math:`X \sim \mathrm{Bin}(n-1, 1-p)` (or :math:`\mathrm{Bin}(n-2, 1-p)`
+    when its partner dropped out or is counted), so with :math:`e_i = E(i+X)^{-2}`, X binomial of n - 2, a pair costs
+    :math:`2p(1-p)e_1(A^2 - \overline{x^2}) + (1-p)^2e_2(2A|s|-s^2)`. For a given s the first term is greatest where both
+    updates are :math:`s/2`, and so for all pairs alike; the sum is then a parabola in s.
 
     Examples
     --------
@@ -176,6 +178,18 @@ def central_epsilon(
     -------
     float
         Greatest over survivors that are alone and survivors whose partner is there.
+
+    Notes
+    -----
+    *Hypotheses.* (Ledger CB-T4*-privacy.) Clients drop out independently of their updates; N of those other than the client in
+    question quantize alone, by their own coins; the server sees who dropped out and the sum.
+
+    Given who is left, the divergence is that of the release with N clients beside it
+    (:func:`analytics.privacy.aggregation.one_parameter`), and who is left has one law for both neighbours: delta is the mean
+    over it. Further clients add independent noise, which is post-processing, so the divergence never rises with N. Let k be a
+    number with :math:`P(N < k) \le \delta/2`. Where N < k the divergence is at most 1, elsewhere at most its value at k:
+    :math:`\delta(\epsilon) \le P(N < k) + D_{e^\epsilon}(k)`, and epsilon is taken so that the second term is
+    :math:`\delta/2`.
 
     Examples
     --------

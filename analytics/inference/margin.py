@@ -67,8 +67,11 @@ def layerwise_bound(layers: Layers, f: ArrayLike, *, label: int | None = None) -
 
     Notes
     -----
-    ReLU is 1-Lipschitz, so the last hidden layer moves by at most the product of the spectral norms times the step, and the
-    difference of two logits by the norm of the difference of their rows times that.
+    *Hypotheses.* (Ledger FDP-L1*.) The logits are l, the label i; activations are 1-Lipschitz, as ReLU is.
+
+    Activations are 1-Lipschitz, so the last hidden layer moves by at most the product of the spectral norms times the step,
+    and the difference of two logits by the norm of the difference of their rows times that. The label changes to j only where
+    that difference has come from :math:`l_i - l_j` to 0.
 
     Examples
     --------
@@ -85,8 +88,16 @@ def spectral_bound(layers: Layers, f: ArrayLike, *, label: int | None = None) ->
 
     Notes
     -----
-    Softmax is 1/2-Lipschitz: its Jacobian diag(P) - PP' has no eigenvalue above 1/2. For the label to change,
-    :math:`(\delta_i - \delta_j)^T(P - P') \ge P_i - P_j` for some j, while that is at most :math:`\sqrt2\|P - P'\|`.
+    *Hypotheses.* (Ledger FDP-L1.) Activations are 1-Lipschitz; :math:`P` and :math:`P'` are the softmax at the feature and at
+    one with another label, :math:`\delta_i` the unit vectors. Frobenius norms, as the paper has them, are no less than
+    spectral ones.
+
+    Softmax is 1/2-Lipschitz: of its Jacobian :math:`J = \operatorname{diag}(P) - PP^T`, :math:`v^TJv` is the variance of v under
+    P, at most a quarter of the square of its range, hence at most :math:`\|v\|^2/2`. Logits move by at most
+    :math:`\prod_\ell\|W_\ell\|_2` times the step :math:`\Delta`. Where the label changes to j, :math:`P'_j \ge P'_i`, so
+
+    .. math:: P_i - P_j \le (\delta_i - \delta_j)^T(P - P') \le \sqrt2\,\|P - P'\|
+              \le \tfrac{\sqrt2}2\,\Delta\prod_\ell\|W_\ell\|_2 .
 
     Examples
     --------

@@ -250,6 +250,10 @@ def one_parameter(
 
     Notes
     -----
+    *Hypotheses.* (Ledger CB-T3*.) One client's update is replaced; each output is one of two values, that of client i the
+    upper one with a probability in :math:`[\tfrac12\mp\tfrac1{2\alpha}]`; N others quantize alone, by their own coins; the
+    server sees the sum.
+
     *Corners.* Hockey-stick divergence is jointly convex, and the law of the sum is affine in the probability of each other
     client (the same under P and Q), and affine in the client's own; so the greatest divergence is at ends of the
     intervals :math:`[\tfrac12\mp\tfrac1{2\alpha}]`. By symmetry only the number j of clients at the upper end
@@ -394,6 +398,9 @@ def server_delta(epsilon: ArrayLike, *, local: ArrayLike) -> FloatArray:
 
     Notes
     -----
+    *Hypotheses.* (Ledger CB-PLDP*.) One client of a pair replaces its update, the server sees both outputs;
+    :math:`\epsilon \ge 0`.
+
     The joint law (++, +-, -+, --) is piecewise affine in the client's parameter with its break at :math:`u = 0`, and affine
     in the partner's between breaks, so the worst are ends and the break. For partner at the upper end and the client at the
     upper against the lower end the laws are (1/alpha, l, l, 0) and (0, l, h, 0), l + h = 1, h - l = 1/alpha: only ++ has a

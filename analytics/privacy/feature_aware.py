@@ -78,9 +78,13 @@ def proven_lowest(system: InferenceSystem, *, noise: ArrayLike, sensitivity: Arr
 
     Notes
     -----
+    *Hypotheses.* (Ledger FDP-L2*-2.2.) The server sees every noisy score and y; neighbours differ in the data of device k, whose
+    score moves by at most :math:`\Delta u` and whose code by at most :math:`d_k`.
+
     Given every noisy score the set of participants is fixed. If k is in it, the feature's release is a Gaussian mechanism
-    with at least that noise; if not, nothing depends on k. Adaptive composition of Gaussian mechanisms (Dong, Roth, Su 2022,
-    Theorem 4) adds the squared ratios.
+    with at least that noise; if not, nothing depends on k. The noise is at least that of k and of the :math:`\tilde k - 1`
+    others that have least. The score is a Gaussian mechanism of ratio :math:`\Delta u/\sigma_k^{(0)}`. Adaptive composition
+    of Gaussian mechanisms (Dong, Roth, Su 2022, Theorem 4) adds the squared ratios.
 
     Examples
     --------
@@ -127,8 +131,13 @@ def proven_threshold(
 
     Notes
     -----
-    As for :func:`proven_lowest`, given S; the divergence is jointly convex in S and falls when the noise of the others grows,
-    so less likely participants are the worse case.
+    *Hypotheses.* (Ledger FDP-L2*-2.1.) The server sees the noisy score of k and y; device j takes part if its noisy score is
+    at most eta, independently of the others; scores are at most :math:`u^{\max}`.
+
+    Given the set S of the others that take part it is as for :func:`proven_lowest`; revealing S only raises the divergence, whose
+    mean over S is the right-hand side with the true probabilities. Devices that are less likely to take part can be had
+    from more likely ones by turning some away, which takes noise away: the divergence given S falls with the noise, so the
+    mean rises when probabilities fall to :math:`\Phi((\eta - u^{\max})/\sigma^{(0)})`.
 
     Examples
     --------

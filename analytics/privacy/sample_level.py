@@ -31,6 +31,9 @@ def epsilon(others: int, parameters: int, *, local: float, move: float, delta: f
 
     Notes
     -----
+    *Hypotheses.* (Ledger CB-E2*.) Order :math:`a \ge 2`; Q is the law of a parameter's sum with, P without the move; the
+    client in question and the others quantize alone.
+
     Let one parameter move by t radii: :math:`P = Q + gD` with :math:`g = t/(2\alpha)`, D the difference of the noise law and its
     shift. With :math:`X = D/Q`, :math:`E_Q(1+gX)^a = 1 + E_Q[(1+gX)^a - 1 - agX]`, and
     :math:`h_g(x) = ((1+gx)^a-1-agx)/g^2` rises with g for x >= 0 (power series of the second derivative, a >= 2) and is at most

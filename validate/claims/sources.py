@@ -46,9 +46,13 @@ class Source:
         if self.path:
             files = [Path(self.path)]
         else:
-            home = _home(self.papers()[paper])
+            home = self.home(paper)
             files = sorted(home.parent.glob("*.py")) if home.name == "__init__.py" else [home]
         return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+
+    def home(self, paper: str) -> Path:
+        """The file that a paper is read from."""
+        return Path(self.path) if self.path else _home(self.papers()[paper])
 
     def items(self) -> dict[str, Item]:
         """What is numbered and no claim."""
@@ -60,10 +64,17 @@ INSTALLED = Source()
 
 def _home(paper: Paper) -> Path:
     """The file whose module holds the paper."""
-    for module in list(sys.modules.values()):
-        if getattr(module, "__file__", None) and any(value is paper for value in vars(module).values()):
-            return Path(str(module.__file__))
-    raise SourceError(f"{paper.id}: no module holds it")
+    holding = [
+        name
+        for name, module in list(sys.modules.items())
+        if getattr(module, "__file__", None) and any(value is paper for value in vars(module).values())
+    ]
+    if not holding:
+        raise SourceError(f"{paper.id}: no module holds it")
+    first = min(
+        holding, key=lambda name: (name == "__main__", not name.startswith("validate.papers."))
+    )  # not who imports it
+    return Path(str(sys.modules[first].__file__))
 
 
 @cache

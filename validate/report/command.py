@@ -92,3 +92,18 @@ def figures(ids: tuple[str, ...], out: Path, quick: bool, anew: bool) -> None:
             gallery.write(out, found)
             advance(found.id)
             click.echo(f"{out / found.id}.svg: {found.caption}")
+
+
+@click.command()
+@click.argument("name")
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder to write to.")
+def paper(name: str, out: Path) -> None:
+    """The true statements of the paper NAME with hypotheses and proofs, and what they correct: OUT/NAME.tex and NAME.bib."""
+    from validate.claims.sources import INSTALLED
+    from validate.report.paper import write
+
+    papers = INSTALLED.papers()
+    if name not in papers:
+        raise click.UsageError(f"{name}: unknown paper; there are {', '.join(papers)}")
+    for file in write(name, out):
+        click.echo(f"{file}")

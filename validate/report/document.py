@@ -7,9 +7,6 @@ from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
-
-import sympy as sp
 
 from analytics.federated.device import DeviceFleet
 from analytics.federated.system import FederatedSystem
@@ -18,18 +15,17 @@ from analytics.parameters import of
 from validate import papers
 from validate.claims import audit, shipped
 from validate.claims.claim import Claim, Item, Paper, Verdict
-from validate.claims.evidence import Evidence, How, Witness
+from validate.claims.evidence import Evidence, How
 from validate.claims.relation import Sign
 from validate.claims.sources import INSTALLED
-from validate.claims.statement import Standing, legend, standing
+from validate.claims.statement import Standing, standing
 from validate.files import whole
+from validate.report.rows import box, computed, witnessed
 from validate.report.tables import number
 from validate.report.verdicts import known, severities, told
 from validate.results import schema
 from validate.twins.catalogue import twins
 from validate.twins.twin import Twin, Worst, worst
-
-_LONGEST = 700  # characters of LaTeX that a reader can compare with the statement
 
 
 def ledger(evidence: Sequence[Evidence], tried: Sequence[Paper]) -> str:
@@ -75,9 +71,9 @@ def ledger(evidence: Sequence[Evidence], tried: Sequence[Paper]) -> str:
                 "",
                 "$$" + e.claim.statement + "$$",
                 "",
-                *_computed(e.claim),
+                *computed(e.claim),
                 *_source(e.claim),
-                *_box(e.claim),
+                *box(e.claim),
                 *_evidence(e),
             ]
             if e.claim.id in corrects:
@@ -89,24 +85,6 @@ def expected(claim: Claim) -> str:
     """What the ledger page must say of a claim, whatever the points that a search met."""
     severity = claim.ruling.severity.value if claim.ruling.severity else ""
     return f"| {claim.id} | {claim.location} | **{claim.expected.value}** | {severity} | {claim.reason} |"
-
-
-def _computed(claim: Claim) -> list[str]:
-    """What the symbols of a statement mean; the expressions themselves, where they are not compared with it."""
-    said = [f"${name} = {_meant(meaning)}$" for name, meaning in legend(claim).items()]
-    found = ["where " + ", ".join(one for one in said if len(one) <= _LONGEST) + ".", ""] if said else []
-    if claim.unread:
-        written = claim.relation.latex() if claim.relation.symbolic else ""
-        found += ["Tried as", "", "$$" + written + "$$", ""] if 0 < len(written) <= _LONGEST else []
-        found += [f"The statement is not compared with that: {claim.unread}.", ""]
-    return found
-
-
-def _meant(meaning: Any) -> str:
-    """An entry of a legend; a function with its arguments."""
-    if isinstance(meaning, sp.Lambda):
-        return rf"({', '.join(sp.latex(x) for x in meaning.signature)}) \mapsto {sp.latex(meaning.expr)}"
-    return str(sp.latex(sp.sympify(meaning)))
 
 
 def _compared(evidence: Sequence[Evidence]) -> str:
@@ -145,17 +123,6 @@ def _count(evidence: Sequence[Evidence], others: Sequence[Item]) -> str:
     )
 
 
-def _box(claim: Claim) -> list[str]:
-    """The domain: of the search, and of a proof."""
-    ranges = []
-    for name, r in claim.domain.items():
-        symbol = f" (${r.symbol}$)" if r.symbol and r.symbol != name else ""
-        within = f"= {r.low:.6g}" if r.low == r.high else f"in [{r.low:.6g}, {r.high:.6g}]"
-        others = "".join(f" or {value:.6g}" for value in r.extra if not r.low <= value <= r.high)
-        ranges.append(f"`{name}`{symbol} {within}{others}{' ' + r.unit if r.unit else ''}")
-    return ["For " + ", ".join(ranges) + ".", ""] if ranges else []
-
-
 def _evidence(e: Evidence) -> list[str]:
     """Paragraphs: what was found, where it fails, what is true instead."""
     claim = e.claim
@@ -175,9 +142,9 @@ def _evidence(e: Evidence) -> list[str]:
         proved = f" Proved on {e.boxes} boxes." if e.how is How.PROVED else ""
         return [f"{said}: {least} {many} {e.evaluations} points{', at ' + at if at else ''}.{proved}{_by_hand(e)}"]
     proof = "certified in ball arithmetic" if e.witness.certified else "not certified"
-    found = [f"{said}: {_told(e.witness)} ({proof})."]
+    found = [f"{said}: {witnessed(e.witness)} ({proof})."]
     if e.near_paper is not None:
-        found += ["", f"Nearest to the paper's own parameters: {_told(e.near_paper)}."]
+        found += ["", f"Nearest to the paper's own parameters: {witnessed(e.near_paper)}."]
     elif isinstance(claim.near, str) and claim.near:
         found += ["", f"The paper's own parameters: {claim.near}."]
     if e.extent is not None and claim.domain:
@@ -197,16 +164,11 @@ def _by_hand(e: Evidence) -> str:
     if e.how is not How.ARGUED:
         return ""
     page = e.claim.argued.removeprefix("docs/")
-    return f" [Proof by hand]({page})."
+    return f" [Proof by hand]({page})." if "#" in page else f" Proof by hand: {{py:func}}`{page}`."
 
 
 def _typeset(text: str) -> str:
     return f"${text}$" if "\\" in text else text
-
-
-def _told(witness: Witness) -> str:
-    at = ", ".join(f"`{name} = {value}`" for name, value in witness.text().items()) or "the values of the statement"
-    return f"at {at} the claim gives {number(witness.claimed)}, the truth is {number(witness.actual)}"
 
 
 def agreement(found: Sequence[tuple[str, Twin, Worst]]) -> str:

@@ -155,6 +155,7 @@ CLAIMS = (
         at_most(_sixteen, lambda p, epsilon, **_: dropout.worst_mse(4, dropout=p, epsilon=epsilon)),
         holds("Given who is counted, the others that survive are binomial; against all sixteen sets of four clients."),
         {"p": Range(0.0, 0.95), "epsilon": WIDE, "x": Range(-1.0, 1.0), "y": Range(-1.0, 1.0)},
+        argued="analytics.federated.dropout.worst_mse",
         statement=r"\mathrm{MSE} \le \tfrac n2\max_s\Bigl[2p(1-p)e_1\bigl(A^2-\tfrac{s^2}4\bigr) + (1-p)^2e_2(2As-s^2)\Bigr],"
         r"\quad e_i = E(i + \mathrm{Bin}(n-2, 1-p))^{-2}",
     ),
@@ -173,6 +174,7 @@ CLAIMS = (
             "epsilon": Range(0.05, 3.0, logarithmic=True),
             "share": Range(0.03, 0.5, logarithmic=True),
         },
+        argued="analytics.federated.dropout.central_epsilon",
         statement=r"\delta = P(N < \nu) + D_{e^\epsilon}(\nu),\quad \nu = \max\{k: P(N < k) \le \tfrac\delta2\},"
         r"\ D_{e^\epsilon}(\nu) = \tfrac\delta2",
         tolerance=1e-6,

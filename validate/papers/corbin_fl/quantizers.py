@@ -242,6 +242,7 @@ CLAIMS = (
         at_least(_worst_error, lambda epsilon, **_: alphabets.minimax_mse(epsilon=epsilon)),
         holds("In the worst case no alphabet beats CorBinQ's; it is its limit that attains the bound."),
         _ALPHABET,
+        argued="analytics.federated.alphabets.minimax_mse",
         statement=r"\max_{w,w'}m(Q',w,w') \ge r^2\alpha^2 \ (\alpha \le 2),\ 4r^2(\alpha-1)\ (\alpha \ge 2)",
     ),
     Claim(
@@ -250,6 +251,7 @@ CLAIMS = (
         at_least(_mean_error, lambda epsilon, **_: alphabets.average_mse(epsilon=epsilon)),
         holds("On average no alphabet beats CorBinQ's."),
         _ALPHABET,
+        argued="analytics.federated.alphabets.average_mse",
         statement=r"E\,m(Q',w,w') \ge \tfrac{4rA-2r^2}3",
     ),
     Claim(

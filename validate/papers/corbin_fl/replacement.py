@@ -127,6 +127,7 @@ CLAIMS = (
             "and of three others."
         ),
         {**_REPLACED, "inside": Range(0.0, 1.0)},
+        argued="analytics.privacy.aggregation.one_parameter",
         statement=r"\delta(\epsilon) = \max_{j \le N} D_{e^\epsilon}\bigl(B_{q^+} + Y_j \,\|\, B_{q^-} + Y_j\bigr),\quad "
         r"Y_j = \mathrm{Bin}(j, q^+) + \mathrm{Bin}(N-j, q^-)",
         idle=["inside"],
@@ -184,6 +185,7 @@ CLAIMS = (
             "delta": Range(1e-9, 1e-4, logarithmic=True),
             "rounds": Range(1, 3, integer=True),
         },
+        argued="analytics.privacy.sample_level.epsilon",
         statement=r"\epsilon_T = \min_a\left[\frac{C_aT\Delta^2}{4\alpha^2(a-1)} + \log\frac{a-1}a "
         r"- \frac{\log(a\delta)}{a-1}\right]",
         tolerance=2e-9,
@@ -203,6 +205,7 @@ CLAIMS = (
             "odds": Range(1.0, 100.0, logarithmic=True),
             **dict.fromkeys(("first", "second", "partner"), Range(-1.0, 2.0)),
         },
+        argued="analytics.privacy.aggregation.server_delta",
         statement=r"\delta(\epsilon) = \tfrac1\alpha = \tanh\tfrac{\epsilon_p}2 \text{ for every } \epsilon \ge 0",
         unread="an equality; tried as an upper bound that is attained",
     ),

@@ -65,6 +65,7 @@ _CLAIMS: tuple[Claim, ...] = (
             "devices": Range(2, 40, integer=True, typical=(5, 20)),
             "participation": Range(0.01, 1.0, typical=(0.25, 1.0)),
         },
+        argued="docs/proofs.md#ei-present",
         statement=r"P(k \text{ takes part} \mid \text{someone does}) = \frac{p}{1-(1-p)^n}",
         implementation=_code("get_sigma", "p' of the amplification"),
     ),

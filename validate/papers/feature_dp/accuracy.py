@@ -122,6 +122,7 @@ CLAIMS = (
             "variance": Range(1e-3, 10.0, logarithmic=True, extra=(0.0,)),
             "radius": Range(0.3, 10.0, logarithmic=True),
         },
+        argued="docs/proofs.md#fdp-mse",
         statement=r"\Pr(\|\hat f - f^*\| \le \Delta) = \sum_S \Pr(S)\,F_{Q_S}(\Delta^2),\quad "
         r"Q_S = \sum_i v_S\lambda_i\,\chi^2_{n_i}(\delta_{S,i})",
     ),
@@ -141,6 +142,7 @@ CLAIMS = (
             "ratio": Range(0.1, 10.0, logarithmic=True, extra=(1.0,)),
         },
         given=[lambda x, lean, ratio: ratio * math.cos(math.pi * lean) < 1],  # the label is the first
+        argued="analytics.inference.margin.spectral_bound",
         statement=r"\Delta \ge \frac{\sqrt2\min_{l'\ne l^*}(\delta_{l^*} - \delta_{l'})^T\bar J(f^*; w_0)}"
         r"{\prod_\ell\|w_0^{(\ell)}\|_F}, \quad \bar J \text{ the softmax}",
     ),
@@ -173,6 +175,7 @@ CLAIMS = (
             "rays."
         ),
         {"depth": Range(1, 3, integer=True), "seed": Range(0, 10**6, integer=True)},
+        argued="analytics.inference.margin.layerwise_bound",
         statement=r"\Delta \ge \min_j \frac{l_i - l_j}{\|(W_L)_i - (W_L)_j\|_2\prod_{\ell<L}\|W_\ell\|_2}",
         effort=1 / 2,
     ),

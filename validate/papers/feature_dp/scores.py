@@ -213,6 +213,7 @@ CLAIMS = (
         equal(_below_threshold, lambda score, noise, eta: float(participation.threshold(score, noise, eta))),
         holds("The noisy score is normal. ((18) prints u for the noisy score and zeta for eta.)"),
         {"score": Range(0.0, 5.4), "noise": Range(0.15, 10.0, logarithmic=True), "eta": Range(0.0, 5.0)},
+        argued="docs/proofs.md#fdp-t3",
         statement=r"p_k = \Phi\left(\frac{\eta - u_k}{\sigma_k^{(0)}}\right)",
         where={r"u_k": sp.Symbol("score"), r"\sigma_k^{(0)}": sp.Symbol("noise")},
     ),
@@ -248,6 +249,7 @@ CLAIMS = (
             "score": Range(1e-6, 10.0, logarithmic=True),
             "local": Range(1e-6, 10.0, logarithmic=True),
         },
+        argued="docs/proofs.md#fdp-l2",
         statement=r"(\epsilon^{(0)} + \epsilon_{\mathrm{loc}},\ \delta^{(0)} + \delta_{\mathrm{loc}})"
         r"\text{ with the feature's guarantee given participation}",
     ),
@@ -261,6 +263,7 @@ CLAIMS = (
             "own is low."
         ),
         {**_STAGES, "below": Range(0.0, 3.0), "deep": Range(0.0, 15.0), "eta": Range(-2.0, 3.0)},
+        argued="analytics.privacy.feature_aware.proven_threshold",
         statement=r"\delta_k(\epsilon) \le E_S\,\delta_G\Bigl(\epsilon;\ \sqrt{(\Delta u/\sigma^{(0)})^2 + d^2/v_S}\Bigr),\quad "
         r"\Pr(j \in S) = \Phi\left(\frac{\eta - u^{\max}}{\sigma^{(0)}}\right)",
         tolerance=1e-8,
@@ -275,6 +278,7 @@ CLAIMS = (
             "integral over it; attained by a low score among others with the least noise."
         ),
         {**_STAGES, "own": Range(-12.0, 2.0), "selected": _SHARE, "seed": SEED},
+        argued="analytics.privacy.feature_aware.proven_lowest",
         statement=r"\delta_k(\epsilon) \le \delta_G\Bigl(\epsilon;\ \sqrt{(\Delta u/\sigma^{(0)})^2 + d^2/v}\Bigr),\quad "
         r"v = \gamma^2\Bigl(\sigma_k^2 + \min_{|S| = \tilde k - 1}\sum_{j \in S}\sigma_j^2\Bigr) + \sigma_m^2",
         tolerance=1e-8,

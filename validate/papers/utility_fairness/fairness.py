@@ -139,6 +139,7 @@ CLAIMS = (
         equal(_refitted, _MODEL),
         holds("Identified from two different energies on; recovers the parameters of data from the model."),
         {"seed": _SEED},
+        argued="docs/proofs.md#uf-e29",
         statement=r"\hat\beta = \mathrm{argmin}\sum_m\mathcal E_m^2\bigl(\log\mathcal E_m-\log\beta_1+E_m/\beta_2\bigr)^2 "
         r"\implies \hat\beta = \beta",
         tolerance=1e-6,

@@ -99,6 +99,7 @@ CLAIMS = (
         equal(_worst, lambda mu, step, iterations: float(convergence.worst_accuracy(iterations, **_class(mu, step)))),
         holds("Integrated along the gradient flow; attained by quadratics. Against descent on quadratics and others."),
         {"mu": Range(0.01, 0.98, logarithmic=True), "step": step.range, "iterations": Range(1, 30, integer=True)},
+        argued="docs/proofs.md#uf-t1",
         statement=r"\sup_{\mathcal F}\Phi_j = \rho^{2j},\quad \rho = \max(|1-\eta\mu|, |1-\eta L|)",
     ),
     Claim(
@@ -107,6 +108,7 @@ CLAIMS = (
         at_least(bent, lambda mu, start, step, iterations: (1 - step) ** (2 * iterations)),
         holds("From the two lower quadratics of a smooth convex function; attained along the steepest direction."),
         {**_STARTS, "step": Range(0.05, 0.99), "iterations": Range(1, 30, integer=True)},
+        argued="docs/proofs.md#uf-t1-necessary",
         statement=r"\Phi_j \ge (1-\eta L)^{2j}",
         tolerance=1e-7,
     ),
@@ -133,6 +135,7 @@ CLAIMS = (
             "It can be bounded, by the corrected theorem: the least number of iterations, from descent itself."
         ),
         {"phi": phi.range, "mu": Range(0.05, 0.98), "step": Range(0.05, 1.9)},
+        argued="docs/proofs.md#uf-t1",
         statement=r"\min\Bigl\{j : \sup_{\mathcal F}\Phi_j \le \Phi\Bigr\} = "
         r"\Bigl\lceil\frac{\log\Phi}{2\log\rho}\Bigr\rceil",
     ),

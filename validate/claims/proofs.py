@@ -1,0 +1,85 @@
+r"""Proofs written by hand: sections of the Markdown files in a paper's folder, and Notes of docstrings.
+
+Both stand once: the documentation includes the files and prints the docstrings, and ``airtight paper`` makes LaTeX of them.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from dataclasses import dataclass
+from pydoc import locate
+
+from validate.claims.claim import Claim
+from validate.claims.sources import INSTALLED, Source
+
+_LABEL = re.compile(r"^\(([\w-]+)\)=\n", re.M)
+_HYPOTHESES = re.compile(r"\*Hypotheses\.\*\s+(.*?)(?:\n\n|\Z)", re.S)
+_NOTES = re.compile(r"^Notes\n-----\n(.*?)(?=^\w+\n-{3,}\n|\Z)", re.M | re.S)
+_MATH = re.compile(r"^( *)\.\. math:: *(.*(?:\n(?:\1 +\S.*|(?=\n\1 +\S)))*)", re.M)
+
+
+@dataclass(frozen=True)
+class Section:
+    """One proof, or what several proofs rest on.
+
+    Attributes
+    ----------
+    label, heading : str
+        Its address, and its title: identifiers of rows with commas; of a docstring the name of what it documents.
+    hypotheses, body : str
+        Markdown.
+    preamble : str
+        Notation of the whole file.
+    """
+
+    label: str
+    heading: str
+    hypotheses: str
+    body: str
+    preamble: str = ""
+
+
+def sections(paper: str, source: Source = INSTALLED) -> dict[str, Section]:
+    """All sections beside a paper, by label, in the order of the files.
+
+    Examples
+    --------
+    >>> sections("corbin-fl")["cb-e1"].hypotheses
+    '$|c| \\\\le 1 \\\\le A$; sums over $n$ and over $n-1$ clients, both divided by $n$.'
+    """
+    found = {}
+    for path in sorted(source.home(paper).parent.glob("*.md")):
+        preamble, *parts = _LABEL.split(path.read_text(encoding="utf-8"))
+        for label, text in zip(parts[::2], parts[1::2], strict=True):
+            heading, _, body = text.partition("\n")
+            found[label] = _section(label, heading.lstrip("# "), body, preamble.strip())
+    return found
+
+
+def of(claim: Claim, known: dict[str, Section]) -> Section | None:
+    """What a claim says to be its proof: a section, by the label of its link, or the Notes of what it names."""
+    if "#" in claim.argued:
+        return known.get(claim.argued.partition("#")[2])
+    notes = _NOTES.search(inspect.getdoc(locate(claim.argued)) or "") if claim.argued else None
+    return _section(claim.argued, claim.argued, markdown(notes[1])) if notes else None
+
+
+def _section(label: str, heading: str, body: str, preamble: str = "") -> Section:
+    given = _HYPOTHESES.match(body.strip())
+    rest = body.strip()[given.end() :] if given else body
+    return Section(label, heading, " ".join(given[1].split()) if given else "", rest.strip(), preamble)
+
+
+def markdown(docstring: str) -> str:
+    r"""Notes of a docstring as Markdown.
+
+    Examples
+    --------
+    >>> markdown("By :math:`x^2 \\ge 0` and ``f``,\n\n.. math:: x\n   \\ge 0")
+    'By $x^2 \\ge 0$ and `f`,\n\n$$x \\ge 0$$'
+    """
+    made = _MATH.sub(lambda m: f"$${' '.join(m[2].split())}$$", docstring)
+    made = re.sub(r":math:`([^`]+)`", r"$\1$", made)
+    made = re.sub(r":\w+:`([^`]+)`", r"`\1`", made)
+    return made.replace("``", "`")

@@ -1,0 +1,233 @@
+"""A paper's theorems as they are true, with hypotheses and proofs, in LaTeX: ``airtight paper``.
+
+What is true comes first, in the order of the paper, each statement with what it corrects; then what was only tried, and what is
+refuted without another statement in its place. Proofs are those of the documentation (:mod:`validate.claims.proofs`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from validate.claims import audit, proofs
+from validate.claims.claim import REFUTED, Paper
+from validate.claims.evidence import Evidence, How
+from validate.claims.proofs import Section
+from validate.claims.shipped import shipped
+from validate.claims.sources import INSTALLED, Source
+from validate.files import whole
+from validate.report.latex import Latex, entry, escaped
+from validate.report.rows import box, computed, witnessed
+
+_HEAD = r"""\documentclass{article}
+\usepackage[utf8]{inputenc}
+\usepackage[margin=2.6cm]{geometry}
+\usepackage{amsmath,amssymb,amsthm,graphicx}
+\usepackage[hidelinks]{hyperref}
+\newtheorem{theorem}{Theorem}
+\theoremstyle{definition}
+\newtheorem{tried}{Tried}
+\newtheorem{refuted}{Refuted}
+\theoremstyle{remark}
+\newtheorem*{corrects}{Corrects}
+% A formula that is wider than the line is made smaller.
+\newcommand{\fit}[1]{\sbox0{$\displaystyle #1$}%
+\ifdim\wd0>\linewidth\[\resizebox{\linewidth}{!}{\usebox0}\]\else\[\usebox0\]\fi}
+\providecommand{\mathscr}{\mathcal}
+\emergencystretch=3em
+"""
+_BY_MACHINE = {
+    How.IDENTITY: "Computer algebra (SymPy) brings the difference of both sides to 0, and both have a value everywhere in the "
+    "domain.",
+    How.PROVED: "By machine, in ball arithmetic{boxes}: on each box of a cut of the domain by an enclosure of the difference of "
+    "both sides or of its factors, by the signs of slopes, or by the mean value theorem.",
+    How.ENUMERATED: "The domain is finite, and the statement was tried at each of its {evaluations} points.",
+}
+
+
+@dataclass
+class _Document:
+    """The text as it grows."""
+
+    paper: Paper
+    evidence: Sequence[Evidence]
+    known: dict[str, Section]
+    used: dict[str, Section] = field(default_factory=dict)
+    latex: Latex = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.latex = Latex(self.refer)
+
+    def refer(self, label: str) -> str | None:
+        """A link to a section of this document; what nothing else prints goes to its end."""
+        if label not in self.known:
+            return None
+        self.used.setdefault(label, self.known[label])
+        return f"\\hyperref[{label}]{{{escaped(self.known[label].heading)}}}"
+
+    def text(self) -> str:
+        """The whole document but its references."""
+        true = [e for e in self.evidence if e.verdict not in REFUTED and e.how is not How.SEARCHED]
+        tried = [e for e in self.evidence if e.verdict not in REFUTED and e.how is How.SEARCHED]
+        here = {e.claim.id for e in self.evidence}
+        left = [e for e in self.evidence if e.verdict in REFUTED and e.claim.ruling.corrected_by not in here]
+        parts = [
+            ("What is true", self.theorems(true)),
+            ("Tried, not proved", [self.plain("tried", e) for e in tried]),
+            ("Refuted", [self.plain("refuted", e) for e in left]),
+        ]
+        body = [f"\\section{{{title}}}\n\n" + "\n\n".join(found) for title, found in parts if found]
+        if rest := self.rest({e.claim.argued.partition("#")[2] for e in true}):
+            body.append(f"\\section{{What proofs rest on}}\n\n{rest}")
+        return "\n\n".join([self.opening(), *body])
+
+    def opening(self) -> str:
+        """Title, what this is, notation."""
+        paper = self.paper
+        of = f"{paper.title}, {paper.authors}, {paper.year}".replace(", ,", ",")
+        preambles = dict.fromkeys(s.preamble for s in self.known.values() if s.preamble)
+        notation = "\\section{Notation}\n\n" + "\n\n".join(map(self.latex, preambles)) if preambles else ""
+        return (
+            f"\\title{{What is true of\\\\ {escaped(paper.title)}}}\n\\author{{airtight {escaped(version('airtight-dp'))}}}\n"
+            f"\\date{{}}\n\\maketitle\n\n"
+            f"The statements of {escaped(of)}~\\cite{{paper}}, as far as they are true, with hypotheses and proofs, and what "
+            f"they correct. Identifiers are those of the ledger of airtight~\\cite{{airtight}}; \\texttt{{airtight certify "
+            f"{escaped(paper.id)}}} writes certificates that one file of plain Python rebuilds.\n\n{notation}"
+        ).strip()
+
+    def theorems(self, found: Sequence[Evidence]) -> list[str]:
+        """One theorem for each proof, of all the rows that it shows."""
+        groups: dict[str, list[Evidence]] = {}
+        for e in found:
+            groups.setdefault(e.claim.argued if e.how is How.ARGUED else e.claim.id, []).append(e)
+        return [self.theorem(rows) for rows in groups.values()]
+
+    def theorem(self, rows: Sequence[Evidence]) -> str:
+        """Hypotheses, statements, proof, and what is corrected."""
+        first = rows[0]
+        section = proofs.of(first.claim, self.known) if first.how is How.ARGUED else None
+        names = ", ".join(e.claim.id for e in rows)
+        label = f"\\label{{{section.label}}}" if section else ""
+        given = self.latex(section.hypotheses) if section else self.domain(first)
+        made = [f"\\begin{{theorem}}[{{{escaped(names)}}}]{label}", f"\\emph{{Hypotheses.}} {given}" if given else ""]
+        made += [self.statement(e) for e in rows]
+        made += ["\\end{theorem}", "\\begin{proof}", self.proof(first, section), "\\end{proof}"]
+        made += [self.corrected(e) for e in rows]
+        return "\n".join(line for line in made if line)
+
+    def proof(self, e: Evidence, section: Section | None) -> str:
+        if section is not None:
+            return self.latex(section.body)
+        if e.how is How.ARGUED:
+            return f"It stands in {escaped(e.claim.argued)}."
+        boxes = f", on {e.boxes} boxes" if e.boxes else ""
+        return escaped(_BY_MACHINE[e.how].format(boxes=boxes, evaluations=e.evaluations))
+
+    def domain(self, e: Evidence) -> str:
+        """The box, which is all that a machine speaks of, and further hypotheses."""
+        given = [f"${_typeset(condition)}$" for condition in e.claim.given if not callable(condition)]
+        return self.latex(" ".join([*box(e.claim), f"Further, {', '.join(given)}." if given else ""]).strip())
+
+    def statement(self, e: Evidence) -> str:
+        """A formula, where it stands, and what its symbols mean."""
+        said = [f"\\textbf{{{escaped(e.claim.id)}}} ({escaped(e.claim.location)}).", f"\\fit{{{e.claim.statement}}}"]
+        return "\n".join([*said, self.latex("\n".join(computed(e.claim)).strip())]).strip()
+
+    def corrected(self, e: Evidence) -> str:
+        """The refuted statements in whose place this one stands."""
+        wrong = [o for o in self.evidence if o.claim.ruling.corrected_by == e.claim.id]
+        return "\n".join(f"\\begin{{corrects}}\n{self.refutation(o)}\n\\end{{corrects}}" for o in wrong)
+
+    def refutation(self, e: Evidence) -> str:
+        """What was claimed, why it is not so, and where."""
+        found = [self.statement(e), escaped(e.claim.reason)]
+        if e.witness is not None:
+            proved = ", proved in ball arithmetic" if e.witness.certified else ""
+            found.append(self.latex(f"It fails{proved}: {witnessed(e.witness)}."))
+        if (elsewhere := e.claim.ruling.corrected_by) and elsewhere not in {o.claim.id for o in self.evidence}:
+            found.append(f"What is true instead: {escaped(elsewhere)}, of another paper.")
+        return "\n".join(found)
+
+    def plain(self, kind: str, e: Evidence) -> str:
+        """A row without proof."""
+        if kind == "refuted":
+            said = self.refutation(e)
+        else:
+            found = f"{escaped(e.claim.reason)} No violation in {e.evaluations} evaluations."
+            said = f"{self.domain(e)}\n{self.statement(e)}\n{found}"
+        return f"\\begin{{{kind}}}\n{said}\n\\end{{{kind}}}" + (f"\n{self.corrected(e)}" if kind == "tried" else "")
+
+    def rest(self, printed: set[str]) -> str:
+        """The sections that proofs refer to and that are no theorem here; these may refer to others."""
+        made: dict[str, str] = {}
+        while missing := [label for label in self.used if label not in printed and label not in made]:
+            for label in missing:
+                section = self.used[label]
+                given = f"\\emph{{Hypotheses.}} {self.latex(section.hypotheses)}\n\n" if section.hypotheses else ""
+                heading = f"\\subsection*{{{escaped(section.heading)}}}\\phantomsection\\label{{{label}}}"
+                made[label] = f"{heading}\n{given}{self.latex(section.body)}"
+        return "\n\n".join(made.values())
+
+
+def _typeset(condition: Any) -> str:
+    import sympy as sp
+
+    return str(sp.latex(condition))
+
+
+def bibliography(paper: Paper, cited: dict[str, str]) -> str:
+    """What the text cites: the paper itself, this package, and the works that proofs link to."""
+    names = [name.strip() for name in paper.authors.split(",") if name.strip()]
+    author = f"  author = {{{' and '.join(names)}}},\n" if names else ""
+    own = f"@misc{{paper,\n{author}  title = {{{{{escaped(paper.title)}}}}},\n  year = {{{paper.year}}},\n}}"
+    here = (
+        "@misc{airtight,\n  author = {{the airtight developers}},\n"
+        "  title = {{airtight: bounds, exact values and machine-checked theorems for private wireless learning}},\n"
+        f"  howpublished = {{Version {version('airtight-dp')}}},\n}}"
+    )
+    return "\n\n".join([own, here, *(entry(doi, text) for doi, text in cited.items())]) + "\n"
+
+
+def write(
+    name: str, out: Path, *, source: Source = INSTALLED, tried: Callable[[str], Sequence[Evidence]] | None = None
+) -> list[Path]:
+    """Write OUT/NAME.tex and OUT/NAME.bib.
+
+    Parameters
+    ----------
+    name : str
+        Of a paper.
+    out : Path
+        Folder.
+    source : Source
+        Where the paper comes from.
+    tried : callable, optional
+        From the paper's name to evidence, where the version brings none.
+
+    Returns
+    -------
+    list of Path
+    """
+    paper = source.papers()[name]
+    there = {e.claim.id: e for e in shipped().evidence} if source == INSTALLED else {}
+    if any(claim.id not in there for claim in paper.claims):
+        there |= {e.claim.id: e for e in (tried or _tried(source))(name)}
+    document = _Document(paper, [there[claim.id] for claim in paper.claims], proofs.sections(name, source))
+    text = document.text()
+    made = {
+        f"{name}.tex": f"{_HEAD}\\begin{{document}}\n{text}\n\n\\bibliographystyle{{plain}}\n\\bibliography{{{name}}}\n"
+        "\\end{document}\n",
+        f"{name}.bib": bibliography(paper, document.latex.cited),
+    }
+    out.mkdir(parents=True, exist_ok=True)
+    for file, content in made.items():
+        with whole(out / file) as stream:
+            stream.write(content.encode())
+    return [out / file for file in made]
+
+
+def _tried(source: Source) -> Callable[[str], Sequence[Evidence]]:
+    return lambda name: list(audit.run([name], source=source))

@@ -1,0 +1,49 @@
+"""What the ledger says of a claim, in Markdown: what its symbols mean, its domain, a witness."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy as sp
+
+from validate.claims.claim import Claim
+from validate.claims.evidence import Witness
+from validate.claims.statement import legend
+from validate.report.tables import number
+
+_LONGEST = 700  # characters of LaTeX that a reader can compare with the statement
+
+
+def computed(claim: Claim) -> list[str]:
+    """What the symbols of a statement mean; the expressions themselves, where they are not compared with it."""
+    said = [f"${name} = {_meant(meaning)}$" for name, meaning in legend(claim).items()]
+    found = ["where " + ", ".join(one for one in said if len(one) <= _LONGEST) + ".", ""] if said else []
+    if claim.unread:
+        written = claim.relation.latex() if claim.relation.symbolic else ""
+        found += ["Tried as", "", "$$" + written + "$$", ""] if 0 < len(written) <= _LONGEST else []
+        found += [f"The statement is not compared with that: {claim.unread}.", ""]
+    return found
+
+
+def _meant(meaning: Any) -> str:
+    """An entry of a legend; a function with its arguments."""
+    if isinstance(meaning, sp.Lambda):
+        return rf"({', '.join(sp.latex(x) for x in meaning.signature)}) \mapsto {sp.latex(meaning.expr)}"
+    return str(sp.latex(sp.sympify(meaning)))
+
+
+def box(claim: Claim) -> list[str]:
+    """The domain: of the search, and of a proof."""
+    ranges = []
+    for name, r in claim.domain.items():
+        symbol = f" (${r.symbol}$)" if r.symbol and r.symbol != name else ""
+        within = f"= {r.low:.6g}" if r.low == r.high else f"in [{r.low:.6g}, {r.high:.6g}]"
+        others = "".join(f" or {value:.6g}" for value in r.extra if not r.low <= value <= r.high)
+        ranges.append(f"`{name}`{symbol} {within}{others}{' ' + r.unit if r.unit else ''}")
+    return ["For " + ", ".join(ranges) + ".", ""] if ranges else []
+
+
+def witnessed(witness: Witness) -> str:
+    """Where the claim fails, and what both quantities are there."""
+    at = ", ".join(f"`{name} = {value}`" for name, value in witness.text().items()) or "the values of the statement"
+    return f"at {at} the claim gives {number(witness.claimed)}, the truth is {number(witness.actual)}"
