@@ -11,7 +11,7 @@ from py_mini_racer import MiniRacer
 from scipy import special, stats
 
 from analytics.inference.system import InferenceSystem
-from analytics.privacy import amplification, gaussian
+from analytics.privacy import amplification, gaussian, hidden, observers, rounds
 from validate.report import live
 
 
@@ -58,6 +58,75 @@ def test_exact_and_proven_epsilon(script, values):
     ):
         page = script(f"airtight.{name}({text})")
         assert page == pytest.approx(python, rel=1e-9, abs=1e-12), name
+
+
+@settings(max_examples=40, deadline=None)
+@given(systems(), st.sampled_from(["participants", "others", "signal"]))
+def test_epsilon_for_an_observer(script, values, observer):
+    system, text = InferenceSystem(**values), json.dumps({**values, "observer": observer})
+    python = float(observers.exact_epsilon(system, device=0, observer=observer))
+    assert script(f"airtight.epsilon({text})") == pytest.approx(python, rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 3, 8, 64, 784, 25088])
+def test_a_hidden_device(script, dimension):
+    rng = np.random.default_rng(dimension)
+    low, high = np.log([[1e-2, 1e-2, 1e-2, 1e-3], [30.0, 30.0, 1e2, 10.0]])
+    eps, d, v, s = np.exp(rng.uniform(low, high, (100, 4))).T
+    p = rng.uniform(0.01, 0.999, 100)
+    for replace in (False, True):
+        python, _, error = hidden.log_curve(eps, p, d, v, s, dimension=dimension, replace=replace)
+        for i in np.flatnonzero((error < 1e-9) & (python > -200)):
+            at = ", ".join(repr(float(x[i])) for x in (eps, p, d, v, s))
+            assert script(f"airtight.hidden({at}, {dimension}, {json.dumps(replace)})") == pytest.approx(
+                python[i], abs=1e-9
+            )
+
+
+@pytest.mark.parametrize(
+    ("adjacency", "idle_noise", "observer", "queries", "devices"),
+    [
+        ("absent", False, "others", 20, 5),
+        ("absent", False, "signal", 500, 5),
+        ("absent", False, "participants", 3, 5),
+        ("absent", True, "others", 7, 5),
+        ("silent", True, "others", 1000, 5),
+        ("silent", True, "participants", 200, 5),
+        ("replace", True, "others", 50, 5),
+        ("silent", False, "others", 30, 1),
+        ("replace", False, "others", 4, 1),
+    ],
+)
+def test_many_queries_are_never_shown_below_the_truth(script, adjacency, idle_noise, observer, queries, devices):
+    """Above Python's lower end, and no farther above its upper one than the page says."""
+    values = {
+        "devices": devices,
+        "participation": 0.7,
+        "noise_variance": 0.3,
+        "weight": 0.2,
+        "clip": 1.0,
+        "alignment": 1.0,
+    }
+    values |= {"receiver_noise_variance": 0.2, "dimension": 20, "delta": 1e-6, "delta_prime": 1e-6}
+    system = InferenceSystem(**values, adjacency=adjacency, idle_noise=idle_noise)
+    asked = {**values, "adjacency": adjacency, "idle_noise": idle_noise, "observer": observer, "rounds": queries}
+    text = f"airtight.finished(airtight.overRounds({json.dumps(asked)}))"
+    page, above = script(f"{text}[0]"), script(f"{text}[1]")
+    low, high = rounds.bracket(system, rounds=queries, device=0, observer=observer)
+    assert 0 <= above < 0.003
+    assert page == high == math.inf or low * (1 - 1e-9) <= page <= high * (1 + 3 * above + 1e-3)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.floats(0.05, 3.0), st.integers(2, 1000), st.floats(1e-10, 1e-3))
+def test_many_gaussians_are_one(script, clip, queries, delta):
+    """Idle noise and p = 1: the law on the grid against the closed form."""
+    values = {"devices": 3, "participation": 1.0, "noise_variance": 0.3, "weight": 1.0, "clip": clip, "alignment": 1.0}
+    values |= {"receiver_noise_variance": 0.1, "dimension": 9, "delta": delta, "adjacency": "absent"}
+    text = json.dumps({**values, "idle_noise": True, "observer": "others", "rounds": queries})
+    truth = float(gaussian.epsilon(delta, sensitivity=clip * math.sqrt(queries), sigma=1.0))
+    page = script(f"airtight.finished(airtight.overRounds({text}))[0]")
+    assert truth * (1 - 1e-9) <= page <= truth * 1.01
 
 
 @settings(max_examples=200, deadline=None)

@@ -174,29 +174,48 @@ def test_ctrl_c_keeps_the_parts_that_are_done(tmp_path, monkeypatch):
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
 PROBE = """<script>
-const told = {};
-for (const name of ["participation", "dimension", "noise_variance", "clip", "alignment"]) {
-  const slider = document.getElementById("live-slider-" + name), shown = document.getElementById("live-exact");
-  const before = shown.textContent, value = slider.value, start = performance.now();
-  slider.value = 150;
-  slider.dispatchEvent(new Event("input"));
-  told[name] = [before, shown.textContent, performance.now() - start];
-  slider.value = value;
-  slider.dispatchEvent(new Event("input"));
+const at = (id) => document.getElementById("live-" + id), told = {};
+const pause = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
+async function settled(id) {
+  while (at(id).textContent === "…") await pause(10);
+  return at(id).textContent;
 }
-document.getElementById("live-system").value = 1;
-document.getElementById("live-system").dispatchEvent(new Event("change"));
-document.getElementById("live-slider-rounds").value = 400;
-document.getElementById("live-slider-rounds").dispatchEvent(new Event("input"));
-told.rounds = document.getElementById("live-rounds").textContent;
-told.agreement = document.getElementById("live-agreement").textContent;
-setTimeout(() => {
+function set(id, value, event) {
+  const start = performance.now();
+  at(id)[id === "idle" ? "checked" : "value"] = value;
+  at(id).dispatchEvent(new Event(event));
+  return performance.now() - start;
+}
+async function probe() {
+  for (const name of ["participation", "dimension", "noise_variance", "clip", "alignment"]) {
+    const before = await settled("exact"), value = at("slider-" + name).value;
+    const took = set("slider-" + name, 150, "input");
+    told[name] = [before, await settled("exact"), took];
+    set("slider-" + name, value, "input");
+  }
+  told.agreement = at("agreement").textContent;
+  set("slider-rounds", 150, "input");
+  told.absent = await settled("rounds");
+  set("system", 1, "change");
+  set("slider-rounds", 400, "input");
+  told.rounds = await settled("rounds");
+  for (const observer of ["others", "signal", "participants"]) {
+    set("observer", observer, "change");
+    told[observer] = await settled("exact");
+  }
+  set("slider-rounds", 200, "input");
+  set("idle", true, "change");
+  told.idle = await settled("rounds");
+  told.why = at("why").textContent;
+  await pause(3000);
   told.curves = document.querySelectorAll("#live-lines path").length;
   told.width = document.documentElement.scrollWidth;
+}
+probe().catch((error) => faults.push(String(error))).then(() => {
   told.faults = faults;
   document.body.innerHTML = "<pre id=probe></pre>";
   document.getElementById("probe").textContent = JSON.stringify(told);
-}, 3000);
+});
 </script>"""
 
 
@@ -227,11 +246,14 @@ def test_sliders_move_numbers_in_a_browser(report, tmp_path):
     listen = '<script>const faults = []; window.onerror = (text) => faults.push(text);</script><meta charset="utf-8">'
     html = html.replace('<meta charset="utf-8">', listen, 1).replace("</body>", f"{PROBE}</body>")
     (tmp_path / "probe.html").write_text(html)
-    flags = ("window-size=500,900", "virtual-time-budget=20000", "dump-dom")
+    flags = ("window-size=500,900", "virtual-time-budget=60000", "dump-dom")
     dom = browse(tmp_path / "probe.html", tmp_path, *flags)
     told = json.loads(unescape(re.search(r'<pre id="probe">(.*?)</pre>', dom, re.DOTALL)[1]))
     assert told.pop("faults") == [] and told.pop("width") <= 500 and told.pop("curves") == 3
-    assert float(told.pop("rounds")) > 10
+    assert float(told.pop("absent")) > 10 and float(told.pop("rounds")) > 10
+    seen = [float(told.pop(observer)) for observer in ("signal", "others", "participants")]
+    assert seen[0] == seen[1] < seen[2]
+    assert float(told.pop("idle")) > 0 and told.pop("why").startswith("T = ")
     assert float(told.pop("agreement").rpartition(" ")[2].rstrip(".")) < 1e-9
     for name, (before, after, milliseconds) in told.items():
         assert before != after and milliseconds < 500, name  # on a busy machine; some 5 on a quiet one

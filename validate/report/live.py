@@ -10,6 +10,7 @@ import numpy as np
 import sympy as sp
 from markupsafe import Markup
 from numpy.polynomial import chebyshev
+from numpy.polynomial.legendre import leggauss
 from scipy import special
 
 from analytics.inference.system import InferenceSystem
@@ -20,6 +21,11 @@ from validate.results.tree import as_json
 
 _DEGREE = 40  # of the series of erfcx: its error is below 2e-14
 _MIDDLE = 3.75
+_NODES = (4, 16)  # of the rules for short differences and for the norm across
+_TEMPLATES = resources.files("validate.report").joinpath("templates")
+_PARTS = ("exact", "hidden", "rounds")
+_OFFERED = ("erfcx", "erfc", "gaussian", "unlike", "hidden", "binomial", "meaning", "logDelta", "logDeltaOver")
+_OFFERED += ("epsilon", "oneQuery", "proven", "overRounds", "finished")
 _MOST_ROUNDS = 1000  # of the slider
 
 
@@ -41,8 +47,13 @@ def script() -> str:
         },
     }
     printed = ",\n".join(f"  {name}: {function(form)}" for name, form in names.items())
-    exact = resources.files("validate.report").joinpath("templates", "exact.js").read_text(encoding="utf-8")
-    return f"const ERFCX = {json.dumps(_erfcx())};\n{exact}\nconst printed = {{\n{printed},\n}};\n"
+    constants = f"const ERFCX = {json.dumps(_erfcx())}, LEGENDRE = {json.dumps(_rules())};"
+    exact = "\n".join(_TEMPLATES.joinpath(f"{name}.js").read_text(encoding="utf-8") for name in _PARTS)
+    return (
+        f"{constants}\nconst airtight = (() => {{\n"
+        f'  "use strict";\n{exact}\n  return {{ {", ".join(_OFFERED)} }};\n}})();\n'
+        f"const printed = {{\n{printed},\n}};\n"
+    )
 
 
 def function(form: Form) -> str:
@@ -71,6 +82,11 @@ def _erfcx() -> list[float]:
     return found
 
 
+def _rules() -> list[list[list[float]]]:
+    """Nodes and weights of the rules of Gauss and Legendre."""
+    return [[each.tolist() for each in leggauss(number)] for number in _NODES]
+
+
 def start(card: Card, system: InferenceSystem) -> dict[str, Any]:
     """Where the sliders begin: all devices like the one that is least protected, and what Python finds for them."""
     k = card.worst
@@ -89,8 +105,9 @@ def start(card: Card, system: InferenceSystem) -> dict[str, Any]:
         "delta_prime": system.delta_prime,
         "rounds": min(card.rounds, _MOST_ROUNDS),
         "adjacency": system.adjacency.value,
+        "observer": card.observer.value,
         "idle_noise": system.idle_noise,
-        "exact": as_json(float(card.bounds.privacy.exact.epsilon[k])) if alike else None,
+        "exact": as_json(float(card.true[k])) if alike else None,
     }
 
 

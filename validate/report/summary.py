@@ -34,8 +34,8 @@ class Card:
     ----------
     line : Markup
         The system in one line.
-    seen : str
-        What the server knows beside y.
+    observer : Observer
+        What the server sees beside y.
     claimed, true, composed : ndarray, shape (K,)
         Epsilon: what Theorem 1 claims, what is true, and what is true after `rounds` queries (None where that is one).
     theorem : str
@@ -51,7 +51,7 @@ class Card:
     name: str
     line: Markup
     adjacency: Adjacency
-    seen: str
+    observer: Observer
     delta: float
     claimed: FloatArray
     theorem: str
@@ -64,6 +64,11 @@ class Card:
     idle_noise: bool
     bounds: InferenceBounds
     sentences: list[Sentence]
+
+    @property
+    def seen(self) -> str:
+        """What the server knows beside y, in words."""
+        return _SEEN[self.observer]
 
     @property
     def slug(self) -> str:
@@ -108,7 +113,7 @@ def card(name: str, system: InferenceSystem, bounds: InferenceBounds, schemes: d
         name=name,
         line=_line(system),
         adjacency=privacy.adjacency,
-        seen=_SEEN[seen],
+        observer=seen,
         delta=privacy.exact.delta,
         claimed=claim.epsilon,
         theorem=theorem,

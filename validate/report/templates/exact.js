@@ -1,6 +1,4 @@
-// Exact epsilon of K devices alike: the formulas of analytics.privacy for one slider's move. ERFCX is set before this file.
-const airtight = (() => {
-  "use strict";
+  // One query of K devices alike: the formulas of analytics.privacy. ERFCX is set before; the whole stands in one function.
   const TAU = 2 * Math.PI, HALF = Math.SQRT1_2;
 
   // erfc(x) e^(x^2): Chebyshev's series of (1 + 2x) erfcx(x) in t = (x - 3.75)/(x + 3.75)
@@ -8,7 +6,11 @@ const airtight = (() => {
     if (x < 0) return 2 * Math.exp(x * x) - erfcx(-x);
     const t = (x - 3.75) / (x + 3.75);
     let b = 0, before = 0;
-    for (let k = ERFCX.length - 1; k > 0; k--) [b, before] = [2 * t * b - before + ERFCX[k], b];
+    for (let k = ERFCX.length - 1; k > 0; k--) {
+      const next = 2 * t * b - before + ERFCX[k];
+      before = b;
+      b = next;
+    }
     return (t * b - before + ERFCX[0]) / (1 + 2 * x);
   }
   const erfc = (x) => (x < 0 ? 2 - erfc(-x) : erfcx(x) * Math.exp(-x * x));
@@ -103,17 +105,24 @@ const airtight = (() => {
     return now;
   }
 
+  const meaning = ({ observer = "auto", adjacency, idle_noise }) => (observer !== "auto" ? observer
+    : adjacency === "absent" || idle_noise ? "others" : "participants");
+  const visible = (s) => meaning(s) === "participants" && s.adjacency !== "absent";
+  const covered = (s) => !visible(s) && s.adjacency !== "absent" && !s.idle_noise;
+  const rollCall = (s) => meaning(s) === "participants" && s.adjacency === "absent";
+
   // what a device alike the others gives away: distance, own noise, and the others' noise with its probabilities
   function received(s) {
     const factor = s.adjacency === "replace" ? 2 : 1, gain = s.alignment * s.alignment;
-    const count = binomial(s.devices - 1, s.participation);
+    const constant = s.idle_noise && visible(s), others = (n) => gain * n * s.noise_variance + s.receiver_noise_variance;
+    const count = constant ? [0] : binomial(s.devices - 1, s.participation);
     return {
       distance: factor * s.alignment * s.weight * s.clip,
       own: gain * s.noise_variance,
       weights: count,
       least: Math.log(s.delta) - 35,  // rarer numbers of others do not count
-      noise: count.map((_, n) => gain * n * s.noise_variance + s.receiver_noise_variance),
-      whole: gain * s.devices * s.noise_variance + s.receiver_noise_variance,
+      noise: count.map((_, n) => others(constant ? s.devices - 1 : n)),
+      whole: others(s.devices),
     };
   }
 
@@ -121,26 +130,29 @@ const airtight = (() => {
   const unamplified = (eps, p) => (eps < 1
     ? Math.log1p(Math.expm1(eps) / p) : eps - Math.log(p) + Math.log1p(-(1 - p) * Math.exp(-eps)));
 
-  // log delta(eps) of one query: absent, silent, replace, or any of them with idle noise
-  function logDelta(s, eps, law = received(s)) {
-    const p = s.participation, d = law.distance;
-    if (p <= 0) return -Infinity;
-    if (s.idle_noise) return idle(s, eps, d / Math.sqrt(law.whole));
-    if (s.adjacency !== "absent") {
-      return Math.log(p) + expected((v) => gaussian(eps, d / Math.sqrt(v + law.own)), law);
+  // log delta(eps) of one query, by order: with the device against without it, and the reverse where that may be another
+  function orders(s, law = received(s)) {
+    const p = s.participation, d = law.distance, log = Math.log(p);
+    if (p <= 0) return [() => -Infinity];
+    if (rollCall(s)) return [() => log];
+    if (visible(s)) return [(eps) => log + expected((v) => gaussian(eps, d / Math.sqrt(v + law.own)), law)];
+    if (s.idle_noise || s.adjacency === "absent") {
+      const mu = d / Math.sqrt(law.whole);
+      if (s.idle_noise && s.adjacency === "replace") return [(eps) => opposite(eps, p, mu)];
+      const pair = s.idle_noise ? (eps) => gaussian(eps, mu) : (eps, reverse) => expected((v) => unlike(
+        eps, d / Math.sqrt(v), law.own / v, s.dimension, reverse), law);
+      return [(eps) => log + pair(unamplified(eps, p), false), (eps) => {
+        const used = p < 1 ? Math.expm1(eps) * (1 - p) / p : 0, share = Math.log1p(-used);
+        return used >= 1 ? -Infinity : log + share + pair(eps - share, true);
+      }];
     }
-    const pair = (inner, reverse) => expected((v) => unlike(inner, d / Math.sqrt(v), law.own / v, s.dimension, reverse), law);
-    const removing = Math.log(p) + pair(unamplified(eps, p), false);
-    const used = p < 1 ? Math.expm1(eps) * (1 - p) / p : 0;
-    if (used >= 1) return removing;
-    const share = Math.log1p(-used);
-    return Math.max(removing, Math.log(p) + share + pair(eps - share, true));
+    return [(eps) => log + expected((v) => hidden(eps, p, d, v, law.own, s.dimension, s.adjacency === "replace"), law)];
   }
+  const worst = (each) => (eps) => Math.max(...each.map((one) => one(eps)));
+  const logDelta = (s, eps, law = received(s)) => worst(orders(s, law))(eps);
 
-  // any adjacency but replace: a subsampled Gaussian; replace: N(mu/2) against N(-mu/2), each with probability p
-  function idle(s, eps, mu) {
-    const p = s.participation;
-    if (s.adjacency !== "replace") return Math.log(p) + gaussian(unamplified(eps, p), mu);
+  // N(mu/2) against N(-mu/2), each with probability p, both else N(0)
+  function opposite(eps, p, mu) {
     const a = mu / 2, loss = (y) => logMix(p, a * y - a * a / 2) - logMix(p, -a * y - a * a / 2);
     const y = root((t) => loss(t) - eps, 0, (eps + 2 * Math.log((1 + 1e-9) / p)) / mu + 40 + mu);
     if (y === null) return -Infinity;
@@ -195,19 +207,26 @@ const airtight = (() => {
     return Math.min(0, peak + Math.log(Math.max(trapezoid(sum, c / 3), 0) / Math.PI));
   }
 
-  // where a falling function of eps reaches 0: doubling, then bisection and secant in turn (Illinois)
-  function root(f, low, high) {
+  // where a falling function of eps reaches 0: secant (Illinois), and bisection now and then; yields after each value
+  function* rooted(f, low, high, close) {
     let a = low, b = high, fa = f(a), fb = f(b);
     if (fa * fb > 0) return null;
-    for (let i = 0; i < 200 && Math.abs(b - a) > 1e-13 * Math.abs(b); i++) {
+    for (let i = 0; i < 200 && Math.abs(b - a) > close * Math.abs(b); i++) {
       let x = isFinite(fa) && isFinite(fb) ? (a * fb - b * fa) / (fb - fa) : (a + b) / 2;
       if (!(x > Math.min(a, b) && x < Math.max(a, b)) || i % 5 === 4) x = (a + b) / 2;
       const fx = f(x);
       if (fx === 0) return x;
       if (fx * fb < 0) [a, fa] = [b, fb]; else fa /= 2;
       [b, fb] = [x, fx];
+      yield;
     }
     return b;
+  }
+  const root = (f, low, high) => finished(rooted(f, low, high, 1e-13));
+
+  // a generator run to its end
+  function finished(steps) {
+    for (;;) { const { value, done } = steps.next(); if (done) return value; }
   }
 
   function leastEpsilon(curve, total) {
@@ -218,16 +237,29 @@ const airtight = (() => {
     return root((eps) => curve(eps) - target, high === 1 ? 0 : high / 2, high);
   }
 
-  function epsilon(s, rounds = 1) {
-    const law = received(s);
-    if (law.noise[0] === 0 && s.participation * Math.exp(law.weights[0]) >= s.delta && !s.idle_noise
-        && (s.adjacency === "absent" || law.own === 0)) return Infinity;
-    if (s.idle_noise && law.whole === 0) return s.participation > s.delta ? Infinity : 0;
-    return leastEpsilon((eps) => (rounds === 1 ? logDelta(s, eps, law) : logDeltaOver(s, eps, rounds, law)), s.delta);
+  // nothing to hide behind: no noise where the device shows
+  function bare(s, law) {
+    if (s.idle_noise) return law.whole === 0 && s.participation > s.delta;
+    return law.noise[0] === 0 && s.participation * Math.exp(law.weights[0]) >= s.delta && (s.adjacency === "absent" || law.own === 0);
   }
 
+  // least eps of one query; a hidden device takes longer, and has no more than a visible one
+  function* oneQuery(s) {
+    if (rollCall(s)) return s.participation > s.delta ? Infinity : 0;
+    const law = received(s), target = Math.log(s.delta);
+    if (bare(s, law)) return Infinity;
+    if (s.idle_noise && law.whole === 0) return 0;
+    const curve = worst(orders(s, law));
+    if (!covered(s)) return leastEpsilon(curve, s.delta);
+    const most = epsilon({ ...s, observer: "participants" });
+    if (most === Infinity || curve(0) <= target) return most === Infinity ? most : 0;
+    return (yield* rooted((eps) => curve(eps) - target, 0, most, 1e-10)) ?? most;
+  }
+  const epsilon = (s) => finished(oneQuery(s));
+
   // the closed form: one lower quantile of the others' noise, which spends half of delta
-  function proven(s) {
+  function proven(system) {
+    const s = { ...system, observer: "auto" };
     if (s.idle_noise) {
       if (s.adjacency !== "replace") return epsilon(s);
       const mu = received(s).distance / Math.sqrt(received(s).whole);
@@ -240,6 +272,3 @@ const airtight = (() => {
     const lost = Math.log(s.participation * below);
     return leastEpsilon((eps) => logSum([logDelta(s, eps, one), lost]), s.delta);
   }
-
-  return { erfcx, erfc, gaussian, unlike, binomial, logDelta, logDeltaOver, epsilon, proven };
-})();
