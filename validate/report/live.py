@@ -24,7 +24,7 @@ _MIDDLE = 3.75
 _NODES = (4, 16)  # of the rules for short differences and for the norm across
 _TEMPLATES = resources.files("validate.report").joinpath("templates")
 _PARTS = ("exact", "hidden", "rounds")
-_OFFERED = "erfcx erfc gaussian unlike hidden binomial logDelta logDeltaOver epsilon oneQuery proven overRounds finished".split()
+_OFFERED = "erfcx, erfc, gaussian, unlike, hidden, binomial, logDelta, logDeltaOver, epsilon, oneQuery, proven, overRounds, finished"
 _MOST_ROUNDS = 1000  # of the slider
 
 
@@ -50,7 +50,7 @@ def script() -> str:
     exact = "\n".join(_TEMPLATES.joinpath(f"{name}.js").read_text(encoding="utf-8") for name in _PARTS)
     return (
         f"{constants}\nconst airtight = (() => {{\n"
-        f'  "use strict";\n{exact}\n  return {{ {", ".join(_OFFERED)} }};\n}})();\n'
+        f'  "use strict";\n{exact}\n  return {{ {_OFFERED} }};\n}})();\n'
         f"const printed = {{\n{printed},\n}};\n"
     )
 
