@@ -24,7 +24,9 @@ _MIDDLE = 3.75
 _NODES = (4, 16)  # of the rules for short differences and for the norm across
 _TEMPLATES = resources.files("validate.report").joinpath("templates")
 _PARTS = ("exact", "hidden", "rounds")
-_OFFERED = "erfcx, gaussian, unlike, hidden, binomial, logDelta, logDeltaOver, epsilon, oneQuery, proven, overRounds, finished"
+_OFFERED = (
+    "erfcx, gaussian, unlike, hidden, binomial, logDelta, logDeltaOver, epsilon, oneQuery, proven, overRounds, finished"
+)
 _MOST_ROUNDS = 1000  # of the slider
 
 
