@@ -203,7 +203,7 @@ class Composed:
     ) -> tuple[float, float]:
         """Both ends, on finer and finer grids, until their distance is not more than wanted: an excess of at most 1.
 
-        Where nothing is known from below the first grid is the last.
+        Where nothing is known from below, the upper end of a grid is taken to err by a third of what it gained.
         """
         counts = [count for _, count in self.factors]
         tables = {release.step for release, _ in self.factors if isinstance(release, Tabulated)}
@@ -226,8 +226,9 @@ class Composed:
                 if not refinement:
                     raise
                 return best
+            guess = low if self._bounded_below else high - (best[1] - high) / 3
             best = max(best[0], low), min(best[1], high)
-            left = excess(*best) if self._bounded_below else 0.0
+            left = excess(max(best[0], guess), best[1])
             finest = int(np.log2(max(_CELLS * step / span, 1.0)))
             halvings = min(int(np.ceil(np.log2(min(max(left, 1.0), 16.0)) / 2)), finest)
             if left <= 1 or halvings < 1 or any(isinstance(release, Tabulated) for release, _ in self.factors):

@@ -32,6 +32,10 @@ _PANELS = 400
 _DOUBLINGS, _TOLERANCE = 4, 1e-4  # of the panels, until the two rules agree so well
 _AXIAL = 241  # points of the axis about each centre
 _ROUNDING = 1e-11  # of the sum of the magnitudes of all terms
+_SCALES, _RADIAL = 12, 20  # of the norm across: scales, and ends of cells in each of its tails
+_LOSSES = 500  # ranges of losses
+_RAREST = 1e-280  # probability of an outcome of its own
+_CLOSE, _LOSS_ERROR = 1e-9, 1e-9  # of a composed epsilon, and of the loss of one outcome: rounding
 _ATOMS = 512  # values of the others' noise at most
 
 
@@ -93,6 +97,43 @@ class Mixture:
                     found = max(found, self._best([(left, 0.0, False)], [(lam * p, self.d, True)], level))
         return max(found - (1 + lam) * 2 * self.missing, 0.0)
 
+    def outcomes(self, level: float) -> tuple[FloatArray, FloatArray]:
+        """Two laws on finitely many outcomes: of y only its cell is told, and of that only a range of losses.
+
+        Cells cut the plane of the axis and the norm across; their probabilities are sums of products over the sets. Either step
+        is post-processing, for any cells; `level`, a small probability, says how far they reach.
+        """
+        reach = np.sqrt(-2 * np.log(level)) + 3
+        least, most = float(np.sqrt(np.min(self.v))), float(np.sqrt(np.max(self.v) + self.s))
+        half = self.d / 2 if self.adjacency is Adjacency.REPLACE else 0.0
+        axis = np.concatenate([[-np.inf], self._axis(reach, least, most, [self.d - half, -half]), [np.inf]])
+        squares = self._squares(level)
+
+        def law(mean: float, own: bool) -> FloatArray:
+            v = self.v + (self.s if own else 0.0)
+            along = _between(axis[:-1, None], axis[1:, None], mean, np.sqrt(v))
+            a = (self.dimension - 1) / 2
+            across = np.array([hidden.gamma_cells(a, squares / (2 * x)) for x in v]) if a else np.ones((v.size, 1))
+            return np.maximum((along * self.weights) @ across, 0.0).ravel()
+
+        absent, here = law(0.0, False), law(self.d - half, True)
+        first = self.p * here + (1 - self.p) * absent
+        if self.adjacency is Adjacency.ABSENT:
+            return _merged(first, absent)
+        return _merged(first, self.p * law(-half, True) + (1 - self.p) * absent)
+
+    def _squares(self, level: float) -> FloatArray:
+        """Ends of the cells of the squared norm across."""
+        if self.dimension == 1:
+            return np.array([0.0, np.inf])
+        a = (self.dimension - 1) / 2
+        scales = np.quantile(np.concatenate([self.v, self.v + self.s]), np.linspace(0, 1, _SCALES))
+        tails = np.geomspace(level, 0.02, _RADIAL)
+        ends = [special.gammaincinv(a, tails), special.gammainccinv(a, tails)]
+        ends.append(special.gammaincinv(a, np.linspace(0.03, 0.97, 2 * _RADIAL)))
+        inner = np.unique(np.outer(2 * scales, np.concatenate(ends)))
+        return np.concatenate([[0.0], inner, [np.inf]])
+
     def _best(self, plus: list[_Term], minus: list[_Term], level: float) -> float:
         """The integral of the positive part of all `plus` less all `minus`, from below."""
         reach = np.sqrt(-2 * np.log(level)) + 3
@@ -152,6 +193,19 @@ class Mixture:
         return hidden.log_norm_density(u[:, None] / np.sqrt(v), a) - np.log(v) / 2
 
 
+def _merged(p: FloatArray, q: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """With outcomes of nearly one loss made one, and those one that are too rare to know their loss."""
+    known = (p > _RAREST) & (q > _RAREST)
+    losses = np.log(p[known]) - np.log(q[known])
+    weight = np.sqrt(p[known] * q[known]) + 1e-3 * (p[known] + q[known])
+    order = np.argsort(losses)
+    even = np.cumsum(weight[order]) / np.sum(weight)
+    far = (losses[order] - losses[order[0]]) / max(float(losses[order[-1]] - losses[order[0]]), 1e-300)
+    groups = np.zeros(p.size, dtype=np.int64)
+    groups[np.flatnonzero(known)[order]] = 1 + np.unique(np.floor((even + far) * _LOSSES), return_inverse=True)[1]
+    return np.asarray(np.bincount(groups, p), dtype=float), np.asarray(np.bincount(groups, q), dtype=float)
+
+
 _Term = tuple[float, float, bool]  # a factor, a mean, whether the device's own noise is there
 
 
@@ -194,6 +248,19 @@ def _between(left: FloatArray, right: FloatArray, mean: float, sigma: FloatArray
         negative = special.ndtr(b) - special.ndtr(a)
         out += np.where(a > 0, positive, np.where(b < 0, negative, 1 - special.ndtr(a) - special.ndtr(-b)))
     return out
+
+
+def composed_epsilon(mixture: Mixture, delta: float, count: int) -> float:
+    """An epsilon that `count` rounds with zero codes have at least, from the outcomes of each; 0 where atoms are missing."""
+    from analytics.privacy.composed import Composed
+    from analytics.privacy.releases import discrete
+
+    p, q = mixture.outcomes(1e-6 * delta / count)
+    if mixture.missing > 0 or mixture.d + mixture.s == 0 or p.size < 2:
+        return 0.0
+    p, q = (law / np.sum(law) for law in (p, q))
+    found = max(Composed(((discrete(p, q), count),), reverse).epsilon(delta)[0] for reverse in (False, True))
+    return max(found * (1 - _CLOSE) - count * _LOSS_ERROR, 0.0)
 
 
 def least_epsilon(mixture: Mixture, delta: float, most: float) -> float:

@@ -150,8 +150,8 @@ def bracket(
     with np.errstate(under="ignore", over="ignore", divide="ignore", invalid="ignore"):
         value, tilt = np.exp(found.log_value), np.exp(log_ratio)
         drop = value * found.common / tilt  # minus the derivative in e^log_ratio
-        mass = _cells(a, t)
-        tilted = _cells(a, (1 + eta) * t)  # the mean of e^log_ratio over the cell: the same law with another scale
+        mass = gamma_cells(a, t)
+        tilted = gamma_cells(a, (1 + eta) * t)  # the mean of e^log_ratio over the cell: the same law with another scale
         # G at the left end and the tangent at the right one from below, the chord from above
         below = np.fmax(value[1:] * mass + drop[1:] * (tilt[1:] * mass - tilted), value[:-1] * mass)
         share = np.nan_to_num((tilted - tilt[1:] * mass) / (tilt[:-1] - tilt[1:]), nan=0.0)
@@ -163,7 +163,7 @@ def bracket(
     return float(p * low), float(p * high)
 
 
-def _cells(a: float, t: FloatArray) -> FloatArray:
+def gamma_cells(a: float, t: FloatArray) -> FloatArray:
     """Probabilities of a gamma variable between neighbouring values."""
     lower, upper = special.gammainc(a, t), special.gammaincc(a, t)
     return np.asarray(np.where(t[1:] < a, np.diff(lower), -np.diff(upper)))

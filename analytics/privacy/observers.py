@@ -202,21 +202,30 @@ def signal_bracket(
     return signal_lower(system, upper, total, which), upper[()]
 
 
-def signal_lower(system: Systems, upper: FloatArray, total: float | FloatArray, which: IntArray) -> FloatArray:
-    """The lower end of :func:`signal_bracket` for the devices `which`, their upper ends at delta `total` known."""
+def signal_lower(
+    system: Systems, upper: FloatArray, total: float | FloatArray, which: IntArray, rounds: int = 1
+) -> FloatArray:
+    """The lower end of :func:`signal_bracket` for the devices `which`, their upper ends at delta `total` known; over T rounds."""
     distinct, index, back = np.unique(which, return_index=True, return_inverse=True)
     lower, highest = np.zeros(distinct.size), np.ravel(upper)[index]
     spent = np.broadcast_to(total, which.shape).ravel()[index]
     meant, model = modelled(system, Observer.OTHERS)
-    for part in participations(meant, distinct, float(np.min(spent)) * _TRIMMED, model):
+    negligible = float(np.min(spent)) * _TRIMMED if rounds == 1 else 0.0
+    for part in participations(meant, distinct, negligible, model):
         place = np.searchsorted(distinct, part.devices)
         for row in np.unique(part.kind):
             at = place[part.kind == row]
             most = float(highest[at[0]])
-            if not part.slack and _constant(part, row):
+            if rounds == 1 and not part.slack and constant(part, row):
                 lower[at] = most * (1 - _NEAR)
             elif 0 < most < np.inf and (mixture := concentric.Mixture.of(part, row)) is not None:
-                lower[at] = concentric.least_epsilon(mixture, float(spent[at[0]]), most)
+                level = float(spent[at[0]])
+                single = rounds == 1
+                lower[at] = (
+                    concentric.least_epsilon(mixture, level, most)
+                    if single
+                    else concentric.composed_epsilon(mixture, level, rounds)
+                )
     return np.asarray(lower[back].reshape(which.shape))[()]
 
 
@@ -226,7 +235,7 @@ def meaning(system: Systems) -> Observer:
     return Observer.OTHERS if seen_to_leave else Observer.PARTICIPANTS
 
 
-def _constant(part: Participation, row: int) -> bool:
+def constant(part: Participation, row: int) -> bool:
     """Whether one value of the others' noise is all there is."""
     if part.idle_noise:
         return True

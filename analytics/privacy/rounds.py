@@ -148,6 +148,8 @@ def query(system: InferenceSystem, device: int, observer: Observer | str) -> Rel
         release = Gaussian(_ratio(float(scaled.sensitivity[k]), noise), name, slack)
         return release if p == 1 else Subsampled(release, p)
     found = Query(system, k, kind)
+    if kind is Observer.SIGNAL and found.constant() is not None:
+        found = Query(system, k, Observer.OTHERS)  # who takes part tells nothing of y
     if p == 1 and system.adjacency is not Adjacency.ABSENT and (known := found.constant()) is not None:
         return Gaussian(_ratio(known[1], known[2]), name, slack)
     return found
@@ -234,7 +236,8 @@ def bracket(
 ) -> tuple[FloatArray, FloatArray]:
     """Both ends of :func:`epsilon`; their relative distance is `width` at most unless the curve is not known so well.
 
-    The lower end of `signal` is that of one round (:func:`analytics.privacy.observers.signal_bracket`): more give away no less.
+    The lower end of `signal` is what zero codes of the others give away, and one who is told of each y but its cell
+    (:meth:`analytics.privacy.concentric.Mixture.outcomes`); 0 where :func:`analytics.privacy.observers.signal_bracket` has 0.
     """
     count, seen = checks.count("rounds", rounds), choice("observer", observer, Observer)
     total = system.delta if delta is None else checks.scalar("delta", delta, "(0, 1)")
@@ -245,8 +248,8 @@ def bracket(
     ends = np.array([_composed(system, int(k), seen, count).bracket(delta=total, width=width) for k in kinds])
     lower, upper_all = (ends[back, i].reshape(shape) for i in (0, 1))
     if seen is Observer.SIGNAL:
-        single = np.asarray(observers.exact_epsilon(system, delta=total, device=which, observer=seen))
-        lower = np.asarray(observers.signal_lower(system, single, total, which))
+        known = np.array([query(system, int(k), seen).bounded_below for k in kinds])[back].reshape(shape)
+        lower = np.where(known, lower, observers.signal_lower(system, upper_all, total, which, count))
     return np.minimum(lower, upper_all)[()], upper_all[()]
 
 
@@ -280,7 +283,9 @@ def delta_at(
 
 
 def _composed(system: InferenceSystem, device: int, observer: Observer | str, rounds: int) -> PrivacyCurve:
-    return curve(system, device=device, observer=observer).compose(rounds)
+    """Of `others` for `signal`: the upper end is that."""
+    seen = Observer.OTHERS if choice("observer", observer, Observer) is Observer.SIGNAL else observer
+    return curve(system, device=device, observer=seen).compose(rounds)
 
 
 def _kinds(system: InferenceSystem, which: IntArray) -> tuple[IntArray, IntArray]:
