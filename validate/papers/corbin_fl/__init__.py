@@ -10,6 +10,7 @@ from validate.papers.corbin_fl import (
     mean_estimation,
     quantizers,
     replacement,
+    sentences,
     source,
 )
 
@@ -27,6 +28,7 @@ PAPER = Paper(
         *experiments.CLAIMS,
         *appendices.CLAIMS,
         *source.CLAIMS,
+        *sentences.CLAIMS,
     ),
     items.ITEMS,
     {"Eq.": 22, "Theorem": 4, "Proposition": 1, "Algorithm": 3, "Fig.": 4, "Experiment": 8},

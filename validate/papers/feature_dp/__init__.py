@@ -11,6 +11,7 @@ from validate.papers.feature_dp import (
     power_limit,
     scores,
     selection,
+    sentences,
     theorem1,
     transmission,
     weights,
@@ -28,6 +29,7 @@ _CLAIMS = (
     *selection.CLAIMS,
     *weights.CLAIMS,
     *appendices.CLAIMS,
+    *sentences.CLAIMS,
 )
 
 PAPER = Paper(

@@ -70,7 +70,7 @@ def _curve(epsilon: float, ratio: float) -> float:
     return -math.expm1(epsilon) + math.exp(epsilon) * float(gaussian.delta(-epsilon, sensitivity=ratio, sigma=1.0))
 
 
-def _seen_to_send(u: float, v: float, eta: float, noise: float, ratio: float, score: float, local: float) -> float:
+def seen_to_send(u: float, v: float, eta: float, noise: float, ratio: float, score: float, local: float) -> float:
     """delta of one device, Scheme 2.1, for a server that sees whether it sends; scores u and v."""
     p, q = (float(participation.threshold(x, noise, eta)) for x in (u, v))
     total = score + local
@@ -236,7 +236,7 @@ CLAIMS = (
         "FDP-L2*",
         "Lemma 2, corrected",
         at_most(
-            _seen_to_send,
+            seen_to_send,
             lambda noise, ratio, score, local, **scores: _curve(score, 1 / noise) + _curve(local, ratio),
         ),
         holds("Basic composition of the score with the un-amplified Gaussian mechanism."),

@@ -12,6 +12,7 @@ from validate.papers.utility_fairness import (
     learning,
     optimum,
     privacy,
+    sentences,
 )
 
 PAPER = Paper(
@@ -29,6 +30,7 @@ PAPER = Paper(
         *energy.CLAIMS,
         *optimum.CLAIMS,
         *experiments.CLAIMS,
+        *sentences.CLAIMS,
     ),
     items.ITEMS,
     {

@@ -1,0 +1,171 @@
+"""CB, between the numbered items: what sentences and proofs assert with a number or a comparison."""
+
+from __future__ import annotations
+
+import flint
+import numpy as np
+import sympy as sp
+from scipy import stats
+
+from analytics.enclosures.ball import Ball, ball
+from analytics.federated import quantizers
+from validate.claims.claim import Claim, false, holds
+from validate.claims.domain import Range, parameter
+from validate.claims.relation import absolute, at_least, at_most
+from validate.papers.corbin_fl.common import bits, epsilon, share, x, y
+from validate.papers.corbin_fl.common import alpha as a
+
+move = parameter("move", 0.01, 2.0, typical=(0.1, 2.0), latex=r"\tfrac{\Delta_2}r")
+factor = parameter("factor", 1.0, 10.0)
+towards = parameter("towards", 0.0, 1.0, latex=r"\tfrac{w-c}r")
+gamma_1, gamma_2 = (
+    parameter(f"gamma{k}", low, high, latex=rf"\gamma_{k}") for k, low, high in ((1, -9, -1), (2, 1, 9))
+)
+wider = parameter("wider", 0.0, 9.0, latex="h")
+parameters = parameter("parameters", 1, 10**7, integer=True, logarithmic=True, typical=(109386, 109386), latex="m")
+shared = parameter("shared", 1, 10, integer=True, typical=(3, 7), latex="d")
+key = parameter("key", 64, 4096, integer=True, logarithmic=True, typical=(256, 256), latex="k")
+
+_ONE_SAMPLE = sp.log((1 - share() + share() * move) / (1 - share()))
+_MORE = factor * epsilon
+
+
+def _kept_apart(bits: int) -> float:
+    """1 + the correlation of two Gaussians that share so many bits and are otherwise drawn in private."""
+    edges = stats.norm.pdf(stats.norm.ppf(np.linspace(0, 1, 2**bits + 1)))
+    return 1 - float(np.sum(np.diff(edges) ** 2)) * 2**bits
+
+
+def _kept_apart_ball(bits: int) -> tuple[Ball, Ball]:
+    cells = 2 ** int(bits)
+    places = [(ball(2 * k) / cells - 1).erfinv() for k in range(1, cells)]
+    edges = [ball(0), *((-z * z).exp() / (2 * flint.arb.pi()).sqrt() for z in places), ball(0)]
+    return ball(1) / cells, 1 - cells * sum(((s - t) ** 2 for s, t in zip(edges, edges[1:], strict=False)), ball(0))
+
+
+def _off(x: float, y: float, epsilon: float, bits: int) -> float:
+    finite, limit = (quantizers.pair_law(x, y, epsilon=epsilon, bits=d) for d in (bits, None))
+    return float(np.max(np.abs(finite - limit))) * 2**bits
+
+
+def _second_moment(low: sp.Expr, high: sp.Expr) -> sp.Expr:
+    return -low * high + (low + high) * x
+
+
+def _pair_gain(x: float, y: float, epsilon: float) -> float:
+    """LDPQ's error of a pair less CorBinQ's."""
+    A = 1 / np.tanh(epsilon / 2)
+    return float(2 * A**2 - x**2 - y**2 - quantizers.pair_mse(x, y, epsilon=epsilon, bits=None))
+
+
+def _signed_gain(epsilon: sp.Expr, sign: int) -> sp.Expr:
+    """LDPQ's error of a pair less CorBinQ's, where that is the sign of the sum."""
+    A = 1 / sp.tanh(epsilon / 2)
+    return 2 * A * (A - sign * (x + y)) + 2 * x * y
+
+
+CLAIMS = (
+    Claim(
+        "CB-stringent",
+        "Sec. I: sample-level privacy (2) 'is more stringent' than user-level (1) (one client, an update replaced)",
+        at_least(_ONE_SAMPLE, epsilon),
+        false(
+            "Finer it is: (2) speaks of samples. And as printed (1), removal, is met by nobody (CB-T3). Where an update is "
+            "replaced, (2) allows a move of Delta_2 only, and (1) implies it.",
+            "reading",
+            corrected_by="CB-E2*",
+            true_where=r"\Delta_2 = 2r",
+        ),
+        statement=r"\epsilon_s = \log\frac{1 + (\Delta_2/r-1)/\alpha}{1-1/\alpha} \ge \epsilon_u = \epsilon_p",
+        unread="two budgets by name",
+    ),
+    Claim(
+        "CB-bits-gauss",
+        "Sec. I: Gaussian pairs, 'in contrast', need 'an asymptotically large number of common random bits' [27]",
+        at_least(_kept_apart, lambda bits: 2.0**-bits, balls=_kept_apart_ball),
+        false(
+            "For a correlation of exactly -1 they do. Near it they need fewer than CorBinQ: from bit 1 on the sum of a "
+            "pair keeps less than 2^-d of its variance (.0092 at d = 5), where CorBinQ may lose 2^-d (CB-T1*-bits).",
+            "reading",
+            corrected_by="CB-T1*-bits",
+            true_where=r"\rho = -1 \text{ is asked for}",
+        ),
+        {"bits": Range(1, 10, integer=True, typical=(3, 7))},
+        statement=r"1 + \rho_d = 1 - \sum_{i=1}^{2^d}2^d\bigl(\varphi(z_{i-1})-\varphi(z_i)\bigr)^2 \ge 2^{-d},\quad "
+        r"\Phi(z_i) = i2^{-d}",
+        unread="a sum over quantiles",
+    ),
+    Claim(
+        "CB-IIC-direction",
+        "Sec. II-C: 'as the privacy budget is decreased ... it becomes more likely that U points to the opposite direction'",
+        at_least((1 - towards * share(epsilon)) / 2, (1 - towards * share(_MORE)) / 2),
+        holds("1/2 - |w - c|/(2 r alpha), and alpha falls with epsilon: 1/2 at epsilon = 0, the truth at infinity."),
+        statement=r"\tfrac12 - \tfrac{w-c}{2r\alpha(\epsilon)} \ge \tfrac12 - \tfrac{w-c}{2r\alpha(\epsilon')}\quad"
+        r"(\epsilon \le \epsilon',\ w \ge c)",
+        unread="alpha at two budgets",
+    ),
+    Claim(
+        "CB-one-bit",
+        "Sec. V-4, F-1: 'low communication cost due to one-bit quantization', by Sec. IV-5's own count of the uplink",
+        at_most((1 + shared * key) * parameters, 32 * parameters),
+        false(
+            "With the agreed key as a seed it is one bit a parameter (CB-cost), with a stream cipher 1 + d. As Sec. IV-5 "
+            "counts, dmk bits to share Z, the leader sends more than 32-bit floats from k = 32 on.",
+            "reading",
+            corrected_by="CB-cost",
+            true_where=r"d + 1 \le 32 \text{ bits, without the factor } k",
+        ),
+        statement=r"(1 + dk)m \le 32m",
+    ),
+    Claim(
+        "CB-X8-gap",
+        "Experiment 8, Fig. 4: 'a larger gap in variance between CorBinQ and LDPQ as epsilon decreases'",
+        at_least(
+            lambda x, y, epsilon, factor: _pair_gain(x, y, epsilon),
+            lambda x, y, epsilon, factor: _pair_gain(x, y, epsilon * factor),
+        ),
+        holds("2A(A - |s|) + 2 x_1 x_2 rises with A at every pair, since |s| is at most 2r."),
+        {"x": x.range, "y": y.range, "epsilon": epsilon.range, "factor": factor.range},
+        scale=absolute("r^2"),
+        tolerance=1e-6,
+        form=at_least(
+            sp.Min(*(_signed_gain(epsilon, s) for s in (1, -1))),
+            sp.Min(*(_signed_gain(_MORE, s) for s in (1, -1))),
+        ),
+        statement=r"2A^2 - x_1^2 - x_2^2 - (2A|s| - s^2) \ge 2A'^2 - x_1^2 - x_2^2 - (2A'|s| - s^2)\quad(\epsilon \le \epsilon')",
+        unread="A at two budgets",
+    ),
+    Claim(
+        "CB-P1-slopes",
+        "App. A: the error rises with gamma_2 and falls with gamma_1 (c = 0, r = 1; both outputs wider by h, one at a time)",
+        at_most(
+            _second_moment(gamma_1, gamma_2),
+            sp.Min(_second_moment(gamma_1 - wider, gamma_2), _second_moment(gamma_1, gamma_2 + wider)),
+        ),
+        holds("By h(gamma_2 - w) and h(w - gamma_1)."),
+        statement=r"-\gamma_1\gamma_2 + (\gamma_1+\gamma_2)w \text{ moves by } h(\gamma_2-w),\ h(w-\gamma_1) \ge 0",
+        unread="two moves",
+        scale=absolute("r^2"),
+    ),
+    Claim(
+        "CB-T1-slope",
+        "App. B, after (20): 'the derivative with respect to gamma_2 is always non-negative'; Case 2, its mirror image",
+        at_most(-2 * a, -sp.Abs(x + y)),
+        holds("2 gamma_1 <= -2 r alpha <= -2r <= w + w'; that CB-T1 is false comes later (CB-T1-case)."),
+        form=at_most(-2 / share(), sp.Min(x + y, -x - y)),
+        statement=r"2\gamma_1 \le -2r\alpha \le -|\tilde w + \tilde w'|",
+        unread="a chain",
+        scale=absolute("r"),
+    ),
+    Claim(
+        "CB-T1-cells",
+        "App. B: '|P_ij - P*_ij| <= 2^-d' for every i, j",
+        at_most(_off, 1),
+        holds("At most a quarter of it: the private coins meet in one cell, min(f_1, f_2) - f_1 f_2."),
+        {"x": x.range, "y": y.range, "epsilon": epsilon.range, "bits": bits.range},
+        statement=r"2^d|P_{i,j} - P^*_{i,j}| \le 1",
+        unread="a joint law; tried is the worst entry",
+        slack=4.1,
+        tolerance=1e-6,
+    ),
+)

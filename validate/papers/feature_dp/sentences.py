@@ -1,0 +1,227 @@
+"""FDP, between the numbered items: what sentences and captions assert with a number or a comparison."""
+
+from __future__ import annotations
+
+import numpy as np
+import sympy as sp
+
+from analytics.distributions import selection
+from analytics.inference import participation
+from analytics.privacy import gaussian
+from analytics.symbolic.form import normal_cdf
+from validate.claims.claim import Claim, defined, false, holds, holds_under, not_reproducible
+from validate.claims.domain import Range, parameter
+from validate.claims.relation import absolute, at_least, at_most, both
+from validate.papers.feature_dp.common import EPSILON, GAUSSIAN, of_system
+from validate.papers.feature_dp.scores import seen_to_send
+
+# Sec. I: one channel for all, and participation that depends on the feature
+
+epsilon = parameter("epsilon", 1e-3, 20.0, logarithmic=True, typical=(3.9811, 10.0))
+ratio = parameter("ratio", 0.05, 10.0, logarithmic=True, typical=(0.8, 2.1), latex=r"\mu")
+others = parameter("others", 0.0, 100.0, typical=(0.0, 11.0), latex=r"\tfrac{v_S}{v}")
+_ALONE = GAUSSIAN[r"\delta_G"](epsilon, ratio)
+_TOGETHER = GAUSSIAN[r"\delta_G"](epsilon, ratio / sp.sqrt(1 + others))
+
+
+def _told(u: float, change: float, eta: float, noise: float, ratio: float, epsilon: float) -> tuple[float, float]:
+    """delta of Scheme 2.1, of two scores in their worse order, and of Scheme 1 with the greater of both probabilities."""
+    pairs = ((u, u + change), (u + change, u))
+    aware = max(seen_to_send(*pair, eta, noise, ratio, 0.0, epsilon) for pair in pairs)
+    often = float(participation.threshold(u, noise, eta))
+    return aware, often * float(gaussian.delta(epsilon, sensitivity=ratio, sigma=1.0))
+
+
+# Sec. V: scores
+
+labels = parameter("labels", 2, 1000, integer=True, typical=(40, 40), latex=r"|\mathcal L|")
+bound = parameter("bound", 0.01, 20.0, logarithmic=True, latex=r"\Gamma_k")
+share = parameter("share", 0.0, 1.0)  # of the greatest entropy
+_SCORE = share * sp.log(labels, 2)
+_SCALED = sp.Min(1, bound / (2 * sp.log(labels, 2))) * _SCORE
+cap = parameter("cap", 0.025, 1.0, latex=r"\tau")
+_tops = [parameter(name, 0.025, 1.0, latex=symbol) for name, symbol in (("top", r"p_{\max}"), ("other", r"p_{\max}'"))]
+_CHANGE = sp.Abs(sp.log(_tops[0] / _tops[1], 2))
+first, second = (parameter(name, 1e-6, 0.999) for name in ("first", "second"))
+_LAW = (first, (1 - first) * second, (1 - first) * (1 - second))
+_SHANNON = -sum(q * sp.log(q, 2) for q in _LAW)
+
+# Theorem 3 in Table I and in Fig. 6, and Remark 8; twelve devices, equal noise
+
+Psi = parameter("gap", 1e-3, 0.484, typical=(0.005, 0.1), latex=r"\Psi")  # eleven gaps within log2 of 40 labels
+noise = parameter("noise", 0.3, 10.0, logarithmic=True, typical=(0.3, 0.32), latex=r"\sigma")
+above = parameter("above", 0.0, 5.32, latex=r"u_k - \min_ju_j")
+_fig_6 = parameter("fig_6", 0.18, 100.0, logarithmic=True, latex=r"\sigma")
+_far = parameter("far", 1e-3, 5.0, logarithmic=True, typical=(0.005, 0.1), latex="h")
+_less = parameter("less", 0.1, 0.99, latex="c")
+
+
+def _below(gap: sp.Expr, noise: sp.Expr) -> sp.Expr:
+    return normal_cdf(gap / (sp.sqrt(2) * noise))
+
+
+_LOWER = 1 - 11 * _below(-Psi, noise)
+_UPPER = _below(above, noise)
+
+
+def _lowest(devices: int, selected: int, noise: float, seed: int) -> float:
+    """How much likelier than by lot the device of the lowest score is selected."""
+    chosen, score = 1 + selected % devices, np.sort(np.random.default_rng(seed).uniform(0, 5.32, devices))
+    return float(selection.probability(score, np.full(devices, noise), chosen)[0]) * devices / chosen
+
+
+# Sec. VI: its parameters
+
+clip = of_system("clip", 30.0, 100.0, typical=(100.0, 100.0))
+dimension = of_system("dimension", 784, 25088)
+gain = parameter("gain", 0.01, 12.0, logarithmic=True, typical=(1.0, 1.0), latex="h_k")
+_C_K = clip / 12 * sp.sqrt(2 * sp.log(125_000))
+_AT_BEST = sp.log(
+    1 + sp.Rational("0.9") / (1 - sp.Rational("1e-5")) * (sp.exp(_C_K / sp.sqrt(sp.Rational("1.08"))) - 1)
+)
+_NEEDED = (sp.Integer(100) / 12) ** 2 + dimension / 10  # (w C)^2 + E|n|^2
+
+CLAIMS = (
+    Claim(
+        "FDP-air",
+        "Sec. I: over the air 'offers enhanced privacy' against 'orthogonal signaling' (equal noise v, others' noise v_S)",
+        at_most(_TOGETHER, _ALONE),
+        holds(
+            "On channels of their own a server hears each device with its own noise alone; together the others' noise is "
+            "on top. Visible participants; for `absent` and hidden devices by (g) of docs/observers.md."
+        ),
+        statement=r"\delta_G\Bigl(\epsilon; \mu/\sqrt{1+\tfrac{v_S}{v}}\Bigr) \le \delta_G(\epsilon; \mu)",
+        where=GAUSSIAN,
+    ),
+    Claim(
+        "FDP-aware",
+        "Sec. I-B, VI: the feature-aware schemes 'at the cost of additional privacy leakage' (Scheme 2.1, equal scores or not)",
+        at_least(*both(_told)),
+        holds(
+            "The worse order of two scores tells at least what Scheme 1 does with the greater of both probabilities."
+        ),
+        {
+            "u": Range(0.0, 5.32),
+            "change": Range(0.0, 5.32),
+            "eta": Range(0.05, 5.0, typical=(0.3, 0.5)),
+            "noise": Range(0.1, 3.0, logarithmic=True, typical=(0.1, 0.32)),
+            "ratio": ratio.range,
+            "epsilon": EPSILON,
+        },
+        statement=r"\max\{\delta_{2.1}(\epsilon; u, u'), \delta_{2.1}(\epsilon; u', u)\} \ge \max\{p, p'\}\,\delta_G(\epsilon; \mu)",
+        effort=1 / 2,
+    ),
+    Claim(
+        "FDP-E15-bounded",
+        "After Eq. (15): the score, bounded by Gamma_k",
+        at_most(_SCALED, bound),
+        holds_under(
+            "With Gamma_k/2 log2 L read as Gamma_k/(2 log2 L): then even by half of it, and so is the sensitivity. It is a "
+            "scaling, no clipping: small scores shrink too."
+        ),
+        statement=r"\min\Bigl(1, \tfrac{\Gamma_k}{2\log_2|\mathcal L|}\Bigr)u_k \le \Gamma_k",
+        where={r"u_k": _SCORE, r"\log_2|\mathcal L|": sp.log(labels, 2)},
+        slack=2.0,
+    ),
+    Claim(
+        "FDP-fn2-cap",
+        "Footnote 2: the sensitivity 'can be further controlled ... ensuring that p_max does not exceed a threshold' (40 labels)",
+        at_most(_CHANGE, sp.log(40 * cap, 2)),
+        holds("With p_max between 1/40 and tau. The bound that the footnote prints would rise by it, not fall."),
+        given=[top <= cap for top in _tops],
+        form=at_most(sp.Max(*(s * sp.log(_tops[0] / _tops[1], 2) for s in (1, -1))), sp.log(40 * cap, 2)),
+        statement=r"|-\log_2p_{\max} + \log_2p_{\max}'| \le \log_2(40\tau)",
+        unread="an absolute value of two terms",
+    ),
+    Claim(
+        "FDP-F3-min",
+        "Fig. 3: 'Min entropy is a more restrictive measure' (three labels)",
+        at_most(-sp.log(sp.Max(*_LAW), 2), _SHANNON),
+        holds(
+            "A greatest surprise is at least no mean. That both order devices alike is no law: (1/2, 1/2) has less "
+            "Shannon and more min-entropy than (.6, .1, .1, .1, .1); what the figure suggests of ModelNet is FDP-F3."
+        ),
+        statement=r"-\log_2\max_lp_l \le -\sum_lp_l\log_2p_l",
+        unread="a maximum over labels",
+    ),
+    Claim(
+        "FDP-Tab1-coincide",
+        "Table I: 'for Scheme 2.2, the upper and lower bounds coincide for any sigma >= 0.3' (a device outside the true set)",
+        at_most(_UPPER, _LOWER),
+        not_reproducible(
+            "Twelve devices and 40 labels leave gaps of at most .484; then (20) says nothing from sigma = .26 on, and (21) "
+            "is Phi of a difference that is not negative, so at least 1/2.",
+            corrected_by="FDP-T3*",
+            true_where="nowhere",
+        ),
+        statement=r"\Phi\Bigl(\tfrac{u_k - \min_ju_j}{\sqrt2\sigma}\Bigr) \le "
+        r"1 - 11\,\Phi\Bigl(-\tfrac{\Psi}{\sqrt2\sigma}\Bigr)",
+        unread="a function of the noise",
+        scale=absolute("", 0.5),
+    ),
+    Claim(
+        "FDP-F6-vacuous",
+        "Fig. 6: the lower bound (20) at Psi = .005 and noise 1/(u_k + .01) (twelve devices, 40 labels; equal noise)",
+        at_most(1, 11 * _below(sp.Rational("-0.005"), _fig_6)),
+        defined("Nothing is left of 1 at any such noise; at Psi = .1, as in Fig. 7, up to sigma = .053 something is."),
+        statement=r"1 \le 11\,\Phi\Bigl(-\tfrac{0.005}{\sqrt2\sigma}\Bigr)",
+        unread="a function of the noise",
+        slack=5.4,
+    ),
+    Claim(
+        "FDP-R8-lowest",
+        "Remark 8: 'the probability of selection for such devices exceeds |K|/K' (the lowest score, equal noise)",
+        at_least(_lowest, 1),
+        holds_under(
+            "At any equal noise for the lowest score; for the rest of the true set once noise is small beside the gaps: "
+            "(20) corrected, FDP-T3-lower*. With unequal noise see FDP-R8-unequal."
+        ),
+        {
+            "devices": Range(2, 12, integer=True, typical=(12, 12)),
+            "selected": Range(0, 11, integer=True, typical=(10, 10)),
+            "noise": Range(0.02, 100.0, logarithmic=True, typical=(0.1, 0.32)),
+            "seed": Range(0, 10**6, integer=True),
+        },
+        statement=r"p_{(1)}\,\tfrac K{\tilde k} \ge 1",
+        effort=1 / 2,
+    ),
+    Claim(
+        "FDP-R8-term",
+        "Remark 8: with small noise 'the term (u_k - min u_j)/... is larger, resulting in a higher value of Phi'",
+        at_least(_below(-_far, _less * noise), _below(-_far, noise)),
+        false(
+            "For a device of the true set u_k - min u_j is negative, and less noise makes Phi smaller: the sign of "
+            "(49) and (59) again (FDP-E49). With min u_j - u_k the sentence is right.",
+            "misprint",
+            corrected_by="FDP-R8-lowest",
+            true_where=r"u_k \ge \min_ju_j",
+        ),
+        statement=r"\Phi\Bigl(\tfrac{u_k-\min_ju_j}{\sqrt2c\sigma}\Bigr) \ge \Phi\Bigl(\tfrac{u_k-\min_ju_j}{\sqrt2\sigma}\Bigr)"
+        r"\quad(u_k < \min_ju_j,\ c < 1)",
+        unread="a function of a difference",
+        near={"far": 0.1, "noise": 0.3, "less": 0.5},
+    ),
+    Claim(
+        "FDP-VI-epsilon",
+        "Sec. VI: the budgets of Fig. 10 and Table II (3.98 to 10) at its w, sigma, p, K and C = 100, by (11) with t = 0",
+        at_most(_AT_BEST, 10),
+        not_reproducible(
+            "Other clipping gives them: 10 at C = 26.0, and 'refining the clipping parameters' is one of the paper's own "
+            "means. At the C = 100 of the setup (11) is 38.7 at best, and with its own t nothing (FDP-T1t-paper).",
+            true_where=r"C_k \le 26",
+        ),
+        statement=r"\log\Bigl[1 + \tfrac{0.9}{1-10^{-5}}\bigl(e^{c_k/\sqrt{1.08}} - 1\bigr)\Bigr] \le 10",
+        where={"c_k": _C_K},
+    ),
+    Claim(
+        "FDP-VI-power",
+        "Sec. VI: 'transmit power of P_k = 30 dBm' with gamma = 1, C = 100, w = 1/12, sigma^2 = .1 (signals in W^(1/2))",
+        at_least(_NEEDED, gain**2),
+        defined(
+            "Up to a gain of 12 the power limit of (6) binds and no device is aligned at gamma = 1; in other units of the "
+            "signal it need not. What binding costs is FDP-E6*-MSE."
+        ),
+        statement=r"\bigl(\tfrac{100}{12}\bigr)^2 + 0.1r \ge h_k^2",
+        slack=1.03,
+    ),
+)
