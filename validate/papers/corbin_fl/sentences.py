@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import flint
 import numpy as np
 import sympy as sp
@@ -12,8 +14,8 @@ from analytics.federated import quantizers
 from validate.claims.claim import Claim, false, holds
 from validate.claims.domain import Range, parameter
 from validate.claims.relation import absolute, at_least, at_most
-from validate.papers.corbin_fl.common import bits, epsilon, share, x, y
 from validate.papers.corbin_fl.common import alpha as a
+from validate.papers.corbin_fl.common import bits, epsilon, share, x, y
 
 move = parameter("move", 0.01, 2.0, typical=(0.1, 2.0), latex=r"\tfrac{\Delta_2}r")
 factor = parameter("factor", 1.0, 10.0)
@@ -40,7 +42,7 @@ def _kept_apart_ball(bits: int) -> tuple[Ball, Ball]:
     cells = 2 ** int(bits)
     places = [(ball(2 * k) / cells - 1).erfinv() for k in range(1, cells)]
     edges = [ball(0), *((-z * z).exp() / (2 * flint.arb.pi()).sqrt() for z in places), ball(0)]
-    return ball(1) / cells, 1 - cells * sum(((s - t) ** 2 for s, t in zip(edges, edges[1:], strict=False)), ball(0))
+    return ball(1) / cells, 1 - cells * sum(((s - t) ** 2 for s, t in pairwise(edges)), ball(0))
 
 
 def _off(x: float, y: float, epsilon: float, bits: int) -> float:

@@ -108,7 +108,8 @@ CLAIMS = (
             "ratio": ratio.range,
             "epsilon": EPSILON,
         },
-        statement=r"\max\{\delta_{2.1}(\epsilon; u, u'), \delta_{2.1}(\epsilon; u', u)\} \ge \max\{p, p'\}\,\delta_G(\epsilon; \mu)",
+        statement=r"\max\{\delta_{2.1}(\epsilon; u, u'), \delta_{2.1}(\epsilon; u', u)\} \ge "
+        r"\max\{p, p'\}\,\delta_G(\epsilon; \mu)",
         effort=1 / 2,
     ),
     Claim(
