@@ -66,6 +66,7 @@ FEDERATED = {
         "published_condition": None,
         "published_value": None,
         "removal_delta": None,
+        "proven_epsilon_update": None,
         "exact_epsilon_one_parameter": None,
         "exact_epsilon_update": None,
         "local_epsilon_update": None,

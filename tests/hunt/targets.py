@@ -25,6 +25,7 @@ from analytics.inference.system import InferenceSystem
 from analytics.privacy import (
     aggregation,
     amplification,
+    central_bound,
     composition,
     divergence,
     feature_aware,
@@ -425,6 +426,26 @@ def _aggregated(case: Case) -> float:
     return _at_most(_count_delta(case, epsilon), case["delta"]) if epsilon < 1e6 else math.nan
 
 
+def _closed_form(case: Case) -> float:
+    """The proven closed form for one parameter, at one corner of many others."""
+    kind = "paired" if case["paired"] else "unpaired"
+    case = {**case, "others": 60 + 10 * case["others"]}
+    found = central_bound.proven(case["others"], 1, epsilon=case["epsilon"], client=kind, delta=case["delta"])
+    if found > 1e6:
+        return math.nan
+
+    def compute() -> Ball:
+        laws = _corner(case, round(case["corner"] * case["others"]))
+        factor = ball(found).exp()
+        both = (
+            sum(((a - factor * b).max(flint.arb(0)) for a, b in zip(p, q, strict=True)), flint.arb(0))
+            for p, q in (laws, laws[::-1])
+        )
+        return next(both).max(next(both))
+
+    return _at_most(judge.refined(compute), case["delta"])
+
+
 def _dropout_case(rng: np.random.Generator) -> Case:
     return {
         "clients": 2 * int(rng.integers(1, 11)),
@@ -596,6 +617,7 @@ TARGETS = (
     Target("feature-aware", _aware_case, _aware),
     Target("composition", _composition_case, _composed),
     Target("aggregation", _aggregation_case, _aggregated),
+    Target("central bound", _aggregation_case, _closed_form),
     Target("dropout", _dropout_case, _dropped),
     Target("selection", _selection_case, _selected),
     Target("quadratic form", _form_case, _form),

@@ -8,7 +8,7 @@ import numpy as np
 
 from analytics.federated import comparison, mean_estimation
 from analytics.federated.system import FederatedSystem
-from analytics.privacy import aggregation
+from analytics.privacy import aggregation, central_bound
 from validate.experiments.figures.style import STYLE, figure_of
 
 if TYPE_CHECKING:
@@ -72,6 +72,13 @@ def central_against_clients(system: FederatedSystem) -> Figure:
                 for n in clients
             ]
             axes.plot(clients, epsilon, ".-", color=colour, label=f"exact, {client} client")
+            proven = [
+                central_bound.proven(
+                    max(round(share * n) - less, 0), 1, epsilon=system.epsilon, client=client, delta=system.delta
+                )
+                for n in clients
+            ]
+            axes.plot(clients, proven, ":", color=colour, label=f"proven closed form, {client} client")
         axes.plot(
             clients, [c.epsilon for c in claim], "k--", label=f"published (5), radius {system.radius:g}: false for (1)"
         )

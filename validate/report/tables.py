@@ -273,6 +273,7 @@ def _federated(console: Console, name: str, part: FederatedBounds) -> None:
     for heading in ("against", "one parameter", "whole update"):
         table.add_column(heading, justify="left" if heading == "against" else "right")
     table.add_row("the mean, published (5)", "", number(central.published_epsilon))
+    table.add_row("the mean, proven closed form", "", number(central.proven_epsilon_update))
     for kind, epsilon in central.clients.items():
         table.add_row(f"the mean, exact, {kind} client", number(epsilon.one_parameter), number(epsilon.update))
     table.add_row("one uplink", number(server.local_epsilon), number(central.local_epsilon_update))

@@ -9,7 +9,7 @@ from analytics.federated import communication, comparison, dropout, mean_estimat
 from analytics.federated.communication import Cost
 from analytics.federated.system import FederatedSystem
 from analytics.guarantee import Adjacency
-from analytics.privacy import aggregation
+from analytics.privacy import aggregation, central_bound
 from analytics.privacy.aggregation import Client
 
 _LEVEL = 0.01  # what the intervals of survivors and broken pairs miss
@@ -81,6 +81,8 @@ class Central:
         Theorem 3's formula whatever its condition.
     removal_delta : float
         delta of removing a client, at every epsilon.
+    proven_epsilon_update : float
+        In closed form, of the worse kind of client.
     exact_epsilon_one_parameter, exact_epsilon_update : float
         Of the worse kind of client.
     local_epsilon_update : float
@@ -95,6 +97,7 @@ class Central:
     published_condition: bool
     published_value: float
     removal_delta: float
+    proven_epsilon_update: float
     exact_epsilon_one_parameter: float
     exact_epsilon_update: float
     local_epsilon_update: float
@@ -110,11 +113,12 @@ class Central:
             fraction=system.ldp_fraction,
             radius=system.radius,
         )
-        clients = {}
+        among = {}  # how many others quantize alone
         if system.alone > 0:
-            clients[Client.UNPAIRED] = _exact(system, Client.UNPAIRED, system.alone - 1)
+            among[Client.UNPAIRED] = system.alone - 1
         if system.pairs > 0:
-            clients[Client.PAIRED] = _exact(system, Client.PAIRED, system.alone)
+            among[Client.PAIRED] = system.alone
+        clients = {client: _exact(system, client, others) for client, others in among.items()}
         return cls(
             adjacency=Adjacency.REPLACE,
             delta=system.delta,
@@ -122,11 +126,16 @@ class Central:
             published_condition=claim.condition,
             published_value=claim.value,
             removal_delta=aggregation.removal_delta(system.clients),
+            proven_epsilon_update=max(_proven(system, client, others) for client, others in among.items()),
             exact_epsilon_one_parameter=max(kind.one_parameter for kind in clients.values()),
             exact_epsilon_update=max(kind.update for kind in clients.values()),
             local_epsilon_update=float(aggregation.local_epsilon(system.epsilon, system.parameters)),
             clients=clients,
         )
+
+
+def _proven(system: FederatedSystem, client: Client, others: int) -> float:
+    return central_bound.proven(others, system.parameters, epsilon=system.epsilon, client=client, delta=system.delta)
 
 
 def _exact(system: FederatedSystem, client: Client, others: int) -> UpdateEpsilon:

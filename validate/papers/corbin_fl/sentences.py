@@ -14,8 +14,8 @@ from analytics.federated import quantizers
 from validate.claims.claim import Claim, false, holds
 from validate.claims.domain import Range, parameter
 from validate.claims.relation import absolute, at_least, at_most
+from validate.papers.corbin_fl.common import IN_RADII, bits, epsilon, share, x, y
 from validate.papers.corbin_fl.common import alpha as a
-from validate.papers.corbin_fl.common import bits, epsilon, share, x, y
 
 move = parameter("move", 0.01, 2.0, typical=(0.1, 2.0), latex=r"\tfrac{\Delta_2}r")
 factor = parameter("factor", 1.0, 10.0)
@@ -78,8 +78,8 @@ CLAIMS = (
             corrected_by="CB-E2*",
             true_where=r"\Delta_2 = 2r",
         ),
-        statement=r"\epsilon_s = \log\frac{1 + (\Delta_2/r-1)/\alpha}{1-1/\alpha} \ge \epsilon_u = \epsilon_p",
-        unread="two budgets by name",
+        statement=r"\log\frac{1 + (\tfrac{\Delta_2}r-1)/\alpha}{1-1/\alpha} \ge \epsilon_u",
+        where={r"\alpha": a, r"\epsilon_u": epsilon},
     ),
     Claim(
         "CB-bits-gauss",
@@ -104,7 +104,7 @@ CLAIMS = (
         holds("1/2 - |w - c|/(2 r alpha), and alpha falls with epsilon: 1/2 at epsilon = 0, the truth at infinity."),
         statement=r"\tfrac12 - \tfrac{w-c}{2r\alpha(\epsilon)} \ge \tfrac12 - \tfrac{w-c}{2r\alpha(\epsilon')}\quad"
         r"(\epsilon \le \epsilon',\ w \ge c)",
-        unread="alpha at two budgets",
+        where={r"\alpha(\epsilon)": 1 / share(epsilon), r"\alpha(\epsilon')": 1 / share(_MORE), "w-c": towards, "r": 1},
     ),
     Claim(
         "CB-one-bit",
@@ -135,7 +135,7 @@ CLAIMS = (
             sp.Min(*(_signed_gain(_MORE, s) for s in (1, -1))),
         ),
         statement=r"2A^2 - x_1^2 - x_2^2 - (2A|s| - s^2) \ge 2A'^2 - x_1^2 - x_2^2 - (2A'|s| - s^2)\quad(\epsilon \le \epsilon')",
-        unread="A at two budgets",
+        where={"A'": 1 / sp.tanh(_MORE / 2), "A": 1 / sp.tanh(epsilon / 2), "s": x + y, "x_1": x, "x_2": y},
     ),
     Claim(
         "CB-P1-slopes",
@@ -155,8 +155,8 @@ CLAIMS = (
         at_most(-2 * a, -sp.Abs(x + y)),
         holds("2 gamma_1 <= -2 r alpha <= -2r <= w + w'; that CB-T1 is false comes later (CB-T1-case)."),
         form=at_most(-2 / share(), sp.Min(x + y, -x - y)),
-        statement=r"2\gamma_1 \le -2r\alpha \le -|\tilde w + \tilde w'|",
-        unread="a chain",
+        statement=r"-2r\alpha \le -|\tilde w + \tilde w'|",
+        where={**IN_RADII, r"\tilde w'": y, r"\tilde w": x},
         scale=absolute("r"),
     ),
     Claim(
@@ -166,7 +166,6 @@ CLAIMS = (
         holds("At most a quarter of it: the private coins meet in one cell, min(f_1, f_2) - f_1 f_2."),
         {"x": x.range, "y": y.range, "epsilon": epsilon.range, "bits": bits.range},
         statement=r"2^d|P_{i,j} - P^*_{i,j}| \le 1",
-        unread="a joint law; tried is the worst entry",
         slack=4.1,
         tolerance=1e-6,
     ),

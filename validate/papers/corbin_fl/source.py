@@ -6,7 +6,7 @@ import math
 
 import sympy as sp
 
-from analytics.privacy import aggregation
+from analytics.privacy import aggregation, central_bound
 from validate.claims.claim import Claim, defined, false, holds, holds_under, ill_defined
 from validate.claims.domain import Range, constant, parameter
 from validate.claims.relation import absolute, at_most, equal
@@ -71,6 +71,14 @@ def _from_source(parameters: int, epsilon: float, delta: float, reserve: float) 
     one = 4 * parameters * (e / 3 + share)
     rest = 8 * (first + e * math.log(20 * parameters / delta) * math.log(10 / delta)) / (3 * v)
     return math.sqrt(8 * parameters * first / v) + (two + one) / (v * (1 - delta / 10)) + rest
+
+
+def _alone(others: int, parameters: int, epsilon: float, delta: float) -> float:
+    return aggregation.update_epsilon(others, parameters, epsilon=epsilon, client="unpaired", delta=delta)
+
+
+def _closed(others: int, parameters: int, epsilon: float, delta: float) -> float:
+    return central_bound.proven(others, parameters, epsilon=epsilon, client="unpaired", delta=delta)
 
 
 CLAIMS = (
@@ -204,6 +212,27 @@ CLAIMS = (
         r"{3Nv},\quad v = 1-\alpha^{-2},\ \tfrac{Nv}4 \ge 23\log\tfrac{10m}\delta",
         slack=6.6,
         effort=1 / 4,
+    ),
+    Claim(
+        "CB-T3*-closed",
+        "ours: Theorem 3 for a replaced update in closed form, whatever the others' updates",
+        at_most(_alone, _closed),
+        holds(
+            "Others toss fair coins with probability 1 - 1/alpha each, whatever their updates: binomial noise, Chernoff, "
+            "Hoeffding, McDiarmid. No condition on m; some two to six times the exact value."
+        ),
+        {
+            "others": Range(300, 10**5, integer=True, logarithmic=True),
+            "parameters": constant(1),
+            "epsilon": Range(0.05, 2.0, logarithmic=True, typical=(0.5, 1.0)),
+            "delta": Range(1e-10, 1e-2, logarithmic=True, typical=(1e-5, 1e-5)),
+        },
+        argued="docs/proofs.md#cb-t3-closed",
+        statement=r"\epsilon_u = \tfrac1{1-X^2}\Bigl(\sqrt{\tfrac{8J\log(2/\delta)}{M+1}} + \tfrac{2J}{M+1}\Bigr),\quad "
+        r"X = \tfrac{1+\sqrt{2M\log(6J/\delta)}}{M+1},\ M \approx N(1-\tfrac1\alpha),\ J \approx \tfrac m\alpha",
+        unread="rounded numbers of coins; the formula is central_bound.proven",
+        slack=2.5,
+        effort=1 / 16,
     ),
     Claim(
         "CB-T3-few",

@@ -64,6 +64,10 @@ _LOWER = 1 - 11 * _below(-Psi, noise)
 _UPPER = _below(above, noise)
 
 
+_x = sp.Symbol("x")
+_NORMAL = {r"\Phi": sp.Lambda(_x, normal_cdf(_x))}  # for legends
+
+
 def _lowest(devices: int, selected: int, noise: float, seed: int) -> float:
     """How much likelier than by lot the device of the lowest score is selected."""
     chosen, score = 1 + selected % devices, np.sort(np.random.default_rng(seed).uniform(0, 5.32, devices))
@@ -132,7 +136,6 @@ CLAIMS = (
         given=[top <= cap for top in _tops],
         form=at_most(sp.Max(*(s * sp.log(_tops[0] / _tops[1], 2) for s in (1, -1))), sp.log(40 * cap, 2)),
         statement=r"|-\log_2p_{\max} + \log_2p_{\max}'| \le \log_2(40\tau)",
-        unread="an absolute value of two terms",
     ),
     Claim(
         "FDP-F3-min",
@@ -143,7 +146,7 @@ CLAIMS = (
             "Shannon and more min-entropy than (.6, .1, .1, .1, .1); what the figure suggests of ModelNet is FDP-F3."
         ),
         statement=r"-\log_2\max_lp_l \le -\sum_lp_l\log_2p_l",
-        unread="a maximum over labels",
+        where={r"\max_lp_l": sp.Max(*_LAW), r"\sum_lp_l\log_2p_l": -_SHANNON},
     ),
     Claim(
         "FDP-Tab1-coincide",
@@ -157,7 +160,7 @@ CLAIMS = (
         ),
         statement=r"\Phi\Bigl(\tfrac{u_k - \min_ju_j}{\sqrt2\sigma}\Bigr) \le "
         r"1 - 11\,\Phi\Bigl(-\tfrac{\Psi}{\sqrt2\sigma}\Bigr)",
-        unread="a function of the noise",
+        where=_NORMAL,
         scale=absolute("", 0.5),
     ),
     Claim(
@@ -166,7 +169,7 @@ CLAIMS = (
         at_most(1, 11 * _below(sp.Rational("-0.005"), _fig_6)),
         defined("Nothing is left of 1 at any such noise; at Psi = .1, as in Fig. 7, up to sigma = .053 something is."),
         statement=r"1 \le 11\,\Phi\Bigl(-\tfrac{0.005}{\sqrt2\sigma}\Bigr)",
-        unread="a function of the noise",
+        where=_NORMAL,
         slack=5.4,
     ),
     Claim(
@@ -199,7 +202,7 @@ CLAIMS = (
         ),
         statement=r"\Phi\Bigl(\tfrac{u_k-\min_ju_j}{\sqrt2c\sigma}\Bigr) \ge \Phi\Bigl(\tfrac{u_k-\min_ju_j}{\sqrt2\sigma}\Bigr)"
         r"\quad(u_k < \min_ju_j,\ c < 1)",
-        unread="a function of a difference",
+        where={**_NORMAL, r"u_k-\min_ju_j": -_far},
         near={"far": 0.1, "noise": 0.3, "less": 0.5},
     ),
     Claim(
