@@ -35,7 +35,7 @@ _MORE = factor * epsilon
 def _kept_apart(bits: int) -> float:
     """1 + the correlation of two Gaussians that share so many bits and are otherwise drawn in private."""
     edges = stats.norm.pdf(stats.norm.ppf(np.linspace(0, 1, 2**bits + 1)))
-    return 1 - float(np.sum(np.diff(edges) ** 2)) * 2**bits
+    return 1 - float(np.sum(np.diff(edges) ** 2)) * 2.0**bits
 
 
 def _kept_apart_ball(bits: int) -> tuple[Ball, Ball]:
@@ -47,7 +47,7 @@ def _kept_apart_ball(bits: int) -> tuple[Ball, Ball]:
 
 def _off(x: float, y: float, epsilon: float, bits: int) -> float:
     finite, limit = (quantizers.pair_law(x, y, epsilon=epsilon, bits=d) for d in (bits, None))
-    return float(np.max(np.abs(finite - limit))) * 2**bits
+    return float(np.max(np.abs(finite - limit))) * 2.0**bits
 
 
 def _second_moment(low: sp.Expr, high: sp.Expr) -> sp.Expr:
@@ -165,6 +165,7 @@ CLAIMS = (
         at_most(_off, 1),
         holds("At most a quarter of it: the private coins meet in one cell, min(f_1, f_2) - f_1 f_2."),
         {"x": x.range, "y": y.range, "epsilon": epsilon.range, "bits": bits.range},
+        argued="docs/proofs.md#cb-t1-cells",
         statement=r"2^d|P_{i,j} - P^*_{i,j}| \le 1",
         slack=4.1,
         tolerance=1e-6,
