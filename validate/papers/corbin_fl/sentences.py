@@ -134,6 +134,7 @@ CLAIMS = (
             sp.Min(*(_signed_gain(epsilon, s) for s in (1, -1))),
             sp.Min(*(_signed_gain(_MORE, s) for s in (1, -1))),
         ),
+        argued="docs/proofs.md#cb-x8-gap",
         statement=r"2A^2 - x_1^2 - x_2^2 - (2A|s| - s^2) \ge 2A'^2 - x_1^2 - x_2^2 - (2A'|s| - s^2)\quad(\epsilon \le \epsilon')",
         where={"A'": 1 / sp.tanh(_MORE / 2), "A": 1 / sp.tanh(epsilon / 2), "s": x + y, "x_1": x, "x_2": y},
     ),
