@@ -1,0 +1,172 @@
+r"""CorBin's shared randomness for any number of bits: two clients turn one common number into outputs that cancel.
+
+Both know U, uniform on [0, 1] for each parameter. The leader sends the output at level U of its law, the follower the one at
+level 1 - U (inverse distribution functions, outputs in increasing order). One bit is CorBinQ (CB, Algorithm 2). Each output
+alone has its own law, so its privacy against one uplink is that of the quantizer. Against the server, which sees both, there is
+none (:func:`coupled`), and behind secure aggregation what cancels cannot hide (see docs/few-bits.md).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from analytics import checks
+from analytics.checks import FloatArray, ParameterError, real
+
+_MOST_BITS = 16
+
+
+def coupled(first: ArrayLike, second: ArrayLike, *, bits: int | None = None) -> FloatArray:
+    r"""The joint law of leader and follower.
+
+    Parameters
+    ----------
+    first, second : array_like, shape (..., k) and (..., l)
+        Laws on outputs in increasing order.
+    bits : int or None
+        d shared bits of U, the rest private to each client; None for all of them shared, 0 for independent clients.
+
+    Returns
+    -------
+    ndarray, shape (..., k, l)
+
+    Notes
+    -----
+    With all of U shared the output pair (i, j) comes from the levels in :math:`(F_{i-1}, F_i] \cap (1-G_j, 1-G_{j-1}]`. No
+    coupling of the same two laws has a smaller :math:`\mathrm{E}XY` (Hoeffding 1940: :math:`\mathrm{Cov} = \iint H - FG`, and
+    :math:`H \ge (F+G-1)_+`, attained here), for all pairs of inputs at once. So the error of the pair's sum is the least that
+    any shared randomness allows for these quantizers.
+
+    *The server.* At most k + l - 1 pairs of outputs are possible, and which they are moves with either input: a pair that
+    one input allows and another does not has an infinite likelihood ratio.
+
+    Examples
+    --------
+    >>> coupled([0.5, 0.5], [0.25, 0.75])
+    array([[0.  , 0.5 ],
+           [0.25, 0.25]])
+    >>> coupled([0.5, 0.5], [0.25, 0.75], bits=0)
+    array([[0.125, 0.375],
+           [0.125, 0.375]])
+    """
+    p, q = _law("first", first), _law("second", second)
+    lead, follow = _levels(p), 1 - _levels(q)[..., ::-1]  # the follower's outputs fall as the level grows
+    if bits is None:
+        return np.asarray(_overlap(lead, follow)[..., ::-1])
+    d = checks.count("bits", bits, f"[0, {_MOST_BITS}]")
+    cells = np.arange(2**d + 1) / 2**d
+    here, there = _overlap(lead, cells), _overlap(follow, cells)
+    return np.asarray(np.einsum("...ic,...jc->...ij", here, there)[..., ::-1] * 2**d)
+
+
+def pair_mse(
+    w1: ArrayLike, w2: ArrayLike, *, outputs: ArrayLike, first: ArrayLike, second: ArrayLike, bits: int | None = None
+) -> FloatArray:
+    """Mean squared error of the sum of both outputs.
+
+    Parameters
+    ----------
+    w1, w2 : array_like, shape (...)
+    outputs : array_like, shape (k,)
+        Of both clients, increasing.
+    first, second : array_like, shape (..., k)
+        Their laws at these inputs.
+    bits : int or None
+        See :func:`coupled`.
+
+    Examples
+    --------
+    >>> law = [0.25, 0.75]  # one bit, alpha = 2, w = 1: alpha |s| 2 - s^2 = 4
+    >>> float(pair_mse(1.0, 1.0, outputs=[-2.0, 2.0], first=law, second=law))
+    4.0
+    """
+    y = _increasing(outputs)
+    joint = coupled(first, second, bits=bits)
+    target = real("w1", w1) + real("w2", w2)
+    error = (y[:, None] + y[None, :] - target[..., None, None]) ** 2
+    return np.asarray(np.sum(joint * error, axis=(-2, -1)))[()]
+
+
+def worst_pair_mse(inputs: ArrayLike, *, outputs: ArrayLike, law: ArrayLike) -> tuple[float, float]:
+    r"""Both ends of the greatest error of a pair's sum, over all inputs, with all of U shared.
+
+    Parameters
+    ----------
+    inputs : array_like, shape (q,)
+        Increasing; between them the law is linear, and it is unbiased.
+    outputs : array_like, shape (k,)
+    law : array_like, shape (q, k)
+
+    Returns
+    -------
+    lower, upper : float
+        Attained at two of the inputs; never exceeded.
+
+    Notes
+    -----
+    The least :math:`\mathrm{E}XY` over all couplings is a convex function of the two laws together, which are linear in
+    :math:`(w_1, w_2)` on each cell: there it lies below the bilinear function of its corners. So does
+    :math:`\mathrm{E}X^2 + \mathrm{E}Y^2`. And :math:`(w_1+w_2)^2` lies at most :math:`(h_1^2+h_2^2)/4` below its own.
+
+    Examples
+    --------
+    >>> x, A = np.linspace(-1, 1, 5), 2.0
+    >>> law = np.stack([0.5 - x / (2 * A), 0.5 + x / (2 * A)], axis=1)
+    >>> worst_pair_mse(x, outputs=[-A, A], law=law)
+    (4.0, 4.125)
+    """
+    x, y, table = real("inputs", inputs), _increasing(outputs), _law("law", law)
+    if table.shape != (x.size, y.size) or x.size < 2 or np.any(np.diff(x) <= 0):
+        raise ParameterError("law", f"shape {table.shape}", "a row for each of two or more increasing inputs")
+    found = _table(x, y, table)
+    h = np.diff(x) ** 2 / 4
+    corners = np.maximum.reduce([found[:-1, :-1], found[1:, :-1], found[:-1, 1:], found[1:, 1:]])
+    return float(found.max()), float(np.max(corners + h[:, None] + h[None, :]))
+
+
+def mean_pair_mse(inputs: ArrayLike, *, outputs: ArrayLike, law: ArrayLike) -> float:
+    """The error of a pair's sum averaged over two inputs drawn uniformly from the given ones.
+
+    Examples
+    --------
+    >>> x, A = np.linspace(-1, 1, 201), 2.0
+    >>> law = np.stack([0.5 - x / (2 * A), 0.5 + x / (2 * A)], axis=1)
+    >>> round(mean_pair_mse(x, outputs=[-A, A], law=law), 2)  # (4 A - 2)/3 = 2, and 2/200 for the grid
+    2.01
+    """
+    return float(_table(real("inputs", inputs), _increasing(outputs), _law("law", law)).mean())
+
+
+def _table(x: FloatArray, y: FloatArray, law: FloatArray) -> FloatArray:
+    rows = [
+        pair_mse(w, x, outputs=y, first=np.broadcast_to(p, law.shape), second=law) for w, p in zip(x, law, strict=True)
+    ]
+    return np.stack(rows)
+
+
+def _levels(law: FloatArray) -> FloatArray:
+    total = np.cumsum(law, axis=-1)
+    total[..., -1] = 1.0
+    return np.concatenate([np.zeros((*law.shape[:-1], 1)), np.minimum(total, 1.0)], axis=-1)
+
+
+def _overlap(first: FloatArray, second: FloatArray) -> FloatArray:
+    """Length of what each interval of one partition shares with each of another."""
+    low = np.maximum(first[..., :-1, None], second[..., None, :-1])
+    high = np.minimum(first[..., 1:, None], second[..., None, 1:])
+    return np.asarray(np.maximum(high - low, 0.0))
+
+
+def _increasing(outputs: ArrayLike) -> FloatArray:
+    y = np.asarray(real("outputs", outputs))
+    if y.ndim != 1 or np.any(np.diff(y) <= 0):
+        raise ParameterError("outputs", "an array", "increasing numbers")
+    return y
+
+
+def _law(name: str, law: ArrayLike) -> FloatArray:
+    table = np.asarray(real(name, law, "[0, 1]"))
+    if not table.ndim or np.any(np.abs(table.sum(axis=-1) - 1) > 1e-9):
+        raise ParameterError(name, f"shape {table.shape}", "probabilities with sum 1")
+    return table
