@@ -27,11 +27,32 @@ class Mechanism(StrEnum):
     GAUSSIAN = "gaussian"
     LAPLACE = "laplace"
     STRATIFIED = "stratified"
+    PBM = "pbm"
+    RQM = "rqm"
+    QUANTIZER = "quantizer"
+    PAIRS = "pairs"
+    SKELLAM = "skellam"
+    DISCRETE_GAUSSIAN = "discrete-gaussian"
+
+    @property
+    def few_bits(self) -> bool:
+        """Whether it sends so many bits as the settings say, epsilon-private against one uplink."""
+        return self in _FEW_BITS
 
     @property
     def private(self) -> bool:
         """Whether it guarantees anything to one parameter."""
         return self not in (Mechanism.VANILLA, Mechanism.STRATIFIED)
+
+
+_FEW_BITS = (
+    Mechanism.PBM,
+    Mechanism.RQM,
+    Mechanism.QUANTIZER,
+    Mechanism.PAIRS,
+    Mechanism.SKELLAM,
+    Mechanism.DISCRETE_GAUSSIAN,
+)
 
 
 @dataclass(frozen=True)
@@ -55,6 +76,12 @@ class Settings:
     learning_rate: Number = Number("", "(0, inf)", "step size", default=0.3)
     l2: Number = Number("", "[0, inf)", "factor of the regulariser", default=0.0)
     smoothing: Number = Number(r"\lambda", "(0, 1]", "of CB Eq. (6)", default=0.3)
+    bits: Count = Count(
+        "b",
+        "[1, 4]",
+        "of one parameter's message, for pbm, rqm, quantizer, pairs, skellam, discrete-gaussian",
+        default=2,
+    )
     concentration: float | None = None
     patience: Count = Count(
         "", "[1, inf)", "rounds without a better validation accuracy before the best model is loaded", default=5

@@ -56,8 +56,8 @@ class Certificate:
         terms = zip(self.inputs, self.curvature, self.slope, self.level, strict=True)
         return sum((v + b * x - m * x * x for x, m, b, v in terms), Fraction(0))
 
-    def valid(self) -> bool:
-        """Whether G is nowhere negative, in exact arithmetic.
+    def valid(self, gaps: Sequence[tuple[Fraction, Fraction]] = ()) -> bool:
+        """Whether G is nowhere negative, in exact arithmetic; open intervals without an output may be left out.
 
         Examples
         --------
@@ -70,10 +70,12 @@ class Certificate:
         if sum(self.curvature) != 1 or min(self.curvature) < 0 or self.odds < 1:
             return False
         quadratics = list(zip(self.curvature, self.slope, self.level, strict=True))
-        far = Fraction(math.ceil(max((abs(r) for r in _roots(quadratics)), default=0.0)) + 1)
+        ends = {end for gap in gaps for end in gap}
+        far = Fraction(math.ceil(max((abs(r) for r in (*_roots(quadratics), *ends)), default=0.0)) + 1)
         marks = sorted({-far, far, *(Fraction(r).limit_denominator(10**9) for r in _roots(quadratics))})
-        marks = sorted({e for m in marks for e in (m - Fraction(1, 10**8), m + Fraction(1, 10**8))})
-        return all(self._above(a, b, quadratics, 0) for a, b in pairwise(marks)) and all(
+        marks = sorted({e for m in marks for e in (m - Fraction(1, 10**8), m + Fraction(1, 10**8))} | ends)
+        pieces = [(a, b) for a, b in pairwise(marks) if not any(low <= a and b <= high for low, high in gaps)]
+        return all(self._above(a, b, quadratics, 0) for a, b in pieces) and all(
             self._tail(sign, far, quadratics) for sign in (-1, 1)
         )
 
@@ -140,9 +142,15 @@ def _roots(quadratics: Sequence[tuple[Fraction, ...]]) -> list[float]:
 
 
 def certified(
-    curvature: FloatArray, slope: FloatArray, level: FloatArray, *, inputs: FloatArray, epsilon: float
+    curvature: FloatArray,
+    slope: FloatArray,
+    level: FloatArray,
+    *,
+    inputs: FloatArray,
+    epsilon: float,
+    gaps: Sequence[tuple[Fraction, Fraction]] = (),
 ) -> Certificate:
-    """Exact multipliers near given ones, the levels lowered until G is nowhere negative.
+    """Exact multipliers near given ones, the levels lowered until G is nowhere negative, but in the gaps.
 
     Raises
     ------
@@ -163,12 +171,12 @@ def certified(
     weights = [w / sum(weights) for w in weights]
     slopes, levels = ([Fraction(round(float(x) * _DIGITS), _DIGITS) for x in values] for values in (slope, level))
     given = tuple(Fraction(float(x)).limit_denominator(10**6) for x in inputs)
-    shift = _shift(np.array([float(w) for w in weights]), slope, level, math.exp(eps))
+    shift = _shift(np.array([float(w) for w in weights]), slope, level, math.exp(eps), gaps)
     scale = max(abs(sum(levels, Fraction(0))), Fraction(1)) / len(levels)
     for factor in (1, 10, 100, 1000, 10_000):
         drop = Fraction(shift).limit_denominator(_DIGITS) + factor * _SLACK * scale
         found = Certificate(odds, given, tuple(weights), tuple(slopes), tuple(v - drop for v in levels))
-        if found.valid():
+        if found.valid(gaps):
             return found
     raise ConvergenceError("the multipliers do not become valid: more outputs are needed in the program")
 
@@ -185,7 +193,13 @@ def trivial(epsilon: float) -> Certificate:
     return Certificate(Fraction(math.exp(epsilon)), zero, one, zero, zero)
 
 
-def _shift(curvature: FloatArray, slope: FloatArray, level: FloatArray, odds: float) -> float:
+def _shift(
+    curvature: FloatArray,
+    slope: FloatArray,
+    level: FloatArray,
+    odds: float,
+    gaps: Sequence[tuple[Fraction, Fraction]],
+) -> float:
     """How far the levels have to go down for G >= 0, on a fine grid."""
     roots = _roots(
         [
@@ -194,6 +208,9 @@ def _shift(curvature: FloatArray, slope: FloatArray, level: FloatArray, odds: fl
         ]
     )
     reach = 1.5 * max((abs(r) for r in roots), default=1.0) + 1.0
-    y = np.linspace(-reach, reach, 20_001)[:, None]
+    y = np.linspace(-reach, reach, 20_001)
+    for low, high in gaps:
+        y = y[(y <= float(low)) | (y >= float(high))]
+    y = np.concatenate([y, [float(end) for gap in gaps for end in gap]])[:, None]
     c = curvature * y * y - slope * y - level
     return max(-float(np.min(np.minimum(c, odds * c).sum(axis=1))), 0.0) / len(level)

@@ -14,7 +14,7 @@ from analytics import checks
 from analytics.checks import ConvergenceError, FloatArray, IntArray, ParameterError
 from analytics.federated import comparison, quantizers
 from analytics.federated.system import FederatedSystem
-from validate.experiments.training import data
+from validate.experiments.training import data, few_bits
 from validate.experiments.training.checkpoint import State, restore, store
 from validate.experiments.training.checkpoint import label as checkpoint_label
 from validate.experiments.training.convolution import Convolutional
@@ -156,7 +156,13 @@ def _round(
     here = rng.random(system.clients) >= system.dropout
     if not here.any():
         here[int(rng.integers(system.clients))] = True
-    total, expected = _aggregate(local, here, center, radius, system, kind, rng)
+    if kind.few_bits:
+        inside = np.clip((local - center) / radius, -1.0, 1.0)
+        sent, squared = few_bits.aggregate(inside, here, kind=kind, epsilon=system.epsilon, bits=settings.bits, rng=rng)
+        total = center * here.sum() + radius * sent
+        expected = float(np.mean(radius**2 * squared)) / system.clients**2
+    else:
+        total, expected = _aggregate(local, here, center, radius, system, kind, rng)
     aggregate = total / int(here.sum())
     true = local[here].mean(axis=0, dtype=np.float64)
     moved = (1 - settings.smoothing) * start + settings.smoothing * aggregate
