@@ -1,10 +1,13 @@
 """CorBin's shared randomness for laws of any size: the coupling against CorBinQ, transport and drawing, and what it cannot do."""
 
+import json
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
+from tests_support import run
 
 from analytics.checks import ParameterError
 from analytics.federated import alphabets, antithetic, few_bits, quantizers
@@ -101,3 +104,17 @@ def test_refuses():
     ):
         with pytest.raises(ParameterError):
             call()
+
+
+def test_the_command(tmp_path):
+    file = tmp_path / "s.toml"
+    file.write_text("[federated]\nclients = 50\nparameters = 10\nepsilon = 3.0\nradius = 2.0\ncenter = 1.0\n")
+    result = run("solve", "quantizer", str(file), "--pairs", "--json")
+    assert result.exit_code == 0, result.stderr
+    found = json.loads(result.stdout)
+    assert found["one_bit_mse"] == pytest.approx(4 * float(alphabets.minimax_mse(epsilon=3.0)))
+    assert found["worst_mse"] == pytest.approx(4 * quantizer_pair.solve(2, epsilon=3.0).worst_mse)
+    assert np.array(found["law"]) @ found["outputs"] == pytest.approx(found["inputs"])
+    assert "pair's sum" in run("solve", "quantizer", str(file), "--pairs").stdout
+    assert run("solve", "quantizer", str(file), "--pairs", "--bits", "5").exit_code == 2
+    assert run("solve", "quantizer", str(file), "--prove", "--bits", "3").exit_code == 2

@@ -203,21 +203,30 @@ def energy(file: Path, method: str, integer: bool, as_json: bool) -> None:
 @solve.command()
 @_FILE
 @click.option("--bits", type=click.IntRange(1, 6), default=2, show_default=True, help="Bits of one parameter's output.")
+@click.option("--pairs", is_flag=True, help="For two clients that share randomness, so that their outputs cancel.")
+@click.option("--prove", is_flag=True, help="Two bits: prove a bound for alphabets of this size too (half a minute).")
 @_JSON
-def quantizer(file: Path, bits: int, as_json: bool) -> None:
+def quantizer(file: Path, bits: int, pairs: bool, prove: bool, as_json: bool) -> None:
     """The unbiased quantizer of so many bits with the least worst error at the epsilon of FILE, and a bound for any."""
-    from solvers.design import quantizer as design
-    from validate.results.quantizer import QuantizerResult
+    from validate.results import quantizer as results
 
+    if pairs and (prove or bits > 4):
+        raise click.UsageError("--pairs: at most 4 bits, and not together with --prove")
+    if prove and bits != 2:
+        raise click.UsageError("--prove: with --bits 2")
     description = load(file)
-    if description.federated is None:
+    system = description.federated
+    if system is None:
         raise SystemFileError(f"{file}: federated: missing; the quantizer needs its epsilon and radius")
-    found = QuantizerResult.of(design.solve(bits, epsilon=description.federated.epsilon), description.federated)
+    found = results.paired(bits, system) if pairs else results.alone(bits, system, prove=prove)
     if as_json:
         print_json(found)
-    else:
-        from validate.report import tables
+        return
+    from validate.report import tables
 
+    if isinstance(found, results.PairResult):
+        tables.pair(description.name, found)
+    else:
         tables.quantizer(description.name, found)
 
 

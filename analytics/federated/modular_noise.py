@@ -10,29 +10,20 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from analytics import checks
 from analytics.checks import FloatArray, ParameterError, real
+from analytics.federated.modular_laws import LEAST, ROOM, Noise, circular, coins, summed, worst_shift
 from analytics.privacy import gaussian
 from analytics.privacy.curve import PrivacyCurve, discrete_pair
 
 _UNIT = np.finfo(float).eps
-_LEAST = 1e-290  # masses below it may be lost
 _TURNS = 200  # wrong remainders that are told apart
 _MOST_BITS = 13
-_ROOM = 1e-10  # relative, of one distance's curve over another's
 _SMALLEST, _GREATEST = 0.01, 1e7  # variances of one client's noise
-
-
-class Noise(StrEnum):
-    """``skellam``: the difference of two Poisson variables. ``discrete gaussian``: mass proportional to exp(-k^2/2s^2)."""
-
-    SKELLAM = "skellam"
-    GAUSSIAN = "discrete gaussian"
 
 
 class Observer(StrEnum):
@@ -150,7 +141,7 @@ class ModularNoise:
         return 1 if who is Observer.UPLINK else self.clients - told
 
     def _summed(self, count: int) -> tuple[FloatArray, float]:
-        return _summed(Noise(self.noise), self.variance, self.bits, count)
+        return summed(Noise(self.noise), self.variance, self.bits, count)
 
     def shift(self, observer: Observer | str = Observer.AGGREGATE, *, colluding: int = 0) -> int:
         """The distance of the two inputs of the worst pair, in steps: M/2 or the whole range, whichever is less.
@@ -163,7 +154,7 @@ class ModularNoise:
         return self._worst(self._unknown(observer, colluding))[0]
 
     def _worst(self, count: int) -> tuple[int, float]:
-        return _worst_shift(Noise(self.noise), self.variance, self.bits, count, 2 * self.levels)
+        return worst_shift(Noise(self.noise), self.variance, self.bits, count, 2 * self.levels)
 
     def curve(self, observer: Observer | str = Observer.AGGREGATE, *, colluding: int = 0) -> PrivacyCurve:
         """The privacy of one parameter in one round, of the law as computed; :meth:`epsilon` counts its rounding too.
@@ -221,8 +212,8 @@ class ModularNoise:
             log = np.log(f)
             top = max(float(np.max(log - np.roll(log, k))) for k in range(1, s + 1))
             return float((T * top + room) * (1 + 16 * _UNIT))
-        lost = T * (above + 2 * f.size * _LEAST)
-        left = (delta - lost) * math.exp(-T * (error + _ROOM)) * (1 - 4 * _UNIT) - lost
+        lost = T * (above + 2 * f.size * LEAST)
+        left = (delta - lost) * math.exp(-T * (error + ROOM)) * (1 - 4 * _UNIT) - lost
         if left <= 0:
             return math.inf
         pair = discrete_pair(f, np.roll(f, s))
@@ -261,12 +252,12 @@ class ModularNoise:
         if x.shape != (self.clients,):
             raise ParameterError("w", f"array of shape {x.shape}", f"shape ({self.clients},)")
         whole = np.floor(x)
-        rounded = _steps(x - whole)
+        rounded = coins(x - whole)
         f, M = self._summed(self.clients)[0], self.modulus
         start, total = int(whole.sum()), float(x.sum())
         spread = np.zeros(M)
         np.add.at(spread, np.arange(rounded.size) % M, rounded)
-        sum_law = np.roll(_circular(spread, f), start)
+        sum_law = np.roll(circular(spread, f), start)
         decoded = (np.arange(M) + M // 2) % M - M // 2
         return float(sum_law @ (decoded - total) ** 2) / (self.clients * self.levels) ** 2
 
@@ -298,7 +289,7 @@ class ModularNoise:
         0.132813
         """
         n, M, top = self.clients, self.modulus, self.clients * self.levels
-        if 2 * top >= M or self._tail(_TURNS * M) > _LEAST:
+        if 2 * top >= M or self._tail(_TURNS * M) > LEAST:
             return math.inf
         wrong = 2 * sum((2 * j - 1) * self._tail((2 * j - 1) * M / 2 - top) for j in range(1, _TURNS + 1))
         return float((n * (self.local_variance() + 0.25) + M * M * wrong) / top**2 * (1 + 64 * _UNIT))
@@ -373,116 +364,3 @@ def calibrated(
     while at(found).epsilon(delta, rounds=T, observer=observer) > goal:
         found += 1e-9
     return at(found)
-
-
-def _steps(share: FloatArray) -> FloatArray:
-    """The law of a sum of independent coins."""
-    total = np.ones(1)
-    for one in share[share > 0]:
-        total = np.convolve(total, [1 - one, one])
-    return total
-
-
-def _circular(f: FloatArray, g: FloatArray) -> FloatArray:
-    """Direct, all terms positive: relative error at most M + 2 roundings."""
-    long, M = np.convolve(f, g), f.size
-    return np.asarray(long[:M] + np.append(long[M:], 0.0))
-
-
-@lru_cache(maxsize=64)
-def _worst_shift(noise: Noise, variance: float, bits: int, count: int, widest: int) -> tuple[int, float]:
-    return _dominating(_summed(noise, variance, bits, count)[0], widest)
-
-
-@lru_cache(maxsize=64)
-def _summed(noise: Noise, variance: float, bits: int, count: int) -> tuple[FloatArray, float]:
-    """The noise of `count` clients modulo M, and a bound on its relative error (cells below 1e-290 apart)."""
-    M = 2**bits
-    if noise is Noise.SKELLAM:
-        return _wrapped(*_skellam(variance * count, M), M)
-    power, error = _wrapped(*_gaussian(variance, M), M)
-    total, sum_error, first = power, error, True
-    for digit in reversed(f"{count:b}"):
-        if digit == "1":
-            total, sum_error = (
-                (power, error) if first else (_circular(total, power), sum_error + error + (M + 4) * _UNIT)
-            )
-            first = False
-        power, error = (_circular(power, power), 2 * error + (M + 4) * _UNIT) if count > 1 else (power, error)
-    total[total < _LEAST] = 0.0
-    return total / math.fsum(total), 2.1 * sum_error + 8 * _UNIT
-
-
-def _wrapped(half: FloatArray, off: FloatArray, M: int) -> tuple[FloatArray, float]:
-    """From masses at 0, 1, 2, ... of a symmetric law, and their errors: the masses of the remainders, with sum 1."""
-    found, wrong = (_folded(part, M) for part in (half, half * off))
-    sent = found > _LEAST
-    error = float(np.max(wrong[sent] / found[sent])) + (half.size / M + 6) * _UNIT
-    found = np.where(sent, found, 0.0)
-    return found / math.fsum(found), 2.1 * error
-
-
-def _folded(half: FloatArray, M: int) -> FloatArray:
-    """Sums over what leaves the same remainder, on both sides of 0."""
-    turns = -(-half.size // M)
-    ahead, back = (np.append(part, np.zeros(turns * M - half.size)) for part in (half, np.append(0.0, half[1:])))
-    return np.asarray(ahead.reshape(turns, M).sum(axis=0) + back.reshape(turns, M).sum(axis=0)[-np.arange(M)])
-
-
-def _gaussian(variance: float, M: int) -> tuple[FloatArray, FloatArray]:
-    reach = math.ceil(math.sqrt(2 * variance * 1400)) + M
-    k = np.arange(reach + 1, dtype=float)
-    with np.errstate(under="ignore"):
-        mass = np.exp(-(k * k) / (2 * variance))
-    return mass, np.full(mass.size, (2 * 700 + 8) * _UNIT)
-
-
-def _skellam(v: float, M: int) -> tuple[FloatArray, FloatArray]:
-    r"""Masses :math:`e^{-v}I_k(v)` up to a factor, by the ratios :math:`r_k = I_k/I_{k-1} = 1/(2k/v + r_{k+1})`, downwards.
-
-    The law is a convolution of log-concave ones: the ratios fall with k, so that :math:`g_k \le r_k \le 1/(2k/v + g_{k+1})` with
-    :math:`g_k = \sqrt{1+(k/v)^2} - k/v`. The recursion starts from :math:`g_k`; a relative error e becomes
-    :math:`e\,r_kr_{k+1}` a step down, and four roundings. All terms are positive. What lies beyond the top is less than a
-    geometric series; it is put on the top, and taken for an error.
-    """
-    top = math.ceil(14 * math.sqrt(v) + 2 * M + 20)
-    ratio, off = np.ones(top + 1), np.zeros(top + 1)
-    r, after = (1 / (math.hypot(1, k / v) + k / v) for k in (top, top + 1))
-    e = (r + 2 * top / v) / (after + 2 * top / v) - 1 + 8 * _UNIT
-    ratio[top], off[top] = r, e
-    for k in range(top - 1, 0, -1):
-        before, r = r, 1 / (2 * k / v + r)
-        e = e * r * before + 4 * _UNIT
-        ratio[k], off[k] = r, e
-    with np.errstate(under="ignore"):
-        mass = np.cumprod(ratio)
-    mass[top] /= 1 - ratio[top]
-    error = np.cumsum(off)
-    error[top] += 1.0
-    return np.asarray(mass), np.asarray(error)
-
-
-def _dominating(f: FloatArray, widest: int) -> tuple[int, float]:
-    """A shift, and how far (beyond a relative 1e-10) another up to `widest` is above it anywhere.
-
-    A curve is convex in exp(epsilon) and linear between its breaks: where it is above another at its own breaks it is so
-    everywhere.
-    """
-    best = min(widest, f.size // 2)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        log = np.log(f)
-        loss = log - np.roll(log, best)
-    grid = np.unique(np.append(loss[np.isfinite(loss) & (loss > 0)], 0.0))
-    own = _divergence(f, log, best, grid) * (1 + _ROOM)
-    return best, max((float(np.max(_divergence(f, log, s, grid) - own)) for s in range(1, best)), default=0.0)
-
-
-def _divergence(f: FloatArray, log: FloatArray, s: int, epsilon: FloatArray) -> FloatArray:
-    """Sum of (p - e^eps q)+ at each epsilon."""
-    with np.errstate(invalid="ignore"):
-        loss = np.where(f > 0, log - np.roll(log, s), -np.inf)
-    order = np.argsort(-loss)
-    above = np.searchsorted(-loss[order], -epsilon, side="left")
-    P, Q = (np.append(0.0, np.cumsum(part[order])) for part in (f, np.roll(f, s)))
-    with np.errstate(under="ignore"):
-        return np.asarray(np.maximum(P[above] - np.exp(epsilon) * Q[above], 0.0))

@@ -22,7 +22,17 @@ from analytics.federated.quantizers import alpha
 from solvers.design.quantizer_bound import Certificate, certified
 
 _INPUTS = 9
-_BEYOND = (*np.linspace(1.0, 1.5, 31), 1.6, 1.7, 1.8, 1.9, 2.2, 2.8, 4.0, 8.0)  # times alpha: where G is looked at there
+_BEYOND = (
+    *np.linspace(1.0, 1.5, 31),
+    1.6,
+    1.7,
+    1.8,
+    1.9,
+    2.2,
+    2.8,
+    4.0,
+    8.0,
+)  # times alpha: where G is looked at there
 _PASSES = 3  # that drive what is left out into few cells
 _DIGITS = 10**6
 _MOST = 400  # certificates
@@ -139,6 +149,35 @@ def bound(bits: int, *, epsilon: float, value: float, cells: int = 28) -> BitsBo
             return BitsBound(k, search.marks, tuple(found))
         found += search.covering(alphabet, goal / (1 - _SPARE), goal)
     raise ConvergenceError(f"{_MOST} certificates are not enough")
+
+
+def best(bits: int, *, epsilon: float, low: float, high: float, cells: int = 40, steps: int = 4) -> BitsBound | None:
+    """The greatest bound that bisection between two values proves; None where none above `low` is.
+
+    Parameters
+    ----------
+    bits, epsilon, cells
+        As in :func:`bound`.
+    low, high : float
+        Of the worst variance: a bound for any alphabet, and what a quantizer reaches.
+    steps : int
+
+    Examples
+    --------
+    >>> found = best(1, epsilon=1.0, low=3.98, high=4.683, cells=8, steps=3)
+    >>> found is not None and 4.5 < found.value
+    True
+    """
+    found = None
+    for _ in range(checks.count("steps", steps)):
+        middle = (low + high) / 2
+        try:
+            made = bound(bits, epsilon=epsilon, value=middle, cells=cells)
+        except ConvergenceError:
+            high = middle
+            continue
+        found, low = made, middle
+    return found
 
 
 class _Search:

@@ -71,7 +71,7 @@ class Certificate:
             return False
         quadratics = list(zip(self.curvature, self.slope, self.level, strict=True))
         ends = {end for gap in gaps for end in gap}
-        far = Fraction(math.ceil(max((abs(r) for r in (*_roots(quadratics), *ends)), default=0.0)) + 1)
+        far = Fraction(math.ceil(max((abs(r) for r in (*_roots(quadratics), *map(float, ends))), default=0.0)) + 1)
         marks = sorted({-far, far, *(Fraction(r).limit_denominator(10**9) for r in _roots(quadratics))})
         marks = sorted({e for m in marks for e in (m - Fraction(1, 10**8), m + Fraction(1, 10**8))} | ends)
         pieces = [(a, b) for a, b in pairwise(marks) if not any(low <= a and b <= high for low, high in gaps)]

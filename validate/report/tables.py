@@ -18,7 +18,7 @@ from validate.results.bounds import Part
 from validate.results.energy import DeviceBounds, EnergyResult
 from validate.results.federated import FederatedBounds
 from validate.results.inference import Accuracy, Distortion, InferenceBounds, Privacy, Selection
-from validate.results.quantizer import QuantizerResult
+from validate.results.quantizer import PairResult, QuantizerResult
 from validate.results.weights import WeightResult
 
 _FILE_WIDTH = 140  # columns when the output goes to a file
@@ -166,19 +166,36 @@ def energy(name: str, method: str, rows: Sequence[EnergyResult]) -> None:
 
 def quantizer(name: str, found: QuantizerResult) -> None:
     """Print the outputs, how often each is sent at both ends and in the middle, and what is proved."""
+    lines = [
+        f"worst MSE {number(found.worst_mse)}, mean {number(found.mean_mse)}; one bit (LDP-FL) {number(found.ldp_mse)}",
+        f"no alphabet of any size is below {number(found.lower_bound)}"
+        f" ({'certified' if found.proved else 'not certified'}); exact epsilon {number(found.epsilon)}",
+    ]
+    if found.bits_bound is not None:
+        lines.append(f"no alphabet of {2**found.bits} outputs is below {number(found.bits_bound)} (certified)")
+    _law(f"{name}: quantizer, {found.bits} bits", found, lines)
+
+
+def pair(name: str, found: PairResult) -> None:
+    """The same of a quantizer for two clients."""
+    lines = [
+        f"worst MSE of a pair's sum {number(found.worst_mse)}, mean {number(found.mean_mse)};"
+        f" one bit each (CorBinQ) {number(found.one_bit_mse)}",
+        f"exact epsilon {number(found.epsilon)} against one uplink; none against the server, which sees both",
+    ]
+    _law(f"{name}: quantizer for pairs, {found.bits} bits", found, lines)
+
+
+def _law(title: str, found: QuantizerResult | PairResult, lines: Sequence[str]) -> None:
     console = screen()
-    table = Table(title=f"{name}: quantizer, {found.bits} bits", box=box.SIMPLE_HEAD, title_justify="left")
+    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left")
     places = (0, len(found.inputs) // 2, len(found.inputs) - 1)
     for heading in ("output", *(f"P(. | {number(float(found.inputs[i]))})" for i in places)):
         table.add_column(heading, justify="right")
     for j, output in enumerate(found.outputs):
         table.add_row(number(float(output)), *(number(float(found.law[i, j])) for i in places))
     console.print(table)
-    for line in (
-        f"worst MSE {number(found.worst_mse)}, mean {number(found.mean_mse)}; one bit (LDP-FL) {number(found.ldp_mse)}",
-        f"no alphabet of any size is below {number(found.lower_bound)}"
-        f" ({'certified' if found.proved else 'not certified'}); exact epsilon {number(found.epsilon)}",
-    ):
+    for line in lines:
         console.print(f"  {line}", highlight=False)
 
 

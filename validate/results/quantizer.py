@@ -7,9 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from analytics.checks import FloatArray
+from analytics.federated.alphabets import minimax_mse
 from analytics.federated.quantizers import alpha
 from analytics.federated.system import FederatedSystem
+from solvers.design import quantizer, quantizer_bits, quantizer_pair
 from solvers.design.quantizer import Solution
+from solvers.design.quantizer_bits import BitsBound
+from solvers.design.quantizer_pair import PairQuantizer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +37,9 @@ class QuantizerResult:
     bias : float
     proved : bool
         Whether the certificate of the bound holds in exact arithmetic; one bit rests on Proposition 1 of CB.
+    bits_bound : float or None
+        No unbiased quantizer with this epsilon and so many bits has a smaller worst MSE; None where it was not asked for, or
+        nothing above `lower_bound` was proved.
     """
 
     bits: int
@@ -47,9 +54,10 @@ class QuantizerResult:
     ldp_mse: float
     bias: float
     proved: bool
+    bits_bound: float | None = None
 
     @classmethod
-    def of(cls, solution: Solution, system: FederatedSystem) -> QuantizerResult:
+    def of(cls, solution: Solution, system: FederatedSystem, knowing: BitsBound | None = None) -> QuantizerResult:
         """In the center and radius of a system."""
         found, r = solution.quantizer, system.radius
         return cls(
@@ -65,7 +73,68 @@ class QuantizerResult:
             ldp_mse=float(alpha(system.epsilon)) ** 2 * r**2,
             bias=solution.bias * r,
             proved=solution.certificate is None or solution.certificate.valid(),
+            bits_bound=float(knowing.value) * (1 - 1e-15) * r**2 if knowing is not None and knowing.valid() else None,
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairResult:
+    """A law that two clients with common randomness can run, in the units of the parameter.
+
+    Attributes
+    ----------
+    bits : int
+    epsilon : float
+        Exact, of one parameter against one uplink; against the server, which sees both, there is none.
+    inputs, outputs : ndarray
+        Between two inputs the law is linear.
+    law : ndarray, shape (inputs, outputs)
+    worst_mse, mean_mse : float
+        Of the sum of both outputs: over all inputs, from above; over uniform ones.
+    one_bit_mse : float
+        Worst, of one bit each: CorBinQ with all its randomness shared.
+    bias : float
+    """
+
+    bits: int
+    epsilon: float
+    inputs: FloatArray
+    outputs: FloatArray
+    law: FloatArray
+    worst_mse: float
+    mean_mse: float
+    one_bit_mse: float
+    bias: float
+
+    @classmethod
+    def of(cls, found: PairQuantizer, bits: int, system: FederatedSystem) -> PairResult:
+        """In the center and radius of a system."""
+        r = system.radius
+        return cls(
+            bits=bits,
+            epsilon=found.epsilon,
+            inputs=system.center + r * found.inputs,
+            outputs=system.center + r * found.outputs,
+            law=found.law,
+            worst_mse=found.worst_mse * r**2,
+            mean_mse=found.mean_mse * r**2,
+            one_bit_mse=float(minimax_mse(epsilon=system.epsilon, radius=r)),
+            bias=found.bias * r,
+        )
+
+
+def alone(bits: int, system: FederatedSystem, *, prove: bool = False) -> QuantizerResult:
+    """For one client; with a bound for so many bits when it is asked for."""
+    solution = quantizer.solve(bits, epsilon=system.epsilon)
+    if not prove:
+        return QuantizerResult.of(solution, system)
+    low, high = solution.lower_bound, solution.worst_variance
+    return QuantizerResult.of(solution, system, quantizer_bits.best(bits, epsilon=system.epsilon, low=low, high=high))
+
+
+def paired(bits: int, system: FederatedSystem) -> PairResult:
+    """For two clients with common randomness."""
+    return PairResult.of(quantizer_pair.solve(bits, epsilon=system.epsilon), bits, system)
 
 
 def _mean(inputs: FloatArray, second: FloatArray) -> float:

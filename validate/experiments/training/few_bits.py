@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from analytics.checks import FloatArray, ParameterError
 from analytics.federated import antithetic, few_bits, modular_noise
+from analytics.federated.modular_laws import Noise
 from solvers.design import decoder, quantizer, quantizer_pair
 from validate.plan import Mechanism
 
@@ -78,8 +79,8 @@ class Table:
         found = np.empty(x.size)
         for i in range(0, x.size, _PIECE):
             here, there = x[i : i + _PIECE], y[i : i + _PIECE]
-            laws = {"first": self.at(here), "second": self.at(there)}
-            found[i : i + _PIECE] = antithetic.pair_mse(here, there, outputs=self.outputs, **laws)
+            first, second = self.at(here), self.at(there)
+            found[i : i + _PIECE] = antithetic.pair_mse(here, there, outputs=self.outputs, first=first, second=second)
         return found
 
 
@@ -129,7 +130,7 @@ def _worst(table: Table) -> float:
 def _modular(kind: Mechanism, epsilon: float, bits: int) -> Table:
     if bits < 2:
         raise ParameterError("bits", bits, f"at least 2 for {kind.value}")
-    noise = modular_noise.Noise.SKELLAM if kind is Mechanism.SKELLAM else modular_noise.Noise.GAUSSIAN
+    noise = Noise.SKELLAM if kind is Mechanism.SKELLAM else Noise.GAUSSIAN
     tables = []
     for levels in range(1, min(2 ** (bits - 1), 8)):
         one = modular_noise.calibrated(noise, epsilon=epsilon, delta=0.0, levels=levels, bits=bits, observer="uplink")
@@ -165,7 +166,7 @@ def aggregate(
         total += here[i] * sent
     if isinstance(used, Table) and paired:
         for i, j in order[alone:].reshape(-1, 2):
-            level = rng.random(x.shape[1])
+            level = np.asarray(rng.random(x.shape[1]))
             total += here[i] * used.draw(x[i], level) + here[j] * used.draw(x[j], 1 - level)
             error += used.pair_error(x[i], x[j])
     return total, error
