@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from validate.claims.claim import Claim as _Claim
     from validate.claims.claim import Paper as _Paper
     from validate.claims.evidence import Evidence as _Evidence
+    from validate.results.attack import AttackResult as _AttackResult
 
 _HOMES = {
     "AirtightError": "analytics.checks",
@@ -74,6 +75,7 @@ _HOMES = {
 __all__ = [
     *_HOMES,
     "accuracy",
+    "attack",
     "baseline",
     "calibrate",
     "best_gain",
@@ -139,6 +141,23 @@ def delta(
 
     observer = "auto" if observer is None else observer
     return many.delta_at(system, epsilon, rounds=1 if rounds is None else rounds, observer=observer)
+
+
+def attack(
+    system: _InferenceSystem,
+    *,
+    features: _Features | None = None,
+    rounds: int = 1,
+    samples: int = 100_000,
+    seed: int = 0,
+) -> _AttackResult:
+    """What the optimal attack on the simulated channel shows, beside what is exact and what Theorem 1 promises.
+
+    See :func:`validate.attack.experiment.attacked`.
+    """
+    from validate.attack import experiment
+
+    return experiment.attacked(system, features=features, rounds=rounds, samples=samples, seed=seed)
 
 
 def mse(system: _InferenceSystem, features: _Features) -> float:

@@ -12,6 +12,7 @@ import click
 
 from analytics.checks import AirtightError, ConvergenceError, ParameterError
 from solvers.solution import InfeasibleError
+from validate.attack.cli import attack
 from validate.config import SystemFileError, load
 from validate.design.cli import calibrate, design
 from validate.options import EFFORT as _EFFORT
@@ -384,5 +385,6 @@ main.add_command(report)
 main.add_command(figures)
 main.add_command(paper)
 main.add_command(sweep)
+main.add_command(attack)
 main.add_command(calibrate)
 main.add_command(design)

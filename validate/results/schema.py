@@ -10,12 +10,14 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
+from validate.results.attack import AttackResult
 from validate.results.bounds import Bounds
 from validate.results.energy import EnergyResult
 from validate.results.quantizer import QuantizerResult
 from validate.results.weights import WeightResult
 
 COMMANDS: dict[str, Any] = {
+    "attack": AttackResult,
     "bounds": Bounds,
     "solve weights": WeightResult,
     "solve energy": list[EnergyResult],

@@ -10,6 +10,8 @@ from analytics.estimate import Interval, mean_interval
 from analytics.guarantee import Adjacency
 from analytics.inference.system import InferenceSystem
 
+_BLOCK = 1 << 15  # samples at a time
+
 
 def receive(
     system: InferenceSystem,
@@ -82,7 +84,8 @@ def estimate_delta(
         signal = np.zeros((rounds, system.devices, system.dimension))
         signal[:, device, 0] = 0.0 if truth is None else truth * system.weight[device] * system.clip[device]
         y = receive(system, tau, signal, rng)
-        ratio = _log_density(system, device, truth, tau, y) - _log_density(system, device, other, tau, y)
+        seen = y[:, 0], np.sum(y * y, axis=1)
+        ratio = _log_density(system, device, truth, tau, seen) - _log_density(system, device, other, tau, seen)
         with np.errstate(over="ignore"):
             intervals.append(mean_interval(-np.expm1(np.minimum(eps - ratio, 0.0)), failure / 2))
     return Interval(*(max(getattr(i, end) for i in intervals) for end in ("estimate", "lower", "upper")))
@@ -95,21 +98,76 @@ def _neighbours(system: InferenceSystem) -> tuple[float | None, float | None]:
     return 1.0, 0.0 if system.adjacency is Adjacency.SILENT or system.idle_noise else None
 
 
+def log_ratios(
+    system: InferenceSystem,
+    *,
+    device: int,
+    samples: int,
+    rng: np.random.Generator,
+    rounds: int = 1,
+    norm: float | None = None,
+) -> tuple[FloatArray, FloatArray]:
+    """The total log-likelihood ratio of what is received in T rounds, sampled with the device's feature and with its neighbour.
+
+    The observer is that of :func:`estimate_delta`. Of y only its part along the feature and its square are drawn, which is all
+    that the ratio knows.
+
+    Parameters
+    ----------
+    device, samples : int
+    rng : numpy.random.Generator
+    rounds : int
+        T, with fresh participation and noise.
+    norm : float, optional
+        Of the device's code, in [0, clip]; the clip by default.
+    """
+    sides = _neighbours(system)
+    share = 1.0 if norm is None else checks.scalar("norm", norm, f"[0, {system.clip[device]}]") / system.clip[device]
+    first, second = (None if side is None else side * share for side in sides)
+    found = np.zeros((2, samples))
+    for total, truth in zip(found, (first, second), strict=True):
+        for start in range(0, samples, _BLOCK):
+            part = total[start : start + _BLOCK]
+            for _ in range(rounds):
+                tau = (rng.random((part.size, system.devices)) < system.participation).astype(float)
+                if truth is None:
+                    tau[:, device] = 0.0
+                seen = _received(system, device, truth or 0.0, tau, rng)
+                part += _log_density(system, device, first, tau, seen) - _log_density(system, device, second, tau, seen)
+    return found[0], found[1]
+
+
+def _received(
+    system: InferenceSystem, device: int, signal: float, tau: FloatArray, rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray]:
+    """The part of y along the feature, and its square."""
+    sends = np.ones_like(tau) if system.idle_noise else tau
+    v = system.alignment**2 * sends @ system.noise_variance + system.receiver_noise_variance
+    mean = system.alignment * signal * system.weight[device] * system.clip[device]
+    along = mean * tau[:, device] + np.sqrt(v) * rng.standard_normal(v.size)
+    across = v * rng.chisquare(system.dimension - 1, v.size) if system.dimension > 1 else 0.0
+    return along, along * along + across
+
+
 def _log_density(
-    system: InferenceSystem, device: int, signal: float | None, tau: FloatArray, y: FloatArray
+    system: InferenceSystem,
+    device: int,
+    signal: float | None,
+    tau: FloatArray,
+    seen: tuple[FloatArray, FloatArray],
 ) -> FloatArray:
-    """Log density of y under a neighbour, up to a common term, given what the observer knows of the participants."""
+    """Log density of y, of which its part along the feature and its square are given, under a neighbour, up to a common term."""
     gain = system.alignment**2
     sends = np.ones_like(tau) if system.idle_noise else tau
     others = np.delete(np.arange(system.devices), device)
     v = gain * sends[:, others] @ system.noise_variance[others] + system.receiver_noise_variance
     own = gain * system.noise_variance[device]
     idle = v + own if system.idle_noise else v
-    absent = _isotropic(y, 0.0, idle)
+    absent = _isotropic(system, seen, 0.0, idle)
     if signal is None:
         return absent
     mean = system.alignment * signal * system.weight[device] * system.clip[device]
-    present = _isotropic(y, mean, v + own)
+    present = _isotropic(system, seen, mean, v + own)
     if system.adjacency is not Adjacency.ABSENT and not system.idle_noise:
         return np.where(tau[:, device] == 1, present, absent)
     p = system.participation[device]
@@ -117,6 +175,9 @@ def _log_density(
         return np.asarray(np.logaddexp(np.log(p) + present, np.log1p(-p) + absent))
 
 
-def _isotropic(y: FloatArray, mean: float, variance: FloatArray) -> FloatArray:
-    square = np.sum(y * y, axis=1) - 2 * mean * y[:, 0] + mean * mean
-    return np.asarray(-square / (2 * variance) - y.shape[1] / 2 * np.log(variance))
+def _isotropic(
+    system: InferenceSystem, seen: tuple[FloatArray, FloatArray], mean: float, variance: FloatArray
+) -> FloatArray:
+    along, square = seen
+    distance = square - 2 * mean * along + mean * mean
+    return np.asarray(-distance / (2 * variance) - system.dimension / 2 * np.log(variance))

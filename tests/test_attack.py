@@ -1,0 +1,137 @@
+"""Attacks from samples: the bound covers, is near what can be had, and notices a promise that is broken."""
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import airtight
+from analytics.checks import ParameterError
+from analytics.inference.system import InferenceSystem
+from analytics.privacy import attack, gaussian, rounds
+from validate.attack.experiment import attacked
+from validate.cli import main
+from validate.experiments.monte_carlo import channel
+from validate.experiments.training import views
+
+PROMISED = InferenceSystem(
+    devices=50, participation=0.5, noise_variance=0.1, weight=0.02, clip=3.0, alignment=1.0,
+    receiver_noise_variance=0.1, dimension=784, delta=1e-5, delta_prime=1e-5,
+)  # fmt: skip
+SMALL = InferenceSystem(
+    devices=3, participation=[0.9, 0.5, 0.7], noise_variance=[0.1, 0.2, 0.3], weight=1.0, clip=0.8, alignment=1.3,
+    receiver_noise_variance=0.1, dimension=4, delta=1e-3, delta_prime=1e-3,
+)  # fmt: skip
+
+
+def misses(draw, truth, delta, runs=1000):
+    rng = np.random.default_rng(5)
+    return sum(attack.epsilon_at_least(*draw(rng), delta=delta).epsilon > truth for _ in range(runs)) / runs
+
+
+def normals(rng):
+    return rng.normal(1.0, 1.0, 400), rng.normal(0.0, 1.0, 400)
+
+
+def answers(rng):
+    """Randomized response: one set attains epsilon, so that the bound is as often wrong as it ever is."""
+    return [(rng.random(400) < p).astype(float) for p in (0.75, 0.25)]
+
+
+def test_coverage_over_a_thousand_runs():
+    assert misses(normals, float(gaussian.epsilon(1e-3, sensitivity=1.0, sigma=1.0)), 1e-3) <= 0.05
+    missed = misses(answers, math.log(3), 0.0)
+    assert 0.0 < missed <= 0.05
+
+
+def test_choosing_on_the_samples_that_are_counted_would_not_cover():
+    """Why a quarter chooses: of two equal laws the best of all thresholds tells something too often."""
+    rng, found = np.random.default_rng(6), 0
+    for _ in range(300):
+        first, second = np.sort(rng.random((2, 400)))
+        grid = np.concatenate([first, second])
+        above = [400 - np.searchsorted(x, grid) for x in (first, second)]
+        found += max(np.max(attack._shown(x, 400, y, 400, 0.0, 0.05)) for x, y in (above, above[::-1])) > 0
+    assert found > 0.05 * 300
+    assert misses(lambda rng: rng.random((2, 400)), 0.0, 0.0, runs=300) <= 0.05
+
+
+def test_many_samples_come_near():
+    rng = np.random.default_rng(1)
+    found = attack.epsilon_at_least(rng.normal(1, 1, 400_000), rng.normal(0, 1, 400_000), delta=0.05)
+    truth = float(gaussian.epsilon(0.05, sensitivity=1.0, sigma=1.0))
+    assert 0.9 * truth < found.epsilon < truth
+    swapped = attack.epsilon_at_least(rng.normal(0, 1, 400_000), rng.normal(1, 1, 400_000), delta=0.05)
+    assert swapped.epsilon < truth
+
+
+def test_nothing_to_find_and_bad_input():
+    same = np.arange(100.0)
+    assert attack.epsilon_at_least(same, same, delta=0.0).epsilon == 0
+    apart = attack.epsilon_at_least(np.full(1000, np.inf), np.full(1000, -np.inf), delta=0.0)
+    assert 4 < apart.epsilon < math.log(750) and apart.true_positive == 1 and apart.false_positive == 0
+    for bad in ([1.0] * 7, [math.nan] * 9, [[1.0]] * 9):
+        with pytest.raises(ParameterError):
+            attack.epsilon_at_least(bad, same, delta=0.0)
+    with pytest.raises(ParameterError):
+        attack.epsilon_at_least(same, same, delta=1.0)
+
+
+@pytest.mark.parametrize("adjacency", ["absent", "silent", "replace"])
+@pytest.mark.parametrize("idle", [False, True])
+def test_what_is_drawn_has_the_exact_delta(adjacency, idle):
+    """delta is the mean of (1 - exp(epsilon - L))_+, which knows of every part of the law of L."""
+    system = replace(SMALL, adjacency=adjacency, idle_noise=idle)
+    for count in (1, 3):
+        rng = np.random.default_rng(2)
+        first, second = channel.log_ratios(system, device=1, samples=60_000, rng=rng, rounds=count)
+        for eps in (0.0, 0.7):
+            means = [np.mean(np.maximum(-np.expm1(np.minimum(eps - x, 0.0)), 0)) for x in (first, -second)]
+            exact = float(rounds.delta_at(system, eps, rounds=count, device=1))
+            assert max(means) == pytest.approx(exact, abs=0.008)
+
+
+def test_theorem_1_is_refuted_from_samples_alone():
+    (found,) = attacked(PROMISED, samples=40_000).devices
+    assert found.devices == list(range(50)) and found.refuted
+    assert found.published_epsilon < 0.3 < 1 < found.attack_at_published_delta < found.exact
+    kept = attacked(replace(PROMISED, adjacency="silent"), samples=40_000).devices[0]
+    assert not kept.refuted and kept.attack < kept.exact
+
+
+def test_more_rounds_show_more():
+    system = replace(SMALL, adjacency="silent")
+    one, ten = (airtight.attack(system, rounds=t, samples=30_000).devices[0] for t in (1, 10))
+    assert one.attack < ten.attack < ten.exact and ten.published_epsilon is None and not ten.refuted
+
+
+def test_on_a_trained_model():
+    """The codes of a trained encoder for one image: less than the clip allows, so less is shown."""
+    setup = views.prepare(codec="trained")
+    features = views.of_image(setup, 0)
+    longest = float(np.max(np.linalg.norm(features.encoded, axis=1)))
+    system = InferenceSystem(
+        devices=12, participation=0.9, noise_variance=0.02, weight=1 / 12, clip=2 * longest, alignment=1.0,
+        receiver_noise_variance=0.01, dimension=8, delta=1e-3, delta_prime=1e-3, adjacency="silent",
+    )  # fmt: skip
+    (found,) = attacked(system, features=features, samples=20_000).devices
+    of_code = float(airtight.epsilon(replace(system, clip=longest))[0])
+    assert 0 < found.attack_on_features < of_code < found.exact and found.attack_on_features < found.attack
+
+
+def test_the_command(tmp_path):
+    file = tmp_path / "system.toml"
+    file.write_text(
+        "[inference]\n"
+        + "\n".join(
+            f"{name} = {json.dumps(value)}" for name, value in PROMISED.to_dict().items() if name != "decoder_gain"
+        )
+    )
+    run = CliRunner().invoke(main, ["attack", str(file), "--samples", "40000", "--json"])
+    found = json.loads(run.output)
+    assert found["devices"][0]["refuted"] and found["confidence"] == 0.95 and found["samples"] == 40000
+    shown = CliRunner().invoke(main, ["attack", str(file), "--samples", "40000"], env={"COLUMNS": "140"}).output
+    assert "refuted" in shown and "0-49" in shown and "95 %" in shown

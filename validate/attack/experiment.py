@@ -1,0 +1,89 @@
+"""The best attack on each kind of device of a system, over the simulated channel."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from analytics import checks
+from analytics.inference.features import Features
+from analytics.inference.system import InferenceSystem
+from analytics.privacy import amplification, attack
+from analytics.privacy import rounds as composition
+from validate.experiments.monte_carlo import channel
+from validate.results.attack import AttackedDevice, AttackResult
+
+SAMPLES = 100_000
+FAILURE = 0.05
+
+
+def attacked(
+    system: InferenceSystem,
+    *,
+    features: Features | None = None,
+    rounds: int = 1,
+    samples: int = SAMPLES,
+    seed: int = 0,
+    failure: float = FAILURE,
+) -> AttackResult:
+    """The likelihood-ratio attack on one device of each kind, before the observer that `auto` means.
+
+    Parameters
+    ----------
+    system : InferenceSystem
+    features : Features, optional
+        A data set, such as what a trained model makes of an image; each device is then attacked with its own code as well.
+    rounds : int
+        T queries; Theorem 1 speaks of one.
+    samples : int
+        Under either neighbour.
+    seed : int
+    failure : float
+
+    Examples
+    --------
+    >>> system = InferenceSystem(devices=50, participation=0.5, noise_variance=0.1, weight=0.02, clip=3.0, alignment=1.0,
+    ...     receiver_noise_variance=0.1, dimension=784, delta=1e-5, delta_prime=1e-5)
+    >>> one = attacked(system, samples=20_000).devices[0]
+    >>> one.published_epsilon < one.attack_at_published_delta < one.exact, one.refuted
+    (True, True)
+    """
+    count, times = checks.count("samples", samples, "[8, inf)"), checks.count("rounds", rounds)
+    start = checks.count("seed", seed, "[0, inf)")
+    norms = None if features is None else np.linalg.norm(features.clipped(system.clip), axis=1)
+    keys = np.stack([system.participation, system.noise_variance, system.sensitivity])
+    _, first, kind = np.unique(keys, axis=1, return_index=True, return_inverse=True)
+    claim = amplification.published(system) if times == 1 else None
+    exact = np.atleast_1d(composition.epsilon(system, rounds=times, device=first))
+    found = []
+    for number in np.argsort(first):
+        k, alike = int(first[number]), np.flatnonzero(kind.ravel() == number)
+        rng = np.random.default_rng([start, 47, k])
+        scores = channel.log_ratios(system, device=k, samples=count, rng=rng, rounds=times)
+        own = promised = None
+        if norms is not None:
+            longest = int(alike[np.argmax(norms[alike] / system.clip[alike])])
+            norm = float(min(norms[longest], system.clip[longest]))
+            of_code = channel.log_ratios(system, device=longest, samples=count, rng=rng, rounds=times, norm=norm)
+            own = attack.epsilon_at_least(*of_code, delta=system.delta, failure=failure).epsilon
+        if claim is not None and claim.delta[k] < 1:
+            promised = attack.epsilon_at_least(*scores, delta=float(claim.delta[k]), failure=failure).epsilon
+        found.append(
+            AttackedDevice(
+                devices=alike.tolist(),
+                attack=attack.epsilon_at_least(*scores, delta=system.delta, failure=failure).epsilon,
+                exact=float(exact[number]),
+                attack_on_features=own,
+                published_epsilon=None if claim is None else float(claim.epsilon[k]),
+                published_delta=None if claim is None else float(claim.delta[k]),
+                attack_at_published_delta=promised,
+                refuted=claim is not None and promised is not None and promised > float(claim.epsilon[k]),
+            )
+        )
+    return AttackResult(
+        adjacency=system.adjacency,
+        delta=system.delta,
+        rounds=times,
+        samples=count,
+        confidence=1 - failure,
+        devices=found,
+    )

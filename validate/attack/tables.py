@@ -1,0 +1,42 @@
+"""What an attack has shown, as a table on stdout."""
+
+from __future__ import annotations
+
+from rich import box
+from rich.table import Table
+
+from validate.report.tables import number, screen
+from validate.results.attack import AttackResult
+
+
+def attacked(name: str, found: AttackResult) -> None:
+    """Print what was shown of each kind of device, beside the exact epsilon and the published promise."""
+    console = screen()
+    queries = "one query" if found.rounds == 1 else f"{found.rounds} queries"
+    table = Table(
+        title=f"{name}: epsilon from {found.samples} samples at delta = {number(found.delta)}, {queries}, "
+        f"adjacency {found.adjacency}",
+        box=box.SIMPLE_HEAD,
+        title_justify="left",
+    )
+    on_features = any(one.attack_on_features is not None for one in found.devices)
+    headings = ["devices", "attack, at least", *(["on these features"] if on_features else []), "exact, at most"]
+    for heading in [*headings, "Theorem 1", "attack at its delta", ""]:
+        table.add_column(heading, justify="left" if heading in ("devices", "") else "right")
+
+    def shown(value: float | None) -> str:
+        return "" if value is None else number(value)
+
+    for one in found.devices:
+        own = [shown(one.attack_on_features)] if on_features else []
+        promised = [shown(one.published_epsilon), shown(one.attack_at_published_delta)]
+        verdict = "refuted" if one.refuted else ""
+        table.add_row(_listed(one.devices), shown(one.attack), *own, shown(one.exact), *promised, verdict)
+    console.print(table)
+    console.print(f"  each number from samples with {100 * found.confidence:g} % confidence", highlight=False)
+
+
+def _listed(devices: list[int]) -> str:
+    if len(devices) > 2 and devices == list(range(devices[0], devices[-1] + 1)):
+        return f"{devices[0]}-{devices[-1]}"
+    return ", ".join(map(str, devices))
