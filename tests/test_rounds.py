@@ -7,13 +7,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 import airtight
 from analytics.checks import ParameterError
 from analytics.inference.system import InferenceSystem
-from analytics.privacy import gaussian, rounds
+from analytics.privacy import gaussian, loss_distribution, rounds
 from analytics.privacy.composed import Composed
 from analytics.privacy.curve import Direction, PrivacyCurve
+from analytics.privacy.loss_distribution import LossDistribution
 from analytics.privacy.releases import Discrete, Gaussian, Laplace, RandomizedResponse, Subsampled, discrete
 
 LEVELS = [0.3, 1e-3, 1e-5, 1e-15, 1e-100, 1e-250]
@@ -528,3 +530,47 @@ def test_delta_0_and_1(adjacency, observer, idle):
         assert not airtight.epsilon(system, delta=1.0, rounds=count, observer=observer).any()
     with pytest.raises(ParameterError, match="delta = -1"):
         airtight.epsilon(system, delta=-1.0)
+
+
+@pytest.mark.parametrize(
+    ("count", "changed"),
+    [
+        (20, {"participation": 1e-3, "noise_variance": 0.0, "clip": 60.0, "receiver_noise_variance": 1.0}),
+        (10, {"participation": 1e-2, "noise_variance": 0.0, "clip": 40.0, "receiver_noise_variance": 1.0}),
+        (20, {"participation": 1e-3, "noise_variance": 0.1, "clip": 40.0, "dimension": 784, "delta": 1e-5}),
+        (3, {"participation": 0.2, "noise_variance": 4e-3, "clip": 26.0, "dimension": 25088, "adjacency": "absent"}),
+        (4, {"participation": 0.3, "noise_variance": 1e3, "dimension": 30, "adjacency": "absent"}),
+        (2, {"participation": 0.3, "noise_variance": 1e9, "dimension": 30, "adjacency": "absent"}),
+    ],
+)
+def test_losses_that_lie_far_apart(count, changed):
+    """Hundreds between the rounds in which the device takes part and the others: no less than one round gives away."""
+    system = small(devices=1, **{"participation": 0.5, **changed})
+    lower, upper = rounds.bracket(system, rounds=count)
+    one, basic = airtight.epsilon(system), count * airtight.epsilon(system, delta=system.delta / count)
+    assert one <= upper <= basic * (1 + 1e-6) and 0 < lower <= upper
+
+
+def test_rare_rounds_with_a_sure_loss():
+    """20 rounds, taking part in each with .001 and a mean of 60: twice or more with 1.9e-4, once shows 60 ** 2 / 2 and more."""
+    system = small(
+        devices=1, participation=1e-3, noise_variance=0.0, clip=60.0, receiver_noise_variance=1.0, dimension=4
+    )
+    once = 20 * 1e-3 * (1 - 1e-3) ** 19
+    score = stats.norm.isf((1e-3 - 1.9e-4) / once)
+    assert airtight.epsilon(system, rounds=20)[0] == pytest.approx(60**2 / 2 + 60 * score + math.log(20e-3), rel=0.02)
+
+
+def test_mass_below_the_window():
+    law = LossDistribution(
+        0.05, -100, np.where(np.arange(201) == 200, 0.99, 0.0) + np.where(np.arange(201) == 0, 0.01, 0), 0.0
+    )
+    chance = stats.binom.pmf(np.arange(11), 10, 0.99)
+    truth = float(chance @ np.maximum(-np.expm1(-5.0 * (2 * np.arange(11) - 10)), 0))
+    assert truth <= law.delta(0.0, count=10) <= 1
+    assert loss_distribution.gaussian(100).delta(499000, count=100) >= gaussian.delta(
+        499000, sensitivity=1000.0, sigma=1.0
+    )
+    assert loss_distribution.gaussian(10).epsilon(1 - 1e-10, count=100) >= gaussian.epsilon(
+        1 - 1e-10, sensitivity=100.0, sigma=1.0
+    )

@@ -44,7 +44,7 @@ _CLOSE = 1e-13
 _ASIDE = 1e-10  # share of itself by which a multiple of the step lies below a loss that many outcomes have
 _ABSOLUTE = 1e-12  # what may be lost where only absolute accuracy is asked for
 _FINER = 4  # there
-_FINEST = 1e-12  # step
+_FINEST, _COARSEST = 1e-12, 256.0  # step; the exponential of a coarser one may not be a double
 _AN_OCTAVE = 8  # steps to choose from, so that both orders mostly ask for the same values
 _NOTHING = 1e-290  # a delta that is not told from 0
 _LEAST_LOG = -690.0
@@ -72,12 +72,13 @@ class Composed:
         log_level = self._cumulant(tilt)[0] - tilt * epsilon - np.log1p(tilt)
         level = float(np.exp(np.clip(log_level, _LEAST_LOG, 0.0)))
         goal = width * max(tilt * epsilon, 1.0)
-        return self._narrowed(
+        low, high = self._narrowed(
             tilt,
             level,
             lambda lower, upper: (lower.least_delta(epsilon), upper.delta(epsilon)),
             lambda low, high: (np.log(high / low) if low > 0 else np.inf) / goal if high > _NOTHING else 0.0,
         )
+        return low, min(high, 1.0)
 
     def epsilon(self, delta: float, width: float = WIDTH) -> tuple[float, float]:
         """Both ends of the least epsilon >= 0 at delta in [0, 1]."""
@@ -95,8 +96,12 @@ class Composed:
             lambda lower, upper: (lower.least_epsilon(delta), upper.epsilon(delta)),
             lambda low, high: (high - low) / (width * high) if low < high < np.inf else float(low < high),
         )
-        if not self._bounded_below:
-            low = max(Composed(((release, 1),), self.reverse)._inverse(delta)[0] for release, _ in self.factors)
+        alone = [(Composed(((release, 1),), self.reverse), count) for release, count in self.factors]
+        if not self._bounded_below or high == np.inf:
+            low = max(low, *(one._inverse(delta)[0] for one, _ in alone))
+        if high == np.inf:  # basic composition
+            share = delta / sum(count for _, count in alone) * (1 - _UNIT)
+            high = sum(count * one._inverse(share)[1] for one, count in alone) * (1 + 4 * _UNIT * len(alone))
         return min(low, high), high
 
     @property
@@ -203,7 +208,8 @@ class Composed:
     ) -> tuple[float, float]:
         """Both ends, on finer and finer grids, until their distance is not more than wanted: an excess of at most 1.
 
-        Where nothing is known from below, the upper end of a grid is taken to err by a third of what it gained.
+        Where nothing is known from below, the upper end of a grid is taken to err by a third of what it gained; nothing at all is
+                said on a grid that is too coarse.
         """
         counts = [count for _, count in self.factors]
         tables = {release.step for release, _ in self.factors if isinstance(release, Tabulated)}
@@ -212,6 +218,8 @@ class Composed:
         step, ranges = self._grid(tilt, level)
         if tables:
             step = tables.pop()
+        if step > _COARSEST:
+            return 0.0, np.inf
         span = max([2 * step, *(top - bottom for bottom, top in ranges)])
         best = 0.0, np.inf
         for refinement in range(_REFINEMENTS):
@@ -280,7 +288,8 @@ class _Sketch:
         rough = forward(decades)[1], reverse(decades)[1]
         start = min(int(np.argmax(side < 0.999 * side[0])) if side[0] > 0 else 0 for side in rough)
         ends = [int(np.argmax(side <= max(side[-1], 1e-320))) for side in rough]
-        low, high = max(start - 1, 0), max(*ends, start + 1)
+        high = min(max(*ends, start + 1), decades.size - 1)
+        low = min(max(start - 1, 0), high - 1)
         points = np.geomspace(_DECADES[low], _DECADES[high], (high - low) * _A_DECADE)
         eps: FloatArray = np.append(0.0, points)
         right, left = forward(eps)[1], reverse(eps)[1]

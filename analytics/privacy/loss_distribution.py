@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from analytics import checks
-from analytics.checks import FloatArray, ParameterError, real
+from analytics.checks import ConvergenceError, FloatArray, ParameterError, real
 from analytics.privacy.loss_product import MOST_POINTS, Product
 
 _UNIT = np.finfo(float).eps
@@ -45,6 +45,10 @@ class LossDistribution:
     first: int
     mass: FloatArray
     infinite: float
+
+    def __post_init__(self) -> None:
+        if not np.all(np.isfinite(self.mass)):
+            raise ConvergenceError(f"masses of losses on a grid of step {self.step!r} are no numbers")
 
     @property
     def losses(self) -> FloatArray:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,7 +26,7 @@ _LEAST_TILT = 1e-9
 _FAR = 20.0  # an answer further below the tilted mean than this over the tilt is sought again with half the tilt
 _VANISHED = -700.0  # log of a power that is taken for zero
 _INFINITE = 1e-12  # relative error of the probability of an infinite loss, and twice what is given away for it
-_LARGE = 600.0  # exponents from here on belong to losses far below the asked one
+_LARGE = 600.0  # greatest exponent; a loss that would need more lies far below the asked one
 
 
 @dataclass(frozen=True)
@@ -61,9 +62,7 @@ class Product:
         kept = self._trimmed(float(np.exp(min(chernoff, 0.0))) / self.count)
         rest = kept.infinite()
         tail = kept._tail(tilt)
-        with np.errstate(over="ignore", invalid="ignore"):
-            value = tail.p - np.where(tail.q > 0, np.exp(epsilon - tail.anchor) * tail.q, 0.0)
-        most = max(float(np.max(value)), 0.0) + tail.beyond
+        most = tail.delta(epsilon) + tail.beyond + (tail.below if epsilon < tail.bottom else 0.0)
         return min(float(np.exp(np.log(most) + tail.log_scale)) + rest, 1.0) if most > 0 else min(rest, 1.0)
 
     def least_delta(self, epsilon: float) -> float:
@@ -72,9 +71,7 @@ class Product:
         if self.impossible or epsilon >= self.greatest:
             return rest
         tail = self._tail(self._tilt_of_loss(epsilon), lower=True)
-        with np.errstate(over="ignore", invalid="ignore"):
-            value = tail.p - np.where(tail.q > 0, np.exp(epsilon - tail.anchor) * tail.q, 0.0)
-        most = max(float(np.max(value)), 0.0)
+        most = tail.delta(epsilon)
         return min((float(np.exp(np.log(most) + tail.log_scale)) if most > 0 else 0.0) + rest, 1.0)
 
     def least_epsilon(self, delta: float) -> float:
@@ -107,7 +104,7 @@ class Product:
         if kept.impossible:
             return 0.0
         if left == 0:
-            return max(kept.greatest, 0.0)
+            return max(kept.greatest * (1 + 4 * _UNIT), 0.0)
         tilt = kept._tilt_of_level(np.log(left))
         while True:
             tail = kept._tail(tilt)
@@ -258,35 +255,56 @@ class Tilted:
 
 @dataclass(frozen=True)
 class _Tail:
-    """Sums from the greatest loss down: under P over ``exp(log_scale)``, under Q over ``exp(log_scale - anchor)``.
+    """Masses of the total loss over ``exp(log_scale)`` under P, from the greatest loss down, and their sums.
 
-    Losses below `bottom` are not summed; their sum under P is at most `below`.
+    Losses below `bottom` are not summed; their sum is at most `below`, and `beyond` that of greater ones than the first.
     """
 
-    p: FloatArray
-    q: FloatArray
-    anchor: float
+    mass: FloatArray
+    losses: FloatArray
+    room: float  # what sums and exponentials may have lost, as a factor: above 1 for bounds from above, below 1 from below
+    mean: float
     log_scale: float
     beyond: float
     below: float
-    bottom: float
+
+    @cached_property
+    def p(self) -> FloatArray:
+        """Sums under P."""
+        return np.cumsum(self.mass) * self.room
+
+    def q(self, epsilon: float) -> FloatArray:
+        """Sums under Q times ``exp(epsilon)``; of losses further below than doubles reach too small."""
+        with np.errstate(under="ignore", over="ignore"):
+            return np.cumsum(self.mass * np.exp(np.minimum(epsilon - self.losses, _LARGE))) / self.room
+
+    @property
+    def bottom(self) -> float:
+        return float(self.losses[-1])
+
+    def delta(self, epsilon: float) -> float:
+        """The greatest difference, at least 0. Where q is too small the difference falls, so that it is not the greatest."""
+        return max(float(np.max(self.p - self.q(epsilon))), 0.0)
 
     def epsilon(self, delta: float) -> tuple[float, float]:
         """The least epsilon if it is among the losses that were summed, and what it is at most if it is below them.
 
-        It is the greatest value of a function of the loss that is attained where the loss is epsilon itself.
+        It is the greatest value of a function of the loss that is attained where the loss is epsilon itself. `about` is the
+        loss at which the probability first exceeds delta: epsilon is not above it, and below it by the logarithm of the excess.
         """
+        over = self.p + self.beyond - np.exp(np.log(delta) - self.log_scale)
+        about = float(self.losses[int(np.argmax(over > 0))])
+        q = self.q(about)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            over = self.p + self.beyond - np.exp(np.log(delta) - self.log_scale)
-            found = float(np.max(np.where(over > 0, np.log(over / self.q), -np.inf))) + self.anchor
+            found = float(np.max(np.where(over > 0, np.log(over / q), -np.inf))) + about
             rest = over[-1] + self.below
-            unseen = float(np.log(rest / self.q[-1])) + self.anchor if rest > 0 and self.below > 0 else -np.inf
+            unseen = float(np.log(rest / q[-1])) + about if rest > 0 and self.below > 0 else -np.inf
         return found, unseen
 
     def reaches(self, found: float, unseen: float, tilt: float) -> bool:
         """Whether the epsilon found is the one sought, and not far below the tilted mean."""
         least = max(found, 0.0)
-        return (found >= self.bottom or unseen <= least) and tilt * (self.anchor - least) <= _FAR
+        return (found >= self.bottom or unseen <= least) and tilt * (self.mean - least) <= _FAR
 
     @classmethod
     def of(
@@ -304,18 +322,17 @@ class _Tail:
 
         Rounded up for `way` = 1, down for -1.
         """
-        with np.errstate(under="ignore", over="ignore"):
-            grows = (tilt + 1) * (mean - losses)
-            p = np.where(grows < _LARGE, law * np.exp(np.minimum(tilt * (mean - losses), _LARGE)), 0.0)
-            q = np.where(grows < _LARGE, law * np.exp(np.minimum(grows, _LARGE)), 0.0)
+        grows = tilt * (mean - losses)
+        known = int(np.argmin(np.append(grows[::-1] < _LARGE, False)))  # of the greatest losses
+        with np.errstate(under="ignore"):
+            mass = law[::-1][:known] * np.exp(grows[::-1][:known])
             top = beyond * np.exp(-tilt * (losses[-1] - mean))
-        room = (1 + law.size * _UNIT) ** way
         return cls(
-            np.cumsum(p[::-1]) * room,
-            np.cumsum(q[::-1]) / room,
+            mass,
+            losses[::-1][:known],
+            (1 + (law.size + 4 * _LARGE) * _UNIT) ** way,
             mean,
             value - tilt * mean,
             float(top),
-            below,
-            float(losses[0]),
+            below if known == law.size else np.inf,
         )
