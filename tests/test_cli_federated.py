@@ -75,6 +75,21 @@ def test_the_weight_problem_needs_features(tmp_path):
     assert refused(run("solve", "weights", written(tmp_path, SYSTEM)), "inference.features")
 
 
+def test_rounds_in_table_and_json(tmp_path):
+    text = SYSTEM + "rounds = 5\n"
+    for old, new in (("clients = 50", "clients = 2000"), ("parameters = 1000", "parameters = 1"),
+                     ("ldp_fraction = 0.2", "ldp_fraction = 0.5"), ("shared_bits = 5", "shared_bits = 1")):  # fmt: skip
+        text = text.replace(old, new)
+    part = json.loads(run("bounds", written(tmp_path, text), "--json").stdout)["federated"]
+    central, left = part["central"], part["dropout"]
+    assert central["rounds"] == 5 and central["local_epsilon_all_rounds"] == 5.0
+    assert central["exact_epsilon_update"] < central["exact_epsilon_all_rounds"] < 5 * central["exact_epsilon_update"]
+    assert left["central_epsilon_update"] < left["central_epsilon_all_rounds"] < 5 * left["central_epsilon_update"]
+    shown = run("bounds", written(tmp_path, text)).stdout
+    assert "5 rounds" in shown and "dropout 0.1" in shown
+    assert refused(run("bounds", written(tmp_path, SYSTEM + "rounds = 0\n")), "federated.rounds = 0")
+
+
 def test_a_report_of_federated_learning_alone(tmp_path):
     description = load(written(tmp_path, SYSTEM))
     parts = page.Parts(description, Bounds.of(description))

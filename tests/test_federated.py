@@ -392,3 +392,42 @@ def test_three_levels_to_rounding(epsilon):
                 row, [(1 - none) / 2 - w / (2 * C), none, (1 - none) / 2 + w / (2 * C)], strict=True
             ):
                 assert abs(entry - true) <= 1e-13 * true + 1e-25
+
+
+def test_dropout_over_rounds_holds_every_sequence_of_cases():
+    """Against the composition of laws of one corner, the client now alone and now in a pair."""
+    import airtight
+    from analytics.privacy import aggregation
+
+    others, level = 60, 1e-3
+    found = aggregation.mixed_epsilon([("unpaired", others), ("paired", others)], 1, epsilon=1.0, delta=level, rounds=2)
+    low, high, _ = aggregation.interval(1.0)
+    worst = 0.0
+    for corner in (0, 30, 60):
+        noise = np.ones(1)
+        for i in range(others):
+            q = high if i < corner else low
+            noise = np.convolve(noise, [1 - q, q])
+        cases = []
+        for client in ("unpaired", "paired"):
+            (one, other), *_ = aggregation.contributions(client, epsilon=1.0)
+            pair = np.convolve(noise, one), np.convolve(noise, other)
+            cases.append(airtight.discrete_pair(*(law / law.sum() for law in pair)))
+        for number in range(3):
+            lower = airtight.compose(cases, [number, 2 - number]).bracket(delta=level)[0]
+            worst = max(worst, float(lower))
+    assert worst <= found < 1.3 * worst
+
+
+def test_dropout_over_rounds():
+    common = {"epsilon": 1.0, "delta": 1e-5, "independent": 0.5, "bits": 5}
+    one, two, ten = (dropout.central_epsilon(4000, 1, dropout=0.1, rounds=t, **common) for t in (1, 2, 10))
+    assert one < two < ten < 10 * one
+    without = dropout.central_epsilon(4000, 1, dropout=0.0, rounds=10, **common)
+    from analytics.privacy import aggregation
+
+    kinds = [("unpaired", 1999), ("paired", 2000)]
+    exact = [
+        aggregation.update_epsilon(n, 1, epsilon=1.0, client=kind, delta=1e-5, bits=5, rounds=10) for kind, n in kinds
+    ]
+    assert without == max(exact) < ten

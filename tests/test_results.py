@@ -41,7 +41,7 @@ ACCURACY = {
     **dict.fromkeys(("constant_output", "beats_constant")),
 }
 LOWEST = {"published_lower": None, "published_upper": 3, "proven_lower": 3, "proven_upper": 3, "exact": 3}
-UPDATE = {"one_parameter": None, "update": None}
+UPDATE = {"one_parameter": None, "update": None, "all_rounds": None}
 BITS = dict.fromkeys(("model", "key_exchange", "shared_randomness", "update", "total"))
 FEDERATED = {
     "alpha": None,
@@ -71,6 +71,9 @@ FEDERATED = {
         "exact_epsilon_update": None,
         "local_epsilon_update": None,
         "clients": {"unpaired": UPDATE, "paired": UPDATE},
+        "rounds": None,
+        "exact_epsilon_all_rounds": None,
+        "local_epsilon_all_rounds": None,
     },
     "server": dict.fromkeys(("adjacency", "delta_one_parameter", "local_epsilon", "epsilon_one_parameter")),
     "dropout": {
@@ -81,6 +84,7 @@ FEDERATED = {
         "worst_mse": None,
         "central_epsilon_one_parameter": None,
         "central_epsilon_update": None,
+        "central_epsilon_all_rounds": None,
     },
     "communication": {"published": BITS, "stream": BITS, "seeded": BITS},
 }

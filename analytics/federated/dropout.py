@@ -168,16 +168,19 @@ def central_epsilon(
     dropout: float,
     independent: float = 0.0,
     bits: int | None = None,
+    rounds: int = 1,
 ) -> float:
     r"""Central epsilon of any survivor under (Aug)CorBin-FL with dropout: proven, worst over all updates. Adjacency: ``replace``.
 
-    Half of delta pays for a round in which fewer clients than its quantile quantize alone (broken pairs and survivors among
-    the independent clients, by their exact law), the other half for the release. The server may see who dropped out.
+    Half of delta pays for a round, of T, in which fewer clients than its quantile quantize alone (broken pairs and survivors
+    among the independent clients, by their exact law), the other half for the releases. Who drops out is drawn afresh in every
+    round, and the server may see it.
 
     Returns
     -------
     float
-        Greatest over survivors that are alone and survivors whose partner is there.
+        Greatest over survivors that are alone and survivors whose partner is there; over several rounds one with a partner is
+        now this, now that.
 
     Notes
     -----
@@ -200,22 +203,27 @@ def central_epsilon(
     level = checks.scalar("delta", delta, "(0, 1)")
     single = alone(n, checks.scalar("independent", independent, "[0, 1]"))
     pairs = (n - single) // 2
-    cases: list[tuple[Client, int, int]] = []
-    if single:
-        cases.append((Client.UNPAIRED, single - 1, pairs))
-    if pairs:
-        cases.append((Client.PAIRED, single, pairs - 1))
-        if p > 0:
-            cases.append((Client.UNPAIRED, single, pairs - 1))
-    worst = 0.0
-    for client, singles, others in cases:
+    times = checks.count("rounds", rounds)
+
+    def hidden_among(client: Client, singles: int, others: int) -> tuple[Client, int]:
+        """The client's case, and how many others quantize alone at least."""
         law = total([binomial(singles, 1 - p), binomial(others, 2 * p * (1 - p))])
-        few = law.start + int(np.sum(np.cumsum(law.weights) <= level / 2 if p > 0 else 0))
-        found = aggregation.update_epsilon(
-            few, parameters, epsilon=epsilon, client=client, delta=level / 2 if p > 0 else level, bits=bits
-        )
-        worst = max(worst, found)
-    return worst
+        return client, law.start + int(np.sum(np.cumsum(law.weights) <= level / (2 * times) if p > 0 else 0))
+
+    kinds: list[list[tuple[Client, int]]] = []
+    if single:
+        kinds.append([hidden_among(Client.UNPAIRED, single - 1, pairs)])
+    if pairs:
+        kinds.append([hidden_among(Client.PAIRED, single, pairs - 1)])
+        if p > 0:
+            kinds[-1].append(hidden_among(Client.UNPAIRED, single, pairs - 1))
+    if times == 1:
+        kinds = [[case] for kind in kinds for case in kind]
+    spent = level / 2 if p > 0 else level
+    return max(
+        aggregation.mixed_epsilon(kind, parameters, epsilon=epsilon, delta=spent, bits=bits, rounds=times)
+        for kind in kinds
+    )
 
 
 def outside_probability(clients: int, *, dropout: float, low: float, high: float) -> float:

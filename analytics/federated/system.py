@@ -27,7 +27,9 @@ class FederatedSystem(Described):
     dropout : float
         Probability in [0, 1) with which each client drops out.
     delta : float
-        In (0, 1), of the central guarantee.
+        In (0, 1), of the central guarantee, over all rounds.
+    rounds : int
+        T, with fresh randomness and fresh dropout.
 
     Examples
     --------
@@ -45,6 +47,7 @@ class FederatedSystem(Described):
     ldp_fraction: Number = Number(r"\gamma", "[0, 1]", "share of the clients that quantize alone", default=0.0)
     dropout: Number = Number("p", "[0, 1)", "probability with which each client drops out", default=0.0)
     delta: Number = Number(r"\delta", "(0, 1)", "of the central guarantee", default=1e-5)
+    rounds: Count = Count("T", "[1, inf)", "with fresh randomness and dropout", default=1)
 
     @property
     def alone(self) -> int:

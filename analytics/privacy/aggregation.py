@@ -336,21 +336,50 @@ def update_epsilon(
     >>> update_epsilon(1_000_000, 1_000_000, epsilon=1.0, client="unpaired", delta=1e-5)
     4.6...
     """
+    return mixed_epsilon([(client, others)], parameters, epsilon=epsilon, delta=delta, bits=bits, rounds=rounds)
+
+
+def mixed_epsilon(
+    cases: Sequence[tuple[Client | str, int]],
+    parameters: int,
+    *,
+    epsilon: float,
+    delta: float,
+    bits: int | None = None,
+    rounds: int = 1,
+) -> float:
+    """Of a client that quantizes now in one, now in another way: the same where each round may be any of the cases.
+
+    Parameters
+    ----------
+    cases : sequence of (client, int)
+        How the client quantizes, and N, the others that then quantize alone; the observer may know which case a round is.
+    parameters, epsilon, delta, bits, rounds
+        See :func:`update_epsilon`; in the recursion over corners those of all cases are on offer.
+
+    Examples
+    --------
+    >>> both = mixed_epsilon([("unpaired", 2000), ("paired", 2000)], 1, epsilon=1.0, delta=1e-5, rounds=5)
+    >>> max(update_epsilon(2000, 1, epsilon=1.0, client=c, delta=1e-5, rounds=5) for c in Client) <= both < 1
+    True
+    """
     m, T = checks.count("parameters", parameters), checks.count("rounds", rounds)
     eps, level = checks.scalar("epsilon", epsilon, "(0, inf)"), checks.scalar("delta", delta, "(0, 1)")
-    total = m * T
-    pure = float(local_epsilon(eps, total)) if Client(client) is Client.UNPAIRED else np.inf
+    total, kinds = m * T, {checks.choice("client", client, Client) for client, _ in cases}
+    pure = float(local_epsilon(eps, total)) if kinds == {Client.UNPAIRED} else np.inf
     if total == 1:
-        return min(
-            float(one_parameter(others, epsilon=eps, client=client, bits=bits, delta=level).epsilon(level)), pure
-        )
+        found = [one_parameter(n, epsilon=eps, client=kind, bits=bits, delta=level) for kind, n in cases]
+        return min(max(float(one.epsilon(level)) for one in found), pure)
     eps, total = _rounded_up(eps), int(_rounded_up(total))
-    laws = contributions(client, epsilon=eps, bits=bits)
     low, high, share = interval(eps)
-    family = Family.of(others, low, high, laws, level / total)
-    envelopes = [family.envelope(group, ordered) for group in groups(family.corners) for ordered in _by_direction(laws)]
-    deviation = share / np.sqrt(max(sum(family.corners[0]) * low * high, 0.25))
-    step = 2.0 ** np.floor(np.log2(min(deviation, eps) / _FINE))
+    envelopes, steps = [], []
+    for kind, others in cases:
+        laws = contributions(kind, epsilon=eps, bits=bits)
+        family = Family.of(others, low, high, laws, level / total)
+        envelopes += [family.envelope(group, some) for group in groups(family.corners) for some in _by_direction(laws)]
+        deviation = share / np.sqrt(max(sum(family.corners[0]) * low * high, 0.25))
+        steps.append(2.0 ** np.floor(np.log2(min(deviation, eps) / _FINE)))
+    step = min(steps)
     top = max(found.reach(max(level / total * _NEGLIGIBLE, LEAST_DIRECT), default=step) for found in envelopes)
     top = min(top, _GREATEST_LOSS)
     while top > step * _MOST_STEPS:

@@ -287,14 +287,26 @@ def _federated(console: Console, name: str, part: FederatedBounds) -> None:
         box=box.SIMPLE_HEAD,
         title_justify="left",
     )
-    for heading in ("against", "one parameter", "whole update"):
+    many, left = central.rounds > 1, part.dropout
+
+    def row(label: str, *values: float | None) -> None:
+        table.add_row(label, *("" if value is None else number(value) for value in values[: 3 if many else 2]))
+
+    for heading in ("against", "one parameter", "whole update", *([f"{central.rounds} rounds"] if many else [])):
         table.add_column(heading, justify="left" if heading == "against" else "right")
-    table.add_row("the mean, published (5)", "", number(central.published_epsilon))
-    table.add_row("the mean, proven closed form", "", number(central.proven_epsilon_update))
+    row("the mean, published (5)", None, central.published_epsilon)
+    row("the mean, proven closed form", None, central.proven_epsilon_update)
     for kind, epsilon in central.clients.items():
-        table.add_row(f"the mean, exact, {kind} client", number(epsilon.one_parameter), number(epsilon.update))
-    table.add_row("one uplink", number(server.local_epsilon), number(central.local_epsilon_update))
-    table.add_row("the server", number(server.epsilon_one_parameter), "")
+        row(f"the mean, exact, {kind} client", epsilon.one_parameter, epsilon.update, epsilon.all_rounds)
+    if left.probability > 0:
+        row(
+            f"the survivors' mean, proven, dropout {number(left.probability)}",
+            left.central_epsilon_one_parameter,
+            left.central_epsilon_update,
+            left.central_epsilon_all_rounds,
+        )
+    row("one uplink", server.local_epsilon, central.local_epsilon_update, central.local_epsilon_all_rounds)
+    row("the server", server.epsilon_one_parameter)
     console.print(table)
     for line in (
         f"the server, who sees both outputs of a pair: delta = {number(server.delta_one_parameter)} at every epsilon",

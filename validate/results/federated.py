@@ -60,10 +60,11 @@ class WorstError:
 
 @dataclass(frozen=True, kw_only=True)
 class UpdateEpsilon:
-    """Exact epsilon of one client against who sees only the mean: of one parameter, and of its whole update."""
+    """Exact epsilon of one client against who sees only the mean: of one parameter, its whole update, and all its updates."""
 
     one_parameter: float
     update: float
+    all_rounds: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +90,10 @@ class Central:
         What local privacy alone gives a whole update.
     clients : dict
         Exact, of either kind of client that there is.
+    rounds : int
+        T; the rest speaks of one.
+    exact_epsilon_all_rounds, local_epsilon_all_rounds : float
+        Of whole updates in each of them, with delta for all together.
     """
 
     adjacency: Adjacency
@@ -102,6 +107,9 @@ class Central:
     exact_epsilon_update: float
     local_epsilon_update: float
     clients: dict[Client, UpdateEpsilon]
+    rounds: int
+    exact_epsilon_all_rounds: float
+    local_epsilon_all_rounds: float
 
     @classmethod
     def of(cls, system: FederatedSystem) -> Central:
@@ -131,6 +139,11 @@ class Central:
             exact_epsilon_update=max(kind.update for kind in clients.values()),
             local_epsilon_update=float(aggregation.local_epsilon(system.epsilon, system.parameters)),
             clients=clients,
+            rounds=system.rounds,
+            exact_epsilon_all_rounds=max(kind.all_rounds for kind in clients.values()),
+            local_epsilon_all_rounds=float(
+                aggregation.local_epsilon(system.epsilon, system.parameters * system.rounds)
+            ),
         )
 
 
@@ -141,7 +154,7 @@ def _proven(system: FederatedSystem, client: Client, others: int) -> float:
 def _exact(system: FederatedSystem, client: Client, others: int) -> UpdateEpsilon:
     """Of a client of this kind, hidden among so many others that are alone."""
 
-    def epsilon(parameters: int) -> float:
+    def epsilon(parameters: int, rounds: int) -> float:
         return aggregation.update_epsilon(
             others,
             parameters,
@@ -149,10 +162,13 @@ def _exact(system: FederatedSystem, client: Client, others: int) -> UpdateEpsilo
             client=client,
             bits=system.shared_bits,
             delta=system.delta,
+            rounds=rounds,
         )
 
-    one = epsilon(1)
-    return UpdateEpsilon(one_parameter=one, update=one if system.parameters == 1 else epsilon(system.parameters))
+    one = epsilon(1, 1)
+    update = one if system.parameters == 1 else epsilon(system.parameters, 1)
+    many = update if system.rounds == 1 else epsilon(system.parameters, system.rounds)
+    return UpdateEpsilon(one_parameter=one, update=update, all_rounds=many)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -199,6 +215,8 @@ class Dropout:
         Of the survivors' mean, a parameter.
     central_epsilon_one_parameter, central_epsilon_update : float
         Against who sees only the survivors' mean.
+    central_epsilon_all_rounds : float
+        Of whole updates in T rounds, with fresh dropout in each and delta for all together.
     """
 
     probability: float
@@ -208,12 +226,14 @@ class Dropout:
     worst_mse: float
     central_epsilon_one_parameter: float
     central_epsilon_update: float
+    central_epsilon_all_rounds: float
 
     @classmethod
     def of(cls, system: FederatedSystem) -> Dropout:
         n, p, paired = system.clients, system.dropout, 2 * system.pairs
         common: dict[str, Any] = {"epsilon": system.epsilon, "dropout": p, "independent": system.ldp_fraction}
         observed: dict[str, Any] = {**common, "delta": system.delta, "bits": system.shared_bits}
+        update = dropout.central_epsilon(n, system.parameters, **observed)
         return cls(
             probability=p,
             adjacency=Adjacency.REPLACE,
@@ -221,7 +241,10 @@ class Dropout:
             broken_pairs=dropout.broken_pairs(paired, dropout=p, level=_LEVEL) if paired else (0, 0),
             worst_mse=dropout.worst_mse(n, radius=system.radius, **common),
             central_epsilon_one_parameter=dropout.central_epsilon(n, 1, **observed),
-            central_epsilon_update=dropout.central_epsilon(n, system.parameters, **observed),
+            central_epsilon_update=update,
+            central_epsilon_all_rounds=update
+            if system.rounds == 1
+            else dropout.central_epsilon(n, system.parameters, rounds=system.rounds, **observed),
         )
 
 
