@@ -10,11 +10,12 @@ import numpy as np
 
 from analytics.checks import FloatArray
 
-_BATCH = 4096
+BATCH = 4096
+_TRIALS = 8  # one of so many boxes has its middle and its ends tried
 _MOST = 3_000_000
 
-Bound = Callable[[FloatArray, FloatArray], FloatArray]
-Value = Callable[[FloatArray], FloatArray]
+Bound = Callable[[FloatArray, FloatArray, float], FloatArray]
+Value = Callable[[FloatArray, float], FloatArray]
 
 
 @dataclass(frozen=True)
@@ -28,22 +29,31 @@ class Found:
 
 
 def minimise(
-    bound: Bound, value: Value, dimensions: int, *, gap: float, seconds: float, enough: float = -np.inf
+    bound: Bound,
+    value: Value,
+    dimensions: int,
+    *,
+    gap: float,
+    seconds: float,
+    enough: float = -np.inf,
+    batch: int = BATCH,
 ) -> Found:
     """Least value over the unit cube.
 
     Parameters
     ----------
     bound : callable
-        A lower bound of the value on each of n boxes, from their lower and upper ends, shape (n, dimensions); infinite where
-        nothing in the box is feasible.
+        A lower bound of the value on each of n boxes, from their lower and upper ends, shape (n, dimensions), and a number beyond
+        which it need be no sharper; infinite where nothing in the box is feasible.
     value : callable
-        Of n points, infinite where infeasible.
+        Of n points, and the least value so far; infinite where infeasible, and at will where it is no less.
     gap : float
         Relative, at which to stop.
     seconds : float
     enough : float
         A value at which to stop.
+    batch : int
+        Boxes split at a time.
 
     Notes
     -----
@@ -53,22 +63,23 @@ def minimise(
 
     Examples
     --------
-    >>> def square(x):
+    >>> def square(x, least=np.inf):
     ...     return 1 + np.sum((x - 0.3) ** 2, axis=1)
-    >>> found = minimise(lambda low, high: square(np.clip(0.3, low, high)), square, 2, gap=1e-3, seconds=1.0)
+    >>> found = minimise(lambda low, high, _: square(np.clip(0.3, low, high)), square, 2, gap=1e-3, seconds=1.0)
     >>> 0.999 <= found.lower <= found.value <= 1.001
     True
     """
     deadline = time.monotonic() + seconds
     low, high = np.zeros((1, dimensions)), np.ones((1, dimensions))
-    bounds = bound(low, high)
+    bounds = bound(low, high, np.inf)
     best, point, boxes = np.inf, None, 1
     dropped = np.inf
     while low.shape[0]:
-        order = np.argsort(bounds, kind="stable")[:_BATCH]
+        order = np.argsort(bounds, kind="stable")[:batch]
         middle = (low[order] + high[order]) / 2
-        for trial in (middle, high[order], low[order]):
-            values = value(trial)
+        few = max(order.size // _TRIALS, 1)
+        for trial in (middle[:few], high[order[:few]], low[order[:few]]):
+            values = value(trial, best)
             k = int(np.argmin(values))
             if values[k] < best:
                 best, point = float(values[k]), trial[k].copy()
@@ -80,7 +91,7 @@ def minimise(
         left, right = high[order].copy(), low[order].copy()
         left[rows, side] = right[rows, side] = middle[rows, side]
         fresh_low, fresh_high = np.concatenate([low[order], right]), np.concatenate([left, high[order]])
-        fresh = bound(fresh_low, fresh_high)
+        fresh = bound(fresh_low, fresh_high, floor)
         boxes += fresh.size
         rest = np.ones(low.shape[0], bool)
         rest[order] = False

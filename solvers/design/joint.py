@@ -5,25 +5,28 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from analytics import checks
-from analytics.checks import ParameterError
+from analytics.checks import FloatArray, ParameterError
 from analytics.guarantee import Observer
 from analytics.inference import accuracy, decoding, distortion
 from analytics.inference.features import Features
 from analytics.inference.system import InferenceSystem
-from solvers.design import equal, local
+from solvers.design import equal, local, nearest, screen
 from solvers.design.moments import Moments
+from solvers.design.peak import Peak
 from solvers.design.requirements import Free, Goal, JointDesign, Nothing, Purpose, Requirements
 from solvers.solution import InfeasibleError
 
-_GAP = 1e-3
-_SECONDS = 10.0
-_RATIO = 1 + _GAP / 2
+_GAP, _COSTLY_GAP = 1e-3, 1e-2
+_SECONDS, _COSTLY_SECONDS = 10.0, 120.0
+_LEAST_SECONDS = 0.05  # of a branch and bound
+_SHORT, _FARTHEST = 6e-3, 0.05  # share of epsilon that proposed points stay below it
+_ANY = 1e300  # an energy that every design has
 
 
 def design(
@@ -35,8 +38,8 @@ def design(
     ideal_accuracy: float = 1.0,
     rounds: int = 1,
     observer: Observer | str = Observer.AUTO,
-    gap: float = _GAP,
-    seconds: float = _SECONDS,
+    gap: float | None = None,
+    seconds: float | None = None,
 ) -> JointDesign:
     """The best values of what is free.
 
@@ -52,17 +55,17 @@ def design(
     rounds : int
         T >= 1 queries that epsilon is of together.
     observer : {"auto", "participants", "others", "signal"}
-    gap : float
-        Relative, at which branch and bound stops.
-    seconds : float
-        At most, for each branch and bound; then the gap reached is given.
+    gap : float, optional
+        Relative, at which branch and bound stops: 1e-3, or 1e-2 where epsilon has no closed form.
+    seconds : float, optional
+        At most; then the gap reached is given. 10, or 120 where epsilon has no closed form.
 
     Returns
     -------
     JointDesign
-        Equal devices with ``silent`` or ``replace`` before who sees the participants, or with idle noise, and a free gain: proved
-        to the gap (see :mod:`solvers.design.equal`), over participations from 1e-3 and noise up to 1e8 of the receiver's, up to
-        the rounding of doubles; several rounds with participation 1 that is not free. All else is "local".
+        Equal devices and a free gain: proved to the gap (see :mod:`solvers.design.equal`), over participations from 1e-3 and noise
+        up to 1e8 of the receiver's, up to the rounding of doubles; but for ``silent`` and ``replace`` before a server that does
+        not see the participants. All else is "local".
 
     Raises
     ------
@@ -84,23 +87,25 @@ def design(
     count = checks.count("rounds", rounds)
     purpose = None if features is None else Purpose.of(features, margin, ideal_accuracy)
     _consistent(system, requirements, purpose)
-    job = _Job(system, requirements, purpose, count, seen, gap, seconds)
-    options = (
-        [replace(system, idle_noise=idle) for idle in (False, True)] if Free.IDLE in requirements.free else [system]
-    )
-    found = [job.best(option) for option in options]
-    best = min(found, key=lambda one: math.inf if one[0] is None else one[1])
-    if best[0] is None:
-        raise job.infeasible(options)
-    bounds = [one[2] for one in found if one[2] is not None]
-    lower = min(bounds) if len(bounds) == len(found) else None
-    return job.reported(best[0], lower, sum(one[3] for one in found), best[4], time.monotonic() - started)
+    job = Job(system, requirements, purpose, count, seen, gap, seconds)
+    answer = job.solved()
+    if answer.system is None:
+        raise nearest.infeasible(job)
+    return job.reported(answer, answer.system, time.monotonic() - started)
 
 
-Answer = tuple[InferenceSystem | None, float, float | None, int, str]
+@dataclass(frozen=True)
+class Answer:
+    """The best design of one kind of idle noise."""
+
+    system: InferenceSystem | None
+    value: float
+    lower: float | None
+    boxes: int
+    method: str
 
 
-class _Job:
+class Job:
     """One joint problem."""
 
     def __init__(
@@ -110,45 +115,99 @@ class _Job:
         purpose: Purpose | None,
         rounds: int,
         observer: Observer,
-        gap: float,
-        seconds: float,
+        gap: float | None,
+        seconds: float | None,
     ) -> None:
         self.system, self.wanted, self.purpose = system, wanted, purpose
-        self.rounds, self.observer, self.gap, self.seconds = rounds, observer, gap, seconds
+        self.rounds, self.observer = rounds, observer
         self.error = _error(wanted, purpose)
+        self.steady = Free.PARTICIPATION not in wanted.free and bool(np.all(system.participation == 1))
+        self.closed = screen.of(system, 1.0, observer, rounds, steady=self.steady, short=0.0).closed
+        self.gap = (_GAP if self.closed else _COSTLY_GAP) if gap is None else gap
+        self.seconds = (_SECONDS if self.closed else _COSTLY_SECONDS) if seconds is None else seconds
+        self.deadline = time.monotonic() + self.seconds
 
-    def certifiable(self, system: InferenceSystem) -> bool:
+    @property
+    def options(self) -> list[InferenceSystem]:
+        """With and without idle noise, where that is free."""
+        if Free.IDLE not in self.wanted.free:
+            return [self.system]
+        return [replace(self.system, idle_noise=idle) for idle in (False, True)]
+
+    def asking(self, wanted: Requirements) -> Job:
+        """The same with other requirements, in a quarter of the time."""
+        return Job(self.system, wanted, self.purpose, self.rounds, self.observer, self.gap, self.seconds / 4)
+
+    def solved(self) -> Answer:
+        """The best design there is."""
+        found = [self._best(option) for option in self.options]
+        best = min(found, key=lambda one: math.inf if one.system is None else one.value)
+        bounds = [one.lower for one in found if one.lower is not None]
+        lower = min(bounds) if len(bounds) == len(found) else None
+        return replace(best, lower=lower, boxes=sum(one.boxes for one in found))
+
+    def _certifiable(self, system: InferenceSystem) -> bool:
         """Whether branch and bound has bounds for it."""
         free = self.wanted.free
         gauge = Free.ALIGNMENT not in free or {Free.WEIGHT, Free.NOISE} <= set(free)
-        steady = self.rounds == 1 or (Free.PARTICIPATION not in free and bool(np.all(system.participation == 1)))
         known = self.purpose is not None and Free.GAIN in free
-        return gauge and steady and known and equal.certifiable(system, self.observer)
+        return gauge and known and screen.certifiable(system, self.observer)
 
-    def best(self, system: InferenceSystem) -> Answer:
-        """The best design of one kind of idle noise: itself, value, lower bound, boxes, method."""
-        if not self.certifiable(system):
+    def _best(self, system: InferenceSystem) -> Answer:
+        """The best design of one kind of idle noise."""
+        if not self._certifiable(system):
             point = local.best(system, self.wanted, self.purpose, self.error, self.rounds, self.observer)
-            return (None, math.inf, None, 0, "local") if point is None else (*point, None, 0, "local")
-        goal, target = self.wanted.minimise, self.wanted.epsilon_at_most
+            return Answer(None, math.inf, None, 0, "local") if point is None else Answer(*point, None, 0, "local")
+        short = _SHORT
+        while True:
+            found = self._global(system, short)
+            if found.system is None or self.keeps(found.system):
+                return found
+            if self.closed:
+                raise checks.ConvergenceError(
+                    f"epsilon of the design is {float(np.max(self.epsilons(found.system)))!r}, above the target by rounding"
+                )
+            short *= 2
+            if short > _FARTHEST:
+                return replace(found, system=None, value=math.inf)
+            self.deadline = max(self.deadline, time.monotonic() + self.seconds / 4)
+
+    def keeps(self, system: InferenceSystem) -> bool:
+        """Whether the library's own epsilon is kept."""
+        target = self.wanted.epsilon_at_most
+        return target is None or bool(np.all(self.epsilons(system) <= target))
+
+    def _left(self, share: float = 1.0) -> float:
+        return max((self.deadline - time.monotonic()) * share, _LEAST_SECONDS)
+
+    def _global(self, system: InferenceSystem, short: float) -> Answer:
+        goal = self.wanted.minimise
         if goal is Goal.EPSILON:
-            return self._least_epsilon(system)
-        problem = self._problem(system, goal, target, self.error, self.wanted.energy_at_most)
-        found = equal.solve(problem, gap=self.gap, seconds=self.seconds)
+            return self._least_epsilon(system, short)
+        problem = self._problem(system, goal, self.wanted.epsilon_at_most, short)
+        found = equal.solve(problem, gap=self.gap, seconds=self._left())
         designed = None if found.point is None else self._system(problem, found.point)
         limit = self.wanted.energy_at_most
         if goal is Goal.ENERGY and limit is not None and found.value > limit:
             designed = None
-        return designed, found.value, found.lower, found.boxes, "global: branch and bound"
+        return Answer(designed, found.value, found.lower, found.boxes, "global: branch and bound")
 
-    def _problem(
-        self, system: InferenceSystem, goal: Goal, epsilon: float | None, error: float | None, energy: float | None
-    ) -> equal.Problem:
-        free = frozenset(self.wanted.free)
+    def _problem(self, system: InferenceSystem, goal: Goal, epsilon: float | None, short: float) -> equal.Problem:
         tasks = () if self.purpose is None else self.purpose.features
-        moments = Moments.of(tasks, None if Free.CLIP in free else float(system.clip[0]))
-        screen = None if epsilon is None else equal.Screen(system, epsilon, self.observer, self.rounds)
-        return equal.Problem(system, free, moments, screen, error, energy, goal)
+        wanted = self.wanted
+        test = None
+        if epsilon is not None:
+            test = screen.of(system, epsilon, self.observer, self.rounds, steady=self.steady, short=short)
+        return equal.Problem(
+            system,
+            frozenset(wanted.free),
+            Moments.of(tasks, None if Free.CLIP in wanted.free else float(system.clip[0])),
+            test,
+            self.error,
+            wanted.energy_at_most,
+            goal,
+            None if wanted.power_at_most is None else Peak.of(system, wanted.power_at_most, wanted.outage_at_most),
+        )
 
     def _system(self, problem: equal.Problem, point: np.ndarray) -> InferenceSystem:
         named = problem.designed(point)
@@ -162,78 +221,46 @@ class _Job:
         gain = decoding.best_gain(system, self.purpose.features).gain
         return replace(system, decoder_gain=gain) if gain > 0 else system
 
-    def _least_epsilon(self, system: InferenceSystem, error: float | None = None) -> Answer:
-        """By bisection: at each epsilon a design is found, or it is proved that there is none."""
-        error = self.error if error is None else error
+    def _least_epsilon(self, system: InferenceSystem, short: float) -> Answer:
+        """By bisection: at each epsilon a design is found, or it is proved that there is none, or time runs out on it."""
         budget = self.wanted.energy_at_most
+        enough = _ANY if budget is None else budget
         low, high, best, boxes = 0.0, math.inf, None, 0
+        unsettled: list[float] = []
         x = 1.0
-        while high > low * (1 + self.gap) and 1e-6 < x < 1e6:
-            problem = self._problem(system, Goal.ENERGY, x, error, None)
-            enough = 1e300 if budget is None else budget
-            found = equal.solve(problem, gap=self.gap, seconds=self.seconds, enough=enough)
+        while 1e-6 < x < 1e6:
+            problem = self._problem(system, Goal.ENERGY, x, short)
+            found = equal.solve(problem, gap=self.gap, seconds=self._left(1 / 3), enough=enough)
             boxes += found.boxes
             if found.point is not None and found.value <= enough:
                 high, best = x, self._system(problem, found.point)
-            elif found.lower > (1e300 if budget is None else budget * (1 - self.gap)):
+            elif found.lower > (_ANY if budget is None else budget * (1 - self.gap)):
                 low = x
-            else:  # time ran out on it
+            else:
+                unsettled.append(x)
+            x = self._between(low, high, unsettled)
+            if not x or time.monotonic() > self.deadline:
                 break
-            x = math.sqrt(low * high) if low > 0 and high < math.inf else (x / 4 if high < math.inf else 4 * x)
         value = math.inf if best is None else float(np.max(self.epsilons(best)))
-        return best, value, min(low, value), boxes, "global: branch and bound at each epsilon of a bisection"
+        return Answer(best, value, min(low, value), boxes, "global: branch and bound at each epsilon of a bisection")
 
-    def epsilons(self, system: InferenceSystem) -> np.ndarray:
+    def _between(self, low: float, high: float, unsettled: list[float]) -> float:
+        """Where to ask next, in the wider of the gaps beside what is unsettled; 0 where both are small."""
+        if high == math.inf:
+            return 4 * max(low, *unsettled, 0.0)
+        if low == 0:
+            return min(high, *unsettled, math.inf) / 4
+        spans = [(low, min(unsettled, default=high)), (max(unsettled, default=low), high)]
+        a, b = max(spans, key=lambda span: span[1] / span[0])
+        return math.sqrt(a * b) if b > a * (1 + self.gap) else 0.0
+
+    def epsilons(self, system: InferenceSystem) -> FloatArray:
         """Over all rounds."""
         return local.epsilons(system, self.observer, self.rounds)
 
-    def infeasible(self, options: Sequence[InferenceSystem]) -> InfeasibleError:
-        """What could be kept of each constraint, the others unchanged."""
-        wanted, nearest, least = self.wanted, [], math.nan
-        if all(map(self.certifiable, options)) and wanted.epsilon_at_most is not None and self.error is not None:
-            epsilons = [self._least_epsilon(system)[1] for system in options]
-            if min(epsilons) < math.inf:
-                least = min(epsilons)
-                nearest.append(f"epsilon_at_most = {least:.6g}")
-            errors = [
-                equal.solve(
-                    self._problem(system, Goal.ERROR, wanted.epsilon_at_most, None, wanted.energy_at_most),
-                    gap=self.gap,
-                    seconds=self.seconds,
-                ).value
-                for system in options
-            ]
-            if min(errors) < math.inf:
-                nearest.append(f"error_at_most = {min(errors) * _RATIO:.6g}")
-                nearest += self._nearest_accuracy(min(errors) * _RATIO)
-            if wanted.energy_at_most is not None:
-                energies = [
-                    equal.solve(
-                        self._problem(system, Goal.ENERGY, wanted.epsilon_at_most, self.error, None),
-                        gap=self.gap,
-                        seconds=self.seconds,
-                    ).value
-                    for system in options
-                ]
-                if min(energies) < math.inf:
-                    nearest.append(f"energy_at_most = {min(energies) * _RATIO:.6g}")
-        remedy = f"; nearest that can be kept, each alone: {', '.join(nearest)}" if nearest else ""
-        return InfeasibleError(f"no design found that keeps the constraints{remedy}", least_epsilon=least)
-
-    def _nearest_accuracy(self, error: float) -> list[str]:
-        if self.wanted.accuracy_at_least is None or self.purpose is None or self.purpose.margin is None:
-            return []
-        reached = self.purpose.ideal_accuracy * max(0.0, 1 - error / self.purpose.margin**2)
-        return [f"accuracy_at_least = {reached:.6g}"]
-
-    def reported(
-        self, system: InferenceSystem, lower: float | None, boxes: int, method: str, seconds: float
-    ) -> JointDesign:
+    def reported(self, answer: Answer, system: InferenceSystem, seconds: float) -> JointDesign:
         """With everything evaluated by the library itself."""
         epsilon = self.epsilons(system)
-        target = self.wanted.epsilon_at_most
-        if target is not None and not np.all(epsilon <= target):
-            raise checks.ConvergenceError(f"epsilon of the design is {float(np.max(epsilon))!r}, not {target!r}")
         energy = local.energy(system, self.purpose)
         error = chance = nothing = None
         if self.purpose is not None:
@@ -251,14 +278,14 @@ class _Job:
             system=system,
             minimised=self.wanted.minimise,
             value=math.nan if value is None else value,
-            lower_bound=lower if lower is None or value is None else min(lower, value),
+            lower_bound=answer.lower if answer.lower is None or value is None else min(answer.lower, value),
             epsilon=epsilon,
             error=error,
             accuracy=chance,
             energy=energy,
             nothing=nothing,
-            method=method,
-            boxes=boxes,
+            method=answer.method,
+            boxes=answer.boxes,
             seconds=seconds,
         )
 

@@ -47,6 +47,10 @@ class Requirements:
         Kept by Markov's inequality: MSE at most :math:`\\Delta^2(1 - A/P_0)`; the exact accuracy of the answer is given.
     energy_at_most : float, optional
         Of all devices together, one query.
+    power_at_most : float, optional
+        Peak power of every device in a block of r symbols (Eq. (6) corrected): enough for alignment.
+    outage_at_most : float
+        In (0, 1/2]; the chance that it is not, in one query of one device: the noise has no bound.
     free : tuple of Free
         All but idle noise by default.
     """
@@ -56,6 +60,8 @@ class Requirements:
     error_at_most: float | None = None
     accuracy_at_least: float | None = None
     energy_at_most: float | None = None
+    power_at_most: float | None = None
+    outage_at_most: float = 1e-3
     free: tuple[Free, ...] = tuple(free for free in Free if free is not Free.IDLE)
 
     def __post_init__(self) -> None:
@@ -69,6 +75,8 @@ class Requirements:
             ("error_at_most", "[0, inf)"),
             ("accuracy_at_least", "[0, 1]"),
             ("energy_at_most", "(0, inf)"),
+            ("power_at_most", "(0, inf)"),
+            ("outage_at_most", "(0, 0.5]"),
         ):
             value = getattr(self, name)
             if value is not None:

@@ -1,0 +1,78 @@
+r"""Peak power: how heavy a code may be for its device to be aligned, but for a given share of all queries.
+
+A device sends :math:`(\gamma/h)(wz + n)` if its power suffices, :math:`\|wz + n\| \le R = h\sqrt P/\gamma` (Eq. (6) corrected). The
+noise has no bound, so the constraint is on the chance that this fails for the longest code,
+
+.. math:: \Pr\bigl(\sigma^2\chi_r^2(w^2C^2/\sigma^2) > R^2\bigr) \le \text{outage}.
+
+It rises with w C, and with the noise as long as w C <= R: in units of the noise the ball of radius R around -wz holds the
+origin and shrinks towards it. Beyond, more than half of all queries fail where the outage may be at most 1/2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from analytics.checks import FloatArray
+from analytics.inference.system import InferenceSystem
+
+_HALVINGS = 50
+
+
+@dataclass(frozen=True)
+class Peak:
+    """The constraint, of every device.
+
+    Attributes
+    ----------
+    reach : ndarray or float
+        R > 0, h sqrt(P) / gamma.
+    outage : float
+        In (0, 1/2].
+    dimension : int
+    """
+
+    reach: FloatArray | float
+    outage: float
+    dimension: int
+
+    @classmethod
+    def of(cls, system: InferenceSystem, power: float, outage: float) -> Peak:
+        """For a peak power of a block of r symbols."""
+        return cls(np.sqrt(system.channel_gain * power) / system.alignment, outage, system.dimension)
+
+    @staticmethod
+    def needed(system: InferenceSystem, outage: float) -> float:
+        """The peak power with which every device of a system keeps the outage."""
+        length, sigma = system.weight * system.clip, np.sqrt(system.noise_variance)
+        unit = np.where(sigma > 0, sigma, 1.0)
+        square = special.chndtrix(1 - outage, float(system.dimension), (length / unit) ** 2) * unit**2
+        reach = np.where(sigma > 0, np.sqrt(square) * (1 + 1e-9), length)
+        return float(np.max((reach * system.alignment) ** 2 / system.channel_gain))
+
+    def greatest_weight(self, clip: FloatArray, noise: FloatArray) -> FloatArray:
+        """The greatest weight at a clip and a noise variance, from below; negative where none keeps the constraint.
+
+        Examples
+        --------
+        >>> Peak(2.0, 0.01, 4).greatest_weight(np.array([1.0]), np.array([0.0, 0.1, 0.5])).round(3)
+        array([ 2.   ,  1.054, -1.   ])
+        """
+        reach, clip, variance = np.broadcast_arrays(np.asarray(self.reach, dtype=np.float64), clip, noise)
+        sigma = np.sqrt(variance)
+        low, high = np.zeros(reach.shape), np.array(reach)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            hopeless = (sigma > 0) & (self._fails(low, sigma, reach) > self.outage)
+            for _ in range(_HALVINGS):
+                middle = (low + high) / 2
+                safe = self._fails(middle, sigma, reach) <= self.outage
+                low, high = np.where(safe, middle, low), np.where(safe, high, middle)
+        return np.where(hopeless, -1.0, np.where(sigma > 0, low, reach) / clip)
+
+    def _fails(self, length: FloatArray, sigma: FloatArray, reach: FloatArray) -> FloatArray:
+        """The chance that a code of this length is not sent aligned."""
+        unit = np.where(sigma > 0, sigma, 1.0)
+        return np.asarray(1 - special.chndtr((reach / unit) ** 2, float(self.dimension), (length / unit) ** 2))
