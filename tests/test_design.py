@@ -65,7 +65,7 @@ def test_no_random_design_beats_the_bound(case):
     own = decoding.constant_output(tasks)
     most = 6.0 if adjacency == "replace" else 3.0
     wanted = Requirements(minimise="energy", epsilon_at_most=most, error_at_most=0.75 * own)
-    found = design(system, wanted, tasks, gap=0.03, seconds=4)
+    found = design(system, wanted, tasks, gap=0.03, seconds=60)
     assert np.max(found.epsilon) <= most and found.error <= 0.75 * own * (1 + 1e-9)
     epsilon, error, energy = reached(found.system, tasks)
     assert (epsilon, energy) == (np.max(found.epsilon), found.energy) and error == pytest.approx(found.error)
@@ -105,7 +105,7 @@ def test_least_error_and_least_epsilon_agree_with_least_energy():
 
 
 @given(st.integers(0, 10**6))
-@settings(max_examples=25)
+@settings(max_examples=12)
 def test_bounds_of_boxes_lie_below_the_values_inside(seed):
     rng = np.random.default_rng(seed)
     idle = bool(rng.integers(2))
@@ -157,11 +157,11 @@ def test_screen_and_moments_are_those_of_the_library():
 
 
 @pytest.mark.parametrize("case", [("silent", False), ("replace", False), ("silent", True), ("absent", False)])
-@pytest.mark.parametrize("T", [1, 4])
+@pytest.mark.parametrize("T", [4])
 def test_boxes_of_many_rounds_lie_below_what_the_library_says(case, T):
     adjacency, idle = case
     rng = np.random.default_rng(T)
-    for _ in range(3):
+    for _ in range(2):
         p, s, d = rng.uniform(0.2, 1), rng.uniform(0, 0.3), rng.uniform(0.5, 2)
         system, _ = instance(0, adjacency=adjacency, idle_noise=idle, noise_variance=s, participation=p, alignment=1.0)
         system = replace(system, weight=d / (2 if adjacency == "replace" else 1))
@@ -197,10 +197,10 @@ def test_many_rounds_are_certified():
 def test_peak_power_is_kept():
     system, tasks = instance(1)
     own = decoding.constant_output(tasks)
-    kept = {"epsilon_at_most": 3.0, "error_at_most": 0.75 * own}
-    loud = design(system, Requirements(**kept), tasks, gap=0.02, seconds=2).system
+    kept = {"epsilon_at_most": 4.0, "error_at_most": 0.85 * own, "free": ["weight", "noise_variance", "decoder_gain"]}
+    loud = design(system, Requirements(**kept), tasks, gap=0.02, seconds=60).system
     needed = Peak.needed(loud, 1e-3)
-    quiet = design(system, Requirements(**kept, power_at_most=0.98 * needed), tasks, gap=0.02, seconds=4)
+    quiet = design(system, Requirements(**kept, power_at_most=0.98 * needed), tasks, gap=0.02, seconds=60)
     assert Peak.needed(quiet.system, 1e-3) <= 0.98 * needed * (1 + 1e-6) and quiet.lower_bound is not None
     rng = np.random.default_rng(0)
     length = quiet.system.weight[0] * quiet.system.clip[0]
@@ -208,17 +208,17 @@ def test_peak_power_is_kept():
     power = 2.0**2 / 0.5 * np.sum(sent**2, axis=1)
     assert np.mean(power > 0.98 * needed) < 1.4e-3
     with pytest.raises(InfeasibleError, match="power_at_most = ") as error:
-        design(system, Requirements(**kept, power_at_most=0.01 * needed), tasks, gap=0.05, seconds=1)
+        design(system, Requirements(**kept, power_at_most=0.01 * needed), tasks, gap=0.05, seconds=60)
     named = float(str(error.value).split("power_at_most = ")[1])
     assert 0.01 * needed < named <= needed * 1.001
-    design(system, Requirements(**kept, power_at_most=named * 1.01), tasks, gap=0.05, seconds=1)
+    design(system, Requirements(**kept, power_at_most=named * 1.01), tasks, gap=0.05, seconds=60)
 
 
 def test_design_is_confirmed_by_simulation():
     system, tasks = instance(4, tasks=1)
     own = decoding.constant_output(tasks)
     wanted = Requirements(minimise="energy", epsilon_at_most=4.0, accuracy_at_least=0.5)
-    found = design(system, wanted, tasks, margin=float(np.sqrt(own)) * 0.95, ideal_accuracy=0.9, gap=0.05, seconds=2)
+    found = design(system, wanted, tasks, margin=float(np.sqrt(own)) * 0.95, ideal_accuracy=0.9, gap=0.05, seconds=60)
     rng = np.random.default_rng(5)
     designed, rounds = found.system, 20000
     tau = (rng.random((rounds, 6)) < designed.participation).astype(float)
@@ -235,7 +235,7 @@ def test_rounds_with_everybody_present():
     own = decoding.constant_output(tasks)
     free = ["weight", "noise_variance", "decoder_gain"]
     wanted = Requirements(minimise="error", epsilon_at_most=4.0, energy_at_most=100.0, free=free)
-    one, many = (design(system, wanted, tasks, rounds=T, gap=0.02, seconds=2) for T in (1, 10))
+    one, many = (design(system, wanted, tasks, rounds=T, gap=0.02, seconds=60) for T in (1, 10))
     assert one.error < many.error < own and many.lower_bound is not None
     noise = np.sum(many.system.received_noise_variance) + many.system.receiver_noise_variance
     spent = gaussian.epsilon(1e-4, sensitivity=many.system.sensitivity * np.sqrt(10), sigma=np.sqrt(noise))
@@ -243,11 +243,84 @@ def test_rounds_with_everybody_present():
     assert np.max(many.epsilon) <= 4.0
 
 
-def test_different_devices_are_local_and_keep_the_constraints():
-    system, tasks = instance(7, weight=[0.1, 0.2, 0.1, 0.1, 0.3, 0.2])
+def different(adjacency, idle, p):
+    rng = np.random.default_rng(3)
+    system, tasks = instance(7, weight=[0.1, 0.2, 0.1, 0.1, 0.3, 0.2], adjacency=adjacency, idle_noise=idle)
+    share = p * (rng.uniform(0.8, 1, 6) if p < 1 else 1)
+    gain, clip = rng.uniform(0.2, 1, 6), rng.uniform(0.5, 1.5, 6)
+    return replace(system, channel_gain=gain, clip=clip, participation=share), tasks
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        ("silent", False, 1.0, 1e-4),
+        ("silent", True, 0.8, 1e-4),
+        ("replace", False, 1.0, 1e-4),
+        ("silent", False, 0.8, 0.1),
+        ("absent", False, 0.8, None),
+    ],
+)
+def test_different_devices_keep_the_constraints_and_no_design_beats_the_bound(case):
+    adjacency, idle, p, gap = case
+    system, tasks = different(adjacency, idle, p)
+    free = ["weight", "noise_variance", "decoder_gain"]
+    most = 8.0 if adjacency == "replace" else 4.0
+    kept = {"epsilon_at_most": most, "free": free}
+    error = design(system, Requirements(minimise="error", energy_at_most=5.0, **kept), tasks)
+    assert np.max(error.epsilon) <= most and error.energy <= 5.0
+    energy = design(system, Requirements(minimise="energy", error_at_most=1.05 * error.error, **kept), tasks)
+    assert np.max(energy.epsilon) <= most and energy.error <= 1.05 * error.error and energy.energy <= error.energy
+    if gap is None:
+        assert error.lower_bound is None and error.method == "local"
+        return
+    assert 0 <= error.gap <= gap * error.value and 0 <= energy.gap <= 5 * gap * energy.value
+    rng = np.random.default_rng(0)
+    for spread in rng.choice([0.01, 0.1, 0.5], 60)[:, None, None] * rng.normal(size=(60, 2, 6)):
+        start = error.system if rng.random() < 0.5 else energy.system
+        noise = (start.noise_variance + 1e-6 * (rng.random() < 0.5)) * np.exp(spread[1])
+        other = replace(start, weight=start.weight * np.exp(spread[0]), noise_variance=noise)
+        epsilon, mse, spent = reached(other, tasks)
+        if epsilon <= most:
+            assert spent > 5.0 or mse >= error.lower_bound * (1 - 1e-9)
+            assert mse > 1.05 * error.error or spent >= energy.lower_bound * (1 - 1e-9)
+
+
+def test_different_and_equal_devices_agree():
+    """Convex steps and branch and bound answer the same question where both can."""
+    from solvers.design import different as steps
+    from solvers.design.requirements import Purpose
+
+    system, tasks = instance(5, participation=1.0)
+    free = ["weight", "noise_variance", "decoder_gain"]
+    wanted = Requirements(minimise="error", epsilon_at_most=3.0, energy_at_most=2.0, free=free)
+    boxes = design(system, wanted, tasks)
+    asked = steps.Question(wanted, Purpose.of(tasks), None, 1, observers.Observer.AUTO)
+    cones = steps.best(system, asked, np.inf)
+    assert cones.lower <= boxes.value and cones.lower <= cones.value  # any weights, not equal ones alone
+    same = [replace(one, f=np.repeat(one.f[:1], 6, axis=0)) for one in tasks]
+    boxes = design(system, wanted, same)
+    asked = replace(asked, purpose=Purpose.of(same))
+    assert steps.best(system, asked, np.inf).value == pytest.approx(boxes.value, rel=2e-3)
+
+
+def test_least_epsilon_of_different_devices():
+    system, tasks = different("silent", False, 1.0)
+    own = decoding.constant_output(tasks)
+    free = ["weight", "noise_variance", "decoder_gain"]
+    wanted = Requirements(minimise="epsilon", energy_at_most=5.0, error_at_most=0.9 * own, free=free)
+    found = design(system, wanted, tasks)
+    assert found.gap <= 1e-3 * found.value and found.error <= 0.9 * own and found.energy <= 5.0
+    loud = Peak.needed(found.system, 1e-3)
+    quiet = design(system, replace(wanted, power_at_most=0.8 * loud), tasks)
+    assert Peak.needed(quiet.system, 1e-3) <= 0.8 * loud and quiet.value >= found.lower_bound
+
+
+def test_what_is_not_free_is_local():
+    system, tasks = different("silent", False, 1.0)
     own = decoding.constant_output(tasks)
     found = design(system, Requirements(minimise="energy", epsilon_at_most=5.0, error_at_most=0.85 * own), tasks)
-    assert found.lower_bound is None and found.gap is None and found.method == "local"
+    assert found.lower_bound is None and found.method == "local"
     assert np.max(found.epsilon) <= 5.0 and found.error <= 0.85 * own * (1 + 1e-9)
 
 
@@ -403,7 +476,8 @@ def test_rounds_of_the_file_are_meant(tmp_path):
     once = json.loads(run("calibrate", written(tmp_path, EQUAL), "--epsilon", 4, "--json").stdout)
     assert found["rounds"] == 5 and found["value"][0] > once["value"][0]
     free = '[design]\nminimise = "energy"\nepsilon_at_most = 4.0\nfree = ["noise_variance"]\n'
-    tree = json.loads(run("design", written(tmp_path, many + free), "--json").stdout)
+    few = many.replace("rounds = 5", "rounds = 2").replace("participation = 0.9", "participation = 1.0")
+    tree = json.loads(run("design", written(tmp_path, few + free), "--json").stdout)
     assert tree["lower_bound"] is None and tree["method"] == "local" and max(tree["epsilon"]) <= 4.0
 
 

@@ -124,6 +124,8 @@ class _Design(_Table):
     error_at_most: Number | None = None
     accuracy_at_least: Number | None = None
     energy_at_most: Number | None = None
+    power_at_most: Number | None = None
+    outage_at_most: Number | None = None
     free: list[str] | None = None
 
 

@@ -197,9 +197,7 @@ class Problem:
     def _total(self, point: bool) -> float:
         return self.system.delta * (1 - _MARGIN if point else 1)
 
-    def _screened(
-        self, box: Box, sensitivity: FloatArray, spent: FloatArray, enough: float, point: bool
-    ) -> FloatArray:
+    def _screened(self, box: Box, sensitivity: FloatArray, spent: FloatArray, enough: float, point: bool) -> FloatArray:
         """Infinite where epsilon is broken; asked for where it matters alone."""
         rows = np.flatnonzero(spent < enough)
         if self.screen is None or not rows.size:

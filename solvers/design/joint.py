@@ -16,7 +16,7 @@ from analytics.guarantee import Observer
 from analytics.inference import accuracy, decoding, distortion
 from analytics.inference.features import Features
 from analytics.inference.system import InferenceSystem
-from solvers.design import equal, local, nearest, screen
+from solvers.design import different, equal, local, nearest, screen
 from solvers.design.moments import Moments
 from solvers.design.peak import Peak
 from solvers.design.requirements import Free, Goal, JointDesign, Nothing, Purpose, Requirements
@@ -63,9 +63,9 @@ def design(
     Returns
     -------
     JointDesign
-        Equal devices and a free gain: proved to the gap (see :mod:`solvers.design.equal`), over participations from 1e-3 and noise
-        up to 1e8 of the receiver's, up to the rounding of doubles; but for ``silent`` and ``replace`` before a server that does
-        not see the participants. All else is "local".
+        Equal devices and a free gain: proved to the gap (see :mod:`solvers.design.equal`), over participations from 1e-3 and
+        noise up to 1e8 of the receiver's, up to the rounding of doubles; but for ``silent`` and ``replace`` before a server
+        that does not see the participants. All else is "local".
 
     Raises
     ------
@@ -156,8 +156,7 @@ class Job:
     def _best(self, system: InferenceSystem) -> Answer:
         """The best design of one kind of idle noise."""
         if not self._certifiable(system):
-            point = local.best(system, self.wanted, self.purpose, self.error, self.rounds, self.observer)
-            return Answer(None, math.inf, None, 0, "local") if point is None else Answer(*point, None, 0, "local")
+            return self._different(system)
         short = _SHORT
         while True:
             found = self._global(system, short)
@@ -171,6 +170,17 @@ class Job:
             if short > _FARTHEST:
                 return replace(found, system=None, value=math.inf)
             self.deadline = max(self.deadline, time.monotonic() + self.seconds / 4)
+
+    def _different(self, system: InferenceSystem) -> Answer:
+        """Of different devices, or where nothing is proved."""
+        if self.purpose is not None and different.applies(system, self.wanted, self.purpose):
+            asked = different.Question(self.wanted, self.purpose, self.error, self.rounds, self.observer)
+            found = different.best(system, asked, self.deadline)
+            if found is not None:
+                method = "local" if found.lower is None else "convex steps, lower bound by a relaxation"
+                return Answer(found.system, found.value, found.lower, 0, method)
+        point = local.best(system, self.wanted, self.purpose, self.error, self.rounds, self.observer)
+        return Answer(None, math.inf, None, 0, "local") if point is None else Answer(*point, None, 0, "local")
 
     def keeps(self, system: InferenceSystem) -> bool:
         """Whether the library's own epsilon is kept."""

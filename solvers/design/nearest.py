@@ -13,7 +13,7 @@ from analytics.inference import distortion
 from analytics.inference.system import InferenceSystem
 from solvers.design import local
 from solvers.design.peak import Peak
-from solvers.design.requirements import Goal, Requirements
+from solvers.design.requirements import Goal
 from solvers.solution import InfeasibleError
 
 if TYPE_CHECKING:

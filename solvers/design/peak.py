@@ -1,7 +1,7 @@
 r"""Peak power: how heavy a code may be for its device to be aligned, but for a given share of all queries.
 
-A device sends :math:`(\gamma/h)(wz + n)` if its power suffices, :math:`\|wz + n\| \le R = h\sqrt P/\gamma` (Eq. (6) corrected). The
-noise has no bound, so the constraint is on the chance that this fails for the longest code,
+A device sends :math:`(\gamma/h)(wz + n)` if its power suffices, :math:`\|wz + n\| \le R = h\sqrt P/\gamma` (Eq. (6) corrected).
+The noise has no bound, so the constraint is on the chance that this fails for the longest code,
 
 .. math:: \Pr\bigl(\sigma^2\chi_r^2(w^2C^2/\sigma^2) > R^2\bigr) \le \text{outage}.
 

@@ -1,19 +1,19 @@
 r"""Whether equal devices can keep an epsilon over T rounds: delta from below on boxes of systems, vectorised.
 
 Of every component (how many of the others take part) the outcomes are put into cells between levels of the loss of presence
-against absence. What a device gives away in cells it gives away in full (post-processing), in any number of rounds; the corner of the
-box is that of :mod:`solvers.design.screen`. On cells that laws are known of, P and Q, losses :math:`\log P/Q` rounded down to a grid
-lower every divergence once more, and the T-fold sum is a power in Fourier space.
+against absence. What a device gives away in cells it gives away in full (post-processing), in any number of rounds; the corner
+of the box is that of :mod:`solvers.design.screen`. On cells that laws are known of, P and Q, losses :math:`\log P/Q` rounded
+down to a grid lower every divergence once more, and the T-fold sum is a power in Fourier space.
 
-Where the noise of a box begins at 0 and leaves with its device, the cells are those of half-spaces: with the chance of each bounded from
-below with the device and from above without it, the concave hull of these points lies below the trade-off of
+Where the noise of a box begins at 0 and leaves with its device, the cells are those of half-spaces: with the chance of each
+bounded from below with the device and from above without it, the concave hull of these points lies below the trade-off of
 every system of the box, so its pair says less (Blackwell).
 
 Notes
 -----
 Cells err by the rounding of Phi and by the quadrature of the slope of a divergence, which is not proved: P is
-lowered and Q raised by 1e-9 of themselves and 1e-14. The law of the loss is tilted so that sums near epsilon are common; sums beyond
-the window are bounded by Chernoff's inequality and taken off, and so is the rounding of the transform (docs/accuracy.md).
+lowered and Q raised by 1e-9 of themselves and 1e-14. The law of the loss is tilted so that sums near epsilon are common; sums
+beyond the window are bounded by Chernoff's inequality and taken off, and so is the rounding of the transform (docs/accuracy.md).
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ def _between(above: FloatArray) -> FloatArray:
 
 
 def _hull(present: FloatArray, away: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The points under the concave hull of (away, present) from (1, 1) to (0, 0); points that are not on it repeat the one before."""
+    """The corners of the concave hull of (away, present) from (1, 1) to (0, 0); what is below it repeats the corner before."""
     x = np.concatenate([[1.0], away, [0.0]])
     y = np.concatenate([[1.0], present, [0.0]])
     kept = [0]
@@ -224,9 +224,7 @@ def _tilt(p: FloatArray, loss: FloatArray, mean: float) -> FloatArray:
     return np.where(np.sum(p * loss, axis=1) >= mean * np.sum(p, axis=1), 0.0, low)
 
 
-def _summed(
-    p: FloatArray, loss: FloatArray, tilt: FloatArray, grid: _Grid, epsilon: float, rounds: int
-) -> FloatArray:
+def _summed(p: FloatArray, loss: FloatArray, tilt: FloatArray, grid: _Grid, epsilon: float, rounds: int) -> FloatArray:
     n, size, step = p.shape[0], grid.size, grid.step[:, None]
     place, first = np.floor(loss / step), np.floor(grid.low[:, None] / step)
     rounded = place * step
@@ -244,7 +242,7 @@ def _summed(
     for end, sign in ((first[:, 0] * grid.step, -1.0), ((first[:, 0] + size) * grid.step, 1.0)):
         error += _chernoff(weight, rounded, sign, sign * end, grid.spread, rounds)
     scale = np.exp(np.minimum(rounds * (np.log(moment) + tilt * top) - tilt * epsilon, 0.0))
-    return np.maximum(tail - error, 0.0) * scale
+    return np.asarray(np.maximum(tail - error, 0.0) * scale)
 
 
 def _chernoff(

@@ -5,12 +5,13 @@ between `quiet` and `loud`. Against who sees the participants, and with idle noi
 falls with the noise and with the others' participation, so a corner is the bound.
 
 Under ``absent`` a device takes its noise s along, and epsilon is not monotone in s. Scaled by :math:`\sqrt{b/s} \ge 1`, which
-changes no likelihood ratio, the system has noises b = `loud`, a receiver's noise of at most :math:`\sigma_m^2b/a`, a = `quiet`, and a
-longer code. Epsilon falls with the receiver's noise (post-processing) and rises with the code: on the whole box it is at least
-that of noises b, receiver's noise :math:`\sigma_m^2b/a` and the code as it is.
+changes no likelihood ratio, the system has noises b = `loud`, a receiver's noise of at most :math:`\sigma_m^2b/a`, a = `quiet`,
+and a longer code. Epsilon falls with the receiver's noise (post-processing) and rises with the code: on the whole box it is at
+least that of noises b, receiver's noise :math:`\sigma_m^2b/a` and the code as it is.
 
 Where a = 0 half-spaces do: with n of the others there, the code of length d and direction e, and
-:math:`v = \sigma_m^2 + nb`, the chance of :math:`\langle y, e\rangle > t \ge 0` is at most :math:`\Phi(-t/\sqrt v)` without the device and at least
+:math:`v = \sigma_m^2 + nb`, the chance of :math:`\langle y, e\rangle > t \ge 0` is at most :math:`\Phi(-t/\sqrt v)` without the
+device and at least
 :math:`\Phi((d - t)/\sqrt{v + b})` with it (:math:`\Phi((d-t)/\sigma_m)` for t > d), whatever s in [0, b] is.
 """
 
@@ -19,15 +20,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
-from analytics.checks import FloatArray
+from analytics.checks import FloatArray, IntArray
 from analytics.guarantee import Adjacency, Observer
 from analytics.inference.system import InferenceSystem
 from analytics.privacy import divergence, gaussian, observers, subsampling
 
 _HALVINGS = 20
 _SEARCH = 24  # doublings of a sensitivity before it counts as 0 or infinite
+
+
+Rows = IntArray | NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -39,7 +44,7 @@ class Box:
     quiet: FloatArray
     loud: FloatArray
 
-    def only(self, rows: FloatArray) -> Box:
+    def only(self, rows: Rows) -> Box:
         """Some of them."""
         return Box(self.own[rows], self.others[rows], self.quiet[rows], self.loud[rows])
 
@@ -174,7 +179,13 @@ class Screen:
             rows = np.flatnonzero(inner < np.inf)
             if not rows.size:
                 continue
-            problem = (inner[rows], sensitivity[rows], parts.variance[:, rows], parts.own[:, rows], np.full(rows.size, r))
+            problem = (
+                inner[rows],
+                sensitivity[rows],
+                parts.variance[:, rows],
+                parts.own[:, rows],
+                np.full(rows.size, r),
+            )
             spread = [np.broadcast_to(x, (shape[0], rows.size)).ravel() for x in problem]
             value, _, error = divergence.log_curve(*spread, reverse=reverse)
             terms = np.exp(np.where(np.isfinite(error), value - error, -np.inf)).reshape(shape[0], rows.size)
@@ -202,7 +213,7 @@ class Screen:
 
     def _unit(self, inner: float | FloatArray, share: FloatArray) -> FloatArray:
         """Sensitivity over the noise's standard deviation: where to begin."""
-        return np.asarray(1 / gaussian.sigma(inner, share, sensitivity=1.0)) / np.sqrt(self.rounds)
+        return np.asarray(1 / gaussian.sigma(inner, share, sensitivity=1.0) / np.sqrt(self.rounds))
 
     def _bracket(self, box: Box, start: FloatArray, total: float) -> tuple[FloatArray, FloatArray]:
         """Around the greatest sensitivity: (0, 0) where not even 0 keeps delta at `total`, an infinite end where all do."""
@@ -229,7 +240,9 @@ def _gaussian(epsilon: float | FloatArray, distance: FloatArray, sigma: FloatArr
     return np.asarray(found, dtype=np.float64)
 
 
-def of(system: InferenceSystem, epsilon: float, observer: Observer, rounds: int, *, steady: bool, short: float) -> Screen:
+def of(
+    system: InferenceSystem, epsilon: float, observer: Observer, rounds: int, *, steady: bool, short: float
+) -> Screen:
     """The screen of T rounds.
 
     Parameters
