@@ -326,11 +326,11 @@ def _root(
                 return None
             low, x = x, min(x + step, most)
     if math.isfinite(known[low]) and known[x] < 0:
-        optimize.brentq(at, low, x, xtol=near, rtol=1e-15, maxiter=_STEPS)
-    while time.monotonic() < deadline:
-        low = max(y for y, value in known.items() if value > 0)
-        x = min(y for y, value in known.items() if value <= 0 and y > low)
-        if x - low <= near:
-            break
-        at(max((low + x) / 2, x - near))
-    return low, x
+        optimize.brentq(at, low, x, xtol=near / 4, rtol=1e-15, maxiter=_STEPS)
+        at(min(y for y, value in known.items() if value <= 0) - 0.9 * near)
+    while True:
+        x = min(y for y, value in known.items() if value <= 0)
+        low = max((y for y, value in known.items() if value > 0 and y < x), default=-math.inf)
+        if x - low <= near or time.monotonic() > deadline or len(known) > 4 * _STEPS:
+            return low, x
+        at((low + x) / 2)
