@@ -8,6 +8,7 @@ import pytest
 from analytics.privacy import gaussian
 from validate import papers
 from validate.claims.sources import INSTALLED
+from validate.experiments.figures import gallery
 
 ROOT = Path(__file__).parents[1]
 KNOWN = {"feature_dp", "corbin_fl", "utility_fairness", "implementations"}
@@ -74,3 +75,40 @@ def test_the_power_saved_at_equal_exact_privacy():
     for e in (0.1, 1.0, 10.0):
         mu = np.sqrt(2 * source.exact_budget(e, 0.01))
         assert gaussian.delta(e, sensitivity=mu, sigma=1.0) <= 0.01 * (1 + 1e-12)
+
+
+def figures(folder):
+    return __import__(f"validate.papers.{folder.name}.figures", fromlist=["FIGURES"])
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: path.name)
+def test_the_gallery_finds_the_figures_of_a_folder(folder):
+    for name, draw in figures(folder).FIGURES.items():
+        assert gallery.FIGURES[name] is draw and gallery.selected([name]) == [name]
+
+
+def test_exact_privacy_never_costs_more_than_the_printed_constraint():
+    (module_,) = [found for folder in FOLDERS if hasattr(found := figures(folder), "Access")]
+    rng = np.random.default_rng(1)
+    gains = rng.uniform(0.5, 1.5, module_.USERS)
+    for make in (module_.Access.together, module_.Access.in_turn):
+        for epsilon, power in ((2.0, 1e4), (50.0, 1e3)):
+            access = make(gains, power)
+            found = module_.gaps(access, epsilon)
+            assert found["free"] <= found["exact"] <= found["printed"] <= found["corrected"] <= found["static"]
+            noise = access.adaptive(module_.exact_budget(epsilon, module_.DELTA))
+            mu = np.sqrt(2 * np.sum(2 * module_.SAMPLE_BOUND**2 / noise, axis=0))
+            assert np.all(gaussian.delta(epsilon, sensitivity=mu, sigma=1.0) <= module_.DELTA * (1 + 1e-9))
+            assert np.all(noise >= access.least)
+
+
+def test_the_noise_of_a_query_is_enough_and_no_more():
+    (module_,) = [found for folder in FOLDERS if hasattr(found := figures(folder), "noise")]
+    for epsilon, p, n in ((1.0, 0.25, 5), (7.0, 0.5, 20), (13.0, 1.0, 10)):
+        sigma = module_.noise(epsilon, participation=p, devices=n)
+        present = p / (1 - (1 - p) ** n)
+        inner = np.log(1 + (np.exp(epsilon) - 1) / present)
+        reached = [
+            present * gaussian.delta(inner, sensitivity=np.sqrt(2), sigma=x) for x in (sigma, sigma * (1 - 1e-6))
+        ]
+        assert reached[0] <= module_.DELTA * (1 + 1e-12) < reached[1]

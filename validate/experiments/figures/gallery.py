@@ -6,12 +6,23 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, as_completed
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 
+from validate import papers
 from validate.claims import names
 from validate.experiments.figures import collaborative, corbin, few_bits, inference, shipped, style, utility
 from validate.experiments.figures.figure import Advance, Effort, Redrawn, Study
 from validate.files import whole
+
+
+def _of_papers() -> dict[str, Callable[[Effort, Advance], Redrawn]]:
+    """The figures that a paper brings along: ``FIGURES`` of a module ``figures`` in its folder of ``validate.papers``."""
+    found: dict[str, Callable[[Effort, Advance], Redrawn]] = {}
+    for folder in sorted(Path(papers.__path__[0]).glob("*/figures.py")):
+        found |= import_module(f"{papers.__name__}.{folder.parent.name}.figures").FIGURES
+    return found
+
 
 FIGURES: dict[str, Callable[[Effort, Advance], Redrawn]] = {
     **collaborative.FIGURES,
@@ -19,6 +30,7 @@ FIGURES: dict[str, Callable[[Effort, Advance], Redrawn]] = {
     **corbin.FIGURES,
     **utility.FIGURES,
     **few_bits.FIGURES,
+    **_of_papers(),
 }
 _LONG = ("CB-3c", "CB-2a", "CB-2b", "CB-2c", "CB-1", "CB-3a", "CB-3b")  # begun first
 
