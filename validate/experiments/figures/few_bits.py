@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import xarray as xr
 
@@ -113,4 +115,7 @@ def _show_zoo(data: xr.Dataset) -> Shown:
     return Shown(f"Analogue. {about}", learning.curves(data, _NAMES), finding)
 
 
-FIGURES = {"FB-1": error_against_bits, "FB-2": Study("FB-2", _zoo, _show_zoo)}
+FIGURES: dict[str, Callable[[Effort, Advance], Redrawn]] = {
+    "FB-1": error_against_bits,
+    "FB-2": Study("FB-2", _zoo, _show_zoo),
+}
