@@ -96,7 +96,7 @@ def test_written_whole(tmp_path):
 
 
 def test_refusals(tmp_path):
-    assert refused(run("figures", "CB-9", "--out", tmp_path), "ID = 'CB-9'", "CB-2a")
+    assert refused(run("figures", "CB-9", "--out", tmp_path), "ID = 'CB-9'", "CB-4")
     with pytest.raises(ParameterError):
         gallery.selected([""])
 
