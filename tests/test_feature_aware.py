@@ -268,3 +268,41 @@ def test_one_device_is_one_gaussian_mechanism_at_every_size(sensitivity):
     )
     for found in (float(lowest.epsilon[0]), float(threshold.epsilon[0])):
         assert exact <= found <= exact * (1 + 1e-8) + 1e-12
+
+
+def test_joint_curves_are_the_proven_bounds_and_compose():
+    from analytics.privacy.curve import PrivacyCurve
+
+    asked = {"noise": 0.7, "sensitivity": 0.4}
+    eta = {"eta": 0.5, "greatest_score": 0.8}
+    lowest = feature_aware.proven_lowest(SYSTEM, selected=3, **asked).epsilon
+    threshold = feature_aware.proven_threshold(SYSTEM, **eta, **asked).epsilon
+    for k in range(5):
+        one = feature_aware.lowest_curve(SYSTEM, selected=3, device=k, **asked)
+        many = feature_aware.threshold_curve(SYSTEM, device=k, **eta, **asked)
+        for curve, proven in ((one, lowest[k]), (many, threshold[k])):
+            low, high = curve.bracket(delta=SYSTEM.delta)
+            assert low <= proven * (1 + 1e-9) and high == pytest.approx(proven, rel=1e-9)
+            assert PrivacyCurve.from_json(curve.to_json()) == curve and curve.unit == f"device {k}, replace"
+
+
+def test_joint_curve_over_two_rounds_against_every_pair_of_sets():
+    """Score and answer of both rounds are one Gaussian release, given who took part."""
+    k, noise, change, eta, greatest = 1, 0.7, 0.4, 0.5, 0.8
+    scaled = SYSTEM.normalised()
+    own = np.delete(scaled.received_noise_variance, k)
+    p = float(participation.threshold(greatest, noise, eta))
+    squares, weights = [], []
+    for mask in range(16):
+        inside = np.array([mask >> i & 1 for i in range(4)])
+        v = float(own @ inside) + scaled.received_noise_variance[k] + scaled.receiver_noise_variance
+        squares.append((change / noise) ** 2 + scaled.sensitivity[k] ** 2 / v)
+        weights.append(p ** inside.sum() * (1 - p) ** (4 - inside.sum()))
+    mu = np.sqrt(np.add.outer(squares, squares))
+    curve = feature_aware.threshold_curve(
+        SYSTEM, noise=noise, sensitivity=change, eta=eta, greatest_score=greatest, device=k
+    )
+    for epsilon in (0.5, 2.0, 6.0):
+        exact = float(np.sum(np.outer(weights, weights) * gaussian.delta(epsilon, sensitivity=mu, sigma=1.0)))
+        low, high = curve.compose(2).bracket(epsilon=epsilon)
+        assert low <= exact * (1 + 1e-9) and exact * (1 - 1e-9) <= high < low * 1.01

@@ -10,7 +10,9 @@ Neighbours are features that are changed (``replace``) or zeroed (``silent``); t
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,6 +25,9 @@ from analytics.inference import participation
 from analytics.inference.system import InferenceSystem
 from analytics.privacy import amplification, gaussian
 from analytics.privacy.amplification import TheoremForm
+
+if TYPE_CHECKING:
+    from analytics.privacy.curve import PrivacyCurve
 
 _UNIT = np.finfo(float).eps
 _PROBABILITY_ROUNDING = 1e-13  # relative, of a normal probability beyond which no score decides
@@ -91,6 +96,44 @@ def proven_lowest(system: InferenceSystem, *, noise: ArrayLike, sensitivity: Arr
     >>> float(proven_lowest(_example(), noise=1.0, sensitivity=0.5, selected=3).epsilon[0])
     2.06174...
     """
+    joint = _lowest_ratios(system, noise, sensitivity, selected)
+    epsilon = np.array([_mixture_epsilon(np.ones(1), np.array([mu]), system.delta) for mu in joint])
+    return Guarantee(epsilon, np.full(system.devices, system.delta), system.adjacency)
+
+
+def lowest_curve(
+    system: InferenceSystem, *, noise: ArrayLike, sensitivity: ArrayLike, selected: int, device: int = 0
+) -> PrivacyCurve:
+    """Scheme 2.2: all scores and the answer of one query together, as a curve; ``.compose(T)`` for T queries.
+
+    Parameters
+    ----------
+    system, noise, sensitivity, selected
+        As of :func:`proven_lowest`; scores are noised afresh in every query.
+    device : int
+
+    Notes
+    -----
+    One Gaussian release of squared ratio :math:`(\\Delta u/\\sigma_k^{(0)})^2 + d_k^2/v_k`, not the sum of two epsilons. It is
+    the worst case over the scores: approached where they leave no doubt that k and the others of least noise are selected.
+
+    Examples
+    --------
+    >>> joint = lowest_curve(_example(), noise=1.0, sensitivity=0.5, selected=3)
+    >>> round(float(joint.epsilon(1e-5)), 5), round(float(joint.compose(10).epsilon(1e-5)), 4)
+    (2.06175, 7.7905)
+    """
+    from analytics.privacy import rounds
+    from analytics.privacy.curve import PrivacyCurve
+    from analytics.privacy.releases import Gaussian
+
+    k = checks.count("device", device, f"[0, {system.devices - 1}]")
+    mu = float(_lowest_ratios(system, noise, sensitivity, selected)[k])
+    return PrivacyCurve(((Gaussian(mu, rounds.unit(system, k), (system.devices + 32) * _UNIT), 1),))
+
+
+def _lowest_ratios(system: InferenceSystem, noise: ArrayLike, sensitivity: ArrayLike, selected: int) -> FloatArray:
+    """Of every device: the greatest ratio of score and answer together."""
     mu0 = _score_ratio(system, noise, sensitivity)
     m = checks.count("selected", selected, f"[1, {system.devices}]")
     system = system.normalised()
@@ -104,8 +147,7 @@ def proven_lowest(system: InferenceSystem, *, noise: ArrayLike, sensitivity: Arr
         among[order] = np.arange(system.devices) < m - 1
         others = np.where(among, sums[m] - own, sums[m - 1])
     mu1 = _ratio(system.sensitivity, np.sqrt(others + own + system.receiver_noise_variance))
-    epsilon = np.array([_mixture_epsilon(np.ones(1), np.array([mu]), system.delta) for mu in np.hypot(mu0, mu1)])
-    return Guarantee(epsilon, np.full(system.devices, system.delta), system.adjacency)
+    return np.asarray(np.hypot(mu0, mu1))
 
 
 def proven_threshold(
@@ -144,24 +186,75 @@ def proven_threshold(
     >>> float(proven_threshold(_example(), noise=1.0, sensitivity=0.5, eta=1.0, greatest_score=0.5).epsilon[0])
     1.99963...
     """
+    epsilon = np.empty(system.devices)
+    for k, law, mu, _ in _threshold_laws(system, noise, sensitivity, eta, greatest_score):
+        epsilon[k] = _mixture_epsilon(law.probabilities * (1 + law.error), mu, system.delta)
+    return Guarantee(epsilon, np.full(system.devices, system.delta), system.adjacency)
+
+
+def threshold_curve(
+    system: InferenceSystem,
+    *,
+    noise: ArrayLike,
+    sensitivity: ArrayLike,
+    eta: float,
+    greatest_score: ArrayLike,
+    device: int = 0,
+) -> PrivacyCurve:
+    """Scheme 2.1: the score of k and the answer of one query together, as a curve; ``.compose(T)`` for T queries.
+
+    Parameters
+    ----------
+    system, noise, sensitivity, eta, greatest_score
+        As of :func:`proven_threshold`; scores are noised afresh in every query.
+    device : int
+
+    Notes
+    -----
+    Given who of the others takes part score and answer are one Gaussian release; that is seen in every query. The worst case
+    over the scores, approached where k surely takes part and the others have the greatest scores; an upper bound where no
+    score makes k so sure.
+
+    Examples
+    --------
+    >>> joint = threshold_curve(_example(), noise=1.0, sensitivity=0.5, eta=1.0, greatest_score=0.5)
+    >>> round(float(joint.epsilon(1e-5)), 5), bool(joint.compose(10).epsilon(1e-5) < 7.6)
+    (1.99963, True)
+    """
+    from analytics.privacy import rounds
+    from analytics.privacy.curve import PrivacyCurve
+    from analytics.privacy.releases import Shown
+
+    k = checks.count("device", device, f"[0, {system.devices - 1}]")
+    for found, law, mu, least in _threshold_laws(system, noise, sensitivity, eta, greatest_score):
+        if found == k:
+            joint = Shown(tuple(law.probabilities), tuple(mu), tuple(least), law.error, rounds.unit(system, k))
+            break
+    return PrivacyCurve(((joint, 1),))
+
+
+def _threshold_laws(
+    system: InferenceSystem, noise: ArrayLike, sensitivity: ArrayLike, eta: float, greatest_score: ArrayLike
+) -> Iterator[tuple[int, weighted_sum.Law, FloatArray, FloatArray]]:
+    """Each device, the law of the others' noise, and the ratio of score and answer at each value, at most and at least."""
     mu0 = _score_ratio(system, noise, sensitivity)
     greatest = checks.vector("greatest_score", greatest_score, system.devices, "(-inf, inf)")
-    least = np.asarray(participation.threshold(greatest, noise, checks.scalar("eta", eta)))
-    least = least * (1 - _PROBABILITY_ROUNDING)
+    likely = np.asarray(participation.threshold(greatest, noise, checks.scalar("eta", eta)))
+    likely = likely * (1 - _PROBABILITY_ROUNDING)
     system = system.normalised()
     own = system.received_noise_variance
-    p = np.ones(system.devices) if system.idle_noise else least
-    epsilon = np.empty(system.devices)
+    p = np.ones(system.devices) if system.idle_noise else likely
     classes, member, multiplicity = np.unique(
         np.column_stack([p, own]), axis=0, return_inverse=True, return_counts=True
     )
+    rounding = (system.devices + 8) * _UNIT
     for c, law in weighted_sum.leave_one_out(classes[:, 0].copy(), classes[:, 1].copy(), multiplicity):
         for k in np.flatnonzero(member == c):
-            v = np.maximum(law.values - law.slack, 0.0) + own[k] + system.receiver_noise_variance
-            v = v * (1 - (system.devices + 8) * _UNIT)
-            mu = np.hypot(mu0[k], _ratio(np.full(v.size, system.sensitivity[k]), np.sqrt(v)))
-            epsilon[k] = _mixture_epsilon(law.probabilities * (1 + law.error), mu, system.delta)
-    return Guarantee(epsilon, np.full(system.devices, system.delta), system.adjacency)
+            d = np.full(law.values.size, system.sensitivity[k])
+            low = (np.maximum(law.values - law.slack, 0.0) + own[k] + system.receiver_noise_variance) * (1 - rounding)
+            high = law.values + law.slack + law.lost + own[k] + system.receiver_noise_variance
+            least = np.hypot(mu0[k], _ratio(d, np.sqrt(high * (1 + rounding)))) * (1 - 16 * _UNIT)
+            yield int(k), law, np.hypot(mu0[k], _ratio(d, np.sqrt(low))) * (1 + 8 * _UNIT), least
 
 
 def score_epsilon(delta: ArrayLike, *, sensitivity: ArrayLike, noise: ArrayLike) -> FloatArray:

@@ -131,6 +131,40 @@ class Bounded(Release, ABC):
 
 
 @dataclass(frozen=True)
+class Shown(Release):
+    r"""A Gaussian release whose ratio is drawn by chance and seen: :math:`\delta = \sum_i w_i\,\delta_G(\epsilon;\mu_i)`.
+
+    Attributes
+    ----------
+    weights, mu, least : tuple of float
+        Probabilities; the ratios at most, and at least.
+    slack : float
+        Relative error of the weights.
+    """
+
+    weights: tuple[float, ...]
+    mu: tuple[float, ...]
+    least: tuple[float, ...]
+    slack: float = 0.0
+    unit: str = ""
+    symmetric = True
+
+    def __post_init__(self) -> None:
+        for name in ("weights", "mu", "least"):
+            object.__setattr__(self, name, tuple(checks.real(name, getattr(self, name), "[0, inf]").tolist()))
+        if not len(self.weights) == len(self.mu) == len(self.least):
+            raise ParameterError("mu", f"{len(self.mu)} ratios", f"one for each of {len(self.weights)} weights")
+
+    def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
+        lower, upper = np.zeros(epsilon.shape), np.zeros(epsilon.shape)
+        for weight, mu, least in zip(self.weights, self.mu, self.least, strict=True):
+            lower += weight * Gaussian(least).ends(epsilon)[0]
+            upper += weight * Gaussian(mu).ends(epsilon)[1]
+        room = self.slack + (len(self.weights) + 8) * _UNIT
+        return lower * (1 - room), np.minimum(upper * (1 + room), 1.0)
+
+
+@dataclass(frozen=True)
 class Laplace(Bounded):
     r"""Laplace noise on a number that moves by `loss` times its scale: :math:`\delta = (1-e^{(\epsilon-\epsilon_0)/2})_+`."""
 
@@ -325,6 +359,7 @@ def _around(value: FloatArray) -> Ends:
 
 _NAMES: dict[type[Release], str] = {
     Gaussian: "gaussian",
+    Shown: "shown",
     Laplace: "laplace",
     RandomizedResponse: "randomized_response",
     Discrete: "discrete",
