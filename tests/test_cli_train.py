@@ -2,7 +2,9 @@
 
 import json
 
+import numpy as np
 import pytest
+from scipy import stats
 from tests_support import refused, run, written
 
 SYSTEM = """
@@ -15,6 +17,7 @@ shared_bits = 5
 ldp_fraction = 0.2
 delta = 1e-5
 [training]
+seeds = 1
 rounds = 3
 hidden = [8]
 mechanisms = ["vanilla", "ldp", "corbin"]
@@ -33,6 +36,22 @@ def test_json(tmp_path):
     assert tree["mechanisms"]["vanilla"]["epsilon_spent_one_parameter"] == "inf"
 
 
+def test_paired_seeds(tmp_path):
+    text = SYSTEM.replace("seeds = 1", "seeds = 2").replace('"vanilla", "ldp", "corbin"', '"ldp", "corbin"')
+    both = json.loads(run("train", written(tmp_path, text), "--json").stdout)["federated"]["mechanisms"]
+    second = json.loads(
+        run("train", written(tmp_path, SYSTEM.replace("seeds = 1", "seeds = 1\nseed = 1")), "--json").stdout
+    )
+    alone = second["federated"]["mechanisms"]
+    for name, one in both.items():
+        found = one["over_seeds"]["test_accuracy"]
+        assert found["values"] == [one["test_accuracy"], alone[name]["test_accuracy"]]
+        assert found["interval"][0] <= found["mean"] <= found["interval"][1]
+    assert alone["ldp"]["over_seeds"]["test_accuracy"]["interval"] == ["-inf", "inf"]
+    table = run("train", written(tmp_path, text)).stdout
+    assert "2 paired seeds, differences from ldp" in " ".join(table.split()) and "nan" not in table
+
+
 def test_table_and_checkpoints(tmp_path):
     path = written(tmp_path, SYSTEM)
     first = run("train", path, "--checkpoints", tmp_path / "kept")
@@ -44,6 +63,7 @@ def test_table_and_checkpoints(tmp_path):
 @pytest.mark.parametrize(
     "old, new, needles",
     [
+        ("seeds = 1", "seeds = 0", ["training.seeds = 0"]),
         ("rounds = 3", "rounds = 0", ["training.rounds = 0"]),
         ("rounds = 3", "round = 3", ["training.round", "unknown key"]),
         ("hidden = [8]", "hidden = [8, 0]", ["training.hidden"]),
@@ -103,6 +123,9 @@ max_power = 1.0
 min_iterations = 10
 utility_energy = 0.5
 beta = [0.5, 0.05]
+[training]
+seeds = 2
+seed = 3
 """
 
 
@@ -117,7 +140,17 @@ def test_all_parts(tmp_path):
     assert abs(schemes["1"]["mse"] - schemes["1"]["exact_mse"]) < 6 * schemes["1"]["mse_error"]
     policies = tree["energy"]
     assert policies["proposed"]["energy_std"] < 0.3 * policies["benchmark"]["energy_std"]
-    assert len(list((tmp_path / "kept").iterdir())) == 6
+    assert sorted(p.name for p in (tmp_path / "kept").iterdir() if p.is_dir()) == ["seed-4"]
+    assert len(list((tmp_path / "kept").glob("*.npz"))) == len(list((tmp_path / "kept" / "seed-4").iterdir())) == 6
+    second = schemes["2.2"]["over_seeds"]["accuracy"]
+    assert second["values"][0] == schemes["2.2"]["accuracy"] and len(second["values"]) == 2
+    first = schemes["1"]["over_seeds"]
+    assert first["seeds"] == [3, 4] and first["base"] == "1" and first["accuracy"]["difference_interval"] == [0.0, 0.0]
+    apart = np.subtract(second["values"], first["accuracy"]["values"])
+    assert second["difference"] == pytest.approx(apart.mean())
+    half = stats.t.ppf(0.975, 1) * apart.std(ddof=1) / np.sqrt(2)
+    assert second["difference_interval"] == pytest.approx([apart.mean() - half, apart.mean() + half])
+    assert policies["proposed"]["over_seeds"]["base"] == "benchmark"
     again = run("train", path, "--part", "energy", "--checkpoints", tmp_path / "kept")
     assert again.exit_code == 0 and "mean-update" in again.stdout and "Scheme" not in again.stdout
     assert refused(run("train", path, "--part", "federated"), "federated: missing")

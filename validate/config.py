@@ -112,6 +112,7 @@ class _Training(_Table):
     concentration: Number | None = None
     patience: int | None = None
     seed: int | None = None
+    seeds: int | None = None
     mechanisms: list[str] | None = None
     codec: str | None = None
 

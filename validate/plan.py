@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -100,16 +100,22 @@ _USUAL = ("vanilla", "ldp", "corbin", "augcorbin", "laplace", "gaussian")
 
 @dataclass(frozen=True)
 class Plan:
-    """Settings, the mechanisms to compare, and the codec of collaborative inference."""
+    """Settings, the mechanisms to compare, the codec of collaborative inference, and over how many seeds."""
 
     settings: Settings
     mechanisms: tuple[Mechanism, ...]
     codec: str = "trained"
+    seeds: Count = Count("", "[1, inf)", "paired seeds, from `seed` on", default=5)
 
     @property
     def rounds(self) -> int:
-        """Rounds of all mechanisms together."""
+        """Rounds of all mechanisms together, of one seed."""
         return self.settings.rounds * len(self.mechanisms)
+
+    def each(self) -> list[Plan]:
+        """The same for one seed after the other."""
+        first = self.settings.seed
+        return [replace(self, settings=replace(self.settings, seed=first + k), seeds=1) for k in range(int(self.seeds))]
 
 
 def plan(table: dict[str, Any]) -> Plan:
@@ -133,4 +139,5 @@ def plan(table: dict[str, Any]) -> Plan:
     kinds = tuple(dict.fromkeys(checks.choice("mechanisms", name, Mechanism) for name in names))
     if not kinds:
         raise checks.ParameterError("mechanisms", list(names), "at least one mechanism")
-    return Plan(Settings(**values), kinds, codec)
+    chosen = {"seeds": values.pop("seeds")} if "seeds" in values else {}
+    return Plan(Settings(**values), kinds, codec, **chosen)

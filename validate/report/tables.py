@@ -207,12 +207,13 @@ def training(name: str, tree: dict[str, Any]) -> None:
         for place, heading in enumerate(headings):
             table.add_column(heading, justify="right" if place else "left")
         for label, values in rows:
-            table.add_row(label, *(number(value) for value in values))
+            table.add_row(label, *(value if isinstance(value, str) else number(value) for value in values))
         console.print(table)
         console.print(f"  {foot}", highlight=False)
 
 
-TrainingPart = tuple[str, tuple[str, ...], list[tuple[str, tuple[float, ...]]], str]
+Cell = float | str
+TrainingPart = tuple[str, tuple[str, ...], list[tuple[str, tuple[Cell, ...]]], str]
 
 
 def training_rows(tree: dict[str, Any]) -> list[TrainingPart]:
@@ -221,9 +222,9 @@ def training_rows(tree: dict[str, Any]) -> list[TrainingPart]:
     return [_known(*rows(tree[part])) for part, rows in kinds.items() if part in tree]
 
 
-def _known(title: str, headings: tuple[str, ...], rows: list[tuple[str, tuple[float, ...]]], foot: str) -> TrainingPart:
-    """Without columns that hold nothing but nan."""
-    kept = [j for j in range(len(headings) - 1) if not all(math.isnan(values[j]) for _, values in rows)]
+def _known(title: str, headings: tuple[str, ...], rows: list[tuple[str, tuple[Cell, ...]]], foot: str) -> TrainingPart:
+    """Without columns that hold nothing but nan, or no text."""
+    kept = [j for j in range(len(headings) - 1) if not all(v[j] == "" or v[j] != v[j] for _, v in rows)]
     columns = (headings[0], *(headings[j + 1] for j in kept))
     return title, columns, [(label, tuple(values[j] for j in kept)) for label, values in rows], foot
 
@@ -232,40 +233,71 @@ def _mechanisms(part: dict[str, Any]) -> TrainingPart:
     headings = (
         "mechanism",
         "test accuracy",
-        "last round",
+        "difference",
         "squared error, last round",
         "exact",
         "epsilon spent, one parameter",
     )
-    rows: list[tuple[str, tuple[float, ...]]] = []
+    rows: list[tuple[str, tuple[Cell, ...]]] = []
     for kind, one in part["mechanisms"].items():
         last = one["rounds"][-1]
-        values = last["test"], last["error"], last["exact_error"]
-        rows.append((kind, (one["test_accuracy"], *values, one["epsilon_spent_one_parameter"])))
-    foot = f"{part['parameters']} parameters, {part['clients']} clients; test accuracy at the best validation accuracy"
+        values = *_over_seeds(one, "test_accuracy"), last["error"], last["exact_error"]
+        rows.append((kind, (*values, one["epsilon_spent_one_parameter"])))
+    foot = (
+        f"{part['parameters']} parameters, {part['clients']} clients; test accuracy at the best validation accuracy; "
+        + _seeds(part["mechanisms"], "errors of the first")
+    )
     return "federated learning", headings, rows, foot
 
 
+def _over_seeds(row: dict[str, Any], name: str) -> tuple[str, str]:
+    """Mean with its interval, and the paired difference with its; nothing where there is none: one seed, or the base itself."""
+    found = row["over_seeds"][name]
+    if not math.isfinite(found["interval"][0]):
+        return f"{found['mean']:.3f}", ""
+    low, high = found["interval"]
+    mean = f"{found['mean']:.3f} [{low:.3f}, {high:.3f}]"
+    if not any(found["difference_interval"]):
+        return mean, ""
+    low, high = found["difference_interval"]
+    return mean, f"{found['difference']:+.3f} [{low:+.3f}, {high:+.3f}]"
+
+
+def _seeds(rows: dict[str, Any], rest: str, kind: str = "") -> str:
+    """What the columns over seeds are."""
+    said = next(iter(rows.values()))["over_seeds"]
+    if len(said["seeds"]) == 1:
+        return f"one seed ({said['seeds'][0]}), no intervals"
+    return f"{len(said['seeds'])} paired seeds, differences from {kind}{said['base']}, intervals of 95 % each; {rest}"
+
+
 def _schemes(part: dict[str, Any]) -> TrainingPart:
-    headings = ("scheme", "accuracy", "standard error", "MSE", "standard error", "exact MSE", "take part")
-    names = ("accuracy", "accuracy_error", "mse", "mse_error", "exact_mse", "participation")
-    rows = [(f"Scheme {kind}", tuple(float(one[n]) for n in names)) for kind, one in part["schemes"].items()]
+    headings = ("scheme", "accuracy", "difference", "MSE", "exact MSE", "take part")
+    rows: list[tuple[str, tuple[Cell, ...]]] = [
+        (
+            f"Scheme {kind}",
+            (*_over_seeds(one, "accuracy"), one["over_seeds"]["mse"]["mean"], one["exact_mse"], one["participation"]),
+        )
+        for kind, one in part["schemes"].items()
+    ]
     foot = (
         f"{part['devices']} views of each digit, code of {part['dimension']} dimensions, {part['codec']} codec; accuracy without "
-        f"channel {part['ideal_accuracy']:.3f}"
+        f"channel {part['ideal_accuracy']:.3f}; "
+        + _seeds(part["schemes"], "exact MSE and participation of the first", "Scheme ")
     )
     return "collaborative inference", headings, rows, foot
 
 
 def _policies(part: dict[str, Any]) -> TrainingPart:
-    headings = ("scheme", "test accuracy", "loss", "std over devices", "energy (mJ)", "std over devices", "iterations")
-    rows: list[tuple[str, tuple[float, ...]]] = []
+    headings = ("scheme", "test accuracy", "loss", "difference", "std over devices", "energy (mJ)", "std over devices")
+    rows: list[tuple[str, tuple[Cell, ...]]] = []
     for kind, one in part.items():
-        energies = 1e3 * one["energy_mean"], 1e3 * one["energy_std"]
-        rows.append(
-            (kind, (one["test_accuracy"], one["loss_mean"], one["loss_std"], *energies, one["iterations_mean"]))
-        )
-    return "utility-fair learning", headings, rows, "energies of a round, averaged over rounds"
+        measured = one["over_seeds"]
+        accuracy, spread = measured["test_accuracy"]["mean"], measured["loss_std"]["mean"]
+        energies = 1e3 * measured["energy_mean"]["mean"], 1e3 * measured["energy_std"]["mean"]
+        rows.append((kind, (accuracy, *_over_seeds(one, "loss_mean"), spread, *energies, one["iterations_mean"])))
+    foot = "energies of a round, averaged over rounds; " + _seeds(part, "iterations of the first")
+    return "utility-fair learning", (*headings, "iterations"), rows, foot
 
 
 def _federated(console: Console, name: str, part: FederatedBounds) -> None:

@@ -10,7 +10,7 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import ArrayLike
 
-LEVEL = 0.95  # at which all intervals of a finding hold together
+from validate.experiments.seeds import LEVEL, student
 
 
 class Outcome(StrEnum):
@@ -63,20 +63,14 @@ class Comparison:
         return float(np.mean(self.values))
 
     def interval(self, level: float) -> tuple[float, float]:
-        r"""Student's interval of the mean: :math:`\bar x \pm t_{n-1}\,s/\sqrt n`; the whole line for one seed.
+        """Student's, of the mean; the whole line for one seed.
 
         Examples
         --------
         >>> Comparison("gain", (0.01, 0.02, 0.03), (0.0, 1.0)).interval(0.95)
         (-0.0048..., 0.0448...)
         """
-        from scipy import stats
-
-        n = len(self.values)
-        if n < 2 or not np.all(np.isfinite(self.values)):
-            return -math.inf, math.inf
-        half = float(stats.t.ppf((1 + level) / 2, n - 1)) * float(np.std(self.values, ddof=1)) / math.sqrt(n)
-        return self.mean - half, self.mean + half
+        return student(self.values, level)
 
     def outcome(self, level: float) -> Outcome:
         """Confirmed when the interval lies in what is stated, contradicted when it lies outside, else open."""

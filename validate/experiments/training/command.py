@@ -12,6 +12,7 @@ from analytics.federated.device import DeviceFleet
 from analytics.federated.system import FederatedSystem
 from analytics.inference.system import InferenceSystem
 from validate.description import Description
+from validate.experiments.seeds import compared
 from validate.experiments.training import data, inference, utility, views
 from validate.experiments.training.federated import Round, Run, run
 from validate.experiments.training.inference import Measured, Scheme, Selection
@@ -116,21 +117,28 @@ class Part(StrEnum):
 
 @dataclass(frozen=True)
 class Trained:
-    """What came out, as the JSON of ``train``, and the federated runs themselves."""
+    """What came out, as the JSON of ``train``, and the federated runs themselves, of all seeds."""
 
     tree: dict[str, Any]
     runs: tuple[Run, ...] = ()
 
 
+_MEASURED = {  # where a part has its rows, which is the base, and what is compared over seeds
+    Part.FEDERATED: ("mechanisms", "", ("test_accuracy",)),
+    Part.INFERENCE: ("schemes", "", ("accuracy", "mse", "participation")),
+    Part.ENERGY: ("", "benchmark", ("test_accuracy", "loss_mean", "loss_std", "energy_mean", "energy_std")),
+}
+
+
 def rounds(description: Description, parts: Sequence[Part], chosen: Plan) -> int:
-    """Rounds of everything together."""
+    """Rounds of everything together, over all seeds."""
     schemes = len(Scheme) if description.scores is not None else 1
     each = {
         Part.FEDERATED: chosen.rounds,
         Part.INFERENCE: schemes * _INFERENCE_ROUNDS,
         Part.ENERGY: len(utility.Scheme) * utility.Plan().rounds,
     }
-    return sum(each[part] for part in parts)
+    return int(chosen.seeds) * sum(each[part] for part in parts)
 
 
 def described(description: Description) -> list[Part]:
@@ -163,7 +171,41 @@ def train(
     checkpoints: Path | None = None,
     advance: Callable[[str], None] = lambda done: None,
 ) -> Trained:
-    """Train the given parts of a system file, which must be described there."""
+    """Train the given parts of a system file, which must be described there: once a seed, everything of a seed alike.
+
+    What is not compared over seeds is of the first.
+    """
+    found = []
+    for number, plan in enumerate(chosen.each()):
+        folder = checkpoints if checkpoints is None or number == 0 else checkpoints / f"seed-{plan.settings.seed}"
+        if folder is not None:
+            folder.mkdir(exist_ok=True)
+        found.append(_once(description, parts, plan, folder, advance))
+    seeds = [plan.settings.seed for plan in chosen.each()]
+    for part in found[0].tree:
+        _over_seeds(Part(part), [one.tree[part] for one in found], seeds)
+    return Trained(found[0].tree, tuple(run for one in found for run in one.runs))
+
+
+def _over_seeds(part: Part, trees: Sequence[dict[str, Any]], seeds: Sequence[int]) -> None:
+    """Writes means, intervals and paired differences from the part's base into every row of the first tree."""
+    key, base, names = _MEASURED[part]
+    rows = [tree[key] if key else tree for tree in trees]
+    base = base or next(iter(rows[0]))
+    values = {kind: {name: [of[kind][name] for of in rows] for name in names} for kind in rows[0]}
+    for kind, row in rows[0].items():
+        found = {name: compared(values[kind][name], values[base][name]) for name in names}
+        row["over_seeds"] = {"seeds": list(seeds), "base": base, **found}
+
+
+def _once(
+    description: Description,
+    parts: Sequence[Part],
+    chosen: Plan,
+    checkpoints: Path | None,
+    advance: Callable[[str], None],
+) -> Trained:
+    """The parts with one seed."""
     tree: dict[str, Any] = {}
     runs: list[Run] = []
     kept: dict[str, Any] = {"checkpoints": checkpoints, "advance": advance}
