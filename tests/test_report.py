@@ -22,13 +22,17 @@ from validate.report import command, page
 pytestmark = pytest.mark.slow
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "paper.toml"
+TWO_SEEDS = EXAMPLE.read_text().replace("rounds = 60", "rounds = 60\nseeds = 2")
 FLEET = EXAMPLE.with_name("fleet.toml")
 
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
     out = tmp_path_factory.mktemp("site") / "report"
-    result = CliRunner().invoke(main, ["report", str(EXAMPLE), "--out", str(out)])
+    file = out.parent / EXAMPLE.name
+    file.write_text(TWO_SEEDS)
+    shutil.copy(EXAMPLE.with_name("features.npz"), file.parent)
+    result = CliRunner().invoke(main, ["report", str(file), "--out", str(out)])
     assert result.exit_code == 0, result.output
     (out.parent / "lines").write_text(result.stderr)
     return out
@@ -47,7 +51,7 @@ def test_contents(report):
     results = json.loads((report / "report.json").read_text())
     assert results["bounds"]["inference"]["privacy"]["published"]["theorem1"]["vacuous"] is True
     assert {row["id"] for row in results["verify"]} >= {"FDP-D2", "FDP-T1", "FDP-T1d"}
-    assert results["version"] and results["seed"] == 0 and results["input"] == EXAMPLE.read_text()
+    assert results["version"] and results["seed"] == 0 and results["input"] == TWO_SEEDS
     assert results["schema"] == "airtight-report-1" and results["pending"] == []
     assert all(row["tightness"] is None or row["tightness"] > 0 for row in results["verify"])
 
@@ -261,7 +265,7 @@ def test_sliders_move_numbers_in_a_browser(report, tmp_path):
 
 def test_what_cannot_be_trained_is_left_out(tmp_path):
     """An infeasible fleet and more devices than there are views: the report comes all the same."""
-    text = EXAMPLE.read_text().replace("deadline = 0.75 ", "deadline = 0.2 ").replace("rounds = 60", "rounds = 2")
+    text = TWO_SEEDS.replace("deadline = 0.75 ", "deadline = 0.2 ").replace("rounds = 60", "rounds = 2")
     text = text[: text.index("[inference.features]")] + text[text.index("[federated]") :]
     text = text.replace("devices = 12", "devices = 300")
     path = tmp_path / "system.toml"
