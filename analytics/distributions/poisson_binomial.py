@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from analytics.checks import FloatArray, IntArray, ParameterError, real
 
-_FFT_FROM = 40_000  # trials; from here on direct convolution costs more than a second
+_WIDTH = 64  # trials whose law is made at once with those of all others
 
 
 class Block:
@@ -125,8 +125,7 @@ def pmf(p: ArrayLike) -> FloatArray:
     Returns
     -------
     ndarray, shape (..., K + 1)
-        Absolute error below 1e-14. For fewer than 40 000 distinct probabilities every entry also has a relative
-        error of about K * 2.2e-16; from there on the convolutions go through the FFT.
+        Every entry has a relative error of about K * 2.2e-16.
 
     Raises
     ------
@@ -149,31 +148,23 @@ def pmf(p: ArrayLike) -> FloatArray:
 
 def _pmf(p: FloatArray) -> FloatArray:
     distinct, multiplicity = np.unique(p, return_counts=True)
-    if distinct.size >= _FFT_FROM:
-        return _pmf_fft(p)
-    blocks = [binomial(int(m), float(q)) for q, m in zip(distinct, multiplicity, strict=True)]
+    alone = multiplicity == 1
+    blocks = [Block(0, row) for row in _products(distinct[alone])]
+    blocks += [binomial(int(m), float(q)) for q, m in zip(distinct[~alone], multiplicity[~alone], strict=True)]
     return total(blocks).dense(p.size + 1)
 
 
-def _pmf_fft(p: FloatArray) -> FloatArray:
-    """Products of polynomials, all of a level at once: directly up to degree 64, by FFT above."""
-    from scipy import fft
-
-    width = 64
-    count = 1 << int(np.ceil(np.log2(p.size / width)))
-    padded = np.zeros(count * width)
-    padded[: p.size] = p
-    rows = np.zeros((count, width + 1))
-    rows[:, 0] = 1.0
-    for q in padded.reshape(count, width).T:
-        rows[:, 1:] = rows[:, 1:] * (1 - q[:, None]) + rows[:, :-1] * q[:, None]
-        rows[:, 0] *= 1 - q
-    while rows.shape[0] > 1:
-        degree = 2 * (rows.shape[1] - 1)
-        size = fft.next_fast_len(degree + 1, real=True)
-        spectrum = fft.rfft(rows, size, axis=1)
-        rows = fft.irfft(spectrum[::2] * spectrum[1::2], size, axis=1)[:, : degree + 1]
-    return np.asarray(np.clip(rows[0, : p.size + 1], 0.0, 1.0))
+def _products(p: FloatArray) -> FloatArray:
+    """Laws of the counts of 64 trials each, one a row; what is wanting in the last is made up by trials that never succeed."""
+    count = -(-p.size // _WIDTH)
+    trials = np.concatenate([p, np.zeros(count * _WIDTH - p.size)]).reshape(count, _WIDTH)
+    rows = np.zeros((_WIDTH + 1, count))
+    rows[0] = 1.0
+    with np.errstate(under="ignore"):
+        for i, q in enumerate(trials.T):
+            rows[1 : i + 2] = rows[1 : i + 2] * (1 - q) + rows[: i + 1] * q
+            rows[0] *= 1 - q
+    return np.ascontiguousarray(rows.T)
 
 
 def cdf(p: ArrayLike) -> FloatArray:
