@@ -468,8 +468,8 @@ def test_a_roll_call_tells_an_absent_device():
     system = with_(TWENTY, adjacency="absent", participation=[1e-6, 1e-5] + 18 * [0.5], weight=0.0)
     seen = airtight.epsilon(system, observer="participants")
     assert list(seen[:3]) == [0.0, 0.0, np.inf]
-    np.testing.assert_array_equal(airtight.delta(system, 7.0, observer="participants"), system.participation)
-    assert np.all(airtight.delta(system, np.inf, observer="participants") == 0)
+    for epsilon in (7.0, np.inf):  # at infinity the limit, as for a curve
+        np.testing.assert_array_equal(airtight.delta(system, epsilon, observer="participants"), system.participation)
 
 
 def test_idle_noise_hides_nothing_from_who_sees_the_roll(paper):
@@ -535,3 +535,35 @@ def test_names(paper, tmp_path):
     assert load(written(tmp_path, GOOD)).observer is Observer.AUTO
     assert "asked for: others" in run("bounds", written(tmp_path, text)).output
     assert refused(run("bounds", written(tmp_path, text.replace('"others"', '"nobody"'))), "inference.observer", "auto")
+
+
+def test_lower_end_of_signal_where_the_inverse_is_ill_conditioned():
+    """delta just below delta(0): an epsilon 1e-9 above the truth cannot be had, and its share is no lower end."""
+    system = InferenceSystem(
+        devices=1,
+        participation=0.5,
+        noise_variance=0.5,
+        weight=1.0,
+        clip=1.0,
+        alignment=1.0,
+        receiver_noise_variance=0.5,
+        dimension=1,
+        delta=1e-3,
+        delta_prime=1e-3,
+        adjacency="silent",
+        idle_noise=True,
+    )
+    start = mpmath.erf(1 / (2 * mpmath.sqrt(2))) / 2  # p times the total variation of N(0, 1) and N(1, 1)
+    for share in (1e-11, 1e-8, 1e-3):
+        delta = float(start) * (1 - share)
+        low, high = observers.signal_bracket(system, delta=delta, device=0)
+        with mpmath.workdps(40):
+            truth = mpmath.findroot(
+                lambda e: (
+                    mpmath.ncdf(0.5 - mpmath.log1p(2 * mpmath.expm1(e)))  # noqa: B023
+                    - (1 + 2 * mpmath.expm1(e)) * mpmath.ncdf(-0.5 - mpmath.log1p(2 * mpmath.expm1(e)))
+                    - 2 * mpmath.mpf(delta)
+                ),  # noqa: B023
+                share,
+            )
+        assert low <= truth <= high

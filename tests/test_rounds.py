@@ -3,6 +3,7 @@
 import itertools
 import math
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -574,3 +575,18 @@ def test_mass_below_the_window():
     assert loss_distribution.gaussian(10).epsilon(1 - 1e-10, count=100) >= gaussian.epsilon(
         1 - 1e-10, sensitivity=100.0, sigma=1.0
     )
+
+
+def test_rare_false_alarms():
+    """At a level below every double's exponential the steepest lines say nothing: 10 rounds, a threshold no noise passes."""
+    system = small(devices=1, participation=0.5, noise_variance=0.0, clip=63.0, receiver_noise_variance=1.0)
+    found = airtight.curve(system).compose(10)
+    assert found.tpr(1e-306) > 0.99 and found.beta(0.0) == 1.0
+
+
+def test_reverse_loss_of_a_release_that_nearly_always_happens():
+    p = 1 - 3.95e-12
+    found = airtight.subsampled(airtight.laplace(36.9), p).epsilon(0.0, direction="reverse")
+    with mpmath.workdps(40):
+        truth = -mpmath.log(1 - mpmath.mpf(p) + mpmath.mpf(p) * mpmath.exp(-mpmath.mpf(36.9)))
+    assert truth <= found <= truth * (1 + 1e-12)

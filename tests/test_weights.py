@@ -589,3 +589,9 @@ def test_cvxpy_states_many_devices_with_their_numbers():
     views = Features(f=rng.normal(size=(K, 3)) + 1, W=np.eye(3), D=np.eye(3))
     found = [weights.solve(system, views, w_max=2 / K, method=method) for method in ("cvxpy", "structured")]
     assert found[0].is_optimal(1e-7) and found[0].objective == pytest.approx(found[1].objective, rel=1e-9)
+
+
+def test_no_weight_hides_who_takes_part():
+    system, _ = problem._example()
+    seen = dataclasses.replace(system, adjacency="absent", participation=[1e-3, 0.5, 0.0])
+    np.testing.assert_array_equal(caps.greatest_weights(seen, 1.0, observer="participants"), [np.inf, np.nan, np.inf])

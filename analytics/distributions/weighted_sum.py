@@ -9,7 +9,8 @@ Let V be the sum, V' its law on the grid. Each splitting adds a variable of cond
 step h and of conditional variance at most :math:`h^2/4`; `slack` is the sum of the steps, `spread` that of the variances.
 
 * abs(V' - V) <= slack, so for a decreasing f: :math:`E f(V'+\text{slack}) \le E f(V) \le E f(V' - \text{slack})`.
-* With :math:`f'' \ge -b(v)` within `slack` of v, Taylor's theorem at each splitting gives
+* With :math:`f'' \ge -b(v)` within `slack` of v, Taylor's theorem at each splitting, on whose cell b(V') bounds f'' whichever end
+  the splitting takes and wherever later ones lead (all of it lies within `slack` of V'), gives
   :math:`E f(V) \le E f(V') + \tfrac12\,\text{spread}\,E\,b(V')`; with :math:`f'' \le b`,
   :math:`E f(V) \ge E f(V') - \tfrac12\,\text{spread}\,E\,b(V')`: both ends of second order in the step.
 * `missing` mass was dropped from the low end and as much at most at the high end moved down to the greatest value kept: for

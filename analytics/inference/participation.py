@@ -177,7 +177,8 @@ def proven_bounds(score: ArrayLike, noise: ArrayLike, selected: int) -> tuple[Fl
         t = (u[k] - np.delete(u, k)) / np.hypot(sigma[k], np.delete(sigma, k))
         lower[k] = 1 - _least_mean(np.sort(special.ndtr(t)), K - m, m)
         upper[k] = _least_mean(np.sort(special.ndtr(-t)), m, K - m)
-    return np.clip(lower - _SAFE, 0.0, 1.0), np.clip(upper + _SAFE, 0.0, 1.0)
+    safe = max(_SAFE, K * float(np.finfo(float).eps))
+    return np.clip(lower - safe, 0.0, 1.0), np.clip(upper + safe, 0.0, 1.0)
 
 
 def _least_mean(ordered: FloatArray, start: int, most: int) -> float:

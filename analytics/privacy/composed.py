@@ -150,7 +150,7 @@ class Composed:
             for i, (_, count) in enumerate(self.factors):
                 ends = self._curves(i)[0](np.array([np.inf]))
                 logs += count * np.log1p(-np.minimum([ends[0][0], ends[1][0]], 1.0))
-        lower, upper = -np.expm1(logs)
+        lower, upper = 0.0 - np.expm1(logs)
         return float(lower) * (1 - 1e-14), min(float(upper) * (1 + 1e-14), 1.0)
 
     def _inverse(self, delta: float) -> tuple[float, float]:

@@ -207,8 +207,8 @@ class PrivacyCurve:
             tables = [one.breaks() for one in orders]
             tables = [trade_off.greater(*tables)] if envelope and len(tables) > 1 else tables
             with np.errstate(over="ignore"):
-                lines = [(delta, np.exp(np.minimum(eps, _GREATEST))) for eps, delta in tables]
-                found = [max(min(float(np.max(1 - d - x * a)) for d, x in lines), 0.0) for a in levels.ravel()]
+                lines = [(1 - delta, np.where(eps > _GREATEST, np.inf, np.exp(eps))) for eps, delta in tables]
+                found = [max(min(_highest(*line, float(a)) for line in lines), 0.0) for a in levels.ravel()]
         return np.array(found).reshape(levels.shape)[()]
 
     def advantage(self) -> float:
@@ -429,3 +429,8 @@ def subsampled(curve: PrivacyCurve | float, p: float) -> PrivacyCurve:
     if len(inner.factors) != 1 or inner.factors[0][1] != 1:
         raise ParameterError("curve", repr(inner), "of a single release")
     return PrivacyCurve(((Subsampled(inner.factors[0][0], p), 1),))
+
+
+def _highest(start: FloatArray, fall: FloatArray, at: float) -> float:
+    """The highest of falling lines, of which infinitely steep ones count at 0 only."""
+    return float(np.max(start - fall * at if at > 0 else start))

@@ -271,8 +271,8 @@ def subsampled_gaussian(
     plain, shifted = _between(x), _between(x - m)
     mixed = (1 - q) * plain + q * shifted
     if not reverse:
-        return from_bins(mixed * (1 + 1e-14), plain * (1 - 1e-14), first=low, step=h)
-    return from_bins(plain[::-1] * (1 + 1e-14), mixed[::-1] * (1 - 1e-14), first=-high, step=h)
+        return from_bins(mixed * (1 + 1e-14), plain * (1 - 1e-14), first=low, step=h, infinite=_BEYOND)
+    return from_bins(plain[::-1] * (1 + 1e-14), mixed[::-1] * (1 - 1e-14), first=-high, step=h, infinite=_BEYOND)
 
 
 def _between(x: FloatArray) -> FloatArray:

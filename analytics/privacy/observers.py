@@ -34,7 +34,6 @@ from analytics.privacy.unseen import Unseen
 
 _UNIT = np.finfo(float).eps
 _TRIMMED = 1e-6  # share of delta that the lower end may lose with rare values of the others' noise
-_NEAR = 1e-9  # more than an exact epsilon of a constant noise is above the truth, relative
 
 
 def exact_delta(
@@ -87,7 +86,7 @@ def exact_delta_bracket(
     shape = eps.shape
     which, eps = which.ravel(), eps.ravel()
     if _roll_call(system, observer):
-        lower = upper = np.where(eps < np.inf, system.participation[which], 0.0)
+        lower = upper = np.asarray(system.participation[which], dtype=np.float64)
     else:
         meant, model = modelled(system, observer)
         lower, upper = delta_bracket(meant, which, eps, model)
@@ -217,7 +216,9 @@ def signal_lower(
             at = place[part.kind == row]
             most = float(highest[at[0]])
             if rounds == 1 and not part.slack and constant(part, row):
-                lower[at] = most * (1 - _NEAR)
+                lower[at] = epsilon_at_least(
+                    meant, part.devices[part.kind == row][:1], spent[at[0]], highest[at[:1]], model
+                )
             elif 0 < most < np.inf and (mixture := concentric.Mixture.of(part, row)) is not None:
                 level = float(spent[at[0]])
                 single = rounds == 1

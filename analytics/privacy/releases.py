@@ -285,7 +285,9 @@ class Subsampled(Release):
         if self.p in (0.0, 1.0):
             return inner * self.p if self.p else 0.0
         if reverse:  # Q / (p P + (1 - p) Q)
-            return float(-np.log1p(self.p * np.expm1(-inner)))
+            taken = self.p * np.expm1(-inner)
+            most = -np.log1p(taken) if taken > -0.5 else -np.logaddexp(np.log1p(-self.p), np.log(self.p) - inner)
+            return float(most)
         return float(subsampling.amplified(inner, self.p)) if inner < np.inf else np.inf
 
     def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
