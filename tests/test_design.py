@@ -23,6 +23,7 @@ from solvers.design.requirements import Free, Requirements
 from solvers.design.rounds import ManyRounds
 from solvers.design.screen import Box, Screen
 from solvers.solution import InfeasibleError
+from solvers.weights.problem import _example
 from validate.experiments.monte_carlo import channel
 
 
@@ -496,3 +497,22 @@ def test_the_least_error_keeps_epsilon(epsilon, changes):
     found = design(system, wanted, tasks, gap=0.01, seconds=60)
     assert np.max(found.epsilon) <= epsilon and found.lower_bound <= found.error < decoding.constant_output(tasks)
     assert np.isfinite(found.system.weight).all()
+
+
+def test_a_clip_without_a_weight_is_not_certified():
+    """Below the shortest code a smaller clip is a smaller signal, which no other variable makes up for."""
+    system, views = _example()
+    wanted = Requirements(
+        minimise="energy", epsilon_at_most=2.0, error_at_most=1.4, free=("clip", "noise_variance", "decoder_gain")
+    )
+    found = design(replace(system, weight=1.0), wanted, views)
+    assert found.lower_bound is None and found.value < 0.01
+
+
+def test_an_epsilon_is_not_excluded_within_the_gap_of_the_energy():
+    system, views = _example()
+    free = ("weight", "noise_variance", "clip", "participation", "decoder_gain")
+    least = design(system, Requirements(minimise="energy", epsilon_at_most=2.0, error_at_most=0.5, free=free), views)
+    wanted = Requirements(minimise="epsilon", error_at_most=0.5, energy_at_most=least.value * 1.0002, free=free)
+    found = design(system, wanted, views, gap=0.05, seconds=3)
+    assert found.lower_bound <= np.max(least.epsilon)

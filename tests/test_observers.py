@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from functools import partial
 from itertools import product
 
 import mpmath
@@ -537,6 +538,12 @@ def test_names(paper, tmp_path):
     assert refused(run("bounds", written(tmp_path, text.replace('"others"', '"nobody"'))), "inference.observer", "auto")
 
 
+def left_over(delta, epsilon):
+    """One device of two standard normal laws at distance 1, p = 1/2, its absence unseen: delta(epsilon) over what is given."""
+    odds = 1 + 2 * mpmath.expm1(epsilon)
+    return (mpmath.ncdf(0.5 - mpmath.log(odds)) - odds * mpmath.ncdf(-0.5 - mpmath.log(odds))) / 2 - delta
+
+
 def test_lower_end_of_signal_where_the_inverse_is_ill_conditioned():
     """delta just below delta(0): an epsilon 1e-9 above the truth cannot be had, and its share is no lower end."""
     system = InferenceSystem(
@@ -558,12 +565,5 @@ def test_lower_end_of_signal_where_the_inverse_is_ill_conditioned():
         delta = float(start) * (1 - share)
         low, high = observers.signal_bracket(system, delta=delta, device=0)
         with mpmath.workdps(40):
-            truth = mpmath.findroot(
-                lambda e: (
-                    mpmath.ncdf(0.5 - mpmath.log1p(2 * mpmath.expm1(e)))  # noqa: B023
-                    - (1 + 2 * mpmath.expm1(e)) * mpmath.ncdf(-0.5 - mpmath.log1p(2 * mpmath.expm1(e)))
-                    - 2 * mpmath.mpf(delta)
-                ),  # noqa: B023
-                share,
-            )
+            truth = mpmath.findroot(partial(left_over, mpmath.mpf(delta)), share)
         assert low <= truth <= high

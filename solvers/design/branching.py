@@ -51,7 +51,7 @@ def minimise(
         Relative, at which to stop.
     seconds : float
     enough : float
-        A value at which to stop.
+        A value at which to stop; until it is reached no box leaves whose bound does not exclude it.
     batch : int
         Boxes split at a time.
 
@@ -73,6 +73,7 @@ def minimise(
     low, high = np.zeros((1, dimensions)), np.ones((1, dimensions))
     bounds = bound(low, high, np.inf)
     best, point, boxes = np.inf, None, 1
+    above = float(np.nextafter(enough, np.inf)) if enough > -np.inf else -np.inf
     dropped = np.inf
     while low.shape[0]:
         order = np.argsort(bounds, kind="stable")[:batch]
@@ -83,7 +84,7 @@ def minimise(
             k = int(np.argmin(values))
             if values[k] < best:
                 best, point = float(values[k]), trial[k].copy()
-        floor = best - gap * abs(best) if best < np.inf else np.inf
+        floor = max(best - gap * abs(best), above) if best < np.inf else (above if above > -np.inf else np.inf)
         if best <= enough or float(bounds.min()) >= floor or boxes > _MOST or time.monotonic() > deadline:
             break
         side = np.argmax(high[order] - low[order], axis=1)

@@ -151,7 +151,8 @@ class Job:
         free = self.wanted.free
         gauge = Free.ALIGNMENT not in free or {Free.WEIGHT, Free.NOISE} <= set(free)
         known = self.purpose is not None and Free.GAIN in free
-        return gauge and known and screen.certifiable(system, self.observer)
+        scaled = Free.CLIP not in free or Free.WEIGHT in free  # else shorter clips than every code are other designs
+        return gauge and known and scaled and screen.certifiable(system, self.observer)
 
     def _best(self, system: InferenceSystem) -> Answer:
         """The best design of one kind of idle noise."""
@@ -244,7 +245,7 @@ class Job:
             boxes += found.boxes
             if found.point is not None and found.value <= enough:
                 high, best = x, self._system(problem, found.point)
-            elif found.lower > (_ANY if budget is None else budget * (1 - self.gap)):
+            elif found.lower > enough:
                 low = x
             else:
                 unsettled.append(x)
