@@ -84,6 +84,29 @@ def test_secure_aggregation_and_rounds():
     assert few_bits.aggregate_delta(law[0], law[1], [], epsilon=2.0) < 1e-12
 
 
+@settings(max_examples=15, deadline=None)
+@given(st.floats(0.3, 5.0), st.integers(1, 4), st.integers(1, 4), st.data())
+def test_behind_a_sum_nobody_is_worse_off_than_is_said(epsilon, trials, clients, data):
+    behind = few_bits.binomial_sum(epsilon=epsilon, trials=trials, clients=clients)
+    w = [data.draw(st.floats(-1, 1)) for _ in range(clients + 1)]
+    rows = few_bits.binomial(w, epsilon=epsilon, trials=trials)[1]
+    for eps in (0.0, 0.3 * epsilon, 0.9 * epsilon):
+        assert few_bits.aggregate_delta(rows[0], rows[1], rows[2:], epsilon=eps) <= behind.delta(eps) * (1 + 1e-9)
+    assert behind.epsilon(0.0) == pytest.approx(epsilon, rel=1e-9)  # all heads, all tails
+
+
+def test_behind_a_sum_the_worst_is_nearly_attained_and_composes():
+    _, ends = few_bits.binomial([-1.0, 1.0], epsilon=2.0, trials=3)
+    behind = few_bits.binomial_sum(epsilon=2.0, trials=3, clients=8)
+    others = [[ends[0]] * k + [ends[1]] * (7 - k) for k in range(8)]
+    for eps in (0.2, 0.8, 1.5):
+        attained = max(few_bits.aggregate_delta(ends[0], ends[1], rest, epsilon=eps) for rest in others)
+        assert attained <= behind.delta(eps) <= attained * 1.01
+    one = curve.discrete_pair(*(np.convolve(few_bits.sum_law(others[3]), law) for law in ends))
+    rounds = behind.composable(step=1e-3, reach=2.1).delta(1.0, count=4)
+    assert float(one.compose(4).bracket(epsilon=1.0)[0]) <= rounds <= float(one.compose(4).delta(1.0)) * 1.2
+
+
 def test_refuses():
     for call in (
         lambda: few_bits.binomial(1.5, epsilon=1.0, trials=2),

@@ -246,7 +246,8 @@ def binomial_sum(*, epsilon: float, trials: int, clients: int) -> Envelope:
     Returns
     -------
     Envelope
-        ``delta`` and ``epsilon`` of one round, rounded up (adjacency ``replace``); ``composable`` for several.
+        ``delta`` and ``epsilon`` of one round, rounded up (adjacency ``replace``); ``composable`` for several, which
+        no choice of the others need attain: none is worst at every epsilon.
 
     Notes
     -----

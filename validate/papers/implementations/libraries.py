@@ -119,15 +119,16 @@ CLAIMS: tuple[Claim, ...] = (
         Implementation(
             *_FLOWER,
             "LocalDpMod.__init__",
-            "Updates are clipped to clipping_norm; noise is for a sensitivity that the user gives apart from it.",
+            "'sensitivity: the sensitivity of the client model', given by the user apart from clipping_norm, to which the "
+            "updates are clipped.",
             "Derive the sensitivity from the clip: 2C where an update is replaced.",
         ),
         at_most(gaussian_delta(_mild, 2 * _clip, _sensitivity * classical(_mild, delta)), delta),
         false(
-            "Nothing ties the sensitivity to the clip. Updates of norm C differ by up to 2C (adjacency replace), "
-            "and with a "
-            "project's defaults, C = 1 and sensitivity 1e-4, the noise hides nothing.",
-            "guarantee",
+            "With a true sensitivity, 2C or more, it keeps what it promises (for eps up to 1): the documentation leaves "
+            "that to the user. But nothing ties the sensitivity to the clip, and with what a project that uses it sets, "
+            "C = 1 and sensitivity 1e-4, the noise hides nothing.",
+            "reading",
             true_where=r"\Delta \ge 2C",
         ),
         statement=r"\delta(\epsilon;\ 2C,\ \sigma = \Delta\sqrt{2\ln(1.25/\delta)}/\epsilon) \le \delta",
@@ -174,7 +175,7 @@ CLAIMS: tuple[Claim, ...] = (
         "0.0009025923169485768",
         "1e-4",
         "rounding",
-        "The root of a search to 1e-12, whichever side it falls on: here 2e-10 (relative) below the truth. "
+        "The root of a search to 1e-12 (a documented argument), on whichever side: here 2e-10 (relative) below the truth. "
         "Harmless by itself; a "
         "guarantee rounded down is not one.",
         "up to the tolerance of the search",
@@ -237,7 +238,8 @@ CLAIMS: tuple[Claim, ...] = (
             "with four records "
             "and 1 with three: the noise of a neighbour is twice as large, and in 2k coordinates that shows, "
             "whatever the gradients. "
-            "For large n the factor is near 1 and it takes more coordinates.",
+            "For large n the factor is near 1 and it takes more coordinates. Where the number of records is public "
+            "(adjacency replace) nothing leaks by it.",
             "guarantee",
             true_where="the expected batch size is the same for all neighbours",
         ),
