@@ -1,0 +1,84 @@
+"""Speed of compositions and of attacks, beside dp-accounting in the same run."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import airtight
+from analytics.inference.system import InferenceSystem
+from analytics.privacy import aggregation, rounds
+from analytics.privacy.composed import Composed
+from analytics.privacy.releases import Gaussian
+from validate.attack import experiment
+
+SYSTEM = InferenceSystem(
+    devices=12,
+    participation=0.9,
+    noise_variance=0.1,
+    weight=1 / 12,
+    clip=1.0,
+    alignment=1.0,
+    receiver_noise_variance=0.1,
+    dimension=784,
+    delta=1e-5,
+    delta_prime=1e-5,
+)
+RATES = np.linspace(0.01, 0.5, 50)
+
+
+def peer(sigma, rate, count, step, delta):
+    pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
+    one = pld.from_gaussian_mechanism(sigma, sampling_prob=rate, value_discretization_interval=step)
+    return one.self_compose(count).get_epsilon_for_delta(delta)
+
+
+@pytest.mark.benchmark(group="50 rates, 20 rounds")
+def test_rates(benchmark):
+    benchmark.pedantic(lambda: [airtight.subsampled(1.0, q).compose(20).epsilon(1e-5) for q in RATES], rounds=2)
+
+
+@pytest.mark.benchmark(group="50 rates, 20 rounds")
+def test_rates_dp_accounting(benchmark):
+    benchmark.pedantic(lambda: [peer(1.0, q, 20, 1e-3, 1e-5) for q in RATES], rounds=1)
+
+
+@pytest.mark.benchmark(group="subsampled Gaussian, q = .01, 1000 rounds")
+def test_subsampled(benchmark):
+    """Both ends, 2e-4 apart; of the peer one end."""
+    benchmark.pedantic(lambda: airtight.subsampled(1.0, 0.01).compose(1000).bracket(delta=1e-6), rounds=5)
+
+
+@pytest.mark.benchmark(group="subsampled Gaussian, q = .01, 1000 rounds")
+def test_subsampled_dp_accounting(benchmark):
+    benchmark.pedantic(lambda: peer(1.0, 0.01, 1000, 2e-4, 1e-6), rounds=3)
+
+
+@pytest.mark.benchmark(group="200 Gaussian releases")
+def test_gaussians_on_a_grid(benchmark):
+    benchmark.pedantic(lambda: Composed(((Gaussian(0.1), 200),)).epsilon(1e-5), rounds=5)
+
+
+@pytest.mark.benchmark(group="200 Gaussian releases")
+def test_gaussians_dp_accounting(benchmark):
+    benchmark.pedantic(lambda: peer(10.0, 1.0, 200, 1e-4, 1e-5), rounds=3)
+
+
+@pytest.mark.benchmark(group="12 equal devices, r = 784, 200 rounds")
+@pytest.mark.parametrize("adjacency", ["absent", "silent", "replace"])
+@pytest.mark.parametrize("observer", ["participants", "others", "signal"])
+def test_systems(benchmark, adjacency, observer):
+    system = dataclasses.replace(SYSTEM, adjacency=adjacency)
+    benchmark.pedantic(lambda: rounds.bracket(system, rounds=200, observer=observer), rounds=1)
+
+
+@pytest.mark.benchmark(group="CorBin-FL, 20000 others, paired, 5 bits")
+def test_one_parameter(benchmark):
+    benchmark.pedantic(
+        lambda: aggregation.update_epsilon(20_000, 1, epsilon=1.0, client="paired", delta=1e-5, bits=5), rounds=2
+    )
+
+
+@pytest.mark.benchmark(group="attack, 12 devices, 100000 samples")
+def test_attack(benchmark):
+    benchmark.pedantic(lambda: experiment.attacked(SYSTEM), rounds=2)
