@@ -17,6 +17,8 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 Choice = TypeVar("Choice", bound=StrEnum)
 
+_BEYOND = 2**63  # of integers that numpy holds
+
 
 class AirtightError(Exception):
     """Whatever this toolkit raises on purpose."""
@@ -132,6 +134,8 @@ def integer(name: str, value: ArrayLike, interval: str = "(-inf, inf)") -> IntAr
 
 def scalar(name: str, value: ArrayLike, interval: str = "(-inf, inf)") -> float:
     """Return `value` as one float in `interval`."""
+    if isinstance(value, float) and _inside(value, interval):
+        return float(value)
     array = real(name, value, interval)
     if array.ndim:
         raise ParameterError(name, value, f"one number in {interval}")
@@ -140,6 +144,8 @@ def scalar(name: str, value: ArrayLike, interval: str = "(-inf, inf)") -> float:
 
 def count(name: str, value: ArrayLike, interval: str = "[1, inf)") -> int:
     """Return `value` as one int in `interval`."""
+    if type(value) is int and abs(value) < _BEYOND and _inside(value, interval):
+        return value
     array = integer(name, value, interval)
     if array.ndim:
         raise ParameterError(name, value, f"one integer in {interval}")

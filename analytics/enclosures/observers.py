@@ -64,21 +64,22 @@ class _Axis:
         n, f = self.near, self.far
         return (n * x - n * n / 2).exp() - self.odds * (f * x - f * f / 2).exp()
 
-    def edge(self, x: flint.acb) -> flint.acb:
+    def edge(self, x: flint.acb, gain: flint.acb | None = None) -> flint.acb:
         """t(x); without noise of the device's own its sign only."""
+        excess = self.common.log() - (self.gain(x) if gain is None else gain).log()
         if self.eta == 0:
-            return self.common.log() - self.gain(x).log()
-        constant = self.common.log() + (1 + self.eta).log() * self.dimension / 2
-        return (constant - self.gain(x).log()) / self.eta - x * x / 2
+            return excess
+        return (excess + (1 + self.eta).log() * self.dimension / 2) / self.eta - x * x / 2
 
     def inside(self, x: flint.acb) -> flint.acb:
         """The integrand left of x_1."""
-        root, a = (1 + self.eta).sqrt(), flint.acb(self.dimension - 1) / 2
-        if not self.gain(x).real > 0:
+        gain = self.gain(x)
+        if not gain.real > 0:
             return flint.acb(flint.arb.nan())  # next to the branch of the logarithm
-        t = self.edge(x)
+        t = self.edge(x, gain)
         if not t.real > 0:
             return flint.acb(flint.arb.nan())
+        root, a = (1 + self.eta).sqrt(), flint.acb(self.dimension - 1) / 2
         signal = _density(x - self.near) - self.odds * _density(x - self.far)
         absent = self.common * root * _density(x * root)
         return signal * t.gamma_upper(a, regularized=1) - absent * (t * (1 + self.eta)).gamma_upper(a, regularized=1)
@@ -265,7 +266,7 @@ def _of_axis(
 
 def _integral(axis: _Axis, start: Ball, end: Ball) -> Ball:
     """Of the integrand from x_0 to `end` in pieces that shrink towards x_0; what is left there lies between 0 and a bound."""
-    a, tolerance = ball(axis.dimension - 1) / 2, flint.arb(2) ** (8 - flint.ctx.prec)
+    a, tolerance = ball(axis.dimension - 1) / 2, flint.arb(2) ** (-flint.ctx.prec // 2)
     total, high, left = flint.acb(0), end, (end - start) * axis.most(start)
     for _ in range(_MOST_PIECES):
         if not axis.gain(flint.acb(high)).real > 0:

@@ -67,7 +67,7 @@ _UNIT = np.finfo(float).eps
 _NATS = 30.0  # T: the rule errs by some e^-30 = 1e-13 of the value
 _SINE, _COSINE, _ANGLE = 0.5, np.sqrt(0.75), np.pi / 6  # of the hyperbola
 _INSIDE = 0.93  # of the distance to a pole that a strip may reach
-_STRIPS = (1.0, 0.75, 0.5, 0.3)
+_STRIPS = np.array([1.0, 0.75, 0.5, 0.3])
 _LENGTHS = 2.0 ** np.arange(3, 24, 0.5)  # numbers of nodes: problems are grouped by them
 _DOUBLINGS = 22.0
 _FEW = 4096  # nodes that one group may take
@@ -280,19 +280,30 @@ def _crossing(loss: _Loss, level: FloatArray, side: FloatArray) -> _Crossing:
     `side` tells which interval: 1 right of 0, 0 between -1 and 0, -1 left of -1. The logarithm of the integrand is
     convex on each, so its derivative is bisected in a coordinate that maps the interval to the line.
     """
+    found = np.empty((4, level.size))
+    for one in np.unique(side):
+        part = np.flatnonzero(side == one)
+        found[:, part] = _crossing_on(loss.only(part), level[part], float(one))
+    return _Crossing(*found)
+
+
+def _crossing_on(loss: _Loss, level: FloatArray, side: float) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     low, high = np.full(level.shape, -700.0), np.full(level.shape, 700.0)
     for step in range(_BISECTIONS + 1):
         middle = (low + high) / 2
         up = np.exp(middle)
         down = 1 / up
-        c = np.where(side > 0, 1 / (down + loss.eta), np.where(side < 0, -1 - down, -1 / (1 + up)))
-        above = np.where(side > 0, 1 + c, np.where(side < 0, -down, 1 / (1 + down)))
-        w = np.where(side > 0, 1 / (1 + loss.eta * up), 1 - loss.eta * c)
+        if side > 0:
+            c = 1 / (down + loss.eta)
+            above, w = 1 + c, 1 / (1 + loss.eta * up)
+        else:
+            c, above = (-1 - down, -down) if side < 0 else (-1 / (1 + up), 1 / (1 + down))
+            w = 1 - loss.eta * c
         if step == _BISECTIONS:
             break
         rising = ~(loss.slope(c, w) - level - 1 / c - 1 / above <= 0)
         high, low = np.where(rising, middle, high), np.where(rising, low, middle)
-    return _Crossing(c, above, w, np.where(side > 0, -np.log1p(loss.eta * up), np.log1p(-loss.eta * c)))
+    return c, above, w, -np.log1p(loss.eta * up) if side > 0 else np.log1p(-loss.eta * c)
 
 
 def _integral(
@@ -341,7 +352,7 @@ class _Rule:
                 pole = np.where(side > 0, np.inf, np.where(side == 0, -c, -above))
             limit = np.minimum(_ANGLE if direction < 0 else np.pi / 2 - _ANGLE, _turn(direction * pole / scale))
             best = np.zeros(c.shape)
-            for share in _STRIPS:
+            for share in (_STRIPS[:, None],) if c.size <= _FEW else _STRIPS:
                 a = share * np.minimum(widest, _INSIDE * limit)
                 moved = scale * (direction * _COSINE * np.sin(a) - 2 * _SINE * np.sin(a / 2) ** 2)
                 x, x_above, q = c + moved, above + moved, w - loss.eta * moved
@@ -351,7 +362,8 @@ class _Rule:
                 near, far = np.minimum(to_zero, to_one), np.maximum(to_zero, to_one)
                 length = 2 / (cosine * far) * (2 + np.log(far / near))
                 size = loss.exponent(level, x, x_above, q, np.log(q)) + np.log(length / (2 * np.pi))
-                best = np.maximum(best, 2 * np.pi * a / np.maximum(nats + size - estimate, nats / 2))
+                steps = 2 * np.pi * a / np.maximum(nats + size - estimate, nats / 2)
+                best = np.maximum(best, np.max(np.atleast_2d(steps), axis=0))
             step = np.minimum(step, best)
         return cls(loss, level, crossing, scale, step, estimate, nats)
 
