@@ -28,7 +28,14 @@ from analytics.guarantee import Adjacency, Observer
 from analytics.inference.homogeneous import HomogeneousSystems
 from analytics.inference.system import InferenceSystem, device_indices
 from analytics.privacy import concentric
-from analytics.privacy.mixtures import Systems, delta_at_most, delta_bracket, epsilon_at_least, least_epsilon, participations
+from analytics.privacy.mixtures import (
+    Systems,
+    delta_at_most,
+    delta_bracket,
+    epsilon_at_least,
+    least_epsilon,
+    participations,
+)
 from analytics.privacy.participation import Participation
 from analytics.privacy.unseen import Unseen
 

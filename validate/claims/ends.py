@@ -74,13 +74,17 @@ class Ends:
         a, b, c, d = self.low, self.high, other.low, other.high
         if not (a.is_finite() and b.is_finite() and c.is_finite() and d.is_finite()):
             return Ends(_UNKNOWN, _UNKNOWN)
-        if a >= 0 and c >= 0:
+        if c < 0 and not a < 0:  # the one without numbers below 0 counts as the second
+            a, b, c, d = c, d, a, b
+        if a >= 0:
             return Ends((a * c).lower(), (b * d).upper())
-        found = [a * c, a * d, b * c, b * d]
-        low, high = found[0].lower(), found[0].upper()
-        for one in found[1:]:
-            low, high = low.min(one.lower()), high.max(one.upper())
-        return Ends(low, high)
+        if c >= 0:
+            return Ends((a * d).lower(), (b * (d if b > 0 else c)).upper())
+        if b <= 0:
+            return Ends((b * d if d <= 0 else a * d).lower(), (a * c).upper())
+        if d <= 0:
+            return Ends((b * c).lower(), (a * c).upper())
+        return Ends((a * d).lower().min((b * c).lower()), (a * c).upper().max((b * d).upper()))
 
     __rmul__ = __mul__
 

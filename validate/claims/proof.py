@@ -162,7 +162,10 @@ def _by_ends(task: _Task) -> Proof | None:
     if task.difference.has(*_JUMPS):
         return None
     looked, depth = 0, 0
+    kinked = set().union(*(part.free_symbols for part in task.difference.atoms(sp.Max, sp.Min)))
     for name, symbol in sorted(task.symbols().items()):
+        if symbol in kinked:  # its slope would hold a step
+            continue
         between, within = symbol, task
         if task.domain[name].integer:  # monotone from one integer to the next, not only in them
             between = sp.Symbol(name, real=True)

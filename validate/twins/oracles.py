@@ -52,7 +52,7 @@ def _log_density(x: FloatArray | float, mixture: FloatArray) -> FloatArray:
     weight, mean, variance = mixture
     with np.errstate(divide="ignore"):
         exponents = np.log(weight / np.sqrt(variance)) - (np.asarray(x)[..., None] - mean) ** 2 / (2 * variance)
-    return np.asarray(special.logsumexp(exponents, axis=-1))
+    return np.asarray(np.logaddexp.reduce(exponents, axis=-1))
 
 
 def _probability(a: float, b: float, mixture: FloatArray) -> float:

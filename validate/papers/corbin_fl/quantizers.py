@@ -59,13 +59,9 @@ def _enumerated(x: float, y: float, epsilon: float, bits: int) -> np.ndarray:
     """The joint law of the pair, added up over every shared number and both private coins; index 1 for plus."""
     A = (math.exp(epsilon) + 1) / (math.exp(epsilon) - 1)
     cells = 2**bits
-    a, b = cells * (0.5 + x / (2 * A)), cells * (1 - (0.5 + y / (2 * A)))
-    law = np.zeros((2, 2))
-    for z in range(cells):
-        plus = 1.0 if z < math.floor(a) else a - math.floor(a) if z == math.floor(a) else 0.0
-        minus = 1.0 if z < math.floor(b) else b - math.floor(b) if z == math.floor(b) else 0.0
-        law += np.outer([1 - plus, plus], [minus, 1 - minus]) / cells
-    return law
+    levels = cells * (0.5 + x / (2 * A)), cells * (1 - (0.5 + y / (2 * A)))
+    plus, minus = (np.clip(level - np.arange(cells), 0.0, 1.0) for level in levels)  # given each shared number
+    return np.array([1 - plus, plus]) @ np.array([minus, 1 - minus]).T / cells
 
 
 def _enumerated_error(x: float, y: float, epsilon: float, bits: int) -> float:

@@ -9,6 +9,7 @@ import math
 from itertools import combinations_with_replacement, permutations, product
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from analytics.federated import quantizers
 from analytics.privacy import aggregation
@@ -28,9 +29,9 @@ def _up(place: float, epsilon: float) -> float:
     return 0.5 + (place - 0.5) / float(quantizers.alpha(epsilon))
 
 
-def _pair(x: float, partner: float, epsilon: float, bits: int) -> np.ndarray:
+def _pair(x: ArrayLike, partner: ArrayLike, epsilon: float, bits: int) -> np.ndarray:
     depth = None if bits == _LIMIT else bits
-    return quantizers.pair_law(2 * x - 1, 2 * partner - 1, epsilon=epsilon, bits=depth)
+    return quantizers.pair_law(2 * np.asarray(x) - 1, 2 * np.asarray(partner) - 1, epsilon=epsilon, bits=depth)
 
 
 def _alone(epsilon: float, share: float, inside: float) -> float:
@@ -53,17 +54,17 @@ def _edges(epsilon: float, bits: int) -> list[float]:
 
 def _paired(epsilon: float, share: float, bits: int, inside: float) -> float:
     """The same of a client of a pair, its partner at an end, inside, or at the edge of a cell there, and two others."""
-    noises = [lattice([_up(t, epsilon) for t in rest]) for rest in combinations_with_replacement((0.0, 1.0, inside), 2)]
-    found = []
-    for partner, noise in product([0.0, 1.0, inside, *_edges(epsilon, bits)], noises):
-        sums = []
-        for x in (0.0, 1.0, inside):
-            law, total = _pair(x, partner, epsilon, bits), dict.fromkeys(range(-4, 5, 2), 0.0)
-            for (i, j), (place, mass) in product(np.ndindex(2, 2), noise.items()):
-                total[place + 2 * (i + j - 1)] += float(law[i, j]) * mass
-            sums.append(total)
-        found += [hockey_stick(p, q, math.exp(share * epsilon)) for p, q in permutations(sums, 2)]
-    return float(max(found))
+    partners, places = np.array([0.0, 1.0, inside, *_edges(epsilon, bits)]), np.array([0.0, 1.0, inside])
+    laws = _pair(places, partners[:, None], epsilon, bits)
+    pluses = np.stack([laws[..., 0, 0], laws[..., 0, 1] + laws[..., 1, 0], laws[..., 1, 1]], axis=-1)
+    worst = 0.0
+    for rest in combinations_with_replacement((0.0, 1.0, inside), 2):
+        noise = np.array([mass for _, mass in sorted(lattice([_up(t, epsilon) for t in rest]).items())])
+        sums = np.apply_along_axis(np.convolve, -1, pluses, noise)
+        for p, q in permutations(range(3), 2):
+            over = np.maximum(sums[:, p] - math.exp(share * epsilon) * sums[:, q], 0.0)
+            worst = max(worst, float(over.sum(axis=-1).max()))
+    return worst
 
 
 def _update(epsilon: float, delta: float) -> float:
