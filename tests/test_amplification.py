@@ -464,6 +464,7 @@ def test_grid_brackets_many_unequal_noises(paper):
     )
     lower, upper = amplification.exact_delta_bracket(system, 1.0, device=0)
     assert lower < upper < lower * 1.05
+    assert amplification.exact_delta(system, 1.0, device=0) == upper
     sample = rng.random((200_000, 39)) < system.participation[1:]
     v = sample @ system.noise_variance[1:] + system.noise_variance[0] + 0.1
     values = float(system.participation[0]) * gaussian.delta(1.0, sensitivity=0.3, sigma=np.sqrt(v))

@@ -131,6 +131,18 @@ def test_witness_and_proof_of_a_file(two):
     assert {str(leaf["sign"]) for leaf in _leaves(json.loads((out / "B" / "proof.json").read_text()))} == {"+", "0"}
 
 
+def test_a_false_lemma_whose_author_believes_it_is_certified(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(
+        "from airtight import *\nimport sympy as sp\nx = parameter('x', 0.1, 2.0)\n"
+        "a = Claim('A', 'l', at_most(sp.exp(x), 1 + x / 2))"
+    )
+    source = Source(str(path))
+    (found,) = certify(tmp_path / "out", list(source.claims().values()), source)
+    assert (found.certified, found.note) == (True, "a witness")
+    assert check(tmp_path / "out").returncode == 0
+
+
 def _leaves(proof):
     nodes, found = list(proof["trees"]), []
     while nodes:

@@ -258,7 +258,11 @@ def test_a_page_for_a_file(tmp_path):
         ("import nothing_of_the_kind", "line 1: ModuleNotFoundError"),
         ("x = 1", "no Paper and no Claim"),
         ("def f(:", "SyntaxError"),
-        ("import airtight, sympy\nc = airtight.Claim('A', 'l', 3)", "line 2: TypeError: relation = 3"),
+        ("import airtight, sympy\nc = airtight.Claim('A', 'l', 3)", "line 2: TypeError: A: relation = 3"),
+        (
+            "from airtight import *\nc = Claim('A', 'l', parameter('x', 1, 2) >= 0)",
+            "A: relation = True: SymPy has decided it",
+        ),
         (
             "from airtight import *\nx = parameter('x', .1, 1)\n"
             "a = Claim('A', 'l', x <= 1)\nb = Claim('A', 'l', x <= 2)",
@@ -275,6 +279,16 @@ def test_a_file_that_cannot_be_used(tmp_path, text, needle):
     path = tmp_path / "mine.py"
     path.write_text(text)
     assert refused(run("try", path), "mine.py", needle)
+
+
+def test_the_line_is_named_wherever_the_file_is_called_from(tmp_path, monkeypatch):
+    (tmp_path / "mine.py").write_text("\nimport nothing_of_the_kind")
+    monkeypatch.chdir(tmp_path)
+    assert refused(run("try", "mine.py"), "mine.py: line 2: ModuleNotFoundError")
+
+
+def test_near_identifiers_are_found_in_any_letters():
+    assert refused(run("verify", "fdp-d2"), "one of FDP-D2, ")
 
 
 def test_no_such_file(tmp_path):

@@ -19,6 +19,7 @@ import sympy as sp
 from analytics.checks import ParameterError
 from validate.claims import check as checker
 from validate.claims.balls import UnsupportedExpression, enclosed
+from validate.claims.boxes import Proof
 from validate.claims.claim import Claim
 from validate.claims.domain import Range
 from validate.claims.evidence import Witness, decimal_ends
@@ -109,12 +110,15 @@ def files_of(claim: Claim, digest: str = "") -> dict[str, str]:
     if any(not isinstance(condition, sp.Basic) for condition in claim.given):
         raise _Skipped("a hypothesis is computed by code")
     text = _json(claim_json(claim, digest))
-    if claim.ruling.survives:
-        return {"claim.json": text, "proof.json": _json(proof_json(claim, text))}
-    found = trial(claim)
-    if found.witness is None or not found.witness.certified:
-        raise _Skipped(f"no proved witness: {found.fault or found.verdict.value}")
-    return {"claim.json": text, "witness.json": _json(witness_json(claim, found.witness, text))}
+    proof = prove(claim.provable, claim.domain, claim.given) if claim.ruling.survives else None
+    if proof and proof.proved:
+        return {"claim.json": text, "proof.json": _json(proof_json(claim, proof, text))}
+    found = trial(claim)  # what is met decides, not what is ruled
+    if found.witness and found.witness.certified:
+        return {"claim.json": text, "witness.json": _json(witness_json(claim, found.witness, text))}
+    if proof and not found.witness and not found.fault:
+        raise _Skipped(f"true, and not proved: {proof.reason}")
+    raise _Skipped(f"no proved witness: {found.fault or found.verdict.value}")
 
 
 def claim_json(claim: Claim, digest: str = "") -> dict[str, Any]:
@@ -144,11 +148,8 @@ def witness_json(claim: Claim, witness: Witness, claim_text: str) -> dict[str, A
     }
 
 
-def proof_json(claim: Claim, claim_text: str) -> dict[str, Any]:
+def proof_json(claim: Claim, found: Proof, claim_text: str) -> dict[str, Any]:
     """The cuts that part the domain into boxes, each with its sign."""
-    found = prove(claim.provable, claim.domain, claim.given)
-    if not found.proved:
-        raise _Skipped(f"true, and not proved: {found.reason}")
     if found.method != "boxes":
         raise _Skipped(f"true, and proved by more than boxes: {found.method}")
     return {**_of(claim, claim_text), "trees": list(found.trees)}

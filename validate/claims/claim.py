@@ -207,7 +207,10 @@ class Claim:
     paper: str = ""
 
     def __post_init__(self) -> None:
-        made = relation(self.relation)
+        try:
+            made = relation(self.relation)
+        except TypeError as error:
+            raise TypeError(f"{self.id}: {error}") from None
         object.__setattr__(self, "relation", made)
         object.__setattr__(self, "domain", {**made.domain(), **self.domain})
         if not self.statement:

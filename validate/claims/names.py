@@ -30,5 +30,6 @@ def select(ids: Sequence[str], names: Sequence[str]) -> list[str]:
 def _some(given: str, names: Sequence[str]) -> str:
     if len(names) <= _SHOWN:
         return ", ".join(names)
-    near = difflib.get_close_matches(given, names, 6, 0.3) or names[:6]
+    written = {name.upper(): name for name in names}
+    near = [written[name] for name in difflib.get_close_matches(given.upper(), written, 6, 0.3)] or names[:6]
     return ", ".join(near) + f" ... ({len(names)} in all)"

@@ -241,6 +241,8 @@ def relation(given: Any) -> Relation:
         if given.rel_op in kinds:
             return kinds[given.rel_op](given.lhs, given.rhs)
         raise TypeError(f"relation = {given}: must be <=, >= or ==; what a trial or proof allows, a strict one forbids")
+    if isinstance(given, bool | sp.logic.boolalg.BooleanAtom):
+        raise TypeError(f"relation = {given}: SymPy has decided it; say at_most(...), at_least(...) or equal(...)")
     raise TypeError(f"relation = {given!r}: must be at_most(...), at_least(...), equal(...) or an inequality of SymPy")
 
 

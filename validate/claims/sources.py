@@ -133,7 +133,7 @@ def _place(error: Exception, path: str) -> str:
     """The last line of the file itself that the error came through."""
     line, trace = None, error.__traceback__
     while trace is not None:
-        if trace.tb_frame.f_code.co_filename == path:
+        if Path(trace.tb_frame.f_code.co_filename) == Path(path).absolute():
             line = trace.tb_lineno
         trace = trace.tb_next
     return f"line {line}: " if line else ""
