@@ -41,7 +41,7 @@ def delta_at_most(
     system: Systems, which: IntArray, epsilon: FloatArray, model: type[Participation] = Participation
 ) -> FloatArray:
     """The upper end of :func:`delta_bracket`, at half its cost."""
-    return _delta(system, which, epsilon, model, (_highest,))[0]
+    return np.asarray(_delta(system, which, epsilon, model, (_highest,))[0])
 
 
 End = Callable[[Participation, FloatArray, IntArray], FloatArray]

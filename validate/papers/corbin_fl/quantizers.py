@@ -61,7 +61,7 @@ def _enumerated(x: float, y: float, epsilon: float, bits: int) -> np.ndarray:
     cells = 2**bits
     levels = cells * (0.5 + x / (2 * A)), cells * (1 - (0.5 + y / (2 * A)))
     plus, minus = (np.clip(level - np.arange(cells), 0.0, 1.0) for level in levels)  # given each shared number
-    return np.array([1 - plus, plus]) @ np.array([minus, 1 - minus]).T / cells
+    return np.asarray(np.array([1 - plus, plus]) @ np.array([minus, 1 - minus]).T / cells)
 
 
 def _enumerated_error(x: float, y: float, epsilon: float, bits: int) -> float:
