@@ -590,3 +590,10 @@ def test_reverse_loss_of_a_release_that_nearly_always_happens():
     with mpmath.workdps(40):
         truth = -mpmath.log(1 - mpmath.mpf(p) + mpmath.mpf(p) * mpmath.exp(-mpmath.mpf(36.9)))
     assert truth <= found <= truth * (1 + 1e-12)
+
+
+def test_an_outcome_that_is_nearly_certain_leaves_a_lower_end():
+    """The grid's lower law is empty there; one release alone says something."""
+    p, q = [1.595790797211317e-06, 0.9999984042092028], [2.9323870567594416e-07, 0.9999997067612943]
+    low, high = Composed(((discrete(p, q), 5),)).epsilon(5.028899619271343e-07)
+    assert 1.3 < low < 1.62903 < high < 1.6291

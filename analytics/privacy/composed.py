@@ -97,7 +97,7 @@ class Composed:
             lambda low, high: (high - low) / (width * high) if low < high < np.inf else float(low < high),
         )
         alone = [(Composed(((release, 1),), self.reverse), count) for release, count in self.factors]
-        if not self._bounded_below or high == np.inf:
+        if low == 0 < high or high == np.inf:
             low = max(low, *(one._inverse(delta)[0] for one, _ in alone))
         if high == np.inf:  # basic composition
             share = delta / sum(count for _, count in alone) * (1 - _UNIT)
