@@ -60,4 +60,4 @@ lock:
 	touch $@
 
 clean:
-	rm -rf .venv formal report docs/_build docs/_extra docs/api
+	rm -rf .venv formal report docs/_build docs/_extra docs/_gallery docs/sg_execution_times.rst docs/api

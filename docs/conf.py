@@ -9,15 +9,29 @@ from sphinx.ext import autosummary as _autosummary
 sys.path.insert(0, str(_Path(__file__).parent))
 
 project = "airtight"
-author = "the airtight developers"
+author = copyright = "the airtight developers"
 release = _version("airtight-dp")
 extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
+    "sphinx_gallery.gen_gallery",
     "mathml",
 ]
+sphinx_gallery_conf = {
+    "examples_dirs": "gallery",
+    "gallery_dirs": "_gallery",
+    "subsection_order": ["gallery/papers"],
+    "image_scrapers": ("drawn",),
+    "reset_modules": ("drawn.style",),
+    "filename_pattern": "/plot_",
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "show_signature": False,
+    "min_reported_time": 60,
+    "parallel": 2,
+}
 autosummary_generate = True
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
@@ -27,7 +41,7 @@ suppress_warnings = ["ref.python"]  # attributes of several classes may have one
 html_theme = "furo"
 html_title = "airtight"
 templates_path = ["_templates"]
-exclude_patterns = ["_build", "_extra"]
+exclude_patterns = ["_build", "_extra", "gallery"]
 html_math_renderer = "mathml"
 html_static_path = ["_static"]
 html_css_files = ["math.css"]

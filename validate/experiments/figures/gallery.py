@@ -56,13 +56,23 @@ class Rendered:
     data: str
 
 
-def rendered(name: str, effort: Effort | None) -> Rendered:
-    """Draw one figure: with this effort, or of what is shipped."""
+def redrawn(name: str, effort: Effort | None = None) -> Redrawn:
+    """Draw one figure: with this effort, or of what is shipped.
+
+    Examples
+    --------
+    >>> redrawn("FDP-6").caption[:30]
+    'Exact formulas of FDP Fig. 6 ('
+    """
     study = FIGURES[name]
     if effort is None and isinstance(study, Study):
-        found = study.drawn(shipped.read(name))
-    else:
-        found = study(effort or Effort.full(), lambda done: None)
+        return study.drawn(shipped.read(name))
+    return study(effort or Effort.full(), lambda done: None)
+
+
+def rendered(name: str, effort: Effort | None) -> Rendered:
+    """The same as text."""
+    found = redrawn(name, effort)
     tree = {"id": found.id, "caption": found.caption, "data": found.data.to_dict()}
     return Rendered(
         found.id, found.caption, style.svg(found.figure, found.id, found.caption), json.dumps(shipped.plain(tree))

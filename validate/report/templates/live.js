@@ -82,13 +82,17 @@
 
   function plot(row, lines) {
     const finite = Object.values(lines).flat().map(([, y]) => y).filter((y) => isFinite(y) && y > 0);
-    const low = Math.log10(Math.min(...finite, 1)), high = Math.max(Math.log10(Math.max(...finite, 1)), low + 0.5);
+    const [least, most] = finite.length ? [Math.min(...finite), Math.max(...finite)] : [0.1, 10];
+    const low = Math.floor(2 * Math.log10(least)) / 2, high = Math.max(Math.log10(most), low + 0.5);
     const X = (t) => 50 + 560 * t, Y = (y) => 260 - 230 * (Math.log10(y) - low) / (high - low);
     const parts = [];
-    for (let k = Math.ceil(low); k <= high; k++) {
-      parts.push(`<line x1="50" x2="610" y1="${Y(10 ** k)}" y2="${Y(10 ** k)}" stroke="var(--line)"/><text x="44" y="${Y(10 ** k) + 4}" text-anchor="end">${digits(10 ** k)}</text>`);
+    for (let k = Math.floor(low); k <= high; k++) {
+      for (const y of (high - low < 1.5 ? [1, 2, 5] : [1]).map((x) => x * 10 ** k)) {
+        if (Math.log10(y) < low || Math.log10(y) > high) continue;
+        parts.push(`<line x1="50" x2="610" y1="${Y(y)}" y2="${Y(y)}" stroke="var(--line)"/><text x="44" y="${Y(y) + 4}" text-anchor="end">${digits(y)}</text>`);
+      }
     }
-    for (const t of [0, 0.25, 0.5, 0.75, 1]) parts.push(`<text x="${X(t)}" y="278" text-anchor="middle">${digits(place(row, t))}</text>`);
+    for (const t of [0, 0.25, 0.5, 0.75, 1]) parts.push(`<text x="${X(t)}" y="278" text-anchor="middle">${digits(Number(place(row, t).toPrecision(2)))}</text>`);
     parts.push(`<text x="330" y="296" text-anchor="middle">${row[1]}</text><text x="50" y="18">ε</text>`);
     const here = X(position(row, now[row[0]]));
     parts.push(`<line x1="${here}" x2="${here}" y1="24" y2="260" stroke="var(--soft)" stroke-dasharray="2 3"/>`);
