@@ -167,11 +167,25 @@ def choice(name: str, value: object, kinds: type[Choice]) -> Choice:
         raise ParameterError(name, value, "one of " + ", ".join(kinds)) from None
 
 
+class _Words(str):
+    """Stands in a message without quotes."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
+
+
+def _told(array: FloatArray) -> object:
+    """A short array itself, of a long one its shape."""
+    if array.ndim == 1 and array.size <= 4:
+        return array.tolist()
+    return _Words(f"{array.size} numbers" if array.ndim == 1 else f"an array of shape {array.shape}")
+
+
 def vector(name: str, value: ArrayLike, length: int, interval: str = "(-inf, inf)") -> FloatArray:
     """Return `value` as `length` numbers in `interval`; a scalar stands for equal entries."""
     array = real(name, value, interval)
     if array.ndim > 1 or (array.ndim == 1 and array.size != length):
-        raise ParameterError(name, f"array of shape {array.shape}", f"a number or {length} numbers")
+        raise ParameterError(name, _told(array), f"a number or {length} numbers")
     filled = np.broadcast_to(array, (length,)).copy()
     filled.flags.writeable = False
     return filled

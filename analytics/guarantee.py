@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from analytics.checks import FloatArray
+from analytics.records import Record
 
 
 class Adjacency(StrEnum):
@@ -50,8 +51,8 @@ class Observer(StrEnum):
     AUTO = "auto"
 
 
-@dataclass(frozen=True)
-class Guarantee:
+@dataclass(frozen=True, eq=False)
+class Guarantee(Record):
     """(epsilon_k, delta_k)-feature differential privacy of each device, under a named adjacency.
 
     Attributes

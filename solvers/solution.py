@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from analytics.checks import AirtightError, FloatArray
+from analytics.records import Record
 
 if TYPE_CHECKING:
     from solvers.weights.quadratic import QuadraticProgram
@@ -76,8 +77,8 @@ class Multipliers:
     upper: FloatArray
 
 
-@dataclass(frozen=True)
-class Solution:
+@dataclass(frozen=True, eq=False)
+class Solution(Record):
     """Weights, what they achieve, and the certificate.
 
     Attributes
@@ -109,9 +110,9 @@ class Solution:
     multipliers: Multipliers
     method: str
     iterations: int
-    seconds: float
+    seconds: float = field(compare=False)
     converged: bool
-    program: QuadraticProgram
+    program: QuadraticProgram = field(repr=False, compare=False)
 
     def is_optimal(self, tol: float = 1e-9) -> bool:
         """See :meth:`Certificate.is_optimal`."""

@@ -6,16 +6,21 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+import sympy
 from hypothesis import given
 from hypothesis import strategies as st
 
+import airtight
 from analytics.federated.device import DeviceFleet, table_1
 from analytics.federated.system import FederatedSystem
 from analytics.inference.features import Features
 from analytics.inference.system import InferenceSystem
 from analytics.parameters import of
+from analytics.privacy import amplification as exact
 from analytics.symbolic import amplification
 from analytics.symbolic.form import folded, per_device
+from solvers.design import calibrate
+from solvers.weights.problem import _example as example
 
 SYSTEM = InferenceSystem(
     devices=3,
@@ -109,3 +114,42 @@ def test_primes_and_sums_in_latex():
     forms = amplification.devices(4)
     text = forms["Theorem 1, epsilon (t of (11))"].latex()
     assert r"\delta'" in text and "delta'" not in text.replace(r"\delta'", "") and r"\sum_{k=1}^{4} p_{k} s_{k}" in text
+
+
+def _results():
+    """One of every type that a verb of `airtight` returns or takes, and the same computed again."""
+    quiet = replace(SYSTEM, adjacency="silent")
+    fleet = table_1(distance=[50.0, 100.0])
+    lemma = airtight.Claim("L1", "Lemma 1", sympy.log(1 + airtight.parameter("x", 0.01, 10.0)) <= 0.5)
+    return {
+        "curve": lambda: airtight.curve(quiet),
+        "calibration": lambda: calibrate.calibrate(quiet, 20.0),
+        "claim": lambda: airtight.claims()["FDP-D2"],
+        "paper": lambda: airtight.papers()["feature-dp"],
+        "evidence": lambda: airtight.try_claims([lemma], effort=64)[0],
+        "design": lambda: airtight.design(*example(), minimise="energy", epsilon_at_most=2.0, error_at_most=0.5),
+        "energy": lambda: airtight.solve_energy(fleet),
+        "form": lambda: amplification.devices(3)["deviation proven"],
+        "guarantee": lambda: exact.proven(quiet),
+        "weights": lambda: airtight.solve_weights(*example(), epsilon_cap=50.0),
+    }
+
+
+@pytest.mark.parametrize("kind", list(_results()))
+def test_results_compare_give_json_and_show_themselves(kind):
+    make = _results()[kind]
+    found, again = make(), make()
+    assert found == again and found != 3
+    tree = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert tree
+    shown = found._repr_latex_() if kind == "form" else found._repr_html_()
+    assert "nan" not in shown and (kind == "form" or shown.startswith("<table><caption>"))
+
+
+def test_results_that_differ_are_not_equal():
+    first, second = (airtight.solve_energy(table_1(distance=[50.0, d])) for d in (100.0, 101.0))
+    assert first != second
+    forms = amplification.devices(3)
+    assert forms["deviation proven"] != amplification.devices(4)["deviation proven"]
+    assert len({*forms.values(), *amplification.devices(3).values()}) == len(forms)
+    assert "\\delta'" in forms["deviation proven"].latex() and "\\sum_{k=1}^{3}" in forms["deviation proven"].latex()

@@ -37,7 +37,7 @@ class TheoremForm(StrEnum):
     EQ23 = "eq23"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PublishedGuarantee(Guarantee):
     """What Theorem 1 claims.
 

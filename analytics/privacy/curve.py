@@ -263,7 +263,11 @@ class PrivacyCurve:
         >>> laplace(0.5).compose(3).to_json()
         '[{"constructor": "laplace", "parameters": {"loss": 0.5, "unit": ""}, "count": 3}]'
         """
-        return json.dumps([{**described(release), "count": count} for release, count in self.factors])
+        return json.dumps(self.to_dict()["releases"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """The releases of which it is composed: constructor, parameters and count of each."""
+        return {"releases": [{**described(release), "count": count} for release, count in self.factors]}
 
     @classmethod
     def from_json(cls, text: str) -> PrivacyCurve:

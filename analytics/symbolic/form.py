@@ -73,6 +73,23 @@ class Form:
         devices = [argument for argument in self.arguments.values() if isinstance(argument, tuple)]
         return str(sp.latex(folded(self.expression, devices), symbol_names=_primed(self.expression)))
 
+    def to_dict(self) -> dict[str, Any]:
+        """Name, source, face, LaTeX and arguments, fit for JSON."""
+        about = {"name": self.name, "source": self.source, "face": self.face.value}
+        return {**about, "latex": self.latex(), "arguments": list(self.arguments)}
+
+    def _key(self) -> tuple[Any, ...]:
+        return self.name, self.source, self.face, self.expression, tuple(self.arguments.items())
+
+    def __eq__(self, other: object) -> bool:
+        return self._key() == other._key() if isinstance(other, Form) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _repr_latex_(self) -> str:
+        return rf"$\displaystyle {self.latex()}$"
+
     def mathml(self) -> str:
         """Presentation MathML."""
         return str(sp.mathml(self.expression, printer="presentation", symbol_names=_primed(self.expression)))

@@ -33,6 +33,7 @@ from analytics.guarantee import Adjacency, Observer
 from analytics.inference.system import InferenceSystem
 from analytics.privacy import observers
 from analytics.privacy import rounds as many
+from analytics.records import Record
 from solvers.design import calibration
 from solvers.solution import InfeasibleError
 
@@ -61,7 +62,7 @@ class Variable(StrEnum):
 
 
 @dataclass(frozen=True, eq=False)
-class Calibration:
+class Calibration(Record):
     """The quantity that keeps the target, and what is proved about it.
 
     Attributes

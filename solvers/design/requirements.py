@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from analytics import checks
 from analytics.checks import FloatArray, ParameterError
 from analytics.inference.features import Features
 from analytics.inference.system import InferenceSystem
+from analytics.records import Record
 
 
 class Goal(StrEnum):
@@ -142,8 +143,8 @@ class Nothing:
     accuracy: float | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class JointDesign:
+@dataclass(frozen=True, kw_only=True, eq=False)
+class JointDesign(Record):
     """A design, what it reaches, and what is proved about it.
 
     Attributes
@@ -180,7 +181,7 @@ class JointDesign:
     nothing: Nothing | None
     method: str
     boxes: int
-    seconds: float
+    seconds: float = field(compare=False)
 
     @property
     def gap(self) -> float | None:

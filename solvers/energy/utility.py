@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from analytics import checks
 from analytics.checks import FloatArray, IntArray
 from analytics.federated.device import DeviceFleet
+from analytics.records import Record
 from solvers.energy import exact, published
 from solvers.energy.problem import Case, Problem
 from solvers.solution import InfeasibleError
@@ -36,8 +37,8 @@ class Method(StrEnum):
     PUBLISHED = "published"
 
 
-@dataclass(frozen=True)
-class EnergySolution:
+@dataclass(frozen=True, eq=False)
+class EnergySolution(Record):
     r"""What every device should do, and how far from optimal that can be.
 
     Attributes

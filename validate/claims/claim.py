@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from analytics.enclosures.ball import ball
+from analytics.records import table
 from validate.claims.balls import decided
 from validate.claims.domain import Range
 from validate.claims.implementation import Implementation
@@ -254,6 +255,28 @@ class Claim:
         """Whether all further hypotheses are met; where that cannot be decided they count as not met."""
         return all(_met(condition, point) for condition in self.given)
 
+    def to_dict(self) -> dict[str, Any]:
+        """What is stated and how it is ruled, fit for JSON."""
+        severity = self.ruling.severity
+        return {
+            "id": self.id,
+            "paper": self.paper,
+            "location": self.location,
+            "statement": self.statement,
+            "expected": self.expected.value,
+            "severity": severity.value if severity else None,
+            "reason": self.reason,
+            "true_where": self.ruling.true_where or None,
+            "corrected_by": self.ruling.corrected_by or None,
+        }
+
+    def _repr_latex_(self) -> str:
+        return f"$\\displaystyle {self.statement}$"
+
+    def _repr_html_(self) -> str:
+        rows = {name: value for name, value in self.to_dict().items() if value and name not in ("id", "statement")}
+        return table(self.id, [("statement", self._repr_latex_()), *rows.items()])
+
     def planted(self) -> Claim:
         """The claim with its actual quantity moved against it by the slack and a per cent: a trial has to notice."""
         return replace(self, relation=self.relation.moved(self.scale, self.room), form=None)
@@ -326,6 +349,15 @@ class Paper:
             if name in seen:
                 raise ValueError(f"{name}: stands twice in {self.id}")
             seen.add(name)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The paper and its claims, fit for JSON."""
+        about = {"id": self.id, "title": self.title, "authors": self.authors, "year": self.year}
+        return {**about, "claims": [claim.to_dict() for claim in self.claims]}
+
+    def _repr_html_(self) -> str:
+        rulings = [(claim.id, f"{claim.location}: {claim.expected.value}") for claim in self.claims]
+        return table(f"{self.title}. {self.authors}, {self.year}", rulings)
 
     def names(self) -> list[str]:
         """Identifiers of its claims and items."""

@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 from analytics.enclosures.ball import Ball
+from analytics.records import plain, table, told
 from validate.claims.claim import REFUTED, Claim, Item, Verdict
 from validate.claims.domain import Value
 
@@ -203,6 +204,16 @@ class Evidence:
             "evaluations": self.evaluations,
             "seconds": self.seconds,
         }
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same fit for strict JSON: what is not finite is a string."""
+        found: dict[str, Any] = plain(self.as_json())
+        return found
+
+    def _repr_html_(self) -> str:
+        names = ("location", "statement", "verdict", "how", "claimed", "actual", "certified", "corrected_by")
+        row = {**self.as_json(), "statement": self.claim._repr_latex_()}
+        return table(self.claim.id, [(name, told(row[name])) for name in names if row[name] is not None])
 
 
 def item_as_json(item: Item) -> dict[str, Any]:

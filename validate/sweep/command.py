@@ -10,7 +10,6 @@ from pathlib import Path
 import click
 import numpy as np
 
-from analytics.checks import ParameterError
 from validate.running import progress
 from validate.sweep.axes import parsed
 from validate.sweep.plan import Sweep
@@ -37,7 +36,7 @@ def swept(
         _explained(plan, out)
         return
     if out is None:
-        raise ParameterError("--out", None, "a folder for the store; only --explain needs none")
+        raise click.UsageError("--out: missing; a folder for the store, which only --explain needs not")
     blocks = sum(work.count for work in plan.works)
     with ExitStack() as stack:
         found = stack.enter_context(workforce(scheduler, 1 if blocks <= _HERE else blocks))

@@ -202,7 +202,7 @@ def planned(
     asked = [quantities.named(name, tables) for name in dict.fromkeys(wanted)]
     axes = resolved(over, tables, {table for one in asked for table in one.part.reads})
     if not axes:
-        raise ParameterError("--over", "nothing", "at least one KEY=VALUES; the product would be empty")
+        raise ParameterError("over", {}, "at least one key with values (KEY=VALUES); the product would be empty")
     if not wanted:
         usual = [quantities.named(name, tables) for name in quantities.usual(tables)]
         asked = [one for one in usual if any(_matters(axis, one.part) for axis in axes)]

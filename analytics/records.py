@@ -1,0 +1,121 @@
+"""What results have in common: they compare by value, give their values as JSON, and show themselves in a notebook."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from html import escape
+from typing import Any
+
+import numpy as np
+
+_FEW = 6  # entries of an array that are shown
+
+
+class Record:
+    """A dataclass of results; ``eq=False`` leaves the comparison to this class, which knows arrays.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> import numpy as np
+    >>> @dataclass(frozen=True, eq=False)
+    ... class Found(Record):
+    ...     w: np.ndarray
+    ...     gap: float
+    >>> found = Found(np.array([0.5, np.inf]), 1e-12)
+    >>> found == Found(np.array([0.5, np.inf]), 1e-12), found == Found(np.array([0.5, 1.0]), 1e-12)
+    (True, False)
+    >>> found.to_dict()
+    {'w': [0.5, 'inf'], 'gap': 1e-12}
+    >>> found._repr_html_()[:68]
+    '<table><caption>Found</caption><tr><td><code>w</code></td><td>0.5, i'
+    """
+
+    def to_dict(self) -> dict[str, Any]:
+        """The values by name, fit for JSON: arrays as lists, what is not finite as a string."""
+        return {name: plain(value) for name, value in _parts(self)}
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        compared = {field.name for field in fields(self) if field.compare}  # type: ignore[arg-type]
+        pairs = zip(_parts(self), _parts(other), strict=True)
+        return all(_same(a, b) for (name, a), (_, b) in pairs if name in compared)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def _repr_html_(self) -> str:
+        return table(type(self).__name__, [(name, told(value)) for name, value in _parts(self)])
+
+
+def table(caption: str, rows: Iterable[tuple[str, str]]) -> str:
+    """Names and texts as a table of HTML.
+
+    Examples
+    --------
+    >>> table("Found", [("gap", "< 1e-9")])
+    '<table><caption>Found</caption><tr><td><code>gap</code></td><td>&lt; 1e-9</td></tr></table>'
+    """
+    body = "".join(f"<tr><td><code>{escape(name)}</code></td><td>{escape(text)}</td></tr>" for name, text in rows)
+    return f"<table><caption>{escape(caption)}</caption>{body}</table>"
+
+
+def _parts(record: Any) -> Iterator[tuple[str, Any]]:
+    return ((field.name, getattr(record, field.name)) for field in fields(record) if field.repr)
+
+
+def _same(a: Any, b: Any) -> bool:
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return bool(plain(a) == plain(b))
+    if is_dataclass(a) and type(a) is type(b):
+        return all(_same(getattr(a, field.name), getattr(b, field.name)) for field in fields(a) if field.compare)
+    return bool(a == b)
+
+
+def plain(value: Any) -> Any:
+    """As a tree for strict JSON.
+
+    Examples
+    --------
+    >>> plain((np.float64(1.0), float("nan"), {"a": np.arange(2)}))
+    [1.0, 'nan', {'a': [0, 1]}]
+    """
+    if isinstance(value, Enum):
+        return value.value
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
+    if is_dataclass(value) and not isinstance(value, type):
+        return {name: plain(part) for name, part in _parts(value)}
+    if isinstance(value, Mapping):
+        return {str(key): plain(part) for key, part in value.items()}
+    if isinstance(value, np.ndarray | np.generic):
+        return plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+
+
+def told(value: Any) -> str:
+    """In a line: four digits, the first entries of an array.
+
+    Examples
+    --------
+    >>> told(np.linspace(0, 1, 100)), told(2 / 3), told(None)
+    ('0, 0.0101, 0.0202, 0.0303, 0.0404, 0.05051, ... (100)', '0.6667', '-')
+    """
+    if isinstance(value, np.ndarray):
+        value = value.ravel().tolist()
+    if isinstance(value, list | tuple):
+        return ", ".join(map(told, value[:_FEW])) + (f", ... ({len(value)})" if len(value) > _FEW else "")
+    if hasattr(value, "_repr_html_"):
+        return type(value).__name__
+    if is_dataclass(value):
+        return "; ".join(f"{name} {told(part)}" for name, part in _parts(value))
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return "-" if value is None else str(value.value if isinstance(value, Enum) else value)
