@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from py_mini_racer import MiniRacer
 from scipy import special, stats
@@ -60,8 +60,14 @@ def test_exact_and_proven_epsilon(script, values):
         assert page == pytest.approx(python, rel=1e-9, abs=1e-12), name
 
 
+ALWAYS = {"devices": 1, "participation": 1.0, "noise_variance": 1.0, "weight": 1.0, "clip": 1.0, "alignment": 1.0}
+ALWAYS |= {"receiver_noise_variance": 1.0, "dimension": 1, "delta": math.exp(-9.5), "delta_prime": 1e-5}
+ALWAYS |= {"adjacency": "silent", "idle_noise": False}
+
+
 @settings(max_examples=40, deadline=None)
 @given(systems(), st.sampled_from(["participants", "others", "signal"]))
+@example(ALWAYS, "others")
 def test_epsilon_for_an_observer(script, values, observer):
     system, text = InferenceSystem(**values), json.dumps({**values, "observer": observer})
     python = float(observers.exact_epsilon(system, device=0, observer=observer))

@@ -210,6 +210,7 @@
   // where a falling function of eps reaches 0: secant (Illinois), and bisection now and then; yields after each value
   function* rooted(f, low, high, close) {
     let a = low, b = high, fa = f(a), fb = f(b);
+    if (fb === 0) return high;
     if (fa * fb > 0) return null;
     for (let i = 0; i < 200 && Math.abs(b - a) > close * Math.abs(b); i++) {
       let x = isFinite(fa) && isFinite(fb) ? (a * fb - b * fa) / (fb - fa) : (a + b) / 2;
