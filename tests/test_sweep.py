@@ -540,7 +540,7 @@ def test_the_command(file, tmp_path):
     with xr.open_dataset(tmp_path / "s.nc", engine="scipy") as copy:
         np.testing.assert_array_equal(copy["epsilon"], airtight.open_sweep(out)["epsilon"])
     assert xr.open_zarr(out).sizes == {"participation": 3, "clip": 2, "deadline": 2}
-    assert CliRunner().invoke(main, base).stderr.startswith("airtight: --out = None: must be a folder")
+    assert CliRunner().invoke(main, base).stderr.startswith("airtight: --out: missing; a folder")
 
 
 def test_values_of_the_command_line():
