@@ -15,6 +15,7 @@ from solvers.solution import InfeasibleError
 from validate.attack.cli import attack
 from validate.config import SystemFileError, load
 from validate.design.cli import calibrate, design
+from validate.options import DEVICES, LEAVE_OUT, PLAN, print_json
 from validate.options import EFFORT as _EFFORT
 from validate.options import FILE as _FILE
 from validate.options import IDS as _IDS
@@ -22,7 +23,6 @@ from validate.options import JSON as _JSON
 from validate.options import LIMIT as _LIMIT
 from validate.options import QUIET as _QUIET
 from validate.options import SEED as _SEED
-from validate.options import print_json
 from validate.report.command import figures, paper, report
 from validate.running import audited, progress
 from validate.sweep.cli import sweep
@@ -181,18 +181,33 @@ def weights(
     "--method", type=click.Choice(["closed-form", "cvxpy", "published"]), default="closed-form", show_default=True
 )
 @click.option("--integer", is_flag=True, help="Whole iterations, the transmission re-optimised for them.")
+@DEVICES
+@PLAN
+@LEAVE_OUT
 @_JSON
-def energy(file: Path, method: str, integer: bool, as_json: bool) -> None:
-    """The iterations and the transmit power of greatest utility for every device in FILE."""
+def energy(
+    file: Path, method: str, integer: bool, devices: Path | None, out: Path | None, leave_out: bool, as_json: bool
+) -> None:
+    """The iterations and the transmit power of greatest utility for every device in FILE, or in a CSV file beside it."""
     from solvers import energy as energy_utility
+    from validate import devices as fleets
     from validate.results.energy import EnergyResult
 
-    description = load(file)
+    description, rows, left = fleets.load(file, devices, "energy", leave_out=leave_out)
     if description.energy is None:
         raise SystemFileError(f"{file}: energy: missing; the energy-utility problem needs it")
-    solution = energy_utility.solve(description.energy, method=method, integer=integer)
-    printed = solution if method == "published" else energy_utility.solve(description.energy, method="published")
-    found = EnergyResult.of(solution, printed, description.energy)
+    fleet = description.energy
+    if leave_out:
+        fleet, rows, late = fleets.in_time(fleet, rows, integer=integer)
+        for one in sorted([*left, *late], key=lambda one: one.row):
+            click.echo(f"airtight: left out: {one}", err=True)
+    solution = energy_utility.solve(fleet, method=method, integer=integer)
+    if out is not None:
+        fleets.write(out, fleets.plan(solution, rows))
+        if str(out) == "-":
+            return
+    printed = solution if method == "published" else energy_utility.solve(fleet, method="published")
+    found = EnergyResult.of(solution, printed, fleet)
     if as_json:
         print_json(found)
     else:

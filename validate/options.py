@@ -24,6 +24,22 @@ QUIET = click.option(
 )
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 
+DEVICES = click.option(
+    "--devices",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="CSV",
+    help="A device a row, the header names keys of FILE; they take the place of those in FILE.",
+)
+PLAN = click.option(
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="CSV",
+    help="Write the answer, a device a row; - to print it.",
+)
+LEAVE_OUT = click.option(
+    "--leave-out", is_flag=True, help="Leave out devices of the CSV file that cannot be used, and name them on stderr."
+)
+
 
 def _identifiers(ctx: click.Context, argument: click.Parameter, begun: str) -> list[str]:
     """For completion in the shell: the claims of the evidence, which is read faster than the papers."""

@@ -34,6 +34,7 @@ _RAREST = 1e-3  # participation, but for 0 as the end of a box
 _QUIETEST, _LOUDEST = 1e-6, 1e8  # noise, in units of the receiver's, but for 0
 _MARGIN = 1e-6  # of delta, kept off its limit by what is proposed
 _DROWNED = 1e-9  # of the error of the constant output, left of the noise where any weight may be had
+_ROUNDING = 1e-10  # of an error or an energy, likewise
 _FEW = 64  # boxes at a time where a test is dear
 
 
@@ -130,7 +131,7 @@ class Problem:
             hiss = cost * sends * system.dimension * K * quiet
             least = np.zeros_like(own)
             if self.error is not None:
-                room = moments.room(i, j, others, self.error)
+                room = moments.room(i, j, others, self.error * (1 - _ROUNDING if point else 1))
                 least = np.where(room > 0, np.sqrt(noisy / room), np.inf)
             most = np.full_like(own, np.inf)
             factor = 2.0 if system.adjacency is Adjacency.REPLACE else 1.0
@@ -158,7 +159,7 @@ class Problem:
             noise = np.where(most < np.inf, noisy / most**2, 0.0)
             broken = most < (least if Free.WEIGHT not in self.free else 0.0) * (1 - 1e-12)
             if self.energy is not None:
-                left = self.energy - hiss
+                left = self.energy * (1 - _ROUNDING if point else 1) - hiss
                 broken |= left <= 0
                 limit = np.sqrt(np.maximum(left, 0.0) / (cost * moments.energy[i] * others))
                 if Free.WEIGHT in self.free:

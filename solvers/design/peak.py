@@ -59,7 +59,7 @@ class Peak:
         Examples
         --------
         >>> Peak(2.0, 0.01, 4).greatest_weight(np.array([1.0]), np.array([0.0, 0.1, 0.5])).round(3)
-        array([ 2.   ,  1.054, -1.   ])
+        array([ 2.   ,  1.167, -1.   ])
         """
         reach, clip, variance = np.broadcast_arrays(np.asarray(self.reach, dtype=np.float64), clip, noise)
         sigma = np.sqrt(variance)

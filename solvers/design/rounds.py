@@ -176,7 +176,7 @@ def composed(present: FloatArray, away: FloatArray, epsilon: float, rounds: int)
     --------
     >>> flip, other = np.array([[0.75, 0.25]]), np.array([[0.25, 0.75]])
     >>> composed(flip, other, 0.5, 1).round(5)
-    array([0.33782])
+    array([0.3378])
     >>> composed(flip, other, 0.5, 10).round(3)
     array([0.909])
     """

@@ -9,7 +9,7 @@ import click
 
 from validate.config import SystemFileError, load
 from validate.description import Description
-from validate.options import FILE, JSON, print_json
+from validate.options import DEVICES, FILE, JSON, LEAVE_OUT, PLAN, print_json
 
 
 @click.command()
@@ -41,21 +41,31 @@ def calibrate(file: Path, epsilon: float, variable: str, rounds: int | None, as_
 
 @click.command()
 @FILE
+@DEVICES
+@PLAN
+@LEAVE_OUT
 @JSON
-def design(file: Path, as_json: bool) -> None:
+def design(file: Path, devices: Path | None, out: Path | None, leave_out: bool, as_json: bool) -> None:
     """The joint problem of the table [design] in FILE: what is free, what is kept, what is least."""
     from solvers.design import joint
+    from validate import devices as fleets
     from validate.design import tables
     from validate.results.design import DesignResult
     from validate.results.tree import as_json as tree_of
 
-    description = load(file)
+    description, rows, left = fleets.load(file, devices, "inference", leave_out=leave_out)
+    for one in left:
+        click.echo(f"airtight: left out: {one}", err=True)
     system, wanted, task = description.inference, description.design, description.task
     if wanted is None or system is None:
         raise SystemFileError(f"{file}: design: missing; it says what is free and what is kept")
     options: dict[str, Any] = {} if task is None else {"margin": task.margin, "ideal_accuracy": task.ideal_accuracy}
     features = None if task is None else task.samples
     found = joint.design(system, wanted, features, observer=description.observer, rounds=description.rounds, **options)
+    if out is not None:
+        fleets.write(out, fleets.designed(found, rows))
+        if str(out) == "-":
+            return
     result = DesignResult.of(found, wanted.free, _before(description))
     if as_json:
         absent = dict.fromkeys(("lower_bound", "gap", "accuracy", "error"))

@@ -1,0 +1,86 @@
+"""Fleets as CSV: read beside a system file, written so that they can be read again; who is left out is named."""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests_support import GOOD, refused, run, written
+
+from solvers import energy
+from validate.config import load
+
+FLEET = (Path(__file__).parents[1] / "examples" / "fleet.toml").read_text()
+
+
+def table(folder, text):
+    path = folder / "devices.csv"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def rows_of(path):
+    with path.open() as stream:
+        return list(csv.DictReader(stream))
+
+
+def test_a_plan_is_that_of_the_same_fleet_in_the_file(tmp_path):
+    system = written(tmp_path, FLEET)
+    fleet = load(system).energy
+    lines = "\n".join(
+        f"{d!r},{g!r}" for d, g in zip(fleet.distance.tolist(), np.linspace(0.5, 2, 10).tolist(), strict=True)
+    )
+    given = table(tmp_path, f"distance,channel_gain\n{lines}\n")
+    out = tmp_path / "plan.csv"
+    tree = json.loads(run("solve", "energy", system, "--devices", given, "--out", out, "--json").stdout)
+    from dataclasses import replace
+
+    found = energy.solve(replace(fleet, channel_gain=np.linspace(0.5, 2, 10)))
+    np.testing.assert_array_equal([row["power"] for row in tree], found.power)
+    plan = rows_of(out)
+    assert [row["device"] for row in plan] == [str(k) for k in range(1, 11)]
+    np.testing.assert_array_equal([float(row["utility"]) for row in plan], found.utility)
+
+
+def test_who_cannot_is_left_out_and_named(tmp_path):
+    system = written(tmp_path, FLEET)
+    given = table(tmp_path, "device,distance,channel_gain\na,50,1\nb,60,0\nc,900000,1\nd,70,1\n")
+    assert refused(run("solve", "energy", system, "--devices", given), "channel_gain[1]", "0", "devices.csv")
+    found = run("solve", "energy", system, "--devices", given, "--leave-out", "--out", "-")
+    assert found.exit_code == 0
+    assert [line.split(",")[0] for line in found.stdout.splitlines()] == ["device", "1", "4"]
+    left = [line for line in found.stderr.splitlines() if "left out" in line]
+    assert len(left) == 2 and "device 2: channel_gain = 0" in left[0] and "device 3: misses its deadline" in left[1]
+
+
+def test_a_design_can_be_read_again(tmp_path):
+    system = written(tmp_path, GOOD + '[design]\nepsilon_at_most = 3.0\nfree = ["noise_variance"]\n')
+    given = table(tmp_path, "clip,noise_variance_db\n1.0,-10\n2.0,-10\n")
+    out = tmp_path / "designed.csv"
+    text = system.read_text().replace("participation = [0.9, 0.5, 1.0]", 'participation = 1.0\nadjacency = "silent"')
+    system = written(tmp_path, text)
+    found = run("design", system, "--devices", given, "--out", out, "--json")
+    assert found.exit_code == 0, found.stderr
+    rows = rows_of(out)
+    assert [row["clip"] for row in rows] == ["1.0", "2.0"] and all(float(row["epsilon"]) <= 3.0 for row in rows)
+    again = run("design", system, "--devices", out, "--json")
+    assert json.loads(again.stdout)["energy"] <= json.loads(found.stdout)["energy"] * 1.0001
+
+
+@pytest.mark.parametrize(
+    ("text", "needles"),
+    [
+        ("", ["header"]),
+        ("distance\n", ["header"]),
+        ("distnce\n50\n", ["distnce", "did you mean distance?"]),
+        ("distance,distance\n50,60\n", ["distance", "twice"]),
+        ("distance,channel_gain\n50\n", ["row 1", "2 values"]),
+        ("distance\nfar\n", ["distance[row 1]", "far", "number"]),
+        ("distance\n-5\n", ["distance", "-5"]),
+        ("device\nx\n", ["no column"]),
+    ],
+)
+def test_tables_that_are_refused(tmp_path, text, needles):
+    given = table(tmp_path, text)
+    assert refused(run("solve", "energy", written(tmp_path, FLEET), "--devices", given), *needles)
