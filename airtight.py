@@ -84,6 +84,7 @@ __all__ = [
     "delta",
     "design",
     "epsilon",
+    "frontier",
     "mse",
     "papers",
     "prove",
@@ -264,6 +265,27 @@ def design(
         rounds=1 if rounds is None else rounds,
         observer="auto" if observer is None else observer,
     )
+
+
+def frontier(
+    system: _InferenceSystem, features: _Features | Sequence[_Features], *, epsilon: Any, **options: Any
+) -> _Dataset:
+    """The least energy over epsilon and ``accuracy`` or ``error``, as an xarray Dataset of designs.
+
+    See :func:`solvers.design.pareto.surface`, :func:`solvers.design.pareto.front` for what nothing beats, and
+    :func:`solvers.design.pareto.plot`.
+
+    Examples
+    --------
+    >>> import airtight
+    >>> from solvers.weights.problem import _example
+    >>> free = ["weight", "noise_variance", "decoder_gain"]
+    >>> airtight.frontier(*_example(), epsilon=[2.0, 4.0], error=[0.3, 0.6], free=free).energy.shape
+    (2, 2)
+    """
+    from solvers.design import pareto
+
+    return pareto.surface(system, features, epsilon=epsilon, **options)
 
 
 def solve_weights(*arguments: Any, **options: Any) -> Any:

@@ -516,3 +516,65 @@ def test_an_epsilon_is_not_excluded_within_the_gap_of_the_energy():
     wanted = Requirements(minimise="epsilon", error_at_most=0.5, energy_at_most=least.value * 1.0002, free=free)
     found = design(system, wanted, views, gap=0.05, seconds=3)
     assert found.lower_bound <= np.max(least.epsilon)
+
+
+ROUNDS = """
+[federated]
+clients = 50
+parameters = 1000
+epsilon = 1.0
+[design]
+"""
+
+
+def test_designs_of_corbin_fl(tmp_path):
+    from analytics.federated.system import FederatedSystem
+    from solvers.design import federated
+
+    base = FederatedSystem(clients=50, parameters=1000, epsilon=1.0, ldp_fraction=0.2)
+    grid = [replace(base, epsilon=e, shared_bits=d) for e in np.geomspace(0.05, 20, 60) for d in (0, 2, 5, 10, 40)]
+    least = federated.design(base, federated.FederatedRequirements(minimise="epsilon", error_at_most=0.03))
+    few = federated.design(
+        base, federated.FederatedRequirements(minimise="bits", epsilon_at_most=1.5, error_at_most=0.03)
+    )
+    most = federated.bits_of(replace(base, shared_bits=4))
+    exact = federated.design(base, federated.FederatedRequirements(epsilon_at_most=1.5, bits_at_most=most))
+    assert (
+        least.error <= 0.03 and few.error <= 0.03 and few.epsilon <= 1.5 and exact.bits <= most and exact.epsilon <= 1.5
+    )
+    for one in grid:
+        if federated.error(one) <= 0.03:
+            assert one.epsilon >= least.value * (1 - 1e-9)
+            assert one.epsilon > 1.5 or federated.bits_of(one) >= few.value
+        if one.epsilon <= 1.5 and federated.bits_of(one) <= most:
+            assert federated.error(one) >= exact.value * (1 - 1e-9)
+    with pytest.raises(InfeasibleError, match="error_at_most = ") as error:
+        federated.design(base, federated.FederatedRequirements(epsilon_at_most=0.5, error_at_most=1e-3))
+    named = dict(part.split(" = ") for part in str(error.value).split("alone: ")[1].split(", "))
+    again = federated.FederatedRequirements(epsilon_at_most=0.5, error_at_most=float(named["error_at_most"]) * 1.0001)
+    assert federated.design(base, again).epsilon <= 0.5
+    path = written(tmp_path, ROUNDS + 'minimise = "error"\nepsilon_at_most = 1.0\n')
+    tree = json.loads(run("design", path, "--json").stdout)
+    assert tree["beats_constant"] and tree["epsilon"] <= 1.0 and tree["gap"] < 1e-9
+    assert "worst error" in run("design", path).stdout
+    assert refused(run("design", written(tmp_path, ROUNDS + "energy_at_most = 1.0\n")), "design.energy_at_most")
+    assert refused(run("design", written(tmp_path, ROUNDS + 'minimise = "power"\n')), "design.minimise", "bits")
+    assert refused(run("design", written(tmp_path, ROUNDS)), "design.epsilon_at_most")
+
+
+def test_surface():
+    from solvers.design import pareto
+
+    system, tasks = instance(2, participation=1.0)
+    own = decoding.constant_output(tasks)
+    options = {"free": ["weight", "noise_variance", "decoder_gain"], "margin": 0.9 * np.sqrt(own)}
+    found = airtight.frontier(system, tasks, epsilon=[0.01, 2.0, 4.0], error=[0.6 * own, 0.8 * own], **options)
+    assert np.isnan(found.energy.sel(epsilon=0.01)).all() and found.attrs["adjacency"] == "silent"
+    there = found.sel(epsilon=[2.0, 4.0])
+    assert np.all(there.energy_lower <= there.energy) and np.all(there.energy[1] <= 1.002 * there.energy[0])
+    assert np.all(there.epsilon_reached <= there.epsilon) and np.all(there.error_reached <= there.error)
+    front = pareto.front(found)
+    assert not any(np.all(a <= b) and np.any(a < b) for a in front for b in front)
+    assert len(pareto.plot(found).lines) == 2
+    with pytest.raises(ParameterError, match="accuracy"):
+        airtight.frontier(system, tasks, epsilon=[1.0])

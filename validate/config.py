@@ -8,6 +8,7 @@ import tomllib
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from analytics.federated.system import FederatedSystem
 from analytics.guarantee import Observer
 from analytics.inference.features import matched
 from analytics.inference.system import InferenceSystem
+from solvers.design.federated import FederatedRequirements
 from solvers.design.requirements import Requirements
 from validate import archives, units
 from validate.description import Description, Scores, Task
@@ -120,11 +122,12 @@ class _Training(_Table):
 class _Design(_Table):
     """The table [design]."""
 
-    minimise: str = "energy"
+    minimise: str | None = None
     epsilon_at_most: Number | None = None
     error_at_most: Number | None = None
     accuracy_at_least: Number | None = None
     energy_at_most: Number | None = None
+    bits_at_most: int | None = None
     power_at_most: Number | None = None
     outage_at_most: Number | None = None
     free: list[str] | None = None
@@ -186,7 +189,7 @@ def described(raw: dict[str, Any], path: Path) -> Description:
         found.unless(_federated, file.federated),
         found.unless(_energy, file.energy),
         found.unless(_training, file.training),
-        found.unless(_design, file.design, file.inference),
+        found.unless(_design, file.design, file.inference, file.federated),
     )
     found.raised()
     inference, federated, energy, training, design = parts
@@ -278,19 +281,29 @@ def _inference(path: Path, table: _Inference, found: _Complaints) -> dict[str, A
     }
 
 
-def _design(path: Path, table: _Design, inference: _Inference | None) -> Requirements:
-    if inference is None:
-        raise SystemFileError(f"{path}: design: needs the table [inference]: a design of what?")
+def _design(
+    path: Path, table: _Design, inference: _Inference | None, federated: _Federated | None
+) -> Requirements | FederatedRequirements:
     values = {name: value for name, value in table.model_dump().items() if value is not None}
-    if "decoder_gain" in inference.model_fields_set:
+    kind: type[Requirements] | type[FederatedRequirements] = Requirements
+    if inference is None:
+        if federated is None:
+            raise SystemFileError(f"{path}: design: needs the table [inference] or [federated]: a design of what?")
+        kind = FederatedRequirements
+    elif "decoder_gain" in inference.model_fields_set:
         if "decoder_gain" in values.get("free", ()):
             raise SystemFileError(
                 f"{path}: inference.decoder_gain = {inference.decoder_gain}: must be absent, or absent from design.free: "
                 "it cannot be both fixed and free"
             )
         values.setdefault("free", [free for free in Requirements.free if free != "decoder_gain"])
+    allowed = [field.name for field in fields(kind)]
+    for name, value in values.items():
+        if name not in allowed:
+            about = "inference" if kind is Requirements else "federated"
+            raise SystemFileError(f"{path}: design.{name} = {value!r}: must be absent in a design of [{about}]")
     try:
-        return Requirements(**values)
+        return kind(**values)
     except ParameterError as error:
         raise SystemFileError(f"{path}: design.{error}") from None
 

@@ -10,6 +10,7 @@ from analytics.federated.system import FederatedSystem
 from analytics.guarantee import Observer
 from analytics.inference.features import Features
 from analytics.inference.system import InferenceSystem
+from solvers.design.federated import FederatedRequirements
 from solvers.design.requirements import Requirements
 from validate.plan import Plan
 
@@ -58,7 +59,7 @@ class Description:
     federated: FederatedSystem | None = None
     energy: DeviceFleet | None = None
     training: Plan | None = None
-    design: Requirements | None = None
+    design: Requirements | FederatedRequirements | None = None
 
     @property
     def systems(self) -> dict[str, InferenceSystem]:

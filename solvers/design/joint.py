@@ -40,6 +40,7 @@ def design(
     observer: Observer | str = Observer.AUTO,
     gap: float | None = None,
     seconds: float | None = None,
+    explain: bool = True,
 ) -> JointDesign:
     """The best values of what is free.
 
@@ -59,6 +60,8 @@ def design(
         Relative, at which branch and bound stops: 1e-3, or 1e-2 where epsilon has no closed form.
     seconds : float, optional
         At most; then the gap reached is given. 10, or 120 where epsilon has no closed form.
+    explain : bool
+        Whether to find out, where there is no design, what could be kept of each constraint.
 
     Returns
     -------
@@ -90,7 +93,7 @@ def design(
     job = Job(system, requirements, purpose, count, seen, gap, seconds)
     answer = job.solved()
     if answer.system is None:
-        raise nearest.infeasible(job)
+        raise nearest.infeasible(job) if explain else InfeasibleError("no design found that keeps the constraints")
     return job.reported(answer, answer.system, time.monotonic() - started)
 
 

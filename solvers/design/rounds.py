@@ -178,7 +178,7 @@ def composed(present: FloatArray, away: FloatArray, epsilon: float, rounds: int)
     >>> composed(flip, other, 0.5, 1).round(5)
     array([0.3378])
     >>> composed(flip, other, 0.5, 10).round(3)
-    array([0.909])
+    array([0.889])
     """
     p = np.maximum(present * (1 - _KEPT) - _NOISE, 0.0)
     p = np.where(p > _NOISE, p, 0.0)

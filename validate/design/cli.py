@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from validate.config import SystemFileError, load
 from validate.description import Description
 from validate.options import DEVICES, FILE, JSON, LEAVE_OUT, PLAN, print_json
+
+if TYPE_CHECKING:
+    from solvers.design.federated import FederatedRequirements
 
 
 @click.command()
@@ -48,6 +51,7 @@ def calibrate(file: Path, epsilon: float, variable: str, rounds: int | None, as_
 def design(file: Path, devices: Path | None, out: Path | None, leave_out: bool, as_json: bool) -> None:
     """The joint problem of the table [design] in FILE: what is free, what is kept, what is least."""
     from solvers.design import joint
+    from solvers.design.federated import FederatedRequirements
     from validate import devices as fleets
     from validate.design import tables
     from validate.results.design import DesignResult
@@ -57,6 +61,9 @@ def design(file: Path, devices: Path | None, out: Path | None, leave_out: bool, 
     for one in left:
         click.echo(f"airtight: left out: {one}", err=True)
     system, wanted, task = description.inference, description.design, description.task
+    if isinstance(wanted, FederatedRequirements):
+        _federated(description, wanted, as_json)
+        return
     if wanted is None or system is None:
         raise SystemFileError(f"{file}: design: missing; it says what is free and what is kept")
     options: dict[str, Any] = {} if task is None else {"margin": task.margin, "ideal_accuracy": task.ideal_accuracy}
@@ -72,6 +79,19 @@ def design(file: Path, devices: Path | None, out: Path | None, leave_out: bool, 
         print_json({**tree_of(result), **{name: None for name in absent if getattr(result, name) is None}})
     else:
         tables.design(description.name, result)
+
+
+def _federated(description: Description, wanted: FederatedRequirements, as_json: bool) -> None:
+    from solvers.design import federated
+    from validate.design import tables
+    from validate.results.design import FederatedDesignResult
+
+    assert description.federated is not None
+    result = FederatedDesignResult.of(federated.design(description.federated, wanted), wanted)
+    if as_json:
+        print_json(result)
+    else:
+        tables.federated_design(description.name, result)
 
 
 def _before(description: Description) -> dict[str, float]:

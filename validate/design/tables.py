@@ -8,7 +8,7 @@ from rich.table import Table
 
 from validate.report.tables import groups, number, screen
 from validate.results.calibration import CalibrationResult
-from validate.results.design import DesignResult
+from validate.results.design import DesignResult, FederatedDesignResult
 
 _SOUGHT = {"noise": "least noise variance", "clip": "greatest clip", "participation": "greatest participation"}
 
@@ -71,3 +71,21 @@ def design(name: str, found: DesignResult) -> None:
         proved = f"no design has less than {number(found.lower_bound)} (gap {found.value - found.lower_bound:.2g})"
     console.print(f"  {found.method}: {found.minimised} {number(found.value)}; {proved}", highlight=False)
     console.print(f"  {found.boxes} boxes, {found.seconds:.3g} s", highlight=False)
+
+
+def federated_design(name: str, found: FederatedDesignResult) -> None:
+    """Print a design of CorBin-FL."""
+    console = screen()
+    table = Table(title=f"{name}: least {found.minimised}", box=box.SIMPLE_HEAD, title_justify="left")
+    for heading in ("", "design", "constant mean"):
+        table.add_column(heading, justify="right" if heading else "left")
+    for key, value in found.variables.items():
+        table.add_row(key, number(float(value)), "")
+    nothing = found.baseline["constant_output"]["error"]
+    table.add_row("epsilon of a parameter and uplink", number(found.epsilon), "0")
+    table.add_row("worst error, proven", number(found.error), number(nothing))
+    table.add_row("bits of a client and round", number(found.bits), "0")
+    console.print(table)
+    if not found.beats_constant:
+        console.print("  NO BETTER THAN NOTHING: the centre of the interval has no greater error", highlight=False)
+    console.print(f"  {found.method}; {found.seconds:.3g} s", highlight=False)

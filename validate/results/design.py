@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 
 from analytics.checks import FloatArray
+from solvers.design.federated import FederatedDesign, FederatedRequirements
 from solvers.design.requirements import Free, JointDesign
+
+_ROUNDING = 1e-10  # of a root
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,6 +20,62 @@ class Beside:
 
     constant_output: dict[str, float]
     published_design: dict[str, float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FederatedDesignResult:
+    """A design of CorBin-FL.
+
+    Attributes
+    ----------
+    minimised : str
+    value, lower_bound, gap : float
+        Of the proven worst error, of epsilon, or of bits: nothing is less, to the rounding of a root.
+    variables : dict
+        Those that were free.
+    epsilon : float
+        Of one parameter of one uplink.
+    error : float
+        Worst mean squared error of one parameter of the mean, proven.
+    bits : int
+        Of one client and round.
+    baseline : dict
+        The error of the constant mean.
+    beats_constant : bool
+    method : str
+    seconds : float
+    """
+
+    minimised: str
+    value: float
+    lower_bound: float
+    gap: float
+    variables: dict[str, float]
+    epsilon: float
+    error: float
+    bits: int
+    baseline: dict[str, dict[str, float]]
+    beats_constant: bool
+    method: str
+    seconds: float
+
+    @classmethod
+    def of(cls, found: FederatedDesign, wanted: FederatedRequirements) -> FederatedDesignResult:
+        lower = found.value * (1 - _ROUNDING)
+        return cls(
+            minimised=found.minimised.value,
+            value=found.value,
+            lower_bound=lower,
+            gap=found.value - lower,
+            variables={name.value: getattr(found.system, name.value) for name in wanted.free},
+            epsilon=found.epsilon,
+            error=found.error,
+            bits=found.bits,
+            baseline={"constant_output": {"error": found.nothing}},
+            beats_constant=found.error < found.nothing,
+            method="global: every number of bits, a root in epsilon",
+            seconds=found.seconds,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
