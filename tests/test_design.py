@@ -530,15 +530,14 @@ epsilon = 1.0
 def test_designs_of_corbin_fl(tmp_path):
     from analytics.federated.system import FederatedSystem
     from solvers.design import federated
+    from solvers.design.federated_requirements import FederatedRequirements
 
     base = FederatedSystem(clients=50, parameters=1000, epsilon=1.0, ldp_fraction=0.2)
     grid = [replace(base, epsilon=e, shared_bits=d) for e in np.geomspace(0.05, 20, 60) for d in (0, 2, 5, 10, 40)]
-    least = federated.design(base, federated.FederatedRequirements(minimise="epsilon", error_at_most=0.03))
-    few = federated.design(
-        base, federated.FederatedRequirements(minimise="bits", epsilon_at_most=1.5, error_at_most=0.03)
-    )
+    least = federated.design(base, FederatedRequirements(minimise="epsilon", error_at_most=0.03))
+    few = federated.design(base, FederatedRequirements(minimise="bits", epsilon_at_most=1.5, error_at_most=0.03))
     most = federated.bits_of(replace(base, shared_bits=4))
-    exact = federated.design(base, federated.FederatedRequirements(epsilon_at_most=1.5, bits_at_most=most))
+    exact = federated.design(base, FederatedRequirements(epsilon_at_most=1.5, bits_at_most=most))
     assert (
         least.error <= 0.03 and few.error <= 0.03 and few.epsilon <= 1.5 and exact.bits <= most and exact.epsilon <= 1.5
     )
@@ -549,9 +548,9 @@ def test_designs_of_corbin_fl(tmp_path):
         if one.epsilon <= 1.5 and federated.bits_of(one) <= most:
             assert federated.error(one) >= exact.value * (1 - 1e-9)
     with pytest.raises(InfeasibleError, match="error_at_most = ") as error:
-        federated.design(base, federated.FederatedRequirements(epsilon_at_most=0.5, error_at_most=1e-3))
+        federated.design(base, FederatedRequirements(epsilon_at_most=0.5, error_at_most=1e-3))
     named = dict(part.split(" = ") for part in str(error.value).split("alone: ")[1].split(", "))
-    again = federated.FederatedRequirements(epsilon_at_most=0.5, error_at_most=float(named["error_at_most"]) * 1.0001)
+    again = FederatedRequirements(epsilon_at_most=0.5, error_at_most=float(named["error_at_most"]) * 1.0001)
     assert federated.design(base, again).epsilon <= 0.5
     path = written(tmp_path, ROUNDS + 'minimise = "error"\nepsilon_at_most = 1.0\n')
     tree = json.loads(run("design", path, "--json").stdout)

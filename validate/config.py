@@ -22,7 +22,7 @@ from analytics.federated.system import FederatedSystem
 from analytics.guarantee import Observer
 from analytics.inference.features import matched
 from analytics.inference.system import InferenceSystem
-from solvers.design.federated import FederatedRequirements
+from solvers.design.federated_requirements import FederatedRequirements
 from solvers.design.requirements import Requirements
 from validate import archives, units
 from validate.description import Description, Scores, Task

@@ -10,7 +10,7 @@ from analytics.federated.system import FederatedSystem
 from analytics.guarantee import Observer
 from analytics.inference.features import Features
 from analytics.inference.system import InferenceSystem
-from solvers.design.federated import FederatedRequirements
+from solvers.design.federated_requirements import FederatedRequirements
 from solvers.design.requirements import Requirements
 from validate.plan import Plan
 

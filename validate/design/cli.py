@@ -12,7 +12,7 @@ from validate.description import Description
 from validate.options import DEVICES, FILE, JSON, LEAVE_OUT, PLAN, print_json
 
 if TYPE_CHECKING:
-    from solvers.design.federated import FederatedRequirements
+    from solvers.design.federated_requirements import FederatedRequirements
 
 
 @click.command()
@@ -51,7 +51,7 @@ def calibrate(file: Path, epsilon: float, variable: str, rounds: int | None, as_
 def design(file: Path, devices: Path | None, out: Path | None, leave_out: bool, as_json: bool) -> None:
     """The joint problem of the table [design] in FILE: what is free, what is kept, what is least."""
     from solvers.design import joint
-    from solvers.design.federated import FederatedRequirements
+    from solvers.design.federated_requirements import FederatedRequirements
     from validate import devices as fleets
     from validate.design import tables
     from validate.results.design import DesignResult

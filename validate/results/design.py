@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from analytics.checks import FloatArray
-from solvers.design.federated import FederatedDesign, FederatedRequirements
+from solvers.design.federated import FederatedDesign
+from solvers.design.federated_requirements import FederatedRequirements
 from solvers.design.requirements import Free, JointDesign
 
 _ROUNDING = 1e-10  # of a root
