@@ -1,5 +1,7 @@
 """Papers that came as plug-ins: a folder is all there is of them, and what is in it holds."""
 
+import dataclasses
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -66,6 +68,20 @@ def test_the_allocation_against_a_general_solver():
         assert other.fun >= found.value * (1 - 1e-6) and other.fun == pytest.approx(found.value, rel=1e-4)
     free = allocate(np.ones(3), np.ones(3), budget=10.0)
     assert np.array_equal(free.noise, np.ones(3)) and free.gap == 0
+
+
+def test_the_allocation_is_certified_in_fractions():
+    (certify,) = [
+        found for folder in FOLDERS if (found := getattr(getattr(module(folder), "allocation", None), "certify", None))
+    ]
+    rng = np.random.default_rng(4)
+    for share in (0.3, 0.9, 2.0):
+        weight, least = 1.1 ** -np.arange(1, 31), rng.uniform(0.05, 0.5, 30)
+        found = certify(weight, least, budget=float(np.sum(1 / least)) * share)
+        assert found.allowed() and 0 <= found.value - found.bound <= found.value / 10**9
+        higher = dataclasses.replace(found, multiplier=found.multiplier * 2 + Fraction(1, 10))
+        assert higher.bound < found.bound  # the multiplier is the best one
+        assert not dataclasses.replace(found, noise=tuple(x * Fraction(999, 1000) for x in found.noise)).allowed()
 
 
 def test_the_power_saved_at_equal_exact_privacy():

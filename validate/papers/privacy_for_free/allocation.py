@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
 from analytics import checks
-from analytics.checks import FloatArray, ParameterError, real
+from analytics.checks import ConvergenceError, FloatArray, ParameterError, real
 
 _STEPS = 200
 
@@ -75,6 +76,71 @@ def allocate(weight: FloatArray, least: FloatArray, *, budget: float) -> Allocat
     x = at(high)
     value = float(w @ x)
     return Allocation(x, float(np.sum(1 / x)), value, float(np.sum(w * x + high / x)) - high * B)
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """An allocation and a multiplier, exactly: how far from the optimum it can be.
+
+    Attributes
+    ----------
+    weight, least, noise : tuple of Fraction
+    budget, multiplier : Fraction
+    """
+
+    weight: tuple[Fraction, ...]
+    least: tuple[Fraction, ...]
+    budget: Fraction
+    noise: tuple[Fraction, ...]
+    multiplier: Fraction
+
+    def allowed(self) -> bool:
+        """Whether the noise keeps to the budget and the power limit."""
+        return sum(1 / x for x in self.noise) <= self.budget and all(
+            x >= m for x, m in zip(self.noise, self.least, strict=True)
+        )
+
+    @property
+    def value(self) -> Fraction:
+        """Of this allocation."""
+        return sum((w * x for w, x in zip(self.weight, self.noise, strict=True)), Fraction(0))
+
+    @property
+    def bound(self) -> Fraction:
+        """Below the value of every allowed one: weak duality (see :func:`allocate`), square roots rounded down."""
+        total = -self.multiplier * self.budget
+        for w, m in zip(self.weight, self.least, strict=True):
+            inside = self.multiplier <= w * m * m  # the term rises from the limit on
+            total += w * m + self.multiplier / m if inside else 2 * _root(w * self.multiplier)
+        return total
+
+
+def _root(x: Fraction) -> Fraction:
+    """At most the square root, to some 40 digits."""
+    shift = 4**140
+    return Fraction(math.isqrt(x.numerator * shift // x.denominator), 2**140)
+
+
+def certify(weight: FloatArray, least: FloatArray, *, budget: float) -> Certificate:
+    """:func:`allocate` in fractions: noise stretched by roundings until it is allowed.
+
+    Examples
+    --------
+    >>> found = certify(np.array([1.0, 4.0]), np.array([0.1, 0.1]), budget=3.0)
+    >>> found.allowed(), 0 <= found.value - found.bound < Fraction(1, 10**9)
+    (True, True)
+    """
+    found = allocate(weight, least, budget=budget)
+    w, m, x = (tuple(Fraction(float(v)) for v in values) for values in (weight, least, found.noise))
+    B = Fraction(budget)
+    free = [i for i in range(len(x)) if x[i] > m[i]]
+    multiplier = max((w[i] * x[i] ** 2 for i in free), default=Fraction(0))
+    for power in range(40):
+        stretch = 1 + Fraction(2**power, 2**54)
+        made = Certificate(w, m, B, tuple(max(v * stretch, n) for v, n in zip(x, m, strict=True)), multiplier)
+        if made.allowed():
+            return made
+    raise ConvergenceError("no allowed allocation near the one that was found")
 
 
 def printed_budget(epsilon: float, delta: float) -> float:
