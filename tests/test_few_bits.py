@@ -99,7 +99,7 @@ def test_behind_a_sum_the_worst_is_nearly_attained_and_composes():
     _, ends = few_bits.binomial([-1.0, 1.0], epsilon=2.0, trials=3)
     behind = few_bits.binomial_sum(epsilon=2.0, trials=3, clients=8)
     others = [[ends[0]] * k + [ends[1]] * (7 - k) for k in range(8)]
-    for eps in (0.2, 0.8, 1.5):
+    for eps in (0.0, 0.2, 0.8, 1.5):
         attained = max(few_bits.aggregate_delta(ends[0], ends[1], rest, epsilon=eps) for rest in others)
         assert attained <= behind.delta(eps) <= attained * 1.01
     one = curve.discrete_pair(*(np.convolve(few_bits.sum_law(others[3]), law) for law in ends))

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from analytics import checks
-from analytics.checks import FloatArray, ParameterError, real
+from analytics.checks import ConvergenceError, FloatArray, ParameterError, real
 from analytics.federated.modular_laws import LEAST, ROOM, Noise, circular, coins, summed, worst_shift
 from analytics.privacy import gaussian
 from analytics.privacy.curve import PrivacyCurve, discrete_pair
@@ -23,6 +23,7 @@ from analytics.privacy.curve import PrivacyCurve, discrete_pair
 _UNIT = np.finfo(float).eps
 _TURNS = 200  # wrong remainders that are told apart
 _MOST_BITS = 13
+_STEPS = 24  # from the root of a search to the safe side
 _SMALLEST, _GREATEST = 0.01, 1e7  # variances of one client's noise
 
 
@@ -361,6 +362,8 @@ def calibrated(
     if excess(low) <= 0:
         return at(low)
     found = float(brentq(excess, low, high, xtol=1e-10))
-    while at(found).epsilon(delta, rounds=T, observer=observer) > goal:
-        found += 1e-9
-    return at(found)
+    for power in range(_STEPS):
+        made = at(found + 1e-10 * (2**power - 1))
+        if made.epsilon(delta, rounds=T, observer=observer) <= goal:
+            return made
+    raise ConvergenceError(f"no variance near {math.exp(found):g} keeps to epsilon")
