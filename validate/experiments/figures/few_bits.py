@@ -83,7 +83,7 @@ def error_against_bits(effort: Effort, advance: Advance) -> Redrawn:
                 axes.plot(widths, data.worst_variance.sel(line=line, epsilon=epsilon), dashes, marker=".", label=label)
             axes.set(title=f"ε = {epsilon:g}", xlabel="bits", yscale="log", xticks=widths)
         figure.axes[0].set_ylabel("worst variance (radius 1)")
-        figure.axes[0].legend()
+        figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     caption = (
         "Exact: worst variance of one unbiased output on [-1, 1] against its bits, every mechanism at the same exact local "
         "epsilon over all inputs, against one uplink. PBM splits its epsilon over its coins; discrete noise modulo 2^b has the "

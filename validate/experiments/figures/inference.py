@@ -49,7 +49,12 @@ def _bars(data: xr.Dataset) -> Figure:
         for place, eta in enumerate(data.threshold.values):
             axes = figure.add_subplot(1, data.sizes["threshold"], place + 1)
             axes.bar(np.arange(data.sizes["device"]) + 1, data.participation.sel(threshold=eta), color="#2166ac")
-            axes.set(title=f"η = {eta:g}", ylim=(0, 1), xlabel="device", ylabel="p" if place == 0 else "")
+            axes.set(
+                title=f"η = {eta:g}",
+                ylim=(0, 1),
+                xlabel="device",
+                ylabel="participation probability" if place == 0 else "",
+            )
     return figure
 
 

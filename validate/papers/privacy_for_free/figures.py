@@ -153,7 +153,7 @@ def saved(effort: Effort, advance: Advance) -> Redrawn:
         axes = figure.add_subplot()
         for colour, delta in zip(COLOURS, deltas, strict=False):
             axes.plot(epsilons, data.decibels.sel(delta=delta), color=colour, label=f"δ = {delta:g}")
-        axes.set(xscale="log", xlabel="epsilon", ylabel="dB")
+        axes.set(xscale="log", xlabel="epsilon", ylabel="noise saved (dB)")
         axes.legend()
     caption = (
         "Exact: the effective noise that the printed constraint asks for over what the same (epsilon, delta) needs, adjacency "
