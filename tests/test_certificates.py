@@ -1,6 +1,7 @@
 """Certificates: check.py rebuilds them alone, agrees with python-flint, and rejects whatever has been changed."""
 
 import ast
+import hashlib
 import importlib.util
 import json
 import math
@@ -254,6 +255,46 @@ def test_decimals_are_right_to_the_last_digit(side, digits):
     assert 0 < high - low <= abs(high) / 10 ** (digits - 1)
 
 
+@pytest.mark.parametrize("seed", range(30))
+def test_a_difference_keeps_its_value_without_what_both_sides_have(seed):
+    rng = random.Random(2000 + seed)
+    parts = [_random(rng, 2) for _ in range(3)]
+    high, low = (sp.Add(*(rng.randint(-3, 3) * part for part in parts)) for _ in range(2))
+    point = {n: Fraction(rng.randint(-40, 40), rng.randint(1, 20)) for n in "xy"}
+    with CHECKER.precision(128):
+        found = CHECKER.interval(CHECKER.value(CHECKER.less_common(tree(high), tree(low)), point))
+    with flint.ctx.workprec(400):
+        assert _overlaps(found, enclosed(high - low, point))[0]
+
+
+def _claim_of(actual, claimed, low="-1"):
+    domain = {"x": {"low": low, "high": "1", "integer": False, "extra": []}}
+    given = {"schema": CHECKER.SCHEMA, "id": "Z", "relation": "<=", "given": [], "domain": domain}
+    return CHECKER.Claim(
+        json.dumps({**given, "expression": {"actual": tree(actual), "claimed": tree(claimed)}}).encode()
+    )
+
+
+def _shown(claim):
+    proof = {"schema": CHECKER.SCHEMA, "id": "Z", "claim_sha256": claim.sha256, "trees": [{"sign": "+"}]}
+    return CHECKER.proved(claim, json.dumps(proof))
+
+
+def test_what_both_sides_have_must_have_a_value():
+    """A pole, a root of what is negative, a case that never holds: they cancel, and the claim says nothing there."""
+    assert _shown(_claim_of(X + X**3, X**3 + X + sp.Rational(1, 9))).startswith("proved")
+    for same in (1 / X, sp.sqrt(X), sp.log(X), sp.Piecewise((X, X > 0))):
+        with pytest.raises(CHECKER.Rejected):
+            _shown(_claim_of(same, same + 1))
+    assert _shown(_claim_of(1 / X, 1 / X + 1, low="1/9")).startswith("proved")
+
+
+def test_halving_shows_what_is_true_only():
+    assert _shown(_claim_of(X * (1 - X), sp.Rational(26, 100))).startswith("proved")
+    with pytest.raises(CHECKER.Rejected):
+        _shown(_claim_of(X * (1 - X), sp.Rational(2499, 10000)))
+
+
 # Whatever is changed is rejected; the sums are made anew, so that they are not what rejects it
 
 
@@ -268,8 +309,6 @@ def _edited(out, name, change):
 
 def _bound_anew(out, folder):
     """What a forger would do: tell the witness or proof the sum of the changed claim."""
-    import hashlib
-
     digest = hashlib.sha256((out / folder / "claim.json").read_bytes()).hexdigest()
     name = "witness.json" if (out / folder / "witness.json").exists() else "proof.json"
     return _edited(out, f"{folder}/{name}", lambda g: g.update(claim_sha256=digest))
@@ -370,6 +409,43 @@ def test_neither_witness_nor_proof(two):
     shutil.rmtree(out / "A")
     write_sums(out)
     assert check(out).returncode == 0
+
+
+@pytest.mark.parametrize("place", [0.1, 0.5, 0.9])
+def test_a_change_of_any_file_is_noticed(two, place):
+    """By the sums, whatever it is; check.py is among them."""
+    out, _ = two
+    for path in sorted([*out.glob("*/*.json"), out / "SHA256SUMS", out / "check.py"]):
+        whole = path.read_bytes()
+        at = int(place * len(whole))
+        changed = out / path.relative_to(out)
+        changed.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+        if path.name == "check.py":
+            with pytest.raises(CHECKER.Rejected):
+                CHECKER.sums(out)
+        else:
+            assert CHECKER.main(out) in (1, 2), path
+        path.write_bytes(whole)
+    assert CHECKER.main(out) == 0
+
+
+def test_the_list_is_published_apart(tmp_path):
+    """docs/certificates.sha256: what `airtight certify` writes, as long as the papers are those that the list was made from."""
+    lines = (ROOT / "docs" / "certificates.sha256").read_text().splitlines()
+    digests = {line.split()[1]: line.split()[2] for line in lines if line.startswith("#")}
+    sums = {line[66:]: line[:64] for line in lines if not line.startswith("#")}
+    assert sums["check.py"] == hashlib.sha256(CHECK.read_bytes()).hexdigest()
+    assert len([name for name in sums if name.endswith("/claim.json")]) > 100
+    current = [
+        c
+        for c in map(INSTALLED.claims().get, ("FDP-E4", "CB-X2", "UF-E51"))
+        if digests[c.paper] == INSTALLED.digest(c.paper)
+    ]
+    list(certify(tmp_path, current))
+    for path in tmp_path.glob("*/*.json"):
+        assert sums[path.relative_to(tmp_path).as_posix()] == hashlib.sha256(path.read_bytes()).hexdigest(), (
+            "make ledger"
+        )
 
 
 # The command

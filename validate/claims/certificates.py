@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import flint
@@ -199,6 +200,19 @@ def write_sums(out: Path) -> None:
     files = sorted([out / "check.py", *out.glob("*/*.json")])
     lines = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.relative_to(out).as_posix()}\n" for path in files]
     (out / "SHA256SUMS").write_text("".join(lines), encoding="utf-8")
+
+
+def published() -> str:
+    """The SHA-256 sums of all certificates of the papers installed, as ``docs/certificates.sha256`` has them.
+
+    Above them, as comments, what each paper was read from: where that has changed so have the sums.
+    """
+    with TemporaryDirectory() as folder:
+        out = Path(folder)
+        for _ in certify(out, list(INSTALLED.claims().values())):
+            pass
+        sums = (out / "SHA256SUMS").read_text(encoding="utf-8")
+    return "".join(f"# {paper} {INSTALLED.digest(paper)}\n" for paper in INSTALLED.papers()) + sums
 
 
 def _folder(name: str) -> str:

@@ -29,6 +29,7 @@ LADDER = (96, 192, 384, 768, 1536, 3072, 6144)  # bits at which a point is tried
 BOX_BITS = 64  # a box is wide: more bits would not narrow its value
 TERMS = 100_000  # of a sum
 EXACT_BITS = 8192  # rational numbers up to this size stay exact
+HALVINGS = 6  # of a box on which nothing is shown at once
 
 
 class Malformed(Exception):
@@ -43,10 +44,7 @@ class Undecided(Exception):
     """An interval is too wide, or a function is not defined on it."""
 
 
-# Ends: (m, e) is m * 2^e. The precision is the number of bits of m that a rounded end keeps.
-
-
-BITS = [96]  # the last one counts
+BITS = [96]  # the precision, of which the last one counts: how many bits of m an end (m, e), that is m * 2^e, keeps
 
 
 @contextmanager
@@ -104,8 +102,8 @@ def inverse_end(a, up):
 def less(a, b):
     """Whether one end is below another."""
     (m, e), (n, f) = a, b
-    if (m > 0) != (n > 0) or m == 0 or n == 0:
-        return m < n if m == 0 or n == 0 else m < 0
+    if m * n <= 0:
+        return m < n
     tops = e + m.bit_length(), f + n.bit_length()
     if tops[0] != tops[1]:
         return (tops[0] < tops[1]) == (m > 0)
@@ -121,8 +119,7 @@ def end_of(q, up):
 
 def fraction(end):
     """An end as a rational number."""
-    m, e = end
-    return Fraction(m << e) if e >= 0 else Fraction(m, 1 << -e)
+    return end[0] * Fraction(2) ** end[1]
 
 
 class Interval:
@@ -163,9 +160,8 @@ class Interval:
 
     def absolute(self):
         """|x|."""
-        if self.lo[0] >= 0:
-            return self
-        return -self if self.hi[0] <= 0 else Interval((0, 0), greatest(self.hi, (-self.lo[0], self.lo[1])))
+        low, high = self.lo, (-self.lo[0], self.lo[1])
+        return self if low[0] >= 0 else (-self if self.hi[0] <= 0 else Interval((0, 0), greatest(self.hi, high)))
 
     def power(self, n):
         """x^n for an integer n: of |x| where n is even, else of each end with its sign."""
@@ -193,8 +189,6 @@ ZERO, ONE, TWO = (Interval((n, 0), (n, 0)) for n in (0, 1, 2))
 
 
 # Elementary functions at an end. A number x is held as the integer x * 2^w, every step rounded in the direction asked for.
-
-
 def atanh_series(top, bottom, w, up):
     """atanh(top / bottom) * 2^w for 0 <= top / bottom <= 1/3: the sum of z^n / n over odd n.
 
@@ -256,9 +250,7 @@ def log_end(x, up):
     m, e = x
     if m <= 0:
         raise Undecided("log of what may not be positive")
-    n = m.bit_length()
-    if 3 * m < 2 << n:
-        n -= 1
+    n = m.bit_length() - (1 if 3 * m < 2 << m.bit_length() else 0)
     k, one = e + n, 1 << n
     top, bottom = m - one, m + one
     lost = bottom.bit_length() - abs(top).bit_length() if k == 0 and top else 0
@@ -283,8 +275,6 @@ exp, log, sqrt = (lambda x, f=f: Interval(f(x.lo, False), f(x.hi, True)) for f i
 
 
 # Functions at a point that are made of intervals; `at_ends` makes monotone functions of them.
-
-
 def at_ends(function, x, falling=False):
     """A monotone function on an interval, from its enclosures at the two ends."""
     low = function(Interval(x.lo, x.lo))
@@ -377,11 +367,8 @@ def erfc_point(x):
 @lru_cache(maxsize=512)
 def bernoulli(n):
     """Bernoulli's number B_n."""
-    return (
-        Fraction(1)
-        if n == 0
-        else -sum(comb(n + 1, k) * bernoulli(k) for k in range(n) if k < 2 or k % 2 == 0) / (n + 1)
-    )
+    below = (k for k in range(n) if k < 2 or k % 2 == 0)
+    return -sum(comb(n + 1, k) * bernoulli(k) for k in below) / (n + 1) if n else Fraction(1)
 
 
 def lgamma(x):
@@ -407,16 +394,7 @@ def lgamma(x):
 
 
 # Expressions: "p/q", the name of a parameter, or {"op": ..., "args": [...]}. A value is a Fraction while it is exact.
-
 NUMBER, DECIMAL = re.compile(r"-?\d+(/[1-9]\d*)?"), re.compile(r"-?\d+(\.\d+)?(E[+-]?\d{1,6})?")
-ELEMENTARY = {
-    "exp": exp,
-    "log": log,
-    "sqrt": sqrt,
-    "erfc": lambda x: at_ends(erfc_point, x, falling=True),
-    "atan": lambda x: at_ends(atan_point, x),
-    "lgamma": lgamma,
-}
 
 
 def interval(x):
@@ -443,11 +421,8 @@ def raised(base, exponent):
     if isinstance(exponent, Fraction):
         if exponent.denominator == 1:
             n = exponent.numerator
-            if exact(base) and abs(n) * (base.numerator.bit_length() + base.denominator.bit_length()) < EXACT_BITS:
-                if base == 0 and n < 0:
-                    raise Undecided("a division by 0")
-                return base**n
-            return interval(base).power(n)
+            fits = exact(base) and abs(n) * (base.numerator.bit_length() + base.denominator.bit_length()) < EXACT_BITS
+            return base**n if fits and (base or n >= 0) else interval(base).power(n)
         if exponent.denominator == 2:
             return sqrt(interval(base)).power(exponent.numerator)
     if exact(base) and base == 0 and exact(exponent) and exponent > 0:
@@ -481,8 +456,7 @@ def condition(tree, at):
         absorbing = op == "or"
         return absorbing if absorbing in known else (None if None in known else not absorbing)
     if op == "not" and len(args) == 1:
-        known = condition(args[0], at)
-        return None if known is None else not known
+        return {True: False, False: True, None: None}[condition(args[0], at)]
     if op not in ("<=", "<", ">=", ">", "==", "!=") or len(args) != 2:
         raise Malformed(f"no condition: {op!r}")
     try:
@@ -559,30 +533,29 @@ def evaluated(tree, at):
 
 # Slopes. Where |x|, min and max have a kink the interval holds the derivatives of both sides, for which the mean value theorem
 # holds as well (these functions are Lipschitz). An integer that is known to be one does not change on the box.
-
-
 def unary(op, x, ds):
     """A function of one value, and the chain rule."""
     if op == "negative":
         return (-x if exact(x) else -interval(x)), combined([(ds, -ONE)])
     if op == "abs":
-        y = abs(x) if exact(x) else interval(x).absolute()
         low, high = interval(x).lo[0], interval(x).hi[0]
-        return y, combined([(ds, ONE if low >= 0 else (-ONE if high <= 0 else Interval((-1, 0), (1, 0))))])
+        sign = ONE if low >= 0 else (-ONE if high <= 0 else Interval((-1, 0), (1, 0)))
+        return abs(x) if exact(x) else interval(x).absolute(), combined([(ds, sign)])
     if op == "floor":
         if ds and not exact(floor(x)):
             raise Undecided("floor jumps")
         return floor(x), {}
-    y = ELEMENTARY[op](x := interval(x))
-    if ds and op not in DERIVATIVES:
+    function, derivative = ELEMENTARY[op]
+    if ds and derivative is None:
         raise Undecided(f"{op} has no derivative here")
-    return y, combined([(ds, DERIVATIVES[op](x, y))]) if ds else {}
+    y = function(x := interval(x))
+    return y, combined([(ds, derivative(x, y))]) if ds else {}
 
 
 def floor(x):
     """The floor, which never decreases."""
     if isinstance(x, Fraction):
-        return Fraction(x.numerator // x.denominator)
+        return Fraction(x // 1)
     if size(x) > EXACT_BITS:
         raise Undecided("floor of what may be huge")
     low, high = (Fraction(shifted(m, e, False)) for m, e in (x.lo, x.hi))
@@ -592,9 +565,8 @@ def floor(x):
 def pair(op, one, other):
     """An operation on two values, exact on exact ones, and its derivative."""
     (x, ds), (y, es) = one, other
-    if op == "/" and exact(x, y) and y == 0:
-        raise Undecided("a division by 0")
-    sides = (x, y) if op == "pow" or exact(x, y) else (interval(x), interval(y))
+    as_they_are = op == "pow" or (exact(x, y) and (op != "/" or y))
+    sides = (x, y) if as_they_are else (interval(x), interval(y))
     found = BINARY[op](*sides)
     if not ds and not es:
         return found, {}
@@ -634,16 +606,17 @@ BINARY = {
     "min": lambda a, b: min(a, b) if exact(a, b) else Interval(least(a.lo, b.lo), least(a.hi, b.hi)),
     "max": lambda a, b: max(a, b) if exact(a, b) else Interval(greatest(a.lo, b.lo), greatest(a.hi, b.hi)),
 }
-DERIVATIVES = {
-    "exp": lambda x, y: y,
-    "log": lambda x, y: x.inverse(),
-    "sqrt": lambda x, y: (TWO * y).inverse(),
-    "atan": lambda x, y: (ONE + x.power(2)).inverse(),
-    "erfc": lambda x, y: -(TWO / sqrt(pi_at(BITS[-1])) * exp(-x.power(2))),
+ELEMENTARY = {  # each with its derivative at x, where it is y
+    "exp": (exp, lambda x, y: y),
+    "log": (log, lambda x, y: x.inverse()),
+    "sqrt": (sqrt, lambda x, y: (TWO * y).inverse()),
+    "atan": (lambda x: at_ends(atan_point, x), lambda x, y: (ONE + x.power(2)).inverse()),
+    "erfc": (
+        lambda x: at_ends(erfc_point, x, falling=True),
+        lambda x, y: -(TWO / sqrt(pi_at(BITS[-1])) * exp(-x.power(2))),
+    ),
+    "lgamma": (lgamma, None),
 }
-
-
-# What is checked.
 
 
 class Claim:
@@ -667,21 +640,20 @@ class Claim:
         """Low, high, whether integers are meant, further values."""
         try:
             low, high = rational(given["low"]), rational(given["high"])
-            integer, extra = given["integer"], [rational(x) for x in given["extra"]]
+            if low <= high and isinstance(given["integer"], bool):
+                return low, high, given["integer"], [rational(x) for x in given["extra"]]
         except (KeyError, TypeError):
-            raise Malformed(f"no range: {given}") from None
-        if low > high or not isinstance(integer, bool):
-            raise Malformed(f"no range: {given}")
-        return low, high, integer, extra
+            pass
+        raise Malformed(f"no range: {given}")
 
 
 def loaded(text):
     """A JSON object; one that names a key twice is none."""
 
     def once(pairs):
-        if len({key for key, _ in pairs}) != len(pairs):
-            raise Malformed("a key stands twice")
-        return dict(pairs)
+        if len(found := dict(pairs)) == len(pairs):
+            return found
+        raise Malformed("a key stands twice")
 
     try:
         found = json.loads(text, object_pairs_hook=once)
@@ -729,14 +701,12 @@ def witnessed(claim, text):
     digits = field(given, "digits", int)
     if not 1 <= digits <= 1000:
         raise Malformed("digits: from 1 to 1000")
-    reason = "more than the highest precision is needed"
     for bits in LADDER:
         with precision(bits):
             try:
                 reason = refuted(claim, point, given, digits)
             except Undecided as undecided:
                 reason = str(undecided)
-                continue
         if not reason:
             return f"refuted at {', '.join(f'{n} = {x}' for n, x in point.items()) or 'the only point'}"
     raise Rejected(reason)
@@ -766,8 +736,7 @@ def told(stated, found, digits):
         raise Malformed("an interval is two decimals")
     low, high = (found, found) if isinstance(found, Fraction) else (fraction(found.lo), fraction(found.hi))
     for text, up in zip(stated, (False, True), strict=True):
-        least_, most = to_digits(low, digits, up), to_digits(high, digits, up)
-        if not least_ <= Fraction(text) <= most:
+        if not to_digits(low, digits, up) <= Fraction(text) <= to_digits(high, digits, up):
             raise Rejected(f"{text} is not the value to {digits} digits, rounded {'up' if up else 'down'}")
     return low == high or high - low <= min(abs(low), abs(high)) / 10 ** (digits + 3)
 
@@ -781,10 +750,8 @@ def to_digits(x, digits, up):
 def proved(claim, text):
     """Rebuild a proof: the cuts make boxes of the domain, and on each the relation holds or a hypothesis fails."""
     trees = field(of_this_claim(claim, text), "trees", list)
-    parts_ = [
-        [(low, high), *((x, x) for x in extra if not low <= x <= high)] for low, high, _, extra in claim.ranges.values()
-    ]
-    roots = [dict(zip(claim.ranges, root, strict=True)) for root in product(*parts_)]
+    pieces = ([(a, b), *((x, x) for x in extra if not a <= x <= b)] for a, b, _, extra in claim.ranges.values())
+    roots = [dict(zip(claim.ranges, root, strict=True)) for root in product(*pieces)]
     if claim.op == "==" or len(trees) != len(roots):
         raise Malformed("boxes prove no equation; a tree of cuts for each part of the domain")
     boxes = [leaf for tree, root in zip(trees, roots, strict=True) for leaf in leaves(claim, tree, root)]
@@ -825,34 +792,66 @@ def intervals(box):
     return {name: low if low == high else Interval.of(low, high) for name, (low, high) in box.items()}
 
 
-def certain(claim, box):
-    """Whether the relation holds on all of a box.
-
-    Claimed minus actual is enclosed. Where that does not say, each parameter whose partial derivative has a sign is set to
-    the end at which the difference is least; what remains is enclosed directly and by the mean value theorem.
-    """
+def certain(claim, box, halvings=HALVINGS):
+    """Whether the relation holds on all of a box, or on both halves of it, cut where it is widest."""
     high, low = (claim.claimed, claim.actual) if claim.op == "<=" else (claim.actual, claim.claimed)
-    difference = {"op": "-", "args": [high, low]}
     try:
-        while not compared("<=", value(low, intervals(box)), value(high, intervals(box))):
-            _, ds = slopes(difference, intervals(box))
-            signs = {name: (ds.get(name, ZERO).lo[0] >= 0, ds.get(name, ZERO).hi[0] <= 0) for name in box}
-            ends = {n: (a, a) if signs[n][0] else ((b, b) if signs[n][1] else (a, b)) for n, (a, b) in box.items()}
-            if ends == box:
-                return mean_value(difference, box, ds)
-            box = ends
+        if outweighs(high, low, box):
+            return True
     except Undecided:
+        pass
+    wide = {n: (b - a) / (claim.ranges[n][1] - claim.ranges[n][0]) for n, (a, b) in box.items() if a < b}
+    if not wide or not halvings:
         return False
+    name = max(wide, key=lambda n: wide[n])
+    middle = sum(box[name]) / 2  # of integers too: what holds between them does no harm
+    halves = ((box[name][0], middle), (middle, box[name][1]))
+    return all(certain(claim, {**box, name: half}, halvings - 1) for half in halves)
+
+
+def outweighs(high, low, box):
+    """Whether one expression is at least another on all of a box.
+
+    Their difference, without what they have in common, is enclosed. Where that does not say, each parameter whose partial
+    derivative has a sign is set to the end at which the difference is least; what remains is enclosed directly and by the mean
+    value theorem.
+    """
+    if compared("<=", value(low, intervals(box)), value(high, intervals(box))):  # and both have a value
+        return True
+    difference = less_common(high, low)
+    while not compared("<=", Fraction(0), value(difference, intervals(box))):
+        _, ds = slopes(difference, intervals(box))
+        signs = {name: (ds.get(name, ZERO).lo[0] >= 0, ds.get(name, ZERO).hi[0] <= 0) for name in box}
+        ends = {n: (a, a) if signs[n][0] else ((b, b) if signs[n][1] else (a, b)) for n, (a, b) in box.items()}
+        if ends == box:  # the value in the middle has to outweigh the slopes times the distances from it
+            middle = {name: (a + b) / 2 for name, (a, b) in box.items()}
+            total = interval(value(difference, middle))
+            for name, (a, b) in box.items():
+                total = total + ds.get(name, ZERO) * Interval.of(a - middle[name], b - middle[name])
+            return total.lo[0] >= 0
+        box = ends
     return True
 
 
-def mean_value(difference, box, ds):
-    """Whether the value in the middle of the box outweighs the slopes times the distances from it."""
-    middle = {name: (a + b) / 2 for name, (a, b) in box.items()}
-    total = interval(value(difference, middle))
-    for name, (a, b) in box.items():
-        total = total + ds.get(name, ZERO) * Interval.of(a - middle[name], b - middle[name])
-    return total.lo[0] >= 0
+def less_common(high, low):
+    """The difference of two sums: addends that are alike but for a rational factor are counted together."""
+    factors = {}
+
+    def count_in(tree, by):
+        op, args = parts(tree) if isinstance(tree, dict) else ("", [])
+        if op in ("+", "-"):
+            for i, arg in enumerate(args):
+                count_in(arg, -by if op == "-" and (i or len(args) == 1) else by)
+            return
+        if op == "*" and isinstance(args[0], str) and NUMBER.fullmatch(args[0]):
+            tree, by = (args[1] if len(args) == 2 else {"op": "*", "args": args[1:]}), by * Fraction(args[0])
+        key = json.dumps(tree)
+        factors[key] = factors.get(key, 0) + by
+
+    count_in(high, Fraction(1))
+    count_in(low, Fraction(-1))
+    kept = [{"op": "*", "args": [str(by), json.loads(key)]} for key, by in factors.items() if by]
+    return {"op": "+", "args": ["0", *kept]}
 
 
 def sums(folder):

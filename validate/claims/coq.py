@@ -1,25 +1,49 @@
 r"""Certificates as theorems for Coq: the inequality at a witness, or on the range of one parameter, proved by coq-interval.
 
-What Coq sees is the inequality between two real numbers (Coquelicot's and the standard library's reals), not what the paper means
-by them. Cases, floors, minima, binomials and finite sums are resolved before, at the exact point, as ``check.py`` does.
+What Coq sees in ``ID/theorem.v`` is the inequality between two real numbers (the standard library's), not what the paper means by
+them. Cases, floors, minima, binomials and finite sums are resolved before, at the exact point, as ``check.py`` does. For some
+rows the paper's statement itself is refuted, from laws, integrals and descent: by hand, in ``refuted.v`` in
+the paper's folder.
+
+``python -m validate.claims.coq FOLDER`` compiles what ``airtight certify --coq`` wrote, and says on which axioms it rests.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
 from fractions import Fraction
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
 from validate.claims import check as checker
 from validate.claims.balls import UnsupportedExpression
+from validate.claims.sources import INSTALLED
 
 _CHECK: Any = checker  # plain Python without annotations
 _HEAD = """From Coq Require Import Reals.
 From Interval Require Import Tactic.
+From Airtight Require Import Model.
+Import Bounds.
 Open Scope R_scope.
 """
+AXIOMS = frozenset(  # of the classical reals
+    (
+        "ClassicalDedekindReals.sig_forall_dec",
+        "ClassicalDedekindReals.sig_not_dec",
+        "FunctionalExtensionality.functional_extensionality_dep",
+        "Classical_Prop.classic",
+    )
+)
+_MODEL, _BY_HAND = Path(__file__).with_name("Model.v"), "refuted.v"
+_LIBRARY = "formal"  # folder of what is written by hand
+_SECONDS = 60  # for one file
 _FUNCTIONS = {"exp": "exp", "log": "ln", "sqrt": "sqrt", "atan": "atan", "abs": "Rabs"}
 _TERMS = 200
 _BITS = 128
@@ -44,11 +68,11 @@ def theorem(claim: dict[str, Any], point: dict[str, str] | None) -> str:
     --------
     >>> sides = {"actual": {"op": "exp", "args": ["x"]}, "claimed": "2"}
     >>> made = {"id": "A", "statement": "s", "relation": "<=", "expression": sides, "given": [], "domain": {}}
-    >>> print(theorem(made, {"x": "1"}).splitlines()[5])
+    >>> print(theorem(made, {"x": "1"}).splitlines()[7])
     Theorem A : 2 < (exp 1).
     """
     low, high = (claim["expression"][side] for side in ("claimed", "actual"))
-    name = re.sub(r"\W", "_", claim["id"].replace("*", "_star"))
+    name = _name(claim["id"])
     note = f"(* {claim['id']}: {_comment(claim['statement'])} *)\n"
     if point is not None:
         at = {parameter: Fraction(value) for parameter, value in point.items()}
@@ -67,13 +91,25 @@ def theorem(claim: dict[str, Any], point: dict[str, str] | None) -> str:
         low, high = high, low
     bounds = f"{_number(Fraction(allowed['low']))} <= x <= {_number(Fraction(allowed['high']))}"
     goal = f"forall x, {bounds} -> {_term(low, {}, parameter)} <= {_term(high, {}, parameter)}"
-    proof = f"Proof. intros x H. apply Rge_le, Rminus_ge, Rle_ge. interval with (i_bisect x, i_taylor x, i_prec {_BITS}). Qed."
+    cases = "unfold Rmax, Rmin; repeat destruct (Rle_dec _ _); "  # for either argument, whichever is the greater
+    proof = (
+        f"Proof. intros x H. {cases if 'Rmax' in goal or 'Rmin' in goal else ''}apply Rge_le, Rminus_ge, Rle_ge; "
+        f"first [interval with (i_bisect x) | interval with (i_bisect x, i_taylor x, i_prec {_BITS})]. Qed."
+    )
     return f"{_HEAD}{note}Theorem {name} : {goal}.\n{proof}\n"
 
 
 def write(out: Path) -> tuple[list[str], dict[str, str]]:
-    """OUT/ID/theorem.v of every certificate that can have one: their names, and of the others why not."""
+    """OUT/ID/theorem.v of every certificate that can have one: their names, and of the others why not.
+
+    OUT/formal gets what is written by hand about the same rows, and the definitions that it needs.
+    """
     done, left = [], {}
+    (out / _LIBRARY).mkdir(exist_ok=True)
+    shutil.copyfile(_MODEL, out / _LIBRARY / _MODEL.name)
+    for paper in INSTALLED.papers():
+        if (source := INSTALLED.home(paper).with_name(_BY_HAND)).is_file():
+            shutil.copyfile(source, out / _LIBRARY / f"{source.parent.name}.v")
     for folder in sorted(path.parent for path in out.glob("*/claim.json")):
         claim, witness = json.loads((folder / "claim.json").read_text("utf-8")), folder / "witness.json"
         try:
@@ -84,6 +120,64 @@ def write(out: Path) -> tuple[list[str], dict[str, str]]:
         (folder / "theorem.v").write_text(text, encoding="utf-8")
         done.append(folder.name)
     return done, left
+
+
+def compiled(out: Path) -> Iterator[tuple[Path, bool, float]]:
+    """Run coqc on every file below a folder, and say which it takes, and how long that was."""
+    library = sorted((out / _LIBRARY).glob("[a-z]*.v"))
+    for file in [out / _LIBRARY / _MODEL.name, *library, *sorted(out.glob("*/theorem.v"))]:
+        if file.is_file():
+            started = time.perf_counter()
+            yield file, _coqc(file, out).returncode == 0, time.perf_counter() - started
+
+
+def assumptions(out: Path) -> set[str]:
+    """The axioms that the compiled theorems rest on, all together, as Coq's Print Assumptions lists them.
+
+    Raises
+    ------
+    RuntimeError
+        When that does not compile.
+    """
+    files = [
+        file for file in sorted(out.glob("*/*.v")) if file.with_suffix(".vo").is_file() and file.name != _MODEL.name
+    ]
+    names = [
+        f"{_module(file, out)}.{name}"
+        for file in files
+        for name in re.findall(r"^Theorem (\w+)", file.read_text("utf-8"), re.M)
+    ]
+    lines = [f"Require {_module(file, out)}." for file in files]
+    listing = out / _LIBRARY / "assumptions.v"
+    listing.write_text(
+        "\n".join([*lines, f"Definition all := ({', '.join(names)}).", "Print Assumptions all.", ""]), "utf-8"
+    )
+    done = _coqc(listing, out, 20 * _SECONDS)
+    if done.returncode:
+        raise RuntimeError(done.stderr)
+    return set(re.findall(r"^([\w.]+)\s*:", done.stdout.partition("Axioms:")[2], re.M))
+
+
+def _coqc(file: Path, out: Path, seconds: int = _SECONDS) -> subprocess.CompletedProcess[str]:
+    folders = dict.fromkeys(path.parent for path in sorted(out.glob("*/*.v")))
+    flags = [part for folder in folders for part in ("-Q", folder.name, _folder(folder))]
+    command = ["coqc", "-q", *flags, str(file.relative_to(out))]
+    try:
+        return subprocess.run(command, cwd=out, capture_output=True, text=True, check=False, timeout=seconds)
+    except subprocess.TimeoutExpired:
+        return subprocess.CompletedProcess(command, 1, "", f"more than {seconds} seconds")
+
+
+def _module(file: Path, out: Path) -> str:
+    return f"{_folder(file.parent)}.{file.stem}"
+
+
+def _folder(path: Path) -> str:
+    return "Airtight" if path.name == _LIBRARY else _name(path.name)
+
+
+def _name(identifier: str) -> str:
+    return re.sub(r"\W", "_", identifier.replace("*", "_star").replace("'", "_prime").replace("+", "_plus"))
 
 
 def _below(one: Any, other: Any, at: dict[str, Fraction]) -> bool:
@@ -105,7 +199,9 @@ def _term(tree: Any, at: dict[str, Fraction], free: str | None = None) -> str:
         for branch, condition in args:
             if _CHECK.condition(condition, _CHECK.fixed(at)):
                 return _term(branch, at)
-    if op in ("min", "max") and free is None:
+    if op in ("min", "max") and free is not None:
+        return reduce(lambda one, other: f"(R{op} {one} {other})", (_inner(arg, at, free) for arg in args))
+    if op in ("min", "max"):
         best = args[0]
         for arg in args[1:]:
             best = arg if _below(arg, best, at) is (op == "min") else best
@@ -151,3 +247,22 @@ def _number(value: Fraction) -> str:
 
 def _comment(text: str) -> str:
     return " ".join(text.replace("*)", "* )").replace("(*", "( *").replace('"', "''").split())
+
+
+def main(out: Path) -> int:
+    """Compile, list the axioms, and return the exit code."""
+    code = 0
+    for file, right, seconds in compiled(out):
+        searched = " : forall x, " in file.read_text("utf-8")  # a range: whether bisection ends is not known before
+        said = "proved" if right else "left open by interval" if searched else "NOT PROVED"
+        print(f"{file.relative_to(out)}: {said}, {seconds:.1f} s", flush=True)
+        code = code if right or searched else 1
+    found = assumptions(out)
+    print(f"axioms: {', '.join(sorted(found))}")
+    if beyond := found - AXIOMS:
+        print(f"not of the classical reals: {', '.join(sorted(beyond))}")
+    return 1 if beyond else code
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

@@ -13,7 +13,7 @@ from analytics.federated.system import FederatedSystem
 from analytics.inference.system import InferenceSystem
 from analytics.parameters import of
 from validate import papers
-from validate.claims import audit, shipped
+from validate.claims import audit, certificates, shipped
 from validate.claims.claim import Claim, Item, Paper, Verdict
 from validate.claims.evidence import Evidence, How
 from validate.claims.relation import Sign
@@ -240,6 +240,7 @@ def main(folder: str) -> None:
         "twins.md": agreement(compared),
         "parameters.md": parameters(),
         "schema.json": schema.text(),
+        "certificates.sha256": certificates.published(),
     }
     pages = {Path(folder) / name: text for name, text in made.items()}
     pages[Path(papers.__file__).parent / shipped.NAME] = shipped.text(ordered)
