@@ -2,13 +2,8 @@
 
 From Coq Require Import Reals List Lra.
 From Coquelicot Require Import Coquelicot.
-From Interval Require Import Tactic Specific_stdz Specific_ops.
 Import ListNotations.
 Open Scope R_scope.
-
-(* coq-interval on Coq's own integers: no axioms but those of the classical reals *)
-Module Floats := SpecificFloat StdZRadix2.
-Module Bounds := IntervalTactic Floats.
 
 Definition law (A : Type) := list (R * A).
 

@@ -5,7 +5,6 @@ From Coquelicot Require Import Coquelicot.
 From Interval Require Import Tactic.
 From Airtight Require Import Model.
 Import ListNotations.
-Import Bounds.
 Open Scope R_scope.
 
 (* with the shared number z the first client sends plus with probability share i f z, where i + f is 2^d times its probability *)

@@ -4,7 +4,6 @@ From Coq Require Import Reals Lra Psatz.
 From Coquelicot Require Import Coquelicot.
 From Interval Require Import Tactic.
 From Airtight Require Import Model.
-Import Bounds.
 Open Scope R_scope.
 
 (* FDP-E4: two devices with codes 1, weights 1/2; the mean of what is received *)

@@ -4,7 +4,6 @@ From Coq Require Import Reals Lra Psatz.
 From Coquelicot Require Import Coquelicot.
 From Interval Require Import Tactic.
 From Airtight Require Import Model.
-Import Bounds.
 Open Scope R_scope.
 
 (* UF-T1: as many steps as (22) allows do not bring every function to the accuracy. Curvature 1/10, step 1, Phi = 1/10: four steps. *)
