@@ -229,6 +229,28 @@ def test_design_is_confirmed_by_simulation():
     assert abs(np.mean(distance**2) - found.error) < 5 * np.std(distance**2) / np.sqrt(rounds)
     share = 0.9 * np.mean(distance <= np.sqrt(own) * 0.95)
     assert abs(share - found.accuracy) < 0.02 and found.accuracy >= 0.5 > found.nothing.accuracy
+    sent = 2.0 / np.sqrt(0.5) * (signal + np.sqrt(designed.noise_variance[0]) * rng.normal(size=signal.shape))
+    spent = np.sum(tau[..., None] * sent**2, axis=(1, 2))
+    assert abs(np.mean(spent) - found.energy) < 5 * np.std(spent) / np.sqrt(rounds)
+
+
+def test_epsilon_of_a_design_is_confirmed_by_simulation():
+    """The loss of what a server sees, drawn two million times: at epsilon as often exceeded as delta says."""
+    system, tasks = instance(4, delta=0.01)
+    own = decoding.constant_output(tasks)
+    free = ["weight", "noise_variance", "decoder_gain"]
+    designed = design(system, Requirements(minimise="error", epsilon_at_most=2.0, energy_at_most=9.0, free=free), tasks)
+    assert 1.99 < np.max(designed.epsilon) <= 2.0 and designed.error < own
+    rng, count = np.random.default_rng(7), 2_000_000
+    one = designed.system
+    there = rng.random(count) < one.participation[0]
+    others = rng.binomial(5, one.participation[0], count)
+    sigma = np.sqrt(one.receiver_noise_variance + (others + 1) * one.received_noise_variance[0])
+    ratio = one.sensitivity[0] / sigma
+    loss = ratio * rng.normal(size=count) + ratio**2 / 2
+    exceeded = np.where(there, np.maximum(-np.expm1(2.0 - loss), 0.0), 0.0)
+    noise = np.std(exceeded) / np.sqrt(count)
+    assert abs(np.mean(exceeded) - 0.01) < 5 * noise + 2e-4
 
 
 def test_rounds_with_everybody_present():
