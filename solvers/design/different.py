@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import optimize, special
 
-from analytics.checks import FloatArray
+from analytics.checks import ConvergenceError, FloatArray
 from analytics.guarantee import Observer
 from analytics.inference import decoding, distortion
 from analytics.inference.system import InferenceSystem
@@ -25,6 +25,7 @@ from solvers.solution import InfeasibleError
 _TURNS = 6
 _NEAR = 1 - 1e-6  # limits are kept away from by what the solver may miss
 _SETTLED = 1e-4
+_CROSSED = 1e-8  # of a value, that rounding may put its lower bound above it
 _ROUGHLY = 1e-3  # of a least epsilon that turns have to be made for
 _GROWTH, _STEPS = 20.0, 40
 _TRIES = 60  # of common scales of clips and participations
@@ -154,6 +155,8 @@ class _Turns:
         if not found:
             return None
         top = min(found, key=lambda one: one.value)
+        if lower is not None and lower > top.value * (1 + _CROSSED):
+            raise ConvergenceError(f"the lower bound {lower!r} is above a design's {top.value!r}")
         return replace(top, lower=lower if lower is None else min(lower, top.value))
 
     def _unit(self) -> float:
