@@ -25,8 +25,7 @@ Proof of the error
 :math:`\Re\omega` is never above its value at the crossing, as
 :math:`w\,\Re\omega - 1 = -k[(1-S)(2+S)+k]/(1-S+k)^2 \le 0`, :math:`S = \sin\varphi`, :math:`k = \cosh u - 1`,
 :math:`w = 1 - \eta c`. It falls up to k = (1-S)(2+S)/S, to -1.042 at S = 1/2, and rises from there to -1; for S >= 0
-the real part of z rises. z enters
-:math:`\Re(K - z\epsilon)` otherwise only as :math:`-\rho\,\Re z`,
+the real part of z rises. z enters :math:`\Re(K - z\epsilon)` otherwise only as :math:`-\rho\,\Re z`,
 :math:`\rho = \mu^2/2\eta + \tfrac r2\log(1+\eta) + \epsilon > 0` (reverse: epsilon changes its sign, and where
 then :math:`\rho \le 0` no loss reaches epsilon). So :math:`|e^{K - z\epsilon}|` is greatest where the path crosses the real axis.
 
@@ -44,8 +43,7 @@ few a each, are below :math:`e^{-T}` times a saddle point estimate.
 :math:`|z'|/|z(1+z)| \le R\cosh u/(RC\sinh u)^2`, while the size falls. Beyond k = 5/2 :math:`\Re\omega` pulls it up again, by
 .042 of its pull. That matters only if U lies beyond k = 1 (from an earlier U the size does not come back), where the whole
 pull has counted without the size having fallen by T: so the pull is at most T, and the rise :math:`e^{1.3}`, for which `rule`
-has room.
-U is taken where this, too, is below :math:`e^{-T}` of the estimate.
+has room. U is taken where this, too, is below :math:`e^{-T}` of the estimate.
 
 *Rounding.* Every factor of a term has a relative error of a few units, so a term errs by the sum of the magnitudes of all
 that is added up in its exponent, in units of the last place; these magnitudes are summed along with the terms. That
