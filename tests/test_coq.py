@@ -119,7 +119,7 @@ def test_coqc_proves_what_is_true_only(tmp_path):
     right = theorem(_claim(at_most(sp.exp(X), 1 + X)), {"x": "1/2"})
     (tmp_path / "UF-E51" / "theorem.v").write_text(right.replace("(1 + (1 / 2)) <", "2 <"))
     (tmp_path / "FDP-F10-eta" / "theorem.v").write_text(
-        "Axiom no : False. Theorem FDP_F10_eta : 1 = 2. Proof. destruct no. Qed."
+        "Axiom no : False.\nTheorem FDP_F10_eta : 1 = 2. Proof. destruct no. Qed."
     )
     for name in ("corbin_fl", "feature_dp", "utility_fairness"):
         for path in (tmp_path / "formal").glob(f"{name}.v*"):

@@ -142,7 +142,7 @@ def assumptions(out: Path) -> set[str]:
         for name in re.findall(r"^Theorem (\w+)", file.read_text("utf-8"), re.M)
     ]
     lines = [f"Require {_module(file, out)}." for file in files]
-    listing = out / _LIBRARY / "assumptions.v"
+    listing = out / "assumptions.v"
     listing.write_text(
         "\n".join([*lines, f"Definition all := ({', '.join(names)}).", "Print Assumptions all.", ""]), "utf-8"
     )
