@@ -12,6 +12,7 @@ from analytics.federated.device import table_1
 from validate.experiments.figures import corbin, gallery, learning, shipped, utility
 from validate.experiments.figures.figure import Effort, Study
 from validate.experiments.figures.finding import Comparison, Finding, Outcome
+from validate.experiments.figures.table import Table
 from validate.experiments.training import utility as policy
 
 pytestmark = pytest.mark.slow
@@ -25,7 +26,7 @@ def test_each_figure(name):
     done = []
     found = gallery.FIGURES[name](TINY, done.append)
     assert found.id == name and done and found.caption.split()[0].rstrip(":") in ("Exact", "Analogue")
-    assert found.data.sizes and found.figure.axes
+    assert found.data.sizes and (found.figure.rows if isinstance(found.figure, Table) else found.figure.axes)
     assert all(np.isfinite(v.values).any() for v in found.data.data_vars.values() if v.dtype.kind == "f")
 
 

@@ -91,7 +91,7 @@ def figures(ids: tuple[str, ...], out: Path, quick: bool, anew: bool) -> None:
         for found in gallery.draw(wanted, effort, executor):
             gallery.write(out, found)
             advance(found.id)
-            click.echo(f"{out / found.id}.svg: {found.caption}")
+            click.echo(f"{out / found.file}: {found.caption}")
 
 
 @click.command()

@@ -119,7 +119,7 @@ def write(out: Path, parts: Parts) -> None:
         texts["audit.html"] = audit_page(parts.description.name, parts.audit.evidence, parts.audited, home=True)
     figures = {f"{name}.svg": str(one.svg) for name, one in parts.figures.items()}
     figures |= {f"{name}.csv": one.data for name, one in parts.figures.items()}
-    figures |= {f"{one.id}.svg": one.svg for one in parts.gallery}
+    figures |= {one.file: one.markup for one in parts.gallery}
     with tempfile.TemporaryDirectory(dir=out) as staged_name:
         staged = Path(staged_name)
         (staged / "figures").mkdir()
@@ -195,7 +195,7 @@ def render(parts: Parts) -> str:
             more=_more,
             training=tables.training_rows(parts.training) if parts.training else None,
             energy=parts.energy,
-            gallery=[(one.id, one.caption, Markup(one.svg)) for one in parts.gallery],
+            gallery=[(one.id, one.caption, Markup(one.markup)) for one in parts.gallery],
             federation=description.federated,
             federated=bounds.federated,
         )

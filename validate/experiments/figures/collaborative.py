@@ -19,7 +19,8 @@ from analytics.privacy import amplification, feature_aware
 from solvers.design import calibration
 from validate.experiments.figures.figure import Advance, Effort, Redrawn, Shown, Study
 from validate.experiments.figures.finding import POSITIVE, Comparison, Finding
-from validate.experiments.figures.style import COLOURS, STYLE, drawn_table, figure_of, label_ends
+from validate.experiments.figures.style import COLOURS, STYLE, figure_of, label_ends
+from validate.experiments.figures.table import Table
 from validate.experiments.training import designs, inference, views
 
 _SYSTEM = InferenceSystem(
@@ -320,7 +321,7 @@ def _show_table(data: xr.Dataset) -> Shown:
         "beside the means that the paper prints for its own data. The last columns are what each scheme then really guarantees "
         "(proven, the noisy scores included: unscaled entropies of sensitivity log2(10) under noise of .1)."
     )
-    return Shown(about, drawn_table(head, rows), _order(data))
+    return Shown(about, Table(tuple(head), tuple(map(tuple, rows))), _order(data))
 
 
 def _against_noise(effort: Effort, advance: Advance) -> xr.Dataset:

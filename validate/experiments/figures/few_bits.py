@@ -112,7 +112,7 @@ def _show_zoo(data: xr.Dataset) -> Shown:
         f"handwritten digits (1797 images) and a dense network, mean and standard deviation of {data.sizes['seed']} seeds, "
         f"lambda chosen on {data.attrs['validation_seeds']} other seeds."
     )
-    return Shown(f"Analogue. {about}", learning.curves(data, _NAMES), finding)
+    return Shown(f"Analogue: {about}", learning.curves(data, _NAMES), finding)
 
 
 FIGURES: dict[str, Callable[[Effort, Advance], Redrawn]] = {

@@ -13,6 +13,8 @@ from validate.experiments.figures.finding import Finding
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from validate.experiments.figures.table import Table
+
 Advance = Callable[[str], None]
 
 
@@ -63,13 +65,13 @@ class Shown:
     ----------
     about : str
         Begins with "Exact" or "Analogue", and says of what.
-    figure : matplotlib.figure.Figure
+    figure : matplotlib.figure.Figure or Table
     finding : Finding or None
         None where the paper says nothing of it that could be measured.
     """
 
     about: str
-    figure: Figure
+    figure: Figure | Table
     finding: Finding | None = None
 
     @property
@@ -90,14 +92,14 @@ class Redrawn:
         Begins with "Exact" or "Analogue", and says of what and what became of the paper's finding.
     data : xarray.Dataset
         Everything that is drawn.
-    figure : matplotlib.figure.Figure
+    figure : matplotlib.figure.Figure or Table
     finding : Finding or None
     """
 
     id: str
     caption: str
     data: xr.Dataset
-    figure: Figure
+    figure: Figure | Table
     finding: Finding | None = None
 
 

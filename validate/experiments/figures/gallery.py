@@ -1,4 +1,4 @@
-"""All figures by identifier, and how they are written: an SVG, and a JSON of caption and data."""
+"""All figures by identifier, and how they are written: an SVG (tables: HTML), and a JSON of caption and data."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from validate import papers
 from validate.claims import names
 from validate.experiments.figures import collaborative, corbin, few_bits, inference, shipped, style, utility
 from validate.experiments.figures.figure import Advance, Effort, Redrawn, Study
+from validate.experiments.figures.table import Table
 from validate.files import whole
 
 
@@ -52,8 +53,13 @@ class Rendered:
 
     id: str
     caption: str
-    svg: str
+    markup: str  # SVG, or the HTML of a table
     data: str
+
+    @property
+    def file(self) -> str:
+        """What the markup is called on disk."""
+        return f"{self.id}.svg" if self.markup.startswith("<svg") else f"{self.id}.html"
 
 
 def redrawn(name: str, effort: Effort | None = None) -> Redrawn:
@@ -74,9 +80,11 @@ def rendered(name: str, effort: Effort | None) -> Rendered:
     """The same as text."""
     found = redrawn(name, effort)
     tree = {"id": found.id, "caption": found.caption, "data": found.data.to_dict()}
-    return Rendered(
-        found.id, found.caption, style.svg(found.figure, found.id, found.caption), json.dumps(shipped.plain(tree))
-    )
+    if isinstance(found.figure, Table):
+        markup = str(found.figure.html(found.caption))
+    else:
+        markup = style.svg(found.figure, found.id, found.caption)
+    return Rendered(found.id, found.caption, markup, json.dumps(shipped.plain(tree)))
 
 
 def draw(ids: Sequence[str], effort: Effort | None, executor: Executor | None = None) -> Iterator[Rendered]:
@@ -91,8 +99,8 @@ def draw(ids: Sequence[str], effort: Effort | None, executor: Executor | None = 
 
 
 def write(out: Path, found: Rendered) -> None:
-    """OUT/ID.svg, OUT/ID.json (data and caption); each appears whole or not at all."""
+    """OUT/ID.svg (tables: ID.html), OUT/ID.json (data and caption); each appears whole or not at all."""
     out.mkdir(parents=True, exist_ok=True)
-    for name, text in ((f"{found.id}.svg", found.svg), (f"{found.id}.json", found.data)):
+    for name, text in ((found.file, found.markup), (f"{found.id}.json", found.data)):
         with whole(out / name) as stream:
             stream.write(text.encode())

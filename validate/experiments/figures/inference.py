@@ -16,7 +16,8 @@ from analytics.privacy import feature_aware
 from solvers import weights
 from solvers.solution import InfeasibleError
 from validate.experiments.figures.figure import Advance, Effort, Redrawn
-from validate.experiments.figures.style import STYLE, drawn_table, figure_of
+from validate.experiments.figures.style import STYLE, figure_of
+from validate.experiments.figures.table import Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -232,7 +233,7 @@ def table_1(effort: Effort, advance: Advance) -> Redrawn:
         "Fourth column: exact epsilon at delta = 1e-5; fifth: the amplified value for scores from 0 to 1."
     )
     head = ["scheme", "printed", "by (10)", "exact", "amplified, mean ± sd", "p it needs"]
-    return Redrawn("FDP-Tab1", caption, data, drawn_table(head, rows))
+    return Redrawn("FDP-Tab1", caption, data, Table(tuple(head), tuple(map(tuple, rows))))
 
 
 FIGURES = {"FDP-4": figure_4, "FDP-6": figure_6, "FDP-7": figure_7, "FDP-11": figure_11, "FDP-Tab1": table_1}

@@ -73,23 +73,6 @@ def label_ends(axes: Axes, ends: Sequence[tuple[float, str, str]], *, gap: float
         )
 
 
-def drawn_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Figure:
-    """A table as a figure."""
-    import matplotlib as mpl
-
-    with mpl.rc_context(STYLE):
-        figure = figure_of(1.25 * len(headings), 0.4 + 0.26 * (len(rows) + 1))
-        axes = figure.add_subplot()
-        axes.axis("off")
-        table = axes.table(
-            cellText=[list(row) for row in rows], colLabels=list(headings), loc="center", edges="horizontal"
-        )
-        table.auto_set_font_size(False)
-        table.set_fontsize(9)
-        table.auto_set_column_width(range(len(headings)))
-    return figure
-
-
 def svg(figure: Figure, name: str = "", title: str = "") -> str:
     """The figure as an SVG element whose identifiers begin with its name, so that a page can hold many.
 

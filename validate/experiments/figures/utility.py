@@ -17,7 +17,8 @@ from solvers import energy as energy_utility
 from solvers.energy import schemes as energy_schemes
 from validate.experiments.figures.figure import Advance, Effort, Redrawn, Shown, Study
 from validate.experiments.figures.finding import POSITIVE, Comparison, Finding
-from validate.experiments.figures.style import COLOURS, STYLE, drawn_table, figure_of, label_ends, whole_rounds
+from validate.experiments.figures.style import COLOURS, STYLE, figure_of, label_ends, whole_rounds
+from validate.experiments.figures.table import Table
 from validate.experiments.training import utility
 
 _DISTANCES = np.linspace(50.0, 200.0, 10)
@@ -315,7 +316,7 @@ def table_i(effort: Effort, advance: Advance) -> Redrawn:
         f"Noise for (.95, 1e-5): sigma = {sigma[0]:.6f} by (9), {sigma[1]:.6f} exactly."
     )
     head = ["", "T = .75 ms, 50 m", "200 m", "T = .75 s, 50 m", "200 m"]
-    return Redrawn("UF-TabI", caption, data, drawn_table(head, rows))
+    return Redrawn("UF-TabI", caption, data, Table(tuple(head), tuple(map(tuple, rows))))
 
 
 FIGURES: dict[str, Callable[[Effort, Advance], Redrawn]] = {
