@@ -81,7 +81,7 @@ def rendered(name: str, effort: Effort | None) -> Rendered:
     found = redrawn(name, effort)
     tree = {"id": found.id, "caption": found.caption, "data": found.data.to_dict()}
     if isinstance(found.figure, Table):
-        markup = str(found.figure.html(found.caption))
+        markup = str(found.figure.html(found.id))
     else:
         markup = style.svg(found.figure, found.id, found.caption)
     return Rendered(found.id, found.caption, markup, json.dumps(shipped.plain(tree)))
