@@ -65,7 +65,7 @@ def surface(
     --------
     >>> from solvers.weights.problem import _example
     >>> free = ["weight", "noise_variance", "decoder_gain"]
-    >>> found = surface(*_example(), epsilon=[1.0, 2.0, 4.0], error=[0.3, 0.6], free=free)
+    >>> found = surface(*_example(), epsilon=[4.0, 8.0], error=[0.95, 1.2], free=free)
     >>> found.energy.dims, bool(np.all(found.energy_lower <= found.energy))
     (('epsilon', 'error'), True)
     """
@@ -105,9 +105,9 @@ def front(found: xarray.Dataset) -> FloatArray:
     --------
     >>> from solvers.weights.problem import _example
     >>> free = ["weight", "noise_variance", "decoder_gain"]
-    >>> found = surface(*_example(), epsilon=[2.0, 4.0], error=[0.3, 0.6], free=free)
-    >>> front(found).shape[1]
-    3
+    >>> found = surface(*_example(), epsilon=[4.0, 8.0], error=[0.95, 1.2], free=free)
+    >>> front(found).shape
+    (2, 3)
     """
     columns = (found.epsilon_reached, found.error_reached, found.energy)
     points = np.stack([np.ravel(one.values) for one in columns], axis=1)

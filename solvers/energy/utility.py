@@ -28,6 +28,8 @@ from solvers.energy import exact, published
 from solvers.energy.problem import Case, Problem
 from solvers.solution import InfeasibleError
 
+_ROUNDED = 8 * float(np.finfo(float).eps)  # share of the deadline that its three terms may be rounded by
+
 
 class Method(StrEnum):
     """How :func:`solve` solves."""
@@ -171,13 +173,14 @@ def _described(
     power = np.where(problem.Z_max == Z, fleet.max_power, np.minimum(fleet.power(Z), fleet.max_power))
     t = problem.a / Z
     utility = problem.utility(x, Z)
+    left = problem.T - x - t
     return EnergySolution(
         iterations=x / problem.A,
         power=power,
         rate=fleet.bandwidth * Z / np.log(2),
         compute_time=x,
         transmit_time=t,
-        slack=np.where(np.isnan(x), np.nan, np.maximum(problem.T - x - t, 0.0)),
+        slack=np.where(np.isnan(x), np.nan, np.where(left > _ROUNDED * problem.T, left, 0.0)),
         energy=problem.energy(x, Z),
         utility=utility,
         case=np.array([kind.value for kind in Case])[case],

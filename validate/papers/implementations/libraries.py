@@ -130,6 +130,7 @@ CLAIMS: tuple[Claim, ...] = (
             "C = 1 and sensitivity 1e-4, the noise hides nothing.",
             "reading",
             true_where=r"\Delta \ge 2C",
+            corrected_by="IM-DPL-classical",
         ),
         statement=r"\delta(\epsilon;\ 2C,\ \sigma = \Delta\sqrt{2\ln(1.25/\delta)}/\epsilon) \le \delta",
     ),
