@@ -6,7 +6,10 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from multiprocessing import get_context
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,12 +20,14 @@ from analytics.checks import ParameterError
 from analytics.federated import few_bits as laws
 from analytics.federated import quantizers
 from analytics.federated.system import FederatedSystem
-from validate.experiments.training import data, federated, few_bits
+from validate.config import load
+from validate.experiments.training import command, data, federated, few_bits
 from validate.experiments.training.convolution import Convolutional
 from validate.experiments.training.federated import run
 from validate.experiments.training.network import Dense
 from validate.plan import Mechanism, Settings
 
+EXAMPLES = Path(__file__).parents[1] / "examples"
 SYSTEM = FederatedSystem(clients=20, parameters=1, epsilon=1.0, ldp_fraction=0.2)
 SHORT = Settings(rounds=3, hidden=(8,))
 
@@ -310,3 +315,11 @@ def test_refusals(call, name):
     with pytest.raises(ParameterError) as caught:
         call()
     assert caught.value.name == name
+
+
+def test_seeds_side_by_side_are_those_in_turn():
+    description = load(EXAMPLES / "paper.toml")
+    chosen = replace(description.training, seeds=2, settings=replace(description.training.settings, rounds=2))
+    with ProcessPoolExecutor(1, get_context("spawn")) as executor:
+        apart = command.train(description, [command.Part.ENERGY], chosen, executor=executor)
+    assert apart.tree == command.train(description, [command.Part.ENERGY], chosen).tree

@@ -95,11 +95,13 @@ def _later(
 def _learn(parts: Parts) -> None:
     from validate.experiments.training import command
     from validate.report import training_plots
+    from validate.running import pool_of
 
     description = parts.description
     if description.training is None:
         return
-    trained = command.train(description, command.servable(description), description.training)
+    with pool_of(int(description.training.seeds)) as (executor, _):
+        trained = command.train(description, command.servable(description), description.training, executor=executor)
     parts.training = trained.tree
     if trained.runs:
         figure = training_plots.accuracy_over_rounds(trained.runs)

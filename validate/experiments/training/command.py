@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -163,24 +164,33 @@ def servable(description: Description) -> list[Part]:
     return [part for part in described(description) if fits(part)]
 
 
+def _silent(done: str) -> None:
+    """Tells nobody."""
+
+
 def train(
     description: Description,
     parts: Sequence[Part],
     chosen: Plan,
     *,
     checkpoints: Path | None = None,
-    advance: Callable[[str], None] = lambda done: None,
+    advance: Callable[[str], None] = _silent,
+    executor: Executor | None = None,
 ) -> Trained:
     """Train the given parts of a system file, which must be described there: once a seed, everything of a seed alike.
 
-    What is not compared over seeds is of the first.
+    What is not compared over seeds is of the first. An executor takes the seeds side by side, and `advance` hears nothing.
     """
-    found = []
+    found, waited = [], []
     for number, plan in enumerate(chosen.each()):
         folder = checkpoints if checkpoints is None or number == 0 else checkpoints / f"seed-{plan.settings.seed}"
         if folder is not None:
             folder.mkdir(exist_ok=True)
-        found.append(_once(description, parts, plan, folder, advance))
+        if executor is None:
+            found.append(_once(description, parts, plan, folder, advance))
+        else:
+            waited.append(executor.submit(_once, description, parts, plan, folder, _silent))
+    found += [one.result() for one in waited]
     seeds = [plan.settings.seed for plan in chosen.each()]
     for part in found[0].tree:
         _over_seeds(Part(part), [one.tree[part] for one in found], seeds)
