@@ -34,8 +34,6 @@ def test_a_page_runs(page, folder):
     for kind, text in FENCE.findall((ROOT / page).read_text()):
         if kind == "toml":
             (folder / "mine.toml").write_text(text)
-        elif kind == "csv":
-            (folder / "fleet.csv").write_text(text)
         elif kind == "python":
             exec(compile(text, page, "exec"), space)
         elif kind == "console" and page != "README.md":
