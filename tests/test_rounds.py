@@ -6,7 +6,7 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -17,6 +17,7 @@ from analytics.privacy import gaussian, loss_distribution, rounds
 from analytics.privacy.composed import Composed
 from analytics.privacy.curve import Direction, PrivacyCurve
 from analytics.privacy.loss_distribution import LossDistribution
+from analytics.privacy.loss_product import Product
 from analytics.privacy.releases import Discrete, Gaussian, Laplace, RandomizedResponse, Subsampled, discrete
 
 LEVELS = [0.3, 1e-3, 1e-5, 1e-15, 1e-100, 1e-250]
@@ -560,6 +561,44 @@ def test_rare_rounds_with_a_sure_loss():
     once = 20 * 1e-3 * (1 - 1e-3) ** 19
     score = stats.norm.isf((1e-3 - 1.9e-4) / once)
     assert airtight.epsilon(system, rounds=20)[0] == pytest.approx(60**2 / 2 + 60 * score + math.log(20e-3), rel=0.02)
+
+
+def rare_rounds(epsilon, mu, p, count):
+    """delta of one visible device: a binomial mixture of Gaussians, in 40 digits."""
+    with mpmath.workdps(40):
+        total = mpmath.mpf(0)
+        for k in range(1, count + 1):
+            shift, at = mpmath.mpf(mu) * mpmath.sqrt(k), mpmath.mpf(epsilon)
+            one = mpmath.ncdf(shift / 2 - at / shift) - mpmath.exp(at) * mpmath.ncdf(-shift / 2 - at / shift)
+            total += mpmath.binomial(count, k) * mpmath.mpf(p) ** k * (1 - mpmath.mpf(p)) ** (count - k) * one
+        return total
+
+
+@example(mu=1.4661761250570716e-4, log_p=math.log10(2.2072512308136475e-07), count=3, log_delta=-206.5176724)
+@given(
+    mu=st.floats(-4, 1.7).map(lambda x: 10**x),
+    log_p=st.floats(-8, 0),
+    count=st.sampled_from([2, 3, 7, 30]),
+    log_delta=st.floats(-290, -1),
+)
+@settings(max_examples=40)
+def test_rare_rounds_against_the_mixture(mu, log_p, count, log_delta):
+    """Most of the law lies on the loss 0, and what is asked far from it: more tilt than moves the mean."""
+    p, delta = 10**log_p, 10**log_delta
+    system = small(devices=1, participation=p, noise_variance=0.0, clip=mu, receiver_noise_variance=1.0, delta=delta)
+    low, high = (float(end[0]) for end in rounds.bracket(system, rounds=count))
+    assert rare_rounds(high, mu, p, count) <= delta * (1 + 1e-12)
+    assert low == 0 or rare_rounds(low * (1 - 1e-13), mu, p, count) >= delta * (1 - 1e-9)
+    assert high - low <= 2e-3 * high
+
+
+def test_mass_beyond_the_window_is_not_forgotten():
+    """A tilt that is too small sums losses near 0 alone: what lies beyond exceeds delta, and nothing can be said."""
+    law = LossDistribution(0.1, 0, np.array([1 - 1e-9, *np.zeros(9), 1e-9]), 0.0)
+    tail = Product(((law, 300),))._tail(0.0)
+    assert tail.losses[0] < 30 * law.losses[-1] and tail.beyond > 0
+    found, _ = tail.epsilon(tail.beyond * math.exp(tail.log_scale) / 2)
+    assert found == math.inf
 
 
 def test_mass_below_the_window():

@@ -208,8 +208,8 @@ class Composed:
     ) -> tuple[float, float]:
         """Both ends, on finer and finer grids, until their distance is not more than wanted: an excess of at most 1.
 
-        Where nothing is known from below, the upper end of a grid is taken to err by a third of what it gained; nothing at all is
-                said on a grid that is too coarse.
+        Where nothing is known from below, the upper end of a grid is taken to err by a third of what it gained; nothing at
+        all is said on a grid that is too coarse.
         """
         counts = [count for _, count in self.factors]
         tables = {release.step for release, _ in self.factors if isinstance(release, Tabulated)}

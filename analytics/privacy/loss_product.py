@@ -23,6 +23,7 @@ _UNIT = np.finfo(float).eps
 MOST_POINTS = 1 << 23
 _OUTSIDE = -41.0  # log of the tilted mass that may lie beyond the window: it is added to delta
 _LEAST_TILT = 1e-9
+_AT_THE_END = 1e-3  # steps from the greatest loss that the tilted mean may lie
 _FAR = 20.0  # an answer further below the tilted mean than this over the tilt is sought again with half the tilt
 _VANISHED = -700.0  # log of a power that is taken for zero
 _INFINITE = 1e-12  # relative error of the probability of an infinite loss, and twice what is given away for it
@@ -45,13 +46,13 @@ class Product:
 
     @property
     def greatest(self) -> float:
-        """The greatest finite loss."""
-        return float(sum(count * law.losses[-1] for law, count in self.factors))
+        """The greatest finite loss that has any mass."""
+        return float(sum(count * law.losses[np.flatnonzero(law.mass)[-1]] for law, count in self.factors))
 
     @property
     def impossible(self) -> bool:
         """Whether some release has no finite loss."""
-        return not all(law.mass.size for law, _ in self.factors)
+        return not all(np.any(law.mass) for law, _ in self.factors)
 
     def delta(self, epsilon: float) -> float:
         """delta at epsilon, rounded up."""
@@ -106,13 +107,13 @@ class Product:
         if left == 0:
             return max(kept.greatest * (1 + 4 * _UNIT), 0.0)
         tilt = kept._tilt_of_level(np.log(left))
+        best = np.inf
         while True:
             tail = kept._tail(tilt)
             found, unseen = tail.epsilon(left)
-            if tail.reaches(found, unseen, tilt):
-                return max(found * (1 + 4 * _UNIT), 0.0)
-            if tilt < _LEAST_TILT:
-                return max(found * (1 + 4 * _UNIT), unseen * (1 + 4 * _UNIT), 0.0)
+            best = min(best, max(found, 0.0 if found >= tail.bottom else unseen, 0.0))
+            if tilt < _LEAST_TILT or found == np.inf or tail.reaches(found, unseen, tilt):
+                return best * (1 + 4 * _UNIT)
             tilt /= 2
 
     def _trimmed(self, mass: float) -> Product:
@@ -152,12 +153,12 @@ class Product:
         return self._root(excess)
 
     def _root(self, rising: Callable[[float], float]) -> float:
-        """Where an increasing function of the tilt vanishes, to three digits; less when all mass is on one loss by then."""
+        """Where an increasing function of the tilt vanishes, to three digits; less when all mass is on the greatest loss by then."""
         if rising(0.0) >= 0:
             return 0.0
         high = 1.0
         while rising(high) < 0:
-            if self.cumulant(high)[2] < self.step**2:
+            if self.greatest - self.cumulant(high)[1] < _AT_THE_END * self.step:
                 return high
             high *= 2
         return float(optimize.brentq(rising, 0.0, high, xtol=1e-9, rtol=1e-3))
@@ -291,8 +292,12 @@ class _Tail:
 
         It is the greatest value of a function of the loss that is attained where the loss is epsilon itself. `about` is the
         loss at which the probability first exceeds delta: epsilon is not above it, and below it by the logarithm of the excess.
+        Infinite, if what lies beyond exceeds delta alone.
         """
-        over = self.p + self.beyond - np.exp(np.log(delta) - self.log_scale)
+        excess = self.beyond - np.exp(np.log(delta) - self.log_scale)
+        if excess > 0:
+            return np.inf, np.inf
+        over = self.p + excess
         about = float(self.losses[int(np.argmax(over > 0))])
         q = self.q(about)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
