@@ -153,7 +153,7 @@ class Product:
         return self._root(excess)
 
     def _root(self, rising: Callable[[float], float]) -> float:
-        """Where an increasing function of the tilt vanishes, to three digits; less when all mass is on the greatest loss by then."""
+        """Where an increasing function of the tilt vanishes, to three digits, or all mass is on the greatest loss by then."""
         if rising(0.0) >= 0:
             return 0.0
         high = 1.0
