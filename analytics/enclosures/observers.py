@@ -161,9 +161,8 @@ def hidden(
     (0.00135105397631..., 0.00135105397631...)
     """
 
-    def settled(axis: _Axis, start: Ball) -> Ball:
-        low, high = axis.zero(start)
-        total = axis.beyond(high) + flint.arb(0).union((high - low) * axis.most(low))
+    def settled(axis: _Axis, start: Ball, low: Ball, high: Ball) -> Ball:
+        total = flint.arb(0).union((high - low) * axis.most(low))
         if dimension > 1 and axis.eta > 0:
             total += _integral(axis, start, low)
         return total
@@ -207,9 +206,8 @@ def hidden_at_least(
     True
     """
 
-    def staircase(axis: _Axis, start: Ball) -> Ball:
-        low, high = axis.zero(start)
-        total = axis.beyond(high)
+    def staircase(axis: _Axis, start: Ball, low: Ball, high: Ball) -> Ball:
+        total = flint.arb(0)
         if dimension == 1 or axis.eta == 0:
             return total
         a, left = ball(dimension - 1) / 2, start.upper()
@@ -237,7 +235,7 @@ def hidden_at_least(
 
 
 def _of_axis(
-    inner: Callable[[_Axis, Ball], Ball],
+    inner: Callable[[_Axis, Ball, Ball, Ball], Ball],
     epsilon: Number | Ball,
     *,
     p: Number,
@@ -249,17 +247,22 @@ def _of_axis(
     digits: int,
     bits: int,
 ) -> Ball:
-    """p times what `inner` makes of the axis and its x_0; a device that is always there has the Gaussian's curve."""
+    """p times what `inner` makes of the axis between x_0 and x_1, x_1 between two points, and what lies beyond both.
+
+    A device that is always there has the Gaussian's curve.
+    """
     chance = ball(p)
 
     def compute() -> Ball:
-        eps, plain = ball(epsilon), curve(epsilon, distance, ball(variance) + ball(noise))
+        eps = ball(epsilon)
         if chance == 1 or eps == 0:
-            return chance * plain
+            return chance * curve(epsilon, distance, ball(variance) + ball(noise))
         if not eps > 0:
             return flint.arb.nan()
         axis = _Axis.of(eps, chance, ball(distance), ball(variance), ball(noise), dimension, replace)
-        return chance * inner(axis, axis.start(eps))
+        start = axis.start(eps)
+        low, high = axis.zero(start)
+        return chance * (axis.beyond(high) + inner(axis, start, low, high))
 
     return refine(compute, digits=digits, bits=bits, most=_MOST_BITS)
 

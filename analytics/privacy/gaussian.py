@@ -19,8 +19,9 @@ from analytics.checks import FloatArray, broadcast, real
 _LOG_SQRT_2PI = 0.5 * np.log(2 * np.pi)
 _SQRT_HALF_PI = np.sqrt(np.pi / 2)
 _UNIT = np.finfo(float).eps
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(4)  # where they are used the next error is below 1e-19
-_FRACTION_FROM, _FRACTION_TERMS = 8.0, 16  # there the continued fraction is exact to 1e-17
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(4)
+_CLOSE = 0.05  # relative drop of Mills' ratio below which its slope is integrated
+_FRACTION_FROM, _FRACTION_TERMS = 8.0, 16  # there the continued fraction errs by 1e-16, beyond by less
 _NEWTON_STEPS = 100
 _HUGE = 1e150  # a ratio sensitivity / sigma from here on counts as infinite, so that its square does not overflow
 
@@ -45,10 +46,19 @@ def mills_slope(x: FloatArray) -> FloatArray:
 
 
 def mills_drop(a: FloatArray, b: FloatArray, width: FloatArray) -> FloatArray:
-    """R(a) - R(b) for b = a + width, to relative 1e-13 however small the width is."""
+    r"""R(a) - R(b) for b = a + width, to relative 1e-13 however small the width is.
+
+    Notes
+    -----
+    Four Gauss nodes on -R' err by at most 1.3e-14 relative, w being the width: :math:`R(a) = \int_0^\infty e^{-at - t^2/2}dt` is
+    the weight of a log-concave law of t with mean m, so :math:`|R^{(9)}| \le 9!\,m^9R(a)` on [a, b] (Barlow, Marshall and
+    Proschan 1963), and its failure rate rises, so :math:`R(b)/R(a) = E e^{-wt} \le 1/(1 + wm)`: a drop below 1/20 has
+    :math:`wm < 1/19`, and the error :math:`\frac{(4!)^4}{9\,(8!)^3}w^9|R^{(9)}|` is at most
+    :math:`5.63\cdot10^{-10}\cdot9!\,(wm)^8(1 + wm)` of the drop.
+    """
     upper = mills(a)
     drop = upper - mills(b)
-    close = drop < 0.05 * upper
+    close = drop < _CLOSE * upper
     if np.any(close):
         middle, half = (a[close] + b[close]) / 2, width[close] / 2
         slopes = mills_slope(middle[:, None] + half[:, None] * _NODES)

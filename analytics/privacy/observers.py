@@ -75,7 +75,7 @@ def exact_delta(
     [0.00012525..., 2.7278...e-10]
     """
     which, eps = _asked_at(system, device, epsilon)
-    if _roll_call(system, observer):
+    if roll_call(system, observer):
         upper = _told_apart(system, which)
     else:
         meant, model = modelled(system, observer)
@@ -96,7 +96,7 @@ def exact_delta_bracket(
     ``replace`` device the error of the quadrature is stated (:mod:`analytics.privacy.hidden`), some 1e-11 of delta.
     """
     which, eps = _asked_at(system, device, epsilon)
-    if _roll_call(system, observer):
+    if roll_call(system, observer):
         lower = upper = _told_apart(system, which)
     else:
         meant, model = modelled(system, observer)
@@ -138,7 +138,7 @@ def exact_epsilon(
     """
     which = _asked(system, device)
     total = _spent(system, which) if delta is None else checks.scalar("delta", delta, "(0, 1)")
-    if _roll_call(system, observer):
+    if roll_call(system, observer):
         return np.where(system.participation[which] <= total, 0.0, np.inf)[()]
     meant, model = modelled(system, observer)
     return least_epsilon(meant, which, total, model)[()]
@@ -166,7 +166,7 @@ def epsilon_bracket(
     total = _spent(system, which)
     if choice("observer", observer, Observer) is Observer.SIGNAL:
         return signal_lower(system, upper, total, which), upper[()]
-    if _roll_call(system, observer):
+    if roll_call(system, observer):
         return upper[()], upper[()]
     meant, model = modelled(system, observer)
     return epsilon_at_least(meant, which, total, upper, model)[()], upper[()]
@@ -271,7 +271,7 @@ def _spent(system: Systems, which: IntArray) -> float | FloatArray:
     return system.delta if isinstance(system, InferenceSystem) else system.delta[which]
 
 
-def _roll_call(system: Systems, observer: Observer | str) -> bool:
+def roll_call(system: Systems, observer: Observer | str) -> bool:
     """Whether the neighbour is told by the roll alone: it never takes part, and the observer sees who does."""
     seen = choice("observer", observer, Observer) is Observer.PARTICIPANTS
     return seen and system.adjacency is Adjacency.ABSENT

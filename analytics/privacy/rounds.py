@@ -138,7 +138,7 @@ def query(system: InferenceSystem, device: int, observer: Observer | str) -> Rel
     name = unit(system, k)
     p = float(system.participation[k])
     slack = (system.devices + 32) * _UNIT
-    if system.adjacency is Adjacency.ABSENT and kind is Observer.PARTICIPANTS:
+    if observers.roll_call(system, kind):
         return Discrete((p, 1 - p), (0.0, 1.0), name)
     if system.idle_noise and (
         p == 1 or (kind is not Observer.PARTICIPANTS and system.adjacency is not Adjacency.REPLACE)

@@ -56,7 +56,7 @@ def certifiable(system: InferenceSystem, observer: Observer) -> bool:
         return False
     seen = observers.meaning(system) if observer is Observer.AUTO else observer
     if system.adjacency is Adjacency.ABSENT:
-        return seen is not Observer.PARTICIPANTS  # else delta = p, whatever the design
+        return not observers.roll_call(system, seen)  # else delta = p, whatever the design
     if system.idle_noise:
         return system.adjacency is Adjacency.SILENT
     return seen is Observer.PARTICIPANTS

@@ -89,10 +89,8 @@ def greatest_weights(
     if kind in (Cap.THEOREM1, Cap.EQ23):
         return published(system, eps, form=TheoremForm(kind.value))
     seen = checks.choice("observer", observer, Observer)
-    if seen is Observer.PARTICIPANTS and system.adjacency is Adjacency.ABSENT and kind is Cap.EXACT:
-        return np.where(
-            system.participation <= system.delta, np.inf, np.nan
-        )  # taking part is seen, whatever the weight
+    if kind is Cap.EXACT and observers.roll_call(system, seen):
+        return np.where(system.participation <= system.delta, np.inf, np.nan)  # whatever the weight
     largest = _largest(system, seen, eps, kind)
     return kept(lambda weight: replace(system, weight=weight), eps, kind, largest, observer=seen)
 
