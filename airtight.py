@@ -55,6 +55,8 @@ _HOMES = {
     "randomized_response": "analytics.privacy.curve",
     "discrete_pair": "analytics.privacy.curve",
     "subsampled": "analytics.privacy.curve",
+    "aggregation": "analytics.federated.aggregate",
+    "utility_fair": "analytics.federated.fairness",
     "Claim": "validate.claims.claim",
     "Item": "validate.claims.claim",
     "Paper": "validate.claims.claim",

@@ -472,7 +472,7 @@ def test_a_door_from_a_peer():
     assert low <= exact == pytest.approx(float(low), rel=2e-3) and high == np.inf
 
 
-def test_of_a_server_that_sees_y_alone_a_curve_knows_an_upper_end_only():
+def test_of_a_server_that_sees_y_alone_a_curve_knows_both_ends():
     system = InferenceSystem(
         devices=3,
         participation=0.3,
@@ -488,7 +488,33 @@ def test_of_a_server_that_sees_y_alone_a_curve_knows_an_upper_end_only():
     for count in (1, 3):
         low, high = rounds.curve(system, observer="signal").compose(count).bracket(delta=1e-3)
         least, most = rounds.bracket(system, rounds=count, observer="signal", device=0)
-        assert low <= least < high and high == pytest.approx(most, rel=1e-10 if count == 1 else 1e-3)
+        assert (
+            0.98 * least < low <= least * (1 + 1e-12) < high == pytest.approx(most, rel=1e-10 if count == 1 else 1e-3)
+        )
+        below, above = rounds.curve(system, observer="signal").compose(count).bracket(epsilon=float(low) * (1 - 1e-9))
+        assert 1e-3 * (1 - 1e-3) <= below < above
+    with_another = airtight.compose([rounds.curve(system, observer="signal"), airtight.gaussian(0.5)], [2, 1])
+    assert low * 0.5 < with_another.bracket(delta=1e-3)[0] < with_another.bracket(delta=1e-3)[1]
+
+
+def test_zero_codes_of_one_query_by_quadrature():
+    """What a curve of `signal` has below is not more than a legal data set gives away, in either order, nor much less."""
+    system = small(
+        devices=2, participation=[0.4, 0.5], noise_variance=[0.3, 2.0], clip=1.5, adjacency="silent", dimension=1
+    )
+    y, step = np.linspace(-14.0, 14.0, 5601, retstep=True)
+    first, second = np.zeros(y.size), np.zeros(y.size)
+    for on in (0.0, 2.0):
+        alone = small(devices=1, participation=0.4, noise_variance=0.3, clip=1.5, receiver_noise_variance=0.2 + on,
+                      adjacency="silent")  # fmt: skip
+        a, b = densities(alone, y)
+        first, second = first + a / 2, second + b / 2
+    curve = airtight.curve(system, observer="signal")
+    for eps in (0.0, 0.1, 0.4):
+        for way, (one, other) in (("forward", (first, second)), ("reverse", (second, first))):
+            truth = float(np.sum(np.maximum(one - math.exp(eps) * other, 0.0)) * step)
+            low = float(curve.bracket(epsilon=eps, direction=way)[0])
+            assert 0.97 * truth - 1e-4 <= low <= truth + 1e-5
 
 
 def test_laws_that_differ_by_less_than_their_rounding_are_complete():

@@ -199,16 +199,43 @@ def central_epsilon(
     >>> central_epsilon(2000, 1, epsilon=1.0, delta=1e-5, dropout=0.2)
     0.28...
     """
+    level, times = checks.scalar("delta", delta, "(0, 1)"), checks.count("rounds", rounds)
+    kinds = ways(clients, dropout=dropout, independent=independent, missed=level / (2 * times))
+    if times == 1:
+        kinds = [[case] for kind in kinds for case in kind]
+    spent = level / 2 if dropout > 0 else level
+    return max(
+        aggregation.mixed_epsilon(kind, parameters, epsilon=epsilon, delta=spent, bits=bits, rounds=times)
+        for kind in kinds
+    )
+
+
+def ways(
+    clients: int, *, dropout: float, independent: float = 0.0, missed: float = 0.0
+) -> list[list[tuple[Client, int]]]:
+    """How a survivor of each kind may quantize, and how many others then quantize alone at least.
+
+    Parameters
+    ----------
+    clients, dropout, independent
+        n, p, and the share of clients that quantize alone.
+    missed : float
+        In [0, 1): the probability that there are fewer.
+
+    Examples
+    --------
+    >>> [(how.value, others) for how, others in ways(50, dropout=0.0, independent=0.2)[1]]
+    [('paired', 10)]
+    >>> [(how.value, others) for how, others in ways(50, dropout=0.1, independent=0.2, missed=0.01)[1]]
+    [('paired', 8), ('unpaired', 8)]
+    """
     n, p = checks.count("clients", clients), checks.scalar("dropout", dropout, "[0, 1)")
-    level = checks.scalar("delta", delta, "(0, 1)")
     single = alone(n, checks.scalar("independent", independent, "[0, 1]"))
-    pairs = (n - single) // 2
-    times = checks.count("rounds", rounds)
+    share, pairs = checks.scalar("missed", missed, "[0, 1)"), (n - single) // 2
 
     def hidden_among(client: Client, singles: int, others: int) -> tuple[Client, int]:
-        """The client's case, and how many others quantize alone at least."""
         law = total([binomial(singles, 1 - p), binomial(others, 2 * p * (1 - p))])
-        return client, law.start + int(np.sum(np.cumsum(law.weights) <= level / (2 * times) if p > 0 else 0))
+        return client, law.start + int(np.sum(np.cumsum(law.weights) <= share if p > 0 else 0))
 
     kinds: list[list[tuple[Client, int]]] = []
     if single:
@@ -217,13 +244,7 @@ def central_epsilon(
         kinds.append([hidden_among(Client.PAIRED, single, pairs - 1)])
         if p > 0:
             kinds[-1].append(hidden_among(Client.UNPAIRED, single, pairs - 1))
-    if times == 1:
-        kinds = [[case] for kind in kinds for case in kind]
-    spent = level / 2 if p > 0 else level
-    return max(
-        aggregation.mixed_epsilon(kind, parameters, epsilon=epsilon, delta=spent, bits=bits, rounds=times)
-        for kind in kinds
-    )
+    return kinds
 
 
 def outside_probability(clients: int, *, dropout: float, low: float, high: float) -> float:

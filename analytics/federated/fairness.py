@@ -17,6 +17,12 @@ from numpy.typing import ArrayLike
 from analytics import checks
 from analytics.checks import FloatArray, ParameterError, broadcast, real
 from analytics.privacy import divergence, gaussian
+from analytics.privacy.curve import PrivacyCurve
+from analytics.privacy.releases import Gaussian
+from analytics.privacy.unequal_noise import UnequalNoise
+
+_ONE_SAMPLE = "one sample, replace"  # what neighbours differ in
+_ROUNDING = 16 * np.finfo(float).eps
 
 
 class Repair(StrEnum):
@@ -222,6 +228,53 @@ def effective_epsilon(deviation: ArrayLike, *, epsilon: ArrayLike, theta: ArrayL
         theta=real("theta", theta, "[0, 1]"),
     )
     return np.asarray(eps * (1 - e * th))[()]
+
+
+def utility_fair(
+    deviation: float,
+    *,
+    epsilon: float,
+    delta: float,
+    theta: float,
+    neighbour: float | None = None,
+    dimension: int | None = None,
+) -> PrivacyCurve:
+    r"""One noisy copy of the global model, (27), with the noise of :func:`noise_scale`; the copies of all devices: ``compose``.
+
+    Parameters
+    ----------
+    deviation, epsilon, delta, theta
+        As of :func:`noise_scale`, with :math:`\mathcal E\theta < 1`; the sensitivity is the unit of the noise.
+    neighbour : float, optional
+        The factor of the neighbouring data set; the same by default, which is a guarantee only if the factor does not depend
+        on the data.
+    dimension : int, optional
+        v, the number of parameters; needed when the factors differ.
+
+    Returns
+    -------
+    PrivacyCurve
+        Adjacency ``replace`` (one sample), observer: who sees this copy. Of neighbours with exactly these two factors: a change
+        of the variance may say much more than a move of the model (:func:`variance_leak`).
+
+    Examples
+    --------
+    >>> one = utility_fair(0.25, epsilon=0.95, delta=1e-5, theta=0.6)
+    >>> bool(one.epsilon(1e-5) < 0.8075), round(float(one.compose(10).epsilon(1e-5)), 3)  # 10 copies; (25) asks for .8075
+    (True, 2.114)
+    >>> round(float(utility_fair(0.25, epsilon=0.95, delta=1e-5, theta=0.6, neighbour=0.26, dimension=650).epsilon(1e-5)), 2)
+    1.61
+    """
+    factors = [deviation, deviation if neighbour is None else neighbour]
+    for name, factor in zip(("deviation", "neighbour"), factors, strict=True):
+        if not checks.scalar(name, factor) * checks.scalar("theta", theta, "[0, 1]") < 1:
+            raise ParameterError(name, factor, "below 1/theta")
+    first, second = (float(noise_scale(factor, epsilon=epsilon, delta=delta, theta=theta)) for factor in factors)
+    if first == second:
+        return PrivacyCurve(((Gaussian(1 / first, _ONE_SAMPLE, _ROUNDING), 1),))
+    if dimension is None:
+        raise ParameterError("dimension", None, "given when the factors differ")
+    return PrivacyCurve(((UnequalNoise(1.0, first, second, dimension, _ONE_SAMPLE), 1),))
 
 
 def variance_leak(

@@ -33,6 +33,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import special
 
 from analytics import checks
 from analytics.checks import FloatArray
@@ -47,6 +48,8 @@ _WORK = 1e10  # multiplications that a block may cost
 _NEGLIGIBLE = 1e-10  # share of delta that losses beyond the grid may cost
 _RAISED = 1e-12  # mass of the least losses that is not told apart
 _ORDERS = np.geomspace(1e-7, 1e7, 71)
+_FIRST_QUANTILE, _APART = 0.5, 2.5  # of the total loss, in deviations: about which parts of a curve are computed
+_BY_MOMENTS = 4096  # points of a curve of which nothing else is known
 
 
 def epsilon(laws: Sequence[LossDistribution], delta: float, *, count: int) -> float:
@@ -72,21 +75,61 @@ def epsilon(laws: Sequence[LossDistribution], delta: float, *, count: int) -> fl
     moments, tilt = _by_moments(laws, level, n)
     if moments == np.inf:
         return moments
+    last, block = _last(laws, level, n)
+    if n == block:
+        return min(_inverse(last, level, laws[0].step), moments)
+    try:
+        return min(steady_choice.epsilon(laws, _law(last, laws[0].step), level, count=n - block, tilt=tilt), moments)
+    except ArithmeticError:  # too many points
+        return moments
+
+
+def curve(laws: Sequence[LossDistribution], delta: float, *, count: int) -> tuple[FloatArray, FloatArray]:
+    """Rising epsilons >= 0 and a delta at each, nowhere below the greatest curve; nor are the chords in exp(epsilon).
+
+    Parameters
+    ----------
+    laws, count
+        As of :func:`epsilon`.
+    delta : float
+        In (0, 1): about the least that matters, where the curve is as good as :func:`epsilon`.
+
+    Examples
+    --------
+    >>> from analytics.privacy.loss_distribution import of_pair
+    >>> response = of_pair([0.75, 0.25], [0.25, 0.75], step=np.log(3) / 8)
+    >>> eps, found = curve([response], 0.1, count=2)
+    >>> round(float(np.interp(np.log(3), eps, found)), 6), round(float(response.delta(np.log(3), count=2)), 6)
+    (0.375, 0.375)
+    """
+    level, n = checks.scalar("delta", delta, "(0, 1)"), checks.count("count", count)
+    laws = [_raised(law) for law in laws]
+    step, (last, block) = laws[0].step, _last(laws, level, n)
+    if n == block:
+        eps, found = np.asarray(np.arange(last.size) * step, dtype=np.float64), last
+    else:
+        levels = np.exp(special.log_ndtr(-np.arange(_FIRST_QUANTILE, -special.ndtri(level) + 2 * _APART, _APART)))
+        tilts = [tilt for each in levels if (tilt := _by_moments(laws, float(each), n)[1]) > 0]
+        try:
+            eps, found = steady_choice.curve(laws, _law(last, step), tilts, count=n - block)
+        except ArithmeticError:  # too many points
+            eps = np.linspace(0.0, min(_reach(laws, level * _NEGLIGIBLE, n), 1e300), _BY_MOMENTS)
+            found = np.ones(eps.size)
+    with np.errstate(over="ignore"):
+        moments = np.exp(np.minimum(_log_by_moments(laws, eps, n), 0.0)) + _some_infinite(laws, n)
+    return eps, np.minimum.accumulate(np.minimum(found, moments))
+
+
+def _last(laws: Sequence[LossDistribution], level: float, n: int) -> tuple[FloatArray, int]:
+    """The greatest curve of the last releases with a free choice, and how many these are."""
     step, block = laws[0].step, min(n, _BLOCK if n < _MANY else _BLOCK // 4)
     low, high = min(law.first for law in laws), max(law.first + law.mass.size - 1 for law in laws)
     while True:
         reach = _reach(laws, level / n * block * _NEGLIGIBLE, block)
         points = int(min(reach / step, block * max(high, 0))) + 1
         if block == 1 or points * (high - low + 1.0) * len(laws) * block <= _WORK:
-            break
+            return _curve(laws, block, points), block
         block //= 2
-    curve = _curve(laws, block, points)
-    if n == block:
-        return min(_inverse(curve, level, step), moments)
-    try:
-        return min(steady_choice.epsilon(laws, _law(curve, step), level, count=n - block, tilt=tilt), moments)
-    except ArithmeticError:  # too many points
-        return moments
 
 
 def _raised(law: LossDistribution) -> LossDistribution:
@@ -183,8 +226,7 @@ def _cumulants(laws: Sequence[LossDistribution], tilts: FloatArray) -> FloatArra
 
 def _by_moments(laws: Sequence[LossDistribution], delta: float, count: int) -> tuple[float, float]:
     """The bound, and the tilt that gives it."""
-    with np.errstate(divide="ignore"):
-        left = delta + float(np.expm1(count * np.log1p(-min(max(law.infinite for law in laws), 1.0))))
+    left = delta - _some_infinite(laws, count)
     if left <= 0:
         return np.inf, 0.0
     tilts = _ORDERS
@@ -195,6 +237,22 @@ def _by_moments(laws: Sequence[LossDistribution], delta: float, count: int) -> t
         found = max(float(bound[best]), 0.0), float(tilts[best])
         tilts = np.geomspace(tilts[max(best - 1, 0)], tilts[min(best + 1, tilts.size - 1)], 17)
     return found
+
+
+def _log_by_moments(laws: Sequence[LossDistribution], eps: FloatArray, count: int) -> FloatArray:
+    """log of a bound on delta at each epsilon, without infinite losses."""
+    total = count * _cumulants(laws, _ORDERS) * (1 + 1e-12) + count * 1e-14
+    scale = _ORDERS * np.log(_ORDERS) - (1 + _ORDERS) * np.log1p(_ORDERS)
+    found = np.zeros(eps.size)
+    for value, tilt in zip(total + scale, _ORDERS, strict=True):
+        np.minimum(found, value - tilt * eps, out=found)
+    return found + 1e-12 * (1 + np.abs(found))
+
+
+def _some_infinite(laws: Sequence[LossDistribution], count: int) -> float:
+    """Probability of an infinite loss, at most."""
+    with np.errstate(divide="ignore"):
+        return -float(np.expm1(count * np.log1p(-min(max(law.infinite for law in laws), 1.0))))
 
 
 def _reach(laws: Sequence[LossDistribution], delta: float, count: int) -> float:

@@ -25,7 +25,7 @@ from scipy import special
 from analytics import checks
 from analytics.checks import FloatArray, broadcast, real
 from analytics.privacy import adaptive_composition
-from analytics.privacy.corners import LEAST_DIRECT, Family, groups
+from analytics.privacy.corners import LEAST_DIRECT, Family, by_direction, groups
 from analytics.privacy.lattice import Envelope
 from analytics.privacy.loss_distribution import LossDistribution
 from analytics.privacy.randomized_response import alpha
@@ -370,22 +370,30 @@ def mixed_epsilon(
     if total == 1:
         found = [one_parameter(n, epsilon=eps, client=kind, bits=bits, delta=level) for kind, n in cases]
         return min(max(float(one.epsilon(level)) for one in found), pure)
-    eps, total = _rounded_up(eps), int(_rounded_up(total))
+    grids, total, rounding = prepared(cases, total, epsilon=eps, delta=level, bits=bits)
+    return min(_composed(grids, level, total, rounding=rounding), pure)
+
+
+def prepared(
+    cases: Sequence[tuple[Client | str, int]], count: int, *, epsilon: float, delta: float, bits: int | None
+) -> tuple[list[LossDistribution], int, float]:
+    """Laws of the loss from which each parameter has one, how many parameters these are for, and by how much all losses err."""
+    eps, total = _rounded_up(epsilon), int(_rounded_up(count))
     low, high, share = interval(eps)
     envelopes, steps = [], []
     for kind, others in cases:
         laws = contributions(kind, epsilon=eps, bits=bits)
-        family = Family.of(others, low, high, laws, level / total)
-        envelopes += [family.envelope(group, some) for group in groups(family.corners) for some in _by_direction(laws)]
+        family = Family.of(others, low, high, laws, delta / total)
+        envelopes += [family.envelope(group, some) for group in groups(family.corners) for some in by_direction(laws)]
         deviation = share / np.sqrt(max(sum(family.corners[0]) * low * high, 0.25))
         steps.append(2.0 ** np.floor(np.log2(min(deviation, eps) / _FINE)))
     step = min(steps)
-    top = max(found.reach(max(level / total * _NEGLIGIBLE, LEAST_DIRECT), default=step) for found in envelopes)
+    top = max(found.reach(max(delta / total * _NEGLIGIBLE, LEAST_DIRECT), default=step) for found in envelopes)
     top = min(top, _GREATEST_LOSS)
     while top > step * _MOST_STEPS:
         step *= 2
     grids = [found.composable(step=step, reach=top) for found in envelopes]
-    return min(_composed(grids, level, total, rounding=total * max(found.loss_error for found in envelopes)), pure)
+    return grids, total, total * max(found.loss_error for found in envelopes)
 
 
 def _composed(grids: Sequence[LossDistribution], delta: float, count: int, *, rounding: float) -> float:
@@ -401,13 +409,6 @@ def _rounded_up(value: float) -> float:
     """To few binary digits."""
     fraction, exponent = math.frexp(value)
     return math.ldexp(math.ceil(math.ldexp(fraction, _DIGITS)), exponent - _DIGITS)
-
-
-def _by_direction(laws: Sequence[tuple[FloatArray, FloatArray]]) -> list[list[tuple[FloatArray, FloatArray]]]:
-    """Those that raise the mean of the count, and those that lower it."""
-    raising = [bool((p - q) @ np.arange(p.size) > 0) for p, q in laws]
-    split = [[pair for pair, up in zip(laws, raising, strict=True) if up is way] for way in (True, False)]
-    return [part for part in split if part]
 
 
 def server_delta(epsilon: ArrayLike, *, local: ArrayLike) -> FloatArray:

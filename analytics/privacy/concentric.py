@@ -35,7 +35,7 @@ _ROUNDING = 1e-11  # of the sum of the magnitudes of all terms
 _SCALES, _RADIAL = 12, 20  # of the norm across: scales, and ends of cells in each of its tails
 _LOSSES = 500  # ranges of losses
 _RAREST = 1e-280  # probability of an outcome of its own
-_CLOSE, _LOSS_ERROR = 1e-9, 1e-9  # of a composed epsilon, and of the loss of one outcome: rounding
+LOSS_ERROR = 1e-9  # of the loss of one outcome: rounding
 _ATOMS = 512  # values of the others' noise at most
 
 
@@ -248,19 +248,6 @@ def _between(left: FloatArray, right: FloatArray, mean: float, sigma: FloatArray
         negative = special.ndtr(b) - special.ndtr(a)
         out += np.where(a > 0, positive, np.where(b < 0, negative, 1 - special.ndtr(a) - special.ndtr(-b)))
     return out
-
-
-def composed_epsilon(mixture: Mixture, delta: float, count: int) -> float:
-    """An epsilon that `count` rounds with zero codes have at least, from the outcomes of each; 0 where atoms are missing."""
-    from analytics.privacy.composed import Composed
-    from analytics.privacy.releases import discrete
-
-    p, q = mixture.outcomes(1e-6 * delta / count)
-    if mixture.missing > 0 or mixture.d + mixture.s == 0 or p.size < 2:
-        return 0.0
-    p, q = (law / np.sum(law) for law in (p, q))
-    found = max(Composed(((discrete(p, q), count),), reverse).epsilon(delta)[0] for reverse in (False, True))
-    return max(found * (1 - _CLOSE) - count * _LOSS_ERROR, 0.0)
 
 
 def least_epsilon(mixture: Mixture, delta: float, most: float) -> float:

@@ -118,3 +118,10 @@ def groups(corners: list[tuple[int, int]]) -> Iterator[list[tuple[int, int]]]:
     for left, right in pairwise(_GROUPS):
         yield corners[max(int(np.floor(last * left)), 1) : min(int(np.ceil(last * right)), last - 1) + 1]
     yield corners[-1:]
+
+
+def by_direction(laws: Sequence[tuple[FloatArray, FloatArray]]) -> list[list[tuple[FloatArray, FloatArray]]]:
+    """Those that raise the mean of the count, and those that lower it."""
+    raising = [bool((p - q) @ np.arange(p.size) > 0) for p, q in laws]
+    split = [[pair for pair, up in zip(laws, raising, strict=True) if up is way] for way in (True, False)]
+    return [part for part in split if part]

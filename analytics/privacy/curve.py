@@ -19,7 +19,8 @@ from numpy.typing import ArrayLike
 from analytics import checks
 from analytics.checks import FloatArray, ParameterError, choice, real
 from analytics.privacy import trade_off
-from analytics.privacy.composed import WIDTH, Composed
+from analytics.privacy.composed import WIDTH
+from analytics.privacy.order import Order, gathered
 from analytics.privacy.releases import (
     Factors,
     Gaussian,
@@ -87,18 +88,13 @@ class PrivacyCurve:
         return next((release.unit for release, _ in self.factors if release.unit), "")
 
     @cached_property
-    def _orders(self) -> dict[Direction, Composed]:
-        normal = [(release, count) for release, count in self.factors if isinstance(release, Gaussian)]
-        rest = tuple(one for one in self.factors if not isinstance(one[0], Gaussian))
-        if normal:
-            (first, count), *others = normal
-            rest = ((first.composed(others, count), 1), *rest)
-        orders = {Direction.FORWARD: Composed(rest)}
-        if not all(release.symmetric for release, _ in rest):
-            orders[Direction.REVERSE] = Composed(rest, reverse=True)
-        return orders
+    def _orders(self) -> dict[Direction, Order]:
+        forward = Order(gathered(self.factors))
+        if forward.symmetric:
+            return {Direction.FORWARD: forward}
+        return {Direction.FORWARD: forward, Direction.REVERSE: Order(forward.factors, reverse=True)}
 
-    def _asked(self, direction: Direction | str) -> list[Composed]:
+    def _asked(self, direction: Direction | str) -> list[Order]:
         way = choice("direction", direction, Direction)
         if way is Direction.WORST:
             return list(self._orders.values())
@@ -163,7 +159,7 @@ class PrivacyCurve:
         eps = real("epsilon", epsilon if epsilon is not None else 0.0, "[-inf, inf]")
         return _ends(eps, lambda x: _greatest([self._delta(one, x, goal) for one in asked]))
 
-    def _delta(self, order: Composed, epsilon: float, width: float) -> tuple[float, float]:
+    def _delta(self, order: Order, epsilon: float, width: float) -> tuple[float, float]:
         if epsilon >= 0:
             return order.delta(epsilon, width)
         other = Direction.FORWARD if order.reverse else Direction.REVERSE
@@ -196,9 +192,9 @@ class PrivacyCurve:
         """
         levels = real("alpha", alpha, "[0, 1]")
         orders = self._asked(direction)
-        if all(one.single or not one.factors for one in orders):
+        if all(one.curved for one in orders):
 
-            def least(some: list[Composed], alpha: float) -> float:
+            def least(some: list[Order], alpha: float) -> float:
                 return trade_off.least_error(lambda eps: max(self._delta(one, eps, WIDTH)[1] for one in some), alpha)
 
             groups = [orders] if envelope else [[one] for one in orders]

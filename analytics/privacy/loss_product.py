@@ -168,7 +168,7 @@ class Product:
         value, mean, _ = self.cumulant(tilt)
         found = self.tilted(tilt)
         losses = (found.first + np.arange(found.law.size, dtype=np.float64)) * self.step
-        rounding = self._rounding(tilt)
+        rounding = self.rounding(tilt)
         lowest = sum(count * float(law.losses[0]) for law, count in self.factors)
         with np.errstate(over="ignore"):
             below = found.below * np.exp(tilt * (mean - lowest)) if found.below > 0 else 0.0
@@ -177,7 +177,7 @@ class Product:
             return _Tail.of(law, losses, tilt, mean, value - rounding, 0.0, below, -1)
         return _Tail.of(found.law, losses, tilt, mean, value + rounding, found.beyond, below, 1)
 
-    def _rounding(self, tilt: float) -> float:
+    def rounding(self, tilt: float) -> float:
         """Relative error of the tilted laws' entries, each the exponential of a sum, in all releases together."""
         total = 0.0
         for law, count in self.factors:

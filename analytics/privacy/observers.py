@@ -212,32 +212,24 @@ def signal_bracket(
     return signal_lower(system, upper, total, which), upper[()]
 
 
-def signal_lower(
-    system: Systems, upper: FloatArray, total: float | FloatArray, which: IntArray, rounds: int = 1
-) -> FloatArray:
-    """The lower end of :func:`signal_bracket` for the devices `which`, their upper ends at delta `total` known; over T rounds."""
+def signal_lower(system: Systems, upper: FloatArray, total: float | FloatArray, which: IntArray) -> FloatArray:
+    """The lower end of :func:`signal_bracket` for the devices `which`, their upper ends at delta `total` known."""
     distinct, index, back = np.unique(which, return_index=True, return_inverse=True)
     lower, highest = np.zeros(distinct.size), np.ravel(upper)[index]
     spent = np.broadcast_to(total, which.shape).ravel()[index]
     meant, model = modelled(system, Observer.OTHERS)
-    negligible = float(np.min(spent)) * _TRIMMED if rounds == 1 else 0.0
+    negligible = float(np.min(spent)) * _TRIMMED
     for part in participations(meant, distinct, negligible, model):
         place = np.searchsorted(distinct, part.devices)
         for row in np.unique(part.kind):
             at = place[part.kind == row]
             most = float(highest[at[0]])
-            if rounds == 1 and not part.slack and constant(part, row):
+            if not part.slack and constant(part, row):
                 lower[at] = epsilon_at_least(
                     meant, part.devices[part.kind == row][:1], spent[at[0]], highest[at[:1]], model
                 )
             elif 0 < most < np.inf and (mixture := concentric.Mixture.of(part, row)) is not None:
-                level = float(spent[at[0]])
-                single = rounds == 1
-                lower[at] = (
-                    concentric.least_epsilon(mixture, level, most)
-                    if single
-                    else concentric.composed_epsilon(mixture, level, rounds)
-                )
+                lower[at] = concentric.least_epsilon(mixture, float(spent[at[0]]), most)
     return np.asarray(lower[back].reshape(which.shape))[()]
 
 

@@ -7,9 +7,10 @@ at every :math:`\lambda > 0`, not only from 1 on. Only then do compositions of t
 
 from __future__ import annotations
 
+import importlib
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -44,6 +45,8 @@ class Release(ABC):
     bounded_below = True  # whether the lower ends of both orders say something
     spacing: float | None = None  # losses are multiples of it
     side = chords.SIDE  # of lines below its curve: 1/2 if values are dear
+    pair = True  # whether it is one pair of laws, not a family of them
+    closed = False  # whether several of its kind are one of that kind
 
     @abstractmethod
     def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
@@ -52,6 +55,23 @@ class Release(ABC):
     def greatest_loss(self, *, reverse: bool = False) -> float:
         """The pure epsilon of an order; infinite where there is none, or none is known."""
         return np.inf
+
+    @property
+    def kind(self) -> Hashable:
+        """What those have in common that :meth:`composed` makes one."""
+        return self
+
+    def composed(self, factors: Factors) -> tuple[Release, int]:
+        """What releases of one kind, each some number of times, say together."""
+        raise NotImplementedError(type(self).__name__)
+
+    def dominating(self, level: float) -> Factors:
+        """Releases that together give away no less than any pair of the family; `level` is about the delta that matters."""
+        return ((self, 1),)
+
+    def attained(self, level: float) -> Factors:
+        """Releases that together give away no more than one pair of the family; none where none is known."""
+        return ((self, 1),)
 
     @property
     def constructor(self) -> str:
@@ -83,6 +103,7 @@ class Gaussian(Release):
     unit: str = ""
     slack: float = 0.0
     symmetric = True
+    closed = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mu", checks.scalar("mu", self.mu, "[0, inf]"))
@@ -103,13 +124,16 @@ class Gaussian(Release):
             lower, upper = np.exp(value - error), np.exp(value + error)
         return np.where(known, lower, 0.0), np.where(known, np.minimum(upper + _LEAST, 1.0), 0.0)
 
-    def composed(self, others: Iterable[tuple[Gaussian, int]], count: int = 1) -> Gaussian:
-        """One release that says what `count` of this and all the others say together."""
-        each = [(self, count), *others]
+    @property
+    def kind(self) -> Hashable:
+        return Gaussian
+
+    def composed(self, factors: Factors) -> tuple[Release, int]:
+        each = [(one, count) for one, count in factors if isinstance(one, Gaussian)]
         square = math.fsum(n * (one.mu if one.mu < 1e150 else np.inf) ** 2 for one, n in each)
         slack = max(one.slack for one, _ in each)
-        alone = len(each) == 1 and count == 1
-        return Gaussian(math.sqrt(square), self.unit, slack if alone else slack + 8 * _UNIT)
+        alone = len(each) == 1 and each[0][1] == 1
+        return Gaussian(math.sqrt(square), self.unit, slack if alone else slack + 8 * _UNIT), 1
 
 
 @dataclass(frozen=True)
@@ -194,7 +218,7 @@ class RandomizedResponse(Bounded):
 
 @dataclass(frozen=True)
 class Discrete(Release):
-    """Two laws p and q on finitely many outcomes.
+    """Two laws p and q on finitely many outcomes, each probability known up to a relative error of `doubt`.
 
     Notes
     -----
@@ -205,8 +229,10 @@ class Discrete(Release):
     p: tuple[float, ...]
     q: tuple[float, ...]
     unit: str = ""
+    doubt: float = 0.0
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "doubt", checks.scalar("doubt", self.doubt, "[0, .01]"))
         for name in ("p", "q"):
             law = checks.real(name, getattr(self, name), "[0, 1]")
             if law.ndim != 1 or abs(float(np.sum(law)) - 1) > 1e-12:
@@ -231,16 +257,20 @@ class Discrete(Release):
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             near = np.log1p(difference / q)
             far = np.where(p / q < np.inf, np.log(p / q), np.log(p) - np.log(q))
-        return float(np.max(np.where(np.abs(difference) < 0.5 * q, near, far), initial=0.0))
+        return float(np.max(np.where(np.abs(difference) < 0.5 * q, near, far), initial=0.0)) + 3 * self.doubt
 
     def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
         p, q, difference = self._pair(reverse)
-        flat = np.ravel(epsilon)
+        flat, moved = np.ravel(epsilon), 3 * self.doubt
         lower, upper = np.empty(flat.size), np.empty(flat.size)
         block = max(_AT_ONCE // p.size, 1)
         for i in range(0, flat.size, block):
             for end, room in ((lower, -1), (upper, 1)):
-                end[i : i + block] = _hockey_stick(p, q, difference, flat[i : i + block], room * 16 * _UNIT)
+                at = np.maximum(flat[i : i + block] - room * moved, 0.0)
+                end[i : i + block] = _hockey_stick(p, q, difference, at, room * 16 * _UNIT)
+        if moved:
+            lower *= 1 - moved
+            upper = upper * (1 + moved) + np.maximum(moved - flat, 0.0)
         return lower.reshape(np.shape(epsilon)), np.minimum(upper, 1.0).reshape(np.shape(epsilon))
 
 
@@ -368,6 +398,11 @@ _NAMES: dict[type[Release], str] = {
     Subsampled: "subsampled",
     Tabulated: "tabulated",
 }
+_HOMES = {  # of the constructors that are registered where they are defined
+    "system": "analytics.privacy.rounds",
+    "unequal_noise": "analytics.privacy.unequal_noise",
+    "aggregation": "analytics.federated.aggregate",
+}
 
 
 def register(kind: type[Release], name: str) -> None:
@@ -394,13 +429,16 @@ def release_of(description: Mapping[str, Any]) -> Release:
     >>> release_of({"constructor": "gaussian", "parameters": {"mu": 1.0}})
     Gaussian(mu=1.0, unit='', slack=0.0)
     """
-    kinds = {name: kind for kind, name in _NAMES.items()}
     name = description.get("constructor")
+    if name in _HOMES:
+        importlib.import_module(_HOMES[name])
+    kinds = {name: kind for kind, name in _NAMES.items()}
     if name not in kinds:
-        raise ParameterError("constructor", name, "one of " + ", ".join(kinds))
+        raise ParameterError("constructor", name, "one of " + ", ".join({**kinds, **_HOMES}))
     return kinds[name].made(description.get("parameters", {}))
 
 
-def discrete(p: ArrayLike, q: ArrayLike, unit: str = "") -> Discrete:
+def discrete(p: ArrayLike, q: ArrayLike, unit: str = "", doubt: float = 0.0) -> Discrete:
     """Of two arrays."""
-    return Discrete(tuple(np.asarray(p, dtype=float).tolist()), tuple(np.asarray(q, dtype=float).tolist()), unit)
+    first, second = (tuple(np.asarray(law, dtype=float).tolist()) for law in (p, q))
+    return Discrete(first, second, unit, doubt)

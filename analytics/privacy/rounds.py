@@ -16,18 +16,19 @@ from analytics import checks
 from analytics.checks import FloatArray, IntArray, choice, real
 from analytics.guarantee import Adjacency, Observer
 from analytics.inference.system import InferenceSystem, device_indices
-from analytics.privacy import observers, releases
+from analytics.privacy import concentric, observers, releases
 from analytics.privacy.composed import WIDTH
 from analytics.privacy.curve import PrivacyCurve
 from analytics.privacy.mixtures import participations
 from analytics.privacy.participation import Participation
-from analytics.privacy.releases import Discrete, Ends, Gaussian, Release, Subsampled
+from analytics.privacy.releases import Discrete, Ends, Factors, Gaussian, Release, Subsampled
 
 _UNIT = np.finfo(float).eps
 _NEGLIGIBLE = 1e-25  # probability of the others' noise that a first try leaves out
 _SHORT = 2.0**40
 _SHORTENED = 1.01 / _SHORT  # relative, by which an epsilon may be moved by that
 _NATS = 24.0  # of the divergences' rule: finer than any grid of losses
+_BEYOND_CELLS = 1e-6  # share of delta that may lie where cells are coarse
 _DOUBTFUL = 1e-13  # with a delta below this over that, nothing is left out
 
 
@@ -57,8 +58,24 @@ class Query(Release):
         return self.system.adjacency is not Adjacency.ABSENT and not hidden_silence
 
     @property
-    def bounded_below(self) -> bool:  # type: ignore[override]
+    def pair(self) -> bool:  # type: ignore[override]
         return self.observer is not Observer.SIGNAL
+
+    def dominating(self, level: float) -> Factors:
+        """Before `signal`: what one sees who is told who of the others takes part."""
+        return ((self if self.pair else replace(self, observer=Observer.OTHERS), 1),)
+
+    def attained(self, level: float) -> Factors:
+        """Before `signal`: zero codes of the others, and of y but its cell (:meth:`concentric.Mixture.outcomes`)."""
+        if self.pair:
+            return ((self, 1),)
+        mixture = concentric.Mixture.of(self._part(0.0), 0)
+        if mixture is None or mixture.missing > 0 or mixture.d + mixture.s == 0:
+            return ()
+        p, q = mixture.outcomes(_BEYOND_CELLS * level)
+        if p.size < 2:
+            return ()
+        return ((releases.discrete(p / np.sum(p), q / np.sum(q), self.unit, concentric.LOSS_ERROR), 1),)
 
     def parameters(self) -> dict[str, Any]:
         return {"system": self.system.to_dict(), "device": self.device, "observer": self.observer.value}
@@ -98,7 +115,7 @@ class Query(Release):
             if part.slack:
                 low = np.maximum(low, part.raised().log_order(eps, rows, reverse=reverse, doubt=_SHORTENED)[0])
             upper = np.minimum(np.exp(high) * (1 + 2e-15) + 5e-324, 1.0)
-            return np.exp(low) * (1 - 2e-15) * self.bounded_below, np.where(high > -np.inf, upper, 0.0)
+            return np.exp(low) * (1 - 2e-15), np.where(high > -np.inf, upper, 0.0)
 
     def constant(self) -> tuple[float, float, float] | None:
         """p, sensitivity and noise variance of a device whose noise does not depend on who takes part, if it does not."""
@@ -167,7 +184,8 @@ def curve(system: InferenceSystem, *, device: int = 0, observer: Observer | str 
     system : InferenceSystem
     device : int
     observer : {"auto", "participants", "others", "signal"}, optional
-        What the server sees beside y; for `signal` the upper end is that of `others`, the lower end says nothing.
+        What the server sees beside y; for `signal` the upper end is that of `others`, the lower what zero codes of the others
+        give away (:func:`bracket`).
 
     Returns
     -------
@@ -244,13 +262,11 @@ def bracket(
     which = device_indices(system, device)
     if count == 1:
         return observers.epsilon_bracket(replace(system, delta=total), device=which, observer=seen)
-    shape, kinds, back = which.shape, *_kinds(system, which)
-    ends = np.array([_composed(system, int(k), seen, count).bracket(delta=total, width=width) for k in kinds])
-    lower, upper_all = (ends[back, i].reshape(shape) for i in (0, 1))
-    if seen is Observer.SIGNAL:
-        known = np.array([query(system, int(k), seen).bounded_below for k in kinds])[back].reshape(shape)
-        lower = np.where(known, lower, observers.signal_lower(system, upper_all, total, which, count))
-    return np.minimum(lower, upper_all)[()], upper_all[()]
+    kinds, back = _kinds(system, which)
+    curves = [curve(system, device=int(k), observer=seen).compose(count) for k in kinds]
+    ends = np.array([one.bracket(delta=total, width=width) for one in curves])
+    lower, upper = (ends[back, i].reshape(which.shape)[()] for i in (0, 1))
+    return lower, upper
 
 
 def delta_at(
@@ -278,14 +294,8 @@ def delta_at(
     out = np.empty(which.size)
     for i, k in enumerate(kinds):
         at = back == i
-        out[at] = _composed(system, int(k), observer, count).delta(eps.ravel()[at])
+        out[at] = curve(system, device=int(k), observer=observer).compose(count).delta(eps.ravel()[at])
     return out.reshape(which.shape)[()]
-
-
-def _composed(system: InferenceSystem, device: int, observer: Observer | str, rounds: int) -> PrivacyCurve:
-    """Of `others` for `signal`: the upper end is that."""
-    seen = Observer.OTHERS if choice("observer", observer, Observer) is Observer.SIGNAL else observer
-    return curve(system, device=device, observer=seen).compose(rounds)
 
 
 def _kinds(system: InferenceSystem, which: IntArray) -> tuple[IntArray, IntArray]:

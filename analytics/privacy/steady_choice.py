@@ -37,6 +37,7 @@ import numpy as np
 from scipy import fft
 
 from analytics.checks import FloatArray
+from analytics.privacy import chords
 from analytics.privacy.loss_distribution import LossDistribution
 from analytics.privacy.loss_product import Product
 
@@ -45,6 +46,7 @@ _GROWTH = 4  # from one release whose supremum is computed to the next
 _FIRST = 16
 _ENOUGH = 1e-4  # share of delta below which a supremum serves all releases that are left
 _EACH = 1e-14  # relative rounding for each release
+_MOST = 1e200  # a mass that says nothing
 
 
 def epsilon(
@@ -72,27 +74,105 @@ def epsilon(
     >>> epsilon([weak, strong], strong, 1e-5, count=99, tilt=4.0)  # the strong one alone: 4.37717...
     4.377...
     """
-    cumulants = [law.cumulant(tilt)[0] for law in laws]
-    best = int(np.argmax(cumulants))
-    fixed, start = replace(laws[best], infinite=0.0), replace(last, infinite=0.0)
-    product = Product(((fixed, count), (start, 1)))
+    chosen = _Chosen.of(laws, last, count, tilt)
     left = _left(laws, last, delta, count)
     if left <= 0:
         return math.inf
-    least = product.epsilon(left)
-    log_unit = start.cumulant(tilt)[0] + (count - 1) * cumulants[best] + tilt * (last.step - least)
-    unit = math.exp(min(log_unit + count * _EACH, 700.0))
-    gains = [_Gain.of(law, fixed, tilt) for law in laws if law is not laws[best]]
-    added, done = 0.0, 0
-    while done < count:
-        gain, error = _supremum(Product(((fixed, done), (start, 1))[done == 0 :]), gains, tilt)
-        length = min(max(_FIRST, (_GROWTH - 1) * done), count - done)
-        if gain <= error or unit * gain * (count - done) <= _ENOUGH * left:
-            length = count - done
-        added, done = added + unit * (gain + error) * length, done + length
-        if not added < left:
-            return math.inf
-    return float(product.epsilon(left - added))
+    added = chosen.added(chosen.product.epsilon(left) - last.step, left)
+    return float(chosen.product.epsilon(left - added)) if added < left else math.inf
+
+
+def curve(
+    laws: Sequence[LossDistribution], last: LossDistribution, tilts: Sequence[float], *, count: int
+) -> tuple[FloatArray, FloatArray]:
+    """Consecutive multiples of the step, from 0 or greater ones, and an upper end of the greatest curve at each.
+
+    Parameters
+    ----------
+    laws, last, count
+        As of :func:`epsilon`.
+    tilts : sequence of float
+        All positive. Each serves the losses that are likely under it; with none nothing is known.
+
+    Raises
+    ------
+    ConvergenceError
+        When there are too many points.
+
+    Examples
+    --------
+    >>> from analytics.privacy.loss_distribution import gaussian
+    >>> weak, strong = gaussian(0.09, step=0.002), gaussian(0.1, step=0.002)
+    >>> eps, found = curve([weak, strong], strong, [1.0, 4.0], count=99)
+    >>> float(np.interp(1.0, eps, found))  # the strong one alone: 0.126936...
+    0.1269...
+    """
+    parts = []
+    for tilt in tilts:
+        chosen = _Chosen.of(laws, last, count, tilt)
+        first, value, aim = chosen.tail()
+        losses = (first + np.arange(value.size)) * last.step
+        added = chosen.added(aim, float(np.interp(aim, losses, value)))
+        with np.errstate(over="ignore", invalid="ignore"):
+            room = np.exp(np.minimum(np.log(added) + tilt * (aim - losses), 1.0)) if added > 0 else 0.0
+        parts.append((first, value + room))
+    low = max(min((first for first, _ in parts), default=0), 0)
+    found = np.ones(max((first + value.size for first, value in parts), default=2) - low)
+    for first, value in parts:
+        start = max(low - first, 0)
+        where = slice(first + start - low, first + value.size - low)
+        found[where] = np.minimum(found[where], value[start:])
+        found[where.stop :] = np.minimum(found[where.stop :], value[-1])
+    total = (found - min(_left(laws, last, 0.0, count), 0.0)) * math.exp(count * _EACH)
+    eps = np.asarray((low + np.arange(found.size)) * last.step, dtype=np.float64)
+    return eps, np.minimum(np.minimum.accumulate(total), 1.0)
+
+
+@dataclass(frozen=True)
+class _Chosen:
+    """One law in all releases and the last, infinite losses apart, at one tilt; and what choosing others could gain."""
+
+    product: Product
+    gains: list[_Gain]
+    tilt: float
+    log_moment: float  # of the last and of all releases but one, whichever are chosen
+
+    @classmethod
+    def of(cls, laws: Sequence[LossDistribution], last: LossDistribution, count: int, tilt: float) -> _Chosen:
+        cumulants = [law.cumulant(tilt)[0] for law in laws]
+        best = int(np.argmax(cumulants))
+        fixed, start = replace(laws[best], infinite=0.0), replace(last, infinite=0.0)
+        log_moment = start.cumulant(tilt)[0] + (count - 1) * cumulants[best] + count * _EACH
+        gains = [_Gain.of(law, fixed, tilt) for law in laws if law is not laws[best]]
+        return cls(Product(((fixed, count), (start, 1))), gains, tilt, log_moment)
+
+    def added(self, loss: float, level: float) -> float:
+        """What choosing adds at a loss, at most, where `level` is what matters; infinite if that is exceeded."""
+        (fixed, count), start = self.product.factors
+        unit = math.exp(min(self.log_moment - self.tilt * loss, 700.0))
+        added, done = 0.0, 0
+        while done < count:
+            gain, error = _supremum(Product(((fixed, done), start)[done == 0 :]), self.gains, self.tilt)
+            length = min(max(_FIRST, (_GROWTH - 1) * done), count - done)
+            if gain <= error or unit * gain * (count - done) <= _ENOUGH * level:
+                length = count - done
+            added, done = added + unit * (gain + error) * length, done + length
+            if not added < level:
+                return math.inf
+        return added
+
+    def tail(self) -> tuple[int, FloatArray, float]:
+        """Of the one law: its curve from above at consecutive multiples of the step, and the likeliest of them."""
+        product, tilt = self.product, self.tilt
+        value, mean, _ = product.cumulant(tilt)
+        found = product.tilted(tilt)
+        losses = (found.first + np.arange(found.law.size)) * product.step
+        with np.errstate(over="ignore", under="ignore"):
+            scale = np.exp(np.minimum(value + product.rounding(tilt) - tilt * losses, 700.0))
+            mass = np.minimum(found.law * scale, _MOST)
+            infinite = min(float(found.beyond * scale[-1]), _MOST)
+            values = chords.summed(mass, infinite, product.step)[0] * (1 + (8 * losses.size + 64) * _UNIT)
+        return found.first, values, mean
 
 
 def _left(laws: Sequence[LossDistribution], last: LossDistribution, delta: float, count: int) -> float:
