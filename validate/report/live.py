@@ -19,13 +19,14 @@ from analytics.symbolic.form import Form
 from validate.report.summary import Card
 from validate.results.tree import as_json
 
-_DEGREE = 40  # of the series of erfcx: its error is below 2e-14
+_PARTS_OF_ERFCX, _DEGREE = 32, 8  # of its polynomials: their error is below 3e-15
 _MIDDLE = 3.75
-_NODES = (4, 16)  # of the rules for short differences and for the norm across
+_NODES = (4, 8, 16)  # of the rules for short differences and for the norm across, loose and close
 _TEMPLATES = resources.files("validate.report").joinpath("templates")
 _PARTS = ("exact", "hidden", "rounds")
 _OFFERED = (
-    "erfcx, gaussian, unlike, hidden, binomial, logDelta, logDeltaOver, epsilon, oneQuery, proven, overRounds, finished"
+    "erfcx, gaussian, unlike, hidden, binomial, covered, "
+    "logDelta, logDeltaOver, epsilon, oneQuery, proven, overRounds, finished"
 )
 _MOST_ROUNDS = 1000  # of the slider
 
@@ -72,15 +73,19 @@ def function(form: Form) -> str:
     return f"({{{taken}}}) => {sp.jscode(form.expression.subs(plain, simultaneous=True))}"
 
 
-def _erfcx() -> list[float]:
-    """Of (1 + 2x) erfcx(x) in t = (x - 3.75)/(x + 3.75)."""
+def _erfcx() -> list[list[float]]:
+    """Of (1 + 2x) erfcx(x), on equal parts of t = x/(x + 3.75), each from -1 to 1."""
 
-    def value(t: Any) -> Any:
-        x = _MIDDLE * (1 + t) / (1 - t)
-        return (1 + 2 * x) * special.erfcx(x)
+    def polynomial(part: int) -> list[float]:
+        def value(z: Any) -> Any:
+            t = (part + (1 + z) / 2) / _PARTS_OF_ERFCX
+            x = _MIDDLE * t / (1 - t)
+            return (1 + 2 * x) * special.erfcx(x)
 
-    found: list[float] = chebyshev.chebinterpolate(value, _DEGREE).tolist()
-    return found
+        found: list[float] = chebyshev.cheb2poly(chebyshev.chebinterpolate(value, _DEGREE)).tolist()
+        return found
+
+    return [polynomial(part) for part in range(_PARTS_OF_ERFCX)]
 
 
 def _rules() -> list[list[list[float]]]:

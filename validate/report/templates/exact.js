@@ -1,17 +1,14 @@
   // One query of K devices alike: the formulas of analytics.privacy. ERFCX is set before; the whole stands in one function.
   const TAU = 2 * Math.PI, HALF = Math.SQRT1_2;
 
-  // erfc(x) e^(x^2): Chebyshev's series of (1 + 2x) erfcx(x) in t = (x - 3.75)/(x + 3.75)
+  // erfc(x) e^(x^2): (1 + 2x) erfcx(x) by a polynomial on each of ERFCX.length equal parts of t = (x - 3.75)/(x + 3.75)
+  const SERIES = Float64Array.from(ERFCX.flat()), TERMS = ERFCX[0].length;
   function erfcx(x) {
     if (x < 0) return 2 * Math.exp(x * x) - erfcx(-x);
-    const t = (x - 3.75) / (x + 3.75);
-    let b = 0, before = 0;
-    for (let k = ERFCX.length - 1; k > 0; k--) {
-      const next = 2 * t * b - before + ERFCX[k];
-      before = b;
-      b = next;
-    }
-    return (t * b - before + ERFCX[0]) / (1 + 2 * x);
+    const t = x / (x + 3.75) * ERFCX.length, part = Math.min(Math.floor(t), ERFCX.length - 1), z = 2 * (t - part) - 1;
+    let k = (part + 1) * TERMS - 1, sum = SERIES[k];
+    for (let i = 1; i < TERMS; i++) sum = sum * z + SERIES[--k];
+    return sum / (1 + 2 * x);
   }
   const erfc = (x) => (x < 0 ? 2 - erfc(-x) : erfcx(x) * Math.exp(-x * x));
 
@@ -45,7 +42,7 @@
 
   // log D_{e^eps} of N(mu e_1, (1 + eta) I_r) from N(0, I_r), or the reverse: the integral of analytics.privacy.divergence
   const SINE = 0.5, COSINE = Math.sqrt(0.75);
-  function unlike(eps, mu, eta, r, reverse) {
+  function unlike(eps, mu, eta, r, reverse, room = 1e-12) {
     if (!(eta > 0)) return gaussian(eps, mu);
     const half = mu * mu / 2, rate = Math.log1p(eta), level = reverse ? -eps : eps;
     if (2 * level + r * rate + mu * mu / eta <= 0) return -Infinity;
@@ -53,11 +50,11 @@
     const end = reverse ? -1 : 0, towards = reverse ? -1 : 1, q = 1 - eta * end;
     const spread = Math.sqrt(2 * half * (1 + eta) / q ** 3 + r / 2 * (eta / q) ** 2);
     const bulk = towards * slope(end, q) - eps > spread;
-    const value = contour(half, eta, r, rate, level, bulk ? 0 : towards, slope) + (reverse ? eps : 0);
+    const value = contour(half, eta, r, rate, level, bulk ? 0 : towards, slope, room) + (reverse ? eps : 0);
     return Math.min(bulk ? Math.log1p(-Math.exp(value)) : value, 0);
   }
 
-  function contour(half, eta, r, rate, level, side, slope) {
+  function contour(half, eta, r, rate, level, side, slope, room) {
     let low = -700, high = 700, c, above, w, logW;
     for (let step = 0; step <= 24; step++) {
       const up = Math.exp((low + high) / 2), down = 1 / up;
@@ -85,19 +82,19 @@
       for (let j = 0; j < 4000; j++) {
         const [size, angle, x, y] = term((j + shift) * step), height = Math.exp(size - peak);
         total += height * (Math.cos(angle) * x - Math.sin(angle) * y) * (j + shift === 0 ? 0.5 : 1);
-        if (height * Math.hypot(x, y) < 1e-17 * Math.abs(total)) break;
+        if (height * (Math.abs(x) + Math.abs(y)) < room * 1e-5 * Math.abs(total)) break;
       }
       return total * step;
     };
-    return peak + Math.log(Math.abs(trapezoid(sum, 0.5 / (scale * COSINE * Math.sqrt(curvature)))) / Math.PI);
+    return peak + Math.log(Math.abs(trapezoid(sum, 0.5 / (scale * COSINE * Math.sqrt(curvature)), room)) / Math.PI);
   }
 
   // halves the step of a trapezoidal rule until it settles
-  function trapezoid(sum, step) {
+  function trapezoid(sum, step, room = 1e-12) {
     let now = sum(step, 0);
     for (let i = 0; i < 8; i++) {
       const finer = (now + sum(step, 0.5)) / 2;
-      const settled = Math.abs(finer - now) <= 1e-7 * Math.abs(finer);  // the next one errs by the square of that
+      const settled = Math.abs(finer - now) <= Math.sqrt(room) / 10 * Math.abs(finer);  // the next one errs by the square of that
       now = finer;
       step /= 2;
       if (settled) break;
@@ -121,12 +118,59 @@
       own: gain * s.noise_variance,
       weights: count,
       least: Math.log(s.delta) - 35,  // rarer numbers of others do not count
+      room: 1e-12,  // relative, for what is left out
       noise: count.map((_, n) => others(constant ? s.devices - 1 : n)),
       whole: others(s.devices),
     };
   }
 
-  const expected = (at, law) => logSum(law.weights.map((w, n) => (w < law.least ? -Infinity : w + at(law.noise[n]))));
+  // log of the mean of exp(at(noise)) over the number of others; `most` is above at, and what cannot matter is left out
+  function expected(at, law, most = () => 0) {
+    const likely = law.weights.map((w, n) => n).filter((n) => law.weights[n] >= law.least);
+    const between = likely.length > 40 ? interpolant(at, likely.map((n) => law.noise[n]), law.room) : null;
+    if (between) return logSum(likely.map((n) => law.weights[n] + between(law.noise[n])));
+    const bound = law.weights.map((w, n) => w + most(law.noise[n])), terms = [];
+    const out = Math.log(law.room) - 3;
+    let greatest = -Infinity;
+    for (const n of likely.sort((i, j) => bound[j] - bound[i])) {
+      if (bound[n] < greatest + out) break;
+      terms.push(law.weights[n] + at(law.noise[n]));
+      greatest = Math.max(greatest, terms.at(-1));
+    }
+    return logSum(terms);
+  }
+
+  // points of [0, 1] where Chebyshev's polynomial is greatest, and the polynomial through values there (barycentric)
+  const extrema = (n) => Array.from({ length: n + 1 }, (_, i) => (1 - Math.cos(Math.PI * i / n)) / 2);
+  function through(values) {
+    const n = values.length - 1, at = extrema(n);
+    return (y) => {
+      let above = 0, below = 0;
+      for (let i = 0; i <= n; i++) {
+        if (y === at[i]) return values[i];
+        const share = (i % 2 ? -1 : 1) * (i % n ? 1 : 0.5) / (y - at[i]);
+        above += share * values[i];
+        below += share;
+      }
+      return above / below;
+    };
+  }
+
+  // at over the logarithm of the noise, from 17 or 33 values where half of them would have told the rest; else nothing
+  function interpolant(at, noise, room) {
+    const low = Math.log(noise[0]), span = Math.log(noise.at(-1)) - low;
+    const value = (x) => at(Math.exp(low + span * x));
+    for (let n = 8, values = extrema(n).map(value); 4 * n < noise.length; n *= 2) {
+      const coarse = through(values), finer = extrema(2 * n), here = values;
+      values = finer.map((x, i) => (i % 2 ? value(x) : here[i / 2]));
+      if (!values.every(isFinite)) return null;
+      if (finer.every((x, i) => Math.abs(coarse(x) - values[i]) < Math.sqrt(room))) {
+        const fine = through(values);
+        return (v) => fine((Math.log(v) - low) / span);
+      }
+    }
+    return null;
+  }
   const unamplified = (eps, p) => (eps < 1
     ? Math.log1p(Math.expm1(eps) / p) : eps - Math.log(p) + Math.log1p(-(1 - p) * Math.exp(-eps)));
 
@@ -140,13 +184,14 @@
       const mu = d / Math.sqrt(law.whole);
       if (s.idle_noise && s.adjacency === "replace") return [(eps) => opposite(eps, p, mu)];
       const pair = s.idle_noise ? (eps) => gaussian(eps, mu) : (eps, reverse) => expected((v) => unlike(
-        eps, d / Math.sqrt(v), law.own / v, s.dimension, reverse), law);
+        eps, d / Math.sqrt(v), law.own / v, s.dimension, reverse, law.room), law);
       return [(eps) => log + pair(unamplified(eps, p), false), (eps) => {
         const used = p < 1 ? Math.expm1(eps) * (1 - p) / p : 0, share = Math.log1p(-used);
         return used >= 1 ? -Infinity : log + share + pair(eps - share, true);
       }];
     }
-    return [(eps) => log + expected((v) => hidden(eps, p, d, v, law.own, s.dimension, s.adjacency === "replace"), law)];
+    return [(eps) => log + expected((v) => hidden(eps, p, d, v, law.own, s.dimension, s.adjacency === "replace", law.room), law,
+      (v) => gaussian(eps, d / Math.sqrt(v + law.own)))];
   }
   const worst = (each) => (eps) => Math.max(...each.map((one) => one(eps)));
   const logDelta = (s, eps, law = received(s)) => worst(orders(s, law))(eps);

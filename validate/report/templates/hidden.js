@@ -10,23 +10,25 @@
   }
 
   // the integral of f over [a, b], by a rule of Gauss and Legendre
-  function panel(f, a, b, [nodes, weights] = LEGENDRE[1]) {
+  const [SHORT, LOOSE, ACROSS] = LEGENDRE.map((rule) => rule.map((values) => Float64Array.from(values)));
+  function panel(f, a, b, rule = ACROSS) {
+    const nodes = rule[0], weights = rule[1], middle = (a + b) / 2, half = (b - a) / 2;
     let total = 0;
-    for (let i = 0; i < nodes.length; i++) total += weights[i] * f((a + b) / 2 + (b - a) / 2 * nodes[i]);
-    return total * (b - a) / 2;
+    for (let i = 0; i < nodes.length; i++) total += weights[i] * f(middle + half * nodes[i]);
+    return total * half;
   }
 
   // R(a) - R(a + width)
   function millsDrop(a, width) {
     const upper = mills(a), drop = upper - mills(a + width);
-    return drop < 2e-3 * upper ? panel(millsSlope, a, a + width, LEGENDRE[0]) : drop;
+    return drop < 2e-3 * upper ? panel(millsSlope, a, a + width, SHORT) : drop;
   }
 
   // R(x) - c R(x/c), c = (1 + eta)^(-1/2)
   function scaledDrop(x, eta) {
     const upper = mills(x), scale = 1 / Math.sqrt(1 + eta), drop = upper - scale * mills(x / scale);
     if (drop >= 1e-4 * upper) return drop;
-    return panel((c) => mills(x / c) + x / c * millsSlope(x / c), scale, 1, LEGENDRE[0]);
+    return panel((c) => mills(x / c) + x / c * millsSlope(x / c), scale, 1, SHORT);
   }
 
   // log of the best half-line's value, as a function of the log ratio in omega
@@ -74,7 +76,7 @@
   }
 
   // log D_{e^eps} of p N(x, v+s) + (1-p) N(0, v) from the same with -x or 0 for x, over p; d is their distance
-  function hidden(eps, p, d, v, s, r, twoSided) {
+  function hidden(eps, p, d, v, s, r, twoSided, room = 1e-12) {
     const m = d / Math.sqrt(v + s), seen = gaussian(eps, m);
     if (!(eps > 0 && eps < 1e6 && p < 1 && v > 0 && m > 0) || seen === -Infinity) return seen;
     const eta = s / v, near = twoSided ? m / 2 : m, best = halfLine(eps, p, near, near - m, eta), a = (r - 1) / 2;
@@ -82,10 +84,10 @@
     const density = normDensity(a), f = (u) => density(u) + best(a * Math.log1p(eta) - eta * u * u);
     const mode = Math.sqrt(Math.max(a - 0.5, 1e-24)), top = mode + Math.sqrt(Math.max(seen - best(a * Math.log1p(eta) - eta * mode * mode), 0)) + 1;
     const [peak, height] = summit(f, mode, top);
-    const high = until((u) => f(u) < height - 34, peak, 1), low = Math.max(until((u) => u <= 0 || f(u) < height - 34, peak, -1), 1e-12);
-    const g = (u) => Math.exp(f(u) - height), panels = Math.ceil((high - low) / 2.3), width = (high - low) / panels;
+    const cut = 7 - Math.log(room), high = until((u) => f(u) < height - cut, peak, 1), low = Math.max(until((u) => u <= 0 || f(u) < height - cut, peak, -1), 1e-12);
+    const rule = room < 1e-9 ? ACROSS : LOOSE, g = (u) => Math.exp(f(u) - height), panels = Math.ceil((high - low) / 2.3), width = (high - low) / panels;
     let total = 0;
-    for (let u = low, i = 0; i < panels; u = low + ++i * width) total += halved(g, u, u + width, panel(g, u, u + width), 1e-9, 8);
+    for (let u = low, i = 0; i < panels; u = low + ++i * width) total += halved(g, u, u + width, panel(g, u, u + width, rule), room ** 0.75, 8, rule);
     return Math.min(height + Math.log(total), seen);
   }
 
@@ -93,7 +95,7 @@
   function summit(f, low, high) {
     const share = (3 - Math.sqrt(5)) / 2;
     let a = low, b = high, x = a + share * (b - a), y = b - share * (b - a), fx = f(x), fy = f(y);
-    while (b - a > 0.05) {
+    while (b - a > 0.1) {
       if (fx > fy) [b, y, fy, x] = [y, x, fx, a + share * (y - a)], fx = f(x);
       else [a, x, fx, y] = [x, y, fy, b - share * (b - x)], fy = f(y);
     }
@@ -106,8 +108,8 @@
   }
 
   // panels are halved until the two halves agree with the whole
-  function halved(g, a, b, whole, room, depth) {
-    const middle = (a + b) / 2, left = panel(g, a, middle), right = panel(g, middle, b);
+  function halved(g, a, b, whole, room, depth, rule) {
+    const middle = (a + b) / 2, left = panel(g, a, middle, rule), right = panel(g, middle, b, rule);
     if (depth === 0 || Math.abs(left + right - whole) <= room) return left + right;
-    return halved(g, a, middle, left, room, depth - 1) + halved(g, middle, b, right, room, depth - 1);
+    return halved(g, a, middle, left, room, depth - 1, rule) + halved(g, middle, b, right, room, depth - 1, rule);
   }
