@@ -119,7 +119,7 @@ def test_a_hidden_device(script, dimension):
     ],
 )
 def test_many_queries_are_never_shown_below_the_truth(script, adjacency, idle_noise, observer, queries, devices):
-    """Above Python's lower end, and no farther above its upper one than the page says: 10 % where one curve is for both orders."""
+    """Above Python's lower end, and no farther above its upper one than the page says; 10 % where one curve stands for two."""
     values = {
         "devices": devices,
         "participation": 0.7,
