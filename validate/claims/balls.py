@@ -100,6 +100,8 @@ _CONSTANTS: dict[Any, Callable[[], Ball]] = {
 def compiled(expression: sp.Expr) -> Compiled:
     """A function of named balls that encloses the expression at the working precision.
 
+    It is straight Python code, made once: a line for each operation, and what stands at several places stands on one line.
+
     Raises
     ------
     UnsupportedExpression
@@ -111,50 +113,74 @@ def compiled(expression: sp.Expr) -> Compiled:
     >>> float(compiled(sp.exp(x) - 1)({"x": ball(1)}).mid())
     1.718281828459045
     """
-    if expression in _CONSTANTS:
-        constant = _CONSTANTS[expression]
-        return lambda values: constant()
-    if isinstance(expression, sp.Symbol):
-        name = expression.name
-        return lambda values: values[name]
-    if isinstance(expression, sp.Rational):
-        top, bottom = int(expression.p), int(expression.q)
-        return lambda values: flint.arb(flint.fmpq(top, bottom))
-    if isinstance(expression, sp.Float):
-        return compiled(sp.Rational(expression))
-    return once(_composed(expression))
+    return once(_Program(expression).function())
 
 
-def _composed(expression: sp.Expr) -> Compiled:
-    """Of an operation on other expressions."""
-    if isinstance(expression, sp.Pow):
-        return _power(expression)
-    if isinstance(expression, sp.Piecewise):
-        return _piecewise(expression)
-    if isinstance(expression, sp.Sum | sp.Product):
-        return _repeated(expression)
-    parts = [compiled(part) for part in expression.args]
-    if isinstance(expression, sp.Add):
-        return lambda values: sum((f(values) for f in parts[1:]), parts[0](values))
-    if isinstance(expression, sp.Mul):
-        return lambda values: reduce(lambda product, f: product * f(values), parts[1:], parts[0](values))
-    function = _FUNCTIONS.get(expression.func)
-    if function is None:
-        raise UnsupportedExpression(f"{expression.func.__name__} in {expression}: no ball arithmetic for it")
-    return lambda values: function(*(f(values) for f in parts))
+class _Program:
+    """The lines that compute an expression, and the objects that they name."""
 
+    def __init__(self, expression: sp.Expr) -> None:
+        self.lines: list[str] = []
+        self.objects: dict[str, Any] = {"arb": flint.arb}
+        self.places: dict[sp.Expr, str] = {}
+        self.result = self.place(expression)
 
-def _power(expression: sp.Pow) -> Compiled:
-    base, exponent = compiled(expression.base), expression.exp
-    if exponent.is_Integer:
-        n = int(exponent)
-        return lambda values: base(values) ** n if n >= 0 else 1 / base(values) ** -n
-    if exponent == sp.Rational(1, 2):
-        return lambda values: base(values).sqrt()
-    if exponent == sp.Rational(-1, 2):
-        return lambda values: 1 / base(values).sqrt()
-    raised = compiled(exponent)
-    return lambda values: base(values) ** raised(values)
+    def function(self) -> Compiled:
+        """The code as a function of named balls."""
+        body = "\n    ".join([*self.lines, f"return {self.result}"])
+        exec(f"def computed(values):\n    {body}", self.objects)
+        made: Compiled = self.objects["computed"]
+        return made
+
+    def place(self, expression: sp.Expr) -> str:
+        """The variable that holds an expression; its line is written when it is first met."""
+        if expression not in self.places:
+            line = self.line(expression)
+            self.places[expression] = f"v{len(self.lines)}"
+            self.lines.append(f"{self.places[expression]} = {line}")
+        return self.places[expression]
+
+    def named(self, thing: Any) -> str:
+        """A name for an object that a line refers to."""
+        name = f"o{len(self.objects)}"
+        self.objects[name] = thing
+        return name
+
+    def line(self, expression: sp.Expr) -> str:
+        """The right side of the line of an expression, whose operands have theirs."""
+        if expression in _CONSTANTS:
+            return f"{self.named(_CONSTANTS[expression])}()"
+        if isinstance(expression, sp.Symbol):
+            return f"values[{self.named(expression.name)}]"
+        if isinstance(expression, sp.Rational | sp.Float):
+            exact = sp.Rational(expression)
+            return f"arb({self.named(flint.fmpq(int(exact.p), int(exact.q)))})"
+        if isinstance(expression, sp.Pow):
+            return self.power(expression)
+        if isinstance(expression, sp.Piecewise):
+            return f"{self.named(_piecewise(expression))}(values)"
+        if isinstance(expression, sp.Sum | sp.Product):
+            return f"{self.named(_repeated(expression))}(values)"
+        parts = [self.place(part) for part in expression.args]
+        if isinstance(expression, sp.Add):
+            return " + ".join(parts)
+        if isinstance(expression, sp.Mul):
+            return " * ".join(parts)
+        function = _FUNCTIONS.get(expression.func)
+        if function is None:
+            raise UnsupportedExpression(f"{expression.func.__name__} in {expression}: no ball arithmetic for it")
+        return f"{self.named(function)}({', '.join(parts)})"
+
+    def power(self, expression: sp.Pow) -> str:
+        base, exponent = self.place(expression.base), expression.exp
+        if exponent.is_Integer:
+            n = int(exponent)
+            return f"{base} ** {n}" if n >= 0 else f"1 / {base} ** {-n}"
+        if exponent == sp.Rational(1, 2):
+            return f"{base}.sqrt()"
+        if exponent == sp.Rational(-1, 2):
+            return f"1 / {base}.sqrt()"
+        return f"{base} ** {self.place(exponent)}"
 
 
 def _piecewise(expression: sp.Piecewise) -> Compiled:
