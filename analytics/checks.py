@@ -77,7 +77,7 @@ def _require(name: str, values: NDArray[Any], interval: str, kind: str) -> None:
 
 def _ends(values: NDArray[Any]) -> tuple[Any, ...]:
     """The least and the greatest entry; NaN where one is."""
-    return (values.item(),) if values.ndim == 0 else (values.min(), values.max())
+    return (values.item(),) if values.size == 1 else (values.min(), values.max())
 
 
 def real(name: str, value: ArrayLike, interval: str = "(-inf, inf)") -> FloatArray:
@@ -97,6 +97,8 @@ def real(name: str, value: ArrayLike, interval: str = "(-inf, inf)") -> FloatArr
         ...
     analytics.checks.ParameterError: delta[1] = 2.0: must be a number in (0, 1)
     """
+    if type(value) is float and _inside(value, interval):
+        return np.array(value)
     try:
         raw = np.asarray(value)
     except ValueError:
@@ -186,7 +188,7 @@ def vector(name: str, value: ArrayLike, length: int, interval: str = "(-inf, inf
     array = real(name, value, interval)
     if array.ndim > 1 or (array.ndim == 1 and array.size != length):
         raise ParameterError(name, _told(array), f"a number or {length} numbers")
-    filled = np.broadcast_to(array, (length,)).copy()
+    filled = array if array.ndim else np.full(length, array)
     filled.flags.writeable = False
     return filled
 

@@ -15,48 +15,73 @@ from analytics.enclosures.ball import Ball, Number, ball, refine
 _MOST_TERMS = 500_000
 
 
-def noncentral_chi_square(x: Ball, df: int, noncentrality: Ball) -> tuple[Ball, Ball]:
-    """Pr(X > x) and Pr(X <= x) of a noncentral chi-square law with `df` degrees of freedom, x > 0.
+def chi_square_above(x: Ball, df: int, noncentrality: Ball) -> Ball:
+    """Pr(X > x) of a noncentral chi-square law with `df` degrees of freedom, x > 0.
 
-    With J ~ Poisson(lambda / 2), X is chi-square with df + 2 J degrees. The terms left out have probability at most
-    Pr(J > last), a geometric tail beyond twice the mean. The chi-square tails follow from one of them by
-    Q(a + 1, x) = Q(a, x) + x^a e^-x / Gamma(a + 1), upwards, and downwards for the lower tails. Where more than 500 000 terms
-    would be needed (means that many standard deviations apart) the balls are the whole of [0, 1].
+    With J ~ Poisson(lambda / 2), X is chi-square with df + 2 J degrees, and Q(a + 1, x) = Q(a, x) + x^a e^-x / Gamma(a + 1).
+    The terms left out have probability at most Pr(J > last), a geometric tail beyond twice the mean. Where more than 500 000
+    terms would be needed (means that many standard deviations apart) the ball is the whole of [0, 1].
+
+    Examples
+    --------
+    >>> from analytics.enclosures.ball import ends
+    >>> ends(chi_square_above(ball(2), 2, ball(0)) + chi_square_below(ball(2), 2, ball(0)))[0] > 1 - 1e-15
+    True
     """
-    mean = noncentrality / 2
-    half = x / 2
-    last = _last_term(mean, half, df)
+    mean, half, shape = noncentrality / 2, x / 2, flint.arb(df) / 2
+    last, enough = _last_term(mean, half, df), _negligible()
     if last > _MOST_TERMS:
-        unknown = flint.arb(0).union(flint.arb(1))
-        return unknown, unknown
-    shape = flint.arb(df) / 2
-    weight = (-mean).exp()
-    weights = [weight]
-    for j in range(1, last + 1):
-        weight = weight * mean / j
-        weights.append(weight)
-    remainder = (weight * mean / (last + 1) / (1 - mean / (last + 2))).union(flint.arb(0))
-
-    step = (shape * half.log() - half - (shape + 1).lgamma()).exp()
-    steps = [step]
-    for j in range(1, last + 1):
-        step = step * half / (shape + j)
-        steps.append(step)
-    above = half.gamma_upper(shape, regularized=1)
-    upper = flint.arb(0)
+        return flint.arb(0).union(flint.arb(1))
+    total, weight, above, step = flint.arb(0), (-mean).exp(), half.gamma_upper(shape, regularized=1), _step(half, shape)
     for j in range(last + 1):
-        upper += weights[j] * above
-        above += steps[j]
-    below = (step * half / (shape + last + 1) / (1 - half / (shape + last + 2))).union(flint.arb(0))
-    lower = flint.arb(0)
-    for j in range(last, -1, -1):
-        below += steps[j]
-        lower += weights[j] * below
-    return upper + remainder, lower + remainder
+        total += weight * above
+        weight = weight * mean / (j + 1)
+        if j + 2 > 2 * mean and weight < enough * total:
+            break
+        above += step
+        step = step * half / (shape + j + 1)
+    return total + (weight / (1 - mean / (j + 2))).union(flint.arb(0))
+
+
+def chi_square_below(x: Ball, df: int, noncentrality: Ball) -> Ball:
+    """Pr(X <= x) of the same law.
+
+    P(a + j, x) is the sum of the steps x^(a+k) e^-x / Gamma(a + k + 1) from k = j on, added up from the last one, with a geometric
+    tail beyond it. The probability is at least its greatest product of a Poisson weight and a step: what is below that by the
+    working precision is left to the remainder.
+    """
+    mean, half, shape = noncentrality / 2, x / 2, flint.arb(df) / 2
+    last, enough = _last_term(mean, half, df), _negligible()
+    if last > _MOST_TERMS:
+        return flint.arb(0).union(flint.arb(1))
+    weights, steps = [(-mean).exp()], [_step(half, shape)]
+    least = weights[0] * steps[0]
+    for j in range(1, last + 2):
+        weights.append(weights[-1] * mean / j)
+        steps.append(steps[-1] * half / (shape + j))
+        least = least.max(weights[-1] * steps[-1])
+        if j + 1 > 2 * mean and shape + j + 1 > 2 * half and steps[-1] < enough * least:
+            break
+    beyond = len(steps) - 1
+    below = (steps.pop() / (1 - half / (shape + beyond + 1))).union(flint.arb(0))
+    total = (weights.pop() / (1 - mean / (beyond + 1))).union(flint.arb(0)) * below
+    for weight, step in zip(reversed(weights), reversed(steps), strict=True):
+        below += step
+        total += weight * below
+    return total
+
+
+def _step(half: Ball, shape: Ball) -> Ball:
+    return (shape * half.log() - half - (shape + 1).lgamma()).exp()
+
+
+def _negligible() -> Ball:
+    """The share of a probability that is below the working precision."""
+    return flint.arb(2) ** -int(flint.ctx.prec)
 
 
 def _last_term(mean: Ball, half: Ball, df: int) -> int:
-    """So many terms that the remainder is below the working precision."""
+    """So many terms that the remainder is below the working precision, whatever the probability."""
     return int(2 * max(float(mean.upper()), float(half.upper()) - df / 2)) + 2 * int(flint.ctx.prec)
 
 
@@ -85,11 +110,10 @@ def hockey_stick(
             return flint.arb(0)
         if not square > 0:
             return flint.arb.nan()
-        wide = noncentral_chi_square(square / high, dimension, (d * (1 + low / gap)) ** 2 / high)
-        narrow = noncentral_chi_square(square / low, dimension, (d * low / gap) ** 2 / low)
-        if sign > 0:
-            return wide[0] - eps.exp() * narrow[0]
-        return narrow[1] - eps.exp() * wide[1]
+        tail = chi_square_above if sign > 0 else chi_square_below
+        wide = tail(square / high, dimension, (d * (1 + low / gap)) ** 2 / high)
+        narrow = tail(square / low, dimension, (d * low / gap) ** 2 / low)
+        return wide - eps.exp() * narrow if sign > 0 else narrow - eps.exp() * wide
 
     if ball(variance_p) == ball(variance_q):
         return gaussian.curve(epsilon, distance, variance_p)

@@ -114,7 +114,7 @@ class DeviceFleet(Described):
                 longest = next(other for other, count in sizes.items() if count == devices)
                 raise ParameterError(name, f"list of {size}", f"a number or a list of {devices}, as {longest} is")
         for name, array in arrays.items():
-            full = np.broadcast_to(array, (devices,)).copy()
+            full = array if array.size == devices and array.ndim else np.full(devices, array)
             full.flags.writeable = False
             self.__dict__[name] = full
         self._plausible()

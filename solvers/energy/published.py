@@ -69,6 +69,8 @@ def _greatest_root(problem: Problem) -> FloatArray:
     part, left, right = problem[rows], Z[rows, last[rows]], Z[rows, last[rows] + 1]
     for _ in range(100):
         middle = 0.5 * (left + right)
+        if np.all((middle == left) | (middle == right)):
+            break
         below = ~(residual(part, middle) > 0)
         left, right = np.where(below, middle, left), np.where(below, right, middle)
     out[rows] = 0.5 * (left + right)

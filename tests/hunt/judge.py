@@ -233,7 +233,7 @@ def binomial(trials: int, share: Fraction) -> list[Fraction]:
 
 def chi_square_below(x: Ball, degrees: int, noncentrality: Ball) -> Ball:
     """Pr(chi-square <= x)."""
-    return series.noncentral_chi_square(x, degrees, noncentrality)[1]
+    return series.chi_square_below(x, degrees, noncentrality)
 
 
 def lowest(means: list[float], deviations: list[float], selected: int, device: int, *, panels: int) -> float:
