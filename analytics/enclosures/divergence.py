@@ -36,7 +36,7 @@ def chi_square_above(x: Ball, df: int, noncentrality: Ball) -> Ball:
     for j in range(last + 1):
         total += weight * above
         weight = weight * mean / (j + 1)
-        if j + 2 > 2 * mean and weight < enough * total:
+        if weight < enough * total and 4 * mean < 3 * (j + 2):
             break
         above += step
         step = step * half / (shape + j + 1)
@@ -60,7 +60,7 @@ def chi_square_below(x: Ball, df: int, noncentrality: Ball) -> Ball:
         weights.append(weights[-1] * mean / j)
         steps.append(steps[-1] * half / (shape + j))
         least = least.max(weights[-1] * steps[-1])
-        if j + 1 > 2 * mean and shape + j + 1 > 2 * half and steps[-1] < enough * least:
+        if steps[-1] < enough * least and 4 * mean < 3 * (j + 1) and 4 * half < 3 * (shape + j + 1):
             break
     beyond = len(steps) - 1
     below = (steps.pop() / (1 - half / (shape + beyond + 1))).union(flint.arb(0))

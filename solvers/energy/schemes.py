@@ -43,9 +43,9 @@ def benchmark_energy(fleet: DeviceFleet, *, power: float | None = None) -> Float
     >>> round(1e3 * spread.mean, 2), round(1e3 * spread.std, 2)
     (500.47, 55.55)
     """
-    if power is not None:
-        fleet = replace(fleet, max_power=checks.vector("power", power, fleet.devices, "(0, 1e100]"))
-    return fleet.energy(np.maximum(fleet.max_iterations, 0.0), fleet.max_power)
+    sent = fleet.max_power if power is None else checks.vector("power", power, fleet.devices, "(0, 1e100]")
+    iterations = (fleet.deadline - fleet.transmit_time(sent)) / fleet.iteration_time
+    return fleet.energy(np.maximum(iterations, 0.0), sent)
 
 
 def linear_cost_energy(fleet: DeviceFleet, price: float) -> FloatArray:

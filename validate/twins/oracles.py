@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from itertools import product
 
 import numpy as np
@@ -15,6 +16,7 @@ from analytics.inference.system import InferenceSystem
 Component = tuple[float, float, float]  # weight, mean, variance
 _GRID = 8001
 _REACH = 12.0
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(10)
 
 
 def mixture_divergence(epsilon: float, first: Sequence[Component], second: Sequence[Component]) -> float:
@@ -49,10 +51,9 @@ def mixture_divergence(epsilon: float, first: Sequence[Component], second: Seque
 
 
 def _log_density(x: FloatArray | float, mixture: FloatArray) -> FloatArray:
-    weight, mean, variance = mixture
     with np.errstate(divide="ignore"):
-        exponents = np.log(weight / np.sqrt(variance)) - (np.asarray(x)[..., None] - mean) ** 2 / (2 * variance)
-    return np.asarray(np.logaddexp.reduce(exponents, axis=-1))
+        parts = (np.log(w / np.sqrt(v)) - (x - mean) ** 2 / (2 * v) for w, mean, v in mixture.T)
+        return reduce(np.logaddexp, parts)
 
 
 def _probability(a: float, b: float, mixture: FloatArray) -> float:
@@ -90,11 +91,10 @@ def selection_probabilities(score: FloatArray, noise: FloatArray, selected: int)
 
     Gauss-Legendre on a fine mesh; for few devices whose noise spans a few decades at most.
     """
-    node, weight = np.polynomial.legendre.leggauss(10)
     mesh = np.unique(np.add.outer(np.linspace(-9, 9, 55), np.zeros(score.size)) * noise + score)
     width = np.diff(mesh)
-    x = (mesh[:-1, None] + width[:, None] * (node + 1) / 2).ravel()
-    dx = (width[:, None] * weight / 2).ravel()
+    x = (mesh[:-1, None] + width[:, None] * (_NODES + 1) / 2).ravel()
+    dx = (width[:, None] * _WEIGHTS / 2).ravel()
     out = np.zeros(score.size)
     for k in range(score.size):
         below = [special.ndtr((x - score[j]) / noise[j]) for j in range(score.size) if j != k]
@@ -108,17 +108,16 @@ def selection_probabilities(score: FloatArray, noise: FloatArray, selected: int)
 
 def order_probability(score: FloatArray, noise: FloatArray) -> float:
     """Probability that the noisy scores come in the order given: repeated integration on a fine mesh."""
-    node, weight = np.polynomial.legendre.leggauss(10)
     mesh = np.unique(np.add.outer(np.linspace(-9, 9, 73), np.zeros(score.size)) * noise + score)
-    basis = np.linalg.inv(np.polynomial.legendre.legvander(node, 9))
+    basis = np.linalg.inv(np.polynomial.legendre.legvander(_NODES, 9))
     antiderivative = np.stack([np.polynomial.legendre.legint(row, lbnd=-1) for row in basis.T])
-    partial = np.stack([np.polynomial.legendre.legval(node, row) for row in antiderivative])  # from -1 to each node
+    partial = np.stack([np.polynomial.legendre.legval(_NODES, row) for row in antiderivative])  # from -1 to each node
     half = np.diff(mesh) / 2
-    x = mesh[:-1, None] + half[:, None] * (node + 1)
+    x = mesh[:-1, None] + half[:, None] * (_NODES + 1)
     below = np.ones_like(x)
     for u, sigma in zip(score, noise, strict=True):
         integrand = below * np.exp(-0.5 * ((x - u) / sigma) ** 2) / (sigma * np.sqrt(2 * np.pi))
-        panels = half * (integrand @ weight)
+        panels = half * (integrand @ _WEIGHTS)
         before = np.concatenate([[0.0], np.cumsum(panels)])
         below = before[:-1, None] + half[:, None] * (integrand @ partial)
     return float(before[-1])

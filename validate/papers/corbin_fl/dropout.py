@@ -71,13 +71,11 @@ def _together(chances: list[float]) -> np.ndarray:
 
 
 def _least_epsilon(others: int, own: list[tuple[list[float], list[float]]], low: float, delta: float) -> float:
-    corners = []
-    for upper in range(others + 1):
-        noise = _together([1 - low] * upper + [low] * (others - upper))
-        corners += [(np.convolve(noise, p), np.convolve(noise, q)) for p, q in own]
+    noises = [_together([1 - low] * upper + [low] * (others - upper)) for upper in range(others + 1)]
+    first, second = (np.array([np.convolve(noise, law[i]) for noise in noises for law in own]) for i in (0, 1))
 
     def excess(epsilon: float) -> float:
-        return max(float(np.maximum(p - math.exp(epsilon) * q, 0.0).sum()) for p, q in corners) - delta
+        return float(np.maximum(first - math.exp(epsilon) * second, 0.0).sum(axis=1).max()) - delta
 
     if excess(0.0) <= 0:
         return 0.0

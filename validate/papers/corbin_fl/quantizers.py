@@ -81,6 +81,7 @@ def _slack(epsilon: float, bits: int, **_: float) -> float:
 
 # Other alphabets
 
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(20)
 _ALPHABET = {"shift": Range(-1.0, 1.0, extra=(0.0,)), "stretch": Range(1.0, 3.0), "epsilon": WIDE}
 
 
@@ -99,13 +100,12 @@ def _worst_error(shift: float, stretch: float, epsilon: float) -> float:
 
 def _mean_error(shift: float, stretch: float, epsilon: float) -> float:
     """Over s, triangular on [-2, 2], piece by piece between the kinks."""
-    nodes, weights = np.polynomial.legendre.leggauss(20)
     low, high = _ends(shift, stretch, epsilon)
     total = 0.0
     for left, right in pairwise(np.unique(np.clip([-2.0, 0.0, low + high, 2.0], -2.0, 2.0))):
-        s = (left + right) / 2 + (right - left) / 2 * nodes
+        s = (left + right) / 2 + (right - left) / 2 * _NODES
         m = alphabets.pair_mse(s / 2, s / 2, low=low, high=high)
-        total += (right - left) / 2 * float(weights @ (m * (2 - np.abs(s)) / 4))
+        total += (right - left) / 2 * float(_WEIGHTS @ (m * (2 - np.abs(s)) / 4))
     return total
 
 

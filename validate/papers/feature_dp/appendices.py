@@ -64,6 +64,7 @@ def _near(others: sp.Expr) -> sp.Expr:
 _SQUARE = p * w**2 - 2 / devices * p * w + 1 / devices**2
 _EQ32 = p * w - 2 * p * w / devices + 1 / devices**2
 _HALF = sp.Rational(1, 2)  # 1 / K
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(10)
 
 # App. D: three devices with scores 0, near, near + far
 
@@ -75,16 +76,15 @@ def _scores(near: float, far: float, noise: float, other: float) -> tuple[FloatA
 
 def _selects(score: FloatArray, noise: FloatArray, chosen: tuple[int, ...]) -> float:
     """Pr(all of the chosen come before all others), integrated over the last of the chosen."""
-    node, weight = np.polynomial.legendre.leggauss(10)
     mesh = np.unique(np.add.outer(np.linspace(-9, 9, 55), np.zeros(score.size)) * noise + score)
     half = np.diff(mesh)[:, None] / 2
-    x = (mesh[:-1, None] + half * (node + 1))[..., None]
+    x = (mesh[:-1, None] + half * (_NODES + 1))[..., None]
     z = (x - score) / noise
     inside = np.isin(np.arange(score.size), chosen)
     factor = special.ndtr(np.where(inside, z, -z))
     density = np.exp(-z * z / 2) / (noise * np.sqrt(2 * np.pi))
     last = sum(density[..., k] * np.prod(np.delete(factor, k, axis=-1), axis=-1) for k in chosen)
-    return float(np.sum(half * weight * last))
+    return float(np.sum(half * _WEIGHTS * last))
 
 
 def _chance(near: float, far: float, noise: float, other: float, selected: int) -> FloatArray:

@@ -16,6 +16,8 @@ from validate.claims.domain import Range
 from validate.claims.relation import equal
 from validate.papers.feature_dp.common import SEED, scalar
 
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
+
 
 def _described(devices: int, seed: int) -> tuple[InferenceSystem, Features, float, np.ndarray]:
     """A random system of numbers as signals, the gain of its channels and the devices' powers."""
@@ -28,12 +30,11 @@ def _described(devices: int, seed: int) -> tuple[InferenceSystem, Features, floa
 
 def _moments(mean: float, deviation: float, reach: float) -> tuple[float, float]:
     """E and E of the square of what is sent: the normal density integrated where it is not cut off."""
-    node, weight = np.polynomial.legendre.leggauss(12)
     ends = [(sign * reach - mean) / deviation for sign in (-1, 1)]
     edges = np.linspace(max(ends[0], -10.0), max(min(ends[1], 10.0), max(ends[0], -10.0)), 41)
     half = np.diff(edges) / 2
-    x = (edges[:-1] + half)[:, None] + half[:, None] * node
-    density = half[:, None] * weight * np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
+    x = (edges[:-1] + half)[:, None] + half[:, None] * _NODES
+    density = half[:, None] * _WEIGHTS * np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
     below, above = special.ndtr(ends[0]), special.ndtr(-ends[1])
     sent = mean + deviation * x
     square = float(np.sum(density * sent**2)) + reach**2 * (below + above)

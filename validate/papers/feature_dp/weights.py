@@ -131,7 +131,9 @@ def _rival_and_best(devices: int, dimension: int, clip: float, seed: int) -> tup
     best = structured.minimise(qp).w
     others = np.random.default_rng(seed + 1).dirichlet(np.full(devices, 0.5), 400)
     others = others[np.all(others <= upper, axis=1)]
-    rival = min((*others, *((1 - 1e-3) * best + 1e-3 * others)), key=qp.value, default=best)
+    rivals = np.concatenate([[best], others, (1 - 1e-3) * best + 1e-3 * others])[1 if len(others) else 0 :]
+    apart = rivals @ qp.V - qp.c
+    rival = rivals[np.argmin(0.5 * rivals**2 @ qp.d + rivals @ qp.g + 0.5 * np.sum(apart**2, axis=1))]
     return tuple(distortion.exact(replace(system, weight=w), features) for w in (rival, best))  # type: ignore[return-value]
 
 

@@ -34,7 +34,7 @@ def _best(fleet: DeviceFleet) -> float:
 
     def given(x: np.ndarray) -> np.ndarray:
         low, high = np.zeros((x.size, 1)), np.ones((x.size, 1))
-        for _ in range(10):
+        for _ in range(7):
             v = low + (high - low) * grid
             t = p.t_min + np.maximum(p.T - x[:, None] - p.t_min, 0.0) * v**2
             value = p.utility(x[:, None], np.minimum(p.a / t, p.Z_max))
@@ -43,7 +43,7 @@ def _best(fleet: DeviceFleet) -> float:
         return np.asarray(np.max(value, axis=1))
 
     first, last = 0.0, 1.0
-    for _ in range(10):
+    for _ in range(7):
         u = first + (last - first) * grid
         value = given(p.x_min + (p.x_max - p.x_min) * u)
         middle, reach = float(u[np.argmax(value)]), (last - first) / 10
