@@ -70,8 +70,9 @@ def test_noncentral_chi_square(dimension):
             [0, 120],
         )
     contains(refine(lambda: divergence.chi_square_above(ball(x), dimension, ball(lam))), float(truth))
-    both = divergence.chi_square_above(ball(x), dimension, ball(lam)), divergence.chi_square_below(
-        ball(x), dimension, ball(lam)
+    both = (
+        divergence.chi_square_above(ball(x), dimension, ball(lam)),
+        divergence.chi_square_below(ball(x), dimension, ball(lam)),
     )
     assert sum(both).contains(1)
 

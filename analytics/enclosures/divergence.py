@@ -46,8 +46,8 @@ def chi_square_above(x: Ball, df: int, noncentrality: Ball) -> Ball:
 def chi_square_below(x: Ball, df: int, noncentrality: Ball) -> Ball:
     """Pr(X <= x) of the same law.
 
-    P(a + j, x) is the sum of the steps x^(a+k) e^-x / Gamma(a + k + 1) from k = j on, added up from the last one, with a geometric
-    tail beyond it. The probability is at least its greatest product of a Poisson weight and a step: what is below that by the
+    P(a + j, x) is the sum of the steps x^(a+k) e^-x / Gamma(a + k + 1) from k = j on, added up from the last one with a
+    geometric tail. The probability is at least its greatest product of a Poisson weight and a step: what is below that by the
     working precision is left to the remainder.
     """
     mean, half, shape = noncentrality / 2, x / 2, flint.arb(df) / 2

@@ -159,10 +159,7 @@ def visible(K: int) -> Form:
     for there in product((0, 1), repeat=K - 1):
         share = sp.prod([q if here else 1 - q for here, q in zip(there, prob[1:], strict=True)])
         noise = square[0] + noise_floor + sum(here * s for here, s in zip(there, square[1:], strict=True))
-        total += share * gaussian.curve.subs(
-            {gaussian.sensitivity: distance, gaussian.sigma: sp.sqrt(noise), gaussian.epsilon: epsilon},
-            simultaneous=True,
-        )
+        total += share * gaussian.hockey_stick(epsilon, distance, sp.sqrt(noise))
     return Form(
         f"visible participants, delta, K = {K}",
         "FDP-T1b",

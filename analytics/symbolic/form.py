@@ -60,6 +60,22 @@ class Form:
         """All symbols, in the order of the arguments."""
         return [s for a in self.arguments.values() for s in (a if isinstance(a, tuple) else (a,))]
 
+    def at(self, **values: Any) -> sp.Expr:
+        """The expression with others for these arguments; a sequence for those that have one entry a device.
+
+        Examples
+        --------
+        >>> x, y = sp.symbols("x y")
+        >>> Form("half", "none", Face.EXACT, x / 2, {"x": x}).at(x=y + 2)
+        y/2 + 1
+        """
+        given: dict[sp.Symbol, sp.Expr] = {}
+        for name, value in values.items():
+            argument = self.arguments[name]
+            pairs = zip(argument, value, strict=True) if isinstance(argument, tuple) else ((argument, value),)
+            given |= {symbol: sp.sympify(one) for symbol, one in pairs}
+        return self.expression.xreplace(given)
+
     def latex(self) -> str:
         r"""With :math:`\delta'` for a primed name, and sums over the devices as such where they have one term a device.
 

@@ -101,3 +101,14 @@ def optimal_delta(releases: int) -> Form:
         1 - kept * (1 - inner),
         {"epsilon": epsilon, "delta": delta, "total_epsilon": total},
     )
+
+
+def hockey_stick(epsilon: sp.Expr, sensitivity: sp.Expr, sigma: sp.Expr) -> sp.Expr:
+    """The least delta of Gaussian noise at these arguments.
+
+    Examples
+    --------
+    >>> hockey_stick(0, 1, 1).free_symbols
+    set()
+    """
+    return FORMS["Gaussian, delta"].at(epsilon=epsilon, sensitivity=sensitivity, sigma=sigma)

@@ -28,9 +28,8 @@ _UNSEEN = 1e-30  # delta of which nothing is trimmed
 
 def printed(name: str, **values: Any) -> sp.Expr:
     """A formula of :mod:`analytics.symbolic.quantizers` at these arguments; radius 1 and `epsilon` where not said."""
-    form = forms.FORMS[name]
-    values = {"radius": 1, "epsilon": epsilon, **values}
-    return form.expression.subs({symbol: values[key] for key, symbol in form.arguments.items()}, simultaneous=True)
+    form, all_values = forms.FORMS[name], {"radius": 1, "epsilon": epsilon, **values}
+    return form.at(**{key: all_values[key] for key in form.arguments})
 
 
 alpha = printed("alpha")

@@ -6,8 +6,8 @@ from math import comb
 
 import sympy as sp
 
-from analytics.symbolic import gaussian as forms
 from analytics.symbolic.form import normal_cdf
+from analytics.symbolic.gaussian import hockey_stick
 from validate.claims.claim import Claim, Paper, false, holds, undecidable
 from validate.claims.domain import Range, parameter
 from validate.claims.implementation import Implementation
@@ -26,14 +26,9 @@ def _code(function: str, promise: str, mend: str = "") -> Implementation:
     )
 
 
-def _curve(epsilon: sp.Expr, sensitivity: sp.Expr, sigma: sp.Expr) -> sp.Expr:
-    values = {forms.epsilon: epsilon, forms.sensitivity: sensitivity, forms.sigma: sigma}
-    return forms.curve.subs(values, simultaneous=True)
-
-
 def _amplified(epsilon: sp.Expr, present: sp.Expr, sensitivity: sp.Expr, sigma: sp.Expr) -> sp.Expr:
     """The printed delta."""
-    return present * _curve(sp.log(1 + (sp.exp(epsilon) - 1) / present), sensitivity, sigma)
+    return present * hockey_stick(sp.log(1 + (sp.exp(epsilon) - 1) / present), sensitivity, sigma)
 
 
 def _given_some(devices: int, participation: float) -> float:

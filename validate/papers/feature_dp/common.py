@@ -18,10 +18,7 @@ PAPER = "feature-dp"
 of_system = partial(parameter_of, InferenceSystem)
 _epsilon, _mu = sp.symbols("epsilon mu", positive=True)
 GAUSSIAN = {  # for legends: delta of a Gaussian mechanism whose noise is 1 / mu of its sensitivity
-    r"\delta_G": sp.Lambda(
-        (_epsilon, _mu),
-        gaussian.curve.subs({gaussian.sensitivity: _mu, gaussian.sigma: 1, gaussian.epsilon: _epsilon}),
-    )
+    r"\delta_G": sp.Lambda((_epsilon, _mu), gaussian.hockey_stick(_epsilon, _mu, 1))
 }
 # typical: Sec. VI, Table II; a distance w C is from what its least epsilon allows up to w = 1/12, C = 100
 DELTA = Range(1e-12, 0.5, logarithmic=True, typical=(1e-5, 1e-5))

@@ -39,7 +39,7 @@ variance = of_system(
 delta_prime = of_system("delta_prime", 1e-10, 0.5, logarithmic=True)
 
 _classical = forms.classical.subs({forms.sensitivity: mu, forms.sigma: 1, forms.delta: delta})
-_exact = forms.curve.subs({forms.sensitivity: mu, forms.sigma: 1, forms.epsilon: _classical})
+_exact = forms.hockey_stick(_classical, mu, 1)
 
 
 _eps = parameter("epsilon", 1e-6, 1.0, logarithmic=True)
@@ -136,7 +136,7 @@ CLAIMS = (
         statement=r"\delta_G(\epsilon; \mu) \le \delta \quad\text{for } \epsilon = \mu\sqrt{2\log(1.25/\delta)} \le 1",
         where={**GAUSSIAN, r"\mu": _MU},
         slack=3.4,
-        form=at_most(forms.curve.subs({forms.sensitivity: _MU, forms.sigma: 1, forms.epsilon: _eps}), delta),
+        form=at_most(forms.hockey_stick(_eps, _MU, 1), delta),
         also=[Reference("UF-P1", "utility-fairness", "Proposition 1, Eq. (9)")],
     ),
     Claim(

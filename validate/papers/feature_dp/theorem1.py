@@ -14,8 +14,8 @@ from analytics.guarantee import Adjacency
 from analytics.inference.system import InferenceSystem
 from analytics.privacy import amplification, divergence, gaussian
 from analytics.symbolic import amplification as forms
-from analytics.symbolic.gaussian import curve, sensitivity, sigma
 from analytics.symbolic.gaussian import epsilon as of_epsilon
+from analytics.symbolic.gaussian import hockey_stick
 from validate.claims.claim import Claim, false, holds, holds_under
 from validate.claims.domain import Range, over, parameter
 from validate.claims.relation import at_most, equal
@@ -55,7 +55,7 @@ _T = forms.theorem1_t.subs(
 _ROOM = (devices - 1 + p) * variance - _T
 _C = signal * sp.sqrt(2 * sp.log(sp.Rational("1.25") / delta))
 _EPSILON = sp.log(1 + p / (1 - delta_prime) * (sp.exp(_C / sp.sqrt(_ROOM)) - 1))
-_RELEASE = curve.subs({sensitivity: signal, sigma: sp.sqrt(devices * variance + receiver)})
+_RELEASE = hockey_stick(of_epsilon, signal, sp.sqrt(devices * variance + receiver))
 _VISIBLE = sp.Lambda(of_epsilon, p * _RELEASE)  # delta_k of a server that sees who takes part
 _gamma = of_system("alignment", 0.1, 10.0, name="gamma", logarithmic=True)
 _SURE = _C / sp.sqrt(_ROOM.subs(p, 1))  # all devices take part
@@ -70,7 +70,7 @@ def _with_gain(gain: sp.Expr) -> sp.Expr:
     """delta at the epsilon of (11) with this gamma in c_k, when all devices take part and the noise stays."""
     epsilon = sp.log(1 + (sp.exp(gain * _SURE) - 1) / (1 - delta_prime))
     noise = sp.sqrt(devices * variance + receiver / _gamma**2)
-    return curve.subs({sensitivity: signal, sigma: noise, of_epsilon: epsilon}, simultaneous=True)
+    return hockey_stick(epsilon, signal, noise)
 
 
 _THEOREM = (

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 
 import sympy as sp
 
+from analytics.symbolic.gaussian import hockey_stick
 from validate.claims.claim import Claim, false, holds
 from validate.claims.domain import Range, parameter
 from validate.claims.relation import absolute, at_most, equal
-from validate.papers.implementations.common import alpha, claim, epsilon, gaussian_delta, s, x, y
+from validate.papers.implementations.common import alpha, claim, epsilon, s, x, y
 from validate.papers.implementations.corbin_fl import source
 
 _HALF = sp.Rational(1, 2)
@@ -220,7 +221,7 @@ CLAIMS: tuple[Claim, ...] = (
             "The least sigma for (eps, 1e-5) for each coordinate (README: 'eps-LDP').",
         ),
         equal(
-            gaussian_delta(epsilon, 1, (sp.sqrt(1 + _root / 2) + sp.sqrt(_root / 2)) / sp.sqrt(2 * epsilon)),
+            hockey_stick(epsilon, 1, (sp.sqrt(1 + _root / 2) + sp.sqrt(_root / 2)) / sp.sqrt(2 * epsilon)),
             sp.erfc(sp.sqrt(epsilon * _root / 2)) / 2 - s * sp.erfc(sp.sqrt(epsilon * (_root + 2) / 2)) / 2,
         ),
         holds(

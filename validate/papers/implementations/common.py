@@ -6,7 +6,6 @@ from typing import Any
 
 import sympy as sp
 
-from analytics.symbolic import gaussian as forms
 from analytics.symbolic import quantizers
 from validate.claims.claim import Claim, Ruling
 from validate.claims.domain import parameter
@@ -19,12 +18,6 @@ delta = parameter("delta", 1e-12, 0.1, logarithmic=True, typical=(1e-5, 1e-5), l
 
 s = sp.exp(epsilon)
 alpha = quantizers.alpha.subs(quantizers.epsilon, epsilon)
-
-
-def gaussian_delta(epsilon: Any, sensitivity: Any, sigma: Any) -> sp.Expr:
-    """delta of Gaussian noise, exactly."""
-    values = {forms.epsilon: epsilon, forms.sensitivity: sensitivity, forms.sigma: sigma}
-    return forms.curve.subs(values, simultaneous=True)
 
 
 def classical(epsilon: Any, delta: Any) -> sp.Expr:

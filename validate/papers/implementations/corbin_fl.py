@@ -12,11 +12,12 @@ import sympy as sp
 
 from analytics.enclosures.ball import Ball, ball
 from analytics.federated import quantizers
+from analytics.symbolic.gaussian import hockey_stick
 from validate.claims.claim import Claim, false, holds
 from validate.claims.domain import Range, parameter
 from validate.claims.implementation import Implementation
 from validate.claims.relation import Relation, absolute, at_most, equal
-from validate.papers.implementations.common import alpha, bits, claim, epsilon, gaussian_delta, s, x, y
+from validate.papers.implementations.common import alpha, bits, claim, epsilon, s, x, y
 
 _REPOSITORY, _COMMIT = "solidlabnetwork/CorbinFL", "a95602739de66132ae82d3a470aa9f1c83adf8bd"
 _LDP = "README: 'CorBin-FL, eps-LDP' for each coordinate."
@@ -239,7 +240,7 @@ CLAIMS: tuple[Claim, ...] = (
             "README: 'Gaussian CDP, eps-CDP', central, with no delta.",
             "State the delta, and take sigma from the exact curve: the mean has sensitivity 2r/n.",
         ),
-        at_most(gaussian_delta(epsilon, 2, alpha), sp.Integer(0)),
+        at_most(hockey_stick(epsilon, 2, alpha), sp.Integer(0)),
         false(
             "sigma = r alpha / sqrt(n) at each of n clients: the mean has mu = 2 tanh(eps/2), and no Gaussian "
             "noise is private with "

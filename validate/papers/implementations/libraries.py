@@ -10,11 +10,12 @@ import sympy as sp
 
 from analytics.enclosures.ball import Ball, ball
 from analytics.symbolic.form import normal_cdf
+from analytics.symbolic.gaussian import hockey_stick
 from validate.claims.claim import Claim, Reference, false, holds
 from validate.claims.domain import Range, parameter
 from validate.claims.implementation import Implementation
 from validate.claims.relation import absolute, at_most
-from validate.papers.implementations.common import claim, classical, delta, gaussian_delta
+from validate.papers.implementations.common import claim, classical, delta
 
 _FLOWER = ("adap/flower", "006e1f5765d3f85c114b3238d5536d821a1f40b6", "src/py/flwr/client/mod/localdp_mod.py")
 _DIFFPRIVLIB = (
@@ -82,7 +83,7 @@ def _returned(
     return claim(
         id,
         place,
-        at_most(gaussian_delta(sp.Rational(epsilon), 1, sp.Rational(sigma)), sp.Rational(promised)),
+        at_most(hockey_stick(sp.Rational(epsilon), 1, sp.Rational(sigma)), sp.Rational(promised)),
         false(why, severity, true_where=mend),
         statement=rf"\delta({epsilon};\ \sigma = {sigma}) \le {_latex(promised)}",
         constants=True,
@@ -104,7 +105,7 @@ CLAIMS: tuple[Claim, ...] = (
             "'epsilon: the privacy budget', any value >= 0.",
             "Calibrate by the exact Gaussian curve, or refuse epsilon above 1.",
         ),
-        at_most(gaussian_delta(_eps, 1, classical(_eps, delta)), delta),
+        at_most(hockey_stick(_eps, 1, classical(_eps, delta)), delta),
         false(
             "The classical sigma = Delta sqrt(2 log(1.25/delta))/eps is a theorem for eps below 1 and is used at "
             "any. At eps = 10, "
@@ -123,7 +124,7 @@ CLAIMS: tuple[Claim, ...] = (
             "updates are clipped.",
             "Derive the sensitivity from the clip: 2C where an update is replaced.",
         ),
-        at_most(gaussian_delta(_mild, 2 * _clip, _sensitivity * classical(_mild, delta)), delta),
+        at_most(hockey_stick(_mild, 2 * _clip, _sensitivity * classical(_mild, delta)), delta),
         false(
             "With a true sensitivity, 2C or more, it keeps what it promises (for eps up to 1): the documentation leaves "
             "that to the user. But nothing ties the sensitivity to the clip, and with what a project that uses it sets, "
@@ -137,7 +138,7 @@ CLAIMS: tuple[Claim, ...] = (
     claim(
         "IM-DPL-classical",
         Implementation(*_DIFFPRIVLIB, "Gaussian", "Refuses epsilon above 1; (eps, delta)-DP below."),
-        at_most(gaussian_delta(_mild, 1, classical(_mild, delta)), delta),
+        at_most(hockey_stick(_mild, 1, classical(_mild, delta)), delta),
         holds(
             "The same formula, used where it is a theorem; the delta reached is at most a thirtieth of the one "
             "asked for."

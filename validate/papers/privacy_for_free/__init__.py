@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import sympy as sp
 
-from analytics.symbolic import gaussian as forms
+from analytics.symbolic.gaussian import hockey_stick
 from validate.claims.claim import Claim, Paper, false, holds, undecidable
 from validate.claims.domain import Range, parameter
 from validate.claims.implementation import Implementation
@@ -21,9 +21,7 @@ user = parameter("user", 1, 10, integer=True, typical=(1, 10), latex="k")
 
 _C = sp.exp(-sp.LambertW(2 / (sp.pi * delta**2)) / 2) / (delta * sp.sqrt(sp.pi))
 _rho = (sp.sqrt(epsilon + constant**2) - constant) ** 2
-_curve = forms.curve.subs(
-    {forms.epsilon: epsilon, forms.sensitivity: sp.sqrt(2 * _rho), forms.sigma: 1}, simultaneous=True
-)
+_curve = hockey_stick(epsilon, sp.sqrt(2 * _rho), 1)
 
 
 def _code(file: str, promise: str, mend: str = "") -> Implementation:

@@ -11,8 +11,8 @@ from analytics.enclosures import divergence as enclosed
 from analytics.enclosures.ball import Ball, ball
 from analytics.federated import fairness
 from analytics.privacy import composition, gaussian
-from analytics.symbolic import gaussian as forms
 from analytics.symbolic.form import normal_cdf
+from analytics.symbolic.gaussian import hockey_stick
 from validate.claims.claim import Claim, defined, false, holds, holds_under
 from validate.claims.domain import Range, parameter
 from validate.claims.relation import absolute, at_least, at_most, equal
@@ -32,12 +32,6 @@ _share, _theta = parameter("deviation", 0.0, 1.0), parameter("theta", 0.0, 0.99)
 _SAME = sp.Piecewise((1, sp.Eq(*labels)), (0, True))
 _TABLE_EPSILON, _TABLE_DELTA = sp.Rational("0.95"), sp.Rational("1e-5")
 _BELOW_ONE = Range(0.01, 0.999, typical=(0.95, 0.95))
-
-
-def _curve(epsilon: sp.Expr, sensitivity: sp.Expr, sigma: sp.Expr) -> sp.Expr:
-    """delta of Gaussian noise."""
-    values = {forms.epsilon: epsilon, forms.sensitivity: sensitivity, forms.sigma: sigma}
-    return forms.curve.subs(values, simultaneous=True)
 
 
 def _tail_at(epsilon: sp.Expr, sigma: sp.Expr) -> sp.Expr:
@@ -85,10 +79,10 @@ def _at_scaled(deviation: float, theta: float, epsilon: float, delta: float) -> 
 
 _LOSS = {
     r"\Pr(\text{loss} > \epsilon)": _tail_at(epsilon, 1 / strength),
-    r"\delta(\epsilon)": _curve(epsilon, sp.Integer(1), 1 / strength),
+    r"\delta(\epsilon)": hockey_stick(epsilon, sp.Integer(1), 1 / strength),
 }
 _COPIES = {
-    r"D_{e^\epsilon}\bigl(\text{K copies}\bigr)": _curve(
+    r"D_{e^\epsilon}\bigl(\text{K copies}\bigr)": hockey_stick(
         _TABLE_EPSILON, sp.sqrt(devices), _classical(_TABLE_EPSILON, _TABLE_DELTA)
     ),
     r"\delta": _TABLE_DELTA,
@@ -121,7 +115,9 @@ CLAIMS = (
             "Noise in units of the sensitivity, which Algorithm 1 never bounds. Here: only the ratio counts, against the "
             "numerically integrated divergence."
         ),
-        form=equal(_curve(any_epsilon, sensitivity, sensitivity * sigma), _curve(any_epsilon, sp.Integer(1), sigma)),
+        form=equal(
+            hockey_stick(any_epsilon, sensitivity, sensitivity * sigma), hockey_stick(any_epsilon, sp.Integer(1), sigma)
+        ),
         domain={s.name: s.range for s in (sigma, sensitivity, any_epsilon)},
         statement=r"\mathcal M(D) = f(D) + n,\quad n \sim N(0, S_f^2\sigma^2),\quad S_f = \max\|f(D)-f(D')\|",
         unread="a definition; tried is delta of this noise",
@@ -254,7 +250,7 @@ CLAIMS = (
             "epsilon": _BELOW_ONE,
             "delta": Range(1e-12, 0.99, logarithmic=True),
         },
-        form=at_most(_curve(epsilon, sp.Integer(1), _classical(epsilon, delta) / (1 - _share * _theta)), delta),
+        form=at_most(hockey_stick(epsilon, sp.Integer(1), _classical(epsilon, delta) / (1 - _share * _theta)), delta),
         statement=r"\hat\sigma = \tfrac1{\epsilon(1-\mathcal E\theta)}\sqrt{2\log(1.25/\delta)} \implies "
         r"(\epsilon,\delta)\text{-DP}",
         unread="an implication; tried is delta with this noise",
