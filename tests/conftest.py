@@ -15,6 +15,12 @@ os.environ.pop("COLUMNS", None)  # which xdist sets: tables are as wide as they 
 
 
 @pytest.fixture
+def one_processor(monkeypatch):
+    """Long work is done in this process: to start others takes seconds."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0}, raising=False)
+
+
+@pytest.fixture
 def paper() -> InferenceSystem:
     """FDP Sec. VI, with a clipping threshold of 5."""
     return InferenceSystem(

@@ -24,7 +24,7 @@ def blocks():
     return re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 
 
-def test_the_paper_is_found_by_itself_and_tried_by_its_name():
+def test_the_paper_is_found_by_itself_and_tried_by_its_name(one_processor):
     assert INSTALLED.papers()["implementations"] is PAPER
     assert [claim.id for claim in audit.selected(["implementations"])] == list(CLAIMS)
     result = run("verify", "implementations", "--limit", "0.001", "--json")

@@ -22,7 +22,7 @@ from validate.report import command, page
 pytestmark = pytest.mark.slow
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "paper.toml"
-TWO_SEEDS = EXAMPLE.read_text().replace("rounds = 60", "rounds = 60\nseeds = 2")
+TWO_SEEDS = EXAMPLE.read_text().replace("rounds = 60", "rounds = 6\nseeds = 2")
 FLEET = EXAMPLE.with_name("fleet.toml")
 
 
@@ -135,7 +135,7 @@ def test_contrast():
                 assert (b + 0.05) / (a + 0.05) >= 4.5, (ink, paper)
 
 
-def test_the_audit_anew_and_the_gallery_on_request(tmp_path, monkeypatch):
+def test_the_audit_anew_and_the_gallery_on_request(tmp_path, monkeypatch, one_processor):
     def one(description):
         return list(gallery.draw(["CB-4"], Effort.quick(), None))
 
@@ -265,7 +265,7 @@ def test_sliders_move_numbers_in_a_browser(report, tmp_path):
 
 def test_what_cannot_be_trained_is_left_out(tmp_path):
     """An infeasible fleet and more devices than there are views: the report comes all the same."""
-    text = TWO_SEEDS.replace("deadline = 0.75 ", "deadline = 0.2 ").replace("rounds = 60", "rounds = 2")
+    text = EXAMPLE.read_text().replace("deadline = 0.75 ", "deadline = 0.2 ").replace("rounds = 60", "rounds = 2")
     text = text[: text.index("[inference.features]")] + text[text.index("[federated]") :]
     text = text.replace("devices = 12", "devices = 300")
     path = tmp_path / "system.toml"

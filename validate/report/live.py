@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from importlib import resources
 from typing import Any
 
@@ -31,6 +32,7 @@ _OFFERED = (
 _MOST_ROUNDS = 1000  # of the slider
 
 
+@cache
 def script() -> str:
     """What the page computes with: ``airtight`` (exact and proven values) and ``printed`` (Theorem 1, from its expressions).
 
@@ -70,7 +72,7 @@ def function(form: Form) -> str:
     """
     plain = {symbol: sp.Symbol(f"v{i}", **symbol.assumptions0) for i, symbol in enumerate(form.symbols)}
     taken = ", ".join(f"{name}: v{i}" for i, name in enumerate(form.arguments))
-    return f"({{{taken}}}) => {sp.jscode(form.expression.subs(plain, simultaneous=True))}"
+    return f"({{{taken}}}) => {sp.jscode(form.expression.xreplace(plain))}"
 
 
 def _erfcx() -> list[list[float]]:
