@@ -87,7 +87,7 @@ def test_seeds_that_choose_are_not_reported():
     assert not set(effort.choosing) & set(range(effort.seeds)) and effort.validation > 1
 
 
-def test_written_whole(tmp_path):
+def test_written_whole(tmp_path, one_processor):
     result = run("figures", "FDP-4", "CB-4", "--out", tmp_path / "figs", "--quick")
     assert result.exit_code == 0, result.output
     assert sorted(p.name for p in (tmp_path / "figs").iterdir()) == ["CB-4.json", "CB-4.svg", "FDP-4.json", "FDP-4.svg"]

@@ -76,13 +76,11 @@ def test_several_files(tmp_path):
 
 def test_columns_and_no_color(tmp_path):
     system = written(tmp_path, GOOD)
-    narrow, wide = (command("bounds", system, COLUMNS=str(n)).stdout for n in (60, 200))
-    assert (
-        max(map(len, narrow.splitlines())) <= 60 < max(map(len, command("solve", "energy", FLEET).stdout.splitlines()))
-    )
+    narrow, wide = (run("bounds", system, COLUMNS=str(n)).stdout for n in (60, 200))
+    assert max(map(len, narrow.splitlines())) <= 60 < max(map(len, run("solve", "energy", FLEET).stdout.splitlines()))
     assert narrow != wide
     colourful = command("bounds", system, FORCE_COLOR="1")
-    plain = command("bounds", system, FORCE_COLOR="1", NO_COLOR="1")
+    plain = run("bounds", system, FORCE_COLOR="1", NO_COLOR="1")
     assert "\x1b[" in colourful.stdout and not re.search(r"\x1b\[[0-9;]*3[0-7]m", plain.stdout)
 
 

@@ -18,15 +18,13 @@ def test_the_printed_kkt_system_follows_from_the_lagrangian():
     assert all(value == 0 for value in forms.residuals().values())
 
 
-@pytest.mark.parametrize("name", ["69", "70", "71", "72", "74", "76"])
 @pytest.mark.parametrize("symbol", [forms.P_cp, forms.beta_2, forms.b, forms.varrho])
-def test_a_changed_term_is_noticed(name, symbol, monkeypatch):
-    """Double one symbol of the printed form."""
+def test_a_changed_term_is_noticed(symbol, monkeypatch):
+    """Double one symbol of every printed form that has it: each is compared with its own derived one."""
     good = forms.printed()
-    if symbol not in good[name].free_symbols:
-        pytest.skip("does not occur")
-    monkeypatch.setattr(forms, "printed", lambda: {**good, name: good[name].subs(symbol, 2 * symbol)})
-    assert forms.residuals()[name] != 0
+    monkeypatch.setattr(forms, "printed", lambda: {name: e.subs(symbol, 2 * symbol) for name, e in good.items()})
+    changed = {name for name, residual in forms.residuals().items() if residual != 0}
+    assert changed == {name for name, e in good.items() if symbol in e.free_symbols} != set()
 
 
 def test_the_lagrangian_has_every_constraint():

@@ -40,8 +40,8 @@ def archive(folder, **changes):
     np.savez(folder / "features.npz", **{k: v for k, v in arrays.items() if v is not None})
 
 
-def run(*arguments):
-    return CliRunner().invoke(main, [str(a) for a in arguments])
+def run(*arguments, **environment):
+    return CliRunner().invoke(main, [str(a) for a in arguments], env=environment)
 
 
 def refused(result, *needles):
