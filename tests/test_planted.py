@@ -75,7 +75,7 @@ PLANTS = {
         ["CB-E2*"],
     ),
     "dropout spends delta twice": (
-        rewritten(dropout, "central_epsilon", "spent = level / 2 if p > 0 else level", "spent = level"),
+        rewritten(dropout, "central_epsilon", "spent = level / 2 if dropout > 0 else level", "spent = level"),
         ["CB-T4*-privacy"],
     ),
     "half the energy gap": (
