@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from xarray import Dataset as _Dataset
 
     from analytics.checks import FloatArray
+    from analytics.federated.system import FederatedSystem as _FederatedSystem
     from analytics.inference.features import Features as _Features
     from analytics.inference.system import InferenceSystem as _InferenceSystem
     from analytics.privacy.curve import PrivacyCurve as _PrivacyCurve
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from validate.claims.claim import Paper as _Paper
     from validate.claims.evidence import Evidence as _Evidence
     from validate.results.attack import AttackResult as _AttackResult
+    from validate.results.attack import TrainingAttack as _TrainingAttack
 
 _HOMES = {
     "AirtightError": "analytics.checks",
@@ -78,6 +80,7 @@ __all__ = [
     *_HOMES,
     "accuracy",
     "attack",
+    "attack_training",
     "baseline",
     "calibrate",
     "best_gain",
@@ -161,6 +164,18 @@ def attack(
     from validate.attack import experiment
 
     return experiment.attacked(system, features=features, rounds=rounds, samples=samples, seed=seed)
+
+
+def attack_training(
+    system: _FederatedSystem, mechanism: str = "augcorbin", *, rounds: int = 3, runs: int = 1000, **options: Any
+) -> _TrainingAttack:
+    """What the likelihood-ratio attack on one client of federated training shows, beside what is exact.
+
+    See :func:`validate.attack.training.attacked`, also for the options.
+    """
+    from validate.attack import training
+
+    return training.attacked(system, mechanism, rounds=rounds, runs=runs, **options)
 
 
 def mse(system: _InferenceSystem, features: _Features) -> float:

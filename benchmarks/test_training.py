@@ -27,7 +27,7 @@ def test_local_steps(benchmark):
     shares = data.partition(task.train.y, 50, rng=np.random.default_rng(0))
     start = network.initial(np.random.default_rng(1))
     benchmark.pedantic(
-        federated._trained,
+        federated.trained,
         (network, task, shares, start, SETTINGS, np.random.default_rng(2)),
         rounds=3,
         warmup_rounds=1,

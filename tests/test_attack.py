@@ -7,15 +7,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from scipy import stats
 
 import airtight
 from analytics.checks import ParameterError
+from analytics.federated import comparison
 from analytics.inference.system import InferenceSystem
 from analytics.privacy import attack, gaussian, rounds
+from validate.attack import training
 from validate.attack.experiment import attacked
 from validate.cli import main
 from validate.experiments.monte_carlo import channel
-from validate.experiments.training import views
+from validate.experiments.training import data, views
+from validate.plan import Mechanism, Settings
 
 PROMISED = InferenceSystem(
     devices=50, participation=0.5, noise_variance=0.1, weight=0.02, clip=3.0, alignment=1.0,
@@ -135,3 +139,126 @@ def test_the_command(tmp_path):
     assert found["devices"][0]["refuted"] and found["confidence"] == 0.95 and found["samples"] == 40000
     shown = CliRunner().invoke(main, ["attack", str(file), "--samples", "40000"], env={"COLUMNS": "140"}).output
     assert "refuted" in shown and "0-49" in shown and "95 %" in shown
+
+
+FEDERATED = airtight.FederatedSystem(clients=5, parameters=1, epsilon=0.1, ldp_fraction=0.4, shared_bits=3, delta=1e-2)
+
+
+def small_task(inputs=2, samples=120):
+    rng = np.random.default_rng(4)
+    x = rng.random((samples, inputs))
+    part = data.Part(x, (x[:, 0] > 0.5).astype(np.int64))
+    return data.Splits(part, part, part, 2)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "drop", "canary"),
+    [
+        ("ldp", 0.3, True),
+        ("ldp", 0.0, False),
+        ("corbin", 0.3, True),
+        ("augcorbin", 0.0, True),
+        ("augcorbin", 0.3, False),
+        ("gaussian", 0.3, False),
+    ],
+)
+def test_ratios_of_training_are_those_of_two_laws(mechanism, drop, canary):
+    """Under Q the mean of the ratio is 1, less what Q cannot do; under P that of its inverse; over several rounds."""
+    system = replace(FEDERATED, dropout=drop, epsilon=0.4 if mechanism == "gaussian" else 0.15)
+    settings = Settings(hidden=(), local_steps=1)
+    setup = training._Setup.of(system, Mechanism(mechanism), settings, small_task())
+    scores = [
+        np.array([
+            setup.log_ratio(np.random.default_rng([7, second, k]), rounds=2, second=bool(second), canary=canary)
+            for k in range(250)
+        ])
+        for second in (0, 1)
+    ]  # fmt: skip
+    for ratio in (np.exp(-scores[0]), np.exp(scores[1])):
+        doubt = 4.5 * np.std(ratio) / math.sqrt(len(ratio)) + 1e-9
+        assert np.mean(ratio) < 1 + doubt
+        if mechanism in ("ldp", "gaussian"):  # nothing is impossible
+            assert np.mean(ratio) > 1 - doubt
+
+
+def test_a_canary_among_gaussian_updates_has_the_exact_law():
+    """Over training of three rounds, whatever it learns: normal, of the mean and variance of the exact release."""
+    system = replace(FEDERATED, epsilon=0.4)
+    setup = training._Setup.of(system, Mechanism.GAUSSIAN, Settings(hidden=(), local_steps=1), small_task())
+    mu = training.exact_curve(setup.system, Mechanism.GAUSSIAN).compose(3)._orders["forward"].factors[0][0].mu
+    for second, sign in ((False, 1), (True, -1)):
+        scores = [
+            setup.log_ratio(np.random.default_rng([8, second, k]), rounds=3, second=second, canary=True)
+            for k in range(700)
+        ]
+        assert stats.kstest(scores, stats.norm(sign * mu**2 / 2, mu).cdf).pvalue > 1e-4
+
+
+def test_one_round_of_one_bit_has_the_law_of_its_corner():
+    """The canary's ratio takes the values of the corner of the others' updates; its mean excess is that delta."""
+    system = airtight.FederatedSystem(clients=4, parameters=1, epsilon=0.5, ldp_fraction=1.0, delta=1e-2)
+    setup = training._Setup.of(system, Mechanism.LDP, Settings(hidden=(), local_steps=1), small_task(inputs=1))
+    scores = np.array([
+        [setup.log_ratio(np.random.default_rng([9, h, k]), rounds=1, second=bool(h), canary=True) for k in range(1500)]
+        for h in (0, 1)
+    ])  # fmt: skip
+    curve = training.exact_curve(setup.system, Mechanism.LDP)
+    for eps in (0.0, 0.5):
+        shown = [float(np.mean(np.maximum(-np.expm1(np.minimum(eps - x, 0.0)), 0))) for x in (scores[0], -scores[1])]
+        assert max(shown) <= float(curve.delta(eps)) + 0.03
+    assert np.max(np.abs(scores)) <= 0.5 * setup.network.parameters * (1 + 1e-9)
+
+
+def test_the_attack_on_training():
+    found = training.attacked(replace(FEDERATED, epsilon=2.0), "gaussian", runs=500, rounds=1, task=small_task())
+    assert 0.2 * found.exact < found.attack < found.exact and found.attack_on_data < found.attack
+    again = training.attacked(replace(FEDERATED, epsilon=2.0), "gaussian", runs=500, rounds=1, task=small_task())
+    assert again == found and found.published is None and not found.refuted
+    with pytest.raises(ParameterError, match="mechanism"):
+        training.attacked(FEDERATED, "laplace", runs=8)
+    with pytest.raises(ParameterError, match="runs"):
+        training.attacked(FEDERATED, "ldp", runs=7)
+
+
+def test_a_promise_that_training_breaks_is_noticed(monkeypatch):
+    """A loop that forgets half of its noise shows more than is exact."""
+    original = training.loop.summed
+
+    def quiet(local, here, center, radius, system, kind, rng, order=None):
+        total, error = original(local, here, center, radius, system, kind, rng, order=order)
+        true = local[here].sum(axis=0, dtype=np.float64)
+        return true + 0.1 * (total - true), error
+
+    kept = training.attacked(replace(FEDERATED, epsilon=0.1), "gaussian", runs=200, rounds=1, task=small_task())
+    monkeypatch.setattr(training.loop, "summed", quiet)
+    broken = training.attacked(replace(FEDERATED, epsilon=0.1), "gaussian", runs=200, rounds=1, task=small_task())
+    assert kept.attack <= kept.exact < broken.attack
+
+
+def test_gaussian_sums_with_dropout_against_the_mixture():
+    one = comparison.gaussian_curve(4, 3, epsilon=0.5, delta=1e-2, dropout=0.3)
+    sigma = math.sqrt(float(comparison.gaussian_variance(epsilon=0.5, delta=1e-2)))
+    law = 0.7 * stats.binom.pmf(np.arange(4), 3, 0.7)
+    exact = sum(w * float(gaussian.delta(0.8, sensitivity=2 * math.sqrt(3 / (j + 1)), sigma=sigma))
+                for j, w in enumerate(law))  # fmt: skip
+    low, high = one.bracket(epsilon=0.8)
+    assert low * (1 - 1e-9) <= exact <= high * (1 + 1e-9) and high - low < 1e-8 * high
+
+
+def test_the_command_on_training(tmp_path):
+    file = tmp_path / "system.toml"
+    file.write_text(
+        "[federated]\nclients = 5\nparameters = 650\nepsilon = 0.1\nldp_fraction = 1.0\n"
+        '[training]\nhidden = [2]\nlocal_steps = 1\nmechanisms = ["vanilla", "ldp", "gaussian"]\n'
+    )
+    run = CliRunner().invoke(main, ["attack", str(file), "--runs", "10", "--rounds", "1", "--json"])
+    found = json.loads(run.output)
+    assert [one["mechanism"] for one in found] == ["ldp", "gaussian"] and found[0]["runs"] == 10
+    shown = CliRunner().invoke(main, ["attack", str(file), "--runs", "10"], env={"COLUMNS": "160"}).output
+    assert "canary" in shown and "aggregate" in shown and "95 %" in shown
+    for old, new in (("[training]", "[energy]"), ('"vanilla", "ldp", "gaussian"', '"vanilla"')):
+        other = tmp_path / "other.toml"
+        other.write_text(
+            file.read_text().split("[training]")[0] if new == "[energy]" else file.read_text().replace(old, new)
+        )
+        assert CliRunner().invoke(main, ["attack", str(other), "--runs", "10"]).exit_code == 2

@@ -165,7 +165,7 @@ def test_measured_error_is_the_exact_one(mechanism, clients):
     here = np.ones(clients, dtype=bool)
     errors, exact = [], []
     for _ in range(150):
-        total, expected = federated._aggregate(w, here, center, radius, system, Mechanism(mechanism), rng)
+        total, expected = federated.summed(w, here, center, radius, system, Mechanism(mechanism), rng)
         errors.append(float(np.mean((total / clients - w.mean(0)) ** 2)))
         exact.append(expected)
     gap = np.array(errors) - np.array(exact)
@@ -207,7 +207,7 @@ def test_the_sum_is_of_one_bit_outputs_of_who_is_there():
     rng = np.random.default_rng(0)
     w, here = rng.uniform(-1, 1, (6, 50)), np.array([1, 1, 0, 1, 1, 0], dtype=bool)
     for kind in (Mechanism.CORBIN, Mechanism.LDP, Mechanism.AUGCORBIN):
-        total, _ = federated._aggregate(w, here, np.zeros(50), np.ones(50), SYSTEM, kind, rng)
+        total, _ = federated.summed(w, here, np.zeros(50), np.ones(50), SYSTEM, kind, rng)
         plus = (total / float(quantizers.alpha(1.0)) + 4) / 2
         assert plus == pytest.approx(np.rint(plus), abs=1e-9) and plus.min() >= -1e-9 and plus.max() <= 4 + 1e-9
 

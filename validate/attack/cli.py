@@ -7,7 +7,9 @@ from pathlib import Path
 import click
 
 from validate.config import SystemFileError, load
+from validate.description import Description
 from validate.options import FILE, JSON, SEED, print_json
+from validate.running import progress
 
 
 @click.command()
@@ -16,13 +18,24 @@ from validate.options import FILE, JSON, SEED, print_json
 @click.option(
     "--rounds", type=click.IntRange(min=1), help="Queries that are attacked together; as FILE says by default."
 )
+@click.option(
+    "--runs",
+    type=click.IntRange(min=8),
+    help="Attack federated training instead, in so many runs of it under either neighbour.",
+)
 @SEED
 @JSON
-def attack(file: Path, samples: int | None, rounds: int | None, seed: int, as_json: bool) -> None:
-    """The optimal attack on the simulated channel of FILE: epsilon from samples, beside the exact and the published one."""
+def attack(file: Path, samples: int | None, rounds: int | None, runs: int | None, seed: int, as_json: bool) -> None:
+    """The optimal attack on the simulated channel of FILE: epsilon from samples, beside the exact and the published one.
+
+    With --runs on one client of its federated training, by each mechanism of [training] whose sums have a known law.
+    """
     from validate.attack import experiment, tables
 
     description = load(file)
+    if runs is not None:
+        _on_training(file, description, runs, rounds, seed, as_json)
+        return
     if description.inference is None:
         raise SystemFileError(f"{file}: inference: missing; there is nothing to attack")
     features = None if description.task is None else description.task.features
@@ -37,3 +50,34 @@ def attack(file: Path, samples: int | None, rounds: int | None, seed: int, as_js
         print_json(result)
     else:
         tables.attacked(description.name, result)
+
+
+def _on_training(file: Path, description: Description, runs: int, rounds: int | None, seed: int, as_json: bool) -> None:
+    from validate.attack import tables, training
+
+    if description.federated is None or description.training is None:
+        missing = "federated" if description.federated is None else "training"
+        raise SystemFileError(f"{file}: {missing}: missing; there is no training to attack")
+    plan = description.training
+    kinds = [kind for kind in plan.mechanisms if kind in training.ATTACKED]
+    if not kinds:
+        allowed = ", ".join(kind.value for kind in training.ATTACKED)
+        raise SystemFileError(f"{file}: training.mechanisms: none of {allowed}; no others have sums of a known law")
+    times = min(training.ROUNDS, plan.settings.rounds) if rounds is None else rounds
+    with progress("training", len(kinds) * 4 * runs) as advance:
+        found = [
+            training.attacked(
+                description.federated,
+                kind,
+                settings=plan.settings,
+                rounds=times,
+                runs=runs,
+                seed=seed,
+                progress=advance,
+            )
+            for kind in kinds
+        ]
+    if as_json:
+        print_json(found)
+    else:
+        tables.trained(description.name, found)

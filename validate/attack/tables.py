@@ -6,7 +6,7 @@ from rich import box
 from rich.table import Table
 
 from validate.report.tables import number, screen
-from validate.results.attack import AttackResult
+from validate.results.attack import AttackResult, TrainingAttack
 
 
 def attacked(name: str, found: AttackResult) -> None:
@@ -34,6 +34,28 @@ def attacked(name: str, found: AttackResult) -> None:
         table.add_row(_listed(one.devices), shown(one.attack), *own, shown(one.exact), *promised, verdict)
     console.print(table)
     console.print(f"  each number from samples with {100 * found.confidence:g} % confidence", highlight=False)
+
+
+def trained(name: str, found: list[TrainingAttack]) -> None:
+    """Print what was shown of one client of federated training, a row a mechanism, beside the exact epsilon and Theorem 3."""
+    console, first = screen(), found[0]
+    rounds = "one round" if first.rounds == 1 else f"{first.rounds} rounds"
+    table = Table(
+        title=f"{name}: epsilon of one client from {first.runs} runs at delta = {number(first.delta)}, {rounds}, "
+        f"{first.clients} clients, {first.parameters} parameters, adjacency {first.adjacency}, observer {first.observer}",
+        box=box.SIMPLE_HEAD,
+        title_justify="left",
+    )
+    for heading in ("mechanism", "canary, at least", "on these data", "exact, at most", "Theorem 3", ""):
+        table.add_column(heading, justify="left" if heading in ("mechanism", "") else "right")
+    for one in found:
+        published = "" if one.published is None else number(one.published)
+        verdict = "refuted" if one.refuted else ""
+        table.add_row(
+            one.mechanism, number(one.attack), number(one.attack_on_data), number(one.exact), published, verdict
+        )
+    console.print(table)
+    console.print(f"  each number from runs with {100 * first.confidence:g} % confidence", highlight=False)
 
 
 def _listed(devices: list[int]) -> str:

@@ -1,4 +1,4 @@
-"""The answer of ``attack``."""
+"""The answers of ``attack``."""
 
 from __future__ import annotations
 
@@ -59,3 +59,47 @@ class AttackResult:
     samples: int
     confidence: float
     devices: list[AttackedDevice]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingAttack:
+    """What the likelihood-ratio attack on one client of federated training reaches.
+
+    Attributes
+    ----------
+    mechanism : str
+    adjacency, observer : str
+        One client's updates are others in all rounds; the sums are seen, and who dropped out.
+    delta : float
+        Of all rounds together.
+    rounds, clients, parameters : int
+    runs : int
+        Of the whole training under either neighbour.
+    confidence : float
+        Of each of the next two.
+    attack : float
+        Epsilon is not below it: with a client that sends one end of each parameter's interval, or the other.
+    attack_on_data : float
+        With a client that learns from its own samples, or from the same with other labels: no bound for others.
+    exact : float
+        Never below the truth, worst over all updates.
+    published : float, optional
+        Theorem 3 of CorBin-FL, of one round, where its condition holds.
+    refuted : bool
+        Whether more than that is shown.
+    """
+
+    mechanism: str
+    adjacency: str = "replace"
+    observer: str = "aggregate"
+    delta: float
+    rounds: int
+    clients: int
+    parameters: int
+    runs: int
+    confidence: float
+    attack: float
+    attack_on_data: float
+    exact: float
+    published: float | None
+    refuted: bool

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -107,7 +108,7 @@ def run(
     """
     kind = checks.choice("mechanism", mechanism, Mechanism)
     work = data.load(settings.dataset, seed=settings.seed) if task is None else task
-    network = _network(work, settings)
+    network = network_for(work, settings)
     shares = data.partition(
         work.train.y,
         system.clients,
@@ -117,7 +118,7 @@ def run(
     label = checkpoint_label(system, settings, kind.value)
     kept = restore(checkpoint, label)
     state = _State.of(kept) if kept else _State.start(network.initial(np.random.default_rng([settings.seed, 3])))
-    shard = _Shard.of(work, shares)
+    shard = Shard.of(work, shares)
     while len(state.history) < settings.rounds:
         number = len(state.history)
         rng = np.random.default_rng([settings.seed, 4, number])
@@ -130,7 +131,7 @@ def run(
     return Run(kind, network.parameters, state.history, state.best_weights, spent)
 
 
-def _network(work: data.Splits, settings: Settings) -> Network:
+def network_for(work: data.Splits, settings: Settings) -> Network:
     if not settings.channels:
         return Dense((work.inputs, *settings.hidden, work.classes))
     return Convolutional(round(work.inputs**0.5), settings.channels, settings.hidden, work.classes)
@@ -139,7 +140,7 @@ def _network(work: data.Splits, settings: Settings) -> Network:
 def _round(
     network: Network,
     work: data.Splits,
-    shard: _Shard,
+    shard: Shard,
     start: FloatArray,
     system: FederatedSystem,
     settings: Settings,
@@ -147,7 +148,7 @@ def _round(
     rng: np.random.Generator,
 ) -> tuple[FloatArray, Round]:
     center, radius = layer_ranges(network, start)
-    local = _trained(network, shard, start, settings, rng)
+    local = trained(network, shard, start, settings, rng)
     outside = 0.0
     if kind is not Mechanism.VANILLA:
         low, high = (center - radius).astype(local.dtype), (center + radius).astype(local.dtype)
@@ -162,7 +163,7 @@ def _round(
         total = center * here.sum() + radius * sent
         expected = float(np.mean(radius**2 * squared)) / system.clients**2
     else:
-        total, expected = _aggregate(local, here, center, radius, system, kind, rng)
+        total, expected = summed(local, here, center, radius, system, kind, rng)
     aggregate = total / int(here.sum())
     true = local[here].mean(axis=0, dtype=np.float64)
     moved = (1 - settings.smoothing) * start + settings.smoothing * aggregate
@@ -199,7 +200,7 @@ def layer_ranges(network: Network, flat: FloatArray) -> tuple[FloatArray, FloatA
 
 
 @dataclass(frozen=True)
-class _Shard:
+class Shard:
     """The training part in single precision, and which rows belong to which client: padded, with their true counts."""
 
     x: NDArray[np.float32]
@@ -208,7 +209,7 @@ class _Shard:
     counts: IntArray
 
     @classmethod
-    def of(cls, work: data.Splits, shares: list[IntArray]) -> _Shard:
+    def of(cls, work: data.Splits, shares: list[IntArray]) -> Shard:
         counts = np.array([len(share) for share in shares])
         rows = np.zeros((len(shares), int(counts.max())), dtype=np.int64)
         for row, share in zip(rows, shares, strict=True):
@@ -216,8 +217,8 @@ class _Shard:
         return cls(work.train.x.astype(np.float32), work.train.y, rows, counts)
 
 
-def _trained(
-    network: Network, shard: _Shard, start: FloatArray, settings: Settings, rng: np.random.Generator
+def trained(
+    network: Network, shard: Shard, start: FloatArray, settings: Settings, rng: np.random.Generator
 ) -> FloatArray:
     """The parameters of all clients after their local steps, shape (n, m), in single precision."""
     n = shard.counts.size
@@ -229,7 +230,7 @@ def _trained(
     return np.asarray(local)
 
 
-def _aggregate(
+def summed(
     w: FloatArray,
     here: NDArray[np.bool_],
     center: FloatArray,
@@ -237,8 +238,12 @@ def _aggregate(
     system: FederatedSystem,
     kind: Mechanism,
     rng: np.random.Generator,
+    order: IntArray | None = None,
 ) -> tuple[FloatArray, float]:
-    """Sum of what arrives (nothing from who dropped out), client by client, and the exact mean squared error of the mean."""
+    """Sum of what arrives (nothing from who dropped out), client by client, and the exact mean squared error of the mean.
+
+    In `order`, drawn if it is not given, the first clients quantize alone and the others in pairs.
+    """
     n = len(w)
     scale: dict[str, Any] = {"epsilon": system.epsilon, "center": center, "radius": radius}
     total = np.zeros(center.size)
@@ -261,7 +266,7 @@ def _aggregate(
             variance = comparison.laplace_variance(epsilon=system.epsilon, radius=radius)
             return total, float(np.mean(variance)) / n
         case Mechanism.GAUSSIAN:
-            variance = comparison.gaussian_variance(epsilon=system.epsilon, delta=system.delta, radius=1.0) * radius**2
+            variance = gaussian_variance(system.epsilon, system.delta) * radius**2
             deviation = np.sqrt(variance)
             for i in range(n):
                 arrives(i, w[i] + deviation * rng.normal(size=center.size))
@@ -270,7 +275,7 @@ def _aggregate(
     alone = n if kind is Mechanism.LDP else n % 2
     if kind is Mechanism.AUGCORBIN:
         alone = system.alone
-    order, error = rng.permutation(n), 0.0
+    order, error = rng.permutation(n) if order is None else order, 0.0
     for i in order[:alone]:
         arrives(i, quantizers.ldpq(w[i], rng=rng, clip=True, **scale))
         error += float(np.mean(A * A - (w[i] - center) ** 2))
@@ -281,6 +286,12 @@ def _aggregate(
         both = (np.clip(w[k], center - radius, center + radius) for k in (i, j))
         error += float(np.mean(quantizers.pair_mse(*both, bits=system.shared_bits, **scale)))
     return total, error / n**2
+
+
+@cache
+def gaussian_variance(epsilon: float, delta: float) -> float:
+    """Of a parameter, in squared radii; calibrated once."""
+    return float(comparison.gaussian_variance(epsilon=epsilon, delta=delta))
 
 
 @dataclass(frozen=True)
