@@ -132,6 +132,7 @@ def run(
 
 
 def network_for(work: data.Splits, settings: Settings) -> Network:
+    """The network that the settings ask for."""
     if not settings.channels:
         return Dense((work.inputs, *settings.hidden, work.classes))
     return Convolutional(round(work.inputs**0.5), settings.channels, settings.hidden, work.classes)
