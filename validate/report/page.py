@@ -282,10 +282,18 @@ def environment() -> Environment:
 
 
 def _prose(text: str) -> Markup:
-    """A sentence, or a formula where it is one in LaTeX."""
+    """A sentence; where it is one in LaTeX, its words as words, which may be broken into lines, between formulas."""
     if "\\" not in text or re.search(r"\$", text):
         return escape(text)
-    return Markup(latex2mathml.converter.convert(text))
+    parts = re.split(r"\\text\{([^{}]*)\}", text)
+    if any(part.count("{") != part.count("}") or r"\begin" in part for part in parts[::2]):
+        parts = [text]
+    shown = [
+        escape(part) if i % 2 else Markup(latex2mathml.converter.convert(part))
+        for i, part in enumerate(parts)
+        if part.strip()
+    ]
+    return Markup("").join(shown)
 
 
 def _edition() -> dict[str, str]:

@@ -93,28 +93,30 @@
     const finite = Object.values(lines).flat().map(([, y]) => y).filter((y) => isFinite(y) && y > 0);
     const [least, most] = finite.length ? [Math.min(...finite), Math.max(...finite)] : [0.1, 10];
     const low = Math.floor(2 * Math.log10(least)) / 2, high = Math.max(Math.log10(most), low + 0.5);
-    const X = (t) => 50 + 560 * t, Y = (y) => 260 - 230 * (Math.log10(y) - low) / (high - low);
+    const width = Math.max(320, Math.min(at("plot").clientWidth, 700)), X = (t) => 50 + (width - 80) * t, Y = (y) => 260 - 230 * (Math.log10(y) - low) / (high - low);
     const parts = [];
     for (let k = Math.floor(low); k <= high; k++) {
       for (const y of (high - low < 1.5 ? [1, 2, 5] : [1]).map((x) => x * 10 ** k)) {
         if (Math.log10(y) < low || Math.log10(y) > high) continue;
-        parts.push(`<line x1="50" x2="610" y1="${Y(y)}" y2="${Y(y)}" stroke="var(--line)"/><text x="44" y="${Y(y) + 4}" text-anchor="end">${digits(y)}</text>`);
+        parts.push(`<line x1="50" x2="${X(1)}" y1="${Y(y)}" y2="${Y(y)}" stroke="var(--line)"/><text x="44" y="${Y(y) + 4}" text-anchor="end">${digits(y)}</text>`);
       }
     }
     for (const t of [0, 0.25, 0.5, 0.75, 1]) parts.push(`<text x="${X(t)}" y="278" text-anchor="middle">${digits(Number(place(row, t).toPrecision(2)))}</text>`);
-    parts.push(`<text x="330" y="296" text-anchor="middle">${row[1]}</text><text x="50" y="18">ε</text>`);
+    parts.push(`<text x="${X(0.5)}" y="296" text-anchor="middle">${row[1]}</text><text x="50" y="18">ε</text>`);
     const here = X(position(row, now[row[0]]));
     parts.push(`<line x1="${here}" x2="${here}" y1="24" y2="260" stroke="var(--soft)" stroke-dasharray="2 3"/>`);
-    const style = { claimed: ["var(--ink)", "6 4"], proven: ["var(--mark)", "2 3"], exact: ["var(--bad)", ""] };
-    let x = 90;
+    const style = { claimed: ["var(--ink)", "6 4", "dashed"], proven: ["var(--mark)", "2 3", "dotted"], exact: ["var(--bad)", "", "solid"] };
+    const legend = [];
     for (const [name, points] of Object.entries(lines)) {
-      const [colour, dash] = style[name];
+      const [colour, dash, border] = style[name];
       const path = points.map(([t, y], i) => (isFinite(y) && y > 0
         ? `${i && isFinite(points[i - 1][1]) && points[i - 1][1] > 0 ? "L" : "M"}${X(t).toFixed(1)} ${Y(y).toFixed(1)}` : "")).join("");
       parts.push(`<path d="${path}" fill="none" stroke="${colour}" stroke-width="2" stroke-dasharray="${dash}"/>`);
-      parts.push(`<line x1="${x}" x2="${x + 26}" y1="14" y2="14" stroke="${colour}" stroke-width="2" stroke-dasharray="${dash}"/><text x="${x + 32}" y="18">${name === "claimed" ? "claimed, t of its proof" : name === "exact" && row[0] === "rounds" ? "after T" : name}</text>`);
-      x += name === "claimed" ? 190 : 100;
+      const label = name === "claimed" ? "claimed, t of its proof" : name === "exact" && row[0] === "rounds" ? "after T" : name;
+      legend.push(`<b><span style="border-top-style:${border};border-color:${colour}"></span>${label}</b> `);
     }
+    at("plot").setAttribute("viewBox", `0 0 ${width} 300`);
+    at("legend").innerHTML = legend.join("");
     at("lines").innerHTML = parts.join("");
   }
 
