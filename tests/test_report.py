@@ -13,11 +13,12 @@ import pytest
 from click.testing import CliRunner
 
 from analytics.privacy import amplification
+from validate.claims.shipped import shipped
 from validate.cli import main
 from validate.config import load
 from validate.experiments.figures import gallery
 from validate.experiments.figures.figure import Effort
-from validate.report import command, page
+from validate.report import command, library, page
 
 pytestmark = pytest.mark.slow
 
@@ -261,6 +262,53 @@ def test_sliders_move_numbers_in_a_browser(report, tmp_path):
     assert float(told.pop("agreement").rpartition(" ")[2].rstrip(".")) < 1e-9
     for name, (before, after, milliseconds) in told.items():
         assert before != after and milliseconds < 500, name  # on a busy machine; some 5 on a quiet one
+
+
+FRAMED = """<script>
+const pages = PAGES, told = {};
+async function measure([name, html]) {
+  const frame = document.createElement("iframe");
+  Object.assign(frame.style, { width: "400px", height: "800px", border: 0 });
+  frame.srcdoc = html;
+  document.body.append(frame);
+  await new Promise((done) => { frame.onload = done; });
+  const page = frame.contentDocument, root = page.documentElement, wide = (each) => each.scrollWidth > each.clientWidth;
+  const seen = { cut: [...page.querySelectorAll(".scroll")].filter(wide).length, width: root.scrollWidth };
+  frame.style.width = "1000px";
+  frame.contentWindow.dispatchEvent(new Event("beforeprint"));
+  seen.closed = page.querySelectorAll("details:not([open])").length;
+  const range = page.createRange();
+  seen.formula = Math.max(0, ...[...page.querySelectorAll(".maths")].map((each) => {
+    range.selectNodeContents(each.firstElementChild);
+    return range.getBoundingClientRect().width;
+  }));
+  frame.contentWindow.dispatchEvent(new Event("afterprint"));
+  seen.again = page.querySelectorAll("details:not([open])").length;
+  told[name] = seen;
+}
+(async () => { for (const one of pages) await measure(one); })().catch((error) => { told.fault = String(error); }).then(() => {
+  document.body.innerHTML = "<pre id=probe></pre>";
+  document.getElementById("probe").textContent = JSON.stringify(told);
+});
+</script>"""
+
+
+@pytest.mark.skipif(BROWSER is None, reason="chromium is not installed")
+def test_every_page_fits_a_phone_and_paper(report, tmp_path):
+    """400 pixels: no sideways scrolling, no column out of sight. On paper: all details open, no formula wider than the page."""
+    evidence = shipped().evidence
+    claims = {e.claim.id: library.claim_page(e, evidence, certified=True) for e in evidence if e.claim.id == "FDP-T1"}
+    reported = {name: (report / name).read_text() for name in ("index.html", "audit.html")}
+    pages = [*reported.items(), *claims.items(), ("ledger", library.index(evidence))]
+    framed = FRAMED.replace("PAGES", json.dumps(pages).replace("<", "\\u003c"))
+    (tmp_path / "framed.html").write_text(f'<!DOCTYPE html><meta charset="utf-8"><body>{framed}</body>')
+    dom = browse(tmp_path / "framed.html", tmp_path, "window-size=1200,900", "virtual-time-budget=30000", "dump-dom")
+    told = json.loads(unescape(re.search(r'<pre id="probe">(.*?)</pre>', dom, re.DOTALL)[1]))
+    assert set(told) == {name for name, _ in pages}
+    for name, seen in told.items():
+        assert seen["width"] <= 400 and seen["cut"] == 0, (name, seen)
+        assert seen["closed"] == 0 and seen["formula"] < 620, (name, seen)
+    assert told["index.html"]["again"] > 0
 
 
 def test_what_cannot_be_trained_is_left_out(tmp_path):
