@@ -1,6 +1,7 @@
 """Calibration: what is returned keeps the target, nothing beyond does, for every adjacency and observer."""
 
 import json
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +13,7 @@ from tests_support import GOOD, refused, run, written
 import airtight
 from analytics.checks import ParameterError
 from analytics.inference.system import InferenceSystem
-from analytics.privacy import observers
+from analytics.privacy import mixtures, observers, threshold
 from solvers.design.calibrate import calibrate
 from solvers.solution import InfeasibleError
 
@@ -203,3 +204,79 @@ def test_many_rounds(adjacency, variable):
         assert np.max(airtight.epsilon(replace(system, **{key: beyond}), rounds=10)) > 4.0
     single = calibrate(system, 4.0, variable=variable).value
     assert np.all(found.value >= single) if variable == "noise" else np.all(found.value <= single)
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=25)
+def test_one_threshold_is_below_the_divergence_of_every_quieter_system(seed):
+    """`exceeds` never contradicts the exact upper end, `quieter` at no lower noises of the devices either."""
+    rng = np.random.default_rng(seed)
+    K = int(rng.integers(1, 5))
+    adjacency = str(rng.choice(["absent", "silent", "replace"]))
+    system = equal(
+        devices=K,
+        participation=rng.uniform(0.1, 1, K),
+        noise_variance=10 ** rng.uniform(-3, 0.5, K),
+        weight=rng.uniform(0.1, 1, K),
+        clip=rng.uniform(0.5, 3, K),
+        receiver_noise_variance=float(10 ** rng.uniform(-2, 0.5)),
+        dimension=int(rng.choice([1, 8, 784])),
+        adjacency=adjacency,
+    )
+    epsilon = float(10 ** rng.uniform(-1, 1))
+    (law,) = mixtures.participations(*_modelled(system), 0.0, observers.modelled(system, "others")[1])
+    shown = threshold.delta_at_least(law, epsilon)
+    for factor in (1.0, rng.uniform(0, 1), rng.uniform(0, 1, K), 1e-9):
+        quieter = replace(system, noise_variance=factor * system.noise_variance)
+        truth = float(observers.exact_delta(quieter, epsilon, device=0, observer="others"))
+        assert shown <= truth
+        low, high = observers.exact_delta_bracket(quieter, epsilon, device=0, observer="others")
+        for total in (0.5, 0.999999, 1.000001, 2.0):
+            asked = replace(quieter, delta=min(total * truth, 0.9)) if truth > 1e-300 else quieter
+            if observers.exceeds(asked, epsilon, device=0, observer="others"):
+                assert high > asked.delta
+            elif total < 1:
+                assert not low > asked.delta
+
+
+def _modelled(system):
+    return observers.modelled(system, "others")[0], np.array([0])
+
+
+def test_one_threshold_is_sharp_where_the_receiver_has_all_the_noise():
+    system = equal(adjacency="absent", noise_variance=1e-9, dimension=1, receiver_noise_variance=0.3)
+    for epsilon in (0.5, 2.0, 5.0):  # the threshold lies within the code's length, and beyond
+        (law,) = mixtures.participations(system, np.array([0]), 0.0)
+        truth = float(observers.exact_delta(system, epsilon, device=0))
+        assert 0.97 * truth < threshold.delta_at_least(law, epsilon) <= truth
+
+
+def test_a_law_on_few_cells_and_on_many_agree():
+    rng = np.random.default_rng(3)
+    system = equal(
+        devices=30,
+        participation=rng.uniform(0.3, 1, 30),
+        noise_variance=rng.uniform(0.05, 0.5, 30),
+        adjacency="absent",
+        receiver_noise_variance=0.2,
+    )
+    low, high = (float(x) for x in observers.exact_delta_bracket(system, 4.0, device=3))
+    assert observers.exceeds(replace(system, delta=low * (1 - 1e-9)), 4.0, device=3)
+    assert observers.exceeds(replace(system, delta=low * 0.9), 4.0, device=3)
+    assert not observers.exceeds(replace(system, delta=high), 4.0, device=3)
+
+
+def test_thirty_different_devices_that_leave():
+    rng = np.random.default_rng(0)
+    system = equal(
+        devices=30,
+        participation=rng.uniform(0.3, 1, 30),
+        noise_variance=rng.uniform(0.05, 0.5, 30),
+        clip=rng.uniform(1, 3, 30),
+        adjacency="absent",
+        delta=1e-5,
+    )
+    started = time.process_time()
+    found = calibrate(system, 2.5)
+    assert time.process_time() - started < 10  # three, on an idle core
+    assert 2.499 < np.max(found.epsilon) <= 2.5 and len(found.unsettled) <= 3

@@ -73,6 +73,9 @@ def test_scale_of_the_papers_score():
 
 def test_threshold_limits():
     assert participation.threshold([0.1, 0.5, 0.9], 0.0, 0.5).tolist() == [1.0, 1.0, 0.0]
+    assert participation.threshold_at(0.2, 0.5, 0.975) == pytest.approx(0.2 + 0.5 * 1.959963985)
+    eta = participation.threshold_at([0.1, 0.9], 0.3, [0.2, 0.7])
+    assert participation.threshold([0.1, 0.9], 0.3, eta) == pytest.approx([0.2, 0.7])
     assert participation.threshold(0.3, 1.0, np.inf) == 1.0 and participation.threshold(0.3, 0.0, -np.inf) == 0.0
     assert participation.threshold([0.25, 0.5, 0.7, 1.0], np.sqrt(0.1), 0.5) == pytest.approx(
         [0.7854023498, 0.5, 0.2635446284, 0.0569231490], abs=1e-10

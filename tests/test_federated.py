@@ -171,14 +171,13 @@ def test_variances_of_the_ledger():
 @pytest.mark.parametrize("epsilon, best", [(1.0, 3.992), (3.0, 0.304)])
 def test_designed_quantizers(epsilon, best):
     """The least worst variance over all alphabets, per ledger, from above; two outputs give Proposition 1."""
-    found = quantizer.design(16, epsilon=epsilon)
+    solution = quantizer.solve(4, epsilon=epsilon)
+    found = solution.quantizer
     assert best * (1 - 1e-3) <= found.worst_variance <= best * 1.02
     assert found.law @ found.outputs == pytest.approx(found.inputs, abs=1e-7)
-    assert (found.law.max(0) <= found.law.min(0) * math.exp(epsilon) + 1e-7).all()
-    two = quantizer.design(2, epsilon=epsilon)
-    assert two.worst_variance == pytest.approx(float(quantizers.alpha(epsilon)) ** 2, rel=1e-6)
-    with pytest.raises(ParameterError, match="alpha"):
-        quantizer.design(4, epsilon=1.0, reach=1.5)
+    assert (found.law.max(0) <= found.law.min(0) * math.exp(epsilon) + 1e-7).all() and solution.epsilon <= epsilon
+    one = quantizer.solve(1, epsilon=epsilon)
+    assert one.worst_variance == pytest.approx(float(quantizers.alpha(epsilon)) ** 2, rel=1e-6)
 
 
 @given(st.lists(st.floats(-1, 1), min_size=1, max_size=6), st.floats(0.1, 5))

@@ -1,4 +1,4 @@
-"""The weight problem: three methods, certificates recomputed by hand, caps, calibration, frontiers, the command."""
+"""The weight problem: three methods, certificates recomputed by hand, caps, frontiers, the command."""
 
 import dataclasses
 import json
@@ -18,7 +18,7 @@ from analytics.inference.features import Features
 from analytics.inference.system import InferenceSystem
 from analytics.privacy import amplification
 from solvers import weights
-from solvers.design import calibration, frontier
+from solvers.design import frontier
 from solvers.solution import Certificate, InfeasibleError
 from solvers.weights import caps, kkt, problem, structured
 from solvers.weights.quadratic import QuadraticProgram, certificate, multipliers
@@ -388,29 +388,11 @@ def test_unbounded_and_undefined_problems():
         weights.solve(system, Features(f=np.ones((3, 1)), W=np.eye(1), D=np.eye(1)))
 
 
-# Calibration and frontiers
-
-
-def test_calibration_is_safe_and_tight():
-    system, _ = line([1.0] * 4, [0.9, 0.5, 0.7, 0.3], noise_variance=0.5, receiver_noise_variance=0.2, clip=2.0)
-    for adjacency in ("silent", "replace"):
-        named = dataclasses.replace(system, adjacency=adjacency)
-        factor = calibration.noise(named, 0.8)
-        for scale, holds in ((1.0, True), (0.9999, False)):
-            noisy = dataclasses.replace(named, noise_variance=scale * factor * named.noise_variance)
-            assert bool(amplification.exact_epsilon(noisy).max() <= 0.8 * (1 + 1e-12)) is holds
-        clip = calibration.clip(named, 0.8)
-        assert np.all(amplification.exact_epsilon(dataclasses.replace(named, clip=clip)) <= 0.8 * (1 + 1e-12))
-        p = calibration.participation(named, 0.8)
-        for k in range(4):
-            changed = named.participation.copy()
-            changed[k] = p[k]
-            assert amplification.exact_epsilon(dataclasses.replace(named, participation=changed))[k] <= 0.8 * (1 + 1e-9)
-    assert calibration.threshold(0.2, 0.5, 0.975) == pytest.approx(0.2 + 0.5 * 1.959963985)
+# Clips and frontiers
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_calibrated_systems_keep_epsilon_to_the_ulp(seed):
+def test_greatest_clips_keep_epsilon_to_the_ulp(seed):
     rng = np.random.default_rng(seed)
     K = int(rng.integers(1, 4))
     system, _ = line(
@@ -424,34 +406,16 @@ def test_calibrated_systems_keep_epsilon_to_the_ulp(seed):
         idle_noise=bool(seed % 2),
     )
     epsilon = rng.uniform(0.3, 5)
-
-    def reached(**changes):
-        return amplification.exact_epsilon(dataclasses.replace(system, **changes))
-
-    clip = calibration.clip(system, epsilon)
+    clip = caps.greatest_clips(system, epsilon)
     bounded = np.isfinite(clip) & (clip > 0)
-    assert np.all(reached(clip=np.where(bounded, clip, system.clip))[bounded] <= epsilon)
-    for k, p in enumerate(calibration.participation(system, epsilon)):
-        assert reached(participation=np.where(np.arange(K) == k, p, system.participation))[k] <= epsilon
-    try:
-        factor = calibration.noise(system, epsilon)
-    except InfeasibleError:
-        assert system.adjacency == "absent"
-    else:
-        assert np.all(reached(noise_variance=factor * system.noise_variance) <= epsilon)
 
+    def reached(factor):
+        changed = dataclasses.replace(system, clip=np.where(bounded, clip * factor, system.clip))
+        return amplification.exact_epsilon(changed)[bounded]
 
-def test_noise_does_not_help_an_absent_device_for_ever():
-    system, _ = line([1.0] * 4, 0.5, noise_variance=0.5, receiver_noise_variance=0.2, clip=2.0, adjacency="absent")
-    with pytest.raises(InfeasibleError, match="absent"):
-        calibration.noise(dataclasses.replace(system, dimension=500, delta=1e-6), 0.5)
-    loose = calibration.noise(system, 8.0)
-    assert (
-        amplification.exact_epsilon(dataclasses.replace(system, noise_variance=loose * system.noise_variance)).max()
-        <= 8.0
-    )
-    with pytest.raises(ParameterError, match="noise_variance"):
-        calibration.noise(dataclasses.replace(system, noise_variance=0.0), 1.0)
+    assert np.all(reached(1.0) <= epsilon) and np.all(reached(1 + 1e-8) > epsilon)
+    weight = caps.greatest_weights(system, epsilon)
+    np.testing.assert_allclose(clip * system.weight, weight * system.clip, rtol=1e-12)
 
 
 def test_frontier():

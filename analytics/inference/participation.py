@@ -37,6 +37,29 @@ def threshold(score: ArrayLike, noise: ArrayLike, eta: ArrayLike) -> FloatArray:
     return np.asarray(special.ndtr(t))[()]
 
 
+def threshold_at(score: ArrayLike, noise: ArrayLike, probability: ArrayLike) -> FloatArray:
+    r"""The threshold of Scheme 2.1 at which a device takes part with this probability: :math:`u + \sigma\Phi^{-1}(p)`.
+
+    Parameters
+    ----------
+    score, noise : array_like
+        As of :func:`threshold`.
+    probability : array_like
+        In (0, 1).
+
+    Examples
+    --------
+    >>> float(threshold_at(0.2, 0.5, 0.5))
+    0.2
+    """
+    u, sigma, p = broadcast(
+        score=real("score", score),
+        noise=real("noise", noise, "[0, inf)"),
+        probability=real("probability", probability, "(0, 1)"),
+    )
+    return np.asarray(u + sigma * special.ndtri(p))[()]
+
+
 def _scores(score: ArrayLike, noise: ArrayLike, selected: int) -> tuple[FloatArray, FloatArray, int]:
     u = real("score", score)
     if u.ndim != 1 or not u.size:

@@ -14,6 +14,7 @@ from analytics.distributions import poisson_binomial, weighted_sum
 from analytics.guarantee import Adjacency
 from analytics.inference.homogeneous import HomogeneousSystems
 from analytics.inference.system import InferenceSystem
+from analytics.privacy import threshold
 from analytics.privacy.participation import Participation
 
 Systems = InferenceSystem | HomogeneousSystems
@@ -23,6 +24,7 @@ _ROWS, _ATOMS = 256, 1 << 18  # classes of devices solved together, and values o
 _TOGETHER = 1 << 14  # of different systems: so that what is computed of one part stays in the cache
 _NATS = (30.0, 20.0)  # of the divergences' rule, where the law is exact and where it is on a grid
 _CELLS = 4096  # of the law of the others' noise, where it is not exact
+_TRIED = (_CELLS // 8, _CELLS)
 TRIMMED = 1e-15  # share of delta that may be spent on rare values of the others' noise
 _NEGLIGIBLE = 1e-25  # probability of the others' noise that a first try leaves out
 _BELOW = (1e-9, 1e-6, 1e-4, 1e-2, 0.1, 0.5)  # shares by which a lower end is tried below an upper one
@@ -42,6 +44,29 @@ def delta_at_most(
 ) -> FloatArray:
     """The upper end of :func:`delta_bracket`, at half its cost."""
     return np.asarray(_delta(system, which, epsilon, model, (_highest,))[0])
+
+
+def exceeds(
+    system: Systems, device: int, epsilon: float, total: float, model: type[Participation] = Participation
+) -> bool:
+    """Whether delta(epsilon) of a device is proved to be above `total`: on few cells of the others' noise, or on many."""
+    at, goal = (np.array([epsilon]), np.zeros(1, dtype=np.int64)), float(np.log(total)) * (1 - 4 * _UNIT)
+    for cells in _TRIED:
+        (part,) = participations(system, np.array([device]), total * TRIMMED, model, cells)
+        with np.errstate(under="ignore"):
+            if _log_lowest(part, *at)[0] > goal:
+                return True
+            if not part.slack or part.log_upper(*at)[0] <= goal:
+                return False
+    return False
+
+
+def exceeds_quieter(
+    system: Systems, device: int, epsilon: float, total: float, model: type[Participation] = Participation
+) -> bool:
+    """Whether delta(epsilon) of a device is proved to be above `total` with these noises of the devices and all lower ones."""
+    (part,) = participations(system, np.array([device]), total * TRIMMED, model, _TRIED[0])
+    return threshold.delta_at_least(part, epsilon) > total
 
 
 End = Callable[[Participation, FloatArray, IntArray], FloatArray]
@@ -161,7 +186,11 @@ def _each(
 
 
 def participations(
-    system: Systems, devices: IntArray, negligible: float, model: type[Participation] = Participation
+    system: Systems,
+    devices: IntArray,
+    negligible: float,
+    model: type[Participation] = Participation,
+    cells: int = _CELLS,
 ) -> Iterator[Participation]:
     """Split `devices` (sorted, distinct) into parts; drop at most `negligible` probability from either end of a law.
 
@@ -181,7 +210,7 @@ def participations(
         return
     wanted = np.unique(class_of[devices])
     batch: list[tuple[int, weighted_sum.Law]] = []
-    cells = _CELLS if multiplicity.size <= _CELLS // 16 else _CELLS // 2  # of many devices the law is smoother
+    cells = cells if multiplicity.size <= cells // 16 else cells // 2  # of many devices the law is smoother
     for c, law in weighted_sum.leave_one_out(
         classes[0], classes[1], multiplicity, cells=cells, negligible=negligible, wanted=wanted
     ):

@@ -10,6 +10,8 @@ values that keep the target need not be an interval, and what is returned is pro
   receiver's noise (post-processing) and rises with the length of the code, so on the whole cell it is at least that of the system
   with noises :math:`b\sigma_k^2`, receiver's noise :math:`(b/a)\sigma_m^2` and the code as it is. On :math:`[a, \infty)` likewise
   at least that of noises :math:`a\sigma_k^2` and codes of length 0.
+  On :math:`[0, b]` one threshold along the code tells the device apart, the better the quieter all are
+  (:mod:`analytics.privacy.threshold`).
 * *Participation* :math:`tp_k`, t in [a, b]. Epsilon of device k rises with its own participation and falls with the others'
   (post-processing, seen by both observers): at least that of :math:`ap_k` among others of :math:`bp_j`.
 
@@ -22,7 +24,6 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from itertools import pairwise
 
 import numpy as np
 from scipy import optimize
@@ -34,12 +35,13 @@ from analytics.inference.system import InferenceSystem
 from analytics.privacy import observers
 from analytics.privacy import rounds as many
 from analytics.records import Record
-from solvers.design import calibration
 from solvers.solution import InfeasibleError
+from solvers.weights import caps
 
 _NEAR = 2e-6  # relative distance to the limit: where the law of the others' noise is on a grid, no evaluation is nearer
 _CELL = 1.05  # ratio of the ends of the last cells where it is not, before the edge is sought inside one
-_WIDE = 16.0  # ratio of the ends of the first ones
+_WIDE = 16.0  # ratio of the ends of the first one
+_GROWTH = 1.6  # of its logarithm after each that was settled
 _CELLS = 2000
 _STEPS = tuple(float(4.0**n) * 1e-6 for n in range(9))  # back from a limit that rounding has passed
 _EDGES = 8
@@ -155,21 +157,34 @@ class _Asked:
             return np.atleast_1d(many.epsilon(system, rounds=self.rounds, device=device, observer=self.observer))
         return np.atleast_1d(observers.exact_epsilon(system, device=device, observer=self.observer))
 
-    def excess(self, system: InferenceSystem, device: int) -> tuple[float, float]:
-        """Both ends of a measure of how far the device is from the target: positive where it breaks it, in a mild unit."""
+    def excess(self, system: InferenceSystem, device: int) -> float:
+        """The upper end of a measure of how far the device is from the target: positive where it breaks it, in a mild unit."""
         with np.errstate(divide="ignore"):
             if self.rounds > 1:
-                found = many.bracket(system, rounds=self.rounds, device=device, observer=self.observer)
-                low, high = (float(np.clip(np.log(float(end) / self.epsilon), -1e3, 1e3)) for end in found)
-                return low, high
-            ends = observers.exact_delta_bracket(system, self.epsilon, device=device, observer=self.observer)
-            lower, upper = (math.sqrt(-2 * max(float(np.log(min(float(end), 1.0))), -1e6)) for end in ends)
-        limit = math.sqrt(-2 * math.log(system.delta))
-        return limit - lower, limit - upper
+                found = many.epsilon(system, rounds=self.rounds, device=device, observer=self.observer)
+                return float(np.clip(np.log(float(found) / self.epsilon), -1e3, 1e3))
+            found = observers.exact_delta(system, self.epsilon, device=device, observer=self.observer)
+            upper = math.sqrt(-2 * max(float(np.log(min(float(found), 1.0))), -1e6))
+        return math.sqrt(-2 * math.log(system.delta)) - upper
+
+    def broken(self, system: InferenceSystem, device: int, *, quieter: bool = False) -> bool:
+        """Whether the device is proved to break the target; with all lower noises too, where it takes its own along.
+
+        What one query gives away, all of them do.
+        """
+        of = {"device": device, "observer": self.observer}
+        if observers.exceeds(system, self.epsilon, quieter=quieter, **of):
+            return True
+        if self.rounds == 1 or quieter:
+            return False
+        return bool(many.bracket(system, rounds=self.rounds, **of)[0] > self.epsilon)
 
 
 class _Common:
-    """A family of systems over a positive scale, and the device that was last found to break the target."""
+    """A family of systems over a positive scale, and the device that was last found to break the target.
+
+    `louder`: whether the scale is that of the noise.
+    """
 
     def __init__(
         self,
@@ -177,8 +192,10 @@ class _Common:
         at: Callable[[float], InferenceSystem],
         best: Callable[[float, float, int], InferenceSystem],
         start: float,
+        *,
+        louder: bool = False,
     ) -> None:
-        self.asked, self.at, self.best = asked, at, best
+        self.asked, self.at, self.best, self.louder = asked, at, best, louder
         self.least, self.where, self.worst = math.inf, math.nan, 0
         self.last: tuple[float, FloatArray] | None = None
         self.settles(start)
@@ -199,15 +216,20 @@ class _Common:
 
     def excess(self, scale: float) -> float:
         """Of the worst device, from above."""
-        return self.asked.excess(self.at(scale), self.worst)[1]
+        return self.asked.excess(self.at(scale), self.worst)
 
     def kept(self, scale: float) -> bool:
         """Whether all devices keep the target; the others are tried where the worst one does."""
-        return self.excess(scale) <= 0 and self.settles(scale)
+        if self.excess(scale) > 0:
+            return False
+        alone = self.asked.upper(self.at(scale), np.array([self.worst]))
+        return bool(alone[0] <= self.asked.epsilon) and self.settles(scale)
 
     def broken(self, low: float, high: float) -> bool:
         """Whether the whole cell is proved to break the target."""
-        return self.asked.excess(self.best(low, high, self.worst), self.worst)[0] > 0
+        if self.louder and high < math.inf and self.asked.broken(self.at(high), self.worst, quieter=True):
+            return True
+        return self.asked.broken(self.best(low, high, self.worst), self.worst)
 
     def edge(self, bad: float, good: float) -> float:
         """Between a scale that breaks the target and one that keeps it, the first that keeps it, to relative 2e-6."""
@@ -222,35 +244,32 @@ class _Common:
             if self.kept(math.exp(x)):
                 return math.exp(x)
             if self.worst == worst:  # no more than the rounding of the evaluation
-                x, step = x + step, 2 * step
+                x, step = x + step, 4 * step
 
     def first(self, start: float, stop: float) -> tuple[float | None, list[tuple[float, float]]]:
         """The first scale on the way from start to stop that keeps the target, and the cells before it left open."""
-        forward = start < stop
-        count = math.ceil(abs(math.log(stop / start)) / math.log(_WIDE))
-        ends = np.geomspace(stop, start, count + 1).tolist()
-        stack = [(min(pair), max(pair)) for pair in pairwise(ends)]
+        sign = math.copysign(1.0, stop - start)
+        here, ratio = start, _WIDE
         unsettled: list[tuple[float, float]] = []
         for _ in range(_CELLS):
-            if not stack:
-                break
-            low, high = stack.pop()
+            if here == stop:
+                return None, _joined(unsettled)
+            there = sign * min(sign * here * ratio**sign, sign * stop)
+            low, high = min(here, there), max(here, there)
             if self.broken(low, high):
+                here, ratio = there, ratio**_GROWTH
                 continue
             if high > low * _CELL:
-                middle = math.sqrt(low) * math.sqrt(high)
-                halves = [(low, middle), (middle, high)]
-                stack += halves[::-1] if forward else halves
+                ratio = math.sqrt(high / low)
                 continue
-            near = high if forward else low
-            if self.kept(near):
-                far = low if forward else high
-                found = self.edge(far, near)
-                proved = self._proved(far, found)
+            if self.kept(there):
+                found = self.edge(here, there)
+                proved = self._proved(here, found)
                 return found, _joined([*unsettled, (min(proved, found), max(proved, found))])
             if not self.broken(low, high):  # by the device that breaks it now
                 unsettled.append((low, high))
-        return None, _joined(unsettled + stack)
+            here = there
+        return None, _joined([*unsettled, (min(here, stop), max(here, stop))])
 
     def _proved(self, far: float, near: float) -> float:
         """How far from the one end towards the other the target is proved to be broken."""
@@ -297,7 +316,7 @@ def _noise(system: InferenceSystem, asked: _Asked) -> Calibration:
 
     floor = system.decoded_receiver_noise
     monotone = (quiet and not leaves) or system.idle_noise or floor == 0
-    family = _Common(asked, at, best, unit)
+    family = _Common(asked, at, best, unit, louder=True)
     if family.kept(0.0):
         return _found(Variable.NOISE, family, 0.0, monotone)
     if monotone:
@@ -311,7 +330,8 @@ def _noise(system: InferenceSystem, asked: _Asked) -> Calibration:
     scale, unsettled = (None, []) if family.broken(start, math.inf) else family.first(start, stop)
     if scale is None:
         raise _impossible(family, system)
-    return _found(Variable.NOISE, family, scale, False, ((0.0, start), *unsettled))
+    quietest = [] if family.asked.broken(family.at(start), family.worst, quieter=True) else [(0.0, start)]
+    return _found(Variable.NOISE, family, scale, False, _joined([*quietest, *unsettled]))
 
 
 def _participation(system: InferenceSystem, asked: _Asked) -> Calibration:
@@ -342,7 +362,7 @@ def _clips(system: InferenceSystem, asked: _Asked) -> Calibration:
         k = int(np.flatnonzero(system.weight == 0)[0])
         raise ParameterError("weight", 0.0, "positive: epsilon does not move with the clip", (k,))
     if asked.rounds == 1:
-        value = calibration.clip(system, asked.epsilon, observer=asked.observer)
+        value = caps.greatest_clips(system, asked.epsilon, observer=asked.observer)
     else:
         value = _composed_clips(system, asked)
     hopeless = np.flatnonzero(np.isnan(value))
@@ -360,7 +380,7 @@ def _clips(system: InferenceSystem, asked: _Asked) -> Calibration:
 
 
 def _composed_clips(system: InferenceSystem, asked: _Asked) -> FloatArray:
-    """As :func:`solvers.design.calibration.clip`, of several rounds: a root for each kind of device."""
+    """As :func:`solvers.weights.caps.greatest_clips`, of several rounds: a root for each kind of device."""
     keys = np.stack([system.participation, system.noise_variance, system.weight])
     _, first, kind = np.unique(keys, axis=1, return_index=True, return_inverse=True)
     noise = float(np.sum(system.received_noise_variance)) + system.receiver_noise_variance
@@ -373,9 +393,9 @@ def _composed_clips(system: InferenceSystem, asked: _Asked) -> FloatArray:
         def excess(x: float, k: int = int(k)) -> float:
             clip = system.clip.copy()
             clip[k] = math.exp(x)
-            return asked.excess(replace(system, clip=clip), k)[1]
+            return asked.excess(replace(system, clip=clip), k)
 
-        if asked.excess(replace(system, weight=0.0), int(k))[1] > 0:
+        if asked.excess(replace(system, weight=0.0), int(k)) > 0:
             found[row] = np.nan
             continue
         low = high = 0.5 * math.log(noise or 1.0) - math.log(system.alignment * system.weight[k])

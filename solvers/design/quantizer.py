@@ -42,48 +42,6 @@ class Quantizer:
     worst_variance: float
 
 
-def design(outputs: int, *, epsilon: float, reach: float | None = None) -> Quantizer:
-    """Least worst variance with evenly spaced outputs on [-reach, reach].
-
-    Parameters
-    ----------
-    outputs : int
-        k >= 2.
-    epsilon : float
-        In (0, 20].
-    reach : float or None
-        Greatest output; None searches for the best.
-
-    Returns
-    -------
-    Quantizer
-
-    Raises
-    ------
-    ParameterError
-        When no quantizer with this reach is unbiased and private (reach < alpha).
-
-    Examples
-    --------
-    >>> round(design(2, epsilon=1.0).worst_variance, 3), design(8, epsilon=1.0).worst_variance < 4.1
-    (4.683, True)
-    """
-    k = checks.count("outputs", outputs, "[2, 200]")
-    eps = checks.scalar("epsilon", epsilon, "(0, 20]")
-    A = float(alpha(eps))
-    if reach is not None:
-        found = _program(_even(k, checks.scalar("reach", reach, "(0, inf)")), eps)
-        if found is None:
-            raise checks.ParameterError("reach", reach, f"at least alpha = {A!r}")
-        return found
-    candidates = [_program(_even(k, A * stretch), eps) for stretch in (1 + 1e-9, *np.linspace(1.02, 3.0, 34))]
-    return min((q for q in candidates if q is not None), key=lambda q: q.worst_variance)
-
-
-def _even(k: int, reach: float) -> FloatArray:
-    return np.linspace(-reach, reach, k)
-
-
 @dataclass(frozen=True)
 class Solution:
     """A quantizer of b bits, and how good any quantizer can be.

@@ -5,7 +5,6 @@ A device's own weight enters its privacy only through the sensitivity :math:`\ga
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -21,9 +20,11 @@ from analytics.privacy.mixtures import TRIMMED, participations
 from analytics.privacy.participation import Participation
 
 _STEPS = 200
-_NEAR = 1e-11  # relative distance to the limit, but for the rounding
+_NEAR, _NEAR_ON_GRID = 1e-11, 1e-7  # relative distance to the limit, but for the rounding
+_SHORT = 2e-6  # below it where the law of the others' noise is on a grid: the evaluation of epsilon is no nearer
 _NATS = 12.0  # of the divergences' rule there
 _COLUMNS = 64  # of the rough law that the search starts on
+_DOUBT = 0.3  # excess on it above which weight 0 is tried on the whole law
 _FARTHEST = 1400.0  # in log weight: beyond the range of doubles
 _LONGEST = 690.0
 _UNIT = np.finfo(float).eps
@@ -72,8 +73,8 @@ def greatest_weights(
     (and p_k bounds it). Both curves are cut off there, so any weight will do exactly where p_k is at most delta.
 
     The laws of the others' noise do not depend on the weights and are computed once; the root in log weight is found on a
-    rough law first. The answer is evaluated, and lowered where epsilon is exceeded, by twice the excess or by a step that
-    grows by 8 each time from four ulps on.
+    rough law first. The answer is evaluated, and lowered where epsilon is exceeded, by twice the excess (then four times, eight
+    times) or by a step that grows by 8 each time from four ulps on.
 
     Examples
     --------
@@ -82,17 +83,43 @@ def greatest_weights(
     >>> greatest_weights(system, 1.0, "eq23").round(4), greatest_weights(system, 1.0).round(4)
     (array([0.1046, 0.1046, 0.1046]), array([0.3015, 0.3015, 0.3015]))
     """
-    kind = checks.choice("cap", cap, Cap)
+    return _greatest(system, epsilon, cap, observer, "weight")
+
+
+def greatest_clips(
+    system: InferenceSystem, epsilon: float, cap: Cap | str = Cap.EXACT, *, observer: Observer | str = Observer.AUTO
+) -> FloatArray:
+    """The greatest clipping threshold of every device, at its weight, for a cap on epsilon.
+
+    Only w_k C_k enters the privacy of device k: this is w_max in another unit, with its nan and infinity; infinite where the
+    weight is 0.
+
+    Examples
+    --------
+    >>> from solvers.weights.problem import _example
+    >>> greatest_clips(_example()[0], 1.0).round(4)
+    array([3.618, 3.618, 3.618])
+    """
+    return _greatest(system, epsilon, cap, observer, "clip")
+
+
+def _greatest(
+    system: InferenceSystem, epsilon: float, cap: Cap | str, observer: Observer | str, key: str
+) -> FloatArray:
+    kind, seen = checks.choice("cap", cap, Cap), checks.choice("observer", observer, Observer)
     eps = checks.scalar("epsilon", epsilon, "(0, inf]")
     if kind is Cap.NONE or eps == np.inf:
-        return np.full(system.devices, np.inf)
-    if kind in (Cap.THEOREM1, Cap.EQ23):
-        return published(system, eps, form=TheoremForm(kind.value))
-    seen = checks.choice("observer", observer, Observer)
-    if kind is Cap.EXACT and observers.roll_call(system, seen):
-        return np.where(system.participation <= system.delta, np.inf, np.nan)  # whatever the weight
-    largest = _largest(system, seen, eps, kind)
-    return kept(lambda weight: replace(system, weight=weight), eps, kind, largest, observer=seen)
+        found = np.full(system.devices, np.inf)
+    elif kind in (Cap.THEOREM1, Cap.EQ23):
+        found = published(system, eps, form=TheoremForm(kind.value))
+    elif kind is Cap.EXACT and observers.roll_call(system, seen):
+        found = np.where(system.participation <= system.delta, np.inf, np.nan)  # whatever the weight
+    else:
+        found = _largest(system, seen, eps, kind)
+    if key == "clip":
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = np.where(system.weight > 0, found * system.clip / system.weight, np.inf)
+    return _kept(system, eps, kind, found, seen, key) if kind in (Cap.EXACT, Cap.PROVEN) else found
 
 
 def published(system: InferenceSystem, epsilon: float, *, form: TheoremForm | str) -> FloatArray:
@@ -126,58 +153,44 @@ def _largest(system: InferenceSystem, observer: Observer, epsilon: float, kind: 
         simple = kind is Cap.PROVEN and not system.idle_noise
         excess = _Excess(part.at_quantile(system.delta) if simple else part, epsilon, system.delta, kind)
         x, slope = excess.scale, np.ones(part.participation.size)
+        silent, doubtful = np.full(x.size, -np.inf), np.arange(x.size)
+        rough = kind is Cap.EXACT and part.variance.shape[1] > 2 * _COLUMNS
+        sketch = replace(excess, part=part.sketch(_COLUMNS, _NATS)) if rough else excess
         if system.adjacency is Adjacency.ABSENT:
-            x[excess(np.full(x.size, -np.inf), np.arange(x.size)) > 0] = np.nan
-        if kind is Cap.EXACT and part.variance.shape[1] > 2 * _COLUMNS:
-            x, slope = _root(replace(excess, part=part.sketch(_COLUMNS, _NATS)), x, slope, near=1e-6)
+            if rough:
+                doubtful = np.flatnonzero(sketch(silent, doubtful) > -_DOUBT)
+            x[doubtful[excess(silent[doubtful], doubtful) > 0]] = np.nan
+        if rough:
+            x, slope = _root(sketch, x, slope, near=1e-6)
             x = np.where(np.isneginf(x), excess.scale, x)
-        root, _ = _root(excess, x, slope, near=_NEAR)
+        near = _NEAR_ON_GRID if part.slack else _NEAR
+        root, _ = _root(excess, x, slope, near=near)
+        if system.adjacency is Adjacency.ABSENT:
+            lost = np.flatnonzero(np.isneginf(root))
+            root[lost[excess(silent[lost], lost) > 0]] = np.nan
+        root -= _SHORT if part.slack else 0.0
         out[part.devices] = np.exp(np.minimum(root, _LONGEST))[part.kind]
     return out
 
 
-def kept(
-    named: Callable[[FloatArray], InferenceSystem],
-    epsilon: float,
-    cap: Cap | str,
-    value: FloatArray,
-    *,
-    observer: Observer | str = Observer.AUTO,
+def _kept(
+    system: InferenceSystem, epsilon: float, cap: Cap, value: FloatArray, observer: Observer, key: str
 ) -> FloatArray:
-    """Values of the devices (weights, thresholds) lowered until epsilon, evaluated with them, is kept exactly.
-
-    Parameters
-    ----------
-    named : callable
-        The system with the values given; those that are nan or infinite are passed on as 0 or 1.
-    epsilon : float
-    cap : {"exact", "proven"}
-        What epsilon is evaluated with.
-    observer : {"auto", "participants", "others", "signal"}
-        Of the exact one.
-    value : ndarray, shape (K,)
-        Those that are not positive and finite are left as they are.
-
-    Examples
-    --------
-    >>> from solvers.weights.problem import _example
-    >>> system, _ = _example()
-    >>> kept(lambda weight: replace(system, weight=weight), 1.0, "exact", np.full(3, 0.31)).round(2)  # 0.3015 is the limit
-    array([0.29, 0.29, 0.29])
-    """
-    out, step = value.copy(), 4 * float(_UNIT)
+    """Weights (clips), where positive and finite, lowered until epsilon, evaluated with them, is kept exactly."""
+    out, step, times = value.copy(), 4 * float(_UNIT), 2.0
     doubtful = np.flatnonzero((value > 0) & (value < np.inf))
     while doubtful.size:
-        trial = named(np.nan_to_num(out, nan=0.0, posinf=1.0))
-        if cap == Cap.EXACT:
+        trial = replace(system, **{key: np.where((out > 0) & (out < np.inf), out, getattr(system, key))})
+        if cap is Cap.EXACT:
             found = np.asarray(observers.exact_epsilon(trial, device=doubtful, observer=observer))
         else:
             found = amplification.proven(trial).epsilon[doubtful]
         unsafe = ~(found <= epsilon)
         doubtful = doubtful[unsafe]
-        excess = np.minimum(2 * (found[unsafe] / epsilon - 1), 0.5)
+        excess = np.minimum(times * (found[unsafe] / epsilon - 1), 0.5)
         out[doubtful] *= 1 - np.minimum(np.maximum(excess, step), 0.5)
-        step = min(8 * step, 0.5)
+        doubtful = doubtful[out[doubtful] > 0]  # at 0 there is nothing left to lower
+        step, times = min(8 * step, 0.5), 2 * times
     return out
 
 

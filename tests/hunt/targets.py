@@ -34,7 +34,7 @@ from analytics.privacy import (
     observers,
 )
 from hunt import judge
-from solvers.design import calibration
+from solvers.design import calibrate
 from solvers.solution import InfeasibleError
 from solvers.weights import caps
 
@@ -256,10 +256,9 @@ def _calibrated(case: Case) -> float:
     if not any(case["noise_variance"]):
         return math.nan
     try:
-        factor = calibration.noise(system, target)
+        louder = calibrate.calibrate(system, target).system
     except InfeasibleError:
         return math.nan
-    louder = _system({**case, "delta": system.delta, "noise_variance": [factor * x for x in case["noise_variance"]]})
     return _at_most(judge.delta(louder, target, 0), system.delta)
 
 

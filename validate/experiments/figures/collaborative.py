@@ -16,7 +16,7 @@ from analytics.inference import uncertainty
 from analytics.inference.features import Features
 from analytics.inference.system import InferenceSystem
 from analytics.privacy import amplification, feature_aware
-from solvers.design import calibration
+from solvers.design import calibrate
 from validate.experiments.figures.figure import Advance, Effort, Redrawn, Shown, Study
 from validate.experiments.figures.finding import POSITIVE, Comparison, Finding
 from validate.experiments.figures.style import COLOURS, STYLE, figure_of, label_ends
@@ -274,7 +274,7 @@ def _rules(data: xr.Dataset) -> str:
 def _table(effort: Effort, advance: Advance) -> xr.Dataset:
     """Accuracy of the three schemes at three levels of privacy, and what the scores cost besides."""
     unit = _noisy(0.01)
-    systems = [replace(unit, noise_variance=calibration.noise(unit, cap) * unit.noise_variance) for cap in _CAPS]
+    systems = [calibrate.calibrate(unit, cap).system for cap in _CAPS]
     data = _schemes(effort, advance, lambda seed: views.prepare(codec="trained", seed=seed), systems, 8)
     sensitivity = uncertainty.sensitivity(10)
     chosen = inference.Selection(

@@ -13,7 +13,6 @@ from analytics.checks import FloatArray, ParameterError
 from analytics.inference.features import Features
 from analytics.inference.system import InferenceSystem
 from solvers import weights
-from solvers.design import calibration
 from solvers.solution import InfeasibleError
 from solvers.weights import caps
 
@@ -73,7 +72,7 @@ def apply(
     if kind is Design.WEIGHTS:
         limit = np.where(who, _possible(caps.greatest_weights(system, epsilon)), np.inf)
         return replace(system, weight=weights.solve(system, features, w_max=limit, sums_to_one=False).w)
-    limit = np.where(who, _possible(calibration.clip(system, epsilon)), np.inf)
+    limit = np.where(who, _possible(caps.greatest_clips(system, epsilon)), np.inf)
     if kind is Design.UNIFORM:
         limit = np.full(system.devices, limit.min())
     if not np.all(limit > 0):
