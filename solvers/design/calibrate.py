@@ -21,7 +21,7 @@ Dominance of one round's pair carries over to any number of rounds.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -29,22 +29,17 @@ import numpy as np
 from scipy import optimize
 
 from analytics import checks
-from analytics.checks import FloatArray, IntArray, ParameterError
+from analytics.checks import FloatArray, ParameterError
 from analytics.guarantee import Adjacency, Observer
 from analytics.inference.system import InferenceSystem
 from analytics.privacy import observers
-from analytics.privacy import rounds as many
 from analytics.records import Record
+from solvers.design.cells import Family, Target, joined
 from solvers.solution import InfeasibleError
 from solvers.weights import caps
 
 _NEAR = 2e-6  # relative distance to the limit: where the law of the others' noise is on a grid, no evaluation is nearer
-_CELL = 1.05  # ratio of the ends of the last cells where it is not, before the edge is sought inside one
-_WIDE = 16.0  # ratio of the ends of the first one
-_GROWTH = 1.6  # of its logarithm after each that was settled
-_CELLS = 2000
 _STEPS = tuple(float(4.0**n) * 1e-6 for n in range(9))  # back from a limit that rounding has passed
-_EDGES = 8
 _LONGEST = 300.0  # log of a clip beyond which any will do
 _FARTHEST = 1e15  # of the noise, in squares of the longest weighted code
 _NEAREST = 1e-4  # of the noise of all devices, beside the receiver's
@@ -135,7 +130,7 @@ def calibrate(
     kind = checks.choice("variable", variable, Variable)
     seen = checks.choice("observer", observer, Observer)
     target = checks.scalar("epsilon", epsilon, "(0, inf)")
-    asked = _Asked(target, checks.count("rounds", rounds), Observer.OTHERS if seen is Observer.SIGNAL else seen)
+    asked = Target(target, checks.count("rounds", rounds), Observer.OTHERS if seen is Observer.SIGNAL else seen)
     if kind is Variable.CLIP:
         return _clips(system, asked)
     if kind is Variable.NOISE:
@@ -143,158 +138,7 @@ def calibrate(
     return _participation(system, asked)
 
 
-@dataclass(frozen=True)
-class _Asked:
-    """The target, and how epsilon is evaluated."""
-
-    epsilon: float
-    rounds: int
-    observer: Observer
-
-    def upper(self, system: InferenceSystem, device: IntArray | None = None) -> FloatArray:
-        """Epsilon of the devices, all by default, from above."""
-        if self.rounds > 1:
-            return np.atleast_1d(many.epsilon(system, rounds=self.rounds, device=device, observer=self.observer))
-        return np.atleast_1d(observers.exact_epsilon(system, device=device, observer=self.observer))
-
-    def excess(self, system: InferenceSystem, device: int) -> float:
-        """The upper end of a measure of how far the device is from the target: positive where it breaks it, in a mild unit."""
-        with np.errstate(divide="ignore"):
-            if self.rounds > 1:
-                found = many.epsilon(system, rounds=self.rounds, device=device, observer=self.observer)
-                return float(np.clip(np.log(float(found) / self.epsilon), -1e3, 1e3))
-            found = observers.exact_delta(system, self.epsilon, device=device, observer=self.observer)
-            upper = math.sqrt(-2 * max(float(np.log(min(float(found), 1.0))), -1e6))
-        return math.sqrt(-2 * math.log(system.delta)) - upper
-
-    def broken(self, system: InferenceSystem, device: int, *, quieter: bool = False) -> bool:
-        """Whether the device is proved to break the target; with all lower noises too, where it takes its own along.
-
-        What one query gives away, all of them do.
-        """
-        of = {"device": device, "observer": self.observer}
-        if observers.exceeds(system, self.epsilon, quieter=quieter, **of):
-            return True
-        if self.rounds == 1 or quieter:
-            return False
-        return bool(many.bracket(system, rounds=self.rounds, **of)[0] > self.epsilon)
-
-
-class _Common:
-    """A family of systems over a positive scale, and the device that was last found to break the target.
-
-    `louder`: whether the scale is that of the noise.
-    """
-
-    def __init__(
-        self,
-        asked: _Asked,
-        at: Callable[[float], InferenceSystem],
-        best: Callable[[float, float, int], InferenceSystem],
-        start: float,
-        *,
-        louder: bool = False,
-    ) -> None:
-        self.asked, self.at, self.best, self.louder = asked, at, best, louder
-        self.least, self.where, self.worst = math.inf, math.nan, 0
-        self.last: tuple[float, FloatArray] | None = None
-        self.settles(start)
-
-    def epsilons(self, scale: float) -> FloatArray:
-        """Of all devices, from above; the last ones are kept."""
-        if self.last is None or self.last[0] != scale:
-            self.last = scale, self.asked.upper(self.at(scale))
-        return self.last[1]
-
-    def settles(self, scale: float) -> bool:
-        """Whether all devices keep the target; the worst of them is remembered."""
-        found = self.epsilons(scale)
-        self.worst = int(np.argmax(found))
-        if found[self.worst] < self.least:
-            self.least, self.where = float(found[self.worst]), scale
-        return bool(found[self.worst] <= self.asked.epsilon)
-
-    def excess(self, scale: float) -> float:
-        """Of the worst device, from above."""
-        return self.asked.excess(self.at(scale), self.worst)
-
-    def kept(self, scale: float) -> bool:
-        """Whether all devices keep the target; the others are tried where the worst one does."""
-        if self.excess(scale) > 0:
-            return False
-        alone = self.asked.upper(self.at(scale), np.array([self.worst]))
-        return bool(alone[0] <= self.asked.epsilon) and self.settles(scale)
-
-    def broken(self, low: float, high: float) -> bool:
-        """Whether the whole cell is proved to break the target."""
-        if self.louder and high < math.inf and self.asked.broken(self.at(high), self.worst, quieter=True):
-            return True
-        return self.asked.broken(self.best(low, high, self.worst), self.worst)
-
-    def edge(self, bad: float, good: float) -> float:
-        """Between a scale that breaks the target and one that keeps it, the first that keeps it, to relative 2e-6."""
-        x, end = math.log(bad), math.log(good)
-        step = math.copysign(_NEAR, end - x)
-        while True:
-            worst = self.worst
-            if self.excess(math.exp(x)) > 0 and self.excess(good) <= 0:
-                x = optimize.brentq(lambda x: self.excess(math.exp(x)), x, end, xtol=_NEAR / 4)
-            if abs(end - x) <= abs(step):
-                return good
-            if self.kept(math.exp(x)):
-                return math.exp(x)
-            if self.worst == worst:  # no more than the rounding of the evaluation
-                x, step = x + step, 4 * step
-
-    def first(self, start: float, stop: float) -> tuple[float | None, list[tuple[float, float]]]:
-        """The first scale on the way from start to stop that keeps the target, and the cells before it left open."""
-        sign = math.copysign(1.0, stop - start)
-        here, ratio = start, _WIDE
-        unsettled: list[tuple[float, float]] = []
-        for _ in range(_CELLS):
-            if here == stop:
-                return None, _joined(unsettled)
-            there = sign * min(sign * here * ratio**sign, sign * stop)
-            low, high = min(here, there), max(here, there)
-            if self.broken(low, high):
-                here, ratio = there, ratio**_GROWTH
-                continue
-            if high > low * _CELL:
-                ratio = math.sqrt(high / low)
-                continue
-            if self.kept(there):
-                found = self.edge(here, there)
-                proved = self._proved(here, found)
-                return found, _joined([*unsettled, (min(proved, found), max(proved, found))])
-            if not self.broken(low, high):  # by the device that breaks it now
-                unsettled.append((low, high))
-            here = there
-        return None, _joined([*unsettled, (min(here, stop), max(here, stop))])
-
-    def _proved(self, far: float, near: float) -> float:
-        """How far from the one end towards the other the target is proved to be broken."""
-        proved, beyond = far, near
-        for _ in range(_EDGES):
-            middle = (proved + beyond) / 2
-            if self.broken(min(proved, middle), max(proved, middle)):
-                proved = middle
-            else:
-                beyond = middle
-        return proved
-
-
-def _joined(cells: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Cells in order, those that touch made one."""
-    out: list[tuple[float, float]] = []
-    for low, high in sorted(cells):
-        if out and low <= out[-1][1]:
-            out[-1] = out[-1][0], max(high, out[-1][1])
-        else:
-            out.append((low, high))
-    return out
-
-
-def _noise(system: InferenceSystem, asked: _Asked) -> Calibration:
+def _noise(system: InferenceSystem, asked: Target) -> Calibration:
     quiet = asked.observer is Observer.PARTICIPANTS or (
         asked.observer is Observer.AUTO and observers.meaning(system) is Observer.PARTICIPANTS
     )
@@ -316,7 +160,7 @@ def _noise(system: InferenceSystem, asked: _Asked) -> Calibration:
 
     floor = system.decoded_receiver_noise
     monotone = (quiet and not leaves) or system.idle_noise or floor == 0
-    family = _Common(asked, at, best, unit, louder=True)
+    family = Family(asked, at, best, unit, louder=True)
     if family.kept(0.0):
         return _found(Variable.NOISE, family, 0.0, monotone)
     if monotone:
@@ -331,10 +175,10 @@ def _noise(system: InferenceSystem, asked: _Asked) -> Calibration:
     if scale is None:
         raise _impossible(family, system)
     quietest = [] if family.asked.broken(family.at(start), family.worst, quieter=True) else [(0.0, start)]
-    return _found(Variable.NOISE, family, scale, False, _joined([*quietest, *unsettled]))
+    return _found(Variable.NOISE, family, scale, False, joined([*quietest, *unsettled]))
 
 
-def _participation(system: InferenceSystem, asked: _Asked) -> Calibration:
+def _participation(system: InferenceSystem, asked: Target) -> Calibration:
     most = float(np.max(system.participation))
     profile = system.participation / most if most > 0 else np.ones(system.devices)
     if not np.any(system.weight > 0) and (system.adjacency is not Adjacency.ABSENT or system.idle_noise):
@@ -348,7 +192,7 @@ def _participation(system: InferenceSystem, asked: _Asked) -> Calibration:
         changed[device] = low * profile[device]
         return replace(system, participation=changed)
 
-    family = _Common(asked, at, best, 1.0)
+    family = Family(asked, at, best, 1.0)
     monotone = system.idle_noise or not np.any(system.noise_variance > 0)
     if family.kept(1.0):
         return _found(Variable.PARTICIPATION, family, 1.0, monotone)
@@ -357,7 +201,7 @@ def _participation(system: InferenceSystem, asked: _Asked) -> Calibration:
     return _found(Variable.PARTICIPATION, family, rare if scale is None else scale, monotone, unsettled)
 
 
-def _clips(system: InferenceSystem, asked: _Asked) -> Calibration:
+def _clips(system: InferenceSystem, asked: Target) -> Calibration:
     if np.any(system.weight == 0):
         k = int(np.flatnonzero(system.weight == 0)[0])
         raise ParameterError("weight", 0.0, "positive: epsilon does not move with the clip", (k,))
@@ -379,7 +223,7 @@ def _clips(system: InferenceSystem, asked: _Asked) -> Calibration:
     return Calibration(Variable.CLIP, value, found, kept, True)
 
 
-def _composed_clips(system: InferenceSystem, asked: _Asked) -> FloatArray:
+def _composed_clips(system: InferenceSystem, asked: Target) -> FloatArray:
     """As :func:`solvers.weights.caps.greatest_clips`, of several rounds: a root for each kind of device."""
     keys = np.stack([system.participation, system.noise_variance, system.weight])
     _, first, kind = np.unique(keys, axis=1, return_index=True, return_inverse=True)
@@ -413,7 +257,7 @@ def _composed_clips(system: InferenceSystem, asked: _Asked) -> FloatArray:
     return np.asarray(found[kind.ravel()])
 
 
-def _least(family: _Common, start: float) -> float | None:
+def _least(family: Family, start: float) -> float | None:
     """The least scale that keeps the target where epsilon falls with it, from above; None when there is none."""
     low, high = start, start
     while not family.kept(high):
@@ -427,7 +271,7 @@ def _least(family: _Common, start: float) -> float | None:
 
 def _found(
     variable: Variable,
-    family: _Common,
+    family: Family,
     scale: float,
     monotone: bool,
     unsettled: Sequence[tuple[float, float]] = (),
@@ -443,7 +287,7 @@ def _found(
     return Calibration(variable, value, found, system, monotone, tuple(unsettled))
 
 
-def _impossible(family: _Common, system: InferenceSystem) -> InfeasibleError:
+def _impossible(family: Family, system: InferenceSystem) -> InfeasibleError:
     return InfeasibleError(
         f"epsilon = {family.asked.epsilon:g}: no noise keeps it (adjacency {system.adjacency}, dimension {system.dimension}, "
         f"{family.asked.rounds} rounds); the least epsilon met is {family.least:.6g}, at a variance of {family.where:.3g}",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Any
 
 import numpy as np
 
@@ -180,7 +181,8 @@ def _kept(
     out, step, times = value.copy(), 4 * float(_UNIT), 2.0
     doubtful = np.flatnonzero((value > 0) & (value < np.inf))
     while doubtful.size:
-        trial = replace(system, **{key: np.where((out > 0) & (out < np.inf), out, getattr(system, key))})
+        changed: dict[str, Any] = {key: np.where((out > 0) & (out < np.inf), out, getattr(system, key))}
+        trial = replace(system, **changed)
         if cap is Cap.EXACT:
             found = np.asarray(observers.exact_epsilon(trial, device=doubtful, observer=observer))
         else:
