@@ -127,7 +127,7 @@ def exceeds(
     >>> from analytics.inference.system import InferenceSystem
     >>> system = InferenceSystem(devices=12, participation=0.9, noise_variance=0.1, weight=1/12, clip=5.0, alignment=1.0,
     ...     receiver_noise_variance=0.1, dimension=784, delta=1e-5, delta_prime=1e-5)
-    >>> [exceeds(system, at, device=0) for at in (12.0, 12.01)], exceeds(system, 1.0, device=0, quieter=True)
+    >>> [exceeds(system, at, device=0) for at in (12.0, 12.01)], exceeds(system, 0.1, device=0, quieter=True)
     ([True, False], True)
     """
     if roll_call(system, observer):
