@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from xarray import Dataset as _Dataset
 
     from analytics.checks import FloatArray
+    from analytics.federated.device import DeviceFleet as _DeviceFleet
     from analytics.federated.system import FederatedSystem as _FederatedSystem
     from analytics.inference.features import Features as _Features
     from analytics.inference.system import InferenceSystem as _InferenceSystem
     from analytics.privacy.curve import PrivacyCurve as _PrivacyCurve
-    from solvers.design.requirements import JointDesign as _JointDesign
     from validate.claims.boxes import Proof as _Proof
     from validate.claims.claim import Claim as _Claim
     from validate.claims.claim import Paper as _Paper
@@ -249,7 +249,7 @@ def calibrate(
 
 
 def design(
-    system: _InferenceSystem,
+    system: _InferenceSystem | _FederatedSystem | _DeviceFleet,
     features: _Features | Sequence[_Features] | None = None,
     *,
     margin: float | None = None,
@@ -257,10 +257,11 @@ def design(
     rounds: int | None = None,
     observer: str | None = None,
     **requirements: Any,
-) -> _JointDesign:
+) -> Any:
     """The joint problem: ``minimise`` something, what is kept (``epsilon_at_most=2.0``), and what is ``free``.
 
-    See :func:`solvers.design.joint.design` and :class:`solvers.design.requirements.Requirements`.
+    See :func:`solvers.design.joint.design` and :class:`solvers.design.requirements.Requirements`; of a `FederatedSystem` and a
+    `DeviceFleet`, which need no features, :mod:`solvers.design.federated` and :mod:`solvers.design.fleet`.
 
     Examples
     --------
@@ -269,7 +270,23 @@ def design(
     >>> found = airtight.design(*_example(), minimise="energy", epsilon_at_most=2.0, error_at_most=0.5)
     >>> found.error <= 0.5 < found.nothing.error, found.method
     (True, 'global: branch and bound')
+    >>> from analytics.federated.device import table_1
+    >>> fair = airtight.design(table_1(distance=[50.0, 200.0]), energy_at_most=0.4, epsilon_at_most=2.0, rounds=10)
+    >>> round(fair.value, 4), fair.gap < 1e-9
+    (0.7601, True)
     """
+    from analytics.federated.device import DeviceFleet
+    from analytics.federated.system import FederatedSystem
+
+    queries = 1 if rounds is None else rounds
+    if isinstance(system, DeviceFleet):
+        from solvers.design import fleet
+
+        return fleet.design(system, fleet.FleetRequirements(rounds=queries, **requirements))
+    if isinstance(system, FederatedSystem):
+        from solvers.design import federated
+
+        return federated.design(system, federated.FederatedRequirements(**requirements))
     from solvers.design import joint
     from solvers.design.requirements import Requirements
 
@@ -279,7 +296,7 @@ def design(
         features,
         margin=margin,
         ideal_accuracy=ideal_accuracy,
-        rounds=1 if rounds is None else rounds,
+        rounds=queries,
         observer="auto" if observer is None else observer,
     )
 

@@ -83,7 +83,7 @@ PLANTS = {
         ["UF-T2*-bound"],
     ),
     "half the gap that is told": (
-        rewritten(utility, "_described", "top - utility, 0.0)", "top - utility, 0.0) / 2"),
+        rewritten(utility, "described", "top - utility, 0.0)", "top - utility, 0.0) / 2"),
         ["UF-T2*-gap"],
     ),
     "worst accuracy rho^j": (

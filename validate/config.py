@@ -23,6 +23,7 @@ from analytics.guarantee import Observer
 from analytics.inference.features import matched
 from analytics.inference.system import InferenceSystem
 from solvers.design.federated_requirements import FederatedRequirements
+from solvers.design.fleet_requirements import FleetRequirements
 from solvers.design.requirements import Requirements
 from validate import archives, units
 from validate.description import Description, Scores, Task
@@ -119,18 +120,18 @@ class _Training(_Table):
     codec: str | None = None
 
 
-class _Design(_Table):
-    """The table [design]."""
+_ABOUT = {"inference": Requirements, "federated": FederatedRequirements, "energy": FleetRequirements}
 
-    minimise: str | None = None
-    epsilon_at_most: Number | None = None
-    error_at_most: Number | None = None
-    accuracy_at_least: Number | None = None
-    energy_at_most: Number | None = None
-    bits_at_most: int | None = None
-    power_at_most: Number | None = None
-    outage_at_most: Number | None = None
-    free: list[str] | None = None
+
+def _asked() -> type[_Table]:
+    """The table [design]: what any design may be asked for."""
+    kinds: dict[str, Any] = {"float": Number, "int": int, "tuple[Free, ...]": list[str]}
+    asked = [one for kind in _ABOUT.values() for one in fields(kind)]
+    held = {one.name: kinds.get(str(one.type).removesuffix(" | None"), str) | None for one in asked}
+    return create_model("_Design", __base__=_Table, **{name: (kind, None) for name, kind in held.items()})
+
+
+_Design = _asked()
 
 
 class _File(_Table):
@@ -138,7 +139,7 @@ class _File(_Table):
     federated: _Federated | None = None
     energy: _Energy | None = None
     training: _Training | None = None
-    design: _Design | None = None
+    design: _Design | None = None  # type: ignore[valid-type]
 
 
 def load(path: str | Path) -> Description:
@@ -189,7 +190,7 @@ def described(raw: dict[str, Any], path: Path) -> Description:
         found.unless(_federated, file.federated),
         found.unless(_energy, file.energy),
         found.unless(_training, file.training),
-        found.unless(_design, file.design, file.inference, file.federated),
+        found.unless(_design, file.design, file.inference, file.federated, file.energy),
     )
     found.raised()
     inference, federated, energy, training, design = parts
@@ -282,28 +283,26 @@ def _inference(path: Path, table: _Inference, found: _Complaints) -> dict[str, A
 
 
 def _design(
-    path: Path, table: _Design, inference: _Inference | None, federated: _Federated | None
-) -> Requirements | FederatedRequirements:
+    path: Path, table: _Table, inference: _Inference | None, federated: _Federated | None, energy: _Energy | None
+) -> Requirements | FederatedRequirements | FleetRequirements:
     values = {name: value for name, value in table.model_dump().items() if value is not None}
-    kind: type[Requirements] | type[FederatedRequirements] = Requirements
-    if inference is None:
-        if federated is None:
-            raise SystemFileError(f"{path}: design: needs the table [inference] or [federated]: a design of what?")
-        kind = FederatedRequirements
-    elif "decoder_gain" in inference.model_fields_set:
+    there = [name for name, one in zip(_ABOUT, (inference, federated, energy), strict=True) if one is not None]
+    if not there:
+        raise SystemFileError(f"{path}: design: needs the table [inference], [federated] or [energy]")
+    if inference is not None and "decoder_gain" in inference.model_fields_set:
         if "decoder_gain" in values.get("free", ()):
             raise SystemFileError(
                 f"{path}: inference.decoder_gain = {inference.decoder_gain}: must be absent, or absent from design.free: "
                 "it cannot be both fixed and free"
             )
         values.setdefault("free", [free for free in Requirements.free if free != "decoder_gain"])
+    kind: Any = _ABOUT[there[0]]
     allowed = [field.name for field in fields(kind)]
     for name, value in values.items():
         if name not in allowed:
-            about = "inference" if kind is Requirements else "federated"
-            raise SystemFileError(f"{path}: design.{name} = {value!r}: must be absent in a design of [{about}]")
+            raise SystemFileError(f"{path}: design.{name} = {value!r}: must be absent in a design of [{there[0]}]")
     try:
-        return kind(**values)
+        return kind(**values)  # type: ignore[no-any-return]
     except ParameterError as error:
         raise SystemFileError(f"{path}: design.{error}") from None
 

@@ -11,6 +11,7 @@ from analytics.guarantee import Observer
 from analytics.inference.features import Features
 from analytics.inference.system import InferenceSystem
 from solvers.design.federated_requirements import FederatedRequirements
+from solvers.design.fleet_requirements import FleetRequirements
 from solvers.design.requirements import Requirements
 from validate.plan import Plan
 
@@ -59,7 +60,7 @@ class Description:
     federated: FederatedSystem | None = None
     energy: DeviceFleet | None = None
     training: Plan | None = None
-    design: Requirements | FederatedRequirements | None = None
+    design: Requirements | FederatedRequirements | FleetRequirements | None = None
 
     @property
     def systems(self) -> dict[str, InferenceSystem]:

@@ -18,6 +18,7 @@ from analytics.checks import ParameterError
 from analytics.federated.device import DeviceFleet
 from analytics.inference.system import InferenceSystem
 from analytics.parameters import Vector
+from solvers.design.fleet import FleetDesign
 from solvers.design.requirements import JointDesign
 from solvers.energy.utility import EnergySolution
 from solvers.solution import InfeasibleError
@@ -209,3 +210,10 @@ def designed(found: JointDesign, rows: Sequence[int]) -> dict[str, Sequence[Any]
         if isinstance(row, Vector)
     }
     return {"device": list(rows) or list(range(1, K + 1)), **columns, "epsilon": found.epsilon.tolist()}
+
+
+def planned(found: FleetDesign, rows: Sequence[int]) -> dict[str, Sequence[Any]]:
+    """A design of a fleet as columns."""
+    names = ("iterations", "power", "transmit_time", "energy", "utility", "deviation", "heard", "own_epsilon")
+    columns = {name: getattr(found, name).tolist() for name in names}
+    return {"device": list(rows) or list(range(1, found.energy.size + 1)), **columns}

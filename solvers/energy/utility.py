@@ -133,7 +133,7 @@ def solve(fleet: DeviceFleet, *, method: Method | str = Method.CLOSED_FORM, inte
     """
     kind = checks.choice("method", method, Method)
     whole = checks.flag("integer", integer)
-    _demand_feasible(replace(fleet, min_iterations=np.ceil(fleet.min_iterations)) if whole else fleet)
+    demand_feasible(replace(fleet, min_iterations=np.ceil(fleet.min_iterations)) if whole else fleet)
     problem = Problem.of(fleet)
     if kind is Method.PUBLISHED:
         x, Z, case = published.point(problem)
@@ -144,14 +144,14 @@ def solve(fleet: DeviceFleet, *, method: Method | str = Method.CLOSED_FORM, inte
         x, Z, case, bound = conic.solve(problem)
     else:
         x, Z, case, bound = exact.exact_cases(problem)
-    top = _upper_bound(problem, x, Z, bound)
+    top = upper_bound(problem, x, Z, bound)
     iterations = x / problem.A
     if whole:
         x, Z, iterations = exact.whole_iterations(problem, x, fleet)
-    return replace(_described(fleet, problem, x, Z, case, top, kind.value), iterations=iterations)
+    return replace(described(fleet, problem, x, Z, case, top, kind.value), iterations=iterations)
 
 
-def _demand_feasible(fleet: DeviceFleet) -> None:
+def demand_feasible(fleet: DeviceFleet) -> None:
     if not np.all(fleet.feasible):
         k = int(np.argmax(np.where(fleet.feasible, -np.inf, fleet.least_deadline)))
         raise InfeasibleError(
@@ -161,7 +161,7 @@ def _demand_feasible(fleet: DeviceFleet) -> None:
         )
 
 
-def _described(
+def described(
     fleet: DeviceFleet,
     problem: Problem,
     x: FloatArray,
@@ -189,7 +189,7 @@ def _described(
     )
 
 
-def _upper_bound(problem: Problem, x: FloatArray, Z: FloatArray, bound: FloatArray | None) -> FloatArray:
+def upper_bound(problem: Problem, x: FloatArray, Z: FloatArray, bound: FloatArray | None) -> FloatArray:
     """No utility is above this; from branch and bound where that ran, else from the point or the closed form's."""
     if bound is None:
         x, Z, _, bound = exact.exact_cases(problem)

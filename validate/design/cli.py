@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from validate.config import SystemFileError, load
+from validate.config import SystemFileError, load, read
 from validate.description import Description
 from validate.options import DEVICES, FILE, JSON, LEAVE_OUT, PLAN, print_json
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from solvers.design.federated_requirements import FederatedRequirements
+    from solvers.design.fleet_requirements import FleetRequirements
 
 
 @click.command()
@@ -52,17 +55,21 @@ def design(file: Path, devices: Path | None, out: Path | None, leave_out: bool, 
     """The joint problem of the table [design] in FILE: what is free, what is kept, what is least."""
     from solvers.design import joint
     from solvers.design.federated_requirements import FederatedRequirements
+    from solvers.design.fleet_requirements import FleetRequirements
     from validate import devices as fleets
     from validate.design import tables
     from validate.results.design import DesignResult
     from validate.results.tree import as_json as tree_of
 
-    description, rows, left = fleets.load(file, devices, "inference", leave_out=leave_out)
+    description, rows, left = fleets.load(file, devices, _devices_of(file, devices), leave_out=leave_out)
     for one in left:
         click.echo(f"airtight: left out: {one}", err=True)
     system, wanted, task = description.inference, description.design, description.task
     if isinstance(wanted, FederatedRequirements):
         _federated(description, wanted, as_json)
+        return
+    if isinstance(wanted, FleetRequirements):
+        _fleet(description, wanted, rows, out, as_json)
         return
     if wanted is None or system is None:
         raise SystemFileError(f"{file}: design: missing; it says what is free and what is kept")
@@ -92,6 +99,32 @@ def _federated(description: Description, wanted: FederatedRequirements, as_json:
         print_json(result)
     else:
         tables.federated_design(description.name, result)
+
+
+def _devices_of(file: Path, devices: Path | None) -> str:
+    """The table whose devices a CSV file holds."""
+    return "inference" if devices is None or "inference" in read(file) else "energy"
+
+
+def _fleet(
+    description: Description, wanted: FleetRequirements, rows: Sequence[int], out: Path | None, as_json: bool
+) -> None:
+    from solvers.design import fleet
+    from validate import devices as fleets
+    from validate.design import tables
+    from validate.results.design import FleetDesignResult
+
+    assert description.energy is not None
+    found = fleet.design(description.energy, wanted)
+    if out is not None:
+        fleets.write(out, fleets.planned(found, rows))
+        if str(out) == "-":
+            return
+    result = FleetDesignResult.of(found, wanted)
+    if as_json:
+        print_json(result)
+    else:
+        tables.fleet_design(description.name, result)
 
 
 def _before(description: Description) -> dict[str, float]:

@@ -8,7 +8,7 @@ from rich.table import Table
 
 from validate.report.tables import groups, number, screen
 from validate.results.calibration import CalibrationResult
-from validate.results.design import DesignResult, FederatedDesignResult
+from validate.results.design import DesignResult, FederatedDesignResult, FleetDesignResult
 
 _SOUGHT = {"noise": "least noise variance", "clip": "greatest clip", "participation": "greatest participation"}
 
@@ -89,3 +89,40 @@ def federated_design(name: str, found: FederatedDesignResult) -> None:
     if not found.beats_constant:
         console.print("  NO BETTER THAN NOTHING: the centre of the interval has no greater error", highlight=False)
     console.print(f"  {found.method}; {found.seconds:.3g} s", highlight=False)
+
+
+def fleet_design(name: str, found: FleetDesignResult) -> None:
+    """Print a design of a utility-fair fleet."""
+    console = screen()
+    sought = f"least {found.minimised}" if found.minimised else f"greatest {found.maximised}"
+    table = Table(title=f"{name}: {sought}", box=box.SIMPLE_HEAD, title_justify="left")
+    columns = {
+        "iterations": found.variables["iterations"],
+        "power, W": found.variables["power"],
+        "energy, J": found.energy,
+        "utility": found.utility,
+        "noise heard": found.noise_heard,
+        "epsilon of its copy": found.own_epsilon,
+    }
+    for heading in ("devices", *columns):
+        table.add_column(heading, justify="left" if heading == "devices" else "right")
+    for devices, values in groups(list(zip(*(column.tolist() for column in columns.values()), strict=True))):
+        table.add_row(devices, *map(number, values))
+    console.print(table)
+    table = Table(box=box.SIMPLE_HEAD)
+    for heading in ("of all devices, a round", "design", "greatest power"):
+        table.add_column(heading, justify="left" if heading.startswith("of") else "right")
+    before = found.baseline["greatest_power"]
+    table.add_row("energy, J", number(float(np.sum(found.energy))), number(before["energy"]))
+    table.add_row("utility", number(float(np.sum(found.utility))), number(before["utility"]))
+    console.print(table)
+    heard = "its own copy" if found.hears == "own" else "all copies"
+    console.print(
+        f"  noise {number(float(found.variables['noise']))} times the sensitivity: epsilon {number(found.epsilon)} at delta = "
+        f"{number(found.delta)} over {found.rounds} rounds, for one that hears {heard}, whatever the deviations",
+        highlight=False,
+    )
+    bound = found.lower_bound if found.upper_bound is None else found.upper_bound
+    assert bound is not None
+    side = "more" if found.maximised else "less"
+    console.print(f"  {found.method}: no design has {side} than {number(bound)} (gap {found.gap:.2g})", highlight=False)

@@ -10,6 +10,9 @@ import numpy as np
 from analytics.checks import FloatArray
 from solvers.design.federated import FederatedDesign
 from solvers.design.federated_requirements import FederatedRequirements
+from solvers.design.fleet import FleetDesign
+from solvers.design.fleet_requirements import FleetRequirements
+from solvers.design.fleet_requirements import Goal as FleetGoal
 from solvers.design.requirements import Free, JointDesign
 
 _ROUNDING = 1e-10  # of a root
@@ -75,6 +78,87 @@ class FederatedDesignResult:
             baseline={"constant_output": {"error": found.nothing}},
             beats_constant=found.error < found.nothing,
             method="global: every number of bits, a root in epsilon",
+            seconds=found.seconds,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class FleetDesignResult:
+    """A design of a utility-fair fleet.
+
+    Attributes
+    ----------
+    minimised, maximised : str or None
+        One of them: energy or epsilon; utility.
+    value : float
+    lower_bound, upper_bound : float or None
+        Of what is least, or of what is greatest: proved.
+    gap : float
+    variables : dict
+        iterations and power (W) of every device, and noise, the multiplier of the global model.
+    epsilon : float
+        Of the copies heard over all rounds, whatever the deviations.
+    own_epsilon : ndarray, shape (K,)
+        Of each device's copy, at its modelled deviation.
+    noise_heard, deviation, energy, utility : ndarray, shape (K,)
+    baseline : dict
+        Energy and utility of most iterations at the greatest power.
+    adjacency : str
+        What neighbours differ by is what the sensitivity bounds, in whose units the noise is.
+    rounds : int
+    delta : float
+    hears : str
+        The observer: one that hears its `own` copy, or `all` of them.
+    method : str
+    seconds : float
+    """
+
+    minimised: str | None
+    maximised: str | None
+    value: float
+    lower_bound: float | None
+    upper_bound: float | None
+    gap: float
+    variables: dict[str, Any]
+    epsilon: float
+    own_epsilon: FloatArray
+    noise_heard: FloatArray
+    deviation: FloatArray
+    energy: FloatArray
+    utility: FloatArray
+    baseline: dict[str, dict[str, float]]
+    adjacency: str
+    rounds: int
+    delta: float
+    hears: str
+    method: str
+    seconds: float
+
+    @classmethod
+    def of(cls, found: FleetDesign, wanted: FleetRequirements) -> FleetDesignResult:
+        greatest = found.goal is FleetGoal.UTILITY
+        return cls(
+            minimised=None if greatest else found.goal.value,
+            maximised=found.goal.value if greatest else None,
+            value=found.value,
+            lower_bound=None if greatest else found.bound,
+            upper_bound=found.bound if greatest else None,
+            gap=found.gap,
+            variables={"iterations": found.iterations, "power": found.power, "noise": found.noise},
+            epsilon=found.epsilon,
+            own_epsilon=found.own_epsilon,
+            noise_heard=found.heard,
+            deviation=found.deviation,
+            energy=found.energy,
+            utility=found.utility,
+            baseline={
+                "greatest_power": {"energy": found.benchmark_energy, "utility": found.benchmark_utility},
+            },
+            adjacency="what the sensitivity bounds",
+            rounds=wanted.rounds,
+            delta=wanted.delta,
+            hears=wanted.hears.value,
+            method="global: a price of energy",
             seconds=found.seconds,
         )
 

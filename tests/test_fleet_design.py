@@ -1,0 +1,160 @@
+"""Designs of a utility-fair fleet: no plan beats the bound, epsilon is exact, what is named can be kept, what is refused."""
+
+import json
+
+import numpy as np
+import pytest
+from tests_support import refused, run, written
+
+import airtight
+from analytics import parameters
+from analytics.federated.device import DeviceFleet, table_1
+from solvers.design import fleet
+from solvers.design.fleet_requirements import FleetRequirements
+from solvers.solution import InfeasibleError
+
+FLEET = """
+[energy]
+distance = [50.0, 120.0, 200.0]
+bandwidth = 250e3
+center_frequency = 32e6
+path_loss_exponent = 4.0
+noise_density_dbm = -174.0
+snr_gap_db = 9.8
+model_bits = 875e3
+deadline = 0.75
+bits_per_iteration = 802816
+seconds_per_bit = 7.5e-9
+compute_power = 0.096
+circuit_power = 0.0825
+amplifier_efficiency = 0.45
+max_power = 1.0
+min_iterations = 10
+utility_energy = 0.5
+beta = [0.5, 0.05]
+[design]
+"""
+
+
+def random_fleet(rng):
+    """With deadlines and circuit powers at which the utility is not concave, too."""
+    K = int(rng.integers(1, 5))
+    return table_1(
+        distance=rng.uniform(50, 200, K),
+        deadline=rng.uniform(0.6, 4, K),
+        compute_power=10 ** rng.uniform(-2, -0.5, K),
+        circuit_power=10 ** rng.uniform(-3, 0.3, K),
+        min_iterations=float(rng.integers(1, 20)),
+        utility_energy=10 ** rng.uniform(-1.5, 1, K),
+        beta_1=10 ** rng.uniform(-2, 0, K),
+        beta_2=10 ** rng.uniform(-2, 0, K),
+    )
+
+
+def plans(fleet, rng):
+    """Energy and utility of many plans: at random and device by device best on a grid."""
+    own = []
+    for k in range(fleet.devices):
+        one = DeviceFleet(**{name: getattr(fleet, name)[k] for name in parameters.of(DeviceFleet)})
+        grid = np.meshgrid(
+            np.linspace(one.min_iterations[0], one.max_iterations[0], 40), np.geomspace(1e-3, one.max_power[0], 40)
+        )
+        j, power = (axis.ravel() for axis in grid)
+        ready = one.compute_time(j) + one.transmit_time(power) <= one.deadline[0]
+        own.append((one.energy(j[ready], power[ready]), one.utility(j[ready], power[ready])))
+    chosen = [rng.integers(0, energy.size, 500) for energy, _ in own]
+    for k, (energy, gained) in enumerate(own):
+        best = [int(np.argmax(gained - price * energy)) for price in np.geomspace(1e-3, 1e3, 30)]
+        chosen[k] = np.append(chosen[k], best)
+    return tuple(sum(one[i][at] for one, at in zip(own, chosen, strict=True)) for i in (0, 1))
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_no_plan_of_a_fleet_beats_the_bound(seed):
+    rng = np.random.default_rng(seed)
+    device = random_fleet(rng)
+    if not np.all(device.feasible):
+        with pytest.raises(InfeasibleError, match="deadline"):
+            fleet.design(device, FleetRequirements(energy_at_most=1.0))
+        return
+    energy, gained = plans(device, rng)
+    at = rng.integers(0, energy.size)
+    budget, demand = float(energy[at] * rng.uniform(0.8, 1.3)), float(gained[at])
+    limits = {"energy_at_most": budget}, {"utility_at_least": demand, "minimise": "energy"}
+    both = {"minimise": "epsilon", "noise_at_most": 2.0, "energy_at_most": budget, "utility_at_least": demand}
+    for wanted in (*limits, both):
+        try:
+            found = fleet.design(device, FleetRequirements(**wanted))
+        except InfeasibleError as error:
+            for named in str(error).split("alone: ")[1].split(", "):
+                name, value = named.split(" = ")
+                assert fleet.design(device, FleetRequirements(**{**wanted, name: float(value)}))
+            kept = (energy <= wanted.get("energy_at_most", np.inf)) & (
+                gained >= wanted.get("utility_at_least", -np.inf)
+            )
+            assert not np.any(kept) or wanted is both
+            continue
+        used = device.compute_time(found.iterations) + device.transmit_time(found.power)
+        assert np.all(used <= device.deadline * (1 + 1e-12)) and np.all(found.power <= device.max_power)
+        assert np.all(found.iterations >= device.min_iterations * (1 - 1e-12))
+        np.testing.assert_allclose(device.energy(found.iterations, found.power), found.energy, rtol=1e-9)
+        np.testing.assert_allclose(device.utility(found.iterations, found.power), found.utility, atol=1e-9)
+        assert np.sum(found.energy) <= wanted.get("energy_at_most", np.inf)
+        assert np.sum(found.utility) >= wanted.get("utility_at_least", -np.inf)
+        if wanted is limits[0]:
+            assert found.value <= found.bound and not np.any(gained[energy <= budget] > found.bound)
+        if wanted is limits[1]:
+            assert found.bound <= found.value and not np.any(energy[gained >= demand] < found.bound)
+
+
+@pytest.mark.parametrize("hears", ["own", "all"])
+def test_noise_of_a_fleet_is_the_least_that_keeps_epsilon(hears):
+    device, T = table_1(distance=[50.0, 120.0, 200.0]), 20
+    asked = {"rounds": T, "theta": 0.6, "hears": hears, "energy_at_most": 0.5}
+    found = fleet.design(device, FleetRequirements(epsilon_at_most=2.0, **asked))
+    copies = T * (3 if hears == "all" else 1)
+    assert float(airtight.gaussian(1 / found.noise).compose(copies).epsilon(1e-5)) == pytest.approx(2.0, rel=1e-9)
+    assert found.epsilon <= 2.0
+    np.testing.assert_allclose(found.heard, found.noise / (1 - 0.6 * found.deviation))
+    for k in range(3):
+        own = float(airtight.gaussian(1 / found.heard[k]).compose(T).epsilon(1e-5))
+        assert found.own_epsilon[k] == pytest.approx(own, rel=1e-9)
+    back = fleet.design(device, FleetRequirements(minimise="epsilon", noise_at_most=found.noise, **asked))
+    assert back.value == pytest.approx(2.0, rel=1e-9) and back.bound <= back.value
+    with pytest.raises(InfeasibleError, match="noise_at_most") as error:
+        fleet.design(device, FleetRequirements(epsilon_at_most=1.0, noise_at_most=found.noise, **asked))
+    assert "epsilon_at_most = 2.00000" in str(error.value)
+
+
+def test_command_of_a_fleet(tmp_path):
+    path = written(tmp_path, FLEET + "energy_at_most = 0.5\nepsilon_at_most = 2.0\nrounds = 20\ntheta = 0.6\n")
+    tree = json.loads(run("design", path, "--json").stdout)
+    assert tree["maximised"] == "utility" and sum(tree["energy"]) <= 0.5 and tree["epsilon"] <= 2.0
+    assert tree["gap"] < 1e-9 and tree["adjacency"] and tree["rounds"] == 20
+    shown = run("design", path).stdout
+    assert "whatever the deviations" in shown and "its own copy" in shown
+    header, *lines = run("design", path, "--out", "-").stdout.splitlines()
+    assert header.startswith("device,iterations,power") and len(lines) == 3
+    rows = tmp_path / "rows.csv"
+    rows.write_text("distance\n60\n90\n")
+    assert len(json.loads(run("design", path, "--devices", rows, "--json").stdout)["energy"]) == 2
+    hopeless = run("design", written(tmp_path, FLEET + "energy_at_most = 0.01\n"))
+    assert hopeless.exit_code == 3 and "energy_at_most = " in hopeless.stderr
+
+
+@pytest.mark.parametrize(
+    "text, needle",
+    [
+        ("", "design.epsilon_at_most"),
+        ('minimise = "utility"\nenergy_at_most = 1.0\n', "design.minimise"),
+        ('minimise = "energy"\nmaximise = "utility"\nepsilon_at_most = 1.0\n', "design.maximise"),
+        ('minimise = "epsilon"\nenergy_at_most = 1.0\n', "design.noise_at_most"),
+        ('minimise = "energy"\nenergy_at_most = 1.0\n', "design.energy_at_most"),
+        ("energy_at_most = 1.0\ntheta = 1.0\n", "design.theta"),
+        ('energy_at_most = 1.0\nhears = "nobody"\n', "design.hears"),
+        ('energy_at_most = 1.0\nfree = ["power"]\n', "design.free"),
+        ("energy_at_most = 1.0\nrounds = 0\n", "design.rounds"),
+    ],
+)
+def test_fleets_that_are_refused(tmp_path, text, needle):
+    assert refused(run("design", written(tmp_path, FLEET + text)), needle)
