@@ -281,12 +281,14 @@ def design(
     queries = 1 if rounds is None else rounds
     if isinstance(system, DeviceFleet):
         from solvers.design import fleet
+        from solvers.design.fleet_requirements import FleetRequirements
 
-        return fleet.design(system, fleet.FleetRequirements(rounds=queries, **requirements))
+        return fleet.design(system, FleetRequirements(rounds=queries, **requirements))
     if isinstance(system, FederatedSystem):
         from solvers.design import federated
+        from solvers.design.federated_requirements import FederatedRequirements
 
-        return federated.design(system, federated.FederatedRequirements(**requirements))
+        return federated.design(system, FederatedRequirements(**requirements))
     from solvers.design import joint
     from solvers.design.requirements import Requirements
 

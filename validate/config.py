@@ -127,8 +127,10 @@ def _asked() -> type[_Table]:
     """The table [design]: what any design may be asked for."""
     kinds: dict[str, Any] = {"float": Number, "int": int, "tuple[Free, ...]": list[str]}
     asked = [one for kind in _ABOUT.values() for one in fields(kind)]
-    held = {one.name: kinds.get(str(one.type).removesuffix(" | None"), str) | None for one in asked}
-    return create_model("_Design", __base__=_Table, **{name: (kind, None) for name, kind in held.items()})
+    held: dict[str, Any] = {
+        one.name: (kinds.get(str(one.type).removesuffix(" | None"), str) | None, None) for one in asked
+    }
+    return create_model("_Design", __base__=_Table, **held)
 
 
 _Design = _asked()

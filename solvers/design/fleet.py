@@ -34,7 +34,7 @@ from analytics.federated.device import DeviceFleet
 from analytics.privacy import gaussian
 from analytics.records import Record
 from solvers.design.fleet_requirements import FleetRequirements, Goal, Hears
-from solvers.energy import utility
+from solvers.energy import exact, utility
 from solvers.energy.problem import Problem
 from solvers.energy.utility import EnergySolution
 from solvers.solution import InfeasibleError
@@ -204,7 +204,7 @@ class _Market:
     def at(self, price: float) -> _Offer:
         """The best plan at a price."""
         priced = replace(self.problem, half=self.problem.half - price / 2)
-        x, Z, _, bound = utility.exact.exact_cases(priced)
+        x, Z, _, bound = exact.exact_cases(priced)
         top = utility.upper_bound(priced, x, Z, bound)
         energy, gained = self.problem.energy(x, Z), self.problem.utility(x, Z)
         rounding = _ROUNDING * float(np.sum(np.abs(gained) + np.abs(energy) * (price + energy) + np.abs(top)))

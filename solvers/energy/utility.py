@@ -152,6 +152,7 @@ def solve(fleet: DeviceFleet, *, method: Method | str = Method.CLOSED_FORM, inte
 
 
 def demand_feasible(fleet: DeviceFleet) -> None:
+    """Refuse a fleet of which a device cannot keep its deadline."""
     if not np.all(fleet.feasible):
         k = int(np.argmax(np.where(fleet.feasible, -np.inf, fleet.least_deadline)))
         raise InfeasibleError(
@@ -170,6 +171,7 @@ def described(
     top: FloatArray,
     method: str,
 ) -> EnergySolution:
+    """What compute times x and rates Z amount to; `top` is what no utility exceeds."""
     power = np.where(problem.Z_max == Z, fleet.max_power, np.minimum(fleet.power(Z), fleet.max_power))
     t = problem.a / Z
     utility = problem.utility(x, Z)
