@@ -23,6 +23,11 @@ from validate.results.inference import Distortion, InferenceBounds, Privacy, The
 
 _NOISE_LEAVES = 0.5  # share of epsilon: if idle noise leaves less, that is worth a sentence
 _TOLD, _HIDDEN = 0.9, 0.75  # probabilities of a right guess, at even odds
+_QUESTIONS = {
+    Adjacency.ABSENT: "whether device {} is there at all",
+    Adjacency.SILENT: "whether device {} sends its feature or noise alone",
+    Adjacency.REPLACE: "which of two features device {} sends",
+}
 
 
 @dataclass(frozen=True)
@@ -67,6 +72,11 @@ def true_epsilon(privacy: Privacy) -> FloatArray:
             return privacy.exact.epsilon
 
 
+def relation(observer: Observer) -> str:
+    """Of epsilon to the number that is shown: for a server that sees y alone only an upper end is known."""
+    return "≤" if observer is Observer.SIGNAL else "="
+
+
 def claimed(privacy: Privacy) -> tuple[str, TheoremBound]:
     """The printed form that says something; Theorem 1 itself where neither does or both do."""
     first, proof = privacy.published.theorem1, privacy.published.eq23
@@ -75,12 +85,20 @@ def claimed(privacy: Privacy) -> tuple[str, TheoremBound]:
     return "Theorem 1", first
 
 
+def refuted(privacy: Privacy) -> bool:
+    """Whether what is claimed here is false for who sees the participants, and not shown for a server that sees y alone."""
+    claim = claimed(privacy)[1]
+    return bool(
+        not claim.vacuous and np.any(claim.true_delta > claim.delta) and np.any(claim.hidden_delta > claim.delta)
+    )
+
+
 def _of_claim(privacy: Privacy) -> Sentence:
     name, claim = claimed(privacy)
     true = float(np.max(true_epsilon(privacy)))
     if claim.vacuous:
-        text = "{} says nothing of this system: its t = {} is not below the mean noise {}. The truth is ε = {}."
-        return _said("bad", text, name, claim.t, claim.mean_noise, true)
+        text = "{} says nothing of this system: its t = {} is not below the mean noise {}. The truth is ε {} {}."
+        return _said("bad", text, name, claim.t, claim.mean_noise, relation(privacy.observer), true)
     first = privacy.published.theorem1
     start = Markup(name)
     if first.vacuous:
@@ -88,7 +106,7 @@ def _of_claim(privacy: Privacy) -> Sentence:
         start = _said("", text, first.t, first.mean_noise).text
     k = int(np.argmax(claim.true_delta / claim.delta))
     epsilon, promised, real = (float(x[k]) for x in (claim.epsilon, claim.delta, claim.true_delta))
-    if real > promised and np.all(claim.hidden_delta <= claim.delta):
+    if real > promised and not refuted(privacy):
         text = (
             "{} is true here as its authors mean it, for a server that sees y alone: ε = {} at δ = {}. For one that also sees "
             "who takes part the true δ at that ε is {}, {} times as much."
@@ -97,8 +115,8 @@ def _of_claim(privacy: Privacy) -> Sentence:
     if real > promised:
         text = "{} is false here: it promises ε = {} at δ = {}, but at that ε the true δ is {}, {} times as much."
         return _said("bad", text, start, epsilon, promised, real, shown(real / promised, 2))
-    text = "{} is true here, and loose: it claims ε = {}, the truth is {}."
-    return _said("", text, start, float(np.max(claim.epsilon)), true)
+    text = "{} is true here, and loose: it claims ε = {}, the truth is ε {} {}."
+    return _said("", text, start, float(np.max(claim.epsilon)), relation(privacy.observer), true)
 
 
 def _of_protection(system: InferenceSystem, privacy: Privacy, schemes: dict[str, float]) -> Sentence:
@@ -106,14 +124,17 @@ def _of_protection(system: InferenceSystem, privacy: Privacy, schemes: dict[str,
     k = int(np.argmax(true))
     leaves = system.adjacency is Adjacency.ABSENT and not system.idle_noise
     if leaves and schemes["idle noise"] < _NOISE_LEAVES * float(true[k]):
-        text = "A device that stays away takes its noise along, which gives it away: if it sent noise all the same, ε were {}."
-        return _said("bad", text, schemes["idle noise"])
+        text = (
+            "A device that stays away takes its noise along, which gives it away: if all that stay away sent noise all the same, "
+            "ε of device {} were {}."
+        )
+        return _said("bad", text, k, schemes["idle noise"])
     if not np.isfinite(true[k]):
         return _said("bad", "No finite ε holds for device {} at δ = {}.", k, privacy.exact.delta)
     right = (1 + float(observers.exact_delta(system, 0.0, observer=privacy.observer)[k])) / 2
     tone = "bad" if right > _TOLD else "good" if right < _HIDDEN else ""
-    text = "Whoever has to tell device {} from its neighbour, at even odds, is right with probability {} at best."
-    return _said(tone, text, k, shown(right, 3))
+    text = "Whoever guesses from one query {}, at even odds, is right with probability {} at best."
+    return _said(tone, text, _QUESTIONS[system.adjacency].format(k), shown(right, 3))
 
 
 def _of_use(mse: Distortion) -> Sentence:
@@ -128,11 +149,14 @@ def _of_use(mse: Distortion) -> Sentence:
     nothing = mse.constant_output
     if not mse.beats_constant:
         text = (
-            "The decoded feature is worse than nothing: its mean squared error {} exceeds the {} of an output that "
+            "The decoded target feature is worse than nothing: its mean squared error {} exceeds the {} of an output that "
             "ignores what is received; {} % of it is from {}."
         )
         return _said("bad", text, mse.exact, nothing, share, cause)
-    text = "The decoded feature has a mean squared error of {} against {} without any signal; {} % of it is from {}."
+    text = (
+        "The decoded target feature has a mean squared error of {}, against {} of an output that ignores what is received; {} % "
+        "of it is from {}."
+    )
     return _said("good", text, mse.exact, nothing, share, cause)
 
 

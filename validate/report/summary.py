@@ -71,6 +71,16 @@ class Card:
         return _SEEN[self.observer]
 
     @property
+    def refuted(self) -> bool:
+        """Whether the claim is false here: its delta is exceeded at its epsilon."""
+        return sentences.refuted(self.bounds.privacy)
+
+    @property
+    def upper(self) -> bool:
+        """Whether only an upper end of the true epsilon is known, and shown."""
+        return self.observer is Observer.SIGNAL
+
+    @property
     def slug(self) -> str:
         """The name, fit for an anchor."""
         return re.sub(r"[^A-Za-z0-9_-]+", "-", self.name)
@@ -137,13 +147,15 @@ def _composed(privacy: Privacy) -> tuple[int, FloatArray | None]:
 
 def _line(system: InferenceSystem) -> Markup:
     kept = ", absent devices send noise" if system.idle_noise else ""
-    return Markup("{} devices, p = {}, σ² = {}, w·C = {}, γ = {}, receiver noise {}, r = {:,}{}").format(
+    return Markup(
+        "{} devices, p = {}, noise variance {} a device and {} at the receiver, w·C = {}, γ = {}, r = {:,}{}"
+    ).format(
         system.devices,
         span(system.participation.tolist()),
         span(system.noise_variance.tolist()),
+        shown(system.receiver_noise_variance),
         span((system.weight * system.clip).tolist()),
         shown(system.alignment),
-        shown(system.receiver_noise_variance),
         system.dimension,
         kept,
     )

@@ -85,7 +85,7 @@
     if (start.agreed) return;
     start.agreed = true;
     const python = start.exact === "inf" ? Infinity : start.exact, off = exact === python ? 0 : Math.abs(exact / python - 1);
-    at("agreement").textContent = start.alike ? `they agree with Python's exact ε here to ${off < 1e-16 ? "the last digit" : off.toExponential(0)}.`
+    at("agreement").innerHTML = start.alike ? `they agree with Python's exact ε here to ${off < 1e-16 ? "the last digit" : `<span class="one">${off.toExponential(0)}</span>`}.`
       : `the devices of this system differ: here all are like device ${start.device}, the least protected.`;
   }
 
