@@ -49,9 +49,18 @@ def test_who_cannot_is_left_out_and_named(tmp_path):
     assert refused(run("solve", "energy", system, "--devices", given), "channel_gain[1]", "0", "devices.csv")
     found = run("solve", "energy", system, "--devices", given, "--leave-out", "--out", "-")
     assert found.exit_code == 0
-    assert [line.split(",")[0] for line in found.stdout.splitlines()] == ["device", "1", "4"]
+    assert [line.split(",")[0] for line in found.stdout.splitlines()] == ["device", "a", "d"]
     left = [line for line in found.stderr.splitlines() if "left out" in line]
-    assert len(left) == 2 and "device 2: channel_gain = 0" in left[0] and "device 3: misses its deadline" in left[1]
+    assert len(left) == 2 and "device b: channel_gain = 0" in left[0] and "device c: misses its deadline" in left[1]
+    nameless = table(tmp_path, "distance,channel_gain\n50,1\n60,0\n")
+    found = run("solve", "energy", system, "--devices", nameless, "--leave-out")
+    assert "device 2: channel_gain = 0" in found.stderr
+
+
+def test_of_many_devices_the_first_are_printed(tmp_path):
+    given = table(tmp_path, "device,distance\n" + "\n".join(f"d{i},50" for i in range(1050)))
+    found = run("solve", "energy", written(tmp_path, FLEET), "--devices", given)
+    assert "d39" in found.stdout and "d40" not in found.stdout and "1,010 more" in found.stdout
 
 
 def test_a_design_can_be_read_again(tmp_path):

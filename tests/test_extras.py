@@ -53,4 +53,4 @@ def test_the_core_needs_no_extra(answers):
 def test_what_needs_an_extra_names_it(extra, answers):
     code, said = answers[list(NEEDS).index(extra)]
     assert code == 2 and said.count("\n") == 1
-    assert f"airtight-dp[{extra}]" in said
+    assert f"pip install '.[{extra}]'" in said

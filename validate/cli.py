@@ -72,7 +72,7 @@ class _Group(click.Group):
             extra = next((name for name, modules in _EXTRAS.items() if error.name in modules), None)
             if extra is None:
                 raise
-            click.echo(f"airtight: needs {error.name}: pip install 'airtight-dp[{extra}]'", err=True)
+            click.echo(f"airtight: needs {error.name}: pip install '.[{extra}]' in a clone of airtight", err=True)
             ctx.exit(2)
         except click.UsageError as error:
             click.echo(f"airtight: {error.format_message()}", err=True)
@@ -199,7 +199,7 @@ def energy(
     fleet = description.energy
     if leave_out:
         fleet, rows, late = fleets.in_time(fleet, rows, integer=integer)
-        for one in sorted([*left, *late], key=lambda one: one.row):
+        for one in sorted([*left, *late]):
             click.echo(f"airtight: left out: {one}", err=True)
     solution = energy_utility.solve(fleet, method=method, integer=integer)
     if out is not None:
@@ -213,7 +213,7 @@ def energy(
     else:
         from validate.report import tables
 
-        tables.energy(description.name, method, found)
+        tables.energy(description.name, method, found, [row.name for row in rows])
 
 
 @solve.command()

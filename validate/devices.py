@@ -28,21 +28,29 @@ from validate.description import Description
 from validate.results.energy import EnergyResult
 
 _KINDS: dict[str, type] = {"energy": DeviceFleet, "inference": InferenceSystem}
-LABELS = ("device", "epsilon")  # of what is written; read over
+LABELS = ("device", "epsilon")  # names of devices, and what is written beside them
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, order=True)
+class Row:
+    """A row of the table, 1 for the first below the header, and its name in the column ``device``, else that number."""
+
+    number: int
+    name: str
+
+
+@dataclass(frozen=True, order=True)
 class Left:
-    """A device that was left out: its row, 1 for the first below the header, and why."""
+    """A device that was left out, and why."""
 
-    row: int
+    row: Row
     reason: str
 
     def __str__(self) -> str:
-        return f"device {self.row}: {self.reason}"
+        return f"device {self.row.name}: {self.reason}"
 
 
-def load(path: Path, devices: Path | None, table: str, *, leave_out: bool) -> tuple[Description, list[int], list[Left]]:
+def load(path: Path, devices: Path | None, table: str, *, leave_out: bool) -> tuple[Description, list[Row], list[Left]]:
     """A system file, the devices of one of its tables taken from a CSV file.
 
     Parameters
@@ -58,7 +66,7 @@ def load(path: Path, devices: Path | None, table: str, *, leave_out: bool) -> tu
     Returns
     -------
     Description
-    rows : list of int
+    rows : list of Row
         Of the devices kept.
     left : list of Left
 
@@ -70,13 +78,13 @@ def load(path: Path, devices: Path | None, table: str, *, leave_out: bool) -> tu
     raw = read(path)
     if devices is None:
         return described(raw, path), [], []
-    columns = _columns(devices, table)
-    rows, left = list(range(1, len(next(iter(columns.values()))) + 1)), list[Left]()
+    columns, rows = _columns(devices, table)
+    left = list[Left]()
     if leave_out:
         rows, left = _usable(columns, table, rows)
         if not rows:
             raise SystemFileError(f"{devices}: no device left; the first: {left[0]}")
-    held = {name: [values[row - 1] for row in rows] for name, values in columns.items()}
+    held = {name: [values[row.number - 1] for row in rows] for name, values in columns.items()}
     kept = raw.get(table)
     if not isinstance(kept, dict):
         raise SystemFileError(f"{path}: {table}: missing; what is not in {devices} must stand there")
@@ -101,7 +109,7 @@ def _merged(table: Mapping[str, Any], columns: Mapping[str, list[float]], name: 
     return {**out, **{key: values for key, values in columns.items() if not key.startswith("beta_")}}
 
 
-def _columns(path: Path, table: str) -> dict[str, list[float]]:
+def _columns(path: Path, table: str) -> tuple[dict[str, list[float]], list[Row]]:
     allowed = _allowed(table)
     try:
         with nullcontext(sys.stdin) if str(path) == "-" else path.open(newline="", encoding="utf-8-sig") as stream:
@@ -127,7 +135,14 @@ def _columns(path: Path, table: str) -> dict[str, list[float]]:
         for name, cell in zip(header, line, strict=True):
             if name in columns:
                 columns[name].append(_value(path, name, row, cell))
-    return columns
+    return columns, numbered(
+        len(lines) - 1, [line[header.index("device")] for line in lines[1:]] if "device" in header else ()
+    )
+
+
+def numbered(devices: int, names: Sequence[str] = ()) -> list[Row]:
+    """Rows of so many devices."""
+    return [Row(k, names[k - 1].strip() if names else str(k)) for k in range(1, devices + 1)]
 
 
 def _value(path: Path, name: str, row: int, cell: str) -> float:
@@ -142,14 +157,14 @@ def _allowed(table: str) -> list[str]:
     return own + [key for key, (name, _, _) in units.ALTERNATIVES.items() if table == "inference" and name in own]
 
 
-def _usable(columns: Mapping[str, Sequence[float]], table: str, rows: Iterable[int]) -> tuple[list[int], list[Left]]:
-    kept, left = list[int](), list[Left]()
+def _usable(columns: Mapping[str, Sequence[float]], table: str, rows: Iterable[Row]) -> tuple[list[Row], list[Left]]:
+    kept, left = list[Row](), list[Left]()
     held = parameters.of(_KINDS[table])
     for row in rows:
         try:
             for name, values in columns.items():
                 if name in held:
-                    held[name].checked(values[row - 1])
+                    held[name].checked(values[row.number - 1])
         except ParameterError as error:
             left.append(Left(row, str(error)))
         else:
@@ -170,7 +185,7 @@ def write(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
         stream.write(text.getvalue().encode())
 
 
-def in_time(fleet: DeviceFleet, rows: Sequence[int], *, integer: bool) -> tuple[DeviceFleet, list[int], list[Left]]:
+def in_time(fleet: DeviceFleet, rows: Sequence[Row], *, integer: bool) -> tuple[DeviceFleet, list[Row], list[Left]]:
     """The devices that can keep their deadlines, and those that cannot.
 
     Raises
@@ -178,7 +193,7 @@ def in_time(fleet: DeviceFleet, rows: Sequence[int], *, integer: bool) -> tuple[
     InfeasibleError
         When none can.
     """
-    rows = list(rows) or list(range(1, fleet.devices + 1))
+    rows = list(rows) or numbered(fleet.devices)
     asked = replace(fleet, min_iterations=np.ceil(fleet.min_iterations)) if integer else fleet
     able = asked.feasible
     left = [
@@ -194,14 +209,18 @@ def in_time(fleet: DeviceFleet, rows: Sequence[int], *, integer: bool) -> tuple[
     return kept, [row for row, fits in zip(rows, able, strict=True) if fits], left
 
 
-def plan(solution: EnergySolution, rows: Sequence[int]) -> dict[str, Sequence[Any]]:
+def plan(solution: EnergySolution, rows: Sequence[Row]) -> dict[str, Sequence[Any]]:
     """What every device should do, as columns."""
     names = [field.name for field in fields(EnergyResult) if hasattr(solution, field.name)]
     columns = {name: getattr(solution, name).tolist() for name in names}
-    return {"device": list(rows) or list(range(1, solution.gap.size + 1)), **columns, "gap": solution.gap.tolist()}
+    return {
+        "device": [row.name for row in rows or numbered(solution.gap.size)],
+        **columns,
+        "gap": solution.gap.tolist(),
+    }
 
 
-def designed(found: JointDesign, rows: Sequence[int]) -> dict[str, Sequence[Any]]:
+def designed(found: JointDesign, rows: Sequence[Row]) -> dict[str, Sequence[Any]]:
     """A joint design as columns that can be read again, and the epsilon of every device."""
     system, K = found.system, found.system.devices
     columns = {
@@ -209,11 +228,11 @@ def designed(found: JointDesign, rows: Sequence[int]) -> dict[str, Sequence[Any]
         for name, row in parameters.of(InferenceSystem).items()
         if isinstance(row, Vector)
     }
-    return {"device": list(rows) or list(range(1, K + 1)), **columns, "epsilon": found.epsilon.tolist()}
+    return {"device": [row.name for row in rows or numbered(K)], **columns, "epsilon": found.epsilon.tolist()}
 
 
-def planned(found: FleetDesign, rows: Sequence[int]) -> dict[str, Sequence[Any]]:
+def planned(found: FleetDesign, rows: Sequence[Row]) -> dict[str, Sequence[Any]]:
     """A design of a fleet as columns."""
     names = ("iterations", "power", "transmit_time", "energy", "utility", "deviation", "heard", "own_epsilon")
     columns = {name: getattr(found, name).tolist() for name in names}
-    return {"device": list(rows) or list(range(1, found.energy.size + 1)), **columns}
+    return {"device": [row.name for row in rows or numbered(found.energy.size)], **columns}

@@ -48,7 +48,8 @@ class InferenceSystem(Described):
     dimension : int
         r >= 1, encoded dimension.
     delta, delta_prime : float
-        In (0, 1): the delta of the guarantee, and the failure probability that Theorem 1 spends on random participation.
+        In (0, 1): the delta of the guarantee, and the failure probability that Theorem 1 spends on random participation, which
+        nothing else uses (1e-5 as in the paper's experiments, where none is given).
     adjacency : Adjacency or str
         ``absent`` (the paper's), ``silent`` or ``replace``; see :class:`analytics.guarantee.Adjacency`.
     idle_noise : bool
@@ -86,7 +87,11 @@ class InferenceSystem(Described):
     dimension: Count = Count("r", "[1, inf)", "encoded dimension", typical=(784, 25088))
     delta: Number = Number(r"\delta", "(0, 1)", "of the guarantee", typical=(1e-5, 1e-5))
     delta_prime: Number = Number(
-        r"\delta'", "(0, 1)", "what Theorem 1 spends on random participation", typical=(1e-5, 1e-5)
+        r"\delta'",
+        "(0, 1)",
+        "what Theorem 1 spends on random participation; nothing else uses it",
+        default=1e-5,
+        typical=(1e-5, 1e-5),
     )
     adjacency: Choice[Adjacency] = Choice(
         "", "", "what a neighbour lacks: absent, silent or replace", default=Adjacency.ABSENT

@@ -149,13 +149,13 @@ def _of_use(mse: Distortion) -> Sentence:
     nothing = mse.constant_output
     if not mse.beats_constant:
         text = (
-            "The decoded target feature is worse than nothing: its mean squared error {} exceeds the {} of an output that "
-            "ignores what is received; {} % of it is from {}."
+            "The target feature of the file, decoded, is worse than nothing: its mean squared error {} exceeds the {} of an "
+            "output that ignores what is received; {} % of it is from {}."
         )
         return _said("bad", text, mse.exact, nothing, share, cause)
     text = (
-        "The decoded target feature has a mean squared error of {}, against {} of an output that ignores what is received; {} % "
-        "of it is from {}."
+        "The target feature of the file, decoded, has a mean squared error of {}, against {} of an output that ignores what is "
+        "received; {} % of it is from {}."
     )
     return _said("good", text, mse.exact, nothing, share, cause)
 

@@ -21,6 +21,7 @@ from validate.results.inference import Accuracy, Distortion, InferenceBounds, Pr
 from validate.results.quantizer import PairResult, QuantizerResult
 from validate.results.weights import WeightResult
 
+_MOST = 40  # devices of a table of energies
 _FILE_WIDTH = 140  # columns when the output goes to a file
 
 
@@ -137,23 +138,25 @@ def _devices(console: Console, name: str, rows: Sequence[DeviceBounds]) -> None:
     console.print(table)
 
 
-def energy(name: str, method: str, rows: Sequence[EnergyResult]) -> None:
-    """Print what every device should do, the published solution beside it, and what is proved."""
+def energy(name: str, method: str, rows: Sequence[EnergyResult], devices: Sequence[str] = ()) -> None:
+    """Print what every device should do, the published solution beside it, and what is proved; of many devices the first."""
     console = screen()
     table = Table(title=f"{name}: energy and utility, {method}", box=box.SIMPLE_HEAD, title_justify="left")
     headings = ("device", "iterations", "power (W)", "Mbit/s", "slack (ms)", "energy (mJ)", "utility", "gap")
     for heading in (*headings, "published iterations", "published utility"):
         table.add_column(heading, justify="right")
     table.add_column("case")
-    for k, row in enumerate(rows):
+    for k, row in enumerate(rows[:_MOST]):
         table.add_row(
-            str(k),
+            devices[k] if devices else str(k),
             *map(number, (row.iterations, row.power, row.rate / 1e6, 1e3 * row.slack, 1e3 * row.energy, row.utility)),
             f"{row.certificate.gap:.1g}",
             *map(number, (row.published.iterations, row.published.utility)),
             row.case,
         )
     console.print(table)
+    if len(rows) > _MOST:
+        console.print(f"  {len(rows) - _MOST:,} more: --out FILE.csv or --json has all", highlight=False)
     spent = 1e3 * np.array([row.energy for row in rows])
     greatest = max(row.certificate.gap for row in rows)
     worse = sum(row.published.gap > 1e-7 for row in rows)
