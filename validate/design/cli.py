@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from solvers.design.federated_requirements import FederatedRequirements
     from solvers.design.fleet_requirements import FleetRequirements
+    from validate.devices import Row
 
 
 @click.command()
@@ -56,6 +57,7 @@ def design(file: Path, devices: Path | None, out: Path | None, leave_out: bool, 
     from solvers.design import joint
     from solvers.design.federated_requirements import FederatedRequirements
     from solvers.design.fleet_requirements import FleetRequirements
+    from validate.devices import Row
     from validate import devices as fleets
     from validate.design import tables
     from validate.results.design import DesignResult
@@ -107,7 +109,7 @@ def _devices_of(file: Path, devices: Path | None) -> str:
 
 
 def _fleet(
-    description: Description, wanted: FleetRequirements, rows: Sequence[int], out: Path | None, as_json: bool
+    description: Description, wanted: FleetRequirements, rows: Sequence[Row], out: Path | None, as_json: bool
 ) -> None:
     from solvers.design import fleet
     from validate import devices as fleets
