@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import mpmath
 import numpy as np
@@ -13,7 +14,7 @@ from scipy import stats
 import airtight
 from analytics.checks import ParameterError
 from analytics.inference.system import InferenceSystem
-from analytics.privacy import gaussian, loss_distribution, rounds
+from analytics.privacy import chords, gaussian, loss_distribution, rounds
 from analytics.privacy.composed import Composed
 from analytics.privacy.curve import Direction, PrivacyCurve
 from analytics.privacy.loss_distribution import LossDistribution
@@ -616,6 +617,59 @@ def test_rare_rounds_against_the_mixture(mu, log_p, count, log_delta):
     assert rare_rounds(high, mu, p, count) <= delta * (1 + 1e-12)
     assert low == 0 or rare_rounds(low * (1 - 1e-13), mu, p, count) >= delta * (1 - 1e-9)
     assert high - low <= 2e-3 * high
+
+
+@example([(-1.88, -0.4), (2.08, -2.4), (2.96, -1.0), (3.65, 0.6)], 0.8, -1.6, chords.SIDE, -7.0, 0.5)
+@given(
+    st.lists(st.tuples(st.floats(-4, 4), st.floats(-200, 3)), min_size=1, max_size=5),
+    st.floats(-3, 1),
+    st.floats(-2, 1),
+    st.sampled_from([0.5, chords.SIDE]),
+    st.floats(-15, -7),
+    st.sampled_from([0.5, 1.0]),
+)
+@settings(max_examples=60)
+def test_the_law_below_is_below_at_every_epsilon(outcomes, scale, cells, side, noise, share):
+    """Also between grid points and beyond them; rare outcomes, coarse grids and short ones, values with errors."""
+    with mpmath.workdps(120):
+        p = [mpmath.mpf(1), *(mpmath.exp(rare) for _, rare in outcomes)]
+        q = [one * mpmath.exp(-(10**scale) * x) for one, x in zip(p, [0.5, *(x for x, _ in outcomes)], strict=True)]
+        p, q = ([one / mpmath.fsum(law) for one in law] for law in (p, q))
+        reals = [float(mpmath.log(a / b)) for a, b in zip(p, q, strict=True)]
+
+        def exact(epsilon, of, against):
+            x = mpmath.exp(mpmath.mpf(epsilon))
+            return mpmath.fsum(max(a - x * b, 0) for a, b in zip(of, against, strict=True))
+
+        def curve(of, against):
+            def ends(epsilon):
+                value = np.array([float(exact(e, of, against)) if e < np.inf else 0.0 for e in epsilon])
+                at = np.where(epsilon < np.inf, epsilon, 0.0)  # an error that differs from point to point
+                return value * (1 - 10**noise * abs(np.sin(1e4 * at))), value * (1 + 10**noise * abs(np.cos(3e4 * at)))
+
+            return ends
+
+        step = max(max(reals) - min(reals), 1e-9) * 10 ** (cells - 1)
+        first, last = (
+            min(math.floor(share * min(reals) / step), -2),
+            max(math.ceil(share * max(reals) / step), 1),
+        )
+        law = chords.below(curve(p, q), curve(q, p), step=step, first=first, last=last, side=side)
+        asked = [*reals, *(step * np.linspace(1.5 * first, 1.5 * last, 13))]
+        for epsilon in asked:
+            x = mpmath.exp(mpmath.mpf(float(epsilon)))
+            masses = zip(law.mass.tolist(), range(law.first, law.first + law.mass.size), strict=True)
+            found = mpmath.fsum(max(m * (1 - x * mpmath.exp(-mpmath.mpf(i) * step)), 0) for m, i in masses)
+            assert found + law.infinite <= exact(float(epsilon), p, q) * (1 + mpmath.mpf(10) ** -25)
+
+
+def test_rare_strong_rounds_have_a_lower_end():
+    """Losses below 0 fill a small part of a cell: the grid's law has them on one multiple of the step."""
+    system = small(
+        devices=1, participation=2e-5, noise_variance=1e-4, clip=9.0, receiver_noise_variance=0.3, dimension=100
+    )
+    low, high = (float(end[0]) for end in rounds.bracket(replace(system, delta=3.5e-11), rounds=3, observer="others"))
+    assert 0.998 * high < low < high
 
 
 def test_mass_beyond_the_window_is_not_forgotten():

@@ -16,15 +16,17 @@ Notes
 -----
 *Lines.* With m the middle of a cell and :math:`m_\mp` points a little to its left and right, the slope from :math:`m_-` to m,
 lower end at m and upper end at :math:`m_-`, is at most a subgradient at m: right of m its line is below the curve. Left of m it
-is the slope from m to :math:`m_+`.
+is the slope from m to :math:`m_+`. The curve falls: where a line is so steep that it ends below the curve in the next cell's
+middle, this value all over the cell is the better line; on the left, where L rises, that of the cell before. A law whose losses
+below 0 fill a small part of a cell has them all on one multiple of the step.
 
 *Noise* of the values bends the sequences; a value above the chord of two others is lowered to it, which leaves both kinds valid.
 
 *What is proved afterwards.* Masses that rounding made negative become 0. The curve of the masses found is then summed up again,
 from positive terms, and all masses are scaled so that it is on the right side of every value: whatever the masses are, this is
-what makes the law valid. At x = 0 the curve is the whole mass, which must be at least 1, or at most
-what the first cell's line is there, since left of the grid that line goes on; beyond the last grid point the curve is what is
-infinite. A curve that is lower for every x > 0 composes to a lower one:
+what makes the law valid. At x = 0 the curve is the whole mass, which must be at least 1, or at most what the first cell's line
+left of its middle is there, which goes on left of the grid; beyond the last grid point the curve is what is infinite.
+A curve that is lower for every x > 0 composes to a lower one:
 :math:`\delta_{A\otimes B}(x) = E_B\,\delta_A(xe^{-L})` under a positive measure.
 """
 
@@ -109,46 +111,68 @@ def below(
     """
     h = step
     cells: FloatArray = np.arange(last, dtype=np.float64)
-    ends = _line_ends(forward, cells * h, h, side * h)
     infinite = float(forward(np.array([np.inf]))[0][0])
-    usable = int(np.argmin(np.append(ends[1] > infinite, False)))
-    inner = np.minimum(ends[1][: max(usable - 1, 0)], ends[0][1 : max(usable, 1)])
-    right = np.concatenate([ends[0][: min(usable, 1)], inner, [infinite]])
+    ends = _line_ends(forward, cells * h, h, side * h, infinite)
+    right = np.concatenate([ends[0][:1], np.minimum(ends[1][:-1], ends[0][1:]), [infinite]])
     # left of 0, in units of the local x: L(x e^u) / x = e^u R(-log x - u)
     cells = np.arange(-first - 1, -1, -1, dtype=np.float64)
-    ends = _line_ends_left(reverse, cells * h, h, side * h)
-    bad = np.flatnonzero(ends[0] < 0)
-    if bad.size:  # there 0 is the better line
-        rest = int(bad[-1]) + 1
-        ends = np.append(0.0, ends[0][rest:]), np.append(0.0, ends[1][rest:])
-    left = np.concatenate([ends[0][:1], np.minimum(ends[1][:-1], ends[0][1:]), ends[1][-1:]])
+    starts, stops, middles = _line_ends_left(reverse, cells * h, h, side * h)
+    left = np.concatenate([starts[:1], np.minimum(stops[:-1], starts[1:]), stops[-1:]])
+    if left[-1] < right[0] / 2:
+        steep = _sunk(forward, right, h)
+        if steep is not None:
+            return _law(_straightened(steep, h), h, 1 - steep.left.size, infinite, sunk=True)
     middle = min(float(right[0]), float(left[-1]))
     if not middle > infinite:
         right, left = np.full(1, infinite), np.zeros(1)
     right[0] = left[-1] = max(middle, infinite)
     whole = 1.0
-    if left.size > 1:  # left of the grid the first cell's line goes on, or one parallel to it
-        start, end = float(ends[0][0]), float(ends[1][0])
-        left[0] = min(left[0], left[1] - (end - start))
-        whole = 1 + start - (end - start) / float(np.expm1(h))
+    if left.size > 1:  # left of the grid the first cell's line left of its middle goes on, or one that is steeper
+        start = float(starts[0])
+        rise = (float(middles[0]) - start) / float(np.expm1(h / 2)) if start > 0 else 0.0  # from x = 0 to the grid
+        left[0] = min(left[0], left[1] - rise * float(np.expm1(h)))
+        whole = 1 + start - rise
     values = _straightened(Sides(right, left), step)
     return _law(values, step, 1 - values.left.size, infinite, whole)
 
 
-def _line_ends(curve: Curve, start: FloatArray, h: float, side: float) -> tuple[FloatArray, FloatArray]:
-    """The lines of cells [start, start + h] at both ends."""
+def _sunk(forward: Curve, right: FloatArray, h: float) -> Sides | None:
+    """All mass of losses below 0 on one multiple of the step: for laws that a cell on the left of 0 holds.
+
+    Left of 1 the curve is above its line there, of slope -s, and above 1 - x; so below both is the line as far as 1 - x is
+    greater, and from there one to (0, 1). None if the line is nowhere below 1 - x.
+    """
+    low, after = float(forward(np.zeros(1))[0][0]), float(forward(np.array([h / 2 * _BEFORE]))[1][0])
+    s = max((low - after) / float(np.expm1(h / 2)) * _BEFORE - 8 * _UNIT * low / h, 0.0)
+    top = min(float(right[0]), low, float(right[1]) + s * float(np.expm1(h)))
+    if not top < (1 - s) / 2:
+        return None
+    cells = int(np.ceil(-np.log1p(-top / (1 - s)) / h * (1 + 1e-9))) + (top == 0)
+    return Sides(np.append(top, right[1:]), top + (1 - s) * np.expm1(-np.arange(cells, -1, -1) * h))
+
+
+def _line_ends(
+    curve: Curve, start: FloatArray, h: float, side: float, infinite: float
+) -> tuple[FloatArray, FloatArray]:
+    """The lines of cells [start, start + h] at both ends; what is less in the next middle, where a line falls below it."""
     middle = start + h / 2
     low = curve(middle * _AFTER)[0]
     before, after = curve((middle - side) * _BEFORE)[1], curve((middle + side) * _BEFORE)[1]
-    return _extended(low, before, after, side, h)
+    left, right = _extended(low, before, after, side, h)
+    level = np.append(low[1:], infinite)
+    return np.where(right < level, level, left), np.where(right < level, level, right)
 
 
-def _line_ends_left(curve: Curve, start: FloatArray, h: float, side: float) -> tuple[FloatArray, FloatArray]:
-    """The same of L = x delta_reverse(1/x) in cells [-start - h, -start]."""
+def _line_ends_left(
+    curve: Curve, start: FloatArray, h: float, side: float
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The same of L = x delta_reverse(1/x) in cells [-start - h, -start], and its least values in their middles."""
     middle = start + h / 2
     low = np.exp(-middle) * curve(middle * _AFTER)[0]
     before, after = (np.exp(-at) * curve(at * _BEFORE)[1] for at in (middle + side, middle - side))
-    return _extended(low, before, after, side, h)
+    left, right = _extended(low, before, after, side, h)
+    level = np.append(0.0, low[:-1] * (1 - 8 * _UNIT))
+    return np.where(left < level, level, left), np.where(left < level, level, right), low
 
 
 def _extended(
@@ -189,9 +213,15 @@ def _hull(side: FloatArray, step: float) -> FloatArray:
     return np.asarray(np.minimum(side, side[before] * share + side[behind] * (1 - share)))
 
 
-def _law(values: Sides, step: float, first: int, infinite: float, most: float | None = None) -> LossDistribution:
-    """The law of the chords of the values, scaled to the right side of them: below if its whole mass is to be at most `most`."""
-    up, whole = most is None, 1.0 if most is None else most
+def _law(
+    values: Sides, step: float, first: int, infinite: float, most: float | None = None, *, sunk: bool = False
+) -> LossDistribution:
+    """The law of the chords of the values, scaled to the right side of them.
+
+    Below if its whole mass is to be at most `most`, the line of the first cell going on to x = 0, or if it is `sunk`, with a line
+    from the first value to (0, 1).
+    """
+    up, whole = most is None and not sunk, 1.0 if most is None else most
     width, growth = np.expm1(step), np.exp(step)
     right, left = values.right, values.left
     mass = np.zeros(left.size + right.size - 1)
@@ -208,7 +238,7 @@ def _law(values: Sides, step: float, first: int, infinite: float, most: float | 
         else:  # the chord from (0, 1) to (1, delta(0))
             mass[zero] = 1 - float(right[0]) + to_right / width
     mass = np.maximum(mass, 0.0)
-    if not up and zero:  # the line of the first cell goes on to x = 0
+    if not (up or sunk) and zero:
         mass[0] = 0.0
     if up:  # what underflow may have lost
         infinite = infinite + mass.size * _LEAST

@@ -39,6 +39,7 @@ _LEFT_OUT = 1e-10  # tilted mass below the grid
 _FIRST_CELLS, _CELLS = 1 << 12, 1 << 16  # of a law, at first and at most
 _POINTS = 1 << 21  # of the product, wanted at most
 _REFINEMENTS = 6
+_WORTHWHILE = 1 / 4  # of the distance that a finer grid ought to gain where the upper end gains nothing
 _SECTIONS = 24  # points at once when a single release is inverted
 _CLOSE = 1e-13
 _ASIDE = 1e-10  # share of itself by which a multiple of the step lies below a loss that many outcomes have
@@ -235,11 +236,12 @@ class Composed:
                     raise
                 return best
             guess = low if self._bounded_below else high - (best[1] - high) / 3
+            spent = high >= best[1] and low - best[0] < _WORTHWHILE * (best[1] - best[0])
             best = max(best[0], low), min(best[1], high)
             left = excess(max(best[0], guess), best[1])
             finest = int(np.log2(max(_CELLS * step / span, 1.0)))
             halvings = min(int(np.ceil(np.log2(min(max(left, 1.0), 16.0)) / 2)), finest)
-            if left <= 1 or halvings < 1 or any(isinstance(release, Tabulated) for release, _ in self.factors):
+            if left <= 1 or halvings < 1 or spent or any(isinstance(release, Tabulated) for release, _ in self.factors):
                 return best
             step /= 2**halvings
         return best
@@ -250,7 +252,7 @@ class Composed:
             law, nothing = release.law(reverse=self.reverse), LossDistribution(h, 0, np.zeros(0), 0.0)
             everything = LossDistribution(h, 0, np.zeros(0), 1.0)
             return (nothing, law) if release.pessimistic else (law, everything)
-        first, last = min(int(np.floor(bottom / h)), -1), max(int(np.ceil(top / h)), 1)
+        first, last = min(int(np.floor(bottom / h)), -2), max(int(np.ceil(top / h)), 1)
         forward, reverse = self._curves(i)
         below = LossDistribution(h, 0, np.zeros(0), 0.0)
         if self._bounded_below:
