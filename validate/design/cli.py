@@ -57,7 +57,6 @@ def design(file: Path, devices: Path | None, out: Path | None, leave_out: bool, 
     from solvers.design import joint
     from solvers.design.federated_requirements import FederatedRequirements
     from solvers.design.fleet_requirements import FleetRequirements
-    from validate.devices import Row
     from validate import devices as fleets
     from validate.design import tables
     from validate.results.design import DesignResult
