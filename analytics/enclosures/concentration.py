@@ -5,6 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 from math import comb
 
+import flint
+
 from analytics.enclosures.ball import Ball, ball, refine
 
 
@@ -55,5 +57,5 @@ def _strays(devices: Fraction, p: Fraction, variance: Fraction, t: Ball) -> Ball
     far = [k for k in range(n + 1) if bool(ball(abs(k - devices * p) * variance) >= t)]
     if n > 200:  # fractions of so many factors have thousands of digits
         chance, rest = ball(p), ball(1 - p)
-        return sum((ball(comb(n, k)) * chance**k * rest ** (n - k) for k in far), ball(0))
+        return sum((flint.arb.bin_uiui(n, k) * chance**k * rest ** (n - k) for k in far), ball(0))
     return ball(sum((comb(n, k) * p**k * (1 - p) ** (n - k) for k in far), Fraction(0)))
