@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
+import sympy as sp
+
 from analytics.enclosures.ball import ball
 from analytics.records import table
 from validate.claims.balls import decided
@@ -169,8 +171,9 @@ class Claim:
         Parameters on which, as the statement says, nothing depends: those of a way there and back.
     argued : str
         Where a complete proof by hand stands: a page, and a section of it.
-    form : Relation or None
-        The same in expressions, for a proof, where a side is a function; the trial compares the two.
+    form : Relation, sympy.Expr or None
+        The same in expressions, for a proof, where a side is a function; the trial compares the two. Of an expression it is the
+        actual value, beside the claimed one that the relation has.
     implementation : Implementation or None
         The code that the claim is about, where it is about code.
     paper : str
@@ -203,7 +206,7 @@ class Claim:
     constants: bool = False
     idle: Sequence[str] = ()
     argued: str = ""
-    form: Relation | None = None
+    form: Any = None
     implementation: Implementation | None = None
     paper: str = ""
 
@@ -213,6 +216,8 @@ class Claim:
         except TypeError as error:
             raise TypeError(f"{self.id}: {error}") from None
         object.__setattr__(self, "relation", made)
+        if isinstance(self.form, sp.Expr):
+            object.__setattr__(self, "form", replace(made, actual=self.form, balls=None))
         object.__setattr__(self, "domain", {**made.domain(), **self.domain})
         if not self.statement:
             object.__setattr__(self, "statement", made.latex())
@@ -235,7 +240,8 @@ class Claim:
     @property
     def provable(self) -> Relation:
         """What a proof or a certificate is of: the expressions, if there are any."""
-        return self.relation if self.form is None else self.form
+        found: Relation = self.relation if self.form is None else self.form
+        return found
 
     @property
     def room(self) -> float:

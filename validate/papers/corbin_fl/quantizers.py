@@ -151,7 +151,7 @@ CLAIMS = (
             "A^2 - (w - c)^2 for each client, so r^2 alpha^2/n is the worst case; 'close to' it when alpha is large."
         ),
         {"x": x.range},
-        form=at_most(_ERROR, alpha**2),
+        form=_ERROR,
         statement=r"E(\bar W_{g,j} - w_{g,j})^2 = \frac1{n^2}\sum_i\bigl(A^2-(w_i-c)^2\bigr) \le \frac{r^2\alpha^2}n",
         where={**IN_RADII, "n": 1},
     ),
@@ -160,7 +160,7 @@ CLAIMS = (
         "Algorithm 1, Proposition 1",
         equal(_single_error, alpha**2 - x**2),
         holds("A two-point law with mean w: the squared error around w is its variance."),
-        form=equal(_ERROR, alpha**2 - x**2),
+        form=_ERROR,
         statement=r"\mathrm{Var}\,Q(w) = A^2 - (w-c)^2,\quad E Q(w) = w,\quad A = r\,\frac{e^\epsilon+1}{e^\epsilon-1}",
         where={r"\mathrm{Var}\,Q(w)": _ERROR, "A": alpha, "w-c": x},
     ),
@@ -173,10 +173,7 @@ CLAIMS = (
             "server has both of a pair, and what it then knows, is CB-PLDP*."
         ),
         {"x": x.range, "y": y.range},
-        form=at_most(
-            sp.Max(*((1 + s * x * share()) / (1 + s * y * share()) for s in (1, -1))),
-            sp.exp(epsilon),
-        ),
+        form=sp.Max(*((1 + s * x * share()) / (1 + s * y * share()) for s in (1, -1))),
         statement=r"\frac{P(Q_1(w) = \bar w)}{P(Q_1(w') = \bar w)} \le e^{\epsilon_p}",
     ),
     Claim(

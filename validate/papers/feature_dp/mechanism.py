@@ -136,7 +136,7 @@ CLAIMS = (
         statement=r"\delta_G(\epsilon; \mu) \le \delta \quad\text{for } \epsilon = \mu\sqrt{2\log(1.25/\delta)} \le 1",
         where={**GAUSSIAN, r"\mu": _MU},
         slack=3.4,
-        form=at_most(forms.hockey_stick(_eps, _MU, 1), delta),
+        form=forms.hockey_stick(_eps, _MU, 1),
         also=[Reference("UF-P1", "utility-fairness", "Proposition 1, Eq. (9)")],
     ),
     Claim(

@@ -187,7 +187,7 @@ CLAIMS = (
         "Footnote 2, p_max the least over all inputs (40 labels)",
         at_most(abs(sp.log(greatest / other, 2)), -sp.log(least, 2)),
         holds_under("The range of the score; with no threshold on p_max it is log2 of the number of labels."),
-        form=at_most(sp.Max(*(s * (sp.log(greatest, 2) - sp.log(other, 2)) for s in (1, -1))), -sp.log(least, 2)),
+        form=sp.Max(*(s * (sp.log(greatest, 2) - sp.log(other, 2)) for s in (1, -1))),
         given=[greatest >= least, other >= least],
         statement=r"|-\log_2 p_{\max} + \log_2 p_{\max}'| \le -\log_2\min_f p_{\max}",
         scale=absolute("bit"),

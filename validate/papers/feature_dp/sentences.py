@@ -135,7 +135,7 @@ CLAIMS = (
         at_most(_CHANGE, sp.log(40 * cap, 2)),
         holds("With p_max between 1/40 and tau. The bound that the footnote prints would rise by it, not fall."),
         given=[top <= cap for top in _tops],
-        form=at_most(sp.Max(*(s * sp.log(_tops[0] / _tops[1], 2) for s in (1, -1))), sp.log(40 * cap, 2)),
+        form=sp.Max(*(s * sp.log(_tops[0] / _tops[1], 2) for s in (1, -1))),
         statement=r"|-\log_2p_{\max} + \log_2p_{\max}'| \le \log_2(40\tau)",
     ),
     Claim(

@@ -162,7 +162,7 @@ CLAIMS = (
         over(signal, noise, cosine),
         statement=r"\frac{P_k\bigl((w_kC_k)^2 + 2c\,w_kC_k\|n_k\| + \|n_k\|^2\bigr)}{(w_kC_k + \|n_k\|)^2} \le P_k"
         r"\quad\text{for } \alpha_k = p_k\min\left\{\frac\gamma{h_k}, \frac{\sqrt{P_k}}{w_kC_k + \|n_k\|}\right\}",
-        form=at_most(power * _square(signal, noise, cosine) / (signal + noise) ** 2, power),
+        form=power * _square(signal, noise, cosine) / (signal + noise) ** 2,
     ),
     Claim(
         "FDP-MSE",

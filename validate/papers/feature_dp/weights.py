@@ -182,7 +182,7 @@ CLAIMS = (
         "Eq. (40), corrected",
         equal(_slope, two_devices(lambda at: _gradient(at, all_others=True), **_POINT)),
         holds("Against differences of the printed MSE."),
-        form=equal(_DERIVATIVE, two_devices(lambda at: _gradient(at, all_others=True), **_POINT)),
+        form=_DERIVATIVE,
         statement=r"\frac{\partial L}{\partial w_k} = (2w_kp_k - 2p_k)G_k + \sum_{j\ne k}(p_kp_jw_j - p_k)\,b_k^Tb_j + \dots",
         unread="of K vectors and with multipliers; tried for two numbers, without",
         scale=_OWN,
@@ -190,19 +190,18 @@ CLAIMS = (
     Claim(
         "FDP-wmax",
         "Lemma 5, w_max",
-        equal(_epsilon_at_cap, lambda epsilon, **rest: epsilon),
+        equal(_epsilon_at_cap, epsilon),
         holds("The paper says that it can be found numerically; here is the closed form, put back into (11)."),
         {
             "p": Range(0.3, 1.0),
             "clip": Range(0.1, 100.0, logarithmic=True),
             "delta": Range(1e-12, 0.5, logarithmic=True),
-            "epsilon": Range(1e-6, 100.0, logarithmic=True),
         },
         statement=r"w_{k,\max} = \frac{\sqrt{\bar\mu - t}}{\gamma C_k\sqrt{2\log(1.25/\delta)}}"
         r"\log\left(1 + \frac{(1-\delta')(e^\epsilon - 1)}{p_k}\right)",
         unread="put back into (11)",
         idle=("p", "clip", "delta"),
-        form=equal(sp.log(1 + p / (1 - _strays) * (sp.exp(_LOCAL) - 1)), epsilon),
+        form=sp.log(1 + p / (1 - _strays) * (sp.exp(_LOCAL) - 1)),
     ),
     Claim(
         "FDP-L5",

@@ -188,7 +188,7 @@ CLAIMS = (
         "Eq. (13)-(16)",
         equal(_computed("transmit_time"), at_table_1(forms.transmit_time, _AT)),
         holds("Rate, time and power fit together; the index i of (15) should be k."),
-        form=equal(at_table_1(_SENDING, _AT), at_table_1(forms.transmit_time, _AT)),
+        form=at_table_1(_SENDING, _AT),
         statement=r"T_{tx} = \frac{\mathcal V_v}{B\log_2(1+\gamma/\Gamma)},\quad \gamma = \frac{\kappa P|h|^2}{\sigma^2r^\alpha}",
         where={**IN_TABLE_1, r"\gamma/\Gamma": at_table_1(forms.gain) * power},
     ),
@@ -197,7 +197,7 @@ CLAIMS = (
         "Eq. (23), (24)",
         equal(_computed("energy"), at_table_1(forms.energy, _AT)),
         holds("Times and powers multiplied."),
-        form=equal(at_table_1(_SPENT, _AT), at_table_1(forms.energy, _AT)),
+        form=at_table_1(_SPENT, _AT),
         statement=r"E = jd\tau P_{cp} + \frac{\mathcal V_v(P/\rho+P_{cir})}{B\log_2(1+\gamma/\Gamma)}",
         where={**IN_TABLE_1, r"\gamma/\Gamma": at_table_1(forms.gain) * power},
     ),
@@ -206,7 +206,7 @@ CLAIMS = (
         "Eq. (32)",
         equal(_least_power, _limit("least power")),
         holds_under("If T > j_min d tau; with (33) it makes two of the five constraints redundant."),
-        form=equal(_at_deadline((sp.exp(_NEEDED) - 1) * forms.power * _SNR_GAP / _RATIO), _limit("least power")),
+        form=_at_deadline((sp.exp(_NEEDED) - 1) * forms.power * _SNR_GAP / _RATIO),
         statement=r"P = \tfrac{\sigma^2r^\alpha\Gamma}{\kappa|h|^2}\Bigl(e^{\mathcal V_v\log2/(B(T-j_{\min}d\tau))}-1\Bigr)"
         r"\quad\text{where } j_{\min}d\tau + T_{tx}(P) = T",
         where=IN_TABLE_1,
@@ -216,10 +216,7 @@ CLAIMS = (
         "Eq. (33)",
         equal(_most_iterations, _limit("most iterations")),
         holds_under("The iterations that fill the deadline at the greatest power, if the device is feasible."),
-        form=equal(
-            _at_deadline((forms.deadline - _SENDING.subs(forms.power, forms.greatest)) / (forms.load * forms.per_bit)),
-            _limit("most iterations"),
-        ),
+        form=_at_deadline((forms.deadline - _SENDING.subs(forms.power, forms.greatest)) / (forms.load * forms.per_bit)),
         statement=r"j = \tfrac1{d\tau}\Bigl(T-\tfrac{\mathcal V_v\log2}{B\log(1+\gamma_{\max}/\Gamma)}\Bigr)"
         r"\quad\text{where } jd\tau + T_{tx}(P_{\max}) = T",
         where={**IN_TABLE_1, r"\gamma_{\max}/\Gamma": at_table_1(forms.gain)},
@@ -229,12 +226,8 @@ CLAIMS = (
         "Eq. (30), (31)",
         equal(_computed("utility"), at_table_1(forms.utility, _AT)),
         defined("The problem; Phi and R depend on j and P. A weight of 1/J^2 is implied."),
-        form=equal(
-            at_table_1(
-                -forms.beta_1 * sp.exp(-_COMPUTING / forms.beta_2) + forms.beta_1 - _SPENT * (_SPENT - forms.varrho),
-                _AT,
-            ),
-            at_table_1(forms.utility, _AT),
+        form=at_table_1(
+            -forms.beta_1 * sp.exp(-_COMPUTING / forms.beta_2) + forms.beta_1 - _SPENT * (_SPENT - forms.varrho), _AT
         ),
         statement=r"\max U = -\mathcal E_{mod}+\beta_1-E(E-\varrho) \text{ s.t. delay, power, iterations}",
         unread="a problem; tried is its objective",
@@ -246,7 +239,7 @@ CLAIMS = (
         equal(_power_back, power),
         holds("The change of variables is a bijection, so (35) solves (31)."),
         {"distance": distance.range},
-        form=equal(at_table_1((sp.exp(forms.log_rate) - 1) / forms.gain, _AT), power),
+        form=at_table_1((sp.exp(forms.log_rate) - 1) / forms.gain, _AT),
         statement=r"P(Z(P)) = P",
         idle=("distance",),
     ),
@@ -256,11 +249,8 @@ CLAIMS = (
         equal(_fewest, fewest),
         holds_under("Z* >= Z_min says the same as j* >= j_min: (40) needs no lower clamp if the device is feasible."),
         {"deadline": Range(0.6, 3.0, typical=(0.75, 0.75))},
-        form=equal(
-            _at_deadline(
-                (forms.deadline - forms.model * sp.log(2) / (forms.bandwidth * _NEEDED)) / forms.iteration_time, fewest
-            ),
-            fewest,
+        form=_at_deadline(
+            (forms.deadline - forms.model * sp.log(2) / (forms.bandwidth * _NEEDED)) / forms.iteration_time, fewest
         ),
         statement=r"j(Z_{\min}) = j_{\min}",
         idle=("deadline",),
@@ -270,7 +260,7 @@ CLAIMS = (
         "Eq. (58)",
         equal(_computed("transmit_energy"), at_table_1(by_rate.transmit_energy, _RATE)),
         holds("The substitution is right."),
-        form=equal(at_table_1(forms.transmit_energy, _AT), at_table_1(by_rate.transmit_energy, _RATE)),
+        form=at_table_1(forms.transmit_energy, _AT),
         statement=r"E_{tx}(Z) = \frac{\mathcal V_vb}Z(e^Z+c)",
         where={**IN_TABLE_1, "b": at_table_1(by_rate.b), "c": at_table_1(by_rate.c), "Z": _RATE[by_rate.Z]},
     ),

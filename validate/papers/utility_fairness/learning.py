@@ -86,9 +86,7 @@ CLAIMS = (
         "Eq. (1), (2)",
         equal(_pooled, (d1 * w**2 + d2 * (w - 1) ** 2) / (d1 + d2)),
         defined("The loss of all samples; the weights d_k/d make it so (two devices, squared error)."),
-        form=equal(
-            (_over(w**2, d1) + _over((w - 1) ** 2, d2)) / (d1 + d2), (d1 * w**2 + d2 * (w - 1) ** 2) / (d1 + d2)
-        ),
+        form=(_over(w**2, d1) + _over((w - 1) ** 2, d2)) / (d1 + d2),
         statement=r"\mathcal G(w) = \tfrac1d\sum_kd_k\mathcal L_k(w)",
         unread="of K losses; tried for two squared errors",
     ),
@@ -164,10 +162,7 @@ CLAIMS = (
             (1 - step * curvature) ** (2 * iterations),
         ),
         defined("Gradient descent; on a quadratic of curvature c it multiplies by 1 - eta c."),
-        form=equal(
-            sp.Product((1 - step * curvature) ** 2, (sp.Dummy("i", integer=True), 1, iterations)).doit(),
-            (1 - step * curvature) ** (2 * iterations),
-        ),
+        form=sp.Product((1 - step * curvature) ** 2, (sp.Dummy("i", integer=True), 1, iterations)).doit(),
         statement=r"h^{(j+1)} = h^{(j)} - \eta\nabla\mathcal F_k(h^{(j)})",
         unread="a definition; tried is what it does to a quadratic",
     ),
