@@ -170,7 +170,7 @@ class Claim:
     idle : sequence of str
         Parameters on which, as the statement says, nothing depends: those of a way there and back.
     argued : str
-        Where a complete proof by hand stands: a page, and a section of it.
+        Where a complete proof by hand stands: a function with Notes, or a section of a page (set by the :class:`Paper`).
     form : Relation, sympy.Expr or None
         The same in expressions, for a proof, where a side is a function; the trial compares the two. Of an expression it is the
         actual value, beside the claimed one that the relation has.
@@ -337,6 +337,8 @@ class Paper:
         What is numbered and no claim.
     numbered : mapping of str to int
         How many equations, theorems ... the paper numbers, such as ``{"Eq.": 63}``.
+    proofs : mapping of str to str
+        Where a complete proof by hand stands, by identifier, for claims that do not say it (`argued`).
     """
 
     id: str
@@ -346,9 +348,12 @@ class Paper:
     claims: Sequence[Claim]
     items: Sequence[Item] = ()
     numbered: Mapping[str, int] = field(default_factory=dict)
+    proofs: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "claims", tuple(replace(c, paper=c.paper or self.id) for c in self.claims))
+        told = [(c.paper or self.id, c.argued or self.proofs.get(c.id, "")) for c in self.claims]
+        claims = (replace(c, paper=p, argued=a) for c, (p, a) in zip(self.claims, told, strict=True))
+        object.__setattr__(self, "claims", tuple(claims))
         object.__setattr__(self, "items", tuple(replace(i, paper=i.paper or self.id) for i in self.items))
         seen: set[str] = set()
         for name in self.names():

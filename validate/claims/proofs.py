@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from pydoc import locate
 
 from validate.claims.claim import Claim
@@ -48,13 +50,32 @@ def sections(paper: str, source: Source = INSTALLED) -> dict[str, Section]:
     >>> sections("corbin-fl")["cb-e1"].hypotheses
     '$|c| \\\\le 1 \\\\le A$; sums over $n$ and over $n-1$ clients, both divided by $n$.'
     """
-    found = {}
-    for path in sorted(source.home(paper).parent.glob("*.md")):
+    return {section.label: section for _, section in _beside(source.home(paper))}
+
+
+def by_row(module: str) -> dict[str, str]:
+    """Where in the documentation the proofs stand that are written beside a module, by the rows that their headings name.
+
+    Examples
+    --------
+    >>> from validate.papers import corbin_fl
+    >>> by_row(corbin_fl.__file__)["CB-T1*-bits"]
+    'docs/proofs.md#cb-t1'
+    """
+    return {
+        row: f"docs/{page}#{section.label}"
+        for page, section in _beside(Path(module))
+        for row in section.heading.split(", ")
+    }
+
+
+def _beside(module: Path) -> Iterator[tuple[str, Section]]:
+    """Names of the Markdown files in a module's folder, and the sections of each."""
+    for path in sorted(module.parent.glob("*.md")):
         preamble, *parts = _LABEL.split(path.read_text(encoding="utf-8"))
         for label, text in zip(parts[::2], parts[1::2], strict=True):
             heading, _, body = text.partition("\n")
-            found[label] = _section(label, heading.lstrip("# "), body, preamble.strip())
-    return found
+            yield path.name, _section(label, heading.lstrip("# "), body, preamble.strip())
 
 
 def of(claim: Claim, known: dict[str, Section]) -> Section | None:

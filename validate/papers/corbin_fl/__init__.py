@@ -1,6 +1,7 @@
 """papers/corbin-fl (CB), in the order of the paper."""
 
 from validate.claims.claim import Paper
+from validate.claims.proofs import by_row
 from validate.papers.corbin_fl import (
     aggregation,
     appendices,
@@ -32,4 +33,5 @@ PAPER = Paper(
     ),
     items.ITEMS,
     {"Eq.": 22, "Theorem": 4, "Proposition": 1, "Algorithm": 3, "Fig.": 4, "Experiment": 8},
+    proofs=by_row(__file__),
 )

@@ -142,7 +142,6 @@ CLAIMS = (
             "so nothing of this mechanism can satisfy it. Here: how far apart their values are."
         ),
         {"clients": Range(2, 12, integer=True), "epsilon": LOCAL, "center": Range(-1.0, 1.0, extra=(0.0,))},
-        argued="docs/proofs.md#cb-e1",
         statement=r"P(\bar W_g \in T) \le e^{\epsilon_u}P(\bar W'_g \in T) + \delta,\quad "
         r"\bar W'_g = \tfrac1n\sum_{i \ge 2}\bar W_i;\qquad \min|\bar W_g - \bar W'_g| = \tfrac{r\alpha-|c|}n",
         unread="a definition; tried is what it implies for this mechanism",

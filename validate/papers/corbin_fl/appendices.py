@@ -80,7 +80,6 @@ CLAIMS = (
         holds("The Frechet bound: as few pluses together as the marginals allow."),
         {"x": x.range, "y": y.range, "epsilon": epsilon.range, "entry": Range(0, 3, integer=True)},
         given=[x + y <= 0],
-        argued="docs/proofs.md#cb-e21",
         statement=r"P_{1,1} = \frac{2c-w-w'}{2r\alpha},\ P_{1,2} = \frac12+\frac{w'-c}{2r\alpha},\ "
         r"P_{2,1} = \frac12+\frac{w-c}{2r\alpha},\ P_{2,2} = 0\qquad (w+w' \le 2c)",
         scale=absolute("", 1e-2),

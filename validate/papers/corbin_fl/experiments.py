@@ -90,7 +90,6 @@ CLAIMS = (
             "(at n = 1 it is below the truth, r^2 alpha^2)."
         ),
         {"pairs": Range(1, 2, integer=True), "seed": SEED},
-        argued="docs/proofs.md#cb-t2",
         statement=r"\mathrm{MSE} \le \frac{r^2}{2n}((\sqrt2-1)\alpha+1)((\sqrt2+1)\alpha-1)\quad(n \ge 3 \text{ odd})",
         slack=1.28,
     ),
@@ -143,7 +142,6 @@ CLAIMS = (
             "falls at p = .5 is another statement: CB-X3-accuracy."
         ),
         {"pairs": Range(1, 100, integer=True), "p": Range(0.0, 0.99), **_EPSILON},
-        argued="docs/proofs.md#cb-x3",
         statement=r"\max\mathrm{MSE}(\text{CorBin-FL}, p) \le r^2\alpha^2\,E\tfrac{[N>0]}N = \max\mathrm{MSE}(\text{LDP-FL}, p)",
     ),
     Claim(

@@ -46,7 +46,6 @@ CLAIMS = (
         ),
         holds("True and loose: quadratic in alpha, where the worst case is linear."),
         {"pairs": Range(1, 3, integer=True), "seed": SEED},
-        argued="docs/proofs.md#cb-t2",
         statement=r"\mathrm{MSE} \le \frac{r^2}{2n}((\sqrt2-1)\alpha+1)((\sqrt2+1)\alpha-1)\quad(n \text{ even})",
         slack=1.71,
     ),
@@ -59,7 +58,6 @@ CLAIMS = (
         ),
         holds("Every pair is drawn with the same probability; against all pairings."),
         _DOMAIN,
-        argued="docs/proofs.md#cb-t2",
         statement=r"\frac1{n^2}\left[\pi\sum_{i<j}(2A|x_i+x_j| - (x_i+x_j)^2) + \lambda\sum_i(A^2 - x_i^2)\right]",
     ),
     Claim(
@@ -68,7 +66,6 @@ CLAIMS = (
         at_most(over_all_pairings, lambda clients, epsilon, seed: mean_estimation.worst(clients, epsilon=epsilon)),
         holds("2A abs(s) - s^2 is greatest at s = 2r or at s = A; attained by equal updates."),
         _DOMAIN,
-        argued="docs/proofs.md#cb-t2",
         statement=r"\mathrm{MSE} \le \frac{2r^2(\alpha-1)}n \ (\alpha \ge 2),\quad \frac{r^2\alpha^2}{2n}\ (\alpha \le 2)"
         r"\quad(n \text{ even})",
     ),

@@ -199,7 +199,6 @@ CLAIMS = (
         ),
         holds("The exact law, against the sum over all shared numbers and private coins."),
         _PAIR,
-        argued="docs/proofs.md#cb-a2",
         statement=r"P(++) = \tfrac{f_1(1-f_2)}{2^d} \text{ if } \lfloor a\rfloor = \lfloor b\rfloor, \text{ else } "
         r"\left(\tfrac{s}{2A}\right)^+,\quad a = 2^dq_1,\ b = 2^d(1-q_2)",
         scale=relative_to(lambda bits, **_: 2.0**-bits, "probability of a cell"),
@@ -225,7 +224,6 @@ CLAIMS = (
         equal(_enumerated_error, lambda x, y, epsilon, bits: quantizers.pair_mse(x, y, epsilon=epsilon, bits=bits)),
         holds("The Frechet optimum plus what private coins cost where both levels share a cell."),
         _PAIR,
-        argued="docs/proofs.md#cb-t1",
         statement=r"m_d = 2A|s| - s^2 + \frac{8A^2}{2^d}(\min(f_1, f_2) - f_1f_2)\,[\lfloor a\rfloor = \lfloor b\rfloor]",
         scale=relative_to(_slack, "the most that d bits cost"),
     ),
@@ -253,7 +251,6 @@ CLAIMS = (
         at_most(_cost_of_bits, _slack),
         holds("min(f1, f2) - f1 f2 <= 1/4; 32 times below the printed slack, and attained."),
         _PAIR,
-        argued="docs/proofs.md#cb-t1",
         statement=r"m_d - m_\infty \le \frac{A^2}{2^{d-1}}",
     ),
 )

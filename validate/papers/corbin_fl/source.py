@@ -227,7 +227,6 @@ CLAIMS = (
             "epsilon": Range(0.05, 2.0, logarithmic=True, typical=(0.5, 1.0)),
             "delta": Range(1e-10, 1e-2, logarithmic=True, typical=(1e-5, 1e-5)),
         },
-        argued="docs/proofs.md#cb-t3-closed",
         statement=r"\epsilon_u = \tfrac1{1-X^2}\Bigl(\sqrt{\tfrac{8J\log(2/\delta)}{M+1}} + \tfrac{2J}{M+1}\Bigr),\quad "
         r"X = \tfrac{1+\sqrt{2M\log(6J/\delta)}}{M+1},\ M \approx N(1-\tfrac1\alpha),\ J \approx \tfrac m\alpha",
         unread="rounded numbers of coins; the formula is central_bound.proven",

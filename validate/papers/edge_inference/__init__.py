@@ -11,6 +11,7 @@ from analytics.symbolic.gaussian import hockey_stick
 from validate.claims.claim import Claim, Paper, false, holds, undecidable
 from validate.claims.domain import Range, parameter
 from validate.claims.implementation import Implementation
+from validate.claims.proofs import by_row
 from validate.claims.relation import absolute, at_most, equal
 
 _COMMIT = "9d8c90e29310d4b4ebacf5d82a4eb9f7cff032f6"
@@ -60,7 +61,6 @@ _CLAIMS: tuple[Claim, ...] = (
             "devices": Range(2, 40, integer=True, typical=(5, 20)),
             "participation": Range(0.01, 1.0, typical=(0.25, 1.0)),
         },
-        argued="docs/proofs.md#ei-present",
         statement=r"P(k \text{ takes part} \mid \text{someone does}) = \frac{p}{1-(1-p)^n}",
         implementation=_code("get_sigma", "p' of the amplification"),
     ),
@@ -119,4 +119,5 @@ PAPER = Paper(
             "EI-scores", "figure_conditions.py and the tables", "F1 scores of trained models: no formula decides them."
         ),
     ),
+    proofs=by_row(__file__),
 )

@@ -94,7 +94,6 @@ CLAIMS = (
             "radius": Range(0.2, 5.0, logarithmic=True, extra=(0.999,)),
             "ideal": Range(0.1, 1.0),
         },
-        argued="docs/proofs.md#fdp-t2",
         statement=r"P(\hat l = l^*) \ge \max\left\{0, P_0\left(1 - \frac{\mathrm{MSE}}{\Delta^2}\right)\right\}",
     ),
     Claim(
@@ -122,7 +121,6 @@ CLAIMS = (
             "variance": Range(1e-3, 10.0, logarithmic=True, extra=(0.0,)),
             "radius": Range(0.3, 10.0, logarithmic=True),
         },
-        argued="docs/proofs.md#fdp-mse",
         statement=r"\Pr(\|\hat f - f^*\| \le \Delta) = \sum_S \Pr(S)\,F_{Q_S}(\Delta^2),\quad "
         r"Q_S = \sum_i v_S\lambda_i\,\chi^2_{n_i}(\delta_{S,i})",
     ),

@@ -128,7 +128,6 @@ CLAIMS = (
         at_most(_taking_part_if_near, _bound_if_near),
         holds("Bayes; with delta' the true probability of straying, not the one that (23) gives."),
         {"devices": Range(2, 60, integer=True, typical=(12, 12)), "p": PROBABILITY, "reach": Range(0.01, 0.5)},
-        argued="docs/proofs.md#fdp-e25",
         statement=r"\bar p_k = \Pr(\mathcal E_k \mid |\mu-\bar\mu| < t) \le \frac{p_k}{1-\delta'}",
     ),
     Claim(
@@ -218,7 +217,6 @@ CLAIMS = (
         at_least(lambda selected, **scores: float(_chance(selected=selected, **scores)[:selected].min()), _right),
         holds("Total probability; the indicator is what (20) loses."),
         {**_SCORES, "selected": _SELECTED},
-        argued="docs/proofs.md#fdp-e51",
         statement=r"p_k \ge \Pr(\mathcal A)\,\mathbb I(k \in \mathcal K)",
     ),
     Claim(
@@ -227,7 +225,6 @@ CLAIMS = (
         at_most(lambda device, **scores: float(_chance(**scores)[device]), _by_total_probability),
         holds("The factor Pr(A^c) of (50) is dropped."),
         {**_SCORES, "selected": _SELECTED, "device": Range(0, 2, integer=True)},
-        argued="docs/proofs.md#fdp-e51",
         statement=r"p_k \le \Pr(\mathcal A)\,\mathbb I(k \in \mathcal K) + \Pr(k \in \tilde{\mathcal K} \mid \mathcal A^c)",
         tolerance=1e-8,
     ),
@@ -243,7 +240,6 @@ CLAIMS = (
             "are negatively correlated, others not at all."
         ),
         _SCORES,
-        argued="docs/proofs.md#fdp-e53",
         statement=r"\Pr(\tilde u_{(1)} \le \dots \le \tilde u_{(K)}) \le \prod_k \Pr(\tilde u_{(k)} \le \tilde u_{(k+1)})",
     ),
     Claim(

@@ -139,7 +139,6 @@ CLAIMS = (
             "dimension": DIMENSION,
             "epsilon": Range(1e-3, 50.0, logarithmic=True, extra=(0.0,)),
         },
-        argued="docs/proofs.md#fdp-t1a",
         statement=r"D_\lambda(N(\Delta e_1, (v+s)I_r)\|N(0, vI_r)) = Q_{\chi^2_r(\lambda_1)}\left(\tfrac{R^2}{v+s}\right)"
         r" - \lambda\,Q_{\chi^2_r(\lambda_0)}\left(\tfrac{R^2}{v}\right)",
         tolerance=1e-10,
@@ -158,7 +157,6 @@ CLAIMS = (
             "where": Range(-10.0, 10.0, extra=(0.0,)),
             "epsilon": Range(0.0, 2.0),
         },
-        argued="docs/proofs.md#fdp-t1a-hidden",
         statement=r"D_\lambda(\text{law of } y \,\|\, \text{law of } y_{-k}) \le E_S\left[p\,H_S\left(1 + "
         r"\tfrac{\lambda-1}p\right)\right]",
         effort=1 / 4,
@@ -170,7 +168,6 @@ CLAIMS = (
         equal(partial(_spread_devices, "absent"), lambda **given: resolved(enclosed.absent_by_enumeration(**given))),
         holds("Given the others both neighbours are known; compared with all 2^(K-1) sets in ball arithmetic."),
         {**_SPREAD, "devices": Range(1, 4, integer=True), "dimension": Range(1, 20, integer=True)},
-        argued="docs/proofs.md#fdp-t1a",
         statement=r"\delta_k(\epsilon) = E_S\left[p_k\,D_{1+(\lambda-1)/p_k}(N(\Delta e_1, v_S+s) \| N(0, v_S))\right]"
         r"\text{ or the reverse}",
         effort=1 / 4,
@@ -186,7 +183,6 @@ CLAIMS = (
             "Given the participants both neighbours are Gaussian with one covariance; compared with all 2^(K-1) sets."
         ),
         {**_SPREAD, "devices": Range(1, 7, integer=True), "replace": Range(0, 1, integer=True)},
-        argued="docs/proofs.md#fdp-t1b",
         statement=r"\delta_k(\epsilon) = E_S\left[p_k\,\delta_G\left(\epsilon; \Delta/\sqrt{v_S + s}\right)\right]",
         tolerance=1e-10,
     ),
@@ -207,7 +203,6 @@ CLAIMS = (
             "replace": Range(0, 1, integer=True),
             "epsilon": Range(0.0, 5.0),
         },
-        argued="docs/proofs.md#fdp-t1b",
         statement=r"D_\lambda\left(pN(\Delta e_1, v+s) + (1-p)N(0, v)\,\|\,pN(0, v+s) + (1-p)N(0, v)\right) \le "
         r"p\,\delta_G\left(\epsilon; \Delta/\sqrt{v+s}\right)",
         effort=1 / 4,
@@ -226,7 +221,6 @@ CLAIMS = (
             "dimension": Range(1, 200, logarithmic=True, integer=True),
             "adjacency": Range(0, 2, integer=True),
         },
-        argued="docs/proofs.md#fdp-t1c",
         statement=r"\delta_k(\epsilon) \le p_k\left[\delta_G\left(\epsilon; \Delta/\sqrt{\gamma^2(v + \sigma_k^2) + "
         r"\sigma_m^2}\right) + \Pr(\mu_{-k} < v)\right]",
         effort=1 / 2,
@@ -237,7 +231,6 @@ CLAIMS = (
         equal(_subsampled, _subsampled_by_integral),
         holds("The noise is then constant, which is the case that Lemma 4 needs; compared with numerical integration."),
         {"p": PROBABILITY, "mu": Range(0.05, 5.0), "epsilon": Range(0.0, 5.0), "replace": Range(0, 1, integer=True)},
-        argued="docs/proofs.md#fdp-t1d",
         statement=r"\epsilon' = \log(1 + p(e^\epsilon - 1)),\quad \delta' = p\,\delta_G(\epsilon)\quad\text{exactly}",
         unread="two equations: tried as the second at the epsilon of the first",
         effort=1 / 2,

@@ -180,7 +180,6 @@ CLAIMS = (
         ),
         holds("Bernstein's inequality."),
         _SIGNS,
-        argued="docs/proofs.md#fdp-l3",
         statement=r"\Pr\left(\sum_k X_k > t\right) \le \exp\left(-\frac{t^2/2}{\sum_k E X_k^2 + Mt/3}\right)",
         where={"t": _TAIL, r"\sum_k E X_k^2": _SIGNED, "M": 1},
         slack=1.4,
@@ -227,7 +226,6 @@ CLAIMS = (
         at_most(_beyond("bernstein_deviation"), delta_prime),
         holds("The quadratic of the correct Bernstein inequality."),
         {**_NOISE, "variance": constant(1.0)},  # t and noise are both proportional to it
-        argued="docs/proofs.md#fdp-e23",
         statement=r"\Pr(|\mu - \bar\mu| \ge t) \le \delta',\quad t = \tfrac{ML}3 + \sqrt{(\tfrac{ML}3)^2 + 2VL}",
         slack=6.0,
     ),

@@ -147,7 +147,6 @@ CLAIMS = (
             "devices": Range(1, 2, integer=True),
             "dimension": Range(1, 4, integer=True),
         },
-        argued="docs/proofs.md#fdp-t1-hidden",
         statement=r"\delta_k(\epsilon) = E_S\,D_\lambda\bigl(p\,N(x,v_S+s)+(1-p)N(0,v_S)\,\big\|\,p\,N(x',v_S+s)+(1-p)N(0,v_S)"
         r"\bigr),\quad x'=0\text{ or }-x",
         tolerance=1e-8,
@@ -170,7 +169,6 @@ CLAIMS = (
             "dimension": Range(1, 500, logarithmic=True, integer=True),
             "more": Range(1, 500, logarithmic=True, integer=True),
         },
-        argued="docs/proofs.md#fdp-t1-hidden",
         statement=r"r \le r' \;\Rightarrow\; \delta_k(\epsilon; r) \le \delta_k(\epsilon; r')",
         tolerance=1e-8,
         effort=1 / 4,

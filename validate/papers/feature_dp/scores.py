@@ -169,7 +169,6 @@ CLAIMS = (
         at_most(_entropy_change, lambda labels, **laws: uncertainty.published_sensitivity(labels)),
         holds("Entropy ranges over [0, log2 L]; the bound is twice too large."),
         _LAWS,
-        argued="docs/proofs.md#fdp-e15",
         statement=r"|u_k - u_k'| \le 2\log_2|\mathcal L|",
         slack=2.0,
     ),
@@ -179,7 +178,6 @@ CLAIMS = (
         at_most(_entropy_change, lambda labels, **laws: uncertainty.sensitivity(labels)),
         holds("The range of the entropy."),
         _LAWS,
-        argued="docs/proofs.md#fdp-e15",
         statement=r"|u_k - u_k'| \le \log_2|\mathcal L|, \text{ with equality for a sure label against the uniform law}",
     ),
     Claim(
@@ -213,7 +211,6 @@ CLAIMS = (
         equal(_below_threshold, lambda score, noise, eta: float(participation.threshold(score, noise, eta))),
         holds("The noisy score is normal. ((18) prints u for the noisy score and zeta for eta.)"),
         {"score": Range(0.0, 5.4), "noise": Range(0.15, 10.0, logarithmic=True), "eta": Range(0.0, 5.0)},
-        argued="docs/proofs.md#fdp-t3",
         statement=r"p_k = \Phi\left(\frac{\eta - u_k}{\sigma_k^{(0)}}\right)",
         where={r"u_k": sp.Symbol("score"), r"\sigma_k^{(0)}": sp.Symbol("noise")},
     ),
@@ -249,7 +246,6 @@ CLAIMS = (
             "score": Range(1e-6, 10.0, logarithmic=True),
             "local": Range(1e-6, 10.0, logarithmic=True),
         },
-        argued="docs/proofs.md#fdp-l2",
         statement=r"(\epsilon^{(0)} + \epsilon_{\mathrm{loc}},\ \delta^{(0)} + \delta_{\mathrm{loc}})"
         r"\text{ with the feature's guarantee given participation}",
     ),

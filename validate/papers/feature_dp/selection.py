@@ -113,7 +113,6 @@ CLAIMS = (
         at_least(_worst_inside, lambda selected, **point: participation.published_sorting(*_three(**point))),
         holds("Pr(true order) is at most Pr(true set), and the union bound."),
         {**_THREE, "selected": Range(1, 2, integer=True)},
-        argued="docs/proofs.md#fdp-l6",
         statement=r"p_k \ge 1 - \sum_{i=1}^{K-1}\Phi\left(\frac{-\Psi}{\sqrt{\sigma_{(i)}^2+\sigma_{(i+1)}^2}}\right)"
         r"\quad\text{for } k \text{ in the true set, } i \text{ in the order of the scores}",
     ),
@@ -143,7 +142,6 @@ CLAIMS = (
         equal(_selected, lambda **point: float(selection.probability(*_scores(**point))[0])),
         holds("Conditioning on the device's own noisy score; against the sum over all sets below it."),
         _RANDOM,
-        argued="docs/proofs.md#fdp-t3",
         statement=r"p_k = \int\varphi_k(x)\Pr\left(\#\{j\ne k: \tilde u_j < x\} \le \tilde k - 1\right)dx",
         scale=absolute("", 1e-3),
     ),
@@ -153,7 +151,6 @@ CLAIMS = (
         at_most(_selected, lambda **point: float(participation.proven_bounds(*_scores(**point))[1][0])),
         holds("If k is selected, at least i of any k~ + i - 1 others are above it; Markov. Tight for two devices."),
         _RANDOM,
-        argued="docs/proofs.md#fdp-t3",
         statement=r"p_k \le \min_{1\le i\le K-\tilde k}\frac1i\sum_{j\le\tilde k+i-1}(1-q)_{(j)},\quad "
         r"q_j = \Phi\left(\frac{u_k-u_j}{\sqrt{\sigma_k^2+\sigma_j^2}}\right)",
     ),
@@ -163,7 +160,6 @@ CLAIMS = (
         at_most(_left_out, lambda **point: 1 - float(participation.proven_bounds(*_scores(**point))[0][0])),
         holds("The mirror image."),
         _RANDOM,
-        argued="docs/proofs.md#fdp-t3",
         statement=r"1 - p_k \le \min_{1\le i\le\tilde k}\frac1i\sum_{j\le K-\tilde k+i-1}q_{(j)}",
     ),
     Claim(
@@ -172,7 +168,6 @@ CLAIMS = (
         at_most(*both(_equal_noise)),
         holds_under("Total variation to the case of equal scores; needs equal noise."),
         {"devices": Range(2, 12, integer=True), "seed": SEED, "noise": Range(0.1, 1e4, logarithmic=True)},
-        argued="docs/proofs.md#fdp-t3",
         statement=r"\left|p_k - \tfrac{\tilde k}K\right| \le \frac{\sum_j|u_j - \mathrm{med}\,u|}{\sigma\sqrt{2\pi}}"
         r"\ \to 0 \text{ for equal } \sigma \to \infty",
         slack=1.42,
@@ -202,7 +197,6 @@ CLAIMS = (
         ),
         holds("Union bound, with k in the order of the scores."),
         _THREE,
-        argued="docs/proofs.md#fdp-l6",
         statement=_SORTING,
     ),
     Claim(

@@ -112,7 +112,6 @@ CLAIMS = (
             "ratio": ratio.range,
             "epsilon": EPSILON,
         },
-        argued="docs/proofs.md#fdp-aware",
         statement=r"\max\{\delta_{2.1}(\epsilon; u, u'), \delta_{2.1}(\epsilon; u', u)\} \ge "
         r"\max\{p, p'\}\,\delta_G(\epsilon; \mu)",
         effort=1 / 2,
@@ -146,7 +145,6 @@ CLAIMS = (
             "A greatest surprise is at least no mean. That both order devices alike is no law: (1/2, 1/2) has less "
             "Shannon and more min-entropy than (.6, .1, .1, .1, .1); what the figure suggests of ModelNet is FDP-F3."
         ),
-        argued="docs/proofs.md#fdp-f3-min",
         statement=r"-\log_2\max_lp_l \le -\sum_lp_l\log_2p_l",
         where={r"\max_lp_l": sp.Max(*_LAW), r"\sum_lp_l\log_2p_l": -_SHANNON},
     ),

@@ -213,7 +213,6 @@ CLAIMS = (
             "For c_k / sqrt(mean - t) of at most 1, as its source asks; then t and the receiver's noise are reserves."
         ),
         given=[_ROOM.subs({p: 1, variance: 1}) > 0],
-        argued="docs/proofs.md#fdp-t1-gamma",
         statement=r"\delta_G\Bigl(\log\Bigl[1+\tfrac{e^{s}-1}{1-\delta'}\Bigr];\ "
         r"s\sqrt{\tfrac{\bar\mu-t}{2K\log(1.25/\delta)}}\Bigr) \le \delta' + \tfrac\delta{1-\delta'},\quad "
         r"s = \tfrac{w_kC_k}{\sqrt{\bar\mu-t}}\sqrt{2\log(1.25/\delta)} \le 1",
@@ -235,7 +234,6 @@ CLAIMS = (
             "noise": Range(0.1, 10.0, logarithmic=True),
             "epsilon": Range(0.0, 3.0),
         },
-        argued="docs/proofs.md#fdp-l4",
         statement=r"D_{1+p(e^\epsilon-1)}(p\,P_1+(1-p)P_0\,\|\,P_0) = p\,D_{e^\epsilon}(P_1\|P_0)",
         tolerance=1e-6,
         effort=1 / 2,
@@ -280,7 +278,6 @@ CLAIMS = (
             "Dropping coordinates is post-processing; under `absent` the bound of Theorem 1 has no r, the truth has."
         ),
         {**_SMALL, "more": Range(1, 200, integer=True)},
-        argued="docs/proofs.md#fdp-t1-hidden",
         statement=r"r \le r' \;\Rightarrow\; \delta^{\mathrm{absent}}_k(\epsilon; r) \le "
         r"\delta^{\mathrm{absent}}_k(\epsilon; r')",
         effort=1 / 2,
@@ -301,7 +298,6 @@ CLAIMS = (
             "idle": Range(0, 1, integer=True),
             "more": Range(1e-3, 2.0, logarithmic=True),
         },
-        argued="docs/proofs.md#fdp-t1-hidden",
         statement=r"w_kC_k \le w_k'C_k' \;\Rightarrow\; \delta_k(\epsilon; w_kC_k) \le \delta_k(\epsilon; w_k'C_k')",
         effort=1 / 2,
     ),

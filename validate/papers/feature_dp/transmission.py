@@ -139,7 +139,6 @@ CLAIMS = (
         equal(*both(_mean_decoded)),
         holds("These weights make the estimate unbiased; they contradict sum w_k = 1 of Eq. (38)."),
         {"devices": Range(1, 8, integer=True), "seed": SEED},
-        argued="docs/proofs.md#fdp-mse",
         statement=r"E\hat f = f^* \quad\text{for } w_k = 1/(Kp_k),\ D = W_k = 1",
     ),
     Claim(
@@ -209,7 +208,6 @@ CLAIMS = (
         ),
         holds("Bias plus variance; compared with the sum over all sets of participants."),
         _INSTANCE,
-        argued="docs/proofs.md#fdp-mse",
         statement=r"E\|\hat f - f^*\|_2^2 = \left\|\sum_k p_kw_kDz_k - f^*\right\|^2 + \sum_k p_k(1-p_k)w_k^2\|Dz_k\|^2"
         r" + \left(\sum_k p_k\sigma_k^2 + \tfrac{\sigma_m^2}{\gamma^2}\right)\|D\|_F^2",
     ),
@@ -222,7 +220,6 @@ CLAIMS = (
         ),
         holds("Triangle inequality for the mean, operator norms for the rest."),
         _INSTANCE,
-        argued="docs/proofs.md#fdp-mse",
         statement=r"E\|\hat f - f^*\|_2^2 \le \left(\sum_k \|p_kw_kDz_k - f_k/K\|\right)^2 + \sum_k p_k(1-p_k)w_k^2\|D\|_2^2"
         r"\min(C_k, \|W_k\|_2\|f_k\|)^2 + \left(\sum_k p_k\sigma_k^2 + \tfrac{\sigma_m^2}{\gamma^2}\right)\|D\|_F^2",
     ),
@@ -235,7 +232,6 @@ CLAIMS = (
             "than (epsilon, delta) before aggregation asks for. One device, D = 1."
         ),
         {"delta": Range(1e-300, 0.99, logarithmic=True)},
-        argued="docs/proofs.md#fdps-mse",
         statement=r"E\|D\tau_kn_k\|_2^2 \le d\|D\|_F^2\,\frac{2p(w_kC_k)^2}{\epsilon^2}\log\frac{1.25}{\delta}"
         r"\quad\text{for noise just enough for } (\epsilon, \delta),\ \epsilon \le 1",
         where={r"d\|D\|_F^2": 1},
@@ -278,7 +274,6 @@ CLAIMS = (
         "Sec. IV-A 2), corrected: w_k = 1/(K p), sigma_k = s w_k, equal features, lossless codec",
         equal(_calibrated, f**2 * (1 - p) / (p * devices) + spread**2 / (p * devices) + floor),
         holds("The variance of taking part and the local noise fall as 1/K; the receiver's noise stays."),
-        argued="docs/proofs.md#fdp-mse",
         statement=r"\mathrm{MSE}_K = \frac1K\cdot\frac{(1-p)f^2 + s^2}p + \tfrac{\sigma_m^2}{\gamma^2}",
     ),
     Claim(
@@ -289,7 +284,6 @@ CLAIMS = (
             "For a decoder that keeps lengths the noise in the decoded feature is proportional to r; how much is "
             "gained by the longer code is not in it. By accuracy see FDP-F8."
         ),
-        argued="docs/proofs.md#fdp-mse",
         statement=r"E\Bigl\|D\Bigl(\sum_k\tau_kn_k + \tfrac m\gamma\Bigr)\Bigr\|^2 = r\Bigl(Kp\sigma^2 + "
         r"\tfrac{\sigma_m^2}{\gamma^2}\Bigr) \quad(D^TD = I_r)",
     ),

@@ -1,6 +1,7 @@
 """papers/utility-fairness (UF), in the order of the paper."""
 
 from validate.claims.claim import Paper
+from validate.claims.proofs import by_row
 from validate.papers.utility_fairness import (
     composition,
     device,
@@ -44,4 +45,5 @@ PAPER = Paper(
         "Algorithm": 1,
         "Fig.": 4,
     },
+    proofs=by_row(__file__),
 )

@@ -87,7 +87,6 @@ CLAIMS = (
             "whatever epsilon."
         ),
         {s.name: s.range for s in (epsilon, delta, rounds)},
-        argued="docs/proofs.md#uf-c1",
         statement=r"M \text{ rounds of } (\epsilon,\delta) \text{ are } (M\epsilon, M\delta)\text{-DP}",
         tolerance=1e-7,
         idle=["epsilon"],
@@ -117,7 +116,6 @@ CLAIMS = (
         ),
         holds("Exact; against all products of the extreme mechanism's outcomes."),
         {**_FEW, "share": Range(0.0, 1.0)},
-        argued="docs/proofs.md#uf-c",
         statement=r"\delta_g = 1-(1-\delta)^M\Bigl(1-\sum_l\tbinom "
         r"Ml\tfrac{[e^{(M-l)\epsilon}-e^{\epsilon_g+l\epsilon}]_+}{(1+e^\epsilon)^M}\Bigr)",
         tolerance=1e-8,
@@ -133,7 +131,6 @@ CLAIMS = (
         ),
         holds("Exact; against the root over all products of the extreme mechanism's outcomes."),
         {**_FEW, "rounds": Range(1, 3, integer=True), "spared": Range(1e-3, 0.95, logarithmic=True)},
-        argued="docs/proofs.md#uf-c",
         statement=r"\epsilon_g(\delta_g) = \min\{\epsilon: \delta_g(\epsilon) \le \delta_g\}",
         idle=("delta",),
         tolerance=1e-8,

@@ -93,7 +93,6 @@ CLAIMS = (
             at_most(lambda repair=repair, **s: _from_the_middle(repair, s), 0.5),
             holds(reason),
             _COSINES,
-            argued="docs/proofs.md#uf-e26",
             statement=r"\bigl|\mathcal E_k - \tfrac12\bigr| \le \tfrac12",
         )
         for name, repair, reason in (
@@ -107,7 +106,6 @@ CLAIMS = (
         at_least(lambda **p: float(np.max(fairness.mean_update_similarities(_updates(**p)))), _norm_share),
         holds("K norm(h)^2 is the sum of the inner products; so the factor is never negative."),
         {"seed": _SEED, "devices": Range(2, 6, integer=True), "spread": Range(0.0, 2.0)},
-        argued="docs/proofs.md#uf-e26",
         statement=r"\max_k\cos(\bar h, h_k) \ge \frac{\|\bar h\|}{\max_k\|h_k\|} > 0",
     ),
     Claim(
@@ -139,7 +137,6 @@ CLAIMS = (
         equal(_refitted, _MODEL),
         holds("Identified from two different energies on; recovers the parameters of data from the model."),
         {"seed": _SEED},
-        argued="docs/proofs.md#uf-e29",
         statement=r"\hat\beta = \mathrm{argmin}\sum_m\mathcal E_m^2\bigl(\log\mathcal E_m-\log\beta_1+E_m/\beta_2\bigr)^2 "
         r"\implies \hat\beta = \beta",
         tolerance=1e-6,

@@ -99,7 +99,6 @@ CLAIMS = (
         equal(_worst, lambda mu, step, iterations: float(convergence.worst_accuracy(iterations, **_class(mu, step)))),
         holds("Integrated along the gradient flow; attained by quadratics. Against descent on quadratics and others."),
         {"mu": Range(0.01, 0.98, logarithmic=True), "step": step.range, "iterations": Range(1, 30, integer=True)},
-        argued="docs/proofs.md#uf-t1",
         statement=r"\sup_{\mathcal F}\Phi_j = \rho^{2j},\quad \rho = \max(|1-\eta\mu|, |1-\eta L|)",
     ),
     Claim(
@@ -108,7 +107,6 @@ CLAIMS = (
         at_least(bent, lambda mu, start, step, iterations: (1 - step) ** (2 * iterations)),
         holds("From the two lower quadratics of a smooth convex function; attained along the steepest direction."),
         {**_STARTS, "step": Range(0.05, 0.99), "iterations": Range(1, 30, integer=True)},
-        argued="docs/proofs.md#uf-t1-necessary",
         statement=r"\Phi_j \ge (1-\eta L)^{2j}",
         tolerance=1e-7,
     ),
@@ -135,7 +133,6 @@ CLAIMS = (
             "It can be bounded, by the corrected theorem: the least number of iterations, from descent itself."
         ),
         {"phi": phi.range, "mu": Range(0.05, 0.98), "step": Range(0.05, 1.9)},
-        argued="docs/proofs.md#uf-t1",
         statement=r"\min\Bigl\{j : \sup_{\mathcal F}\Phi_j \le \Phi\Bigr\} = "
         r"\Bigl\lceil\frac{\log\Phi}{2\log\rho}\Bigr\rceil",
     ),
@@ -148,7 +145,6 @@ CLAIMS = (
         ),
         holds_under("True for j >= 1, loose: the factor is at least rho. At j = 0 it is false."),
         {"mu": mu.range, "step": step.range, "iterations": Range(1, 30, integer=True)},
-        argued="docs/proofs.md#uf-e41",
         statement=r"\Phi_j \le \bigl(\tfrac{\mu\eta^2L}2-\mu\eta+1\bigr)^{j+1}",
     ),
     Claim(
@@ -156,7 +152,6 @@ CLAIMS = (
         "Eq. (42)-(44) (L = 1)",
         at_most(_F.subs(x, x - step * _SLOPE), _F + (step**2 / 2 - step) * _SLOPE**2),
         holds("The descent lemma; (42) follows from (18) and (20), not from (19)."),
-        argued="docs/proofs.md#uf-e42",
         statement=r"\mathcal F(x - \eta\nabla\mathcal F(x)) \le \mathcal F(x) + \bigl(\tfrac{\eta^2L}2-\eta\bigr)"
         r"\bigl(\nabla\mathcal F(x)\bigr)^2",
         where=_BENT,
@@ -167,7 +162,6 @@ CLAIMS = (
         at_most((_SLOPE - _SLOPE.subs(x, y)) ** 2, (x - y) * (_SLOPE - _SLOPE.subs(x, y))),
         holds("Baillon and Haddad; but the printed step replaces a product of norms by the smaller inner product."),
         given=[sp.Ne(x, y)],
-        argued="docs/proofs.md#uf-e47",
         statement=r"\bigl(\nabla\mathcal F(x)-\nabla\mathcal F(y)\bigr)^2 \le L(x-y)\bigl(\nabla\mathcal F(x)"
         r"-\nabla\mathcal F(y)\bigr)",
         where=_BENT,
@@ -203,7 +197,6 @@ CLAIMS = (
         ),
         holds("From the PL inequality (with 2 mu even), not from (51)."),
         {**_STARTS, "step": Range(0.05, 2.0)},
-        argued="docs/proofs.md#uf-e52",
         statement=r"\mathcal F^+-\mathcal F^* \le \bigl(1-\mu\eta(1-\tfrac{\eta L}2)\bigr)(\mathcal F-\mathcal F^*)",
     ),
     Claim(

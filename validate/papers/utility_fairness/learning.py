@@ -124,7 +124,6 @@ CLAIMS = (
             "Its gradient is the local one less what that is at h = 0, plus xi times the global one: at h = 0 the latter alone."
         ),
         {"xi": xi.range, "g": _PLACE, "curvature": Range(0.1, 5.0), "w": _PLACE, "h": Range(-2.0, 2.0, extra=(0.0,))},
-        argued="docs/proofs.md#uf-e4",
         statement=r"\mathcal F_k(w,h) = \mathcal L_k(w+h) - (\nabla\mathcal L_k(w) - \xi\nabla\mathcal G(w))^\top h",
         scale=absolute("of the loss's slope"),
         tolerance=1e-8,
@@ -150,7 +149,6 @@ CLAIMS = (
         at_most(_shrunk, 1 - 2 * _small / spread * (1 - spread * _small / 2)),
         holds_under("The step is a gradient step preconditioned between 1/L and 1/mu."),
         {"seed": _SEED},
-        argued="docs/proofs.md#uf-e5",
         statement=r"\mathcal G^+ - \mathcal G^* \le \Bigl[1 - "
         r"\tfrac{2\mu\xi}L\bigl(1-\tfrac{L\xi}{2\mu}\bigr)\Bigr](\mathcal G-\mathcal G^*)",
     ),

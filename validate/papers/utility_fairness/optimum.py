@@ -83,7 +83,6 @@ CLAIMS = (
         at_least(lambda seed: float(energy_utility.solve(_wide(seed)).energy[0]), _target),
         holds("Below the target more iterations help both terms."),
         _SEED,
-        argued="docs/proofs.md#uf-l1",
         statement=r"E(V_1) \ge \tfrac\varrho2 \implies E^* \ge \tfrac\varrho2",
     ),
     Claim(

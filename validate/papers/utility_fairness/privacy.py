@@ -97,7 +97,6 @@ CLAIMS = (
             "Differential privacy; eps in (0, 1) and outputs in R are needlessly narrow. Here: delta of randomised response."
         ),
         {"truth": Range(0.5, 0.99), "share": Range(0.0, 1.0)},
-        argued="docs/proofs.md#uf-e6",
         statement=r"P(\mathcal M(D) \in O) \le e^\epsilon P(\mathcal M(D') \in O) + \delta",
         unread="a definition; tried is delta of randomised response",
         scale=absolute("", 1e-2),
