@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 from tests_support import refused, run
@@ -17,6 +18,7 @@ from validate.report.paper import write
 
 SHORTEST = min(INSTALLED.papers().values(), key=lambda paper: len(paper.claims)).id
 NAMES = ["feature-dp", "corbin-fl", "utility-fairness", "feature-dp-short", SHORTEST]
+LEMMAS = Path(__file__).parents[1] / "examples" / "lemmas.py"
 EVIDENCE = {e.claim.id: e for e in shipped().evidence}
 
 
@@ -113,3 +115,25 @@ def test_pdflatex_takes_it(made, name):
         done = subprocess.run([*command, name], cwd=out, capture_output=True, text=True, check=False, errors="replace")
         assert done.returncode == 0, done.stdout[-2000:]
     assert "undefined" not in done.stdout and "multiply" not in done.stdout
+
+
+def test_of_a_file_of_ones_own(tmp_path):
+    """Refuted against its ruling: without its author's reason; what cannot be computed is not called tried."""
+    made = run("paper", LEMMAS, "--out", tmp_path)
+    assert made.exit_code == 0 and made.stdout.splitlines() == [
+        str(tmp_path / f"lemmas.{kind}") for kind in ("tex", "bib")
+    ]
+    text = (tmp_path / "lemmas.tex").read_text()
+    assert balanced(text) and "airtight try lemmas.py" in text
+    assert (
+        "By machine, in ball arithmetic" in text
+        and "No violation" not in text
+        and "Not settled: ZeroDivisionError" in text
+    )
+    hopeful = tmp_path / "hopeful.py"
+    hopeful.write_text(
+        LEMMAS.read_text().replace('false("The 2 is wrong, and so is the line.", "step")', 'holds("Plainly.")')
+    )
+    assert run("paper", hopeful, "--out", tmp_path).exit_code == 0
+    assert "Plainly" not in (tmp_path / "lemmas.tex").read_text()
+    assert refused(run("paper", tmp_path / "none.py", "--out", tmp_path), "none.py: no such file")

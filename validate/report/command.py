@@ -98,12 +98,14 @@ def figures(ids: tuple[str, ...], out: Path, quick: bool, anew: bool) -> None:
 @click.argument("name")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder to write to.")
 def paper(name: str, out: Path) -> None:
-    """The true statements of the paper NAME with hypotheses and proofs, and what they correct: OUT/NAME.tex and NAME.bib."""
-    from validate.claims.sources import INSTALLED
+    """The true statements of the paper NAME, or of a Python file, with proofs, and what they correct: LaTeX in OUT."""
+    from validate.claims.sources import INSTALLED, Source
     from validate.report.paper import write
 
-    papers = INSTALLED.papers()
-    if name not in papers:
-        raise click.UsageError(f"{name}: unknown paper; there are {', '.join(papers)}")
-    for file in write(name, out):
-        click.echo(f"{file}")
+    source = Source(name) if name.endswith(".py") else INSTALLED
+    papers = source.papers()
+    if source == INSTALLED and name not in papers:
+        raise click.UsageError(f"{name}: unknown paper; there are {', '.join(papers)}, or a Python file")
+    for one in papers if source != INSTALLED else [name]:
+        for file in write(one, out, source=source):
+            click.echo(f"{file}")

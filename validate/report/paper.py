@@ -55,6 +55,7 @@ class _Document:
     paper: Paper
     evidence: Sequence[Evidence]
     known: dict[str, Section]
+    certified: str  # the command that writes certificates
     used: dict[str, Section] = field(default_factory=dict)
     latex: Latex = field(init=False)
 
@@ -94,8 +95,8 @@ class _Document:
             f"\\title{{What is true of\\\\ {escaped(paper.title)}}}\n\\author{{airtight {escaped(version('airtight-dp'))}}}\n"
             f"\\date{{}}\n\\maketitle\n\n"
             f"The statements of {escaped(of)}~\\cite{{paper}}, as far as they are true, with hypotheses and proofs, and what "
-            f"they correct. Identifiers are those of the ledger of airtight~\\cite{{airtight}}; \\texttt{{airtight certify "
-            f"{escaped(paper.id)}}} writes certificates that one file of plain Python rebuilds.\n\n{notation}"
+            f"they correct. Identifiers are those of the ledger of airtight~\\cite{{airtight}}; \\texttt{{"
+            f"{escaped(self.certified)}}} writes certificates that one file of plain Python rebuilds.\n\n{notation}"
         ).strip()
 
     def theorems(self, found: Sequence[Evidence]) -> list[str]:
@@ -143,7 +144,7 @@ class _Document:
 
     def refutation(self, e: Evidence) -> str:
         """What was claimed, why it is not so, and where."""
-        found = [self.statement(e), escaped(e.claim.reason)]
+        found = [self.statement(e), escaped(e.claim.reason) if e.as_expected else ""]
         if e.witness is not None:
             proved = ", proved in ball arithmetic" if e.witness.certified else ""
             found.append(self.latex(f"It fails{proved}: {witnessed(e.witness)}."))
@@ -157,6 +158,8 @@ class _Document:
             said = self.refutation(e)
         else:
             found = f"{escaped(e.claim.reason)} No violation in {e.evaluations} evaluations."
+            if e.fault:
+                found = f"Not settled: {escaped(e.fault)}."
             said = f"{self.domain(e)}\n{self.statement(e)}\n{found}"
         return f"\\begin{{{kind}}}\n{said}\n\\end{{{kind}}}" + (f"\n{self.corrected(e)}" if kind == "tried" else "")
 
@@ -215,7 +218,8 @@ def write(
     there = {e.claim.id: e for e in shipped().evidence} if source == INSTALLED else {}
     if any(claim.id not in there for claim in paper.claims):
         there |= {e.claim.id: e for e in (tried or _tried(source))(name)}
-    document = _Document(paper, [there[claim.id] for claim in paper.claims], proofs.sections(name, source))
+    certified = f"airtight try {Path(source.path).name} --out DIR" if source.path else f"airtight certify {name}"
+    document = _Document(paper, [there[claim.id] for claim in paper.claims], proofs.sections(name, source), certified)
     text = document.text()
     made = {
         f"{name}.tex": f"{_HEAD}\\begin{{document}}\n{text}\n\n\\bibliographystyle{{plain}}\n\\bibliography{{{name}}}\n"
