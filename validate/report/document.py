@@ -220,7 +220,7 @@ def parameters() -> str:
         ]
         lines.append("|---|---|---|---|---|---|---|---|")
         for p in of(kind).values():
-            symbol = f"${p.symbol}$" if p.symbol else ""
+            symbol = "${}$".format(p.symbol.replace("|", r"\vert ")) if p.symbol else ""  # a bar ends a cell
             typical = "" if p.typical is None else " to ".join(dict.fromkeys(f"{x:.6g}" for x in p.typical))
             default = "" if p.required else str(p.default)
             lines.append(
