@@ -12,6 +12,9 @@ from analytics.federated.device import DeviceFleet, table_1
 from solvers.design import fleet
 from solvers.design.fleet_requirements import FleetRequirements
 from solvers.solution import InfeasibleError
+from validate.config import load
+from validate.report import drawings, page
+from validate.results.bounds import Bounds
 
 FLEET = """
 [energy]
@@ -170,3 +173,44 @@ def test_command_of_a_fleet(tmp_path):
 )
 def test_fleets_that_are_refused(tmp_path, text, needle):
     assert refused(run("design", written(tmp_path, FLEET + text)), needle)
+
+
+def test_frontiers(tmp_path):
+    path = written(tmp_path, FLEET + "energy_at_most = 0.5\nepsilon_at_most = 2.0\nrounds = 20\n")
+    over = ["--frontier", "energy_at_most=0.01,0.2:0.8:3", "--frontier", "epsilon_at_most=1,2"]
+    drawn = tmp_path / "frontier.svg"
+    tree = json.loads(run("design", path, *over, "--plot", drawn, "--json").stdout)
+    assert tree["sought"] == "utility" and len(tree["points"]) == 8 and b"<svg" in drawn.read_bytes()
+    own = alone(DeviceFleet(**vars(table_1(distance=[50.0, 120.0, 200.0]))))
+    for one in tree["points"]:
+        if one["energy_at_most"] == 0.01:
+            assert one["value"] is None
+            continue
+        assert (
+            one["value"] <= one["bound"]
+            and one["energy"] <= one["energy_at_most"]
+            and one["epsilon"] <= one["epsilon_at_most"]
+        )
+        below = [np.max(u[e <= one["energy_at_most"] / 3], initial=-np.inf) for e, u in own]  # shared out evenly
+        assert one["value"] >= np.sum(below)
+    values = [one["value"] for one in tree["points"] if one["epsilon_at_most"] == 1 and one["value"]]
+    assert values == sorted(values)
+    shown = run("design", path, *over).stdout
+    assert "greatest utility" in shown and "no design found" in shown
+    assert refused(run("design", path, "--frontier", "energy=1"), "--frontier", "energy_at_most")
+    assert refused(run("design", path, "--frontier", "energy_at_most=a"), "--frontier")
+    assert refused(run("design", path, "--frontier", "energy_at_most=1:2"), "--frontier")
+    assert refused(run("design", path, "--frontier", "energy_at_most=-1"), "energy_at_most")
+    assert refused(run("design", path, *over, "--plot", tmp_path / "frontier.txt"), "--plot")
+    assert run("design", path, "--plot", drawn).exit_code == 2
+
+
+def test_a_frontier_in_the_report(tmp_path):
+    description = load(written(tmp_path, FLEET + "energy_at_most = 0.5\n"))
+    parts = page.Parts(description, Bounds.of(description), "")
+    assert 'id="frontier"' not in page.render(parts)
+    parts.draw(drawings.of_frontier(description))
+    shown = page.render(parts)
+    assert (
+        'id="frontier"' in shown and 'id="figure-frontier"' in shown and parts.figures["frontier"].data.count("\n") > 8
+    )

@@ -21,6 +21,7 @@ from solvers.solution import InfeasibleError
 _BITS = range(61)
 _LEAST, _MOST = 1e-6, 700.0  # epsilon
 _NEAR = 1e-12
+_ROUNDING = 1e-10  # of a root
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +48,11 @@ class FederatedDesign:
     bits: int
     nothing: float
     seconds: float
+
+    @property
+    def lower_bound(self) -> float:
+        """No design has less: the value, to the rounding of a root."""
+        return self.value * (1 - _ROUNDING)
 
 
 def design(system: FederatedSystem, wanted: FederatedRequirements) -> FederatedDesign:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,14 +14,76 @@ from analytics.checks import FloatArray, ParameterError
 from analytics.inference.features import Features
 from analytics.inference.system import InferenceSystem
 from solvers.design.joint import design
-from solvers.design.requirements import Goal, Requirements
+from solvers.design.requirements import Goal, JointDesign, Requirements
 from solvers.solution import InfeasibleError
 
 if TYPE_CHECKING:
     import xarray
     from matplotlib.axes import Axes
 
-_NAMES = ("energy", "energy_lower", "epsilon_reached", "error_reached", "accuracy_reached")
+_REACHED = ("epsilon", "error", "accuracy", "energy", "utility", "noise", "bits")
+
+
+def traced(
+    solve: Callable[[Any], Any],
+    wanted: Any,
+    axes: Mapping[str, ArrayLike],
+    *,
+    heard: Callable[[str], None] = lambda point: None,
+) -> xarray.Dataset:
+    """One design for every combination of what is kept.
+
+    Parameters
+    ----------
+    solve : callable
+        Gives the design of requirements, of whichever kind, or raises :class:`solvers.solution.InfeasibleError`.
+    wanted : Requirements, FederatedRequirements or FleetRequirements
+    axes : mapping of str to array_like
+        Values in the place of those of `wanted`.
+    heard : callable
+        Told of each point when it is done.
+
+    Returns
+    -------
+    xarray.Dataset
+        Over the axes: ``value`` of what is sought, its proved ``bound`` (nan where nothing is proved), and what the designs
+        reach: the greatest epsilon, sums of energy and utility. nan where no design keeps all.
+
+    Examples
+    --------
+    >>> from analytics.federated.device import table_1
+    >>> from solvers.design import fleet
+    >>> from solvers.design.fleet_requirements import FleetRequirements
+    >>> asked = FleetRequirements(energy_at_most=1.0)
+    >>> devices = table_1(distance=[50.0, 200.0])
+    >>> traced(lambda one: fleet.design(devices, one), asked, {"energy_at_most": [0.01, 0.3, 0.4]}).value.values.round(4)
+    array([   nan, 0.7374, 0.7601])
+    """
+    import xarray
+
+    given = {name: checks.real(name, values).ravel() for name, values in axes.items()}
+    shape = tuple(values.size for values in given.values())
+    found: dict[str, FloatArray] = {name: np.full(shape, np.nan) for name in ("value", "bound")}
+    for at in np.ndindex(*shape):
+        point = {name: float(values[i]) for (name, values), i in zip(given.items(), at, strict=True)}
+        asked = replace(wanted, **point)
+        try:
+            reached = _reached(solve(asked))
+        except InfeasibleError:
+            reached = {}
+        for name, value in reached.items():
+            found.setdefault(name, np.full(shape, np.nan))[at] = value
+        heard(", ".join(f"{name} = {value:g}" for name, value in point.items()))
+    return xarray.Dataset({name: (tuple(given), values) for name, values in found.items()}, given)
+
+
+def _reached(one: Any) -> dict[str, float]:
+    bound = getattr(one, "lower_bound", getattr(one, "bound", None))
+    found = {"value": float(one.value), "bound": np.nan if bound is None else float(bound)}
+    for name in _REACHED:
+        if (value := getattr(one, name, None)) is not None:
+            found[name] = float(np.max(value) if name == "epsilon" else np.sum(value))
+    return found
 
 
 def surface(
@@ -69,30 +132,23 @@ def surface(
     >>> found.energy.dims, bool(np.all(found.energy_lower <= found.energy))
     (('epsilon', 'error'), True)
     """
-    import xarray
-
     if (accuracy is None) == (error is None):
         given = "both" if accuracy is not None else "neither"
         raise ParameterError("accuracy", given, "one of accuracy and error")
-    eps = checks.real("epsilon", epsilon, "(0, inf)").ravel()
-    name, key, asked_for = "error", "error_at_most", error
+    eps = checks.real("epsilon", epsilon, "(0, inf)")
+    name, key, limits = "error", "error_at_most", error
     if accuracy is not None:
-        name, key, asked_for = "accuracy", "accuracy_at_least", accuracy
-    assert asked_for is not None
-    wanted = checks.real(name, asked_for, "[0, inf)").ravel()
-    found = {one: np.full((eps.size, wanted.size), np.nan) for one in _NAMES}
-    for at in np.ndindex(eps.size, wanted.size):
-        limits: dict[str, Any] = {"epsilon_at_most": float(eps[at[0]]), key: float(wanted[at[1]])}
-        asked = Requirements(minimise=Goal.ENERGY, free=tuple(free), **limits)  # type: ignore[arg-type]
-        try:
-            one = design(system, asked, features, margin=margin, explain=False, **options)
-        except InfeasibleError:
-            continue
-        reached = (one.energy, one.lower_bound, float(np.max(one.epsilon)), one.error, one.accuracy)
-        for label, value in zip(_NAMES, reached, strict=True):
-            found[label][at] = np.nan if value is None else value
-    data = {label: (("epsilon", name), values) for label, values in found.items()}
-    dataset = xarray.Dataset(data, {"epsilon": eps, name: wanted})
+        name, key, limits = "accuracy", "accuracy_at_least", accuracy
+    assert limits is not None
+    wanted = Requirements(minimise=Goal.ENERGY, epsilon_at_most=1.0, free=tuple(free))  # type: ignore[arg-type]
+
+    def solve(asked: Requirements) -> JointDesign:
+        return design(system, asked, features, margin=margin, explain=False, **options)
+
+    found = traced(solve, wanted, {"epsilon_at_most": eps, key: checks.real(name, limits, "[0, inf)")})
+    reached = {one: found.get(one, found.value * np.nan) for one in ("epsilon", "error", "accuracy")}
+    dataset = found[["value", "bound"]].assign({f"{one}_reached": values for one, values in reached.items()})
+    dataset = dataset.rename({"value": "energy", "bound": "energy_lower", "epsilon_at_most": "epsilon", key: name})
     dataset.attrs = {"adjacency": str(system.adjacency), "delta": system.delta, "rounds": options.get("rounds", 1)}
     dataset.attrs["observer"] = str(options.get("observer", "auto"))
     return dataset

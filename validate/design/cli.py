@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from analytics.checks import ParameterError
 from validate.config import SystemFileError, load, read
 from validate.description import Description
 from validate.options import DEVICES, FILE, JSON, LEAVE_OUT, PLAN, print_json
+from validate.running import progress
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,8 +53,25 @@ def calibrate(file: Path, epsilon: float, variable: str, rounds: int | None, as_
 @DEVICES
 @PLAN
 @LEAVE_OUT
+@click.option(
+    "--frontier",
+    multiple=True,
+    metavar="KEY=VALUES",
+    help="A design for each value of what is kept: a,b,c or FIRST:LAST:COUNT[:log], once or twice.",
+)
+@click.option(
+    "--plot", type=click.Path(path_type=Path, dir_okay=False), help="Draw the frontier: FILE.svg, .png or .pdf."
+)
 @JSON
-def design(file: Path, devices: Path | None, out: Path | None, leave_out: bool, as_json: bool) -> None:
+def design(
+    file: Path,
+    devices: Path | None,
+    out: Path | None,
+    leave_out: bool,
+    frontier: tuple[str, ...],
+    plot: Path | None,
+    as_json: bool,
+) -> None:
     """The joint problem of the table [design] in FILE: what is free, what is kept, what is least."""
     from solvers.design import joint
     from solvers.design.federated_requirements import FederatedRequirements
@@ -66,6 +85,13 @@ def design(file: Path, devices: Path | None, out: Path | None, leave_out: bool, 
     for one in left:
         click.echo(f"airtight: left out: {one}", err=True)
     system, wanted, task = description.inference, description.design, description.task
+    if frontier:
+        if out is not None:
+            raise click.UsageError("--frontier: not together with --out")
+        _frontier(description, frontier, plot, as_json)
+        return
+    if plot is not None:
+        raise click.UsageError("--plot: needs --frontier")
     if isinstance(wanted, FederatedRequirements):
         _federated(description, wanted, as_json)
         return
@@ -100,6 +126,23 @@ def _federated(description: Description, wanted: FederatedRequirements, as_json:
         print_json(result)
     else:
         tables.federated_design(description.name, result)
+
+
+def _frontier(description: Description, over: Sequence[str], plot: Path | None, as_json: bool) -> None:
+    from validate import files
+    from validate.design import frontier, tables
+
+    if plot is not None and plot.suffix not in (".svg", ".png", ".pdf"):
+        raise ParameterError("--plot", str(plot), "a file that ends in .svg, .png or .pdf")
+    with progress("designing", 0) as advance:
+        found = frontier.traced(description, over, heard=advance)
+    if plot is not None:
+        with files.whole(plot) as stream:
+            frontier.plot(description.name, found).savefig(stream, format=plot.suffix[1:], dpi=150)
+    if as_json:
+        print_json(found)
+    else:
+        tables.frontier(description.name, found)
 
 
 def _devices_of(file: Path, devices: Path | None) -> str:

@@ -9,6 +9,7 @@ from rich.table import Table
 from validate.report.tables import groups, number, screen
 from validate.results.calibration import CalibrationResult
 from validate.results.design import DesignResult, FederatedDesignResult, FleetDesignResult
+from validate.results.frontier import FrontierResult
 
 _SOUGHT = {"noise": "least noise variance", "clip": "greatest clip", "participation": "greatest participation"}
 
@@ -126,3 +127,19 @@ def fleet_design(name: str, found: FleetDesignResult) -> None:
     assert bound is not None
     side = "more" if found.maximised else "less"
     console.print(f"  {found.method}: no design has {side} than {number(bound)} (gap {found.gap:.2g})", highlight=False)
+
+
+def frontier(name: str, found: FrontierResult) -> None:
+    """Print a design for every combination of what is kept."""
+    console = screen()
+    sought = f"{'greatest' if found.sought == 'utility' else 'least'} {found.sought}"
+    table = Table(title=f"{name}: what can be had, {sought}", box=box.SIMPLE_HEAD, title_justify="left")
+    columns = [key for key in found.points[0] if any(one[key] is not None for one in found.points)]
+    shown = [key for key in columns if key != found.sought]  # it is the value
+    for key in shown:
+        table.add_column({"value": sought}.get(key, key.replace("_", " ")), justify="right")
+    for one in found.points:
+        table.add_row(*("" if (value := one[key]) is None else number(value) for key in shown))
+    console.print(table)
+    if any(one["value"] is None for one in found.points):
+        console.print("  empty: no design found that keeps all", highlight=False)

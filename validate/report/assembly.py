@@ -80,6 +80,7 @@ def _later(
     chosen: list[tuple[str, Callable[[], None], bool]] = [
         ("audit", tried, True),
         ("design", design, description.task is not None),
+        ("frontier", lambda: parts.draw(drawings.of_frontier(description)), description.design is not None),
         ("observers", lambda: parts.draw(drawings.of_observers(description)), description.inference is not None),
         (
             "federation and fleet",

@@ -19,12 +19,14 @@ from validate.results.bounds import Bounds
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+_SECONDS = 1.5  # for a design of a frontier
 _TITLES = {
     "privacy-curves": "delta against epsilon: claimed, proven, exact",
     "epsilon-against-dimension": "Exact epsilon against the encoded dimension",
     "epsilon-for-observers": "Exact epsilon against the encoded dimension for three observers",
     "epsilon-against-participation": "Exact epsilon against the participation probability",
     "mse-breakdown": "Mean squared error by cause",
+    "frontier": "What can be had: designs over what is kept",
     "trade-off": "Exact MSE against the cap on epsilon",
     "participation": "Participation probabilities of Schemes 2.1 and 2.2",
     "mse-against-epsilon": "Worst mean squared error against epsilon",
@@ -82,6 +84,16 @@ def of_design(description: Description) -> Iterator[Drawn]:
     """What each design reaches at each cap."""
     if description.task is not None:
         yield render("trade-off", plots.trade_off(description.systems[plotted(description)], description.task.features))
+
+
+def of_frontier(description: Description) -> Iterator[Drawn]:
+    """Designs over what the table [design] keeps."""
+    from validate.design import frontier
+
+    over = frontier.usual(description)
+    if over:
+        found = frontier.traced(description, over, seconds=_SECONDS)
+        yield render("frontier", frontier.plot(description.name, found))
 
 
 def of_others(description: Description) -> Iterator[Drawn]:

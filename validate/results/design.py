@@ -15,8 +15,6 @@ from solvers.design.fleet_requirements import FleetRequirements
 from solvers.design.fleet_requirements import Goal as FleetGoal
 from solvers.design.requirements import Free, JointDesign
 
-_ROUNDING = 1e-10  # of a root
-
 
 @dataclass(frozen=True, kw_only=True)
 class Beside:
@@ -65,12 +63,11 @@ class FederatedDesignResult:
 
     @classmethod
     def of(cls, found: FederatedDesign, wanted: FederatedRequirements) -> FederatedDesignResult:
-        lower = found.value * (1 - _ROUNDING)
         return cls(
             minimised=found.minimised.value,
             value=found.value,
-            lower_bound=lower,
-            gap=found.value - lower,
+            lower_bound=found.lower_bound,
+            gap=found.value - found.lower_bound,
             variables={name.value: getattr(found.system, name.value) for name in wanted.free},
             epsilon=found.epsilon,
             error=found.error,

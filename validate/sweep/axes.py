@@ -94,8 +94,10 @@ class Axis:
         return Axis(self.keys, tuple(each[start:stop] for each in self.values))
 
 
-def parsed(texts: Iterable[str], together: Iterable[str] = ()) -> dict[str | tuple[str, ...], Sequence[Any]]:
-    """Axes from the command line: ``KEY=VALUES``, and lists ``KEY,KEY`` of those that move together.
+def parsed(
+    texts: Iterable[str], together: Iterable[str] = (), *, option: str = "--over"
+) -> dict[str | tuple[str, ...], Sequence[Any]]:
+    """Axes from the command line: ``KEY=VALUES``, and lists ``KEY,KEY`` of those that move together; `option` gave them.
 
     ``a:b:n`` are n values from a to b, ``a:b:n:log`` with equal ratios; commas separate values and stretches.
 
@@ -113,14 +115,14 @@ def parsed(texts: Iterable[str], together: Iterable[str] = ()) -> dict[str | tup
     for text in texts:
         key, sign, values = text.partition("=")
         if not sign or not key:
-            raise ParameterError(
-                "--over", text, "KEY=VALUES, such as participation=0.1:1:10 or adjacency=absent,silent"
-            )
+            raise ParameterError(option, text, "KEY=VALUES, such as participation=0.1:1:10 or adjacency=absent,silent")
         if key in found:
-            raise ParameterError("--over", text, f"given once; {key} is there twice")
-        found[key] = [value for part in values.split(",") if part.strip() for value in _values(key, part.strip())]
+            raise ParameterError(option, text, f"given once; {key} is there twice")
+        found[key] = [
+            value for part in values.split(",") if part.strip() for value in _values(key, part.strip(), option)
+        ]
         if not found[key]:
-            raise ParameterError("--over", text, "at least one value; the product would be empty")
+            raise ParameterError(option, text, "at least one value; the product would be empty")
     axes: dict[Any, Sequence[Any]] = dict(found)
     for text in together:
         group = tuple(part.strip() for part in text.split(","))
@@ -137,7 +139,7 @@ def parsed(texts: Iterable[str], together: Iterable[str] = ()) -> dict[str | tup
     return axes
 
 
-def _values(key: str, text: str) -> list[Value]:
+def _values(key: str, text: str, option: str) -> list[Value]:
     parts = text.split(":")
     if len(parts) == 1:
         return [_value(text)]
@@ -150,7 +152,7 @@ def _values(key: str, text: str) -> list[Value]:
             raise ValueError
     except (ValueError, IndexError):
         raise ParameterError(
-            "--over", f"{key}={text}", "FIRST:LAST:COUNT or FIRST:LAST:COUNT:log (of one sign), COUNT at least 1"
+            option, f"{key}={text}", "FIRST:LAST:COUNT or FIRST:LAST:COUNT:log (of one sign), COUNT at least 1"
         ) from None
     return [float(value) for value in spread(first, last, count)]
 

@@ -1,0 +1,44 @@
+"""The answer of ``design --frontier``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from analytics.checks import FloatArray
+
+if TYPE_CHECKING:
+    import xarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrontierResult:
+    """One design for every combination of what is kept.
+
+    Attributes
+    ----------
+    sought : str
+        What is least, or utility, which is greatest.
+    axes : dict
+        Values of each constraint, by its key in [design].
+    points : list of dict
+        Of each combination: the constraints, `value` of what is sought, its proved `bound`, and what the design reaches; null
+        where no design keeps all, or nothing is proved.
+    """
+
+    sought: str
+    axes: dict[str, FloatArray]
+    points: list[dict[str, float | None]]
+
+    @classmethod
+    def of(cls, sought: str, found: xarray.Dataset) -> FrontierResult:
+        axes = {str(name): np.asarray(found[name].values) for name in found.value.dims}
+        points: list[dict[str, float | None]] = []
+        for at in product(*(range(values.size) for values in axes.values())):
+            point = {name: float(values[i]) for (name, values), i in zip(axes.items(), at, strict=True)}
+            reached = {str(name): float(data.values[at]) for name, data in found.data_vars.items()}
+            points.append({**point, **{name: None if np.isnan(x) else x for name, x in reached.items()}})
+        return cls(sought=sought, axes=axes, points=points)
