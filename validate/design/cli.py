@@ -129,8 +129,8 @@ def _federated(description: Description, wanted: FederatedRequirements, as_json:
 
 
 def _frontier(description: Description, over: Sequence[str], plot: Path | None, as_json: bool) -> None:
-    from validate import files
-    from validate.design import frontier, tables
+    from validate import files, frontier
+    from validate.design import tables
 
     if plot is not None and plot.suffix not in (".svg", ".png", ".pdf"):
         raise ParameterError("--plot", str(plot), "a file that ends in .svg, .png or .pdf")

@@ -88,7 +88,7 @@ def of_design(description: Description) -> Iterator[Drawn]:
 
 def of_frontier(description: Description) -> Iterator[Drawn]:
     """Designs over what the table [design] keeps."""
-    from validate.design import frontier
+    from validate import frontier
 
     over = frontier.usual(description)
     if over:
