@@ -78,7 +78,7 @@ def best(
         whole = target <= at_trough  # one half-line from before the crest on
         apart = (target < at_crest) & ~whole
         root = _end(line, target, np.where(whole, 0.0, np.nan_to_num(trough)), np.where(whole, crest, np.inf))
-        value, far, common, terms = _half_line(line, root)
+        value, far, common, terms = _half_line(line, root, target)
         some = np.flatnonzero(apart)
         if some.size:
             of = line[0][some], m[some], eta[some]
@@ -138,8 +138,11 @@ def _shares(line: _Line, x: FloatArray) -> tuple[FloatArray, FloatArray, FloatAr
     return start + x, np.exp(-m * x), -np.expm1(-m * x)
 
 
-def _half_line(line: _Line, x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """log of the value right of a root; lambda N(-m,1), omega h, and the sum of all that is added up, as shares of it."""
+def _half_line(line: _Line, x: FloatArray, target: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """log of the value right of a root; lambda N(-m,1), omega h, and the sum of all that is added up, as shares of it.
+
+    A root so near the start that it is no double has the target all the same.
+    """
     _, m, eta = line
     b, share, rest = _shares(line, x)
     width = np.sqrt(1 + eta)
@@ -148,7 +151,7 @@ def _half_line(line: _Line, x: FloatArray) -> tuple[FloatArray, FloatArray, Floa
     to_far, to_zero = share * gaussian.mills(b + m), rest * gaussian.mills(np.maximum(b, 0.0) * width) / width
     drops = share * gaussian.mills_drop(np.maximum(b, 0.0), np.maximum(b, 0.0) + m, m)
     tail = log_density + np.log(drops + rest * scaled_drop(np.maximum(b, 0.0), eta))
-    common = rest * np.exp(eta * b * b / 2) / width * special.ndtr(-b * width)
+    common = np.exp(target) / width * special.ndtr(-b * width)
     bulk = np.log(np.maximum(special.ndtr(-b) - density * to_far - common, 0.0))
     value = np.where(beyond, tail, bulk)
     value = np.where(np.isfinite(x) & (value > -np.inf), value, -np.inf)
@@ -169,7 +172,7 @@ def _interval(
         b, share, rest = _shares(line, x)
         near.append(special.ndtr(b))
         far.append(share * np.exp(-b * b / 2 - _LOG_SQRT_2PI) * gaussian.mills(b + m))
-        common.append(rest * np.exp(eta * b * b / 2) / width * special.ndtr(b * width))
+        common.append(rest * np.exp(-b * b / 2 - _LOG_SQRT_2PI) / width * gaussian.mills(-b * width))
     parts = near[1] - near[0], far[0] - far[1], common[1] - common[0]
     terms = sum(near) + sum(far) + sum(common)
     value = np.maximum(parts[0] - parts[1] - parts[2], terms * np.finfo(float).eps)

@@ -32,7 +32,6 @@ from analytics.privacy.releases import Factors, Tabulated
 _UNIT = np.finfo(float).eps
 WIDTH = 1e-3  # relative, of an interval, unless another is asked for
 _DECADES = 10.0 ** np.arange(-15, 6)
-_A_DECADE = 20  # points of the sketch
 _STEPS = 25  # in one deviation of a tilted loss, at first
 _CUT = 1e-6  # share of delta that losses beyond the grid may cost
 _LEFT_OUT = 1e-10  # tilted mass below the grid
@@ -177,7 +176,7 @@ class Composed:
 
     @cached_property
     def _sketches(self) -> list[_Sketch]:
-        return [_Sketch.of(*self._curves(i)) for i in range(len(self.factors))]
+        return [_Sketch.of(*self._curves(i), release.sketched) for i, (release, _) in enumerate(self.factors)]
 
     def _cumulant(self, tilt: float) -> tuple[float, float, float]:
         each = [(sketch.cumulant(tilt), count) for sketch, (_, count) in zip(self._sketches, self.factors, strict=True)]
@@ -285,15 +284,14 @@ class _Sketch:
     infinite: float
 
     @classmethod
-    def of(cls, forward: chords.Curve, reverse: chords.Curve) -> _Sketch:
+    def of(cls, forward: chords.Curve, reverse: chords.Curve, points: int) -> _Sketch:
         decades: FloatArray = np.asarray(_DECADES, dtype=np.float64)
         rough = forward(decades)[1], reverse(decades)[1]
         start = min(int(np.argmax(side < 0.999 * side[0])) if side[0] > 0 else 0 for side in rough)
         ends = [int(np.argmax(side <= max(side[-1], 1e-320))) for side in rough]
         high = min(max(*ends, start + 1), decades.size - 1)
         low = min(max(start - 1, 0), high - 1)
-        points = np.geomspace(_DECADES[low], _DECADES[high], (high - low) * _A_DECADE)
-        eps: FloatArray = np.append(0.0, points)
+        eps: FloatArray = np.append(0.0, np.geomspace(_DECADES[low], _DECADES[high], (high - low) * points))
         right, left = forward(eps)[1], reverse(eps)[1]
         with np.errstate(under="ignore", over="ignore"):
             up = _masses(eps, right)

@@ -45,6 +45,7 @@ class Release(ABC):
     bounded_below = True  # whether the lower ends of both orders say something
     spacing: float | None = None  # losses are multiples of it
     side = chords.SIDE  # of lines below its curve: 1/2 if values are dear
+    sketched = 20  # points a decade of a first look at its curve
     pair = True  # whether it is one pair of laws, not a family of them
     closed = False  # whether several of its kind are one of that kind
 

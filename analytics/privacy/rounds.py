@@ -5,8 +5,9 @@ What is assumed, and what need not be: docs/rounds.md.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,15 +20,18 @@ from analytics.inference.system import InferenceSystem, device_indices
 from analytics.privacy import concentric, observers, releases
 from analytics.privacy.composed import WIDTH
 from analytics.privacy.curve import PrivacyCurve
+from analytics.privacy.interpolated import Interpolated
 from analytics.privacy.mixtures import participations
 from analytics.privacy.participation import Participation
 from analytics.privacy.releases import Discrete, Ends, Factors, Gaussian, Release, Subsampled
+from analytics.privacy.unseen import Unseen
 
 _UNIT = np.finfo(float).eps
 _NEGLIGIBLE = 1e-25  # probability of the others' noise that a first try leaves out
 _SHORT = 2.0**40
 _SHORTENED = 1.01 / _SHORT  # relative, by which an epsilon may be moved by that
 _NATS = 24.0  # of the divergences' rule: finer than any grid of losses
+_FEW = 8  # points a decade of a first look at what is dear
 _BEYOND_CELLS = 1e-6  # share of delta that may lie where cells are coarse
 _DOUBTFUL = 1e-13  # with a delta below this over that, nothing is left out
 
@@ -44,6 +48,7 @@ class Query(Release):
     observer: Observer
     _parts: dict[float, Participation] = field(default_factory=dict, compare=False, repr=False)
     side = 1 / 2  # of lines: values are dear
+    _dear: dict[bool, Callable[[FloatArray], Ends]] = field(default_factory=dict, compare=False, repr=False)
     _seen: dict[bool, FloatArray] = field(
         default_factory=dict, compare=False, repr=False
     )  # by order: epsilon, both ends
@@ -56,6 +61,10 @@ class Query(Release):
     def symmetric(self) -> bool:  # type: ignore[override]
         hidden_silence = self.observer is not Observer.PARTICIPANTS and self.system.adjacency is Adjacency.SILENT
         return self.system.adjacency is not Adjacency.ABSENT and not hidden_silence
+
+    @property
+    def sketched(self) -> int:  # type: ignore[override]
+        return _FEW if isinstance(self._part(_NEGLIGIBLE), Unseen) else Release.sketched
 
     @property
     def pair(self) -> bool:  # type: ignore[override]
@@ -89,10 +98,17 @@ class Query(Release):
         known = self._seen.get(order, np.empty((3, 0)))
         new = np.setdiff1d(at, known[0])
         if new.size:
-            known = np.concatenate([known, np.stack([new, *self._divergences(new, order)])], axis=1)
+            known = np.concatenate([known, np.stack([new, *self._curve(order)(new)])], axis=1)
             known = self._seen[order] = known[:, np.argsort(known[0])]
         found = known[1:, np.searchsorted(known[0], at)]
         return found[0], found[1]
+
+    def _curve(self, reverse: bool) -> Callable[[FloatArray], Ends]:
+        """Of a device that is not seen to leave: interpolated, for each value is a mixture of integrals."""
+        if reverse not in self._dear:
+            direct = partial(self._divergences, reverse=reverse)
+            self._dear[reverse] = Interpolated(direct) if isinstance(self._part(_NEGLIGIBLE), Unseen) else direct
+        return self._dear[reverse]
 
     def _divergences(self, eps: FloatArray, reverse: bool) -> Ends:
         lower, upper = self._ends(eps, reverse, _NEGLIGIBLE)
