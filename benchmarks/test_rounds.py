@@ -79,6 +79,18 @@ def test_one_parameter(benchmark):
     )
 
 
+@pytest.mark.benchmark(group="CorBin-FL, 1000 clients, 100 parameters, 7 rounds, both ends")
+def test_aggregation(benchmark):
+    system = airtight.FederatedSystem(clients=1000, parameters=100, epsilon=1.0, ldp_fraction=1.0)
+    benchmark.pedantic(lambda: airtight.aggregation(system).compose(7).bracket(delta=1e-5), rounds=2)
+
+
+@pytest.mark.benchmark(group="attack on training, 8 clients, 650 parameters, 4 x 100 runs of 3 rounds")
+def test_attack_on_training(benchmark):
+    system = airtight.FederatedSystem(clients=8, parameters=1, epsilon=0.03, ldp_fraction=1.0, delta=1e-2)
+    benchmark.pedantic(lambda: airtight.attack_training(system, "ldp", runs=100), rounds=1)
+
+
 @pytest.mark.benchmark(group="attack, 12 devices, 100000 samples")
 def test_attack(benchmark):
     benchmark.pedantic(lambda: experiment.attacked(SYSTEM), rounds=2)
