@@ -220,6 +220,13 @@ def test_forms_beside_functions_are_proved(name):
     assert prove(claim.provable, claim.domain, claim.given).proved
 
 
+def test_parameters_of_one_name_have_an_order():
+    """SymPy compares them where its cache holds both: else a proof would hang on what was proved before."""
+    one, other = parameter("x", 0.0, 1.0), parameter("x", 0.0, 2.0, typical=(1.0, 2.0))
+    assert one != other and one.compare(other) == -other.compare(one) != 0
+    assert one == parameter("x", 0.0, 1.0) and one.compare(parameter("x", 0.0, 1.0)) == 0
+
+
 def test_every_proof_by_hand_is_there():
     """With its hypotheses; the documentation includes all of them, and nothing there is without a row."""
     root = Path(__file__).parent.parent

@@ -109,7 +109,7 @@ class Parameter(sp.Symbol):  # type: ignore[misc]
     10.0
     """
 
-    __slots__ = ("range",)
+    __slots__ = ("_told", "range")
 
     def __new__(cls, name: str, allowed: Range) -> Parameter:
         signs = {"positive": True} if min(allowed.low, *allowed.extra, allowed.low) > 0 else {}
@@ -117,12 +117,15 @@ class Parameter(sp.Symbol):  # type: ignore[misc]
             signs = {"nonnegative": True}
         kind = {"integer": True} if allowed.integer else {"real": True}
         made: Parameter = sp.Symbol.__xnew__(cls, name, **signs, **kind)
-        made.range = allowed
+        made.range, made._told = allowed, repr(allowed)
         return made
 
     def _hashable_content(self) -> tuple[Any, ...]:
-        """Symbols of one name and another range are other symbols: else SymPy's cache hands out one for the other."""
-        return (*super()._hashable_content(), self.range)
+        """Symbols of one name and another range are other symbols: else SymPy's cache hands out one for the other.
+
+        SymPy puts contents in order: the range is a string there.
+        """
+        return (*super()._hashable_content(), self._told)
 
     def _latex(self, printer: Any) -> str:
         return self.range.symbol or str(printer._print_Symbol(sp.Symbol(self.name)))
