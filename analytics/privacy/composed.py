@@ -80,8 +80,8 @@ class Composed:
         )
         return low, min(high, 1.0)
 
-    def epsilon(self, delta: float, width: float = WIDTH) -> tuple[float, float]:
-        """Both ends of the least epsilon >= 0 at delta in [0, 1]."""
+    def epsilon(self, delta: float, width: float = WIDTH, floor: float = 0.0) -> tuple[float, float]:
+        """Both ends of the least epsilon >= 0 at delta in [0, 1]; as they come where it is below the floor."""
         if not self.factors or delta >= 1:
             return 0.0, 0.0
         if delta == 0:
@@ -94,8 +94,10 @@ class Composed:
             tilt,
             delta,
             lambda lower, upper: (lower.least_epsilon(delta), upper.epsilon(delta)),
-            lambda low, high: (high - low) / (width * high) if low < high < np.inf else float(low < high),
+            lambda low, high: (high - low) / (width * high) if max(low, floor) < high < np.inf else float(low < high),
         )
+        if high <= floor:
+            return low, high
         alone = [(Composed(((release, 1),), self.reverse), count) for release, count in self.factors]
         if low == 0 < high or high == np.inf:
             low = max(low, *(one._inverse(delta)[0] for one, _ in alone))

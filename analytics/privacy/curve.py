@@ -155,7 +155,7 @@ class PrivacyCurve:
             raise ParameterError("epsilon, delta", (epsilon, delta), "one given, the other left out")
         if delta is not None:
             level = real("delta", delta, "[0, inf]")
-            return _ends(level, lambda x: _greatest([one.epsilon(x, goal) for one in asked]))
+            return _ends(level, lambda x: _greatest_epsilon(asked, x, goal))
         eps = real("epsilon", epsilon if epsilon is not None else 0.0, "[-inf, inf]")
         return _ends(eps, lambda x: _greatest([self._delta(one, x, goal) for one in asked]))
 
@@ -340,6 +340,15 @@ class PrivacyCurve:
 def _ends(values: FloatArray, ends: Callable[[float], tuple[float, float]]) -> tuple[FloatArray, FloatArray]:
     found = np.array([ends(float(x)) for x in values.ravel()]).reshape(*values.shape, 2)
     return found[..., 0][()], found[..., 1][()]
+
+
+def _greatest_epsilon(orders: Iterable[Order], delta: float, width: float) -> tuple[float, float]:
+    """Of an order that stays below what another reaches no more is asked."""
+    low = high = 0.0
+    for one in orders:
+        ends = one.epsilon(delta, width, low)
+        low, high = max(low, ends[0]), max(high, ends[1])
+    return low, high
 
 
 def _greatest(ends: Iterable[tuple[float, float]]) -> tuple[float, float]:

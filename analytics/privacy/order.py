@@ -51,10 +51,10 @@ class Order:
         low = max(one.delta(epsilon, width)[0] for one in self._below(max(high, _LEAST_LEVEL)))
         return min(low, high), high
 
-    def epsilon(self, delta: float, width: float = WIDTH) -> tuple[float, float]:
-        """Both ends of the least epsilon >= 0 at delta >= 0."""
+    def epsilon(self, delta: float, width: float = WIDTH, floor: float = 0.0) -> tuple[float, float]:
+        """Both ends of the least epsilon >= 0 at delta >= 0; as they come where it is below the floor."""
         if self._of_pairs:
-            return self._above(1.0).epsilon(delta, width)
+            return self._above(1.0).epsilon(delta, width, floor)
         if delta >= 1:
             return 0.0, 0.0
         level = max(delta, _LEAST_LEVEL)
