@@ -182,6 +182,30 @@ def test_the_other_order_is_inside_its_bracket_and_not_above_the_first(share, p,
             assert -np.subtract(*near) / (2e-5 * eps) == pytest.approx(slope, rel=1e-3, abs=1e-6)
 
 
+@pytest.mark.parametrize(
+    "p, d, s, dimension, eps",
+    [
+        (0.751, 1.8125, 0.11859, 100, 0.0182),
+        (0.217, 5.8025, 1.59167, 8, 6.52837),
+        (0.00225, 2.38211, 29.0747, 8, 0.008286),
+    ],
+)
+def test_where_a_kink_is_just_not_there(p, d, s, dimension, eps):
+    """The other order, in the norm across: the stated error holds against a rule of 4096 panels."""
+    v = 0.3
+    at = eps * (1 + 1e-3 * np.linspace(-1, 1, 41))
+    p, d, v, s = (np.full(at.size, x) for x in (p, d, v, s))
+    value, _, error = hidden.log_curve(at, p, d, v, s, dimension=dimension, replace=False, reverse=True)
+    line = hidden._Line.of(at, p, d / np.sqrt(v + s), s / v, replace=False, reverse=True)
+    radius = hidden._Radius(line, dimension, 1e-12)
+    with np.errstate(all="ignore"):
+        window = radius._window()
+        edges = np.stack([window.low, window.high], axis=1)
+        fine = np.concatenate([radius._rule(np.array([i]), window, edges[[i]], 4096)[0] for i in range(at.size)])
+    assert np.max(error) < 1e-8
+    assert np.all(np.abs(value - fine) <= error + 1e-11)
+
+
 @pytest.mark.parametrize("eps, p, m, log_ratio, eta, holes", [
     (0.3, 0.2, 1.0, -1.0, 0.5, False), (1.4, 0.9, 0.05, 0.4, 0.1, False), (0.5, 0.6, 4.0, 1.2, 2.0, True),
     (2.0, 0.5, 6.0, 2.0, 0.4, True), (0.01, 0.3, 3.0, 6.5, 9.0, True), (9.0, 0.95, 2.0, 0.0, 0.0, False),
@@ -190,7 +214,7 @@ def test_the_best_set_of_the_other_order_on_a_fine_line(eps, p, m, log_ratio, et
     from analytics.privacy import annulus
 
     each = [np.array([x]) for x in (eps, p, m, log_ratio, eta)]
-    crest, trough = annulus.turns(each[0], each[2], each[4])
+    crest, trough, _ = annulus.turns(each[0], each[2], each[4])
     assert np.isnan(crest[0]) != holes
     z = np.linspace(-25, 15, 400_001)
     share, width = np.expm1(eps) * (1 - p) / p * math.exp(log_ratio), math.sqrt(1 + eta)

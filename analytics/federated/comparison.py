@@ -84,7 +84,7 @@ def gaussian_curve(
     Examples
     --------
     >>> round(float(gaussian_curve(25, 4, epsilon=1.0, delta=1e-5).epsilon(1e-5)), 4)  # 2/5 of the ratio that has epsilon 1
-    0.3543
+    0.3675
     """
     n, m = checks.count("clients", clients), checks.count("parameters", parameters)
     missing = checks.scalar("dropout", dropout, "[0, 1)")

@@ -263,7 +263,7 @@ def utility_fair(
     >>> bool(one.epsilon(1e-5) < 0.8075), round(float(one.compose(10).epsilon(1e-5)), 3)  # 10 copies; (25) asks for .8075
     (True, 2.114)
     >>> round(float(utility_fair(0.25, epsilon=0.95, delta=1e-5, theta=0.6, neighbour=0.26, dimension=650).epsilon(1e-5)), 2)
-    1.61
+    1.24
     """
     factors = [deviation, deviation if neighbour is None else neighbour]
     for name, factor in zip(("deviation", "neighbour"), factors, strict=True):

@@ -28,6 +28,7 @@ from analytics.privacy.half_space import Best, scaled_drop
 
 _STEPS = 200  # of Newton or bisection; eight are usual
 _BISECTIONS = 70
+_NEARLY = -2.0  # log of what draws g down, as a share of what makes it rise
 _CLOSE = 1e-8  # relative: Newton squares what is left
 _LEAST_LOG = -700.0
 _LOG_SQRT_2PI = 0.5 * np.log(2 * np.pi)
@@ -35,22 +36,24 @@ _LOG_SQRT_2PI = 0.5 * np.log(2 * np.pi)
 _Line = tuple[FloatArray, FloatArray, FloatArray]  # start x_0, m, eta
 
 
-def turns(eps: FloatArray, m: FloatArray, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Crest and trough of g, as distances from its start; NaN where it only rises."""
+def turns(eps: FloatArray, m: FloatArray, eta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Crest and trough of g, as distances from its start, and where it is nearly level; NaN where there are none."""
     with np.errstate(all="ignore"):
         reach = m / 2 - eps / m  # the origin, seen from the start
         some = np.flatnonzero((reach > 0) & (eta > 0))
-        crest, trough = np.full(eps.shape, np.nan), np.full(eps.shape, np.nan)
+        crest, trough, level_at = (np.full(eps.shape, np.nan) for _ in range(3))
         end, pull, level = reach[some], m[some], np.log(m[some] / eta[some])
 
         def log_fall(x: FloatArray) -> FloatArray:
             return np.asarray(np.log(end - x) + pull * x + np.log(-np.expm1(-pull * x)) - level)
 
         peak = _crossing(lambda x: 1 / (end - x) + pull / np.expm1(-pull * x), np.zeros(end.shape), end)
-        falls = log_fall(peak) > 0
+        most = log_fall(peak)
+        falls = most > 0
         crest[some] = np.where(falls, _crossing(log_fall, np.zeros(end.shape), peak), np.nan)
         trough[some] = np.where(falls, _crossing(lambda x: -log_fall(x), peak, end), np.nan)
-    return crest, trough
+        level_at[some] = np.where(~falls & (most > _NEARLY), peak, np.nan)
+    return crest, trough, level_at
 
 
 def thresholds(

@@ -113,12 +113,13 @@ def below(
     cells: FloatArray = np.arange(last, dtype=np.float64)
     infinite = float(forward(np.array([np.inf]))[0][0])
     ends = _line_ends(forward, cells * h, h, side * h, infinite)
-    right = np.concatenate([ends[0][:1], np.minimum(ends[1][:-1], ends[0][1:]), [infinite]])
+    right = np.append(ends[0][:1], np.minimum(ends[1][:-1], ends[0][1:]))
+    right = np.append(right[: int(np.argmin(np.append(right > max(infinite, _LEAST), False)))], infinite)
     # left of 0, in units of the local x: L(x e^u) / x = e^u R(-log x - u)
     cells = np.arange(-first - 1, -1, -1, dtype=np.float64)
     starts, stops, middles = _line_ends_left(reverse, cells * h, h, side * h)
     left = np.concatenate([starts[:1], np.minimum(stops[:-1], starts[1:]), stops[-1:]])
-    if left[-1] < right[0] / 2:
+    if right.size > 1 and left[-1] < right[0] / 2:
         steep = _sunk(forward, right, h)
         if steep is not None:
             return _law(_straightened(steep, h), h, 1 - steep.left.size, infinite, sunk=True)

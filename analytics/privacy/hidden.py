@@ -178,7 +178,7 @@ class _Line:
     near: FloatArray
     far: FloatArray
     eta: FloatArray
-    turns: tuple[FloatArray, FloatArray] | None = None  # of the reverse order
+    turns: tuple[FloatArray, FloatArray, FloatArray] | None = None  # of the reverse order
 
     @classmethod
     def of(
@@ -190,14 +190,16 @@ class _Line:
 
     @property
     def bent(self) -> NDArray[np.bool_]:
-        """Where the value may have kinks in the norm across."""
-        return np.zeros(self.eps.shape, dtype=bool) if self.turns is None else ~np.isnan(self.turns[0])
+        """Where the value has kinks in the norm across, or nearly."""
+        if self.turns is None:
+            return np.zeros(self.eps.shape, dtype=bool)
+        return np.asarray(~np.isnan(self.turns[0]) | ~np.isnan(self.turns[2]))
 
     def best(self, log_ratio: FloatArray, which: IntArray) -> half_space.Best:
         eps, p, near, far, eta = (x[which] for x in (self.eps, self.p, self.near, self.far, self.eta))
         if self.turns is None:
             return half_space.best(eps, p, near, far, log_ratio, eta)
-        return annulus.best(eps, p, -far, log_ratio, eta, *(x[which] for x in self.turns))
+        return annulus.best(eps, p, -far, log_ratio, eta, *(x[which] for x in self.turns[:2]))
 
     def rounding(self, best: half_space.Best, which: IntArray, exponents: FloatArray | float) -> FloatArray:
         """Of log G: what is added up in its exponents, in units of the last place, times how fast it changes with them.
@@ -242,7 +244,8 @@ class _Radius:
         line = self.line
         if line.turns is not None and kinked:
             eps, p, m, eta = (x[part] for x in (line.eps, line.p, -line.far, line.eta))
-            for turn in line.turns:
+            crest, trough, level = line.turns
+            for turn in (np.fmax(crest, level), np.fmax(trough, level)):
                 above = annulus.thresholds(eps, p, m, eta, turn[part], self._log_ratio(np.zeros(1), eta))
                 ends.insert(-1, np.clip(np.sqrt(np.maximum(above, 0.0) / eta), ends[-2], ends[-1]))
         return np.stack(ends, axis=1)

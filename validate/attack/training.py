@@ -79,8 +79,8 @@ def attacked(
 
     Examples
     --------
-    >>> system = FederatedSystem(clients=6, parameters=1, epsilon=0.03, ldp_fraction=1.0, delta=1e-2)
-    >>> found = attacked(system, "ldp", runs=120, rounds=2)
+    >>> system = FederatedSystem(clients=6, parameters=1, epsilon=1.0, ldp_fraction=1.0, delta=1e-2)
+    >>> found = attacked(system, "ldp", runs=200, rounds=2)
     >>> 0 < found.attack < found.exact, found.attack_on_data <= found.exact
     (True, True)
     """
@@ -125,7 +125,7 @@ def exact_curve(system: FederatedSystem, mechanism: Mechanism) -> PrivacyCurve:
     --------
     >>> system = FederatedSystem(clients=25, parameters=4, epsilon=1.0, delta=1e-5)
     >>> round(float(exact_curve(system, Mechanism.GAUSSIAN).epsilon(1e-5)), 4)
-    0.3543
+    0.3675
     """
     if mechanism is not Mechanism.GAUSSIAN:
         return aggregate.aggregation(system)
