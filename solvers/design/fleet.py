@@ -41,7 +41,7 @@ from solvers.solution import InfeasibleError
 
 _HALVINGS = 60
 _FARTHEST = 1e9  # price of a joule, in utility of a joule
-_ROUNDING, _ROOT = 1e-12, 1e-10
+_ROUNDING, _ROOT, _UNIT = 1e-12, 1e-10, np.finfo(float).eps
 _UP = 1 + 1e-6  # for what is named as feasible
 
 
@@ -247,7 +247,8 @@ class _Market:
             return None, math.nan
         if np.sum(dear.energy) > budget:
             dear, thrifty = self._bracket(dear, thrifty, lambda one: float(np.sum(one.energy)) <= budget)
-            thrifty = _moved(thrifty, dear, lambda one: float(np.sum(one.energy)) <= budget, by="utility")
+            gain = dear.utility - thrifty.utility
+            thrifty = _moved(thrifty, dear, gain, thrifty.energy, dear.energy, budget)
         else:
             thrifty = dear
         bound = min(one.most + (one.price * budget if one.price else 0.0) for one in self.offers)
@@ -262,7 +263,7 @@ class _Market:
         if np.sum(dear.utility) < demand:
             return None, math.nan
         thrifty, dear = self._bracket(thrifty, dear, lambda one: float(np.sum(one.utility)) >= demand, up=True)
-        dear = _moved(dear, thrifty, lambda one: float(np.sum(one.utility)) >= demand, by="energy")
+        dear = _moved(dear, thrifty, dear.energy - thrifty.energy, -dear.utility, -thrifty.utility, -demand)
         proved = [(demand - one.most) / one.price for one in self.offers if one.price > 0]
         return self._plan(dear), min(max([least, *proved]), float(np.sum(dear.energy)))
 
@@ -293,15 +294,15 @@ class _Market:
         return utility.described(self.fleet, p, one.x, one.Z, np.zeros(one.x.size, dtype=np.int64), top, "priced")
 
 
-def _moved(kept: _Offer, other: _Offer, keeps: Callable[[_Offer], bool], *, by: str) -> _Offer:
-    """One device after the other moved to the other plan where that is better and keeps the constraint still."""
-    gain = other.utility - kept.utility if by == "utility" else kept.energy - other.energy
-    rows = np.zeros(gain.size, dtype=bool)
-    for k in np.argsort(-gain, kind="stable"):
-        if gain[k] <= 0:
-            break
-        rows[k] = True
-        rows[k] = keeps(kept.mixed(other, rows))
+def _moved(kept: _Offer, other: _Offer, gain: FloatArray, spent: FloatArray, instead: FloatArray, limit: float) -> _Offer:
+    """One device after the other moved to the other plan where that gains and all together still spend no more than the limit."""
+    cost, rows = instead - spent, np.zeros(gain.size, dtype=bool)
+    rounding = 4 * gain.size * _UNIT * (abs(limit) + float(np.sum(np.abs(spent)) + np.sum(np.abs(instead))))
+    room = limit - float(np.sum(spent)) - rounding
+    order = np.argsort(-gain, kind="stable")[: np.count_nonzero(gain > 0)]
+    for k, price in zip(order.tolist(), cost[order].tolist(), strict=True):
+        if price <= room:
+            rows[k], room = True, room - price
     return kept.mixed(other, rows)
 
 
