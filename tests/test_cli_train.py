@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 from scipy import stats
-from tests_support import refused, run, written
+from tests_support import FLEET, refused, run, written
 
 SYSTEM = """
 [federated]
@@ -88,7 +88,8 @@ def test_divergence_is_said(tmp_path):
     assert result.exit_code == 1 and "diverged" in result.stderr
 
 
-OTHERS = """
+OTHERS = (
+    """
 [inference]
 devices = 12
 participation = 0.9
@@ -105,28 +106,13 @@ score = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1]
 score_noise = 0.3
 threshold = 2.0
 selected = 11
-[energy]
-distance = [50.0, 200.0]
-bandwidth = 250e3
-center_frequency = 32e6
-path_loss_exponent = 4.0
-noise_density_dbm = -174.0
-snr_gap_db = 9.8
-model_bits = 875e3
-deadline = 0.75
-bits_per_iteration = 802816
-seconds_per_bit = 7.5e-9
-compute_power = 0.096
-circuit_power = 0.0825
-amplifier_efficiency = 0.45
-max_power = 1.0
-min_iterations = 10
-utility_energy = 0.5
-beta = [0.5, 0.05]
-[training]
+"""
+    + FLEET
+    + """[training]
 seeds = 2
 seed = 3
 """
+)
 
 
 def test_all_parts(tmp_path):

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from tests_support import refused, run, written
+from tests_support import FLEET, refused, run, written
 
 import airtight
 from analytics import parameters
@@ -16,27 +16,7 @@ from validate.config import load
 from validate.report import drawings, page
 from validate.results.bounds import Bounds
 
-FLEET = """
-[energy]
-distance = [50.0, 120.0, 200.0]
-bandwidth = 250e3
-center_frequency = 32e6
-path_loss_exponent = 4.0
-noise_density_dbm = -174.0
-snr_gap_db = 9.8
-model_bits = 875e3
-deadline = 0.75
-bits_per_iteration = 802816
-seconds_per_bit = 7.5e-9
-compute_power = 0.096
-circuit_power = 0.0825
-amplifier_efficiency = 0.45
-max_power = 1.0
-min_iterations = 10
-utility_energy = 0.5
-beta = [0.5, 0.05]
-[design]
-"""
+DESIGN = FLEET + "[design]\n"
 
 
 PRICES = np.geomspace(1e-6, 1e3, 400)
@@ -142,7 +122,7 @@ def test_noise_of_a_fleet_is_the_least_that_keeps_epsilon(hears):
 
 
 def test_command_of_a_fleet(tmp_path):
-    path = written(tmp_path, FLEET + "energy_at_most = 0.5\nepsilon_at_most = 2.0\nrounds = 20\ntheta = 0.6\n")
+    path = written(tmp_path, DESIGN + "energy_at_most = 0.5\nepsilon_at_most = 2.0\nrounds = 20\ntheta = 0.6\n")
     tree = json.loads(run("design", path, "--json").stdout)
     assert tree["maximised"] == "utility" and sum(tree["energy"]) <= 0.5 and tree["epsilon"] <= 2.0
     assert tree["gap"] < 1e-9 and tree["adjacency"] and tree["rounds"] == 20
@@ -153,7 +133,7 @@ def test_command_of_a_fleet(tmp_path):
     rows = tmp_path / "rows.csv"
     rows.write_text("distance\n60\n90\n")
     assert len(json.loads(run("design", path, "--devices", rows, "--json").stdout)["energy"]) == 2
-    hopeless = run("design", written(tmp_path, FLEET + "energy_at_most = 0.01\n"))
+    hopeless = run("design", written(tmp_path, DESIGN + "energy_at_most = 0.01\n"))
     assert hopeless.exit_code == 3 and "energy_at_most = " in hopeless.stderr
 
 
@@ -172,11 +152,11 @@ def test_command_of_a_fleet(tmp_path):
     ],
 )
 def test_fleets_that_are_refused(tmp_path, text, needle):
-    assert refused(run("design", written(tmp_path, FLEET + text)), needle)
+    assert refused(run("design", written(tmp_path, DESIGN + text)), needle)
 
 
 def test_frontiers(tmp_path):
-    path = written(tmp_path, FLEET + "energy_at_most = 0.5\nepsilon_at_most = 2.0\nrounds = 20\n")
+    path = written(tmp_path, DESIGN + "energy_at_most = 0.5\nepsilon_at_most = 2.0\nrounds = 20\n")
     over = ["--frontier", "energy_at_most=0.01,0.2:0.8:3", "--frontier", "epsilon_at_most=1,2"]
     drawn = tmp_path / "frontier.svg"
     tree = json.loads(run("design", path, *over, "--plot", drawn, "--json").stdout)
@@ -206,7 +186,7 @@ def test_frontiers(tmp_path):
 
 
 def test_a_frontier_in_the_report(tmp_path):
-    description = load(written(tmp_path, FLEET + "energy_at_most = 0.5\n"))
+    description = load(written(tmp_path, DESIGN + "energy_at_most = 0.5\n"))
     parts = page.Parts(description, Bounds.of(description), "")
     assert 'id="frontier"' not in page.render(parts)
     parts.draw(drawings.of_frontier(description))

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 import xarray as xr
 from click.testing import CliRunner
+from tests_support import FLEET
 
 import airtight
 from analytics import parameters
@@ -31,7 +32,8 @@ from validate.sweep.axes import parsed, resolved
 from validate.sweep.verb import prepared
 
 ROOT = Path(__file__).parents[1]
-TABLES = """
+TABLES = (
+    """
 [inference]
 devices = 3
 participation = 0.6
@@ -63,26 +65,9 @@ epsilon = 1.0
 shared_bits = 3
 ldp_fraction = 0.4
 dropout = 0.1
-
-[energy]
-distance = [50.0, 120.0, 200.0]
-bandwidth = 250e3
-center_frequency = 32e6
-path_loss_exponent = 4.0
-noise_density_dbm = -174.0
-snr_gap_db = 9.8
-model_bits = 875e3
-deadline = 0.75
-bits_per_iteration = 802816
-seconds_per_bit = 7.5e-9
-compute_power = 0.096
-circuit_power = 0.0825
-amplifier_efficiency = 0.45
-max_power = 1.0
-min_iterations = 10
-utility_energy = 0.5
-beta = [0.5, 0.05]
 """
+    + FLEET
+)
 
 
 @pytest.fixture

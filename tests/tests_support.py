@@ -32,6 +32,26 @@ score_noise = 0.3
 threshold = 0.5
 selected = 1
 """
+FLEET = """
+[energy]
+distance = [50.0, 120.0, 200.0]
+bandwidth = 250e3
+center_frequency = 32e6
+path_loss_exponent = 4.0
+noise_density_dbm = -174.0
+snr_gap_db = 9.8
+model_bits = 875e3
+deadline = 0.75
+bits_per_iteration = 802816
+seconds_per_bit = 7.5e-9
+compute_power = 0.096
+circuit_power = 0.0825
+amplifier_efficiency = 0.45
+max_power = 1.0
+min_iterations = 10
+utility_energy = 0.5
+beta = [0.5, 0.05]
+"""
 
 
 def archive(folder, **changes):

@@ -246,7 +246,11 @@ class DeviceFleet(Described):
     @property
     def max_iterations(self) -> FloatArray:
         """j_max: Eq. (33); below j_min or negative when infeasible."""
-        return np.asarray((self.deadline - self.unit_time / self.max_log_rate) / self.iteration_time)
+        return self.iterations_left(self.unit_time / self.max_log_rate)
+
+    def iterations_left(self, transmit_time: FloatArray) -> FloatArray:
+        """Most iterations that the deadline allows beside sending; negative when it does not allow even that."""
+        return np.asarray((self.deadline - transmit_time) / self.iteration_time)
 
     @property
     def least_deadline(self) -> FloatArray:

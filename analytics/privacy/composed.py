@@ -89,12 +89,16 @@ class Composed:
             return pure * (1 - 4 * _UNIT), pure * (1 + 4 * _UNIT * len(self.factors))
         if self.single:
             return self._inverse(delta)
+
+        def excess(low: float, high: float) -> float:
+            return (high - low) / (width * high) if max(low, floor) < high < np.inf else 0.0
+
         tilt = self._tilt(lambda value, slope, t: t * slope - value + np.log(delta))
         low, high = self._narrowed(
             tilt,
             delta,
             lambda lower, upper: (lower.least_epsilon(delta), upper.epsilon(delta)),
-            lambda low, high: (high - low) / (width * high) if max(low, floor) < high < np.inf else float(low < high),
+            excess,
         )
         if high <= floor:
             return low, high

@@ -294,7 +294,9 @@ class _Market:
         return utility.described(self.fleet, p, one.x, one.Z, np.zeros(one.x.size, dtype=np.int64), top, "priced")
 
 
-def _moved(kept: _Offer, other: _Offer, gain: FloatArray, spent: FloatArray, instead: FloatArray, limit: float) -> _Offer:
+def _moved(
+    kept: _Offer, other: _Offer, gain: FloatArray, spent: FloatArray, instead: FloatArray, limit: float
+) -> _Offer:
     """One device after the other moved to the other plan where that gains and all together still spend no more than the limit."""
     cost, rows = instead - spent, np.zeros(gain.size, dtype=bool)
     rounding = 4 * gain.size * _UNIT * (abs(limit) + float(np.sum(np.abs(spent)) + np.sum(np.abs(instead))))

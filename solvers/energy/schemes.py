@@ -1,10 +1,9 @@
 r"""The benchmark scheme of UF Sec. IV and its variants, and how evenly energy is spent over a fleet.
 
 What the paper calls proportional utility fairness is, for a wide range of parameters, target tracking: at an optimum with
-the delay
-constraint active the energy exceeds :math:`\varrho/2` by :math:`\tfrac{\beta_1}{2\beta_2}e^{-y/\beta_2}/(1+m'/P_{cp})`,
-which vanishes with
-:math:`\beta_1/\beta_2`, deviation factor or not.
+the delay constraint active the energy exceeds :math:`\varrho/2` by
+:math:`\tfrac{\beta_1}{2\beta_2}e^{-y/\beta_2}/(1+m'/P_{cp})`, which vanishes with :math:`\beta_1/\beta_2`, deviation
+factor or not.
 """
 
 from __future__ import annotations
@@ -44,8 +43,7 @@ def benchmark_energy(fleet: DeviceFleet, *, power: float | None = None) -> Float
     (500.47, 55.55)
     """
     sent = fleet.max_power if power is None else checks.vector("power", power, fleet.devices, "(0, 1e100]")
-    iterations = (fleet.deadline - fleet.transmit_time(sent)) / fleet.iteration_time
-    return fleet.energy(np.maximum(iterations, 0.0), sent)
+    return fleet.energy(np.maximum(fleet.iterations_left(fleet.transmit_time(sent)), 0.0), sent)
 
 
 def linear_cost_energy(fleet: DeviceFleet, price: float) -> FloatArray:

@@ -20,12 +20,13 @@ from analytics.checks import FloatArray, IntArray, ParameterError
 from analytics.federated import aggregate, comparison
 from analytics.federated.quantizers import alpha, pair_law
 from analytics.federated.system import FederatedSystem
-from analytics.privacy import aggregation, attack
+from analytics.privacy import attack
 from analytics.privacy.curve import PrivacyCurve
 from validate.experiments.training import data
 from validate.experiments.training import federated as loop
 from validate.plan import Mechanism, Settings
 from validate.results.attack import TrainingAttack
+from validate.results.federated import theorem_3
 
 RUNS, ROUNDS = 1000, 3
 FAILURE = 0.05
@@ -101,7 +102,8 @@ def attacked(
                 if progress is not None:
                     progress(kind.value)
         shown.append(attack.epsilon_at_least(scores[0], scores[1], delta=system.delta, failure=failure).epsilon)
-    published = None if times > 1 or kind is Mechanism.GAUSSIAN else _published(setup.system)
+    claim = theorem_3(setup.system)
+    published = claim.epsilon if claim.condition and times == 1 and kind is not Mechanism.GAUSSIAN else None
     return TrainingAttack(
         mechanism=kind.value,
         delta=system.delta,
@@ -132,19 +134,6 @@ def exact_curve(system: FederatedSystem, mechanism: Mechanism) -> PrivacyCurve:
     return comparison.gaussian_curve(
         system.clients, system.parameters, epsilon=system.epsilon, delta=system.delta, dropout=system.dropout
     )
-
-
-def _published(system: FederatedSystem) -> float | None:
-    """Theorem 3, where its condition holds."""
-    claim = aggregation.published(
-        system.clients,
-        system.parameters,
-        local_epsilon=system.epsilon,
-        delta=system.delta,
-        fraction=system.ldp_fraction,
-        radius=system.radius,
-    )
-    return claim.epsilon if claim.condition else None
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from analytics.federated.communication import Cost
 from analytics.federated.system import FederatedSystem
 from analytics.guarantee import Adjacency
 from analytics.privacy import aggregation, central_bound
-from analytics.privacy.aggregation import Client
+from analytics.privacy.aggregation import Client, PublishedCentral
 
 _LEVEL = 0.01  # what the intervals of survivors and broken pairs miss
 
@@ -113,14 +113,7 @@ class Central:
 
     @classmethod
     def of(cls, system: FederatedSystem) -> Central:
-        claim = aggregation.published(
-            system.clients,
-            system.parameters,
-            local_epsilon=system.epsilon,
-            delta=system.delta,
-            fraction=system.ldp_fraction,
-            radius=system.radius,
-        )
+        claim = theorem_3(system)
         among = {}  # how many others quantize alone
         if system.alone > 0:
             among[Client.UNPAIRED] = system.alone - 1
@@ -145,6 +138,18 @@ class Central:
                 aggregation.local_epsilon(system.epsilon, system.parameters * system.rounds)
             ),
         )
+
+
+def theorem_3(system: FederatedSystem) -> PublishedCentral:
+    """As printed, of one round of the system; adjacency ``replace``."""
+    return aggregation.published(
+        system.clients,
+        system.parameters,
+        local_epsilon=system.epsilon,
+        delta=system.delta,
+        fraction=system.ldp_fraction,
+        radius=system.radius,
+    )
 
 
 def _proven(system: FederatedSystem, client: Client, others: int) -> float:
