@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analytics.checks import ParameterError
-from analytics.distributions import poisson_binomial, weighted_sum
+from analytics.distributions import poisson_binomial, saddlepoints, weighted_sum
 
 probabilities = st.lists(st.one_of(st.floats(0, 1), st.sampled_from([0.0, 1.0, 1e-30, 0.5])), min_size=1, max_size=12)
 
@@ -58,10 +58,9 @@ def test_large_laws_stay_accurate():
     np.testing.assert_allclose(law[middle], stats.binom.pmf(middle, 10**6, 0.9), rtol=1e-10)
 
 
-def test_every_entry_is_relatively_accurate():
-    """Against products of polynomials in balls: 900 trials, all entries down to 1e-290."""
+def enclosed(p, least):
+    """Every entry above least, as a double, by products of polynomials in balls."""
     flint = pytest.importorskip("flint")
-    p = np.random.default_rng(2).random(900) ** 3
     before, flint.ctx.prec = flint.ctx.prec, 200
     try:
         polynomials = [flint.arb_poly([1 - flint.arb(float(q)), flint.arb(float(q))]) for q in p]
@@ -71,9 +70,58 @@ def test_every_entry_is_relatively_accurate():
         exact = np.array([float(polynomials[0][i].mid()) for i in range(p.size + 1)])
     finally:
         flint.ctx.prec = before
-    known = exact > 1e-290
+    return exact, exact > least
+
+
+def test_every_entry_is_relatively_accurate():
+    """900 trials, all entries down to 1e-290."""
+    p = np.random.default_rng(2).random(900) ** 3
+    exact, known = enclosed(p, 1e-290)
     assert exact[known].min() < 1e-200
     np.testing.assert_allclose(poisson_binomial.pmf(p)[known], exact[known], rtol=1e-13)
+
+
+def test_inversion_is_relatively_accurate():
+    """Far below the variance from which on it is used, down to the least normal double."""
+    p = 1 - np.random.default_rng(4).random(14_000) ** 2
+    exact, known = enclosed(p, 2.3e-308)
+    assert exact[known].min() < 1e-307
+    law = saddlepoints.law(p)
+    np.testing.assert_allclose(law[known], exact[known], rtol=2e-12)
+    assert law[~known].max() < 2.4e-308
+
+
+def many(kind, rng):
+    if kind == "unlike":
+        return rng.random(90_200)
+    if kind == "alike":
+        return np.full(60_100, 0.5)
+    if kind == "skew":
+        return rng.random(240_000) ** 6
+    return np.concatenate([np.zeros(999), np.ones(77), np.full(50_000, 1e-3), 1 - rng.random(220_000) * 0.18])
+
+
+@pytest.mark.parametrize("kind", ["unlike", "alike", "skew", "mixed"])
+def test_inversion_is_what_products_give(kind):
+    p = many(kind, np.random.default_rng(5))
+    assert saddlepoints.LEAST_VARIANCE <= np.sum(p * (1 - p)) < 1.2 * saddlepoints.LEAST_VARIANCE
+    law, truth = poisson_binomial.pmf(p), poisson_binomial._by_products(p)
+    assert not np.array_equal(law, truth)
+    known = truth > 2.3e-308
+    np.testing.assert_allclose(law[known], truth[known], rtol=2e-12)
+    assert np.all(law >= 0) and law[~known].max() < 2.4e-308
+
+
+def test_inversion_of_a_million_in_two_bulks():
+    """Devices take part rarely or mostly: mass, mean and variance, the mean to a billionth of a device."""
+    rng = np.random.default_rng(6)
+    p = np.concatenate([0.4 * rng.random(500_000), 1 - 0.4 * rng.random(500_000)])
+    law, n = poisson_binomial.pmf(p), np.arange(p.size + 1) - 500_000.0
+    mean = float(np.sum(p[:500_000]) - np.sum(1 - p[500_000:]))
+    assert law.sum() == pytest.approx(1.0, abs=1e-13)
+    assert law[law > 0].min() < 1e-320
+    assert law @ n == pytest.approx(mean, abs=1e-9)
+    assert law @ (n - mean) ** 2 == pytest.approx(np.sum(p * (1 - p)), rel=1e-12)
 
 
 @given(probabilities)
