@@ -190,7 +190,7 @@ def contributions(
                 continue
             nearer = first + np.clip(second - first, -reach, reach)
             for one, other in {(first, nearer), (nearer, first)}:
-                pair = _sum_law(one / cells, b / cells, d), _sum_law(other / cells, b / cells, d)
+                pair = sum_law(one / cells, b / cells, d), sum_law(other / cells, b / cells, d)
                 found[np.concatenate(pair).tobytes()] = pair
     return list(found.values())
 
@@ -204,8 +204,8 @@ def _coin(q: float) -> FloatArray:
     return np.array([1 - q, q])
 
 
-def _sum_law(q1: float, q2c: float, bits: int) -> FloatArray:
-    """Law of the number of plus outputs of a pair with levels q_1 and 1 - q_2."""
+def sum_law(q1: float, q2c: float, bits: int) -> FloatArray:
+    """Law of the number of plus outputs of a pair with levels q_1 and 1 - q_2, of finitely many bits."""
     cells = 2.0**bits
     a, b = cells * q1, cells * q2c
     f1, f2 = a - np.floor(a), b - np.floor(b)

@@ -23,8 +23,6 @@ class Majorant(Release):
         Rising, at least 0; falling. Below the first delta is 1, beyond the last it does not fall.
     pure : float
         Beyond which delta is 0.
-    missed : float
-        Probability of an event that is seen, and given which the neighbour is told: :math:`\delta = a + (1-a)\delta'`.
     shift : float
         All losses may be greater by so much.
 
@@ -38,7 +36,6 @@ class Majorant(Release):
     epsilon: FloatArray
     delta: FloatArray
     pure: float = np.inf
-    missed: float = 0.0
     shift: float = 0.0
     unit: str = ""
     symmetric = True
@@ -48,14 +45,14 @@ class Majorant(Release):
         raise NotImplementedError("a bound is made anew from what it bounds")
 
     def greatest_loss(self, *, reverse: bool = False) -> float:
-        return self.pure if self.missed == 0 else np.inf
+        return self.pure
 
     def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
         moved = np.maximum(epsilon - self.shift, 0.0)
         early = -np.expm1(-np.maximum(self.shift - epsilon, 0.0))  # at negative arguments a curve rises no faster
         found = np.minimum(self._chords(moved) + early, self._chords(epsilon) + self.shift)
         found = np.where((epsilon >= self.pure) & (self.pure < np.inf), 0.0, found)
-        upper = np.minimum((self.missed + (1 - self.missed) * found) * (1 + 16 * _UNIT), 1.0)
+        upper = np.minimum(found * (1 + 16 * _UNIT), 1.0)
         return np.zeros(epsilon.shape), upper
 
     def _chords(self, at: FloatArray) -> FloatArray:

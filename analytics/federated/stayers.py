@@ -1,0 +1,243 @@
+r"""One round of (Aug)CorBin-FL with dropout as a privacy curve: who stays is seen, so that delta is a mean over who stays.
+
+Adjacency ``replace``; observer: the server of the sum, who knows who stayed; the client in question stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from analytics import checks
+from analytics.checks import FloatArray
+from analytics.distributions.poisson_binomial import Block, binomial, relative_error, total
+from analytics.federated.system import alone
+from analytics.privacy import adaptive_composition
+from analytics.privacy import aggregation as central
+from analytics.privacy.aggregation import Client
+from analytics.privacy.majorant import Majorant
+
+_MISSED = 1e-3  # share of delta that rounds of unusually many dropouts may cost
+_LOST = 2e-3  # share of the others that a class may leave out on average, unless there would be too many classes
+_EVERY, _MOST = 48, 32  # counts up to which each is a class, and classes of more
+_BELOW = 1e-2  # share of what a round may have of delta: to which a class is known well
+_POINTS = 4097  # of the curve of one parameter
+_LEAST = 1e-12  # of delta, beyond which one parameter's curve is trimmed
+_UNIT = np.finfo(float).eps
+_TILTS = np.geomspace(1e-3, 1e5, 161)
+
+
+def laws(
+    clients: int, *, dropout: float, independent: float = 0.0, negligible: float = 0.0
+) -> dict[Client, list[tuple[float, Client, Block]]]:
+    """Of a client of each kind that stays: how it may quantize, how likely that is, and how many others then do so alone.
+
+    At either end of a law four times `negligible` may be left out, which goes to the others.
+
+    Examples
+    --------
+    >>> found = laws(50, dropout=0.1, independent=0.2)
+    >>> [(chance, how.value) for chance, how, _ in found[Client.PAIRED]]
+    [(0.9, 'paired'), (0.1, 'unpaired')]
+    """
+    n, p = checks.count("clients", clients), checks.scalar("dropout", dropout, "[0, 1)")
+    single = alone(n, checks.scalar("independent", independent, "[0, 1]"))
+    pairs = (n - single) // 2
+
+    def hidden_among(singles: int, others: int) -> Block:
+        parts = (singles, 1 - p), (others, 2 * p * (1 - p))
+        return total([binomial(count, chance, negligible=negligible) for count, chance in parts])
+
+    found: dict[Client, list[tuple[float, Client, Block]]] = {}
+    if single:
+        found[Client.UNPAIRED] = [(1.0, Client.UNPAIRED, hidden_among(single - 1, pairs))]
+    if pairs:
+        law = hidden_among(single, pairs - 1)
+        found[Client.PAIRED] = [(1 - p, Client.PAIRED, law)] + [(p, Client.UNPAIRED, law)] * (p > 0)
+    return found
+
+
+def curve(
+    clients: int,
+    parameters: int,
+    *,
+    client: Client,
+    epsilon: float,
+    dropout: float,
+    independent: float,
+    bits: int | None,
+    delta: float,
+    rounds: int = 1,
+) -> Majorant:
+    r"""What one round gives away of a client, whatever the updates and however they were chosen, at most.
+
+    Parameters
+    ----------
+    clients, parameters, epsilon, dropout, independent
+        n, m, eps_p, p, and the share of clients that quantize alone.
+    client : {"unpaired", "paired"}
+        Whether the client has a partner.
+    bits : int or None
+        Shared bits of a pair; None for the limit.
+    delta : float
+        In (0, 1), of all rounds: where the curve is to be good.
+    rounds : int
+        T, for the same reason.
+
+    Notes
+    -----
+    *Hypotheses.* Clients drop out independently of their updates and of each other; the observer sees who stayed, and the sum; the
+    client in question stays.
+
+    *Mean over classes.* Let c be a function of who stayed. Who stayed has one law under both neighbours, so
+
+    .. math:: D_\lambda(P\|Q) = \sum_c P(c)\,E[D_\lambda(P_s\|Q_s) \mid c] \le \sum_c P(c)\,V_c(\lambda), \qquad \lambda > 0,
+
+    s being who stayed, if :math:`V_c` is nowhere below the curves of that class. Here c is how the client quantizes, and an interval
+    of the number N of others that do so alone. Given s the sum has the noise of N coins of any corner, and what more there is in
+    the class than its least n is independent noise, that is post-processing: :math:`V_c` is the greatest curve of n others
+    (:mod:`analytics.privacy.adaptive_composition`), over updates that may be chosen knowing who stayed and what came out
+    in the parameters before. That is more than is allowed to the adversary. Where N is below a quantile the neighbour is told: V = 1.
+
+    *Rounds.* The sum is a mixture of greatest curves, hence the curve of some pair; it dominates what a round releases
+    given all that came before, in either order, so its powers dominate all rounds (docs/rounds.md), a client being worst anew in each.
+
+    *Classes* have no part in the proof. They are cut by a Gaussian sketch of the moments at the asked delta, so that the least of a
+    class lacks `_LOST` of the others on average, or more if there would be too many classes. The value at an
+    epsilon between two others is that of the chord, which is above, for the greatest curve is convex in :math:`e^\epsilon`.
+
+    Examples
+    --------
+    >>> common = {"client": Client.UNPAIRED, "epsilon": 1.0, "independent": 1.0, "bits": None, "delta": 1e-5}
+    >>> some, all_stay = curve(40, 1, dropout=0.2, **common), curve(40, 1, dropout=0.0, **common)
+    >>> [round(float(one.ends(np.array([0.6]))[1][0]), 6) for one in (some, all_stay)]
+    [0.0, 0.0]
+    """
+    level, parts = delta / rounds, []
+    missed = negligible = max(level * _MISSED * 1e-3, 1e-300) if dropout > 0 else 0.0
+    cases = laws(clients, dropout=dropout, independent=independent, negligible=negligible / 4)[client]
+    sketches = importance(cases, parameters, epsilon=epsilon, delta=delta, rounds=rounds)
+    for (chance, how, law), weight in zip(cases, sketches, strict=True):
+        few, found = least_of_classes(law, weight, missed=level * _MISSED)
+        missed += chance * few
+        parts += [(chance * probability, how, others) for probability, others in found]
+    curves = [
+        (share, bounded([(how, n)], parameters, epsilon=epsilon, bits=bits, delta=min(level * _BELOW / share, 0.5)))
+        for share, how, n in parts
+    ]
+    eps = np.unique(np.concatenate([one.epsilon for _, one in curves]))
+    values = missed + sum(share * one.ends(eps)[1] for share, one in curves)
+    rounding = relative_error(clients, 2) + 16 * len(curves) * _UNIT
+    return Majorant(eps, np.minimum(values * (1 + rounding), 1.0), max(one.pure for _, one in curves))
+
+
+def worst(curves: Sequence[Majorant]) -> Majorant:
+    """Nowhere below any of them.
+
+    Examples
+    --------
+    >>> eps = np.array([0.0, 1.0])
+    >>> worst([Majorant(eps, np.array([0.5, 0.1])), Majorant(eps, np.array([0.4, 0.2]))]).delta.tolist()
+    [0.5..., 0.2...]
+    """
+    eps = np.unique(np.concatenate([one.epsilon for one in curves]))
+    return Majorant(eps, np.maximum.reduce([one.ends(eps)[1] for one in curves]), max(one.pure for one in curves))
+
+
+def bounded(
+    cases: Sequence[tuple[Client, int]], count: int, *, epsilon: float, bits: int | None, delta: float
+) -> Majorant:
+    """The greatest curve of `count` parameters, each of any of the cases: how the client quantizes, and the others alone.
+
+    `delta`, in (0, 1), is about the least that matters.
+    """
+    pure = float(central.local_epsilon(epsilon, count)) if {how for how, _ in cases} == {Client.UNPAIRED} else np.inf
+    if count == 1:
+        found = [central.one_parameter(n, epsilon=epsilon, client=how, bits=bits, delta=delta) for how, n in cases]
+        top = max(min(max(one.reach(delta * _LEAST, default=1.0) for one in found), pure), 1e-300)
+        eps = np.linspace(0.0, top, _POINTS)
+        values = np.maximum.reduce([np.asarray(one.delta(eps)) for one in found])
+        return Majorant(eps, np.minimum.accumulate(values), pure)
+    grids, many, shift = central.prepared(cases, count, epsilon=epsilon, delta=delta, bits=bits)
+    return Majorant(*adaptive_composition.curve(grids, delta, count=many), pure, shift)
+
+
+def importance(
+    cases: Sequence[tuple[float, Client, Block]], parameters: int, *, epsilon: float, delta: float, rounds: int
+) -> list[FloatArray]:
+    """About what share each number of others has in the moment that gives epsilon at `delta`: where to cut, no more."""
+    low, high, share = central.interval(epsilon)
+    logs, squares = [], []
+    for chance, _, law in cases:
+        n = law.start + np.arange(law.weights.size) + 1.0  # the client's own coin is noise, too
+        logs.append(np.log(chance * law.weights))
+        squares.append(parameters * share**2 / (n * low * high))
+    best, found = np.inf, [np.exp(each) for each in logs]
+    for tilt in _TILTS:
+        grown = [
+            log + np.minimum(tilt * (1 + tilt) / 2 * square, tilt * epsilon * parameters)
+            for log, square in zip(logs, squares, strict=True)
+        ]
+        top = max(float(np.max(each)) for each in grown)
+        weights = [np.exp(each - top) for each in grown]
+        whole = sum(float(np.sum(each)) for each in weights)
+        bound = (rounds * (top + np.log(whole)) - np.log(delta)) / tilt
+        if bound < best:
+            best, found = bound, [each / whole for each in weights]
+    return found
+
+
+def least_of_classes(law: Block, weight: FloatArray, *, missed: float) -> tuple[float, list[tuple[float, int]]]:
+    """Probability of counts so small that they may be `missed`; and of intervals of the others, with the least of each.
+
+    Parameters
+    ----------
+    law : Block
+    weight : ndarray
+        Of each count in the law, in the sum of what the classes are to lack.
+    missed : float
+
+    Examples
+    --------
+    >>> few, found = least_of_classes(Block(0, np.array([0.1, 0.4, 0.5])), np.full(3, 1 / 3), missed=0.2)
+    >>> few, [(round(chance, 3), n) for chance, n in found]
+    (0.1, [(0.4, 1), (0.5, 2)])
+    """
+    first = int(np.sum(np.cumsum(law.weights) <= missed))
+    few = float(np.sum(law.weights[:first]))
+    n = law.start + np.arange(first, law.weights.size)
+    starts = list(range(n.size)) if n.size <= _EVERY else _cut(n.astype(float), weight[first:], _MOST)
+    chances = np.add.reduceat(law.weights[first:], starts)
+    return few, [(float(chance), int(n[start])) for chance, start in zip(chances, starts, strict=True)]
+
+
+def greatest_of_classes(law: Block, weight: FloatArray, *, most: int) -> list[tuple[float, int, int]]:
+    """The same for what is not to be exceeded: probabilities of intervals, and the least and the greatest count of each.
+
+    Examples
+    --------
+    >>> greatest_of_classes(Block(0, np.array([0.25, 0.25, 0.5])), np.full(3, 1 / 3), most=1)
+    [(1.0, 0, 2)]
+    """
+    n = law.start + np.arange(law.weights.size)[::-1]
+    starts = list(range(n.size)) if n.size <= most else _cut(n.astype(float), weight[::-1], most)
+    chances = np.add.reduceat(law.weights[::-1], starts)
+    ends = [*starts[1:], n.size]
+    return [(float(c), int(n[end - 1]), int(n[start])) for c, start, end in zip(chances, starts, ends, strict=True)]
+
+
+def _cut(n: FloatArray, weight: FloatArray, most: int) -> list[int]:
+    """Where runs of counts, rising or falling, begin whose members differ from the first, by weight, by equal shares of them."""
+    size = np.maximum(n, 1.0)
+    mass, share = (np.concatenate([[0.0], np.cumsum(part)]) for part in (weight, weight / size))
+    room = 2 * float(np.max(weight)) * _LOST**2 * float(size[int(np.argmax(weight))])
+    while True:
+        starts = [0]
+        while starts[-1] < n.size and len(starts) <= most:
+            i = starts[-1]
+            cost = np.abs(mass[i + 1 :] - mass[i] - n[i] * (share[i + 1 :] - share[i]))
+            starts.append(i + max(int(np.searchsorted(cost, room, side="right")), 1))
+        if starts[-1] >= n.size:
+            return starts[:-1]
+        room *= 1.5
