@@ -102,11 +102,21 @@ class Aggregate(Release):
             cases = [(how, law.start) for kind in self._laws(0.0).values() for _, how, law in kind]
             many = s.parameters * self.rounds
             return stayers.bounded(cases, many, epsilon=s.epsilon, bits=s.shared_bits, delta=level)
-        common = {"epsilon": s.epsilon, "dropout": s.dropout, "independent": s.ldp_fraction, "bits": s.shared_bits}
-        return stayers.worst([
-            stayers.curve(s.clients, s.parameters, client=kind, delta=level, rounds=self.rounds, **common)
+        kinds = [
+            stayers.curve(
+                s.clients,
+                s.parameters,
+                client=kind,
+                epsilon=s.epsilon,
+                dropout=s.dropout,
+                independent=s.ldp_fraction,
+                bits=s.shared_bits,
+                delta=level,
+                rounds=self.rounds,
+            )
             for kind in self._laws(level)
-        ])
+        ]
+        return stayers.worst(kinds)
 
     def attained(self, level: float) -> Factors:
         """One pair of updates, the same in every parameter of every round: that which gives away most of some that are tried."""
@@ -122,7 +132,9 @@ releases.register(Aggregate, "aggregation")
 
 
 def aggregation(system: FederatedSystem, *, client: str = "either") -> PrivacyCurve:
-    """What one round of (Aug)CorBin-FL gives away of one client's update to who sees the sum; ``.compose(T)`` for T rounds.
+    """What one round of (Aug)CorBin-FL gives away of a client's update to who sees the sum; ``.compose(T)`` for T rounds.
+
+    The client itself stays in every round; with probability `dropout` each other one does not, anew in every round.
 
     Parameters
     ----------
@@ -143,12 +155,15 @@ def aggregation(system: FederatedSystem, *, client: str = "either") -> PrivacyCu
     *Upper end.* Whatever the updates, also if they are chosen with knowledge of what came out before, the divergence of all
     parameters of all rounds is at most the greatest curve V of :mod:`analytics.privacy.adaptive_composition` at every
     :math:`\\lambda > 0`, in either order, since the corners of a client contain every pair in both orders. So a pair with
-    this curve dominates and may stand for the release in every composition (docs/rounds.md). Fewer others that quantize
-    alone than a quantile are taken to tell everything.
+    this curve dominates and may stand for the release in every composition (docs/rounds.md). With dropout the curve of a round
+    is a mean over who stays (:func:`analytics.federated.stayers.curve`), and rounds are composed like any other release.
 
-    *Lower end.* Of the client's extreme moves all are tried (with dropout that from one end to the other), and three of the
-    others' corners: none, half, and all at the upper end. Unusually few dropouts are taken to say nothing; outcomes of
-    nearly one loss are made one, which is post-processing.
+    *Lower end.* One choice of all updates, that of some which gives away most
+    (:func:`analytics.federated.one_choice.lower_pair`). With dropout it is a mean over who stays, too.
+
+    *How near.* At delta = 1e-5 and eps_p = 1, clients alone, the ends of epsilon are .2 to .6 % apart for one round of 1000
+    clients, .8 % for twenty; for 30 clients .2 % (ten parameters) to 2 % (twenty rounds: the choices of others there are worth
+    something, and a client may be another's worst in each round). With all in pairs 6 %: see `lower_pair`.
 
     Examples
     --------

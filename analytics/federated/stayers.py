@@ -18,12 +18,13 @@ from analytics.privacy import aggregation as central
 from analytics.privacy.aggregation import Client
 from analytics.privacy.majorant import Majorant
 
-_MISSED = 1e-3  # share of delta that rounds of unusually many dropouts may cost
+_MISSED = 1e-9  # share of delta that rounds of unusually many dropouts may cost
 _LOST = 2e-3  # share of the others that a class may leave out on average, unless there would be too many classes
 _EVERY, _MOST = 48, 32  # counts up to which each is a class, and classes of more
 _BELOW = 1e-2  # share of what a round may have of delta: to which a class is known well
 _POINTS = 4097  # of the curve of one parameter
 _LEAST = 1e-12  # of delta, beyond which one parameter's curve is trimmed
+_LOW, _UNDERFLOW = 1e-285, 1e-316  # share of delta below which nothing is trimmed, and what counts then may lack
 _UNIT = np.finfo(float).eps
 _TILTS = np.geomspace(1e-3, 1e5, 161)
 
@@ -33,7 +34,7 @@ def laws(
 ) -> dict[Client, list[tuple[float, Client, Block]]]:
     """Of a client of each kind that stays: how it may quantize, how likely that is, and how many others then do so alone.
 
-    At either end of a law four times `negligible` may be left out, which goes to the others.
+    Four times `negligible` may be left out of a law, which goes to the others.
 
     Examples
     --------
@@ -87,35 +88,38 @@ def curve(
 
     Notes
     -----
-    *Hypotheses.* Clients drop out independently of their updates and of each other; the observer sees who stayed, and the sum; the
-    client in question stays.
+    *Hypotheses.* Clients drop out independently of their updates and of each other; the observer sees who stayed, and the sum;
+    the client in question stays.
 
     *Mean over classes.* Let c be a function of who stayed. Who stayed has one law under both neighbours, so
 
     .. math:: D_\lambda(P\|Q) = \sum_c P(c)\,E[D_\lambda(P_s\|Q_s) \mid c] \le \sum_c P(c)\,V_c(\lambda), \qquad \lambda > 0,
 
-    s being who stayed, if :math:`V_c` is nowhere below the curves of that class. Here c is how the client quantizes, and an interval
-    of the number N of others that do so alone. Given s the sum has the noise of N coins of any corner, and what more there is in
-    the class than its least n is independent noise, that is post-processing: :math:`V_c` is the greatest curve of n others
-    (:mod:`analytics.privacy.adaptive_composition`), over updates that may be chosen knowing who stayed and what came out
-    in the parameters before. That is more than is allowed to the adversary. Where N is below a quantile the neighbour is told: V = 1.
+    s being who stayed, if :math:`V_c` is nowhere below the curves of that class. Here c is how the client quantizes, and an
+    interval of the number N of others that do so alone. Given s the sum has the noise of N coins of any corner, and what more
+    there is in the class than its least n is independent noise, that is post-processing: :math:`V_c` is the greatest curve of n
+    others (:mod:`analytics.privacy.adaptive_composition`), over updates that may be chosen knowing who stayed and what came out
+    in the parameters before. That is more than is allowed to the adversary. Where N is below a quantile the neighbour is told:
+    V = 1.
 
-    *Rounds.* The sum is a mixture of greatest curves, hence the curve of some pair; it dominates what a round releases
-    given all that came before, in either order, so its powers dominate all rounds (docs/rounds.md), a client being worst anew in each.
+    *Rounds.* The sum is a mixture of greatest curves, hence the curve of some pair; it dominates what a round releases given
+    all that came before, in either order, so its powers dominate all rounds (docs/rounds.md), a client being worst anew in
+    each.
 
-    *Classes* have no part in the proof. They are cut by a Gaussian sketch of the moments at the asked delta, so that the least of a
-    class lacks `_LOST` of the others on average, or more if there would be too many classes. The value at an
-    epsilon between two others is that of the chord, which is above, for the greatest curve is convex in :math:`e^\epsilon`.
+    *Classes* have no part in the proof. They are cut by a Gaussian sketch of the moments at the asked delta, so that the least
+    of a class lacks `_LOST` of the others on average, or more if there would be too many classes. The value at an epsilon
+    between two others is that of the chord, which is above, for the greatest curve is convex in :math:`e^\epsilon`.
 
     Examples
     --------
     >>> common = {"client": Client.UNPAIRED, "epsilon": 1.0, "independent": 1.0, "bits": None, "delta": 1e-5}
     >>> some, all_stay = curve(40, 1, dropout=0.2, **common), curve(40, 1, dropout=0.0, **common)
-    >>> [round(float(one.ends(np.array([0.6]))[1][0]), 6) for one in (some, all_stay)]
-    [0.0, 0.0]
+    >>> [round(float(one.ends(np.array([0.3]))[1][0]), 4) for one in (some, all_stay)]
+    [0.0074, 0.0044]
     """
     level, parts = delta / rounds, []
-    missed = negligible = max(level * _MISSED * 1e-3, 1e-300) if dropout > 0 else 0.0
+    negligible = level * _MISSED * 1e-3 if level > _LOW and dropout > 0 else 0.0
+    missed = max(negligible, _UNDERFLOW if dropout > 0 else 0.0)
     cases = laws(clients, dropout=dropout, independent=independent, negligible=negligible / 4)[client]
     sketches = importance(cases, parameters, epsilon=epsilon, delta=delta, rounds=rounds)
     for (chance, how, law), weight in zip(cases, sketches, strict=True):

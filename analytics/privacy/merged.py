@@ -1,8 +1,8 @@
 r"""Many independent outcomes of two laws, of which only a function is told: pairs of laws on few outcomes, for lower ends.
 
 Whatever is done with an outcome, the divergence of what comes out is no greater (post-processing), for every order and
-composition. Told is here in which bin each loss lies, and of many only the sum of their bins' numbers, as far as it lies in a window.
-Laws of sums of independent numbers are convolutions: sums of positive products, relatively accurate however small.
+composition. Told is here in which bin each loss lies, and of many only the sum of their bins' numbers, as far as it lies in a
+window. Laws of sums of independent numbers are convolutions: sums of positive products, relatively accurate however small.
 """
 
 from __future__ import annotations
@@ -71,8 +71,10 @@ class Merged:
 def mixture(parts: Iterable[tuple[float, Merged]], tilt: float) -> Merged:
     """Of which one is drawn with its probability, and told but for what outcomes of one loss have in common."""
     each = list(parts)
-    p, q = (np.concatenate([share * law for share, law in laws]) for laws in (
-        [(share, one.p) for share, one in each], [(share, one.q) for share, one in each]))
+    p, q = (
+        np.concatenate([share * law for share, law in laws])
+        for laws in ([(share, one.p) for share, one in each], [(share, one.q) for share, one in each])
+    )
     known = (p > _LEAST) & (q > _LEAST)
     only = [sum(share * one.only[i] for share, one in each) for i in (0, 1)]
     doubt = max(one.doubt for _, one in each) + 2 * p.size * _UNIT
@@ -108,7 +110,7 @@ class _Binned:
         b = b._coarser(round(np.log2(a.step / b.step)))
         deviation = float(np.hypot(a.deviation, b.deviation))
         found = _Binned(np.convolve(a.p, b.p), np.convolve(a.q, b.q), a.step, deviation)
-        return found._coarser(max(int(np.floor(np.log2(deviation / (_FINE * a.step)))), 0))._window(tilt)
+        return found._coarser(int(np.log2(max(deviation / (_FINE * a.step), 1.0))))._window(tilt)
 
     def _coarser(self, halvings: int) -> _Binned:
         if not halvings:
@@ -121,7 +123,7 @@ class _Binned:
         """With the numbers beyond a window, or too unlikely to be known, told as its ends."""
         number = np.arange(self.p.size)
         known = np.flatnonzero((self.p > _LEAST) & (self.q > _LEAST))
-        seen = number[known]
+        seen = known.astype(float)
         places = [_tilted(self.p[known], self.q[known], seen, each) for each in (0.0, tilt)]
         low = max(min(mean - _SIDE * spread for mean, spread in places) - 1, seen[0])
         high = min(max(mean + _SIDE * spread for mean, spread in places) + 1, seen[-1])

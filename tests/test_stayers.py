@@ -1,0 +1,237 @@
+"""Aggregation with dropout against every set of those who stay, every outcome and every choice of updates."""
+
+import itertools
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import airtight
+from analytics.distributions.poisson_binomial import Block, binomial
+from analytics.federated import stayers
+from analytics.privacy import aggregation
+from analytics.privacy.aggregation import Client
+from analytics.privacy.majorant import Majorant
+from analytics.privacy.merged import Merged, mixture
+
+
+def coin(plus):
+    return np.array([1 - plus, plus])
+
+
+def noise_of(parts):
+    law = np.ones(1)
+    for part in parts:
+        law = np.convolve(law, part)
+    return law
+
+
+def rounds_of(system, kind, parameters):
+    """Both laws of all that is seen in a round, one entry for each choice of all updates: ends, for pairs also even levels."""
+    low, high, _ = aggregation.interval(system.epsilon)
+    p, bits = system.dropout, system.shared_bits
+    even = math.ceil(low * 2**bits) / 2**bits
+    singles, pairs = system.alone - (kind == "unpaired"), system.pairs - (kind == "paired")
+    ends = [low, high] + ([even, 1 - even] if system.pairs else [])
+    partners = [low, high, even, 1 - even] if kind == "paired" else [0.0]
+    others = [[high] * up + [low] * (singles - up) for up in range(singles + 1)]
+    of_pairs = list(itertools.product([(low, high), (even, 1 - even), (high, high)], repeat=pairs))
+    stays = list(itertools.product([0, 1], repeat=singles + 2 * pairs + (kind == "paired")))
+    found = []
+    for first, second in itertools.permutations(ends, 2):
+        for partner, alone, both in itertools.product(partners, others, of_pairs):
+            one, other = [], []
+            for here in stays:
+                chance = math.prod(1 - p if x else p for x in here)
+                parts = [coin(q) for q, x in zip(alone, here, strict=False) if x]
+                for k, (a, b) in enumerate(both):
+                    left = here[singles + 2 * k], here[singles + 2 * k + 1]
+                    if all(left):
+                        parts.append(aggregation.sum_law(a, 1 - b, bits))
+                    elif any(left):
+                        parts.append(coin(a if left[0] else b))
+                with_partner = kind == "paired" and here[-1]
+                laws = [aggregation.sum_law(q, 1 - partner, bits) if with_partner else coin(q) for q in (first, second)]
+                laws = [np.convolve(noise_of(parts), law) for law in laws]
+                for seen, law in zip((one, other), laws, strict=True):
+                    seen.append(chance * np.array([math.prod(x) for x in itertools.product(law, repeat=parameters)]))
+            p_all, q_all = np.concatenate(one), np.concatenate(other)
+            possible = p_all + q_all > 0
+            found.append((p_all[possible], q_all[possible]))
+    return found
+
+
+def greatest(rounds, count, y):
+    """The greatest delta at exp(y) over choices that may depend on what earlier rounds showed."""
+    y = np.atleast_1d(y)
+    best = np.zeros(y.size)
+    for p, q in rounds:
+        if count == 1:
+            value = np.maximum(p - np.exp(y)[:, None] * q, 0.0).sum(axis=1)
+        else:
+            sure = q > 0
+            with np.errstate(divide="ignore"):
+                loss = np.log(p[sure]) - np.log(q[sure])
+            left = (y[:, None] - loss)[:, p[sure] > 0]
+            rest = greatest(rounds, count - 1, left.ravel()).reshape(left.shape)
+            value = rest @ p[sure][p[sure] > 0] + p[~sure].sum()
+        best = np.maximum(best, value)
+    return best
+
+
+def assert_holds(system, kind, count, share):
+    y = share * system.epsilon * system.parameters * count
+    truth = float(greatest(rounds_of(system, kind, system.parameters), count, y)[0])
+    low, high = (float(end) for end in airtight.aggregation(system, client=kind).compose(count).bracket(epsilon=y))
+    assert low <= truth * (1 + 1e-9) + 1e-14 and truth <= high * (1 + 1e-10) + 1e-15
+    return low, truth, high
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.integers(1, 5), st.integers(1, 3), st.floats(0.05, 3.0), st.floats(0.001, 0.99), st.floats(0.0, 1.2),
+)  # fmt: skip
+def test_alone_against_all_who_may_stay(clients, parameters, local, drop, share):
+    """The same updates in all parameters give most here; the upper end is above it, and near."""
+    system = airtight.FederatedSystem(
+        clients=clients, parameters=parameters, epsilon=local, ldp_fraction=1.0, dropout=drop
+    )
+    low, truth, high = assert_holds(system, "unpaired", 1, share)
+    assert low >= 0.98 * truth - 1e-12 and high <= 1.1 * truth + 1e-3
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    st.integers(2, 4), st.sampled_from([0.0, 0.5]), st.integers(1, 3), st.integers(1, 2),
+    st.floats(0.1, 2.0), st.floats(0.01, 0.9), st.floats(0.0, 1.0), st.booleans(),
+)  # fmt: skip
+def test_pairs_against_all_who_may_stay(clients, fraction, bits, parameters, local, drop, share, paired):
+    system = airtight.FederatedSystem(
+        clients=clients, parameters=parameters, epsilon=local, ldp_fraction=fraction, shared_bits=bits, dropout=drop
+    )
+    assert_holds(system, "paired" if system.pairs and (paired or not system.alone) else "unpaired", 1, share)
+
+
+@pytest.mark.parametrize(("clients", "fraction", "count"), [(2, 1.0, 3), (3, 1.0, 2), (2, 0.0, 2)])
+@pytest.mark.parametrize(("local", "drop", "share"), [(1.0, 0.2, 0.3), (0.3, 0.5, 0.6), (2.0, 0.05, 0.1)])
+def test_rounds_chosen_knowing_those_before(clients, fraction, count, local, drop, share):
+    system = airtight.FederatedSystem(
+        clients=clients, parameters=1, epsilon=local, ldp_fraction=fraction, shared_bits=2, dropout=drop
+    )
+    low, truth, high = assert_holds(system, "unpaired" if system.alone else "paired", count, share)
+    assert low >= 0.8 * truth and high <= 1.2 * truth  # one choice throughout, and any
+
+
+@pytest.mark.parametrize(
+    ("clients", "drop", "local"), [(300, 0.0, 1.0), (300, 0.0, 0.3), (80, 0.2, 1.0), (40, 0.5, 0.5)]
+)
+def test_deep_tails_in_forty_digits(clients, drop, local):
+    """All others at the upper end: a choice that may not exceed the upper end, and that the lower end is made from."""
+    system = airtight.FederatedSystem(clients=clients, parameters=1, epsilon=local, ldp_fraction=1.0, dropout=drop)
+    curve = airtight.aggregation(system)
+    with mp.workdps(40):
+        high = 1 / (1 + mp.exp(-mp.mpf(local)))
+        for share in (0.3, 0.9):
+            factor, truth = mp.exp(mp.mpf(share * local)), [mp.mpf(0), mp.mpf(0)]
+            for n in range(clients):
+                weight = mp.binomial(clients - 1, n) * (1 - mp.mpf(drop)) ** n * mp.mpf(drop) ** (clients - 1 - n)
+                if weight == 0:
+                    continue
+                law = [mp.binomial(n, s) * high**s * (1 - high) ** (n - s) for s in range(n + 1)]
+                before, after = [mp.mpf(0), *law], [*law, mp.mpf(0)]
+                for order, (up, down) in enumerate(((high, 1 - high), (1 - high, high))):
+                    excess = (
+                        up * a + down * b - factor * (down * a + up * b) for a, b in zip(before, after, strict=True)
+                    )
+                    truth[order] += weight * sum(max(x, mp.mpf(0)) for x in excess)
+            least, most = (float(end) for end in curve.bracket(epsilon=share * local))
+            assert least <= max(truth) * (1 + 1e-9) and max(truth) <= most * (1 + 1e-12)
+            assert least >= 0.85 * max(truth)
+
+
+@pytest.mark.parametrize(
+    ("clients", "drop", "parameters", "count", "width"),
+    [(30, 0.05, 10, 1, 3e-3), (30, 0.5, 10, 20, 2.5e-2), (1000, 0.2, 10, 1, 5e-3), (1000, 0.2, 10, 20, 1e-2)],
+)
+def test_ends_are_near(clients, drop, parameters, count, width):
+    system = airtight.FederatedSystem(
+        clients=clients, parameters=parameters, epsilon=1.0, ldp_fraction=1.0, dropout=drop
+    )
+    low, high = airtight.aggregation(system).compose(count).bracket(delta=1e-5)
+    assert (1 - width) * high < low <= high
+
+
+def test_either_is_the_worse_kind():
+    system = airtight.FederatedSystem(clients=12, parameters=3, epsilon=0.5, ldp_fraction=0.5, dropout=0.3)
+    found = {
+        kind: float(airtight.aggregation(system, client=kind).compose(2).epsilon(1e-2))
+        for kind in ("either", "paired", "unpaired")
+    }
+    assert max(found["paired"], found["unpaired"]) <= found["either"] * (1 + 1e-9)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 300), st.floats(0.01, 0.99), st.floats(0.0, 0.2), st.integers(0, 2**32 - 1), st.integers(1, 9))
+def test_classes_cover_every_count_once(trials, chance, missed, seed, most):
+    law = binomial(trials, chance)
+    weight = np.random.default_rng(seed).random(law.weights.size) * law.weights
+    few, found = stayers.least_of_classes(law, weight, missed=missed)
+    dense = law.dense(trials + 1)
+    starts = [n for _, n in found]
+    assert few <= missed and starts == sorted(set(starts))
+    assert few == pytest.approx(dense[: starts[0]].sum(), abs=1e-15)
+    for (share, start), end in zip(found, [*starts[1:], trials + 1], strict=True):
+        assert share == pytest.approx(dense[start:end].sum(), rel=1e-12)
+    above = stayers.greatest_of_classes(law, weight, most=most)
+    assert len(above) <= most and above[0][2] == law.start + law.weights.size - 1
+    for share, least, most_of_it in above:
+        assert share == pytest.approx(dense[least : most_of_it + 1].sum(), rel=1e-12)
+    assert sum(share for share, _, _ in above) == pytest.approx(1.0)
+    assert all(before[1] == after[2] + 1 for before, after in itertools.pairwise(above))
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=2, max_size=4), st.integers(1, 5),
+       st.floats(0.01, 30.0))  # fmt: skip
+def test_merged_tells_no_more(rows, count, tilt):
+    p, q = (np.array(side) + 1e-3 * (np.array(side) > 0.1) for side in zip(*rows, strict=True))
+    p, q = (np.where(side < 1e-2, 0.0, side) for side in (p, q))
+    if p.sum() == 0 or q.sum() == 0 or not np.any((p > 0) & (q > 0)):
+        return
+    p, q = p / p.sum(), q / q.sum()
+    found = mixture([(1.0, Merged.of(p, q, 0.0).power(count, tilt))], tilt)
+    whole = [np.array([math.prod(x) for x in itertools.product(law, repeat=count)]) for law in (p, q)]
+    assert found.only == pytest.approx((whole[0][whole[1] == 0].sum(), whole[1][whole[0] == 0].sum()), abs=1e-13)
+    for y in np.linspace(-3, 3, 13):
+        truth = np.maximum(whole[0] - np.exp(y) * whole[1], 0).sum()
+        mine = np.maximum(found.p - np.exp(y) * found.q, 0).sum() + found.only[0]
+        assert mine <= truth * (1 + 1e-9) + 1e-13
+        assert mine >= truth - 0.02
+
+
+def test_many_merged_lose_little():
+    p, q = np.array([0.3, 0.5, 0.2]), np.array([0.2, 0.5, 0.3])
+    for count, delta, tilt in ((1000, 1e-5, 1.0), (1001, 1e-60, 4.0)):
+        found = Merged.of(p, q, 0.0).power(count, tilt)
+        told = airtight.discrete_pair(found.p / found.p.sum(), found.q / found.q.sum())
+        least, most = airtight.discrete_pair(p, q).compose(count).bracket(delta=delta)
+        assert 0.999 * least < float(told.bracket(delta=delta)[0]) <= most
+
+
+def test_worst_of_curves_is_above_all():
+    eps = np.linspace(0.0, 5.0, 11)
+    curves = [Majorant(eps * s, np.asarray(airtight.gaussian(mu).delta(eps * s))) for mu, s in ((1.0, 1.0), (1.5, 0.7))]
+    at = np.linspace(0.0, 3.5, 50)
+    found = stayers.worst(curves).ends(at)[1]
+    assert all(np.all(found >= one.ends(at)[1] * (1 - 1e-12)) for one in curves)
+
+
+def test_one_client_and_nobody_else():
+    system = airtight.FederatedSystem(clients=1, parameters=2, epsilon=0.7, dropout=0.4)
+    low, high = airtight.aggregation(system).compose(3).bracket(delta=0.0)
+    assert low <= 0.7 * 6 * (1 + 1e-12) and high == pytest.approx(0.7 * 6, rel=1e-12)
+    assert stayers.laws(1, dropout=0.4)[Client.UNPAIRED][0][2].dense(1).tolist() == [1.0]
+    assert isinstance(stayers.laws(2, dropout=0.4)[Client.PAIRED][0][2], Block)
