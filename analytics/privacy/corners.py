@@ -53,6 +53,7 @@ class Family:
     negligible: float
     lost: float
     _found: dict[tuple[int, int], Shift] = field(default_factory=dict)
+    _counts: dict[tuple[int, int], FloatArray] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -82,7 +83,7 @@ class Family:
                 for pair in laws:
                     start = _neighbours(pair)
                     if start is None:
-                        noise = count_law(first, rest, low, high, negligible=self.negligible)
+                        noise = self._noise(first, rest)
                         rough = relative_error(first + rest, low, high, self.negligible)
                         error, loss_error = max(error, rough), max(loss_error, 2 * rough)
                         pairs.append((np.convolve(noise, pair[0]), np.convolve(noise, pair[1])))
@@ -91,8 +92,16 @@ class Family:
                         pairs.append((p, q))
         return Envelope(pairs, lost=self.lost, error=error, loss_error=loss_error + _MIXING)
 
+    def _noise(self, first: int, rest: int) -> FloatArray:
+        """Of the count; with both numbers exchanged they are each other's mirror images."""
+        if first > rest:
+            return self._noise(rest, first)[::-1]
+        if (first, rest) not in self._counts:
+            self._counts[first, rest] = count_law(first, rest, self.low, self.high, negligible=self.negligible)
+        return self._counts[first, rest]
+
     def _dominating(self, first: int, rest: int) -> Shift:
-        """Of the count plus one and the count; with both numbers exchanged they are each other's mirror images."""
+        """Of the count plus one and the count; likewise."""
         if first > rest:
             return self._dominating(rest, first).mirrored()
         if (first, rest) not in self._found:
