@@ -110,8 +110,11 @@ def test_central_privacy_with_dropout():
     some = dropout.central_epsilon(2000, 1, epsilon=1.0, delta=1e-5, dropout=0.2)
     law = stats.binom(999, 0.32)
     few = int(law.ppf(0.5e-5))
-    exact = max(aggregation.update_epsilon(few, 1, epsilon=1.0, client=c, delta=0.5e-5) for c in ("paired", "unpaired"))
-    assert some == pytest.approx(exact, rel=1e-9)
+    with_few, with_most = (
+        max(aggregation.update_epsilon(n, 1, epsilon=1.0, client=c, delta=1e-5) for c in ("paired", "unpaired"))
+        for n in (few, 330)
+    )
+    assert with_most < some < 0.95 * with_few
 
 
 def test_costs():
@@ -325,27 +328,26 @@ def test_broken_pairs_outside_by_enumeration(clients, low, high):
     assert found == pytest.approx(total, abs=1e-14)
 
 
-@pytest.mark.parametrize(("delta", "independent"), [(0.12, 0.0), (0.3, 0.3), (0.04, 0.6)])
+@pytest.mark.parametrize(("delta", "independent"), [(0.03, 0.0), (0.01, 0.3), (0.04, 0.6)])
 def test_who_is_left_alone_under_dropout(delta, independent):
-    """The quantiles by scipy: of a paired survivor's pair nobody is left to be alone."""
+    """A mean over their number, by scipy: of a paired survivor's pair nobody is left to be alone."""
     n, p = 20, 0.5
     single = alone(n, independent)
     pairs = (n - single) // 2
 
-    def few(singles, others):
+    def mean(client, singles, others, epsilon):
         law = np.convolve(
             stats.binom.pmf(np.arange(singles + 1), singles, 1 - p), stats.binom.pmf(np.arange(others + 1), others, 0.5)
         )
-        return int(np.sum(np.cumsum(law) <= delta / 2))
+        return sum(
+            share * float(aggregation.one_parameter(k, epsilon=0.5, client=client).delta(epsilon))
+            for k, share in enumerate(law)
+        )
 
-    cases = [("paired", few(single, pairs - 1)), ("unpaired", few(single, pairs - 1))]
-    if single:
-        cases.append(("unpaired", few(single - 1, pairs)))
-    expected = [
-        aggregation.update_epsilon(count, 1, epsilon=0.5, client=client, delta=delta / 2) for client, count in cases
-    ]
     found = dropout.central_epsilon(n, 1, epsilon=0.5, delta=delta, dropout=p, independent=independent)
-    assert found == max(expected)
+    paired = sum(0.5 * mean(client, single, pairs - 1, found) for client in ("paired", "unpaired"))
+    unpaired = mean("unpaired", single - 1, pairs, found) if single else 0.0
+    assert max(paired, unpaired) == pytest.approx(delta, rel=1e-4) and max(paired, unpaired) <= delta
 
 
 def test_dropout_error_scales_with_the_radius():
@@ -420,12 +422,12 @@ def test_dropout_over_rounds_holds_every_sequence_of_cases():
 
 def test_dropout_over_rounds():
     common = {"epsilon": 1.0, "delta": 1e-5, "independent": 0.5, "bits": 5}
-    one, two, ten = (dropout.central_epsilon(4000, 1, dropout=0.1, rounds=t, **common) for t in (1, 2, 10))
+    one, two, ten = (dropout.central_epsilon(400, 1, dropout=0.1, rounds=t, **common) for t in (1, 2, 10))
     assert one < two < ten < 10 * one
-    without = dropout.central_epsilon(4000, 1, dropout=0.0, rounds=10, **common)
+    without = dropout.central_epsilon(400, 1, dropout=0.0, rounds=10, **common)
     from analytics.privacy import aggregation
 
-    kinds = [("unpaired", 1999), ("paired", 2000)]
+    kinds = [("unpaired", 199), ("paired", 200)]
     exact = [
         aggregation.update_epsilon(n, 1, epsilon=1.0, client=kind, delta=1e-5, bits=5, rounds=10) for kind, n in kinds
     ]

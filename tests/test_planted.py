@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from analytics.distributions import selection, weighted_sum
-from analytics.federated import convergence, dropout, fairness, quantizers
+from analytics.federated import convergence, fairness, quantizers, stayers
 from analytics.inference import distortion, power_limit
 from analytics.privacy import composition, concentration, feature_aware, mixtures, sample_level
 from solvers.energy import utility
@@ -74,8 +74,8 @@ PLANTS = {
         rewritten(sample_level, "epsilon", "worst * squares /", "worst * squares / 2 /"),
         ["CB-E2*"],
     ),
-    "dropout spends delta twice": (
-        rewritten(dropout, "central_epsilon", "spent = level / 2 if dropout > 0 else level", "spent = level"),
+    "a tenth of those who stay forgotten": (
+        rewritten(stayers, "curve", "values = missed + sum(", "values = missed + 0.9 * sum("),
         ["CB-T4*-privacy"],
     ),
     "half the energy gap": (

@@ -12,7 +12,7 @@ from scipy import stats
 
 import airtight
 from analytics.distributions.poisson_binomial import Block, binomial
-from analytics.federated import one_choice, stayers
+from analytics.federated import dropout, one_choice, stayers
 from analytics.privacy import aggregation
 from analytics.privacy.aggregation import Client
 from analytics.privacy.majorant import Majorant
@@ -114,6 +114,22 @@ def test_pairs_against_all_who_may_stay(clients, fraction, bits, parameters, loc
         clients=clients, parameters=parameters, epsilon=local, ldp_fraction=fraction, shared_bits=bits, dropout=drop
     )
     assert_holds(system, "paired" if system.pairs and (paired or not system.alone) else "unpaired", 1, share)
+
+
+@pytest.mark.parametrize(("bits", "drop"), [(1, 0.3), (2, 0.999), (5, 0.01)])
+@pytest.mark.parametrize("client", ["paired", "either"])
+def test_what_is_impossible_for_the_neighbour(bits, drop, client):
+    """Likely here, whoever stays, and seen at every epsilon."""
+    system = airtight.FederatedSystem(clients=2, parameters=3, epsilon=4.5, shared_bits=bits, dropout=drop)
+    told = stayers.told(
+        2, 3, client=Client.PAIRED, epsilon=4.5, dropout=drop, independent=0.0, bits=bits
+    )  # fmt: skip
+    curve = airtight.aggregation(system, client=client)
+    for y in (0.5, 14.0, math.inf):
+        assert float(curve.delta(y)) >= told * (1 - 1e-12) > 0
+    truth = max(float(p[q == 0].sum()) for p, q in rounds_of(system, "paired", 3))
+    assert told == pytest.approx(truth, rel=1e-9)
+    assert dropout.central_epsilon(2, 3, epsilon=4.5, delta=told * 0.99, dropout=drop, bits=bits) == math.inf
 
 
 @pytest.mark.parametrize(("clients", "fraction", "count"), [(2, 1.0, 3), (3, 1.0, 2), (2, 0.0, 2)])

@@ -5,18 +5,22 @@ Exact where the paper uses Chebyshev: broken pairs are :math:`\mathrm{Bin}(n/2, 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import TypedDict
 
 import numpy as np
 from scipy import special
 
 from analytics import checks
 from analytics.checks import FloatArray, ParameterError
-from analytics.distributions.poisson_binomial import binomial, total
+from analytics.distributions.poisson_binomial import binomial
+from analytics.federated import stayers
 from analytics.federated.quantizers import alpha
 from analytics.federated.system import alone
 from analytics.privacy import aggregation
 from analytics.privacy.aggregation import Client
+from analytics.privacy.composed import Composed
 
 
 @dataclass(frozen=True)
@@ -172,15 +176,13 @@ def central_epsilon(
 ) -> float:
     r"""Central epsilon of any survivor under (Aug)CorBin-FL with dropout: proven, worst over all updates. Adjacency: ``replace``.
 
-    Half of delta pays for a round, of T, in which fewer clients than its quantile quantize alone (broken pairs and survivors
-    among the independent clients, by their exact law), the other half for the releases. Who drops out is drawn afresh in every
-    round, and the server may see it.
+    Who drops out is drawn afresh in every round, and the server may see it: the upper end of
+    :func:`analytics.federated.aggregate.aggregation`, of a client that has a partner in all rounds or in none.
 
     Returns
     -------
     float
-        Greatest over survivors that are alone and survivors whose partner is there; over several rounds one with a partner is
-        now this, now that.
+        Greatest over both kinds of clients there are. One with a partner is now in a pair, now alone.
 
     Notes
     -----
@@ -189,62 +191,35 @@ def central_epsilon(
 
     Given who is left, the divergence is that of the release with N clients beside it
     (:func:`analytics.privacy.aggregation.one_parameter`), and who is left has one law for both neighbours: delta is the mean
-    over it. Further clients add independent noise, which is post-processing, so the divergence never rises with N. Let k be a
-    number with :math:`P(N < k) \le \delta/2`. Where N < k the divergence is at most 1, elsewhere at most its value at k:
-    :math:`\delta(\epsilon) \le P(N < k) + D_{e^\epsilon}(k)`, and epsilon is taken so that the second term is
-    :math:`\delta/2`.
+    over it (:func:`analytics.federated.stayers.curve`).
 
     Examples
     --------
     >>> central_epsilon(2000, 1, epsilon=1.0, delta=1e-5, dropout=0.2)
-    0.28...
+    0.23...
     """
     level, times = checks.scalar("delta", delta, "(0, 1)"), checks.count("rounds", rounds)
-    kinds = ways(clients, dropout=dropout, independent=independent, missed=level / (2 * times))
-    if times == 1:
-        kinds = [[case] for kind in kinds for case in kind]
-    spent = level / 2 if dropout > 0 else level
-    return max(
-        aggregation.mixed_epsilon(kind, parameters, epsilon=epsilon, delta=spent, bits=bits, rounds=times)
-        for kind in kinds
-    )
+    m, eps = checks.count("parameters", parameters), checks.scalar("epsilon", epsilon, "(0, inf)")
+    kinds = stayers.laws(clients, dropout=dropout, independent=independent)
+    if dropout == 0:
+        each = [[(how, law.start) for _, how, law in cases] for cases in kinds.values()]
+        return max(
+            aggregation.mixed_epsilon(cases, m, epsilon=eps, delta=level, bits=bits, rounds=times) for cases in each
+        )
+    how: _How = {"epsilon": eps, "dropout": dropout, "independent": independent, "bits": bits, "rounds": times}
+    if any(stayers.told(clients, m, client=kind, **how) > level for kind in kinds):
+        return math.inf
+    curves = [stayers.curve(clients, m, client=kind, delta=level, **how) for kind in kinds]
+    pure = float(aggregation.local_epsilon(eps, m * times)) if list(kinds) == [Client.UNPAIRED] else math.inf
+    return min(max(Composed(((curve, times),)).epsilon(level)[1] for curve in curves), pure)
 
 
-def ways(
-    clients: int, *, dropout: float, independent: float = 0.0, missed: float = 0.0
-) -> list[list[tuple[Client, int]]]:
-    """How a survivor of each kind may quantize, and how many others then quantize alone at least.
-
-    Parameters
-    ----------
-    clients, dropout, independent
-        n, p, and the share of clients that quantize alone.
-    missed : float
-        In [0, 1): the probability that there are fewer.
-
-    Examples
-    --------
-    >>> [(how.value, others) for how, others in ways(50, dropout=0.0, independent=0.2)[1]]
-    [('paired', 10)]
-    >>> [(how.value, others) for how, others in ways(50, dropout=0.1, independent=0.2, missed=0.01)[1]]
-    [('paired', 8), ('unpaired', 8)]
-    """
-    n, p = checks.count("clients", clients), checks.scalar("dropout", dropout, "[0, 1)")
-    single = alone(n, checks.scalar("independent", independent, "[0, 1]"))
-    share, pairs = checks.scalar("missed", missed, "[0, 1)"), (n - single) // 2
-
-    def hidden_among(client: Client, singles: int, others: int) -> tuple[Client, int]:
-        law = total([binomial(singles, 1 - p), binomial(others, 2 * p * (1 - p))])
-        return client, law.start + int(np.sum(np.cumsum(law.weights) <= share if p > 0 else 0))
-
-    kinds: list[list[tuple[Client, int]]] = []
-    if single:
-        kinds.append([hidden_among(Client.UNPAIRED, single - 1, pairs)])
-    if pairs:
-        kinds.append([hidden_among(Client.PAIRED, single, pairs - 1)])
-        if p > 0:
-            kinds[-1].append(hidden_among(Client.UNPAIRED, single, pairs - 1))
-    return kinds
+class _How(TypedDict):
+    epsilon: float
+    dropout: float
+    independent: float
+    bits: int | None
+    rounds: int
 
 
 def outside_probability(clients: int, *, dropout: float, low: float, high: float) -> float:

@@ -5,12 +5,13 @@ Adjacency ``replace``; observer: the server of the sum, who knows who stayed; th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from analytics import checks
-from analytics.checks import FloatArray
+from analytics.checks import FloatArray, IntArray
 from analytics.distributions.poisson_binomial import Block, binomial, relative_error, total
 from analytics.federated.system import alone
 from analytics.privacy import adaptive_composition
@@ -20,9 +21,11 @@ from analytics.privacy.majorant import Majorant
 
 _MISSED = 1e-9  # share of delta that rounds of unusually many dropouts may cost
 _LOST = 2e-3  # share of the others that a class may leave out on average, unless there would be too many classes
-_EVERY, _MOST = 48, 32  # counts up to which each is a class, and classes of more
+_EVERY, _MOST = 32, 16  # counts up to which each is a class, and classes of more
+_HOPELESS = 0.5  # probability of what is impossible for the neighbour, from which on all is taken to be told
+_TOLD = 1e-2  # share of delta that classes may add to what is impossible for the neighbour, each
 _BELOW = 1e-2  # share of what a round may have of delta: to which a class is known well
-_POINTS = 4097  # of the curve of one parameter
+_POINTS = 4096  # of the curve of one parameter, at most
 _LEAST = 1e-12  # of delta, beyond which one parameter's curve is trimmed
 _LOW, _UNDERFLOW = 1e-285, 1e-316  # share of delta below which nothing is trimmed, and what counts then may lack
 _UNIT = np.finfo(float).eps
@@ -99,8 +102,8 @@ def curve(
     interval of the number N of others that do so alone. Given s the sum has the noise of N coins of any corner, and what more
     there is in the class than its least n is independent noise, that is post-processing: :math:`V_c` is the greatest curve of n
     others (:mod:`analytics.privacy.adaptive_composition`), over updates that may be chosen knowing who stayed and what came out
-    in the parameters before. That is more than is allowed to the adversary. Where N is below a quantile the neighbour is told:
-    V = 1.
+    in the parameters before. That is more than is allowed to the adversary. Where N is below a quantile, or so small that it is
+    likely that something is seen that is impossible for the neighbour, all is told: V = 1.
 
     *Rounds.* The sum is a mixture of greatest curves, hence the curve of some pair; it dominates what a round releases given
     all that came before, in either order, so its powers dominate all rounds (docs/rounds.md), a client being worst anew in
@@ -123,17 +126,23 @@ def curve(
     cases = laws(clients, dropout=dropout, independent=independent, negligible=negligible / 4)[client]
     sketches = importance(cases, parameters, epsilon=epsilon, delta=delta, rounds=rounds)
     for (chance, how, law), weight in zip(cases, sketches, strict=True):
-        few, found = least_of_classes(law, weight, missed=level * _MISSED)
+        certain = _told(how, law.start + np.arange(law.weights.size), parameters, epsilon, bits)
+        few, found = least_of_classes(law, weight, missed=level * _MISSED, told=certain / (level * _TOLD))
         missed += chance * few
-        parts += [(chance * probability, how, others) for probability, others in found]
+        for probability, others in found:
+            if certain[others - law.start] > _HOPELESS:
+                missed += chance * probability
+            else:
+                parts.append((chance * probability, how, others))
     curves = [
         (share, bounded([(how, n)], parameters, epsilon=epsilon, bits=bits, delta=min(level * _BELOW / share, 0.5)))
         for share, how, n in parts
     ]
-    eps = np.unique(np.concatenate([one.epsilon for _, one in curves]))
-    values = missed + sum(share * one.ends(eps)[1] for share, one in curves)
+    eps = np.unique(np.concatenate([[0.0, 1.0], *(one.epsilon for _, one in curves)]))
+    values = missed + sum((share * one.ends(eps)[1] for share, one in curves), np.zeros(eps.size))
     rounding = relative_error(clients, 2) + 16 * len(curves) * _UNIT
-    return Majorant(eps, np.minimum(values * (1 + rounding), 1.0), max(one.pure for _, one in curves))
+    pure = float(central.local_epsilon(epsilon, parameters)) if client is Client.UNPAIRED else np.inf
+    return Majorant(eps, np.minimum(values * (1 + rounding), 1.0), pure)
 
 
 def worst(curves: Sequence[Majorant]) -> Majorant:
@@ -149,6 +158,46 @@ def worst(curves: Sequence[Majorant]) -> Majorant:
     return Majorant(eps, np.maximum.reduce([one.ends(eps)[1] for one in curves]), max(one.pure for one in curves))
 
 
+def told(
+    clients: int,
+    parameters: int,
+    *,
+    client: Client,
+    epsilon: float,
+    dropout: float,
+    independent: float,
+    bits: int | None,
+    rounds: int = 1,
+) -> float:
+    """At the worst, a round among T shows with at least this probability what is impossible for the neighbour.
+
+    Parameters are those of :func:`curve`. At a delta below this there is no epsilon.
+
+    Examples
+    --------
+    >>> common = {"client": Client.PAIRED, "epsilon": 1.0, "dropout": 0.1, "independent": 0.0, "bits": None}
+    >>> told(20, 100, **common) > 0.5, told(20_000, 100, **common) < 1e-100
+    (True, True)
+    """
+    cases = laws(clients, dropout=dropout, independent=independent)[client]
+    seen = 0.0
+    for chance, how, law in cases:
+        n = law.start + np.arange(law.weights.size)
+        seen += chance * float(law.weights @ _told(how, n, parameters, epsilon, bits))
+    return -math.expm1(rounds * math.log1p(-min(seen * (1 - relative_error(clients, 2)), 1 - _UNIT)))
+
+
+def _told(how: Client, others: IntArray, parameters: int, epsilon: float, bits: int | None) -> FloatArray:
+    """The same given the others, all at the upper end; given everything else."""
+    laws = central.contributions(how, epsilon=epsilon, bits=bits)
+    own = max(
+        (float(one[end]) for p, q in laws for one, other in ((p, q), (q, p)) for end in (0, -1) if other[end] == 0),
+        default=0.0,
+    )
+    whole = own * np.exp(others * np.log(central.interval(epsilon)[1]))
+    return np.asarray(-np.expm1(parameters * np.log1p(-np.minimum(whole, 1 - _UNIT))))
+
+
 def bounded(
     cases: Sequence[tuple[Client, int]], count: int, *, epsilon: float, bits: int | None, delta: float
 ) -> Majorant:
@@ -160,7 +209,8 @@ def bounded(
     if count == 1:
         found = [central.one_parameter(n, epsilon=epsilon, client=how, bits=bits, delta=delta) for how, n in cases]
         top = max(min(max(one.reach(delta * _LEAST, default=1.0) for one in found), pure), 1e-300)
-        eps = np.linspace(0.0, top, _POINTS)
+        step = 2.0 ** math.ceil(math.log2(top / _POINTS))  # so that curves of different reach share their points
+        eps = np.arange(math.ceil(top / step) + 1.0) * step
         values = np.maximum.reduce([np.asarray(one.delta(eps)) for one in found])
         return Majorant(eps, np.minimum.accumulate(values), pure)
     grids, many, shift = central.prepared(cases, count, epsilon=epsilon, delta=delta, bits=bits)
@@ -192,7 +242,9 @@ def importance(
     return found
 
 
-def least_of_classes(law: Block, weight: FloatArray, *, missed: float) -> tuple[float, list[tuple[float, int]]]:
+def least_of_classes(
+    law: Block, weight: FloatArray, *, missed: float, told: FloatArray | None = None
+) -> tuple[float, list[tuple[float, int]]]:
     """Probability of counts so small that they may be `missed`; and of intervals of the others, with the least of each.
 
     Parameters
@@ -201,6 +253,8 @@ def least_of_classes(law: Block, weight: FloatArray, *, missed: float) -> tuple[
     weight : ndarray
         Of each count in the law, in the sum of what the classes are to lack.
     missed : float
+    told : ndarray, optional
+        Of each count, falling: a loss of which a class may have 1 more in the mean, since its least is taken for all.
 
     Examples
     --------
@@ -211,7 +265,12 @@ def least_of_classes(law: Block, weight: FloatArray, *, missed: float) -> tuple[
     first = int(np.sum(np.cumsum(law.weights) <= missed))
     few = float(np.sum(law.weights[:first]))
     n = law.start + np.arange(first, law.weights.size)
-    starts = list(range(n.size)) if n.size <= _EVERY else _cut(n.astype(float), weight[first:], _MOST)
+    besides = np.zeros(n.size) if told is None else told[first:]
+    starts = (
+        list(range(n.size))
+        if n.size <= _EVERY
+        else _cut(n.astype(float), weight[first:], _MOST, law.weights[first:], besides)
+    )
     chances = np.add.reduceat(law.weights[first:], starts)
     return few, [(float(chance), int(n[start])) for chance, start in zip(chances, starts, strict=True)]
 
@@ -225,23 +284,32 @@ def greatest_of_classes(law: Block, weight: FloatArray, *, most: int) -> list[tu
     [(1.0, 0, 2)]
     """
     n = law.start + np.arange(law.weights.size)[::-1]
-    starts = list(range(n.size)) if n.size <= most else _cut(n.astype(float), weight[::-1], most)
+    starts = (
+        list(range(n.size)) if n.size <= most else _cut(n.astype(float), weight[::-1], most, weight, np.zeros(n.size))
+    )
     chances = np.add.reduceat(law.weights[::-1], starts)
     ends = [*starts[1:], n.size]
     return [(float(c), int(n[end - 1]), int(n[start])) for c, start, end in zip(chances, starts, ends, strict=True)]
 
 
-def _cut(n: FloatArray, weight: FloatArray, most: int) -> list[int]:
-    """Where runs of counts, rising or falling, begin whose members differ from the first, by weight, by equal shares of them."""
+def _cut(n: FloatArray, weight: FloatArray, most: int, chance: FloatArray, told: FloatArray) -> list[int]:
+    """Where runs of counts, rising or falling, begin.
+
+    Their members differ from the first, by weight, by equal shares of themselves, and in what is `told`, by chance, by 1; or by
+    some multiple of both if there would be too many runs.
+    """
     size = np.maximum(n, 1.0)
-    mass, share = (np.concatenate([[0.0], np.cumsum(part)]) for part in (weight, weight / size))
-    room = 2 * float(np.max(weight)) * _LOST**2 * float(size[int(np.argmax(weight))])
+    mass, share, whole, seen = (
+        np.concatenate([[0.0], np.cumsum(part)]) for part in (weight, weight / size, chance, chance * told)
+    )
+    room, times = 2 * float(np.max(weight)) * _LOST**2 * float(size[int(np.argmax(weight))]), 1.0
     while True:
         starts = [0]
         while starts[-1] < n.size and len(starts) <= most:
             i = starts[-1]
-            cost = np.abs(mass[i + 1 :] - mass[i] - n[i] * (share[i + 1 :] - share[i]))
-            starts.append(i + max(int(np.searchsorted(cost, room, side="right")), 1))
+            lacking = np.abs(mass[i + 1 :] - mass[i] - n[i] * (share[i + 1 :] - share[i])) / room
+            more = told[i] * (whole[i + 1 :] - whole[i]) - (seen[i + 1 :] - seen[i])
+            starts.append(i + max(int(np.searchsorted(np.maximum(lacking, more), times, side="right")), 1))
         if starts[-1] >= n.size:
             return starts[:-1]
-        room *= 1.5
+        times *= 1.5

@@ -11,6 +11,7 @@ accuracy at delta = 1e-300 as at 1e-5.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -50,9 +51,14 @@ class LossDistribution:
         if not np.all(np.isfinite(self.mass)):
             raise ConvergenceError(f"masses of losses on a grid of step {self.step!r} are no numbers")
 
-    @property
+    @cached_property
     def losses(self) -> FloatArray:
         return np.asarray((self.first + np.arange(self.mass.size)) * self.step, dtype=np.float64)
+
+    @cached_property
+    def _log_mass(self) -> FloatArray:
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.mass))
 
     def delta(self, epsilon: ArrayLike, *, count: int = 1) -> FloatArray:
         """delta of `count` independent releases at each epsilon.
@@ -102,8 +108,7 @@ class LossDistribution:
 
     def cumulant(self, tilt: float) -> tuple[float, float, float]:
         """log of the moment generating function of one finite loss, its slope and curvature."""
-        with np.errstate(divide="ignore"):
-            exponent = np.log(self.mass) + tilt * self.losses
+        exponent = self._log_mass + tilt * self.losses
         top = float(np.max(exponent))
         weight = np.exp(exponent - top)
         whole = float(np.sum(weight))
