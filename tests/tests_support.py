@@ -4,6 +4,7 @@ import numpy as np
 from click.testing import CliRunner
 
 from validate.cli import main
+from validate.experiments.training import data
 
 GOOD = """
 [inference]
@@ -58,6 +59,13 @@ def archive(folder, **changes):
     rng = np.random.default_rng(0)
     arrays = {"f": rng.normal(size=(3, 5)), "W": rng.normal(size=(3, 4, 5)), "D": rng.normal(size=(5, 4)), **changes}
     np.savez(folder / "features.npz", **{k: v for k, v in arrays.items() if v is not None})
+
+
+def two_classes(rng, inputs=2, samples=120):
+    """A task to learn that is small enough to be learnt a thousand times."""
+    x = rng.random((samples, inputs))
+    part = data.Part(x, (x[:, 0] > 0.5).astype(np.int64))
+    return data.Splits(part, part, part, 2)
 
 
 def run(*arguments, **environment):
