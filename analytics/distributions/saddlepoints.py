@@ -63,7 +63,7 @@ def law(p: FloatArray) -> FloatArray:
     Returns
     -------
     ndarray, shape (K + 1,)
-        Normal doubles have a relative error of at most 2e-11; what is less errs by the least positive double.
+        Normal doubles have a relative error of at most 2e-11; what is less, the absolute error of the least of them.
 
     Examples
     --------
