@@ -127,8 +127,8 @@ def pmf(p: ArrayLike) -> FloatArray:
     Returns
     -------
     ndarray, shape (..., K + 1)
-        Every entry has a relative error of about K * 2.2e-16, of 2e-11 at most where the variance is 15 000 or more; entries below
-        the least normal double have its absolute error instead.
+        Every entry has a relative error of about K * 2.2e-16, of 2e-11 at most where the variance is 15 000 or more;
+        entries below the least normal double have its absolute error instead.
 
     Raises
     ------
