@@ -251,7 +251,7 @@ def _law(
             np.nanmax(np.append(ratio, whole / total)) if up else np.nanmin(np.append(ratio[curve > 0], whole / total))
         )
     rounding = (8 * mass.size + 64) * _UNIT
-    scale = max(scale, 1.0) * (1 + rounding) if up else min(scale, 1.0) * (1 - rounding)
+    scale = max(scale, 1.0) * (1 + rounding) if up else max(min(scale, 1.0), 0.0) * (1 - rounding)
     return LossDistribution(step, first, mass * scale, infinite * scale)
 
 

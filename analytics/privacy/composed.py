@@ -144,7 +144,7 @@ class Composed:
         return all(release.bounded_below for release, _ in self.factors)
 
     def _curves(self, i: int) -> tuple[chords.Curve, chords.Curve]:
-        release = self.factors[i][0]
+        release = self.factors[i][0] if self.single else self.factors[i][0].in_composition()
         return (
             lambda epsilon: release.ends(epsilon, reverse=self.reverse),
             lambda epsilon: release.ends(epsilon, reverse=not self.reverse),

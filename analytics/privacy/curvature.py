@@ -142,11 +142,13 @@ def excess(v: FloatArray, weights: FloatArray, values: FloatArray, cost: FloatAr
     """By how much the mean of a decreasing function on the grids v (one a row) may exceed the true one.
 
     `cost` is what the curvature may cost at each place. The function kept constant below some v_j is a smaller one, bent only
-    above v_j - slack: j is taken beyond the places where the cost is more than the value.
+    above v_j - slack: j is taken so that beyond there the cost is nowhere more than the value.
     """
     dear = np.where(weights > 0, cost > values, False)
-    first = np.where(np.any(dear, axis=1), v.shape[1] - np.argmax(dear[:, ::-1], axis=1), 0)
-    last = np.minimum(first, v.shape[1] - 1)[:, None]
+    some = np.any(dear, axis=1)
+    final = v.shape[1] - 1 - np.argmax(dear[:, ::-1], axis=1)
+    beyond = np.where(some, np.take_along_axis(v, final[:, None], axis=1)[:, 0] + slack, -np.inf)
+    last = np.minimum(np.sum(v <= beyond[:, None], axis=1), v.shape[1] - 1)[:, None]
     at, level = (np.take_along_axis(x, last, axis=1) for x in (v, values))
     cut = v < at - slack
     lowered = np.where(v < at, values - level, 0.0)

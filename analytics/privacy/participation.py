@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from analytics.checks import ConvergenceError, FloatArray, IntArray
 from analytics.guarantee import Adjacency
-from analytics.privacy import curvature, divergence, gaussian, subsampling
+from analytics.privacy import curvature, divergence, gaussian, grouping, subsampling
+from analytics.privacy.surface import USUAL, Component, Factory, Sheet, Surface, at_single_places
 
 _SKETCHES = ((48, 12.0), (512, 24.0))  # atoms and nats: with twice as many atoms the root is first sought on so few
 _ROUGHLY = (1e-4, 1e-8)  # relative accuracy of the root on these
 _ON_GRID = 1e-6  # relative accuracy of the root there; less than the grid costs
 _STEPS = 300  # Newton or bisection steps; a dozen suffice unless the guess is absurd
 _GROWTH = 16  # of epsilon in one step, as long as no upper end is known
-_COARSE = 1e-3  # share of delta that curvature may cost before the noise is lowered instead
+COARSE = 1e-3  # share of delta that curvature may cost before the noise is lowered instead
 _FAR = 1e100  # an epsilon beyond this is reported as infinite
 _UNIT = np.finfo(float).eps
 _EPSILON_ROUNDING = 8 * _UNIT  # relative; where the loss is large its curve is steeper than doubles can resolve
@@ -24,7 +26,6 @@ _EPSILON_ROUNDING = 8 * _UNIT  # relative; where the loss is large its curve is 
 # log delta, its slope in epsilon, and how far above and below the truth may be
 Values = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 Curve = Callable[[FloatArray, IntArray], Values]
-Component = Callable[[FloatArray, IntArray], tuple[FloatArray, FloatArray, FloatArray]]
 # bounds of the second derivative in v, negative and positive part, from the values on the columns and their errors
 Curvature = Callable[[FloatArray, IntArray, FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
 
@@ -52,22 +53,19 @@ class Participation:
     error: float  # relative, of the weights
     lost: float  # of the variance, by rounding down
     nats: float = 30.0  # the rule for divergences of unlike variances errs by e^-nats
-
-    def raised(self) -> Participation:
-        """The same with the noise raised by the slack and without missing mass: a lower bound."""
-        return self.unrounded()._with(self.variance + self.slack, self.weights, np.zeros_like(self.missing))
+    surfaces: dict[Hashable, Surface] | None = None  # kept where many epsilons of one kind are asked for
 
     def unrounded(self) -> Participation:
         """The same with what was rounded down (noise) or up (sensitivity) rounded the other way: for lower bounds."""
         return replace(
             self,
-            variance=self.variance * (1 + 3 * self._rounding[:, None]) + self.lost,
+            variance=self.variance * (1 + 3 * self.rounding[:, None]) + self.lost,
             sensitivity=self.sensitivity * (1 - 16 * _UNIT),
             own_noise=self.own_noise * (1 if self.adjacency is Adjacency.ABSENT else 1 + 16 * _UNIT),
         )
 
     @property
-    def _rounding(self) -> FloatArray:
+    def rounding(self) -> FloatArray:
         """Relative error of a sum of the noises, and of as many weights."""
         return (self.among + 8) * _UNIT
 
@@ -75,6 +73,10 @@ class Participation:
     def _constant_sigma(self) -> FloatArray:
         """Standard deviation at the receiver when every device sends noise all the time."""
         return np.sqrt(self.everybody)
+
+    def raised(self) -> Participation:
+        """The same with the noise raised by the slack and without missing mass: a lower bound where it is :meth:`unrounded`."""
+        return self._with(self.variance + self.slack, self.weights, np.zeros_like(self.missing))
 
     def lowered(self) -> Participation:
         """The same with the noise lowered by the slack: an upper bound."""
@@ -93,34 +95,14 @@ class Participation:
         return self._with(variance, np.ones(last.shape), missing[:, 0])
 
     def sketch(self, columns: int, nats: float) -> Participation:
-        """Nearly the same law on few columns, two a group with its mean and variance: where to look for the root."""
-        first, weights = self._grouped(columns // 2)
-        mass = np.maximum(weights, 1e-300)
-        mean = np.maximum(self._total(self.weights * self.variance, first) / mass, self.variance[:, first])
-        apart = self.variance - np.repeat(mean, np.diff(first, append=self.variance.shape[1]), axis=1)
-        deviation = np.sqrt(self._total(self.weights * apart**2, first) / mass)
-        deviation = np.minimum(deviation, mean - self.variance[:, first])
-        pairs = np.stack([mean - deviation, mean + deviation], axis=2).reshape(mean.shape[0], -1)
-        return replace(self, variance=pairs, weights=np.repeat(weights / 2, 2, axis=1), nats=nats)
+        """Nearly the same law on few columns: where to look for the root."""
+        variance, weights = grouping.paired(self.variance, self.weights, columns)
+        return replace(self, variance=variance, weights=weights, nats=nats)
 
     def pessimistic(self, columns: int) -> Participation:
         """The same with the noise lowered to few columns: an upper bound."""
-        first, weights = self._grouped(columns)
+        first, weights = grouping.grouped(self.variance, self.weights, columns)
         return self._with(self.lowered().variance[:, first], weights, self.missing)
-
-    def _grouped(self, columns: int) -> tuple[IntArray, FloatArray]:
-        """Where groups of neighbouring columns start, even in number and in log v, and their weights."""
-        size = self.variance.shape[1]
-        depth = np.mean(np.log(np.maximum(self.variance, self.variance[:, -1:] * 1e-30)), axis=0)
-        edges = np.searchsorted(depth, np.linspace(depth[0], depth[-1], columns // 2))
-        even = np.linspace(0, size - 1, columns // 2).astype(int)
-        first = np.unique(np.concatenate([[0], edges[edges < size], even]))
-        return first, self._total(self.weights, first)
-
-    @staticmethod
-    def _total(terms: FloatArray, first: IntArray) -> FloatArray:
-        with np.errstate(under="ignore"):
-            return np.asarray(np.add.reduceat(terms, first, axis=1))
 
     def log_upper(self, epsilon: FloatArray, rows: IntArray) -> FloatArray:
         """log delta(epsilon[i]) of kind rows[i] at most, worst of both directions."""
@@ -130,13 +112,9 @@ class Participation:
         """log delta(epsilon[i]) of kind rows[i] at least, worst of both directions."""
         return self.unrounded()._worst(epsilon * (1 + _EPSILON_ROUNDING), rows, upper=False)
 
-    def log_order(
-        self, epsilon: FloatArray, rows: IntArray, *, reverse: bool, doubt: float = _EPSILON_ROUNDING
-    ) -> tuple[FloatArray, FloatArray]:
-        """Both ends of log delta near epsilon[i], within the relative `doubt`: with device k against without, or the reverse."""
-        low = self.unrounded()
-        lower = low._worst(epsilon * (1 + doubt), rows, upper=False, only=low._order(reverse))
-        return lower, self._worst(epsilon * (1 - doubt), rows, upper=True, only=self._order(reverse))
+    def log_order_at_least(self, epsilon: FloatArray, rows: IntArray, *, reverse: bool) -> FloatArray:
+        """log of one order, worked out downwards: a lower bound of what is :meth:`unrounded`."""
+        return self._worst(epsilon, rows, upper=False, only=self.order(reverse))
 
     def _worst(self, epsilon: FloatArray, rows: IntArray, *, upper: bool, only: Curve | None = None) -> FloatArray:
         out = np.full(epsilon.shape, -np.inf)
@@ -159,7 +137,8 @@ class Participation:
             return [self._removing, self._adding]
         return [self._visible]
 
-    def _order(self, reverse: bool) -> Curve:
+    def order(self, reverse: bool) -> Curve:
+        """With device k against without, or the reverse."""
         return self._directions()[-1 if reverse else 0]
 
     def _constant_noise(self, epsilon: FloatArray, rows: IntArray) -> Values:
@@ -226,12 +205,15 @@ class Participation:
     def _own_noise(self, inner: FloatArray, rows: IntArray, *, removing: bool) -> tuple[Component, Curvature]:
         """Of a device that takes its noise along: the divergence, and its curvature in the others' noise."""
 
-        def component(v: FloatArray, i: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-            kind, r = rows[i, None], self.dimension[rows[i], None].astype(float)
-            problem = np.broadcast_arrays(inner[i, None], self.sensitivity[kind], v, self.own_noise[kind], r)
-            found = divergence.log_curve(*(x.ravel() for x in problem), reverse=not removing, nats=self.nats)
-            value, slope, error = (x.reshape(v.shape) for x in found)
-            return value, slope, error
+        def component(inner: FloatArray, rows: IntArray) -> Component:
+            def at(v: FloatArray, i: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+                kind, r = rows[i, None], self.dimension[rows[i], None].astype(float)
+                problem = np.broadcast_arrays(inner[i, None], self.sensitivity[kind], v, self.own_noise[kind], r)
+                found = divergence.log_curve(*(x.ravel() for x in problem), reverse=not removing, nats=self.nats)
+                value, slope, error = (x.reshape(v.shape) for x in found)
+                return value, slope, error
+
+            return at
 
         def bend(v: FloatArray, i: IntArray, values: FloatArray, log_unit: FloatArray) -> tuple[FloatArray, FloatArray]:
             level, own = inner[i, None] * (1 if removing else -1), self.own_noise[rows[i], None]
@@ -247,7 +229,24 @@ class Participation:
                 most = curvature.concavity_of_pair(d, low, own, r, reverse=not removing)
                 return np.minimum(concave, most * np.exp(-log_unit)), convex
 
-        return component, bend
+        return self.interpolated(component, inner, rows, removing), bend
+
+    def interpolated(
+        self, factory: Factory, epsilon: FloatArray, rows: IntArray, order: bool, otherwise: Component | None = None
+    ) -> Component:
+        """The component at these epsilons, on a surface where that pays: many of one kind, if surfaces are kept."""
+        direct = otherwise or factory(epsilon, rows)
+        if self.surfaces is None or epsilon.size < 2 or np.any(rows != rows[0]):
+            return direct
+        kind = int(rows[0])
+        key = order, *(float(x[kind]) for x in (self.participation, self.sensitivity, self.own_noise))
+        if key not in self.surfaces:
+            v = np.unique(self.variance[kind][self.weights[kind] > 0])
+            if otherwise is None and v.size <= USUAL:
+                return direct
+            each = v.size if otherwise is None else min(v.size, USUAL)
+            self.surfaces[key] = Surface.over(v, self.slack, 30 * float(np.exp(-self.nats)), each)
+        return Sheet(self.surfaces[key], partial(at_single_places, factory, kind), epsilon, direct)
 
     def _expected(self, component: Component, rows: IntArray, bend: Curvature) -> Values:
         """log of (missing mass + sum over columns of weight times the component's divergence), its slope and errors.
@@ -268,7 +267,7 @@ class Participation:
             total = np.sum(terms, axis=1) + left_out
             slope = np.sum(np.where(terms > 0, terms * slopes, 0.0), axis=1) / total
             bounded = np.isfinite(errors)
-            rounding = self._rounding[rows] + self.error + (8 + used.size) * _UNIT
+            rounding = self.rounding[rows] + self.error + (8 + used.size) * _UNIT
             highest = exponents + np.where(bounded & (exponents > -np.inf), errors, 0.0)
             summit = np.maximum(np.max(highest, axis=1), np.log(missing))
             summit = np.where(summit > -np.inf, summit, 0.0)
@@ -279,7 +278,7 @@ class Participation:
                 concave, convex = bend(variance, index, values, safe[:, None])
                 concave = np.where(weights > 0, concave, 0.0)
                 bent = self.spread / 2 * np.sum(weights * concave, axis=1) * np.exp(safe - summit)
-                if np.any(bent > _COARSE * above):
+                if np.any(bent > COARSE * above):
                     least = self.receiver[rows, None]
                     lowered, _, error = component(np.maximum(variance - self.slack, least), index)
                     lowered = np.where(weights > 0, lowered + np.where(np.isfinite(error), error, 0.0), -np.inf)

@@ -74,6 +74,10 @@ class Release(ABC):
         """Releases that together give away no more than one pair of the family; none where none is known."""
         return ((self, 1),)
 
+    def in_composition(self) -> Release:
+        """What stands for it among several: its ends need not be as near each other there."""
+        return self
+
     @property
     def constructor(self) -> str:
         """The name by which JSON knows it."""

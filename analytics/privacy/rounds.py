@@ -5,9 +5,8 @@ What is assumed, and what need not be: docs/rounds.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,20 +16,21 @@ from analytics import checks
 from analytics.checks import FloatArray, IntArray, choice, real
 from analytics.guarantee import Adjacency, Observer
 from analytics.inference.system import InferenceSystem, device_indices
-from analytics.privacy import concentric, observers, releases
+from analytics.privacy import concentric, gaussian, observers, one_order, releases
 from analytics.privacy.composed import WIDTH
 from analytics.privacy.curve import PrivacyCurve
-from analytics.privacy.interpolated import Interpolated
 from analytics.privacy.mixtures import participations
 from analytics.privacy.participation import Participation
 from analytics.privacy.releases import Discrete, Ends, Factors, Gaussian, Release, Subsampled
+from analytics.privacy.surface import Surface
 from analytics.privacy.unseen import Unseen
 
 _UNIT = np.finfo(float).eps
 _NEGLIGIBLE = 1e-25  # probability of the others' noise that a first try leaves out
 _SHORT = 2.0**40
 _SHORTENED = 1.01 / _SHORT  # relative, by which an epsilon may be moved by that
-_NATS = 24.0  # of the divergences' rule: finer than any grid of losses
+_NATS = 24.0, 22.0  # of the divergences' rule, and of what is interpolated: finer than any grid of losses
+_NOTHING = -746.0  # log of what is no double
 _FEW = 8  # points a decade of a first look at what is dear
 _BEYOND_CELLS = 1e-6  # share of delta that may lie where cells are coarse
 _DOUBTFUL = 1e-13  # with a delta below this over that, nothing is left out
@@ -46,9 +46,10 @@ class Query(Release):
     system: InferenceSystem
     device: int
     observer: Observer
+    interpolated: bool = False  # though each value is no mixture of integrals
     _parts: dict[float, Participation] = field(default_factory=dict, compare=False, repr=False)
+    _among: list[Query] = field(default_factory=list, compare=False, repr=False)
     side = 1 / 2  # of lines: values are dear
-    _dear: dict[bool, Callable[[FloatArray], Ends]] = field(default_factory=dict, compare=False, repr=False)
     _seen: dict[bool, FloatArray] = field(
         default_factory=dict, compare=False, repr=False
     )  # by order: epsilon, both ends
@@ -86,6 +87,13 @@ class Query(Release):
             return ()
         return ((releases.discrete(p / np.sum(p), q / np.sum(q), self.unit, concentric.LOSS_ERROR), 1),)
 
+    def in_composition(self) -> Release:
+        if self.interpolated or self.system.adjacency is not Adjacency.ABSENT or self.system.idle_noise:
+            return self
+        if not self._among:
+            self._among.append(Query(self.system, self.device, self.observer, interpolated=True))
+        return self._among[0]
+
     def parameters(self) -> dict[str, Any]:
         return {"system": self.system.to_dict(), "device": self.device, "observer": self.observer.value}
 
@@ -98,38 +106,43 @@ class Query(Release):
         known = self._seen.get(order, np.empty((3, 0)))
         new = np.setdiff1d(at, known[0])
         if new.size:
-            known = np.concatenate([known, np.stack([new, *self._curve(order)(new)])], axis=1)
+            known = np.concatenate([known, np.stack([new, *self._divergences(new, order)])], axis=1)
             known = self._seen[order] = known[:, np.argsort(known[0])]
         found = known[1:, np.searchsorted(known[0], at)]
         return found[0], found[1]
 
-    def _curve(self, reverse: bool) -> Callable[[FloatArray], Ends]:
-        """Of a device that is not seen to leave: interpolated, for each value is a mixture of integrals."""
-        if reverse not in self._dear:
-            direct = partial(self._divergences, reverse=reverse)
-            self._dear[reverse] = Interpolated(direct) if isinstance(self._part(_NEGLIGIBLE), Unseen) else direct
-        return self._dear[reverse]
-
     def _divergences(self, eps: FloatArray, reverse: bool) -> Ends:
-        lower, upper = self._ends(eps, reverse, _NEGLIGIBLE)
-        doubtful = np.flatnonzero(upper * _DOUBTFUL < _NEGLIGIBLE)
+        lower, upper = np.zeros(eps.shape), np.full(eps.shape, 5e-324)
+        near = (self._log_greatest(eps) > _NOTHING) | np.isinf(eps)
+        lower[near], upper[near] = self._ends(eps[near], reverse, _NEGLIGIBLE)
+        doubtful = np.flatnonzero(near & (upper * _DOUBTFUL < _NEGLIGIBLE))
         if doubtful.size and self._part(_NEGLIGIBLE).missing[0] > 0:
             lower[doubtful], upper[doubtful] = self._ends(eps[doubtful], reverse, 0.0)
         return lower, upper
+
+    def _log_greatest(self, eps: FloatArray) -> FloatArray:
+        """log of what delta cannot exceed: that of a device seen to take part, with the least noise that there may be."""
+        if self.system.adjacency is Adjacency.ABSENT:
+            return np.zeros(eps.shape)
+        part = self._part(0.0)
+        least = max(float(part.variance[0, 0]) - part.slack, float(part.receiver[0])) + float(part.own_noise[0])
+        mu = _ratio(float(part.sensitivity[0]), least) * (1 + 1e-9)
+        value, _, error = gaussian.log_curve(eps, np.full(eps.shape, mu))
+        return np.asarray(value + error)
 
     def _part(self, negligible: float) -> Participation:
         if negligible not in self._parts:
             meant, model = observers.modelled(self.system, self.observer)
             (part,) = participations(meant, np.array([self.device]), negligible, model)
-            self._parts[negligible] = replace(part, nats=min(part.nats, _NATS))
+            dear = self.interpolated or isinstance(part, Unseen)
+            surfaces: dict[Hashable, Surface] | None = {} if dear else None
+            self._parts[negligible] = replace(part, nats=min(part.nats, _NATS[dear]), surfaces=surfaces)
         return self._parts[negligible]
 
     def _ends(self, eps: FloatArray, reverse: bool, negligible: float) -> Ends:
-        part, rows = self._part(negligible), np.zeros(eps.size, dtype=np.int64)
         with np.errstate(under="ignore"):
-            low, high = part.log_order(eps, rows, reverse=reverse, doubt=_SHORTENED)
-            if part.slack:
-                low = np.maximum(low, part.raised().log_order(eps, rows, reverse=reverse, doubt=_SHORTENED)[0])
+            rows = np.zeros(eps.size, dtype=np.int64)
+            low, high = one_order.log_ends(self._part(negligible), eps, rows, reverse=reverse, doubt=_SHORTENED)
             upper = np.minimum(np.exp(high) * (1 + 2e-15) + 5e-324, 1.0)
             return np.exp(low) * (1 - 2e-15), np.where(high > -np.inf, upper, 0.0)
 

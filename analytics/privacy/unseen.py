@@ -9,12 +9,12 @@ import numpy as np
 from analytics.checks import FloatArray, IntArray
 from analytics.guarantee import Adjacency
 from analytics.privacy import curvature, hidden
-from analytics.privacy.participation import Component, Curve, Participation, Values
+from analytics.privacy.participation import Curvature, Curve, Participation, Values
+from analytics.privacy.surface import NARROW, USUAL, Component, Triple, reach
 
 _TOLERANCE = 3e-11  # relative, of the quadrature and of the interpolation
-_NARROW = 1 / 16  # share of v up to which a second difference over the slack speaks of the second derivative
 _VARIED = 2.0  # by how much that may vary within the slack
-_DEGREES = (24, 48, 96)  # of the interpolation; it must be worth while
+_DEGREES = (USUAL, 48, 96)  # of the interpolation; it must be worth while
 
 
 class Unseen(Participation):
@@ -29,44 +29,58 @@ class Unseen(Participation):
     def _directions(self) -> list[Curve]:
         return [self._hidden]
 
-    def _order(self, reverse: bool) -> Curve:
+    def order(self, reverse: bool) -> Curve:
         return partial(self._hidden, reverse=reverse)
 
     def _hidden(self, epsilon: FloatArray, rows: IntArray, *, reverse: bool = False) -> Values:
-        replace = self.adjacency is Adjacency.REPLACE
-        dimension = int(self.dimension[0])  # all rows have one
-        tolerance = max(_TOLERANCE, 30 * float(np.exp(-self.nats)))
-        p = self.participation[rows]
+        component = partial(self._component, reverse=reverse)
+        along = _Interpolant(component(epsilon, rows), self._tolerance, self.slack)
+        at = self.interpolated(component, epsilon, rows, reverse, along)
+        value, slope, up, down = self._expected(at, rows, self._bend(at, rows, reverse))
+        return np.log(self.participation[rows]) + value, slope, up, down
 
-        def component(v: FloatArray, i: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-            eps, prob, d, noise, own = np.broadcast_arrays(
-                epsilon[i, None], p[i, None], self.sensitivity[rows[i], None], v, self.own_noise[rows[i], None]
-            )
-            problem = (eps.ravel(), prob.ravel(), d.ravel(), noise.ravel(), own.ravel())
+    @property
+    def _tolerance(self) -> float:
+        return max(_TOLERANCE, 30 * float(np.exp(-self.nats)))
+
+    def _component(self, epsilon: FloatArray, rows: IntArray, *, reverse: bool) -> Component:
+        def component(v: FloatArray, i: IntArray) -> Triple:
+            kind = rows[i, None]
+            each = epsilon[i, None], self.participation[kind], self.sensitivity[kind], v, self.own_noise[kind]
+            problem = (x.ravel() for x in np.broadcast_arrays(*each))
             found = hidden.log_curve(
-                *problem, dimension=dimension, replace=replace, reverse=reverse, tolerance=tolerance
+                *problem,
+                dimension=int(self.dimension[0]),  # all rows have one
+                replace=self.adjacency is Adjacency.REPLACE,
+                reverse=reverse,
+                tolerance=self._tolerance,
             )
-            value, slope, error = (x.reshape(eps.shape) for x in found)
+            value, slope, error = (x.reshape(v.shape) for x in found)
             return value, slope, error
 
-        at = _Interpolant(component, tolerance, self.slack)
+        return component
+
+    def _bend(self, at: Component, rows: IntArray, reverse: bool) -> Curvature:
+        step = self.slack
 
         def bend(v: FloatArray, i: IntArray, values: FloatArray, unit: FloatArray) -> tuple[FloatArray, FloatArray]:
-            step = self.slack
-            known = step < _NARROW * v
+            known = step < NARROW * v
             below, above = (at(np.where(known, v + shift, v), i)[0] for shift in (-step, step))
             with np.errstate(over="ignore", invalid="ignore"):
                 here = np.exp(values - unit)
                 second = (np.exp(below - unit) - here + (np.exp(above - unit) - here)) / (step * step)
-                doubt = 8 * tolerance * here / (step * step)
+                doubt = 8 * self._tolerance * here / (step * step)
                 concave, convex = (_VARIED * np.maximum(x, 0.0) + doubt for x in (-second, second))
+                if np.all(known):
+                    return concave, convex
                 low, d = np.maximum(v - step, self.receiver[rows[i], None]), self.sensitivity[rows[i], None]
-                near = d / 2 if replace else 0.0 * d if reverse else d
-                most = curvature.concavity_of_hidden(near, d, low, self.own_noise[rows[i], None], float(dimension))
+                near = d / 2 if self.adjacency is Adjacency.REPLACE else 0.0 * d if reverse else d
+                most = curvature.concavity_of_hidden(
+                    near, d, low, self.own_noise[rows[i], None], float(self.dimension[0])
+                )
                 return np.where(known, concave, most * np.exp(-unit)), np.where(known, convex, np.inf)
 
-        value, slope, up, down = self._expected(at, rows, bend)
-        return np.log(p) + value, slope, up, down
+        return bend
 
 
 class _Interpolant:
@@ -85,8 +99,7 @@ class _Interpolant:
 
     def _fit(self, v: FloatArray, i: IntArray) -> None:
         least, most = np.min(np.where(v > 0, v, np.inf), axis=1), np.max(v, axis=1)
-        self.low = np.where(self.margin < _NARROW * least, least - self.margin, least)
-        self.high = most + self.margin
+        self.low, self.high = reach(least, most, self.margin)
         self.error, self.degree = np.zeros(i.size), np.zeros(i.size, dtype=np.int64)
         rows = np.flatnonzero((least < most) & (most < np.inf))
         for degree in _DEGREES:
