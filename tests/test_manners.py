@@ -121,13 +121,23 @@ def test_the_schema_is_published_and_kept(tmp_path):
 @pytest.mark.slow
 def test_ctrl_c_ends_the_children():
     arguments = [sys.executable, "-m", "airtight", "verify", "CB", "--effort", "1000000"]
-    with subprocess.Popen(arguments, cwd=ROOT, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
-        deadline = time.monotonic() + 60
-        while len(_of_session(process.pid)) < 3 and time.monotonic() < deadline:
-            time.sleep(0.2)
-        time.sleep(2)
-        os.kill(process.pid, signal.SIGINT)
-        _, said = process.communicate(timeout=30)
+    before = signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # a shell's background jobs ignore it, and so would theirs
+    try:
+        process = subprocess.Popen(arguments, cwd=ROOT, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    with process:
+        try:
+            deadline = time.monotonic() + 60
+            while len(_of_session(process.pid)) < 3 and time.monotonic() < deadline:
+                time.sleep(0.2)
+            time.sleep(2)
+            os.kill(process.pid, signal.SIGINT)
+            _, said = process.communicate(timeout=30)
+        finally:
+            process.kill()
     assert process.returncode == 130 and said == "airtight: interrupted\n"
     deadline = time.monotonic() + 5
     while _of_session(process.pid) and time.monotonic() < deadline:

@@ -29,7 +29,8 @@ def log_ends(
     :math:`\ell = 1 + \epsilon - \log\delta`, but for terms below :math:`\tau(r + \sqrt{r\ell} + \ell)`; the bound taken is twice
     all that, for what changes on the way.
 
-    Where that is more than all other errors, the lower end is computed anew, with all rounded the other way.
+    Where that is more than all other errors (and, on surfaces, than their tolerance), the lower end is computed anew, with all
+    rounded the other way.
     """
     lower, upper = np.full(epsilon.shape, -np.inf), np.full(epsilon.shape, -np.inf)
     some = np.flatnonzero(part.participation[rows] > 0)
@@ -40,8 +41,11 @@ def log_ends(
     if part.slack and np.any(wide := ~(down <= COARSE)):
         found = _both(part.raised(), at[wide], kind[wide], reverse, doubt)[0]
         low[wide] = np.maximum(low[wide], found)
-    if np.any(again := ~(moved <= np.minimum(down, COARSE))):
-        found = part.unrounded().log_order_at_least(epsilon[some[again]] * (1 + doubt), kind[again], reverse=reverse)
+    enough = np.maximum(down, 0.0 if part.surfaces is None else part.tolerance)
+    if np.any(again := ~(moved <= np.minimum(enough, COARSE))):
+        value, _, _, down = part.unrounded().order(reverse)(epsilon[some[again]] * (1 + doubt), kind[again])
+        with np.errstate(invalid="ignore"):
+            found = np.where(value > -np.inf, value - down + 4 * _UNIT * value, value)
         low[again] = np.maximum(low[again], found)
     greatest = np.minimum(np.log(part.participation[kind]) + _UNIT, 0.0)
     lower[some], upper[some] = np.minimum(low, greatest), np.minimum(high, greatest)

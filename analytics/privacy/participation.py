@@ -65,6 +65,11 @@ class Participation:
         )
 
     @property
+    def tolerance(self) -> float:
+        """Relative, of what is interpolated."""
+        return 30 * float(np.exp(-self.nats))
+
+    @property
     def rounding(self) -> FloatArray:
         """Relative error of a sum of the noises, and of as many weights."""
         return (self.among + 8) * _UNIT
@@ -112,15 +117,11 @@ class Participation:
         """log delta(epsilon[i]) of kind rows[i] at least, worst of both directions."""
         return self.unrounded()._worst(epsilon * (1 + _EPSILON_ROUNDING), rows, upper=False)
 
-    def log_order_at_least(self, epsilon: FloatArray, rows: IntArray, *, reverse: bool) -> FloatArray:
-        """log of one order, worked out downwards: a lower bound of what is :meth:`unrounded`."""
-        return self._worst(epsilon, rows, upper=False, only=self.order(reverse))
-
-    def _worst(self, epsilon: FloatArray, rows: IntArray, *, upper: bool, only: Curve | None = None) -> FloatArray:
+    def _worst(self, epsilon: FloatArray, rows: IntArray, *, upper: bool) -> FloatArray:
         out = np.full(epsilon.shape, -np.inf)
         some = self.participation[rows] > 0
         if np.any(some):
-            for curve in [only] if only else self._directions():
+            for curve in self._directions():
                 value, _, up, down = curve(epsilon[some], rows[some])
                 with np.errstate(invalid="ignore"):
                     logarithm = -4 * _UNIT * value
@@ -245,7 +246,7 @@ class Participation:
             if otherwise is None and v.size <= USUAL:
                 return direct
             each = v.size if otherwise is None else min(v.size, USUAL)
-            self.surfaces[key] = Surface.over(v, self.slack, 30 * float(np.exp(-self.nats)), each)
+            self.surfaces[key] = Surface.over(v, self.slack, self.tolerance, each)
         return Sheet(self.surfaces[key], partial(at_single_places, factory, kind), epsilon, direct)
 
     def _expected(self, component: Component, rows: IntArray, bend: Curvature) -> Values:

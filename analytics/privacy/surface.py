@@ -24,12 +24,13 @@ Component = Callable[
 Factory = Callable[[FloatArray, IntArray], Component]  # of what it is at these epsilons, of these kinds
 
 _PIECE = 2  # pieces end at powers of two to the power of this
-_DEGREES = (12, 24, 48)
+_DEGREES = (12, 24, 48, 96)
 _MANY = 1.5  # values to a node from which it is worth while
 _CHECKS = 5
 _FEW = 24  # values of the others' noise that are taken one by one
 USUAL = 24  # values of v from which a function of v alone is interpolated
 NARROW = 1 / 16  # share of v up to which a margin is near
+_SETTLED = 4.0  # times the tolerance
 _LEBESGUE = 4.0
 _CLOSE = 1e-12  # relative, beyond the ends of v
 
@@ -182,12 +183,12 @@ class Surface:
             single = places is not None
             tails = _tail(value, each=single), 0.0 if single else _tail(value.T)
             doubt = sum(tails) + _LEBESGUE**2 * float(np.max(error))
-            if max(tails) <= self.tolerance:
+            if max(tails) <= _SETTLED * self.tolerance:
                 piece = _Piece(*axes, value, slope, doubt)
                 between = tuple(axis.between(degree) for axis, degree in zip(axes, degrees, strict=True))
                 truth = _grid(function, *between)[0]
                 return piece if np.max(np.abs(piece(*between)[0] - truth)) <= doubt else None
-            degrees = [2 * n if tail > self.tolerance else n for n, tail in zip(degrees, tails, strict=True)]
+            degrees = [2 * n if tail > _SETTLED * self.tolerance else n for n, tail in zip(degrees, tails, strict=True)]
         return None
 
 

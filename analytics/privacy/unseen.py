@@ -34,14 +34,15 @@ class Unseen(Participation):
 
     def _hidden(self, epsilon: FloatArray, rows: IntArray, *, reverse: bool = False) -> Values:
         component = partial(self._component, reverse=reverse)
-        along = _Interpolant(component(epsilon, rows), self._tolerance, self.slack)
+        along = _Interpolant(component(epsilon, rows), self.tolerance, self.slack)
         at = self.interpolated(component, epsilon, rows, reverse, along)
         value, slope, up, down = self._expected(at, rows, self._bend(at, rows, reverse))
         return np.log(self.participation[rows]) + value, slope, up, down
 
     @property
-    def _tolerance(self) -> float:
-        return max(_TOLERANCE, 30 * float(np.exp(-self.nats)))
+    def tolerance(self) -> float:
+        """Relative, of what is interpolated, and of the quadrature."""
+        return max(_TOLERANCE, super().tolerance)
 
     def _component(self, epsilon: FloatArray, rows: IntArray, *, reverse: bool) -> Component:
         def component(v: FloatArray, i: IntArray) -> Triple:
@@ -53,7 +54,7 @@ class Unseen(Participation):
                 dimension=int(self.dimension[0]),  # all rows have one
                 replace=self.adjacency is Adjacency.REPLACE,
                 reverse=reverse,
-                tolerance=self._tolerance,
+                tolerance=self.tolerance,
             )
             value, slope, error = (x.reshape(v.shape) for x in found)
             return value, slope, error
@@ -69,7 +70,7 @@ class Unseen(Participation):
             with np.errstate(over="ignore", invalid="ignore"):
                 here = np.exp(values - unit)
                 second = (np.exp(below - unit) - here + (np.exp(above - unit) - here)) / (step * step)
-                doubt = 8 * self._tolerance * here / (step * step)
+                doubt = 8 * self.tolerance * here / (step * step)
                 concave, convex = (_VARIED * np.maximum(x, 0.0) + doubt for x in (-second, second))
                 if np.all(known):
                     return concave, convex
