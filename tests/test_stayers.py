@@ -244,15 +244,15 @@ def test_either_is_the_worse_kind():
 @given(st.integers(0, 300), st.floats(0.01, 0.99), st.floats(0.0, 0.2), st.integers(0, 2**32 - 1), st.integers(1, 9))
 def test_classes_cover_every_count_once(trials, chance, missed, seed, most):
     law = binomial(trials, chance)
-    weight = np.random.default_rng(seed).random(law.weights.size) * law.weights
-    few, found = stayers.least_of_classes(law, weight, missed=missed)
+    loss = np.sort(np.random.default_rng(seed).exponential(100.0, law.weights.size))[::-1]
+    few, found = stayers.least_of_classes(law, loss, missed=missed)
     dense = law.dense(trials + 1)
     starts = [n for _, n in found]
     assert few <= missed and starts == sorted(set(starts))
     assert few == pytest.approx(dense[: starts[0]].sum(), abs=1e-15)
     for (share, start), end in zip(found, [*starts[1:], trials + 1], strict=True):
         assert share == pytest.approx(dense[start:end].sum(), rel=1e-12)
-    above = stayers.greatest_of_classes(law, weight, most=most)
+    above = stayers.greatest_of_classes(law, loss, most=most)
     assert len(above) <= most and above[0][2] == law.start + law.weights.size - 1
     for share, least, most_of_it in above:
         assert share == pytest.approx(dense[least : most_of_it + 1].sum(), rel=1e-12)

@@ -177,10 +177,10 @@ def _stay(choice: _Choice, system: FederatedSystem, rounds: int, delta: float) -
 
     def classes(law: Block, beside: int) -> list[tuple[float, int, int]]:
         shifted = Block(law.start + beside, law.weights)
-        (weight,) = stayers.importance(
+        (loss,) = stayers.sketch(
             [(1.0, Client.UNPAIRED, shifted)], system.parameters, epsilon=system.epsilon, delta=delta, rounds=rounds
         )
-        found = stayers.greatest_of_classes(shifted, weight, most=most)
+        found = stayers.greatest_of_classes(shifted, loss, most=most)
         return [(chance, least - beside, greatest - beside) for chance, least, greatest in found]
 
     for chance, least, here in classes(fewer, mean):

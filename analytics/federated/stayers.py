@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,7 +18,9 @@ from analytics.federated.system import alone
 from analytics.privacy import adaptive_composition
 from analytics.privacy import aggregation as central
 from analytics.privacy.aggregation import Client
+from analytics.privacy.count_shift import count_law
 from analytics.privacy.majorant import Majorant
+from analytics.privacy.merged import Merged
 
 _MISSED = 1e-9  # share of delta that rounds of unusually many dropouts may cost
 _LOST = 2e-3  # share of the others that a class may leave out on average, unless there would be too many classes
@@ -30,6 +33,8 @@ _LEAST = 1e-12  # of delta, beyond which one parameter's curve is trimmed
 _LOW, _UNDERFLOW = 1e-285, 1e-316  # share of delta below which nothing is trimmed, and what counts then may lack
 _UNIT = np.finfo(float).eps
 _TILTS = np.geomspace(1e-3, 1e5, 161)
+_EXACTLY, _NODES, _HALVINGS = 2000, 48, 16  # others up to which a sketch is exact, at so many places
+_GREATEST, _STEEPEST = 600.0, 50.0
 
 
 def laws(
@@ -109,7 +114,7 @@ def curve(
     all that came before, in either order, so its powers dominate all rounds (docs/rounds.md), a client being worst anew in
     each.
 
-    *Classes* have no part in the proof. They are cut by a Gaussian sketch of the moments at the asked delta, so that the least
+    *Classes* have no part in the proof. They are cut by a sketch of the moments at the asked delta, so that the least
     of a class lacks `_LOST` of the others on average, or more if there would be too many classes. The value at an epsilon
     between two others is that of the chord, which is above, for the greatest curve is convex in :math:`e^\epsilon`.
 
@@ -124,10 +129,10 @@ def curve(
     negligible = level * _MISSED * 1e-3 if level > _LOW and dropout > 0 else 0.0
     missed = max(negligible, _UNDERFLOW if dropout > 0 else 0.0)
     cases = laws(clients, dropout=dropout, independent=independent, negligible=negligible / 4)[client]
-    sketches = importance(cases, parameters, epsilon=epsilon, delta=delta, rounds=rounds)
-    for (chance, how, law), weight in zip(cases, sketches, strict=True):
+    losses = sketch(cases, parameters, epsilon=epsilon, delta=delta, rounds=rounds)
+    for (chance, how, law), loss in zip(cases, losses, strict=True):
         certain = _told(how, law.start + np.arange(law.weights.size), parameters, epsilon, bits)
-        few, found = least_of_classes(law, weight, missed=level * _MISSED, told=certain / (level * _TOLD))
+        few, found = least_of_classes(law, loss + certain / (level * _TOLD), missed=level * _MISSED)
         missed += chance * few
         for probability, others in found:
             if certain[others - law.start] > _HOPELESS:
@@ -217,99 +222,125 @@ def bounded(
     return Majorant(*adaptive_composition.curve(grids, delta, count=many), pure, shift)
 
 
-def importance(
+def sketch(
     cases: Sequence[tuple[float, Client, Block]], parameters: int, *, epsilon: float, delta: float, rounds: int
 ) -> list[FloatArray]:
-    """About what share each number of others has in the moment that gives epsilon at `delta`: where to cut, no more."""
-    low, high, share = central.interval(epsilon)
-    logs, squares = [], []
-    for chance, _, law in cases:
-        n = law.start + np.arange(law.weights.size) + 1.0  # the client's own coin is noise, too
-        logs.append(np.log(chance * law.weights))
-        squares.append(parameters * share**2 / (n * low * high))
-    best, found = np.inf, [np.exp(each) for each in logs]
-    for tilt in _TILTS:
-        grown = [
-            log + np.minimum(tilt * (1 + tilt) / 2 * square, tilt * epsilon * parameters)
-            for log, square in zip(logs, squares, strict=True)
-        ]
-        top = max(float(np.max(each)) for each in grown)
-        weights = [np.exp(each - top) for each in grown]
-        whole = sum(float(np.sum(each)) for each in weights)
-        bound = (rounds * (top + np.log(whole)) - np.log(delta)) / tilt
-        if bound < best:
-            best, found = bound, [each / whole for each in weights]
-    return found
+    """A loss for each number of others, of which a class is to have 1 more or less in the mean: where to cut, no more.
+
+    Chernoff's bound of delta, at the epsilon that belongs to `delta`, were this the number in one of the rounds, and all others
+    at the upper end. The moments are exact for few others, for more like those of Gaussian noise.
+    """
+    numbers = [law.start + np.arange(law.weights.size) for _, _, law in cases]
+    shares = [chance * law.weights for chance, _, law in cases]
+    cumulants = _Cumulants.of(numbers, parameters, epsilon)
+    wholes = np.empty(_TILTS.size)
+    for i in range(_TILTS.size):
+        logs = [np.log(share) + each for share, each in zip(shares, cumulants.at(i), strict=True)]
+        top = max(float(np.max(each)) for each in logs)
+        wholes[i] = top + math.log(sum(float(np.sum(np.exp(each - top))) for each in logs))
+    bounds = (rounds * wholes - math.log(delta)) / _TILTS
+    best = int(np.argmin(bounds))
+    low, high = 0.0, float(bounds[best])
+    for _ in range(_HALVINGS):  # the mean of the bounds of each number is less than the bound of the mean
+        middle = (low + high) / 2
+        found = cumulants.chernoff(middle, (rounds - 1) * wholes)
+        mean = sum(float(share @ np.exp(log)) for share, log in zip(shares, found, strict=True))
+        low, high = (low, middle) if mean <= delta / rounds else (middle, high)
+    found = cumulants.chernoff(high, (rounds - 1) * wholes)
+    top = max(float(np.max(np.log(share) + log)) for share, log in zip(shares, found, strict=True))
+    values = [np.exp(np.minimum(log - top, _GREATEST)) for log in found]
+    weights = [share * value for share, value in zip(shares, values, strict=True)]
+    size = float(np.clip(_TILTS[best] * high / (2 * rounds), 1.0, _STEEPEST))  # about the cumulant of a round
+    likely = max(range(len(cases)), key=lambda i: float(np.max(weights[i])))
+    peak = int(np.argmax(weights[likely]))
+    room = 2 * float(weights[likely][peak]) * _LOST**2 * max(int(numbers[likely][peak]), 1) * size
+    return [chance * value / room for (chance, _, _), value in zip(cases, values, strict=True)]
 
 
-def least_of_classes(
-    law: Block, weight: FloatArray, *, missed: float, told: FloatArray | None = None
-) -> tuple[float, list[tuple[float, int]]]:
+@dataclass(frozen=True)
+class _Cumulants:
+    """log of the moments of a round's loss, for some numbers of others."""
+
+    numbers: list[IntArray]
+    nodes: FloatArray
+    values: FloatArray
+
+    @classmethod
+    def of(cls, numbers: list[IntArray], parameters: int, epsilon: float) -> _Cumulants:
+        low, high, share = central.interval(epsilon)
+        first, last = min(int(n[0]) for n in numbers), max(int(n[-1]) for n in numbers)
+        nodes = np.unique(np.geomspace(first + 1, last + 1, _NODES).round().astype(int)) - 1
+        found = []
+        for node in nodes.tolist():
+            if node > _EXACTLY:
+                square = share**2 / ((node + 1) * low * high)
+                found.append(np.minimum(_TILTS * (1 + _TILTS) / 2 * square, _TILTS * epsilon))
+                continue
+            noise = count_law(node, 0, low, high, negligible=_UNDERFLOW)
+            one = Merged.of(np.convolve(noise, [low, high]), np.convolve(noise, [high, low]), 0.0)
+            found.append(one.cumulants(_TILTS))
+        return cls(numbers, np.log1p(nodes), parameters * np.array(found))
+
+    def chernoff(self, epsilon: float, besides: FloatArray) -> list[FloatArray]:
+        """log of a bound on the probability that a loss exceeds epsilon, with the cumulants of others `besides`."""
+        log = np.minimum(np.min(self.values + besides - _TILTS * epsilon, axis=1), 0.0)
+        return [np.interp(np.log1p(n), self.nodes, log) for n in self.numbers]
+
+    def at(self, i: int) -> list[FloatArray]:
+        """At one of the tilts."""
+        return [np.interp(np.log1p(n), self.nodes, self.values[:, i]) for n in self.numbers]
+
+
+def least_of_classes(law: Block, loss: FloatArray, *, missed: float) -> tuple[float, list[tuple[float, int]]]:
     """Probability of counts so small that they may be `missed`; and of intervals of the others, with the least of each.
 
     Parameters
     ----------
     law : Block
-    weight : ndarray
-        Of each count in the law, in the sum of what the classes are to lack.
+    loss : ndarray
+        Of each count, falling: it rises by 1 in the mean when the least of a class is taken for all, or by some multiple.
     missed : float
-    told : ndarray, optional
-        Of each count, falling: a loss of which a class may have 1 more in the mean, since its least is taken for all.
 
     Examples
     --------
-    >>> few, found = least_of_classes(Block(0, np.array([0.1, 0.4, 0.5])), np.full(3, 1 / 3), missed=0.2)
+    >>> few, found = least_of_classes(Block(0, np.array([0.1, 0.4, 0.5])), np.array([9.0, 3.0, 0.0]), missed=0.2)
     >>> few, [(round(chance, 3), n) for chance, n in found]
     (0.1, [(0.4, 1), (0.5, 2)])
     """
     first = int(np.sum(np.cumsum(law.weights) <= missed))
     few = float(np.sum(law.weights[:first]))
     n = law.start + np.arange(first, law.weights.size)
-    besides = np.zeros(n.size) if told is None else told[first:]
-    starts = (
-        list(range(n.size))
-        if n.size <= _EVERY
-        else _cut(n.astype(float), weight[first:], _MOST, law.weights[first:], besides)
-    )
+    starts = _cut(law.weights[first:], loss[first:], _MOST, _EVERY)
     chances = np.add.reduceat(law.weights[first:], starts)
     return few, [(float(chance), int(n[start])) for chance, start in zip(chances, starts, strict=True)]
 
 
-def greatest_of_classes(law: Block, weight: FloatArray, *, most: int) -> list[tuple[float, int, int]]:
+def greatest_of_classes(law: Block, loss: FloatArray, *, most: int) -> list[tuple[float, int, int]]:
     """The same for what is not to be exceeded: probabilities of intervals, and the least and the greatest count of each.
 
     Examples
     --------
-    >>> greatest_of_classes(Block(0, np.array([0.25, 0.25, 0.5])), np.full(3, 1 / 3), most=1)
+    >>> greatest_of_classes(Block(0, np.array([0.25, 0.25, 0.5])), np.array([2.0, 1.0, 0.0]), most=1)
     [(1.0, 0, 2)]
     """
     n = law.start + np.arange(law.weights.size)[::-1]
-    starts = (
-        list(range(n.size)) if n.size <= most else _cut(n.astype(float), weight[::-1], most, weight, np.zeros(n.size))
-    )
+    starts = _cut(law.weights[::-1], loss[::-1], most, most)
     chances = np.add.reduceat(law.weights[::-1], starts)
     ends = [*starts[1:], n.size]
     return [(float(c), int(n[end - 1]), int(n[start])) for c, start, end in zip(chances, starts, ends, strict=True)]
 
 
-def _cut(n: FloatArray, weight: FloatArray, most: int, chance: FloatArray, told: FloatArray) -> list[int]:
-    """Where runs of counts, rising or falling, begin.
-
-    Their members differ from the first, by weight, by equal shares of themselves, and in what is `told`, by chance, by 1; or by
-    some multiple of both if there would be too many runs.
-    """
-    size = np.maximum(n, 1.0)
-    mass, share, whole, seen = (
-        np.concatenate([[0.0], np.cumsum(part)]) for part in (weight, weight / size, chance, chance * told)
-    )
-    room, times = 2 * float(np.max(weight)) * _LOST**2 * float(size[int(np.argmax(weight))]), 1.0
+def _cut(chance: FloatArray, loss: FloatArray, most: int, every: int) -> list[int]:
+    """Where runs begin in which the loss of the first differs from the others' by 1 in the mean, or more if they are too many."""
+    if chance.size <= every:
+        return list(range(chance.size))
+    allowed = 1.0
     while True:
         starts = [0]
-        while starts[-1] < n.size and len(starts) <= most:
+        while starts[-1] < chance.size and len(starts) <= most:
             i = starts[-1]
-            lacking = np.abs(mass[i + 1 :] - mass[i] - n[i] * (share[i + 1 :] - share[i])) / room
-            more = told[i] * (whole[i + 1 :] - whole[i]) - (seen[i + 1 :] - seen[i])
-            starts.append(i + max(int(np.searchsorted(np.maximum(lacking, more), times, side="right")), 1))
-        if starts[-1] >= n.size:
+            cost = np.cumsum(chance[i:] * np.abs(loss[i] - loss[i:]))
+            starts.append(i + max(int(np.searchsorted(cost, allowed, side="right")), 1))
+        if starts[-1] >= chance.size:
             return starts[:-1]
-        times *= 1.5
+        allowed *= 1.5
