@@ -30,6 +30,7 @@ _NEGLIGIBLE = 1e-25  # probability of the others' noise that a first try leaves 
 _SHORT = 2.0**40
 _SHORTENED = 1.01 / _SHORT  # relative, by which an epsilon may be moved by that
 _NATS = 24.0, 22.0  # of the divergences' rule, and of what is interpolated: finer than any grid of losses
+_AT_ONCE = 1 << 20  # epsilons times values of the others' noise
 _NOTHING = -746.0  # log of what is no double
 _FEW = 8  # points a decade of a first look at what is dear
 _BEYOND_CELLS = 1e-6  # share of delta that may lie where cells are coarse
@@ -140,9 +141,14 @@ class Query(Release):
         return self._parts[negligible]
 
     def _ends(self, eps: FloatArray, reverse: bool, negligible: float) -> Ends:
+        part, low, high = self._part(negligible), np.empty(eps.shape), np.empty(eps.shape)
+        parts = -(-eps.size * part.weights.shape[1] // _AT_ONCE)
         with np.errstate(under="ignore"):
-            rows = np.zeros(eps.size, dtype=np.int64)
-            low, high = one_order.log_ends(self._part(negligible), eps, rows, reverse=reverse, doubt=_SHORTENED)
+            for start in range(parts):  # each all over the range, as surfaces like it
+                some = eps[start::parts]
+                rows = np.zeros(some.size, dtype=np.int64)
+                found = one_order.log_ends(part, some, rows, reverse=reverse, doubt=_SHORTENED)
+                low[start::parts], high[start::parts] = found
             upper = np.minimum(np.exp(high) * (1 + 2e-15) + 5e-324, 1.0)
             return np.exp(low) * (1 - 2e-15), np.where(high > -np.inf, upper, 0.0)
 
