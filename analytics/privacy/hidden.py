@@ -51,6 +51,7 @@ _CHUNK = 1 << 17  # nodes at a time
 _HUGE = 1e150
 _FAR = 1e6  # from this epsilon on, too
 _ROUGH = 1e-3  # with a greater relative error the visible device's value is given instead
+_NOTHING = -800.0  # log of a divergence that is no double, and need not be nearer than that
 
 
 def log_curve(
@@ -235,7 +236,8 @@ class _Radius:
                     edges = self._edges(part, window, kinked=bool(kinked))
                     value[part], slope[part], error[part], rounding[part] = self._rule(part, window, edges, int(number))
             panels = panels * 2
-            todo = todo[(error[todo] > tolerance[todo]) & (panels[todo] <= _PANELS)]
+            wanted = np.where(value[todo] > _NOTHING, tolerance[todo], _ROUGH)
+            todo = todo[(error[todo] > wanted) & (panels[todo] <= _PANELS)]
         return value, slope, error + np.exp(window.lost - value) + rounding
 
     def _edges(self, part: IntArray, window: _Window, *, kinked: bool) -> FloatArray:
