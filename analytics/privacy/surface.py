@@ -3,7 +3,8 @@
 What is interpolated, on a piece of the axis of epsilon at a time, is the logarithm of a divergence: in epsilon and in log v, or
 in epsilon alone for each of a few v. Of the error it is *stated* that twice the last quarter of the coefficients in either
 variable exceeds it, which is held against the function itself at places between the nodes; the nodes' own errors are multiplied
-by Lebesgue's constant, which is below 4 in each variable. Where a piece does not settle nothing is interpolated.
+by Lebesgue's constant, which is below 4 in each variable, and the rounding of sums and places is added. Where a piece does not
+settle nothing is interpolated.
 """
 
 from __future__ import annotations
@@ -18,11 +19,10 @@ from analytics.checks import FloatArray, IntArray
 
 Triple = tuple[FloatArray, FloatArray, FloatArray]  # log of a divergence, its slope in epsilon, its error
 Function = Callable[[FloatArray, FloatArray], Triple]  # of epsilon and v, one by one
-Component = Callable[
-    [FloatArray, IntArray], Triple
-]  # of values of v, a row for each of some problems, and which these are
+Component = Callable[[FloatArray, IntArray], Triple]  # of values of v, a row a problem, and which problems these are
 Factory = Callable[[FloatArray, IntArray], Component]  # of what it is at these epsilons, of these kinds
 
+_UNIT = np.finfo(float).eps
 _PIECE = 2  # pieces end at powers of two to the power of this
 _DEGREES = (12, 24, 48, 96)
 _MANY = 1.5  # values to a node from which it is worth while
@@ -182,7 +182,8 @@ class Surface:
             value, slope = (axes[1].coefficients(axes[0].coefficients(x).T).T for x in (value, slope))
             single = places is not None
             tails = _tail(value, each=single), 0.0 if single else _tail(value.T)
-            doubt = sum(tails) + _LEBESGUE**2 * float(np.max(error))
+            rounding = (sum(value.shape) + 64) * _UNIT * float(np.sum(np.abs(value)))
+            doubt = sum(tails) + _LEBESGUE**2 * float(np.max(error)) + rounding
             if max(tails) <= _SETTLED * self.tolerance:
                 piece = _Piece(*axes, value, slope, doubt)
                 between = tuple(axis.between(degree) for axis, degree in zip(axes, degrees, strict=True))
