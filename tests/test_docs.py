@@ -10,6 +10,9 @@ import pytest
 from click.testing import CliRunner
 from latex2mathml.converter import convert
 
+import airtight
+from analytics.inference.system import InferenceSystem
+from analytics.privacy import amplification, observers
 from solvers.design import joint
 from validate.cli import main
 
@@ -66,3 +69,50 @@ def test_mathematics_needs_no_network(page):
         assert "<math" in convert(block or inline)
     assert "mathjax" not in (DOCS / "conf.py").read_text()
     assert not re.search(r"<script[^>]+src=", text)
+
+
+PAPER = InferenceSystem(
+    devices=12, participation=0.9, noise_variance=0.1, weight=1 / 12, clip=3.0, alignment=1.0,
+    receiver_noise_variance=0.1, dimension=784, delta=1e-5, delta_prime=1e-5,
+)  # fmt: skip
+
+
+def said(page, sentence):
+    """The numbers of a sentence, `#` for each, which stands on the page whatever its line breaks."""
+    pattern = r"\s+".join(re.escape(word).replace(r"\#", r"(\d*\.\d+)") for word in sentence.split())
+    found = re.search(pattern, (ROOT / page).read_text())
+    assert found, f"{page} no longer says: {sentence}"
+    return [float(number) for number in found.groups()]
+
+
+def test_the_first_numbers_name_their_observer():
+    """Against y alone an interval, whose ends are recomputed; a lower end is rounded down, an upper one up or to nearest."""
+    claim = amplification.published(PAPER, form="eq23")
+    at = float(claim.epsilon[0])
+    low, high = (float(end) for end in observers.exact_delta_bracket(PAPER, at, observer="signal", device=0))
+    others = float(observers.exact_delta(PAPER, at, observer="others", device=0))
+    told = said(
+        "README.md",
+        "sees the received signal alone, the true delta at that epsilon lies between # and #, for one that also knows who of the "
+        "others takes part it is #:",
+    )
+    assert told[0] <= low < told[0] + 1e-4
+    assert told[1] == told[2] == pytest.approx(high, abs=5e-5)
+    assert others == high
+
+    low, high = (float(end) for end in observers.signal_bracket(PAPER, device=0))
+    told = said(
+        "docs/index.md",
+        "between # and # for a server that sees the received signal alone, # for one that also knows who of the others takes "
+        "part",
+    )
+    assert told == [pytest.approx(low, abs=5e-3), pytest.approx(high, abs=5e-3), told[1]]
+
+    still = airtight.InferenceSystem(**{**vars(PAPER), "weight": 0.0})
+    low, high = (float(end) for end in observers.exact_delta_bracket(still, 0.0, observer="signal", device=0))
+    told = said(
+        "docs/feature-dp.md",
+        r"$\delta(0) = #$ for who knows the others' participation; for y alone, the paper's server, it is between $#$ (the "
+        r"others' codes 0: a mixture of chi-squares) and $#$.".replace("$#$", "#"),
+    )
+    assert told == [pytest.approx(high, abs=5e-4), pytest.approx(0.30355394, abs=6e-5), told[0]] and told[1] <= low

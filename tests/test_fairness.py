@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from analytics.checks import ParameterError
 from analytics.federated import fairness
+from validate.papers.utility_fairness import privacy
 
 COSINES = st.lists(st.floats(-1, 1), min_size=1, max_size=8)
 
@@ -149,3 +150,24 @@ def test_sensitivity_needs_the_contracting_step(smoothness):
     if smoothness > 1:
         step = 1.5 * longest
         assert moved(step) > 4 / (mu * samples) * -math.expm1(iterations * math.log(abs(1 - step * mu)))
+
+
+def test_the_update_moves_in_all_iterations_but_the_first():
+    """UF-E7*: a run of (4) with j steps, the broadcast gradient common; then with xi = 2K, where the bound is attained."""
+    found = [privacy._apart(0.3, 0.5, j, 10) for j in (1, 2, 5)]
+    assert found == pytest.approx([0.0, 0.2, 0.637325], abs=1e-6)
+    bounds = [
+        float(
+            fairness.sensitivity(
+                lipschitz=1.0, strong_convexity=0.3, smoothness=0.3, step=0.5, iterations=j, samples=10
+            )
+        )
+        for j in (1, 2, 5)
+    ]
+    assert [privacy._apart(0.3, 0.5, j, 10, 2.0) for j in (1, 2, 5)] == pytest.approx(bounds)
+    assert all(
+        privacy._apart(0.3, 0.5, j, 10, pull) < b
+        for j, b in zip((1, 2, 5), bounds, strict=True)
+        for pull in (0, 0.7, 1.9)
+    )
+    assert privacy._apart(0.3, 0.5, 2, 10, 2.5) > bounds[1], "xi <= 2K is needed"

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
+from scipy import optimize, stats
 from scipy.interpolate import CubicSpline
 from scipy.special import logsumexp
 from tests_support import GOOD, refused, run, written
@@ -591,3 +591,34 @@ def test_lower_end_of_signal_where_the_inverse_is_ill_conditioned():
         with mpmath.workdps(40):
             truth = mpmath.findroot(partial(left_over, mpmath.mpf(delta)), share)
         assert low <= truth <= high
+
+
+def test_the_lower_end_for_y_alone_at_weight_zero():
+    """Two mixtures of chi-squares: the law is of the squared norm alone, and the best set an interval of it."""
+    chances, variances = stats.binom.pmf(np.arange(12), 11, 0.9), 0.1 + 0.1 * np.arange(12)
+
+    def gap(at, of):
+        return sum(c * (of(at, v + 0.1) - of(at, v)) for c, v in zip(chances, variances, strict=True))
+
+    crossing = optimize.brentq(lambda x: gap(x, lambda x, v: stats.chi2.pdf(x / v, 784) / v), 800, 1000)
+    truth = 0.9 * -gap(crossing, lambda x, v: stats.chi2.cdf(x / v, 784))
+    assert truth == pytest.approx(0.30355394, abs=1e-8)
+    system = InferenceSystem(
+        devices=12, participation=0.9, noise_variance=0.1, weight=0.0, clip=3.0, alignment=1.0,
+        receiver_noise_variance=0.1, dimension=784, delta=1e-5, delta_prime=1e-5,
+    )  # fmt: skip
+    low, high = observers.exact_delta_bracket(system, 0.0, observer="signal", device=0)
+    assert truth * (1 - 1e-3) < low <= truth < high
+    assert high == pytest.approx(0.55554823, abs=1e-8)
+
+
+def test_the_bracket_of_y_alone_is_no_point():
+    """At epsilon 3.161 with clip 3 a simulation of y alone gives .01774 +- .00016 with zero codes of the others."""
+    system = InferenceSystem(
+        devices=12, participation=0.9, noise_variance=0.1, weight=1 / 12, clip=3.0, alignment=1.0,
+        receiver_noise_variance=0.1, dimension=784, delta=1e-5, delta_prime=1e-5,
+    )  # fmt: skip
+    low, high = observers.exact_delta_bracket(system, [3.1609637829855153, 0.0], observer="signal", device=0)
+    assert 0.0170 < low[0] < 0.0178 and high[0] == pytest.approx(0.0934298, abs=1e-7)
+    at = observers.signal_bracket(system, device=0)
+    assert np.all(observers.exact_delta_bracket(system, at, observer="signal", device=0)[0] >= [0.99e-5, 0])

@@ -364,8 +364,13 @@ def sensitivity(
     A step on one local loss F takes x and y to points whose difference is :math:`(I - \eta H)(x - y)`, H the mean of the Hessian
     between them, of eigenvalues in :math:`[\mu, L]` (without second derivatives: by co-coercivity). So it contracts by
     :math:`\max(|1-\eta\mu|, |1-\eta L|)`, which is :math:`1-\eta\mu` exactly when :math:`\eta \le 2/(\mu+L)`. The other sample
-    moves it by :math:`\eta\,4G/d` at most: both gradients of the local loss in (4) change, each by at most 2G/d. From equal
-    starts the distance :math:`h_{i+1} \le (1-\eta\mu)h_i + 4\eta G/d` sums up to the bound, a geometric series.
+    changes the gradient of (4), :math:`\nabla F_k(w+h) - (1-\xi/K)\nabla F_k(w)` and what the other devices broadcast, by at most
+    :math:`(1+|1-\xi/K|)\,2G/d`, which is at most 4G/d just where :math:`0 \le \xi \le 2K`: that is assumed. From equal starts
+    the distance :math:`h_{i+1} \le (1-\eta\mu)h_i + 4\eta G/d` sums up to the bound, a geometric series.
+
+    At :math:`\xi = 2K` losses :math:`\tfrac\mu2h^2 \pm Gh/d` attain it: both gradients have one sign. Where the broadcast
+    gradient is common (:math:`\xi \to 0`) both cancel in the first iteration, and j - 1 of them are what moves:
+    :math:`\tfrac{4G}{\mu d}(1-(1-\eta\mu)^{j-1})`, attained by a kink that one sample turns round.
 
     Examples
     --------

@@ -90,10 +90,23 @@ def exact_delta_bracket(
     observer: Observer | str = Observer.AUTO,
     device: ArrayLike | None = None,
 ) -> tuple[FloatArray, FloatArray]:
-    """Lower and upper ends of :func:`exact_delta`; for `signal` those of `others`, its upper end.
+    """Lower and upper ends of delta(epsilon) against an observer.
+
+    Against `signal` delta is the supremum over the others' codes: the upper end is that of `others`, the lower one what zero
+    codes of the others already give away (:mod:`analytics.privacy.concentric`). It is 0, which says nothing, where the law of
+    the others' noise is not exact, has more than 512 values, or may be 0.
 
     Proved where :func:`analytics.privacy.amplification.exact_delta_bracket` is what is meant; of a hidden ``silent`` or
     ``replace`` device the error of the quadrature is stated (:mod:`analytics.privacy.hidden`), some 1e-11 of delta.
+
+    Examples
+    --------
+    >>> from analytics.inference.system import InferenceSystem
+    >>> system = InferenceSystem(devices=12, participation=0.9, noise_variance=0.1, weight=1/12, clip=3.0, alignment=1.0,
+    ...     receiver_noise_variance=0.1, dimension=784, delta=1e-5, delta_prime=1e-5)
+    >>> low, high = exact_delta_bracket(system, 3.161, observer="signal", device=0)
+    >>> float(low.round(4)), float(high.round(4))
+    (0.0177, 0.0934)
     """
     which, eps = _asked_at(system, device, epsilon)
     if roll_call(system, observer):
@@ -101,7 +114,34 @@ def exact_delta_bracket(
     else:
         meant, model = modelled(system, observer)
         lower, upper = delta_bracket(meant, which.ravel(), eps.ravel(), model)
+        if choice("observer", observer, Observer) is Observer.SIGNAL:
+            lower = np.minimum(_signal_delta(meant, model, which.ravel(), eps.ravel(), lower, upper), upper)
     return lower.reshape(eps.shape)[()], upper.reshape(eps.shape)[()]
+
+
+def _signal_delta(
+    meant: Systems, model: type[Participation], which: IntArray, eps: FloatArray, others: FloatArray, upper: FloatArray
+) -> FloatArray:
+    """The lower end for a server that sees y alone; `others`, `upper` are both ends for who knows the others' participation."""
+    found = np.zeros(which.shape)
+    distinct, back = np.unique(which, return_inverse=True)
+    negligible = float(np.min(upper[upper > 0], initial=1.0)) * _TRIMMED
+    for part in participations(meant, distinct, negligible, model):
+        rows = dict(zip(part.devices.tolist(), part.kind.tolist(), strict=True))
+        mixtures_of = {row: concentric.Mixture.of(part, row) for row in set(rows.values()) if not constant(part, row)}
+        same: dict[tuple[int, float], float] = {}
+        for place, device in enumerate(distinct[back].tolist()):
+            row = rows.get(device)
+            if row is None or not upper[place] > 0:
+                continue
+            if row not in mixtures_of:
+                found[place] = 0.0 if part.slack else others[place]
+            elif (mixture := mixtures_of[row]) is not None:
+                key = row, float(eps[place])
+                if key not in same:
+                    same[key] = mixture.delta(key[1], 1e-4 * float(upper[place]))
+                found[place] = same[key]
+    return found
 
 
 def exceeds(
@@ -237,7 +277,7 @@ def signal_bracket(
     ...     receiver_noise_variance=0.1, dimension=8, delta=1e-3, delta_prime=1e-3, adjacency="silent")
     >>> low, high = signal_bracket(system, device=0)
     >>> float(low), float(high)
-    (2.10332..., 3.47753...)
+    (2.1033..., 3.47753...)
     """
     total = system.delta if delta is None else checks.scalar("delta", delta, "(0, 1)")
     which = device_indices(system, device)

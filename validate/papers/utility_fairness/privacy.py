@@ -31,6 +31,12 @@ sensitivity = parameter("sensitivity", 0.01, 100.0, logarithmic=True)
 _share, _theta = parameter("deviation", 0.0, 1.0), parameter("theta", 0.0, 0.99)
 _SAME = sp.Piecewise((1, sp.Eq(*labels)), (0, True))
 _TABLE_EPSILON, _TABLE_DELTA = sp.Rational("0.95"), sp.Rational("1e-5")
+_DESCENT = {
+    "strong_convexity": Range(0.01, 1.0, logarithmic=True),
+    "step": Range(0.05, 0.99),
+    "iterations": Range(1, 60, integer=True),
+    "samples": Range(1, 1000, integer=True, logarithmic=True),
+}
 _BELOW_ONE = Range(0.01, 0.999, typical=(0.95, 0.95))
 
 
@@ -57,19 +63,21 @@ def _leak(change: Fraction, v: Fraction) -> tuple[Ball, Ball]:
     return ball("1e-5"), found
 
 
-def _apart(strong_convexity: float, step: float, iterations: int, samples: int) -> float:
-    """One parameter, losses mu h^2/2 and of one sample +-G abs(h)/d, kink just above 0; broadcast gradient -4 G/d."""
+def _apart(strong_convexity: float, step: float, iterations: int, samples: int, pull: float = 0.0) -> float:
+    """How far one sample moves the update of (4), `pull` being xi/K: one parameter, losses mu h^2/2 and of the sample +-G/d times
+    h, or abs(h) with its kink just above 0, whichever moves it more; the other devices' broadcast gradient is -4 G/d.
+    """
 
-    def update(sign: int) -> float:
+    def update(sign: int, kinked: bool) -> float:
         def slope(h: float) -> float:
-            return strong_convexity * h + sign * (1.0 if h > 0 else -1.0) / samples
+            return strong_convexity * h + sign * (-1.0 if kinked and h <= 0 else 1.0) / samples
 
         h = 0.0
-        for _ in range(iterations + 1):
-            h -= step * (slope(h) - slope(0.0) - 4 / samples)
+        for _ in range(int(iterations)):
+            h -= step * (slope(h) - (1 - pull) * slope(0.0) - 4 / samples)
         return h
 
-    return update(-1) - update(1)
+    return max(abs(update(-1, kinked) - update(1, kinked)) for kinked in (False, True))
 
 
 def _at_scaled(deviation: float, theta: float, epsilon: float, delta: float) -> float:
@@ -220,21 +228,35 @@ CLAIMS = (
     ),
     Claim(
         "UF-E7*",
-        "ours: S_f of Eq. (8) for the local update of j iterations of (10), losses of slope at most G",
-        equal(
-            _apart, lambda **point: fairness.sensitivity(lipschitz=1.0, smoothness=point["strong_convexity"], **point)
+        "ours: S_f of Eq. (8) for the local update of j iterations of (10), losses of slope at most G, 0 <= xi <= 2K",
+        at_most(
+            _apart,
+            lambda pull, **point: fairness.sensitivity(lipschitz=1.0, smoothness=point["strong_convexity"], **point),
         ),
         holds(
-            "Both gradients of the local loss in (4) change by 2G/d in every iteration but the first, whose displacement is "
-            "common; attained, one iteration later, by a kink that one sample turns round."
+            "A sample moves the gradient of (4) by (1 + |1 - xi/K|) 2G/d at most, its broadcast part included; attained at "
+            "xi = 2K."
         ),
-        {
-            "strong_convexity": Range(0.01, 1.0, logarithmic=True),
-            "step": Range(0.05, 0.99),
-            "iterations": Range(0, 60, integer=True),
-            "samples": Range(1, 1000, integer=True, logarithmic=True),
-        },
-        statement=r"S_f = \frac{4G}{\mu d}\bigl(1-(1-\eta\mu)^j\bigr)",
+        {**_DESCENT, "pull": Range(0.0, 2.0, extra=(2.0,))},
+        argued="analytics.federated.fairness.sensitivity",
+        statement=r"S_f \le \frac{4G}{\mu d}\bigl(1-(1-\eta\mu)^j\bigr),\quad 0 \le \xi \le 2K",
+    ),
+    Claim(
+        "UF-E7*-common",
+        "ours: the same where the broadcast gradient is common to both data sets",
+        equal(
+            _apart,
+            lambda strong_convexity, step, iterations, samples: (
+                4 / (strong_convexity * samples) * -math.expm1((iterations - 1) * math.log1p(-step * strong_convexity))
+            ),
+        ),
+        holds(
+            "Both gradients of the local loss in (4) change by 2G/d in every iteration but the first, where they cancel; "
+            "attained by a kink that one sample turns round."
+        ),
+        _DESCENT,
+        argued="analytics.federated.fairness.sensitivity",
+        statement=r"S_f = \frac{4G}{\mu d}\bigl(1-(1-\eta\mu)^{j-1}\bigr)",
     ),
     Claim(
         "UF-E25",
