@@ -9,7 +9,7 @@ import pytest
 from tests_support import refused, run
 
 from validate.claims import proofs
-from validate.claims.claim import REFUTED
+from validate.claims.claim import FAILING
 from validate.claims.evidence import How
 from validate.claims.shipped import shipped
 from validate.claims.sources import INSTALLED, Source
@@ -62,7 +62,7 @@ def test_what_is_called_true_is_known(made, name):
     theorems = re.findall(r"\\begin\{theorem\}\[\{(.*?)\}\]", text)
     rows = {row for heading in theorems for row in heading.replace(r"\_\allowbreak{}", "_").split(", ")}
     here = {c.id: EVIDENCE[c.id] for c in INSTALLED.papers()[name].claims}
-    assert rows == {n for n, e in here.items() if e.verdict not in REFUTED and e.how is not How.SEARCHED}
+    assert rows == {n for n, e in here.items() if e.verdict not in FAILING and e.how is not How.SEARCHED}
     assert text.count(r"\begin{proof}") == len(theorems)
 
 

@@ -1,16 +1,22 @@
 """Every claim of the papers: tried as `airtight verify` does, then with an error planted, and with its ruling turned round."""
 
 import dataclasses
+import json
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
-from validate.claims.claim import REFUTED, Ruling, Severity, Verdict
+from validate.claims import audit
+from validate.claims.claim import FAILING, Ruling, Verdict
 from validate.claims.search import judged, noticed, trial
 from validate.claims.shipped import shipped
 from validate.claims.sources import INSTALLED
 from validate.claims.witness import floats
+from validate.cli import main
+from validate.report import page
+from validate.report.verdicts import severities, verdicts
 
 pytestmark = pytest.mark.slow
 
@@ -41,7 +47,7 @@ def _refuted(claim, evidence):
     assert all(claim.domain[name].allows(value) for name, value in witness.point.items())
     proved, balls = claim.relation.violated(witness.point)
     assert proved and balls is not None
-    assert claim.ruling.severity is not None
+    assert (claim.ruling.severity is None) is (claim.expected is Verdict.OTHER_READING)
     assert not evidence.near_paper or evidence.near_paper.certified, evidence.near_paper
     assert 0 < evidence.extent.domain <= 1 or evidence.extent.worst > 0
 
@@ -79,10 +85,28 @@ def test_every_statement_can_be_typeset():
 def test_every_correction_holds():
     for claim in CLAIMS.values():
         if claim.ruling.corrected_by in CLAIMS:
-            assert CLAIMS[claim.ruling.corrected_by].expected not in REFUTED, claim.id
+            assert CLAIMS[claim.ruling.corrected_by].expected not in FAILING, claim.id
 
 
 def test_a_reading_names_the_row_of_the_charitable_one():
     for claim in CLAIMS.values():
-        if claim.ruling.severity is Severity.READING:
+        if claim.expected is Verdict.OTHER_READING:
             assert claim.ruling.exhibited or claim.ruling.corrected_by in CLAIMS, claim.id
+
+
+def test_a_reading_is_expected_and_no_refutation(capsys):
+    """FDP-R1, said of epsilon, is true; the plain reading fails: as ruled, exit code 0, and not among the refuted."""
+    found = list(audit.run(["UF-loss-any", "FDP-fn2", "FDP-T1"]))
+    readings = [e for e in found if e.verdict is Verdict.OTHER_READING]
+    assert [e.claim.id for e in readings] == ["UF-loss-any", "FDP-fn2"]
+    assert all(e.as_expected and e.witness.certified and e.as_json()["severity"] is None for e in readings)
+    assert sum(severities(found).values()) == 1
+    verdicts(found)
+    said = capsys.readouterr().out
+    assert "1 refuted: 1 theorem" in said and "2 false in another reading only" in said
+    listed = page.listed(found)
+    assert len(listed["refuted"]) == 1 and listed["readings"] == 2
+    text = page.audit_page("Audit", found, "", home=False)
+    assert "2 false in another reading only" in text and 'class="tag other-reading"' in text
+    result = CliRunner().invoke(main, ["verify", "UF-loss-any", "--json"])
+    assert result.exit_code == 0 and json.loads(result.stdout)[0]["verdict"] == "other-reading"

@@ -20,11 +20,12 @@ _TOLERANCE = 1e-9
 
 
 class Verdict(StrEnum):
-    """What is true of a published statement."""
+    """What is true of a published statement; ``other-reading``: true in the authors' reading, false in the plain one."""
 
     HOLDS = "holds"
     HOLDS_UNDER = "holds-under"
     FALSE = "false"
+    OTHER_READING = "other-reading"
     ILL_DEFINED = "ill-defined"
     NOT_REPRODUCIBLE = "not-reproducible"
     DEFINITION = "definition"
@@ -33,21 +34,23 @@ class Verdict(StrEnum):
 
 
 REFUTED = frozenset({Verdict.FALSE, Verdict.ILL_DEFINED, Verdict.NOT_REPRODUCIBLE})
+FAILING = REFUTED | {
+    Verdict.OTHER_READING
+}  # a witness is expected; one in another reading than the authors' refutes nothing
 
 
 class Severity(StrEnum):
     """What breaks where a statement is refuted.
 
     ``theorem``: a numbered statement, or what one rests on, in the authors' own model. ``step``: of a proof or a remark whose
-    end may stand. ``misprint``: a sign, an index, a constant, a unit that the context puts right. ``reading``: true as the
-    authors may mean it, which the reason says first. ``experiment``: a number or a figure that does not come out.
+    end may stand. ``misprint``: a sign, an index, a constant, a unit that the context puts right. ``experiment``: a number
+    or a figure that does not come out.
     Of code: ``guarantee``: what it promises is not what its law gives. ``rounding``: missed by its arithmetic alone.
     """
 
     THEOREM = "theorem"
     STEP = "step"
     MISPRINT = "misprint"
-    READING = "reading"
     EXPERIMENT = "experiment"
     GUARANTEE = "guarantee"
     ROUNDING = "rounding"
@@ -63,7 +66,7 @@ class Ruling:
     reason : str
         One sentence.
     severity : Severity or None
-        None where the statement holds.
+        None where the statement holds, in the authors' reading at least.
     corrected_by : str
         Identifier of the row that says what is true instead.
     true_where : str
@@ -82,7 +85,7 @@ class Ruling:
     @property
     def survives(self) -> bool:
         """Whether the trial is expected to find no violation."""
-        return self.exhibited or self.verdict not in REFUTED
+        return self.exhibited or self.verdict not in FAILING
 
 
 def holds(reason: str) -> Ruling:
@@ -103,6 +106,14 @@ def defined(reason: str) -> Ruling:
 def false(reason: str, severity: str = "theorem", *, corrected_by: str = "", true_where: str = "") -> Ruling:
     """False as printed."""
     return Ruling(Verdict.FALSE, reason, Severity(severity), corrected_by, true_where)
+
+
+def other_reading(reason: str, *, corrected_by: str = "", true_where: str = "", shown: bool = False) -> Ruling:
+    """True as the authors may mean it, which the reason says first; false in the plain reading, which is tried.
+
+    `shown`: what the plain reading excludes is exhibited, and the exhibit survives the trial.
+    """
+    return Ruling(Verdict.OTHER_READING, reason, None, corrected_by, true_where, exhibited=shown)
 
 
 def ill_defined(reason: str, severity: str = "step", *, corrected_by: str = "", true_where: str = "") -> Ruling:

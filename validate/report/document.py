@@ -116,9 +116,10 @@ def _count(evidence: Sequence[Evidence], others: Sequence[Item]) -> str:
     counts = [f"{verdicts.count(v)} {v.value}" for v in Verdict if v in verdicts]
     return (
         f"{len(verdicts)} items: {', '.join(counts)}. Claims by how they are known: {told(known(evidence))}. "
-        f"By what fails: {told(severities(evidence))}. A *theorem* is a numbered "
+        f"By what fails: {told(severities(evidence))}. *other-reading* is true as the authors may mean it, false in the plain "
+        "reading, and counts as neither. A *theorem* is a numbered "
         "statement that fails in the authors' own model, a *step* one of a proof or a remark whose end may stand, a *misprint* "
-        "what the context puts right, a *reading* what is true as the authors may mean it, an *experiment* a number of a "
+        "what the context puts right, an *experiment* a number of a "
         "figure; of code a *guarantee* is a promise that its law does not keep, *rounding* one that only its arithmetic misses."
     )
 

@@ -20,7 +20,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from validate.claims.claim import REFUTED, Claim, Severity, Verdict
+from validate.claims.claim import FAILING, Claim, Severity, Verdict
 from validate.claims.evidence import Evidence, How, item_as_json
 from validate.claims.shipped import shipped
 from validate.claims.sources import INSTALLED
@@ -95,7 +95,7 @@ def claim_page(e: Evidence, evidence: Sequence[Evidence], *, certified: bool) ->
     return made.render(
         e=e,
         paper=INSTALLED.papers()[e.claim.paper],
-        refuted=e.verdict in REFUTED,
+        refuted=e.verdict in FAILING,
         corrected=by_id.get(e.claim.ruling.corrected_by),
         corrects=[one.claim for one in evidence if one.claim.ruling.corrected_by == e.claim.id],
         certified=certified,

@@ -24,7 +24,7 @@ from solvers import energy as energy_utility
 from solvers.energy import schemes as energy_schemes
 from solvers.energy.schemes import Comparison
 from solvers.solution import InfeasibleError
-from validate.claims.claim import REFUTED, Severity, Verdict
+from validate.claims.claim import FAILING, REFUTED, Severity, Verdict
 from validate.claims.evidence import Evidence
 from validate.claims.shipped import Shipped
 from validate.description import Description
@@ -233,6 +233,7 @@ def _counted(evidence: Sequence[Evidence]) -> dict[str, Any]:
         "papers": len({e.claim.paper for e in evidence}),
         "refuted": refuted,
         "severities": told(severities(evidence)),
+        "readings": sum(e.verdict is Verdict.OTHER_READING for e in evidence),
         "hold": sum(e.verdict in (Verdict.HOLDS, Verdict.HOLDS_UNDER) for e in evidence),
     }
 
@@ -253,7 +254,8 @@ def listed(evidence: Sequence[Evidence]) -> dict[str, Any]:
         "evidence": evidence,
         "ordered": [*refuted, *(e for e in evidence if e.verdict not in REFUTED)],
         "refuted": refuted,
-        "refuting": REFUTED,
+        "refuting": FAILING,
+        "readings": sum(e.verdict is Verdict.OTHER_READING for e in evidence),
         "severities": told(severities(evidence)),
         "as_expected": sum(e.as_expected for e in evidence),
         "filters": {"verdict": verdicts, "severity": kinds, "paper": papers},

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from validate.claims import audit, proofs
-from validate.claims.claim import REFUTED, Paper
+from validate.claims.claim import FAILING, REFUTED, Paper, Verdict
 from validate.claims.evidence import Evidence, How
 from validate.claims.proofs import Section
 from validate.claims.shipped import shipped
@@ -31,8 +31,10 @@ _HEAD = r"""\documentclass{article}
 \theoremstyle{definition}
 \newtheorem{tried}{Tried}
 \newtheorem{refuted}{Refuted}
+\newtheorem{read}{Read otherwise}
 \theoremstyle{remark}
 \newtheorem*{corrects}{Corrects}
+\newtheorem*{reads}{False in another reading}
 % A formula that is wider than the line is made smaller.
 \newcommand{\fit}[1]{\sbox0{$\displaystyle #1$}%
 \ifdim\wd0>\linewidth\[\resizebox{\linewidth}{!}{\usebox0}\]\else\[\usebox0\]\fi}
@@ -71,14 +73,18 @@ class _Document:
 
     def text(self) -> str:
         """The whole document but its references."""
-        true = [e for e in self.evidence if e.verdict not in REFUTED and e.how is not How.SEARCHED]
-        tried = [e for e in self.evidence if e.verdict not in REFUTED and e.how is How.SEARCHED]
+        true = [e for e in self.evidence if e.verdict not in FAILING and e.how is not How.SEARCHED]
+        tried = [e for e in self.evidence if e.verdict not in FAILING and e.how is How.SEARCHED]
         here = {e.claim.id for e in self.evidence}
         left = [e for e in self.evidence if e.verdict in REFUTED and e.claim.ruling.corrected_by not in here]
+        read = [
+            e for e in self.evidence if e.verdict is Verdict.OTHER_READING and e.claim.ruling.corrected_by not in here
+        ]
         parts = [
             ("What is true", self.theorems(true)),
             ("Tried, not proved", [self.plain("tried", e) for e in tried]),
             ("Refuted", [self.plain("refuted", e) for e in left]),
+            ("False in another reading only", [self.plain("read", e) for e in read]),
         ]
         body = [f"\\section{{{title}}}\n\n" + "\n\n".join(found) for title, found in parts if found]
         if rest := self.rest({e.claim.argued.partition("#")[2] for e in true}):
@@ -138,9 +144,10 @@ class _Document:
         return "\n".join([*said, self.latex("\n".join(computed(e.claim)).strip())]).strip()
 
     def corrected(self, e: Evidence) -> str:
-        """The refuted statements in whose place this one stands."""
+        """The refuted statements in whose place this one stands, and those that are true as this one alone."""
         wrong = [o for o in self.evidence if o.claim.ruling.corrected_by == e.claim.id]
-        return "\n".join(f"\\begin{{corrects}}\n{self.refutation(o)}\n\\end{{corrects}}" for o in wrong)
+        kinds = [(o, "reads" if o.verdict is Verdict.OTHER_READING else "corrects") for o in wrong]
+        return "\n".join(f"\\begin{{{kind}}}\n{self.refutation(o)}\n\\end{{{kind}}}" for o, kind in kinds)
 
     def refutation(self, e: Evidence) -> str:
         """What was claimed, why it is not so, and where."""
@@ -154,7 +161,7 @@ class _Document:
 
     def plain(self, kind: str, e: Evidence) -> str:
         """A row without proof."""
-        if kind == "refuted":
+        if kind != "tried":
             said = self.refutation(e)
         else:
             found = f"{escaped(e.claim.reason)} No violation in {e.evaluations} evaluations."

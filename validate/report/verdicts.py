@@ -18,6 +18,7 @@ _COLOURS = {
     Verdict.HOLDS: "green",
     Verdict.HOLDS_UNDER: "green",
     Verdict.FALSE: "red",
+    Verdict.OTHER_READING: "yellow",
     Verdict.ILL_DEFINED: "yellow",
     Verdict.NOT_REPRODUCIBLE: "yellow",
 }
@@ -52,6 +53,8 @@ def verdicts(evidence: Sequence[Evidence]) -> None:
     console.print(f"known by: {told(known(evidence))}", highlight=False)
     if counts := severities(evidence):
         console.print(f"{sum(counts.values())} refuted: {told(counts)}", highlight=False)
+    if readings := sum(e.verdict is Verdict.OTHER_READING for e in evidence):
+        console.print(f"{readings} false in another reading only", highlight=False)
 
 
 def severities(evidence: Sequence[Evidence]) -> dict[Severity, int]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import sympy as sp
 
 from analytics.federated import comparison, dropout, mean_estimation, quantizers
-from validate.claims.claim import Claim, false, holds, holds_under
+from validate.claims.claim import Claim, holds, holds_under, other_reading
 from validate.claims.domain import Range, parameter
 from validate.claims.relation import at_least, at_most
 from validate.papers.corbin_fl.common import SEED, WIDE, epsilon, kept, pairs, printed, share, x, y
@@ -66,10 +66,9 @@ CLAIMS = (
         "CB-P1-binary",
         "Proposition 1, read without 'binary' (z: probability of 0 at 0)",
         at_least(_THREE_LEVELS, a**2),
-        false(
+        other_reading(
             "The paper says binary, and among two outputs it is right; levels -C, 0, C do better, eight reach 4.06 where two "
             "reach 4.68 (epsilon = 1).",
-            "reading",
             corrected_by="CB-P1",
             true_where=r"Q \text{ has two outputs}",
         ),

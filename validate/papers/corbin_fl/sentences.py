@@ -11,7 +11,7 @@ from scipy import stats
 
 from analytics.enclosures.ball import Ball, ball
 from analytics.federated import quantizers
-from validate.claims.claim import Claim, false, holds
+from validate.claims.claim import Claim, holds, other_reading
 from validate.claims.domain import Range, parameter
 from validate.claims.relation import absolute, at_least, at_most
 from validate.papers.corbin_fl.common import IN_RADII, bits, epsilon, share, x, y
@@ -71,10 +71,9 @@ CLAIMS = (
         "CB-stringent",
         "Sec. I: sample-level privacy (2) 'is more stringent' than user-level (1) (one client, an update replaced)",
         at_least(_ONE_SAMPLE, epsilon),
-        false(
+        other_reading(
             "Finer it is: (2) speaks of samples. And as printed (1), removal, is met by nobody (CB-T3). Where an update is "
             "replaced, (2) allows a move of Delta_2 only, and (1) implies it.",
-            "reading",
             corrected_by="CB-E2*",
             true_where=r"\Delta_2 = 2r",
         ),
@@ -85,10 +84,9 @@ CLAIMS = (
         "CB-bits-gauss",
         "Sec. I: Gaussian pairs, 'in contrast', need 'an asymptotically large number of common random bits' [27]",
         at_least(_kept_apart, lambda bits: 2.0**-bits, balls=_kept_apart_ball),
-        false(
+        other_reading(
             "For a correlation of exactly -1 they do. Near it they need fewer than CorBinQ: from bit 1 on the sum of a "
             "pair keeps less than 2^-d of its variance (.0092 at d = 5), where CorBinQ may lose 2^-d (CB-T1*-bits).",
-            "reading",
             corrected_by="CB-T1*-bits",
             true_where=r"\rho = -1 \text{ is asked for}",
         ),
@@ -110,10 +108,9 @@ CLAIMS = (
         "CB-one-bit",
         "Sec. V-4, F-1: 'low communication cost due to one-bit quantization', by Sec. IV-5's own count of the uplink",
         at_most((1 + shared * key) * parameters, 32 * parameters),
-        false(
+        other_reading(
             "With the agreed key as a seed it is one bit a parameter (CB-cost), with a stream cipher 1 + d. As Sec. IV-5 "
             "counts, dmk bits to share Z, the leader sends more than 32-bit floats from k = 32 on.",
-            "reading",
             corrected_by="CB-cost",
             true_where=r"d + 1 \le 32 \text{ bits, without the factor } k",
         ),

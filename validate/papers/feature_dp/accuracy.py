@@ -9,7 +9,7 @@ import numpy as np
 import sympy as sp
 
 from analytics.inference import accuracy, distortion, margin
-from validate.claims.claim import Claim, false, holds, holds_under
+from validate.claims.claim import Claim, false, holds, holds_under, other_reading
 from validate.claims.domain import Range, parameter
 from validate.claims.relation import at_least, equal
 from validate.papers.feature_dp.common import PROBABILITY, scalar
@@ -148,10 +148,9 @@ CLAIMS = (
         "FDP-L1-logits",
         "Lemma 1, with J the outputs of the network",
         at_least(_MARGIN, sp.sqrt(2) * _MARGIN),
-        false(
+        other_reading(
             "The paper says probabilities, and there it is true (FDP-L1). For logits the square root belongs into the "
             "denominator: too large by a factor of 2 at worst.",
-            "reading",
             corrected_by="FDP-L1",
             true_where="J is the vector of probabilities, as the lemma says",
         ),

@@ -17,12 +17,12 @@ from validate.claims.claim import (
     Claim,
     Reference,
     defined,
-    exhibited,
     false,
     holds,
     holds_under,
     ill_defined,
     not_reproducible,
+    other_reading,
 )
 from validate.claims.domain import Range, constant, over, parameter
 from validate.claims.relation import absolute, at_least, at_most, both, equal
@@ -146,11 +146,11 @@ CLAIMS = (
             lambda epsilon, mu: oracles.mixture_divergence(epsilon, [(1.0, mu, 1.0)], [(1.0, 0.0, 1.0)]),
             lambda epsilon, mu: float(gaussian.delta(epsilon, sensitivity=mu, sigma=1.0)),
         ),
-        exhibited(
+        other_reading(
             "Meant of epsilon as a function of noise and delta the remark is right: that is a root. But delta as a "
             "function of epsilon, Balle and Wang's, is a closed form, and equals the numerically integrated "
             "divergence.",
-            "reading",
+            shown=True,
         ),
         {"epsilon": Range(1e-3, 10.0, logarithmic=True), "mu": Range(0.1, 5.0)},
         statement=r"\text{refuted by } \sup_A\,[P(A) - e^\epsilon Q(A)] = "

@@ -15,7 +15,7 @@ from analytics.guarantee import Adjacency
 from analytics.inference import participation, uncertainty
 from analytics.inference.system import InferenceSystem
 from analytics.privacy import feature_aware, gaussian
-from validate.claims.claim import Claim, false, holds, holds_under, not_reproducible
+from validate.claims.claim import Claim, false, holds, holds_under, not_reproducible, other_reading
 from validate.claims.domain import Range, parameter
 from validate.claims.relation import absolute, at_most, both, equal
 from validate.papers.feature_dp.common import GAUSSIAN, SEED, equal_devices
@@ -194,10 +194,9 @@ CLAIMS = (
         "FDP-fn2",
         "Footnote 2, p_max that of one input",
         at_most(abs(sp.log(greatest / other, 2)), -sp.log(greatest, 2)),
-        false(
+        other_reading(
             "With the least p_max over all inputs the footnote is right (FDP-fn2*). 'max p(l|f) for any f', as it "
             "stands, is that of one input: a sure label against an even pair changes the score by 1 bit.",
-            "reading",
             corrected_by="FDP-fn2*",
             true_where=r"p_{\max} \text{ the least over all inputs, at least } 1/|\mathcal L|",
         ),

@@ -12,7 +12,7 @@ from analytics.enclosures import selection as rigorous
 from analytics.inference import participation
 from analytics.symbolic.form import normal_cdf
 from validate.claims.balls import enclosed
-from validate.claims.claim import Claim, false, holds, holds_under
+from validate.claims.claim import Claim, false, holds, holds_under, other_reading
 from validate.claims.domain import Parameter, Range, over, parameter
 from validate.claims.relation import absolute, at_least, at_most, both, equal
 from validate.papers.feature_dp.common import SEED
@@ -176,10 +176,9 @@ CLAIMS = (
         "FDP-R8-unequal",
         "Remark 8, with the unequal noise that the paper allows",
         equal(_NOISIER, sp.Rational(1, 3)),
-        false(
+        other_reading(
             "With equal noise, as in Fig. 7, the remark is right (FDP-R8). With unequal noise the noisier device is "
             "the lowest more often: 1/4 + arcsin(s^2/(s^2+1))/(2 pi), up to 1/2.",
-            "reading",
             corrected_by="FDP-R8",
             true_where=r"\sigma_1 = \dots = \sigma_K \to \infty",
         ),

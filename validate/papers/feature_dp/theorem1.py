@@ -16,7 +16,7 @@ from analytics.privacy import amplification, divergence, gaussian
 from analytics.symbolic import amplification as forms
 from analytics.symbolic.gaussian import epsilon as of_epsilon
 from analytics.symbolic.gaussian import hockey_stick
-from validate.claims.claim import Claim, false, holds, holds_under
+from validate.claims.claim import Claim, false, holds, holds_under, other_reading
 from validate.claims.domain import Range, over, parameter
 from validate.claims.relation import at_most, equal
 from validate.papers.feature_dp.common import (
@@ -172,10 +172,9 @@ CLAIMS = (
         "FDP-T1-visible",
         "Theorem 1, Eq. (11), for a server that sees who takes part and noise that stays",
         at_most(_VISIBLE(_EPSILON), delta_prime + p * delta / (1 - delta_prime)),
-        false(
+        other_reading(
             "The paper's server sees y alone; how much is left of the amplification there is another matter. For one "
             "that also sees who takes part (noise kept) delta is amplified by p, epsilon is not.",
-            "reading",
             corrected_by="FDP-T1b",
             true_where="p_k = 1",
         ),

@@ -17,7 +17,7 @@ from analytics.symbolic import inference as mse
 from analytics.symbolic import weights as forms
 from solvers import weights
 from solvers.weights import caps, kkt, structured
-from validate.claims.claim import Claim, false, holds
+from validate.claims.claim import Claim, false, holds, other_reading
 from validate.claims.domain import Range, constant, parameter
 from validate.claims.relation import absolute, at_least, at_most, both, equal, relative_to
 from validate.papers.feature_dp.common import SEED, equal_devices, instance, scalar
@@ -257,11 +257,10 @@ CLAIMS = (
         "FDP-P38-worse",
         "Lemma 5, its purpose",
         at_most(_exact(_BEST), _exact(sp.Rational(1, 2))),
-        false(
+        other_reading(
             "The lemma minimises the printed bound, and does (FDP-L5*). Read as what the weights are for: that bound "
             "has another target (the sum of the features), and its optimum can be worse than doing nothing. Two "
             "devices, a lossless codec, the noise of Sec. VI.",
-            "reading",
             corrected_by="FDP-P38*",
             true_where="f_1 = f_2",
         ),

@@ -11,7 +11,7 @@ import sympy as sp
 from analytics.enclosures.ball import Ball, ball
 from analytics.symbolic.form import normal_cdf
 from analytics.symbolic.gaussian import hockey_stick
-from validate.claims.claim import Claim, Reference, false, holds
+from validate.claims.claim import Claim, Reference, false, holds, other_reading
 from validate.claims.domain import Range, parameter
 from validate.claims.implementation import Implementation
 from validate.claims.relation import absolute, at_most
@@ -125,11 +125,10 @@ CLAIMS: tuple[Claim, ...] = (
             "Derive the sensitivity from the clip: 2C where an update is replaced.",
         ),
         at_most(hockey_stick(_mild, 2 * _clip, _sensitivity * classical(_mild, delta)), delta),
-        false(
+        other_reading(
             "With a true sensitivity, 2C or more, it keeps what it promises (for eps up to 1): the documentation leaves "
             "that to the user. But nothing ties the sensitivity to the clip, and with what a project that uses it sets, "
             "C = 1 and sensitivity 1e-4, the noise hides nothing.",
-            "reading",
             true_where=r"\Delta \ge 2C",
             corrected_by="IM-DPL-classical",
         ),

@@ -7,7 +7,7 @@ import sympy as sp
 
 from analytics.federated import fairness
 from analytics.symbolic import device
-from validate.claims.claim import Claim, defined, false, holds, ill_defined
+from validate.claims.claim import Claim, defined, false, holds, ill_defined, other_reading
 from validate.claims.domain import Range, over, parameter
 from validate.claims.relation import absolute, at_least, at_most, equal
 
@@ -60,9 +60,8 @@ CLAIMS = (
         "UF-E17",
         "Eq. (17)",
         equal(_utility(2 * gain, 2 * spent), 2 * _utility(gain, spent)),
-        ill_defined(
+        other_reading(
             "Informal; in (30), which makes it precise, twice the gain and the cost are not twice the utility.",
-            "reading",
             true_where="read as: rises with the gain, falls with the cost beyond varrho/2",
             corrected_by="UF-E31",
         ),

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import sympy as sp
 
-from validate.claims.claim import Claim, defined, false, holds_under
+from validate.claims.claim import Claim, defined, false, holds_under, other_reading
 from validate.claims.domain import Range, parameter
 from validate.claims.relation import absolute, at_least, at_most, equal
 from validate.papers.utility_fairness.quadratics import descended
@@ -104,10 +104,9 @@ CLAIMS = (
         "UF-E3-unequal",
         "Eq. (3), with the different d_k of Eq. (1)",
         equal(*_UNEQUALLY.values()),
-        false(
+        other_reading(
             "With equally many samples on all devices, as simulated, it is right (UF-E3); else the average must be "
             "weighted as in (1).",
-            "reading",
             corrected_by="UF-E3",
             true_where=r"d_k = d/K",
         ),
@@ -132,10 +131,9 @@ CLAIMS = (
         "UF-E5",
         "Eq. (5) and below: 'xi > 0 constant ... converges' (quadratic losses of curvatures 1 and kappa, solved exactly)",
         at_most(*_STEP.values()),
-        false(
+        other_reading(
             "Meant of a constant that is chosen small enough it is right: below 2 mu/L it converges (UF-E5*). Of any "
             "xi > 0, as (4) has it, it is not: for curvatures 1 and 100 it diverges from .0785 on.",
-            "reading",
             corrected_by="UF-E5*",
             true_where=r"\xi < 2\mu/L",
         ),
@@ -179,10 +177,9 @@ CLAIMS = (
         "UF-AS2-flat",
         "Assumptions 1-3: 'satisfied by cross-entropy, logistic regression, mean squared error' as they are (one sample x = 1)",
         at_least(_LOGISTIC, mu),
-        false(
+        other_reading(
             "'Can be satisfied' is true with an l2 term (UF-AS2). Without one the logistic loss flattens out, softmax "
             "cross-entropy does not change along shifts, least squares along what the data miss.",
-            "reading",
             corrected_by="UF-AS2",
             true_where=r"\text{with an } l_2 \text{ term}",
         ),

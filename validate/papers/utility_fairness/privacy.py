@@ -13,7 +13,7 @@ from analytics.federated import fairness
 from analytics.privacy import composition, gaussian
 from analytics.symbolic.form import normal_cdf
 from analytics.symbolic.gaussian import hockey_stick
-from validate.claims.claim import Claim, defined, false, holds, holds_under
+from validate.claims.claim import Claim, defined, false, holds, holds_under, other_reading
 from validate.claims.domain import Range, parameter
 from validate.claims.relation import absolute, at_least, at_most, equal
 from validate.twins import oracles
@@ -161,10 +161,9 @@ CLAIMS = (
         "UF-loss-any",
         "After Algorithm 1: the same of every (eps, delta)-DP mechanism ('it means that')",
         at_most(*_LOSS.values()),
-        false(
+        other_reading(
             "Of the noise that the paper uses it is true (UF-loss), and it implies (eps, delta)-DP. It does not "
             "follow from that: Gaussian noise with just the delta of (6) loses more than eps more often.",
-            "reading",
             corrected_by="UF-loss",
         ),
         statement=r"\Pr(\text{loss} > \epsilon) \le \delta(\epsilon)",
@@ -216,10 +215,9 @@ CLAIMS = (
         "UF-E27",
         "Eq. (27): a noisy copy for every device, the noise of Table I",
         at_most(*_COPIES.values()),
-        false(
+        other_reading(
             "Each device hears its own copy, and one is within delta (FDP-D2-eps1). Who collects K independent ones averages the "
             "noise: epsilon .71 becomes 2.54 for ten devices.",
-            "reading",
             corrected_by="FDP-D2-eps1",
             true_where="K = 1",
         ),

@@ -9,7 +9,7 @@ import sympy as sp
 
 from analytics.federated.device import table_1
 from solvers import energy as energy_utility
-from validate.claims.claim import Claim, false, holds, holds_under
+from validate.claims.claim import Claim, false, holds, holds_under, other_reading
 from validate.claims.domain import Range, parameter
 from validate.claims.relation import at_least, at_most, equal
 from validate.papers.utility_fairness.common import distance
@@ -77,10 +77,9 @@ CLAIMS = (
         "UF-E25-proportional",
         "Sec. III-B: noise 'in proportion to the deviation'; 'the change in variance is proportional to the quality'",
         equal(_ADDED(2 * deviation), 2 * _ADDED(deviation)),
-        false(
+        other_reading(
             "More for a greater deviation, as the sentence surely means: (25) rises with E_k. In proportion it is not: "
             "1/(1 - E theta)^2 - 1, four times as much at E = 1 as at 1/2 for theta = .6.",
-            "reading",
             corrected_by="UF-E25",
             true_where=r"\mathcal E_k\theta \to 0",
         ),
