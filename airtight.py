@@ -68,6 +68,7 @@ _HOMES = {
     "false": "validate.claims.claim",
     "ill_defined": "validate.claims.claim",
     "not_reproducible": "validate.claims.claim",
+    "other_reading": "validate.claims.claim",
     "Range": "validate.claims.domain",
     "parameter": "validate.claims.domain",
     "at_most": "validate.claims.relation",

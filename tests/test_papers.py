@@ -15,7 +15,7 @@ from validate.claims.shipped import shipped
 from validate.claims.sources import INSTALLED
 from validate.claims.witness import floats
 from validate.cli import main
-from validate.report import page
+from validate.report import page, rows
 from validate.report.verdicts import severities, verdicts
 
 pytestmark = pytest.mark.slow
@@ -110,3 +110,26 @@ def test_a_reading_is_expected_and_no_refutation(capsys):
     assert "2 false in another reading only" in text and 'class="tag other-reading"' in text
     result = CliRunner().invoke(main, ["verify", "UF-loss-any", "--json"])
     assert result.exit_code == 0 and json.loads(result.stdout)[0]["verdict"] == "other-reading"
+
+
+def test_a_bound_of_the_truth_is_called_one(capsys):
+    """FDP-T1-hidden-r prints 1.28618e-8, FDP-L6-raw what the first pair has: bounds of what they stand for."""
+    found = {e.claim.id: e for e in audit.run(["FDP-T1-hidden-r", "FDP-L6-raw"])}
+    said = {name: rows.witnessed(e.claim, e.witness) for name, e in found.items()}
+    assert "the truth is at least" in said["FDP-T1-hidden-r"] and "the truth is at most" in said["FDP-L6-raw"]
+    verdicts(list(found.values()))
+    printed = capsys.readouterr().out
+    assert "≥ " in printed and "≤ " in printed
+    text = page.audit_page("Audit", list(found.values()), "", home=False)
+    assert "the truth is at least <b>" in text and "the truth is at most <b>" in text
+
+
+def test_what_the_published_inference_code_does():
+    """EI: the noise of forward_oac depends on who is present; who learns m has more than the delta that is asked for."""
+    found = {e.claim.id: e for e in audit.run(["EI-forward", "EI-forward-delta", "EI-delta"])}
+    assert [found[name].verdict.value for name in ("EI-forward", "EI-forward-delta", "EI-delta")] == [
+        "false",
+        "false",
+        "holds",
+    ]
+    assert found["EI-forward-delta"].witness.actual == pytest.approx(2.76807e-5, rel=1e-5)

@@ -143,9 +143,9 @@ def _evidence(e: Evidence) -> list[str]:
         proved = f" Proved on {e.boxes} boxes." if e.how is How.PROVED else ""
         return [f"{said}: {least} {many} {e.evaluations} points{', at ' + at if at else ''}.{proved}{_by_hand(e)}"]
     proof = "certified in ball arithmetic" if e.witness.certified else "not certified"
-    found = [f"{said}: {witnessed(e.witness)} ({proof})."]
+    found = [f"{said}: {witnessed(claim, e.witness)} ({proof})."]
     if e.near_paper is not None:
-        found += ["", f"Nearest to the paper's own parameters: {witnessed(e.near_paper)}."]
+        found += ["", f"Nearest to the paper's own parameters: {witnessed(claim, e.near_paper)}."]
     elif isinstance(claim.near, str) and claim.near:
         found += ["", f"The paper's own parameters: {claim.near}."]
     if e.extent is not None and claim.domain:

@@ -29,7 +29,7 @@ from validate.claims.evidence import Evidence
 from validate.claims.shipped import Shipped
 from validate.description import Description
 from validate.files import whole
-from validate.report import drawings, live, numbers, plots, sentences, summary, tables
+from validate.report import drawings, live, numbers, plots, rows, sentences, summary, tables
 from validate.report.drawings import Drawn
 from validate.report.summary import Card
 from validate.report.verdicts import severities, told
@@ -282,6 +282,7 @@ def environment() -> Environment:
     made.filters["shown"], made.filters["small"] = numbers.shown, numbers.small
     made.filters["mathml"] = lambda latex: Markup(latex2mathml.converter.convert(latex, display="block"))
     made.filters["prose"] = _prose
+    made.globals["truth"] = rows.truth
     return made
 
 

@@ -154,7 +154,7 @@ class _Document:
         found = [self.statement(e), escaped(e.claim.reason) if e.as_expected else ""]
         if e.witness is not None:
             proved = ", proved in ball arithmetic" if e.witness.certified else ""
-            found.append(self.latex(f"It fails{proved}: {witnessed(e.witness)}."))
+            found.append(self.latex(f"It fails{proved}: {witnessed(e.claim, e.witness)}."))
         if (elsewhere := e.claim.ruling.corrected_by) and elsewhere not in {o.claim.id for o in self.evidence}:
             found.append(f"What is true instead: {escaped(elsewhere)}, of another paper.")
         return "\n".join(found)

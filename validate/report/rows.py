@@ -8,6 +8,7 @@ import sympy as sp
 
 from validate.claims.claim import Claim
 from validate.claims.evidence import Witness
+from validate.claims.relation import Sign
 from validate.claims.statement import legend
 from validate.report.tables import number
 
@@ -43,7 +44,21 @@ def box(claim: Claim) -> list[str]:
     return ["For " + ", ".join(ranges) + ".", ""] if ranges else []
 
 
-def witnessed(witness: Witness) -> str:
+def truth(claim: Claim) -> str:
+    """What the actual value of a witness is called: the truth, or what a bound of it says.
+
+    Examples
+    --------
+    >>> from validate.claims.sources import INSTALLED
+    >>> truth(INSTALLED.claims()["FDP-T1-hidden-r"]), truth(INSTALLED.claims()["FDP-T1"])
+    ('the truth is at least', 'the truth is')
+    """
+    if not claim.relation.bounded:
+        return "the truth is"
+    return "the truth is at least" if claim.relation.sign is Sign.AT_MOST else "the truth is at most"
+
+
+def witnessed(claim: Claim, witness: Witness) -> str:
     """Where the claim fails, and what both quantities are there."""
     at = ", ".join(f"`{name} = {value}`" for name, value in witness.text().items()) or "the values of the statement"
-    return f"at {at} the claim gives {number(witness.claimed)}, the truth is {number(witness.actual)}"
+    return f"at {at} the claim gives {number(witness.claimed)}, {truth(claim)} {number(witness.actual)}"

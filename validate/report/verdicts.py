@@ -42,9 +42,10 @@ def verdicts(evidence: Sequence[Evidence]) -> None:
             at, proof = e.fault, ""
         elif e.witness and e.claim.ruling.corrected_by:
             proof += f"; see {e.claim.ruling.corrected_by}"
-        claimed, actual = (e.witness.claimed, e.witness.actual) if e.witness else (e.claimed, e.actual)
+        claimed, found = (e.witness.claimed, e.witness.actual) if e.witness else (e.claimed, e.actual)
+        actual = bound(e) + number(found)
         tight = "" if math.isnan(e.tightness) or e.claim.relation.sign is Sign.EQUAL else f"{e.tightness:.3g}"
-        table.add_row(e.claim.id, verdict, e.how.value, number(claimed), number(actual), tight, at + proof)
+        table.add_row(e.claim.id, verdict, e.how.value, number(claimed), actual, tight, at + proof)
     console = screen()
     console.print(table)
     right = sum(e.as_expected for e in evidence)
@@ -55,6 +56,20 @@ def verdicts(evidence: Sequence[Evidence]) -> None:
         console.print(f"{sum(counts.values())} refuted: {told(counts)}", highlight=False)
     if readings := sum(e.verdict is Verdict.OTHER_READING for e in evidence):
         console.print(f"{readings} false in another reading only", highlight=False)
+
+
+def bound(e: Evidence) -> str:
+    """What stands before the actual value of a witness that is only a bound of it.
+
+    Examples
+    --------
+    >>> from validate.claims.audit import run
+    >>> [bound(e) for e in run(["FDP-L6-raw", "FDP-D2"])]
+    ['≤ ', '']
+    """
+    if e.witness is None or not e.claim.relation.bounded:
+        return ""
+    return "≥ " if e.claim.relation.sign is Sign.AT_MOST else "≤ "
 
 
 def severities(evidence: Sequence[Evidence]) -> dict[Severity, int]:

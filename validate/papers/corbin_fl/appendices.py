@@ -181,9 +181,9 @@ CLAIMS = (
         "App. E, the guarantee: what is left is conditional on E",
         at_most(inside, likely * inside + (1 - likely) * outside),
         false(
-            "(1) needs the unconditional probability on the right. P(B | E) <= P(B)/P(E) mends it: epsilon grows by "
-            "-log(1 - delta + delta_1).",
-            "step",
+            "The factor P(E) was dropped in print. With it the authors' conclusion stands at no cost: P(T) <= P(E)[e^eps "
+            "P(T'|E) + delta_1] + P(E^c) <= e^eps P(T' and E) + delta_1 + (delta - delta_1) <= e^eps P(T') + delta.",
+            "misprint",
             corrected_by="CB-T4*-privacy",
             true_where=r"P(B\mid\mathcal E) \le P(B\mid\mathcal E^c)",
         ),

@@ -28,6 +28,11 @@ ITEMS = (
         f"(`airtight figures CB-1`), {finding('CB-1')}",
     ),
     undecidable(
+        "CB-one-bit",
+        "Sec. V-4, F-1: 'low communication cost due to one-bit quantization'",
+        "An order of growth, O(dmk), names no constant. What is sent with the agreed key as a seed is CB-cost.",
+    ),
+    undecidable(
         "CB-X3-accuracy",
         "Experiment 3, Fig. 2(b): 'the performance does not fall significantly' at p = .5",
         "Not CB-X3, which only says that pairs never hurt. On digits, with another model (`airtight figures CB-2b`), "

@@ -105,18 +105,6 @@ CLAIMS = (
         where={r"\alpha(\epsilon)": 1 / share(epsilon), r"\alpha(\epsilon')": 1 / share(_MORE), "w-c": towards, "r": 1},
     ),
     Claim(
-        "CB-one-bit",
-        "Sec. V-4, F-1: 'low communication cost due to one-bit quantization', by Sec. IV-5's own count of the uplink",
-        at_most((1 + shared * key) * parameters, 32 * parameters),
-        other_reading(
-            "With the agreed key as a seed it is one bit a parameter (CB-cost), with a stream cipher 1 + d. As Sec. IV-5 "
-            "counts, dmk bits to share Z, the leader sends more than 32-bit floats from k = 32 on.",
-            corrected_by="CB-cost",
-            true_where=r"d + 1 \le 32 \text{ bits, without the factor } k",
-        ),
-        statement=r"(1 + dk)m \le 32m",
-    ),
-    Claim(
         "CB-X8-gap",
         "Experiment 8, Fig. 4: 'a larger gap in variance between CorBinQ and LDPQ as epsilon decreases'",
         at_least(

@@ -18,13 +18,12 @@ _COMMIT = "9d8c90e29310d4b4ebacf5d82a4eb9f7cff032f6"
 
 epsilon = parameter("epsilon", 0.05, 15.0, logarithmic=True, typical=(1.0, 13.0), latex=r"\epsilon")
 present = parameter("present", 0.01, 1.0, typical=(0.25, 1.0), latex="p'")
+taking = parameter("m", 1, 40, integer=True, typical=(1, 20))
 sigma = parameter("sigma", 0.2, 10.0, logarithmic=True, typical=(0.5, 5.0), latex=r"\sigma")
 
 
-def _code(function: str, promise: str, mend: str = "") -> Implementation:
-    return Implementation(
-        "ipc-lab/collaborative-inference-oac", _COMMIT, "private_projection.py", function, promise, mend
-    )
+def _code(function: str, promise: str, mend: str = "", file: str = "private_projection.py") -> Implementation:
+    return Implementation("ipc-lab/collaborative-inference-oac", _COMMIT, file, function, promise, mend)
 
 
 def _amplified(epsilon: sp.Expr, present: sp.Expr, sensitivity: sp.Expr, sigma: sp.Expr) -> sp.Expr:
@@ -51,12 +50,29 @@ _EXACT = present * normal_cdf((1 - _threshold) / sigma) + (1 - present - sp.exp(
 _SIGMA, _P, _N = sp.Rational("0.5473815917968745"), sp.Rational(1, 4), 10  # what get_sigma returned
 _RETURNED = _amplified(sp.Integer(13), _P / (1 - (1 - _P) ** _N), sp.sqrt(2), _SIGMA)
 
+
+def _learnt(devices: int, participation: sp.Rational, sigma: sp.Rational) -> sp.Expr:
+    """delta at epsilon 1 against who knows how many take part, as the code draws them: at least one."""
+    nobody = (1 - participation) ** devices
+    chances = {
+        m: sp.binomial(devices, m) * participation**m * (1 - participation) ** (devices - m) + (nobody if m == 1 else 0)
+        for m in range(1, devices + 1)
+    }
+    shares = {m: sp.Rational(m, devices) for m in chances}
+    return sp.Add(*(c * _amplified(sp.Integer(1), shares[m], sp.sqrt(2), sigma) for m, c in chances.items()))
+
+
+_LEARNT = _learnt(5, _P, sp.Rational("3.244997386"))  # where the printed delta is 1e-6
+
 _CLAIMS: tuple[Claim, ...] = (
     Claim(
         "EI-present",
         "get_sigma, p",
         equal(_given_some, lambda devices, participation: participation / (1 - (1 - participation) ** devices)),
-        holds("The probability that a device takes part, given that someone does."),
+        holds(
+            "The probability that a device takes part, given that someone does. sample_participating_devices does not draw that: "
+            "where nobody takes part it lets one in, at random, so the code's own p' is p + (1-p)^n/n, less, on the safe side."
+        ),
         {
             "devices": Range(2, 40, integer=True, typical=(5, 20)),
             "participation": Range(0.01, 1.0, typical=(0.25, 1.0)),
@@ -69,15 +85,52 @@ _CLAIMS: tuple[Claim, ...] = (
         "get_sigma, delta",
         equal(_EXACT, _amplified(epsilon, present, sp.Integer(1), sigma)),
         holds(
-            "With constant total noise (each of those present adds its share) and participation unknown to "
-            "the observer, the "
-            "printed delta is exact for one device with or without (adjacency absent, one query). A replaced "
-            "label is sqrt(2) away, "
-            "which the code uses; by joint convexity the same formula then bounds it."
+            "Of the formula: with constant total noise and participation unknown to the observer it is exact for one device "
+            "with or without (adjacency absent, one query). A replaced label is sqrt(2) away, which the code uses; by joint "
+            "convexity the same formula then bounds it. forward_oac keeps no constant noise: EI-forward."
         ),
         statement=r"\delta(\epsilon) = p'\,\delta_G(\epsilon'),\quad \epsilon' = \ln\Bigl(1+\frac{e^\epsilon-1}{p'}\Bigr)",
         scale=absolute("delta", 1e-3),
         implementation=_code("get_sigma", "(eps, delta)-DP of one query"),
+    ),
+    Claim(
+        "EI-forward",
+        "Ensembler.forward_oac, the noise of what is received, in units of A_t (m devices take part)",
+        equal(sigma / taking**2, sigma),
+        false(
+            "The signals are divided by m twice before they are added, and with them the noise: it is A_t sigma/m^2. So y "
+            "tells m: one device against two are noises of total variation .996 in ten dimensions.",
+            "guarantee",
+            corrected_by="EI-delta",
+            true_where="m = 1",
+        ),
+        statement=r"\sqrt{m}\,\frac{\sigma/\sqrt m}{m^2} = \sigma",
+        where={r"\sqrt{m}\,\frac{\sigma/\sqrt m}{m^2}": sigma / taking**2},
+        near={"m": 2, "sigma": 1},
+        implementation=_code(
+            "Ensembler.forward_oac",
+            "noise that does not depend on who takes part",
+            "Divide at the server, after the sum.",
+            file="ensembler.py",
+        ),
+    ),
+    Claim(
+        "EI-forward-delta",
+        "get_sigma at n = 5, p = .25, eps = 1, against who learns m from the noise of forward_oac (the others' labels known)",
+        at_most(_LEARNT, sp.Rational("1e-6")),
+        false(
+            "Given m a device takes part with probability m/n, and what that amplifies is averaged over m as the code draws "
+            "it: 2.8e-5 (3.6e-5 for the law given that someone takes part).",
+            "guarantee",
+            corrected_by="EI-delta",
+            true_where="the noise does not tell m",
+        ),
+        statement=r"\sum_m \Pr(m)\,\tfrac mn\,\delta_G\Bigl(\ln\bigl(1+\tfrac nm(e-1)\bigr)\Bigr) \le 10^{-6}",
+        unread="a sum over m with the sigma that get_sigma returns put in",
+        constants=True,
+        implementation=_code(
+            "get_sigma", "(eps, delta)-DP of one query", "Calibrate for who knows m, or keep the noise constant."
+        ),
     ),
     Claim(
         "EI-sigma",

@@ -56,6 +56,12 @@ FULL = (
     ),
     definition("FDP-F1", "Fig. 1, 5", "Sketches of the schemes."),
     undecidable(
+        "FDP-A1",
+        "Sec. IV-A 1)",
+        "O(L) in layers before the pooling, which the model of Sec. II does not have. The MSE of Sec. IV, which the section "
+        "speaks of, is that of the pooled feature and has no L (FDP-MSE*).",
+    ),
+    undecidable(
         "FDP-F2",
         "Fig. 2",
         "ModelNet40, VGG11 and the training are not available; analogue on twelve views of handwritten digits "

@@ -13,7 +13,7 @@ from analytics.inference import distortion, transmission
 from analytics.inference.features import Features
 from analytics.privacy import gaussian
 from analytics.symbolic import inference as forms
-from validate.claims.claim import Claim, Reference, false, holds, holds_under, other_reading
+from validate.claims.claim import Claim, Reference, false, holds, holds_under
 from validate.claims.domain import Range, over, parameter
 from validate.claims.relation import at_most, both, equal
 from validate.papers.feature_dp.common import SEED, instance, of_system, scalar, system
@@ -239,21 +239,6 @@ CLAIMS = (
         effort=1 / 2,
     ),
     # Sec. IV-A: growth with the layers and with the devices
-    Claim(
-        "FDP-A1",
-        "Sec. IV-A 1)",
-        equal(_LOSSLESS, _layers * _LOSSLESS),
-        other_reading(
-            "With L layers in front of the pooling, each adding its own error, it may well be so, but no such error "
-            "is in the model; the MSE of Sec. IV, which the section speaks of, is that of the pooled feature and has "
-            "no L.",
-            corrected_by="FDP-MSE*",
-            true_where="L = 1",
-        ),
-        statement=r"\mathrm{MSE}_L = L\cdot\mathrm{MSE}_1 \quad(\mathrm{MSE}_L \sim O(L))",
-        where=dict.fromkeys((r"\mathrm{MSE}_L", r"\mathrm{MSE}_1"), _LOSSLESS),
-        near={},
-    ),
     Claim(
         "FDP-A2",
         "Sec. IV-A 2)",

@@ -7,7 +7,7 @@ import sympy as sp
 
 from analytics.federated import fairness
 from analytics.symbolic import device
-from validate.claims.claim import Claim, defined, false, holds, ill_defined, other_reading
+from validate.claims.claim import Claim, defined, false, holds, ill_defined
 from validate.claims.domain import Range, over, parameter
 from validate.claims.relation import absolute, at_least, at_most, equal
 
@@ -56,20 +56,6 @@ def _refitted(beta_1: float, beta_2: float, energy: float, seed: int) -> float:
 
 
 CLAIMS = (
-    Claim(
-        "UF-E17",
-        "Eq. (17)",
-        equal(_utility(2 * gain, 2 * spent), 2 * _utility(gain, spent)),
-        other_reading(
-            "Informal; in (30), which makes it precise, twice the gain and the cost are not twice the utility.",
-            true_where="read as: rises with the gain, falls with the cost beyond varrho/2",
-            corrected_by="UF-E31",
-        ),
-        statement=r"U(2g, 2E) = 2\,U(g, E)\quad\text{as of a } U \propto \text{learning gain} - \text{cost}",
-        where={"U": _utility},
-        scale=absolute("", 0.1),
-        near="the paper gives no beta, so no gain",
-    ),
     Claim(
         "UF-E26",
         "Eq. (26): 'E_k in [0, 1]'",

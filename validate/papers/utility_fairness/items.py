@@ -11,6 +11,11 @@ ITEMS = (
         "Assumptions 1-3, Eq. (18)-(20)",
         "Smoothness and strong convexity; who satisfies them is UF-AS2.",
     ),
+    definition(
+        "UF-E17",
+        "Eq. (17)",
+        "A utility in words, 'proportional to the learning gain less the cost'; (30) makes it precise: UF-E31.",
+    ),
     definition("UF-E22", "Eq. (22), (56)", "The count of UF-T1, and Phi again."),
     definition(
         "UF-E35",

@@ -84,8 +84,8 @@ CLAIMS = (
         "Theorem 1: 'step size eta > L/2'",
         at_most((1 - any_step * L) ** 10, 1),
         false(
-            "Of the wrong dimension: gradient descent converges for eta < 2/L.",
-            "step",
+            "eta < 2/L turned over: there gradient descent converges. As printed L/2 has the dimension of 1/eta.",
+            "misprint",
             true_where=r"\eta \le 2/L",
             corrected_by="UF-T1*",
         ),
