@@ -23,6 +23,15 @@ outside = parameter("outside", 0.0, 1.0, latex=r"P(B\mid\mathcal E^c)")
 likely = parameter("likely", 0.5, 0.999, latex=r"P(\mathcal E)")
 magnitude = parameter("magnitude", 0.1, 100.0, logarithmic=True, latex="|c|")
 
+one, two = (parameter(name, -1.0, 1.0, latex=latex) for name, latex in (("w1", "w"), ("w2", "w'")))
+below, above = parameter("low", -9.0, -1.5, latex=r"\gamma_1"), parameter("high", 1.5, 9.0, latex=r"\gamma_2")
+
+
+def _second_moment(mean: sp.Expr) -> sp.Expr:
+    """Of an output with this mean on the alphabet of `below` and `above`."""
+    return ((above - mean) * below**2 + (mean - below) * above**2) / (above - below)
+
+
 _A = 1 / sp.tanh(epsilon / 2)  # alpha, in a form that is easy to enclose
 _COVARIANCE = sp.Max(*(sign * _A * (x + y) - _A**2 - x * y for sign in (1, -1)))
 _BROKEN = 2 * p * (1 - p)  # probability that exactly one of two drops out
@@ -83,6 +92,21 @@ CLAIMS = (
         statement=r"P_{1,1} = \frac{2c-w-w'}{2r\alpha},\ P_{1,2} = \frac12+\frac{w'-c}{2r\alpha},\ "
         r"P_{2,1} = \frac12+\frac{w-c}{2r\alpha},\ P_{2,2} = 0\qquad (w+w' \le 2c)",
         scale=absolute("", 1e-2),
+    ),
+    Claim(
+        "CB-E15-first",
+        "App. B, Eq. (15), and with w for w' (16): second moments (c = 0)",
+        equal(_second_moment(one), _second_moment(two)),
+        false(
+            "The indices are exchanged: P_11 + P_21 is the probability that Q_2 = gamma_1 (12), that of Q_1 is P_11 + P_12 (10). "
+            "The sum of both, which is all that is used, is right. (Theorem 1 prints [r - c, c + r] for [c - r, c + r].)",
+            "misprint",
+            true_where=r"w = w' \text{ or } \gamma_1 + \gamma_2 = 2c",
+        ),
+        statement=r"\frac{(\gamma_2-w)\gamma_1^2 + (w-\gamma_1)\gamma_2^2}{\gamma_2-\gamma_1} = "
+        r"\frac{(\gamma_2-w')\gamma_1^2 + (w'-\gamma_1)\gamma_2^2}{\gamma_2-\gamma_1}",
+        scale=absolute("r^2"),
+        near="the paper names no updates",
     ),
     Claim(
         "CB-T1-case",

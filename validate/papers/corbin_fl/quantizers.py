@@ -113,6 +113,13 @@ place = parameter("place", -1.0, 1.0, latex=r"\tfrac{w-c}r")
 offset = parameter("offset", -2.0, 2.0, extra=(0.0,), latex=r"\tfrac cr")
 _AT_THE_END = printed("pair, d shared bits", w1=1, w2=1, bits=bits)
 
+# Algorithm 2 line by line: the second quantizer says minus below T_2, and at ties with its own coin
+
+chances = [parameter(name, 0.02, 0.98, latex=latex) for name, latex in (("first", "q_1"), ("second", "q_2"))]
+_shared = parameter("shared", 1, 10, integer=True, typical=(3, 7), latex="d")
+_T1, _T2 = sp.floor(2**_shared * chances[0]), sp.floor(2**_shared * (1 - chances[1]))
+_PRINTED_MINUS = (_T2 + sp.Max(0, _T1 - _T2 + 1) * (2**_shared * (1 - chances[1]) - _T2)) / 2**_shared
+
 _PAIR = over(x, y, epsilon, bits)
 
 CLAIMS = (
@@ -189,6 +196,22 @@ CLAIMS = (
         statement=r"P(Q_1 = a, Q_2 = b) = P(Q_1 = a)\,P(Q_2 = b) \quad (d = 0)",
         unread="a joint law; `entry` says which probability",
         scale=absolute("", 1e-2),
+    ),
+    Claim(
+        "CB-A2-line14",
+        "Algorithm 2, line 14 as printed: T_1 for T_2 (both in units of a cell)",
+        equal(_PRINTED_MINUS, 1 - chances[1]),
+        false(
+            "Line 14 compares Z with T_1. Shared numbers between both thresholds are then ties, or never are: E(Q_2) is not w'. "
+            "q_1 = .75, q_2 = .55 and three bits give P(Q_2 = -) = .675 for .45.",
+            "misprint",
+            corrected_by="CB-A2",
+            true_where=r"\lfloor 2^dq_1\rfloor = \lfloor 2^d(1-q_2)\rfloor",
+        ),
+        statement=r"P(Q_2 = c-r\alpha) = 2^{-d}\bigl(T_2 + \max(0, T_1-T_2+1)(2^d(1-q_2)-T_2)\bigr) = 1-q_2",
+        where={"T_1": _T1, "T_2": _T2, "d": _shared},
+        scale=absolute(""),
+        near="the paper names no updates",
     ),
     Claim(
         "CB-A2",

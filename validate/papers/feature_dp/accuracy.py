@@ -22,6 +22,9 @@ first = parameter("first", 0.1, 10.0, logarithmic=True, latex="a")
 second = parameter("second", 0.1, 10.0, logarithmic=True, latex="b")
 x = parameter("x", 0.1, 10.0, logarithmic=True)
 
+pooled = parameter("pooled", 0.025, 1.0, latex="P^*")
+local = parameter("local", 0.025, 1.0, latex="P_0")
+
 # Theorem 2: one device with the feature 1 and weight 1
 
 
@@ -109,6 +112,21 @@ CLAIMS = (
         statement=r"P(\hat l = l) \ge \max\left[0, P_0\left(1 - \left(\frac{\mathrm{MSE}}\Delta\right)^2\right)\right]",
         where={r"P(\hat l = l)": p, "P_0": 1, r"\mathrm{MSE}": (1 - p) * ratio, r"\Delta": 1},
         near="the paper prints no margin",
+    ),
+    Claim(
+        "FDPs-T2-local",
+        "Theorem 2, Eq. (10): P_0 'the classification accuracy of the local model' (no error, MSE = 0)",
+        at_least(pooled, local),
+        false(
+            "Without error the server classifies the pooled feature: P_0 has to be the accuracy in that ideal case, as the full "
+            "paper says (FDP-T2). A local model may be better than the pooled one.",
+            "misprint",
+            corrected_by="FDP-T2",
+            true_where=r"P_0 \le P^*, \text{ the accuracy on the pooled features}",
+        ),
+        statement=r"P(\hat l = l) = P^* \ge P_0",
+        where={r"P(\hat l = l)": pooled},
+        near="the paper prints neither accuracy",
     ),
     Claim(
         "FDP-T2*",

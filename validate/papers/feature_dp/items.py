@@ -46,7 +46,7 @@ FULL = (
     ),
     definition(
         "FDP-E36",
-        "App. C, Eq. (37), (39), (44), (47)",
+        "App. C, Eq. (39), (44), (47), and T_2 of (37)",
         "Abbreviations and the Lagrangian: symbolic.weights.",
     ),
     definition(

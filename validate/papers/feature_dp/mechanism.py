@@ -140,6 +140,20 @@ CLAIMS = (
         also=[Reference("UF-P1", "utility-fairness", "Proposition 1, Eq. (9)")],
     ),
     Claim(
+        "FDP-L6-private",
+        "Lemma 6, first half: 'the proposed sorting scheme is (eps_k, delta)-feature DP'",
+        at_most(_below_one, delta),
+        holds_under(
+            "For eps_k read as eps^(0) of the scores, at most 1, with their noise by (9): sorting noisy scores is "
+            "post-processing. The lemma names no noise, and what device k then sends is not in it."
+        ),
+        {"delta": Range(1e-300, 0.99, logarithmic=True), "epsilon": Range(1e-6, 1.0, logarithmic=True)},
+        statement=r"\delta_G(\epsilon; \mu) \le \delta \quad\text{for the noise } \mu = \epsilon/\sqrt{2\log(1.25/\delta)}",
+        where={**GAUSSIAN, r"\mu": _MU},
+        slack=3.4,
+        form=forms.hockey_stick(_eps, _MU, 1),
+    ),
+    Claim(
         "FDP-R1",
         "Remark 1",
         equal(

@@ -85,6 +85,14 @@ _AT_BEST = sp.log(
 )
 _NEEDED = (sp.Integer(100) / 12) ** 2 + dimension / 10  # (w C)^2 + E|n|^2
 
+surer, sure = (parameter(name, 0.5, 0.999, latex=latex) for name, latex in (("surer", "q"), ("sure", "q'")))
+
+
+def _noise_of(q: sp.Expr) -> sp.Expr:
+    """That of Fig. 6, of two labels with probabilities q and 1 - q."""
+    return 1 / (sp.Rational("0.01") - q * sp.log(q, 2) - (1 - q) * sp.log(1 - q, 2))
+
+
 CLAIMS = (
     Claim(
         "FDP-air",
@@ -162,6 +170,21 @@ CLAIMS = (
         r"1 - 11\,\Phi\Bigl(-\tfrac{\Psi}{\sqrt2\sigma}\Bigr)",
         where=_NORMAL,
         scale=absolute("", 0.5),
+    ),
+    Claim(
+        "FDP-F6-reliable",
+        "Fig. 6: 'devices with higher reliability (larger mean values) are assigned lower noise', sigma = 1/(u_k + .01)",
+        at_most(_noise_of(surer), _noise_of(sure)),
+        false(
+            "u_k is an entropy, (14): the surer a device the less it is, and the more noise it gets. So it is for two labels, "
+            "with probability q >= 1/2 of the likelier.",
+            "misprint",
+            true_where="u_k stands for a reliability, not for the entropy of (14)",
+        ),
+        given=[surer > sure],
+        statement=r"q > q' \implies \frac1{u(q)+0.01} \le \frac1{u(q')+0.01},\quad u(q) = -q\log_2q-(1-q)\log_2(1-q)",
+        unread="an implication",
+        near="the paper prints no entropies",
     ),
     Claim(
         "FDP-F6-vacuous",

@@ -178,6 +178,21 @@ CLAIMS = (
         near={},
     ),
     Claim(
+        "FDP-E37",
+        "Lemma 5, Eq. (37): T_1 (two numbers, that of the second device)",
+        equal(-p * (p * w - 1) * f, sp.Integer(0)),
+        false(
+            "The sum must run over all j other than k, as in (44), (47): over k < j that of the last device is empty.",
+            "misprint",
+            corrected_by="FDP-E40*",
+            true_where="k = 1",
+        ),
+        statement=r"-\sum_{j\ne k}p_k(p_jw_j-1)\,b_k^Tb_j = -\sum_{k<j}p_k(p_jw_j-1)\,b_k^Tb_j",
+        unread="of K vectors; tried for two numbers, 1 and f",
+        scale=relative_to(lambda f, p, w: 2 * p * f * f, "2 p_k G_k"),
+        near={},
+    ),
+    Claim(
         "FDP-E40*",
         "Eq. (40), corrected",
         equal(_slope, two_devices(lambda at: _gradient(at, all_others=True), **_POINT)),
