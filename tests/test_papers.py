@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from validate.claims import audit
-from validate.claims.claim import FAILING, Ruling, Verdict
+from validate.claims.claim import FAILING, REFUTED, Ruling, Verdict
 from validate.claims.search import judged, noticed, trial
 from validate.claims.shipped import shipped
 from validate.claims.sources import INSTALLED
@@ -133,3 +133,22 @@ def test_what_the_published_inference_code_does():
         "holds",
     ]
     assert found["EI-forward-delta"].witness.actual == pytest.approx(2.76807e-5, rel=1e-5)
+
+
+def test_what_is_false_is_corrected_or_says_why_not():
+    """By a row that holds, by a mend of the code, or by a sentence; and pages print it."""
+    for claim in CLAIMS.values():
+        if claim.expected in REFUTED and claim.implementation is None and not claim.ruling.exhibited:
+            assert bool(claim.ruling.corrected_by) is not bool(claim.ruling.uncorrected), claim.id
+    found = list(audit.run(["UF-TabI"]))
+    assert "No row corrects it: a number" in page.audit_page("Audit", found, "", home=False)
+
+
+def test_the_six_numbered_statements_that_had_no_row():
+    found = {
+        e.claim.id: e
+        for e in audit.run(["CB-A2-line14", "CB-E15-first", "FDP-E37", "FDPs-T2-local", "FDP-F6-reliable"])
+    }
+    assert all(e.as_expected and e.verdict is Verdict.FALSE for e in found.values())
+    point = {"first": 0.75, "second": 0.55, "shared": 3}
+    assert CLAIMS["CB-A2-line14"].relation.values(point) == pytest.approx((0.45, 0.675))

@@ -73,6 +73,8 @@ class Ruling:
         Where a refuted statement is true, in words or LaTeX.
     exhibited : bool
         Refuted by exhibiting what the paper says does not exist: the claim tried is that the exhibit is right.
+    uncorrected : str
+        Why no row says what is true instead.
     """
 
     verdict: Verdict
@@ -81,6 +83,7 @@ class Ruling:
     corrected_by: str = ""
     true_where: str = ""
     exhibited: bool = False
+    uncorrected: str = ""
 
     @property
     def survives(self) -> bool:
@@ -103,9 +106,11 @@ def defined(reason: str) -> Ruling:
     return Ruling(Verdict.DEFINITION, reason)
 
 
-def false(reason: str, severity: str = "theorem", *, corrected_by: str = "", true_where: str = "") -> Ruling:
+def false(
+    reason: str, severity: str = "theorem", *, corrected_by: str = "", true_where: str = "", uncorrected: str = ""
+) -> Ruling:
     """False as printed."""
-    return Ruling(Verdict.FALSE, reason, Severity(severity), corrected_by, true_where)
+    return Ruling(Verdict.FALSE, reason, Severity(severity), corrected_by, true_where, uncorrected=uncorrected)
 
 
 def other_reading(reason: str, *, corrected_by: str = "", true_where: str = "", shown: bool = False) -> Ruling:
@@ -116,16 +121,20 @@ def other_reading(reason: str, *, corrected_by: str = "", true_where: str = "", 
     return Ruling(Verdict.OTHER_READING, reason, None, corrected_by, true_where, exhibited=shown)
 
 
-def ill_defined(reason: str, severity: str = "step", *, corrected_by: str = "", true_where: str = "") -> Ruling:
+def ill_defined(
+    reason: str, severity: str = "step", *, corrected_by: str = "", true_where: str = "", uncorrected: str = ""
+) -> Ruling:
     """Without meaning as printed."""
-    return Ruling(Verdict.ILL_DEFINED, reason, Severity(severity), corrected_by, true_where)
+    return Ruling(Verdict.ILL_DEFINED, reason, Severity(severity), corrected_by, true_where, uncorrected=uncorrected)
 
 
 def not_reproducible(
-    reason: str, severity: str = "experiment", *, corrected_by: str = "", true_where: str = ""
+    reason: str, severity: str = "experiment", *, corrected_by: str = "", true_where: str = "", uncorrected: str = ""
 ) -> Ruling:
     """The paper's own numbers do not come out."""
-    return Ruling(Verdict.NOT_REPRODUCIBLE, reason, Severity(severity), corrected_by, true_where)
+    return Ruling(
+        Verdict.NOT_REPRODUCIBLE, reason, Severity(severity), corrected_by, true_where, uncorrected=uncorrected
+    )
 
 
 def exhibited(reason: str, severity: str = "step", *, corrected_by: str = "") -> Ruling:
@@ -285,6 +294,7 @@ class Claim:
             "reason": self.reason,
             "true_where": self.ruling.true_where or None,
             "corrected_by": self.ruling.corrected_by or None,
+            "uncorrected": self.ruling.uncorrected or None,
         }
 
     def _repr_latex_(self) -> str:

@@ -156,7 +156,10 @@ def _evidence(e: Evidence) -> list[str]:
     if claim.ruling.true_where:
         found += ["", f"True where: {_typeset(claim.ruling.true_where)}."]
     if claim.ruling.corrected_by:
-        found += ["", f"Corrected by {claim.ruling.corrected_by}."]
+        reading = claim.expected is Verdict.OTHER_READING
+        found += ["", f"{'True as' if reading else 'Corrected by'} {claim.ruling.corrected_by}."]
+    elif claim.ruling.uncorrected:
+        found += ["", f"No row corrects it: {claim.ruling.uncorrected}."]
     return found
 
 

@@ -155,6 +155,8 @@ class _Document:
         if e.witness is not None:
             proved = ", proved in ball arithmetic" if e.witness.certified else ""
             found.append(self.latex(f"It fails{proved}: {witnessed(e.claim, e.witness)}."))
+        if e.claim.ruling.uncorrected:
+            found.append(escaped(f"No statement takes its place: {e.claim.ruling.uncorrected}."))
         if (elsewhere := e.claim.ruling.corrected_by) and elsewhere not in {o.claim.id for o in self.evidence}:
             found.append(f"What is true instead: {escaped(elsewhere)}, of another paper.")
         return "\n".join(found)

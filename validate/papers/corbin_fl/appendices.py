@@ -102,6 +102,7 @@ CLAIMS = (
             "The sum of both, which is all that is used, is right. (Theorem 1 prints [r - c, c + r] for [c - r, c + r].)",
             "misprint",
             true_where=r"w = w' \text{ or } \gamma_1 + \gamma_2 = 2c",
+            uncorrected="the sum of both, which is what is used, is right as printed",
         ),
         statement=r"\frac{(\gamma_2-w)\gamma_1^2 + (w-\gamma_1)\gamma_2^2}{\gamma_2-\gamma_1} = "
         r"\frac{(\gamma_2-w')\gamma_1^2 + (w'-\gamma_1)\gamma_2^2}{\gamma_2-\gamma_1}",

@@ -291,6 +291,7 @@ CLAIMS = (
             "(11) has no weights for two devices at this delta': t exceeds the mean noise whatever p and the noise, "
             "and the theorem's t is greater still. The figure names neither noise nor delta'.",
             true_where=r"\text{larger } \delta'",
+            uncorrected="the figure names neither noise nor delta'",
         ),
         statement=r"t \le \bar\mu \quad (K = 2,\ \delta' = 10^{-5})",
         where=_OF_TWO,

@@ -285,7 +285,8 @@ CLAIMS = (
         equal(sp.Integer(1), sp.Rational("0.2641") / sp.Rational("0.1134")),
         not_reproducible(
             "The epsilon of (16) does not depend on eta, so the rows cannot be it, nor that of the bit that a device "
-            "takes part (FDP-Tab1-bit); Gamma and delta^(0) are not given."
+            "takes part (FDP-Tab1-bit); Gamma and delta^(0) are not given.",
+            uncorrected="Gamma_k and delta^(0) are not given",
         ),
         statement=r"\frac{\epsilon^{(0)}(\eta = 0.5)}{\epsilon^{(0)}(\eta = 0.3)} = \frac{0.2641}{0.1134}",
         where={r"\frac{\epsilon^{(0)}(\eta = 0.5)}{\epsilon^{(0)}(\eta = 0.3)}": 1},

@@ -180,6 +180,7 @@ CLAIMS = (
             "with probability q >= 1/2 of the likelier.",
             "misprint",
             true_where="u_k stands for a reliability, not for the entropy of (14)",
+            uncorrected="the figure's scores are not printed",
         ),
         given=[surer > sure],
         statement=r"q > q' \implies \frac1{u(q)+0.01} \le \frac1{u(q')+0.01},\quad u(q) = -q\log_2q-(1-q)\log_2(1-q)",
@@ -236,6 +237,7 @@ CLAIMS = (
             "Other clipping gives them: 10 at C = 26.0, and 'refining the clipping parameters' is one of the paper's own "
             "means. At the C = 100 of the setup (11) is 38.7 at best, and with its own t nothing (FDP-T1t-paper).",
             true_where=r"C_k \le 26",
+            uncorrected="the clipping that was used is not printed",
         ),
         statement=r"\log\Bigl[1 + \tfrac{0.9}{1-10^{-5}}\bigl(e^{c_k/\sqrt{1.08}} - 1\bigr)\Bigr] \le 10",
         where={"c_k": _C_K},

@@ -179,6 +179,7 @@ CLAIMS = (
             "The units do not fit; d must be bits (6 ms an iteration), not samples (.96 us).",
             "misprint",
             true_where="d_k in bits",
+            uncorrected="a unit, and true where says which",
         ),
         statement=r"T_{cp} = jd_k\tau_k,\quad d_k = |\mathcal D_k|,\ [\tau] = \text{s/bit}",
         where={"T_{cp}": _SAMPLES * bits, "d_k": 128, r"\tau_k": IN_TABLE_1[r"\tau"]},
@@ -272,6 +273,7 @@ CLAIMS = (
             "Needs 3235 nats, an SNR of 10^1405; 0.75 s gives the figures.",
             "misprint",
             true_where=r"T = 0.75\,\mathrm s",
+            uncorrected="a number, and true where says which is meant",
         ),
         statement=r"Z_{\min} \le Z_{\max} \text{ with no iteration at all}",
         where=_NATS,
@@ -364,6 +366,7 @@ CLAIMS = (
             "True at the .75 ms that Table I prints, in which nothing can be sent; at the .75 s that give the figures "
             "(UF-TabI) the fastest transmission takes 151 to 231 ms. Only of the order.",
             true_where="one block fading at a time",
+            uncorrected="an order of magnitude; the paper gives no coherence time",
         ),
         statement=r"T_{tx}(P_{\max}) \le 0.1\,\mathrm s",
         where={r"T_{tx}(P_{\max})": _FASTEST, r"\mathrm s": 1},

@@ -210,7 +210,12 @@ CLAIMS = (
             sp.diff(_OUTER.subs(y, _SPENT), Z1, 2),
             -2 * sp.diff(_SPENT, Z1) ** 2 + sp.diff(_OUTER, y).subs(y, _SPENT) * _BENDS**2,
         ),
-        false("A slip: G'' is not squared. The rule itself is right.", "misprint", true_where=r"G'' \in \{0, 1\}"),
+        false(
+            "A slip: G'' is not squared. The rule itself is right.",
+            "misprint",
+            true_where=r"G'' \in \{0, 1\}",
+            uncorrected="the square is dropped, and the rule that uses it is right as printed",
+        ),
         statement=r"\Omega'' = H''(G)(G')^2 + H'(G)(G'')^2",
         where={
             r"\Omega''": sp.diff(_OUTER.subs(y, _SPENT), Z1, 2),

@@ -206,7 +206,10 @@ CLAIMS = (
         "Sec. IV: 784-128-64-10, 109375 parameters",
         equal(784 * 128 + 128 + 128 * 64 + 64 + 64 * 10 + 10, 109375),
         false(
-            "It is 109386; 109375 is 875000/8, computed back from the size in bits.", "misprint", true_where="nowhere"
+            "It is 109386; 109375 is 875000/8, computed back from the size in bits.",
+            "misprint",
+            true_where="nowhere",
+            uncorrected="a number, and the reason says which is right",
         ),
         statement=r"784\cdot128+128+128\cdot64+64+64\cdot10+10 = 109375",
         constants=True,

@@ -140,6 +140,7 @@ CLAIMS = (
             "The gradients are sent and broadcast without noise: a deterministic release, delta = 1 for data that change it. "
             "Nor is any sensitivity enforced.",
             true_where="the gradients get noise as the updates do",
+            uncorrected="an algorithm of its own would be needed: how much noise the gradients need is another mechanism",
         ),
         statement=r"P(\nabla\mathcal L_k(D) = -y) \le e^\epsilon P(\nabla\mathcal L_k(D') = -y) + \delta"
         r"\quad\text{with the labels } y, y' \text{ of } D, D'",
