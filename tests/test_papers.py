@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from analytics.federated import alphabets
 from validate.claims import audit
 from validate.claims.claim import FAILING, REFUTED, Ruling, Verdict
 from validate.claims.search import judged, noticed, trial
@@ -15,7 +16,7 @@ from validate.claims.shipped import shipped
 from validate.claims.sources import INSTALLED
 from validate.claims.witness import floats
 from validate.cli import main
-from validate.report import page, rows
+from validate.report import document, page, rows
 from validate.report.verdicts import severities, verdicts
 
 pytestmark = pytest.mark.slow
@@ -103,7 +104,7 @@ def test_a_reading_is_expected_and_no_refutation(capsys):
     assert sum(severities(found).values()) == 1
     verdicts(found)
     said = capsys.readouterr().out
-    assert "1 refuted: 1 theorem" in said and "2 false in another reading only" in said
+    assert "1 refuted: 1 theorem; 1 distinct numbered statements" in said and "2 false in another reading only" in said
     listed = page.listed(found)
     assert len(listed["refuted"]) == 1 and listed["readings"] == 2
     text = page.audit_page("Audit", found, "", home=False)
@@ -152,3 +153,26 @@ def test_the_six_numbered_statements_that_had_no_row():
     assert all(e.as_expected and e.verdict is Verdict.FALSE for e in found.values())
     point = {"first": 0.75, "second": 0.55, "shared": 3}
     assert CLAIMS["CB-A2-line14"].relation.values(point) == pytest.approx((0.45, 0.675))
+
+
+def test_the_least_error_is_nothing_at_every_pair():
+    """CB-T1: outputs c - A and c + A + s, always opposite, are unbiased and private, and their sum is s."""
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        x, y = rng.uniform(-1, 1, 2)
+        A, s = 1 / np.tanh(rng.uniform(0.1, 6) / 2), abs(x + y)
+        low, high = (-A, A + s) if x + y >= 0 else (-A - s, A)
+        assert alphabets.pair_mse(x, y, low=low, high=high) == pytest.approx(0, abs=1e-12)
+        point = {"x": x, "y": y, "epsilon": float(2 * np.arctanh(1 / A)), "bits": 30}
+        claimed, actual = CLAIMS["CB-T1"].relation.values(point)
+        assert actual >= 2 * A * s - s * s - 1e-9 and (actual > claimed) is bool(2 * A * s - s * s > A * A / 2**24)
+
+
+def test_the_witness_near_the_paper_leads():
+    """FDP-T1: p = 1, no receiver noise and no signal come second; a domain that was chosen is called so."""
+    found = list(audit.run(["FDP-T1", "FDP-L6-raw"]))
+    papers = [INSTALLED.papers()["feature-dp"]]
+    text = document.ledger(found, papers)
+    assert "**false**: nearest to the paper's own parameters, at" in text and "\nSimplest: at" in text
+    assert "of the domain, chosen where it fails" in text
+    assert text.index("nearest to the paper's own") < text.index("Simplest:")

@@ -196,6 +196,8 @@ class Claim:
         actual value, beside the claimed one that the relation has.
     implementation : Implementation or None
         The code that the claim is about, where it is about code.
+    chosen : bool
+        The domain is cut to where the statement fails, so that its share says nothing.
     paper : str
         Set by the :class:`Paper` that holds the claim.
 
@@ -228,6 +230,7 @@ class Claim:
     argued: str = ""
     form: Any = None
     implementation: Implementation | None = None
+    chosen: bool = False
     paper: str = ""
 
     def __post_init__(self) -> None:

@@ -22,7 +22,7 @@ from validate.claims.statement import Standing, standing
 from validate.files import whole
 from validate.report.rows import box, computed, witnessed
 from validate.report.tables import number
-from validate.report.verdicts import known, severities, told
+from validate.report.verdicts import known, numbered, severities, told
 from validate.results import schema
 from validate.twins.catalogue import twins
 from validate.twins.twin import Twin, Worst, worst
@@ -114,9 +114,10 @@ def _source(claim: Claim) -> list[str]:
 def _count(evidence: Sequence[Evidence], others: Sequence[Item]) -> str:
     verdicts = [e.verdict for e in evidence] + [i.verdict for i in others]
     counts = [f"{verdicts.count(v)} {v.value}" for v in Verdict if v in verdicts]
+    theorems = f"{told(severities(evidence))}; {len(numbered(evidence))} distinct numbered statements"
     return (
         f"{len(verdicts)} items: {', '.join(counts)}. Claims by how they are known: {told(known(evidence))}. "
-        f"By what fails: {told(severities(evidence))}. *other-reading* is true as the authors may mean it, false in the plain "
+        f"By what fails: {theorems}. *other-reading* is true as the authors may mean it, false in the plain "
         "reading, and counts as neither. A *theorem* is a numbered "
         "statement that fails in the authors' own model, a *step* one of a proof or a remark whose end may stand, a *misprint* "
         "what the context puts right, an *experiment* a number of a "
@@ -144,15 +145,20 @@ def _evidence(e: Evidence) -> list[str]:
         return [f"{said}: {least} {many} {e.evaluations} points{', at ' + at if at else ''}.{proved}{_by_hand(e)}"]
     proof = "certified in ball arithmetic" if e.witness.certified else "not certified"
     found = [f"{said}: {witnessed(claim, e.witness)} ({proof})."]
-    if e.near_paper is not None:
-        found += ["", f"Nearest to the paper's own parameters: {witnessed(claim, e.near_paper)}."]
+    if e.near_paper is not None:  # the simplest witness may be degenerate: it comes second
+        near = f"nearest to the paper's own parameters, {witnessed(claim, e.near_paper)}"
+        found = [f"{said}: {near}.", "", f"Simplest: {witnessed(claim, e.witness)} ({proof})."]
     elif isinstance(claim.near, str) and claim.near:
         found += ["", f"The paper's own parameters: {claim.near}."]
     if e.extent is not None and claim.domain:
         regime = "" if e.extent.regime is None else f", on {e.extent.regime:.0%} of the paper's regime"
         what = "a factor of " if claim.scale.name == "ratio" else ""
+        chosen = ", chosen where it fails" if claim.chosen else ""
         worst = f"by {what}{number(e.extent.median)} in the median, {number(e.extent.worst)} at worst"
-        found += ["", f"It fails on {e.extent.domain:.0%} of the domain{regime}, {worst}."]
+        found += [
+            "",
+            f"It fails on {e.extent.domain:.0%} of the domain{chosen}{regime}, {worst}.",
+        ]
     if claim.ruling.true_where:
         found += ["", f"True where: {_typeset(claim.ruling.true_where)}."]
     if claim.ruling.corrected_by:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 
 from rich import box
@@ -14,6 +15,7 @@ from validate.claims.evidence import Evidence, How
 from validate.claims.relation import Sign
 from validate.report.tables import number, screen
 
+_NUMBERED = re.compile(r"(?:Theorem|Lemma|Proposition|Corollary) \d+")
 _COLOURS = {
     Verdict.HOLDS: "green",
     Verdict.HOLDS_UNDER: "green",
@@ -53,7 +55,8 @@ def verdicts(evidence: Sequence[Evidence]) -> None:
     console.print(f"{right} of {len(evidence)} claims as ruled", style=style)
     console.print(f"known by: {told(known(evidence))}", highlight=False)
     if counts := severities(evidence):
-        console.print(f"{sum(counts.values())} refuted: {told(counts)}", highlight=False)
+        statements = f"; {len(numbered(evidence))} distinct numbered statements" if Severity.THEOREM in counts else ""
+        console.print(f"{sum(counts.values())} refuted: {told(counts)}{statements}", highlight=False)
     if readings := sum(e.verdict is Verdict.OTHER_READING for e in evidence):
         console.print(f"{readings} false in another reading only", highlight=False)
 
@@ -76,6 +79,19 @@ def severities(evidence: Sequence[Evidence]) -> dict[Severity, int]:
     """How many of the refuted claims are faults of each kind; kinds that do not occur are left out."""
     kinds = [e.claim.ruling.severity for e in evidence if e.verdict in REFUTED]
     return {kind: kinds.count(kind) for kind in Severity if kind in kinds}
+
+
+def numbered(evidence: Sequence[Evidence]) -> set[tuple[str, str]]:
+    """The theorems, lemmas and propositions that fail in the authors' own model, each once, by paper and number.
+
+    Examples
+    --------
+    >>> from validate.claims.audit import run
+    >>> sorted(numbered(list(run(["FDP-T1", "FDP-T1-hidden-r", "FDP-MSE"]))))
+    [('feature-dp', 'Theorem 1')]
+    """
+    failing = [e.claim for e in evidence if e.verdict in REFUTED and e.claim.ruling.severity is Severity.THEOREM]
+    return {(claim.paper, found[0]) for claim in failing if (found := _NUMBERED.search(claim.location))}
 
 
 def known(evidence: Sequence[Evidence]) -> dict[How, int]:

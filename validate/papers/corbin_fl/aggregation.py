@@ -225,6 +225,7 @@ CLAIMS = (
             corrected_by="CB-T3s*",
         ),
         {"n": Range(41_000, 120_000, integer=True), "odds": Range(145.0, 160.0)},
+        chosen=True,
         given=[_LARGE.subs(radius, 1 / _alpha)],
         statement=_REPLACED,
         near=_TOO_FEW,

@@ -111,7 +111,7 @@ def _mean_error(shift: float, stretch: float, epsilon: float) -> float:
 
 place = parameter("place", -1.0, 1.0, latex=r"\tfrac{w-c}r")
 offset = parameter("offset", -2.0, 2.0, extra=(0.0,), latex=r"\tfrac cr")
-_AT_THE_END = printed("pair, d shared bits", w1=1, w2=1, bits=bits)
+_AT_ANY = printed("pair, d shared bits", w1=x, w2=y, bits=bits)
 
 # Algorithm 2 line by line: the second quantizer says minus below T_2, and at ties with its own coin
 
@@ -229,17 +229,18 @@ CLAIMS = (
     Claim(
         "CB-T1",
         "Theorem 1, Eq. (4)",
-        at_most(_AT_THE_END, printed("slack as printed", bits=bits)),
+        at_most(_AT_ANY, printed("slack as printed", bits=bits)),
         false(
             "On its own alphabet, or in the worst case over the updates, CorBinQ is optimal. But the least is taken "
-            "point by point over all alphabets: {c - A, c + 2r + A} is unbiased and private and has no error at this "
-            "point ({-2, 4} at epsilon = log 3); CorBinQ has 4r(A - r). Where the proof errs: CB-T1-case.",
+            "point by point over all alphabets, and is 0 at every pair: {c - A, c + A + |s|} or its mirror is unbiased and "
+            "private, and with opposite outputs has no error. CorBinQ has 2A|s| - s^2 at least: (4) fails at every s but 0 "
+            "once d is large. Where the proof errs: CB-T1-case.",
             corrected_by="CB-T1*-minimax",
             true_where=r"\text{the least is over the alphabet } \{c - A, c + A\} \text{ (CB-T1*)}",
         ),
         {"bits": replace(bits.range, low=1, high=30)},
-        statement=r"m_d(w, w') \le \min_{Q'} m(Q', w, w') + \frac{A^2}{2^{d-6}}\quad(w = w' = c + r)",
-        where={r"m_d(w, w')": _AT_THE_END, r"\min_{Q'} m(Q', w, w')": 0, "A": alpha},
+        statement=r"m_d(w, w') \le \min_{Q'} m(Q', w, w') + \frac{A^2}{2^{d-6}},\quad s = w + w' - 2c",
+        where={r"m_d(w, w')": _AT_ANY, r"\min_{Q'} m(Q', w, w')": 0, "A": alpha},
     ),
     Claim(
         "CB-T1*",

@@ -215,6 +215,7 @@ CLAIMS = (
             true_where=r"\sigma_{(k)}, \text{ numbered as in (21)}",
         ),
         over(_wide, quiet),
+        chosen=True,
         statement=_SORTING,
         near="the paper names no case where the two orders differ",
     ),
