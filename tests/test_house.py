@@ -1,4 +1,4 @@
-"""The house: imports go down only, heavy libraries load where they are used, modules stay short."""
+"""The house: imports go down only, heavy libraries load where they are used, modules say what they are about."""
 
 import ast
 import subprocess
@@ -58,10 +58,8 @@ def test_rooms_of_the_top_floor_make_no_circle():
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_modules_have_one_subject_and_say_it(path):
+def test_modules_say_their_subject(path):
     text = path.read_text(encoding="utf-8")
-    whole = path.name == "check.py"  # what a stranger runs is one file
-    assert len(text.splitlines()) <= (1250 if whole else 450)
     assert ast.get_docstring(ast.parse(text))
 
 

@@ -13,11 +13,24 @@ import numpy as np
 import pytest
 
 from analytics.distributions import selection, weighted_sum
-from analytics.federated import convergence, fairness, quantizers, stayers
-from analytics.inference import distortion, power_limit
-from analytics.privacy import composition, concentration, feature_aware, mixtures, sample_level
-from solvers.energy import utility
+from analytics.federated import (
+    antithetic,
+    communication,
+    comparison,
+    convergence,
+    dropout,
+    fairness,
+    few_bits,
+    quantizers,
+    stayers,
+)
+from analytics.inference import accuracy, decoding, distortion, power_limit, transmission
+from analytics.privacy import composition, concentration, feature_aware, laplace, mixtures, rounds, sample_level
+from analytics.privacy.curve import PrivacyCurve
+from solvers.design import federated
+from solvers.energy import exact, proved, utility
 from solvers.energy.problem import Problem
+from solvers.weights import caps
 from validate.claims import audit
 
 pytestmark = pytest.mark.slow
@@ -127,6 +140,82 @@ PLANTS = {
         ["FDP-T3*"],
     ),
     "tanh for coth": (rewritten(quantizers, "alpha", "1 / np.tanh", "np.tanh"), ["CB-A1"]),
+    # twenty more, one in each of twenty quantities that the answers show
+    "gamma for gamma^2 in the energy": (
+        rewritten(transmission, "transmit_energy", "system.alignment**2", "system.alignment"),
+        ["FDP-Q-energy"],
+    ),
+    "the lesser order behind a sum": (
+        rewritten(few_bits, "aggregate_delta", "return float(max(", "return float(min("),
+        ["CB-Q-behind"],
+    ),
+    "copies for their root": (
+        rewritten(fairness, "copies_epsilon", "np.sqrt(copies)", "np.sqrt(np.sqrt(copies))"),
+        ["UF-Q-copies"],
+    ),
+    "the worse neighbour among whole iterations": (
+        rewritten(exact, "whole_iterations", "np.where(value > best", "np.where(value < best"),
+        ["UF-Q-whole"],
+    ),
+    "a norm for its square": (
+        rewritten(decoding, "constant_output", "one.target @ one.target", "np.sqrt(one.target @ one.target)"),
+        ["FDP-Q-nothing"],
+    ),
+    "no noise in the best gain": (
+        rewritten(decoding, "best_gain", "size += variance * energy if energy > 0 else 0.0", "pass"),
+        ["FDP-Q-gain"],
+    ),
+    "half the rate of any decoder": (
+        rewritten(decoding, "any_decoder", "- 2 * rate)", "- rate)"),
+        ["FDP-Q-any-decoder"],
+    ),
+    "Laplace's half": (rewritten(laplace, "delta", "np.expm1(slack / 2)", "np.expm1(slack)"), ["FDP-Q-curves"]),
+    "the prior forgotten": (
+        rewritten(PrivacyCurve, "bayes_risk", "np.maximum((1 - share) *", "np.maximum(share *"),
+        ["FDP-Q-gaussian"],
+    ),
+    "a hundredth of delta": (
+        wrapped(rounds, "delta_at", lambda right: lambda *args, **rest: 0.99 * right(*args, **rest)),
+        ["FDP-Q-delta"],
+    ),
+    "rounds but one": (
+        wrapped(
+            rounds,
+            "bracket",
+            lambda right: lambda system, *, rounds, **rest: right(system, rounds=max(rounds - 1, 1), **rest),
+        ),
+        ["FDP-Q-rounds-upper"],
+    ),
+    "the score's epsilon at twice the noise": (
+        rewritten(feature_aware, "score_epsilon", "sigma=noise", "sigma=2 * np.asarray(noise)"),
+        ["FDP-Q-score"],
+    ),
+    "an exponent of the short paper": (
+        rewritten(accuracy, "short_paper", "/ radius) ** 2", "/ radius)"),
+        ["FDP-Q-short"],
+    ),
+    "clips two per cent greater": (
+        wrapped(caps, "greatest_clips", lambda right: lambda *args, **rest: 1.02 * right(*args, **rest)),
+        ["FDP-Q-caps"],
+    ),
+    "a pair broken at one end": (
+        rewritten(dropout, "broken_pairs", "2 * p * (1 - p)", "p * (1 - p)"),
+        ["CB-Q-left"],
+    ),
+    "one variance of Laplace noise": (
+        rewritten(comparison, "laplace_variance", "2 * scale**2", "scale**2"),
+        ["CB-Q-laplace"],
+    ),
+    "the greatest of a pair's errors": (
+        rewritten(antithetic, "mean_pair_mse", ".mean()", ".max()"),
+        ["CB-Q-pair-mean"],
+    ),
+    "no bit for the update": (rewritten(communication, "stream", "d * m, m)", "d * m, 0)"), ["CB-Q-bits"]),
+    "infinitely many shared bits in a design": (
+        rewritten(federated, "error", "bits=system.shared_bits,", ""),
+        ["CB-Q-design"],
+    ),
+    "no gap": (wrapped(proved, "gaps", lambda right: lambda *args: 0 * right(*args)), ["UF-Q-gaps"]),
 }
 
 

@@ -4,6 +4,7 @@ from validate.claims.claim import Paper
 from validate.claims.proofs import by_row
 from validate.papers.corbin_fl import (
     aggregation,
+    answers,
     appendices,
     dropout,
     experiments,
@@ -30,6 +31,7 @@ PAPER = Paper(
         *appendices.CLAIMS,
         *source.CLAIMS,
         *sentences.CLAIMS,
+        *answers.CLAIMS,
     ),
     items.ITEMS,
     {"Eq.": 22, "Theorem": 4, "Proposition": 1, "Algorithm": 3, "Fig.": 4, "Experiment": 8},

@@ -4,6 +4,7 @@ from validate.claims.claim import Paper
 from validate.claims.proofs import by_row
 from validate.papers.feature_dp import (
     accuracy,
+    answers,
     appendices,
     corrected,
     items,
@@ -31,6 +32,7 @@ _CLAIMS = (
     *weights.CLAIMS,
     *appendices.CLAIMS,
     *sentences.CLAIMS,
+    *answers.CLAIMS,
 )
 
 PAPER = Paper(

@@ -3,6 +3,7 @@
 from validate.claims.claim import Paper
 from validate.claims.proofs import by_row
 from validate.papers.utility_fairness import (
+    answers,
     composition,
     device,
     energy,
@@ -32,6 +33,7 @@ PAPER = Paper(
         *optimum.CLAIMS,
         *experiments.CLAIMS,
         *sentences.CLAIMS,
+        *answers.CLAIMS,
     ),
     items.ITEMS,
     {

@@ -1,0 +1,377 @@
+"""Ours: what the commands answer of federated learning, each quantity against its definition: enumeration, integrals, sums."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+from scipy import integrate, optimize
+
+from analytics.federated import aggregate, antithetic, communication, comparison, dropout, few_bits, mean_estimation
+from analytics.federated.system import FederatedSystem
+from analytics.privacy import aggregation
+from solvers.design import federated, quantizer
+from solvers.design.federated_requirements import FederatedRequirements
+from validate.claims.claim import Claim, holds
+from validate.claims.domain import Range
+from validate.claims.relation import absolute, equal
+from validate.twins import oracles
+
+_EPSILON, _ANY_EPSILON = Range(0.3, 3.0), Range(0.0, 1.0)
+_SEED = Range(0, 10**6, integer=True)
+_CLIENTS = Range(1, 40, integer=True)
+_DELTA = Range(1e-6, 1e-2, logarithmic=True)
+_STATED = "tried against its definition, by enumeration, integrals, sums of fractions"
+
+
+def _side(function: Callable[..., tuple[float, float]], which: int) -> Callable[..., float]:
+    return lambda **point: float(function(**point)[which])
+
+
+def _divergence(epsilon: float, p: dict[Any, float], q: dict[Any, float]) -> float:
+    """The greater of both orders, outcome by outcome."""
+    odds = math.exp(epsilon)
+    both = ((p, q), (q, p))
+    return max(math.fsum(max(a.get(x, 0.0) - odds * b.get(x, 0.0), 0.0) for x in a) for a, b in both)
+
+
+def _sums(laws: Sequence[Sequence[float]]) -> dict[int, float]:
+    """The law of a sum of outcomes, all combinations enumerated."""
+    found: dict[int, float] = {}
+    for outcome in product(*(range(len(law)) for law in laws)):
+        mass = math.prod(law[i] for law, i in zip(laws, outcome, strict=True))
+        found[sum(outcome)] = found.get(sum(outcome), 0.0) + mass
+    return found
+
+
+def _behind(seed: int, others: int, outputs: int, epsilon: float) -> tuple[float, float]:
+    """delta of one client among others with random laws."""
+    rng = np.random.default_rng([seed, 29])
+    laws = rng.dirichlet(np.ones(outputs), size=others + 2)
+    found = few_bits.aggregate_delta(laws[0], laws[1], list(laws[2:]), epsilon=epsilon)
+    first, second = (_sums([laws[i].tolist(), *laws[2:].tolist()]) for i in (0, 1))
+    return found, _divergence(epsilon, first, second)
+
+
+def _ratios(seed: int, inputs: int, outputs: int) -> tuple[float, float]:
+    """The greatest log-ratio in one column, and the greatest variance on a fine grid, of random laws; the variance apart."""
+    law = np.random.default_rng([seed, 5]).dirichlet(2 * np.ones(outputs), size=inputs)
+    table = law.tolist()
+    greatest = max(
+        math.log(row[j] / other[j]) for row in table for other in table for j in range(outputs) if other[j] > 0
+    )
+    return few_bits.local_epsilon(law), greatest
+
+
+def _greatest_variance(reach: float, middle: float) -> tuple[float, float]:
+    """Of three outputs at -A, 0, A, the middle one with this probability at 0 and half as often at the ends."""
+    inputs, outputs = [-1.0, 0.0, 1.0], [-reach, 0.0, reach]
+    law = []
+    for x in inputs:
+        keep = middle * (1 - abs(x) / 2)
+        law.append([(1 - keep) / 2 - x / (2 * reach), keep, (1 - keep) / 2 + x / (2 * reach)])
+    found = few_bits.worst_variance(inputs, outputs, law)
+    grid = np.linspace(-1, 1, 4001)
+    masses = np.array([np.interp(grid, inputs, column) for column in np.array(law).T])
+    return found, float(np.max(np.array(outputs) ** 2 @ masses - grid**2))
+
+
+def _pair_errors(epsilon: float, steps: int) -> tuple[list[float], list[list[float]], float, list[list[float]]]:
+    """One bit at -A and A, antithetic: both are up where U < p and 1 - U < q, which has length max(p + q - 1, 0)."""
+    a = 1 / math.tanh(epsilon / 2)
+    inputs = np.linspace(-1, 1, 2 * steps + 1).tolist()
+    up = [(1 + x / a) / 2 for x in inputs]
+    errors = []
+    for x, p in zip(inputs, up, strict=True):
+        row = []
+        for y, q in zip(inputs, up, strict=True):
+            both = max(p + q - 1, 0.0)
+            same = both + (1 - p - q + both)
+            row.append(2 * a * a + 2 * a * a * (2 * same - 1) - (x + y) ** 2)
+        errors.append(row)
+    return inputs, [[1 - p, p] for p in up], a, errors
+
+
+def _mean_pair(epsilon: float, steps: int) -> tuple[float, float]:
+    inputs, law, a, errors = _pair_errors(epsilon, steps)
+    found = antithetic.mean_pair_mse(inputs, outputs=[-a, a], law=law)
+    return found, math.fsum(map(math.fsum, errors)) / len(inputs) ** 2
+
+
+def _worst_pair(epsilon: float, steps: int) -> tuple[float, float]:
+    """Both ends lie about it: the lower is attained on the grid; the upper allows (h^2 + h^2)/4 more."""
+    inputs, law, a, errors = _pair_errors(epsilon, steps)
+    low, high = antithetic.worst_pair_mse(inputs, outputs=[-a, a], law=law)
+    worst = max(map(max, errors))
+    return low + (high - low) * 1000, worst + 1000 / (2 * steps * steps)
+
+
+def _bits(clients: int, parameters: int, bits: int, key: int) -> tuple[float, float]:
+    """Model in floats of 32 bits, a key with everybody, d bits of Z and one bit for each parameter."""
+    found = communication.stream(clients, parameters, bits=bits, key_bits=key).total
+    return found, sum(32 + bits + 1 for _ in range(parameters)) + sum(key for _ in range(clients))
+
+
+def _laplace(epsilon: float, radius: float) -> tuple[float, float]:
+    """The second moment of the density whose logarithm falls by epsilon over the diameter."""
+    rate = epsilon / (2 * radius)
+    moment = integrate.quad(lambda x: x * x * rate * math.exp(-rate * x), 0, 60 / rate, epsabs=0, limit=200)[0]
+    return float(comparison.laplace_variance(epsilon=epsilon, radius=radius)), moment
+
+
+def _normal_noise(clients: int, parameters: int, epsilon: float, delta: float, asked: float) -> tuple[float, float]:
+    """Noise with which one number has delta at epsilon, found by bisection; of the sum of all, every parameter changed."""
+
+    def excess(log_ratio: float) -> float:
+        return math.log(_pair(math.exp(log_ratio), epsilon) / delta)
+
+    ratio = math.exp(optimize.brentq(excess, -5, 4, xtol=1e-13))
+    found = comparison.gaussian_curve(clients, parameters, epsilon=epsilon, delta=delta)
+    return float(found.delta(asked)), _pair(ratio * math.sqrt(parameters / clients), asked)
+
+
+def _pair(mu: float, epsilon: float) -> float:
+    return max(oracles.mixture_divergence(epsilon, [(1.0, mu, 1.0)], [(1.0, 0.0, 1.0)]), 1e-300)
+
+
+def _quantiles(count: int, p: Fraction, level: Fraction) -> tuple[int, int]:
+    """Of a binomial number: the least values that half the level, and all but half of it, do not exceed."""
+    total = Fraction(0)
+    found: list[int] = []
+    for k in range(count + 1):
+        total += math.comb(count, k) * p**k * (1 - p) ** (count - k)
+        if len(found) == 0 and total >= level / 2:
+            found.append(k)
+        if len(found) == 1 and total >= 1 - level / 2:
+            found.append(k)
+    return found[0], found[1]
+
+
+def _left(clients: int, tenths: int, pairs: int) -> tuple[float, float]:
+    """How many clients are left, or of how many pairs one; both ends in one number."""
+    p, level = Fraction(tenths, 20), Fraction(1, 100)
+    if pairs:
+        low, high = dropout.broken_pairs(2 * clients, dropout=float(p), level=float(level))
+        ends = _quantiles(clients, 2 * p * (1 - p), level)
+    else:
+        low, high = dropout.survivors(clients, dropout=float(p), level=float(level))
+        ends = _quantiles(clients, 1 - p, level)
+    return 1 + low + 1000 * high, 1 + ends[0] + 1000 * ends[1]
+
+
+def _printed(clients: int, epsilon: float, radius: float, fraction: float) -> tuple[float, float]:
+    """Theorem 2, and Theorem 3's mean of it and of the independent quantizers' error."""
+    odds = math.exp(epsilon)
+    a = (odds + 1) / (odds - 1)
+    theorem_2 = radius**2 / (2 * clients) * (((math.sqrt(2) - 1) * a + 1) * ((math.sqrt(2) + 1) * a - 1))
+    theorem_3 = fraction * radius**2 * a * a / clients + (1 - fraction) * theorem_2
+    found = mean_estimation.published(clients, epsilon=epsilon, radius=radius)
+    both = mean_estimation.published_augmented(clients, epsilon=epsilon, fraction=fraction, radius=radius)
+    return float(found) + 100 * float(both), theorem_2 + 100 * theorem_3
+
+
+def _removed(clients: int) -> tuple[float, float]:
+    """Sums of signs, of one client more or less, have no value in common: total variation 1, whatever the odds."""
+    possible = ({sum(signs) for signs in product((-1, 1), repeat=n)} for n in (clients, clients - 1))
+    first, second = (dict.fromkeys(sums, 1 / len(sums)) for sums in possible)
+    return aggregation.removal_delta(clients), _divergence(5.0, first, second)
+
+
+def _among(clients: int, epsilon: float, asked: float) -> tuple[float, float]:
+    """One parameter, nobody in a pair: every client's sign by randomized response, the worst inputs of the others."""
+    made = FederatedSystem(clients=clients, parameters=1, epsilon=epsilon, ldp_fraction=1.0, dropout=0.0)
+    truth = 1 / (1 + math.exp(-epsilon))
+    up, down = [1 - truth, truth], [truth, 1 - truth]
+    worst = 0.0
+    for k in range(clients):
+        rest = [up] * k + [down] * (clients - 1 - k)
+        worst = max(worst, _divergence(asked, _sums([up, *rest]), _sums([down, *rest])))
+    return float(aggregate.aggregation(made).delta(asked)), worst
+
+
+def _designed(clients: int, epsilon: float, budget: int) -> tuple[float, float]:
+    """Least error when epsilon and bits are bounded: every number of shared bits tried at the greatest epsilon."""
+    made = FederatedSystem(clients=clients, parameters=10, epsilon=1.0)
+    most = 32 * 10 + 256 * clients + 10 + 10 * budget
+    found = federated.design(made, FederatedRequirements(epsilon_at_most=epsilon, bits_at_most=most))
+    tried = (
+        float(
+            mean_estimation.worst(clients, epsilon=epsilon, bits=d, independent=made.ldp_fraction, radius=made.radius)
+        )
+        for d in range(budget + 1)
+    )
+    inside = found.epsilon <= epsilon * (1 + 1e-12) and federated.bits_of(found.system) <= most
+    return (found.value if inside else math.inf), min(tried)
+
+
+def _one_bit(epsilon: float) -> tuple[float, float]:
+    """The outputs that keep epsilon and the mean: (e^eps + 1)/(e^eps - 1) on either side; at 0 nothing is taken off."""
+    return quantizer.solve(1, epsilon=epsilon).worst_variance, ((math.exp(epsilon) + 1) / (math.exp(epsilon) - 1)) ** 2
+
+
+def _row(
+    name: str,
+    location: str,
+    function: Callable[..., tuple[float, float]],
+    reason: str,
+    domain: Any,
+    statement: str,
+    **rest: Any,
+) -> Claim:
+    relation = equal(_side(function, 0), _side(function, 1))
+    return Claim(name, location, relation, holds(reason), domain, statement=statement, unread=_STATED, **rest)
+
+
+CLAIMS = (
+    _row(
+        "CB-Q-behind",
+        "ours: delta of one client behind a sum, the others' laws given",
+        _behind,
+        "All combinations of outcomes enumerated.",
+        {
+            "seed": _SEED,
+            "others": Range(0, 4, integer=True),
+            "outputs": Range(2, 4, integer=True),
+            "epsilon": _ANY_EPSILON,
+        },
+        r"\delta(\epsilon) = \max D_{e^\epsilon}",
+        scale=absolute("", 1e-2),
+    ),
+    _row(
+        "CB-Q-local",
+        "ours: epsilon of one uplink",
+        _ratios,
+        "Every pair of inputs, every output.",
+        {"seed": _SEED, "inputs": Range(2, 6, integer=True), "outputs": Range(2, 5, integer=True)},
+        r"\epsilon = \max\log\frac{P(y|x)}{P(y|x')}",
+    ),
+    _row(
+        "CB-Q-variance",
+        "ours: the greatest variance of a quantizer of three outputs",
+        _greatest_variance,
+        "On 4001 inputs.",
+        {"reach": Range(2.0, 6.0), "middle": Range(0.05, 0.4)},
+        r"\max_x\mathrm{Var}(Y|x)",
+        tolerance=1e-6,
+    ),
+    _row(
+        "CB-Q-pair-mean",
+        "ours: the mean error of an antithetic pair of bits",
+        _mean_pair,
+        "Both bits are up on an interval of U; every pair of inputs.",
+        {"epsilon": _EPSILON, "steps": Range(1, 12, integer=True)},
+        r"E(X + Y - x - y)^2",
+    ),
+    _row(
+        "CB-Q-pair-worst",
+        "ours: both ends of the worst error of an antithetic pair of bits (their distance counted a thousand times)",
+        _worst_pair,
+        "Every pair of inputs, and what lies between them.",
+        {"epsilon": _EPSILON, "steps": Range(1, 12, integer=True)},
+        r"\max E(X + Y - x - y)^2",
+        tolerance=1e-6,
+    ),
+    _row(
+        "CB-Q-bits",
+        "ours: bits of one client and round with a stream cipher",
+        _bits,
+        "Counted parameter by parameter, key by key.",
+        {
+            "clients": _CLIENTS,
+            "parameters": Range(1, 500, integer=True),
+            "bits": Range(0, 30, integer=True),
+            "key": Range(64, 512, integer=True),
+        },
+        r"32m + nk + dm + m",
+    ),
+    _row(
+        "CB-Q-laplace",
+        "ours: the variance of Laplace noise of the same local privacy",
+        _laplace,
+        "The second moment of the density, integrated.",
+        {"epsilon": _EPSILON, "radius": Range(0.1, 10.0)},
+        r"2(2r/\epsilon)^2",
+        tolerance=1e-7,
+    ),
+    _row(
+        "CB-Q-gaussian",
+        "ours: the sum of updates with Gaussian noise",
+        _normal_noise,
+        "The noise by bisection, the sum's divergence integrated.",
+        {
+            "clients": _CLIENTS,
+            "parameters": Range(1, 9, integer=True),
+            "epsilon": _EPSILON,
+            "delta": _DELTA,
+            "asked": _ANY_EPSILON,
+        },
+        r"\delta(\epsilon) = D_{e^\epsilon}",
+        scale=absolute("", 1e-2),
+        tolerance=1e-6,
+        effort=1 / 2,
+    ),
+    _row(
+        "CB-Q-left",
+        "ours: how many clients, or pairs with one client, are left (the upper end counted a thousand times)",
+        _left,
+        "Binomial probabilities as fractions.",
+        {
+            "clients": Range(2, 40, integer=True),
+            "tenths": Range(1, 9, integer=True),
+            "pairs": Range(0, 1, integer=True),
+        },
+        r"\Pr(N < l) \le \tfrac{1}{200},\ \Pr(N > u) \le \tfrac{1}{200}",
+    ),
+    _row(
+        "CB-Q-printed",
+        "ours: the errors of Theorems 2 and 3 as printed (the second counted a hundred times)",
+        _printed,
+        "As printed. Whether they are true is CB-T2 and CB-T3.",
+        {"clients": _CLIENTS, "epsilon": _EPSILON, "radius": Range(0.1, 3.0), "fraction": Range(0.0, 1.0)},
+        r"\frac{r^2}{2n}((\sqrt2-1)\alpha+1)((\sqrt2+1)\alpha-1)",
+    ),
+    _row(
+        "CB-Q-removal",
+        "ours: delta of removing a client",
+        _removed,
+        "Sums of n and of n - 1 signs have no value in common.",
+        {"clients": Range(1, 12, integer=True)},
+        r"\delta = 1",
+        idle=("clients",),
+        constants=True,
+    ),
+    _row(
+        "CB-Q-aggregation",
+        "ours: delta of one client among others that quantize alone, one parameter",
+        _among,
+        "All outcomes, for every number of others at either end.",
+        {"clients": Range(1, 8, integer=True), "epsilon": _EPSILON, "asked": _ANY_EPSILON},
+        r"\delta(\epsilon) = \max_k D_{e^\epsilon}",
+        scale=absolute("", 1e-2),
+        tolerance=1e-6,
+        effort=1 / 4,
+    ),
+    _row(
+        "CB-Q-design",
+        "ours: the least error for a bounded epsilon and a bounded number of bits",
+        _designed,
+        "Every number of shared bits, at the greatest epsilon; the error itself is CB-T2*.",
+        {"clients": Range(2, 60, integer=True), "epsilon": _EPSILON, "budget": Range(0, 12, integer=True)},
+        r"\min_d\mathrm{MSE}(\epsilon, d)",
+        effort=1 / 4,
+    ),
+    _row(
+        "CB-Q-one-bit",
+        "ours: the least worst variance of one bit",
+        _one_bit,
+        "Two outputs that keep epsilon and the mean are the reach of CB-A1.",
+        {"epsilon": Range(0.3, 5.0)},
+        r"\alpha^2",
+        tolerance=1e-6,
+        effort=1 / 8,
+    ),
+)
