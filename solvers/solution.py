@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -45,27 +46,31 @@ class Certificate:
     Attributes
     ----------
     primal_residual : float
-        Greatest violation of a constraint.
+        Greatest violation of a constraint: of a bound as a share of it, of the sum as it is.
     dual_residual : float
-        Greatest violation of stationarity by the multipliers.
+        Greatest violation of stationarity by the multipliers, in the unit of a slope. Optimality needs none of it: the gap
+        is a bound for any multipliers.
     duality_gap : float
         Objective minus a lower bound on every feasible design's objective; computed as a sum of non-negative terms.
     scale : float
-        Size of the objective (1 + its value at zero weight) by which gap and dual residual are judged.
+        What the gap is relative to: the size of that part of the objective, at this design, which the design decides
+        (:func:`solvers.weights.quadratic.certificate`).
+    rounding : float
+        What the rounding of doubles leaves open of that part.
     """
 
     primal_residual: float
     dual_residual: float
     duality_gap: float
     scale: float
+    rounding: float = 0.0
 
     def is_optimal(self, tol: float = 1e-9) -> bool:
-        """Whether everything is within `tol`, relatively to the scale; nan and infinity are not."""
-        return (
-            self.primal_residual <= tol
-            and self.dual_residual <= tol * self.scale
-            and abs(self.duality_gap) <= tol * self.scale
-        )
+        """Whether the constraints are kept to `tol` and the gap is at most `tol` of the scale, rounding apart.
+
+        nan and infinity are not.
+        """
+        return self.primal_residual <= tol and abs(self.duality_gap) <= tol * self.scale + self.rounding < math.inf
 
 
 @dataclass(frozen=True)

@@ -309,3 +309,22 @@ def test_fading_rounds():
     ours = np.mean([solve(f).energy for f in kept], axis=0)
     other = np.mean([energy_schemes.benchmark_energy(f) for f in kept], axis=0)
     assert 1 - np.std(ours) / np.std(other) > 0.98
+
+
+def test_the_gap_is_relative_to_the_utility():
+    """Energies in units of 1 mJ instead of 1 J: the same plan, the same verdict."""
+    for unit in (1.0, 1e-3, 1e-6):
+        fleet = table_1(
+            distance=50.0,
+            compute_power=0.096 * unit,
+            circuit_power=0.0825 * unit,
+            max_power=1.0 * unit,
+            noise_density_dbm=-174.0 + 10 * np.log10(unit),
+            utility_energy=0.5 * unit,
+            beta_1=0.5 * unit**2,
+            beta_2=0.05 * unit,
+        )
+        best, most = solve(fleet), solve(fleet, method="published")
+        worse = dataclasses.replace(best, gap=best.gap + 0.01 * best.utility)
+        assert best.is_optimal() and not worse.is_optimal()
+        assert most.scale / unit**2 == pytest.approx(solve(table_1(distance=50.0), method="published").scale, rel=0.5)

@@ -20,7 +20,7 @@ from analytics.privacy import amplification
 from solvers import weights
 from solvers.design import frontier
 from solvers.solution import Certificate, InfeasibleError
-from solvers.weights import caps, kkt, problem, structured
+from solvers.weights import caps, exactly, kkt, problem, structured
 from solvers.weights.quadratic import QuadraticProgram, certificate, multipliers
 
 
@@ -559,3 +559,113 @@ def test_no_weight_hides_who_takes_part():
     system, _ = problem._example()
     seen = dataclasses.replace(system, adjacency="absent", participation=[1e-3, 0.5, 0.0])
     np.testing.assert_array_equal(caps.greatest_weights(seen, 1.0, observer="participants"), [np.inf, np.nan, np.inf])
+
+
+def over_decades(K, r, s, seed, *, participation=None, sums_to_one=True):
+    """Features scaled by 10^u, u uniform in [-s, s], and a target of size 1."""
+    rng = np.random.default_rng(seed)
+    a = rng.normal(size=(K, r)) * 10.0 ** rng.uniform(-s, s, (K, 1))
+    p = rng.uniform(0.3, 0.95, K) if participation is None else participation
+    return QuadraticProgram(
+        d=2 * p * (1 - p) * np.sum(a * a, axis=1),
+        g=np.zeros(K),
+        upper=np.full(K, np.inf),
+        V=np.sqrt(2) * p[:, None] * a,
+        c=np.sqrt(2) * rng.normal(size=r),
+        constant=0.0,
+        sums_to_one=sums_to_one,
+    )
+
+
+@pytest.mark.parametrize("sums_to_one", [True, False])
+@pytest.mark.parametrize(("K", "r"), [(10, 4), (100, 16), (1000, 16), (10_000, 4)])
+@pytest.mark.parametrize("s", [0, 3, 4, 6])
+def test_features_over_decades(s, K, r, sums_to_one):
+    """No device is judged by another's curvature: the gap is relative to the optimum, in few steps."""
+    qp = over_decades(K, r, s, 1, sums_to_one=sums_to_one)
+    result = structured.minimise(qp)
+    judged = certificate(qp, result.w, multipliers(qp, result.w, result.nu))
+    assert judged.is_optimal(1e-12) and judged.duality_gap <= 1e-9 * qp.value(result.w)
+    assert result.converged and result.iterations <= 40
+    if K <= 100:
+        proved = exactly.proof(qp, result.w, multipliers(qp, result.w, result.nu))
+        assert proved.gap <= 1e-9 * float(proved.objective)
+
+
+@pytest.mark.parametrize("s", [0, 3, 6])
+def test_features_over_decades_where_everybody_takes_part(s):
+    """Without curvature of their own."""
+    for K, r in ((10, 4), (100, 4), (100, 16)):
+        qp = over_decades(K, r, s, 1, participation=np.ones(K))
+        result = structured.minimise(qp)
+        assert certificate(qp, result.w, multipliers(qp, result.w, result.nu)).is_optimal(1e-9), (K, r)
+
+
+def test_few_devices_over_decades_against_every_active_set():
+    """Of five devices each set of positive weights has its stationary point by linear equations in rational numbers."""
+    from fractions import Fraction
+    from itertools import combinations
+
+    import sympy
+
+    for seed in range(3):
+        qp = over_decades(5, 2, 6, seed)
+        H = [[Fraction(float(x)) for x in row] for row in qp.V]
+        Q = sympy.Matrix(5, 5, lambda i, j: sum(sympy.Rational(a * b) for a, b in zip(H[i], H[j], strict=True)))
+        Q += sympy.diag(*(sympy.Rational(Fraction(float(x))) for x in qp.d))
+        b = sympy.Matrix([sum(a * Fraction(float(x)) for a, x in zip(row, qp.c, strict=True)) for row in H])
+        own = sum(sympy.Rational(Fraction(float(x))) ** 2 for x in qp.c) / 2
+        best = None
+        for size in range(1, 6):
+            for rows in map(list, combinations(range(5), size)):
+                top = Q.extract(rows, rows).row_join(-sympy.ones(size, 1))
+                whole = top.col_join(sympy.ones(1, size).row_join(sympy.zeros(1, 1)))
+                x = whole.LUsolve(b.extract(rows, [0]).col_join(sympy.ones(1, 1)))[:size, :]
+                if min(x) >= 0:
+                    value = (x.T * Q.extract(rows, rows) * x)[0] / 2 - (b.extract(rows, [0]).T * x)[0] + own
+                    best = value if best is None else min(best, value)
+        result = structured.minimise(qp)
+        assert qp.value(result.w) == pytest.approx(float(best), rel=1e-9)
+
+
+@pytest.mark.parametrize("size", [1e-6, 1.0, 1e6])
+def test_the_certificate_is_relative_to_what_the_weights_decide(size):
+    """The same weights for features in another unit: the same verdict."""
+    rng = np.random.default_rng(0)
+    f = size * (np.ones(2) + rng.normal(size=(4, 2)))
+    system, _ = weights.problem._example()
+    system = dataclasses.replace(
+        system, devices=4, weight=0.25, participation=0.8, noise_variance=2.0, clip=100.0 * size
+    )
+    features = Features(f=f, W=np.eye(2), D=np.eye(2))
+    best = weights.solve(system, features)
+    qp = best.program
+    assert best.is_optimal() and best.is_optimal(1e-12)
+    alone = np.array([1.0, 0.0, 0.0, 0.0])
+    above = (qp.value(alone) - qp.constant) / (best.objective - qp.constant)
+    judged = certificate(qp, alone, multipliers(qp, alone, best.multipliers.total))
+    assert above > 1.3 and not judged.is_optimal(0.2)
+    near = 0.9999 * best.w + 0.0001 * alone
+    judged = certificate(qp, near, multipliers(qp, near, best.multipliers.total))
+    assert not judged.is_optimal(1e-9) and judged.is_optimal(1e-3)
+    assert judged.duality_gap / judged.scale == pytest.approx(
+        _near_gap(), rel=1e-3
+    )  # of size 1: invariant to the features' unit
+
+
+def _near_gap():
+    rng = np.random.default_rng(0)
+    f = np.ones(2) + rng.normal(size=(4, 2))
+    system, _ = weights.problem._example()
+    system = dataclasses.replace(system, devices=4, weight=0.25, participation=0.8, noise_variance=2.0, clip=100.0)
+    best = weights.solve(system, Features(f=f, W=np.eye(2), D=np.eye(2)))
+    near = 0.9999 * best.w + 0.0001 * np.eye(4)[0]
+    judged = certificate(best.program, near, multipliers(best.program, near, best.multipliers.total))
+    return judged.duality_gap / judged.scale
+
+
+def test_an_upper_bound_is_broken_relative_to_itself():
+    qp = dataclasses.replace(over_decades(3, 2, 0, 0, sums_to_one=False), upper=np.full(3, 1e-9))
+    w = np.full(3, 1.1e-9)
+    judged = certificate(qp, w, multipliers(qp, w, 0.0))
+    assert judged.primal_residual == pytest.approx(0.1) and not judged.is_optimal(1e-3)

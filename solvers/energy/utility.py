@@ -58,6 +58,9 @@ class EnergySolution(Record):
     gap : ndarray
         Proved: no feasible choice has a utility above ``utility + gap``. For whole iterations the bound is still that of
         real ones.
+    scale : ndarray
+        What the gap is relative to: the sizes of both terms of the utility, learning and energy, together; in the unit of U,
+        so that the verdict does not depend on the unit of energy.
     method : str
     """
 
@@ -71,11 +74,12 @@ class EnergySolution(Record):
     utility: FloatArray
     case: NDArray[np.str_]
     gap: FloatArray
+    scale: FloatArray
     method: str
 
     def is_optimal(self, tolerance: float = 1e-8) -> bool:
-        """Whether every device's gap is within the tolerance."""
-        return bool(np.all(self.gap <= tolerance))
+        """Whether every device's gap is within the tolerance of its own scale."""
+        return bool(np.all(self.gap <= tolerance * self.scale))
 
 
 def solve(fleet: DeviceFleet, *, method: Method | str = Method.CLOSED_FORM, integer: bool = False) -> EnergySolution:
@@ -174,7 +178,7 @@ def described(
     """What compute times x and rates Z amount to; `top` is what no utility exceeds."""
     power = np.where(problem.Z_max == Z, fleet.max_power, np.minimum(fleet.power(Z), fleet.max_power))
     t = problem.a / Z
-    utility = problem.utility(x, Z)
+    utility, energy = problem.utility(x, Z), problem.energy(x, Z)
     left = problem.T - x - t
     return EnergySolution(
         iterations=x / problem.A,
@@ -183,10 +187,11 @@ def described(
         compute_time=x,
         transmit_time=t,
         slack=np.where(np.isnan(x), np.nan, np.where(left > _ROUNDED * problem.T, left, 0.0)),
-        energy=problem.energy(x, Z),
+        energy=energy,
         utility=utility,
         case=np.array([kind.value for kind in Case])[case],
         gap=np.where(np.isnan(utility), np.inf, np.maximum(top - utility, 0.0)),
+        scale=np.abs(problem.learning(x)) + np.abs(energy * (energy - 2 * problem.half)),
         method=method,
     )
 

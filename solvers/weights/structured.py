@@ -2,8 +2,10 @@ r"""Our solver for the weight problem: semismooth Newton on the dual, in as many
 
 For given :math:`\lambda` the multiplier :math:`\nu(\lambda)` of the sum is the root of a monotone piecewise linear function;
 then :math:`w_k = \mathrm{clip}((\nu - q_k)/d_k, 0, u_k)` is feasible, the dual's gradient is :math:`V^Tw - c - \lambda`, and
-half its square is the duality gap: every iterate carries its certificate. Where d is (nearly) 0 a proximal term is added
-and driven out by an outer loop. When the sum is free each weight is first measured in the unit in which its curvature is one.
+half its square is the duality gap: every iterate carries its certificate. Where d is (nearly) 0 beside the curvature
+:math:`d_k + \|V_k\|^2` of its own device, a proximal term is added, of every device in the unit of its curvature, and driven out
+by an outer loop that ends with the gap. No device is judged by the curvature of another, so features may differ by decades. When
+the sum is free each weight is first measured in the unit in which its curvature is one.
 One step costs O(K r^2) operations in one matrix product, memory is O(K r).
 """
 
@@ -15,16 +17,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analytics.checks import FloatArray
-from solvers.weights.quadratic import QuadraticProgram
+from solvers.weights.quadratic import QuadraticProgram, certificate, multipliers
 
 BoolArray = NDArray[np.bool_]
 
 _INNER, _OUTER, _ROOT, _LINE = 100, 200, 100, 40
-_FLAT = 1e-9  # curvature, beside the largest, below which a proximal term is added
-_PROXIMAL = 1e-5  # the first proximal term, beside the largest curvature
-_LEAST = 1e-8  # the proximal term, beside the largest curvature, never falls below this
+_FLAT = 1e-9  # share of d in a device's own curvature, below which a proximal term is added
+_CURVED = 1e-6  # share from which on the stationarity that Newton's method reaches is believed without the gap
+_PROXIMAL = 1e-5  # the first proximal term of a device, beside its own curvature
+_LEAST, _GREATEST = 1e-8, 1e-2  # between which it stays: V'w is known to a unit of rounding divided by it
+_SHARPER = 1e-3  # times the tolerance where the gap no longer falls: slopes without curvature enter it to first order
 _STALLED = 1e-9  # a gradient as small as this, relatively, that no longer falls is rounding
 _SAMPLED, _STRIDE, _ROUGH = 20000, 16, 3e-2  # from this many devices on, start from a sample of every 16th
+_ENOUGH = 1e-9  # of the objective: a gap with which the method may rest when it falls no further
+_PROGRESS, _PATIENCE = 0.5, 8  # the gap has to fall by this factor in so many proximal steps
 _SETTLED = 1e-14  # excess of the sum that is left to the last correction
 _SMALL = 256
 _FLATTENED = 0.2  # how flat the dual must have become along a step
@@ -72,26 +78,37 @@ def _minimise(program: QuadraticProgram, tolerance: float) -> Result:
     program = program.reduced()
     upper = program.effective_upper
     curvature = program.d + np.einsum("kr,kr->k", program.V, program.V)
-    largest = float(np.max(curvature, initial=0.0))
     steepest = max(float(np.max(np.abs(program.g - program.V @ program.c), initial=0.0)), 1e-300)
-    if float(np.min(program.d, initial=np.inf)) >= _FLAT * largest > 0:
+    steps, best, least = 0, Result(_start(upper, program.sums_to_one), 0.0, 0, False), np.inf
+    share = float(np.min(program.d / np.where(curvature > 0, curvature, 1.0), initial=np.inf))
+    if share >= _FLAT:
         state = _coarse(program)
         w, steps, done = _newton(program, state, tolerance)
-        return Result(w, state.nu, steps, done)
-    state = _coarse(replace(program, d=program.d + _PROXIMAL * largest))
-    rho = _PROXIMAL * largest if largest > 0 else 1e-3 * steepest
+        best = Result(w, state.nu, steps, done)
+        if done and share >= _CURVED:
+            return best
+        judged = certificate(program, w, multipliers(program, w, state.nu))
+        if judged.is_optimal(tolerance):
+            return replace(best, converged=True)
+        least = judged.duality_gap
+    positive = curvature[curvature > 0]
+    unit = np.where(curvature > 0, curvature, np.min(positive) if positive.size else steepest)
+    rho, idle = _PROXIMAL, 0
+    state = _coarse(replace(program, d=program.d + rho * unit))
     w = _start(upper, program.sums_to_one)
-    steps = 0
     for _ in range(_OUTER):
-        near = replace(program, d=program.d + rho, g=program.g - rho * w)
-        fresh, inner, done = _newton(near, state, tolerance)
+        term = rho * unit
+        near = replace(program, d=program.d + term, g=program.g - term * w)
+        w, inner, done = _newton(near, state, _SHARPER * tolerance if idle else tolerance)
         steps += inner
-        moved = rho * float(np.max(np.abs(fresh - w), initial=0.0))
-        w = fresh
-        if done and moved <= tolerance * steepest:
-            return Result(w, state.nu, steps, True)
-        rho = max(rho * 0.5, _LEAST * largest) if done else 10 * rho
-    return Result(w, state.nu, steps, False)
+        judged = certificate(program, w, multipliers(program, w, state.nu))
+        idle = 0 if judged.duality_gap < _PROGRESS * least else idle + 1
+        if judged.duality_gap < least:
+            best, least = Result(w, state.nu, steps, judged.is_optimal(_ENOUGH)), judged.duality_gap
+        if judged.is_optimal(_SHARPER * tolerance) or (idle >= _PATIENCE and best.converged) or idle >= 4 * _PATIENCE:
+            break
+        rho = max(rho * 0.5, _LEAST) if done and not idle else min(10 * rho, _GREATEST)
+    return replace(best, iterations=steps)
 
 
 def _start(upper: FloatArray, sums_to_one: bool) -> FloatArray:
