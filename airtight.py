@@ -44,6 +44,7 @@ _HOMES = {
     "ParameterError": "analytics.checks",
     "ConvergenceError": "analytics.checks",
     "InfeasibleError": "solvers.solution",
+    "NotSettledError": "solvers.solution",
     "Adjacency": "analytics.guarantee",
     "Observer": "analytics.guarantee",
     "InferenceSystem": "analytics.inference.system",

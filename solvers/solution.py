@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class InfeasibleError(AirtightError, ValueError):
-    """No design meets the constraints.
+    """No design meets the constraints: proved, and the message says by what.
 
     Attributes
     ----------
@@ -33,6 +33,29 @@ class InfeasibleError(AirtightError, ValueError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _infeasible, (str(self), self.least_epsilon, self.least_deadline)
+
+
+class NotSettledError(AirtightError):
+    """The effort was spent before a design was found or excluded; a greater effort may do either.
+
+    Attributes
+    ----------
+    lower_bound : float
+        What no design that keeps the constraints goes below, as far as it is proved; nan where nothing is.
+    effort : int
+        Evaluations that were allowed.
+    """
+
+    def __init__(self, message: str, *, lower_bound: float = float("nan"), effort: int = 0) -> None:
+        super().__init__(message)
+        self.lower_bound, self.effort = lower_bound, effort
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _not_settled, (str(self), self.lower_bound, self.effort)
+
+
+def _not_settled(message: str, lower_bound: float, effort: int) -> NotSettledError:
+    return NotSettledError(message, lower_bound=lower_bound, effort=effort)
 
 
 def _infeasible(message: str, least_epsilon: float, least_deadline: float) -> InfeasibleError:

@@ -16,13 +16,14 @@ from analytics.inference.features import Features
 from analytics.inference.system import InferenceSystem
 from analytics.privacy import gaussian, observers, rounds
 from solvers.design import equal
+from solvers.design.effort import Effort
 from solvers.design.joint import design
 from solvers.design.moments import Moments
 from solvers.design.peak import Peak
 from solvers.design.requirements import Free, Requirements
 from solvers.design.rounds import ManyRounds
 from solvers.design.screen import Box, Screen
-from solvers.solution import InfeasibleError
+from solvers.solution import InfeasibleError, NotSettledError
 from solvers.weights.problem import _example
 from validate.experiments.monte_carlo import channel
 
@@ -66,7 +67,7 @@ def test_no_random_design_beats_the_bound(case):
     own = decoding.constant_output(tasks)
     most = 6.0 if adjacency == "replace" else 3.0
     wanted = Requirements(minimise="energy", epsilon_at_most=most, error_at_most=0.75 * own)
-    found = design(system, wanted, tasks, gap=0.03, seconds=60)
+    found = design(system, wanted, tasks, gap=0.03)
     assert np.max(found.epsilon) <= most and found.error <= 0.75 * own * (1 + 1e-9)
     epsilon, error, energy = reached(found.system, tasks)
     assert (epsilon, energy) == (np.max(found.epsilon), found.energy) and error == pytest.approx(found.error)
@@ -199,9 +200,9 @@ def test_peak_power_is_kept():
     system, tasks = instance(1)
     free = ["weight", "noise_variance", "decoder_gain"]
     kept = {"minimise": "error", "epsilon_at_most": 6.0, "energy_at_most": 5.0, "free": free}
-    loud = design(system, Requirements(**kept), tasks, seconds=60)
+    loud = design(system, Requirements(**kept), tasks)
     most = 0.8 * Peak.needed(loud.system, 1e-3)
-    quiet = design(system, Requirements(**kept, power_at_most=most), tasks, seconds=60)
+    quiet = design(system, Requirements(**kept, power_at_most=most), tasks)
     assert Peak.needed(quiet.system, 1e-3) <= most * (1 + 1e-6) and loud.error < quiet.lower_bound
     rng = np.random.default_rng(0)
     length = quiet.system.weight[0] * quiet.system.clip[0]
@@ -209,17 +210,17 @@ def test_peak_power_is_kept():
     assert np.mean(2.0**2 / 0.5 * np.sum(sent**2, axis=1) > most * (1 + 1e-6)) < 1.4e-3
     hopeless = {**kept, "minimise": "energy", "energy_at_most": None, "error_at_most": quiet.error}
     with pytest.raises(InfeasibleError, match="power_at_most = ") as error:
-        design(system, Requirements(**hopeless, power_at_most=most / 2), tasks, gap=0.01, seconds=60)
+        design(system, Requirements(**hopeless, power_at_most=most / 2), tasks, gap=0.01)
     named = float(str(error.value).split("power_at_most = ")[1])
     assert most / 2 < named <= most * 1.01
-    design(system, Requirements(**hopeless, power_at_most=named * 1.001), tasks, gap=0.01, seconds=60)
+    design(system, Requirements(**hopeless, power_at_most=named * 1.001), tasks, gap=0.01)
 
 
 def test_design_is_confirmed_by_simulation():
     system, tasks = instance(4, tasks=1)
     own = decoding.constant_output(tasks)
     wanted = Requirements(minimise="energy", epsilon_at_most=4.0, accuracy_at_least=0.5)
-    found = design(system, wanted, tasks, margin=float(np.sqrt(own)) * 0.95, ideal_accuracy=0.9, gap=0.05, seconds=60)
+    found = design(system, wanted, tasks, margin=float(np.sqrt(own)) * 0.95, ideal_accuracy=0.9, gap=0.05)
     rng = np.random.default_rng(5)
     designed, rounds = found.system, 20000
     tau = (rng.random((rounds, 6)) < designed.participation).astype(float)
@@ -258,7 +259,7 @@ def test_rounds_with_everybody_present():
     own = decoding.constant_output(tasks)
     free = ["weight", "noise_variance", "decoder_gain"]
     wanted = Requirements(minimise="error", epsilon_at_most=4.0, energy_at_most=100.0, free=free)
-    one, many = (design(system, wanted, tasks, rounds=T, gap=0.02, seconds=60) for T in (1, 10))
+    one, many = (design(system, wanted, tasks, rounds=T, gap=0.02) for T in (1, 10))
     assert one.error < many.error < own and many.lower_bound is not None
     noise = np.sum(many.system.received_noise_variance) + many.system.receiver_noise_variance
     spent = gaussian.epsilon(1e-4, sensitivity=many.system.sensitivity * np.sqrt(10), sigma=np.sqrt(noise))
@@ -319,12 +320,12 @@ def test_different_and_equal_devices_agree():
     wanted = Requirements(minimise="error", epsilon_at_most=3.0, energy_at_most=2.0, free=free)
     boxes = design(system, wanted, tasks)
     asked = steps.Question(wanted, Purpose.of(tasks), None, 1, observers.Observer.AUTO)
-    cones = steps.best(system, asked, np.inf)
+    cones = steps.best(system, asked, Effort(10**9))
     assert cones.lower <= boxes.value and cones.lower <= cones.value  # any weights, not equal ones alone
     same = [replace(one, f=np.repeat(one.f[:1], 6, axis=0)) for one in tasks]
     boxes = design(system, wanted, same)
     asked = replace(asked, purpose=Purpose.of(same))
-    assert steps.best(system, asked, np.inf).value == pytest.approx(boxes.value, rel=2e-3)
+    assert steps.best(system, asked, Effort(10**9)).value == pytest.approx(boxes.value, rel=2e-3)
 
 
 def test_least_epsilon_of_different_devices():
@@ -516,7 +517,7 @@ def test_rounds_of_the_file_are_meant(tmp_path):
 def test_the_least_error_keeps_epsilon(epsilon, changes):
     system, tasks = instance(5, tasks=1, **changes)
     wanted = Requirements(minimise="error", epsilon_at_most=epsilon, free=("weight", "decoder_gain", "noise_variance"))
-    found = design(system, wanted, tasks, gap=0.01, seconds=60)
+    found = design(system, wanted, tasks, gap=0.01)
     assert np.max(found.epsilon) <= epsilon and found.lower_bound <= found.error < decoding.constant_output(tasks)
     assert np.isfinite(found.system.weight).all()
 
@@ -536,7 +537,7 @@ def test_an_epsilon_is_not_excluded_within_the_gap_of_the_energy():
     free = ("weight", "noise_variance", "clip", "participation", "decoder_gain")
     least = design(system, Requirements(minimise="energy", epsilon_at_most=2.0, error_at_most=0.5, free=free), views)
     wanted = Requirements(minimise="epsilon", error_at_most=0.5, energy_at_most=least.value * 1.0002, free=free)
-    found = design(system, wanted, views, gap=0.05, seconds=3)
+    found = design(system, wanted, views, gap=0.05, effort=30_000)
     assert found.lower_bound <= np.max(least.epsilon)
 
 
@@ -602,3 +603,173 @@ def test_surface():
     assert len(pareto.plot(found).lines) == 2
     with pytest.raises(ParameterError, match="accuracy"):
         airtight.frontier(system, tasks, epsilon=[1.0])
+
+
+def leap(monkeypatch):
+    """A clock that jumps by days at every look."""
+    import itertools
+    import time
+
+    for name in ("time", "monotonic", "perf_counter", "process_time"):
+        jumps = itertools.count(1.0, 1e6)
+        monkeypatch.setattr(time, name, lambda jumps=jumps: next(jumps))
+
+
+def two(**changes):
+    _, tasks = instance(0)
+    tasks = [Features(f=one.f[:2], W=one.W, D=one.D) for one in tasks]
+    return InferenceSystem(**{**INSTANCE, **changes}), tasks
+
+
+INSTANCE = {
+    "devices": 2,
+    "participation": 0.8,
+    "noise_variance": 0.1,
+    "weight": 0.5,
+    "clip": 1.0,
+    "alignment": 2.0,
+    "receiver_noise_variance": 0.3,
+    "dimension": 4,
+    "delta": 1e-4,
+    "delta_prime": 1e-4,
+    "adjacency": "replace",
+    "channel_gain": 0.5,
+}
+
+
+@pytest.mark.parametrize("kind", ["global", "epsilon", "error", "steps", "outer", "local"])
+def test_no_clock_changes_an_answer(kind, monkeypatch):
+    """Bit for bit, however long it takes."""
+    if kind in ("global", "epsilon", "error"):
+        system, tasks = two()
+        own = decoding.constant_output(tasks)
+        kept = {
+            "global": {"minimise": "energy", "epsilon_at_most": 60.0, "error_at_most": 0.6 * own},
+            "epsilon": {"minimise": "epsilon", "error_at_most": 0.5 * own},
+            "error": {"minimise": "error", "epsilon_at_most": 60.0},
+        }[kind]
+        wanted = Requirements(**kept, effort=3000)
+    else:
+        system, tasks = different("silent", False, 1.0)
+        own = decoding.constant_output(tasks)
+        free = ["weight", "noise_variance", "decoder_gain"] + (["clip"] if kind == "outer" else [])
+        free = ["noise_variance", "clip"] if kind == "local" else free
+        wanted = (
+            Requirements(
+                minimise="error" if kind != "local" else "energy", epsilon_at_most=5.0, energy_at_most=5.0, free=free
+            )
+            if kind != "local"
+            else Requirements(minimise="energy", epsilon_at_most=5.0, free=free, effort=60)
+        )
+        wanted = replace(wanted, effort=60 if kind == "local" else 1500)
+    calm = design(system, wanted, tasks)
+    leap(monkeypatch)
+    busy = design(system, wanted, tasks)
+    assert calm == busy and calm.settled == busy.settled and calm.lower_bound == busy.lower_bound
+
+
+def test_a_feasible_problem_is_never_called_infeasible():
+    """Whatever the effort: a design, or not settled; and more effort is no worse."""
+    system, tasks = two()
+    own = decoding.constant_output(tasks)
+    before = np.inf
+    for effort in (1, 10, 100, 1000, 10_000):
+        wanted = Requirements(minimise="epsilon", error_at_most=0.3 * own, effort=effort)
+        try:
+            found = design(system, wanted, tasks)
+        except NotSettledError as error:
+            assert "effort" in str(error) and error.effort == effort and before == np.inf
+            continue
+        assert found.error <= 0.3 * own and found.lower_bound <= found.value <= before * (1 + 1e-12)
+        assert not found.settled or found.gap <= 1e-2 * found.value
+        before = found.value
+    assert before < np.inf
+
+
+def test_what_epsilon_has_no_time_for_is_not_settled():
+    """The case of a review: 4 s found epsilon 6.156, with 1 s it was called infeasible."""
+    system, views = _example()
+    system = replace(
+        system, devices=2, adjacency="replace", participation=0.8, noise_variance=2.0, weight=0.5, clip=4.0
+    )
+    pair = Features(f=views.f[:2], W=views.W, D=views.D)
+    for effort in (10, 300, 3000):
+        wanted = Requirements(minimise="epsilon", error_at_most=0.4906, effort=effort)
+        try:
+            found = design(system, wanted, pair)
+        except NotSettledError:
+            continue
+        assert found.error <= 0.4906 and not (found.settled and found.gap > 1e-2 * found.value)
+
+
+def test_infeasible_names_the_bound_that_proves_it():
+    system, tasks = two()
+    own = decoding.constant_output(tasks)
+    cases = [
+        ({"minimise": "energy", "epsilon_at_most": 0.3, "error_at_most": 0.4 * own}, "error is at least "),
+        ({"minimise": "epsilon", "error_at_most": 0.1 * own}, "error is at least "),
+        ({"minimise": "error", "epsilon_at_most": 0.3, "error_at_most": 0.4 * own}, "error is at least "),
+        ({"minimise": "epsilon", "epsilon_at_most": 0.3, "error_at_most": 0.4 * own}, "epsilon is above "),
+        ({"minimise": "energy", "energy_at_most": 1e-6, "epsilon_at_most": 60.0, "error_at_most": 0.6 * own}, "energy"),
+    ]
+    for kept, needle in cases:
+        with pytest.raises(InfeasibleError, match=needle) as error:
+            design(system, Requirements(**kept), tasks)
+        bound = float(str(error.value).split(needle)[1].removeprefix(" is at least ").split(" ")[0])
+        limit = (
+            kept["epsilon_at_most"]
+            if "epsilon" in needle
+            else kept["energy_at_most"]
+            if "energy" in needle
+            else kept["error_at_most"]
+        )
+        assert bound >= limit * (1 - 1e-6)
+    with pytest.raises(InfeasibleError):
+        design(system, Requirements(**cases[0][0]), tasks, explain=False)
+
+
+def test_a_limit_on_what_is_least_is_kept():
+    system, tasks = two()
+    own = decoding.constant_output(tasks)
+    least = design(system, Requirements(minimise="error", epsilon_at_most=40.0, effort=20_000), tasks)
+    for share in (1.0, 1.3):
+        wanted = Requirements(
+            minimise="error", epsilon_at_most=40.0, error_at_most=min(share * least.value, own), effort=20_000
+        )
+        assert design(system, wanted, tasks).error <= share * least.value
+
+
+def test_different_devices_without_effort_or_design():
+    """No warning of the simplex, and no proof where only convex steps failed."""
+    system, tasks = different("silent", False, 1.0)
+    own = decoding.constant_output(tasks)
+    wanted = Requirements(minimise="energy", epsilon_at_most=5.0, error_at_most=0.85 * own, effort=150)
+    try:
+        assert not design(system, wanted, tasks, explain=False).settled
+    except NotSettledError as error:
+        assert error.effort == 150
+    free = ["weight", "noise_variance", "decoder_gain"]
+    hopeless = Requirements(minimise="energy", epsilon_at_most=5.0, error_at_most=1e-6 * own, free=free)
+    with pytest.raises(InfeasibleError, match="error is at least"):
+        design(system, hopeless, tasks)
+    with pytest.raises(NotSettledError):
+        design(system, replace(hopeless, free=(*free, "clip"), effort=2000), tasks, explain=False)
+
+
+def test_not_settled_on_the_command_line(tmp_path):
+    rng = np.random.default_rng(1)
+    D = np.linalg.pinv(rng.normal(size=(4, 5)))
+    f = rng.normal(size=5) * 3 + 0.1 * rng.normal(size=(2, 3, 5))
+    archive(tmp_path, f=f, W=np.linalg.pinv(D), D=D)
+    own = decoding.constant_output([Features(f=one, W=np.linalg.pinv(D), D=D) for one in f])
+    text = EQUAL + TASK + DESIGN.replace("accuracy_at_least = 0.1", f"error_at_most = {0.7 * own}")
+    text = text.replace("epsilon_at_most = 100.0", "epsilon_at_most = 30.0").partition("free = ")[0]
+    path = written(tmp_path, text + "effort = 40\n")
+    found = run("design", path, "--json")
+    assert found.exit_code == 4 and "not settled" in found.stderr and len(found.stderr.splitlines()) == 1
+    if found.stdout:
+        tree = json.loads(found.stdout)
+        assert tree["settled"] is False and tree["gap"] == tree["value"] - tree["lower_bound"]
+    assert refused(run("design", written(tmp_path, text + "effort = 0\n")), "design.effort")
+    assert refused(run("design", written(tmp_path, text + "effort = 1.5\n")), "design.effort")
+    assert refused(run("design", written(tmp_path, text + "seconds = 3\n")), "design.seconds")

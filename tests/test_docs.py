@@ -13,7 +13,6 @@ from latex2mathml.converter import convert
 import airtight
 from analytics.inference.system import InferenceSystem
 from analytics.privacy import amplification, observers
-from solvers.design import joint
 from validate.cli import main
 
 ROOT = Path(__file__).parents[1]
@@ -28,7 +27,6 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "Agg")
-    monkeypatch.setattr(joint, "_GAP", 9e-3)  # nearer takes the ten seconds that a design has
     return tmp_path
 
 

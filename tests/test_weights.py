@@ -601,20 +601,25 @@ def test_features_over_decades_where_everybody_takes_part(s):
         assert certificate(qp, result.w, multipliers(qp, result.w, result.nu)).is_optimal(1e-9), (K, r)
 
 
+def _rational(matrix):
+    """The arguments of a sympy.Matrix of the doubles as they are."""
+    import sympy
+
+    return *matrix.shape, [sympy.Rational(*float(x).as_integer_ratio()) for x in matrix.ravel()]
+
+
 def test_few_devices_over_decades_against_every_active_set():
     """Of five devices each set of positive weights has its stationary point by linear equations in rational numbers."""
-    from fractions import Fraction
     from itertools import combinations
 
     import sympy
 
     for seed in range(3):
         qp = over_decades(5, 2, 6, seed)
-        H = [[Fraction(float(x)) for x in row] for row in qp.V]
-        Q = sympy.Matrix(5, 5, lambda i, j: sum(sympy.Rational(a * b) for a, b in zip(H[i], H[j], strict=True)))
-        Q += sympy.diag(*(sympy.Rational(Fraction(float(x))) for x in qp.d))
-        b = sympy.Matrix([sum(a * Fraction(float(x)) for a, x in zip(row, qp.c, strict=True)) for row in H])
-        own = sum(sympy.Rational(Fraction(float(x))) ** 2 for x in qp.c) / 2
+        V, c = sympy.Matrix(*_rational(qp.V)), sympy.Matrix(*_rational(qp.c[:, None]))
+        Q = V * V.T + sympy.diag(*_rational(qp.d[:, None])[2])
+        b = V * c
+        own = (c.T * c)[0] / 2
         best = None
         for size in range(1, 6):
             for rows in map(list, combinations(range(5), size)):

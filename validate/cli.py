@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from analytics.checks import AirtightError, ConvergenceError, ParameterError
-from solvers.solution import InfeasibleError
+from solvers.solution import InfeasibleError, NotSettledError
 from validate.attack.cli import attack
 from validate.config import SystemFileError, load
 from validate.design.cli import calibrate, design
@@ -64,6 +64,9 @@ class _Group(click.Group):
         except InfeasibleError as error:
             click.echo(f"airtight: infeasible: {error}", err=True)
             ctx.exit(3)
+        except NotSettledError as error:
+            click.echo(f"airtight: not settled: {error}", err=True)
+            ctx.exit(4)
         except AirtightError as error:
             for line in str(error).splitlines():
                 click.echo(f"airtight: {line}", err=True)

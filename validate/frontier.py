@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 Asked = Requirements | FederatedRequirements | FleetRequirements
 
 
-def solver(description: Description, *, seconds: float | None = None) -> Callable[[Any], Any]:
-    """What designs a description for its requirements, in so many seconds at most where a search may take longer."""
+def solver(description: Description, *, effort: int | None = None) -> Callable[[Any], Any]:
+    """What designs a description for its requirements, with another effort than that of its table [design] if one is given."""
     wanted, system, task = description.design, description.inference, description.task
     if isinstance(wanted, FederatedRequirements) and description.federated is not None:
         from solvers.design import federated
@@ -42,7 +42,7 @@ def solver(description: Description, *, seconds: float | None = None) -> Callabl
 
     options: dict[str, Any] = {} if task is None else {"margin": task.margin, "ideal_accuracy": task.ideal_accuracy}
     features = None if task is None else task.samples
-    options |= {"observer": description.observer, "rounds": description.rounds, "seconds": seconds}
+    options |= {"observer": description.observer, "rounds": description.rounds, "effort": effort}
     return lambda one: joint.design(system, one, features, explain=False, **options)
 
 
@@ -56,7 +56,7 @@ def traced(
     description: Description,
     texts: Sequence[str],
     *,
-    seconds: float | None = None,
+    effort: int | None = None,
     heard: Callable[[str], None] = lambda point: None,
 ) -> FrontierResult:
     """The designs over ``KEY=VALUES``, one or two of them.
@@ -66,7 +66,7 @@ def traced(
     ParameterError
         Naming a key that is not kept, or values that cannot be read.
     """
-    solve, wanted = solver(description, seconds=seconds), description.design
+    solve, wanted = solver(description, effort=effort), description.design
     assert wanted is not None
     allowed = limits(wanted)
     over: dict[str, Any] = {}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,6 +18,7 @@ from analytics.inference.system import InferenceSystem
 from solvers.design import convex, local
 from solvers.design.calibrate import Variable, calibrate
 from solvers.design.convex import Limits, Model, Relaxed
+from solvers.design.effort import Effort, Spent
 from solvers.design.peak import Peak
 from solvers.design.requirements import Free, Goal, Purpose, Requirements
 from solvers.solution import InfeasibleError
@@ -31,6 +32,8 @@ _GROWTH, _STEPS = 20.0, 40
 _TRIES = 60  # of common scales of clips and participations
 _LESS = (0.1, 0.0)  # times the noise of the relaxation: where turns begin, too
 _FROM = (0.1, 1.0, 10.0)  # times the noise: where turns begin if nothing is known
+_CONE = 100  # what a cone program, or a calibration, counts as
+_HOPELESS = 1e3  # a logarithm above those of all designs: with infinity the simplex would subtract infinities
 _PLENTY = 1e9  # times the energy of the system as it is: as good as unlimited
 
 
@@ -61,13 +64,13 @@ def applies(system: InferenceSystem, wanted: Requirements, purpose: Purpose | No
     return purpose is not None and {Free.WEIGHT, Free.GAIN} <= free and gauge and system.decoded_receiver_noise > 0
 
 
-def best(system: InferenceSystem, asked: Question, deadline: float) -> Best | None:
+def best(system: InferenceSystem, asked: Question, effort: Effort) -> Best | None:
     """The best design met, and what no design has less than; None when none was met."""
     if asked.wanted.minimise is Goal.EPSILON and convex.exact(system, asked.observer, asked.rounds) is not True:
-        return _least_epsilon(system, asked, deadline)
+        return _least_epsilon(system, asked, effort)
     outer = [free for free in (Free.CLIP, Free.PARTICIPATION) if free in asked.wanted.free]
     if not outer:
-        return _Turns(system, asked).best()
+        return _Turns(system, asked, effort).best()
 
     def scaled(x: FloatArray) -> InferenceSystem:
         named = dict(zip(outer, np.exp(x), strict=True))
@@ -77,19 +80,26 @@ def best(system: InferenceSystem, asked: Question, deadline: float) -> Best | No
         return replace(system, **changes)
 
     def measured(x: FloatArray) -> float:
-        if time.monotonic() > deadline:
-            return math.inf
-        found = _Turns(scaled(x), asked).relaxed()
-        return math.inf if found is None else math.log(max(found[0], 1e-300))
+        if effort.out:
+            raise Spent
+        found = _Turns(scaled(x), asked, effort).relaxed()
+        value = _HOPELESS if found is None else math.log(max(found[0], 1e-300))
+        if value < met[0][0]:
+            met.insert(0, (value, x.copy()))
+        return value
 
     starts = [np.zeros(len(outer)), np.full(len(outer), 0.7), np.full(len(outer), -0.7)]
-    start = min(starts, key=measured)
-    found = optimize.minimize(measured, start, method="Nelder-Mead", options={"maxfev": _TRIES, "xatol": 1e-3})
-    done = _Turns(scaled(found.x), asked).best() or _Turns(scaled(start), asked).best()
+    met = [(math.inf, starts[0])]
+    with contextlib.suppress(Spent):
+        start = min(starts, key=measured)
+        optimize.minimize(measured, start, method="Nelder-Mead", options={"maxfev": _TRIES, "xatol": 1e-3})
+    done = None
+    for _, x in (met[0], met[-1]):  # the last turns are made even if the effort is spent
+        done = done or _Turns(scaled(x), asked, effort).best()
     return None if done is None else replace(done, lower=None)
 
 
-def _least_epsilon(system: InferenceSystem, asked: Question, deadline: float) -> Best | None:
+def _least_epsilon(system: InferenceSystem, asked: Question, effort: Effort) -> Best | None:
     """The least at which the least error met keeps its limit, by bisection; the bound is that of the relaxation."""
     if asked.error is None:
         return None
@@ -103,17 +113,19 @@ def _least_epsilon(system: InferenceSystem, asked: Question, deadline: float) ->
             error_at_most=None,
             accuracy_at_least=None,
         )
-        done = best(system, replace(asked, wanted=wanted, error=None), deadline)
+        done = best(system, replace(asked, wanted=wanted, error=None), effort)
         if done is None or done.value > error:
             return math.inf
         found[log_epsilon] = done
         return 0.0
 
-    span = _root(excess, 0.0, 6.0, near=_ROUGHLY, deadline=deadline)
+    span = _root(excess, 0.0, 6.0, near=_ROUGHLY, effort=effort)
     if span is None:
         return None
     designed = found[span[1]].system
-    relaxed = _Turns(system, asked).relaxed() if convex.exact(system, asked.observer, asked.rounds) is False else None
+    relaxed = (
+        _Turns(system, asked, effort).relaxed() if convex.exact(system, asked.observer, asked.rounds) is False else None
+    )
     outer = {Free.CLIP, Free.PARTICIPATION} & set(asked.wanted.free)
     value = float(np.max(local.epsilons(designed, asked.observer, asked.rounds)))
     return Best(designed, value, None if relaxed is None or outer else min(relaxed[2], value))
@@ -122,8 +134,8 @@ def _least_epsilon(system: InferenceSystem, asked: Question, deadline: float) ->
 class _Turns:
     """At given participations and clips."""
 
-    def __init__(self, system: InferenceSystem, asked: Question) -> None:
-        self.system, self.asked, wanted = system, asked, asked.wanted
+    def __init__(self, system: InferenceSystem, asked: Question, effort: Effort) -> None:
+        self.system, self.asked, self.effort, wanted = system, asked, effort, asked.wanted
         self.model = Model.of(system, asked.purpose)
         self.exact = convex.exact(system, asked.observer, asked.rounds)
         self.given = None if Free.NOISE in wanted.free else system.noise_variance
@@ -210,6 +222,7 @@ class _Turns:
             level = np.where(system.weight > 0, system.weight, np.max(system.weight) or 1.0)
             sent = replace(system, weight=level)
             options: dict[str, Any] = {"rounds": self.asked.rounds, "observer": self.asked.observer}
+            self.effort.spend(_CONE)
             try:
                 clip = calibrate(sent, epsilon, variable=Variable.CLIP, **options).value
             except InfeasibleError:
@@ -240,6 +253,7 @@ class _Turns:
         return None
 
     def _least_error(self, limits: Limits) -> Relaxed | None:
+        self.effort.spend(_CONE)
         near = replace(limits, ratio=limits.ratio * _NEAR, energy=limits.energy * _NEAR, reach=limits.reach * _NEAR)
         return convex.least_error(self.model, near)
 
@@ -306,7 +320,7 @@ class _Turns:
 
 
 def _root(
-    excess: Callable[[float], float], start: float, most: float, *, near: float = 1e-5, deadline: float = math.inf
+    excess: Callable[[float], float], start: float, most: float, *, near: float = 1e-5, effort: Effort | None = None
 ) -> tuple[float, float] | None:
     """Around the root of a falling function: the last point above 0, and the first that is not; None where all are above."""
     known: dict[float, float] = {}
@@ -334,6 +348,6 @@ def _root(
     while True:
         x = min(y for y, value in known.items() if value <= 0)
         low = max((y for y, value in known.items() if value > 0 and y < x), default=-math.inf)
-        if x - low <= near or time.monotonic() > deadline or len(known) > 4 * _STEPS:
+        if x - low <= near or (effort is not None and effort.out) or len(known) > 4 * _STEPS:
             return low, x
         at((low + x) / 2)

@@ -25,6 +25,7 @@ from analytics.checks import FloatArray, IntArray
 from analytics.guarantee import Adjacency
 from analytics.inference.system import InferenceSystem
 from solvers.design import branching
+from solvers.design.effort import Effort
 from solvers.design.moments import Moments
 from solvers.design.peak import Peak
 from solvers.design.requirements import Free, Goal
@@ -32,15 +33,19 @@ from solvers.design.screen import Box, Screen
 
 _RAREST = 1e-3  # participation, but for 0 as the end of a box
 _QUIETEST, _LOUDEST = 1e-6, 1e8  # noise, in units of the receiver's, but for 0
-_MARGIN = 1e-6  # of delta, kept off its limit by what is proposed
+MARGIN = 1e-6  # of delta, kept off its limit by what is proposed
 _DROWNED = 1e-9  # of the error of the constant output, left of the noise where any weight may be had
 _ROUNDING = 1e-10  # of an error or an energy, likewise
+_SEARCHED = 10  # tests that the search for the greatest weight counts as
 _FEW = 64  # boxes at a time where a test is dear
 
 
 @dataclass(frozen=True)
 class Problem:
-    """The problem on the unit cube of what is free among participation, noise, clip."""
+    """The problem on the unit cube of what is free among participation, noise, clip.
+
+    With the goal epsilon, what is least is delta at the epsilon of the screen, at the least weight that keeps the error.
+    """
 
     system: InferenceSystem
     free: frozenset[Free]
@@ -141,14 +146,19 @@ class Problem:
                 least, most = np.where(given >= least * (1 - 1e-12), given, np.inf), np.full_like(own, given)
             if self.peak is not None:
                 loudest = self.peak.greatest_weight(moments.clip[i], quiet)
-                least = np.where(least <= loudest * (1 if point else 1 + _MARGIN), least, np.inf)
+                least = np.where(least <= loudest * (1 if point else 1 + MARGIN), least, np.inf)
                 most = np.where(loudest < 0, 0.0, np.minimum(most, loudest) if Free.WEIGHT in self.free else most)
-                most = np.where(most <= loudest * (1 + _MARGIN), most, 0.0)
+                most = np.where(most <= loudest * (1 + MARGIN), most, 0.0)
             if self.goal is Goal.ENERGY:
                 # p w^2 falls with p where w is the least that keeps the MSE
                 power = np.where(Free.WEIGHT in self.free, least**2 * others, least**2 * own)
                 spent = np.where(np.isfinite(least), cost * power * moments.energy[i] + hiss, np.inf)
                 return self._screened(box, least * reach, spent, enough, point), least
+            if self.goal is Goal.EPSILON:
+                power = np.where(Free.WEIGHT in self.free, least**2 * others, least**2 * own)
+                spent = np.where(np.isfinite(least), cost * power * moments.energy[i] + hiss, np.inf)
+                budget = np.inf if self.energy is None else self.energy * (1 - _ROUNDING if point else 1)
+                return self._deltas(box, least * reach, (spent <= budget) & np.isfinite(spent), point), least
             if self.screen is not None:
                 hopeless = self._hopeless(box, noisy, reach, i, j, enough, point)
                 safest = self._safest(box, ~hopeless, point)
@@ -196,7 +206,15 @@ class Problem:
         return out
 
     def _total(self, point: bool) -> float:
-        return self.system.delta * (1 - _MARGIN if point else 1)
+        return self.system.delta * (1 - MARGIN if point else 1)
+
+    def _deltas(self, box: Box, sensitivity: FloatArray, allowed: NDArray[np.bool_], point: bool) -> FloatArray:
+        """delta where everything else is kept, infinite elsewhere."""
+        assert self.screen is not None
+        screen, rows = self.screen.safe if point else self.screen, np.flatnonzero(allowed)
+        out = np.full(sensitivity.shape, np.inf)
+        out[rows] = screen.delta(box.only(rows), sensitivity[rows])
+        return out
 
     def _screened(self, box: Box, sensitivity: FloatArray, spent: FloatArray, enough: float, point: bool) -> FloatArray:
         """Infinite where epsilon is broken; asked for where it matters alone."""
@@ -209,16 +227,21 @@ class Problem:
         return spent
 
 
-def solve(problem: Problem, *, gap: float, seconds: float, enough: float = -np.inf) -> branching.Found:
-    """Branch and bound on the problem."""
+def solve(problem: Problem, *, gap: float, effort: Effort, enough: float = -np.inf) -> branching.Found:
+    """Branch and bound on the problem, until it is settled or the effort is spent."""
     dimensions = max(len(problem.axes), 1)
     few = problem.screen is not None and not problem.screen.closed
-    return branching.minimise(
+    cost = 1 if problem.screen is None else problem.screen.cost
+    if problem.screen is not None and problem.screen.closed and problem.goal is Goal.ERROR:
+        cost *= _SEARCHED
+    found = branching.minimise(
         problem.bound,
         problem.value,
         dimensions,
         gap=gap,
-        seconds=seconds,
+        effort=max(effort.left // cost, 1),
         enough=enough,
         batch=_FEW if few else branching.BATCH,
     )
+    effort.spend(cost * found.evaluations)
+    return found

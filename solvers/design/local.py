@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from dataclasses import replace
 from typing import Any
@@ -15,6 +16,7 @@ from analytics.inference import decoding, distortion, transmission
 from analytics.inference.system import InferenceSystem
 from analytics.privacy import observers
 from analytics.privacy import rounds as many
+from solvers.design.effort import Effort, Spent
 from solvers.design.requirements import Free, Goal, Purpose, Requirements
 
 _STARTS = 8
@@ -51,8 +53,9 @@ def best(
     error: float | None,
     rounds: int,
     observer: Observer,
+    effort: Effort,
 ) -> tuple[InferenceSystem, float] | None:
-    """The best feasible design met, and its value; None when none was."""
+    """The best feasible design met within the effort, and its value; None when none was."""
     axes = [f for f in _SPAN if f in wanted.free and not (f is Free.GAIN and purpose is not None)]
     if Free.ALIGNMENT in axes and {Free.WEIGHT, Free.NOISE} <= set(axes):
         axes.remove(Free.ALIGNMENT)
@@ -76,6 +79,9 @@ def best(
         return changed
 
     def measured(x: FloatArray) -> float:
+        if effort.out:
+            raise Spent
+        effort.spend(1)
         one = at(x)
         reached = {
             Goal.EPSILON: float(np.max(epsilons(one, observer, rounds))),
@@ -97,11 +103,12 @@ def best(
     rng = np.random.default_rng(0)
     spans = np.array([_SPAN[f] for f in axes])
     starts = [np.zeros(len(axes))] + [rng.uniform(-spans, spans) for _ in range(_STARTS - 1)]
-    ranked = sorted(starts, key=measured)
-    for start in ranked[: _STARTS // 2]:
-        optimize.minimize(
-            measured, start, method="Nelder-Mead", options={"maxfev": _STEPS, "xatol": 1e-4, "fatol": 1e-5}
-        )
+    with contextlib.suppress(Spent):
+        ranked = sorted(starts, key=measured)
+        for start in ranked[: _STARTS // 2]:
+            optimize.minimize(
+                measured, start, method="Nelder-Mead", options={"maxfev": _STEPS, "xatol": 1e-4, "fatol": 1e-5}
+            )
     if found:
         near = min(found, key=lambda one: one[0])
         return near[1], near[0]

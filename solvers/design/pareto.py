@@ -15,7 +15,7 @@ from analytics.inference.features import Features
 from analytics.inference.system import InferenceSystem
 from solvers.design.joint import design
 from solvers.design.requirements import Goal, JointDesign, Requirements
-from solvers.solution import InfeasibleError
+from solvers.solution import InfeasibleError, NotSettledError
 
 if TYPE_CHECKING:
     import xarray
@@ -36,7 +36,8 @@ def traced(
     Parameters
     ----------
     solve : callable
-        Gives the design of requirements, of whichever kind, or raises :class:`solvers.solution.InfeasibleError`.
+        Gives the design of requirements, of whichever kind, or raises :class:`solvers.solution.InfeasibleError` or
+        :class:`solvers.solution.NotSettledError`.
     wanted : Requirements, FederatedRequirements or FleetRequirements
     axes : mapping of str to array_like
         Values in the place of those of `wanted`.
@@ -47,7 +48,8 @@ def traced(
     -------
     xarray.Dataset
         Over the axes: ``value`` of what is sought, its proved ``bound`` (nan where nothing is proved), and what the designs
-        reach: the greatest epsilon, sums of energy and utility. nan where no design keeps all.
+        reach: the greatest epsilon, sums of energy and utility. nan where no design was found; the bound then is infinite
+        (of what is greatest: minus infinity) where it is proved that none keeps all.
 
     Examples
     --------
@@ -70,7 +72,9 @@ def traced(
         try:
             reached = _reached(solve(asked))
         except InfeasibleError:
-            reached = {}
+            reached = {"bound": -np.inf if getattr(wanted, "goal", None) == "utility" else np.inf}
+        except NotSettledError as error:
+            reached = {"bound": error.lower_bound}
         for name, value in reached.items():
             found.setdefault(name, np.full(shape, np.nan))[at] = value
         heard(", ".join(f"{name} = {value:g}" for name, value in point.items()))

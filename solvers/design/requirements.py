@@ -11,6 +11,7 @@ from analytics.checks import FloatArray, ParameterError
 from analytics.inference.features import Features
 from analytics.inference.system import InferenceSystem
 from analytics.records import Record
+from solvers.design.effort import DEFAULT
 
 
 class Goal(StrEnum):
@@ -54,6 +55,9 @@ class Requirements:
         In (0, 1/2]; the chance that it is not, in one query of one device: the noise has no bound.
     free : tuple of Free
         All but idle noise by default.
+    effort : int
+        Evaluations that the search may take (:class:`solvers.design.effort.Effort`); the answer depends on it, never on the
+        clock.
     """
 
     minimise: Goal = Goal.ENERGY
@@ -64,6 +68,7 @@ class Requirements:
     power_at_most: float | None = None
     outage_at_most: float = 1e-3
     free: tuple[Free, ...] = tuple(free for free in Free if free is not Free.IDLE)
+    effort: int = DEFAULT
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "minimise", checks.choice("minimise", self.minimise, Goal))
@@ -71,6 +76,7 @@ class Requirements:
         if not names:
             raise ParameterError("free", [], f"at least one of {', '.join(Free)}")
         object.__setattr__(self, "free", tuple(dict.fromkeys(names)))
+        object.__setattr__(self, "effort", checks.count("effort", self.effort))
         for name, interval in (
             ("epsilon_at_most", "(0, inf)"),
             ("error_at_most", "[0, inf)"),
@@ -167,6 +173,8 @@ class JointDesign(Record):
         "global: ..." or "local".
     boxes : int
         Examined by branch and bound.
+    settled : bool
+        Whether the search ended before the effort did, with the gap asked for where it has one.
     seconds : float
     """
 
@@ -181,6 +189,7 @@ class JointDesign(Record):
     nothing: Nothing | None
     method: str
     boxes: int
+    settled: bool
     seconds: float = field(compare=False)
 
     @property

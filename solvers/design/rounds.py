@@ -28,6 +28,7 @@ from analytics.privacy import divergence
 from solvers.design.screen import Box, Components, Screen
 
 _CELLS = 64
+_COMPOSED = 250  # what a test that composes rounds counts as
 _LEAVING_CELLS = 40
 _TAIL = 5.5  # standard deviations
 _UNIT = np.finfo(float).eps
@@ -54,6 +55,10 @@ class ManyRounds(Screen):
     @property
     def closed(self) -> bool:
         return False
+
+    @property
+    def cost(self) -> int:
+        return _COMPOSED
 
     @property
     def safe(self) -> ManyRounds:

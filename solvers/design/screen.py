@@ -29,6 +29,7 @@ from analytics.inference.system import InferenceSystem
 from analytics.privacy import divergence, gaussian, observers, subsampling
 
 _HALVINGS = 20
+_QUADRATURE = 4  # what a test by quadrature counts as
 _SEARCH = 24  # doublings of a sensitivity before it counts as 0 or infinite
 
 
@@ -113,6 +114,11 @@ class Screen:
     def closed(self) -> bool:
         """Whether a test is a closed form; else it takes so long that few should be made at a time."""
         return not self.leaves
+
+    @property
+    def cost(self) -> int:
+        """What the test of a box counts as, beside one by a closed form."""
+        return 1 if self.closed else _QUADRATURE
 
     @property
     def safe(self) -> Screen:

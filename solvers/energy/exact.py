@@ -145,9 +145,10 @@ def _branch_and_bound(problem: Problem) -> tuple[FloatArray, FloatArray]:
     _improve(problem, best_x, best, np.arange(count), problem.x_max)
     device, low, high = np.arange(count), left, problem.x_max.copy()
     proved = best.copy()
+    size = np.abs(best) + np.abs(problem.learning(problem.x_max)) + problem.half**2  # of the terms of U, in its unit
     for _ in range(_BRANCHINGS):
         bound = _edge_bound(problem[device], low, high)
-        goal = best[device] + _GAP * (1 + np.abs(best[device]))
+        goal = best[device] + _GAP * size[device]
         closed = (bound <= goal) | (high - low <= 4e-16 * high)
         np.maximum.at(proved, device[closed], bound[closed])
         device, low, high = device[~closed], low[~closed], high[~closed]

@@ -19,7 +19,6 @@ import numpy as np
 from analytics.checks import FloatArray
 from solvers.solution import Certificate, Multipliers
 
-
 _UNIT = float(np.finfo(float).eps) / 2
 _SUMS = 1e-12  # what feasible weights may miss the sum by
 
@@ -90,20 +89,23 @@ def certificate(program: QuadraticProgram, w: FloatArray, found: Multipliers) ->
     Notes
     -----
     *The gap.* For every :math:`\lambda` and every :math:`\nu` weak duality gives :math:`F(w) - F^* \le F(w) - D(\lambda,\nu)`
-    for feasible w. With :math:`\lambda = V^Tw - c` this gap is :math:`\sum_k\{[\tfrac12 d_kw_k^2 + q_kw_k] - \min_{[0,u_k]}[\cdot]\} +
-    \nu(\sum w - 1)`, :math:`q = g + V\lambda - \nu`: non-negative terms, and the violation of the sum. Where an upper
+    for feasible w. With :math:`\lambda = V^Tw - c` this gap is
+    :math:`\sum_k\{[\tfrac12 d_kw_k^2 + q_kw_k] - \min_{[0,u_k]}[\cdot]\} + \nu(\sum w - 1)`,
+    :math:`q = g + V\lambda - \nu`: non-negative terms, and the violation of the sum. Where an upper
     bound is infinite and d = 0, the minimum is finite only if q >= 0: otherwise the gap is infinite. Where S(w) below is no more
     than rounding and g >= 0, :math:`\lambda = 0, \nu = 0` does better: then D = const, and the gap is S(w).
 
     *What it is relative to.* The scale is the size of what the weights decide,
-    :math:`S(w) = \tfrac12\sum d_kw_k^2 + \sum|g_kw_k| + \tfrac12\|V^Tw - c\|^2`. It is multiplied by :math:`t^2` when the features
-    (V, c by t; d, g by :math:`t^2`) are, and by t when the objective is, as the gap is: the verdict changes with neither. The
+    :math:`S(w) = \tfrac12\sum d_kw_k^2 + \sum|g_kw_k| + \tfrac12\|V^Tw - c\|^2`. It is multiplied by :math:`t^2` when the
+    features (V, c by t; d, g by :math:`t^2`) are, and by t when the objective is, as the gap is: the verdict
+    changes with neither. The
     constant, which no weights change, is no part of it. Where g = 0, as in the exact MSE, S(w) = F(w) - const, and
     a gap of at most tol S(w), tol < 1, proves :math:`F(w) - \text{const} \le (F^* - \text{const})/(1 - \text{tol})`.
 
-    *Rounding.* With the unit u = 2^-53 the computed :math:`y_i = (V^Tw - c)_i`, a sum of K + 1 terms in any order, is off by at most
-    :math:`(K + 1)u/(1 - (K + 1)u)` times :math:`\sum_k|V_{ki}w_k| + |c_i|`; :math:`e_i = 2(K + 2)u(\dots)` is more. So
-    :math:`\tfrac12\|y\|^2` is known to :math:`\sum_i(|y_i|e_i + \tfrac12e_i^2)` and no better: an optimum of 0 is met to that only.
+    *Rounding.* With the unit u = 2^-53 the computed :math:`y_i = (V^Tw - c)_i`, a sum of K + 1 terms in any order, is off by at
+    most :math:`(K + 1)u/(1 - (K + 1)u)` times :math:`\sum_k|V_{ki}w_k| + |c_i|`; :math:`e_i = 2(K + 2)u(\dots)` is more. So
+    :math:`\tfrac12\|y\|^2` is known to :math:`\sum_i(|y_i|e_i + \tfrac12e_i^2)` and no better: an optimum of 0 is met
+    to that only.
     """
     upper = program.effective_upper
     primal = _infeasibility(w, upper, sums_to_one=program.sums_to_one)

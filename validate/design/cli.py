@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from solvers.design.federated_requirements import FederatedRequirements
     from solvers.design.fleet_requirements import FleetRequirements
+    from solvers.design.requirements import JointDesign
     from validate.devices import Row
 
 
@@ -106,6 +107,7 @@ def design(
     if out is not None:
         fleets.write(out, fleets.designed(found, rows))
         if str(out) == "-":
+            _settled(found)
             return
     result = DesignResult.of(found, wanted.free, _before(description))
     if as_json:
@@ -113,6 +115,15 @@ def design(
         print_json({**tree_of(result), **{name: None for name in absent if getattr(result, name) is None}})
     else:
         tables.design(description.name, result)
+    _settled(found)
+
+
+def _settled(found: JointDesign) -> None:
+    """Exit 4 where the effort was spent first."""
+    if not found.settled:
+        gap = "nothing is proved of others" if found.gap is None else f"gap {found.gap:.3g}"
+        click.echo(f"airtight: not settled: {found.minimised} {found.value:.6g} is the best met, {gap}", err=True)
+        raise click.exceptions.Exit(4)
 
 
 def _federated(description: Description, wanted: FederatedRequirements, as_json: bool) -> None:

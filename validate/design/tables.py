@@ -72,6 +72,10 @@ def design(name: str, found: DesignResult) -> None:
         proved = f"no design has less than {number(found.lower_bound)} (gap {found.value - found.lower_bound:.2g})"
     console.print(f"  {found.method}: {found.minimised} {number(found.value)}; {proved}", highlight=False)
     console.print(f"  {found.boxes} boxes, {found.seconds:.3g} s", highlight=False)
+    if not found.settled:
+        console.print(
+            "  NOT SETTLED: the effort was spent before the gap was reached; this is the best met", highlight=False
+        )
 
 
 def federated_design(name: str, found: FederatedDesignResult) -> None:
@@ -142,4 +146,6 @@ def frontier(name: str, found: FrontierResult) -> None:
         table.add_row(*("" if (value := one[key]) is None else number(value) for key in shown))
     console.print(table)
     if any(one["value"] is None for one in found.points):
-        console.print("  empty: no design found that keeps all", highlight=False)
+        console.print(
+            "  empty: no design found that keeps all; none exists where the bound is infinite", highlight=False
+        )

@@ -19,7 +19,7 @@ from validate.results.bounds import Bounds
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_SECONDS = 1.5  # for a design of a frontier
+_EFFORT = 50_000  # evaluations for a design of a frontier
 _TITLES = {
     "privacy-curves": "delta against epsilon: claimed, proven, exact",
     "epsilon-against-dimension": "Exact epsilon against the encoded dimension",
@@ -92,7 +92,7 @@ def of_frontier(description: Description) -> Iterator[Drawn]:
 
     over = frontier.usual(description)
     if over:
-        found = frontier.traced(description, over, seconds=_SECONDS)
+        found = frontier.traced(description, over, effort=_EFFORT)
         yield render("frontier", frontier.plot(description.name, found))
 
 

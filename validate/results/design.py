@@ -181,7 +181,10 @@ class DesignResult:
         Whether the error is below that of the output that ignores y.
     method : str
     boxes : int
+    settled : bool
+        Whether the search ended before the effort did.
     seconds : float
+        What it took; nothing depends on it.
     """
 
     minimised: str
@@ -197,6 +200,7 @@ class DesignResult:
     beats_constant: bool | None
     method: str
     boxes: int
+    settled: bool
     seconds: float
 
     @classmethod
@@ -223,6 +227,7 @@ class DesignResult:
             beats_constant=None if nothing is None or found.error is None else found.error < nothing.error,
             method=found.method,
             boxes=found.boxes,
+            settled=found.settled,
             seconds=found.seconds,
         )
 

@@ -26,7 +26,7 @@ class FrontierResult:
         Values of each constraint, by its key in [design].
     points : list of dict
         Of each combination: the constraints, `value` of what is sought, its proved `bound`, and what the design reaches; null
-        where no design keeps all, or nothing is proved.
+        where no design was found, or nothing is proved; where none keeps all, proved, `bound` is infinite.
     """
 
     sought: str
