@@ -24,7 +24,6 @@ from scipy import special
 
 from analytics.checks import FloatArray
 from analytics.guarantee import Adjacency
-from analytics.privacy import hidden
 from analytics.privacy.participation import Participation
 
 _FINENESS, _CELLS = 8, 3200  # cells of the norm across for each standard deviation of the least noise; in all, at first
@@ -113,7 +112,7 @@ class Mixture:
             v = self.v + (self.s if own else 0.0)
             along = _between(axis[:-1, None], axis[1:, None], mean, np.sqrt(v))
             a = (self.dimension - 1) / 2
-            across = np.array([hidden.gamma_cells(a, squares / (2 * x)) for x in v]) if a else np.ones((v.size, 1))
+            across = np.array([gamma_cells(a, squares / (2 * x)) for x in v]) if a else np.ones((v.size, 1))
             return np.maximum((along * self.weights) @ across, 0.0).ravel()
 
         absent, here = law(0.0, False), law(self.d - half, True)
@@ -198,7 +197,7 @@ class Mixture:
         if a == 0:
             return np.zeros((u.size, self.v.size))
         v = self.v + (self.s if own else 0.0)
-        return hidden.log_norm_density(u[:, None] / np.sqrt(v), a) - np.log(v) / 2
+        return log_norm_density(u[:, None] / np.sqrt(v), a) - np.log(v) / 2
 
 
 def _merged(p: FloatArray, q: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -274,3 +273,32 @@ def least_epsilon(mixture: Mixture, delta: float, most: float) -> float:
         if not np.isfinite(at_high):
             x = (low + high) / 2
     return low
+
+
+def gamma_cells(a: float, t: FloatArray) -> FloatArray:
+    """Probabilities of a gamma variable between neighbouring values."""
+    lower, upper = special.gammainc(a, t), special.gammaincc(a, t)
+    return np.asarray(np.where(t[1:] < a, np.diff(lower), -np.diff(upper)))
+
+
+def log_norm_density(u: FloatArray, a: float) -> FloatArray:
+    """log density of u, the square root of a gamma variable of shape a; without cancellation for large a.
+
+    Examples
+    --------
+    >>> float(np.exp(log_norm_density(np.array([1.0]), 0.5))[0])  # 2 exp(-1) / sqrt(pi)
+    0.41510...
+    """
+    if a > 30:  # the next term is below 1e-16
+        square = a * a
+        stirling = (1 / 12 - (1 / 360 - (1 / 1260 - 1 / (1680 * square)) / square) / square) / a
+    else:
+        stirling = float(special.gammaln(a)) - ((a - 0.5) * np.log(a) - a + 0.5 * np.log(2 * np.pi))
+    return np.asarray(0.5 * np.log(2 * a / np.pi) - a * _deviance(u * u, a) - stirling - np.log(u))
+
+
+def _deviance(t: FloatArray, a: float) -> FloatArray:
+    """t/a - 1 - log(t/a)."""
+    apart = (t - a) / a
+    near = np.abs(apart) < 0.5
+    return np.asarray(apart - np.where(near, np.log1p(np.where(near, apart, 0.0)), np.log(np.where(near, 1.0, t / a))))

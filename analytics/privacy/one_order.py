@@ -29,7 +29,7 @@ def log_ends(
     :math:`\ell = 1 + \epsilon - \log\delta`, but for terms below :math:`\tau(r + \sqrt{r\ell} + \ell)`; the bound taken is twice
     all that, for what changes on the way.
 
-    Where that is more than all other errors (and, on surfaces, than their tolerance), the lower end is computed anew, with all
+    Where that is more than all other errors and the tolerance of the interpolation, the lower end is computed anew, with all
     rounded the other way.
     """
     lower, upper = np.full(epsilon.shape, -np.inf), np.full(epsilon.shape, -np.inf)
@@ -41,7 +41,7 @@ def log_ends(
     if part.slack and np.any(wide := ~(down <= COARSE)):
         found = _both(part.raised(), at[wide], kind[wide], reverse, doubt)[0]
         low[wide] = np.maximum(low[wide], found)
-    enough = np.maximum(down, 0.0 if part.surfaces is None else part.tolerance)
+    enough = np.maximum(down, part.tolerance)
     if np.any(again := ~(moved <= np.minimum(enough, COARSE))):
         value, _, _, down = part.unrounded().order(reverse)(epsilon[some[again]] * (1 + doubt), kind[again])
         with np.errstate(invalid="ignore"):

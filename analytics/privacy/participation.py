@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
 from analytics.checks import ConvergenceError, FloatArray, IntArray
 from analytics.guarantee import Adjacency
 from analytics.privacy import curvature, divergence, gaussian, grouping, subsampling
-from analytics.privacy.surface import USUAL, Component, Factory, Sheet, Surface, at_single_places
+from analytics.privacy.noise_interpolant import Component, NoiseInterpolant, Triple
 
 _SKETCHES = ((48, 12.0), (512, 24.0))  # atoms and nats: with twice as many atoms the root is first sought on so few
 _ROUGHLY = (1e-4, 1e-8)  # relative accuracy of the root on these
@@ -53,7 +52,7 @@ class Participation:
     error: float  # relative, of the weights
     lost: float  # of the variance, by rounding down
     nats: float = 30.0  # the rule for divergences of unlike variances errs by e^-nats
-    surfaces: dict[Hashable, Surface] | None = None  # kept where many epsilons of one kind are asked for
+    estimating: bool = False  # divergences of unlike variances are interpolated in v, with an estimated error
 
     def unrounded(self) -> Participation:
         """The same with what was rounded down (noise) or up (sensitivity) rounded the other way: for lower bounds."""
@@ -206,15 +205,14 @@ class Participation:
     def _own_noise(self, inner: FloatArray, rows: IntArray, *, removing: bool) -> tuple[Component, Curvature]:
         """Of a device that takes its noise along: the divergence, and its curvature in the others' noise."""
 
-        def component(inner: FloatArray, rows: IntArray) -> Component:
-            def at(v: FloatArray, i: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-                kind, r = rows[i, None], self.dimension[rows[i], None].astype(float)
-                problem = np.broadcast_arrays(inner[i, None], self.sensitivity[kind], v, self.own_noise[kind], r)
-                found = divergence.log_curve(*(x.ravel() for x in problem), reverse=not removing, nats=self.nats)
-                value, slope, error = (x.reshape(v.shape) for x in found)
-                return value, slope, error
+        def component(v: FloatArray, i: IntArray) -> Triple:
+            kind, r = rows[i, None], self.dimension[rows[i], None].astype(float)
+            problem = np.broadcast_arrays(inner[i, None], self.sensitivity[kind], v, self.own_noise[kind], r)
+            found = divergence.log_curve(*(x.ravel() for x in problem), reverse=not removing, nats=self.nats)
+            value, slope, error = (x.reshape(v.shape) for x in found)
+            return value, slope, error
 
-            return at
+        at = NoiseInterpolant(component, None, self.tolerance, self.slack, 1) if self.estimating else component
 
         def bend(v: FloatArray, i: IntArray, values: FloatArray, log_unit: FloatArray) -> tuple[FloatArray, FloatArray]:
             level, own = inner[i, None] * (1 if removing else -1), self.own_noise[rows[i], None]
@@ -230,24 +228,7 @@ class Participation:
                 most = curvature.concavity_of_pair(d, low, own, r, reverse=not removing)
                 return np.minimum(concave, most * np.exp(-log_unit)), convex
 
-        return self.interpolated(component, inner, rows, removing), bend
-
-    def interpolated(
-        self, factory: Factory, epsilon: FloatArray, rows: IntArray, order: bool, otherwise: Component | None = None
-    ) -> Component:
-        """The component at these epsilons, on a surface where that pays: many of one kind, if surfaces are kept."""
-        direct = otherwise or factory(epsilon, rows)
-        if self.surfaces is None or epsilon.size < 2 or np.any(rows != rows[0]):
-            return direct
-        kind = int(rows[0])
-        key = order, *(float(x[kind]) for x in (self.participation, self.sensitivity, self.own_noise))
-        if key not in self.surfaces:
-            v = np.unique(self.variance[kind][self.weights[kind] > 0])
-            if otherwise is None and v.size <= USUAL:
-                return direct
-            each = v.size if otherwise is None else min(v.size, USUAL)
-            self.surfaces[key] = Surface.over(v, self.slack, self.tolerance, each)
-        return Sheet(self.surfaces[key], partial(at_single_places, factory, kind), epsilon, direct)
+        return at, bend
 
     def _expected(self, component: Component, rows: IntArray, bend: Curvature) -> Values:
         """log of (missing mass + sum over columns of weight times the component's divergence), its slope and errors.

@@ -5,7 +5,7 @@ What is assumed, and what need not be: docs/rounds.md.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -22,14 +22,13 @@ from analytics.privacy.curve import PrivacyCurve
 from analytics.privacy.mixtures import participations
 from analytics.privacy.participation import Participation
 from analytics.privacy.releases import Discrete, Ends, Factors, Gaussian, Release, Subsampled
-from analytics.privacy.surface import Surface
 from analytics.privacy.unseen import Unseen
 
 _UNIT = np.finfo(float).eps
 _NEGLIGIBLE = 1e-25  # probability of the others' noise that a first try leaves out
 _SHORT = 2.0**40
 _SHORTENED = 1.01 / _SHORT  # relative, by which an epsilon may be moved by that
-_NATS = 24.0, 22.0  # of the divergences' rule, and of what is interpolated: finer than any grid of losses
+_NATS = 20.0  # of the divergences' rules: finer than any grid of losses
 _AT_ONCE = 1 << 20  # epsilons times values of the others' noise
 _NOTHING = -746.0  # log of what is no double
 _FEW = 8  # points a decade of a first look at what is dear
@@ -47,9 +46,7 @@ class Query(Release):
     system: InferenceSystem
     device: int
     observer: Observer
-    interpolated: bool = False  # though each value is no mixture of integrals
     _parts: dict[float, Participation] = field(default_factory=dict, compare=False, repr=False)
-    _among: list[Query] = field(default_factory=list, compare=False, repr=False)
     side = 1 / 2  # of lines: values are dear
     _seen: dict[bool, FloatArray] = field(
         default_factory=dict, compare=False, repr=False
@@ -87,13 +84,6 @@ class Query(Release):
         if p.size < 2:
             return ()
         return ((releases.discrete(p / np.sum(p), q / np.sum(q), self.unit, concentric.LOSS_ERROR), 1),)
-
-    def in_composition(self) -> Release:
-        if self.interpolated or self.system.adjacency is not Adjacency.ABSENT or self.system.idle_noise:
-            return self
-        if not self._among:
-            self._among.append(Query(self.system, self.device, self.observer, interpolated=True))
-        return self._among[0]
 
     def parameters(self) -> dict[str, Any]:
         return {"system": self.system.to_dict(), "device": self.device, "observer": self.observer.value}
@@ -135,16 +125,14 @@ class Query(Release):
         if negligible not in self._parts:
             meant, model = observers.modelled(self.system, self.observer)
             (part,) = participations(meant, np.array([self.device]), negligible, model)
-            dear = self.interpolated or isinstance(part, Unseen)
-            surfaces: dict[Hashable, Surface] | None = {} if dear else None
-            self._parts[negligible] = replace(part, nats=min(part.nats, _NATS[dear]), surfaces=surfaces)
+            self._parts[negligible] = replace(part, nats=min(part.nats, _NATS), estimating=True)
         return self._parts[negligible]
 
     def _ends(self, eps: FloatArray, reverse: bool, negligible: float) -> Ends:
         part, low, high = self._part(negligible), np.empty(eps.shape), np.empty(eps.shape)
         parts = -(-eps.size * part.weights.shape[1] // _AT_ONCE)
         with np.errstate(under="ignore"):
-            for start in range(parts):  # each all over the range, as surfaces like it
+            for start in range(parts):
                 some = eps[start::parts]
                 rows = np.zeros(some.size, dtype=np.int64)
                 found = one_order.log_ends(part, some, rows, reverse=reverse, doubt=_SHORTENED)

@@ -8,22 +8,27 @@ import numpy as np
 
 from analytics.checks import FloatArray, IntArray
 from analytics.guarantee import Adjacency
-from analytics.privacy import curvature, hidden
+from analytics.privacy import curvature, gaussian, hidden
+from analytics.privacy.noise_interpolant import NARROW, Component, Largest, NoiseInterpolant, Triple
 from analytics.privacy.participation import Curvature, Curve, Participation, Values
-from analytics.privacy.surface import NARROW, USUAL, Component, Triple, reach
 
+_PROVED_FROM = 100  # dimensions; below, kinks in v come too near the real axis for the bound
 _TOLERANCE = 3e-11  # relative, of the quadrature and of the interpolation
-_VARIED = 2.0  # by how much that may vary within the slack
-_DEGREES = (USUAL, 48, 96)  # of the interpolation; it must be worth while
+_PLACES = 128  # values of the others' noise among which what matters is sought
 
 
 class Unseen(Participation):
     r"""``silent`` and ``replace`` without idle noise: :math:`E_S\,D_\lambda(P_S\|Q_S)` of :mod:`analytics.privacy.hidden`.
 
     Of the two directions of ``silent`` the one from present to silent is never the smaller (docs, observers, theorem d), so it is
-    all that one round needs; those of ``replace`` are equal. On a grid of the others' noise the curvature in v is that of a
-    second difference over the slack; that twice it bounds the curvature within the slack is *stated*. Where the slack is no small
-    part of v a proved bound stands in.
+    all that one round needs; those of ``replace`` are equal.
+
+    Notes
+    -----
+    On a grid of the others' noise the second difference over the slack :math:`\sigma` is a mean of the second derivative within
+    :math:`\sigma` of v. There the second derivative itself differs from it by at most :math:`2\sigma` times the greatest third
+    derivative (:meth:`NoiseInterpolant.log_third_derivative`). Where none is known the proved bound of
+    :func:`analytics.privacy.curvature.concavity_of_hidden` stands in, and nothing bounds the convexity.
     """
 
     def _directions(self) -> list[Curve]:
@@ -33,11 +38,35 @@ class Unseen(Participation):
         return partial(self._hidden, reverse=reverse)
 
     def _hidden(self, epsilon: FloatArray, rows: IntArray, *, reverse: bool = False) -> Values:
-        component = partial(self._component, reverse=reverse)
-        along = _Interpolant(component(epsilon, rows), self.tolerance, self.slack)
-        at = self.interpolated(component, epsilon, rows, reverse, along)
+        at = NoiseInterpolant(
+            self._component(epsilon, rows, reverse=reverse),
+            self._largest(epsilon, rows, reverse=reverse) if self.dimension[0] >= _PROVED_FROM else None,
+            self.tolerance,
+            self.slack,
+            int(self.dimension[0]),
+            self._matters(epsilon, rows),
+        )
         value, slope, up, down = self._expected(at, rows, self._bend(at, rows, reverse))
         return np.log(self.participation[rows]) + value, slope, up, down
+
+    def _matters(self, epsilon: FloatArray, rows: IntArray) -> tuple[FloatArray, FloatArray] | None:
+        """Where all of the mean is but a share of the tolerance, judged by a visible device at some values of v."""
+        step = self.variance.shape[1] // _PLACES
+        if step < 2:
+            return None
+        v = self.variance[:, ::step][rows]
+        weights = np.add.reduceat(self.weights, np.arange(0, self.variance.shape[1], step), axis=1)[rows]
+        with np.errstate(divide="ignore", invalid="ignore", under="ignore"):
+            mu = self.sensitivity[rows, None] / np.sqrt(v + self.own_noise[rows, None])
+            each = gaussian.log_curve(*(x.ravel() for x in np.broadcast_arrays(epsilon[:, None], mu)))[0].reshape(v.shape)
+            each = np.log(weights) + np.where(np.isfinite(each), each, -np.inf)
+            share = np.exp(each - np.max(each, axis=1, keepdims=True))
+        share = np.where(np.isfinite(share), share, 1.0)
+        slight = self.tolerance * np.sum(share, axis=1, keepdims=True)
+        first = np.maximum(np.sum(np.cumsum(share, axis=1) <= slight, axis=1) - 1, 0)
+        last = np.sum(np.cumsum(share[:, ::-1], axis=1)[:, ::-1] > slight, axis=1)
+        high = self.variance[rows, np.minimum(last * step, self.variance.shape[1] - 1)]
+        return v[np.arange(rows.size), first], np.full(rows.size, np.inf) if self.slack else high
 
     @property
     def tolerance(self) -> float:
@@ -61,90 +90,51 @@ class Unseen(Participation):
 
         return component
 
-    def _bend(self, at: Component, rows: IntArray, reverse: bool) -> Curvature:
+    def _largest(self, epsilon: FloatArray, rows: IntArray, *, reverse: bool) -> Largest:
+        def largest(
+            i: IntArray, low: FloatArray, high: FloatArray, rho: float, slight: FloatArray
+        ) -> tuple[FloatArray, FloatArray]:
+            kind = rows[i]
+            found, doubt = np.full((2, i.size), np.inf)
+            some = (epsilon[i] > 0) & (epsilon[i] < np.inf) & (self.participation[kind] < 1)
+            some &= (self.own_noise[kind] > 0) & (self.sensitivity[kind] > 0)
+            if np.any(some):
+                kind = kind[some]
+                found[some], doubt[some] = hidden.log_largest(
+                    epsilon[i][some],
+                    self.participation[kind],
+                    self.sensitivity[kind],
+                    self.own_noise[kind],
+                    low[some],
+                    high[some],
+                    rho,
+                    slight[some],
+                    dimension=int(self.dimension[0]),
+                    replace=self.adjacency is Adjacency.REPLACE,
+                    reverse=reverse,
+                )
+            return found, doubt
+
+        return largest
+
+    def _bend(self, at: NoiseInterpolant, rows: IntArray, reverse: bool) -> Curvature:
         step = self.slack
 
         def bend(v: FloatArray, i: IntArray, values: FloatArray, unit: FloatArray) -> tuple[FloatArray, FloatArray]:
             known = step < NARROW * v
-            below, above = (at(np.where(known, v + shift, v), i)[0] for shift in (-step, step))
-            with np.errstate(over="ignore", invalid="ignore"):
-                here = np.exp(values - unit)
-                second = (np.exp(below - unit) - here + (np.exp(above - unit) - here)) / (step * step)
-                doubt = 8 * self.tolerance * here / (step * step)
-                concave, convex = (_VARIED * np.maximum(x, 0.0) + doubt for x in (-second, second))
-                if np.all(known):
-                    return concave, convex
-                low, d = np.maximum(v - step, self.receiver[rows[i], None]), self.sensitivity[rows[i], None]
+            with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+                below, here, above = (at(np.where(known, v + shift, v), i) for shift in (-step, 0.0, step))
+                low, middle, high = (np.exp(each[0] - unit) for each in (below, here, above))
+                second = ((low - middle) + (high - middle)) / (step * step)
+                doubt = low * np.expm1(below[2]) + 2 * middle * np.expm1(here[2]) + high * np.expm1(above[2])
+                doubt = doubt / (step * step) + 2 * step * np.exp(at.log_third_derivative(v, step) - unit)
+                doubt = np.where(known, doubt, np.inf)
+                floor, d = np.maximum(v - step, self.receiver[rows[i], None]), self.sensitivity[rows[i], None]
                 near = d / 2 if self.adjacency is Adjacency.REPLACE else 0.0 * d if reverse else d
                 most = curvature.concavity_of_hidden(
-                    near, d, low, self.own_noise[rows[i], None], float(self.dimension[0])
+                    near, d, floor, self.own_noise[rows[i], None], float(self.dimension[0])
                 )
-                return np.where(known, concave, most * np.exp(-unit)), np.where(known, convex, np.inf)
+                concave = np.fmin(np.maximum(-second, 0.0) + doubt, most * np.exp(-unit))
+                return concave, np.where(doubt < np.inf, np.maximum(second, 0.0) + doubt, np.inf)
 
         return bend
-
-
-class _Interpolant:
-    """A component at many values of the noise, from few: Chebyshev's polynomials in log v, where they settle.
-
-    The logarithm of the divergence is interpolated, once, on all that may be asked: from the least positive v to the greatest and
-    `margin` beyond. Of its error it is *stated* that twice the last quarter of the coefficients exceeds it; the nodes' own
-    errors are multiplied by Lebesgue's constant, which is below 4.
-    """
-
-    def __init__(self, component: Component, tolerance: float, margin: float) -> None:
-        self.component, self.tolerance, self.margin = component, tolerance, margin
-        self.low = self.high = self.error = np.empty(0)
-        self.coefficients: dict[int, tuple[FloatArray, FloatArray]] = {}
-        self.degree = np.empty(0, dtype=np.int64)
-
-    def _fit(self, v: FloatArray, i: IntArray) -> None:
-        least, most = np.min(np.where(v > 0, v, np.inf), axis=1), np.max(v, axis=1)
-        self.low, self.high = reach(least, most, self.margin)
-        self.error, self.degree = np.zeros(i.size), np.zeros(i.size, dtype=np.int64)
-        rows = np.flatnonzero((least < most) & (most < np.inf))
-        for degree in _DEGREES:
-            if v.shape[1] < 3 * degree or not rows.size:
-                break
-            angle = np.pi * (np.arange(degree) + 0.5) / degree
-            low, high = np.log(self.low[rows, None]), np.log(self.high[rows, None])
-            found = self.component(np.exp((low + high) / 2 + (high - low) / 2 * np.cos(angle)), i[rows])
-            cosines = np.cos(np.outer(np.arange(degree), angle)) * (2 / degree)
-            cosines[0] /= 2
-            with np.errstate(invalid="ignore"):
-                of_value, of_slope = (x @ cosines.T for x in found[:2])
-                doubt = 2 * np.sum(np.abs(of_value[:, 3 * degree // 4 :]), axis=1)
-                settled = doubt <= self.tolerance
-                self.error[rows] = doubt + 4 * np.max(found[2], axis=1)
-            self.degree[rows[settled]] = degree
-            of = np.zeros((2, i.size, degree))
-            of[0, rows], of[1, rows] = of_value, of_slope
-            self.coefficients[degree] = (of[0], of[1])
-            rows = rows[~settled]
-
-    def __call__(self, v: FloatArray, i: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Value, slope and error; `i` must be the same in every call."""
-        if not self.low.size:
-            self._fit(v, i)
-        out = np.empty(v.shape), np.empty(v.shape), np.empty(v.shape)
-        inside = (v >= self.low[:, None] * (1 - 1e-12)) & (v <= self.high[:, None] * (1 + 1e-12))
-        known = inside & (self.degree[:, None] > 0)
-        for degree, coefficients in self.coefficients.items():
-            rows = np.flatnonzero(self.degree == degree)
-            low, high = np.log(self.low[rows, None]), np.log(self.high[rows, None])
-            noise = np.where(known[rows], v[rows], self.low[rows, None])
-            x = np.clip((2 * np.log(noise) - low - high) / (high - low), -1, 1)
-            for target, of in zip(out, coefficients, strict=False):
-                columns = np.ascontiguousarray(of[rows].T)[:, :, None]
-                target[rows] = np.polynomial.chebyshev.chebval(x, columns, tensor=False)
-            out[2][rows] = self.error[rows, None]
-        full = np.flatnonzero(~np.any(known, axis=1))
-        if full.size:
-            for target, values in zip(out, self.component(v[full], i[full]), strict=True):
-                target[full] = values
-            known[full] = True
-        row, column = np.nonzero(~known)
-        if row.size:
-            for target, values in zip(out, self.component(v[row, column][:, None], i[row]), strict=True):
-                target[row, column] = values[:, 0]
-        return out

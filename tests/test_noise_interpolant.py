@@ -1,0 +1,236 @@
+"""Divergences interpolated in the others' noise, both ends from one value, and own noise that drowns all other."""
+
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from analytics.inference.system import InferenceSystem
+from analytics.privacy import curve, gaussian, hidden, mixtures, one_order, rounds
+from analytics.privacy.noise_interpolant import NoiseInterpolant
+
+
+def of_hidden(dimension, replace, reverse, eps, p, d, s):
+    """A component, and the bound that proves its interpolation."""
+
+    def component(v, i):
+        each = (np.broadcast_to(np.asarray(x)[i, None] if np.ndim(x) else x, v.shape).ravel() for x in (eps, p, d))
+        found = hidden.log_curve(*each, v.ravel(), np.full(v.size, s), dimension=dimension, replace=replace, reverse=reverse)
+        return tuple(x.reshape(v.shape) for x in found)
+
+    def largest(i, low, high, rho, slight):
+        one = np.ones(i.size)
+        return hidden.log_largest(
+            eps[i], p * one, d * one, s * one, low, high, rho, slight, dimension=dimension, replace=replace, reverse=reverse
+        )
+
+    return component, largest
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    st.sampled_from([100, 300, 784, 25088]), st.sampled_from([(False, False), (True, False), (False, True)]),
+    st.floats(0.01, 0.99), st.floats(-1.5, 0.3), st.floats(-2.0, 0.5), st.floats(0.05, 0.9), st.floats(-1.0, 1.0),
+)  # fmt: skip
+def test_a_proved_piece_is_within_its_error(dimension, order, p, log_d, log_s, width, log_eps):
+    d, s = 10**log_d, 10**log_s
+    eps = np.array([d * d, d]) * 10**log_eps
+    v = np.tile(np.exp(np.linspace(0.0, width, 400)), (2, 1))
+    component, largest = of_hidden(dimension, *order, eps, p, d, s)
+    calls = []
+
+    def counted(v, i):
+        calls.append(v.size)
+        return component(v, i)
+
+    at = NoiseInterpolant(counted, largest, 1e-8, 0.0, dimension)
+    value, slope, error = at(v, np.arange(2))
+    some = np.linspace(0, 399, 23).astype(int)
+    truth, its_slope, own = component(v[:, some], np.arange(2))
+    close = np.isfinite(error[:, some]) & np.isfinite(own) & (truth > -600)
+    assert np.all((np.abs(value[:, some] - truth) <= error[:, some] + own)[close])
+    assert np.all(np.abs(slope[:, some] / np.where(its_slope == 0, 1, its_slope) - 1)[close & (its_slope < 0)] < 1e-3)
+
+
+def test_a_few_nodes_serve_the_dimension_of_the_paper():
+    eps = np.array([0.02, 0.3, 1.0])
+    component, largest = of_hidden(784, False, False, eps, 0.7, 0.27, 0.1)
+    calls = []
+
+    def counted(v, i):
+        calls.append(v.size)
+        return component(v, i)
+
+    v = np.tile(np.linspace(0.5, 1.0, 2000), (3, 1))
+    value, _, error = NoiseInterpolant(counted, largest, 1e-9, 0.0, 784)(v, np.arange(3))
+    assert sum(calls) < 300 and np.max(error) < 1e-8
+    np.testing.assert_allclose(value[:, ::500], component(v[:, ::500], np.arange(3))[0], atol=1e-9)
+
+
+@pytest.mark.parametrize(("eps", "near", "v"), [(0.3, 1.0, 0.8 + 0.15j), (0.05, 0.0, 0.7 - 0.1j), (0.5, 0.5, 0.75 + 0.1j)])
+def test_the_bound_on_an_ellipse_bounds_complex_values(eps, near, v):
+    """The integral at a complex v, by mpmath, at a place that lies in the ellipse."""
+    p, d, s, r = 0.7, 0.27, 0.1, 120
+    low, high, rho = math.log(0.6), math.log(0.9), 3.0
+    one = np.ones(1)
+    found, _ = hidden.log_largest(
+        eps * one, p * one, d * one, s * one, low * one, high * one, rho, -20 * one,
+        dimension=r, replace=near == 0.5, reverse=near == 0.0,
+    )  # fmt: skip
+    x = (2 * complex(mp.log(v)) - low - high) / (high - low)
+    assert abs(x + complex(mp.sqrt(x - 1)) * complex(mp.sqrt(x + 1))) < rho
+    with mp.workdps(20):
+        v = mp.mpc(v)
+        m, eta, a = d / mp.sqrt(v + s), s / v, mp.mpf(r - 1) / 2
+        b = near * m
+
+        def integrand(zeta):
+            alpha = (eps + zeta) / m - m / 2
+            chi = alpha + b
+            over = mp.log(p / (1 - p) / mp.expm1(eps)) + mp.log(-mp.expm1(-zeta)) + eta * chi * chi / 2 + b * chi
+            over += -b * b / 2 - mp.mpf(r) / 2 * mp.log(1 + eta)
+            tau = -over / eta
+            rest = mp.gammainc(a, tau, regularized=True)
+            rest -= mp.exp(-over) * (1 + eta) ** -a * mp.gammainc(a, (1 + eta) * tau, regularized=True)
+            return mp.exp(-alpha * alpha / 2) / mp.sqrt(2 * mp.pi) * -mp.expm1(-zeta) * rest / m
+
+        value = mp.quad(integrand, [0, 0.01, 0.1, 0.3, 0.6, 1.0, 1.4])
+    assert mp.log(abs(value)) <= found[0] < mp.log(abs(value)) + 30
+
+
+def smooth(doubt):
+    calls = []
+
+    def component(v, i):
+        calls.append(v.size)
+        value, slope, error = gaussian.log_curve(np.full(v.size, 0.5), 1 / np.sqrt(v.ravel()))
+        return value.reshape(v.shape), slope.reshape(v.shape), (error + doubt).reshape(v.shape)
+
+    return component, calls
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.floats(-11, -6), st.floats(-1.0, 2.0), st.floats(0.01, 3.0))
+def test_an_estimate_is_not_below_the_errors_of_the_nodes(digits, log_v, ratio):
+    component, _ = smooth(10**digits)
+    v = 10**log_v * np.exp(np.linspace(0.0, ratio, 400))[None, :]
+    value, _, error = NoiseInterpolant(component, None, max(10**digits, 1e-9), 0.0, 1)(v, np.zeros(1, dtype=int))
+    truth, _, own = component(v, np.zeros(1, dtype=int))
+    assert np.all(np.abs(value - truth) <= error + own) and np.all(error >= 10**digits)
+
+
+@pytest.mark.parametrize(
+    "bend",
+    [
+        lambda v: 1e-2 * np.maximum(v - 1.4, 0.0),
+        lambda v: 1e-5 * (v < 1.3),
+        lambda v: 1e-6 * np.maximum(1.0005 - v, 0.0) / 5e-4,  # in the strip beyond the outermost node
+        lambda v: np.where(v > 1.5, -np.inf, 0.0),
+    ],
+)
+def test_what_does_not_settle_is_computed_point_by_point(bend):
+    def component(v, i):
+        return -1 / v + bend(v), -1 / v, np.full(v.shape, 1e-12)
+
+    v = np.linspace(1.0, 2.0, 300)[None, :]
+    value, _, error = NoiseInterpolant(component, None, 1e-9, 0.0, 1)(v, np.zeros(1, dtype=int))
+    np.testing.assert_array_equal(value, -1 / v + bend(v))
+    np.testing.assert_array_equal(error, np.full(v.shape, 1e-12))
+
+
+def test_a_public_number_that_lay_below_the_truth():
+    """A kink of the reverse order in the last strip of a piece: attacked, 30 digits."""
+    system = InferenceSystem(
+        devices=1, participation=0.04215, noise_variance=0.2829, weight=8.821, clip=1.0, alignment=1.0,
+        receiver_noise_variance=0.9213, dimension=1, delta=1e-5, delta_prime=1e-5, adjacency="silent",
+    )  # fmt: skip
+    one = rounds.curve(system, observer="others")
+    low, high = curve.compose([one, curve.gaussian(1e-9)]).bracket(epsilon=0.2504, direction="reverse")
+    assert low <= 1.449575397e-6 <= high
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.tuples(st.floats(0.01, 1.0), st.floats(0.05, 4.0)), min_size=2, max_size=5),
+    st.floats(0.05, 8.0),
+    st.floats(1e-3, 12.0),
+    st.integers(1, 1000),
+)
+def test_the_lower_end_from_one_evaluation_allows_for_all_that_was_rounded(others, clip, eps, dimension):
+    """Noises up, the sensitivity down and epsilon further on, each by as much as may be: with 40 digits."""
+    p, noise = np.array(others).T
+    system = InferenceSystem(
+        devices=len(others), participation=p, noise_variance=noise, weight=1.0, clip=clip, alignment=1.0,
+        receiver_noise_variance=0.3, dimension=dimension, delta=1e-5, delta_prime=1e-5, adjacency="silent",
+    )  # fmt: skip
+    (part,) = mixtures.participations(system, np.zeros(1, dtype=int), 0.0)
+    low, high = one_order.log_ends(part, np.array([eps]), np.zeros(1, dtype=int), reverse=False, doubt=1e-12)
+    with mp.workdps(40):
+        unit, at = mp.mpf(2) ** -52, mp.mpf(eps) * (1 + mp.mpf("1e-12"))
+        d = mp.mpf(float(part.sensitivity[0])) * (1 - 16 * unit)
+        total = mp.mpf(0)
+        for v, weight in zip(part.variance[0], part.weights[0], strict=True):
+            whole = mp.mpf(float(v)) * (1 + 3 * float(part.rounding[0])) + float(part.own_noise[0]) * (1 + 16 * unit)
+            mu = d / mp.sqrt(whole)
+            total += float(weight) * (mp.ncdf(mu / 2 - at / mu) - mp.exp(at) * mp.ncdf(-mu / 2 - at / mu))
+        truth = total * float(part.participation[0])
+        assert mp.exp(float(low[0])) <= truth * (1 + mp.mpf("1e-25")) and truth <= mp.exp(float(high[0]))
+        assert low[0] > high[0] - 1e-7 * (1 + abs(high[0]))
+
+
+@pytest.mark.parametrize(
+    ("adjacency", "participation", "noise", "clip", "dimension"),
+    [("silent", [0.3, 0.6, 0.8], 0.4, 0.7, 20), ("replace", [0.05, 0.6, 0.8], 0.2, 0.4, 784)],
+)
+def test_a_hidden_device_is_within_both(adjacency, participation, noise, clip, dimension):
+    system = InferenceSystem(
+        devices=3, participation=participation, noise_variance=noise, weight=1.0, clip=clip, alignment=1.0,
+        receiver_noise_variance=0.3, dimension=dimension, delta=1e-5, delta_prime=1e-5, adjacency=adjacency,
+    )  # fmt: skip
+    query = rounds.query(system, 0, "others")
+    eps = np.linspace(0.05, 0.39, 60)
+    at = np.linspace(0.051, 0.385, 9)
+    for reverse in (False, True):
+        query.ends(eps, reverse=reverse)
+        low, high = query.ends(at, reverse=reverse)
+        least, most = rounds.query(system, 0, "others").ends(at, reverse=reverse)
+        assert np.all(low <= most) and np.all(least <= high) and np.all(high <= most * (1 + 1e-7))
+
+
+@pytest.mark.parametrize(
+    ("eps", "p", "d", "v", "s"),
+    [
+        (1.274, 6e-4, 5.0, 0.0025, 0.1),
+        (0.5, 0.9, 5.0, 0.0025, 0.1),
+        (1.0, 0.5, 3.0, 0.0001, 0.1),
+        (1e-3, 0.5, 12.0, 0.01, 1.0),
+        (3.0, 0.9, 12.0, 0.01, 1.0),
+        (0.5, 0.9, 20.0, 1.0, 1.0),
+    ],
+)
+def test_own_noise_far_above_all_other_in_reverse(eps, p, d, v, s):
+    """In one dimension, from densities: roots that are no doubles, and products of 0 and infinity."""
+    wide, narrow = math.sqrt(v + s), math.sqrt(v)
+    around = np.linspace(-40, 40, 100_001)
+    y = np.unique(np.concatenate([around * wide, around * narrow, d + around * wide]))
+    one, other, none = (stats.norm.pdf(y, m, scale) for m, scale in ((0, wide), (d, wide), (0, narrow)))
+    gap = p * one + (1 - p) * none - math.exp(eps) * (p * other + (1 - p) * none)
+    truth = float(np.trapezoid(np.maximum(gap, 0.0), y))
+    each = [np.array([x]) for x in (eps, p, d, v, s)]
+    value, _, error = hidden.log_curve(*each, dimension=1, replace=False, reverse=True)
+    assert p * math.exp(value[0]) == pytest.approx(truth, rel=1e-6) and error[0] < 1e-9
+
+
+def test_own_noise_far_above_all_other_in_two_dimensions():
+    """Near epsilon 0 both orders have one delta."""
+    system = InferenceSystem(
+        devices=2, participation=[0.0006, 0.28], noise_variance=[5.55, 0.00076], weight=1.0, clip=37.0, alignment=1.0,
+        receiver_noise_variance=0.13, dimension=2, delta=1e-5, delta_prime=1e-5, adjacency="silent",
+    )  # fmt: skip
+    query = rounds.query(system, 0, "others")
+    forward, reverse = (query.ends(np.array([1e-9]), reverse=way)[0][0] for way in (False, True))
+    assert forward == pytest.approx(reverse, rel=1e-5) and 0.0005 < reverse < 0.0006
