@@ -14,6 +14,7 @@ from analytics.privacy.participation import Curvature, Curve, Participation, Val
 
 _PROVED_FROM = 100  # dimensions; below, kinks in v come too near the real axis for the bound
 _TOLERANCE = 3e-11  # relative, of the quadrature and of the interpolation
+_VARIED = 2.0  # by how much an estimated curvature may vary within the slack
 _PLACES = 128  # values of the others' noise among which what matters is sought
 
 
@@ -28,7 +29,8 @@ class Unseen(Participation):
     On a grid of the others' noise the second difference over the slack :math:`\sigma` is a mean of the second derivative within
     :math:`\sigma` of v. There the second derivative itself differs from it by at most :math:`2\sigma` times the greatest third
     derivative (:meth:`NoiseInterpolant.log_third_derivative`). Where none is known the proved bound of
-    :func:`analytics.privacy.curvature.concavity_of_hidden` stands in, and nothing bounds the convexity.
+    :func:`analytics.privacy.curvature.concavity_of_hidden` stands in, and nothing bounds the convexity. In few
+    dimensions, where the interpolation's error is estimated, so is the curvature: as twice the second difference.
     """
 
     def _directions(self) -> list[Curve]:
@@ -127,7 +129,11 @@ class Unseen(Participation):
                 low, middle, high = (np.exp(each[0] - unit) for each in (below, here, above))
                 second = ((low - middle) + (high - middle)) / (step * step)
                 doubt = low * np.expm1(below[2]) + 2 * middle * np.expm1(here[2]) + high * np.expm1(above[2])
-                doubt = doubt / (step * step) + 2 * step * np.exp(at.log_third_derivative(v, step) - unit)
+                doubt = doubt / (step * step)
+                if at.largest is None:
+                    second = _VARIED * second
+                else:
+                    doubt = doubt + 2 * step * np.exp(at.log_third_derivative(v, step) - unit)
                 doubt = np.where(known, doubt, np.inf)
                 floor, d = np.maximum(v - step, self.receiver[rows[i], None]), self.sensitivity[rows[i], None]
                 near = d / 2 if self.adjacency is Adjacency.REPLACE else 0.0 * d if reverse else d
