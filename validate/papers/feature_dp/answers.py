@@ -274,11 +274,11 @@ def _best_gain(seed: int) -> float:
     """Where the parabola through three gains is least, at no gain below 0."""
     at = [_at_gain(seed, gain) for gain in (1e-9, 1.0, 2.0)]
     bend, slope = (at[2] - 2 * at[1] + at[0]) / 2, (4 * at[1] - at[2] - 3 * at[0]) / 2
-    return 1 + max(-slope / (2 * bend), 0.0)
+    return max(-slope / (2 * bend), 0.0)
 
 
 def _found_gain(seed: int) -> float:
-    return 1 + decoding.best_gain(*_instance(seed)).gain
+    return decoding.best_gain(*_instance(seed)).gain
 
 
 def _one_number(p: float, value: float, margin: float, **given: Any) -> tuple[InferenceSystem, Features]:
@@ -319,11 +319,11 @@ def _printed_lower(near: float, far: float, a: float, b: float, c: float) -> flo
     gap = near  # between the first two scores, one selected: Psi is the least gap
     least = min(gap, far)
     tails = (_NORMAL.cdf(-least / math.hypot(x, y)) for x, y in ((a, b), (b, c)))
-    return 1 + max(0.0, 1 - math.fsum(tails))
+    return max(0.0, 1 - math.fsum(tails))
 
 
 def _short(mse: float, margin: float, ideal: float) -> float:
-    return 1 + max(0.0, ideal * (1 - (mse / margin) ** 2))
+    return max(0.0, ideal * (1 - (mse / margin) ** 2))
 
 
 def _score_delta(sensitivity: float, noise: float, delta: float) -> float:
@@ -523,10 +523,11 @@ CLAIMS = (
     ),
     Claim(
         "FDP-Q-gain",
-        "ours: the decoder gain of least MSE (one added)",
+        "ours: the decoder gain of least MSE",
         equal(_found_gain, _best_gain),
         holds("The MSE is a parabola in the gain; through three of its points, each a sum over all sets."),
         {"seed": SEED},
+        scale=absolute("", 1.0),
         statement=r"g = E\langle\hat f, f^*\rangle/E\|\hat f\|^2",
         unread=_STATED,
         tolerance=1e-6,
@@ -562,24 +563,24 @@ CLAIMS = (
     ),
     Claim(
         "FDP-Q-lower",
-        "ours: Theorem 3, Eq. (20), as printed, of three devices (one added)",
+        "ours: Theorem 3, Eq. (20), as printed, of three devices",
         equal(
-            lambda near, far, a, b, c: 1 + participation.published_lower([0.0, near, near + far], [a, b, c]),
+            lambda near, far, a, b, c: participation.published_lower([0.0, near, near + far], [a, b, c]),
             _printed_lower,
         ),
         holds("As printed: the gap over the noise of neighbours in the list. Whether it is true is FDP-T3-lower."),
         {"near": _GAP, "far": _GAP, "a": _SD, "b": _SD, "c": _SD},
+        scale=absolute("", 1.0),
         statement=r"\max\Bigl\{0, 1 - \sum_k\Phi\Bigl(\frac{-\Psi}{\sqrt{\sigma_k^2+\sigma_{k+1}^2}}\Bigr)\Bigr\}",
         unread=_STATED,
     ),
     Claim(
         "FDP-Q-short",
-        "ours: FDPs Theorem 2, Eq. (10), as printed (one added)",
-        equal(
-            lambda mse, margin, ideal: 1 + float(accuracy.short_paper(mse, margin=margin, ideal_accuracy=ideal)), _short
-        ),
+        "ours: FDPs Theorem 2, Eq. (10), as printed",
+        equal(lambda mse, margin, ideal: float(accuracy.short_paper(mse, margin=margin, ideal_accuracy=ideal)), _short),
         holds("As printed. Whether it is true is FDPs-T2."),
         {"mse": Range(0.05, 2.0), "margin": Range(0.2, 4.0), "ideal": Range(0.1, 1.0)},
+        scale=absolute("", 1.0),
         statement=r"\max[0, P_0(1 - (\mathrm{MSE}/\Delta)^2)]",
         unread=_STATED,
     ),
