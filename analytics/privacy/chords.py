@@ -48,6 +48,7 @@ _LEAST = 1e-307
 _BEFORE, _AFTER = 1 - 4 * _UNIT, 1 + 4 * _UNIT  # multiples of the step are rounded
 _BENT = 1e-14  # share of a value by which it may stand above a chord
 
+_STEEP = 2.0  # step from which lines in exp(epsilon) say less than a staircase
 Curve = Callable[[FloatArray], tuple[FloatArray, FloatArray]]  # both ends of delta at each epsilon >= 0
 
 
@@ -109,6 +110,8 @@ def below(
     >>> 0.1268 < Product(((law, 1),)).least_delta(1.0) <= 0.12693673750664397
     True
     """
+    if step >= _STEEP:
+        return _stepped(forward, step, last)
     h = step
     cells: FloatArray = np.arange(last, dtype=np.float64)
     infinite = float(forward(np.array([np.inf]))[0][0])
@@ -150,6 +153,27 @@ def _sunk(forward: Curve, right: FloatArray, h: float) -> Sides | None:
         return None
     cells = int(np.ceil(-np.log1p(-top / (1 - s)) / h * (1 + 1e-9))) + (top == 0)
     return Sides(np.append(top, right[1:]), top + (1 - s) * np.expm1(-np.arange(cells, -1, -1) * h))
+
+
+def _stepped(forward: Curve, step: float, last: int) -> LossDistribution:
+    r"""A law whose curve is nowhere above, on a coarse grid: every loss from 0 on lowered by less than a step.
+
+    Notes
+    -----
+    With :math:`\delta_i` at most :math:`\delta(ih)` and falling, :math:`\delta_i - \delta_{i+1}` is put on the loss ih, i from 0
+    on, and what is left, :math:`1 - \delta_0`, on a loss -b with :math:`e^{-b} \le 1 - \delta_0`. For :math:`x \ge 1` its curve
+    is at most the mass on losses above :math:`\log x`, a :math:`\delta_i` with :math:`ih \ge \log x`. For
+    :math:`e^{-b} \le x < 1` it is at most :math:`\delta_0 \le \delta(x)`; for less it is at most
+    :math:`\delta_0 + (1 - \delta_0)(1 - xe^b) \le 1 - x \le \delta(x)`. What is infinite stays so.
+    """
+    ends = np.minimum.accumulate(forward(np.append(np.arange(last + 1) * step * _AFTER, np.inf))[0])
+    ends = ends * (1 - (ends.size + 8) * _UNIT)
+    rest = 1 - float(ends[0]) * (1 + 4 * _UNIT)
+    if not rest > _LEAST:
+        return LossDistribution(step, 0, ends[:-1] - ends[1:], float(ends[-1]))
+    low = int(np.ceil(-np.log(rest) / step * (1 + 1e-12))) + 1
+    mass = np.concatenate([[rest * (1 - 4 * _UNIT)], np.zeros(low - 1), ends[:-1] - ends[1:]])
+    return LossDistribution(step, -low, mass, float(ends[-1]))
 
 
 def _line_ends(

@@ -31,11 +31,15 @@ from analytics.privacy.releases import Factors, Tabulated
 
 _UNIT = np.finfo(float).eps
 WIDTH = 1e-3  # relative, of an interval, unless another is asked for
-_DECADES = 10.0 ** np.arange(-15, 6)
+_DECADES = 10.0 ** np.arange(-15, 13)
 _STEPS = 25  # in one deviation of a tilted loss, at first
 _CUT = 1e-6  # share of delta that losses beyond the grid may cost
 _LEFT_OUT = 1e-10  # tilted mass below the grid
-_FIRST_CELLS, _CELLS = 1 << 12, 1 << 16  # of a law, at first and at most
+_FIRST_CELLS, _CELLS, _MANY_CELLS = (
+    1 << 12,
+    1 << 16,
+    1 << 18,
+)  # of a law, at first; at most; at most where values are cheap
 _POINTS = 1 << 21  # of the product, wanted at most
 _REFINEMENTS = 6
 _WORTHWHILE = 1 / 4  # of the distance that a finer grid ought to gain where the upper end gains nothing
@@ -71,6 +75,9 @@ class Composed:
         tilt = self._tilt(lambda value, slope, t: slope - epsilon)
         log_level = self._cumulant(tilt)[0] - tilt * epsilon - np.log1p(tilt)
         level = float(np.exp(np.clip(log_level, _LEAST_LOG, 0.0)))
+        # what is told apart at any epsilon is told apart at 0, and of several releases no more than of each, summed
+        most = sum(count * sketch.curve[0] for sketch, (_, count) in zip(self._sketches, self.factors, strict=True))
+        level = max(min(level, float(most)), np.exp(_LEAST_LOG))
         goal = width * max(tilt * epsilon, 1.0)
         low, high = self._narrowed(
             tilt,
@@ -78,15 +85,25 @@ class Composed:
             lambda lower, upper: (lower.least_delta(epsilon), upper.delta(epsilon)),
             lambda low, high: (np.log(high / low) if low > 0 else np.inf) / goal if high > _NOTHING else 0.0,
         )
-        return low, min(high, 1.0)
+        if np.log(max(high, _NOTHING) / max(low, _NOTHING)) > goal:  # one release alone says no more than all of them
+            low = max([low, *(float(self._curves(i)[0](np.array([epsilon]))[0][0]) for i in range(len(self.factors)))])
+        return min(low, high, 1.0), min(high, 1.0)
+
+    def reached(self, epsilon: float, low: float, high: float, width: float = WIDTH) -> bool:
+        """Whether both ends of delta at epsilon are as near each other as `width` of epsilon amounts to."""
+        distance = np.log(high / low) if low > 0 else np.inf
+        if high <= _NOTHING or distance <= width:
+            return True
+        if not self.factors or not 0 < epsilon < np.inf:
+            return False
+        return bool(distance <= width * max(self._tilt(lambda value, slope, t: slope - epsilon) * epsilon, 1.0))
 
     def epsilon(self, delta: float, width: float = WIDTH, floor: float = 0.0) -> tuple[float, float]:
         """Both ends of the least epsilon >= 0 at delta in [0, 1]; as they come where it is below the floor."""
         if not self.factors or delta >= 1:
             return 0.0, 0.0
         if delta == 0:
-            pure = sum(count * release.greatest_loss(reverse=self.reverse) for release, count in self.factors)
-            return pure * (1 - 4 * _UNIT), pure * (1 + 4 * _UNIT * len(self.factors))
+            return self._pure()
         if self.single:
             return self._inverse(delta)
 
@@ -136,8 +153,13 @@ class Composed:
 
         For what needs no relative accuracy: rounding costs some 1e-12, losses beyond the grid as much.
         """
-        law = self.law(self._grid(0.0, _ABSOLUTE)[0] / _FINER, pessimistic=True)
+        law = self.law(self.usual_step, pessimistic=True)
         return law.losses, np.minimum(chords.summed(law.mass, law.infinite, law.step)[0], 1.0)
+
+    @property
+    def usual_step(self) -> float:
+        """Of the grid where no relative accuracy is needed."""
+        return self._grid(0.0, _ABSOLUTE)[0] / _FINER
 
     @property
     def _bounded_below(self) -> bool:
@@ -149,6 +171,19 @@ class Composed:
             lambda epsilon: release.ends(epsilon, reverse=self.reverse),
             lambda epsilon: release.ends(epsilon, reverse=not self.reverse),
         )
+
+    def _pure(self) -> tuple[float, float]:
+        """Both ends of the pure epsilon; what has no divergence at epsilon 0 says nothing at all."""
+        low = high = 0.0
+        for release, count in self.factors:
+            if release.ends(np.zeros(1), reverse=self.reverse)[1][0] > 0:
+                known = release.reached_loss(reverse=self.reverse)
+                if known == 0 and release.bounded_below:
+                    known = Composed(((release, 1),), self.reverse)._inverse(_NOTHING)[0]
+                low += count * known
+                high += count * release.greatest_loss(reverse=self.reverse)
+        room = 4 * _UNIT * len(self.factors)
+        return min(low * (1 - room), high), high * (1 + room)
 
     def _infinite(self) -> tuple[float, float]:
         logs = np.zeros(2)
@@ -164,7 +199,7 @@ class Composed:
         curve = self._curves(0)[0]
         found = []
         for end in (0, 1):
-            grid = np.concatenate([[0.0], _DECADES, [1e8, 1e16, 1e100, np.inf]])
+            grid = np.concatenate([[0.0], _DECADES, [1e16, 1e100, np.inf]])
             for _ in range(40):
                 safe = curve(grid)[end] <= delta
                 first = int(np.argmax(safe)) if np.any(safe) else grid.size
@@ -224,10 +259,13 @@ class Composed:
         step, ranges = self._grid(tilt, level)
         if tables:
             step = tables.pop()
-        if step > _COARSEST:
-            return 0.0, np.inf
         span = max([2 * step, *(top - bottom for bottom, top in ranges)])
-        best = 0.0, np.inf
+        if step > _COARSEST:
+            if span > _CELLS * _COARSEST:
+                return 0.0, np.inf
+            step = _COARSEST
+        dear = any(release.side >= 1 / 2 for release, _ in self.factors)
+        cells, best = _CELLS if dear else _MANY_CELLS, (0.0, np.inf)
         for refinement in range(_REFINEMENTS):
             made = [self._laws(i, step, *each) for i, each in enumerate(ranges)]
             products = (
@@ -242,9 +280,10 @@ class Composed:
                 return best
             guess = low if self._bounded_below else high - (best[1] - high) / 3
             spent = high >= best[1] and low - best[0] < _WORTHWHILE * (best[1] - best[0])
+            spent = spent or (low == best[0] == 0 and high > (1 - _WORTHWHILE / 2) * best[1])
             best = max(best[0], low), min(best[1], high)
             left = excess(max(best[0], guess), best[1])
-            finest = int(np.log2(max(_CELLS * step / span, 1.0)))
+            finest = int(np.log2(max(cells * step / span, 1.0)))
             halvings = min(int(np.ceil(np.log2(min(max(left, 1.0), 16.0)) / 2)), finest)
             if left <= 1 or halvings < 1 or spent or any(isinstance(release, Tabulated) for release, _ in self.factors):
                 return best
@@ -271,7 +310,7 @@ class Composed:
         _, _, variance = self._cumulant(tilt)
         step = max(np.sqrt(variance / total) / _STEPS, _FINEST)
         step = max(step, 20 * np.sqrt(variance) / _POINTS, max(top - bottom for bottom, top in ranges) / _FIRST_CELLS)
-        spacings = [release.spacing for release, _ in self.factors if release.spacing]
+        spacings = [release.spacing for release, _ in self.factors if release.spacing and release.spacing >= step]
         if spacings:
             step = max(spacings) / np.ceil(max(spacings) / step) * (1 - _ASIDE)
         else:

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from analytics import checks
 from analytics.checks import FloatArray, ParameterError, choice, real
@@ -38,6 +38,61 @@ if TYPE_CHECKING:
 
 _SHOWN = (1e-3, 1e-5, 1e-7, 1e-9)
 _GREATEST = 700.0
+
+
+class Bracket(tuple[FloatArray, FloatArray]):
+    """Both ends of a number, and how near each other they came: unpacks, indexes and compares as the pair (lower, upper).
+
+    Attributes
+    ----------
+    lower, upper : ndarray or float
+        The number lies between them.
+    width : ndarray or float
+        The relative distance that was reached, (upper - lower) / upper: 0 where both are 0 or both are infinite, 1 where nothing
+        but 0 is known from below or only the upper end is infinite.
+    reached : ndarray or bool
+        Whether that is as near as was asked for. Where it is False a finer grid gained nothing more, or a release is known
+        between two ends of its own only.
+
+    Examples
+    --------
+    >>> ends = subsampled(1.0, 0.01).compose(1000).bracket(delta=1e-6)
+    >>> low, high = ends
+    >>> bool(low == ends.lower < ends.upper == high), bool(ends.width < 1e-3), bool(ends.reached)
+    (True, True, True)
+    """
+
+    width: FloatArray
+    reached: NDArray[np.bool_]
+
+    def __new__(cls, lower: FloatArray, upper: FloatArray, reached: NDArray[np.bool_]) -> Bracket:
+        self = super().__new__(cls, (lower, upper))
+        low, high = np.asarray(lower), np.asarray(upper)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            self.width = np.where(low == high, 0.0, np.where(high < np.inf, (high - low) / high, 1.0))[()]
+        self.reached = np.asarray(reached)[()]
+        return self
+
+    @classmethod
+    def of(cls, lower: FloatArray, upper: FloatArray, asked: float) -> Bracket:
+        """Of ends that are to have a relative distance of at most `asked`."""
+        with np.errstate(invalid="ignore"):
+            near = (upper < np.inf) & (upper - lower <= asked * upper)
+        return cls(lower, upper, np.asarray((lower == upper) | near))
+
+    def __getnewargs__(self) -> tuple[FloatArray, FloatArray, NDArray[np.bool_]]:
+        return self.lower, self.upper, self.reached
+
+    @property
+    def lower(self) -> FloatArray:
+        return self[0]
+
+    @property
+    def upper(self) -> FloatArray:
+        return self[1]
+
+    def __repr__(self) -> str:
+        return f"Bracket(lower={self.lower!r}, upper={self.upper!r}, width={self.width!r}, reached={self.reached!r})"
 
 
 class Direction(StrEnum):
@@ -132,8 +187,8 @@ class PrivacyCurve:
         delta: ArrayLike | None = None,
         direction: Direction | str = Direction.WORST,
         width: float = WIDTH,
-    ) -> tuple[FloatArray, FloatArray]:
-        """Both ends of delta at `epsilon`, or of epsilon at `delta`.
+    ) -> Bracket:
+        """Both ends of delta at `epsilon`, or of epsilon at `delta`, and whether they are as near each other as was asked.
 
         Parameters
         ----------
@@ -142,6 +197,11 @@ class PrivacyCurve:
         direction : {"worst", "forward", "reverse"}
         width : float
             Relative distance of the ends of epsilon that is aimed at, in (0, 1); of delta, what that amounts to.
+
+        Returns
+        -------
+        Bracket
+            The pair (lower, upper), with the fields `width`, the relative distance of these two, and `reached`.
 
         Examples
         --------
@@ -155,12 +215,24 @@ class PrivacyCurve:
             raise ParameterError("epsilon, delta", (epsilon, delta), "one given, the other left out")
         if delta is not None:
             level = real("delta", delta, "[0, inf]")
-            return _ends(level, lambda x: _greatest_epsilon(asked, x, goal))
+            lower, upper = _ends(level, lambda x: _greatest_epsilon(asked, x, goal))
+            return Bracket.of(lower, upper, goal)
         eps = real("epsilon", epsilon if epsilon is not None else 0.0, "[-inf, inf]")
-        return _ends(eps, lambda x: _greatest([self._delta(one, x, goal) for one in asked]))
+        lower, upper = _ends(eps, lambda x: _greatest([self._delta(one, x, goal) for one in asked]))
+        each = zip(np.ravel(eps).tolist(), np.ravel(lower).tolist(), np.ravel(upper).tolist(), strict=True)
+        enough = [any(one.reached(abs(x), low, high, goal) for one in asked) for x, low, high in each]
+        return Bracket(lower, upper, np.array(enough, dtype=bool).reshape(eps.shape))
 
     def _delta(self, order: Order, epsilon: float, width: float) -> tuple[float, float]:
-        if epsilon >= 0:
+        if epsilon == 0:  # the total variation, which both orders have in common
+            low, high = 0.0, 1.0
+            for one in self._orders.values():
+                ends = one.delta(0.0, width)
+                low, high = max(low, ends[0]), min(high, ends[1])
+                if one.reached(0.0, low, high, width):
+                    break
+            return min(low, high), high
+        if epsilon > 0:
             return order.delta(epsilon, width)
         other = Direction.FORWARD if order.reverse else Direction.REVERSE
         low, high = self._orders.get(other, self._orders[Direction.FORWARD]).delta(-epsilon, width)

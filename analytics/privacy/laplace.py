@@ -49,7 +49,7 @@ def delta(epsilon: ArrayLike, *, sensitivity: ArrayLike, scale: ArrayLike) -> Fl
         loss = np.where(reach == 0, 0.0, reach / width)
     eps, loss = broadcast(epsilon=eps, **{"sensitivity, scale": loss})
     slack = np.where(eps == np.inf, 0.0, np.minimum(np.where(eps == np.inf, 0.0, eps) - loss, 0.0))
-    return np.asarray(-np.expm1(slack / 2))[()]
+    return np.asarray(0.0 - np.expm1(slack / 2))[()]
 
 
 def _pair(sensitivity: ArrayLike, scale: ArrayLike) -> tuple[FloatArray, ...]:

@@ -62,6 +62,10 @@ class Order:
         high = above.epsilon(delta, width)[1]
         return min(max(one.epsilon(level, width)[0] for one in self._below(level)), high), high
 
+    def reached(self, epsilon: float, low: float, high: float, width: float = WIDTH) -> bool:
+        """Whether both ends of delta at epsilon are as near each other as `width` of epsilon amounts to."""
+        return self._above(_FIRST_LEVEL).reached(epsilon, low, high, width)
+
     def law(self, step: float, *, pessimistic: bool) -> LossDistribution:
         """The total loss on multiples of the step, above the truth or below it, to absolute accuracy."""
         chosen = self._above(_TRADED) if pessimistic else self._below(_TRADED)[0]

@@ -11,7 +11,7 @@ import importlib
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ _UNIT = np.finfo(float).eps
 _LEAST = 5e-324
 _AT_ONCE = 1 << 18  # outcomes times epsilons
 _GREATEST = 700.0
+_FEW = 8  # epsilons
 _SHIFT = 8 * _UNIT  # relative, of an epsilon that was computed
 Ends = tuple[FloatArray, FloatArray]
 
@@ -51,11 +52,18 @@ class Release(ABC):
 
     @abstractmethod
     def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
-        """Both ends of the divergence at each epsilon in [0, inf]; of (Q, P) if `reverse`."""
+        """Both ends of the divergence at each epsilon in [0, inf]; of (Q, P) if `reverse`.
+
+        Of a family of pairs the lower end is 0: the greatest of its curves is bounded from below by :meth:`attained` only.
+        """
 
     def greatest_loss(self, *, reverse: bool = False) -> float:
-        """The pure epsilon of an order; infinite where there is none, or none is known."""
+        """What the pure epsilon of an order is at most; infinite where there is none, or none is known."""
         return np.inf
+
+    def reached_loss(self, *, reverse: bool = False) -> float:
+        """What the pure epsilon of an order is at least, for a pair; 0 where nothing is known."""
+        return 0.0
 
     @property
     def kind(self) -> Hashable:
@@ -114,6 +122,12 @@ class Gaussian(Release):
         object.__setattr__(self, "mu", checks.scalar("mu", self.mu, "[0, inf]"))
         object.__setattr__(self, "slack", checks.scalar("slack", self.slack, "[0, 1)"))
 
+    def greatest_loss(self, *, reverse: bool = False) -> float:
+        return np.inf if self.mu > 0 else 0.0
+
+    def reached_loss(self, *, reverse: bool = False) -> float:
+        return self.greatest_loss(reverse=reverse)
+
     def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
         upper = self._at(epsilon, self.mu * (1 + self.slack))
         lower = self._at(epsilon, self.mu * (1 - self.slack)) if self.slack else upper
@@ -158,6 +172,9 @@ class Bounded(Release, ABC):
     def greatest_loss(self, *, reverse: bool = False) -> float:
         return self.loss
 
+    def reached_loss(self, *, reverse: bool = False) -> float:
+        return self.loss
+
 
 @dataclass(frozen=True)
 class Shown(Release):
@@ -184,6 +201,12 @@ class Shown(Release):
         if not len(self.weights) == len(self.mu) == len(self.least):
             raise ParameterError("mu", f"{len(self.mu)} ratios", f"one for each of {len(self.weights)} weights")
 
+    def greatest_loss(self, *, reverse: bool = False) -> float:
+        return np.inf if any(w > 0 < mu for w, mu in zip(self.weights, self.mu, strict=True)) else 0.0
+
+    def reached_loss(self, *, reverse: bool = False) -> float:
+        return np.inf if any(w > 0 < mu for w, mu in zip(self.weights, self.least, strict=True)) else 0.0
+
     def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
         lower, upper = np.zeros(epsilon.shape), np.zeros(epsilon.shape)
         for weight, mu, least in zip(self.weights, self.mu, self.least, strict=True):
@@ -201,7 +224,7 @@ class Laplace(Bounded):
     unit: str = ""
 
     def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
-        return _around(-np.expm1(np.minimum(epsilon - self.loss, 0.0) / 2))
+        return _around(0.0 - np.expm1(np.minimum(epsilon - self.loss, 0.0) / 2))
 
 
 @dataclass(frozen=True)
@@ -217,7 +240,7 @@ class RandomizedResponse(Bounded):
         object.__setattr__(self, "symbols", checks.count("symbols", self.symbols, "[2, inf)"))
 
     def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
-        beyond = -np.expm1(np.minimum(epsilon - self.loss, 0.0))
+        beyond = 0.0 - np.expm1(np.minimum(epsilon - self.loss, 0.0))
         return _around(beyond / (1 + (self.symbols - 1) * np.exp(-self.loss)))
 
 
@@ -264,6 +287,9 @@ class Discrete(Release):
             far = np.where(p / q < np.inf, np.log(p / q), np.log(p) - np.log(q))
         return float(np.max(np.where(np.abs(difference) < 0.5 * q, near, far), initial=0.0)) + 3 * self.doubt
 
+    def reached_loss(self, *, reverse: bool = False) -> float:
+        return max(self.greatest_loss(reverse=reverse) - 6 * self.doubt, 0.0)
+
     def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
         p, q, difference = self._pair(reverse)
         flat, moved = np.ravel(epsilon), 3 * self.doubt
@@ -296,6 +322,12 @@ class Subsampled(Release):
     """A release that happens with probability p, against none; whether it happened is not seen.
 
     Adjacency: P of the release is there with probability p in the first law, never in the second, where Q is all there is.
+
+    Notes
+    -----
+    Both divergences of the mixture are rising functions of one divergence of the release
+    (:mod:`analytics.privacy.subsampling`). So what dominates a family of releases, subsampled, dominates the subsampled family,
+    and a pair of the family, subsampled, is a pair of it: both ends of a family come from its own two ends.
     """
 
     release: Release
@@ -316,7 +348,49 @@ class Subsampled(Release):
         return cls(release_of(parameters["release"]), parameters["p"])
 
     def greatest_loss(self, *, reverse: bool = False) -> float:
-        inner = self.release.greatest_loss(reverse=reverse)
+        return self._mixed_loss(self.release.greatest_loss(reverse=reverse), reverse)
+
+    def reached_loss(self, *, reverse: bool = False) -> float:
+        return self._mixed_loss(self.release.reached_loss(reverse=reverse), reverse)
+
+    @property
+    def bounded_below(self) -> bool:  # type: ignore[override]
+        return self.release.bounded_below
+
+    @property
+    def pair(self) -> bool:  # type: ignore[override]
+        return self.release.pair
+
+    @property
+    def side(self) -> float:  # type: ignore[override]
+        return self.release.side
+
+    @property
+    def sketched(self) -> int:  # type: ignore[override]
+        return self.release.sketched
+
+    def in_composition(self) -> Release:
+        inner = self.release.in_composition()
+        return self if inner is self.release else Subsampled(inner, self.p)
+
+    def dominating(self, level: float) -> Factors:
+        if self.pair:
+            return ((self, 1),)
+        return self._each(self.release.dominating(level / max(self.p, _LEAST)))
+
+    def attained(self, level: float) -> Factors:
+        """Of a pair of the family; that of several releases, which are there together or not at all, is known by its curve."""
+        if self.pair:
+            return ((self, 1),)
+        return self._each(self.release.attained(level / max(self.p, _LEAST)))
+
+    def _each(self, factors: Factors) -> Factors:
+        if not factors:
+            return ()
+        alone = len(factors) == 1 and factors[0][1] == 1
+        return ((Subsampled(factors[0][0] if alone else Joint(factors), self.p), 1),)
+
+    def _mixed_loss(self, inner: float, reverse: bool) -> float:
         if self.p in (0.0, 1.0):
             return inner * self.p if self.p else 0.0
         if reverse:  # Q / (p P + (1 - p) Q)
@@ -342,6 +416,52 @@ class Subsampled(Release):
         low = self.release.ends(inner * (1 + _SHIFT), reverse=True)[0]
         high = self.release.ends(inner * (1 - _SHIFT), reverse=True)[1]
         return share * low, share * high
+
+
+@dataclass(frozen=True)
+class Joint(Release):
+    r"""Several releases, each some number of times, as one: its curve is that of their composition.
+
+    Notes
+    -----
+    At few epsilons it is computed for each; at many it is read off the two laws of the total loss, one above the truth and one
+    below it to absolute accuracy (:meth:`analytics.privacy.composed.Composed.law`). The curve of a law on a grid is linear in
+    :math:`e^\epsilon` between grid points, so that it is known everywhere.
+    """
+
+    factors: Factors
+    _laws: dict[bool, tuple[LossDistribution, LossDistribution]] = field(
+        default_factory=dict, compare=False, repr=False
+    )
+
+    @property
+    def unit(self) -> str:  # type: ignore[override]
+        return next((release.unit for release, _ in self.factors if release.unit), "")
+
+    @property
+    def bounded_below(self) -> bool:  # type: ignore[override]
+        return all(release.bounded_below for release, _ in self.factors)
+
+    def parameters(self) -> dict[str, Any]:
+        raise NotImplementedError("it is made anew from the family that it bounds")
+
+    def greatest_loss(self, *, reverse: bool = False) -> float:
+        return float(sum(count * release.greatest_loss(reverse=reverse) for release, count in self.factors))
+
+    def reached_loss(self, *, reverse: bool = False) -> float:
+        return float(sum(count * release.reached_loss(reverse=reverse) for release, count in self.factors))
+
+    def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
+        from analytics.privacy.composed import Composed
+
+        whole = Composed(self.factors, reverse)
+        if epsilon.size > _FEW:
+            if reverse not in self._laws:
+                low, high = (whole.law(whole.usual_step, pessimistic=upward) for upward in (False, True))
+                self._laws[reverse] = low, high
+            return _around_laws(epsilon, *self._laws[reverse])
+        found = np.array([whole.delta(float(x)) for x in epsilon.ravel()]).reshape(*epsilon.shape, 2)
+        return found[..., 0], found[..., 1]
 
 
 @dataclass(frozen=True)
@@ -388,6 +508,21 @@ class Tabulated(Release):
             return np.zeros(epsilon.shape), upper
         lower = np.array([product.least_delta(float(e)) for e in finite]).reshape(epsilon.shape)
         return lower, np.ones(epsilon.shape)
+
+
+def _around_laws(epsilon: FloatArray, low: LossDistribution, high: LossDistribution) -> Ends:
+    """The curve of one law from below and of another from above, at each epsilon >= 0."""
+    found = []
+    for law, room in ((low, -1), (high, 1)):
+        grid = law.losses
+        value, _ = chords.summed(law.mass, law.infinite, law.step)
+        after = np.clip(np.searchsorted(grid, epsilon, side="left"), 1, grid.size - 1)
+        left, right, at = grid[after - 1], grid[after], np.clip(epsilon, grid[0], grid[-1])
+        share = np.clip(np.expm1(at - right) / np.expm1(left - right), 0.0, 1.0)
+        chord = value[after] + share * (value[after - 1] - value[after])
+        chord = np.where(epsilon < grid[0], value[0] if room < 0 else 1.0, chord)
+        found.append(chord * (1 + room * (law.mass.size + 64) * _UNIT))
+    return found[0], np.minimum(found[1], 1.0)
 
 
 def _around(value: FloatArray) -> Ends:

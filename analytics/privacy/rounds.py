@@ -18,7 +18,7 @@ from analytics.guarantee import Adjacency, Observer
 from analytics.inference.system import InferenceSystem, device_indices
 from analytics.privacy import concentric, gaussian, observers, one_order, releases
 from analytics.privacy.composed import WIDTH
-from analytics.privacy.curve import PrivacyCurve
+from analytics.privacy.curve import Bracket, PrivacyCurve
 from analytics.privacy.mixtures import participations
 from analytics.privacy.participation import Participation
 from analytics.privacy.releases import Discrete, Ends, Factors, Gaussian, Release, Subsampled
@@ -100,7 +100,17 @@ class Query(Release):
             known = np.concatenate([known, np.stack([new, *self._divergences(new, order)])], axis=1)
             known = self._seen[order] = known[:, np.argsort(known[0])]
         found = known[1:, np.searchsorted(known[0], at)]
-        return found[0], found[1]
+        return (found[0] if self.pair else np.zeros(found[0].shape)), found[1]
+
+    def greatest_loss(self, *, reverse: bool = False) -> float:
+        part, silent = self._part(0.0), self.system.adjacency is not Adjacency.ABSENT
+        return 0.0 if float(part.participation[0]) == 0 or (silent and float(part.sensitivity[0]) == 0) else np.inf
+
+    def reached_loss(self, *, reverse: bool = False) -> float:
+        """Where k moves the mean of normal noise, the loss of present against not has no bound."""
+        part = self._part(0.0)
+        moves = self.pair and float(part.participation[0]) > 0 and float(part.sensitivity[0]) > 0
+        return np.inf if moves and (self.symmetric or not reverse) else 0.0
 
     def _divergences(self, eps: FloatArray, reverse: bool) -> Ends:
         lower, upper = np.zeros(eps.shape), np.full(eps.shape, 5e-324)
@@ -274,8 +284,8 @@ def bracket(
     device: ArrayLike | None = None,
     observer: Observer | str = Observer.AUTO,
     width: float = WIDTH,
-) -> tuple[FloatArray, FloatArray]:
-    """Both ends of :func:`epsilon`; their relative distance is `width` at most unless the curve is not known so well.
+) -> Bracket:
+    """Both ends of :func:`epsilon`, and whether their relative distance is `width` at most.
 
     The lower end of `signal` is what zero codes of the others give away, and one who is told of each y but its cell
     (:meth:`analytics.privacy.concentric.Mixture.outcomes`); 0 where :func:`analytics.privacy.observers.signal_bracket` has 0.
@@ -284,12 +294,12 @@ def bracket(
     total = system.delta if delta is None else checks.scalar("delta", delta, "(0, 1)")
     which = device_indices(system, device)
     if count == 1:
-        return observers.epsilon_bracket(replace(system, delta=total), device=which, observer=seen)
+        return Bracket.of(*observers.epsilon_bracket(replace(system, delta=total), device=which, observer=seen), width)
     kinds, back = _kinds(system, which)
     curves = [curve(system, device=int(k), observer=seen).compose(count) for k in kinds]
     ends = np.array([one.bracket(delta=total, width=width) for one in curves])
     lower, upper = (ends[back, i].reshape(which.shape)[()] for i in (0, 1))
-    return lower, upper
+    return Bracket.of(lower, upper, width)
 
 
 def delta_at(

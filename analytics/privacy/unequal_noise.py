@@ -58,6 +58,9 @@ class UnequalNoise(Release):
         d = self.distance / self.neighbour
         return float((self.dimension / 2 * np.log(second / first) + d * d / (2 * (second - first))) * (1 + 64 * _UNIT))
 
+    def reached_loss(self, *, reverse: bool = False) -> float:
+        return self.greatest_loss(reverse=reverse) * (1 - 128 * _UNIT)
+
     def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
         first, second = self._variances(reverse)
         finite = epsilon < np.inf

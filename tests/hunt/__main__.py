@@ -20,8 +20,9 @@ CORPUS = Path(__file__).parent / "corpus.json"
 _KEPT = 4  # nearest misses of each promise
 _POOL = 30
 _PATIENCE = 20.0  # seconds for one case
-_WHOLE = ("dimension", "others", "count", "clients", "selected", "parameters", "cells", "degrees")
-_SHARES = ("participation", "dropout", "delta", "corner")
+_FIXED = ("which", "piece", "side", "shape", "rounds", "cells", "selected", "dimension")
+_WHOLE = ("others", "count", "clients", "parameters", "degrees")
+_SHARES = ("participation", "dropout", "delta", "corner", "chance")
 
 
 class _Slow(Exception):
@@ -49,12 +50,12 @@ def moved(case: Case, rng: np.random.Generator) -> Case:
     scale = float(10 ** rng.uniform(-6, 0))
 
     def change(name: str, value: Any) -> Any:
-        if isinstance(value, list) and name != "which":
+        if isinstance(value, list) and name not in _FIXED:
             return [change(name, x) if rng.random() < 0.5 else x for x in value]
-        if name == "which" or isinstance(value, bool | str) or rng.random() < 0.5:
+        if name in _FIXED or isinstance(value, bool | str) or rng.random() < 0.5:
             return value
         if name in _WHOLE:
-            return value if name in ("cells", "selected", "dimension") else max(int(value + rng.integers(-1, 2)), 1)
+            return max(int(value + rng.integers(-1, 2)), 1)
         if name in _SHARES:
             if not 0 < value < 1:
                 return value
@@ -104,7 +105,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=600.0)
     parser.add_argument("--seed", type=int, default=time.time_ns() % 2**32)
     parser.add_argument("--corpus", type=Path, default=CORPUS)
-    parser.add_argument("promise", nargs="*")
+    parser.add_argument("promise", nargs="*", help="parts of the names of what is to be hunted; everything by default")
     given = parser.parse_args()
     found, nearest = hunt(given.seconds, given.seed, given.promise)
     for name, row in found.items():

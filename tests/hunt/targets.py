@@ -34,6 +34,7 @@ from analytics.privacy import (
     observers,
 )
 from hunt import judge
+from hunt.curves import CURVES
 from solvers.design import calibrate
 from solvers.solution import InfeasibleError
 from solvers.weights import caps
@@ -621,4 +622,5 @@ TARGETS = (
     Target("selection", _selection_case, _selected),
     Target("quadratic form", _form_case, _form),
     Target("accuracy", _accuracy_case, _within),
+    *(Target(*each) for each in CURVES),
 )
