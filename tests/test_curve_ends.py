@@ -226,7 +226,7 @@ def test_where_nothing_is_known_from_below_it_is_said():
 
 
 def test_a_composition_gives_away_no_less_than_one_of_its_releases():
-    """Total variation of four rounds of a device that is hardly ever there; both orders have one. It took half a minute."""
+    """Total variation of four rounds of a device that is hardly ever there; both orders have one."""
     one = airtight.curve(system(6, **LATE), device=4)
     first = [(1.93e-9, 0.389, 39.02), (1 - 1.93e-9, 0.0, 1.0)]
     assert on_a_line(0.0, first, [(1.0, 0.0, 1.0)]) > 0

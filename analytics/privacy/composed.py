@@ -31,7 +31,8 @@ from analytics.privacy.releases import Factors, Tabulated
 
 _UNIT = np.finfo(float).eps
 WIDTH = 1e-3  # relative, of an interval, unless another is asked for
-_DECADES = 10.0 ** np.arange(-15, 13)
+_DECADES = 10.0 ** np.arange(-15, 6)
+_FAR_DECADES = 10.0 ** np.arange(-15, 13)  # where losses beyond the others are known to occur
 _STEPS = 25  # in one deviation of a tilted loss, at first
 _CUT = 1e-6  # share of delta that losses beyond the grid may cost
 _LEFT_OUT = 1e-10  # tilted mass below the grid
@@ -85,8 +86,12 @@ class Composed:
             lambda lower, upper: (lower.least_delta(epsilon), upper.delta(epsilon)),
             lambda low, high: (np.log(high / low) if low > 0 else np.inf) / goal if high > _NOTHING else 0.0,
         )
-        if np.log(max(high, _NOTHING) / max(low, _NOTHING)) > goal:  # one release alone says no more than all of them
-            low = max([low, *(float(self._curves(i)[0](np.array([epsilon]))[0][0]) for i in range(len(self.factors)))])
+        if np.log(max(high, _NOTHING) / max(low, _NOTHING)) > goal:
+            alone = [self._curves(i)[0](np.array([epsilon])) for i in range(len(self.factors))]
+            low = max([low, *(float(ends[0][0]) for ends in alone)])  # one release says no more than all of them
+            if epsilon == 0:  # total variations add up at most
+                each = sum(count * float(ends[1][0]) for ends, (_, count) in zip(alone, self.factors, strict=True))
+                high = min(high, each * (1 + 4 * _UNIT * (len(self.factors) + 1)))
         return min(low, high, 1.0), min(high, 1.0)
 
     def reached(self, epsilon: float, low: float, high: float, width: float = WIDTH) -> bool:
@@ -199,7 +204,7 @@ class Composed:
         curve = self._curves(0)[0]
         found = []
         for end in (0, 1):
-            grid = np.concatenate([[0.0], _DECADES, [1e16, 1e100, np.inf]])
+            grid = np.concatenate([[0.0], _DECADES, [1e8, 1e16, 1e100, np.inf]])
             for _ in range(40):
                 safe = curve(grid)[end] <= delta
                 first = int(np.argmax(safe)) if np.any(safe) else grid.size
@@ -280,7 +285,6 @@ class Composed:
                 return best
             guess = low if self._bounded_below else high - (best[1] - high) / 3
             spent = high >= best[1] and low - best[0] < _WORTHWHILE * (best[1] - best[0])
-            spent = spent or (low == best[0] == 0 and high > (1 - _WORTHWHILE / 2) * best[1])
             best = max(best[0], low), min(best[1], high)
             left = excess(max(best[0], guess), best[1])
             finest = int(np.log2(max(cells * step / span, 1.0)))
@@ -330,13 +334,15 @@ class _Sketch:
 
     @classmethod
     def of(cls, forward: chords.Curve, reverse: chords.Curve, points: int) -> _Sketch:
-        decades: FloatArray = np.asarray(_DECADES, dtype=np.float64)
+        ends = np.array([_DECADES[-1], np.inf])
+        far = any(values[0][0] > values[1][1] for values in (forward(ends), reverse(ends)))
+        decades: FloatArray = np.asarray(_FAR_DECADES if far else _DECADES, dtype=np.float64)
         rough = forward(decades)[1], reverse(decades)[1]
         start = min(int(np.argmax(side < 0.999 * side[0])) if side[0] > 0 else 0 for side in rough)
-        ends = [int(np.argmax(side <= max(side[-1], 1e-320))) for side in rough]
-        high = min(max(*ends, start + 1), decades.size - 1)
+        stops = [int(np.argmax(side <= max(side[-1], 1e-320))) for side in rough]
+        high = min(max(*stops, start + 1), decades.size - 1)
         low = min(max(start - 1, 0), high - 1)
-        eps: FloatArray = np.append(0.0, np.geomspace(_DECADES[low], _DECADES[high], (high - low) * points))
+        eps: FloatArray = np.append(0.0, np.geomspace(decades[low], decades[high], (high - low) * points))
         right, left = forward(eps)[1], reverse(eps)[1]
         with np.errstate(under="ignore", over="ignore"):
             up = _masses(eps, right)

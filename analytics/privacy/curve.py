@@ -229,7 +229,7 @@ class PrivacyCurve:
             for one in self._orders.values():
                 ends = one.delta(0.0, width)
                 low, high = max(low, ends[0]), min(high, ends[1])
-                if one.reached(0.0, low, high, width):
+                if low > 0 or one.reached(0.0, low, high, width):
                     break
             return min(low, high), high
         if epsilon > 0:
