@@ -74,7 +74,7 @@ _FUNCTIONS: dict[Any, Callable[..., Ball]] = {
     sp.sign: lambda x: x.sgn() if x.is_finite() else _UNKNOWN,
     sp.floor: lambda x: x.floor(),
     sp.ceiling: lambda x: x.ceil(),
-    sp.binomial: lambda n, k: (n + 1).gamma() / ((k + 1).gamma() * (n - k + 1).gamma()),
+    sp.binomial: lambda n, k: _binomial(n, k),
     sp.Max: lambda *xs: reduce(lambda a, b: b.max(a) if isinstance(a, flint.arb) else a.max(b), xs),
     sp.Min: lambda *xs: reduce(lambda a, b: b.min(a) if isinstance(a, flint.arb) else a.min(b), xs),
 }
@@ -94,6 +94,17 @@ _CONSTANTS: dict[Any, Callable[[], Ball]] = {
     -sp.oo: flint.arb.neg_inf,
     sp.true: lambda: flint.arb(1),
 }
+
+
+def _binomial(n: Ball, k: Ball) -> Ball:
+    """n over k; of integers 0 where k is below 0, or above an n that is not, as SymPy has it: there gamma has poles."""
+    below, whole = k.unique_fmpz() if k.is_exact() else None, n.unique_fmpz() if n.is_exact() else None
+    if below is not None and whole is not None:
+        if below < 0 or 0 <= whole < below:
+            return flint.arb(0)
+        if whole < 0:
+            return (-1) ** int(below) * _binomial(flint.arb(below - whole - 1), k)
+    return (n + 1).gamma() / ((k + 1).gamma() * (n - k + 1).gamma())
 
 
 @lru_cache(maxsize=4096)
@@ -175,12 +186,21 @@ class _Program:
         base, exponent = self.place(expression.base), expression.exp
         if exponent.is_Integer:
             n = int(exponent)
-            return f"{base} ** {n}" if n >= 0 else f"1 / {base} ** {-n}"
+            power = f"{self.named(_power)}({base}, {abs(n)})"
+            return power if n >= 0 else f"1 / {power}"
         if exponent == sp.Rational(1, 2):
             return f"{base}.sqrt()"
         if exponent == sp.Rational(-1, 2):
             return f"1 / {base}.sqrt()"
         return f"{base} ** {self.place(exponent)}"
+
+
+def _power(base: Any, n: int) -> Any:
+    """A power of an integer, which python-flint does not know of a ball around 0."""
+    if not isinstance(base, flint.arb) or n < 1 or not base.contains(0) or base.is_exact():
+        return base**n
+    most = abs(base).upper() ** n
+    return most.union(-most if n % 2 else flint.arb(0))
 
 
 def _piecewise(expression: sp.Piecewise) -> Compiled:

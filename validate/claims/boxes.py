@@ -14,7 +14,7 @@ import flint
 import sympy as sp
 
 from validate.claims.balls import Named, compiled, decided
-from validate.claims.domain import Range
+from validate.claims.domain import Range, exact
 from validate.claims.ends import Ends
 from validate.claims.identity import identical
 from validate.claims.slopes import sloped
@@ -93,7 +93,7 @@ class Search:
         self.above_by, self.slopes = compiled(self.difference), sloped(self.difference)
         self.faces: dict[tuple[tuple[str, Fraction], ...], bool] = {}
         self.hypotheses = [decided(condition) for condition in given]
-        self.ends = {name: {Fraction(repr(r.low)), Fraction(repr(r.high))} for name, r in domain.items()}
+        self.ends = {name: {exact(r.low), exact(r.high)} for name, r in domain.items()}
         self.looked = self.depth = 0
 
     def run(self) -> Proof:
@@ -230,8 +230,8 @@ def _roots(domain: Mapping[str, Range]) -> list[Box]:
     """The boxes that make the domain: one, and more where a parameter has values outside its range."""
     parts = []
     for allowed in domain.values():
-        low, high = Fraction(repr(allowed.low)), Fraction(repr(allowed.high))
-        extra = (Fraction(repr(value)) for value in allowed.extra)
+        low, high = exact(allowed.low), exact(allowed.high)
+        extra = dict.fromkeys(map(exact, allowed.extra))
         parts.append([(low, high), *((x, x) for x in extra if not low <= x <= high)])
     return [dict(zip(domain, box, strict=True)) for box in product(*parts)]
 

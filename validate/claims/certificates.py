@@ -9,7 +9,6 @@ import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal
-from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -21,12 +20,12 @@ from analytics.checks import ParameterError
 from validate.claims import check as checker
 from validate.claims.balls import UnsupportedExpression, enclosed
 from validate.claims.boxes import Proof
-from validate.claims.claim import Claim
-from validate.claims.domain import Range
+from validate.claims.claim import Claim, Verdict
+from validate.claims.domain import Range, exact
 from validate.claims.evidence import Witness, decimal_ends
 from validate.claims.proof import prove
 from validate.claims.relation import Exact
-from validate.claims.search import trial
+from validate.claims.search import examined
 from validate.claims.sources import INSTALLED, Source
 from validate.claims.trees import Tree, tree
 
@@ -90,7 +89,8 @@ def certify(out: Path, claims: Sequence[Claim], source: Source = INSTALLED) -> I
             shutil.rmtree(folder)
             yield Outcome(claim.id, False, beyond)
             continue
-        yield Outcome(claim.id, True, "a witness" if "witness.json" in files else "a proof")
+        proof = "a proof" if claim.form is None else "a proof of its form; the claim itself is an algorithm"
+        yield Outcome(claim.id, True, "a witness" if "witness.json" in files else proof)
     shutil.copyfile(CHECK, out / "check.py")
     write_sums(out)
 
@@ -111,15 +111,17 @@ def files_of(claim: Claim, digest: str = "") -> dict[str, str]:
     if any(not isinstance(condition, sp.Basic) for condition in claim.given):
         raise _Skipped("a hypothesis is computed by code")
     text = _json(claim_json(claim, digest))
-    proof = prove(claim.provable, claim.domain, claim.given) if claim.ruling.survives else None
-    if proof and proof.proved:
-        return {"claim.json": text, "proof.json": _json(proof_json(claim, proof, text))}
-    found = trial(claim)  # what is met decides, not what is ruled
-    if found.witness and found.witness.certified:
+    found, proof = examined(claim)  # what is met decides, not what is ruled
+    if found.fault or found.verdict is Verdict.UNSETTLED:
+        raise _Skipped(f"unsettled: {found.fault or 'no proved witness'}")
+    if found.witness:
         return {"claim.json": text, "witness.json": _json(witness_json(claim, found.witness, text))}
-    if proof and not found.witness and not found.fault:
-        raise _Skipped(f"true, and not proved: {proof.reason}")
-    raise _Skipped(f"no proved witness: {found.fault or found.verdict.value}")
+    if not claim.ruling.survives:
+        raise _Skipped(f"no proved witness: {found.verdict.value}")
+    proof = proof or prove(claim.provable, claim.domain, claim.given)
+    if proof.proved:
+        return {"claim.json": text, "proof.json": _json(proof_json(claim, proof, text))}
+    raise _Skipped(f"true, and not proved: {proof.reason}")
 
 
 def claim_json(claim: Claim, digest: str = "") -> dict[str, Any]:
@@ -188,10 +190,10 @@ def _of(claim: Claim, claim_text: str) -> dict[str, Any]:
 def _range(allowed: Range) -> dict[str, Any]:
     """The ends are the decimals that the author wrote, not the doubles nearest to them."""
     return {
-        "low": str(Fraction(repr(allowed.low))),
-        "high": str(Fraction(repr(allowed.high))),
+        "low": str(exact(allowed.low)),
+        "high": str(exact(allowed.high)),
         "integer": allowed.integer,
-        "extra": [str(Fraction(repr(value))) for value in allowed.extra],
+        "extra": [str(exact(value)) for value in allowed.extra],
     }
 
 

@@ -9,14 +9,15 @@ from typing import Any
 
 import sympy as sp
 
+from analytics.checks import ParameterError
 from analytics.enclosures.ball import ball
 from analytics.records import table
 from validate.claims.balls import decided
-from validate.claims.domain import Range
+from validate.claims.domain import Range, exact
 from validate.claims.implementation import Implementation
-from validate.claims.relation import RATIO, Point, Relation, Scale, relation
+from validate.claims.relation import RATIO, Agreement, Point, Relation, Scale, one_each, relation
 
-_TOLERANCE = 1e-9
+_TOLERANCE = 1e-9  # of a side that an algorithm computes in doubles
 
 
 class Verdict(StrEnum):
@@ -164,7 +165,7 @@ class Claim:
     ruling : Ruling
         What is known of it: `holds(why)`, `false(why, severity)` ...; that it holds, by default.
     domain : mapping of str to Range
-        The hypotheses on each parameter; taken from the expressions where these are given.
+        The hypotheses on each parameter; what is not given here is taken from the expressions.
     given : sequence
         Further hypotheses: callables of the parameters by name, or conditions of SymPy.
     statement : str
@@ -183,8 +184,9 @@ class Claim:
         Where else the same statement stands.
     effort : float
         Share of the evaluations that this claim is worth, for costly ones.
-    tolerance : float
-        On the scale; a smaller excess is rounding.
+    tolerance : float or None
+        On the scale; a smaller excess is rounding. By default 1e-9 where a side is computed by code, and none where both
+        are expressions: there balls decide.
     constants : bool
         True where both quantities are constants.
     idle : sequence of str
@@ -192,8 +194,9 @@ class Claim:
     argued : str
         Where a complete proof by hand stands: a function with Notes, or a section of a page (set by the :class:`Paper`).
     form : Relation, sympy.Expr or None
-        The same in expressions, for a proof, where a side is a function; the trial compares the two. Of an expression it is the
-        actual value, beside the claimed one that the relation has.
+        The same in expressions, for a proof, where a side is a function; the trial compares the two at all its points. What is
+        proved is the form: the claim itself has survived the search. Of an expression it is the actual value, beside the
+        claimed one that the relation has.
     implementation : Implementation or None
         The code that the claim is about, where it is about code.
     chosen : bool
@@ -224,7 +227,7 @@ class Claim:
     near: Mapping[str, float] | str = ""
     also: Sequence[Reference] = ()
     effort: float = 1.0
-    tolerance: float = _TOLERANCE
+    tolerance: float | None = None
     constants: bool = False
     idle: Sequence[str] = ()
     argued: str = ""
@@ -241,11 +244,23 @@ class Claim:
         object.__setattr__(self, "relation", made)
         if isinstance(self.form, sp.Expr):
             object.__setattr__(self, "form", replace(made, actual=self.form, balls=None))
-        object.__setattr__(self, "domain", {**made.domain(), **self.domain})
+        try:
+            object.__setattr__(self, "domain", {**made.domain(), **self.domain})
+            self._check_names()
+        except ParameterError as error:
+            raise ParameterError(f"{self.id}: {error.name}", error.value, error.allowed) from None
         if not self.statement:
             object.__setattr__(self, "statement", made.latex())
         if self.slack is None:
             object.__setattr__(self, "slack", 1.0 if self.scale is RATIO else 0.0)
+
+    def _check_names(self) -> None:
+        """Every name means one parameter, and has a range."""
+        for one in (self.relation, self.provable):
+            told = [part for part in (one.actual, one.claimed, *self.given) if isinstance(part, sp.Basic)]
+            for name in one_each(told):
+                if name not in self.domain:
+                    raise ParameterError("symbol", name, "a parameter(...) with a range, or in the domain")
 
     @property
     def expected(self) -> Verdict:
@@ -271,14 +286,32 @@ class Claim:
         """The slack as a distance on the scale, one per cent added."""
         return self.scale.room(self.slack if self.slack is not None else 0.0)
 
+    @property
+    def allowance(self) -> float:
+        """The excess on the scale that counts as rounding: what is stated; else of doubles 1e-9, of expressions nothing."""
+        if self.tolerance is not None:
+            return self.tolerance
+        return 0.0 if self.relation.symbolic else _TOLERANCE
+
     def compare(self, point: Point) -> tuple[float, float, float]:
         """Claimed and actual value at a point, and the margin: the distance to a violation, negative beyond it."""
+        if self.relation.symbolic:
+            return self.agreement(point)[0]
         claimed, actual = self.relation.values(point)
         if claimed != claimed:
             return claimed, actual, float("inf")
         if actual != actual:
             raise ArithmeticError("the actual value is nan")
-        return claimed, actual, self.scale.distance(claimed, actual, self.relation.sign, point) + self.tolerance
+        return claimed, actual, self.scale.distance(claimed, actual, self.relation.sign, point) + self.allowance
+
+    def agreement(self, point: Point, **precision: int) -> tuple[tuple[float, float, float], Agreement]:
+        """The same of two expressions, whose order balls decide, and how far they agree where they do not."""
+        found = self.relation.agreement(point, **precision)
+        return (found.claimed, found.actual, found.margin(self.scale, self.relation.sign, point, self.allowance)), found
+
+    def allows(self, point: Point) -> bool:
+        """Whether every parameter is in its range, and all further hypotheses are met."""
+        return all(self.domain[name].allows(exact(value)) for name, value in point.items()) and self.admits(point)
 
     def admits(self, point: Mapping[str, Any]) -> bool:
         """Whether all further hypotheses are met; where that cannot be decided they count as not met."""
@@ -315,7 +348,7 @@ class Claim:
 def _met(condition: Any, point: Mapping[str, Any]) -> bool:
     if callable(condition):
         return bool(condition(**point))
-    return decided(condition)({name: ball(value) for name, value in point.items()}) is True
+    return decided(condition)({name: ball(exact(value)) for name, value in point.items()}) is True
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -22,7 +23,7 @@ class Range:
     Attributes
     ----------
     low, high : float
-        Both included; equal for a constant.
+        Both included, as the decimals that they are written as; equal for a constant. Of integers they are rounded inwards.
     logarithmic : bool
         Sample evenly in the logarithm.
     integer : bool
@@ -50,22 +51,48 @@ class Range:
     unit: str = ""
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low <= self.high):
+        if not (_finite(self.low) and _finite(self.high) and self.low <= self.high):
             raise ParameterError("range", f"[{self.low}, {self.high}]", "finite ends in order")
         if self.logarithmic and self.low <= 0:
             raise ParameterError("low", self.low, "positive in a logarithmic range (give 0 as extra)")
+        for value in self.extra:
+            if not _finite(value):
+                raise ParameterError("extra", value, "finite")
+            if self.integer and value != int(value):
+                raise ParameterError("extra", value, "an integer, as the range is")
+        if self.integer:
+            low, high = math.ceil(self.low), math.floor(self.high)
+            if low > high:
+                raise ParameterError("range", f"[{self.low}, {self.high}]", "a range that holds an integer")
+            if (low, high) != (self.low, self.high):
+                object.__setattr__(self, "low", low)
+                object.__setattr__(self, "high", high)
 
     @property
     def size(self) -> float:
-        """How many values there are; infinite unless they are integers."""
-        return self.high - self.low + 1 if self.integer else (1.0 if self.low == self.high else math.inf)
+        """How many values there are, with the extra ones; infinite unless they are integers or constants."""
+        if not self.integer and self.low != self.high:
+            return math.inf
+        return self.high - self.low + 1 + len({value for value in self.extra if not self.low <= value <= self.high})
+
+    @property
+    def values(self) -> Iterator[Value]:
+        """All of them, where they are finitely many."""
+        yield from range(int(self.low), int(self.high) + 1) if self.integer else [self.low]
+        outside = (value for value in dict.fromkeys(self.extra) if not self.low <= value <= self.high)
+        yield from (int(value) if self.integer else value for value in outside)
 
     def at(self, u: float) -> Value:
         """The value at position u of [0, 1]."""
         u = min(max(u, 0.0), 1.0)
-        between = self.low * (self.high / self.low) ** u if self.logarithmic else self.low + (self.high - self.low) * u
-        value = float(min(max(between, self.low), self.high))
-        return round(value) if self.integer else value
+        if self.logarithmic:
+            ratio, ends = self.high / self.low, (math.log(self.low), math.log(self.high))
+            between = self.low * ratio**u if ratio < math.inf else math.exp((1 - u) * ends[0] + u * ends[1])
+        else:
+            width = self.high - self.low
+            between = self.low + width * u if width < math.inf else (1 - u) * self.low + u * self.high
+        value = min(max(between, self.low), self.high)
+        return round(value) if self.integer else float(value)
 
     def position(self, value: float) -> float:
         """The inverse of `at`."""
@@ -73,13 +100,18 @@ class Range:
             return 0.5
         value = min(max(float(value), self.low), self.high)
         if self.logarithmic:
-            return math.log(value / self.low) / math.log(self.high / self.low)
-        return (value - self.low) / (self.high - self.low)
+            if self.high / self.low < math.inf:
+                return math.log(value / self.low) / math.log(self.high / self.low)
+            return (math.log(value) - math.log(self.low)) / (math.log(self.high) - math.log(self.low))
+        if self.high - self.low < math.inf:
+            return (value - self.low) / (self.high - self.low)
+        return (value / 2 - self.low / 2) / (self.high / 2 - self.low / 2)
 
     @property
     def specials(self) -> tuple[Value, ...]:
         """Ends and extra values: where statements break first."""
-        return (self.at(0.0), self.at(1.0), *self.extra)
+        extra = tuple(int(value) for value in self.extra) if self.integer else self.extra
+        return (self.at(0.0), self.at(1.0), *extra)
 
     def regime(self) -> Range:
         """The part of it that the paper uses."""
@@ -87,11 +119,35 @@ class Range:
             return self
         return Range(*self.typical, self.logarithmic and self.typical[0] > 0, self.integer)
 
+    @property
+    def told(self) -> str:
+        """As a message names it."""
+        extra = "".join(f" or {value}" for value in self.extra)
+        return f"{'integers in ' if self.integer else ''}[{self.low}, {self.high}]{extra}"
+
     def allows(self, value: Fraction) -> bool:
-        """Whether a candidate witness is in the range."""
+        """Whether a candidate witness is in the range, whose ends are the decimals that they are written as."""
         if self.integer and value.denominator != 1:
             return False
-        return self.low <= float(value) <= self.high or float(value) in self.extra
+        return exact(self.low) <= value <= exact(self.high) or value in map(exact, self.extra)
+
+
+def exact(value: Value | Fraction) -> Fraction:
+    """The number that a reader sees: the shortest decimal of a double, not the binary fraction nearest to it.
+
+    Examples
+    --------
+    >>> exact(0.1)
+    Fraction(1, 10)
+    """
+    return Fraction(repr(float(value))) if isinstance(value, float) else Fraction(value)
+
+
+def _finite(value: Value) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # of an integer beyond all doubles
+        return False
 
 
 def constant(value: float) -> Range:

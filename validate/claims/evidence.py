@@ -135,6 +135,10 @@ class Evidence:
         Of a proof.
     error : bool
         The claim itself cannot be evaluated; `fault` says where.
+    form : How or None
+        How the form of the claim is known, in expressions, where the claim itself is an algorithm that survived a search.
+    digits : int or None
+        To how many decimal digits both sides agree at points where balls do not tell them apart; None where there are none.
     """
 
     claim: Claim
@@ -152,13 +156,58 @@ class Evidence:
     seconds: float = field(compare=False)
     boxes: int | None = None
     error: bool = False
+    form: How | None = None
+    digits: int | None = None
 
     @property
     def tightness(self) -> float:
         """On a ratio scale the best ratio of the smaller to the greater side met: 1 for a tight bound; nan elsewhere."""
         if self.margin < 0 or self.claim.scale.name != "ratio":
             return math.nan
-        return math.exp(min(self.claim.tolerance - self.margin, 0.0))
+        return math.exp(min(self.claim.allowance - self.margin, 0.0))
+
+    @property
+    def known(self) -> str:
+        """How the verdict is known, as the first word that a reader sees of it.
+
+        Examples
+        --------
+        >>> from validate.claims.domain import parameter
+        >>> from validate.claims.relation import at_most
+        >>> from validate.claims.search import trial
+        >>> x, n = parameter("x", 0.0, 1.0), parameter("n", 1, 9, integer=True)
+        >>> [trial(Claim("C", "here", at_most(s**2, s))).known for s in (x, n)]
+        ['proved', 'refuted']
+        """
+        if self.verdict is Verdict.UNSETTLED:
+            return "unsettled"
+        if self.how is How.WITNESS:
+            return "refuted as printed" if self.verdict is Verdict.OTHER_READING else "refuted"
+        return f"refuted by an exhibit ({self._shown})" if self.verdict in REFUTED else self._shown
+
+    @property
+    def _shown(self) -> str:
+        """How it is known that the trial met no violation."""
+        if self.how is How.ENUMERATED:
+            return f"enumerated at {self.evaluations} point{'s' * (self.evaluations != 1)}"
+        told = self.how.value
+        if self.how is How.SEARCHED:
+            told = f"survived {self.evaluations} evaluations" + (f" to 1e-{self.digits}" if self.digits else "")
+        return told + (f", form {self.form.value}" if self.form else "")
+
+    @property
+    def said(self) -> str:
+        """How it is known, and then the verdict.
+
+        Examples
+        --------
+        >>> from validate.claims.domain import parameter
+        >>> from validate.claims.relation import at_most
+        >>> from validate.claims.search import trial
+        >>> trial(Claim("C", "here", at_most(parameter("x", 0.0, 1.0) ** 2, 1))).said
+        'proved: holds'
+        """
+        return self.known if self.known == self.verdict.value else f"{self.known}: {self.verdict.value}"
 
     @property
     def as_expected(self) -> bool:
@@ -183,6 +232,9 @@ class Evidence:
             "how": self.how.value,
             "argued": claim.argued or None,
             "boxes": self.boxes,
+            "known": self.known,
+            "form": self.form.value if self.form else None,
+            "digits": self.digits,
             "fault": self.fault or None,
             "witness": witness.as_json() if witness else None,
             "near_paper": self.near_paper.as_json() if self.near_paper else None,
@@ -211,8 +263,8 @@ class Evidence:
         return found
 
     def _repr_html_(self) -> str:
-        names = ("location", "statement", "verdict", "how", "claimed", "actual", "certified", "corrected_by")
-        row = {**self.as_json(), "statement": self.claim._repr_latex_()}
+        names = ("location", "statement", "verdict", "claimed", "actual", "certified", "corrected_by")
+        row = {**self.as_json(), "statement": self.claim._repr_latex_(), "verdict": self.said}
         return table(self.claim.id, [(name, told(row[name])) for name in names if row[name] is not None])
 
 
@@ -231,7 +283,8 @@ def item_as_json(item: Item) -> dict[str, Any]:
         (
             *("severity", "fault", "witness", "near_paper", "near_reason", "claimed", "actual", "scale", "margin"),
             *("tightest", "tightness", "share_violated", "share_of_regime", "median_factor", "worst_factor"),
-            *("true_where", "corrected_by", "boxes", "argued", "implementation"),
+            *("true_where", "corrected_by", "boxes", "argued", "implementation", "form", "digits"),
         )
     )
+    verdicts["known"] = item.verdict.value
     return {**given, **verdicts, **nothing, "also": [], "certified": False, "evaluations": 0, "seconds": 0.0}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from functools import lru_cache
 
 import flint
 import sympy as sp
@@ -15,6 +16,7 @@ _QUICK = 100  # of one that is brought to a product in passing
 _LONG = 1000  # a number in it
 
 
+@lru_cache(maxsize=256)
 def identical(one: sp.Expr, other: sp.Expr) -> bool:
     """Whether SymPy brings the difference to zero.
 

@@ -18,7 +18,7 @@ import sympy as sp
 
 from validate.claims.balls import UnsupportedExpression
 from validate.claims.boxes import Defined, Proof, Search, Status
-from validate.claims.domain import Range
+from validate.claims.domain import Range, exact
 from validate.claims.identity import factors, identical, large, tidy
 from validate.claims.relation import Relation, Sign, relation
 
@@ -69,7 +69,7 @@ def prove(
 def _beyond_assumptions(made: Relation, domain: Mapping[str, Range]) -> str:
     """Which parameter has values that SymPy takes it not to have; empty where none has."""
     sides = [side for side in (made.actual, made.claimed) if isinstance(side, sp.Expr)]
-    for symbol in set().union(*(side.free_symbols for side in sides)):
+    for symbol in sorted(set().union(*(side.free_symbols for side in sides)), key=str):
         if (allowed := domain.get(symbol.name)) is None:
             return f"{symbol} has no domain"
         least, most = min(allowed.low, *allowed.extra, allowed.low), max(allowed.high, *allowed.extra, allowed.high)
@@ -202,7 +202,7 @@ def _ends(task: _Task, symbol: sp.Symbol, *, upper: bool) -> list[sp.Expr]:
     allowed, spoken = task.domain[symbol.name], [c for c in task.given if symbol in c.free_symbols]
     if allowed.extra or len(spoken) > 1:
         return []
-    last = [sp.Rational(repr(allowed.high if upper else allowed.low))]
+    last = [sp.Rational(exact(allowed.high if upper else allowed.low))]
     if not spoken:
         return last
     if not isinstance(spoken[0], sp.Le | sp.Ge):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
@@ -19,9 +19,11 @@ from typing import Any
 import flint
 import sympy as sp
 
+from analytics.checks import ParameterError
 from analytics.enclosures.ball import Ball, refine
 from validate.claims.balls import enclosed
 from validate.claims.domain import Parameter, Range, Value
+from validate.claims.domain import exact as decimal
 
 Point = Mapping[str, Value]
 Exact = Mapping[str, Fraction]
@@ -29,7 +31,13 @@ Quantity = Any  # sympy.Expr, a number, or a callable of the parameters by name
 
 _INFINITE = 700.0  # logarithm of a ratio whose lesser side is 0
 _ROUNDING = 1e-8  # between the numbers of the search and the balls of a proof
-_BITS = (64, 128, 256, 512, 1024, 4096, 16384)
+_BITS = (64, 128, 512, 4096, 16384)
+MOST_BITS = _BITS[-1]
+_SOUGHT = 512  # bits to which two expressions are compared at each point of a search
+_PUT_IN = 128  # bits from which on SymPy puts exact numbers in where balls give no value
+_ACCURATE = 51  # bits of a value that is shown
+_CLOSE = 1e-6  # relative: nearer than this two doubles do not say how far apart their numbers are
+_LEAST = 5e-324
 
 
 class Sign(StrEnum):
@@ -40,10 +48,10 @@ class Sign(StrEnum):
     EQUAL = "=="
 
 
-_COMPARISONS: dict[Sign, tuple[Callable[[Ball, Ball], bool], Callable[[Ball, Ball], bool]]] = {
-    Sign.AT_MOST: (operator.le, operator.gt),
-    Sign.AT_LEAST: (operator.ge, operator.lt),
-    Sign.EQUAL: (lambda actual, claimed: False, lambda actual, claimed: not actual.overlaps(claimed)),
+_VIOLATED: dict[Sign, Callable[[Ball, Ball], bool]] = {
+    Sign.AT_MOST: operator.gt,
+    Sign.AT_LEAST: operator.lt,
+    Sign.EQUAL: lambda actual, claimed: not actual.overlaps(claimed),
 }
 
 
@@ -76,8 +84,7 @@ class Scale:
                 )
             apart = _log(claimed) - _log(actual)
         else:
-            size = self.size(**point) if callable(self.size) else self.size
-            apart = (claimed - actual) / size
+            apart = (claimed - actual) / self.sized(point)
         return {Sign.AT_MOST: apart, Sign.AT_LEAST: -apart, Sign.EQUAL: -abs(apart)}[sign]
 
     def factor(self, distance: float) -> float:
@@ -94,7 +101,11 @@ class Scale:
         """A quantity moved up by a distance on the scale."""
         if self.name == "ratio":
             return value * math.exp(distance)
-        return value + distance * (self.size(**point) if callable(self.size) else self.size)
+        return value + distance * self.sized(point)
+
+    def sized(self, point: Point) -> float:
+        """What a difference is divided by."""
+        return self.size(**point) if callable(self.size) else self.size
 
     @property
     def label(self) -> str:
@@ -112,6 +123,48 @@ def absolute(unit: str, size: float = 1.0) -> Scale:
 def relative_to(size: Callable[..., float], unit: str = "") -> Scale:
     """Compare by the difference over a function of the point, such as the largest term of a sum that cancels."""
     return Scale("function", unit, size)
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Two expressions compared in balls at a point.
+
+    Attributes
+    ----------
+    claimed, actual : float
+    order : int or None
+        1 where the claimed value is surely greater, -1 where the actual one is, 0 where they are the same exact number; None
+        where balls do not say.
+    gap : float
+        (claimed - actual) / (the greater of the two in absolute value), 0 where `order` is 0 or None.
+    digits : int or None
+        Where balls do not say: the decimal digits to which they agree.
+    """
+
+    claimed: float
+    actual: float
+    order: int | None
+    gap: float = 0.0
+    digits: int | None = None
+
+    def margin(self, scale: Scale, sign: Sign, point: Point, tolerance: float) -> float:
+        """The distance to a violation on the scale, negative beyond it; its sign is that of the order."""
+        if not self.order:
+            return scale.distance(self.claimed, self.claimed, sign, point) + tolerance
+        apart = self._apart(scale, sign, point)
+        if tolerance:
+            return apart + tolerance
+        kept = self.order != {Sign.AT_MOST: -1, Sign.AT_LEAST: 1, Sign.EQUAL: self.order}[sign]
+        return max(apart, 0.0) if kept else min(apart, -_LEAST)
+
+    def _apart(self, scale: Scale, sign: Sign, point: Point) -> float:
+        if not math.isclose(self.claimed, self.actual, rel_tol=_CLOSE):
+            return scale.distance(self.claimed, self.actual, sign, point)
+        apart = self.gap  # of a ratio: log(claimed / actual) to first order
+        size = max(abs(self.claimed), abs(self.actual))
+        if scale.name != "ratio" and size < math.inf:
+            apart *= size / scale.sized(point)
+        return {Sign.AT_MOST: apart, Sign.AT_LEAST: -apart, Sign.EQUAL: -abs(apart)}[sign]
 
 
 @dataclass(frozen=True)
@@ -146,8 +199,8 @@ class Relation:
 
     def domain(self) -> dict[str, Range]:
         """The ranges of the parameters that the expressions hold."""
-        symbols = {s for side in (self.actual, self.claimed) if isinstance(side, sp.Expr) for s in side.free_symbols}
-        return {s.name: s.range for s in sorted(symbols, key=lambda s: s.name) if isinstance(s, Parameter)}
+        symbols = one_each([side for side in (self.actual, self.claimed) if isinstance(side, sp.Expr)])
+        return {name: symbol.range for name, symbol in symbols.items() if isinstance(symbol, Parameter)}
 
     def latex(self) -> str:
         """The statement, from the expressions."""
@@ -161,11 +214,47 @@ class Relation:
         claimed = value(self.claimed, point)
         return (claimed, math.nan) if math.isnan(claimed) else (claimed, value(self.actual, point))
 
-    def enclosures(self, point: Exact) -> tuple[Ball, Ball]:
-        """Balls of the claimed and the actual value at the present precision."""
-        if self.balls is not None:
-            return self.balls(**point)
-        return enclosed(self.claimed, point), enclosed(self.actual, point)
+    def agreement(self, point: Point, most: int = _SOUGHT) -> Agreement:
+        """Two expressions compared at a point, whose coordinates are the decimals that they are written as.
+
+        The precision rises until balls say which side is greater and both values are known to a double, or to `most` bits.
+
+        Raises
+        ------
+        ArithmeticError
+            When a side has no value there.
+        """
+        claimed, actual, bits = self._compared(point, most)
+        for side, ball in ((self.claimed, claimed), (self.actual, actual)):
+            if not _valued(ball):
+                raise ArithmeticError(f"{side} has no value")
+        order = _order(claimed, actual)
+        shown = float(claimed.mid()), float(actual.mid())
+        if order == 0 or not (claimed.is_finite() and actual.is_finite()):
+            return Agreement(*shown, order)
+        with flint.ctx.workprec(bits):
+            size, apart = abs(claimed).upper().max(abs(actual).upper()), claimed - actual
+            if order is not None:
+                return Agreement(*shown, order, float((apart / size).mid()))
+            share = abs(apart).upper() / size
+            return Agreement(*shown, None, 0.0, _digits(share) if size > 0 else None)
+
+    def _compared(self, point: Point, most: int) -> tuple[Ball, Ball, int]:
+        """Balls of both expressions at a point, and the bits that they took.
+
+        Where balls give no value, such as of a case that hangs on the equality of two numbers, SymPy puts these in exactly.
+        """
+        at = {name: decimal(value) for name, value in point.items()}
+        sides = self.claimed, self.actual
+        for bits in _BITS:
+            with flint.ctx.workprec(bits):
+                claimed, actual = (enclosed(side, at) for side in sides)
+                valued = _valued(claimed) and _valued(actual)
+                if (valued and bits >= most) or (_order(claimed, actual) is not None and _known(claimed, actual)):
+                    break
+            if at and not valued and bits >= _PUT_IN:
+                sides, at = (at_point(self.claimed, point), at_point(self.actual, point)), {}
+        return claimed, actual, bits
 
     def moved(self, scale: Scale, distance: float) -> Relation:
         """The same with the actual quantity moved against the claim; its balls would speak of another quantity and go."""
@@ -180,13 +269,12 @@ class Relation:
         """Whether ball arithmetic proves a violation; the precision is raised until it says."""
         if not self.certifiable:
             return False, None
-        for bits in _BITS if self.balls is None else _BITS[:1]:
-            with flint.ctx.workprec(bits):
-                claimed, actual = self.enclosures(point)
-                true, false = (compare(actual, claimed) for compare in _COMPARISONS[self.sign])
-                if true or false:
-                    return bool(false), (claimed, actual)
-        return False, (claimed, actual)
+        if self.balls is None:
+            claimed, actual, _ = self._compared(point, MOST_BITS)
+        else:
+            with flint.ctx.workprec(_BITS[0]):
+                claimed, actual = self.balls(**point)
+        return bool(_VIOLATED[self.sign](actual, claimed)), (claimed, actual)
 
     def agrees(self, exact: Exact, point: Point, floor: float = 0.0) -> bool:
         """Whether the numbers of the search lie in the balls of the proof, up to rounding (and `floor`): else one is wrong."""
@@ -201,6 +289,62 @@ class Relation:
             beyond = -beyond if self.sign is Sign.AT_MOST else beyond
             return _inside(numbers[0], claimed, floor) and beyond <= _ROUNDING * abs(numbers[1]) + floor
         return _inside(numbers[0], claimed, floor) and _inside(numbers[1], actual, floor)
+
+
+def one_each(expressions: Sequence[sp.Basic]) -> dict[str, sp.Symbol]:
+    """The free symbols of some expressions by name, in the order of their names.
+
+    Raises
+    ------
+    ParameterError
+        When two parameters bear one name, which is all that a point, a box or a certificate knows of them.
+    """
+    inside = [part.function for one in expressions for part in one.atoms(sp.Sum, sp.Product)]
+    for scope in ([one] for one in inside):
+        _named(scope)
+    return _named(expressions)
+
+
+def _named(expressions: Sequence[sp.Basic]) -> dict[str, sp.Symbol]:
+    found: dict[str, sp.Symbol] = {}
+    for symbol in sorted(set().union(*(one.free_symbols for one in expressions)), key=lambda s: (s.name, _range(s))):
+        if (other := found.setdefault(symbol.name, symbol)) != symbol:
+            what = f"one symbol and one range under one name, here {_range(other)} and {_range(symbol)}"
+            raise ParameterError("parameter", symbol.name, what)
+    return found
+
+
+def _range(symbol: sp.Symbol) -> str:
+    told: str = symbol.range.told if isinstance(symbol, Parameter) else "a symbol without a range"
+    return told
+
+
+def _order(claimed: Ball, actual: Ball) -> int | None:
+    """Which of two balls is surely greater: 1 the first, -1 the second, 0 where both are one exact number."""
+    if claimed > actual:
+        return 1
+    if claimed < actual:
+        return -1
+    return 0 if claimed == actual else None
+
+
+def _valued(ball: Ball) -> bool:
+    """Whether there is a value, which may be infinite."""
+    return bool(ball.is_finite() or (ball.is_exact() and not ball.is_nan()))
+
+
+def _known(*balls: Ball) -> bool:
+    """Whether values are known to a double, or exactly."""
+    return all(
+        (ball.is_exact() and not ball.is_nan()) or (ball.is_finite() and ball.rel_accuracy_bits() >= _ACCURATE)
+        for ball in balls
+    )
+
+
+def _digits(share: Ball) -> int:
+    """How many decimal digits two numbers agree to that are at most this share of them apart."""
+    mantissa, exponent = (int(part) for part in share.upper().man_exp())
+    return max(int(-(mantissa.bit_length() + exponent) * math.log10(2)), 0)
 
 
 def at_most(actual: Quantity, claimed: Quantity, **rest: Any) -> Relation:
@@ -272,6 +416,21 @@ def _quantity(side: Any) -> Quantity:
     return side if callable(side) and not isinstance(side, sp.Basic) else sp.sympify(side)
 
 
+def at_point(side: sp.Expr, point: Point) -> sp.Expr:
+    """An expression with exact numbers in the place of its parameters.
+
+    Raises
+    ------
+    ArithmeticError
+        When SymPy finds that it has no value there.
+    """
+    values = {s: sp.Rational(decimal(point[s.name])) for s in side.free_symbols if s.name in point}
+    found = side.xreplace(values).doit()
+    if found.has(sp.nan, sp.zoo):
+        raise ArithmeticError(f"{side} has no value")
+    return found
+
+
 def value(side: Quantity, point: Point) -> float:
     """A quantity at a point, to double precision; infinite where it is.
 
@@ -282,7 +441,11 @@ def value(side: Quantity, point: Point) -> float:
     """
     if not isinstance(side, sp.Expr):
         return float(side(**point))
-    found = refine(lambda: enclosed(side, point))
+    at = {name: decimal(value) for name, value in point.items()}
+    found = refine(lambda: enclosed(side, at), most=_PUT_IN)
+    if not _known(found):
+        exact = at_point(side, point)
+        found = refine(lambda: enclosed(exact, {}))
     if not found.is_finite():
         if found.is_exact() and not found.is_nan():
             return math.copysign(math.inf, 1 if found > 0 else -1)

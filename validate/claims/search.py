@@ -3,6 +3,10 @@
 The same claim, seed and effort give the same evidence on any machine at any load. Survival counts only if the search came
 as near to a violation as the claim says that one can come (`slack`): else an error of that size in the quantity would go
 unnoticed, and the row says so instead of "holds".
+
+Doubles only find points. Where both sides are expressions balls decide at each point, without a tolerance; where balls do not
+tell the sides apart the evidence has the digits to which they agree, and such a claim counts as enumerated only if the two
+values are shown to be one.
 """
 
 from __future__ import annotations
@@ -18,13 +22,14 @@ import sympy as sp
 
 from validate.claims import EFFORT
 from validate.claims.balls import enclosed
-from validate.claims.boxes import Status
+from validate.claims.boxes import Proof
 from validate.claims.claim import Claim, Verdict
-from validate.claims.domain import Value
+from validate.claims.domain import Value, exact
 from validate.claims.evidence import Evidence, Extent, How, Witness
+from validate.claims.identity import identical
 from validate.claims.proof import prove
-from validate.claims.relation import Point
-from validate.claims.witness import near_paper, own_parameters, simplest
+from validate.claims.relation import MOST_BITS, Point, Sign, at_point
+from validate.claims.witness import floats, near_paper, own_parameters, simplest
 
 LEAST = 32  # below so many points nothing holds
 _REGIME = 32  # points inside the paper's regime
@@ -32,6 +37,9 @@ _STARTS = 4
 _VIOLATIONS = 20  # corners end there: one of them will shrink well
 _LOOKED = 32  # points at which a denominator is looked at
 _PROBES = 160  # pairs of points between which one parameter is exchanged before it counts as idle
+_PRESSED = 4  # points of a claim at which balls go on to 16384 bits
+_TIES = 16  # points of a small domain at which SymPy is asked whether both sides are one number
+_FORMED = 1e-6  # relative: between an algorithm in doubles and its form
 _NOISE = 1e-12  # relative rounding of a quantity
 _SKIPPED = 40  # draws for each point wanted, where hypotheses are rarely met
 
@@ -71,30 +79,42 @@ def trial(claim: Claim, *, seed: int = 0, effort: int = EFFORT, deadline: float 
     >>> found.verdict.value, found.how.value, found.tightness
     ('holds', 'proved', 1.0)
     """
+    return examined(claim, seed=seed, effort=effort, deadline=deadline)[0]
+
+
+def examined(
+    claim: Claim, *, seed: int = 0, effort: int = EFFORT, deadline: float = math.inf
+) -> tuple[Evidence, Proof | None]:
+    """The trial, and the proof that it came to, of the claim or of its form; of a claim with a fault none is sought."""
     started = time.perf_counter()
     search = _Search(claim, seed, deadline)
     how, fault, broken = How.SEARCHED, "", False
-    witness = near = extent = boxes = None
+    witness = near = extent = proof = None
     try:
         search.in_time()
         search.well_posed()
         how = search.run(effort)
+        if not search.violations:
+            fault = search.fault(how)
+            if not fault and how is How.SEARCHED and claim.ruling.survives:
+                proof, fault = search.proof()
         if search.violations:
             how, witness = How.WITNESS, simplest(claim, search.violations)
             extent = search.extent()
             near = near_paper(claim, search.violations)
-        fault = search.fault(how)
-        if not fault and how is How.SEARCHED and claim.ruling.survives:
-            how, boxes, fault = search.proof(how)
+            fault = fault or search.fault(how)
     except _Stopped:
         fault = "stopped"
     except Exception as error:  # of anyone's code: the other claims are still to be tried
         place = f" at {_shown(search.last)}" if search.evaluations else ""
         fault, broken = f"{type(error).__name__}: {error}{place}", True
-    verdict = judged(claim, witness, fault)
-    return Evidence(
+    proved = proof if proof and proof.proved else None
+    known = None if proved is None else (How.IDENTITY if proved.method == "identity" else How.PROVED)
+    if known and claim.form is None:
+        how = known
+    evidence = Evidence(
         claim=claim,
-        verdict=verdict,
+        verdict=judged(claim, witness, fault),
         how=How.ARGUED if claim.argued and how is How.SEARCHED else how,
         fault=fault,
         witness=witness,
@@ -106,9 +126,12 @@ def trial(claim: Claim, *, seed: int = 0, effort: int = EFFORT, deadline: float 
         extent=extent,
         evaluations=search.evaluations,
         seconds=time.perf_counter() - started,
-        boxes=boxes,
+        boxes=proved.boxes if proved and known is How.PROVED else None,
         error=broken,
+        form=known if claim.form is not None else None,
+        digits=None if search.violations else search.digits,
     )
+    return evidence, proved
 
 
 def noticed(claim: Claim, *, seed: int = 0, effort: int = EFFORT) -> bool:
@@ -161,6 +184,10 @@ class _Search:
         self.measured: list[tuple[float, float]] = []  # claimed and actual value at each of those
         self.different: tuple[list[float], list[float]] = ([], [])
         self.spread_margins: list[float] = []
+        self.digits: int | None = None  # to which both sides agree where balls do not tell them apart
+        self.ties: list[Point] = []  # points at which they do not
+        self.whole = False  # all points of the domain were tried
+        self.pressed = 0  # points at which the precision was raised as far as it goes
 
     def in_time(self) -> None:
         if time.time() > self.deadline:
@@ -171,7 +198,7 @@ class _Search:
         self.in_time()
         self.last = point
         self.evaluations += 1
-        claimed, actual, margin = self.claim.compare(point)
+        claimed, actual, margin = self.compared(point)
         if math.isnan(claimed):
             return math.inf
         self.claiming += 1
@@ -187,6 +214,26 @@ class _Search:
         self.seen.append((margin, point))
         self.measured.append((claimed, actual))
         return margin
+
+    def compared(self, point: Point) -> tuple[float, float, float]:
+        """Claimed and actual value and the margin, by balls where both sides are expressions."""
+        claim = self.claim
+        if not claim.relation.symbolic:
+            return claim.compare(point)
+        values, found = claim.agreement(point)
+        if found.order is None and self.pressed < _PRESSED and not self.same():
+            self.pressed += 1
+            values, found = claim.agreement(point, most=MOST_BITS)
+        if found.order is None:
+            self.ties.append(point)
+        if found.digits is not None:
+            self.digits = found.digits if self.digits is None else min(self.digits, found.digits)
+        return values
+
+    def same(self) -> bool:
+        """Whether SymPy finds that both sides of an equation are one expression: then more digits would show nothing."""
+        relation = self.claim.relation
+        return relation.sign is Sign.EQUAL and identical(relation.actual, relation.claimed)
 
     def well_posed(self) -> None:
         """Raise where an expression divides by what changes its sign inside the domain: between two points it is 0."""
@@ -205,8 +252,8 @@ class _Search:
         if not bases:
             return
         points = list(self._admitted(self._corners(), _LOOKED))
-        for base in bases:
-            balls = [enclosed(base, {**point}) for point in points]
+        for base in sorted(bases, key=str):
+            balls = [enclosed(base, {name: exact(value) for name, value in point.items()}) for point in points]
             if any(ball > 0 for ball in balls) and any(ball < 0 for ball in balls):
                 raise ZeroDivisionError(f"{base} is 0 somewhere inside the domain")
 
@@ -215,7 +262,7 @@ class _Search:
         count = max(int(effort * self.claim.effort), LEAST)
         if math.prod(r.size for r in self.claim.domain.values()) <= count:
             self.every_point()
-            return How.ENUMERATED
+            return How.ENUMERATED if self.settled() else How.SEARCHED
         self.at_corners(count // 8)
         self.spread(count // 2)
         if not self.violations:
@@ -224,13 +271,24 @@ class _Search:
 
     def every_point(self) -> None:
         """All of a small domain of integers."""
-        ranges = self.claim.domain.values()
-        for values in product(
-            *([r.at(0.0)] if r.low == r.high else range(int(r.low), int(r.high) + 1) for r in ranges)
-        ):
+        self.whole = True
+        for values in product(*(allowed.values for allowed in self.claim.domain.values())):
             point = dict(zip(self.names, values, strict=True))
             if self.claim.admits(point):
                 self.spread_margins.append(self.at(point))
+
+    def settled(self) -> bool:
+        """Whether the order of both sides is known at every point tried: where balls leave it open, SymPy finds them equal."""
+        if not self.ties or self.claim.allowance or self.violations:
+            return True
+        relation = self.claim.relation
+        if len(self.ties) > _TIES:
+            return False
+        for point in self.ties:
+            if not identical(at_point(relation.actual, point), at_point(relation.claimed, point)):
+                return False
+        self.digits = None
+        return True
 
     def at_corners(self, count: int) -> None:
         """The paper's own parameters, and points whose coordinates are ends, extra values, or those of each other."""
@@ -304,47 +362,54 @@ class _Search:
 
     def extent(self) -> Extent:
         """How much of the domain, and of the paper's regime, the statement fails on."""
-        by = [self.claim.scale.factor(self.claim.tolerance - m) for m, _ in self.violations]
+        by = [self.claim.scale.factor(self.claim.allowance - m) for m, _ in self.violations]
         inside: list[float] = []
         if any(r.typical for r in self.claim.domain.values()):
             inside = [self.at(p) for p in self._admitted(self._sobol(_REGIME, regime=True), _REGIME)]
         return Extent(_share(self.spread_margins) or 0.0, _share(inside), float(np.median(by)), max(by))
 
-    def proof(self, how: How) -> tuple[How, int | None, str]:
-        """How it is known, on how many boxes, and what is wrong, if a proof of the expressions succeeds."""
+    def proof(self) -> tuple[Proof | None, str]:
+        """What came of a proof of the expressions, and what is wrong; a point at which it fails is tried like any other."""
         claim = self.claim
         if not claim.provable.symbolic:
-            return how, None, ""
-        for _, point in self.seen[:_LOOKED] if claim.form is not None else ():
-            pairs = zip(claim.relation.values(point), claim.provable.values(point), strict=True)
-            if not all(math.isclose(a, b, rel_tol=1e-6, abs_tol=1e-9) for a, b in pairs):
-                return how, None, f"the expressions are not the claim at {_shown(point)}"
+            return None, ""
+        if claim.form is not None:
+            for _, point in self.seen:
+                if not self.formed(point):
+                    return None, f"the form is not the claim at {_shown(point)}"
         if claim.argued:  # by hand, where no machine proof was found
-            return how, None, ""
+            return None, ""
         found = prove(claim.provable, claim.domain, claim.given)
-        if found.status is Status.REFUTED:
-            return (
-                how,
-                None,
-                f"the proof fails at {_shown({n: float(v) for n, v in (found.counterexample or {}).items()})}",
-            )
-        if not found.proved:
-            return how, None, ""
-        return (How.IDENTITY, None, "") if found.method == "identity" else (How.PROVED, found.boxes, "")
+        if found.counterexample is None:
+            return found, ""
+        point: Point = found.counterexample if claim.relation.symbolic else floats(claim, found.counterexample)
+        if self.at(point) < 0:
+            return None, ""
+        what = "the form is not the claim" if claim.form is not None else "the proof fails, the claim does not,"
+        return None, f"{what} at {_shown(point)}"
+
+    def formed(self, point: Point) -> bool:
+        """Whether the form has the values of the claim at a point, up to the rounding of an algorithm in doubles."""
+        claim = self.claim
+        size = 0.0 if claim.scale.name == "ratio" else claim.scale.sized(point)
+        pairs = zip(claim.relation.values(point), claim.provable.values(point), strict=True)
+        return all(math.isclose(a, b, rel_tol=_FORMED, abs_tol=_FORMED * size) for a, b in pairs)
 
     def fault(self, how: How) -> str:
         """Why what was seen says nothing; empty when it says something."""
         claim = self.claim
         if not claim.domain and not claim.constants:
             return "no parameter: say constants=True"
-        if how is not How.ENUMERATED and self.claiming < (LEAST if not self.violations else 1):
+        if self.whole and not self.claiming:
+            return "no point of the domain meets the hypotheses, or something is claimed at none"
+        if not self.whole and self.claiming < (LEAST if not self.violations else 1):
             return f"only {self.claiming} points at which something is claimed"
         if not claim.constants and all(len(side) == 1 for side in self.different):
             return "both quantities are constant over the domain"
         if idle := self._idle():
             return f"parameter {idle} changes neither side"
         if not self.violations and claim.ruling.survives and self.margin > claim.room:
-            factor = claim.scale.factor(self.margin - claim.tolerance)
+            factor = claim.scale.factor(self.margin - claim.allowance)
             return f"never nearer to a violation than {factor:.4g}, where a slack of {claim.slack:g} is stated"
         return ""
 

@@ -63,6 +63,7 @@ def _plain(value: Any) -> Any:
 
 def _back(row: dict[str, Any]) -> dict[str, Any]:
     enums = {"verdict": Verdict(row["verdict"]), "how": How(row["how"])}
+    enums |= {"form": How(row["form"])} if row.get("form") else {}
     witnesses = {name: _witness(row[name]) for name in ("witness", "near_paper")}
     return {**row, **enums, **witnesses, "extent": Extent(**row["extent"]) if row["extent"] else None}
 

@@ -56,7 +56,7 @@ def ledger(evidence: Sequence[Evidence], tried: Sequence[Paper]) -> str:
         lines += ["", f"## {paper.title}", "", f"{paper.authors}, {paper.year}.", ""]
         lines += ["| item | where | verdict | severity | why |", "|---|---|---|---|---|"]
         here = [e for e in evidence if e.claim.paper == paper.id]
-        lines += [expected(e.claim) for e in here]
+        lines += [row(e) for e in here]
         lines += [
             f"| {r.id} | {r.location} | see {e.claim.id} | | |"
             for e in evidence
@@ -81,10 +81,11 @@ def ledger(evidence: Sequence[Evidence], tried: Sequence[Paper]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def expected(claim: Claim) -> str:
-    """What the ledger page must say of a claim, whatever the points that a search met."""
+def row(e: Evidence) -> str:
+    """What the ledger page says of a claim in its table: how it is known, and the verdict."""
+    claim = e.claim
     severity = claim.ruling.severity.value if claim.ruling.severity else ""
-    return f"| {claim.id} | {claim.location} | **{claim.expected.value}** | {severity} | {claim.reason} |"
+    return f"| {claim.id} | {claim.location} | **{e.said}** | {severity} | {claim.reason} |"
 
 
 def _compared(evidence: Sequence[Evidence]) -> str:
@@ -128,7 +129,7 @@ def _count(evidence: Sequence[Evidence], others: Sequence[Item]) -> str:
 def _evidence(e: Evidence) -> list[str]:
     """Paragraphs: what was found, where it fails, what is true instead."""
     claim = e.claim
-    said = f"**{e.verdict.value}**" + (f" ({e.fault})" if e.fault else "")
+    said = f"**{e.said}**" + (f" ({e.fault})" if e.fault else "")
     if e.witness is None:
         if claim.relation.sign is Sign.EQUAL:
             if e.how is How.IDENTITY:
@@ -141,7 +142,7 @@ def _evidence(e: Evidence) -> list[str]:
         )
         at = ", ".join(f"`{name} = {value:.6g}`" for name, value in e.tightest.items())
         many = "all" if e.how is How.ENUMERATED else "among"
-        proved = f" Proved on {e.boxes} boxes." if e.how is How.PROVED else ""
+        proved = f" {'Its form is proved' if e.form else 'Proved'} on {e.boxes} boxes." if e.boxes is not None else ""
         return [f"{said}: {least} {many} {e.evaluations} points{', at ' + at if at else ''}.{proved}{_by_hand(e)}"]
     proof = "certified in ball arithmetic" if e.witness.certified else "not certified"
     found = [f"{said}: {witnessed(claim, e.witness)} ({proof})."]

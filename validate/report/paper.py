@@ -48,6 +48,7 @@ _BY_MACHINE = {
     "both sides or of its factors, by the signs of slopes, or by the mean value theorem.",
     How.ENUMERATED: "The domain is finite, and the statement was tried at each of its {evaluations} points.",
 }
+_FORM = " This is a proof of the formula; the algorithm that computes the quantities agrees with it at all {evaluations} points tried."
 
 
 @dataclass
@@ -73,8 +74,9 @@ class _Document:
 
     def text(self) -> str:
         """The whole document but its references."""
-        true = [e for e in self.evidence if e.verdict not in FAILING and e.how is not How.SEARCHED]
-        tried = [e for e in self.evidence if e.verdict not in FAILING and e.how is How.SEARCHED]
+        stands = [e for e in self.evidence if e.verdict not in FAILING]
+        true = [e for e in stands if e.how is not How.SEARCHED or e.form]
+        tried = [e for e in stands if e.how is How.SEARCHED and not e.form]
         here = {e.claim.id for e in self.evidence}
         left = [e for e in self.evidence if e.verdict in REFUTED and e.claim.ruling.corrected_by not in here]
         read = [
@@ -131,7 +133,8 @@ class _Document:
         if e.how is How.ARGUED:
             return f"It stands in {escaped(e.claim.argued)}."
         boxes = f", on {e.boxes} boxes" if e.boxes else ""
-        return escaped(_BY_MACHINE[e.how].format(boxes=boxes, evaluations=e.evaluations))
+        found = _BY_MACHINE[e.form or e.how].format(boxes=boxes, evaluations=e.evaluations)
+        return escaped(found + (_FORM.format(evaluations=e.evaluations) if e.form else ""))
 
     def domain(self, e: Evidence) -> str:
         """The box, which is all that a machine speaks of, and further hypotheses."""
@@ -166,7 +169,7 @@ class _Document:
         if kind != "tried":
             said = self.refutation(e)
         else:
-            found = f"{escaped(e.claim.reason)} No violation in {e.evaluations} evaluations."
+            found = f"{escaped(e.claim.reason)} It {e.known}."
             if e.fault:
                 found = f"Not settled: {escaped(e.fault)}."
             said = f"{self.domain(e)}\n{self.statement(e)}\n{found}"

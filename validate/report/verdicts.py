@@ -27,17 +27,17 @@ _COLOURS = {
 
 
 def verdicts(evidence: Sequence[Evidence]) -> None:
-    """Print one row a claim."""
+    """Print one row a claim; the first word of a verdict says how it is known."""
     table = Table(box=box.SIMPLE_HEAD)
-    for heading in ("claim", "verdict", "known by", "claimed", "actual", "tight"):
-        table.add_column(
-            heading, justify="right" if heading in ("claimed", "actual", "tight") else "left", no_wrap=True
-        )
+    table.add_column("claim", no_wrap=True)
+    table.add_column("verdict", min_width=16)
+    for heading in ("claimed", "actual", "tight"):
+        table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("at", overflow="fold", min_width=24)
     for e in evidence:
         at = ", ".join(f"{k}={v}" for k, v in e.witness.text().items()) if e.witness else ""
         proof = " (certified)" if e.witness and e.witness.certified else ""
-        verdict = Text(e.verdict.value, style=_COLOURS.get(e.verdict, "bold red"))
+        verdict = Text(e.said, style=_COLOURS.get(e.verdict, "bold red"))
         if e.verdict is not e.claim.expected:
             verdict.append(f", expected {e.claim.expected}", style="bold red")
         if e.fault:
@@ -47,7 +47,7 @@ def verdicts(evidence: Sequence[Evidence]) -> None:
         claimed, found = (e.witness.claimed, e.witness.actual) if e.witness else (e.claimed, e.actual)
         actual = bound(e) + number(found)
         tight = "" if math.isnan(e.tightness) or e.claim.relation.sign is Sign.EQUAL else f"{e.tightness:.3g}"
-        table.add_row(e.claim.id, verdict, e.how.value, number(claimed), actual, tight, at + proof)
+        table.add_row(e.claim.id, verdict, number(claimed), actual, tight, at + proof)
     console = screen()
     console.print(table)
     right = sum(e.as_expected for e in evidence)
