@@ -65,7 +65,7 @@ def made(tmp_path_factory):
         "x = parameter('x', 0.1, 2.0)\ny = parameter('y', 0.1, 2.0, extra=(3.0,))\n"
         "a = Claim('A', 'Lemma 1', at_most(sp.exp(x) - y / 3, 1 + x), false('it is not'))\n"
         "b = Claim('B', 'Lemma 2', at_least(sp.exp(x - y / 2), sp.Rational(9, 10) + (x - y / 2) * 2), "
-        "given=[x <= y / 2], slack=9.0)\n"
+        "given=[x <= y / 2], slack=9.0, scale=absolute(''))\n"
         "c = Claim('C', 'Lemma 3', at_least(sp.exp(x * y), 1 + x * y + x * y * x / 100))\n"
     )
     source = Source(str(path))

@@ -103,7 +103,8 @@ def _binomial(n: Ball, k: Ball) -> Ball:
         if below < 0 or 0 <= whole < below:
             return flint.arb(0)
         if whole < 0:
-            return (-1) ** int(below) * _binomial(flint.arb(below - whole - 1), k)
+            mirrored = _binomial(flint.arb(below - whole - 1), k)
+            return -mirrored if int(below) % 2 else mirrored
     return (n + 1).gamma() / ((k + 1).gamma() * (n - k + 1).gamma())
 
 

@@ -239,7 +239,7 @@ class Relation:
             share = abs(apart).upper() / size
             return Agreement(*shown, None, 0.0, _digits(share) if size > 0 else None)
 
-    def _compared(self, point: Point, most: int) -> tuple[Ball, Ball, int]:
+    def _compared(self, point: Mapping[str, Any], most: int) -> tuple[Ball, Ball, int]:
         """Balls of both expressions at a point, and the bits that they took.
 
         Where balls give no value, such as of a case that hangs on the equality of two numbers, SymPy puts these in exactly.
@@ -416,7 +416,7 @@ def _quantity(side: Any) -> Quantity:
     return side if callable(side) and not isinstance(side, sp.Basic) else sp.sympify(side)
 
 
-def at_point(side: sp.Expr, point: Point) -> sp.Expr:
+def at_point(side: sp.Expr, point: Mapping[str, Any]) -> sp.Expr:
     """An expression with exact numbers in the place of its parameters.
 
     Raises

@@ -29,7 +29,7 @@ from validate.claims.evidence import Evidence, Extent, How, Witness
 from validate.claims.identity import identical
 from validate.claims.proof import prove
 from validate.claims.relation import MOST_BITS, Point, Sign, at_point
-from validate.claims.witness import floats, near_paper, own_parameters, simplest
+from validate.claims.witness import near_paper, own_parameters, simplest, taken
 
 LEAST = 32  # below so many points nothing holds
 _REGIME = 32  # points inside the paper's regime
@@ -382,11 +382,11 @@ class _Search:
         found = prove(claim.provable, claim.domain, claim.given)
         if found.counterexample is None:
             return found, ""
-        point: Point = found.counterexample if claim.relation.symbolic else floats(claim, found.counterexample)
-        if self.at(point) < 0:
+        broken = taken(claim, found.counterexample)
+        if self.at(broken) < 0:
             return None, ""
         what = "the form is not the claim" if claim.form is not None else "the proof fails, the claim does not,"
-        return None, f"{what} at {_shown(point)}"
+        return None, f"{what} at {_shown(broken)}"
 
     def formed(self, point: Point) -> bool:
         """Whether the form has the values of the claim at a point, up to the rounding of an algorithm in doubles."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -39,7 +39,7 @@ def witness(claim: Claim, exact: dict[str, Fraction], others: Sequence[Exact] = 
     proved, balls = claim.relation.violated(exact)
     floor = 0.0 if claim.scale.name == "ratio" else 1e-15
     proved = proved and all(claim.relation.agrees(p, floats(claim, p), floor) for p in (exact, *others))
-    claimed, actual = claim.compare(_taken(claim, exact))[:2]
+    claimed, actual = claim.compare(taken(claim, exact))[:2]
     if balls is not None:
         claimed, actual = (float(ball.mid()) for ball in balls)
     ends = None if balls is None else (decimal_ends(balls[0]), decimal_ends(balls[1]))
@@ -78,7 +78,7 @@ def _told(claim: Claim, point: Point) -> Witness | None:
     """A violation in as few digits as keep it one."""
     for digits in (2, 3, 4, 6, 9, 17):
         exact = _exact(claim, point, digits)
-        if _fails(claim, _taken(claim, exact)):
+        if _fails(claim, taken(claim, exact)):
             return witness(claim, exact)
     return None
 
@@ -100,7 +100,7 @@ def shrink(claim: Claim, point: Point) -> dict[str, Fraction]:
         for name, allowed in claim.domain.items():
             for candidate in _simpler(current[name], allowed):
                 trial = {**current, name: candidate}
-                if _fails(claim, _taken(claim, trial)):
+                if _fails(claim, taken(claim, trial)):
                     current = trial
                     break
         if current == before:
@@ -113,13 +113,13 @@ def floats(claim: Claim, point: Exact) -> dict[str, Value]:
     return {name: int(v) if claim.domain[name].integer else float(v) for name, v in point.items()}
 
 
-def _taken(claim: Claim, point: Exact) -> Point:
+def taken(claim: Claim, point: Exact) -> Mapping[str, Any]:
     """A point as the claim takes it: expressions and conditions exactly, functions as doubles."""
     exact = claim.relation.symbolic and not any(callable(condition) for condition in claim.given)
     return point if exact else floats(claim, point)
 
 
-def _fails(claim: Claim, point: Point) -> bool:
+def _fails(claim: Claim, point: Mapping[str, Any]) -> bool:
     return claim.allows(point) and claim.compare(point)[2] < 0
 
 
@@ -146,7 +146,7 @@ def _exact(claim: Claim, point: Any, digits: int) -> dict[str, Fraction]:
 def _rounded(claim: Claim, points: Sequence[Point]) -> list[dict[str, Fraction]]:
     """Violations, to three digits, at which no parameter is as simple as in a witness."""
     exact = [_exact(claim, point, 3) for point in points]
-    return [p for p in exact if claim.allows(_taken(claim, p))]
+    return [p for p in exact if claim.allows(taken(claim, p))]
 
 
 def _simpler(value: Fraction, allowed: Range) -> list[Fraction]:

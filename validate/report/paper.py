@@ -48,7 +48,7 @@ _BY_MACHINE = {
     "both sides or of its factors, by the signs of slopes, or by the mean value theorem.",
     How.ENUMERATED: "The domain is finite, and the statement was tried at each of its {evaluations} points.",
 }
-_FORM = " This is a proof of the formula; the algorithm that computes the quantities agrees with it at all {evaluations} points tried."
+_FORM = " This is of the formula; the algorithm that computes the quantities agrees with it at all {evaluations} points tried."
 
 
 @dataclass
