@@ -163,6 +163,7 @@ def decimals(side: sp.Expr, point: Exact) -> tuple[str, str]:
 
     Examples
     --------
+    >>> from fractions import Fraction
     >>> x = sp.Symbol("x")
     >>> decimals(x / 3, {"x": Fraction(1)}), decimals(x / 10, {"x": Fraction(3)})
     (('0.3333333333333333333333333', '0.3333333333333333333333334'), ('0.3', '0.3'))
