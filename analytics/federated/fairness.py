@@ -361,6 +361,9 @@ def sensitivity(
 
     Notes
     -----
+    *Hypotheses.* (Ledger UF-E7*, UF-E7*-common.) Losses of samples have slopes of at most G, the local loss is strongly convex
+    and smooth with :math:`\mu` and L, :math:`0 < \eta \le 2/(\mu+L)`, and :math:`0 \le \xi \le 2K` in the local loss (4).
+
     A step on one local loss F takes x and y to points whose difference is :math:`(I - \eta H)(x - y)`, H the mean of the Hessian
     between them, of eigenvalues in :math:`[\mu, L]` (without second derivatives: by co-coercivity). So it contracts by
     :math:`\max(|1-\eta\mu|, |1-\eta L|)`, which is :math:`1-\eta\mu` exactly when :math:`\eta \le 2/(\mu+L)`. The other sample
