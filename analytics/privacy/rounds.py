@@ -28,7 +28,7 @@ _UNIT = np.finfo(float).eps
 _NEGLIGIBLE = 1e-25  # probability of the others' noise that a first try leaves out
 _SHORT = 2.0**40
 _SHORTENED = 1.01 / _SHORT  # relative, by which an epsilon may be moved by that
-_NATS = 20.0  # of the divergences' rules: finer than any grid of losses
+_NATS = 24.0, 20.0  # of the divergences' rules, and of hidden devices: finer than any grid of losses
 _AT_ONCE = 1 << 20  # epsilons times values of the others' noise
 _NOTHING = -746.0  # log of what is no double
 _FEW = 8  # points a decade of a first look at what is dear
@@ -135,7 +135,7 @@ class Query(Release):
         if negligible not in self._parts:
             meant, model = observers.modelled(self.system, self.observer)
             (part,) = participations(meant, np.array([self.device]), negligible, model)
-            self._parts[negligible] = replace(part, nats=min(part.nats, _NATS), estimating=True)
+            self._parts[negligible] = replace(part, nats=min(part.nats, _NATS[isinstance(part, Unseen)]), estimating=True)
         return self._parts[negligible]
 
     def _ends(self, eps: FloatArray, reverse: bool, negligible: float) -> Ends:
