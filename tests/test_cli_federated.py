@@ -77,7 +77,7 @@ def test_the_weight_problem_needs_features(tmp_path):
 
 def test_rounds_in_table_and_json(tmp_path):
     text = SYSTEM + "rounds = 5\n"
-    for old, new in (("clients = 50", "clients = 400"), ("parameters = 1000", "parameters = 1"),
+    for old, new in (("clients = 50", "clients = 80"), ("parameters = 1000", "parameters = 1"),
                      ("ldp_fraction = 0.2", "ldp_fraction = 0.5"), ("shared_bits = 5", "shared_bits = 1")):  # fmt: skip
         text = text.replace(old, new)
     part = json.loads(run("bounds", written(tmp_path, text), "--json").stdout)["federated"]

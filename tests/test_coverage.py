@@ -39,8 +39,9 @@ def test_every_quantity_has_a_row_or_a_reason():
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="rows are traced in forked processes")
 def test_the_rows_named_call_the_quantities():
-    """One row of each quantity, traced anew."""
+    """One row of every third quantity, traced anew."""
     first = {name: which.split(", ")[0] for name, (count, which) in told().items() if count}
+    first = dict(list(first.items())[::3])
     claims = INSTALLED.claims()
     calls = covered.traced(claims[row] for row in dict.fromkeys(first.values()))
     quantities = covered.quantities()

@@ -6,7 +6,7 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -220,6 +220,7 @@ def test_samplers_are_unbiased_with_the_stated_variance():
         assert sampled.var() == pytest.approx(variance, rel=0.03)
 
 
+@settings(max_examples=20)
 @given(st.lists(st.floats(-1, 1), min_size=2, max_size=6).filter(lambda w: len(w) % 2 == 0), EPSILON)
 def test_best_pairing_is_the_best(w, epsilon):
     found = mean_estimation.best_pairing(w, epsilon=epsilon)

@@ -24,7 +24,7 @@ from validate.options import LIMIT as _LIMIT
 from validate.options import QUIET as _QUIET
 from validate.options import SEED as _SEED
 from validate.report.command import figures, paper, report
-from validate.running import audited, progress
+from validate.running import audited, pool_for_claims, progress
 from validate.sweep.cli import sweep
 
 if TYPE_CHECKING:
@@ -345,8 +345,8 @@ def _certified(ids: Sequence[str], out: Path, source: Source, *, quiet: bool) ->
 
     wanted = audit.selected(ids, source)
     found = []
-    with progress("certifying", len(wanted)) as advance:
-        for one in certificates.certify(out, wanted, source):
+    with progress("certifying", len(wanted)) as advance, pool_for_claims(len(wanted)) as (pool, _):
+        for one in certificates.certify(out, wanted, source, executor=pool):
             advance(f"certified {one.id}" if one.certified else f"skipped {one.id}")
             found.append(one)
     if quiet:

@@ -95,6 +95,7 @@ class Settings:
 
 
 _CODECS = ("pca", "trained", "discriminating")
+_SHORT_ROUNDS, _SHORT_SEEDS = 15, 2
 _USUAL = ("vanilla", "ldp", "corbin", "augcorbin", "laplace", "gaussian")
 
 
@@ -111,6 +112,18 @@ class Plan:
     def rounds(self) -> int:
         """Rounds of all mechanisms together, of one seed."""
         return self.settings.rounds * len(self.mechanisms)
+
+    def shortened(self) -> Plan:
+        """A few rounds of two seeds: what a page shows without being asked for more.
+
+        Examples
+        --------
+        >>> short = plan({"rounds": 60, "seeds": 5}).shortened()
+        >>> int(short.settings.rounds), int(short.seeds)
+        (15, 2)
+        """
+        rounds, seeds = min(int(self.settings.rounds), _SHORT_ROUNDS), min(int(self.seeds), _SHORT_SEEDS)
+        return replace(self, settings=replace(self.settings, rounds=rounds), seeds=seeds)
 
     def each(self) -> list[Plan]:
         """The same for one seed after the other."""

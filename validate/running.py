@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from multiprocessing import active_children, get_context, parent_process
 from typing import TYPE_CHECKING
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from validate.claims.sources import Source
 
 QUIET = "airtight.quiet"  # in the context's meta
-_ALONE = 4  # so few claims are tried sooner than another process starts
+_ALONE = 4  # claims
 
 
 @contextmanager
@@ -43,6 +43,11 @@ def pool_of(tasks: int) -> Iterator[tuple[Executor | None, int]]:
             for child in active_children():
                 child.terminate()
             raise
+
+
+def pool_for_claims(count: int) -> AbstractContextManager[tuple[Executor | None, int]]:
+    """Processes for so many claims; none for a few, which are tried sooner than another process starts."""
+    return pool_of(count if count > _ALONE else 1)
 
 
 def _patient() -> None:
@@ -113,7 +118,7 @@ def audited(
     wanted = audit.selected(ids, source)
     order = {claim.id: i for i, claim in enumerate(wanted)}
     found = []
-    with progress("trying", len(wanted)) as advance, pool_of(len(wanted) if len(wanted) > _ALONE else 1) as (pool, _):
+    with progress("trying", len(wanted)) as advance, pool_for_claims(len(wanted)) as (pool, _):
         for one in audit.run(ids, seed=seed, effort=effort, limit=limit, source=source, executor=pool):
             advance(f"tried {one.claim.id}")
             found.append(one)

@@ -52,6 +52,7 @@ class Aggregate(Release):
     symmetric = True
     pair = False
     closed = True
+    bounded_below = False
 
     def __post_init__(self) -> None:
         found, allowed = self.system, ["either"]

@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from pathlib import Path
@@ -56,7 +57,9 @@ class _Skipped(Exception):
     """Why a claim has no certificate."""
 
 
-def certify(out: Path, claims: Sequence[Claim], source: Source = INSTALLED) -> Iterator[Outcome]:
+def certify(
+    out: Path, claims: Sequence[Claim], source: Source = INSTALLED, *, executor: Executor | None = None
+) -> Iterator[Outcome]:
     """Write OUT/ID/claim.json, witness.json or proof.json for each claim that can be certified, OUT/check.py and OUT/SHA256SUMS.
 
     Parameters
@@ -66,6 +69,8 @@ def certify(out: Path, claims: Sequence[Claim], source: Source = INSTALLED) -> I
     claims : sequence of Claim
     source : Source
         Where they come from.
+    executor : concurrent.futures.Executor, optional
+        Where to certify them, of processes; here, one after the other, by default.
 
     Yields
     ------
@@ -74,25 +79,40 @@ def certify(out: Path, claims: Sequence[Claim], source: Source = INSTALLED) -> I
     """
     out.mkdir(parents=True, exist_ok=True)
     digests = {paper.id: source.digest(paper.id) for paper in source.papers().values()}
-    for claim in claims:
-        folder = out / _folder(claim.id)
-        shutil.rmtree(folder, ignore_errors=True)
+    if executor is None:
+        for claim in claims:
+            yield _certified(claim, out / _folder(claim.id), digests[claim.paper])
+    else:
+        each = [(source, claim.id, out / _folder(claim.id), digests[claim.paper]) for claim in claims]
+        pending = [executor.submit(_certified_by_name, *one) for one in each]
         try:
-            files = files_of(claim, digests[claim.paper])
-        except (_Skipped, UnsupportedExpression) as reason:
-            yield Outcome(claim.id, False, str(reason))
-            continue
-        folder.mkdir()
-        for name, text in files.items():
-            (folder / name).write_text(text, encoding="utf-8")
-        if beyond := _not_rebuilt(folder):
-            shutil.rmtree(folder)
-            yield Outcome(claim.id, False, beyond)
-            continue
-        proof = "a proof" if claim.form is None else "a proof of its form; the claim itself is an algorithm"
-        yield Outcome(claim.id, True, "a witness" if "witness.json" in files else proof)
+            for future in pending:
+                yield future.result()
+        finally:
+            for future in pending:
+                future.cancel()
     shutil.copyfile(CHECK, out / "check.py")
     write_sums(out)
+
+
+def _certified_by_name(source: Source, name: str, folder: Path, digest: str) -> Outcome:
+    return _certified(source.claims()[name], folder, digest)
+
+
+def _certified(claim: Claim, folder: Path, digest: str) -> Outcome:
+    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        files = files_of(claim, digest)
+    except (_Skipped, UnsupportedExpression) as reason:
+        return Outcome(claim.id, False, str(reason))
+    folder.mkdir()
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    if beyond := _not_rebuilt(folder):
+        shutil.rmtree(folder)
+        return Outcome(claim.id, False, beyond)
+    proof = "a proof" if claim.form is None else "a proof of its form; the claim itself is an algorithm"
+    return Outcome(claim.id, True, "a witness" if "witness.json" in files else proof)
 
 
 def _not_rebuilt(folder: Path) -> str:
@@ -137,7 +157,7 @@ def claim_json(claim: Claim, digest: str = "") -> dict[str, Any]:
         "domain": {name: _range(allowed) for name, allowed in claim.domain.items()},
         "paper": {"id": claim.paper, "location": claim.location},
         "source_sha256": digest,
-    }
+    } | ({} if claim.form is None else {"form": True})
 
 
 def witness_json(claim: Claim, witness: Witness, claim_text: str) -> dict[str, Any]:
@@ -205,14 +225,14 @@ def write_sums(out: Path) -> None:
     (out / "SHA256SUMS").write_text("".join(lines), encoding="utf-8")
 
 
-def published() -> str:
+def published(executor: Executor | None = None) -> str:
     """The SHA-256 sums of all certificates of the papers installed, as ``docs/certificates.sha256`` has them.
 
     Above them, as comments, what each paper was read from: where that has changed so have the sums.
     """
     with TemporaryDirectory() as folder:
         out = Path(folder)
-        for _ in certify(out, list(INSTALLED.claims().values())):
+        for _ in certify(out, list(INSTALLED.claims().values()), executor=executor):
             pass
         sums = (out / "SHA256SUMS").read_text(encoding="utf-8")
     return "".join(f"# {paper} {INSTALLED.digest(paper)}\n" for paper in INSTALLED.papers()) + sums

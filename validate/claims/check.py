@@ -762,12 +762,13 @@ class Claim:
     """The contents of claim.json."""
 
     KEYS = frozenset(
-        ("schema", "id", "statement", "relation", "expression", "given", "domain", "paper", "source_sha256")
+        ("schema", "id", "statement", "relation", "expression", "given", "domain", "paper", "source_sha256", "form")
     )
 
     def __init__(self, text):
         given = loaded(text)
         self.id, self.op = field(given, "id", str), field(given, "relation", str)
+        self.form = field(given, "form", bool) if "form" in given else False  # of a claim that is an algorithm
         if given.get("schema") != SCHEMA or self.op not in ("<=", ">=", "=="):
             raise Malformed(f"schema or relation: {brief(given.get('schema'))}, {brief(self.op)}")
         if extra := set(given) - self.KEYS:
@@ -932,7 +933,7 @@ def proved(claim, text):
             at = intervals(box)
             if not (certain(claim, box) if sign == "+" else condition(claim.given[sign], fixed(at)) is False):
                 raise Rejected(f"not shown on {shown(box)}")
-    return f"proved on {len(boxes)} boxes"
+    return f"{'its form is ' if claim.form else ''}proved on {len(boxes)} boxes"
 
 
 def leaves(claim, parted):

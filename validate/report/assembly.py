@@ -26,6 +26,7 @@ def report(
     audit: Callable[[], tuple[Shipped, str]],
     source: str = "",
     gallery: Callable[[], Sequence[Rendered]] | None = None,
+    thorough: bool = False,
     heard: Callable[[str], None] = lambda done: None,
 ) -> None:
     """Write the report of what is described into `out`.
@@ -38,12 +39,14 @@ def report(
         The text of the system file.
     gallery : callable, optional
         Gives the papers' figures.
+    thorough : bool
+        Whether all rounds and seeds of the description are trained, not a few.
     heard : callable
         Told of each part that is done.
     """
     parts = Parts(description, Bounds.of(description), source)
     heard("bounds")
-    later = _later(parts, audit, gallery)
+    later = _later(parts, audit, gallery, thorough)
     _own(parts)
     for done, (name, compute) in enumerate([(f"the system's own page: {out / 'index.html'}", None), *later]):
         if compute is not None:
@@ -60,7 +63,10 @@ def _own(parts: Parts) -> None:
 
 
 def _later(
-    parts: Parts, audit: Callable[[], tuple[Shipped, str]], gallery: Callable[[], Sequence[Rendered]] | None
+    parts: Parts,
+    audit: Callable[[], tuple[Shipped, str]],
+    gallery: Callable[[], Sequence[Rendered]] | None,
+    thorough: bool,
 ) -> list[Part]:
     """What there is to compute after the system's own page, in the order of use."""
     description = parts.description
@@ -87,13 +93,13 @@ def _later(
             lambda: parts.draw(drawings.of_others(description)),
             description.federated is not None or description.energy is not None,
         ),
-        ("learning", lambda: _learn(parts), description.training is not None),
+        ("learning", lambda: _learn(parts, thorough), description.training is not None),
         ("gallery", redrawn, gallery is not None),
     ]
     return [(name, run) for name, run, wanted in chosen if wanted]
 
 
-def _learn(parts: Parts) -> None:
+def _learn(parts: Parts, thorough: bool) -> None:
     from validate.experiments.training import command
     from validate.report import training_plots
     from validate.running import pool_of
@@ -101,9 +107,15 @@ def _learn(parts: Parts) -> None:
     description = parts.description
     if description.training is None:
         return
-    with pool_of(int(description.training.seeds)) as (executor, _):
-        trained = command.train(description, command.servable(description), description.training, executor=executor)
+    chosen = description.training if thorough else description.training.shortened()
+    with pool_of(int(chosen.seeds)) as (executor, _):
+        trained = command.train(description, command.servable(description), chosen, executor=executor)
     parts.training = trained.tree
+    if chosen != description.training:
+        parts.trained = (
+            f"Trained for {chosen.settings.rounds} of {description.training.settings.rounds} rounds with {chosen.seeds} of "
+            f"{description.training.seeds} seeds; airtight report --thorough takes all"
+        )
     if trained.runs:
         figure = training_plots.accuracy_over_rounds(trained.runs)
         parts.draw([drawings.render("accuracy-over-rounds", figure)])

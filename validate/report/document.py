@@ -244,6 +244,7 @@ def main(folder: str) -> None:
     """Run everything and write both pages."""
     with ProcessPoolExecutor(2, get_context("spawn")) as pool:
         found = {e.claim.id: e for e in audit.run(executor=pool)}
+        sums = certificates.published(pool)
     ordered = [found[name] for name in INSTALLED.claims()]
     compared = [(name, twin, worst(twin, samples=300)) for name, twin in twins().items()]
     made = {
@@ -251,7 +252,7 @@ def main(folder: str) -> None:
         "twins.md": agreement(compared),
         "parameters.md": parameters(),
         "schema.json": schema.text(),
-        "certificates.sha256": certificates.published(),
+        "certificates.sha256": sums,
     }
     pages = {Path(folder) / name: text for name, text in made.items()}
     pages[Path(papers.__file__).parent / shipped.NAME] = shipped.text(ordered)

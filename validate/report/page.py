@@ -57,6 +57,8 @@ class Parts:
     bounds : Bounds
     figures : dict
     designs, training, energy, audit, gallery : optional
+    trained : str
+        By how much the training is shorter than described.
     audited : str
         How the evidence came about.
     pending : list of str
@@ -69,6 +71,7 @@ class Parts:
     figures: dict[str, Drawn] = field(default_factory=dict)
     designs: dict[str, Designs] = field(default_factory=dict)
     training: dict[str, Any] | None = None
+    trained: str = ""
     energy: EnergyPart | None = None
     audit: Shipped | None = None
     audited: str = ""
@@ -146,7 +149,7 @@ def tree(parts: Parts) -> dict[str, Any]:
     if parts.energy is not None:
         found["energy"] = parts.energy.rows
     if parts.training is not None:
-        found["training"] = parts.training
+        found |= {"training": parts.training, "trained": parts.trained}
     if audit is not None:
         found |= {"seed": audit.seed, "effort": audit.effort, "verify": [e.as_json() for e in audit.evidence]}
     whole_tree: dict[str, Any] = as_json(found)
@@ -196,6 +199,7 @@ def render(parts: Parts) -> str:
             most=_MOST,
             more=_more,
             training=tables.training_rows(parts.training) if parts.training else None,
+            trained=parts.trained,
             energy=parts.energy,
             gallery=[(one.id, one.caption, Markup(one.markup)) for one in parts.gallery],
             federation=description.federated,

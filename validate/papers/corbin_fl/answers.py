@@ -223,7 +223,8 @@ def _row(
     **rest: Any,
 ) -> Claim:
     relation = equal(_side(function, 0), _side(function, 1))
-    return Claim(name, location, relation, holds(reason), domain, statement=statement, unread=_STATED, **rest)
+    stated = {"statement": statement, "unread": _STATED, **rest}
+    return Claim(name, location, relation, holds(reason), domain, **stated)
 
 
 CLAIMS = (
@@ -341,6 +342,7 @@ CLAIMS = (
         "Sums of n and of n - 1 signs have no value in common.",
         {"clients": Range(1, 12, integer=True)},
         r"\delta = 1",
+        unread="",
         idle=("clients",),
         constants=True,
     ),

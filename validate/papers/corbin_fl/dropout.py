@@ -189,7 +189,7 @@ CLAIMS = (
         argued="analytics.federated.dropout.central_epsilon",
         statement=r"\delta = E\,D_{e^\epsilon}(N)",
         tolerance=1e-4,
-        effort=1 / 4,
+        effort=1 / 8,
     ),
     Claim(
         "CB-cost",

@@ -150,7 +150,7 @@ CLAIMS = (
         statement=r"\delta_k(\epsilon) = E_S\,D_\lambda\bigl(p\,N(x,v_S+s)+(1-p)N(0,v_S)\,\big\|\,p\,N(x',v_S+s)+(1-p)N(0,v_S)"
         r"\bigr),\quad x'=0\text{ or }-x",
         tolerance=1e-8,
-        effort=1 / 4,
+        effort=1 / 8,
     ),
     Claim(
         "FDP-R2-hidden",

@@ -130,7 +130,6 @@ CLAIMS = (
         statement=r"\delta(\epsilon) = \delta",
         tolerance=1e-5,
         idle=("noise", "devices", "rounds"),
-        **_SHARED,
     ),
     Claim(
         "UF-Q-copy",
