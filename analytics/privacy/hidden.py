@@ -9,12 +9,12 @@ the observer does not see whether the device takes part (`silent`: x' = 0, or x 
 
 One integral
 ------------
-Let d be the distance of x and x', :math:`m = d/\sqrt w`, :math:`\eta = s/v` and :math:`a = (r-1)/2`. On the axis through x
-and x', at
-the place where the log-likelihood ratio of the two components with the device is :math:`\epsilon + \zeta`, the standardised
-distance from x is :math:`\alpha(\zeta) = (\epsilon+\zeta)/m - m/2`. Across the axis the squared norm over 2w is a gamma variable
-S of shape a under either of them, and the common component has :math:`e^{-\eta S}` times a constant of their density. So, with
-b the place of x in units of :math:`\sqrt w` and :math:`\chi = \alpha + b`,
+Let d be the distance of x and x', :math:`m = d/\sqrt w`, :math:`\eta = s/v` and :math:`a = (r-1)/2`. On the axis
+through x and x', at the place where the log-likelihood ratio of the two components with the device is :math:`\epsilon
++ \zeta`, the standardised distance from x is :math:`\alpha(\zeta) = (\epsilon+\zeta)/m - m/2`. Across the axis the
+squared norm over 2w is a gamma variable S of shape a under either of them, and the common component has
+:math:`e^{-\eta S}` times a constant of their density. So, with b the place of x in units of :math:`\sqrt w` and
+:math:`\chi = \alpha + b`,
 
 .. math:: \frac{D_\lambda(P\|Q)}p = \int_0^\infty \varphi(\alpha(\zeta))\,(1-e^{-\zeta})\,B(L(\zeta))\,\frac{d\zeta}m, \qquad
           B(L) = E\bigl[(1 - e^{-L-\eta S})_+\bigr],
@@ -29,17 +29,17 @@ Nothing in it is implicit. With :math:`\tau = -L/\eta`, Q the regularised upper 
 
 Proof of the error
 ------------------
-*The rule.* In :math:`y = \log\zeta` the window is cut into panels with 20 Gauss-Legendre nodes each. If the integrand K is
-analytic
-in the Bernstein ellipse :math:`\rho` of a panel of half width h and at most M there, the rule errs by at most
-:math:`\tfrac{64}{15}\,h\,M\,\rho^{-38}/(1-\rho^{-2})` (Trefethen, Approximation Theory and Approximation Practice, theorem 19.3).
-The ellipse lies in the box :math:`|\Re y - y_0| \le h(\rho+1/\rho)/2`, :math:`|\Im y| \le \theta = h(\rho-1/\rho)/2`; with
-:math:`\theta < \pi/2` there :math:`\Re\zeta \ge e^{\Re y}\cos\theta > 0`, and each factor is bounded by the ends of the box:
+*The rule.* In :math:`y = \log\zeta` the window is cut into panels with 20 Gauss-Legendre nodes each. If the integrand
+K is analytic in the Bernstein ellipse :math:`\rho` of a panel of half width h and at most M there, the rule errs by
+at most :math:`\tfrac{64}{15}\,h\,M\,\rho^{-38}/(1-\rho^{-2})` (Trefethen, Approximation Theory and Approximation
+Practice, theorem 19.3). The ellipse lies in the box :math:`|\Re y - y_0| \le h(\rho+1/\rho)/2`, :math:`|\Im y| \le
+\theta = h(\rho-1/\rho)/2`; with :math:`\theta < \pi/2` there :math:`\Re\zeta \ge e^{\Re y}\cos\theta > 0`, and each
+factor is bounded by the ends of the box:
 
 - :math:`|e^{-\alpha^2/2}| = e^{-(\Re\alpha)^2/2 + (\Im\alpha)^2/2}`;
-- :math:`1 - e^{-\Re\zeta} \le |1-e^{-\zeta}| \le 1 + e^{-\Re\zeta}`; as it is :math:`\zeta\int_0^1e^{-t\zeta}dt`, it is also
-  at most
-  :math:`|\zeta|\,(1-e^{-\Re\zeta})/\Re\zeta`, and its argument at most :math:`\theta + |\Im\zeta|`, and below :math:`\pi/2`;
+- :math:`1 - e^{-\Re\zeta} \le |1-e^{-\zeta}| \le 1 + e^{-\Re\zeta}`; as it is :math:`\zeta\int_0^1e^{-t\zeta}dt`, it
+  is also at most :math:`|\zeta|\,(1-e^{-\Re\zeta})/\Re\zeta`, and its argument at most :math:`\theta + |\Im\zeta|`,
+  and below :math:`\pi/2`;
 - *left of the kink*, :math:`\Re\tau > 0` in the box: B is the integral of the gamma density times :math:`1-e^{-\eta t}` over
   :math:`\tau + t`, t > 0, and :math:`|\tau + t| \le (\Re\tau + t)\sqrt{1 + (\Im\tau/\Re\tau)^2}`, so
   :math:`|B(\tau)| \le B(\Re\tau)\,(1 + (\Im\tau/\Re\tau)^2)^{(a-1)_+/2}`, which falls in :math:`\Re\tau`;
@@ -49,16 +49,15 @@ The ellipse lies in the box :math:`|\Re y - y_0| \le h(\rho+1/\rho)/2`, :math:`|
 A panel on which none of these is small enough is halved. On panels that are left after 24 halvings the integrand, which is
 nonnegative, is bounded on the real axis in the same way, so that the rule errs by at most the width times this bound.
 
-*Beyond the window* B is at most 1 and :math:`1-e^{-\zeta} \le \zeta`: on the left less than :math:`\zeta_0^2/2m` times the
-greatest
-:math:`\varphi B`, on the right less than :math:`\Phi(-\alpha_1)`, is lost.
+*Beyond the window* B is at most 1 and :math:`1-e^{-\zeta} \le \zeta`: on the left less than :math:`\zeta_0^2/2m`
+times the greatest :math:`\varphi B`, on the right less than :math:`\Phi(-\alpha_1)`, is lost.
 
 *Rounding.* With :math:`u = 2^{-52}` the exponent errs by u times the magnitudes of its terms, L by :math:`u\ell`,
-:math:`\ell` the sum of the
-magnitudes of its terms, which moves B by :math:`u\,\ell\,e^{-L}(1+\eta)^{-a}Q(a,(1+\eta)\tau)` at most, the derivative; the
-rounding of :math:`(1+\eta)\tau` moves it by :math:`4u(\tau + a)\,Q(a,\tau)`, since the hazard rate of a gamma variable times
-:math:`\tau` is at most :math:`\tau + a`. That SciPy's incomplete gamma functions are right to :math:`(256 + 64a)u` is assumed, as
-for the other library functions (docs/accuracy.md).
+:math:`\ell` the sum of the magnitudes of its terms, which moves B by
+:math:`u\,\ell\,e^{-L}(1+\eta)^{-a}Q(a,(1+\eta)\tau)` at most, the derivative; the rounding of :math:`(1+\eta)\tau`
+moves it by :math:`4u(\tau + a)\,Q(a,\tau)`, since the hazard rate of a gamma variable times :math:`\tau` is at most
+:math:`\tau + a`. That SciPy's incomplete gamma functions are right to :math:`(256 + 64a)u` is assumed, as for the
+other library functions (docs/accuracy.md).
 """
 
 from __future__ import annotations

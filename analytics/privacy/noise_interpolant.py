@@ -1,18 +1,15 @@
 r"""A divergence at many values of the others' noise from its values at few: Chebyshev polynomials in log v, piece by piece.
 
-A piece of half width h in log v with N nodes errs by at most :math:`4M\rho^{-(N-1)}/(\rho-1)` if the divergence is analytic
-in the
-Bernstein ellipse :math:`\rho` of the piece and at most M there (Trefethen, Approximation Theory and Approximation Practice,
-theorem
-8.2; at the zeros of a Chebyshev polynomial too, where coefficients alias with either sign). What the nodes' own errors do is at
-most Lebesgue's constant times the greatest of them, and the doubt by which the divergence differs from an analytic function
-counts
-as such an error. Where no number of nodes suffices the divergence itself is computed.
+A piece of half width h in log v with N nodes errs by at most :math:`4M\rho^{-(N-1)}/(\rho-1)` if the divergence is
+analytic in the Bernstein ellipse :math:`\rho` of the piece and at most M there (Trefethen, Approximation Theory and
+Approximation Practice, theorem 8.2; at the zeros of a Chebyshev polynomial too, where coefficients alias with either
+sign). What the nodes' own errors do is at most Lebesgue's constant times the greatest of them, and the doubt by which
+the divergence differs from an analytic function counts as such an error. Where no number of nodes suffices the
+divergence itself is computed.
 
-*Estimates.* Where no bound M is known at all, the logarithm of the divergence is interpolated on the whole range, and the
-error is
-*estimated*, not proved: twice the last quarter of the coefficients, if the divergence itself, at both ends of the range and at
-places between nodes, is no farther off. docs/accuracy.md names the numbers that rest on it.
+*Estimates.* Where no bound M is known at all, the logarithm of the divergence is interpolated on the whole range, and
+the error is *estimated*, not proved: twice the last quarter of the coefficients, if the divergence itself, at both
+ends of the range and at places between nodes, is no farther off. docs/accuracy.md names the numbers that rest on it.
 """
 
 from __future__ import annotations
@@ -172,10 +169,15 @@ class NoiseInterpolant:
         low, high = np.log(least[rows]) - 4 * _UNIT, np.log(most[rows]) + 4 * _UNIT
         if self.largest is None:
             self._estimate(i, rows, low, high, v.shape[1])
-            return
+        else:
+            self._prove(self.largest, i, rows, low, high, v.shape[1])
+
+    def _prove(
+        self, largest: Largest, i: IntArray, rows: IntArray, low: FloatArray, high: FloatArray, size: int
+    ) -> None:
         widest = 2 * min(_WIDEST, _REACH / np.sqrt(self.dimension))
         number = int(np.ceil(np.max(high - low) / widest))
-        if v.shape[1] < _WORTH * _NODES[0] * number:
+        if size < _WORTH * _NODES[0] * number:
             return
         if self.matters is not None:
             inner = np.clip(np.log(self.matters[0][rows]), low, high), np.clip(np.log(self.matters[1][rows]), low, high)
@@ -184,7 +186,8 @@ class NoiseInterpolant:
                 self._fit_cells(i, rows[some], first[some], last[some])
             low, high = inner
             number = int(np.ceil(np.max(high - low, initial=0.0) / widest))
-            rows, low, high = (x[high > low] for x in (rows, low, high))
+            kept = high > low
+            rows, low, high = rows[kept], low[kept], high[kept]
             if not rows.size:
                 return
         width = (high - low) / number
@@ -192,9 +195,9 @@ class NoiseInterpolant:
         start = low[row] + width[row] * np.tile(np.arange(number), rows.size)
         end, row = start + width[row], rows[row]
         for _ in range(_HALVINGS):
-            if not row.size or v.shape[1] < _WORTH * _NODES[0] * number:
+            if not row.size or size < _WORTH * _NODES[0] * number:
                 return
-            row, start, end = self._fitted(i, row, start, end)
+            row, start, end = self._fitted(largest, i, row, start, end)
             middle, row, number = (start + end) / 2, np.repeat(row, 2), 2 * number
             start, end = (np.stack(each, axis=1).ravel() for each in ((start, middle), (middle, end)))
 
@@ -202,13 +205,11 @@ class NoiseInterpolant:
         for degree in _DEGREES:
             if size < _WORTH_ESTIMATING * degree or not rows.size:
                 return
-            angle = np.pi * (np.arange(degree) + 0.5) / degree
             between = np.array([0.25, degree / 3, degree / 2, degree - 0.25])
             checks = np.concatenate([[1.0, -1.0], np.cos(np.pi * between / degree)])
             middle, half = (low + high)[:, None] / 2, (high - low)[:, None] / 2
-            value, slope, own = self.component(np.exp(middle + half * np.concatenate([np.cos(angle), checks])), i[rows])
-            cosines = np.cos(np.outer(np.arange(degree), angle)) * (2 / degree)
-            cosines[0] /= 2
+            value, slope, own = self.component(np.exp(middle + half * np.concatenate([_zeros(degree), checks])), i[rows])
+            cosines = _cosines(degree)
             with np.errstate(invalid="ignore"):
                 of_value, of_slope = (x[:, :degree] @ cosines.T for x in (value, slope))
                 doubt = 2 * np.sum(np.abs(of_value[:, 3 * degree // 4 :]), axis=1)
@@ -228,14 +229,13 @@ class NoiseInterpolant:
             self._cells.append(_Cells(rows[good], log_v[good], value[good], slope[good], error[good]))
 
     def _fitted(
-        self, i: IntArray, row: IntArray, low: FloatArray, high: FloatArray
+        self, bound: Largest, i: IntArray, row: IntArray, low: FloatArray, high: FloatArray
     ) -> tuple[IntArray, FloatArray, FloatArray]:
         """Fits the pieces that a bound is known for; returns the others."""
         known, _, doubtful = (x[:, 0] for x in self.component(np.exp(high)[:, None], i[row]))
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             wanted = known + np.log(self.tolerance)
-            assert self.largest is not None
-            largest, doubt = self.largest(i[row], low, high, _RHO, wanted)
+            largest, doubt = bound(i[row], low, high, _RHO, wanted)
             error = np.log(4 / (_RHO - 1)) + largest[:, None] - (np.array(_NODES) - 1) * np.log(_RHO)
             sound = np.isfinite(known) & np.isfinite(doubtful) & (doubt <= wanted + 1)
             enough = (error <= wanted[:, None]) & sound[:, None]
@@ -244,13 +244,11 @@ class NoiseInterpolant:
             some = np.flatnonzero(first == k)
             if not some.size:
                 continue
-            angle = np.pi * (np.arange(size) + 0.5) / size
             middle, half = (low[some] + high[some]) / 2, (high[some] - low[some]) / 2
-            value, slope, own = self.component(np.exp(middle[:, None] + half[:, None] * np.cos(angle)), i[row[some]])
+            value, slope, own = self.component(np.exp(middle[:, None] + half[:, None] * _zeros(size)), i[row[some]])
             unit = np.max(value, axis=1)
             scaled = np.exp(value - unit[:, None])
-            cosines = np.cos(np.outer(np.arange(size), angle)) * (2 / size)
-            cosines[0] /= 2
+            cosines = _cosines(size)
             with np.errstate(over="ignore"):
                 rule = np.exp(np.logaddexp(error[some, k], np.log(2 + _LEBESGUE) + doubt[some]) - unit)
                 rule = rule + _LEBESGUE * np.max(scaled * np.expm1(own), axis=1) + 8 * size * size * _UNIT
@@ -270,6 +268,18 @@ class NoiseInterpolant:
             )
         left = first < 0
         return row[left], low[left], high[left]
+
+
+def _zeros(size: int) -> FloatArray:
+    """Of the Chebyshev polynomial of that degree."""
+    return np.asarray(np.cos(np.pi * (np.arange(size) + 0.5) / size))
+
+
+def _cosines(size: int) -> FloatArray:
+    """The matrix that takes values at the zeros to the coefficients of the series, a row a coefficient."""
+    cosines = np.cos(np.outer(np.arange(size), np.pi * (np.arange(size) + 0.5) / size)) * (2 / size)
+    cosines[0] /= 2
+    return np.asarray(cosines)
 
 
 def _clenshaw(coefficients: FloatArray, row: IntArray, x: FloatArray) -> FloatArray:
