@@ -22,7 +22,7 @@ docs: .venv/installed
 	$(BIN)/airtight report examples/paper.toml --out docs/_extra/live
 	$(BIN)/airtight certify --out docs/_extra/ledger/certificates
 	$(BIN)/python -m validate.report.library docs/_extra/ledger
-	$(BIN)/sphinx-build -W --keep-going -q docs docs/_build/html
+	$(BIN)/sphinx-build -j auto -W --keep-going -q docs docs/_build/html
 
 ledger: .venv/installed
 	$(BIN)/python -m validate.report.document docs

@@ -210,6 +210,11 @@ class Evidence:
         return self.known if self.known == self.verdict.value else f"{self.known}: {self.verdict.value}"
 
     @property
+    def leading(self) -> Witness | None:
+        """The witness that a reader sees first: nearest to the paper's own parameters; the simplest may be degenerate."""
+        return self.near_paper or self.witness
+
+    @property
     def as_expected(self) -> bool:
         """Whether the trial confirms the ruling; a refuted statement needs a certified witness."""
         return self.verdict is self.claim.expected and not self.fault
@@ -251,6 +256,7 @@ class Evidence:
             "worst_factor": self.extent.worst if self.extent else None,
             "true_where": claim.ruling.true_where or None,
             "corrected_by": claim.ruling.corrected_by or None,
+            "uncorrected": claim.ruling.uncorrected or None,
             "also": [{"id": r.id, "paper": r.paper, "location": r.location} for r in claim.also],
             "certified": bool(witness and witness.certified),
             "evaluations": self.evaluations,
@@ -283,7 +289,7 @@ def item_as_json(item: Item) -> dict[str, Any]:
         (
             *("severity", "fault", "witness", "near_paper", "near_reason", "claimed", "actual", "scale", "margin"),
             *("tightest", "tightness", "share_violated", "share_of_regime", "median_factor", "worst_factor"),
-            *("true_where", "corrected_by", "boxes", "argued", "implementation", "form", "digits"),
+            *("true_where", "corrected_by", "uncorrected", "boxes", "argued", "implementation", "form", "digits"),
         )
     )
     verdicts["known"] = item.verdict.value

@@ -31,10 +31,14 @@ _PAPERS = {"inference": "FDP", "federated": "CB", "energy": "UF"}  # what each p
     is_flag=True,
     help="Try the claims of the papers that FILE speaks of anew; else the evidence of this version is shown.",
 )
-@click.option("--thorough", is_flag=True, help="Train all rounds and seeds of [training]; else a few, and the page says so.")
+@click.option(
+    "--thorough", is_flag=True, help="Train all rounds and seeds of [training]; else a few, and the page says so."
+)
 @click.option("--gallery", is_flag=True, help="Redraw the papers' figures too.")
 @QUIET
-def report(file: Path, out: Path, seed: int, effort: int, limit: float, anew: bool, thorough: bool, gallery: bool) -> None:
+def report(
+    file: Path, out: Path, seed: int, effort: int, limit: float, anew: bool, thorough: bool, gallery: bool
+) -> None:
     """A page on one system: OUT/index.html, OUT/audit.html, OUT/report.json, OUT/figures. It is written as parts are done."""
     from validate.report import assembly
 

@@ -35,16 +35,17 @@ def verdicts(evidence: Sequence[Evidence]) -> None:
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("at", overflow="fold", min_width=24)
     for e in evidence:
-        at = ", ".join(f"{k}={v}" for k, v in e.witness.text().items()) if e.witness else ""
-        proof = " (certified)" if e.witness and e.witness.certified else ""
+        witness = e.leading
+        at = ", ".join(f"{k}={v}" for k, v in witness.text().items()) if witness else ""
+        proof = " (certified)" if witness and witness.certified else ""
         verdict = Text(e.said, style=_COLOURS.get(e.verdict, "bold red"))
         if e.verdict is not e.claim.expected:
             verdict.append(f", expected {e.claim.expected}", style="bold red")
         if e.fault:
             at, proof = e.fault, ""
-        elif e.witness and e.claim.ruling.corrected_by:
+        elif witness and e.claim.ruling.corrected_by:
             proof += f"; see {e.claim.ruling.corrected_by}"
-        claimed, found = (e.witness.claimed, e.witness.actual) if e.witness else (e.claimed, e.actual)
+        claimed, found = (witness.claimed, witness.actual) if witness else (e.claimed, e.actual)
         actual = bound(e) + number(found)
         tight = "" if math.isnan(e.tightness) or e.claim.relation.sign is Sign.EQUAL else f"{e.tightness:.3g}"
         table.add_row(e.claim.id, verdict, number(claimed), actual, tight, at + proof)
