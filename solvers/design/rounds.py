@@ -257,6 +257,8 @@ def _chernoff(
     best = np.zeros(end.shape)
     for exponent in _EXPONENTS:
         t = exponent / spread
-        power = np.where(weight > 0, weight * np.exp(sign * t[:, None] * loss), 0.0)
-        best = np.minimum(best, rounds * np.log(np.sum(power, axis=1)) - t * end)
+        power = np.where(weight > 0, sign * t[:, None] * loss, -np.inf)
+        top = np.max(power, axis=1, keepdims=True)
+        moment = top[:, 0] + np.log(np.sum(weight * np.exp(power - top), axis=1))
+        best = np.minimum(best, rounds * moment - t * end)
     return np.exp(best)

@@ -219,13 +219,29 @@ CLAIMS = (
         at_most(p * _DELTA.subs(local, _TOTAL), score_delta + p * _DELTA),
         false(
             "In Scheme 2.1 no score is released: it fails there for a server that sees who sends; one that sees y "
-            "alone is another matter. The server that sorts the scores (Scheme 2.2) knows from them who takes part, "
+            "alone is another matter (FDP-L2-hidden). The server that sorts the scores (Scheme 2.2) knows from them who takes part, "
             "and then nothing amplifies epsilon. Neighbours with equal scores (for which it is true once eps^(0) is "
             "at least -log p).",
             corrected_by="FDP-L2*",
             true_where="p_k = 1",
         ),
         statement=r"p\,\delta_G(\epsilon^{(0)} + \log(1 + p(e^\epsilon - 1)); \mu) \le \delta^{(0)} + p\,\delta_G(\epsilon; \mu)",
+        where=GAUSSIAN,
+    ),
+    Claim(
+        "FDP-L2-hidden",
+        "Lemma 2 as the authors mean it, Scheme 2.1: y alone is seen, noise stays, the neighbour has no feature (silent)",
+        at_most(
+            p * _DELTA.subs(local, sp.log(1 + (sp.exp(_TOTAL) - 1) / p)),
+            score_delta + p * _DELTA,
+        ),
+        holds_under(
+            "No score is released, and a neighbour without a feature sends the same noise whatever its score: FDP-T1d alone "
+            "gives epsilon' and p delta, the budget of the score comes on top. Not where noise tells who sends, nor for "
+            "Scheme 2.2's server, which sorts the scores (FDP-L2)."
+        ),
+        statement=r"p\,\delta_G\Bigl(\log\bigl(1 + \tfrac{e^{\epsilon^{(0)}}(1 + p(e^\epsilon - 1)) - 1}p\bigr); \mu\Bigr) "
+        r"\le \delta^{(0)} + p\,\delta_G(\epsilon; \mu)",
         where=GAUSSIAN,
     ),
     Claim(
