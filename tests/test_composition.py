@@ -79,6 +79,8 @@ def test_optimal_is_least_and_inverts(epsilon, delta, count):
 @example(10.547568093333206, 0.0, 3, (0, -249.84))  # no finite answer below 3 epsilon but by what rounding adds
 @example(33.0, 0.0, 3, (0, -20.0))  # 1 - 1/(1 + e^-33) has two digits
 @example(1.0, 1e-5, 20, (1, -17.0))
+@example(22.44084611141753, 0.0, 32, (0, -2.2242))  # exp(-loss) of the rarest outcome overflows
+@example(41.76266444146607, 0.0, 17, (0, -176.66))
 def test_optimal_epsilon_is_never_too_small(epsilon, delta, count, level):
     """At the reported epsilon the delta, in 700 digits, is at most the asked one: near its floor and at very small ones."""
     with mpmath.workdps(700):

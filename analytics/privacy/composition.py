@@ -121,9 +121,11 @@ def _responses(epsilon: float, count: int) -> Envelope:
     """M randomised responses: the count of lies under either answer."""
     p = binomial(count, float(expit(-epsilon))).dense(count + 1)
     loss = (count - 2.0 * np.arange(count + 1)) * epsilon
-    with np.errstate(over="ignore", invalid="ignore"):
-        q = np.where(p > 0, p * np.exp(-loss), 0.0)
-    lost = (count + 1) * _LEAST if p[loss >= 0].min() < _LEAST else 0.0
+    few = loss >= 0  # as many lies as truths at most; the other half is its mirror image, where exp(-loss) may overflow
+    with np.errstate(under="ignore"):
+        q = p * np.exp(-np.abs(loss))
+    lost = (count + 1) * _LEAST if p[few].min() < _LEAST else 0.0
+    p, q = np.where(few, p, q[::-1]), np.where(few, q, p[::-1])
     return Envelope([(p, q)], lost=lost, error=1e-14 * np.sqrt(count))
 
 

@@ -167,6 +167,7 @@ class Envelope:
                     over = np.where(p > left[place], p - left[place], np.nan)
                     log_over = np.log(over)
                     bound = log_over - log_q + 2 * _UNIT * (np.abs(log_over) + np.abs(log_q))
+                    bound = np.where(np.isnan(bound), np.inf, bound)  # of what is no number nothing is known
                     worst = pure if left[place] == 0 else np.max(np.where(over > 0, bound, -np.inf))
                     if level[place] < 1:
                         out[place] = max(out[place], worst * (1 + 4 * _UNIT) + 4 * _UNIT)

@@ -40,7 +40,9 @@ class Merged:
         return cls(p[both], q[both], (float(np.sum(p[q == 0])), float(np.sum(q[p == 0]))), doubt)
 
     def cumulants(self, tilts: FloatArray) -> FloatArray:
-        """log of the moments of the finite loss under P."""
+        """log of the moments of the finite loss under P; minus infinity where no loss is finite."""
+        if not self.p.size:
+            return np.full(tilts.shape, -np.inf)
         exponent = np.log(self.p) + np.multiply.outer(tilts, np.log(self.p) - np.log(self.q))
         top = np.max(exponent, axis=1)
         return np.asarray(top + np.log(np.sum(np.exp(exponent - top[:, None]), axis=1)))

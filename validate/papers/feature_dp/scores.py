@@ -219,8 +219,8 @@ CLAIMS = (
         at_most(p * _DELTA.subs(local, _TOTAL), score_delta + p * _DELTA),
         false(
             "In Scheme 2.1 no score is released: it fails there for a server that sees who sends; one that sees y "
-            "alone is another matter (FDP-L2-hidden). The server that sorts the scores (Scheme 2.2) knows from them who takes part, "
-            "and then nothing amplifies epsilon. Neighbours with equal scores (for which it is true once eps^(0) is "
+            "alone is another matter (FDP-L2-hidden). The server that sorts the scores (Scheme 2.2) knows from them who takes "
+            "part, and then nothing amplifies epsilon. Neighbours with equal scores (for which it is true once eps^(0) is "
             "at least -log p).",
             corrected_by="FDP-L2*",
             true_where="p_k = 1",
