@@ -174,7 +174,7 @@ def test_verify_table():
         "UF-Tab1-parameters",
         "false",
         "2 refuted: 1 theorem, 1 misprint",
-        "delta=0.5",
+        "delta=",
         "certified",
         "FDP-D2-eps1",
         "2 of 2 claims",

@@ -226,11 +226,30 @@ def threshold_curve(
     from analytics.privacy.releases import Shown
 
     k = checks.count("device", device, f"[0, {system.devices - 1}]")
+    likely = np.delete(_likely(system, noise, eta, greatest_score), k)
+    doubt = (0.0, 0.0) if system.idle_noise else _doubt_of(likely)
     for found, law, mu, least in _threshold_laws(system, noise, sensitivity, eta, greatest_score):
         if found == k:
-            joint = Shown(tuple(law.probabilities), tuple(mu), tuple(least), law.error, rounds.unit(system, k))
+            joint = Shown(tuple(law.probabilities), tuple(mu), tuple(least), law.error, rounds.unit(system, k), doubt)
             break
     return PrivacyCurve(((joint, 1),))
+
+
+def _likely(system: InferenceSystem, noise: ArrayLike, eta: float, greatest_score: ArrayLike) -> FloatArray:
+    """The least probability with which each device takes part, rounded down."""
+    greatest = checks.vector("greatest_score", greatest_score, system.devices, "(-inf, inf)")
+    likely = np.asarray(participation.threshold(greatest, noise, checks.scalar("eta", eta)))
+    return likely * (1 - _PROBABILITY_ROUNDING)
+
+
+def _doubt_of(likely: FloatArray) -> tuple[float, float]:
+    r"""What rounding the others' probabilities p down adds to delta, at most: relative, and absolute.
+
+    The true ones are at most :math:`p(1+\eta)`. The probability of a set falls at most by the product over who is not in it of
+    :math:`1 - \eta p/(1-p)`, and delta by the sum of what each moves, for it lies between 0 and 1.
+    """
+    moved = 2 * _PROBABILITY_ROUNDING * likely * (1 + 4 * _UNIT)
+    return float(np.sum(moved / np.maximum(1 - likely, _UNIT))), float(np.sum(moved))
 
 
 def _threshold_laws(
@@ -238,9 +257,7 @@ def _threshold_laws(
 ) -> Iterator[tuple[int, weighted_sum.Law, FloatArray, FloatArray]]:
     """Each device, the law of the others' noise, and the ratio of score and answer at each value, at most and at least."""
     mu0 = _score_ratio(system, noise, sensitivity)
-    greatest = checks.vector("greatest_score", greatest_score, system.devices, "(-inf, inf)")
-    likely = np.asarray(participation.threshold(greatest, noise, checks.scalar("eta", eta)))
-    likely = likely * (1 - _PROBABILITY_ROUNDING)
+    likely = _likely(system, noise, eta, greatest_score)
     system = system.normalised()
     own = system.received_noise_variance
     p = np.ones(system.devices) if system.idle_noise else likely

@@ -186,6 +186,9 @@ class Shown(Release):
         Probabilities; the ratios at most, and at least.
     slack : float
         Relative error of the weights.
+    doubt : tuple of float
+        By how much the lower end may be too high besides, relative and absolute, of which the lesser counts: the weights are
+        those of the least noise that is possible.
     """
 
     weights: tuple[float, ...]
@@ -193,11 +196,13 @@ class Shown(Release):
     least: tuple[float, ...]
     slack: float = 0.0
     unit: str = ""
+    doubt: tuple[float, float] = (0.0, 0.0)
     symmetric = True
 
     def __post_init__(self) -> None:
         for name in ("weights", "mu", "least"):
             object.__setattr__(self, name, tuple(checks.real(name, getattr(self, name), "[0, inf]").tolist()))
+        object.__setattr__(self, "doubt", tuple(checks.real("doubt", self.doubt, "[0, inf]").tolist()))
         if not len(self.weights) == len(self.mu) == len(self.least):
             raise ParameterError("mu", f"{len(self.mu)} ratios", f"one for each of {len(self.weights)} weights")
 
@@ -213,7 +218,9 @@ class Shown(Release):
             lower += weight * Gaussian(least).ends(epsilon)[0]
             upper += weight * Gaussian(mu).ends(epsilon)[1]
         room = self.slack + (len(self.weights) + 8) * _UNIT
-        return lower * (1 - room), np.minimum(upper * (1 + room), 1.0)
+        relative, absolute = self.doubt
+        lower = np.maximum(lower * (1 - min(relative, 1.0)), lower - absolute)
+        return np.maximum(lower, 0.0) * (1 - room), np.minimum(upper * (1 + room), 1.0)
 
 
 @dataclass(frozen=True)
