@@ -153,6 +153,23 @@ def test_optimal_delta_is_never_too_small(count, epsilon, delta, goal):
     assert true <= found <= float(true) + 1e-13
 
 
+@given(st.integers(1, 60), st.floats(-4, 1.6), st.floats(0, 1), st.integers(0, 8))
+def test_optimal_delta_next_to_a_loss(count, scale, share, units):
+    """All of delta may be the last outcome's, at a few units in the last place from its loss: 1e-12 relative, or the units."""
+    epsilon = 10.0**scale
+    top = (count - 2 * int(share * count / 2)) * epsilon
+    goal = top * (1 - units * 2.0**-53)
+    with mpmath.workdps(700):
+        eps, at = mpmath.mpf(epsilon), mpmath.mpf(goal)
+        terms = [
+            mpmath.binomial(count, k) * max(mpmath.exp((count - k) * eps) - mpmath.exp(at + k * eps), 0)
+            for k in range(count + 1)
+        ]
+        true = mpmath.fsum(terms) / (1 + mpmath.exp(eps)) ** count
+        found = composition.optimal_delta(epsilon, 0.0, count=count, total_epsilon=goal)
+        assert true <= found <= true * (1 + mpmath.mpf("1e-12")) + 3e-15 * count * eps + 1e-297
+
+
 def test_a_probability_is_at_most_one():
     assert composition.basic(0.1, 0.3, count=5).delta == 1.0
     assert composition.strong_published(0.1, 0.3, count=5).delta == 1.0

@@ -21,6 +21,7 @@ from analytics.privacy.lattice import Envelope
 
 _GREATEST_ORDER = 1e12
 _UNIT = np.finfo(float).eps
+_LAW_ERROR = 1e-14  # relative, of a binomial probability, times the root of the count
 _LEAST = 1e-300  # probabilities below it have lost digits
 
 
@@ -89,7 +90,10 @@ def optimal_delta(epsilon: float, delta: float, *, count: int, total_epsilon: fl
     """
     eps, d, m = _checked(epsilon, delta, count)
     goal = checks.scalar("total_epsilon", total_epsilon, "[0, inf)")
-    inner = float(_responses(eps, m).delta(goal))
+    p, loss, lost = _lies(eps, m)
+    beyond = np.maximum(loss - goal + 4 * _UNIT * m * eps, 0.0)  # the losses are rounded; all terms are positive
+    with np.errstate(under="ignore"):
+        inner = float(np.sum(p * -np.expm1(-beyond)) * (1 + _LAW_ERROR * np.sqrt(m) + (m + 8) * _UNIT)) + lost
     kept = m * np.log1p(-d) if d < 1 else -np.inf
     return float(min((-np.expm1(kept) + np.exp(kept) * inner) * (1 + 4 * _UNIT), 1.0))
 
@@ -117,16 +121,21 @@ def optimal_epsilon(epsilon: float, delta: float, *, count: int, total_delta: fl
     return min(float(_responses(eps, m).epsilon(left)), most) if left >= 0 else most
 
 
-def _responses(epsilon: float, count: int) -> Envelope:
-    """M randomised responses: the count of lies under either answer."""
+def _lies(epsilon: float, count: int) -> tuple[FloatArray, FloatArray, float]:
+    """The law of the count of lies in M randomised responses, the loss of each count, and what the law may lack."""
     p = binomial(count, float(expit(-epsilon))).dense(count + 1)
     loss = (count - 2.0 * np.arange(count + 1)) * epsilon
+    return p, loss, (count + 1) * _LEAST if p[loss >= 0].min() < _LEAST else 0.0
+
+
+def _responses(epsilon: float, count: int) -> Envelope:
+    """M randomised responses: the count of lies under either answer."""
+    p, loss, lost = _lies(epsilon, count)
     few = loss >= 0  # as many lies as truths at most; the other half is its mirror image, where exp(-loss) may overflow
     with np.errstate(under="ignore"):
         q = p * np.exp(-np.abs(loss))
-    lost = (count + 1) * _LEAST if p[few].min() < _LEAST else 0.0
     p, q = np.where(few, p, q[::-1]), np.where(few, q, p[::-1])
-    return Envelope([(p, q)], lost=lost, error=1e-14 * np.sqrt(count))
+    return Envelope([(p, q)], lost=lost, error=_LAW_ERROR * np.sqrt(count))
 
 
 def gaussian_zcdp(mu: float, *, count: int, delta: float) -> float:
