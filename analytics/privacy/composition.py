@@ -124,7 +124,7 @@ def optimal_epsilon(epsilon: float, delta: float, *, count: int, total_delta: fl
 def _lies(epsilon: float, count: int) -> tuple[FloatArray, FloatArray, float]:
     """The law of the count of lies in M randomised responses, the loss of each count, and what the law may lack."""
     p = binomial(count, float(expit(-epsilon))).dense(count + 1)
-    loss = (count - 2.0 * np.arange(count + 1)) * epsilon
+    loss = np.asarray((count - 2.0 * np.arange(count + 1)) * epsilon, dtype=np.float64)
     return p, loss, (count + 1) * _LEAST if p[loss >= 0].min() < _LEAST else 0.0
 
 
