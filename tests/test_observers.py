@@ -677,3 +677,22 @@ def test_the_bracket_of_y_alone_is_no_point():
     assert 0.0170 < low[0] < 0.0178 and high[0] == pytest.approx(0.0934298, abs=1e-7)
     at = observers.signal_bracket(system, device=0)
     assert np.all(observers.exact_delta_bracket(system, at, observer="signal", device=0)[0] >= [0.99e-5, 0])
+
+
+@pytest.mark.parametrize("weight", [1e-300, 1.38e-150, 1e-30, 1e-6])
+def test_a_signal_far_below_the_noise_costs_next_to_nothing(weight):
+    """The root search used to shrink epsilon by a thousandth a step, and gave up."""
+    system = InferenceSystem(
+        devices=1,
+        participation=[3.33e-9],
+        noise_variance=[0.0],
+        weight=weight,
+        clip=1.0,
+        alignment=1.0,
+        receiver_noise_variance=5.35e-8,
+        dimension=2185,
+        delta=1.8e-11,
+        delta_prime=1e-5,
+        adjacency="replace",
+    )
+    assert 0 <= float(observers.exact_epsilon(system, observer="others", device=0)) <= 1e-20

@@ -16,6 +16,7 @@ _SKETCHES = ((48, 12.0), (512, 24.0))  # atoms and nats: with twice as many atom
 _ROUGHLY = (1e-4, 1e-8)  # relative accuracy of the root on these
 _ON_GRID = 1e-6  # relative accuracy of the root there; less than the grid costs
 _STEPS = 300  # Newton or bisection steps; a dozen suffice unless the guess is absurd
+_PATIENCE = 8  # steps until epsilon = 0 is tried: signals far below the noise fall to it a thousandth a step
 _GROWTH = 16  # of epsilon in one step, as long as no upper end is known
 COARSE = 1e-3  # share of delta that curvature may cost before the noise is lowered instead
 _FAR = 1e100  # an epsilon beyond this is reported as infinite
@@ -354,7 +355,7 @@ class Participation:
         untried = low == 0
         x = np.maximum(guess, low * (1 + 1e-9))
         active = np.arange(rows.size)
-        for _ in range(_STEPS):
+        for step in range(_STEPS):
             here = x[active]
             value, slope = self._upper(curve, here, rows[active])
             excess = value - target[active]
@@ -370,7 +371,7 @@ class Participation:
                 newton = np.where(b < np.inf, newton, np.minimum(newton, farthest)) * (1 + near / 8)
                 middle = np.where(4 * a > b, (a + b) / 2, np.sqrt(np.maximum(a, 1e-6 * b)) * np.sqrt(b))
             x[active] = np.where((newton > a) & (newton < b), newton, np.where(b < np.inf, middle, farthest))
-            to_zero = untried[active] & safe & (newton <= 0)
+            to_zero = untried[active] & safe & ((newton <= 0) | (step >= _PATIENCE))
             x[active[to_zero]], untried[active[to_zero]] = 0.0, False
             active = active[~settled]
             if not active.size:
