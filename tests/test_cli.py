@@ -174,7 +174,7 @@ def test_verify_table():
         "UF-Tab1-parameters",
         "false",
         "2 refuted: 1 theorem, 1 misprint",
-        "delta=",
+        "delta=1e-05, mu=1.74",
         "certified",
         "FDP-D2-eps1",
         "2 of 2 claims",

@@ -322,3 +322,4 @@ def test_what_cannot_be_trained_is_left_out(tmp_path):
     assert result.exit_code == 0, result.output
     results = json.loads((tmp_path / "out" / "report.json").read_text())
     assert set(results["training"]) == {"federated"}
+    assert results["trained"].startswith("Trained for 2 of 2 rounds with 2 of 5 seeds")

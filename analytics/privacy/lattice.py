@@ -43,6 +43,8 @@ class _Sorted:
         p, q = np.zeros((2, len(pairs), max(p.size for p, _ in pairs)))
         for row, pair in enumerate(pairs):
             p[row, : pair[0].size], q[row, : pair[1].size] = pair
+        if not (np.all(np.isfinite(p)) and np.all(np.isfinite(q))):
+            raise checks.ParameterError("pairs", "a law with a probability that is not finite", "probabilities")
         q[q < _LEAST] = 0.0  # not known to full precision; a lesser q only raises the divergence
         with np.errstate(divide="ignore", over="ignore", under="ignore", invalid="ignore"):
             near = np.abs(p - q) <= q / 2  # there the difference is exact, and the loss accurate however small
@@ -167,7 +169,6 @@ class Envelope:
                     over = np.where(p > left[place], p - left[place], np.nan)
                     log_over = np.log(over)
                     bound = log_over - log_q + 2 * _UNIT * (np.abs(log_over) + np.abs(log_q))
-                    bound = np.where(np.isnan(bound), np.inf, bound)  # of what is no number nothing is known
                     worst = pure if left[place] == 0 else np.max(np.where(over > 0, bound, -np.inf))
                     if level[place] < 1:
                         out[place] = max(out[place], worst * (1 + 4 * _UNIT) + 4 * _UNIT)
