@@ -16,7 +16,7 @@ _SKETCHES = ((48, 12.0), (512, 24.0))  # atoms and nats: with twice as many atom
 _ROUGHLY = (1e-4, 1e-8)  # relative accuracy of the root on these
 _ON_GRID = 1e-6  # relative accuracy of the root there; less than the grid costs
 _STEPS = 300  # Newton or bisection steps; a dozen suffice unless the guess is absurd
-_PATIENCE = 8  # steps until epsilon = 0 is tried: signals far below the noise fall to it a thousandth a step
+_PATIENCE = 8  # steps that Newton's method has to itself; a signal far below the noise falls by a thousandth a step
 _GROWTH = 16  # of epsilon in one step, as long as no upper end is known
 COARSE = 1e-3  # share of delta that curvature may cost before the noise is lowered instead
 _FAR = 1e100  # an epsilon beyond this is reported as infinite
@@ -350,6 +350,8 @@ class Participation:
         """Where a curve falls to the target, right of `low`; `low` itself where it is 0 and already safe.
 
         Newton's method kept inside a bracket, each point a hair to the right so that the last one is on the safe side.
+        Where Newton's steps stay short (the curve is flat, its upper bound flatter), each third step widens or halves
+        the bracket.
         """
         low, high = low.copy(), np.full(rows.size, np.inf)
         untried = low == 0
@@ -370,7 +372,8 @@ class Participation:
                 farthest = _GROWTH * np.maximum(here, a)  # on a plateau the slope tells nothing
                 newton = np.where(b < np.inf, newton, np.minimum(newton, farthest)) * (1 + near / 8)
                 middle = np.where(4 * a > b, (a + b) / 2, np.sqrt(np.maximum(a, 1e-6 * b)) * np.sqrt(b))
-            x[active] = np.where((newton > a) & (newton < b), newton, np.where(b < np.inf, middle, farthest))
+            inside = (newton > a) & (newton < b) & (step <= _PATIENCE or step % 3 > 0)
+            x[active] = np.where(inside, newton, np.where(b < np.inf, middle, farthest))
             to_zero = untried[active] & safe & ((newton <= 0) | (step >= _PATIENCE))
             x[active[to_zero]], untried[active[to_zero]] = 0.0, False
             active = active[~settled]
