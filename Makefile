@@ -21,19 +21,19 @@ lint: .venv/installed
 docs: .venv/installed
 	$(BIN)/airtight report examples/paper.toml --out docs/_extra/live
 	$(BIN)/airtight certify --out docs/_extra/ledger/certificates
-	$(BIN)/python -m validate.report.library docs/_extra/ledger
+	$(BIN)/python -m airtight.validate.report.library docs/_extra/ledger
 	$(BIN)/sphinx-build -j auto -W --keep-going -q docs docs/_build/html
 
 ledger: .venv/installed
-	$(BIN)/python -m validate.report.document docs
+	$(BIN)/python -m airtight.validate.report.document docs
 
 formal: .venv/installed
 	@command -v coqc >/dev/null || { echo "make formal needs coqc with coq-interval; Debian: apt-get install coq libcoq-interval"; exit 1; }
 	$(BIN)/airtight certify --coq --out formal
-	$(BIN)/python -m validate.claims.coq formal
+	$(BIN)/python -m airtight.validate.claims.coq formal
 
 findings: .venv/installed
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m validate.experiments.figures.shipped
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m airtight.validate.experiments.figures.shipped
 
 mutants: .venv/installed
 	$(BIN)/pip install -q --disable-pip-version-check "cosmic-ray>=8.3"

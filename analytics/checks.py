@@ -95,7 +95,7 @@ def real(name: str, value: ArrayLike, interval: str = "(-inf, inf)") -> FloatArr
     >>> real("delta", [0.1, 2.0], "(0, 1)")
     Traceback (most recent call last):
         ...
-    analytics.checks.ParameterError: delta[1] = 2.0: must be a number in (0, 1)
+    airtight.analytics.checks.ParameterError: delta[1] = 2.0: must be a number in (0, 1)
     """
     if type(value) is float and _inside(value, interval):
         return np.array(value)
@@ -121,7 +121,7 @@ def integer(name: str, value: ArrayLike, interval: str = "(-inf, inf)") -> IntAr
     >>> integer("devices", 1.5, "[1, inf)")
     Traceback (most recent call last):
         ...
-    analytics.checks.ParameterError: devices = 1.5: must be an integer in [1, inf)
+    airtight.analytics.checks.ParameterError: devices = 1.5: must be an integer in [1, inf)
     """
     try:
         raw = np.asarray(value)
@@ -202,7 +202,7 @@ def broadcast(**arrays: NDArray[Any]) -> tuple[NDArray[Any], ...]:
     >>> broadcast(epsilon=np.zeros(3), sigma=np.zeros(2))
     Traceback (most recent call last):
         ...
-    analytics.checks.ParameterError: epsilon, sigma = shapes (3,), (2,): must be broadcastable
+    airtight.analytics.checks.ParameterError: epsilon, sigma = shapes (3,), (2,): must be broadcastable
     """
     try:
         return np.broadcast_arrays(*arrays.values())

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from analytics.checks import FloatArray
-from analytics.records import Record
+from airtight.analytics.checks import FloatArray
+from airtight.analytics.records import Record
 
 
 class Adjacency(StrEnum):

@@ -13,8 +13,8 @@ from typing import Any, Generic, Self, TypeVar, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics import checks
-from analytics.checks import FloatArray
+from airtight.analytics import checks
+from airtight.analytics.checks import FloatArray
 
 Held = TypeVar("Held")
 Given = TypeVar("Given")
@@ -141,7 +141,7 @@ def of(kind: type) -> dict[str, Parameter[Any, Any]]:
 
     Examples
     --------
-    >>> from analytics.federated.system import FederatedSystem
+    >>> from airtight.analytics.federated.system import FederatedSystem
     >>> of(FederatedSystem)["shared_bits"].interval
     '[0, 60]'
     """
@@ -154,7 +154,7 @@ class Described:
     Examples
     --------
     >>> from dataclasses import replace
-    >>> from analytics.federated.system import FederatedSystem
+    >>> from airtight.analytics.federated.system import FederatedSystem
     >>> system = FederatedSystem(clients=51, parameters=10, epsilon=1.0)
     >>> system == replace(system), system == replace(system, clients=50)
     (True, False)

@@ -5,8 +5,8 @@ import resource
 import numpy as np
 import pytest
 
-from solvers import energy as energy_utility
-from validate.experiments.monte_carlo.fleets import wide
+from airtight.solvers import energy as energy_utility
+from airtight.validate.experiments.monte_carlo.fleets import wide
 
 
 @pytest.mark.benchmark(group="energy-utility, closed form")

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from analytics.federated import mean_estimation, quantizers
-from analytics.privacy import aggregation, loss_distribution
+from airtight.analytics.federated import mean_estimation, quantizers
+from airtight.analytics.privacy import aggregation, loss_distribution
 
 PARAMETERS = 10_000_000
 

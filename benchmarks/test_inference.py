@@ -5,10 +5,10 @@ import time
 import numpy as np
 import pytest
 
-from analytics.distributions import quadratic_form, selection
-from analytics.inference import accuracy, distortion
-from analytics.inference.features import Features
-from analytics.inference.system import InferenceSystem
+from airtight.analytics.distributions import quadratic_form, selection
+from airtight.analytics.inference import accuracy, distortion
+from airtight.analytics.inference.features import Features
+from airtight.analytics.inference.system import InferenceSystem
 
 RNG = np.random.default_rng(0)
 SETTINGS = {

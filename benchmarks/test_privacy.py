@@ -7,9 +7,9 @@ import sys
 import numpy as np
 import pytest
 
-from analytics.distributions import poisson_binomial
-from analytics.inference.system import InferenceSystem
-from analytics.privacy import amplification, gaussian, subsampling
+from airtight.analytics.distributions import poisson_binomial
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.privacy import amplification, gaussian, subsampling
 
 PAPER = InferenceSystem(
     devices=12,
@@ -91,6 +91,6 @@ def test_poisson_binomial(benchmark, devices):
 
 
 @pytest.mark.benchmark(group="import")
-@pytest.mark.parametrize("module", ["analytics", "analytics.privacy.amplification"])
+@pytest.mark.parametrize("module", ["airtight.analytics", "airtight.analytics.privacy.amplification"])
 def test_import(benchmark, module):
     benchmark.pedantic(subprocess.run, ([sys.executable, "-c", f"import {module}"],), {"check": True}, rounds=3)

@@ -6,10 +6,10 @@ import sys
 
 import pytest
 
-from analytics.enclosures import device, poisson_binomial, selection
-from analytics.inference.system import InferenceSystem
-from analytics.privacy import amplification
-from validate.twins.catalogue import twins
+from airtight.analytics.enclosures import device, poisson_binomial, selection
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.privacy import amplification
+from airtight.validate.twins.catalogue import twins
 
 PAPER = InferenceSystem(
     devices=12,
@@ -62,7 +62,7 @@ def test_twin(benchmark):
 @pytest.mark.benchmark(group="airtight verify --all; goal: below 300 s, with --budget 40 below 40 s")
 @pytest.mark.parametrize("budget", ["40", "240"])
 def test_audit(benchmark, budget):
-    code = f"from validate.cli import main; main({['verify', '--all', '--json', '--budget', budget]!r})"
+    code = f"from airtight.validate.cli import main; main({['verify', '--all', '--json', '--budget', budget]!r})"
     benchmark.pedantic(
         subprocess.run,
         args=([sys.executable, "-c", code],),

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import airtight
-from analytics.inference.system import InferenceSystem
-from analytics.privacy import aggregation, rounds
-from analytics.privacy.composed import Composed
-from analytics.privacy.releases import Gaussian
-from validate.attack import experiment
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.privacy import aggregation, rounds
+from airtight.analytics.privacy.composed import Composed
+from airtight.analytics.privacy.releases import Gaussian
+from airtight.validate.attack import experiment
 
 SYSTEM = InferenceSystem(
     devices=12,

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from analytics.federated.system import FederatedSystem
-from validate.experiments.training import data, federated
-from validate.experiments.training.network import Dense
+from airtight.analytics.federated.system import FederatedSystem
+from airtight.validate.experiments.training import data, federated
+from airtight.validate.experiments.training.network import Dense
 
 SYSTEM = FederatedSystem(clients=50, parameters=109386, epsilon=1.0)
 SETTINGS = federated.Settings(dataset=data.Source.MNIST, hidden=(128, 64), rounds=1, learning_rate=0.1)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from solvers.weights import structured
-from solvers.weights.quadratic import QuadraticProgram, certificate, multipliers
+from airtight.solvers.weights import structured
+from airtight.solvers.weights.quadratic import QuadraticProgram, certificate, multipliers
 
 RANK = 16
 

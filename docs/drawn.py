@@ -4,7 +4,7 @@ from typing import Any
 
 from sphinx_gallery import scrapers
 
-from validate.experiments.figures.style import STYLE
+from airtight.validate.experiments.figures.style import STYLE
 
 
 def style(gallery_conf: dict[str, Any], name: str) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from validate.experiments.training import views
+from airtight.validate.experiments.training import views
 
 setup = views.prepare(devices=12, dimension=8, codec="discriminating", seed=0)
 np.savez_compressed(

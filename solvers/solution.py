@@ -6,11 +6,11 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from analytics.checks import AirtightError, FloatArray
-from analytics.records import Record
+from airtight.analytics.checks import AirtightError, FloatArray
+from airtight.analytics.records import Record
 
 if TYPE_CHECKING:
-    from solvers.weights.quadratic import QuadraticProgram
+    from airtight.solvers.weights.quadratic import QuadraticProgram
 
 
 class InfeasibleError(AirtightError, ValueError):
@@ -77,7 +77,7 @@ class Certificate:
         Objective minus a lower bound on every feasible design's objective; computed as a sum of non-negative terms.
     scale : float
         What the gap is relative to: the size of that part of the objective, at this design, which the design decides
-        (:func:`solvers.weights.quadratic.certificate`).
+        (:func:`airtight.solvers.weights.quadratic.certificate`).
     rounding : float
         What the rounding of doubles leaves open of that part.
     """
@@ -126,7 +126,7 @@ class Solution(Record):
     converged : bool
         Whether the method itself says that it came to rest; believe the certificate.
     program : QuadraticProgram
-        What was solved; :func:`solvers.weights.exactly.proof` takes it.
+        What was solved; :func:`airtight.solvers.weights.exactly.proof` takes it.
     """
 
     w: FloatArray

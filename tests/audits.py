@@ -15,8 +15,8 @@ from scipy import special
 from tests_support import two_classes
 
 import airtight
-from validate.attack import training
-from validate.plan import Settings
+from airtight.validate.attack import training
+from airtight.validate.plan import Settings
 
 RUNS = 200
 SYSTEMS = {  # with the number of rounds; what a canary among Gaussian updates shows has exactly the curve that is stated

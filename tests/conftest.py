@@ -5,7 +5,7 @@ import os
 import pytest
 from hypothesis import HealthCheck, settings
 
-from analytics.inference.system import InferenceSystem
+from airtight.analytics.inference.system import InferenceSystem
 
 settings.register_profile(
     "airtight", deadline=None, derandomize=True, max_examples=60, suppress_health_check=[HealthCheck.too_slow]

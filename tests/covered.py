@@ -25,16 +25,16 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
-import analytics
-import solvers
-from analytics.privacy.curve import PrivacyCurve
-from validate.claims.claim import Claim
-from validate.claims.search import _Search
-from validate.claims.sources import INSTALLED
+from airtight import analytics, solvers
+from airtight.analytics.privacy.curve import PrivacyCurve
+from airtight.validate.claims.claim import Claim
+from airtight.validate.claims.search import _Search
+from airtight.validate.claims.sources import INSTALLED
 
-ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = Path(__file__).resolve().parents[1] / "airtight"
+FLOORS = ("airtight.analytics", "airtight.solvers")
 POINTS = 6  # at corners and spread, at which a row is evaluated; all of a domain of twice as many
-ANSWERS = ("airtight.py", "validate/results/*.py", "validate/sweep/parts.py", "validate/attack/*.py")
+ANSWERS = ("__init__.py", "validate/results/*.py", "validate/sweep/parts.py", "validate/attack/*.py")
 DESIGNS = ("solvers/design/*.py",)
 CURVE = ("delta", "epsilon", "bracket", "beta", "tpr", "bayes_risk", "advantage", "compose")
 NO_NUMBER = (
@@ -49,17 +49,17 @@ NO_NUMBER = (
     "Axes",
 )  # what is returned
 OTHER_PLACES = (
-    "analytics.checks",
-    "analytics.parameters",
-    "analytics.records",
-    "analytics.symbolic",
-    "analytics.enclosures",
+    "airtight.analytics.checks",
+    "airtight.analytics.parameters",
+    "airtight.analytics.records",
+    "airtight.analytics.symbolic",
+    "airtight.analytics.enclosures",
 )
 ELSEWHERE = {  # no quantity of a paper's model: why no row is asked of it
-    "solvers.design.pareto.surface": "many designs of solvers.design.joint.design",
-    "solvers.weights.exactly.proof": "a certificate, checked in fractions when it is made",
-    "solvers.design.quantizer_bits.best": "a certificate, checked in fractions when it is made",
-    "solvers.design.quantizer_pair.solve": "held to antithetic.worst_pair_mse, which has a row",
+    "airtight.solvers.design.pareto.surface": "many designs of airtight.solvers.design.joint.design",
+    "airtight.solvers.weights.exactly.proof": "a certificate, checked in fractions when it is made",
+    "airtight.solvers.design.quantizer_bits.best": "a certificate, checked in fractions when it is made",
+    "airtight.solvers.design.quantizer_pair.solve": "held to antithetic.worst_pair_mse, which has a row",
 }
 Name = tuple[str, str]  # of the module, of the function in it
 
@@ -67,8 +67,8 @@ Name = tuple[str, str]  # of the module, of the function in it
 def quantities() -> dict[str, Name]:
     """The public quantities: by full name their module and qualified name."""
     found = {}
-    for patterns, floors in ((ANSWERS, ("analytics", "solvers")), (DESIGNS, ("analytics",))):
-        for path in sorted(path for pattern in patterns for path in ROOT.glob(pattern)):
+    for patterns, floors in ((ANSWERS, FLOORS), (DESIGNS, FLOORS[:1])):
+        for path in sorted(path for pattern in patterns for path in PACKAGE.glob(pattern)):
             for function in _named(path, floors):
                 if not function.__module__.startswith(OTHER_PLACES) and _is_quantity(function):
                     found[f"{function.__module__}.{function.__qualname__}"] = function.__module__, function.__qualname__
@@ -83,7 +83,7 @@ def _named(path: Path, floors: tuple[str, ...]) -> Iterable[Any]:
     imported = {
         alias.asname or alias.name: (node.module, alias.name)
         for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] in floors
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith(floors)
         for alias in node.names
     }
     for node in ast.walk(tree):
@@ -97,9 +97,10 @@ def _named(path: Path, floors: tuple[str, ...]) -> Iterable[Any]:
     homes = next(
         (n.value for n in tree.body if isinstance(n, ast.Assign) and ast.unparse(n.targets[0]) == "_HOMES"), None
     )
-    for name, home in ast.literal_eval(homes).items() if homes is not None else ():
-        if home.split(".")[0] in floors:
-            yield from _function(importlib.import_module(home), name)
+    for home, names in ast.literal_eval(homes).items() if homes is not None else ():
+        if f"airtight.{home}".startswith(floors):
+            for name in names:
+                yield from _function(importlib.import_module(f"airtight.{home}"), name)
 
 
 def _function(module: Any, name: str) -> Iterable[Any]:
@@ -135,7 +136,7 @@ def called(claim: Claim) -> set[Name]:
     finally:
         sys.setprofile(None)
     places = {module.__file__: name for name, module in sys.modules.items() if getattr(module, "__file__", None)}
-    inside = (code for code in entered if places.get(code.co_filename, "").startswith(("analytics", "solvers")))
+    inside = (code for code in entered if places.get(code.co_filename, "").startswith(FLOORS))
     return {(places[code.co_filename], code.co_qualname) for code in inside}
 
 

@@ -4,7 +4,7 @@ Cosmic Ray makes the changes (numbers one up or down, + for -, * for /, a droppe
 processes that share the imports of everything heavy, so that a mutant costs what its tests cost. First the doctests of the
 module, then the test files that import it, the quickest first; the first failure kills the mutant.
 
-    python tests/mutants.py --share 0.1 --workers 2 analytics/privacy/gaussian.py solvers
+    python tests/mutants.py --share 0.1 --workers 2 airtight/analytics/privacy/gaussian.py airtight/solvers
 """
 
 from __future__ import annotations
@@ -185,13 +185,13 @@ def imported(path: Path) -> set[str]:
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
             found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-    return {name for name in found if name.split(".")[0] in ("analytics", "solvers", "validate")}
+    return {name for name in found if name.startswith("airtight.")}
 
 
 def reach() -> dict[str, dict[Path, int]]:
     """For every module the test files that reach it, and over how many imports."""
     direct = {}
-    for path in [p for top in ("analytics", "solvers", "validate") for p in (ROOT / top).rglob("*.py")]:
+    for path in [p for floor in ("analytics", "solvers", "validate") for p in (ROOT / "airtight" / floor).rglob("*.py")]:
         direct[".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")] = imported(path)
     found: dict[str, dict[Path, int]] = defaultdict(dict)
     for file in sorted((ROOT / "tests").glob("test_*.py")):
@@ -225,7 +225,7 @@ def survives(mutant: Mutant, files: list[Path], seconds: dict[Path, float]) -> b
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("paths", nargs="*", type=Path, default=[ROOT / "analytics", ROOT / "solvers"])
+    parser.add_argument("paths", nargs="*", type=Path, default=[ROOT / "airtight" / "analytics", ROOT / "airtight" / "solvers"])
     parser.add_argument("--share", type=float, default=1.0, help="share of the mutants to try, at random")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workers", type=int, default=2)

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+FLOORS = ("analytics", "solvers", "validate")
 
 
 def changed() -> list[Path]:
@@ -21,7 +22,7 @@ def wanted(files: list[Path]) -> list[str]:
     """The files themselves for their doctests, and tests/test_<module>.py where there is one."""
     tests = {ROOT / "tests" / f"test_{file.stem}.py" for file in files}
     tests |= {file for file in files if file.parent.name == "tests" and file.stem.startswith("test_")}
-    sources = {file for file in files if file.relative_to(ROOT).parts[0] in ("analytics", "solvers", "validate")}
+    sources = {ROOT / "airtight" / name for file in files if (name := file.relative_to(ROOT)).parts[0] in FLOORS}
     return sorted(str(file) for file in sources | {test for test in tests if test.exists()})
 
 

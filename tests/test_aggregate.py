@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import airtight
-from analytics.checks import ParameterError
-from analytics.federated import quantizers
-from analytics.privacy import aggregation, divergence
-from analytics.privacy.curve import PrivacyCurve
-from analytics.privacy.majorant import Majorant
+from airtight.analytics.checks import ParameterError
+from airtight.analytics.federated import quantizers
+from airtight.analytics.privacy import aggregation, divergence
+from airtight.analytics.privacy.curve import PrivacyCurve
+from airtight.analytics.privacy.majorant import Majorant
 
 
 def corner_pairs(system, kind):
@@ -163,7 +163,7 @@ def test_json_finds_its_constructor_in_a_fresh_process():
     for curve in (airtight.aggregation(system).compose(2), fair):
         assert PrivacyCurve.from_json(curve.to_json()) == curve
         code = (
-            "import json, sys; from analytics.privacy.curve import PrivacyCurve\n"
+            "import json, sys; from airtight.analytics.privacy.curve import PrivacyCurve\n"
             "print(PrivacyCurve.from_json(json.load(sys.stdin)).to_json())"
         )
         run = subprocess.run(

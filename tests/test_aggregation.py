@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from analytics.checks import ParameterError
-from analytics.distributions.poisson_binomial import binomial
-from analytics.federated import quantizers
-from analytics.privacy import aggregation, corners, loss_distribution, sample_level
-from analytics.privacy.aggregation import Client
-from analytics.privacy.count_shift import dominating
+from airtight.analytics.checks import ParameterError
+from airtight.analytics.distributions.poisson_binomial import binomial
+from airtight.analytics.federated import quantizers
+from airtight.analytics.privacy import aggregation, corners, loss_distribution, sample_level
+from airtight.analytics.privacy.aggregation import Client
+from airtight.analytics.privacy.count_shift import dominating
 
 UNIT = st.floats(0, 1)
 

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analytics.checks import ParameterError
-from analytics.distributions import weighted_sum
-from analytics.enclosures import divergence as enclosed
-from analytics.enclosures.ball import ball
-from analytics.guarantee import Adjacency
-from analytics.inference.system import InferenceSystem
-from analytics.privacy import amplification, concentration, gaussian
-from analytics.privacy.mixtures import participations
-from validate.twins import oracles
+from airtight.analytics.checks import ParameterError
+from airtight.analytics.distributions import weighted_sum
+from airtight.analytics.enclosures import divergence as enclosed
+from airtight.analytics.enclosures.ball import ball
+from airtight.analytics.guarantee import Adjacency
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.privacy import amplification, concentration, gaussian
+from airtight.analytics.privacy.mixtures import participations
+from airtight.validate.twins import oracles
 
 PAPER_DELTA = 1.900009e-5
 
@@ -474,7 +474,7 @@ def test_grid_brackets_many_unequal_noises(paper):
 
 
 def test_a_sketch_of_many_atoms_changes_nothing(paper, monkeypatch):
-    from analytics.privacy import participation
+    from airtight.analytics.privacy import participation
 
     rng = np.random.default_rng(6)
     system = with_(
@@ -533,7 +533,7 @@ def test_a_sketch_of_many_atoms_changes_nothing(paper, monkeypatch):
 )
 def test_noise_over_many_decades(paper, changes, delta, truth):
     """An interpolant as accurate as its greatest column said .71776, 2.9e19 and .4947 here; enclosed over all 256 sets."""
-    from analytics.enclosures import device as enclosed
+    from airtight.analytics.enclosures import device as enclosed
 
     one = {"devices": 9, "clip": 1.0, "alignment": 1.0, "delta": delta, "idle_noise": False}
     system = with_(paper, **one, **changes)
@@ -548,7 +548,7 @@ def test_noise_over_many_decades(paper, changes, delta, truth):
 
 def test_noise_beyond_the_range_of_doubles(paper):
     """A ratio of 1e320 between noises: kept, not raised to the least double. 1e610: 0, or refused by name."""
-    from analytics.enclosures import device as enclosed
+    from airtight.analytics.enclosures import device as enclosed
 
     extreme = {"devices": 2, "participation": [0.5, 1.0], "weight": [0.0, 1e-79], "clip": 1.0, "dimension": 2}
     extreme |= {"noise_variance": [1e160, 1e-160], "receiver_noise_variance": 0.0, "alignment": 1.0}

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 from tests_support import run
 
-from analytics.checks import ParameterError
-from analytics.federated import alphabets, antithetic, few_bits, quantizers
-from solvers.design import decoder, quantizer_pair
+from airtight.analytics.checks import ParameterError
+from airtight.analytics.federated import alphabets, antithetic, few_bits, quantizers
+from airtight.solvers.design import decoder, quantizer_pair
 
 LAWS = st.lists(st.floats(0.01, 1.0), min_size=2, max_size=5).map(lambda x: np.array(x) / sum(x))
 

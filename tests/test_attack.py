@@ -12,16 +12,16 @@ from scipy import stats
 from tests_support import two_classes
 
 import airtight
-from analytics.checks import ParameterError
-from analytics.federated import comparison
-from analytics.inference.system import InferenceSystem
-from analytics.privacy import attack, gaussian, rounds
-from validate.attack import training
-from validate.attack.experiment import attacked
-from validate.cli import main
-from validate.experiments.monte_carlo import channel
-from validate.experiments.training import views
-from validate.plan import Mechanism, Settings
+from airtight.analytics.checks import ParameterError
+from airtight.analytics.federated import comparison
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.privacy import attack, gaussian, rounds
+from airtight.validate.attack import training
+from airtight.validate.attack.experiment import attacked
+from airtight.validate.cli import main
+from airtight.validate.experiments.monte_carlo import channel
+from airtight.validate.experiments.training import views
+from airtight.validate.plan import Mechanism, Settings
 
 PROMISED = InferenceSystem(
     devices=50, participation=0.5, noise_variance=0.1, weight=0.02, clip=3.0, alignment=1.0,

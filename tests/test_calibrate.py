@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from tests_support import GOOD, refused, run, written
 
 import airtight
-from analytics.checks import ParameterError
-from analytics.inference.system import InferenceSystem
-from analytics.privacy import mixtures, observers, threshold
-from solvers.design.calibrate import calibrate
-from solvers.solution import InfeasibleError
+from airtight.analytics.checks import ParameterError
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.privacy import mixtures, observers, threshold
+from airtight.solvers.design.calibrate import calibrate
+from airtight.solvers.solution import InfeasibleError
 
 CASES = [
     (adjacency, idle, observer)

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analytics.checks import ParameterError
-from analytics.distributions import poisson_binomial
-from analytics.privacy import aggregation, central_bound
+from airtight.analytics.checks import ParameterError
+from airtight.analytics.distributions import poisson_binomial
+from airtight.analytics.privacy import aggregation, central_bound
 
 LOCAL = st.floats(0.01, 4.0)
 

@@ -20,15 +20,15 @@ import pytest
 import sympy as sp
 from tests_support import refused, run
 
-from analytics.enclosures.ball import ball
-from validate.claims import certificates
-from validate.claims.balls import UnsupportedExpression, enclosed
-from validate.claims.certificates import CHECK, certify, decimals, write_sums
-from validate.claims.claim import Claim, Paper, false
-from validate.claims.domain import parameter
-from validate.claims.relation import at_most
-from validate.claims.sources import INSTALLED, Source
-from validate.claims.trees import tree
+from airtight.analytics.enclosures.ball import ball
+from airtight.validate.claims import certificates
+from airtight.validate.claims.balls import UnsupportedExpression, enclosed
+from airtight.validate.claims.certificates import CHECK, certify, decimals, write_sums
+from airtight.validate.claims.claim import Claim, Paper, false
+from airtight.validate.claims.domain import parameter
+from airtight.validate.claims.relation import at_most
+from airtight.validate.claims.sources import INSTALLED, Source
+from airtight.validate.claims.trees import tree
 
 
 def check(out):

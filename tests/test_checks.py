@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics import checks
-from analytics.checks import ParameterError
-from analytics.guarantee import Adjacency
+from airtight.analytics import checks
+from airtight.analytics.checks import ParameterError
+from airtight.analytics.guarantee import Adjacency
 
 
 @pytest.mark.parametrize(

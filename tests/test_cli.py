@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests_support import GOOD, TASK, archive, refused, run, written
 
-from analytics.inference.system import InferenceSystem
-from analytics.privacy import amplification
-from validate.claims.claim import holds
-from validate.claims.sources import INSTALLED, Source
-from validate.cli import main
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.privacy import amplification
+from airtight.validate.claims.claim import holds
+from airtight.validate.claims.sources import INSTALLED, Source
+from airtight.validate.cli import main
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "paper.toml"
 
@@ -55,9 +55,9 @@ def test_bounds_table():
 
 
 def test_bounds_answer_every_key_of_the_contract(tmp_path):
-    from analytics.distributions import selection
-    from analytics.inference import accuracy, distortion
-    from analytics.inference.features import Features
+    from airtight.analytics.distributions import selection
+    from airtight.analytics.inference import accuracy, distortion
+    from airtight.analytics.inference.features import Features
 
     archive(tmp_path)
     tree = json.loads(run("bounds", written(tmp_path, GOOD + TASK), "--json").stdout)["inference"]
@@ -313,7 +313,7 @@ def test_ctrl_c_is_one_line_and_130(monkeypatch):
     def interrupted(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("validate.claims.audit.run", interrupted)
+    monkeypatch.setattr("airtight.validate.claims.audit.run", interrupted)
     result = run("verify", "FDP-D2")
     assert result.exit_code == 130 and result.stderr == "airtight: interrupted\n"
 

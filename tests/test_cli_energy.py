@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from tests_support import refused, run, written
 
-from validate.config import load
-from validate.report import page
-from validate.results.bounds import Bounds
+from airtight.validate.config import load
+from airtight.validate.report import page
+from airtight.validate.results.bounds import Bounds
 
 FLEET = (Path(__file__).parents[1] / "examples" / "fleet.toml").read_text()
 KEYS = {

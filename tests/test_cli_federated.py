@@ -6,9 +6,9 @@ import math
 import pytest
 from tests_support import refused, run, written
 
-from validate.config import load
-from validate.report import drawings, page
-from validate.results.bounds import Bounds
+from airtight.validate.config import load
+from airtight.validate.report import drawings, page
+from airtight.validate.results.bounds import Bounds
 
 SYSTEM = """
 [federated]

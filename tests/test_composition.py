@@ -8,9 +8,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from analytics.checks import ParameterError
-from analytics.privacy import composition
-from analytics.symbolic import gaussian as gaussian_forms
+from airtight.analytics.checks import ParameterError
+from airtight.analytics.privacy import composition
+from airtight.analytics.symbolic import gaussian as gaussian_forms
 
 EPSILON, DELTA = st.floats(1e-3, 3), st.floats(1e-9, 0.1)
 MU = 1 / 5.099795013268831

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics.checks import ParameterError
-from analytics.federated import convergence
+from airtight.analytics.checks import ParameterError
+from airtight.analytics.federated import convergence
 
 MU, STEP, PHI = st.floats(1e-4, 1), st.floats(0.01, 1.99), st.floats(1e-12, 0.99)
 

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 import sympy as sp
 
-from validate import papers
-from validate.claims.balls import UnsupportedExpression
-from validate.claims.certificates import certify, claim_json
-from validate.claims.claim import Claim, false, holds
-from validate.claims.coq import assumptions, beyond, compiled, theorem, write
-from validate.claims.domain import parameter
-from validate.claims.relation import at_least, at_most, equal
-from validate.claims.sources import INSTALLED
+from airtight.validate import papers
+from airtight.validate.claims.balls import UnsupportedExpression
+from airtight.validate.claims.certificates import certify, claim_json
+from airtight.validate.claims.claim import Claim, false, holds
+from airtight.validate.claims.coq import assumptions, beyond, compiled, theorem, write
+from airtight.validate.claims.domain import parameter
+from airtight.validate.claims.relation import at_least, at_most, equal
+from airtight.validate.claims.sources import INSTALLED
 
 X = parameter("x", 0.0, 1.0)
 

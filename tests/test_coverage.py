@@ -7,7 +7,7 @@ from pathlib import Path
 import covered
 import pytest
 
-from validate.claims.sources import INSTALLED
+from airtight.validate.claims.sources import INSTALLED
 
 PAGE = Path(__file__).parents[1] / "docs" / "coverage.md"
 LINE = re.compile(r"\| `(?P<name>\S+)` \| (?P<count>\d+) \| (?P<which>.*) \|")
@@ -22,10 +22,10 @@ def test_the_page_lists_every_public_quantity():
     quantities = covered.quantities()
     assert list(told()) == list(quantities) and len(quantities) > 80
     for name in (
-        "analytics.inference.transmission.transmit_energy",
-        "analytics.privacy.rounds.epsilon",
-        "analytics.privacy.curve.PrivacyCurve.tpr",
-        "solvers.design.joint.design",
+        "airtight.analytics.inference.transmission.transmit_energy",
+        "airtight.analytics.privacy.rounds.epsilon",
+        "airtight.analytics.privacy.curve.PrivacyCurve.tpr",
+        "airtight.solvers.design.joint.design",
     ):
         assert name in quantities
 

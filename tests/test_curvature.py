@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analytics.privacy import curvature
+from airtight.analytics.privacy import curvature
 
 POSITIVE = st.floats(0.05, 3.0)
 

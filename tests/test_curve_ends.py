@@ -9,9 +9,9 @@ import pytest
 from hunt.curves import between, on_a_line, signal, subsampled_aggregate, subsampled_pair, subsampled_signal, together
 
 import airtight
-from analytics.enclosures.ball import ball
-from analytics.privacy import laplace, rounds
-from analytics.privacy.releases import Joint, Subsampled
+from airtight.analytics.enclosures.ball import ball
+from airtight.analytics.privacy import laplace, rounds
+from airtight.analytics.privacy.releases import Joint, Subsampled
 
 QUIET = {
     "adjacency": "silent",

@@ -12,14 +12,14 @@ from scipy import optimize
 from tests_support import GOOD, TASK, archive, refused, run, written
 
 import airtight
-from analytics.checks import ParameterError
-from analytics.enclosures import distortion as balls
-from analytics.inference import accuracy, decoding, distortion, power_limit, transmission
-from analytics.inference.features import Features
-from analytics.inference.system import InferenceSystem
-from solvers import weights
-from validate.config import SystemFileError, load
-from validate.experiments.monte_carlo import channel
+from airtight.analytics.checks import ParameterError
+from airtight.analytics.enclosures import distortion as balls
+from airtight.analytics.inference import accuracy, decoding, distortion, power_limit, transmission
+from airtight.analytics.inference.features import Features
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.solvers import weights
+from airtight.validate.config import SystemFileError, load
+from airtight.validate.experiments.monte_carlo import channel
 
 
 def drawn(seed, **changes):

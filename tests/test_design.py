@@ -10,22 +10,22 @@ from hypothesis import strategies as st
 from tests_support import GOOD, TASK, archive, refused, run, written
 
 import airtight
-from analytics.checks import ParameterError
-from analytics.inference import accuracy, decoding, distortion, transmission
-from analytics.inference.features import Features
-from analytics.inference.system import InferenceSystem
-from analytics.privacy import gaussian, observers, rounds
-from solvers.design import equal
-from solvers.design.effort import Effort
-from solvers.design.joint import design
-from solvers.design.moments import Moments
-from solvers.design.peak import Peak
-from solvers.design.requirements import Free, Requirements
-from solvers.design.rounds import ManyRounds
-from solvers.design.screen import Box, Screen
-from solvers.solution import InfeasibleError, NotSettledError
-from solvers.weights.problem import _example
-from validate.experiments.monte_carlo import channel
+from airtight.analytics.checks import ParameterError
+from airtight.analytics.inference import accuracy, decoding, distortion, transmission
+from airtight.analytics.inference.features import Features
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.privacy import gaussian, observers, rounds
+from airtight.solvers.design import equal
+from airtight.solvers.design.effort import Effort
+from airtight.solvers.design.joint import design
+from airtight.solvers.design.moments import Moments
+from airtight.solvers.design.peak import Peak
+from airtight.solvers.design.requirements import Free, Requirements
+from airtight.solvers.design.rounds import ManyRounds
+from airtight.solvers.design.screen import Box, Screen
+from airtight.solvers.solution import InfeasibleError, NotSettledError
+from airtight.solvers.weights.problem import _example
+from airtight.validate.experiments.monte_carlo import channel
 
 
 def instance(seed, tasks=3, **changes):
@@ -312,8 +312,8 @@ def test_different_devices_keep_the_constraints_and_no_design_beats_the_bound(ca
 
 def test_different_and_equal_devices_agree():
     """Convex steps and branch and bound answer the same question where both can."""
-    from solvers.design import different as steps
-    from solvers.design.requirements import Purpose
+    from airtight.solvers.design import different as steps
+    from airtight.solvers.design.requirements import Purpose
 
     system, tasks = instance(5, participation=1.0)
     free = ["weight", "noise_variance", "decoder_gain"]
@@ -426,7 +426,7 @@ def test_a_public_centre_is_subtracted(tmp_path):
     centre = rng.normal(size=(3, 5))
     archive(tmp_path, c=centre)
     path = written(tmp_path, GOOD + TASK)
-    from validate.config import load
+    from airtight.validate.config import load
 
     f = np.load(tmp_path / "features.npz")["f"]
     np.testing.assert_allclose(load(path).task.features.f, f - centre)
@@ -463,8 +463,8 @@ def test_the_example_that_works():
     """What design finds in it keeps epsilon and beats the constant output; train's codec is the file's."""
     from pathlib import Path
 
-    from validate.config import load
-    from validate.experiments.training import inference, views
+    from airtight.validate.config import load
+    from airtight.validate.experiments.training import inference, views
 
     description = load(Path(__file__).parents[1] / "examples" / "good.toml")
     system, tasks = description.inference, description.task.samples
@@ -551,9 +551,9 @@ epsilon = 1.0
 
 
 def test_designs_of_corbin_fl(tmp_path):
-    from analytics.federated.system import FederatedSystem
-    from solvers.design import federated
-    from solvers.design.federated_requirements import FederatedRequirements
+    from airtight.analytics.federated.system import FederatedSystem
+    from airtight.solvers.design import federated
+    from airtight.solvers.design.federated_requirements import FederatedRequirements
 
     base = FederatedSystem(clients=50, parameters=1000, epsilon=1.0, ldp_fraction=0.2)
     grid = [replace(base, epsilon=e, shared_bits=d) for e in np.geomspace(0.05, 20, 60) for d in (0, 2, 5, 10, 40)]
@@ -585,7 +585,7 @@ def test_designs_of_corbin_fl(tmp_path):
 
 
 def test_surface():
-    from solvers.design import pareto
+    from airtight.solvers.design import pareto
 
     system, tasks = instance(2, participation=1.0)
     own = decoding.constant_output(tasks)

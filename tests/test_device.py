@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics.checks import ParameterError
-from analytics.federated.device import DeviceFleet, table_1
+from airtight.analytics.checks import ParameterError
+from airtight.analytics.federated.device import DeviceFleet, table_1
 
 
 def test_numbers_of_the_ledger():

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from tests_support import GOOD, refused, run, written
 
-from solvers import energy
-from validate.config import load
+from airtight.solvers import energy
+from airtight.validate.config import load
 
 FLEET = (Path(__file__).parents[1] / "examples" / "fleet.toml").read_text()
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics.checks import ParameterError
-from analytics.distributions import poisson_binomial, saddlepoints, weighted_sum
+from airtight.analytics.checks import ParameterError
+from airtight.analytics.distributions import poisson_binomial, saddlepoints, weighted_sum
 
 probabilities = st.lists(st.one_of(st.floats(0, 1), st.sampled_from([0.0, 1.0, 1e-30, 0.5])), min_size=1, max_size=12)
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from analytics.checks import ParameterError
-from analytics.enclosures import divergence as enclosed
-from analytics.privacy import divergence, gaussian
+from airtight.analytics.checks import ParameterError
+from airtight.analytics.enclosures import divergence as enclosed
+from airtight.analytics.privacy import divergence, gaussian
 
 
 @st.composite

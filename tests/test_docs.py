@@ -11,9 +11,9 @@ from click.testing import CliRunner
 from latex2mathml.converter import convert
 
 import airtight
-from analytics.inference.system import InferenceSystem
-from analytics.privacy import amplification, observers
-from validate.cli import main
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.privacy import amplification, observers
+from airtight.validate.cli import main
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"

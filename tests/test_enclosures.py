@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analytics.checks import ParameterError
-from analytics.distributions import poisson_binomial as numeric_poisson
-from analytics.distributions import quadratic_form as numeric_form
-from analytics.distributions import selection as numeric_selection
-from analytics.enclosures import (
+from airtight.analytics.checks import ParameterError
+from airtight.analytics.distributions import poisson_binomial as numeric_poisson
+from airtight.analytics.distributions import quadratic_form as numeric_form
+from airtight.analytics.distributions import selection as numeric_selection
+from airtight.analytics.enclosures import (
     amplification,
     concentration,
     device,
@@ -25,18 +25,18 @@ from analytics.enclosures import (
     quadratic_form,
     selection,
 )
-from analytics.enclosures import distortion as enclosed_distortion
-from analytics.enclosures import quantizers as exact_quantizers
-from analytics.enclosures.ball import ball, ends, refine
-from analytics.federated import quantizers
-from analytics.federated.device import table_1
-from analytics.inference import distortion
-from analytics.inference.features import Features
-from analytics.inference.system import InferenceSystem
-from analytics.privacy import aggregation
-from analytics.privacy import amplification as amplification_numeric
-from solvers import energy as energy_utility
-from validate.twins import made
+from airtight.analytics.enclosures import distortion as enclosed_distortion
+from airtight.analytics.enclosures import quantizers as exact_quantizers
+from airtight.analytics.enclosures.ball import ball, ends, refine
+from airtight.analytics.federated import quantizers
+from airtight.analytics.federated.device import table_1
+from airtight.analytics.inference import distortion
+from airtight.analytics.inference.features import Features
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.privacy import aggregation
+from airtight.analytics.privacy import amplification as amplification_numeric
+from airtight.solvers import energy as energy_utility
+from airtight.validate.twins import made
 
 
 def contains(value, reference, digits=14):
@@ -132,7 +132,7 @@ def test_bernstein_and_deviations_are_the_numbers_of_the_ledger():
 
 
 def test_theorem1_fails_at_the_witness_of_the_ledger():
-    from analytics.guarantee import Adjacency
+    from airtight.analytics.guarantee import Adjacency
 
     claimed, actual = amplification.theorem1(
         devices=Fraction(100),

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analytics.checks import ParameterError
-from analytics.federated.device import table_1
-from solvers.energy import exact as energy_exact
-from solvers.energy import published as energy_published
-from solvers.energy import schemes as energy_schemes
-from solvers.energy.problem import Case, Problem, lambert_exp, log_lambert_exp
-from solvers.energy.utility import solve
-from solvers.solution import InfeasibleError
-from validate.experiments.monte_carlo import fleets
+from airtight.analytics.checks import ParameterError
+from airtight.analytics.federated.device import table_1
+from airtight.solvers.energy import exact as energy_exact
+from airtight.solvers.energy import published as energy_published
+from airtight.solvers.energy import schemes as energy_schemes
+from airtight.solvers.energy.problem import Case, Problem, lambert_exp, log_lambert_exp
+from airtight.solvers.energy.utility import solve
+from airtight.solvers.solution import InfeasibleError
+from airtight.validate.experiments.monte_carlo import fleets
 
 LINE = np.linspace(50, 200, 10)
 

@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analytics.federated import comparison, mean_estimation
-from analytics.federated.device import table_1
-from analytics.federated.system import FederatedSystem
-from analytics.inference.features import Features
-from analytics.inference.system import InferenceSystem
-from solvers.energy import schemes as energy_schemes
-from validate.experiments.figures import collaborative
-from validate.experiments.training import designs, inference, utility, views
-from validate.experiments.training.federated import run
-from validate.plan import Settings
+from airtight.analytics.federated import comparison, mean_estimation
+from airtight.analytics.federated.device import table_1
+from airtight.analytics.federated.system import FederatedSystem
+from airtight.analytics.inference.features import Features
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.solvers.energy import schemes as energy_schemes
+from airtight.validate.experiments.figures import collaborative
+from airtight.validate.experiments.training import designs, inference, utility, views
+from airtight.validate.experiments.training.federated import run
+from airtight.validate.plan import Settings
 
 SEEDS = range(5)
 SYSTEM = FederatedSystem(clients=50, parameters=1, epsilon=1.0, ldp_fraction=0.2)

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from analytics.checks import ParameterError
-from analytics.federated import alphabets, communication, comparison, dropout, mean_estimation, quantizers
-from analytics.federated.system import FederatedSystem, alone
-from analytics.privacy import aggregation
-from solvers.design import quantizer
+from airtight.analytics.checks import ParameterError
+from airtight.analytics.federated import alphabets, communication, comparison, dropout, mean_estimation, quantizers
+from airtight.analytics.federated.system import FederatedSystem, alone
+from airtight.analytics.privacy import aggregation
+from airtight.solvers.design import quantizer
 
 EPSILON = st.floats(0.05, 10)
 
@@ -101,7 +101,7 @@ def test_quantiles_hold_their_mass(half, p, level):
 
 
 def test_central_privacy_with_dropout():
-    from analytics.privacy import aggregation
+    from airtight.analytics.privacy import aggregation
 
     without = dropout.central_epsilon(400, 1, epsilon=1.0, delta=1e-5, dropout=0.0, independent=0.5)
     paired = aggregation.update_epsilon(200, 1, epsilon=1.0, client="paired", delta=1e-5)
@@ -399,7 +399,7 @@ def test_three_levels_to_rounding(epsilon):
 def test_dropout_over_rounds_holds_every_sequence_of_cases():
     """Against the composition of laws of one corner, the client now alone and now in a pair."""
     import airtight
-    from analytics.privacy import aggregation
+    from airtight.analytics.privacy import aggregation
 
     others, level = 60, 1e-3
     found = aggregation.mixed_epsilon([("unpaired", others), ("paired", others)], 1, epsilon=1.0, delta=level, rounds=2)
@@ -426,7 +426,7 @@ def test_dropout_over_rounds():
     one, two, ten = (dropout.central_epsilon(400, 1, dropout=0.1, rounds=t, **common) for t in (1, 2, 10))
     assert one < two < ten < 10 * one
     without = dropout.central_epsilon(400, 1, dropout=0.0, rounds=10, **common)
-    from analytics.privacy import aggregation
+    from airtight.analytics.privacy import aggregation
 
     kinds = [("unpaired", 199), ("paired", 200)]
     exact = [

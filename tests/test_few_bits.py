@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests_support import run
 
-from analytics.checks import ParameterError
-from analytics.federated import comparison, few_bits, quantizers
-from analytics.privacy import curve
-from solvers.design import quantizer
+from airtight.analytics.checks import ParameterError
+from airtight.analytics.federated import comparison, few_bits, quantizers
+from airtight.analytics.privacy import curve
+from airtight.solvers.design import quantizer
 
 GRID = np.linspace(-1, 1, 401)
 EPSILONS = st.floats(0.1, 8.0)

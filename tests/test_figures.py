@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from tests_support import refused, run
 
-from analytics.checks import ParameterError
-from analytics.federated import quantizers
-from analytics.federated.device import table_1
-from validate.experiments.figures import corbin, gallery, learning, shipped, utility
-from validate.experiments.figures.figure import Effort, Study
-from validate.experiments.figures.finding import Comparison, Finding, Outcome
-from validate.experiments.figures.table import Table
-from validate.experiments.training import utility as policy
+from airtight.analytics.checks import ParameterError
+from airtight.analytics.federated import quantizers
+from airtight.analytics.federated.device import table_1
+from airtight.validate.experiments.figures import corbin, gallery, learning, shipped, utility
+from airtight.validate.experiments.figures.figure import Effort, Study
+from airtight.validate.experiments.figures.finding import Comparison, Finding, Outcome
+from airtight.validate.experiments.figures.table import Table
+from airtight.validate.experiments.training import utility as policy
 
 pytestmark = pytest.mark.slow
 
@@ -118,8 +118,8 @@ def test_local_problem_is_solved_by_many_iterations():
     fleet = table_1(distance=[50.0])
     plan = policy.Plan(rounds=1, xi=1.0, noise=0.0, sensitivity=0.0)
     found = policy.run(fleet, plan, "benchmark")
-    from validate.experiments.training import data
-    from validate.experiments.training.network import Dense
+    from airtight.validate.experiments.training import data
+    from airtight.validate.experiments.training.network import Dense
 
     task = data.load()
     order = np.random.default_rng([0, 11]).permutation(task.train.y.size)

@@ -7,14 +7,14 @@ import pytest
 from tests_support import FLEET, refused, run, written
 
 import airtight
-from analytics import parameters
-from analytics.federated.device import DeviceFleet, table_1
-from solvers.design import fleet
-from solvers.design.fleet_requirements import FleetRequirements
-from solvers.solution import InfeasibleError
-from validate.config import load
-from validate.report import drawings, page
-from validate.results.bounds import Bounds
+from airtight.analytics import parameters
+from airtight.analytics.federated.device import DeviceFleet, table_1
+from airtight.solvers.design import fleet
+from airtight.solvers.design.fleet_requirements import FleetRequirements
+from airtight.solvers.solution import InfeasibleError
+from airtight.validate.config import load
+from airtight.validate.report import drawings, page
+from airtight.validate.results.bounds import Bounds
 
 DESIGN = FLEET + "[design]\n"
 

@@ -7,22 +7,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from analytics.privacy import gaussian
-from validate import papers
-from validate.claims.sources import INSTALLED
-from validate.experiments.figures import gallery
+from airtight.analytics.privacy import gaussian
+from airtight.validate import papers
+from airtight.validate.claims.sources import INSTALLED
+from airtight.validate.experiments.figures import gallery
 
 ROOT = Path(__file__).parents[1]
 KNOWN = {"feature_dp", "corbin_fl", "utility_fairness", "implementations"}
 FOLDERS = sorted(
     path
-    for path in (ROOT / "validate" / "papers").iterdir()
+    for path in (ROOT / "airtight" / "validate" / "papers").iterdir()
     if (path / "__init__.py").exists() and path.name not in KNOWN
 )
 
 
 def module(folder):
-    return __import__(f"validate.papers.{folder.name}", fromlist=["PAPER"])
+    return __import__(f"airtight.validate.papers.{folder.name}", fromlist=["PAPER"])
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: path.name)
@@ -31,9 +31,11 @@ def test_nothing_outside_the_folder_names_it(folder):
     assert paper in papers.found() and INSTALLED.papers()[paper.id] is paper
     names = {folder.name, paper.id, *paper.names()}
     sources = [
-        path for top in ("analytics", "solvers", "validate", "tests", "examples") for path in (ROOT / top).rglob("*.py")
+        path
+        for top in ("airtight/analytics", "airtight/solvers", "airtight/validate", "tests", "examples")
+        for path in (ROOT / top).rglob("*.py")
     ]
-    sources += [ROOT / "pyproject.toml", ROOT / "Makefile", ROOT / "airtight.py"]
+    sources += [ROOT / "pyproject.toml", ROOT / "Makefile", ROOT / "airtight" / "__init__.py"]
     for path in sources:
         if folder not in path.parents:
             text = path.read_text(encoding="utf-8")
@@ -94,7 +96,7 @@ def test_the_power_saved_at_equal_exact_privacy():
 
 
 def figures(folder):
-    return __import__(f"validate.papers.{folder.name}.figures", fromlist=["FIGURES"])
+    return __import__(f"airtight.validate.papers.{folder.name}.figures", fromlist=["FIGURES"])
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: path.name)

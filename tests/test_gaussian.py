@@ -8,8 +8,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from analytics.checks import ParameterError
-from analytics.privacy import gaussian, laplace
+from airtight.analytics.checks import ParameterError
+from airtight.analytics.privacy import gaussian, laplace
 
 
 def reference(epsilon, mu, digits=420):

@@ -5,11 +5,11 @@ import dataclasses
 import numpy as np
 import pytest
 
-from analytics import parameters
-from analytics.checks import ParameterError
-from analytics.inference.homogeneous import HomogeneousSystems
-from analytics.inference.system import InferenceSystem
-from analytics.privacy import amplification, mixtures, observers
+from airtight.analytics import parameters
+from airtight.analytics.checks import ParameterError
+from airtight.analytics.inference.homogeneous import HomogeneousSystems
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.privacy import amplification, mixtures, observers
 
 TOLD_APART = ["auto", "participants", "others", "signal"]
 

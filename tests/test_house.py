@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+PACKAGE = Path(__file__).parents[1] / "airtight"
 FLOORS = {"analytics": 0, "solvers": 1, "validate": 2}
 ROOMS = (  # of analytics: one imports from itself and from those before it
     ("checks", "estimate", "guarantee", "parameters"),
@@ -18,7 +18,7 @@ ROOMS = (  # of analytics: one imports from itself and from those before it
     ("federated",),
     ("symbolic", "enclosures"),
 )
-SOURCES = [path for floor in FLOORS for path in sorted((ROOT / floor).rglob("*.py"))]
+SOURCES = [path for floor in FLOORS for path in sorted((PACKAGE / floor).rglob("*.py"))]
 
 
 def imported(path):
@@ -30,34 +30,34 @@ def imported(path):
             yield node.module
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(ROOT)))
+@pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(PACKAGE)))
 def test_imports_go_down_only(path):
-    floor = FLOORS[path.relative_to(ROOT).parts[0]]
+    floor = FLOORS[path.relative_to(PACKAGE).parts[0]]
     for name in imported(path):
-        assert FLOORS.get(name.split(".")[0], -1) <= floor, f"{path.name} imports {name}"
+        assert FLOORS.get(name.removeprefix("airtight.").split(".")[0], -1) <= floor, f"{path.name} imports {name}"
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "analytics").glob("*/*.py")), ids=lambda p: f"{p.parent.name}/{p.name}")
+@pytest.mark.parametrize("path", sorted((PACKAGE / "analytics").glob("*/*.py")), ids=lambda p: f"{p.parent.name}/{p.name}")
 def test_no_arrow_goes_up_between_rooms(path):
     height = {name: level for level, names in enumerate(ROOMS) for name in names}
     here = path.parent.name
     for name in imported(path):
-        if name.startswith("analytics.") and (room := name.split(".")[1]) != here:
+        if name.startswith("airtight.analytics.") and (room := name.split(".")[2]) != here:
             assert height[room] < height[here], f"{here}/{path.name} imports {name}"
 
 
 def test_rooms_of_the_top_floor_make_no_circle():
     arrows = {}
-    for path in sorted((ROOT / "validate").rglob("*.py")):
-        parts = path.relative_to(ROOT).with_suffix("").parts
+    for path in sorted((PACKAGE / "validate").rglob("*.py")):
+        parts = path.relative_to(PACKAGE).with_suffix("").parts
         arrows.setdefault(parts[1], set()).update(
-            name.split(".")[1] for name in imported(path) if name.startswith("validate.")
+            name.split(".")[2] for name in imported(path) if name.startswith("airtight.validate.")
         )
     arrows["claims"].discard("papers")  # the registry reads them when asked
     list(TopologicalSorter({room: seen - {room} for room, seen in arrows.items()}).static_order())
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(ROOT)))
+@pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(PACKAGE)))
 def test_modules_say_their_subject(path):
     text = path.read_text(encoding="utf-8")
     assert ast.get_docstring(ast.parse(text))
@@ -75,10 +75,10 @@ def test_public_functions_are_documented():
     ("module", "absent"),
     [
         (
-            "analytics.privacy.amplification",
+            "airtight.analytics.privacy.amplification",
             ["scipy.stats", "scipy.optimize", "flint", "matplotlib", "pydantic", "rich"],
         ),
-        ("validate.cli", ["scipy", "matplotlib", "jinja2", "rich", "flint", "sympy"]),
+        ("airtight.validate.cli", ["scipy", "matplotlib", "jinja2", "rich", "flint", "sympy"]),
         ("airtight", ["numpy", "scipy", "sympy", "flint", "pydantic"]),
     ],
 )

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from tests_support import run
 
-from analytics.federated import quantizers
-from analytics.privacy import curve
-from validate.claims import audit
-from validate.claims.claim import REFUTED
-from validate.claims.shipped import shipped
-from validate.claims.sources import INSTALLED
-from validate.papers.implementations import PAPER, baselines, corbin_fl, libraries
+from airtight.analytics.federated import quantizers
+from airtight.analytics.privacy import curve
+from airtight.validate.claims import audit
+from airtight.validate.claims.claim import REFUTED
+from airtight.validate.claims.shipped import shipped
+from airtight.validate.claims.sources import INSTALLED
+from airtight.validate.papers.implementations import PAPER, baselines, corbin_fl, libraries
 
 PAGE = (Path(__file__).parents[1] / "docs" / "implementations.md").read_text()
 CLAIMS = {claim.id: claim for claim in PAPER.claims}

@@ -17,17 +17,17 @@ from sympy import Rational, exp, log, loggamma, pi, sqrt
 from tests_support import run
 
 import airtight
-from analytics.checks import AirtightError, ParameterError
-from analytics.enclosures.ball import ball
-from validate.claims.balls import enclosed
-from validate.claims.certificates import certify
-from validate.claims.claim import Claim, Paper, Verdict, exhibited, false
-from validate.claims.domain import Range, parameter
-from validate.claims.evidence import Evidence, How
-from validate.claims.proof import prove
-from validate.claims.relation import Relation, absolute, at_least, at_most, equal
-from validate.claims.search import trial
-from validate.claims.sources import Source
+from airtight.analytics.checks import AirtightError, ParameterError
+from airtight.analytics.enclosures.ball import ball
+from airtight.validate.claims.balls import enclosed
+from airtight.validate.claims.certificates import certify
+from airtight.validate.claims.claim import Claim, Paper, Verdict, exhibited, false
+from airtight.validate.claims.domain import Range, parameter
+from airtight.validate.claims.evidence import Evidence, How
+from airtight.validate.claims.proof import prove
+from airtight.validate.claims.relation import Relation, absolute, at_least, at_most, equal
+from airtight.validate.claims.search import trial
+from airtight.validate.claims.sources import Source
 
 N = parameter("n", 1, 200, integer=True)
 M = parameter("m", 50, 150, integer=True)
@@ -195,7 +195,7 @@ _SEEDED = """
 import json, sys
 from airtight import Claim, at_most, equal, parameter
 import sympy as sp
-from validate.claims.domain import Range
+from airtight.validate.claims.domain import Range
 a, b = parameter("a", 0.1, 1.0), parameter("b", 0.1, 1.0)
 n = parameter("n", 1, 30, integer=True)
 CLAIMS = [
@@ -212,7 +212,7 @@ CLAIMS = [
 def test_nothing_hangs_on_the_hash_seed(tmp_path: Path):
     file = tmp_path / "mine.py"
     file.write_text(_SEEDED)
-    root = Path(airtight.__file__).parents[0]
+    root = Path(airtight.__file__).parents[1]
     outputs = set()
     for seed in ("0", "1", "4242"):
         environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join([*sys.path, str(root)])}

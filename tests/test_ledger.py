@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from tests_support import refused, run
 
-from validate.claims import audit
-from validate.claims.claim import Verdict
-from validate.claims.shipped import shipped
-from validate.claims.sources import INSTALLED
-from validate.report import document
-from validate.twins.catalogue import twins
+from airtight.validate.claims import audit
+from airtight.validate.claims.claim import Verdict
+from airtight.validate.claims.shipped import shipped
+from airtight.validate.claims.sources import INSTALLED
+from airtight.validate.report import document
+from airtight.validate.twins.catalogue import twins
 
 DOCS = Path(__file__).parents[1] / "docs"
 CLAIMS, ITEMS, PAPERS = INSTALLED.claims(), INSTALLED.items(), INSTALLED.papers()

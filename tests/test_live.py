@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from py_mini_racer import MiniRacer
 from scipy import special, stats
 
-from analytics.inference.system import InferenceSystem
-from analytics.privacy import amplification, gaussian, hidden, observers, rounds
-from validate.report import live
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.privacy import amplification, gaussian, hidden, observers, rounds
+from airtight.validate.report import live
 
 
 @pytest.fixture(scope="module")

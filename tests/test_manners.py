@@ -14,8 +14,8 @@ import pytest
 from click.shell_completion import BashComplete
 from tests_support import GOOD, TASK, archive, run, written
 
-from validate.cli import main
-from validate.results import schema
+from airtight.validate.cli import main
+from airtight.validate.results import schema
 
 ROOT = Path(__file__).parents[1]
 FLEET = ROOT / "examples" / "fleet.toml"
@@ -147,7 +147,7 @@ def test_ctrl_c_ends_the_children():
 
 POOL = """
 import os
-from validate.running import pool_of
+from airtight.validate.running import pool_of
 
 if __name__ == "__main__":
     with pool_of(2) as (pool, workers):

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics.checks import ParameterError
-from analytics.federated import mean_estimation as mean
-from analytics.federated import quantizers
+from airtight.analytics.checks import ParameterError
+from airtight.analytics.federated import mean_estimation as mean
+from airtight.analytics.federated import quantizers
 
 
 def test_ledger_values():

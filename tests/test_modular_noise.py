@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analytics.checks import ParameterError
-from analytics.federated import few_bits, modular_laws
-from analytics.federated.modular_laws import Noise
-from analytics.federated.modular_noise import ModularNoise, calibrated
-from analytics.privacy import curve
+from airtight.analytics.checks import ParameterError
+from airtight.analytics.federated import few_bits, modular_laws
+from airtight.analytics.federated.modular_laws import Noise
+from airtight.analytics.federated.modular_noise import ModularNoise, calibrated
+from airtight.analytics.privacy import curve
 
 NOISES = st.sampled_from(list(Noise))
 

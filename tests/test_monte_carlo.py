@@ -5,11 +5,11 @@ import dataclasses
 import numpy as np
 import pytest
 
-from analytics.estimate import mean_interval
-from analytics.guarantee import Adjacency
-from analytics.inference.system import InferenceSystem
-from analytics.privacy import amplification
-from validate.experiments.monte_carlo import channel
+from airtight.analytics.estimate import mean_interval
+from airtight.analytics.guarantee import Adjacency
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.privacy import amplification
+from airtight.validate.experiments.monte_carlo import channel
 
 SYSTEM = InferenceSystem(
     devices=4,

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from analytics.inference.system import InferenceSystem
-from analytics.privacy import curve, gaussian, hidden, mixtures, one_order, rounds
-from analytics.privacy.noise_interpolant import NoiseInterpolant
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.privacy import curve, gaussian, hidden, mixtures, one_order, rounds
+from airtight.analytics.privacy.noise_interpolant import NoiseInterpolant
 
 
 def of_hidden(dimension, replace, reverse, eps, p, d, s):

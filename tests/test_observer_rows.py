@@ -7,10 +7,10 @@ import flint
 import numpy as np
 import pytest
 
-from analytics.enclosures import observers as enclosed
-from analytics.privacy import hidden, observers
-from validate.papers.feature_dp import observers as rows
-from validate.report import observer_plots
+from airtight.analytics.enclosures import observers as enclosed
+from airtight.analytics.privacy import hidden, observers
+from airtight.validate.papers.feature_dp import observers as rows
+from airtight.validate.report import observer_plots
 
 ONE = np.ones(1)
 CASES = [

@@ -16,13 +16,13 @@ from scipy.special import logsumexp
 from tests_support import GOOD, refused, run, written
 
 import airtight
-from analytics.checks import ParameterError
-from analytics.guarantee import Adjacency, Observer
-from analytics.inference.system import InferenceSystem
-from analytics.privacy import amplification, concentric, gaussian, half_space, hidden, observers
-from analytics.privacy.concentric import gamma_cells
-from validate.config import load
-from validate.twins import oracles
+from airtight.analytics.checks import ParameterError
+from airtight.analytics.guarantee import Adjacency, Observer
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.privacy import amplification, concentric, gaussian, half_space, hidden, observers
+from airtight.analytics.privacy.concentric import gamma_cells
+from airtight.validate.config import load
+from airtight.validate.twins import oracles
 
 ONE = np.ones(1)
 TWENTY = InferenceSystem(

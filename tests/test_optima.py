@@ -7,14 +7,14 @@ from itertools import product
 import numpy as np
 import pytest
 
-from analytics.federated.device import table_1
-from solvers import energy
-from solvers.energy import proved
-from solvers.solution import Multipliers
-from solvers.weights import exactly, structured
-from solvers.weights.quadratic import QuadraticProgram, multipliers
-from validate.results.energy import EnergyResult
-from validate.results.tree import as_json
+from airtight.analytics.federated.device import table_1
+from airtight.solvers import energy
+from airtight.solvers.energy import proved
+from airtight.solvers.solution import Multipliers
+from airtight.solvers.weights import exactly, structured
+from airtight.solvers.weights.quadratic import QuadraticProgram, multipliers
+from airtight.validate.results.energy import EnergyResult
+from airtight.validate.results.tree import as_json
 
 
 def _program(seed, *, sums_to_one=True, flat=False):

@@ -1,50 +1,89 @@
 """The built wheel holds what the packages hold, declares what they import, and offers the command where it is installed."""
 
 import ast
+import contextlib
 import json
 import os
 import subprocess
 import sys
 import sysconfig
+import tarfile
 import venv
 import zipfile
 from importlib import metadata
 from pathlib import Path
 
+import hatchling.build
 import pytest
 from packaging.requirements import Requirement
 
+import airtight
+
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("analytics", "solvers", "validate")
+PACKAGE = ROOT / "airtight"
+FLOORS = ("analytics", "solvers", "validate")
+TYPED = """import airtight
+
+system = airtight.InferenceSystem.__new__(airtight.InferenceSystem)
+reveal_type(airtight.epsilon(system))
+reveal_type(airtight.gaussian(1.0))
+"""
 FEDERATED = "[federated]\nclients = 50\nparameters = 1000\nepsilon = 1.0\n"
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("wheel")
-    build = [
-        sys.executable,
-        "-m",
-        "pip",
-        "wheel",
-        "-q",
-        "--no-deps",
-        "--no-build-isolation",
-        "-w",
-        str(folder),
-        str(ROOT),
-    ]
-    subprocess.run(build, check=True)
-    (found,) = folder.glob("airtight_dp-*.whl")
-    return found
+def sdist(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sdist")
+    with contextlib.chdir(ROOT):
+        return folder / hatchling.build.build_sdist(str(folder))
+
+
+@pytest.fixture(scope="module")
+def wheel(sdist):
+    """Built from what the source distribution holds, not from the checkout."""
+    with tarfile.open(sdist) as archive:
+        archive.extractall(sdist.parent, filter="data")
+    with contextlib.chdir(sdist.with_name(sdist.name.removesuffix(".tar.gz"))):
+        return sdist.parent / hatchling.build.build_wheel(str(sdist.parent))
+
+
+def test_what_the_face_loads_is_what_type_checkers_read():
+    tree = ast.parse((PACKAGE / "__init__.py").read_text())
+    (typed,) = (node for node in tree.body if isinstance(node, ast.If))
+    read = {(node.module, a.name) for node in typed.body if isinstance(node, ast.ImportFrom) for a in node.names}
+    loaded = {(f"airtight.{home}", name) for home, names in airtight._HOMES.items() for name in names}
+    assert loaded <= read
+    verbs = {node.name for node in tree.body if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")}
+    assert set(airtight.__all__) == {name for _, name in loaded} | verbs
+    assert all(getattr(airtight, name) for name in airtight.__all__)
+
+
+def sources():
+    """Every file of the package; its three floors are links to folders of the checkout."""
+    found = [path for name in (".", *FLOORS) for path in (PACKAGE / name).rglob("*")]
+    return [path for path in found if path.is_file() and "__pycache__" not in path.parts]
 
 
 @pytest.mark.slow
-def test_the_wheel_holds_every_file_of_the_packages(wheel):
-    names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info" not in name}
-    files = [path for package in PACKAGES for path in (ROOT / package).rglob("*") if path.is_file()]
-    here = {path.relative_to(ROOT).as_posix() for path in files if "__pycache__" not in path.parts}
-    assert names == here | {"airtight.py"}
+def test_the_wheel_holds_the_package_and_nothing_else(wheel):
+    names = zipfile.ZipFile(wheel).namelist()
+    assert {name.split("/")[0] for name in names} == {
+        "airtight",
+        wheel.name.removesuffix("-py3-none-any.whl") + ".dist-info",
+    }
+    assert {n for n in names if ".dist-info" not in n} == {path.relative_to(ROOT).as_posix() for path in sources()}
+
+
+@pytest.mark.slow
+def test_the_source_distribution_is_complete(sdist):
+    with tarfile.open(sdist) as archive:
+        assert not [member.name for member in archive if member.issym() or member.islnk()]
+        names = {name.split("/", 1)[1] for name in archive.getnames()}
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    tracked = {
+        f"airtight/{name}" if name.split("/")[0] in FLOORS else name for name in listed if not name.startswith(".")
+    }
+    assert tracked - {f"airtight/{floor}" for floor in FLOORS} == names - {"PKG-INFO", ".gitignore"}
 
 
 @pytest.mark.slow
@@ -53,17 +92,21 @@ def test_the_wheel_declares_what_is_imported(wheel):
     lines = zipfile.ZipFile(wheel).read(text).decode().splitlines()
     declared = {Requirement(line.split(": ", 1)[1]).name.lower() for line in lines if line.startswith("Requires-Dist")}
     owners = metadata.packages_distributions()
-    for path in [ROOT / "airtight.py", *(p for package in PACKAGES for p in (ROOT / package).rglob("*.py"))]:
+    for path in [path for path in sources() if path.suffix == ".py"]:
         for node in ast.walk(ast.parse(path.read_text())):
             modules = [a.name for a in node.names] if isinstance(node, ast.Import) else []
             modules += [node.module] if isinstance(node, ast.ImportFrom) and node.module and not node.level else []
-            for top in {module.split(".")[0] for module in modules} - sys.stdlib_module_names - {*PACKAGES, "airtight"}:
+            for top in {module.split(".")[0] for module in modules} - sys.stdlib_module_names - {"airtight"}:
                 assert declared & {owner.lower() for owner in owners[top]}, (path, top)
 
 
 @pytest.mark.slow
 def test_wheel_in_an_environment_of_its_own(wheel, tmp_path):
-    """With the libraries that are installed here: what they are the wheel declares, see above."""
+    """With the libraries that are installed here (which they are the wheel declares, see above), started in a folder
+    whose own modules have the names of our floors."""
+    for name in ("analytics/__init__.py", "solvers.py", "validate/__init__.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("raise RuntimeError('not what airtight imports')")
     environment = tmp_path / "environment"
     venv.create(environment)
     python = environment / "bin" / "python"
@@ -90,5 +133,14 @@ def test_wheel_in_an_environment_of_its_own(wheel, tmp_path):
     (tmp_path / "mine.toml").write_text(FEDERATED)
     subprocess.run([*command, "report", "mine.toml", "--out", "report"], **here)
     assert (tmp_path / "report" / "index.html").stat().st_size > 50_000
-    where = subprocess.run([python, "-c", "import validate; print(validate.__file__)"], **here)
+    asked = (
+        "import airtight; print(airtight.__file__); airtight.gaussian(1.0); airtight.claims(); airtight.solve_weights"
+    )
+    where = subprocess.run([python, "-c", asked], **here)
     assert Path(where.stdout.strip()).is_relative_to(own)
+    again = subprocess.run([python, "-m", "airtight", "bounds", "mine.toml"], **here)
+    assert "bits of a client and round" in again.stdout
+    (tmp_path / "typed.py").write_text(TYPED)
+    checked = [sys.executable, "-m", "mypy", "--strict", f"--python-executable={python}", "typed.py"]
+    told = subprocess.run(checked, **here).stdout
+    assert "numpy.ndarray" in told and "airtight.analytics.privacy.curve.PrivacyCurve" in told and "Success" in told

@@ -5,9 +5,9 @@ import re
 import pytest
 from tests_support import GOOD, written
 
-from validate.config import load
-from validate.report import drawings, page
-from validate.results.bounds import Bounds
+from airtight.validate.config import load
+from airtight.validate.report import drawings, page
+from airtight.validate.results.bounds import Bounds
 
 ONE = GOOD.replace("devices = 3", "devices = 1").replace("[0.9, 0.5, 1.0]", "0.5").replace("0.3333333333333333", "1.0")
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from tests_support import refused, run
 
-from validate.claims import proofs
-from validate.claims.claim import FAILING
-from validate.claims.evidence import How
-from validate.claims.shipped import shipped
-from validate.claims.sources import INSTALLED, Source
-from validate.report.latex import Latex, escaped
-from validate.report.paper import write
+from airtight.validate.claims import proofs
+from airtight.validate.claims.claim import FAILING
+from airtight.validate.claims.evidence import How
+from airtight.validate.claims.shipped import shipped
+from airtight.validate.claims.sources import INSTALLED, Source
+from airtight.validate.report.latex import Latex, escaped
+from airtight.validate.report.paper import write
 
 SHORTEST = min(INSTALLED.papers().values(), key=lambda paper: len(paper.claims)).id
 NAMES = ["feature-dp", "corbin-fl", "utility-fairness", "feature-dp-short", SHORTEST]

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from analytics.federated import alphabets
-from validate.claims import audit
-from validate.claims.claim import FAILING, REFUTED, Ruling, Verdict
-from validate.claims.search import judged, noticed, trial
-from validate.claims.shipped import shipped
-from validate.claims.sources import INSTALLED
-from validate.claims.witness import floats
-from validate.cli import main
-from validate.report import document, page, rows
-from validate.report.verdicts import severities, verdicts
+from airtight.analytics.federated import alphabets
+from airtight.validate.claims import audit
+from airtight.validate.claims.claim import FAILING, REFUTED, Ruling, Verdict
+from airtight.validate.claims.search import judged, noticed, trial
+from airtight.validate.claims.shipped import shipped
+from airtight.validate.claims.sources import INSTALLED
+from airtight.validate.claims.witness import floats
+from airtight.validate.cli import main
+from airtight.validate.report import document, page, rows
+from airtight.validate.report.verdicts import severities, verdicts
 
 pytestmark = pytest.mark.slow
 

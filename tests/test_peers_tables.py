@@ -7,7 +7,7 @@ import pytest
 from scipy.special import ndtr, ndtri
 
 import airtight
-from analytics.privacy import composition, gaussian
+from airtight.analytics.privacy import composition, gaussian
 
 E = math.e
 

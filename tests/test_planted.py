@@ -12,8 +12,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from analytics.distributions import selection, weighted_sum
-from analytics.federated import (
+from airtight.analytics.distributions import selection, weighted_sum
+from airtight.analytics.federated import (
     antithetic,
     communication,
     comparison,
@@ -24,14 +24,22 @@ from analytics.federated import (
     quantizers,
     stayers,
 )
-from analytics.inference import accuracy, decoding, distortion, power_limit, transmission
-from analytics.privacy import composition, concentration, feature_aware, laplace, mixtures, rounds, sample_level
-from analytics.privacy.curve import PrivacyCurve
-from solvers.design import federated
-from solvers.energy import exact, proved, utility
-from solvers.energy.problem import Problem
-from solvers.weights import caps
-from validate.claims import audit
+from airtight.analytics.inference import accuracy, decoding, distortion, power_limit, transmission
+from airtight.analytics.privacy import (
+    composition,
+    concentration,
+    feature_aware,
+    laplace,
+    mixtures,
+    rounds,
+    sample_level,
+)
+from airtight.analytics.privacy.curve import PrivacyCurve
+from airtight.solvers.design import federated
+from airtight.solvers.energy import exact, proved, utility
+from airtight.solvers.energy.problem import Problem
+from airtight.solvers.weights import caps
+from airtight.validate.claims import audit
 
 pytestmark = pytest.mark.slow
 
@@ -61,7 +69,7 @@ def wrapped(owner, name, wrap):
 
 
 def everywhere(monkeypatch, original, wrong, owner):
-    package = [m for n, m in sys.modules.items() if n.split(".")[0] in ("analytics", "solvers", "validate")]
+    package = [m for n, m in sys.modules.items() if n.startswith("airtight.")]
     for place in [owner, *package]:
         for name in [n for n, value in vars(place).items() if value is original]:
             monkeypatch.setattr(place, name, wrong)

@@ -8,9 +8,9 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from analytics.inference import power_limit
-from analytics.inference.features import Features
-from analytics.inference.system import InferenceSystem
+from airtight.analytics.inference import power_limit
+from airtight.analytics.inference.features import Features
+from airtight.analytics.inference.system import InferenceSystem
 
 
 def _reference(sigma: float, s: float, reach: float, dimension: int) -> list[mp.mpf]:

@@ -11,20 +11,20 @@ import pytest
 import sympy as sp
 
 import airtight
-from analytics.enclosures.ball import ball
-from validate.claims import proofs
-from validate.claims.boxes import Status
-from validate.claims.claim import Claim, false, holds
-from validate.claims.domain import Range, parameter
-from validate.claims.ends import Ends
-from validate.claims.evidence import How
-from validate.claims.identity import identical
-from validate.claims.proof import BOXES, prove
-from validate.claims.relation import absolute, at_least, at_most, equal
-from validate.claims.search import trial
-from validate.claims.shipped import shipped
-from validate.claims.slopes import sloped
-from validate.claims.sources import INSTALLED
+from airtight.analytics.enclosures.ball import ball
+from airtight.validate.claims import proofs
+from airtight.validate.claims.boxes import Status
+from airtight.validate.claims.claim import Claim, false, holds
+from airtight.validate.claims.domain import Range, parameter
+from airtight.validate.claims.ends import Ends
+from airtight.validate.claims.evidence import How
+from airtight.validate.claims.identity import identical
+from airtight.validate.claims.proof import BOXES, prove
+from airtight.validate.claims.relation import absolute, at_least, at_most, equal
+from airtight.validate.claims.search import trial
+from airtight.validate.claims.shipped import shipped
+from airtight.validate.claims.slopes import sloped
+from airtight.validate.claims.sources import INSTALLED
 
 X = parameter("x", 0.0, 2.0)
 Y = parameter("y", 0.0, 2.0)

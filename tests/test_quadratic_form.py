@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from analytics.checks import ParameterError
-from analytics.distributions import quadratic_form
+from airtight.analytics.checks import ParameterError
+from airtight.analytics.distributions import quadratic_form
 
 
 def test_one_term_against_scipy():

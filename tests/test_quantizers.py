@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from analytics.checks import ParameterError
-from analytics.federated import quantizers
-from validate.papers.corbin_fl.quantizers import _enumerated
+from airtight.analytics.checks import ParameterError
+from airtight.analytics.federated import quantizers
+from airtight.validate.papers.corbin_fl.quantizers import _enumerated
 
 UNIT = st.floats(-1, 1)
 EPSILON = st.floats(0.01, 20)

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from analytics.privacy import amplification
-from validate.claims.shipped import shipped
-from validate.cli import main
-from validate.config import load
-from validate.experiments.figures import gallery
-from validate.experiments.figures.figure import Effort
-from validate.report import command, library, page
+from airtight.analytics.privacy import amplification
+from airtight.validate.claims.shipped import shipped
+from airtight.validate.cli import main
+from airtight.validate.config import load
+from airtight.validate.experiments.figures import gallery
+from airtight.validate.experiments.figures.figure import Effort
+from airtight.validate.report import command, library, page
 
 pytestmark = pytest.mark.slow
 
@@ -169,7 +169,7 @@ def test_ctrl_c_keeps_the_parts_that_are_done(tmp_path, monkeypatch):
     def interrupted(description):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("validate.report.drawings.of_others", interrupted)
+    monkeypatch.setattr("airtight.validate.report.drawings.of_others", interrupted)
     result = CliRunner().invoke(main, ["report", str(FLEET), "--out", str(tmp_path)])
     assert result.exit_code == 130 and result.stderr.splitlines()[-1] == "airtight: interrupted"
     html = (tmp_path / "index.html").read_text()

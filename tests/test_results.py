@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from tests_support import GOOD, TASK, archive, written
 
-from analytics.federated.device import table_1
-from analytics.federated.system import FederatedSystem
-from solvers import energy, weights
-from validate.config import load
-from validate.results.bounds import Bounds
-from validate.results.energy import DeviceBounds, EnergyResult
-from validate.results.federated import FederatedBounds
-from validate.results.tree import as_json
-from validate.results.weights import Designs, WeightResult
+from airtight.analytics.federated.device import table_1
+from airtight.analytics.federated.system import FederatedSystem
+from airtight.solvers import energy, weights
+from airtight.validate.config import load
+from airtight.validate.results.bounds import Bounds
+from airtight.validate.results.energy import DeviceBounds, EnergyResult
+from airtight.validate.results.federated import FederatedBounds
+from airtight.validate.results.tree import as_json
+from airtight.validate.results.weights import Designs, WeightResult
 
 PAIR = {"epsilon": 3, "delta": 3}
 CLAIM = {"t": None, "mean_noise": None, "vacuous": None, "epsilon": 3, "delta": 3, "true_delta": 3, "hidden_delta": 3}

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import airtight
-from analytics.checks import ParameterError
-from analytics.inference.system import InferenceSystem
-from analytics.privacy import chords, gaussian, loss_distribution, rounds
-from analytics.privacy.composed import Composed
-from analytics.privacy.curve import Direction, PrivacyCurve
-from analytics.privacy.loss_distribution import LossDistribution
-from analytics.privacy.loss_product import Product
-from analytics.privacy.releases import Discrete, Gaussian, Laplace, RandomizedResponse, Subsampled, discrete
+from airtight.analytics.checks import ParameterError
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.privacy import chords, gaussian, loss_distribution, rounds
+from airtight.analytics.privacy.composed import Composed
+from airtight.analytics.privacy.curve import Direction, PrivacyCurve
+from airtight.analytics.privacy.loss_distribution import LossDistribution
+from airtight.analytics.privacy.loss_product import Product
+from airtight.analytics.privacy.releases import Discrete, Gaussian, Laplace, RandomizedResponse, Subsampled, discrete
 
 LEVELS = [0.3, 1e-3, 1e-5, 1e-15, 1e-100, 1e-250]
 
@@ -414,7 +414,7 @@ def test_rounds_of_a_system_file(tmp_path):
 
     from click.testing import CliRunner
 
-    from validate.cli import main
+    from airtight.validate.cli import main
 
     text = """[inference]
 devices = 3

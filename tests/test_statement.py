@@ -8,12 +8,12 @@ import sympy as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from validate.claims import statement
-from validate.claims.claim import Claim
-from validate.claims.domain import parameter
-from validate.claims.relation import at_most, equal
-from validate.claims.sources import INSTALLED
-from validate.claims.statement import Standing, Unread, read, standing
+from airtight.validate.claims import statement
+from airtight.validate.claims.claim import Claim
+from airtight.validate.claims.domain import parameter
+from airtight.validate.claims.relation import at_most, equal
+from airtight.validate.claims.sources import INSTALLED
+from airtight.validate.claims.statement import Standing, Unread, read, standing
 
 CLAIMS = INSTALLED.claims()
 CLOSED = [

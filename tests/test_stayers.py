@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import airtight
-from analytics.distributions.poisson_binomial import Block, binomial
-from analytics.federated import dropout, one_choice, stayers
-from analytics.privacy import aggregation
-from analytics.privacy.aggregation import Client
-from analytics.privacy.majorant import Majorant
-from analytics.privacy.merged import Merged, mixture
+from airtight.analytics.distributions.poisson_binomial import Block, binomial
+from airtight.analytics.federated import dropout, one_choice, stayers
+from airtight.analytics.privacy import aggregation
+from airtight.analytics.privacy.aggregation import Client
+from airtight.analytics.privacy.majorant import Majorant
+from airtight.analytics.privacy.merged import Merged, mixture
 
 
 def coin(plus):

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from mpmath import mp
 from scipy import stats
 
-from analytics.checks import ParameterError
-from analytics.privacy import gaussian, subsampling
-from validate.twins import oracles
+from airtight.analytics.checks import ParameterError
+from airtight.analytics.privacy import gaussian, subsampling
+from airtight.validate.twins import oracles
 
 eps = st.floats(0, 5)
 prob = st.floats(0.01, 1)

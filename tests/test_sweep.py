@@ -20,16 +20,16 @@ from click.testing import CliRunner
 from tests_support import FLEET
 
 import airtight
-from analytics import parameters
-from analytics.checks import ParameterError
-from analytics.inference.system import InferenceSystem
-from validate import config, units
-from validate.cli import main
-from validate.description import Description
-from validate.results.bounds import Bounds
-from validate.sweep import batches, cells, parts, plan, quantities, run, store
-from validate.sweep.axes import parsed, resolved
-from validate.sweep.verb import prepared
+from airtight.analytics import parameters
+from airtight.analytics.checks import ParameterError
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.validate import config, units
+from airtight.validate.cli import main
+from airtight.validate.description import Description
+from airtight.validate.results.bounds import Bounds
+from airtight.validate.sweep import batches, cells, parts, plan, quantities, run, store
+from airtight.validate.sweep.axes import parsed, resolved
+from airtight.validate.sweep.verb import prepared
 
 ROOT = Path(__file__).parents[1]
 TABLES = (
@@ -387,8 +387,8 @@ def test_stores_that_cannot_be_used(file, tmp_path):
 DRIVER = """
 import sys
 from pathlib import Path
-from validate.sweep import plan, run
-from validate.sweep.verb import prepared
+from airtight.validate.sweep import plan, run
+from airtight.validate.sweep.verb import prepared
 
 plan._TOGETHER, plan._ALONE = 6, 2
 sweep = prepared(sys.argv[1], {"participation": [0.1 * i for i in range(1, 9)], "dimension": [1, 2, 4], "clip": [1.0, 2.0]},

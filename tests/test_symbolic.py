@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from analytics.symbolic import amplification as bernstein
-from analytics.symbolic import convergence as descent
-from analytics.symbolic import energy_utility as forms
-from analytics.symbolic import inference as distortion
-from analytics.symbolic import quantizers, weights
-from solvers import weights as solver
-from validate.twins import made
+from airtight.analytics.symbolic import amplification as bernstein
+from airtight.analytics.symbolic import convergence as descent
+from airtight.analytics.symbolic import energy_utility as forms
+from airtight.analytics.symbolic import inference as distortion
+from airtight.analytics.symbolic import quantizers, weights
+from airtight.solvers import weights as solver
+from airtight.validate.twins import made
 
 
 def test_the_printed_kkt_system_follows_from_the_lagrangian():
@@ -50,7 +50,7 @@ def test_what_the_division_loses():
 
 
 def test_the_utility_is_the_numeric_one():
-    from analytics.federated.device import table_1
+    from airtight.analytics.federated.device import table_1
 
     fleet = table_1(distance=80.0)
     gain = float(fleet.gain[0])

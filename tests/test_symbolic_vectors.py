@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from analytics.inference import distortion
-from analytics.inference.features import Features
-from analytics.inference.system import InferenceSystem
-from analytics.symbolic import inference, vectors
+from airtight.analytics.inference import distortion
+from airtight.analytics.inference.features import Features
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.symbolic import inference, vectors
 
 SIZES = [(2, 1, 1), (2, 4, 3), (3, 3, 2)]
 

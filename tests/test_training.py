@@ -16,17 +16,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analytics.checks import ParameterError
-from analytics.federated import few_bits as laws
-from analytics.federated import quantizers
-from analytics.federated.system import FederatedSystem
-from analytics.records import plain
-from validate.config import load
-from validate.experiments.training import command, data, federated, few_bits
-from validate.experiments.training.convolution import Convolutional
-from validate.experiments.training.federated import run
-from validate.experiments.training.network import Dense
-from validate.plan import Mechanism, Settings
+from airtight.analytics.checks import ParameterError
+from airtight.analytics.federated import few_bits as laws
+from airtight.analytics.federated import quantizers
+from airtight.analytics.federated.system import FederatedSystem
+from airtight.analytics.records import plain
+from airtight.validate.config import load
+from airtight.validate.experiments.training import command, data, federated, few_bits
+from airtight.validate.experiments.training.convolution import Convolutional
+from airtight.validate.experiments.training.federated import run
+from airtight.validate.experiments.training.network import Dense
+from airtight.validate.plan import Mechanism, Settings
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 SYSTEM = FederatedSystem(clients=20, parameters=1, epsilon=1.0, ldp_fraction=0.2)
@@ -249,9 +249,9 @@ def test_killed_at_any_moment_it_goes_on(tmp_path):
     """SIGKILL in the middle of a run, then the same result as without."""
     path = tmp_path / "state.npz"
     code = (
-        "from validate.experiments.training.federated import run\n"
-        "from validate.plan import Settings\n"
-        "from analytics.federated.system import FederatedSystem\n"
+        "from airtight.validate.experiments.training.federated import run\n"
+        "from airtight.validate.plan import Settings\n"
+        "from airtight.analytics.federated.system import FederatedSystem\n"
         "from pathlib import Path\n"
         "run(FederatedSystem(clients=20, parameters=1, epsilon=1.0, ldp_fraction=0.2),"
         f" Settings(rounds=200, hidden=(8,)), 'corbin', checkpoint=Path({str(path)!r}))\n"

@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from analytics.checks import ParameterError
-from analytics.inference.features import Features
-from analytics.inference.system import InferenceSystem
-from analytics.privacy import amplification
-from solvers.solution import InfeasibleError
-from validate.experiments.training import designs, inference, views
-from validate.experiments.training.inference import Selection, Transmitter
+from airtight.analytics.checks import ParameterError
+from airtight.analytics.inference.features import Features
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.privacy import amplification
+from airtight.solvers.solution import InfeasibleError
+from airtight.validate.experiments.training import designs, inference, views
+from airtight.validate.experiments.training.inference import Selection, Transmitter
 
 SYSTEM = InferenceSystem(
     devices=12,

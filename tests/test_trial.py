@@ -20,17 +20,17 @@ from hypothesis import strategies as st
 from tests_support import refused, run
 
 import airtight
-from analytics.checks import ParameterError
-from analytics.enclosures.ball import ball
-from validate.claims import audit, sources
-from validate.claims.balls import UnsupportedExpression, compiled, enclosed
-from validate.claims.claim import Claim, Paper, Reference, Verdict, exhibited, false, holds
-from validate.claims.domain import Range, parameter
-from validate.claims.evidence import How, decimal_ends
-from validate.claims.relation import absolute, at_least, at_most, equal, relation, relative_to
-from validate.claims.search import LEAST, trial
-from validate.claims.sources import INSTALLED, Source, SourceError
-from validate.claims.witness import shrink
+from airtight.analytics.checks import ParameterError
+from airtight.analytics.enclosures.ball import ball
+from airtight.validate.claims import audit, sources
+from airtight.validate.claims.balls import UnsupportedExpression, compiled, enclosed
+from airtight.validate.claims.claim import Claim, Paper, Reference, Verdict, exhibited, false, holds
+from airtight.validate.claims.domain import Range, parameter
+from airtight.validate.claims.evidence import How, decimal_ends
+from airtight.validate.claims.relation import absolute, at_least, at_most, equal, relation, relative_to
+from airtight.validate.claims.search import LEAST, trial
+from airtight.validate.claims.sources import INSTALLED, Source, SourceError
+from airtight.validate.claims.witness import shrink
 
 LEMMAS = Path(__file__).parents[1] / "examples" / "lemmas.py"
 X = parameter("x", 0.1, 1.0)

@@ -9,10 +9,10 @@ import sympy as sp
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from analytics.symbolic.form import Face, Form, collected
-from validate.twins import twin as module
-from validate.twins.catalogue import twins
-from validate.twins.twin import worst
+from airtight.analytics.symbolic.form import Face, Form, collected
+from airtight.validate.twins import twin as module
+from airtight.validate.twins.catalogue import twins
+from airtight.validate.twins.twin import worst
 
 
 def values_of(twin):

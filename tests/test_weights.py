@@ -12,16 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize
 
-from analytics.checks import ParameterError
-from analytics.inference import distortion
-from analytics.inference.features import Features
-from analytics.inference.system import InferenceSystem
-from analytics.privacy import amplification
-from solvers import weights
-from solvers.design import frontier
-from solvers.solution import Certificate, InfeasibleError
-from solvers.weights import caps, exactly, kkt, problem, structured
-from solvers.weights.quadratic import QuadraticProgram, certificate, multipliers
+from airtight.analytics.checks import ParameterError
+from airtight.analytics.inference import distortion
+from airtight.analytics.inference.features import Features
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.privacy import amplification
+from airtight.solvers import weights
+from airtight.solvers.design import frontier
+from airtight.solvers.solution import Certificate, InfeasibleError
+from airtight.solvers.weights import caps, exactly, kkt, problem, structured
+from airtight.solvers.weights.quadratic import QuadraticProgram, certificate, multipliers
 
 
 def instance(seed):

@@ -3,8 +3,8 @@
 import numpy as np
 from click.testing import CliRunner
 
-from validate.cli import main
-from validate.experiments.training import data
+from airtight.validate.cli import main
+from airtight.validate.experiments.training import data
 
 GOOD = """
 [inference]

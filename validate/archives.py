@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from analytics.inference.features import Features
+from airtight.analytics.inference.features import Features
 
 
 @lru_cache(maxsize=2)

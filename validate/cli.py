@@ -10,27 +10,27 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from analytics.checks import AirtightError, ConvergenceError, ParameterError
-from solvers.solution import InfeasibleError, NotSettledError
-from validate.attack.cli import attack
-from validate.config import SystemFileError, load
-from validate.design.cli import calibrate, design
-from validate.options import DEVICES, LEAVE_OUT, PLAN, print_json
-from validate.options import EFFORT as _EFFORT
-from validate.options import FILE as _FILE
-from validate.options import IDS as _IDS
-from validate.options import JSON as _JSON
-from validate.options import LIMIT as _LIMIT
-from validate.options import QUIET as _QUIET
-from validate.options import SEED as _SEED
-from validate.report.command import figures, paper, report
-from validate.running import audited, pool_for_claims, progress
-from validate.sweep.cli import sweep
+from airtight.analytics.checks import AirtightError, ConvergenceError, ParameterError
+from airtight.solvers.solution import InfeasibleError, NotSettledError
+from airtight.validate.attack.cli import attack
+from airtight.validate.config import SystemFileError, load
+from airtight.validate.design.cli import calibrate, design
+from airtight.validate.options import DEVICES, LEAVE_OUT, PLAN, print_json
+from airtight.validate.options import EFFORT as _EFFORT
+from airtight.validate.options import FILE as _FILE
+from airtight.validate.options import IDS as _IDS
+from airtight.validate.options import JSON as _JSON
+from airtight.validate.options import LIMIT as _LIMIT
+from airtight.validate.options import QUIET as _QUIET
+from airtight.validate.options import SEED as _SEED
+from airtight.validate.report.command import figures, paper, report
+from airtight.validate.running import audited, pool_for_claims, progress
+from airtight.validate.sweep.cli import sweep
 
 if TYPE_CHECKING:
-    from validate.claims.sources import Source
-    from validate.description import Description
-    from validate.results.bounds import Part
+    from airtight.validate.claims.sources import Source
+    from airtight.validate.description import Description
+    from airtight.validate.results.bounds import Part
 
 _EXTRAS = {
     "verify": ("flint", "mpmath", "sympy"),
@@ -96,8 +96,8 @@ def main() -> None:
 @_JSON
 def bounds(files: tuple[Path, ...], as_json: bool) -> None:
     """Every bound of the systems in FILE: published, proven, exact. Of several files the JSON is an object by file."""
-    from validate.results.bounds import Bounds, each
-    from validate.results.inference import InferenceBounds
+    from airtight.validate.results.bounds import Bounds, each
+    from airtight.validate.results.inference import InferenceBounds
 
     def warned(description: Description) -> Iterator[tuple[str, Part]]:
         for name, part in each(description):
@@ -112,7 +112,7 @@ def bounds(files: tuple[Path, ...], as_json: bool) -> None:
         found = {file: Bounds.joined(warned(description)) for file, description in descriptions.items()}
         print_json(found if len(files) > 1 else found[str(files[0])])
         return
-    from validate.report import tables
+    from airtight.validate.report import tables
 
     for description in descriptions.values():
         tables.bounds(warned(description))
@@ -149,8 +149,8 @@ def weights(
     """The weights that minimise the MSE of the system in FILE under its privacy cap."""
     import numpy as np
 
-    from solvers import weights as problem
-    from validate.results.weights import WeightResult
+    from airtight.solvers import weights as problem
+    from airtight.validate.results.weights import WeightResult
 
     description = load(file)
     task, base = description.task, description.inference
@@ -173,7 +173,7 @@ def weights(
     if as_json:
         print_json(found)
     else:
-        from validate.report import tables
+        from airtight.validate.report import tables
 
         tables.weights(variant or description.name, found)
 
@@ -192,9 +192,9 @@ def energy(
     file: Path, method: str, integer: bool, devices: Path | None, out: Path | None, leave_out: bool, as_json: bool
 ) -> None:
     """The iterations and the transmit power of greatest utility for every device in FILE, or in a CSV file beside it."""
-    from solvers import energy as energy_utility
-    from validate import devices as fleets
-    from validate.results.energy import EnergyResult
+    from airtight.solvers import energy as energy_utility
+    from airtight.validate import devices as fleets
+    from airtight.validate.results.energy import EnergyResult
 
     description, rows, left = fleets.load(file, devices, "energy", leave_out=leave_out)
     if description.energy is None:
@@ -214,7 +214,7 @@ def energy(
     if as_json:
         print_json(found)
     else:
-        from validate.report import tables
+        from airtight.validate.report import tables
 
         tables.energy(description.name, method, found, [row.name for row in rows])
 
@@ -227,7 +227,7 @@ def energy(
 @_JSON
 def quantizer(file: Path, bits: int, pairs: bool, prove: bool, as_json: bool) -> None:
     """The unbiased quantizer of so many bits with the least worst error at the epsilon of FILE, and a bound for any."""
-    from validate.results import quantizer as results
+    from airtight.validate.results import quantizer as results
 
     if pairs and (prove or bits > 4):
         raise click.UsageError("--pairs: at most 4 bits, and not together with --prove")
@@ -241,7 +241,7 @@ def quantizer(file: Path, bits: int, pairs: bool, prove: bool, as_json: bool) ->
     if as_json:
         print_json(found)
         return
-    from validate.report import tables
+    from airtight.validate.report import tables
 
     if isinstance(found, results.PairResult):
         tables.pair(description.name, found)
@@ -261,8 +261,8 @@ def quantizer(file: Path, bits: int, pairs: bool, prove: bool, as_json: bool) ->
 @_QUIET
 def verify(ids: tuple[str, ...], seed: int, effort: int, limit: float, complete: bool, as_json: bool) -> None:
     """Try the published theorems: all claims, those named, or those that begin with a name (FDP, CB, UF-E)."""
-    from validate.claims.evidence import item_as_json
-    from validate.claims.sources import INSTALLED
+    from airtight.validate.claims.evidence import item_as_json
+    from airtight.validate.claims.sources import INSTALLED
 
     if complete and ids:
         raise click.UsageError("--all: not together with an ID")
@@ -271,7 +271,7 @@ def verify(ids: tuple[str, ...], seed: int, effort: int, limit: float, complete:
     if as_json:
         print_json([e.as_json() for e in evidence] + [item_as_json(item) for item in others])
     else:
-        from validate.report import verdicts
+        from airtight.validate.report import verdicts
 
         verdicts.verdicts(evidence)
         if others:
@@ -295,18 +295,18 @@ def try_(
     file: Path, ids: tuple[str, ...], seed: int, effort: int, limit: float, out: Path | None, as_json: bool
 ) -> None:
     """Put the claims of a Python FILE on trial: a Paper, or Claims at its top level."""
-    from validate.claims.sources import Source
+    from airtight.validate.claims.sources import Source
 
     evidence = audited(ids, seed, effort, limit, Source(str(file)))
     if out is not None:
-        from validate.report import page
+        from airtight.validate.report import page
 
         page.tried(out, file.stem, evidence, seed=seed, effort=effort)
         _certified(ids, out / "certificates", Source(str(file)), quiet=as_json)
     if as_json:
         print_json([e.as_json() for e in evidence])
     else:
-        from validate.report import verdicts
+        from airtight.validate.report import verdicts
 
         verdicts.verdicts(evidence)
     broken = [e for e in evidence if e.error]
@@ -327,11 +327,11 @@ def try_(
 @_QUIET
 def certify(ids: tuple[str, ...], out: Path, coq: bool) -> None:
     """Write what a stranger needs to check the verdicts: OUT/ID/*.json and OUT/check.py, plain Python without packages."""
-    from validate.claims.sources import INSTALLED
+    from airtight.validate.claims.sources import INSTALLED
 
     _certified(ids, out, INSTALLED, quiet=False)
     if coq:
-        from validate.claims.coq import write
+        from airtight.validate.claims.coq import write
 
         done, left = write(out)
         for name, reason in left.items():
@@ -341,7 +341,7 @@ def certify(ids: tuple[str, ...], out: Path, coq: bool) -> None:
 
 def _certified(ids: Sequence[str], out: Path, source: Source, *, quiet: bool) -> None:
     """Certify, and say what was and what was not; what check.py does not rebuild is none."""
-    from validate.claims import audit, certificates
+    from airtight.validate.claims import audit, certificates
 
     wanted = audit.selected(ids, source)
     found = []
@@ -378,9 +378,9 @@ def train(file: Path, checkpoints: Path | None, parts: tuple[str, ...], as_json:
 
     Federated learning by every mechanism, collaborative inference by every scheme, and learning under energy policies.
     """
-    from validate.experiments.training import command
-    from validate.plan import plan as planned
-    from validate.report import tables
+    from airtight.validate.experiments.training import command
+    from airtight.validate.plan import plan as planned
+    from airtight.validate.report import tables
 
     description = load(file)
     there = command.described(description)

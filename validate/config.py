@@ -15,20 +15,20 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
-from analytics import checks, parameters
-from analytics.checks import AirtightError, ParameterError
-from analytics.federated.device import DeviceFleet
-from analytics.federated.system import FederatedSystem
-from analytics.guarantee import Observer
-from analytics.inference.features import matched
-from analytics.inference.system import InferenceSystem
-from solvers.design.federated_requirements import FederatedRequirements
-from solvers.design.fleet_requirements import FleetRequirements
-from solvers.design.requirements import Requirements
-from validate import archives, units
-from validate.description import Description, Scores, Task
-from validate.fields import Number, Pair, PerDevice
-from validate.plan import Plan, plan
+from airtight.analytics import checks, parameters
+from airtight.analytics.checks import AirtightError, ParameterError
+from airtight.analytics.federated.device import DeviceFleet
+from airtight.analytics.federated.system import FederatedSystem
+from airtight.analytics.guarantee import Observer
+from airtight.analytics.inference.features import matched
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.solvers.design.federated_requirements import FederatedRequirements
+from airtight.solvers.design.fleet_requirements import FleetRequirements
+from airtight.solvers.design.requirements import Requirements
+from airtight.validate import archives, units
+from airtight.validate.description import Description, Scores, Task
+from airtight.validate.fields import Number, Pair, PerDevice
+from airtight.validate.plan import Plan, plan
 
 
 class SystemFileError(AirtightError):

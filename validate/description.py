@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from analytics.checks import FloatArray
-from analytics.federated.device import DeviceFleet
-from analytics.federated.system import FederatedSystem
-from analytics.guarantee import Observer
-from analytics.inference.features import Features
-from analytics.inference.system import InferenceSystem
-from solvers.design.federated_requirements import FederatedRequirements
-from solvers.design.fleet_requirements import FleetRequirements
-from solvers.design.requirements import Requirements
-from validate.plan import Plan
+from airtight.analytics.checks import FloatArray
+from airtight.analytics.federated.device import DeviceFleet
+from airtight.analytics.federated.system import FederatedSystem
+from airtight.analytics.guarantee import Observer
+from airtight.analytics.inference.features import Features
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.solvers.design.federated_requirements import FederatedRequirements
+from airtight.solvers.design.fleet_requirements import FleetRequirements
+from airtight.solvers.design.requirements import Requirements
+from airtight.validate.plan import Plan
 
 
 @dataclass(frozen=True)

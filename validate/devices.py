@@ -13,19 +13,19 @@ from typing import Any
 
 import numpy as np
 
-from analytics import parameters
-from analytics.checks import ParameterError
-from analytics.federated.device import DeviceFleet
-from analytics.inference.system import InferenceSystem
-from analytics.parameters import Vector
-from solvers.design.fleet import FleetDesign
-from solvers.design.requirements import JointDesign
-from solvers.energy.utility import EnergySolution
-from solvers.solution import InfeasibleError
-from validate import files, units
-from validate.config import SystemFileError, described, meant, read
-from validate.description import Description
-from validate.results.energy import EnergyResult
+from airtight.analytics import parameters
+from airtight.analytics.checks import ParameterError
+from airtight.analytics.federated.device import DeviceFleet
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.parameters import Vector
+from airtight.solvers.design.fleet import FleetDesign
+from airtight.solvers.design.requirements import JointDesign
+from airtight.solvers.energy.utility import EnergySolution
+from airtight.solvers.solution import InfeasibleError
+from airtight.validate import files, units
+from airtight.validate.config import SystemFileError, described, meant, read
+from airtight.validate.description import Description
+from airtight.validate.results.energy import EnergyResult
 
 _KINDS: dict[str, type] = {"energy": DeviceFleet, "inference": InferenceSystem}
 LABELS = ("device", "epsilon")  # names of devices, and what is written beside them

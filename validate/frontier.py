@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from analytics.checks import ParameterError
-from solvers.design import pareto
-from solvers.design.federated_requirements import FederatedRequirements
-from solvers.design.fleet_requirements import FleetRequirements
-from solvers.design.requirements import Requirements
-from validate.config import SystemFileError
-from validate.description import Description
-from validate.results.frontier import FrontierResult
-from validate.sweep import axes
+from airtight.analytics.checks import ParameterError
+from airtight.solvers.design import pareto
+from airtight.solvers.design.federated_requirements import FederatedRequirements
+from airtight.solvers.design.fleet_requirements import FleetRequirements
+from airtight.solvers.design.requirements import Requirements
+from airtight.validate.config import SystemFileError
+from airtight.validate.description import Description
+from airtight.validate.results.frontier import FrontierResult
+from airtight.validate.sweep import axes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,16 +29,16 @@ def solver(description: Description, *, effort: int | None = None) -> Callable[[
     """What designs a description for its requirements, with another effort than that of its table [design] if one is given."""
     wanted, system, task = description.design, description.inference, description.task
     if isinstance(wanted, FederatedRequirements) and description.federated is not None:
-        from solvers.design import federated
+        from airtight.solvers.design import federated
 
         return partial(federated.design, description.federated)
     if isinstance(wanted, FleetRequirements) and description.energy is not None:
-        from solvers.design import fleet
+        from airtight.solvers.design import fleet
 
         return partial(fleet.design, description.energy)
     if wanted is None or system is None:
         raise SystemFileError(f"{description.name}: design: missing; it says what is free and what is kept")
-    from solvers.design import joint
+    from airtight.solvers.design import joint
 
     options: dict[str, Any] = {} if task is None else {"margin": task.margin, "ideal_accuracy": task.ideal_accuracy}
     features = None if task is None else task.samples
@@ -86,7 +86,7 @@ def plot(name: str, found: FrontierResult) -> Figure:
     """What is sought over the first axis, a line for each value of the second; shaded up to what is proved."""
     import matplotlib as mpl
 
-    from validate.experiments.figures.style import STYLE, figure_of
+    from airtight.validate.experiments.figures.style import STYLE, figure_of
 
     first, *others = found.axes
     with mpl.rc_context(STYLE):

@@ -10,9 +10,9 @@ from typing import Any
 
 import click
 
-from analytics import checks
-from validate.claims import EFFORT as EVALUATIONS
-from validate.running import QUIET as SILENT
+from airtight.analytics import checks
+from airtight.validate.claims import EFFORT as EVALUATIONS
+from airtight.validate.running import QUIET as SILENT
 
 FILE = click.argument("file", type=click.Path(path_type=Path))
 QUIET = click.option(
@@ -43,7 +43,7 @@ LEAVE_OUT = click.option(
 
 def _identifiers(ctx: click.Context, argument: click.Parameter, begun: str) -> list[str]:
     """For completion in the shell: the claims of the evidence, which is read faster than the papers."""
-    rows = json.loads(resources.files("validate.papers").joinpath("evidence.json").read_text(encoding="utf-8"))["rows"]
+    rows = json.loads(resources.files("airtight.validate.papers").joinpath("evidence.json").read_text(encoding="utf-8"))["rows"]
     return [name for name in rows if name.startswith(begun)]
 
 
@@ -64,7 +64,7 @@ LIMIT = click.option(
 
 
 def print_json(result: Any) -> None:
-    """Strict JSON of any result; see :mod:`validate.results.tree`."""
-    from validate.results.tree import as_json
+    """Strict JSON of any result; see :mod:`airtight.validate.results.tree`."""
+    from airtight.validate.results.tree import as_json
 
     click.echo(json.dumps(as_json(result), indent=2, allow_nan=False))

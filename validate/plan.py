@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from analytics import checks
-from analytics.parameters import Choice, Count, Number
+from airtight.analytics import checks
+from airtight.analytics.parameters import Choice, Count, Number
 
 
 class Dataset(StrEnum):

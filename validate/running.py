@@ -19,8 +19,8 @@ import click
 if TYPE_CHECKING:
     from multiprocessing.process import BaseProcess
 
-    from validate.claims.evidence import Evidence
-    from validate.claims.sources import Source
+    from airtight.validate.claims.evidence import Evidence
+    from airtight.validate.claims.sources import Source
 
 QUIET = "airtight.quiet"  # in the context's meta
 _ALONE = 4  # claims
@@ -111,8 +111,8 @@ def audited(
     ids: Sequence[str], seed: int, effort: int, limit: float = math.inf, source: Source | None = None
 ) -> list[Evidence]:
     """The evidence in the order of the papers, with a progress bar on stderr when that is a terminal."""
-    from validate.claims import audit
-    from validate.claims.sources import INSTALLED
+    from airtight.validate.claims import audit
+    from airtight.validate.claims.sources import INSTALLED
 
     source = INSTALLED if source is None else source
     wanted = audit.selected(ids, source)

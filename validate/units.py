@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from analytics.checks import ParameterError
+from airtight.analytics.checks import ParameterError
 
 _FARTHEST = 3000.0  # dB either way, within the range of doubles
 

@@ -2,7 +2,7 @@
 
 Every probability that is a normal double, however small, is right to a relative error of about K * 2.2e-16. Sums of positive
 products only (direct convolution of blocks with their zeros trimmed); where the variance is at least 15 000, Fourier inversion of
-tilted laws (:mod:`analytics.distributions.saddlepoints`), right to 2e-11 whatever K is.
+tilted laws (:mod:`airtight.analytics.distributions.saddlepoints`), right to 2e-11 whatever K is.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics.checks import FloatArray, IntArray, ParameterError, real
-from analytics.distributions import saddlepoints
+from airtight.analytics.checks import FloatArray, IntArray, ParameterError, real
+from airtight.analytics.distributions import saddlepoints
 
 _WIDTH = 64  # trials whose law is made at once with those of all others
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from analytics.checks import ConvergenceError, FloatArray, broadcast, real
+from airtight.analytics.checks import ConvergenceError, FloatArray, broadcast, real
 
 _CELLS = 1 << 20  # complex numbers held at a time
 _NEWTON_STEPS = 60

@@ -44,7 +44,7 @@ import numpy as np
 from numpy.polynomial import polynomial
 from scipy import special
 
-from analytics.checks import FloatArray
+from airtight.analytics.checks import FloatArray
 
 LEAST_VARIANCE = 15_000.0
 _VANISHED = 750.0  # -log of what is below the least positive double

@@ -21,8 +21,8 @@ from numpy.polynomial import chebyshev
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from analytics import checks
-from analytics.checks import FloatArray, IntArray, ParameterError, real
+from airtight.analytics import checks
+from airtight.analytics.checks import FloatArray, IntArray, ParameterError, real
 
 ComplexArray = NDArray[np.complex128]
 
@@ -108,7 +108,7 @@ def _smooth(u: FloatArray, sigma: FloatArray, multiplicity: IntArray, m: int) ->
 
 def _atom(u: FloatArray, sigma: FloatArray, k: int, m: int) -> float:
     """Probability that device k, which has no noise, is selected."""
-    from analytics.distributions import poisson_binomial
+    from airtight.analytics.distributions import poisson_binomial
 
     with np.errstate(divide="ignore", invalid="ignore"):
         below = special.ndtr((u[k] - u) / sigma)

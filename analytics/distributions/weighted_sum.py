@@ -27,8 +27,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics.checks import FloatArray, IntArray, ParameterError, broadcast, count, real
-from analytics.distributions import poisson_binomial
+from airtight.analytics.checks import FloatArray, IntArray, ParameterError, broadcast, count, real
+from airtight.analytics.distributions import poisson_binomial
 
 _ROUNDING = 1e-14  # relative error of a float sum of grid points, given away on the safe side for decreasing functions
 _UNIT = np.finfo(float).eps

@@ -7,7 +7,7 @@ from math import comb
 
 import flint
 
-from analytics.enclosures.ball import Ball, ball
+from airtight.analytics.enclosures.ball import Ball, ball
 
 
 def binomial_pmf(trials: int, probability: Fraction | Ball, k: int) -> Ball:

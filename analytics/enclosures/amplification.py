@@ -8,10 +8,10 @@ from math import prod
 
 import flint
 
-from analytics.enclosures import gaussian
-from analytics.enclosures.ball import Ball, ball, refine
-from analytics.enclosures.divergence import hockey_stick
-from analytics.guarantee import Adjacency
+from airtight.analytics.enclosures import gaussian
+from airtight.analytics.enclosures.ball import Ball, ball, refine
+from airtight.analytics.enclosures.divergence import hockey_stick
+from airtight.analytics.guarantee import Adjacency
 
 _FIRST = {"theorem1": Fraction(1), "eq23": Fraction(1, 3)}
 
@@ -135,5 +135,5 @@ def absent_by_enumeration(
 
 
 def unamplified(epsilon: Ball, p: Fraction) -> Ball:
-    """Enclosure of :func:`analytics.privacy.subsampling.unamplified`."""
+    """Enclosure of :func:`airtight.analytics.privacy.subsampling.unamplified`."""
     return (1 + (epsilon.exp() - 1) / ball(p)).log()

@@ -7,7 +7,7 @@ from math import comb
 
 import flint
 
-from analytics.enclosures.ball import Ball, ball, refine
+from airtight.analytics.enclosures.ball import Ball, ball, refine
 
 
 def fair_signs(signs: int, share: Fraction, factor: int) -> tuple[Ball, Ball]:

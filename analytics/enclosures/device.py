@@ -1,4 +1,4 @@
-r"""The exact delta of a device in a :class:`~analytics.inference.system.InferenceSystem`, enclosed (FDP-T1a, T1b, T1d).
+r"""The exact delta of a device in a :class:`~airtight.analytics.inference.system.InferenceSystem`, enclosed (FDP-T1a, T1b, T1d).
 
 Others of equal noise are counted by a Poisson-binomial law; the sums of their noise are exact rationals. Every float of the
 system is the number that it exactly is.
@@ -14,19 +14,19 @@ from math import prod
 import flint
 import numpy as np
 
-from analytics.checks import ParameterError
-from analytics.enclosures import gaussian, poisson_binomial
-from analytics.enclosures.amplification import unamplified
-from analytics.enclosures.ball import Ball, Number, ball, refine
-from analytics.enclosures.divergence import hockey_stick
-from analytics.guarantee import Adjacency
-from analytics.inference.system import InferenceSystem
+from airtight.analytics.checks import ParameterError
+from airtight.analytics.enclosures import gaussian, poisson_binomial
+from airtight.analytics.enclosures.amplification import unamplified
+from airtight.analytics.enclosures.ball import Ball, Number, ball, refine
+from airtight.analytics.enclosures.divergence import hockey_stick
+from airtight.analytics.guarantee import Adjacency
+from airtight.analytics.inference.system import InferenceSystem
 
 _MOST_SUMS = 4096
 
 
 def delta(system: InferenceSystem, epsilon: Number, *, device: int = 0, digits: int = 15) -> Ball:
-    """Enclosure of :func:`analytics.privacy.amplification.exact_delta`, worst of both directions.
+    """Enclosure of :func:`airtight.analytics.privacy.amplification.exact_delta`, worst of both directions.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def delta(system: InferenceSystem, epsilon: Number, *, device: int = 0, digits: 
 
     Examples
     --------
-    >>> from analytics.enclosures.ball import ends
+    >>> from airtight.analytics.enclosures.ball import ends
     >>> paper = InferenceSystem(devices=12, participation=0.9, noise_variance=0.1, weight=1 / 12, clip=5.0, alignment=1.0,
     ...     receiver_noise_variance=0.1, dimension=784, delta=1e-5, delta_prime=1e-5, adjacency="silent")
     >>> ends(delta(paper, 1))

@@ -6,17 +6,17 @@ from fractions import Fraction
 
 import flint
 
-from analytics.enclosures.ball import Ball, ball, refine
-from analytics.inference.features import Features, matched
-from analytics.inference.system import InferenceSystem
+from airtight.analytics.enclosures.ball import Ball, ball, refine
+from airtight.analytics.inference.features import Features, matched
+from airtight.analytics.inference.system import InferenceSystem
 
 
 def mse(system: InferenceSystem, features: Features, *, digits: int = 15) -> Ball:
-    """Enclosure of :func:`analytics.inference.distortion.exact`, clipping included; O(K r d) ball operations.
+    """Enclosure of :func:`airtight.analytics.inference.distortion.exact`, clipping included; O(K r d) ball operations.
 
     Examples
     --------
-    >>> from analytics.inference.distortion import _lossless
+    >>> from airtight.analytics.inference.distortion import _lossless
     >>> round(float(mse(*_lossless()).mid()), 12)
     0.725
     """

@@ -2,15 +2,15 @@
 
 The set that distinguishes N(d e_1, v_P I) best from N(0, v_Q I) is the outside (or inside) of a ball; both probabilities
 are noncentral chi-square tails, summed here as Poisson mixtures with a proven remainder. This is another road than the
-contour integral of :mod:`analytics.privacy.divergence`.
+contour integral of :mod:`airtight.analytics.privacy.divergence`.
 """
 
 from __future__ import annotations
 
 import flint
 
-from analytics.enclosures import gaussian
-from analytics.enclosures.ball import Ball, Number, ball, refine
+from airtight.analytics.enclosures import gaussian
+from airtight.analytics.enclosures.ball import Ball, Number, ball, refine
 
 _MOST_TERMS = 500_000
 
@@ -24,7 +24,7 @@ def chi_square_above(x: Ball, df: int, noncentrality: Ball) -> Ball:
 
     Examples
     --------
-    >>> from analytics.enclosures.ball import ends
+    >>> from airtight.analytics.enclosures.ball import ends
     >>> ends(chi_square_above(ball(2), 2, ball(0)) + chi_square_below(ball(2), 2, ball(0)))[0] > 1 - 1e-15
     True
     """
@@ -88,11 +88,11 @@ def _last_term(mean: Ball, half: Ball, df: int) -> int:
 def hockey_stick(
     epsilon: Number | Ball, *, distance: Number, variance_p: Number | Ball, variance_q: Number | Ball, dimension: int
 ) -> Ball:
-    """Enclosure of sup_A [P(A) - e^eps Q(A)], see :func:`analytics.privacy.divergence.log_hockey_stick`.
+    """Enclosure of sup_A [P(A) - e^eps Q(A)], see :func:`airtight.analytics.privacy.divergence.log_hockey_stick`.
 
     Examples
     --------
-    >>> from analytics.enclosures.ball import ends
+    >>> from airtight.analytics.enclosures.ball import ends
     >>> ends(hockey_stick(0, distance=0, variance_p=2, variance_q=1, dimension=1))
     (0.16606407498351..., 0.16606407498351...)
     """

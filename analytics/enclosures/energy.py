@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import flint
 
-from analytics.enclosures.ball import Ball, ball
+from airtight.analytics.enclosures.ball import Ball, ball
 
 _TABLE: dict[str, str] = {
     "bandwidth": "250000",

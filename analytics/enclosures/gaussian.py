@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import flint
 
-from analytics.enclosures.ball import Ball, Number, ball, refine
+from airtight.analytics.enclosures.ball import Ball, Number, ball, refine
 
 
 def upper_tail(x: Ball) -> Ball:
@@ -15,11 +15,11 @@ def upper_tail(x: Ball) -> Ball:
 
 
 def delta(epsilon: Number, *, sensitivity: Number, sigma: Number) -> Ball:
-    """Enclosure of the exact delta(epsilon), see :func:`analytics.privacy.gaussian.delta`.
+    """Enclosure of the exact delta(epsilon), see :func:`airtight.analytics.privacy.gaussian.delta`.
 
     Examples
     --------
-    >>> from analytics.enclosures.ball import ends
+    >>> from airtight.analytics.enclosures.ball import ends
     >>> ends(delta(1, sensitivity=1, sigma=1))
     (0.12693673750664..., 0.12693673750664...)
     """
@@ -40,5 +40,5 @@ def curve(epsilon: Number | Ball, distance: Number | Ball, variance: Number | Ba
 
 
 def classical_epsilon(delta: Number, *, sensitivity: Number, sigma: Number) -> Ball:
-    """Enclosure of FDP Eq. (10), see :func:`analytics.privacy.gaussian.classical_epsilon`."""
+    """Enclosure of FDP Eq. (10), see :func:`airtight.analytics.privacy.gaussian.classical_epsilon`."""
     return refine(lambda: ball(sensitivity) / ball(sigma) * (2 * (ball("1.25") / ball(delta)).log()).sqrt())

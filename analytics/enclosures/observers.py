@@ -1,6 +1,6 @@
 r"""What a device that hides behind its own participation gives away, enclosed: by the axis, with the norm across in closed form.
 
-The other order of integration than :mod:`analytics.privacy.hidden`. In units in which the device's components have
+The other order of integration than :mod:`airtight.analytics.privacy.hidden`. In units in which the device's components have
 variance 1, with :math:`\eta = s/v`, means n > f, :math:`\lambda = e^\epsilon`, :math:`c = (\lambda-1)(1-p)/p` and
 a = (r-1)/2, the point x of the axis belongs to the best set where half the squared norm across exceeds
 
@@ -25,9 +25,9 @@ from math import prod
 
 import flint
 
-from analytics.enclosures.amplification import theorem1_epsilon
-from analytics.enclosures.ball import Ball, Number, ball, refine
-from analytics.enclosures.gaussian import curve, upper_tail
+from airtight.analytics.enclosures.amplification import theorem1_epsilon
+from airtight.analytics.enclosures.ball import Ball, Number, ball, refine
+from airtight.analytics.enclosures.gaussian import curve, upper_tail
 
 _MOST_PIECES = 400
 _MOST_VALUES = 8000  # of the integrand in a piece; where they do not suffice the ball is the whole line
@@ -132,7 +132,7 @@ def hidden(
     replace: bool = False,
     digits: int = 12,
 ) -> Ball:
-    r"""Enclosure of :math:`D_\lambda(P\|Q)` given the others' noise, see :func:`analytics.privacy.hidden.log_curve`.
+    r"""Enclosure of :math:`D_\lambda(P\|Q)` given the others' noise, see :func:`airtight.analytics.privacy.hidden.log_curve`.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def hidden(
 
     Examples
     --------
-    >>> from analytics.enclosures.ball import ends
+    >>> from airtight.analytics.enclosures.ball import ends
     >>> ends(hidden("1/2", p="1/2", distance="1/2", variance=1, noise=3, dimension=2))
     (0.00135105397631..., 0.00135105397631...)
     """
@@ -311,7 +311,7 @@ def theorem1(
 ) -> tuple[Ball, Ball]:
     """The delta of FDP Theorem 1 for a hidden device among others that surely take part, and less than the true one.
 
-    As :func:`analytics.enclosures.amplification.theorem1`; noise kept, gamma = 1. The others' noise being constant, all
+    As :func:`airtight.analytics.enclosures.amplification.theorem1`; noise kept, gamma = 1. The others' noise being constant, all
     observers of y who do not see the device take part know the same.
     """
     epsilon = theorem1_epsilon(

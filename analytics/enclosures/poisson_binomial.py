@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import flint
 
-from analytics.enclosures.ball import Ball, Number, ball
+from airtight.analytics.enclosures.ball import Ball, Number, ball
 
 
 def pmf(p: Sequence[Number | Ball]) -> list[Ball]:
-    """Enclosure of :func:`analytics.distributions.poisson_binomial.pmf`, by a balanced tree of products.
+    """Enclosure of :func:`airtight.analytics.distributions.poisson_binomial.pmf`, by a balanced tree of products.
 
     Every entry has the working precision relative to itself, less about two digits for each doubling of the number: all terms
     are positive. One minus p is taken in balls, so that p may be a ball too.

@@ -2,7 +2,7 @@ r"""Tails of :math:`\sum_i w_i\chi^2_{d_i}(\lambda_i)` by Ruben's series, whose 
 
 With :math:`\beta = \min w` the law is a mixture of :math:`\beta\chi^2_{d+2k}` with probabilities :math:`a_k \ge 0`, so leaving
 out the terms from k = N on changes a probability by at most :math:`1 - \sum_{k<N} a_k`. This is another road than the contour
-integral of :mod:`analytics.distributions.quadratic_form`.
+integral of :mod:`airtight.analytics.distributions.quadratic_form`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import flint
 
-from analytics.enclosures.ball import Ball, Number, ball, refine
+from airtight.analytics.enclosures.ball import Ball, Number, ball, refine
 
 _MOST_TERMS = 4000
 

@@ -7,8 +7,8 @@ from math import floor
 
 import flint
 
-from analytics.enclosures import poisson_binomial
-from analytics.enclosures.ball import Ball, ball, refine
+from airtight.analytics.enclosures import poisson_binomial
+from airtight.analytics.enclosures.ball import Ball, ball, refine
 
 
 def alpha(odds: Fraction) -> Fraction:

@@ -8,8 +8,8 @@ from typing import Any
 
 import flint
 
-from analytics.enclosures.ball import Ball, Number, ball, refine
-from analytics.enclosures.gaussian import upper_tail
+from airtight.analytics.enclosures.ball import Ball, Number, ball, refine
+from airtight.analytics.enclosures.gaussian import upper_tail
 
 
 def below(gap: Fraction, first: Fraction, second: Fraction) -> Ball:
@@ -20,7 +20,8 @@ def below(gap: Fraction, first: Fraction, second: Fraction) -> Ball:
 def probability(
     score: Sequence[Number], noise: Sequence[Number], selected: int, *, device: int = 0, digits: int = 15
 ) -> Ball:
-    r"""Enclosure of :func:`analytics.distributions.selection.probability`: a rigorous integral over the device's noisy score.
+    r"""Enclosure of :func:`airtight.analytics.distributions.selection.probability`: a rigorous integral over the
+    device's noisy score.
 
     :math:`\int\varphi(z)\Pr(\text{at most } \tilde k - 1 \text{ of the others are below } u_k + \sigma_kz)\,dz`, the others'
     number by one multiplication each; what lies beyond the range of z is part of the ball.

@@ -13,19 +13,19 @@ from typing import Any
 
 import numpy as np
 
-from analytics import checks
-from analytics.checks import FloatArray, ParameterError
-from analytics.distributions.poisson_binomial import Block
-from analytics.federated import stayers
-from analytics.federated.one_choice import UNIT, lower_pair
-from analytics.federated.system import FederatedSystem
-from analytics.privacy import aggregation as central
-from analytics.privacy import releases
-from analytics.privacy.aggregation import Client
-from analytics.privacy.composed import Composed
-from analytics.privacy.curve import PrivacyCurve
-from analytics.privacy.majorant import Majorant
-from analytics.privacy.releases import Ends, Factors, Release
+from airtight.analytics import checks
+from airtight.analytics.checks import FloatArray, ParameterError
+from airtight.analytics.distributions.poisson_binomial import Block
+from airtight.analytics.federated import stayers
+from airtight.analytics.federated.one_choice import UNIT, lower_pair
+from airtight.analytics.federated.system import FederatedSystem
+from airtight.analytics.privacy import aggregation as central
+from airtight.analytics.privacy import releases
+from airtight.analytics.privacy.aggregation import Client
+from airtight.analytics.privacy.composed import Composed
+from airtight.analytics.privacy.curve import PrivacyCurve
+from airtight.analytics.privacy.majorant import Majorant
+from airtight.analytics.privacy.releases import Ends, Factors, Release
 
 _LEAST = 1e-12  # of delta, to which a curve is known where it is asked for as such
 
@@ -148,19 +148,19 @@ def aggregation(system: FederatedSystem, *, client: str = "either") -> PrivacyCu
     -------
     PrivacyCurve
         Adjacency ``replace``, observer ``aggregate``. The upper end is that of
-        :func:`analytics.privacy.aggregation.mixed_epsilon`, worst over all updates; the lower one is what one pair of updates
-        gives away, the same in every parameter and round.
+        :func:`airtight.analytics.privacy.aggregation.mixed_epsilon`, worst over all updates; the lower one is what one
+        pair of updates gives away, the same in every parameter and round.
 
     Notes
     -----
     *Upper end.* Whatever the updates, also if they are chosen with knowledge of what came out before, the divergence of all
-    parameters of all rounds is at most the greatest curve V of :mod:`analytics.privacy.adaptive_composition` at every
+    parameters of all rounds is at most the greatest curve V of :mod:`airtight.analytics.privacy.adaptive_composition` at every
     :math:`\\lambda > 0`, in either order, since the corners of a client contain every pair in both orders. So a pair with
     this curve dominates and may stand for the release in every composition (docs/rounds.md). With dropout the curve of a round
-    is a mean over who stays (:func:`analytics.federated.stayers.curve`), and rounds are composed like any other release.
+    is a mean over who stays (:func:`airtight.analytics.federated.stayers.curve`), and rounds are composed like any other release.
 
     *Lower end.* One choice of all updates, that of some which gives away most
-    (:func:`analytics.federated.one_choice.lower_pair`). With dropout it is a mean over who stays, too.
+    (:func:`airtight.analytics.federated.one_choice.lower_pair`). With dropout it is a mean over who stays, too.
 
     *How near.* At delta = 1e-5 and eps_p = 1, a fifth dropping out, clients alone, the ends of epsilon are .4 % apart for one
     round of 1000 clients and ten parameters, 1 % for twenty rounds; for 30 clients .2 and 2 %. With half or all of 1000 clients
@@ -173,7 +173,7 @@ def aggregation(system: FederatedSystem, *, client: str = "either") -> PrivacyCu
     >>> one = aggregation(system)
     >>> [round(float(end), 2) for end in one.bracket(delta=1e-5)]
     [1.26, 1.26]
-    >>> from analytics.privacy.curve import compose, gaussian
+    >>> from airtight.analytics.privacy.curve import compose, gaussian
     >>> float(compose([one, gaussian(0.5)], [10, 1]).epsilon(1e-5)) > float(one.compose(10).epsilon(1e-5))
     True
     """

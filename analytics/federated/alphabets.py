@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics.checks import FloatArray, ParameterError, broadcast, real
-from analytics.federated.quantizers import alpha
+from airtight.analytics.checks import FloatArray, ParameterError, broadcast, real
+from airtight.analytics.federated.quantizers import alpha
 
 
 def pair_mse(w1: ArrayLike, w2: ArrayLike, *, low: ArrayLike, high: ArrayLike) -> FloatArray:

@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics import checks
-from analytics.checks import FloatArray, ParameterError, real
+from airtight.analytics import checks
+from airtight.analytics.checks import FloatArray, ParameterError, real
 
 _MOST_BITS = 16
 

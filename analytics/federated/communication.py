@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from analytics import checks
+from airtight.analytics import checks
 
 _FLOAT_BITS = 32
 

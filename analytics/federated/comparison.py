@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
-from analytics import checks
-from analytics.checks import FloatArray, ParameterError, real
-from analytics.distributions.poisson_binomial import binomial
-from analytics.federated.quantizers import alpha, offset
-from analytics.privacy import gaussian as gaussian_mechanism
-from analytics.privacy import laplace as laplace_mechanism
-from analytics.privacy.curve import PrivacyCurve
-from analytics.privacy.releases import Gaussian, Shown
+from airtight.analytics import checks
+from airtight.analytics.checks import FloatArray, ParameterError, real
+from airtight.analytics.distributions.poisson_binomial import binomial
+from airtight.analytics.federated.quantizers import alpha, offset
+from airtight.analytics.privacy import gaussian as gaussian_mechanism
+from airtight.analytics.privacy import laplace as laplace_mechanism
+from airtight.analytics.privacy.curve import PrivacyCurve
+from airtight.analytics.privacy.releases import Gaussian, Shown
 
 _RATIO, _WEIGHT = 1e-13, 1e-11  # relative errors: of a ratio, and of the probability of a number of clients
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics.checks import FloatArray, ParameterError, broadcast, real
+from airtight.analytics.checks import FloatArray, ParameterError, broadcast, real
 
 
 def published_iterations(

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from analytics import checks, parameters
-from analytics.checks import FloatArray, ParameterError
-from analytics.parameters import Described, Vector
+from airtight.analytics import checks, parameters
+from airtight.analytics.checks import FloatArray, ParameterError
+from airtight.analytics.parameters import Described, Vector
 
 SPEED_OF_LIGHT = 299_792_458.0
 _PLAUSIBLE_POWER = 10.0  # W; the devices of this field send milliwatts

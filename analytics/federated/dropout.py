@@ -12,15 +12,15 @@ from typing import TypedDict
 import numpy as np
 from scipy import special
 
-from analytics import checks
-from analytics.checks import FloatArray, ParameterError
-from analytics.distributions.poisson_binomial import binomial
-from analytics.federated import stayers
-from analytics.federated.quantizers import alpha
-from analytics.federated.system import alone
-from analytics.privacy import aggregation
-from analytics.privacy.aggregation import Client
-from analytics.privacy.composed import Composed
+from airtight.analytics import checks
+from airtight.analytics.checks import FloatArray, ParameterError
+from airtight.analytics.distributions.poisson_binomial import binomial
+from airtight.analytics.federated import stayers
+from airtight.analytics.federated.quantizers import alpha
+from airtight.analytics.federated.system import alone
+from airtight.analytics.privacy import aggregation
+from airtight.analytics.privacy.aggregation import Client
+from airtight.analytics.privacy.composed import Composed
 
 
 @dataclass(frozen=True)
@@ -177,7 +177,7 @@ def central_epsilon(
     r"""Central epsilon of any survivor under (Aug)CorBin-FL with dropout: proven, worst over all updates. Adjacency: ``replace``.
 
     Who drops out is drawn afresh in every round, and the server may see it: the upper end of
-    :func:`analytics.federated.aggregate.aggregation`, of a client that has a partner in all rounds or in none.
+    :func:`airtight.analytics.federated.aggregate.aggregation`, of a client that has a partner in all rounds or in none.
 
     Returns
     -------
@@ -190,8 +190,8 @@ def central_epsilon(
     question quantize alone, by their own coins; the server sees who dropped out and the sum.
 
     Given who is left, the divergence is that of the release with N clients beside it
-    (:func:`analytics.privacy.aggregation.one_parameter`), and who is left has one law for both neighbours: delta is the mean
-    over it (:func:`analytics.federated.stayers.curve`).
+    (:func:`airtight.analytics.privacy.aggregation.one_parameter`), and who is left has one law for both neighbours:
+    delta is the mean over it (:func:`airtight.analytics.federated.stayers.curve`).
 
     Examples
     --------

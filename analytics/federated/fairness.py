@@ -14,12 +14,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics import checks
-from analytics.checks import FloatArray, ParameterError, broadcast, real
-from analytics.privacy import divergence, gaussian
-from analytics.privacy.curve import PrivacyCurve
-from analytics.privacy.releases import Gaussian
-from analytics.privacy.unequal_noise import UnequalNoise
+from airtight.analytics import checks
+from airtight.analytics.checks import FloatArray, ParameterError, broadcast, real
+from airtight.analytics.privacy import divergence, gaussian
+from airtight.analytics.privacy.curve import PrivacyCurve
+from airtight.analytics.privacy.releases import Gaussian
+from airtight.analytics.privacy.unequal_noise import UnequalNoise
 
 _ONE_SAMPLE = "one sample, replace"  # what neighbours differ in
 _ROUNDING = 16 * np.finfo(float).eps

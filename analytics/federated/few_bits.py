@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.special import gammaln
 
-from analytics import checks
-from analytics.checks import FloatArray, real
-from analytics.privacy.lattice import Envelope
+from airtight.analytics import checks
+from airtight.analytics.checks import FloatArray, real
+from airtight.analytics.privacy.lattice import Envelope
 
 _MOST = 1e4  # radii that a calibration may need
 _MOST_COINS = 5000

@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from analytics import checks
-from analytics.checks import FloatArray, ParameterError, broadcast, real
-from analytics.federated import alphabets, quantizers
-from analytics.federated.system import alone
+from airtight.analytics import checks
+from airtight.analytics.checks import FloatArray, ParameterError, broadcast, real
+from airtight.analytics.federated import alphabets, quantizers
+from airtight.analytics.federated.system import alone
 
 
 def published(clients: int, *, epsilon: ArrayLike, radius: ArrayLike = 1.0) -> FloatArray:
@@ -144,7 +144,7 @@ def paired(
     pairs : array_like of int, shape (P, 2)
         No client twice.
     bits : int or None
-        See :func:`analytics.federated.quantizers.pair_mse`.
+        See :func:`airtight.analytics.federated.quantizers.pair_mse`.
 
     Examples
     --------

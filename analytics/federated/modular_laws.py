@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from analytics.checks import FloatArray
+from airtight.analytics.checks import FloatArray
 
 _UNIT = float(np.finfo(float).eps)
 LEAST = 1e-290  # masses below it may be lost

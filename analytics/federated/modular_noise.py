@@ -14,11 +14,11 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics import checks
-from analytics.checks import ConvergenceError, FloatArray, ParameterError, real
-from analytics.federated.modular_laws import LEAST, ROOM, Noise, circular, coins, summed, worst_shift
-from analytics.privacy import gaussian
-from analytics.privacy.curve import PrivacyCurve, discrete_pair
+from airtight.analytics import checks
+from airtight.analytics.checks import ConvergenceError, FloatArray, ParameterError, real
+from airtight.analytics.federated.modular_laws import LEAST, ROOM, Noise, circular, coins, summed, worst_shift
+from airtight.analytics.privacy import gaussian
+from airtight.analytics.privacy.curve import PrivacyCurve, discrete_pair
 
 _UNIT = np.finfo(float).eps
 _TURNS = 200  # wrong remainders that are told apart

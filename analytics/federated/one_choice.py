@@ -9,16 +9,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analytics.checks import FloatArray
-from analytics.distributions.poisson_binomial import Block, binomial, total
-from analytics.federated import stayers
-from analytics.federated.system import FederatedSystem
-from analytics.privacy import aggregation as central
-from analytics.privacy import merged, releases
-from analytics.privacy.aggregation import Client
-from analytics.privacy.count_shift import count_law, relative_error
-from analytics.privacy.merged import Merged
-from analytics.privacy.releases import Factors
+from airtight.analytics.checks import FloatArray
+from airtight.analytics.distributions.poisson_binomial import Block, binomial, total
+from airtight.analytics.federated import stayers
+from airtight.analytics.federated.system import FederatedSystem
+from airtight.analytics.privacy import aggregation as central
+from airtight.analytics.privacy import merged, releases
+from airtight.analytics.privacy.aggregation import Client
+from airtight.analytics.privacy.count_shift import count_law, relative_error
+from airtight.analytics.privacy.merged import Merged
+from airtight.analytics.privacy.releases import Factors
 
 UNIT = "one client, replace"
 _MISSING = 1e-15  # share of delta that the counts looked at may lack
@@ -67,7 +67,7 @@ def lower_pair(
     ----------
     system : FederatedSystem
     kinds : mapping
-        Of the client in question: part of :func:`analytics.federated.stayers.laws`.
+        Of the client in question: part of :func:`airtight.analytics.federated.stayers.laws`.
     rounds : int
     delta : float
         Where the pair is to give away much.
@@ -85,7 +85,8 @@ def lower_pair(
 
     *With dropout* the pair of a round is a mixture over who stays, each a power of one parameter's pair. Who stays is told only
     up to a class, and to all members of a class coins are added up to the most that any of them has at either end; of the
-    losses of all parameters only the sum of the numbers of their bins is told (:mod:`analytics.privacy.merged`). All of this is
+    losses of all parameters only the sum of the numbers of their bins is told
+    (:mod:`airtight.analytics.privacy.merged`). All of this is
     post-processing. The classes of both counts at either end: those at the end with fewer, say d, are cut first; given d in a
     class the others' number falls with d in the usual order, so it can be raised by chance to the law that it has given the
     least d.

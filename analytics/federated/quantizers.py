@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from analytics import checks
-from analytics.checks import FloatArray, ParameterError, broadcast, real
-from analytics.privacy.randomized_response import alpha as alpha
+from airtight.analytics import checks
+from airtight.analytics.checks import FloatArray, ParameterError, broadcast, real
+from airtight.analytics.privacy.randomized_response import alpha as alpha
 
 _MOST_BITS = 60
 _PIECE = 1 << 16  # parameters quantized at a time

@@ -11,16 +11,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analytics import checks
-from analytics.checks import FloatArray, IntArray
-from analytics.distributions.poisson_binomial import Block, binomial, relative_error, total
-from analytics.federated.system import alone
-from analytics.privacy import adaptive_composition
-from analytics.privacy import aggregation as central
-from analytics.privacy.aggregation import Client
-from analytics.privacy.count_shift import count_law
-from analytics.privacy.majorant import Majorant
-from analytics.privacy.merged import Merged
+from airtight.analytics import checks
+from airtight.analytics.checks import FloatArray, IntArray
+from airtight.analytics.distributions.poisson_binomial import Block, binomial, relative_error, total
+from airtight.analytics.federated.system import alone
+from airtight.analytics.privacy import adaptive_composition
+from airtight.analytics.privacy import aggregation as central
+from airtight.analytics.privacy.aggregation import Client
+from airtight.analytics.privacy.count_shift import count_law
+from airtight.analytics.privacy.majorant import Majorant
+from airtight.analytics.privacy.merged import Merged
 
 _MISSED = 1e-9  # share of delta that rounds of unusually many dropouts may cost
 _LOST = 2e-3  # share of the others that a class may leave out on average, unless there would be too many classes
@@ -106,7 +106,8 @@ def curve(
     s being who stayed, if :math:`V_c` is nowhere below the curves of that class. Here c is how the client quantizes, and an
     interval of the number N of others that do so alone. Given s the sum has the noise of N coins of any corner, and what more
     there is in the class than its least n is independent noise, that is post-processing: :math:`V_c` is the greatest curve of n
-    others (:mod:`analytics.privacy.adaptive_composition`), over updates that may be chosen knowing who stayed and what came out
+    others (:mod:`airtight.analytics.privacy.adaptive_composition`), over updates that may be chosen knowing who stayed
+    and what came out
     in the parameters before. That is more than is allowed to the adversary. Where N is below a quantile, or so small that it is
     likely that something is seen that is impossible for the neighbour, all is told: V = 1.
 

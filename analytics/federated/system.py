@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from analytics import checks
-from analytics.parameters import Count, Described, Number
+from airtight.analytics import checks
+from airtight.analytics.parameters import Count, Described, Number
 
 
 @dataclass(frozen=True, eq=False)

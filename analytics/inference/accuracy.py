@@ -12,13 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics import checks
-from analytics.checks import FloatArray, broadcast, real
-from analytics.distributions import quadratic_form
-from analytics.distributions.poisson_binomial import binomial
-from analytics.estimate import Interval, mean_interval
-from analytics.inference.features import Features, matched
-from analytics.inference.system import InferenceSystem
+from airtight.analytics import checks
+from airtight.analytics.checks import FloatArray, broadcast, real
+from airtight.analytics.distributions import quadratic_form
+from airtight.analytics.distributions.poisson_binomial import binomial
+from airtight.analytics.estimate import Interval, mean_interval
+from airtight.analytics.inference.features import Features, matched
+from airtight.analytics.inference.system import InferenceSystem
 
 _MOST_SETS = 1 << 14
 _SAMPLES = 1 << 13
@@ -109,7 +109,7 @@ def exact(
 
     Examples
     --------
-    >>> from analytics.inference.distortion import _lossless
+    >>> from airtight.analytics.inference.distortion import _lossless
     >>> exact(*_lossless(), margin=1.5, ideal_accuracy=0.9).estimate
     0.86...
     """
@@ -124,7 +124,7 @@ def within_margin(
     r"""Probability that the decoded feature stays within the margin: :math:`\Pr(\|\hat f - f^*\| \le \Delta)`.
 
     Given the participants the error is Gaussian, its squared norm a sum of weighted noncentral chi-squares
-    (:mod:`analytics.distributions.quadratic_form`). Equal devices count once, by their number; up to 16 384 sets of
+    (:mod:`airtight.analytics.distributions.quadratic_form`). Equal devices count once, by their number; up to 16 384 sets of
     participants are added up, beyond that sets are drawn and the interval has confidence 99.9 %.
 
     Parameters
@@ -143,7 +143,7 @@ def within_margin(
 
     Examples
     --------
-    >>> from analytics.inference.distortion import _lossless
+    >>> from airtight.analytics.inference.distortion import _lossless
     >>> inside = within_margin(*_lossless(), margin=1.5)
     >>> inside.lower == inside.estimate
     True

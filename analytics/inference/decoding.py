@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics import checks
-from analytics.checks import FloatArray, ParameterError
-from analytics.distributions.poisson_binomial import binomial
-from analytics.inference.features import Features, matched
-from analytics.inference.system import InferenceSystem
+from airtight.analytics import checks
+from airtight.analytics.checks import FloatArray, ParameterError
+from airtight.analytics.distributions.poisson_binomial import binomial
+from airtight.analytics.inference.features import Features, matched
+from airtight.analytics.inference.system import InferenceSystem
 
 Tasks = Features | Sequence[Features]
 _MOST_SETS = 1 << 14
@@ -94,7 +94,7 @@ def best_gain(system: InferenceSystem, features: Tasks) -> Gain:
     Examples
     --------
     >>> from dataclasses import replace
-    >>> from analytics.inference.distortion import _lossless, exact
+    >>> from airtight.analytics.inference.distortion import _lossless, exact
     >>> system, views = _lossless()
     >>> best = best_gain(system, views)
     >>> best.gain, best.mse
@@ -156,7 +156,7 @@ def linear_mmse(system: InferenceSystem, features: Tasks) -> LinearDecoder:
     Examples
     --------
     >>> from dataclasses import replace
-    >>> from analytics.inference.distortion import _lossless, exact
+    >>> from airtight.analytics.inference.distortion import _lossless, exact
     >>> system, views = _lossless()
     >>> tasks = [replace(views, f=views.f + shift) for shift in (-0.5, 0.0, 0.5)]
     >>> best = linear_mmse(system, tasks)
@@ -210,7 +210,7 @@ def information(system: InferenceSystem) -> float:
 
     Examples
     --------
-    >>> from analytics.inference.distortion import _lossless
+    >>> from airtight.analytics.inference.distortion import _lossless
     >>> information(_lossless()[0])
     4.7...
     """
@@ -264,7 +264,7 @@ def any_decoder(system: InferenceSystem, features: Tasks, *, spectrum: ArrayLike
 
     Examples
     --------
-    >>> from analytics.inference.distortion import _lossless
+    >>> from airtight.analytics.inference.distortion import _lossless
     >>> 0 < any_decoder(*_lossless()) < constant_output(_lossless()[1])
     True
     """

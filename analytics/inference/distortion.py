@@ -15,10 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics import checks
-from analytics.checks import FloatArray, ParameterError
-from analytics.inference.features import Features, matched
-from analytics.inference.system import InferenceSystem
+from airtight.analytics import checks
+from airtight.analytics.checks import FloatArray, ParameterError
+from airtight.analytics.inference.features import Features, matched
+from airtight.analytics.inference.system import InferenceSystem
 
 
 @dataclass(frozen=True)

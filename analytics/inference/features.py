@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics.checks import FloatArray, ParameterError, real
-from analytics.inference.system import InferenceSystem
+from airtight.analytics.checks import FloatArray, ParameterError, real
+from airtight.analytics.inference.system import InferenceSystem
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -1,4 +1,5 @@
-"""Many systems at once, each of equal devices: columns of what an :class:`~analytics.inference.system.InferenceSystem` has."""
+"""Many systems at once, each of equal devices: columns of what an
+:class:`~airtight.analytics.inference.system.InferenceSystem` has."""
 
 from __future__ import annotations
 
@@ -7,11 +8,11 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics import checks, parameters
-from analytics.checks import FloatArray, IntArray, ParameterError
-from analytics.guarantee import Adjacency
-from analytics.inference import system as single
-from analytics.inference.system import InferenceSystem
+from airtight.analytics import checks, parameters
+from airtight.analytics.checks import FloatArray, IntArray, ParameterError
+from airtight.analytics.guarantee import Adjacency
+from airtight.analytics.inference import system as single
+from airtight.analytics.inference.system import InferenceSystem
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -32,7 +33,7 @@ class HomogeneousSystems:
     Raises
     ------
     ParameterError
-        As :class:`~analytics.inference.system.InferenceSystem`, naming the entry.
+        As :class:`~airtight.analytics.inference.system.InferenceSystem`, naming the entry.
 
     Examples
     --------
@@ -77,12 +78,12 @@ class HomogeneousSystems:
 
     @property
     def sensitivity(self) -> FloatArray:
-        """See :attr:`~analytics.inference.system.InferenceSystem.sensitivity`."""
+        """See :attr:`~airtight.analytics.inference.system.InferenceSystem.sensitivity`."""
         return single.sensitivity(self.adjacency, self.alignment, self.weight, self.clip)
 
     @property
     def received_noise_variance(self) -> FloatArray:
-        """Of one device; see :attr:`~analytics.inference.system.InferenceSystem.received_noise_variance`."""
+        """Of one device; see :attr:`~airtight.analytics.inference.system.InferenceSystem.received_noise_variance`."""
         return single.received_noise_variance(self.alignment, self.noise_variance)
 
     def only(self, systems: ArrayLike) -> HomogeneousSystems:
@@ -92,7 +93,7 @@ class HomogeneousSystems:
         return replace(self, **columns)
 
     def normalised(self) -> HomogeneousSystems:
-        """The same privacy in other units; see :meth:`~analytics.inference.system.InferenceSystem.normalised`.
+        """The same privacy in other units; see :meth:`~airtight.analytics.inference.system.InferenceSystem.normalised`.
 
         Examples
         --------

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics.checks import FloatArray, ParameterError, count, real
+from airtight.analytics.checks import FloatArray, ParameterError, count, real
 
 Layers = Sequence[tuple[ArrayLike, ArrayLike]]
 Norm = Callable[[FloatArray], float]

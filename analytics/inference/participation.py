@@ -1,7 +1,7 @@
 r"""Who takes part when features decide: Scheme 2.1 (a threshold) and Scheme 2.2 (the lowest noisy scores).
 
 Published and proven bounds on the participation probabilities; the exact ones of Scheme 2.2 are in
-:mod:`analytics.distributions.selection`.
+:mod:`airtight.analytics.distributions.selection`.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from analytics import checks
-from analytics.checks import FloatArray, ParameterError, broadcast, real
+from airtight.analytics import checks
+from airtight.analytics.checks import FloatArray, ParameterError, broadcast, real
 
 _SAFE = 1e-12
 

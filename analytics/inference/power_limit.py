@@ -1,6 +1,6 @@
 r"""The exact MSE when the peak power binds: each device's signal is shortened to the reach of its transmitter.
 
-With the correct rule (:func:`~analytics.inference.transmission.exact_limit`) the server receives, per participant,
+With the correct rule (:func:`~airtight.analytics.inference.transmission.exact_limit`) the server receives, per participant,
 :math:`y = c\,\tilde z`, :math:`c = \min(1, R/\|\tilde z\|)`, :math:`\tilde z \sim N(wz, \sigma^2I_r)`,
 :math:`R = h\sqrt P/\gamma`. Let :math:`s = \|wz\|` and u be the direction of z. By symmetry
 
@@ -18,11 +18,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics.checks import FloatArray
-from analytics.inference.distortion import Breakdown
-from analytics.inference.features import Features, matched
-from analytics.inference.system import InferenceSystem
-from analytics.inference.transmission import reach_of
+from airtight.analytics.checks import FloatArray
+from airtight.analytics.inference.distortion import Breakdown
+from airtight.analytics.inference.features import Features, matched
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.inference.transmission import reach_of
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
 _TAIL = 16.0  # deviations of the length beyond which nothing counts
@@ -72,7 +72,7 @@ def exact_mse(system: InferenceSystem, features: Features, *, gain: ArrayLike, p
 
     Examples
     --------
-    >>> from analytics.inference.distortion import _lossless, exact
+    >>> from airtight.analytics.inference.distortion import _lossless, exact
     >>> system, views = _lossless()
     >>> round(exact_mse(system, views, gain=1.0, power=1e6).total - exact(system, views), 9)
     0.0

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from analytics import checks
-from analytics.checks import FloatArray, IntArray
-from analytics.guarantee import Adjacency
-from analytics.parameters import Choice, Count, Described, Flag, Number, Vector
+from airtight.analytics import checks
+from airtight.analytics.checks import FloatArray, IntArray
+from airtight.analytics.guarantee import Adjacency
+from airtight.analytics.parameters import Choice, Count, Described, Flag, Number, Vector
 
 _TINY = float(np.finfo(float).tiny)
 _LEAST_EXPONENT, _GREATEST_EXPONENT = -1018, 996  # of two, that noise may have; a million of the greatest can be added
@@ -51,14 +51,14 @@ class InferenceSystem(Described):
         In (0, 1): the delta of the guarantee, and the failure probability that Theorem 1 spends on random participation, which
         nothing else uses (1e-5 as in the paper's experiments, where none is given).
     adjacency : Adjacency or str
-        ``absent`` (the paper's), ``silent`` or ``replace``; see :class:`analytics.guarantee.Adjacency`.
+        ``absent`` (the paper's), ``silent`` or ``replace``; see :class:`airtight.analytics.guarantee.Adjacency`.
     idle_noise : bool
         True when devices that do not take part still send their noise (ledger FDP-T1d); ``absent`` and ``silent`` then
         coincide.
     decoder_gain : float
         g > 0, factor on the decoder: the server's output is g D y / gamma. Privacy does not depend on it.
     channel_gain : array_like, shape (K,) or scalar
-        abs(h_k)^2 > 0, for the energy that alignment costs (:func:`analytics.inference.transmission.transmit_energy`).
+        abs(h_k)^2 > 0, for the energy that alignment costs (:func:`airtight.analytics.inference.transmission.transmit_energy`).
 
     Raises
     ------

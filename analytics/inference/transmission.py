@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from analytics import checks
-from analytics.checks import FloatArray, ParameterError, broadcast, real
-from analytics.inference.features import Features, matched
-from analytics.inference.system import InferenceSystem
+from airtight.analytics import checks
+from airtight.analytics.checks import FloatArray, ParameterError, broadcast, real
+from airtight.analytics.inference.features import Features, matched
+from airtight.analytics.inference.system import InferenceSystem
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,7 +187,7 @@ def receive(
         What :func:`extract` returns.
     participants : array_like of bool, shape (K,)
     gain : array_like
-        Misalignment, see :func:`analytics.inference.distortion.breakdown`.
+        Misalignment, see :func:`airtight.analytics.inference.distortion.breakdown`.
     """
     takes_part = np.asarray(participants, dtype=bool)
     if takes_part.shape != (system.devices,):
@@ -215,7 +215,7 @@ def misaligned(system: InferenceSystem, features: Features, *, gain: ArrayLike, 
     r"""Probability that a device's power does not suffice for alignment, :math:`\Pr(\|w_kz_k + n_k\| > h_k\sqrt{P_k}/\gamma)`.
 
     Then Eq. (7), Theorem 1 and the MSE of Sec. IV do not apply: what arrives is not Gaussian, and its amplitude depends on
-    the noise. See :func:`analytics.inference.power_limit.exact_mse` for what the error then is.
+    the noise. See :func:`airtight.analytics.inference.power_limit.exact_mse` for what the error then is.
 
     Parameters
     ----------
@@ -230,7 +230,7 @@ def misaligned(system: InferenceSystem, features: Features, *, gain: ArrayLike, 
 
     Examples
     --------
-    >>> from analytics.inference.distortion import _lossless
+    >>> from airtight.analytics.inference.distortion import _lossless
     >>> misaligned(*_lossless(), gain=1.0, power=4.0)
     array([0.123..., 0.123...])
     """
@@ -241,7 +241,7 @@ def misaligned(system: InferenceSystem, features: Features, *, gain: ArrayLike, 
     noisy = system.noise_variance > 0
     variance = system.noise_variance[noisy]
     if np.any(noisy):
-        from analytics.distributions import quadratic_form
+        from airtight.analytics.distributions import quadratic_form
 
         out[noisy] = quadratic_form.sf(
             reach[noisy] ** 2,
@@ -282,7 +282,7 @@ def transmit_energy(system: InferenceSystem, features: Features | None = None) -
 
     Examples
     --------
-    >>> from analytics.inference.distortion import _lossless
+    >>> from airtight.analytics.inference.distortion import _lossless
     >>> system, views = _lossless()
     >>> transmit_energy(system, views)
     array([1.8, 1.8])

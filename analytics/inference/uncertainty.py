@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from analytics import checks
-from analytics.checks import FloatArray, ParameterError, broadcast, real
+from airtight.analytics import checks
+from airtight.analytics.checks import FloatArray, ParameterError, broadcast, real
 
 _SUM = 1e-9
 

@@ -20,7 +20,7 @@ Beyond the last y the value at it is an upper bound. At y < 0 the value is :math
 the family contains each pair in both orders.
 
 *Many releases.* The recursion serves the last ones. :math:`V_b` is the curve of a pair, and a law with its chords starts
-:mod:`analytics.privacy.steady_choice` for all before: one law throughout, and a bound of what choosing could add.
+:mod:`airtight.analytics.privacy.steady_choice` for all before: one law throughout, and a bound of what choosing could add.
 
 *Moments.* :math:`E e^{tL} \le \prod\max_g E_g e^{tL_g}` whatever the choices, and
 :math:`(1-e^{-x})_+ \le \frac{t^t}{(1+t)^{1+t}}\,e^{tx}`: better where the mean of the loss is all that counts. The least of both
@@ -35,10 +35,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from analytics import checks
-from analytics.checks import FloatArray
-from analytics.privacy import steady_choice
-from analytics.privacy.loss_distribution import LossDistribution
+from airtight.analytics import checks
+from airtight.analytics.checks import FloatArray
+from airtight.analytics.privacy import steady_choice
+from airtight.analytics.privacy.loss_distribution import LossDistribution
 
 _UNIT = np.finfo(float).eps
 _BLOCK = 256  # releases with a free choice
@@ -65,7 +65,7 @@ def epsilon(laws: Sequence[LossDistribution], delta: float, *, count: int) -> fl
 
     Examples
     --------
-    >>> from analytics.privacy.loss_distribution import of_pair
+    >>> from airtight.analytics.privacy.loss_distribution import of_pair
     >>> response = of_pair([0.75, 0.25], [0.25, 0.75], step=np.log(3) / 8)
     >>> round(epsilon([response], 0.1, count=2), 6), round(float(response.epsilon(0.1, count=2)), 6)
     (2.00148, 2.00148)
@@ -96,7 +96,7 @@ def curve(laws: Sequence[LossDistribution], delta: float, *, count: int) -> tupl
 
     Examples
     --------
-    >>> from analytics.privacy.loss_distribution import of_pair
+    >>> from airtight.analytics.privacy.loss_distribution import of_pair
     >>> response = of_pair([0.75, 0.25], [0.25, 0.75], step=np.log(3) / 8)
     >>> eps, found = curve([response], 0.1, count=2)
     >>> round(float(np.interp(np.log(3), eps, found)), 6), round(float(response.delta(np.log(3), count=2)), 6)

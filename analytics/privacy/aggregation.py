@@ -22,13 +22,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from analytics import checks
-from analytics.checks import FloatArray, broadcast, real
-from analytics.privacy import adaptive_composition
-from analytics.privacy.corners import LEAST_DIRECT, Family, by_direction, groups
-from analytics.privacy.lattice import Envelope
-from analytics.privacy.loss_distribution import LossDistribution
-from analytics.privacy.randomized_response import alpha
+from airtight.analytics import checks
+from airtight.analytics.checks import FloatArray, broadcast, real
+from airtight.analytics.privacy import adaptive_composition
+from airtight.analytics.privacy.corners import LEAST_DIRECT, Family, by_direction, groups
+from airtight.analytics.privacy.lattice import Envelope
+from airtight.analytics.privacy.loss_distribution import LossDistribution
+from airtight.analytics.privacy.randomized_response import alpha
 
 _FINE = 8  # grid steps in one standard deviation of a parameter's loss, at least
 _MOST_STEPS = 1024  # of the grid of losses, to either side
@@ -267,7 +267,7 @@ def one_parameter(
 
     *Ranges.* Taking clients out of the noise can only raise the divergence, so the corners j = a, ..., b are together bounded
     by a clients at the upper end and N - b at the lower. The same holds when N is rounded down to ten binary digits. The laws of
-    long counts are gathered to pairs of fewer outcomes that dominate them (:mod:`analytics.privacy.count_shift`).
+    long counts are gathered to pairs of fewer outcomes that dominate them (:mod:`airtight.analytics.privacy.count_shift`).
 
     Examples
     --------
@@ -316,7 +316,8 @@ def update_epsilon(
     Notes
     -----
     *Bound.* The m T parameters are independent given the updates, and each may have its own worst corner, chosen with
-    knowledge of earlier outputs (:mod:`analytics.privacy.adaptive_composition`). Corners are gathered in a few overlapping
+    knowledge of earlier outputs (:mod:`airtight.analytics.privacy.adaptive_composition`). Corners are gathered in a few
+    overlapping
     groups by the share j/N of clients at the upper end; the chords of a group's greatest curve give its law of the loss.
 
     *Rounding.* Probabilities with relative errors a of P and b of Q have losses that err by a + b: that is added for each of
@@ -325,7 +326,8 @@ def update_epsilon(
     *Monotony.* A removed client leaves every corner's curve above that of a corner of the same group among more clients; the
     curves rise with eps_p, since the intervals do; the steps of the grids of losses are powers of two that fall with N and
     rise with eps_p; and further releases only add terms. That is no proof for the answer: what is trimmed, 1e-10 of delta,
-    and what choosing could add (:mod:`analytics.privacy.steady_choice`) need not be in order. Hence eps_p and m T are rounded
+    and what choosing could add (:mod:`airtight.analytics.privacy.steady_choice`) need not be in order. Hence eps_p and
+    m T are rounded
     up to 16 binary digits and N down to ten: neighbours have the same answer or differ by 1e-5 or more in what they
     leak. Monotone answers are observed, not proved.
 

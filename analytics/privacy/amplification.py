@@ -22,12 +22,12 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics import checks
-from analytics.checks import FloatArray, choice
-from analytics.guarantee import Adjacency, Guarantee
-from analytics.inference.system import InferenceSystem
-from analytics.privacy import concentration, observers, subsampling
-from analytics.privacy.mixtures import proven_epsilon
+from airtight.analytics import checks
+from airtight.analytics.checks import FloatArray, choice
+from airtight.analytics.guarantee import Adjacency, Guarantee
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.privacy import concentration, observers, subsampling
+from airtight.analytics.privacy.mixtures import proven_epsilon
 
 
 class TheoremForm(StrEnum):
@@ -77,7 +77,7 @@ def published(system: InferenceSystem, *, form: TheoremForm | str = TheoremForm.
 
     Examples
     --------
-    >>> from analytics.inference.system import InferenceSystem
+    >>> from airtight.analytics.inference.system import InferenceSystem
     >>> system = InferenceSystem(devices=12, participation=0.9, noise_variance=0.1, weight=1/12, clip=100.0, alignment=1.0,
     ...     receiver_noise_variance=0.1, dimension=784, delta=1e-5, delta_prime=1e-5)
     >>> published(system).vacuous, float(published(system, form="eq23").epsilon[0])
@@ -118,7 +118,8 @@ def proven(system: InferenceSystem, *, delta: float | None = None) -> Guarantee:
               \beta\bigr]
 
     for ``silent`` and ``replace``, and the same with the divergence of the two Gaussians for ``absent``. The quantile
-    spends half of delta. With idle noise the curve is :func:`~analytics.privacy.subsampling.subsampled_gaussian_log_delta`
+    spends half of delta. With idle noise the curve is
+    :func:`~airtight.analytics.privacy.subsampling.subsampled_gaussian_log_delta`
     (``replace``: :math:`p\,\delta_G(\epsilon; d)`).
 
     Parameters
@@ -139,7 +140,7 @@ def proven(system: InferenceSystem, *, delta: float | None = None) -> Guarantee:
 
     Examples
     --------
-    >>> from analytics.inference.system import InferenceSystem
+    >>> from airtight.analytics.inference.system import InferenceSystem
     >>> system = InferenceSystem(devices=12, participation=0.9, noise_variance=0.1, weight=1/12, clip=5.0, alignment=1.0,
     ...     receiver_noise_variance=0.1, dimension=784, delta=1e-5, delta_prime=1e-5, adjacency="silent")
     >>> float(proven(system).epsilon[0]), float(exact_epsilon(system)[0])
@@ -172,7 +173,7 @@ def exact_delta(system: InferenceSystem, epsilon: ArrayLike, *, device: ArrayLik
 
     Examples
     --------
-    >>> from analytics.inference.system import InferenceSystem
+    >>> from airtight.analytics.inference.system import InferenceSystem
     >>> system = InferenceSystem(devices=12, participation=0.9, noise_variance=0.1, weight=1/12, clip=5.0, alignment=1.0,
     ...     receiver_noise_variance=0.1, dimension=784, delta=1e-5, delta_prime=1e-5, adjacency="silent")
     >>> float(exact_delta(system, 1.0, device=0))
@@ -201,14 +202,15 @@ def exact_delta_bracket(
 
     Notes
     -----
-    Errors of the Gaussian divergences (:mod:`analytics.privacy.divergence`, :mod:`analytics.privacy.gaussian`) and of the grid
-    (:mod:`analytics.distributions.weighted_sum`) are added. Noises are rounded down and sensitivities up for the upper
+    Errors of the Gaussian divergences (:mod:`airtight.analytics.privacy.divergence`,
+    :mod:`airtight.analytics.privacy.gaussian`) and of the grid
+    (:mod:`airtight.analytics.distributions.weighted_sum`) are added. Noises are rounded down and sensitivities up for the upper
     end, the other way for the lower, which is right because delta falls with the noise of the others and of the
     receiver and rises with the sensitivity. The larger of both directions is taken; no order between them is assumed.
 
     Examples
     --------
-    >>> from analytics.inference.system import InferenceSystem
+    >>> from airtight.analytics.inference.system import InferenceSystem
     >>> system = InferenceSystem(devices=12, participation=0.9, noise_variance=0.1, weight=1/12, clip=5.0, alignment=1.0,
     ...     receiver_noise_variance=0.1, dimension=784, delta=1e-5, delta_prime=1e-5)
     >>> low, high = exact_delta_bracket(system, 12.0, device=0)
@@ -245,7 +247,7 @@ def exact_epsilon(
 
     Examples
     --------
-    >>> from analytics.inference.system import InferenceSystem
+    >>> from airtight.analytics.inference.system import InferenceSystem
     >>> system = InferenceSystem(devices=12, participation=0.9, noise_variance=0.1, weight=1/12, clip=5.0, alignment=1.0,
     ...     receiver_noise_variance=0.1, dimension=784, delta=1e-5, delta_prime=1e-5)
     >>> float(exact_epsilon(system, device=0))

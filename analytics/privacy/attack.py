@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from analytics import checks
-from analytics.checks import FloatArray, ParameterError, real
+from airtight.analytics import checks
+from airtight.analytics.checks import FloatArray, ParameterError, real
 
 _CHOOSING = 0.25  # share of the samples on which the set is chosen
 _CANDIDATES = 400  # thresholds

@@ -1,6 +1,6 @@
 r"""A closed form for what Theorem 3 of CorBin-FL is after: central privacy of a replaced update, whatever the others' updates.
 
-Where :mod:`analytics.privacy.aggregation` computes, this is a formula with its proof, of the shape of (5): a root of the
+Where :mod:`airtight.analytics.privacy.aggregation` computes, this is a formula with its proof, of the shape of (5): a root of the
 number of parameters over that of the others, and a term linear in it.
 """
 
@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 
-from analytics import checks
-from analytics.privacy.aggregation import Client, interval, local_epsilon
+from airtight.analytics import checks
+from airtight.analytics.privacy.aggregation import Client, interval, local_epsilon
 
 _OUTWARDS = 1e-12  # relative; a dozen elementary operations of relative error 1e-15
 

@@ -39,8 +39,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import signal
 
-from analytics.checks import FloatArray
-from analytics.privacy.loss_distribution import LossDistribution
+from airtight.analytics.checks import FloatArray
+from airtight.analytics.privacy.loss_distribution import LossDistribution
 
 _UNIT = np.finfo(float).eps
 SIDE = 1 / 16  # of a cell: how far from its middle the slope of a line is taken, if values cost little
@@ -75,7 +75,7 @@ def above(forward: Curve, reverse: Curve, *, step: float, first: int, last: int)
 
     Examples
     --------
-    >>> from analytics.privacy import gaussian
+    >>> from airtight.analytics.privacy import gaussian
     >>> def curve(epsilon):
     ...     value, _, error = gaussian.log_curve(epsilon, np.ones(epsilon.size))
     ...     return np.exp(value - error), np.exp(value + error)
@@ -101,11 +101,11 @@ def below(
 
     Examples
     --------
-    >>> from analytics.privacy import gaussian
+    >>> from airtight.analytics.privacy import gaussian
     >>> def curve(epsilon):
     ...     value, _, error = gaussian.log_curve(epsilon, np.ones(epsilon.size))
     ...     return np.exp(value - error), np.exp(value + error)
-    >>> from analytics.privacy.loss_product import Product
+    >>> from airtight.analytics.privacy.loss_product import Product
     >>> law = below(curve, curve, step=0.05, first=-200, last=200)
     >>> 0.1268 < Product(((law, 1),)).least_delta(1.0) <= 0.12693673750664397
     True

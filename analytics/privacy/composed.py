@@ -1,8 +1,8 @@
 r"""What many releases leak together, between two proved ends: curves to laws on a grid, laws to a product.
 
-Both ends come from one grid of losses, :mod:`analytics.privacy.chords`, and one tilted product,
-:mod:`analytics.privacy.loss_product`; when they are too far apart the step is halved. Where to put the grid is read off a
-sketch: the same chords on a geometric grid. Only the width depends on it, never the validity.
+Both ends come from one grid of losses, :mod:`airtight.analytics.privacy.chords`, and one tilted product,
+:mod:`airtight.analytics.privacy.loss_product`; when they are too far apart the step is halved. Where to put the grid is
+read off a sketch: the same chords on a geometric grid. Only the width depends on it, never the validity.
 
 Notes
 -----
@@ -23,11 +23,11 @@ from functools import cached_property
 import numpy as np
 from scipy import optimize
 
-from analytics.checks import ConvergenceError, FloatArray, ParameterError
-from analytics.privacy import chords
-from analytics.privacy.loss_distribution import LossDistribution
-from analytics.privacy.loss_product import Product
-from analytics.privacy.releases import Factors, Tabulated
+from airtight.analytics.checks import ConvergenceError, FloatArray, ParameterError
+from airtight.analytics.privacy import chords
+from airtight.analytics.privacy.loss_distribution import LossDistribution
+from airtight.analytics.privacy.loss_product import Product
+from airtight.analytics.privacy.releases import Factors, Tabulated
 
 _UNIT = np.finfo(float).eps
 WIDTH = 1e-3  # relative, of an interval, unless another is asked for

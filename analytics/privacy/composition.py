@@ -1,7 +1,7 @@
 r"""Composition of M private releases: what papers print, what is true of any mechanism, and of Gaussian noise.
 
 For arbitrary (epsilon, delta) releases :func:`optimal_epsilon` is the last word (Kairouz, Oh and Viswanath); for Gaussian noise
-:func:`gaussian_exact`. What else is known of a release goes through :mod:`analytics.privacy.loss_distribution`.
+:func:`gaussian_exact`. What else is known of a release goes through :mod:`airtight.analytics.privacy.loss_distribution`.
 Adjacency is that of the single release throughout.
 """
 
@@ -13,11 +13,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from analytics import checks
-from analytics.checks import FloatArray
-from analytics.distributions.poisson_binomial import binomial
-from analytics.privacy import gaussian
-from analytics.privacy.lattice import Envelope
+from airtight.analytics import checks
+from airtight.analytics.checks import FloatArray
+from airtight.analytics.distributions.poisson_binomial import binomial
+from airtight.analytics.privacy import gaussian
+from airtight.analytics.privacy.lattice import Envelope
 
 _GREATEST_ORDER = 1e12
 _UNIT = np.finfo(float).eps

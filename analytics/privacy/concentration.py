@@ -13,8 +13,8 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics.checks import FloatArray, broadcast, real
-from analytics.inference.system import InferenceSystem
+from airtight.analytics.checks import FloatArray, broadcast, real
+from airtight.analytics.inference.system import InferenceSystem
 
 
 def bernstein_published(t: ArrayLike, *, variance: ArrayLike, bound: ArrayLike) -> FloatArray:

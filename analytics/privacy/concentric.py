@@ -22,9 +22,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from analytics.checks import FloatArray
-from analytics.guarantee import Adjacency
-from analytics.privacy.participation import Participation
+from airtight.analytics.checks import FloatArray
+from airtight.analytics.guarantee import Adjacency
+from airtight.analytics.privacy.participation import Participation
 
 _FINENESS, _CELLS = 8, 3200  # cells of the norm across for each standard deviation of the least noise; in all, at first
 _DOUBLINGS, _TOLERANCE = 3, 2e-3  # of the cells, until the bound rises by no more

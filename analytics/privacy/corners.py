@@ -8,10 +8,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from analytics import checks
-from analytics.checks import FloatArray
-from analytics.privacy.count_shift import LONG, Shift, count_law, dominating, relative_error
-from analytics.privacy.lattice import Envelope
+from airtight.analytics import checks
+from airtight.analytics.checks import FloatArray
+from airtight.analytics.privacy.count_shift import LONG, Shift, count_law, dominating, relative_error
+from airtight.analytics.privacy.lattice import Envelope
 
 _EVERY_CORNER = 1000  # others up to which every corner is tried; beyond, ranges of corners share a bound
 _RANGES = 256

@@ -33,8 +33,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from analytics.checks import FloatArray
-from analytics.distributions.poisson_binomial import binomial
+from airtight.analytics.checks import FloatArray
+from airtight.analytics.distributions.poisson_binomial import binomial
 
 _UNIT = np.finfo(float).eps
 LONG = 25.0  # standard deviation of the count from which outcomes are gathered

@@ -1,6 +1,6 @@
 """How divergences bend in the variance of the common noise: bounds of the second derivative, of either sign.
 
-What a law of the noise on a grid (:mod:`analytics.distributions.weighted_sum`) needs, to bound a mean from both sides.
+What a law of the noise on a grid (:mod:`airtight.analytics.distributions.weighted_sum`) needs, to bound a mean from both sides.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import special
 
-from analytics.checks import FloatArray
+from airtight.analytics.checks import FloatArray
 
 
 def of_gaussian(
@@ -119,7 +119,8 @@ def concavity_of_pair(d: FloatArray, low: FloatArray, gap: FloatArray, r: float,
 
 
 def concavity_of_hidden(near: FloatArray, d: FloatArray, low: FloatArray, own: FloatArray, r: float) -> FloatArray:
-    r"""A bound of minus the second derivative in v of :math:`D_\lambda/p` of :mod:`analytics.privacy.hidden`, for v >= low.
+    r"""A bound of minus the second derivative in v of :math:`D_\lambda/p` of :mod:`airtight.analytics.privacy.hidden`,
+    for v >= low.
 
     `near` is the norm of the one mean, d the distance of the two.
 

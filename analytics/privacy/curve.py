@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from analytics import checks
-from analytics.checks import FloatArray, ParameterError, choice, real
-from analytics.privacy import trade_off
-from analytics.privacy.composed import WIDTH
-from analytics.privacy.order import Order, gathered
-from analytics.privacy.releases import (
+from airtight.analytics import checks
+from airtight.analytics.checks import FloatArray, ParameterError, choice, real
+from airtight.analytics.privacy import trade_off
+from airtight.analytics.privacy.composed import WIDTH
+from airtight.analytics.privacy.order import Order, gathered
+from airtight.analytics.privacy.releases import (
     Factors,
     Gaussian,
     Laplace,
@@ -118,7 +118,8 @@ class PrivacyCurve:
 
     Notes
     -----
-    Gaussian releases are put together in closed form, the others on a grid of losses (:mod:`analytics.privacy.composed`). Every
+    Gaussian releases are put together in closed form, the others on a grid of losses
+    (:mod:`airtight.analytics.privacy.composed`). Every
     number returned is on the safe side of its interval, which :meth:`bracket` gives.
 
     Examples
@@ -367,7 +368,7 @@ class PrivacyCurve:
         -------
         forward, reverse : dp_accounting.pld.privacy_loss_distribution.PrivacyLossDistribution
         """
-        from analytics.privacy import peers
+        from airtight.analytics.privacy import peers
 
         h = checks.scalar("step", step, "(0, inf)")
         orders = [self._orders[Direction.FORWARD], self._orders.get(Direction.REVERSE, self._orders[Direction.FORWARD])]
@@ -381,7 +382,7 @@ class PrivacyCurve:
         A pessimistic one fills the upper end of :meth:`bracket` only. An optimistic one, which is no guarantee, fills the lower
         only, and is refused unless `optimistic` asks for it.
         """
-        from analytics.privacy import peers
+        from airtight.analytics.privacy import peers
 
         return cls(((peers.tabulated(pld, optimistic, unit), 1),))
 

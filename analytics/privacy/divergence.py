@@ -58,8 +58,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from analytics.checks import FloatArray, IntArray, broadcast, integer, real
-from analytics.privacy import gaussian
+from airtight.analytics.checks import FloatArray, IntArray, broadcast, integer, real
+from airtight.analytics.privacy import gaussian
 
 _UNIT = np.finfo(float).eps
 _NATS = 30.0  # T: the rule errs by some e^-30 = 1e-13 of the value

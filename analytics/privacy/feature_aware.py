@@ -17,17 +17,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics import checks
-from analytics.checks import FloatArray, ParameterError
-from analytics.distributions import weighted_sum
-from analytics.guarantee import Adjacency, Guarantee
-from analytics.inference import participation
-from analytics.inference.system import InferenceSystem
-from analytics.privacy import amplification, gaussian
-from analytics.privacy.amplification import TheoremForm
+from airtight.analytics import checks
+from airtight.analytics.checks import FloatArray, ParameterError
+from airtight.analytics.distributions import weighted_sum
+from airtight.analytics.guarantee import Adjacency, Guarantee
+from airtight.analytics.inference import participation
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.privacy import amplification, gaussian
+from airtight.analytics.privacy.amplification import TheoremForm
 
 if TYPE_CHECKING:
-    from analytics.privacy.curve import PrivacyCurve
+    from airtight.analytics.privacy.curve import PrivacyCurve
 
 _UNIT = np.finfo(float).eps
 _PROBABILITY_ROUNDING = 1e-13  # relative, of a normal probability beyond which no score decides
@@ -123,9 +123,9 @@ def lowest_curve(
     >>> round(float(joint.epsilon(1e-5)), 5), round(float(joint.compose(10).epsilon(1e-5)), 4)
     (2.06175, 7.7905)
     """
-    from analytics.privacy import rounds
-    from analytics.privacy.curve import PrivacyCurve
-    from analytics.privacy.releases import Gaussian
+    from airtight.analytics.privacy import rounds
+    from airtight.analytics.privacy.curve import PrivacyCurve
+    from airtight.analytics.privacy.releases import Gaussian
 
     k = checks.count("device", device, f"[0, {system.devices - 1}]")
     mu = float(_lowest_ratios(system, noise, sensitivity, selected)[k])
@@ -221,9 +221,9 @@ def threshold_curve(
     >>> round(float(joint.epsilon(1e-5)), 5), bool(joint.compose(10).epsilon(1e-5) < 7.6)
     (1.99963, True)
     """
-    from analytics.privacy import rounds
-    from analytics.privacy.curve import PrivacyCurve
-    from analytics.privacy.releases import Shown
+    from airtight.analytics.privacy import rounds
+    from airtight.analytics.privacy.curve import PrivacyCurve
+    from airtight.analytics.privacy.releases import Shown
 
     k = checks.count("device", device, f"[0, {system.devices - 1}]")
     likely = np.delete(_likely(system, noise, eta, greatest_score), k)

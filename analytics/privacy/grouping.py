@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from analytics.checks import FloatArray, IntArray
+from airtight.analytics.checks import FloatArray, IntArray
 
 
 def grouped(variance: FloatArray, weights: FloatArray, columns: int) -> tuple[IntArray, FloatArray]:

@@ -21,8 +21,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from analytics.checks import FloatArray
-from analytics.privacy import gaussian
+from airtight.analytics.checks import FloatArray
+from airtight.analytics.privacy import gaussian
 
 _STEPS = 200  # of Newton or bisection; six are usual
 _CANCELLED = 1e-4  # share of Mills' ratio below which a difference is integrated instead

@@ -68,8 +68,8 @@ from functools import lru_cache
 import numpy as np
 from scipy import special
 
-from analytics.checks import FloatArray, IntArray
-from analytics.privacy import gaussian, half_space, subsampling
+from airtight.analytics.checks import FloatArray, IntArray
+from airtight.analytics.privacy import gaussian, half_space, subsampling
 
 _UNIT = np.finfo(float).eps
 _TOLERANCE = 3e-11  # relative, of the rule: panels with a greater share of it are halved

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics.checks import FloatArray, broadcast, real
+from airtight.analytics.checks import FloatArray, broadcast, real
 
 
 def epsilon(*, sensitivity: ArrayLike, scale: ArrayLike) -> FloatArray:

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics import checks
-from analytics.checks import FloatArray, real
-from analytics.privacy.loss_distribution import LossDistribution, from_curve
+from airtight.analytics import checks
+from airtight.analytics.checks import FloatArray, real
+from airtight.analytics.privacy.loss_distribution import LossDistribution, from_curve
 
 _UNIT = np.finfo(float).eps
 _LEAST = np.finfo(float).tiny

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from analytics import checks
-from analytics.checks import ConvergenceError, FloatArray, ParameterError, real
-from analytics.privacy.loss_product import MOST_POINTS, Product
+from airtight.analytics import checks
+from airtight.analytics.checks import ConvergenceError, FloatArray, ParameterError, real
+from airtight.analytics.privacy.loss_product import MOST_POINTS, Product
 
 _UNIT = np.finfo(float).eps
 _NEGLIGIBLE = 1e-10  # share of delta that may go to infinite losses

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import fft, optimize
 
-from analytics.checks import ConvergenceError, FloatArray
+from airtight.analytics.checks import ConvergenceError, FloatArray
 
 if TYPE_CHECKING:
-    from analytics.privacy.loss_distribution import LossDistribution
+    from airtight.analytics.privacy.loss_distribution import LossDistribution
 
 _UNIT = np.finfo(float).eps
 MOST_POINTS = 1 << 23

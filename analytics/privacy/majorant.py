@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from analytics.checks import FloatArray
-from analytics.privacy.releases import Ends, Release
+from airtight.analytics.checks import FloatArray
+from airtight.analytics.privacy.releases import Ends, Release
 
 _UNIT = np.finfo(float).eps
 

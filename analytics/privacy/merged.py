@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analytics.checks import FloatArray
+from airtight.analytics.checks import FloatArray
 
 _UNIT = np.finfo(float).eps
 _FINE = 40  # bins in a deviation of the loss

@@ -1,6 +1,7 @@
 """The mixtures over who else takes part that a system has: devices alike share one, laws alike are solved together.
 
-Of :class:`~analytics.inference.homogeneous.HomogeneousSystems` each is asked about one of its devices; all are solved together.
+Of :class:`~airtight.analytics.inference.homogeneous.HomogeneousSystems` each is asked about one of its devices; all are
+solved together.
 """
 
 from __future__ import annotations
@@ -9,13 +10,13 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from analytics.checks import FloatArray, IntArray
-from analytics.distributions import poisson_binomial, weighted_sum
-from analytics.guarantee import Adjacency
-from analytics.inference.homogeneous import HomogeneousSystems
-from analytics.inference.system import InferenceSystem
-from analytics.privacy import threshold
-from analytics.privacy.participation import Participation
+from airtight.analytics.checks import FloatArray, IntArray
+from airtight.analytics.distributions import poisson_binomial, weighted_sum
+from airtight.analytics.guarantee import Adjacency
+from airtight.analytics.inference.homogeneous import HomogeneousSystems
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.privacy import threshold
+from airtight.analytics.privacy.participation import Participation
 
 Systems = InferenceSystem | HomogeneousSystems
 
@@ -128,7 +129,7 @@ def least_epsilon(
 
 
 def proven_epsilon(system: Systems, which: IntArray, total: float | FloatArray) -> FloatArray:
-    """The closed form of :func:`analytics.privacy.amplification.proven`, each noise at one lower quantile."""
+    """The closed form of :func:`airtight.analytics.privacy.amplification.proven`, each noise at one lower quantile."""
 
     def simple(part: Participation, spent: FloatArray, _: IntArray) -> FloatArray:
         return (part if part.idle_noise else part.at_quantile(spent)).least_epsilon(spent, convex=True)

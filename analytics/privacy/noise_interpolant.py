@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from analytics.checks import FloatArray, IntArray
+from airtight.analytics.checks import FloatArray, IntArray
 
 Triple = tuple[FloatArray, FloatArray, FloatArray]  # log of a divergence, its slope in epsilon, its error
 Component = Callable[[FloatArray, IntArray], Triple]  # of values of v, a row a problem, and which problems these are

@@ -6,11 +6,12 @@ observer               ``absent``                         ``silent``, ``replace`
 participants           delta = p_k for every epsilon      exact (FDP-T1b)                    :math:`p\,\delta_G` at the
                                                                                              constant noise; ``absent``
                                                                                              delta = p_k
-others                 exact (FDP-T1a)                    :mod:`analytics.privacy.hidden`    exact (FDP-T1d)
+others                 exact (FDP-T1a)                    :mod:`airtight.analytics.privacy.hidden`    exact (FDP-T1d)
 signal, upper end      as others                          as others                          as others
 ====================== ================================== ================================== ==========================
 
-"Exact" is :mod:`analytics.privacy.amplification`. Each observer sees what the next one sees and more, so what protects against
+"Exact" is :mod:`airtight.analytics.privacy.amplification`. Each observer sees what the next one sees and more, so what
+protects against
 it protects against the next (post-processing). For `signal` the others' codes shift y by what the server cannot subtract; which
 codes are worst is open, so the answer is an interval: :func:`signal_bracket`.
 """
@@ -22,13 +23,13 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics import checks
-from analytics.checks import FloatArray, IntArray, broadcast, choice, real
-from analytics.guarantee import Adjacency, Observer
-from analytics.inference.homogeneous import HomogeneousSystems
-from analytics.inference.system import InferenceSystem, device_indices
-from analytics.privacy import concentric, mixtures
-from analytics.privacy.mixtures import (
+from airtight.analytics import checks
+from airtight.analytics.checks import FloatArray, IntArray, broadcast, choice, real
+from airtight.analytics.guarantee import Adjacency, Observer
+from airtight.analytics.inference.homogeneous import HomogeneousSystems
+from airtight.analytics.inference.system import InferenceSystem, device_indices
+from airtight.analytics.privacy import concentric, mixtures
+from airtight.analytics.privacy.mixtures import (
     Systems,
     delta_at_most,
     delta_bracket,
@@ -36,8 +37,8 @@ from analytics.privacy.mixtures import (
     least_epsilon,
     participations,
 )
-from analytics.privacy.participation import Participation
-from analytics.privacy.unseen import Unseen
+from airtight.analytics.privacy.participation import Participation
+from airtight.analytics.privacy.unseen import Unseen
 
 _UNIT = np.finfo(float).eps
 _TRIMMED = 1e-6  # share of delta that the lower end may lose with rare values of the others' noise
@@ -68,7 +69,7 @@ def exact_delta(
 
     Examples
     --------
-    >>> from analytics.inference.system import InferenceSystem
+    >>> from airtight.analytics.inference.system import InferenceSystem
     >>> system = InferenceSystem(devices=20, participation=[0.1] + 19 * [1.0], noise_variance=0.1, weight=0.316, clip=1.0,
     ...     alignment=1.0, receiver_noise_variance=0.0, dimension=64, delta=1e-5, delta_prime=1e-5, adjacency="silent")
     >>> [float(exact_delta(system, 0.5, observer=o, device=0)) for o in ("participants", "others")]
@@ -93,15 +94,15 @@ def exact_delta_bracket(
     """Lower and upper ends of delta(epsilon) against an observer.
 
     Against `signal` delta is the supremum over the others' codes: the upper end is that of `others`, the lower one what zero
-    codes of the others already give away (:mod:`analytics.privacy.concentric`). It is 0, which says nothing, where the law of
-    the others' noise is not exact, has more than 512 values, or may be 0.
+    codes of the others already give away (:mod:`airtight.analytics.privacy.concentric`). It is 0, which says nothing,
+    where the law of the others' noise is not exact, has more than 512 values, or may be 0.
 
-    Proved where :func:`analytics.privacy.amplification.exact_delta_bracket` is what is meant; of a hidden ``silent`` or
-    ``replace`` device the error of the quadrature is stated (:mod:`analytics.privacy.hidden`), some 1e-11 of delta.
+    Proved where :func:`airtight.analytics.privacy.amplification.exact_delta_bracket` is what is meant; of a hidden ``silent`` or
+    ``replace`` device the error of the quadrature is stated (:mod:`airtight.analytics.privacy.hidden`), some 1e-11 of delta.
 
     Examples
     --------
-    >>> from analytics.inference.system import InferenceSystem
+    >>> from airtight.analytics.inference.system import InferenceSystem
     >>> system = InferenceSystem(devices=12, participation=0.9, noise_variance=0.1, weight=1/12, clip=3.0, alignment=1.0,
     ...     receiver_noise_variance=0.1, dimension=784, delta=1e-5, delta_prime=1e-5)
     >>> low, high = exact_delta_bracket(system, 3.161, observer="signal", device=0)
@@ -159,12 +160,12 @@ def exceeds(
     Parameters
     ----------
     quieter : bool
-        Whether it is so with all lower noises of the devices too, by one threshold (:mod:`analytics.privacy.threshold`); for an
-        ``absent`` device, and one that hides its silence.
+        Whether it is so with all lower noises of the devices too, by one threshold
+        (:mod:`airtight.analytics.privacy.threshold`); for an ``absent`` device, and one that hides its silence.
 
     Examples
     --------
-    >>> from analytics.inference.system import InferenceSystem
+    >>> from airtight.analytics.inference.system import InferenceSystem
     >>> system = InferenceSystem(devices=12, participation=0.9, noise_variance=0.1, weight=1/12, clip=5.0, alignment=1.0,
     ...     receiver_noise_variance=0.1, dimension=784, delta=1e-5, delta_prime=1e-5)
     >>> [exceeds(system, at, device=0) for at in (12.0, 12.01)], exceeds(system, 0.1, device=0, quieter=True)
@@ -203,7 +204,7 @@ def exact_epsilon(
 
     Examples
     --------
-    >>> from analytics.inference.system import InferenceSystem
+    >>> from airtight.analytics.inference.system import InferenceSystem
     >>> system = InferenceSystem(devices=20, participation=[0.1] + 19 * [1.0], noise_variance=0.1, weight=0.316, clip=1.0,
     ...     alignment=1.0, receiver_noise_variance=0.0, dimension=64, delta=1e-5, delta_prime=1e-5, adjacency="silent")
     >>> [float(exact_epsilon(system, observer=o, device=0)) for o in ("participants", "others")]
@@ -227,7 +228,7 @@ def epsilon_bracket(
 
     Examples
     --------
-    >>> from analytics.inference.homogeneous import HomogeneousSystems
+    >>> from airtight.analytics.inference.homogeneous import HomogeneousSystems
     >>> systems = HomogeneousSystems(devices=12, participation=[0.5, 0.9], noise_variance=0.1, weight=1/12, clip=5.0,
     ...     alignment=1.0, receiver_noise_variance=0.1, dimension=784, delta=1e-5)
     >>> low, high = epsilon_bracket(systems)
@@ -262,8 +263,8 @@ def signal_bracket(
     -------
     lower, upper : ndarray or float
         The upper end is that of `others`, and the one that a guarantee uses. At the lower one the zero codes of the others
-        already give away more than delta (:mod:`analytics.privacy.concentric`); it is 0, which says nothing, where the law of
-        the others' noise is not exact, has more than 512 values, or may be 0.
+        already give away more than delta (:mod:`airtight.analytics.privacy.concentric`); it is 0, which says nothing,
+        where the law of the others' noise is not exact, has more than 512 values, or may be 0.
 
     Notes
     -----
@@ -272,7 +273,7 @@ def signal_bracket(
 
     Examples
     --------
-    >>> from analytics.inference.system import InferenceSystem
+    >>> from airtight.analytics.inference.system import InferenceSystem
     >>> system = InferenceSystem(devices=3, participation=0.3, noise_variance=0.5, weight=1.0, clip=1.0, alignment=1.0,
     ...     receiver_noise_variance=0.1, dimension=8, delta=1e-3, delta_prime=1e-3, adjacency="silent")
     >>> low, high = signal_bracket(system, device=0)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from analytics.checks import FloatArray, IntArray
-from analytics.privacy.participation import COARSE, Participation
+from airtight.analytics.checks import FloatArray, IntArray
+from airtight.analytics.privacy.participation import COARSE, Participation
 
 _UNIT = np.finfo(float).eps
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
-from analytics.checks import FloatArray
-from analytics.privacy.composed import WIDTH, Composed
-from analytics.privacy.loss_distribution import LossDistribution
-from analytics.privacy.releases import Factors, Release
+from airtight.analytics.checks import FloatArray
+from airtight.analytics.privacy.composed import WIDTH, Composed
+from airtight.analytics.privacy.loss_distribution import LossDistribution
+from airtight.analytics.privacy.releases import Factors, Release
 
 _FIRST_LEVEL = 1e-6  # delta about which a curve is first computed when it is not given
 _FALLEN = 1e-2  # computed again where it is below this share of that
@@ -21,8 +21,8 @@ class Order:
     """Independent releases, each `count` times, in one order throughout.
 
     A release may stand for a family of pairs, of which the greatest curve is asked for: then what dominates all of it
-    (:meth:`~analytics.privacy.releases.Release.dominating`) is composed for the upper end, and one pair of it, the same in all
-    releases (:meth:`~analytics.privacy.releases.Release.attained`), for the lower.
+    (:meth:`~airtight.analytics.privacy.releases.Release.dominating`) is composed for the upper end, and one pair of it,
+    the same in all releases (:meth:`~airtight.analytics.privacy.releases.Release.attained`), for the lower.
     """
 
     factors: Factors

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from analytics.checks import ConvergenceError, FloatArray, IntArray
-from analytics.guarantee import Adjacency
-from analytics.privacy import curvature, divergence, gaussian, grouping, subsampling
-from analytics.privacy.noise_interpolant import Component, NoiseInterpolant, Triple
+from airtight.analytics.checks import ConvergenceError, FloatArray, IntArray
+from airtight.analytics.guarantee import Adjacency
+from airtight.analytics.privacy import curvature, divergence, gaussian, grouping, subsampling
+from airtight.analytics.privacy.noise_interpolant import Component, NoiseInterpolant, Triple
 
 _SKETCHES = ((48, 12.0), (512, 24.0))  # atoms and nats: with twice as many atoms the root is first sought on so few
 _ROUGHLY = (1e-4, 1e-8)  # relative accuracy of the root on these
@@ -48,7 +48,7 @@ class Participation:
     variance: FloatArray  # received noise variance without the device, of each row's atoms; never falling along a row
     weights: FloatArray  # probability of each atom
     missing: FloatArray  # probability of atoms left out: the divergence counts as 1 there
-    slack: float  # of the law on a grid, as the next: see analytics.distributions.weighted_sum
+    slack: float  # of the law on a grid, as the next: see airtight.analytics.distributions.weighted_sum
     spread: float
     error: float  # relative, of the weights
     lost: float  # of the variance, by rounding down

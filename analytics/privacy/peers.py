@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from analytics.checks import FloatArray, ParameterError
-from analytics.privacy.loss_distribution import LossDistribution
-from analytics.privacy.releases import Tabulated
+from airtight.analytics.checks import FloatArray, ParameterError
+from airtight.analytics.privacy.loss_distribution import LossDistribution
+from airtight.analytics.privacy.releases import Tabulated
 
 
 def distribution(law: LossDistribution, pessimistic: bool) -> Any:

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics import checks
-from analytics.checks import FloatArray, ParameterError
-from analytics.privacy import chords, gaussian, subsampling
-from analytics.privacy.loss_distribution import LossDistribution
-from analytics.privacy.loss_product import Product
+from airtight.analytics import checks
+from airtight.analytics.checks import FloatArray, ParameterError
+from airtight.analytics.privacy import chords, gaussian, subsampling
+from airtight.analytics.privacy.loss_distribution import LossDistribution
+from airtight.analytics.privacy.loss_product import Product
 
 _UNIT = np.finfo(float).eps
 _LEAST = 5e-324
@@ -333,7 +333,8 @@ class Subsampled(Release):
     Notes
     -----
     Both divergences of the mixture are rising functions of one divergence of the release
-    (:mod:`analytics.privacy.subsampling`). So what dominates a family of releases, subsampled, dominates the subsampled family,
+    (:mod:`airtight.analytics.privacy.subsampling`). So what dominates a family of releases, subsampled, dominates the
+    subsampled family,
     and a pair of the family, subsampled, is a pair of it: both ends of a family come from its own two ends.
     """
 
@@ -432,8 +433,8 @@ class Joint(Release):
     Notes
     -----
     At few epsilons it is computed for each; at many it is read off the two laws of the total loss, one above the truth and one
-    below it to absolute accuracy (:meth:`analytics.privacy.composed.Composed.law`). The curve of a law on a grid is linear in
-    :math:`e^\epsilon` between grid points, so that it is known everywhere.
+    below it to absolute accuracy (:meth:`airtight.analytics.privacy.composed.Composed.law`). The curve of a law on a
+    grid is linear in :math:`e^\epsilon` between grid points, so that it is known everywhere.
     """
 
     factors: Factors
@@ -459,7 +460,7 @@ class Joint(Release):
         return float(sum(count * release.reached_loss(reverse=reverse) for release, count in self.factors))
 
     def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
-        from analytics.privacy.composed import Composed
+        from airtight.analytics.privacy.composed import Composed
 
         whole = Composed(self.factors, reverse)
         if epsilon.size > _FEW:
@@ -546,9 +547,9 @@ _NAMES: dict[type[Release], str] = {
     Tabulated: "tabulated",
 }
 _HOMES = {  # of the constructors that are registered where they are defined
-    "system": "analytics.privacy.rounds",
-    "unequal_noise": "analytics.privacy.unequal_noise",
-    "aggregation": "analytics.federated.aggregate",
+    "system": "airtight.analytics.privacy.rounds",
+    "unequal_noise": "airtight.analytics.privacy.unequal_noise",
+    "aggregation": "airtight.analytics.federated.aggregate",
 }
 
 

@@ -12,17 +12,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics import checks
-from analytics.checks import FloatArray, IntArray, choice, real
-from analytics.guarantee import Adjacency, Observer
-from analytics.inference.system import InferenceSystem, device_indices
-from analytics.privacy import concentric, gaussian, observers, one_order, releases
-from analytics.privacy.composed import WIDTH
-from analytics.privacy.curve import Bracket, PrivacyCurve
-from analytics.privacy.mixtures import participations
-from analytics.privacy.participation import Participation
-from analytics.privacy.releases import Discrete, Ends, Factors, Gaussian, Release, Subsampled
-from analytics.privacy.unseen import Unseen
+from airtight.analytics import checks
+from airtight.analytics.checks import FloatArray, IntArray, choice, real
+from airtight.analytics.guarantee import Adjacency, Observer
+from airtight.analytics.inference.system import InferenceSystem, device_indices
+from airtight.analytics.privacy import concentric, gaussian, observers, one_order, releases
+from airtight.analytics.privacy.composed import WIDTH
+from airtight.analytics.privacy.curve import Bracket, PrivacyCurve
+from airtight.analytics.privacy.mixtures import participations
+from airtight.analytics.privacy.participation import Participation
+from airtight.analytics.privacy.releases import Discrete, Ends, Factors, Gaussian, Release, Subsampled
+from airtight.analytics.privacy.unseen import Unseen
 
 _UNIT = np.finfo(float).eps
 _NEGLIGIBLE = 1e-25  # probability of the others' noise that a first try leaves out
@@ -288,7 +288,8 @@ def bracket(
     """Both ends of :func:`epsilon`, and whether their relative distance is `width` at most.
 
     The lower end of `signal` is what zero codes of the others give away, and one who is told of each y but its cell
-    (:meth:`analytics.privacy.concentric.Mixture.outcomes`); 0 where :func:`analytics.privacy.observers.signal_bracket` has 0.
+    (:meth:`airtight.analytics.privacy.concentric.Mixture.outcomes`); 0 where
+    :func:`airtight.analytics.privacy.observers.signal_bracket` has 0.
     """
     count, seen = checks.count("rounds", rounds), choice("observer", observer, Observer)
     total = system.delta if delta is None else checks.scalar("delta", delta, "(0, 1)")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from analytics import checks
-from analytics.checks import FloatArray
-from analytics.privacy import aggregation, composition
-from analytics.privacy.aggregation import Client, interval
-from analytics.privacy.corners import corners
-from analytics.privacy.count_shift import dominating
+from airtight.analytics import checks
+from airtight.analytics.checks import FloatArray
+from airtight.analytics.privacy import aggregation, composition
+from airtight.analytics.privacy.aggregation import Client, interval
+from airtight.analytics.privacy.corners import corners
+from airtight.analytics.privacy.count_shift import dominating
 
 _EVERY_CORNER, _RANGES = 128, 128
 _UNTRIMMED, _NEGLIGIBLE = 256, 1e-300

@@ -1,7 +1,7 @@
 r"""Long runs of releases with a choice of several laws: what one law in all of them leaks, and what choosing can add to it.
 
 Let :math:`T f(y) = \max_g \int f(y-\ell)\,d\nu_g(\ell)` be one release more
-(:mod:`analytics.privacy.adaptive_composition`), A the same for one fixed law, and let
+(:mod:`airtight.analytics.privacy.adaptive_composition`), A the same for one fixed law, and let
 :math:`\varphi_0 = \int (1-e^{y-\ell})_+\,d\lambda(\ell)` be at least the greatest curve of the releases that come last. Then
 after n releases more, at any tilt t > 0 and with :math:`M = \max_g E_g e^{tL}`,
 
@@ -24,7 +24,7 @@ negative y what is above that has positive terms only; both vanish but for what 
 *Infinite losses* happen in some release with probability at most :math:`1-\prod(1-\nu_g\{\infty\})`, whatever the choices.
 
 *Rounding.* Curves are sums of sums of positive terms, relatively accurate; the products in Fourier space have the error
-that :class:`~analytics.privacy.loss_product.Tilted` states. Between grid points the truth is below its chords.
+that :class:`~airtight.analytics.privacy.loss_product.Tilted` states. Between grid points the truth is below its chords.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import fft
 
-from analytics.checks import FloatArray
-from analytics.privacy import chords
-from analytics.privacy.loss_distribution import LossDistribution
-from analytics.privacy.loss_product import Product
+from airtight.analytics.checks import FloatArray
+from airtight.analytics.privacy import chords
+from airtight.analytics.privacy.loss_distribution import LossDistribution
+from airtight.analytics.privacy.loss_product import Product
 
 _UNIT = np.finfo(float).eps
 _GROWTH = 4  # from one release whose supremum is computed to the next
@@ -69,7 +69,7 @@ def epsilon(
 
     Examples
     --------
-    >>> from analytics.privacy.loss_distribution import gaussian
+    >>> from airtight.analytics.privacy.loss_distribution import gaussian
     >>> weak, strong = gaussian(0.09, step=0.002), gaussian(0.1, step=0.002)
     >>> epsilon([weak, strong], strong, 1e-5, count=99, tilt=4.0)  # the strong one alone: 4.37717...
     4.377...
@@ -101,7 +101,7 @@ def curve(
 
     Examples
     --------
-    >>> from analytics.privacy.loss_distribution import gaussian
+    >>> from airtight.analytics.privacy.loss_distribution import gaussian
     >>> weak, strong = gaussian(0.09, step=0.002), gaussian(0.1, step=0.002)
     >>> eps, found = curve([weak, strong], strong, [1.0, 4.0], count=99)
     >>> float(np.interp(1.0, eps, found))  # the strong one alone: 0.126936...

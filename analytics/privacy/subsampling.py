@@ -13,8 +13,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics.checks import FloatArray, broadcast, integer, real
-from analytics.privacy import gaussian, half_space, hidden
+from airtight.analytics.checks import FloatArray, broadcast, integer, real
+from airtight.analytics.privacy import gaussian, half_space, hidden
 
 _LARGE = 600.0  # exp of it is far from overflow
 
@@ -145,8 +145,8 @@ def hidden_participation_delta(
     Returns
     -------
     float
-        Within the error of :func:`analytics.privacy.hidden.log_curve`, some 1e-11 of delta. With the law of v over the others
-        it is :func:`analytics.privacy.observers.exact_delta`, observer `others`.
+        Within the error of :func:`airtight.analytics.privacy.hidden.log_curve`, some 1e-11 of delta. With the law of v
+        over the others it is :func:`airtight.analytics.privacy.observers.exact_delta`, observer `others`.
 
     Notes
     -----

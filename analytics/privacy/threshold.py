@@ -21,9 +21,9 @@ from __future__ import annotations
 import numpy as np
 from scipy import special
 
-from analytics.guarantee import Adjacency
-from analytics.privacy import subsampling
-from analytics.privacy.participation import Participation
+from airtight.analytics.guarantee import Adjacency
+from airtight.analytics.privacy import subsampling
+from airtight.analytics.privacy.participation import Participation
 
 _PLACES = np.arange(1, 49) / 48  # of thresholds, in units of the nearer end
 _ABOUT = np.geomspace(0.7, 1.6, 24)  # and in units of what is best at the receiver's noise alone
@@ -36,8 +36,8 @@ def delta_at_least(part: Participation, epsilon: float, row: int = 0) -> float:
 
     Examples
     --------
-    >>> from analytics.inference.system import InferenceSystem
-    >>> from analytics.privacy import mixtures, observers
+    >>> from airtight.analytics.inference.system import InferenceSystem
+    >>> from airtight.analytics.privacy import mixtures, observers
     >>> system = InferenceSystem(devices=4, participation=0.9, noise_variance=0.01, weight=1.0, clip=4.0, alignment=1.0,
     ...     receiver_noise_variance=1.0, dimension=1, delta=1e-5, delta_prime=1e-5)
     >>> (part,) = mixtures.participations(system, np.array([0]), 0.0)

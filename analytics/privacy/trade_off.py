@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from analytics.checks import FloatArray
+from airtight.analytics.checks import FloatArray
 
 _GOLDEN = (np.sqrt(5) - 1) / 2
 _STEPS = 60  # of a golden section

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analytics import checks
-from analytics.checks import FloatArray
-from analytics.privacy import divergence, releases
-from analytics.privacy.releases import Ends, Release
+from airtight.analytics import checks
+from airtight.analytics.checks import FloatArray
+from airtight.analytics.privacy import divergence, releases
+from airtight.analytics.privacy.releases import Ends, Release
 
 _UNIT = np.finfo(float).eps
 

@@ -6,11 +6,11 @@ from functools import partial
 
 import numpy as np
 
-from analytics.checks import FloatArray, IntArray
-from analytics.guarantee import Adjacency
-from analytics.privacy import curvature, gaussian, hidden
-from analytics.privacy.noise_interpolant import NARROW, Component, Largest, NoiseInterpolant, Triple
-from analytics.privacy.participation import Curvature, Curve, Participation, Values
+from airtight.analytics.checks import FloatArray, IntArray
+from airtight.analytics.guarantee import Adjacency
+from airtight.analytics.privacy import curvature, gaussian, hidden
+from airtight.analytics.privacy.noise_interpolant import NARROW, Component, Largest, NoiseInterpolant, Triple
+from airtight.analytics.privacy.participation import Curvature, Curve, Participation, Values
 
 _PROVED_FROM = 100  # dimensions; below, kinks in v come too near the real axis for the bound
 _TOLERANCE = 3e-11  # relative, of the quadrature and of the interpolation
@@ -19,7 +19,8 @@ _PLACES = 128  # values of the others' noise among which what matters is sought
 
 
 class Unseen(Participation):
-    r"""``silent`` and ``replace`` without idle noise: :math:`E_S\,D_\lambda(P_S\|Q_S)` of :mod:`analytics.privacy.hidden`.
+    r"""``silent`` and ``replace`` without idle noise: :math:`E_S\,D_\lambda(P_S\|Q_S)` of
+    :mod:`airtight.analytics.privacy.hidden`.
 
     Of the two directions of ``silent`` the one from present to silent is never the smaller (docs, observers, theorem d), so it is
     all that one round needs; those of ``replace`` are equal.
@@ -29,7 +30,7 @@ class Unseen(Participation):
     On a grid of the others' noise the second difference over the slack :math:`\sigma` is a mean of the second derivative within
     :math:`\sigma` of v. There the second derivative itself differs from it by at most :math:`2\sigma` times the greatest third
     derivative (:meth:`NoiseInterpolant.log_third_derivative`). Where none is known the proved bound of
-    :func:`analytics.privacy.curvature.concavity_of_hidden` stands in, and nothing bounds the convexity. In few
+    :func:`airtight.analytics.privacy.curvature.concavity_of_hidden` stands in, and nothing bounds the convexity. In few
     dimensions, where the interpolation's error is estimated, so is the curvature: as twice the second difference.
     """
 

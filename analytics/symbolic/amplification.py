@@ -6,8 +6,8 @@ from itertools import product
 
 import sympy as sp
 
-from analytics.symbolic import gaussian
-from analytics.symbolic.form import Face, Form, collected, per_device
+from airtight.analytics.symbolic import gaussian
+from airtight.analytics.symbolic.form import Face, Form, collected, per_device
 
 t, variance, bound = sp.symbols("t V M", positive=True)
 delta, delta_prime, gamma, noise_floor = sp.symbols("delta delta' gamma sigma_m^2", positive=True)

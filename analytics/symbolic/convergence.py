@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from analytics.symbolic.form import Face, Form, collected
+from airtight.analytics.symbolic.form import Face, Form, collected
 
 accuracy, step, mu, L, iterations = sp.symbols("Phi eta mu L j", positive=True)
 s, k = sp.symbols("s k", positive=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from analytics.symbolic.form import Face, Form, collected, per_device
+from airtight.analytics.symbolic.form import Face, Form, collected, per_device
 
 distance, fading, bandwidth, frequency = sp.symbols("r |h|^2 B f_c", positive=True)
 exponent, density, gap = sp.symbols("alpha N_0 Gamma", real=True)

@@ -11,7 +11,7 @@ from typing import Any
 import mpmath
 import sympy as sp
 
-from analytics.checks import ConvergenceError
+from airtight.analytics.checks import ConvergenceError
 
 Argument = Any  # sympy.Symbol, or a tuple of them
 _MOST_DIGITS = 20_000

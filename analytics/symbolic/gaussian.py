@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from analytics.symbolic.form import Face, Form, collected, normal_cdf
+from airtight.analytics.symbolic.form import Face, Form, collected, normal_cdf
 
 epsilon, sensitivity, sigma = sp.symbols("epsilon Delta sigma", positive=True)
 delta, slack = sp.symbols("delta delta'", positive=True)

@@ -7,7 +7,7 @@ from itertools import product
 
 import sympy as sp
 
-from analytics.symbolic.form import Face, Form, collected, normal_cdf, per_device
+from airtight.analytics.symbolic.form import Face, Form, collected, normal_cdf, per_device
 
 mse, margin, ideal, spread = sp.symbols("MSE Delta P_0 v", nonnegative=True)
 power, weight, clip, length = sp.symbols("P w C n", positive=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from analytics.symbolic.form import Face, Form, collected
+from airtight.analytics.symbolic.form import Face, Form, collected
 
 epsilon, radius = sp.symbols("epsilon_p r", positive=True)
 x, y = sp.symbols("x y", real=True)  # offsets from the center

@@ -3,8 +3,8 @@ r"""The MSE and the weight problem of FDP for features of any dimension: matrice
 All that the MSE knows of features, codecs and decoder are inner products: of what is decoded,
 :math:`a_{kj} = f_k^TW_k^TD^TDW_jf_j`, of that with the features, :math:`c_{kj} = f_j^TDW_kf_k`, of the features,
 :math:`b_{kj} = f_k^Tf_j`, and :math:`\|D\|_F^2`; as printed also products of norms. The algebra is done in these;
-:meth:`Vectors.products` says what each is for matrices of d and r rows and columns. In :mod:`analytics.symbolic.inference`
-d = r = 1, where products of norms and of numbers are the same.
+:meth:`Vectors.products` says what each is for matrices of d and r rows and columns. In
+:mod:`airtight.analytics.symbolic.inference` d = r = 1, where products of norms and of numbers are the same.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from itertools import product
 
 import sympy as sp
 
-from analytics.symbolic.form import per_device
+from airtight.analytics.symbolic.form import per_device
 
 d, r = sp.symbols("d r", integer=True, positive=True)
 nu = sp.Symbol("nu", real=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from analytics.symbolic.inference import Scalar, printed_mse
+from airtight.analytics.symbolic.inference import Scalar, printed_mse
 
 nu = sp.Symbol("nu", real=True)
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 
 import airtight
-from validate.config import load
+from airtight.validate.config import load
 
-description = load(Path(airtight.__file__).parent / "examples/good.toml")
+description = load(Path(airtight.__file__).parents[1] / "examples/good.toml")
 task = description.task
 epsilons = [0.5, 1.0, 2.0]
 found = [

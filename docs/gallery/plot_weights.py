@@ -12,9 +12,9 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 
 import airtight
-from validate.config import load
+from airtight.validate.config import load
 
-description = load(Path(airtight.__file__).parent / "examples/paper.toml")
+description = load(Path(airtight.__file__).parents[1] / "examples/paper.toml")
 features = description.task.features
 system = replace(description.inference, adjacency="silent")
 nothing = airtight.baseline(features)["mse"]

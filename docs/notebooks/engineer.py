@@ -9,9 +9,9 @@
 # %%
 import numpy as np
 
-from analytics.federated.device import table_1
-from solvers import energy
-from solvers.energy import schemes
+from airtight.analytics.federated.device import table_1
+from airtight.solvers import energy
+from airtight.solvers.energy import schemes
 
 fleet = table_1(distance=np.linspace(50, 200, 10))
 plan = energy.solve(fleet)
@@ -37,7 +37,7 @@ cut.std_cut, cut.mean_cut
 
 # %%
 import airtight
-from solvers import weights
+from airtight.solvers import weights
 
 rng = np.random.default_rng(0)
 system = airtight.InferenceSystem(

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 import airtight
-from analytics.privacy import amplification
+from airtight.analytics.privacy import amplification
 
 system = airtight.InferenceSystem(
     devices=12,

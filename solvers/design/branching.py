@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analytics.checks import FloatArray
+from airtight.analytics.checks import FloatArray
 
 BATCH = 4096
 _TRIALS = 8  # one of so many boxes has its middle and its ends tried

@@ -11,7 +11,7 @@ values that keep the target need not be an interval, and what is returned is pro
   with noises :math:`b\sigma_k^2`, receiver's noise :math:`(b/a)\sigma_m^2` and the code as it is. On :math:`[a, \infty)` likewise
   at least that of noises :math:`a\sigma_k^2` and codes of length 0.
   On :math:`[0, b]` one threshold along the code tells the device apart, the better the quieter all are
-  (:mod:`analytics.privacy.threshold`).
+  (:mod:`airtight.analytics.privacy.threshold`).
 * *Participation* :math:`tp_k`, t in [a, b]. Epsilon of device k rises with its own participation and falls with the others'
   (post-processing, seen by both observers): at least that of :math:`ap_k` among others of :math:`bp_j`.
 
@@ -28,15 +28,15 @@ from enum import StrEnum
 import numpy as np
 from scipy import optimize
 
-from analytics import checks
-from analytics.checks import FloatArray, ParameterError
-from analytics.guarantee import Adjacency, Observer
-from analytics.inference.system import InferenceSystem
-from analytics.privacy import observers
-from analytics.records import Record
-from solvers.design.cells import Family, Target, joined
-from solvers.solution import InfeasibleError
-from solvers.weights import caps
+from airtight.analytics import checks
+from airtight.analytics.checks import FloatArray, ParameterError
+from airtight.analytics.guarantee import Adjacency, Observer
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.privacy import observers
+from airtight.analytics.records import Record
+from airtight.solvers.design.cells import Family, Target, joined
+from airtight.solvers.solution import InfeasibleError
+from airtight.solvers.weights import caps
 
 _NEAR = 2e-6  # relative distance to the limit: where the law of the others' noise is on a grid, no evaluation is nearer
 _STEPS = tuple(float(4.0**n) * 1e-6 for n in range(9))  # back from a limit that rounding has passed
@@ -122,7 +122,7 @@ def calibrate(
 
     Examples
     --------
-    >>> from solvers.weights.problem import _example
+    >>> from airtight.solvers.weights.problem import _example
     >>> found = calibrate(_example()[0], 1.0)
     >>> found.value.round(4), found.monotone, bool(np.all(found.epsilon <= 1.0))
     (array([2.456, 2.456, 2.456]), True, True)
@@ -224,7 +224,7 @@ def _clips(system: InferenceSystem, asked: Target) -> Calibration:
 
 
 def _composed_clips(system: InferenceSystem, asked: Target) -> FloatArray:
-    """As :func:`solvers.weights.caps.greatest_clips`, of several rounds: a root for each kind of device."""
+    """As :func:`airtight.solvers.weights.caps.greatest_clips`, of several rounds: a root for each kind of device."""
     keys = np.stack([system.participation, system.noise_variance, system.weight])
     _, first, kind = np.unique(keys, axis=1, return_index=True, return_inverse=True)
     noise = float(np.sum(system.received_noise_variance)) + system.receiver_noise_variance

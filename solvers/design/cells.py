@@ -1,6 +1,6 @@
 """Systems over a positive scale: the first on the way that keeps a target epsilon, proved by bounds on cells.
 
-What is bounded and why is said in :mod:`solvers.design.calibrate`.
+What is bounded and why is said in :mod:`airtight.solvers.design.calibrate`.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import optimize
 
-from analytics.checks import FloatArray, IntArray
-from analytics.guarantee import Observer
-from analytics.inference.system import InferenceSystem
-from analytics.privacy import observers
-from analytics.privacy import rounds as many
+from airtight.analytics.checks import FloatArray, IntArray
+from airtight.analytics.guarantee import Observer
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.privacy import observers
+from airtight.analytics.privacy import rounds as many
 
 _NEAR = 2e-6  # relative distance to the limit: where the law of the others' noise is on a grid, no evaluation is nearer
 _CELL = 1.05  # ratio of the ends of the last cells where it is not, before the edge is sought inside one

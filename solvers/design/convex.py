@@ -43,11 +43,11 @@ from typing import Any
 import numpy as np
 from scipy import linalg, optimize, special
 
-from analytics.checks import FloatArray, IntArray
-from analytics.guarantee import Adjacency, Observer
-from analytics.inference.system import InferenceSystem
-from analytics.privacy import gaussian, observers
-from solvers.design.requirements import Purpose
+from airtight.analytics.checks import FloatArray, IntArray
+from airtight.analytics.guarantee import Adjacency, Observer
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.privacy import gaussian, observers
+from airtight.solvers.design.requirements import Purpose
 
 _SCALES = (1.0, *(1 + 10.0**-k for k in range(10, 1, -1)))
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics.checks import FloatArray, ParameterError, real
-from analytics.federated import few_bits
+from airtight.analytics.checks import FloatArray, ParameterError, real
+from airtight.analytics.federated import few_bits
 
 
 @dataclass(frozen=True)

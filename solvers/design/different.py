@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 from scipy import optimize, special
 
-from analytics.checks import ConvergenceError, FloatArray
-from analytics.guarantee import Observer
-from analytics.inference import decoding, distortion
-from analytics.inference.system import InferenceSystem
-from solvers.design import convex, local
-from solvers.design.calibrate import Variable, calibrate
-from solvers.design.convex import Limits, Model, Relaxed
-from solvers.design.effort import Effort, Spent
-from solvers.design.peak import Peak
-from solvers.design.requirements import Free, Goal, Purpose, Requirements
-from solvers.solution import InfeasibleError
+from airtight.analytics.checks import ConvergenceError, FloatArray
+from airtight.analytics.guarantee import Observer
+from airtight.analytics.inference import decoding, distortion
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.solvers.design import convex, local
+from airtight.solvers.design.calibrate import Variable, calibrate
+from airtight.solvers.design.convex import Limits, Model, Relaxed
+from airtight.solvers.design.effort import Effort, Spent
+from airtight.solvers.design.peak import Peak
+from airtight.solvers.design.requirements import Free, Goal, Purpose, Requirements
+from airtight.solvers.solution import InfeasibleError
 
 _TURNS = 6
 _NEAR = 1 - 1e-6  # limits are kept away from by what the solver may miss

@@ -5,8 +5,9 @@ alignment stays where it is. The gain is the best one (closed form), and the wei
 and clip the MSE falls with it, epsilon and energy rise. What is left is a box of at most three dimensions, and on each smaller
 box every quantity has a bound from its corners (docs/design.md):
 
-* epsilon: :mod:`solvers.design.screen`, over many rounds :mod:`solvers.design.rounds`;
-* the MSE of :mod:`solvers.design.moments` falls with participation and weight, rises with the noise; in the clip its parts are
+* epsilon: :mod:`airtight.solvers.design.screen`, over many rounds :mod:`airtight.solvers.design.rounds`;
+* the MSE of :mod:`airtight.solvers.design.moments` falls with participation and weight, rises with the noise; in the
+clip its parts are
   monotone;
 * so does the energy :math:`\frac{\gamma^2}{|h|^2}(pw^2\sum_k\|z_k\|^2 + qKr\sigma^2)` at the least weight that keeps the MSE.
 
@@ -21,15 +22,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.checks import FloatArray, IntArray
-from analytics.guarantee import Adjacency
-from analytics.inference.system import InferenceSystem
-from solvers.design import branching
-from solvers.design.effort import Effort
-from solvers.design.moments import Moments
-from solvers.design.peak import Peak
-from solvers.design.requirements import Free, Goal
-from solvers.design.screen import Box, Screen
+from airtight.analytics.checks import FloatArray, IntArray
+from airtight.analytics.guarantee import Adjacency
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.solvers.design import branching
+from airtight.solvers.design.effort import Effort
+from airtight.solvers.design.moments import Moments
+from airtight.solvers.design.peak import Peak
+from airtight.solvers.design.requirements import Free, Goal
+from airtight.solvers.design.screen import Box, Screen
 
 _RAREST = 1e-3  # participation, but for 0 as the end of a box
 _QUIETEST, _LOUDEST = 1e-6, 1e8  # noise, in units of the receiver's, but for 0

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 
 from scipy import optimize
 
-from analytics.federated import communication, mean_estimation
-from analytics.federated.system import FederatedSystem
-from solvers.design.federated_requirements import FederatedRequirements, Free, Goal
-from solvers.solution import InfeasibleError
+from airtight.analytics.federated import communication, mean_estimation
+from airtight.analytics.federated.system import FederatedSystem
+from airtight.solvers.design.federated_requirements import FederatedRequirements, Free, Goal
+from airtight.solvers.solution import InfeasibleError
 
 _BITS = range(61)
 _LEAST, _MOST = 1e-6, 700.0  # epsilon

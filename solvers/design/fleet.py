@@ -8,15 +8,15 @@ over the devices together.
 Notes
 -----
 *A price of energy.* :math:`U_k - \lambda E_k` is the utility of UF Eq. (30) with :math:`\varrho-\lambda` for :math:`\varrho`, so
-:mod:`solvers.energy` finds its maximum, with an upper bound :math:`M_k(\lambda)`. For any plan with :math:`\sum E_k \le B` then
-:math:`\sum U_k \le \sum M_k(\lambda) + \lambda B`, for any with :math:`\sum U_k \ge u`:
+:mod:`airtight.solvers.energy` finds its maximum, with an upper bound :math:`M_k(\lambda)`. For any plan with
+:math:`\sum E_k \le B` then :math:`\sum U_k \le \sum M_k(\lambda) + \lambda B`, for any with :math:`\sum U_k \ge u`:
 :math:`\sum E_k \ge (u - \sum M_k(\lambda))/\lambda`, at every price :math:`\lambda > 0`. The price is a root; what the prices
 tried prove is the bound given, so that the gap stands by itself. Between two plans on both sides of a jump, device after device
 moves to the better one as long as the constraint allows.
 
 *Epsilon* is that of neighbours that differ by what the sensitivity bounds (one device, or one sample:
-:func:`analytics.federated.fairness.sensitivity`), if the deviations that scale the noise are public: a deviation that depends on
-the data speaks by itself (ledger UF-A1-variance, UF-E26-clear).
+:func:`airtight.analytics.federated.fairness.sensitivity`), if the deviations that scale the noise are public: a
+deviation that depends on the data speaks by itself (ledger UF-A1-variance, UF-E26-clear).
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from analytics.checks import FloatArray
-from analytics.federated import fairness
-from analytics.federated.device import DeviceFleet
-from analytics.privacy import gaussian
-from analytics.records import Record
-from solvers.design.fleet_requirements import FleetRequirements, Goal, Hears
-from solvers.energy import exact, utility
-from solvers.energy.problem import Problem
-from solvers.energy.utility import EnergySolution
-from solvers.solution import InfeasibleError
+from airtight.analytics.checks import FloatArray
+from airtight.analytics.federated import fairness
+from airtight.analytics.federated.device import DeviceFleet
+from airtight.analytics.privacy import gaussian
+from airtight.analytics.records import Record
+from airtight.solvers.design.fleet_requirements import FleetRequirements, Goal, Hears
+from airtight.solvers.energy import exact, utility
+from airtight.solvers.energy.problem import Problem
+from airtight.solvers.energy.utility import EnergySolution
+from airtight.solvers.solution import InfeasibleError
 
 _HALVINGS = 60
 _FARTHEST = 1e9  # price of a joule, in utility of a joule
@@ -107,7 +107,7 @@ def design(fleet: DeviceFleet, wanted: FleetRequirements) -> FleetDesign:
 
     Examples
     --------
-    >>> from analytics.federated.device import table_1
+    >>> from airtight.analytics.federated.device import table_1
     >>> fleet = table_1(distance=[50.0, 200.0])
     >>> found = design(fleet, FleetRequirements(energy_at_most=0.4, epsilon_at_most=2.0, rounds=10, theta=0.6))
     >>> round(found.value, 4), found.gap < 1e-6, bool(np.sum(found.energy) <= 0.4), found.epsilon <= 2.0

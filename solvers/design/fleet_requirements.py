@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from analytics import checks
-from analytics.checks import ParameterError
+from airtight.analytics import checks
+from airtight.analytics.checks import ParameterError
 
 
 class Goal(StrEnum):

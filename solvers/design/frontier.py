@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics import checks
-from analytics.checks import FloatArray
-from analytics.inference import accuracy, distortion
-from analytics.inference.features import Features
-from analytics.inference.system import InferenceSystem
-from solvers import weights
-from solvers.solution import InfeasibleError
-from solvers.weights import caps
+from airtight.analytics import checks
+from airtight.analytics.checks import FloatArray
+from airtight.analytics.inference import accuracy, distortion
+from airtight.analytics.inference.features import Features
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.solvers import weights
+from airtight.solvers.solution import InfeasibleError
+from airtight.solvers.weights import caps
 
 if TYPE_CHECKING:
     import xarray
@@ -86,7 +86,7 @@ def trade_off(
     epsilons : array_like, shape (E,)
         Caps on the exact epsilon at the system's delta and adjacency, > 0.
     margin, ideal_accuracy : float
-        See :func:`analytics.inference.accuracy.exact`; without a margin no accuracy is computed.
+        See :func:`airtight.analytics.inference.accuracy.exact`; without a margin no accuracy is computed.
     designs : tuple of str
         Among uniform, clip-tuned, published weights, exact weights, and exact with a free sum.
 
@@ -98,7 +98,7 @@ def trade_off(
 
     Examples
     --------
-    >>> from solvers.weights.problem import _example
+    >>> from airtight.solvers.weights.problem import _example
     >>> data = trade_off(*_example(), [1.5, 3.0], margin=4.0, designs=("uniform", "exact weights"))
     >>> data.mse.dims, bool(data.mse.sel(design="exact weights", noise="participants", epsilon=3.0) < 10)
     (('noise', 'design', 'epsilon'), True)
@@ -137,7 +137,7 @@ def feasible_segment(
     Examples
     --------
     >>> from dataclasses import replace
-    >>> from solvers.weights.problem import _example
+    >>> from airtight.solvers.weights.problem import _example
     >>> pair = replace(_example()[0], devices=2, participation=0.8, noise_variance=2.0, weight=0.5, clip=[4.0, 2.0])
     >>> feasible_segment(pair, 1.5)
     (0.32814..., 0.33592...)

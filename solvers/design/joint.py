@@ -10,18 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from analytics import checks
-from analytics.checks import FloatArray, ParameterError
-from analytics.guarantee import Observer
-from analytics.inference import accuracy, decoding, distortion
-from analytics.inference.features import Features
-from analytics.inference.system import InferenceSystem
-from solvers.design import different, equal, local, nearest, screen
-from solvers.design.effort import Effort
-from solvers.design.moments import Moments
-from solvers.design.peak import Peak
-from solvers.design.requirements import Free, Goal, JointDesign, Nothing, Purpose, Requirements
-from solvers.solution import InfeasibleError
+from airtight.analytics import checks
+from airtight.analytics.checks import FloatArray, ParameterError
+from airtight.analytics.guarantee import Observer
+from airtight.analytics.inference import accuracy, decoding, distortion
+from airtight.analytics.inference.features import Features
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.solvers.design import different, equal, local, nearest, screen
+from airtight.solvers.design.effort import Effort
+from airtight.solvers.design.moments import Moments
+from airtight.solvers.design.peak import Peak
+from airtight.solvers.design.requirements import Free, Goal, JointDesign, Nothing, Purpose, Requirements
+from airtight.solvers.solution import InfeasibleError
 
 _GAP, _COSTLY_GAP = 1e-3, 1e-2
 _ROUGHLY = 10.0  # times these gaps: what settles a design that no gap is asked of
@@ -71,7 +71,8 @@ def design(
     Returns
     -------
     JointDesign
-        Equal devices and a free gain: proved to the gap (see :mod:`solvers.design.equal`), over participations from 1e-3 and
+        Equal devices and a free gain: proved to the gap (see :mod:`airtight.solvers.design.equal`), over participations
+        from 1e-3 and
         noise up to 1e8 of the receiver's, up to the rounding of doubles; but for ``silent`` and ``replace`` before a server
         that does not see the participants. All else is "local".
 
@@ -86,7 +87,7 @@ def design(
 
     Examples
     --------
-    >>> from solvers.weights.problem import _example
+    >>> from airtight.solvers.weights.problem import _example
     >>> system, views = _example()
     >>> wanted = Requirements(minimise="energy", epsilon_at_most=2.0, error_at_most=0.5)
     >>> found = design(system, wanted, views)

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 from scipy import optimize
 
-from analytics.checks import FloatArray
-from analytics.guarantee import Observer
-from analytics.inference import decoding, distortion, transmission
-from analytics.inference.system import InferenceSystem
-from analytics.privacy import observers
-from analytics.privacy import rounds as many
-from solvers.design.effort import Effort, Spent
-from solvers.design.requirements import Free, Goal, Purpose, Requirements
+from airtight.analytics.checks import FloatArray
+from airtight.analytics.guarantee import Observer
+from airtight.analytics.inference import decoding, distortion, transmission
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.privacy import observers
+from airtight.analytics.privacy import rounds as many
+from airtight.solvers.design.effort import Effort, Spent
+from airtight.solvers.design.requirements import Free, Goal, Purpose, Requirements
 
 _STARTS = 8
 _STEPS = 160

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analytics.checks import FloatArray, IntArray
-from analytics.inference.features import Features
+from airtight.analytics.checks import FloatArray, IntArray
+from airtight.analytics.inference.features import Features
 
 _GRID = 2049
 

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from analytics.checks import ParameterError
-from analytics.inference import distortion
-from analytics.inference.system import InferenceSystem
-from solvers.design import local
-from solvers.design.peak import Peak
-from solvers.design.requirements import Goal
-from solvers.solution import InfeasibleError, NotSettledError
+from airtight.analytics.checks import ParameterError
+from airtight.analytics.inference import distortion
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.solvers.design import local
+from airtight.solvers.design.peak import Peak
+from airtight.solvers.design.requirements import Goal
+from airtight.solvers.solution import InfeasibleError, NotSettledError
 
 if TYPE_CHECKING:
-    from solvers.design.joint import Answer, Job
+    from airtight.solvers.design.joint import Answer, Job
 
 _ROOM = 1 + 5e-4
 _ANY = 1e300  # an energy that every design has

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics import checks
-from analytics.checks import FloatArray, ParameterError
-from analytics.inference.features import Features
-from analytics.inference.system import InferenceSystem
-from solvers.design.joint import design
-from solvers.design.requirements import Goal, JointDesign, Requirements
-from solvers.solution import InfeasibleError, NotSettledError
+from airtight.analytics import checks
+from airtight.analytics.checks import FloatArray, ParameterError
+from airtight.analytics.inference.features import Features
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.solvers.design.joint import design
+from airtight.solvers.design.requirements import Goal, JointDesign, Requirements
+from airtight.solvers.solution import InfeasibleError, NotSettledError
 
 if TYPE_CHECKING:
     import xarray
@@ -36,8 +36,8 @@ def traced(
     Parameters
     ----------
     solve : callable
-        Gives the design of requirements, of whichever kind, or raises :class:`solvers.solution.InfeasibleError` or
-        :class:`solvers.solution.NotSettledError`.
+        Gives the design of requirements, of whichever kind, or raises :class:`airtight.solvers.solution.InfeasibleError` or
+        :class:`airtight.solvers.solution.NotSettledError`.
     wanted : Requirements, FederatedRequirements or FleetRequirements
     axes : mapping of str to array_like
         Values in the place of those of `wanted`.
@@ -53,9 +53,9 @@ def traced(
 
     Examples
     --------
-    >>> from analytics.federated.device import table_1
-    >>> from solvers.design import fleet
-    >>> from solvers.design.fleet_requirements import FleetRequirements
+    >>> from airtight.analytics.federated.device import table_1
+    >>> from airtight.solvers.design import fleet
+    >>> from airtight.solvers.design.fleet_requirements import FleetRequirements
     >>> asked = FleetRequirements(energy_at_most=1.0)
     >>> devices = table_1(distance=[50.0, 200.0])
     >>> traced(lambda one: fleet.design(devices, one), asked, {"energy_at_most": [0.01, 0.3, 0.4]}).value.values.round(4)
@@ -114,9 +114,9 @@ def surface(
     margin : float, optional
         For accuracies.
     free : iterable of str
-        See :class:`solvers.design.requirements.Requirements`.
+        See :class:`airtight.solvers.design.requirements.Requirements`.
     **options
-        Of :func:`solvers.design.joint.design`.
+        Of :func:`airtight.solvers.design.joint.design`.
 
     Returns
     -------
@@ -130,7 +130,7 @@ def surface(
 
     Examples
     --------
-    >>> from solvers.weights.problem import _example
+    >>> from airtight.solvers.weights.problem import _example
     >>> free = ["weight", "noise_variance", "decoder_gain"]
     >>> found = surface(*_example(), epsilon=[4.0, 8.0], error=[0.95, 1.2], free=free)
     >>> found.energy.dims, bool(np.all(found.energy_lower <= found.energy))
@@ -163,7 +163,7 @@ def front(found: xarray.Dataset) -> FloatArray:
 
     Examples
     --------
-    >>> from solvers.weights.problem import _example
+    >>> from airtight.solvers.weights.problem import _example
     >>> free = ["weight", "noise_variance", "decoder_gain"]
     >>> found = surface(*_example(), epsilon=[4.0, 8.0], error=[0.95, 1.2], free=free)
     >>> front(found).shape
@@ -182,7 +182,7 @@ def plot(found: xarray.Dataset, axes: Axes | None = None) -> Axes:
 
     Examples
     --------
-    >>> from solvers.weights.problem import _example
+    >>> from airtight.solvers.weights.problem import _example
     >>> free = ["weight", "noise_variance", "decoder_gain"]
     >>> found = surface(*_example(), epsilon=[2.0, 4.0], error=[0.3, 0.6], free=free)
     >>> len(plot(found).lines)

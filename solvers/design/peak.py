@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from analytics.checks import FloatArray
-from analytics.inference.system import InferenceSystem
+from airtight.analytics.checks import FloatArray
+from airtight.analytics.inference.system import InferenceSystem
 
 _HALVINGS = 50
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from analytics import checks
-from analytics.checks import FloatArray
-from analytics.federated.few_bits import local_epsilon
-from analytics.federated.quantizers import alpha
-from solvers.design.quantizer_bound import Certificate, certified, trivial
+from airtight.analytics import checks
+from airtight.analytics.checks import FloatArray
+from airtight.analytics.federated.few_bits import local_epsilon
+from airtight.analytics.federated.quantizers import alpha
+from airtight.solvers.design.quantizer_bound import Certificate, certified, trivial
 
 _INPUTS = 33
 _FINE = 161  # outputs of the program whose multipliers make the bound
@@ -93,7 +93,8 @@ def solve(bits: int, *, epsilon: float) -> Solution:
     The law is given at 33 inputs and linear between them, so each column stays between its own ends: bias and privacy hold for
     every input, and the variance between two inputs is a parabola whose top is taken. The places of the outputs are
     symmetric; the search for them is local. The bound
-    (:class:`solvers.design.quantizer_bound.Certificate`) is for every alphabet, of any size, continuous ones included: with few
+    (:class:`airtight.solvers.design.quantizer_bound.Certificate`) is for every alphabet, of any size, continuous ones
+    included: with few
     bits it is not attained, and the gap is told; above epsilon = 5 its 33 inputs are too few, and it falls to 0. For one bit
     the bound is :math:`\alpha^2` itself.
 

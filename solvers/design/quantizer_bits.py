@@ -1,6 +1,7 @@
 r"""A lower bound for quantizers of b bits: every alphabet of 2^b outputs, wherever they are, by a covering with certificates.
 
-A certificate (:class:`solvers.design.quantizer_bound.Certificate`) whose G is not negative outside a set N bounds every quantizer
+A certificate (:class:`airtight.solvers.design.quantizer_bound.Certificate`) whose G is not negative outside a set N
+bounds every quantizer
 that has no output in N. An alphabet that escapes the bound has an output in each of the sets N of a family; where no k places
 meet them all, the bound holds for k outputs.
 """
@@ -16,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from analytics import checks
-from analytics.checks import ConvergenceError, FloatArray
-from analytics.federated.quantizers import alpha
-from solvers.design.quantizer_bound import Certificate, certified
+from airtight.analytics import checks
+from airtight.analytics.checks import ConvergenceError, FloatArray
+from airtight.analytics.federated.quantizers import alpha
+from airtight.solvers.design.quantizer_bound import Certificate, certified
 
 _INPUTS = 9
 _BEYOND = (

@@ -10,8 +10,8 @@ from itertools import pairwise, product
 
 import numpy as np
 
-from analytics import checks
-from analytics.checks import ConvergenceError, FloatArray
+from airtight.analytics import checks
+from airtight.analytics.checks import ConvergenceError, FloatArray
 
 _DIGITS = 10**11  # denominators of the multipliers
 _AMBIGUOUS = 6  # signs left open on one interval before it is cut

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from analytics import checks
-from analytics.checks import FloatArray
-from analytics.federated import antithetic, few_bits
-from analytics.federated.quantizers import alpha
+from airtight.analytics import checks
+from airtight.analytics.checks import FloatArray
+from airtight.analytics.federated import antithetic, few_bits
+from airtight.analytics.federated.quantizers import alpha
 
 _INPUTS = 9
 _INSIDE = 1e-9  # of epsilon, kept back for the rounding of a solver
@@ -65,12 +65,12 @@ def solve(bits: int, *, epsilon: float) -> PairQuantizer:
     -----
     With a coupling for each pair of inputs as unknown the problem is linear in laws and couplings together, and the couplings
     that
-    it finds are those of :func:`analytics.federated.antithetic.coupled`. One law for both clients is no restriction (take the
-    mean of a pair of laws and the exchanged one, chosen by a shared coin), nor is its symmetry.
+    it finds are those of :func:`airtight.analytics.federated.antithetic.coupled`. One law for both clients is no
+    restriction (take the mean of a pair of laws and the exchanged one, chosen by a shared coin), nor is its symmetry.
 
     *No alphabet is best.* With :math:`X = w_1 + N`, :math:`Y = w_2 - N`, N Laplace noise that both know, either uplink is
     epsilon-private and the sum has no error at all: the error goes to 0 as b grows, at every epsilon, and a bound above 0 has to
-    know b. For one bit it is that of CB Theorem 1 (:func:`analytics.federated.alphabets.minimax_mse`); for more none is
+    know b. For one bit it is that of CB Theorem 1 (:func:`airtight.analytics.federated.alphabets.minimax_mse`); for more none is
     proved here.
 
     Examples

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from analytics import checks
-from analytics.checks import FloatArray, ParameterError
-from analytics.inference.features import Features
-from analytics.inference.system import InferenceSystem
-from analytics.records import Record
-from solvers.design.effort import DEFAULT
+from airtight.analytics import checks
+from airtight.analytics.checks import FloatArray, ParameterError
+from airtight.analytics.inference.features import Features
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.records import Record
+from airtight.solvers.design.effort import DEFAULT
 
 
 class Goal(StrEnum):
@@ -56,8 +56,8 @@ class Requirements:
     free : tuple of Free
         All but idle noise by default.
     effort : int
-        Evaluations that the search may take (:class:`solvers.design.effort.Effort`); the answer depends on it, never on the
-        clock.
+        Evaluations that the search may take (:class:`airtight.solvers.design.effort.Effort`); the answer depends on it,
+        never on the clock.
     """
 
     minimise: Goal = Goal.ENERGY

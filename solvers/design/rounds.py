@@ -2,7 +2,8 @@ r"""Whether equal devices can keep an epsilon over T rounds: delta from below on
 
 Of every component (how many of the others take part) the outcomes are put into cells between levels of the loss of presence
 against absence. What a device gives away in cells it gives away in full (post-processing), in any number of rounds; the corner
-of the box is that of :mod:`solvers.design.screen`. On cells that laws are known of, P and Q, losses :math:`\log P/Q` rounded
+of the box is that of :mod:`airtight.solvers.design.screen`. On cells that laws are known of, P and Q, losses
+:math:`\log P/Q` rounded
 down to a grid lower every divergence once more, and the T-fold sum is a power in Fourier space.
 
 Where the noise of a box begins at 0 and leaves with its device, the cells are those of half-spaces: with the chance of each
@@ -23,9 +24,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import fft, special
 
-from analytics.checks import FloatArray
-from analytics.privacy import divergence
-from solvers.design.screen import Box, Components, Screen
+from airtight.analytics.checks import FloatArray
+from airtight.analytics.privacy import divergence
+from airtight.solvers.design.screen import Box, Components, Screen
 
 _CELLS = 64
 _COMPOSED = 250  # what a test that composes rounds counts as

@@ -23,10 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from analytics.checks import FloatArray, IntArray
-from analytics.guarantee import Adjacency, Observer
-from analytics.inference.system import InferenceSystem
-from analytics.privacy import divergence, gaussian, observers, subsampling
+from airtight.analytics.checks import FloatArray, IntArray
+from airtight.analytics.guarantee import Adjacency, Observer
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.privacy import divergence, gaussian, observers, subsampling
 
 _HALVINGS = 20
 _QUADRATURE = 4  # what a test by quadrature counts as
@@ -261,6 +261,6 @@ def of(
     seen = observers.meaning(system) if observer is Observer.AUTO else observer
     if rounds == 1 or steady:
         return Screen(system, epsilon, seen, rounds)
-    from solvers.design.rounds import ManyRounds
+    from airtight.solvers.design.rounds import ManyRounds
 
     return ManyRounds(system, epsilon, seen, rounds, short)

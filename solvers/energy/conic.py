@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from analytics.checks import FloatArray, IntArray
-from solvers.energy.exact import exact_cases
-from solvers.energy.problem import Case, Problem
+from airtight.analytics.checks import FloatArray, IntArray
+from airtight.solvers.energy.exact import exact_cases
+from airtight.solvers.energy.problem import Case, Problem
 
 _TOLERANCE = 1e-11
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from analytics.checks import ConvergenceError, FloatArray, IntArray
-from analytics.federated.device import DeviceFleet
-from solvers.energy.problem import Case, Problem, log_lambert_exp
+from airtight.analytics.checks import ConvergenceError, FloatArray, IntArray
+from airtight.analytics.federated.device import DeviceFleet
+from airtight.solvers.energy.problem import Case, Problem, log_lambert_exp
 
 _SWEEPS = 200
 _NEAR = 32  # sweeps after which even near the root a bracket is halved

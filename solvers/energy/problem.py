@@ -9,8 +9,8 @@ from enum import StrEnum
 import numpy as np
 from scipy import special
 
-from analytics.checks import FloatArray
-from analytics.federated.device import DeviceFleet
+from airtight.analytics.checks import FloatArray
+from airtight.analytics.federated.device import DeviceFleet
 
 _NEAR = 1e-5  # P_cir in units of 1/(rho g) below which Z_0 comes from a series
 

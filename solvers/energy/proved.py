@@ -2,7 +2,8 @@
 
 The doubles of the fleet are taken as the exact numbers that they are. The choice is moved by what rounding lacks until every
 constraint is proved to hold; its utility, and the least upper bound of all utilities that concavity gives there
-(:meth:`analytics.enclosures.energy.Device.optimum`), are enclosed. Where the energy is below varrho/2 that bound is not tight.
+(:meth:`airtight.analytics.enclosures.energy.Device.optimum`), are enclosed. Where the energy is below varrho/2 that
+bound is not tight.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from analytics.checks import FloatArray
-from analytics.federated.device import DeviceFleet
-from solvers.energy.problem import Problem
-from solvers.energy.utility import EnergySolution
+from airtight.analytics.checks import FloatArray
+from airtight.analytics.federated.device import DeviceFleet
+from airtight.solvers.energy.problem import Problem
+from airtight.solvers.energy.utility import EnergySolution
 
 _BITS = 128
 
@@ -31,8 +32,8 @@ def gaps(fleet: DeviceFleet, found: EnergySolution) -> FloatArray:
 
     Examples
     --------
-    >>> from analytics.federated.device import table_1
-    >>> from solvers import energy
+    >>> from airtight.analytics.federated.device import table_1
+    >>> from airtight.solvers import energy
     >>> fleet = table_1(distance=[50.0, 200.0])
     >>> bool(np.all(gaps(fleet, energy.solve(fleet)) < 1e-12))
     True
@@ -60,7 +61,7 @@ def _gap(problem: Problem, k: int, Z: float, x: float) -> float:
 
 
 def _device(problem: Problem, k: int) -> Any:
-    from analytics.enclosures.energy import Device
+    from airtight.analytics.enclosures.energy import Device
 
     one = {
         name: _ball(float(getattr(problem, name)[k]))
@@ -73,7 +74,7 @@ def _device(problem: Problem, k: int) -> Any:
 
 
 def _ball(x: float) -> Any:
-    from analytics.enclosures.ball import ball
+    from airtight.analytics.enclosures.ball import ball
 
     return ball(Fraction(x))
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics import checks
-from analytics.checks import FloatArray, IntArray
-from analytics.federated.device import DeviceFleet
-from solvers.energy.problem import Case, Problem
+from airtight.analytics import checks
+from airtight.analytics.checks import FloatArray, IntArray
+from airtight.analytics.federated.device import DeviceFleet
+from airtight.solvers.energy.problem import Case, Problem
 
 
 def point(problem: Problem) -> tuple[FloatArray, FloatArray, IntArray]:
@@ -43,7 +43,7 @@ def roots(fleet: DeviceFleet, *, points: int = 2000) -> IntArray:
 
     Examples
     --------
-    >>> from analytics.federated.device import table_1
+    >>> from airtight.analytics.federated.device import table_1
     >>> roots(table_1(distance=[50.0, 200.0]))
     array([1, 1])
     """

@@ -20,13 +20,13 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics import checks
-from analytics.checks import FloatArray, IntArray
-from analytics.federated.device import DeviceFleet
-from analytics.records import Record
-from solvers.energy import exact, published
-from solvers.energy.problem import Case, Problem
-from solvers.solution import InfeasibleError
+from airtight.analytics import checks
+from airtight.analytics.checks import FloatArray, IntArray
+from airtight.analytics.federated.device import DeviceFleet
+from airtight.analytics.records import Record
+from airtight.solvers.energy import exact, published
+from airtight.solvers.energy.problem import Case, Problem
+from airtight.solvers.solution import InfeasibleError
 
 _ROUNDED = 8 * float(np.finfo(float).eps)  # share of the deadline that its three terms may be rounded by
 
@@ -130,7 +130,7 @@ def solve(fleet: DeviceFleet, *, method: Method | str = Method.CLOSED_FORM, inte
 
     Examples
     --------
-    >>> from analytics.federated.device import table_1
+    >>> from airtight.analytics.federated.device import table_1
     >>> best = solve(table_1(distance=[50.0, 200.0]))
     >>> best.iterations.round(2), best.gap.max() < 1e-12
     (array([98.46, 82.17]), np.True_)
@@ -143,7 +143,7 @@ def solve(fleet: DeviceFleet, *, method: Method | str = Method.CLOSED_FORM, inte
         x, Z, case = published.point(problem)
         bound = None
     elif kind is Method.CVXPY:
-        from solvers.energy import conic
+        from airtight.solvers.energy import conic
 
         x, Z, case, bound = conic.solve(problem)
     else:

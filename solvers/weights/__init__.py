@@ -1,7 +1,7 @@
 """The weight problem: which weights serve the server best under a privacy cap (FDP Lemma 5, App. C)."""
 
-from solvers.weights.caps import Cap
-from solvers.weights.problem import (
+from airtight.solvers.weights.caps import Cap
+from airtight.solvers.weights.problem import (
     Method,
     Objective,
     greatest_weights,

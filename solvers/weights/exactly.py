@@ -3,7 +3,8 @@ r"""How far weights are from the optimum, in rational arithmetic: no rounding, h
 Every double is a rational number. The program that the solver was given is therefore an exact one, and for it
 
 - the weights, moved by what rounding lacks until they keep every bound and sum to 1 exactly, have an exact objective F(w);
-- the dual D(lambda, nu) of :mod:`solvers.weights.quadratic` at :math:`\lambda = V^Tw - c` and any rational nu has an exact
+- the dual D(lambda, nu) of :mod:`airtight.solvers.weights.quadratic` at :math:`\lambda = V^Tw - c` and any rational nu
+has an exact
   value: what a weight contributes is minimised over its interval in closed form, and so is dual feasible by construction.
 
 By weak duality no feasible weights have an objective below D. What is proved is of the program in these doubles; the rounding of
@@ -17,9 +18,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from analytics.checks import AirtightError
-from solvers.solution import Multipliers
-from solvers.weights.quadratic import QuadraticProgram
+from airtight.analytics.checks import AirtightError
+from airtight.solvers.solution import Multipliers
+from airtight.solvers.weights.quadratic import QuadraticProgram
 
 LARGEST = 20_000  # entries of V: beyond, exact arithmetic takes longer than anybody waits
 
@@ -73,7 +74,7 @@ def proof(program: QuadraticProgram, w: Sequence[float], found: Multipliers) -> 
 
     Examples
     --------
-    >>> from solvers.weights.problem import _example, program, solve
+    >>> from airtight.solvers.weights.problem import _example, program, solve
     >>> system, views = _example()
     >>> best = solve(system, views)
     >>> made = proof(program(system, views), best.w, best.multipliers)

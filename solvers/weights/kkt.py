@@ -15,9 +15,9 @@ from functools import partial
 
 import numpy as np
 
-from analytics.checks import FloatArray, ParameterError
-from analytics.inference.features import Features, matched
-from analytics.inference.system import InferenceSystem
+from airtight.analytics.checks import FloatArray, ParameterError
+from airtight.analytics.inference.features import Features, matched
+from airtight.analytics.inference.system import InferenceSystem
 
 _BISECTIONS = 200
 
@@ -77,7 +77,7 @@ def update(
 
     Examples
     --------
-    >>> from solvers.weights.problem import _example
+    >>> from airtight.solvers.weights.problem import _example
     >>> trace = update(*_example(), np.full(3, np.inf))
     >>> trace.w.round(4), trace.converged
     (array([0.    , 0.6562, 0.3438]), True)

@@ -20,15 +20,15 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics import checks
-from analytics.checks import FloatArray, ParameterError
-from analytics.inference import distortion
-from analytics.inference.features import Features, matched
-from analytics.inference.system import InferenceSystem
-from solvers.solution import InfeasibleError, Multipliers, Solution
-from solvers.weights import caps, conic, kkt, structured
-from solvers.weights.caps import Cap
-from solvers.weights.quadratic import QuadraticProgram, certificate, multipliers
+from airtight.analytics import checks
+from airtight.analytics.checks import FloatArray, ParameterError
+from airtight.analytics.inference import distortion
+from airtight.analytics.inference.features import Features, matched
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.solvers.solution import InfeasibleError, Multipliers, Solution
+from airtight.solvers.weights import caps, conic, kkt, structured
+from airtight.solvers.weights.caps import Cap
+from airtight.solvers.weights.quadratic import QuadraticProgram, certificate, multipliers
 
 _TOLERANCE = 1e-12
 _ROUNDING = 4 * np.finfo(float).eps  # of weights that are to sum to 1, each rounded, and of their sum
@@ -120,7 +120,7 @@ def solve(
     epsilon_cap : float
         Cap on every device's epsilon at the system's delta and adjacency; none by default.
     cap : {"exact", "proven", "theorem1", "eq23", "none"}
-        What the cap is reckoned with, see :func:`solvers.weights.caps.greatest_weights`.
+        What the cap is reckoned with, see :func:`airtight.solvers.weights.caps.greatest_weights`.
     objective : {"exact", "published"}
     method : {"structured", "cvxpy", "published"}
         "published" is the update (46) with positive part and minimises the published objective only.
@@ -183,7 +183,7 @@ def solve(
 def greatest_weights(
     system: InferenceSystem, epsilon_cap: float, cap: Cap | str = Cap.EXACT, *, sums_to_one: bool = True
 ) -> FloatArray:
-    """w_max of every device, see :func:`solvers.weights.caps.greatest_weights`, provided that some weights keep the cap.
+    """w_max of every device, see :func:`airtight.solvers.weights.caps.greatest_weights`, provided that some weights keep the cap.
 
     Raises
     ------
@@ -196,7 +196,8 @@ def greatest_weights(
     >>> greatest_weights(system, 1.0)
     Traceback (most recent call last):
         ...
-    solvers.solution.InfeasibleError: epsilon_cap = 1: the greatest weights sum to 0.904497 < 1; the least feasible cap is 1.14981
+    airtight.solvers.solution.InfeasibleError: epsilon_cap = 1: the greatest weights sum to 0.904497 < 1; the least
+    feasible cap is 1.14981
     """
     kind = checks.choice("cap", cap, Cap)
     upper = caps.greatest_weights(system, checks.scalar("epsilon_cap", epsilon_cap, "(0, inf]"), kind)

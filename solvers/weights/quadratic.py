@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analytics.checks import FloatArray
-from solvers.solution import Certificate, Multipliers
+from airtight.analytics.checks import FloatArray
+from airtight.solvers.solution import Certificate, Multipliers
 
 _UNIT = float(np.finfo(float).eps) / 2
 _SUMS = 1e-12  # what feasible weights may miss the sum by

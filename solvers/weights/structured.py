@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.checks import FloatArray
-from solvers.weights.quadratic import QuadraticProgram, certificate, multipliers
+from airtight.analytics.checks import FloatArray
+from airtight.solvers.weights.quadratic import QuadraticProgram, certificate, multipliers
 
 BoolArray = NDArray[np.bool_]
 

@@ -19,13 +19,13 @@ import numpy as np
 from scipy import optimize
 
 import airtight
-from analytics.checks import FloatArray
-from analytics.enclosures.ball import Ball, ball
-from analytics.federated import fairness, few_bits
-from analytics.privacy import feature_aware
-from analytics.privacy.curve import PrivacyCurve
+from airtight.analytics.checks import FloatArray
+from airtight.analytics.enclosures.ball import Ball, ball
+from airtight.analytics.federated import fairness, few_bits
+from airtight.analytics.privacy import feature_aware
+from airtight.analytics.privacy.curve import PrivacyCurve
+from airtight.solvers.design import rounds as design_rounds
 from hunt import judge
-from solvers.design import rounds as design_rounds
 
 Case = dict[str, Any]
 _LEAST = 1e-280  # below it doubles, and so the ends, have no digits left

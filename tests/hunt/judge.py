@@ -11,10 +11,10 @@ import flint
 import numpy as np
 from scipy.special import ndtr
 
-from analytics.enclosures import divergence as series
-from analytics.enclosures.ball import Ball, ball
-from analytics.guarantee import Adjacency
-from analytics.inference.system import InferenceSystem
+from airtight.analytics.enclosures import divergence as series
+from airtight.analytics.enclosures.ball import Ball, ball
+from airtight.analytics.guarantee import Adjacency
+from airtight.analytics.inference.system import InferenceSystem
 
 _UNKNOWN = flint.arb(0).union(flint.arb(1))
 _SERIES = 3000  # terms up to which the divergence of two Gaussians is summed instead of integrated

@@ -14,15 +14,15 @@ from typing import Any
 import flint
 import numpy as np
 
-from analytics.distributions import quadratic_form, selection
-from analytics.enclosures import observers as enclosed_observers
-from analytics.enclosures import quadratic_form as enclosed_form
-from analytics.enclosures.ball import Ball, ball
-from analytics.federated import dropout
-from analytics.inference import accuracy
-from analytics.inference.features import Features
-from analytics.inference.system import InferenceSystem
-from analytics.privacy import (
+from airtight.analytics.distributions import quadratic_form, selection
+from airtight.analytics.enclosures import observers as enclosed_observers
+from airtight.analytics.enclosures import quadratic_form as enclosed_form
+from airtight.analytics.enclosures.ball import Ball, ball
+from airtight.analytics.federated import dropout
+from airtight.analytics.inference import accuracy
+from airtight.analytics.inference.features import Features
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.privacy import (
     aggregation,
     amplification,
     central_bound,
@@ -33,11 +33,11 @@ from analytics.privacy import (
     mixtures,
     observers,
 )
+from airtight.solvers.design import calibrate
+from airtight.solvers.solution import InfeasibleError
+from airtight.solvers.weights import caps
 from hunt import judge
 from hunt.curves import CURVES
-from solvers.design import calibrate
-from solvers.solution import InfeasibleError
-from solvers.weights import caps
 
 Case = dict[str, Any]
 Draw = Callable[[np.random.Generator], Case]

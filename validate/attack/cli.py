@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from validate.config import SystemFileError, load
-from validate.description import Description
-from validate.options import FILE, JSON, SEED, print_json
-from validate.running import progress
+from airtight.validate.config import SystemFileError, load
+from airtight.validate.description import Description
+from airtight.validate.options import FILE, JSON, SEED, print_json
+from airtight.validate.running import progress
 
 
 @click.command()
@@ -30,7 +30,7 @@ def attack(file: Path, samples: int | None, rounds: int | None, runs: int | None
 
     With --runs on one client of its federated training, by each mechanism of [training] whose sums have a known law.
     """
-    from validate.attack import experiment, tables
+    from airtight.validate.attack import experiment, tables
 
     description = load(file)
     if runs is not None:
@@ -53,7 +53,7 @@ def attack(file: Path, samples: int | None, rounds: int | None, runs: int | None
 
 
 def _on_training(file: Path, description: Description, runs: int, rounds: int | None, seed: int, as_json: bool) -> None:
-    from validate.attack import tables, training
+    from airtight.validate.attack import tables, training
 
     if description.federated is None or description.training is None:
         missing = "federated" if description.federated is None else "training"

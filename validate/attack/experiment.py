@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from analytics import checks
-from analytics.inference.features import Features
-from analytics.inference.system import InferenceSystem
-from analytics.privacy import amplification, attack
-from analytics.privacy import rounds as composition
-from validate.experiments.monte_carlo import channel
-from validate.results.attack import AttackedDevice, AttackResult
+from airtight.analytics import checks
+from airtight.analytics.inference.features import Features
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.privacy import amplification, attack
+from airtight.analytics.privacy import rounds as composition
+from airtight.validate.experiments.monte_carlo import channel
+from airtight.validate.results.attack import AttackedDevice, AttackResult
 
 SAMPLES = 100_000
 FAILURE = 0.05

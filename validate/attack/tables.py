@@ -5,8 +5,8 @@ from __future__ import annotations
 from rich import box
 from rich.table import Table
 
-from validate.report.tables import number, screen
-from validate.results.attack import AttackResult, TrainingAttack
+from airtight.validate.report.tables import number, screen
+from airtight.validate.results.attack import AttackResult, TrainingAttack
 
 
 def attacked(name: str, found: AttackResult) -> None:

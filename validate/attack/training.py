@@ -4,7 +4,7 @@ The training loop runs as in ``airtight train``, many times, with one client's u
 sees what the server sums up in each round and who dropped out; it knows all else: the others' updates, the batches, who is
 paired with whom. Given that the law of each sum is known, and so is the likelihood ratio of all rounds, each given those before.
 
-Any score makes a valid lower bound (:mod:`analytics.privacy.attack`); that the ratio is exact makes it the best one.
+Any score makes a valid lower bound (:mod:`airtight.analytics.privacy.attack`); that the ratio is exact makes it the best one.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics import checks
-from analytics.checks import FloatArray, IntArray, ParameterError
-from analytics.federated import aggregate, comparison
-from analytics.federated.quantizers import alpha, pair_law
-from analytics.federated.system import FederatedSystem
-from analytics.privacy import attack
-from analytics.privacy.curve import PrivacyCurve
-from validate.experiments.training import data
-from validate.experiments.training import federated as loop
-from validate.plan import Mechanism, Settings
-from validate.results.attack import TrainingAttack
-from validate.results.federated import theorem_3
+from airtight.analytics import checks
+from airtight.analytics.checks import FloatArray, IntArray, ParameterError
+from airtight.analytics.federated import aggregate, comparison
+from airtight.analytics.federated.quantizers import alpha, pair_law
+from airtight.analytics.federated.system import FederatedSystem
+from airtight.analytics.privacy import attack
+from airtight.analytics.privacy.curve import PrivacyCurve
+from airtight.validate.experiments.training import data
+from airtight.validate.experiments.training import federated as loop
+from airtight.validate.plan import Mechanism, Settings
+from airtight.validate.results.attack import TrainingAttack
+from airtight.validate.results.federated import theorem_3
 
 RUNS, ROUNDS = 1000, 3
 FAILURE = 0.05
@@ -75,8 +75,8 @@ def attacked(
 
     Notes
     -----
-    The loop is that of :func:`validate.experiments.training.federated.run` but for two things: a round in which nobody is there
-    is left out, and the server does not go back to an earlier model, which is post-processing.
+    The loop is that of :func:`airtight.validate.experiments.training.federated.run` but for two things: a round in
+    which nobody is there is left out, and the server does not go back to an earlier model, which is post-processing.
 
     Examples
     --------

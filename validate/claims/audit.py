@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, as_completed
 from typing import Any
 
-from analytics import checks
-from validate.claims import EFFORT, names
-from validate.claims.claim import Claim
-from validate.claims.evidence import Evidence
-from validate.claims.search import trial
-from validate.claims.sources import INSTALLED, Source
+from airtight.analytics import checks
+from airtight.validate.claims import EFFORT, names
+from airtight.validate.claims.claim import Claim
+from airtight.validate.claims.evidence import Evidence
+from airtight.validate.claims.search import trial
+from airtight.validate.claims.sources import INSTALLED, Source
 
 
 def selected(ids: Sequence[str] = (), source: Source = INSTALLED) -> list[Claim]:

@@ -10,8 +10,8 @@ from typing import Any
 import flint
 import sympy as sp
 
-from analytics.checks import AirtightError
-from analytics.enclosures.ball import Ball, ball
+from airtight.analytics.checks import AirtightError
+from airtight.analytics.enclosures.ball import Ball, ball
 
 Values = Mapping[str, Ball]
 Compiled = Callable[[Values], Ball]

@@ -13,11 +13,11 @@ from typing import Any
 import flint
 import sympy as sp
 
-from validate.claims.balls import Named, compiled, decided
-from validate.claims.domain import Range, exact
-from validate.claims.ends import Ends
-from validate.claims.identity import identical
-from validate.claims.slopes import sloped
+from airtight.validate.claims.balls import Named, compiled, decided
+from airtight.validate.claims.domain import Range, exact
+from airtight.validate.claims.ends import Ends
+from airtight.validate.claims.identity import identical
+from airtight.validate.claims.slopes import sloped
 
 _BITS = 64
 _DEPTH = 60

@@ -17,18 +17,18 @@ from typing import Any
 import flint
 import sympy as sp
 
-from analytics.checks import ParameterError
-from validate.claims import check as checker
-from validate.claims.balls import UnsupportedExpression, enclosed
-from validate.claims.boxes import Proof
-from validate.claims.claim import Claim, Verdict
-from validate.claims.domain import Range, exact
-from validate.claims.evidence import Witness, decimal_ends
-from validate.claims.proof import prove
-from validate.claims.relation import Exact
-from validate.claims.search import examined
-from validate.claims.sources import INSTALLED, Source
-from validate.claims.trees import Tree, tree
+from airtight.analytics.checks import ParameterError
+from airtight.validate.claims import check as checker
+from airtight.validate.claims.balls import UnsupportedExpression, enclosed
+from airtight.validate.claims.boxes import Proof
+from airtight.validate.claims.claim import Claim, Verdict
+from airtight.validate.claims.domain import Range, exact
+from airtight.validate.claims.evidence import Witness, decimal_ends
+from airtight.validate.claims.proof import prove
+from airtight.validate.claims.relation import Exact
+from airtight.validate.claims.search import examined
+from airtight.validate.claims.sources import INSTALLED, Source
+from airtight.validate.claims.trees import Tree, tree
 
 SCHEMA = "airtight-certificate-2"
 DIGITS = 25

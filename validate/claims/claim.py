@@ -9,13 +9,13 @@ from typing import Any
 
 import sympy as sp
 
-from analytics.checks import ParameterError
-from analytics.enclosures.ball import ball
-from analytics.records import table
-from validate.claims.balls import decided
-from validate.claims.domain import Range, exact
-from validate.claims.implementation import Implementation
-from validate.claims.relation import RATIO, Agreement, Point, Relation, Scale, one_each, relation
+from airtight.analytics.checks import ParameterError
+from airtight.analytics.enclosures.ball import ball
+from airtight.analytics.records import table
+from airtight.validate.claims.balls import decided
+from airtight.validate.claims.domain import Range, exact
+from airtight.validate.claims.implementation import Implementation
+from airtight.validate.claims.relation import RATIO, Agreement, Point, Relation, Scale, one_each, relation
 
 _TOLERANCE = 1e-9  # of a side that an algorithm computes in doubles
 
@@ -206,8 +206,8 @@ class Claim:
 
     Examples
     --------
-    >>> from validate.claims.domain import parameter
-    >>> from validate.claims.relation import at_most
+    >>> from airtight.validate.claims.domain import parameter
+    >>> from airtight.validate.claims.relation import at_most
     >>> x = parameter("x", 0.0, 1.0)
     >>> Claim("SQUARE", "Lemma 1", at_most(x**2, x), holds("x is at most 1.")).statement
     'x^{2} \\\\le x'

@@ -5,7 +5,8 @@ them. Cases, floors, minima, binomials and finite sums are resolved before, at t
 rows the paper's statement itself is refuted, from laws, integrals and descent: by hand, in ``refuted.v`` in
 the paper's folder.
 
-``python -m validate.claims.coq FOLDER`` compiles what ``airtight certify --coq`` wrote, and says on which axioms it rests.
+``python -m airtight.validate.claims.coq FOLDER`` compiles what ``airtight certify --coq`` wrote, and says on which
+axioms it rests.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
-from validate.claims import check as checker
-from validate.claims.balls import UnsupportedExpression
-from validate.claims.sources import INSTALLED
+from airtight.validate.claims import check as checker
+from airtight.validate.claims.balls import UnsupportedExpression
+from airtight.validate.claims.sources import INSTALLED
 
 _CHECK: Any = checker  # plain Python without annotations
 _HEAD = """From Coq Require Import Reals.

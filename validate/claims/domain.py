@@ -10,8 +10,8 @@ from typing import Any
 
 import sympy as sp
 
-from analytics import parameters
-from analytics.checks import ParameterError
+from airtight.analytics import parameters
+from airtight.analytics.checks import ParameterError
 
 Value = float | int
 
@@ -217,7 +217,7 @@ def parameter_of(
     Parameters
     ----------
     kind : type
-        Such as :class:`analytics.inference.system.InferenceSystem`.
+        Such as :class:`airtight.analytics.inference.system.InferenceSystem`.
     key : str
         What the parameter is called there.
     low, high : float
@@ -234,7 +234,7 @@ def parameter_of(
 
     Examples
     --------
-    >>> from analytics.federated.device import DeviceFleet
+    >>> from airtight.analytics.federated.device import DeviceFleet
     >>> distance = parameter_of(DeviceFleet, "distance", 50.0, 300.0)
     >>> distance.range.symbol, distance.range.unit, distance.range.typical
     ('r', 'm', (50, 200))

@@ -1,4 +1,4 @@
-"""Intervals held by their two ends: what :mod:`validate.claims.balls` needs of a ball, without what a wide ball loses.
+"""Intervals held by their two ends: what :mod:`airtight.validate.claims.balls` needs of a ball, without what a wide ball loses.
 
 A ball of middle and radius loses the sign in [0, 2] * [0, 2] = 1 +- 3; ends do not. Each end is an exact ball of python-flint.
 """
@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import flint
 
-from analytics.enclosures.ball import Ball, ball
+from airtight.analytics.enclosures.ball import Ball, ball
 
 _UNKNOWN = flint.arb("nan")
 _RISING = ("exp", "log", "sqrt", "erf", "sinh", "tanh", "asinh", "atanh", "atan", "asin", "floor", "ceil")

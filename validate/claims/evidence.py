@@ -9,10 +9,10 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Any
 
-from analytics.enclosures.ball import Ball
-from analytics.records import plain, table, told
-from validate.claims.claim import REFUTED, Claim, Item, Verdict
-from validate.claims.domain import Value
+from airtight.analytics.enclosures.ball import Ball
+from airtight.analytics.records import plain, table, told
+from airtight.validate.claims.claim import REFUTED, Claim, Item, Verdict
+from airtight.validate.claims.domain import Value
 
 _DIGITS = 25
 
@@ -67,7 +67,7 @@ def decimal_ends(ball: Ball) -> tuple[str, str]:
 
     Examples
     --------
-    >>> from analytics.enclosures.ball import ball
+    >>> from airtight.analytics.enclosures.ball import ball
     >>> decimal_ends(ball("1/2")), decimal_ends(ball("1/3"))[0][:12]
     (('0.5', '0.5'), '0.3333333333')
     """
@@ -172,9 +172,9 @@ class Evidence:
 
         Examples
         --------
-        >>> from validate.claims.domain import parameter
-        >>> from validate.claims.relation import at_most
-        >>> from validate.claims.search import trial
+        >>> from airtight.validate.claims.domain import parameter
+        >>> from airtight.validate.claims.relation import at_most
+        >>> from airtight.validate.claims.search import trial
         >>> x, n = parameter("x", 0.0, 1.0), parameter("n", 1, 9, integer=True)
         >>> [trial(Claim("C", "here", at_most(s**2, s))).known for s in (x, n)]
         ['proved', 'refuted']
@@ -201,9 +201,9 @@ class Evidence:
 
         Examples
         --------
-        >>> from validate.claims.domain import parameter
-        >>> from validate.claims.relation import at_most
-        >>> from validate.claims.search import trial
+        >>> from airtight.validate.claims.domain import parameter
+        >>> from airtight.validate.claims.relation import at_most
+        >>> from airtight.validate.claims.search import trial
         >>> trial(Claim("C", "here", at_most(parameter("x", 0.0, 1.0) ** 2, 1))).said
         'proved: holds'
         """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 
-from analytics.checks import ParameterError
+from airtight.analytics.checks import ParameterError
 
 _SHOWN = 30
 

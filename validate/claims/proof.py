@@ -16,11 +16,11 @@ from typing import Any
 
 import sympy as sp
 
-from validate.claims.balls import UnsupportedExpression
-from validate.claims.boxes import Defined, Proof, Search, Status
-from validate.claims.domain import Range, exact
-from validate.claims.identity import factors, identical, large, tidy
-from validate.claims.relation import Relation, Sign, relation
+from airtight.validate.claims.balls import UnsupportedExpression
+from airtight.validate.claims.boxes import Defined, Proof, Search, Status
+from airtight.validate.claims.domain import Range, exact
+from airtight.validate.claims.identity import factors, identical, large, tidy
+from airtight.validate.claims.relation import Relation, Sign, relation
 
 BOXES = 1000  # of one claim
 _OPERATIONS = 1000  # an expression of more is left alone
@@ -45,7 +45,7 @@ def prove(
 
     Examples
     --------
-    >>> from validate.claims.domain import parameter
+    >>> from airtight.validate.claims.domain import parameter
     >>> x = parameter("x", 0.0, 1.0)
     >>> found = prove(sp.exp(x) >= 1 + x / 2)
     >>> found.status.value, found.boxes

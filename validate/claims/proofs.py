@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from pydoc import locate
 
-from validate.claims.claim import Claim
-from validate.claims.sources import INSTALLED, Source
+from airtight.validate.claims.claim import Claim
+from airtight.validate.claims.sources import INSTALLED, Source
 
 _LABEL = re.compile(r"^\(([\w-]+)\)=\n", re.M)
 _HYPOTHESES = re.compile(r"\*Hypotheses\.\*\s+(.*?)(?:\n\n|\Z)", re.S)
@@ -58,7 +58,7 @@ def by_row(module: str) -> dict[str, str]:
 
     Examples
     --------
-    >>> from validate.papers import corbin_fl
+    >>> from airtight.validate.papers import corbin_fl
     >>> by_row(corbin_fl.__file__)["CB-T1*-bits"]
     'docs/proofs.md#cb-t1'
     """

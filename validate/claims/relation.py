@@ -19,11 +19,11 @@ from typing import Any
 import flint
 import sympy as sp
 
-from analytics.checks import ParameterError
-from analytics.enclosures.ball import Ball, refine
-from validate.claims.balls import enclosed
-from validate.claims.domain import Parameter, Range, Value
-from validate.claims.domain import exact as decimal
+from airtight.analytics.checks import ParameterError
+from airtight.analytics.enclosures.ball import Ball, refine
+from airtight.validate.claims.balls import enclosed
+from airtight.validate.claims.domain import Parameter, Range, Value
+from airtight.validate.claims.domain import exact as decimal
 
 Point = Mapping[str, Value]
 Exact = Mapping[str, Fraction]
@@ -352,7 +352,7 @@ def at_most(actual: Quantity, claimed: Quantity, **rest: Any) -> Relation:
 
     Examples
     --------
-    >>> from validate.claims.domain import parameter
+    >>> from airtight.validate.claims.domain import parameter
     >>> x = parameter("x", 0.0, 1.0)
     >>> at_most(x**2, x).latex()
     'x^{2} \\\\le x'

@@ -20,16 +20,16 @@ from itertools import product
 import numpy as np
 import sympy as sp
 
-from validate.claims import EFFORT
-from validate.claims.balls import enclosed
-from validate.claims.boxes import Proof
-from validate.claims.claim import Claim, Verdict
-from validate.claims.domain import Value, exact
-from validate.claims.evidence import Evidence, Extent, How, Witness
-from validate.claims.identity import identical
-from validate.claims.proof import prove
-from validate.claims.relation import MOST_BITS, Point, Sign, at_point
-from validate.claims.witness import near_paper, own_parameters, simplest, taken
+from airtight.validate.claims import EFFORT
+from airtight.validate.claims.balls import enclosed
+from airtight.validate.claims.boxes import Proof
+from airtight.validate.claims.claim import Claim, Verdict
+from airtight.validate.claims.domain import Value, exact
+from airtight.validate.claims.evidence import Evidence, Extent, How, Witness
+from airtight.validate.claims.identity import identical
+from airtight.validate.claims.proof import prove
+from airtight.validate.claims.relation import MOST_BITS, Point, Sign, at_point
+from airtight.validate.claims.witness import near_paper, own_parameters, simplest, taken
 
 LEAST = 32  # below so many points nothing holds
 _REGIME = 32  # points inside the paper's regime
@@ -71,9 +71,9 @@ def trial(claim: Claim, *, seed: int = 0, effort: int = EFFORT, deadline: float 
 
     Examples
     --------
-    >>> from validate.claims.claim import holds
-    >>> from validate.claims.domain import parameter
-    >>> from validate.claims.relation import at_most
+    >>> from airtight.validate.claims.claim import holds
+    >>> from airtight.validate.claims.domain import parameter
+    >>> from airtight.validate.claims.relation import at_most
     >>> x = parameter("x", 0.0, 1.0)
     >>> found = trial(Claim("SQUARE", "Lemma 1", at_most(x**2, x), holds("x is at most 1.")))
     >>> found.verdict.value, found.how.value, found.tightness
@@ -139,8 +139,8 @@ def noticed(claim: Claim, *, seed: int = 0, effort: int = EFFORT) -> bool:
 
     Examples
     --------
-    >>> from validate.claims.domain import parameter
-    >>> from validate.claims.relation import at_most
+    >>> from airtight.validate.claims.domain import parameter
+    >>> from airtight.validate.claims.relation import at_most
     >>> x = parameter("x", 0.0, 1.0)
     >>> claim = Claim("SQUARE", "Lemma 1", at_most(x**2, x))
     >>> noticed(claim), noticed(claim.planted())

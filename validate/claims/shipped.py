@@ -9,10 +9,10 @@ from fractions import Fraction
 from importlib import resources
 from typing import Any
 
-from validate.claims import EFFORT
-from validate.claims.claim import Verdict
-from validate.claims.evidence import Evidence, Extent, How, Witness
-from validate.claims.sources import INSTALLED
+from airtight.validate.claims import EFFORT
+from airtight.validate.claims.claim import Verdict
+from airtight.validate.claims.evidence import Evidence, Extent, How, Witness
+from airtight.validate.claims.sources import INSTALLED
 
 NAME = "evidence.json"  # beside the papers
 
@@ -47,7 +47,7 @@ def shipped() -> Shipped:
     >>> shipped().evidence[0].verdict.value
     'false'
     """
-    read = json.loads(resources.files("validate.papers").joinpath(NAME).read_text(encoding="utf-8"))
+    read = json.loads(resources.files("airtight.validate.papers").joinpath(NAME).read_text(encoding="utf-8"))
     claims = INSTALLED.claims()
     found = [Evidence(claim=claims[name], **_back(row)) for name, row in read["rows"].items() if name in claims]
     return Shipped(read["seed"], read["effort"], found)

@@ -9,9 +9,9 @@ from typing import Any
 import flint
 import sympy as sp
 
-from analytics.enclosures.ball import Ball
-from validate.claims.balls import UnsupportedExpression, Values, compiled, decided, once
-from validate.claims.ends import Ends
+from airtight.analytics.enclosures.ball import Ball
+from airtight.validate.claims.balls import UnsupportedExpression, Values, compiled, decided, once
+from airtight.validate.claims.ends import Ends
 
 Slopes = Mapping[str, Ball]
 Sloped = Callable[[Values], tuple[Ball, Slopes]]

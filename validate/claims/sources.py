@@ -11,8 +11,8 @@ from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 
-from analytics.checks import AirtightError
-from validate.claims.claim import Claim, Item, Paper
+from airtight.analytics.checks import AirtightError
+from airtight.validate.claims.claim import Claim, Item, Paper
 
 GROUP = "airtight.papers"
 
@@ -72,14 +72,14 @@ def _home(paper: Paper) -> Path:
     if not holding:
         raise SourceError(f"{paper.id}: no module holds it")
     first = min(
-        holding, key=lambda name: (name == "__main__", not name.startswith("validate.papers."))
+        holding, key=lambda name: (name == "__main__", not name.startswith("airtight.validate.papers."))
     )  # not who imports it
     return Path(str(sys.modules[first].__file__))
 
 
 @cache
 def _installed() -> dict[str, Paper]:
-    from validate import papers
+    from airtight.validate import papers
 
     found = papers.found()
     for point in metadata.entry_points(group=GROUP):

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from validate.claims.claim import Claim
-from validate.claims.relation import Point, Quantity, Sign, value
+from airtight.validate.claims.claim import Claim
+from airtight.validate.claims.relation import Point, Quantity, Sign, value
 
 Tokens = tuple[str, ...]
 _TOKEN = re.compile(r"\\[a-zA-Z]+|\\.|[^\s~]")

@@ -7,7 +7,7 @@ from typing import Any
 
 import sympy as sp
 
-from validate.claims.balls import UnsupportedExpression
+from airtight.validate.claims.balls import UnsupportedExpression
 
 Tree = Any  # str, or a dict of op and args
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from validate.claims.claim import Claim
-from validate.claims.domain import Range, Value
-from validate.claims.domain import exact as decimal
-from validate.claims.evidence import Witness, decimal_ends
-from validate.claims.relation import Exact, Point
+from airtight.validate.claims.claim import Claim
+from airtight.validate.claims.domain import Range, Value
+from airtight.validate.claims.domain import exact as decimal
+from airtight.validate.claims.evidence import Witness, decimal_ends
+from airtight.validate.claims.relation import Exact, Point
 
 _STEPS = 60
 _COMPARED = 3

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from analytics.checks import ParameterError
-from validate.config import SystemFileError, load, read
-from validate.description import Description
-from validate.options import DEVICES, FILE, JSON, LEAVE_OUT, PLAN, print_json
-from validate.running import progress
+from airtight.analytics.checks import ParameterError
+from airtight.validate.config import SystemFileError, load, read
+from airtight.validate.description import Description
+from airtight.validate.options import DEVICES, FILE, JSON, LEAVE_OUT, PLAN, print_json
+from airtight.validate.running import progress
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from solvers.design.federated_requirements import FederatedRequirements
-    from solvers.design.fleet_requirements import FleetRequirements
-    from solvers.design.requirements import JointDesign
-    from validate.devices import Row
+    from airtight.solvers.design.federated_requirements import FederatedRequirements
+    from airtight.solvers.design.fleet_requirements import FleetRequirements
+    from airtight.solvers.design.requirements import JointDesign
+    from airtight.validate.devices import Row
 
 
 @click.command()
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 @JSON
 def calibrate(file: Path, epsilon: float, variable: str, rounds: int | None, as_json: bool) -> None:
     """The least noise (greatest clips, greatest participation) with which every device in FILE keeps epsilon."""
-    from solvers.design.calibrate import calibrate as calibrated
-    from validate.design import tables
-    from validate.results.calibration import CalibrationResult
+    from airtight.solvers.design.calibrate import calibrate as calibrated
+    from airtight.validate.design import tables
+    from airtight.validate.results.calibration import CalibrationResult
 
     description = load(file)
     if description.inference is None:
@@ -74,13 +74,13 @@ def design(
     as_json: bool,
 ) -> None:
     """The joint problem of the table [design] in FILE: what is free, what is kept, what is least."""
-    from solvers.design import joint
-    from solvers.design.federated_requirements import FederatedRequirements
-    from solvers.design.fleet_requirements import FleetRequirements
-    from validate import devices as fleets
-    from validate.design import tables
-    from validate.results.design import DesignResult
-    from validate.results.tree import as_json as tree_of
+    from airtight.solvers.design import joint
+    from airtight.solvers.design.federated_requirements import FederatedRequirements
+    from airtight.solvers.design.fleet_requirements import FleetRequirements
+    from airtight.validate import devices as fleets
+    from airtight.validate.design import tables
+    from airtight.validate.results.design import DesignResult
+    from airtight.validate.results.tree import as_json as tree_of
 
     description, rows, left = fleets.load(file, devices, _devices_of(file, devices), leave_out=leave_out)
     for one in left:
@@ -127,9 +127,9 @@ def _settled(found: JointDesign) -> None:
 
 
 def _federated(description: Description, wanted: FederatedRequirements, as_json: bool) -> None:
-    from solvers.design import federated
-    from validate.design import tables
-    from validate.results.design import FederatedDesignResult
+    from airtight.solvers.design import federated
+    from airtight.validate.design import tables
+    from airtight.validate.results.design import FederatedDesignResult
 
     assert description.federated is not None
     result = FederatedDesignResult.of(federated.design(description.federated, wanted), wanted)
@@ -140,8 +140,8 @@ def _federated(description: Description, wanted: FederatedRequirements, as_json:
 
 
 def _frontier(description: Description, over: Sequence[str], plot: Path | None, as_json: bool) -> None:
-    from validate import files, frontier
-    from validate.design import tables
+    from airtight.validate import files, frontier
+    from airtight.validate.design import tables
 
     if plot is not None and plot.suffix not in (".svg", ".png", ".pdf"):
         raise ParameterError("--plot", str(plot), "a file that ends in .svg, .png or .pdf")
@@ -164,10 +164,10 @@ def _devices_of(file: Path, devices: Path | None) -> str:
 def _fleet(
     description: Description, wanted: FleetRequirements, rows: Sequence[Row], out: Path | None, as_json: bool
 ) -> None:
-    from solvers.design import fleet
-    from validate import devices as fleets
-    from validate.design import tables
-    from validate.results.design import FleetDesignResult
+    from airtight.solvers.design import fleet
+    from airtight.validate import devices as fleets
+    from airtight.validate.design import tables
+    from airtight.validate.results.design import FleetDesignResult
 
     assert description.energy is not None
     found = fleet.design(description.energy, wanted)
@@ -186,8 +186,8 @@ def _before(description: Description) -> dict[str, float]:
     """What the system reaches as it was described."""
     import numpy as np
 
-    from analytics.inference import accuracy, distortion
-    from analytics.privacy import rounds
+    from airtight.analytics.inference import accuracy, distortion
+    from airtight.analytics.privacy import rounds
 
     system, task = description.inference, description.task
     if system is None or task is None:

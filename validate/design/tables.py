@@ -6,10 +6,10 @@ import numpy as np
 from rich import box
 from rich.table import Table
 
-from validate.report.tables import groups, number, screen
-from validate.results.calibration import CalibrationResult
-from validate.results.design import DesignResult, FederatedDesignResult, FleetDesignResult
-from validate.results.frontier import FrontierResult
+from airtight.validate.report.tables import groups, number, screen
+from airtight.validate.results.calibration import CalibrationResult
+from airtight.validate.results.design import DesignResult, FederatedDesignResult, FleetDesignResult
+from airtight.validate.results.frontier import FrontierResult
 
 _SOUGHT = {"noise": "least noise variance", "clip": "greatest clip", "participation": "greatest participation"}
 

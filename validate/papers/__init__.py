@@ -1,6 +1,6 @@
 """The papers on trial. Each is a folder here, found by itself, or a package with an entry point ``airtight.papers``.
 
-A folder holds an object of type :class:`validate.claims.claim.Paper`, or several. No list names it.
+A folder holds an object of type :class:`airtight.validate.claims.claim.Paper`, or several. No list names it.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import pkgutil
 from importlib import import_module
 
-from validate.claims.claim import Paper
+from airtight.validate.claims.claim import Paper
 
 _FIRST = ("feature_dp", "corbin_fl", "utility_fairness")  # their order in the ledger; the others follow by name
 

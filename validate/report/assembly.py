@@ -6,15 +6,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from validate.description import Description
-from validate.report import drawings, page
-from validate.report.page import EnergyPart, Parts
-from validate.results.bounds import Bounds
-from validate.results.weights import Designs
+from airtight.validate.description import Description
+from airtight.validate.report import drawings, page
+from airtight.validate.report.page import EnergyPart, Parts
+from airtight.validate.results.bounds import Bounds
+from airtight.validate.results.weights import Designs
 
 if TYPE_CHECKING:
-    from validate.claims.shipped import Shipped
-    from validate.experiments.figures.gallery import Rendered
+    from airtight.validate.claims.shipped import Shipped
+    from airtight.validate.experiments.figures.gallery import Rendered
 
 Part = tuple[str, Callable[[], None]]
 
@@ -100,9 +100,9 @@ def _later(
 
 
 def _learn(parts: Parts, thorough: bool) -> None:
-    from validate.experiments.training import command
-    from validate.report import training_plots
-    from validate.running import pool_of
+    from airtight.validate.experiments.training import command
+    from airtight.validate.report import training_plots
+    from airtight.validate.running import pool_of
 
     description = parts.description
     if description.training is None:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from validate.config import load
-from validate.options import EFFORT, FILE, LIMIT, QUIET, SEED
-from validate.running import audited, pool_of, progress, steps
+from airtight.validate.config import load
+from airtight.validate.options import EFFORT, FILE, LIMIT, QUIET, SEED
+from airtight.validate.running import audited, pool_of, progress, steps
 
 if TYPE_CHECKING:
-    from validate.claims.shipped import Shipped
-    from validate.description import Description
-    from validate.experiments.figures.gallery import Rendered
+    from airtight.validate.claims.shipped import Shipped
+    from airtight.validate.description import Description
+    from airtight.validate.experiments.figures.gallery import Rendered
 
 _PAPERS = {"inference": "FDP", "federated": "CB", "energy": "UF"}  # what each part of a system file is about
 
@@ -40,13 +40,13 @@ def report(
     file: Path, out: Path, seed: int, effort: int, limit: float, anew: bool, thorough: bool, gallery: bool
 ) -> None:
     """A page on one system: OUT/index.html, OUT/audit.html, OUT/report.json, OUT/figures. It is written as parts are done."""
-    from validate.report import assembly
+    from airtight.validate.report import assembly
 
     description = load(file)
     out.mkdir(parents=True, exist_ok=True)
 
     def audit() -> tuple[Shipped, str]:
-        from validate.claims.shipped import Shipped, shipped
+        from airtight.validate.claims.shipped import Shipped, shipped
 
         known = shipped()
         if not anew:
@@ -69,7 +69,7 @@ def report(
 
 def _redrawn(description: Description) -> list[Rendered]:
     """The figures of the papers that speak of what is described, of the shipped results, in the order of the gallery."""
-    from validate.experiments.figures import gallery
+    from airtight.validate.experiments.figures import gallery
 
     wanted = gallery.selected([f"{p}-" for part, p in _PAPERS.items() if getattr(description, part) is not None])
     with progress("drawing", len(wanted)) as advance, pool_of(len(wanted)) as (executor, _):
@@ -88,8 +88,8 @@ def _redrawn(description: Description) -> list[Rendered]:
 @QUIET
 def figures(ids: tuple[str, ...], out: Path, quick: bool, anew: bool) -> None:
     """Redraw the papers' figures: all, those named, or those that begin with a name (FDP, CB-2, UF)."""
-    from validate.experiments.figures import gallery
-    from validate.experiments.figures.figure import Effort
+    from airtight.validate.experiments.figures import gallery
+    from airtight.validate.experiments.figures.figure import Effort
 
     wanted = gallery.selected(ids)
     effort = Effort.quick() if quick else Effort.full() if anew else None
@@ -105,8 +105,8 @@ def figures(ids: tuple[str, ...], out: Path, quick: bool, anew: bool) -> None:
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder to write to.")
 def paper(name: str, out: Path) -> None:
     """The true statements of the paper NAME, or of a Python file, with proofs, and what they correct: LaTeX in OUT."""
-    from validate.claims.sources import INSTALLED, Source
-    from validate.report.paper import write
+    from airtight.validate.claims.sources import INSTALLED, Source
+    from airtight.validate.report.paper import write
 
     source = Source(name) if name.endswith(".py") else INSTALLED
     papers = source.papers()

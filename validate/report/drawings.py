@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from markupsafe import Markup
 
-from analytics.guarantee import Adjacency
-from analytics.privacy import amplification
-from validate.description import Description
-from validate.experiments.figures import style
-from validate.report import energy_plots, federated_plots, observer_plots, plots
-from validate.results.bounds import Bounds
+from airtight.analytics.guarantee import Adjacency
+from airtight.analytics.privacy import amplification
+from airtight.validate.description import Description
+from airtight.validate.experiments.figures import style
+from airtight.validate.report import energy_plots, federated_plots, observer_plots, plots
+from airtight.validate.results.bounds import Bounds
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -88,7 +88,7 @@ def of_design(description: Description) -> Iterator[Drawn]:
 
 def of_frontier(description: Description) -> Iterator[Drawn]:
     """Designs over what the table [design] keeps."""
-    from validate import frontier
+    from airtight.validate import frontier
 
     over = frontier.usual(description)
     if over:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analytics.checks import FloatArray
-from analytics.federated.device import DeviceFleet
-from solvers import energy as energy_utility
-from solvers.energy import schemes as energy_schemes
-from solvers.energy.problem import Problem
-from validate.experiments.figures.style import STYLE, figure_of
-from validate.experiments.monte_carlo import fleets
+from airtight.analytics.checks import FloatArray
+from airtight.analytics.federated.device import DeviceFleet
+from airtight.solvers import energy as energy_utility
+from airtight.solvers.energy import schemes as energy_schemes
+from airtight.solvers.energy.problem import Problem
+from airtight.validate.experiments.figures.style import STYLE, figure_of
+from airtight.validate.experiments.monte_carlo import fleets
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

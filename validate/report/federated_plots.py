@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analytics.federated import comparison, mean_estimation
-from analytics.federated.system import FederatedSystem
-from analytics.privacy import aggregation, central_bound
-from validate.experiments.figures.style import STYLE, figure_of
+from airtight.analytics.federated import comparison, mean_estimation
+from airtight.analytics.federated.system import FederatedSystem
+from airtight.analytics.privacy import aggregation, central_bound
+from airtight.validate.experiments.figures.style import STYLE, figure_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

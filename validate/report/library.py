@@ -1,4 +1,4 @@
-"""The ledger as pages and data with stable addresses: ``python -m validate.report.library OUT``.
+"""The ledger as pages and data with stable addresses: ``python -m airtight.validate.report.library OUT``.
 
 From the evidence that comes with the version, so that the same version makes the same bytes. What is in OUT:
 
@@ -20,13 +20,13 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from validate.claims.claim import FAILING, Claim, Severity, Verdict
-from validate.claims.evidence import Evidence, How, item_as_json
-from validate.claims.shipped import shipped
-from validate.claims.sources import INSTALLED
-from validate.files import whole
-from validate.report import page
-from validate.results.tree import as_json
+from airtight.validate.claims.claim import FAILING, Claim, Severity, Verdict
+from airtight.validate.claims.evidence import Evidence, How, item_as_json
+from airtight.validate.claims.shipped import shipped
+from airtight.validate.claims.sources import INSTALLED
+from airtight.validate.files import whole
+from airtight.validate.report import page
+from airtight.validate.results.tree import as_json
 
 SCHEMA = "airtight-ledger-1"
 _WORDS = {"*": "-star", "'": "-prime", "+": "-plus"}
@@ -60,7 +60,7 @@ def data(evidence: Sequence[Evidence]) -> dict[str, Any]:
 def schema() -> dict[str, Any]:
     """JSON Schema of ledger.json, with the words that verdicts and the like may be."""
     made: dict[str, Any] = json.loads(
-        files("validate.report").joinpath("templates/ledger.schema.json").read_text("utf-8")
+        files("airtight.validate.report").joinpath("templates/ledger.schema.json").read_text("utf-8")
     )
     parts = made["definitions"]["claim"]["properties"]
     for name, words in (("verdict", Verdict), ("expected", Verdict), ("how", How)):

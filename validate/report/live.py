@@ -14,16 +14,16 @@ from numpy.polynomial import chebyshev
 from numpy.polynomial.legendre import leggauss
 from scipy import special
 
-from analytics.inference.system import InferenceSystem
-from analytics.symbolic import amplification
-from analytics.symbolic.form import Form
-from validate.report.summary import Card
-from validate.results.tree import as_json
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.symbolic import amplification
+from airtight.analytics.symbolic.form import Form
+from airtight.validate.report.summary import Card
+from airtight.validate.results.tree import as_json
 
 _PARTS_OF_ERFCX, _DEGREE = 32, 8  # of its polynomials: their error is below 3e-15
 _MIDDLE = 3.75
 _NODES = (4, 8, 16)  # of the rules for short differences and for the norm across, loose and close
-_TEMPLATES = resources.files("validate.report").joinpath("templates")
+_TEMPLATES = resources.files("airtight.validate.report").joinpath("templates")
 _PARTS = ("exact", "hidden", "rounds")
 _OFFERED = (
     "erfcx, gaussian, unlike, hidden, binomial, covered, "
@@ -65,7 +65,7 @@ def function(form: Form) -> str:
 
     Examples
     --------
-    >>> from analytics.symbolic.form import Face
+    >>> from airtight.analytics.symbolic.form import Face
     >>> x = sp.Symbol("x")
     >>> function(Form("half", "none", Face.EXACT, sp.sqrt(x) / 2, {"length": x}))
     '({length: v0}) => (1/2)*Math.sqrt(v0)'

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analytics.guarantee import Adjacency
-from analytics.inference.system import InferenceSystem
-from analytics.privacy import observers
-from validate.experiments.figures.style import STYLE, figure_of, label_ends
+from airtight.analytics.guarantee import Adjacency
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.privacy import observers
+from airtight.validate.experiments.figures.style import STYLE, figure_of, label_ends
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -19,27 +19,27 @@ import latex2mathml.converter
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from analytics.federated.device import DeviceFleet
-from solvers import energy as energy_utility
-from solvers.energy import schemes as energy_schemes
-from solvers.energy.schemes import Comparison
-from solvers.solution import InfeasibleError
-from validate.claims.claim import FAILING, REFUTED, Severity, Verdict
-from validate.claims.evidence import Evidence
-from validate.claims.shipped import Shipped
-from validate.description import Description
-from validate.files import whole
-from validate.report import drawings, live, numbers, plots, rows, sentences, summary, tables
-from validate.report.drawings import Drawn
-from validate.report.summary import Card
-from validate.report.verdicts import severities, told
-from validate.results.bounds import Bounds
-from validate.results.energy import EnergyResult
-from validate.results.tree import as_json
-from validate.results.weights import Designs
+from airtight.analytics.federated.device import DeviceFleet
+from airtight.solvers import energy as energy_utility
+from airtight.solvers.energy import schemes as energy_schemes
+from airtight.solvers.energy.schemes import Comparison
+from airtight.solvers.solution import InfeasibleError
+from airtight.validate.claims.claim import FAILING, REFUTED, Severity, Verdict
+from airtight.validate.claims.evidence import Evidence
+from airtight.validate.claims.shipped import Shipped
+from airtight.validate.description import Description
+from airtight.validate.files import whole
+from airtight.validate.report import drawings, live, numbers, plots, rows, sentences, summary, tables
+from airtight.validate.report.drawings import Drawn
+from airtight.validate.report.summary import Card
+from airtight.validate.report.verdicts import severities, told
+from airtight.validate.results.bounds import Bounds
+from airtight.validate.results.energy import EnergyResult
+from airtight.validate.results.tree import as_json
+from airtight.validate.results.weights import Designs
 
 if TYPE_CHECKING:
-    from validate.experiments.figures.gallery import Rendered
+    from airtight.validate.experiments.figures.gallery import Rendered
 
 SCHEMA = "airtight-report-1"
 _MOST = 40  # rows of a table of the page
@@ -282,7 +282,7 @@ def tried(out: Path, title: str, evidence: Sequence[Evidence], *, seed: int, eff
 @cache
 def environment() -> Environment:
     """Templates of the pages, with numbers, formulas and prose as filters."""
-    made = Environment(loader=PackageLoader("validate.report"), autoescape=True, undefined=StrictUndefined)
+    made = Environment(loader=PackageLoader("airtight.validate.report"), autoescape=True, undefined=StrictUndefined)
     made.filters["shown"], made.filters["small"] = numbers.shown, numbers.small
     made.filters["mathml"] = lambda latex: Markup(latex2mathml.converter.convert(latex, display="block"))
     made.filters["prose"] = _prose

@@ -1,7 +1,7 @@
 """A paper's theorems as they are true, with hypotheses and proofs, in LaTeX: ``airtight paper``.
 
 What is true comes first, in the order of the paper, each statement with what it corrects; then what was only tried, and what is
-refuted without another statement in its place. Proofs are those of the documentation (:mod:`validate.claims.proofs`).
+refuted without another statement in its place. Proofs are those of the documentation (:mod:`airtight.validate.claims.proofs`).
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from validate.claims import audit, proofs
-from validate.claims.claim import FAILING, REFUTED, Paper, Verdict
-from validate.claims.evidence import Evidence, How
-from validate.claims.proofs import Section
-from validate.claims.shipped import shipped
-from validate.claims.sources import INSTALLED, Source
-from validate.files import whole
-from validate.report.latex import Latex, entry, escaped
-from validate.report.rows import box, computed, witnessed
+from airtight.validate.claims import audit, proofs
+from airtight.validate.claims.claim import FAILING, REFUTED, Paper, Verdict
+from airtight.validate.claims.evidence import Evidence, How
+from airtight.validate.claims.proofs import Section
+from airtight.validate.claims.shipped import shipped
+from airtight.validate.claims.sources import INSTALLED, Source
+from airtight.validate.files import whole
+from airtight.validate.report.latex import Latex, entry, escaped
+from airtight.validate.report.rows import box, computed, witnessed
 
 _HEAD = r"""\documentclass{article}
 \usepackage[utf8]{inputenc}

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analytics.guarantee import Adjacency
-from analytics.inference.features import Features
-from analytics.inference.system import InferenceSystem
-from analytics.privacy import amplification, subsampling
-from validate.experiments.figures.style import STYLE, figure_of
-from validate.results.inference import InferenceBounds, Selection
+from airtight.analytics.guarantee import Adjacency
+from airtight.analytics.inference.features import Features
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.privacy import amplification, subsampling
+from airtight.validate.experiments.figures.style import STYLE, figure_of
+from airtight.validate.results.inference import InferenceBounds, Selection
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -147,7 +147,7 @@ def trade_off(system: InferenceSystem, features: Features) -> Figure:
     """Exact MSE of each design against the cap on the exact epsilon; dashed: everybody sends noise."""
     import matplotlib as mpl
 
-    from solvers.design import frontier
+    from airtight.solvers.design import frontier
 
     data = frontier.trade_off(system, features, np.logspace(-1, 1, 7))
     with mpl.rc_context(STYLE):

@@ -6,11 +6,11 @@ from typing import Any
 
 import sympy as sp
 
-from validate.claims.claim import Claim
-from validate.claims.evidence import Witness
-from validate.claims.relation import Sign
-from validate.claims.statement import legend
-from validate.report.tables import number
+from airtight.validate.claims.claim import Claim
+from airtight.validate.claims.evidence import Witness
+from airtight.validate.claims.relation import Sign
+from airtight.validate.claims.statement import legend
+from airtight.validate.report.tables import number
 
 _LONGEST = 700  # characters of LaTeX that a reader can compare with the statement
 
@@ -49,7 +49,7 @@ def truth(claim: Claim) -> str:
 
     Examples
     --------
-    >>> from validate.claims.sources import INSTALLED
+    >>> from airtight.validate.claims.sources import INSTALLED
     >>> truth(INSTALLED.claims()["FDP-T1-hidden-r"]), truth(INSTALLED.claims()["FDP-T1"])
     ('the truth is at least', 'the truth is')
     """

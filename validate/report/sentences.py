@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from analytics.checks import FloatArray
-from analytics.federated.system import FederatedSystem
-from analytics.guarantee import Adjacency, Observer
-from analytics.inference.system import InferenceSystem
-from analytics.privacy import observers
-from analytics.privacy.aggregation import Client
-from solvers.energy.schemes import Comparison
-from validate.report.numbers import shown
-from validate.results.energy import EnergyResult
-from validate.results.federated import FederatedBounds
-from validate.results.inference import Distortion, InferenceBounds, Privacy, TheoremBound
+from airtight.analytics.checks import FloatArray
+from airtight.analytics.federated.system import FederatedSystem
+from airtight.analytics.guarantee import Adjacency, Observer
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.privacy import observers
+from airtight.analytics.privacy.aggregation import Client
+from airtight.solvers.energy.schemes import Comparison
+from airtight.validate.report.numbers import shown
+from airtight.validate.results.energy import EnergyResult
+from airtight.validate.results.federated import FederatedBounds
+from airtight.validate.results.inference import Distortion, InferenceBounds, Privacy, TheoremBound
 
 _NOISE_LEAVES = 0.5  # share of epsilon: if idle noise leaves less, that is worth a sentence
 _TOLD, _HIDDEN = 0.9, 0.75  # probabilities of a right guess, at even odds

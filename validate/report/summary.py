@@ -8,15 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 from markupsafe import Markup
 
-from analytics.checks import FloatArray
-from analytics.guarantee import Adjacency, Observer
-from analytics.inference.system import InferenceSystem
-from analytics.privacy import amplification, observers
-from validate.report import sentences
-from validate.report.numbers import shown, span
-from validate.report.sentences import Sentence
-from validate.report.tables import groups, observer_rows, privacy_rows
-from validate.results.inference import InferenceBounds, Privacy
+from airtight.analytics.checks import FloatArray
+from airtight.analytics.guarantee import Adjacency, Observer
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.privacy import amplification, observers
+from airtight.validate.report import sentences
+from airtight.validate.report.numbers import shown, span
+from airtight.validate.report.sentences import Sentence
+from airtight.validate.report.tables import groups, observer_rows, privacy_rows
+from airtight.validate.results.inference import InferenceBounds, Privacy
 
 _USEFUL = 0.01  # of accuracy above that of an output that ignores y
 _SEEN = {

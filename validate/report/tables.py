@@ -13,13 +13,13 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from analytics.guarantee import Observer
-from validate.results.bounds import Part
-from validate.results.energy import DeviceBounds, EnergyResult
-from validate.results.federated import FederatedBounds
-from validate.results.inference import Accuracy, Distortion, InferenceBounds, Privacy, Selection
-from validate.results.quantizer import PairResult, QuantizerResult
-from validate.results.weights import WeightResult
+from airtight.analytics.guarantee import Observer
+from airtight.validate.results.bounds import Part
+from airtight.validate.results.energy import DeviceBounds, EnergyResult
+from airtight.validate.results.federated import FederatedBounds
+from airtight.validate.results.inference import Accuracy, Distortion, InferenceBounds, Privacy, Selection
+from airtight.validate.results.quantizer import PairResult, QuantizerResult
+from airtight.validate.results.weights import WeightResult
 
 _MOST = 40  # devices of a table of energies
 _FILE_WIDTH = 140  # columns when the output goes to a file

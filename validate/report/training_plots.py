@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from validate.experiments.figures.style import STYLE, figure_of
-from validate.experiments.seeds import student
-from validate.experiments.training.federated import Run
+from airtight.validate.experiments.figures.style import STYLE, figure_of
+from airtight.validate.experiments.seeds import student
+from airtight.validate.experiments.training.federated import Run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -10,10 +10,10 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from validate.claims.claim import REFUTED, Item, Severity, Verdict
-from validate.claims.evidence import Evidence, How
-from validate.claims.relation import Sign
-from validate.report.tables import number, screen
+from airtight.validate.claims.claim import REFUTED, Item, Severity, Verdict
+from airtight.validate.claims.evidence import Evidence, How
+from airtight.validate.claims.relation import Sign
+from airtight.validate.report.tables import number, screen
 
 _NUMBERED = re.compile(r"(?:Theorem|Lemma|Proposition|Corollary) \d+")
 _COLOURS = {
@@ -67,7 +67,7 @@ def bound(e: Evidence) -> str:
 
     Examples
     --------
-    >>> from validate.claims.audit import run
+    >>> from airtight.validate.claims.audit import run
     >>> [bound(e) for e in run(["FDP-L6-raw", "FDP-D2"])]
     ['≤ ', '']
     """
@@ -87,7 +87,7 @@ def numbered(evidence: Sequence[Evidence]) -> set[tuple[str, str]]:
 
     Examples
     --------
-    >>> from validate.claims.audit import run
+    >>> from airtight.validate.claims.audit import run
     >>> sorted(numbered(list(run(["FDP-T1", "FDP-T1-hidden-r", "FDP-MSE"]))))
     [('feature-dp', 'Theorem 1')]
     """

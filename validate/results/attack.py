@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from analytics.guarantee import Adjacency
+from airtight.analytics.guarantee import Adjacency
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from validate.description import Description
-from validate.results.energy import DeviceBounds
-from validate.results.federated import FederatedBounds
-from validate.results.inference import InferenceBounds
+from airtight.validate.description import Description
+from airtight.validate.results.energy import DeviceBounds
+from airtight.validate.results.federated import FederatedBounds
+from airtight.validate.results.inference import InferenceBounds
 
 
 @dataclass(frozen=True, kw_only=True)

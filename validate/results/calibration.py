@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from analytics.checks import FloatArray
-from analytics.guarantee import Adjacency, Observer
-from solvers.design.calibrate import Calibration
+from airtight.analytics.checks import FloatArray
+from airtight.analytics.guarantee import Adjacency, Observer
+from airtight.solvers.design.calibrate import Calibration
 
 
 @dataclass(frozen=True, kw_only=True)

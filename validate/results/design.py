@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from analytics.checks import FloatArray
-from solvers.design.federated import FederatedDesign
-from solvers.design.federated_requirements import FederatedRequirements
-from solvers.design.fleet import FleetDesign
-from solvers.design.fleet_requirements import FleetRequirements
-from solvers.design.fleet_requirements import Goal as FleetGoal
-from solvers.design.requirements import Free, JointDesign
+from airtight.analytics.checks import FloatArray
+from airtight.solvers.design.federated import FederatedDesign
+from airtight.solvers.design.federated_requirements import FederatedRequirements
+from airtight.solvers.design.fleet import FleetDesign
+from airtight.solvers.design.fleet_requirements import FleetRequirements
+from airtight.solvers.design.fleet_requirements import Goal as FleetGoal
+from airtight.solvers.design.requirements import Free, JointDesign
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any
 
-from analytics.federated.device import DeviceFleet
-from solvers.energy import proved
-from solvers.energy.utility import EnergySolution
+from airtight.analytics.federated.device import DeviceFleet
+from airtight.solvers.energy import proved
+from airtight.solvers.energy.utility import EnergySolution
 
 _PROVED = 10_000  # devices
 
@@ -70,8 +70,8 @@ class EnergyCertificate:
     gap : float
         In doubles.
     proved_gap : float, optional
-        The same in ball arithmetic (:mod:`solvers.energy.proved`); infinite where nothing is proved, absent for large fleets and
-        without python-flint.
+        The same in ball arithmetic (:mod:`airtight.solvers.energy.proved`); infinite where nothing is proved, absent
+        for large fleets and without python-flint.
     """
 
     gap: float

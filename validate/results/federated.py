@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from analytics.federated import communication, comparison, dropout, mean_estimation, quantizers
-from analytics.federated.communication import Cost
-from analytics.federated.system import FederatedSystem
-from analytics.guarantee import Adjacency
-from analytics.privacy import aggregation, central_bound
-from analytics.privacy.aggregation import Client, PublishedCentral
+from airtight.analytics.federated import communication, comparison, dropout, mean_estimation, quantizers
+from airtight.analytics.federated.communication import Cost
+from airtight.analytics.federated.system import FederatedSystem
+from airtight.analytics.guarantee import Adjacency
+from airtight.analytics.privacy import aggregation, central_bound
+from airtight.analytics.privacy.aggregation import Client, PublishedCentral
 
 _LEVEL = 0.01  # what the intervals of survivors and broken pairs miss
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analytics.checks import FloatArray
+from airtight.analytics.checks import FloatArray
 
 if TYPE_CHECKING:
     import xarray

@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from analytics.checks import FloatArray
-from analytics.distributions import selection as selected_lowest
-from analytics.guarantee import Adjacency, Guarantee, Observer
-from analytics.inference import accuracy, decoding, distortion, participation
-from analytics.inference.distortion import Breakdown
-from analytics.inference.system import InferenceSystem
-from analytics.privacy import amplification, feature_aware, observers
-from analytics.privacy import rounds as many
-from analytics.privacy.amplification import TheoremForm
-from validate.description import Scores, Task
+from airtight.analytics.checks import FloatArray
+from airtight.analytics.distributions import selection as selected_lowest
+from airtight.analytics.guarantee import Adjacency, Guarantee, Observer
+from airtight.analytics.inference import accuracy, decoding, distortion, participation
+from airtight.analytics.inference.distortion import Breakdown
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.privacy import amplification, feature_aware, observers
+from airtight.analytics.privacy import rounds as many
+from airtight.analytics.privacy.amplification import TheoremForm
+from airtight.validate.description import Scores, Task
 
 
 @dataclass(frozen=True, kw_only=True)

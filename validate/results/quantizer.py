@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analytics.checks import FloatArray
-from analytics.federated.alphabets import minimax_mse
-from analytics.federated.quantizers import alpha
-from analytics.federated.system import FederatedSystem
-from solvers.design import quantizer, quantizer_bits, quantizer_pair
-from solvers.design.quantizer import Solution
-from solvers.design.quantizer_bits import BitsBound
-from solvers.design.quantizer_pair import PairQuantizer
+from airtight.analytics.checks import FloatArray
+from airtight.analytics.federated.alphabets import minimax_mse
+from airtight.analytics.federated.quantizers import alpha
+from airtight.analytics.federated.system import FederatedSystem
+from airtight.solvers.design import quantizer, quantizer_bits, quantizer_pair
+from airtight.solvers.design.quantizer import Solution
+from airtight.solvers.design.quantizer_bits import BitsBound
+from airtight.solvers.design.quantizer_pair import PairQuantizer
 
 
 @dataclass(frozen=True, kw_only=True)

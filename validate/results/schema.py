@@ -10,11 +10,11 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from validate.results.attack import AttackResult
-from validate.results.bounds import Bounds
-from validate.results.energy import EnergyResult
-from validate.results.quantizer import QuantizerResult
-from validate.results.weights import WeightResult
+from airtight.validate.results.attack import AttackResult
+from airtight.validate.results.bounds import Bounds
+from airtight.validate.results.energy import EnergyResult
+from airtight.validate.results.quantizer import QuantizerResult
+from airtight.validate.results.weights import WeightResult
 
 COMMANDS: dict[str, Any] = {
     "attack": AttackResult,

@@ -8,15 +8,15 @@ from fractions import Fraction
 
 import numpy as np
 
-from analytics.checks import FloatArray
-from analytics.guarantee import Adjacency
-from analytics.inference import accuracy, decoding, distortion
-from analytics.inference.features import Features
-from analytics.inference.system import InferenceSystem
-from solvers import weights
-from solvers.solution import InfeasibleError, Solution
-from solvers.weights import exactly
-from validate.description import Task
+from airtight.analytics.checks import FloatArray
+from airtight.analytics.guarantee import Adjacency
+from airtight.analytics.inference import accuracy, decoding, distortion
+from airtight.analytics.inference.features import Features
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.solvers import weights
+from airtight.solvers.solution import InfeasibleError, Solution
+from airtight.solvers.weights import exactly
+from airtight.validate.description import Task
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +28,7 @@ class WeightCertificate:
     primal_residual, dual_residual, duality_gap : float
         In doubles.
     proved_gap : float, optional
-        The duality gap in rational arithmetic, rounded up (:mod:`solvers.weights.exactly`); absent for large problems.
+        The duality gap in rational arithmetic, rounded up (:mod:`airtight.solvers.weights.exactly`); absent for large problems.
     """
 
     primal_residual: float

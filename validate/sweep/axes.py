@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from analytics import checks, parameters
-from analytics.checks import ParameterError
-from analytics.federated.device import DeviceFleet
-from analytics.federated.system import FederatedSystem
-from analytics.inference.system import InferenceSystem
-from validate import units
-from validate.config import keys, meant
+from airtight.analytics import checks, parameters
+from airtight.analytics.checks import ParameterError
+from airtight.analytics.federated.device import DeviceFleet
+from airtight.analytics.federated.system import FederatedSystem
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.validate import units
+from airtight.validate.config import keys, meant
 
 Value = float | int | bool | str
 TABLES = ("inference", "inference.features", "inference.selection", "federated", "energy")

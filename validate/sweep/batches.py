@@ -8,19 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from analytics import parameters
-from analytics.checks import FloatArray, IntArray
-from analytics.federated.device import DeviceFleet
-from analytics.guarantee import Observer
-from analytics.inference.homogeneous import HomogeneousSystems
-from analytics.inference.system import InferenceSystem
-from analytics.privacy import mixtures, observers
-from solvers.energy.utility import EnergySolution
-from validate import units
-from validate.sweep.axes import Key
-from validate.sweep.parts import DEFAULT_EPSILON
-from validate.sweep.quantities import Place
-from validate.sweep.task import Task
+from airtight.analytics import parameters
+from airtight.analytics.checks import FloatArray, IntArray
+from airtight.analytics.federated.device import DeviceFleet
+from airtight.analytics.guarantee import Observer
+from airtight.analytics.inference.homogeneous import HomogeneousSystems
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.privacy import mixtures, observers
+from airtight.solvers.energy.utility import EnergySolution
+from airtight.validate import units
+from airtight.validate.sweep.axes import Key
+from airtight.validate.sweep.parts import DEFAULT_EPSILON
+from airtight.validate.sweep.quantities import Place
+from airtight.validate.sweep.task import Task
 
 Batch = Callable[[Task], list[FloatArray]]
 
@@ -146,7 +146,7 @@ def _over_devices(value: FloatArray, place: Place, devices: IntArray, length: in
 
 
 def _energy(task: Task) -> list[FloatArray]:
-    from solvers import energy
+    from airtight.solvers import energy
 
     keys = [key for axis in task.axes for key in axis.keys]
     size = task.size

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from analytics.checks import FloatArray, IntArray
-from validate import config
-from validate.sweep import batches
-from validate.sweep.axes import QUESTIONS, Value
-from validate.sweep.parts import DEFAULT_EPSILON, PARTS, REDUCTIONS, Part
-from validate.sweep.quantities import Place
-from validate.sweep.task import Block, Task
+from airtight.analytics.checks import FloatArray, IntArray
+from airtight.validate import config
+from airtight.validate.sweep import batches
+from airtight.validate.sweep.axes import QUESTIONS, Value
+from airtight.validate.sweep.parts import DEFAULT_EPSILON, PARTS, REDUCTIONS, Part
+from airtight.validate.sweep.quantities import Place
+from airtight.validate.sweep.task import Block, Task
 
 
 def compute(task: Task) -> Block:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from validate.options import FILE, QUIET
+from airtight.validate.options import FILE, QUIET
 
 
 @click.command()
@@ -39,7 +39,7 @@ def sweep(
     netcdf: Path | None,
 ) -> None:
     """Quantities over a grid of systems: every KEY of FILE may be an axis, what is in the store is not computed again."""
-    from validate.sweep.command import swept
+    from airtight.validate.sweep.command import swept
 
     axes = [*over, *(word for word in more if "=" in word)]
     wanted = [*quantity, *(word for word in more if "=" not in word)]

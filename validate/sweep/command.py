@@ -10,11 +10,11 @@ from pathlib import Path
 import click
 import numpy as np
 
-from validate.running import progress
-from validate.sweep.axes import parsed
-from validate.sweep.plan import Sweep
-from validate.sweep.run import Outcome, cost, run
-from validate.sweep.verb import prepared, workforce
+from airtight.validate.running import progress
+from airtight.validate.sweep.axes import parsed
+from airtight.validate.sweep.plan import Sweep
+from airtight.validate.sweep.run import Outcome, cost, run
+from airtight.validate.sweep.verb import prepared, workforce
 
 _HERE = 3  # so few blocks are computed sooner than a process starts
 
@@ -89,7 +89,7 @@ def _told(plan: Sweep, out: Path, outcome: Outcome) -> None:
 
 def _exported(store: Path, target: Path) -> None:
     """A copy as NetCDF (version 3, which needs no further library): whole numbers of 32 bits, truth as 0 and 1."""
-    from validate.sweep.dataset import opened
+    from airtight.validate.sweep.dataset import opened
 
     found = opened(store).load()
     found.attrs = {name: str(value) for name, value in found.attrs.items()}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from analytics.checks import ParameterError
+from airtight.analytics.checks import ParameterError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,17 +10,17 @@ from typing import Any, cast
 
 import numpy as np
 
-from analytics.checks import FloatArray
-from analytics.federated import quantizers
-from analytics.federated.device import DeviceFleet
-from analytics.inference import accuracy, distortion
-from analytics.inference.system import InferenceSystem
-from analytics.privacy import amplification, observers, rounds
-from solvers.energy.utility import EnergySolution
-from validate.description import Description, Task
-from validate.results import federated, inference
-from validate.results.energy import DeviceBounds
-from validate.sweep.axes import QUESTIONS, Key
+from airtight.analytics.checks import FloatArray
+from airtight.analytics.federated import quantizers
+from airtight.analytics.federated.device import DeviceFleet
+from airtight.analytics.inference import accuracy, distortion
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.privacy import amplification, observers, rounds
+from airtight.solvers.energy.utility import EnergySolution
+from airtight.validate.description import Description, Task
+from airtight.validate.results import federated, inference
+from airtight.validate.results.energy import DeviceBounds
+from airtight.validate.sweep.axes import QUESTIONS, Key
 
 REDUCTIONS: Mapping[str, Callable[[FloatArray], Any]] = {"max": np.max, "min": np.min, "mean": np.mean, "sum": np.sum}
 DEFAULT_EPSILON = 1.0
@@ -161,7 +161,7 @@ def _accuracy(description: Description, _: float) -> inference.Accuracy:
 
 
 def _solved(fleet: DeviceFleet) -> EnergySolution:
-    from solvers import energy
+    from airtight.solvers import energy
 
     return energy.solve(fleet)
 

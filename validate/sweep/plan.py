@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from analytics.checks import ParameterError
-from analytics.guarantee import Adjacency, Observer
-from validate import units
-from validate.sweep import batches, quantities
-from validate.sweep.axes import TABLES, Axis, resolved
-from validate.sweep.parts import Part
-from validate.sweep.quantities import Place, Quantity
-from validate.sweep.task import Task
+from airtight.analytics.checks import ParameterError
+from airtight.analytics.guarantee import Adjacency, Observer
+from airtight.validate import units
+from airtight.validate.sweep import batches, quantities
+from airtight.validate.sweep.axes import TABLES, Axis, resolved
+from airtight.validate.sweep.parts import Part
+from airtight.validate.sweep.quantities import Place, Quantity
+from airtight.validate.sweep.task import Task
 
 DEVICE = "device"  # the dimension of what is one number a device
 _TOGETHER, _HIDING, _ALONE = 4096, 64, 16  # cells of a block: solved together, together but slowly, each for itself
@@ -35,7 +35,7 @@ class Work:
 
     Attributes
     ----------
-    part : validate.sweep.parts.Part
+    part : airtight.validate.sweep.parts.Part
     quantities : tuple of Quantity
     axes : tuple of Axis
     raw : dict
@@ -189,7 +189,7 @@ def planned(
     where : str
         The file, which those that it names are relative to.
     over : mapping
-        See :func:`validate.sweep.axes.resolved`.
+        See :func:`airtight.validate.sweep.axes.resolved`.
     wanted : sequence of str
         Quantities; by default the usual ones of the tables that there are, as far as they depend on an axis.
 

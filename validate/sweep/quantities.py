@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from analytics.checks import ParameterError
-from validate.config import meant
-from validate.sweep.parts import PARTS, REDUCTIONS, Part
+from airtight.analytics.checks import ParameterError
+from airtight.validate.config import meant
+from airtight.validate.sweep.parts import PARTS, REDUCTIONS, Part
 
 # name: place, meaning, places of the ends of an interval that holds it
 _NAMES: dict[str, tuple[str, str, str | None, str | None]] = {

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import numpy as np
 
-from analytics.checks import AirtightError
-from validate.sweep.cells import compute
-from validate.sweep.plan import Index, Sweep, Work
-from validate.sweep.store import Kept, Store
-from validate.sweep.task import Block
+from airtight.analytics.checks import AirtightError
+from airtight.validate.sweep.cells import compute
+from airtight.validate.sweep.plan import Index, Sweep, Work
+from airtight.validate.sweep.store import Kept, Store
+from airtight.validate.sweep.task import Block
 
 _AHEAD = 4  # blocks handed out for each worker
 _SAMPLES = (2, 16, 128, 1024, 8192)  # cells by which the cost is estimated

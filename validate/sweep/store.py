@@ -20,12 +20,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.checks import AirtightError, FloatArray
-from validate.files import whole
-from validate.sweep.axes import Axis
-from validate.sweep.plan import DEVICE, Index, Sweep, Work, sources
-from validate.sweep.quantities import Place
-from validate.sweep.task import Block
+from airtight.analytics.checks import AirtightError, FloatArray
+from airtight.validate.files import whole
+from airtight.validate.sweep.axes import Axis
+from airtight.validate.sweep.plan import DEVICE, Index, Sweep, Work, sources
+from airtight.validate.sweep.quantities import Place
+from airtight.validate.sweep.task import Block
 
 _MARK = "sweep"  # attribute of the group: its dimensions
 _RECORDS = ".records"

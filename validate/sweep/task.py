@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from analytics.checks import FloatArray, IntArray
-from validate.sweep.axes import Axis, Value, changed
-from validate.sweep.quantities import Place
+from airtight.analytics.checks import FloatArray, IntArray
+from airtight.validate.sweep.axes import Axis, Value, changed
+from airtight.validate.sweep.quantities import Place
 
 
 @dataclass(frozen=True)

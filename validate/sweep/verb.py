@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from analytics import parameters
-from analytics.checks import ParameterError
-from analytics.federated.device import DeviceFleet
-from analytics.federated.system import FederatedSystem
-from analytics.inference.system import InferenceSystem
-from validate import config
-from validate.running import pool_of
-from validate.sweep.plan import Sweep, planned
-from validate.sweep.run import run
+from airtight.analytics import parameters
+from airtight.analytics.checks import ParameterError
+from airtight.analytics.federated.device import DeviceFleet
+from airtight.analytics.federated.system import FederatedSystem
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.validate import config
+from airtight.validate.running import pool_of
+from airtight.validate.sweep.plan import Sweep, planned
+from airtight.validate.sweep.run import run
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -111,14 +111,14 @@ def sweep(
 
     Examples
     --------
-    >>> from analytics.inference.system import InferenceSystem
+    >>> from airtight.analytics.inference.system import InferenceSystem
     >>> system = InferenceSystem(devices=12, participation=0.9, noise_variance=0.1, weight=1/12, clip=5.0, alignment=1.0,
     ...     receiver_noise_variance=0.1, dimension=784, delta=1e-5, delta_prime=1e-5, adjacency="silent")
     >>> found = sweep(system, {"participation": [0.5, 0.9], "adjacency": ["absent", "silent"]})
     >>> found.epsilon.dims, found.epsilon.sel(adjacency="silent").values.round(4)
     (('participation', 'adjacency'), array([2.2052, 1.5015]))
     """
-    from validate.sweep.dataset import opened
+    from airtight.validate.sweep.dataset import opened
 
     plan = prepared(source, over, quantities)
     known = os.cpu_count() or 1

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from validate.twins import federated, inference, privacy
-from validate.twins.twin import Twin
+from airtight.validate.twins import federated, inference, privacy
+from airtight.validate.twins.twin import Twin
 
 
 @cache

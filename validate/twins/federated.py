@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from analytics.federated import (
+from airtight.analytics.federated import (
     alphabets,
     communication,
     comparison,
@@ -18,13 +18,13 @@ from analytics.federated import (
     mean_estimation,
     quantizers,
 )
-from analytics.privacy import aggregation
-from analytics.symbolic import convergence as convergence_forms
-from analytics.symbolic import device as device_forms
-from analytics.symbolic import quantizers as quantizer_forms
-from validate.claims.domain import Range, constant
-from validate.twins.made import device_value, fleet_of, largest_utility, of_first
-from validate.twins.twin import COUNT, DELTA, LENGTH, SOME, TINY, Twin
+from airtight.analytics.privacy import aggregation
+from airtight.analytics.symbolic import convergence as convergence_forms
+from airtight.analytics.symbolic import device as device_forms
+from airtight.analytics.symbolic import quantizers as quantizer_forms
+from airtight.validate.claims.domain import Range, constant
+from airtight.validate.twins.made import device_value, fleet_of, largest_utility, of_first
+from airtight.validate.twins.twin import COUNT, DELTA, LENGTH, SOME, TINY, Twin
 
 
 def corbin() -> list[Twin]:

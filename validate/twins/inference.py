@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from analytics.distributions import selection
-from analytics.inference import accuracy, distortion, margin, participation, transmission, uncertainty
-from analytics.inference.features import Features
-from analytics.inference.system import InferenceSystem
-from analytics.symbolic import inference as inference_forms
-from validate.claims.domain import Range
-from validate.twins.made import K, largest_term, of_first, scalar_features, system_of
-from validate.twins.twin import DELTA, LENGTH, NONNEGATIVE, PROBABILITY, REAL, Twin
+from airtight.analytics.distributions import selection
+from airtight.analytics.inference import accuracy, distortion, margin, participation, transmission, uncertainty
+from airtight.analytics.inference.features import Features
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.symbolic import inference as inference_forms
+from airtight.validate.claims.domain import Range
+from airtight.validate.twins.made import K, largest_term, of_first, scalar_features, system_of
+from airtight.validate.twins.twin import DELTA, LENGTH, NONNEGATIVE, PROBABILITY, REAL, Twin
 
 
 def bounds() -> list[Twin]:

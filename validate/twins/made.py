@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from analytics.federated.device import DeviceFleet
-from analytics.inference.features import Features
-from analytics.inference.system import InferenceSystem
+from airtight.analytics.federated.device import DeviceFleet
+from airtight.analytics.inference.features import Features
+from airtight.analytics.inference.system import InferenceSystem
 
 K = 3
 

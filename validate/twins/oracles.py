@@ -9,9 +9,9 @@ from itertools import product
 import numpy as np
 from scipy import optimize, special
 
-from analytics.checks import FloatArray
-from analytics.inference.features import Features
-from analytics.inference.system import InferenceSystem
+from airtight.analytics.checks import FloatArray
+from airtight.analytics.inference.features import Features
+from airtight.analytics.inference.system import InferenceSystem
 
 Component = tuple[float, float, float]  # weight, mean, variance
 _GRID = 8001

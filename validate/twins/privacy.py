@@ -6,14 +6,14 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from analytics.inference.system import InferenceSystem
-from analytics.privacy import amplification, composition, concentration, gaussian, laplace, subsampling
-from analytics.symbolic import amplification as amplification_forms
-from analytics.symbolic import gaussian as gaussian_forms
-from solvers.weights import caps
-from validate.claims.domain import Range, constant
-from validate.twins.made import K, of_first, system_of
-from validate.twins.twin import COUNT, DELTA, EPSILON, LENGTH, NONNEGATIVE, PROBABILITY, SOME, TINY, Twin
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.privacy import amplification, composition, concentration, gaussian, laplace, subsampling
+from airtight.analytics.symbolic import amplification as amplification_forms
+from airtight.analytics.symbolic import gaussian as gaussian_forms
+from airtight.solvers.weights import caps
+from airtight.validate.claims.domain import Range, constant
+from airtight.validate.twins.made import K, of_first, system_of
+from airtight.validate.twins.twin import COUNT, DELTA, EPSILON, LENGTH, NONNEGATIVE, PROBABILITY, SOME, TINY, Twin
 
 
 def _positive_margin(form: str) -> Callable[..., bool]:

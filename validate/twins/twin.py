@@ -10,9 +10,9 @@ from typing import Any
 import mpmath
 import numpy as np
 
-from analytics.checks import ConvergenceError
-from analytics.symbolic.form import Form
-from validate.claims.domain import Range, Value
+from airtight.analytics.checks import ConvergenceError
+from airtight.analytics.symbolic.form import Form
+from airtight.validate.claims.domain import Range, Value
 
 Values = dict[str, Any]
 TINY = 1e-290  # relative errors of what lies below are not asked for
@@ -103,7 +103,7 @@ def worst(twin: Twin, *, samples: int = 200, seed: int = 0) -> Worst:
 
     Examples
     --------
-    >>> from validate.twins import catalogue
+    >>> from airtight.validate.twins import catalogue
     >>> worst(catalogue.twins()["alpha"], samples=20).error < 1e-15
     True
     """

@@ -5,7 +5,7 @@ CorBin-FL
 Salehi et al. Learning by every mechanism, from the results that come with the package.
 """
 
-from validate.experiments.figures import gallery
+from airtight.validate.experiments.figures import gallery
 
 # %%
 # Mechanisms beside each other

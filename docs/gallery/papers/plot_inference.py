@@ -5,7 +5,7 @@ Collaborative inference over the air
 Seif, Nie, Goldsmith and Poor. Learned figures are analogues on handwritten digits; the formulas of Figs. 4, 6 and 7 are exact.
 """
 
-from validate.experiments.figures import gallery
+from airtight.validate.experiments.figures import gallery
 
 # %%
 # Accuracy against epsilon

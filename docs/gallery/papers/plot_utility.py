@@ -5,7 +5,7 @@ Utility fairness
 Alvi, Hong and Durrani. 4989 rounds of Rayleigh fading; what each printed policy costs.
 """
 
-from validate.experiments.figures import gallery
+from airtight.validate.experiments.figures import gallery
 
 # %%
 # Training loss

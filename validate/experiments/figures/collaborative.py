@@ -10,18 +10,18 @@ from functools import partial
 import numpy as np
 import xarray as xr
 
-from analytics.checks import FloatArray, IntArray
-from analytics.guarantee import Adjacency
-from analytics.inference import uncertainty
-from analytics.inference.features import Features
-from analytics.inference.system import InferenceSystem
-from analytics.privacy import amplification, feature_aware
-from solvers.design import calibrate
-from validate.experiments.figures.figure import Advance, Effort, Redrawn, Shown, Study
-from validate.experiments.figures.finding import POSITIVE, Comparison, Finding
-from validate.experiments.figures.style import COLOURS, STYLE, figure_of, label_ends
-from validate.experiments.figures.table import Table
-from validate.experiments.training import designs, inference, views
+from airtight.analytics.checks import FloatArray, IntArray
+from airtight.analytics.guarantee import Adjacency
+from airtight.analytics.inference import uncertainty
+from airtight.analytics.inference.features import Features
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.privacy import amplification, feature_aware
+from airtight.solvers.design import calibrate
+from airtight.validate.experiments.figures.figure import Advance, Effort, Redrawn, Shown, Study
+from airtight.validate.experiments.figures.finding import POSITIVE, Comparison, Finding
+from airtight.validate.experiments.figures.style import COLOURS, STYLE, figure_of, label_ends
+from airtight.validate.experiments.figures.table import Table
+from airtight.validate.experiments.training import designs, inference, views
 
 _SYSTEM = InferenceSystem(
     devices=12,

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import xarray as xr
 
-from analytics.federated import quantizers
-from analytics.federated.system import FederatedSystem
-from validate.experiments.figures import learning
-from validate.experiments.figures.figure import Advance, Effort, Redrawn, Shown, Study
-from validate.experiments.figures.finding import POSITIVE, Comparison, Finding
-from validate.experiments.figures.learning import Line, lead
-from validate.experiments.figures.style import STYLE, figure_of
-from validate.plan import Dataset, Mechanism, Settings
+from airtight.analytics.federated import quantizers
+from airtight.analytics.federated.system import FederatedSystem
+from airtight.validate.experiments.figures import learning
+from airtight.validate.experiments.figures.figure import Advance, Effort, Redrawn, Shown, Study
+from airtight.validate.experiments.figures.finding import POSITIVE, Comparison, Finding
+from airtight.validate.experiments.figures.learning import Line, lead
+from airtight.validate.experiments.figures.style import STYLE, figure_of
+from airtight.validate.plan import Dataset, Mechanism, Settings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

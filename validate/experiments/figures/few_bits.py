@@ -7,16 +7,16 @@ from collections.abc import Callable
 import numpy as np
 import xarray as xr
 
-from analytics.federated import few_bits
-from analytics.federated.system import FederatedSystem
-from solvers.design import quantizer, quantizer_pair
-from validate.experiments.figures import learning
-from validate.experiments.figures.figure import Advance, Effort, Redrawn, Shown, Study
-from validate.experiments.figures.finding import POSITIVE, Finding
-from validate.experiments.figures.learning import Line, lead
-from validate.experiments.figures.style import STYLE, figure_of
-from validate.experiments.training.few_bits import Table, sender
-from validate.plan import Mechanism, Settings
+from airtight.analytics.federated import few_bits
+from airtight.analytics.federated.system import FederatedSystem
+from airtight.solvers.design import quantizer, quantizer_pair
+from airtight.validate.experiments.figures import learning
+from airtight.validate.experiments.figures.figure import Advance, Effort, Redrawn, Shown, Study
+from airtight.validate.experiments.figures.finding import POSITIVE, Finding
+from airtight.validate.experiments.figures.learning import Line, lead
+from airtight.validate.experiments.figures.style import STYLE, figure_of
+from airtight.validate.experiments.training.few_bits import Table, sender
+from airtight.validate.plan import Mechanism, Settings
 
 _SYSTEM = FederatedSystem(clients=50, parameters=1, epsilon=1.0)
 _EPSILON = (1.0, 3.0, 5.0)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import xarray as xr
 
-from validate.experiments.figures.finding import Finding
+from airtight.validate.experiments.figures.finding import Finding
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from validate.experiments.figures.table import Table
+    from airtight.validate.experiments.figures.table import Table
 
 Advance = Callable[[str], None]
 

@@ -10,7 +10,7 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import ArrayLike
 
-from validate.experiments.seeds import LEVEL, student
+from airtight.validate.experiments.seeds import LEVEL, student
 
 
 class Outcome(StrEnum):

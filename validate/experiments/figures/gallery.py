@@ -9,16 +9,17 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
-from validate import papers
-from validate.claims import names
-from validate.experiments.figures import collaborative, corbin, few_bits, inference, shipped, style, utility
-from validate.experiments.figures.figure import Advance, Effort, Redrawn, Study
-from validate.experiments.figures.table import Table
-from validate.files import whole
+from airtight.validate import papers
+from airtight.validate.claims import names
+from airtight.validate.experiments.figures import collaborative, corbin, few_bits, inference, shipped, style, utility
+from airtight.validate.experiments.figures.figure import Advance, Effort, Redrawn, Study
+from airtight.validate.experiments.figures.table import Table
+from airtight.validate.files import whole
 
 
 def _of_papers() -> dict[str, Callable[[Effort, Advance], Redrawn]]:
-    """The figures that a paper brings along: ``FIGURES`` of a module ``figures`` in its folder of ``validate.papers``."""
+    """The figures that a paper brings along: ``FIGURES`` of a module ``figures`` in its folder of
+    ``airtight.validate.papers``."""
     found: dict[str, Callable[[Effort, Advance], Redrawn]] = {}
     for folder in sorted(Path(papers.__path__[0]).glob("*/figures.py")):
         found |= import_module(f"{papers.__name__}.{folder.parent.name}.figures").FIGURES

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import xarray as xr
 
-from analytics.distributions import selection
-from analytics.guarantee import Adjacency
-from analytics.inference import participation
-from analytics.inference.system import InferenceSystem
-from analytics.privacy import feature_aware
-from solvers import weights
-from solvers.solution import InfeasibleError
-from validate.experiments.figures.figure import Advance, Effort, Redrawn
-from validate.experiments.figures.style import STYLE, figure_of
-from validate.experiments.figures.table import Table
+from airtight.analytics.distributions import selection
+from airtight.analytics.guarantee import Adjacency
+from airtight.analytics.inference import participation
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.privacy import feature_aware
+from airtight.solvers import weights
+from airtight.solvers.solution import InfeasibleError
+from airtight.validate.experiments.figures.figure import Advance, Effort, Redrawn
+from airtight.validate.experiments.figures.style import STYLE, figure_of
+from airtight.validate.experiments.figures.table import Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

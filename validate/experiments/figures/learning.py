@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import xarray as xr
 
-from analytics.federated.system import FederatedSystem
-from validate.experiments.figures.figure import Advance, Effort
-from validate.experiments.figures.finding import Comparison
-from validate.experiments.figures.style import COLOURS, STYLE, figure_of, label_ends, whole_rounds
-from validate.experiments.training.federated import run
-from validate.plan import Mechanism, Settings
+from airtight.analytics.federated.system import FederatedSystem
+from airtight.validate.experiments.figures.figure import Advance, Effort
+from airtight.validate.experiments.figures.finding import Comparison
+from airtight.validate.experiments.figures.style import COLOURS, STYLE, figure_of, label_ends, whole_rounds
+from airtight.validate.experiments.training.federated import run
+from airtight.validate.plan import Mechanism, Settings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -11,7 +11,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from validate.files import whole
+from airtight.validate.files import whole
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -73,8 +73,8 @@ def _tree(name: str) -> dict[str, Any]:
 
 def main(names: list[str]) -> None:
     """Run the studies with full effort, all or those named, and write what they found."""
-    from validate.experiments.figures import gallery
-    from validate.experiments.figures.figure import Effort, Study
+    from airtight.validate.experiments.figures import gallery
+    from airtight.validate.experiments.figures.figure import Effort, Study
 
     folder = Path(__file__).with_name(_FOLDER)
     folder.mkdir(exist_ok=True)

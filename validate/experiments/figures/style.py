@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from analytics.checks import FloatArray
+from airtight.analytics.checks import FloatArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

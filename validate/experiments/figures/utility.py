@@ -10,16 +10,16 @@ from functools import cache, partial
 import numpy as np
 import xarray as xr
 
-from analytics.checks import FloatArray
-from analytics.federated.device import DeviceFleet, table_1
-from analytics.privacy import gaussian
-from solvers import energy as energy_utility
-from solvers.energy import schemes as energy_schemes
-from validate.experiments.figures.figure import Advance, Effort, Redrawn, Shown, Study
-from validate.experiments.figures.finding import POSITIVE, Comparison, Finding
-from validate.experiments.figures.style import COLOURS, STYLE, figure_of, label_ends, whole_rounds
-from validate.experiments.figures.table import Table
-from validate.experiments.training import utility
+from airtight.analytics.checks import FloatArray
+from airtight.analytics.federated.device import DeviceFleet, table_1
+from airtight.analytics.privacy import gaussian
+from airtight.solvers import energy as energy_utility
+from airtight.solvers.energy import schemes as energy_schemes
+from airtight.validate.experiments.figures.figure import Advance, Effort, Redrawn, Shown, Study
+from airtight.validate.experiments.figures.finding import POSITIVE, Comparison, Finding
+from airtight.validate.experiments.figures.style import COLOURS, STYLE, figure_of, label_ends, whole_rounds
+from airtight.validate.experiments.figures.table import Table
+from airtight.validate.experiments.training import utility
 
 _DISTANCES = np.linspace(50.0, 200.0, 10)
 _RUNS = {

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from analytics import checks
-from analytics.checks import FloatArray
-from analytics.estimate import Interval, mean_interval
-from analytics.guarantee import Adjacency
-from analytics.inference.system import InferenceSystem
+from airtight.analytics import checks
+from airtight.analytics.checks import FloatArray
+from airtight.analytics.estimate import Interval, mean_interval
+from airtight.analytics.guarantee import Adjacency
+from airtight.analytics.inference.system import InferenceSystem
 
 _BLOCK = 1 << 15  # samples at a time
 
@@ -30,7 +30,7 @@ def receive(
     signal : ndarray, shape (N, K, r)
         w_k z_k.
     reach : ndarray, shape (K,), optional
-        What is longer is shortened to this length, see :func:`analytics.inference.transmission.reach_of`.
+        What is longer is shortened to this length, see :func:`airtight.analytics.inference.transmission.reach_of`.
 
     Returns
     -------
@@ -60,7 +60,7 @@ def estimate_delta(
     """delta(epsilon) of one device from simulated rounds, worst of both directions.
 
     The device's feature is C e_1 (``replace``: against -C e_1); the observer knows what
-    :func:`analytics.privacy.amplification.exact_delta` says for the adjacency. In each direction delta is the mean of
+    :func:`airtight.analytics.privacy.amplification.exact_delta` says for the adjacency. In each direction delta is the mean of
     (1 - exp(epsilon - L))_+ with L the log-likelihood ratio of what was received.
 
     Parameters

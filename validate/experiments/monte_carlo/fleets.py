@@ -6,8 +6,8 @@ from dataclasses import fields
 
 import numpy as np
 
-from analytics.checks import FloatArray, IntArray
-from analytics.federated.device import DeviceFleet, table_1
+from airtight.analytics.checks import FloatArray, IntArray
+from airtight.analytics.federated.device import DeviceFleet, table_1
 
 
 def wide(count: int, rng: np.random.Generator) -> DeviceFleet:

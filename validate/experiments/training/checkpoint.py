@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.checks import ParameterError
-from validate.files import whole
+from airtight.analytics.checks import ParameterError
+from airtight.validate.files import whole
 
 State = dict[str, NDArray[Any]]
 

@@ -9,17 +9,17 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from analytics.federated.device import DeviceFleet
-from analytics.federated.system import FederatedSystem
-from analytics.inference.system import InferenceSystem
-from validate.description import Description
-from validate.experiments.seeds import compared
-from validate.experiments.training import data, inference, utility, views
-from validate.experiments.training.federated import Round, Run, run
-from validate.experiments.training.inference import Measured, Scheme, Selection
-from validate.experiments.training.utility import Learned
-from validate.experiments.training.views import WIDTH, Setup
-from validate.plan import Mechanism, Plan
+from airtight.analytics.federated.device import DeviceFleet
+from airtight.analytics.federated.system import FederatedSystem
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.validate.description import Description
+from airtight.validate.experiments.seeds import compared
+from airtight.validate.experiments.training import data, inference, utility, views
+from airtight.validate.experiments.training.federated import Round, Run, run
+from airtight.validate.experiments.training.inference import Measured, Scheme, Selection
+from airtight.validate.experiments.training.utility import Learned
+from airtight.validate.experiments.training.views import WIDTH, Setup
+from airtight.validate.plan import Mechanism, Plan
 
 
 def run_all(
@@ -33,7 +33,7 @@ def run_all(
 
     Examples
     --------
-    >>> from validate.plan import plan
+    >>> from airtight.validate.plan import plan
     >>> short = plan({"rounds": 1, "hidden": [4], "mechanisms": ["ldp"]})
     >>> [r.mechanism.value for r in run_all(FederatedSystem(clients=5, parameters=1, epsilon=1.0), short)]
     ['ldp']

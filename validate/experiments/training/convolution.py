@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics import checks
-from analytics.checks import FloatArray, IntArray, ParameterError
-from validate.experiments.training.network import Array, Dense
+from airtight.analytics import checks
+from airtight.analytics.checks import FloatArray, IntArray, ParameterError
+from airtight.validate.experiments.training.network import Array, Dense
 
 _PATCH = 9
 

@@ -7,9 +7,9 @@ from functools import cache
 
 import numpy as np
 
-from analytics import checks
-from analytics.checks import FloatArray, IntArray, ParameterError
-from validate.plan import Dataset
+from airtight.analytics import checks
+from airtight.analytics.checks import FloatArray, IntArray, ParameterError
+from airtight.validate.plan import Dataset
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,13 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics import checks
-from analytics.checks import FloatArray, ParameterError
-from analytics.inference.features import Features
-from analytics.inference.system import InferenceSystem
-from solvers import weights
-from solvers.solution import InfeasibleError
-from solvers.weights import caps
+from airtight.analytics import checks
+from airtight.analytics.checks import FloatArray, ParameterError
+from airtight.analytics.inference.features import Features
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.solvers import weights
+from airtight.solvers.solution import InfeasibleError
+from airtight.solvers.weights import caps
 
 
 class Design(StrEnum):
@@ -59,7 +59,7 @@ def apply(
 
     Examples
     --------
-    >>> from solvers.weights.problem import _example
+    >>> from airtight.solvers.weights.problem import _example
     >>> system, views = _example()
     >>> first = np.array([True, False, False])
     >>> apply(system, views, sensitive=first, epsilon=0.5, design="clips").clip.round(3)

@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics import checks
-from analytics.checks import ConvergenceError, FloatArray, IntArray, ParameterError
-from analytics.federated import comparison, quantizers
-from analytics.federated.system import FederatedSystem
-from validate.experiments.training import data, few_bits
-from validate.experiments.training.checkpoint import State, restore, store
-from validate.experiments.training.checkpoint import label as checkpoint_label
-from validate.experiments.training.convolution import Convolutional
-from validate.experiments.training.network import Dense
-from validate.plan import Mechanism, Settings
+from airtight.analytics import checks
+from airtight.analytics.checks import ConvergenceError, FloatArray, IntArray, ParameterError
+from airtight.analytics.federated import comparison, quantizers
+from airtight.analytics.federated.system import FederatedSystem
+from airtight.validate.experiments.training import data, few_bits
+from airtight.validate.experiments.training.checkpoint import State, restore, store
+from airtight.validate.experiments.training.checkpoint import label as checkpoint_label
+from airtight.validate.experiments.training.convolution import Convolutional
+from airtight.validate.experiments.training.network import Dense
+from airtight.validate.plan import Mechanism, Settings
 
 Network = Dense | Convolutional
 

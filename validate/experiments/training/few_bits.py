@@ -9,11 +9,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.checks import FloatArray, ParameterError
-from analytics.federated import antithetic, few_bits, modular_noise
-from analytics.federated.modular_laws import Noise
-from solvers.design import decoder, quantizer, quantizer_pair
-from validate.plan import Mechanism
+from airtight.analytics.checks import FloatArray, ParameterError
+from airtight.analytics.federated import antithetic, few_bits, modular_noise
+from airtight.analytics.federated.modular_laws import Noise
+from airtight.solvers.design import decoder, quantizer, quantizer_pair
+from airtight.validate.plan import Mechanism
 
 _KEEP = np.linspace(0.02, 0.95, 32)
 _PIECE = 4096  # parameters of a pair whose joint laws are held at once

@@ -12,16 +12,16 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics import checks
-from analytics.checks import FloatArray, IntArray, ParameterError
-from analytics.inference import accuracy, distortion, margin, power_limit, transmission
-from analytics.inference.features import clipped
-from analytics.inference.system import InferenceSystem
-from validate.experiments.monte_carlo import channel
-from validate.experiments.training import views
-from validate.experiments.training.checkpoint import label as checkpoint_label
-from validate.experiments.training.checkpoint import restore, store
-from validate.experiments.training.views import Setup
+from airtight.analytics import checks
+from airtight.analytics.checks import FloatArray, IntArray, ParameterError
+from airtight.analytics.inference import accuracy, distortion, margin, power_limit, transmission
+from airtight.analytics.inference.features import clipped
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.validate.experiments.monte_carlo import channel
+from airtight.validate.experiments.training import views
+from airtight.validate.experiments.training.checkpoint import label as checkpoint_label
+from airtight.validate.experiments.training.checkpoint import restore, store
+from airtight.validate.experiments.training.views import Setup
 
 
 class Scheme(StrEnum):
@@ -81,8 +81,8 @@ class Measured:
     def exact_mse(self) -> float:
         """Mean over the images of the exact MSE for Scheme 1 (nan otherwise), computed when asked for.
 
-        That is :func:`analytics.inference.distortion.exact`, or :func:`analytics.inference.power_limit.exact_mse` when the
-        power is limited.
+        That is :func:`airtight.analytics.inference.distortion.exact`, or
+        :func:`airtight.analytics.inference.power_limit.exact_mse` when the power is limited.
         """
         return self.theory()
 

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics import checks
-from analytics.checks import FloatArray, IntArray, ParameterError
+from airtight.analytics import checks
+from airtight.analytics.checks import FloatArray, IntArray, ParameterError
 
 Array = NDArray[np.floating[Any]]
 

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import numpy as np
 
-from analytics import checks
-from analytics.checks import ConvergenceError, FloatArray, ParameterError
-from analytics.federated import fairness
-from analytics.federated.device import DeviceFleet
-from analytics.parameters import Choice, Count, Flag, Number
-from solvers import energy as energy_utility
-from validate.experiments.training import data
-from validate.experiments.training.checkpoint import label as checkpoint_label
-from validate.experiments.training.checkpoint import restore, store
-from validate.experiments.training.network import Dense
+from airtight.analytics import checks
+from airtight.analytics.checks import ConvergenceError, FloatArray, ParameterError
+from airtight.analytics.federated import fairness
+from airtight.analytics.federated.device import DeviceFleet
+from airtight.analytics.parameters import Choice, Count, Flag, Number
+from airtight.solvers import energy as energy_utility
+from airtight.validate.experiments.training import data
+from airtight.validate.experiments.training.checkpoint import label as checkpoint_label
+from airtight.validate.experiments.training.checkpoint import restore, store
+from airtight.validate.experiments.training.network import Dense
 
 _WINDOW = 8  # rounds that (29) is fitted to
 _LEAST, _MOST = 1e-6, 1e6  # of beta_1, and of beta_2 in J

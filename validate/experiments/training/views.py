@@ -9,13 +9,13 @@ from functools import lru_cache
 import numpy as np
 from scipy import special
 
-from analytics import checks
-from analytics.checks import FloatArray, IntArray
-from analytics.inference import uncertainty
-from analytics.inference.features import Features
-from validate.experiments.training import data
-from validate.experiments.training.network import Dense, Layer
-from validate.plan import Dataset
+from airtight.analytics import checks
+from airtight.analytics.checks import FloatArray, IntArray
+from airtight.analytics.inference import uncertainty
+from airtight.analytics.inference.features import Features
+from airtight.validate.experiments.training import data
+from airtight.validate.experiments.training.network import Dense, Layer
+from airtight.validate.plan import Dataset
 
 WIDTH = 32
 _STEPS = 800

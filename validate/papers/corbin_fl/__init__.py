@@ -1,8 +1,8 @@
 """papers/corbin-fl (CB), in the order of the paper."""
 
-from validate.claims.claim import Paper
-from validate.claims.proofs import by_row
-from validate.papers.corbin_fl import (
+from airtight.validate.claims.claim import Paper
+from airtight.validate.claims.proofs import by_row
+from airtight.validate.papers.corbin_fl import (
     aggregation,
     answers,
     appendices,

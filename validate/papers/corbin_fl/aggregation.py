@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from analytics.distributions.poisson_binomial import binomial
-from analytics.enclosures import aggregation as enclosed
-from analytics.enclosures.ball import Ball, ball
-from analytics.federated import mean_estimation, quantizers
-from analytics.privacy import aggregation
-from validate.claims.balls import enclosed as value
-from validate.claims.claim import Claim, defined, false, holds
-from validate.claims.domain import Range, parameter
-from validate.claims.relation import absolute, at_most, equal
-from validate.papers.corbin_fl.common import (
+from airtight.analytics.distributions.poisson_binomial import binomial
+from airtight.analytics.enclosures import aggregation as enclosed
+from airtight.analytics.enclosures.ball import Ball, ball
+from airtight.analytics.federated import mean_estimation, quantizers
+from airtight.analytics.privacy import aggregation
+from airtight.validate.claims.balls import enclosed as value
+from airtight.validate.claims.claim import Claim, defined, false, holds
+from airtight.validate.claims.domain import Range, parameter
+from airtight.validate.claims.relation import absolute, at_most, equal
+from airtight.validate.papers.corbin_fl.common import (
     IN_RADII,
     LOCAL,
     alpha,

@@ -11,15 +11,23 @@ from typing import Any
 import numpy as np
 from scipy import integrate, optimize
 
-from analytics.federated import aggregate, antithetic, communication, comparison, dropout, few_bits, mean_estimation
-from analytics.federated.system import FederatedSystem
-from analytics.privacy import aggregation
-from solvers.design import federated, quantizer
-from solvers.design.federated_requirements import FederatedRequirements
-from validate.claims.claim import Claim, holds
-from validate.claims.domain import Range
-from validate.claims.relation import absolute, equal
-from validate.twins import oracles
+from airtight.analytics.federated import (
+    aggregate,
+    antithetic,
+    communication,
+    comparison,
+    dropout,
+    few_bits,
+    mean_estimation,
+)
+from airtight.analytics.federated.system import FederatedSystem
+from airtight.analytics.privacy import aggregation
+from airtight.solvers.design import federated, quantizer
+from airtight.solvers.design.federated_requirements import FederatedRequirements
+from airtight.validate.claims.claim import Claim, holds
+from airtight.validate.claims.domain import Range
+from airtight.validate.claims.relation import absolute, equal
+from airtight.validate.twins import oracles
 
 _EPSILON, _ANY_EPSILON = Range(0.3, 3.0), Range(0.0, 1.0)
 _SEED = Range(0, 10**6, integer=True)

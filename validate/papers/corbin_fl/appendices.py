@@ -8,11 +8,11 @@ from itertools import product
 import numpy as np
 import sympy as sp
 
-from analytics.federated import quantizers
-from validate.claims.claim import Claim, false, holds
-from validate.claims.domain import Range, parameter
-from validate.claims.relation import absolute, at_least, at_most, equal, relative_to
-from validate.papers.corbin_fl.common import IN_RADII, alpha, epsilon, of_system, p, pairs, x, y
+from airtight.analytics.federated import quantizers
+from airtight.validate.claims.claim import Claim, false, holds
+from airtight.validate.claims.domain import Range, parameter
+from airtight.validate.claims.relation import absolute, at_least, at_most, equal, relative_to
+from airtight.validate.papers.corbin_fl.common import IN_RADII, alpha, epsilon, of_system, p, pairs, x, y
 
 both = parameter("both", -2.0, 2.0, extra=(0.0,), latex="s")  # w + w', in radii
 stretch = parameter("stretch", 1.0, 4.0, latex="k")

@@ -8,10 +8,10 @@ from typing import Any
 
 import sympy as sp
 
-from analytics.federated.system import FederatedSystem
-from analytics.privacy import aggregation
-from analytics.symbolic import quantizers as forms
-from validate.claims.domain import Range, parameter, parameter_of
+from airtight.analytics.federated.system import FederatedSystem
+from airtight.analytics.privacy import aggregation
+from airtight.analytics.symbolic import quantizers as forms
+from airtight.validate.claims.domain import Range, parameter, parameter_of
 
 of_system = partial(parameter_of, FederatedSystem)
 epsilon = of_system("epsilon", 1e-2, 8.0, logarithmic=True, typical=(0.5, 5.0))
@@ -27,7 +27,7 @@ _UNSEEN = 1e-30  # delta of which nothing is trimmed
 
 
 def printed(name: str, **values: Any) -> sp.Expr:
-    """A formula of :mod:`analytics.symbolic.quantizers` at these arguments; radius 1 and `epsilon` where not said."""
+    """A formula of :mod:`airtight.analytics.symbolic.quantizers` at these arguments; radius 1 and `epsilon` where not said."""
     form, all_values = forms.FORMS[name], {"radius": 1, "epsilon": epsilon, **values}
     return form.at(**{key: all_values[key] for key in form.arguments})
 
@@ -65,5 +65,5 @@ def lattice(outputs: list[Any]) -> dict[int, Any]:
 
 @lru_cache(maxsize=4096)
 def one_parameter(others: int, epsilon: float, client: str, bits: int | None, move: float) -> Any:
-    """The envelope of :func:`analytics.privacy.aggregation.one_parameter`, untrimmed."""
+    """The envelope of :func:`airtight.analytics.privacy.aggregation.one_parameter`, untrimmed."""
     return aggregation.one_parameter(others, epsilon=epsilon, client=client, bits=bits, move=move, delta=_UNSEEN)

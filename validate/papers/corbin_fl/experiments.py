@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import sympy as sp
 
-from analytics.federated import comparison, dropout, mean_estimation, quantizers
-from validate.claims.claim import Claim, holds, holds_under, other_reading
-from validate.claims.domain import Range, parameter
-from validate.claims.relation import at_least, at_most
-from validate.papers.corbin_fl.common import SEED, WIDE, epsilon, kept, pairs, printed, share, x, y
-from validate.papers.corbin_fl.common import alpha as a
-from validate.papers.corbin_fl.mean_estimation import over_all_pairings
+from airtight.analytics.federated import comparison, dropout, mean_estimation, quantizers
+from airtight.validate.claims.claim import Claim, holds, holds_under, other_reading
+from airtight.validate.claims.domain import Range, parameter
+from airtight.validate.claims.relation import at_least, at_most
+from airtight.validate.papers.corbin_fl.common import SEED, WIDE, epsilon, kept, pairs, printed, share, x, y
+from airtight.validate.papers.corbin_fl.common import alpha as a
+from airtight.validate.papers.corbin_fl.mean_estimation import over_all_pairings
 
 # outputs gamma_1, gamma_2 of which the likelihood ratios on [-1, 1] are e^below, e^above
 below, above = (parameter(name, 1e-2, 8.0, logarithmic=True) for name in ("below", "above"))

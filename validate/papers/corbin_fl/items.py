@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from validate.claims.claim import definition, undecidable
-from validate.experiments.figures.shipped import finding
+from airtight.validate.claims.claim import definition, undecidable
+from airtight.validate.experiments.figures.shipped import finding
 
 ITEMS = (
     definition("CB-C1", "Conditions C1-C6", "Unbiased, private, least MSE; see CB-A1, CB-PLDP, CB-P1, CB-T1."),
-    definition("CB-A3", "Algorithm 3", "Rounds of CorBin-FL: `validate.experiments.training.federated`."),
+    definition("CB-A3", "Algorithm 3", "Rounds of CorBin-FL: `airtight.validate.experiments.training.federated`."),
     definition("CB-E6", "Eq. (6)", "Smoothed update with lambda: `Settings.smoothing`."),
     definition(
         "CB-E15",

@@ -6,11 +6,11 @@ from itertools import permutations
 
 import numpy as np
 
-from analytics.federated import mean_estimation, quantizers
-from validate.claims.claim import Claim, holds
-from validate.claims.domain import Range
-from validate.claims.relation import at_least, at_most, equal
-from validate.papers.corbin_fl.common import SEED, epsilon, kept, pairs, printed
+from airtight.analytics.federated import mean_estimation, quantizers
+from airtight.validate.claims.claim import Claim, holds
+from airtight.validate.claims.domain import Range
+from airtight.validate.claims.relation import at_least, at_most, equal
+from airtight.validate.papers.corbin_fl.common import SEED, epsilon, kept, pairs, printed
 
 _DOMAIN = {"clients": Range(2, 6, integer=True), "epsilon": epsilon.range, "seed": SEED}
 

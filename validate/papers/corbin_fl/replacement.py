@@ -11,13 +11,13 @@ from itertools import combinations_with_replacement, permutations, product
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics.federated import quantizers
-from analytics.privacy import aggregation
-from analytics.privacy import sample_level as sample_privacy
-from validate.claims.claim import Claim, holds
-from validate.claims.domain import Range
-from validate.claims.relation import at_most, equal
-from validate.papers.corbin_fl.common import LOCAL, hockey_stick, lattice, one_parameter
+from airtight.analytics.federated import quantizers
+from airtight.analytics.privacy import aggregation
+from airtight.analytics.privacy import sample_level as sample_privacy
+from airtight.validate.claims.claim import Claim, holds
+from airtight.validate.claims.domain import Range
+from airtight.validate.claims.relation import at_most, equal
+from airtight.validate.papers.corbin_fl.common import LOCAL, hockey_stick, lattice, one_parameter
 
 _REPLACED = {"epsilon": LOCAL, "share": Range(0.0, 0.99)}  # share of the local epsilon: at 1 delta vanishes
 _LIMIT = 9  # stands for infinitely many bits
@@ -128,7 +128,7 @@ CLAIMS = (
             "and of three others."
         ),
         {**_REPLACED, "inside": Range(0.0, 1.0)},
-        argued="analytics.privacy.aggregation.one_parameter",
+        argued="airtight.analytics.privacy.aggregation.one_parameter",
         statement=r"\delta(\epsilon) = \max_{j \le N} D_{e^\epsilon}\bigl(B_{q^+} + Y_j \,\|\, B_{q^-} + Y_j\bigr),\quad "
         r"Y_j = \mathrm{Bin}(j, q^+) + \mathrm{Bin}(N-j, q^-)",
         idle=["inside"],
@@ -186,7 +186,7 @@ CLAIMS = (
             "delta": Range(1e-9, 1e-4, logarithmic=True),
             "rounds": Range(1, 3, integer=True),
         },
-        argued="analytics.privacy.sample_level.epsilon",
+        argued="airtight.analytics.privacy.sample_level.epsilon",
         statement=r"\epsilon_T = \min_a\left[\frac{C_aT\Delta^2}{4\alpha^2(a-1)} + \log\frac{a-1}a "
         r"- \frac{\log(a\delta)}{a-1}\right]",
         tolerance=2e-9,
@@ -206,7 +206,7 @@ CLAIMS = (
             "odds": Range(1.0, 100.0, logarithmic=True),
             **dict.fromkeys(("first", "second", "partner"), Range(-1.0, 2.0)),
         },
-        argued="analytics.privacy.aggregation.server_delta",
+        argued="airtight.analytics.privacy.aggregation.server_delta",
         statement=r"\delta(\epsilon) = \tfrac1\alpha = \tanh\tfrac{\epsilon_p}2 \text{ for every } \epsilon \ge 0",
         unread="an equality; tried as an upper bound that is attained",
     ),

@@ -9,13 +9,13 @@ import numpy as np
 import sympy as sp
 from scipy import stats
 
-from analytics.enclosures.ball import Ball, ball
-from analytics.federated import quantizers
-from validate.claims.claim import Claim, holds, other_reading
-from validate.claims.domain import Range, parameter
-from validate.claims.relation import absolute, at_least, at_most
-from validate.papers.corbin_fl.common import IN_RADII, bits, epsilon, share, x, y
-from validate.papers.corbin_fl.common import alpha as a
+from airtight.analytics.enclosures.ball import Ball, ball
+from airtight.analytics.federated import quantizers
+from airtight.validate.claims.claim import Claim, holds, other_reading
+from airtight.validate.claims.domain import Range, parameter
+from airtight.validate.claims.relation import absolute, at_least, at_most
+from airtight.validate.papers.corbin_fl.common import IN_RADII, bits, epsilon, share, x, y
+from airtight.validate.papers.corbin_fl.common import alpha as a
 
 move = parameter("move", 0.01, 2.0, typical=(0.1, 2.0), latex=r"\tfrac{\Delta_2}r")
 factor = parameter("factor", 1.0, 10.0)

@@ -6,11 +6,11 @@ import math
 
 import sympy as sp
 
-from analytics.privacy import aggregation, central_bound
-from validate.claims.claim import Claim, defined, false, holds, holds_under, ill_defined
-from validate.claims.domain import Range, constant, parameter
-from validate.claims.relation import absolute, at_most, equal
-from validate.papers.corbin_fl.common import IN_RADII, alpha, epsilon, of_system, printed
+from airtight.analytics.privacy import aggregation, central_bound
+from airtight.validate.claims.claim import Claim, defined, false, holds, holds_under, ill_defined
+from airtight.validate.claims.domain import Range, constant, parameter
+from airtight.validate.claims.relation import absolute, at_most, equal
+from airtight.validate.papers.corbin_fl.common import IN_RADII, alpha, epsilon, of_system, printed
 
 place, other, center = (
     parameter(name, -1.0, 1.0, extra=(0.0,), latex=latex)

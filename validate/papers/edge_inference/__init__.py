@@ -6,13 +6,13 @@ from math import comb
 
 import sympy as sp
 
-from analytics.symbolic.form import normal_cdf
-from analytics.symbolic.gaussian import hockey_stick
-from validate.claims.claim import Claim, Paper, false, holds, undecidable
-from validate.claims.domain import Range, parameter
-from validate.claims.implementation import Implementation
-from validate.claims.proofs import by_row
-from validate.claims.relation import absolute, at_most, equal
+from airtight.analytics.symbolic.form import normal_cdf
+from airtight.analytics.symbolic.gaussian import hockey_stick
+from airtight.validate.claims.claim import Claim, Paper, false, holds, undecidable
+from airtight.validate.claims.domain import Range, parameter
+from airtight.validate.claims.implementation import Implementation
+from airtight.validate.claims.proofs import by_row
+from airtight.validate.claims.relation import absolute, at_most, equal
 
 _COMMIT = "9d8c90e29310d4b4ebacf5d82a4eb9f7cff032f6"
 

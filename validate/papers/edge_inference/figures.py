@@ -7,9 +7,9 @@ import math
 import numpy as np
 import xarray as xr
 
-from analytics.privacy import gaussian
-from validate.experiments.figures.figure import Advance, Effort, Redrawn
-from validate.experiments.figures.style import COLOURS, STYLE, figure_of
+from airtight.analytics.privacy import gaussian
+from airtight.validate.experiments.figures.figure import Advance, Effort, Redrawn
+from airtight.validate.experiments.figures.style import COLOURS, STYLE, figure_of
 
 DELTA = 1e-6
 

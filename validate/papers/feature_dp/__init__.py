@@ -1,8 +1,8 @@
 """papers/feature-dp (FDP) and its short version (FDPs), in the order of the paper."""
 
-from validate.claims.claim import Paper
-from validate.claims.proofs import by_row
-from validate.papers.feature_dp import (
+from airtight.validate.claims.claim import Paper
+from airtight.validate.claims.proofs import by_row
+from airtight.validate.papers.feature_dp import (
     accuracy,
     answers,
     appendices,

@@ -8,11 +8,11 @@ from itertools import pairwise, product
 import numpy as np
 import sympy as sp
 
-from analytics.inference import accuracy, distortion, margin
-from validate.claims.claim import Claim, false, holds, holds_under, other_reading
-from validate.claims.domain import Range, parameter
-from validate.claims.relation import at_least, equal
-from validate.papers.feature_dp.common import PROBABILITY, scalar
+from airtight.analytics.inference import accuracy, distortion, margin
+from airtight.validate.claims.claim import Claim, false, holds, holds_under, other_reading
+from airtight.validate.claims.domain import Range, parameter
+from airtight.validate.claims.relation import at_least, equal
+from airtight.validate.papers.feature_dp.common import PROBABILITY, scalar
 
 p = parameter("p", 0.01, 1.0, typical=(0.9, 0.9))
 decoder = parameter("decoder", 0.1, 1.0, latex="D")
@@ -158,7 +158,7 @@ CLAIMS = (
             "ratio": Range(0.1, 10.0, logarithmic=True, extra=(1.0,)),
         },
         given=[lambda x, lean, ratio: ratio * math.cos(math.pi * lean) < 1],  # the label is the first
-        argued="analytics.inference.margin.spectral_bound",
+        argued="airtight.analytics.inference.margin.spectral_bound",
         statement=r"\Delta \ge \frac{\sqrt2\min_{l'\ne l^*}(\delta_{l^*} - \delta_{l'})^T\bar J(f^*; w_0)}"
         r"{\prod_\ell\|w_0^{(\ell)}\|_F}, \quad \bar J \text{ the softmax}",
     ),
@@ -190,7 +190,7 @@ CLAIMS = (
             "rays."
         ),
         {"depth": Range(1, 3, integer=True), "seed": Range(0, 10**6, integer=True)},
-        argued="analytics.inference.margin.layerwise_bound",
+        argued="airtight.analytics.inference.margin.layerwise_bound",
         statement=r"\Delta \ge \min_j \frac{l_i - l_j}{\|(W_L)_i - (W_L)_j\|_2\prod_{\ell<L}\|W_\ell\|_2}",
         effort=1 / 2,
     ),

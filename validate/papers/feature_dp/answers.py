@@ -11,20 +11,20 @@ from typing import Any
 import numpy as np
 from scipy import integrate, optimize
 
-from analytics.guarantee import Observer
-from analytics.inference import accuracy, decoding, participation
-from analytics.inference.features import Features
-from analytics.inference.system import InferenceSystem
-from analytics.privacy import amplification, attack, curve, feature_aware, laplace, observers, rounds
-from solvers import weights
-from solvers.design import calibrate, joint, local
-from solvers.design.requirements import Free, Goal, Requirements
-from solvers.weights import caps
-from validate.claims.claim import Claim, holds
-from validate.claims.domain import Range
-from validate.claims.relation import absolute, at_least, at_most, equal
-from validate.papers.feature_dp.common import SEED, system
-from validate.twins import oracles
+from airtight.analytics.guarantee import Observer
+from airtight.analytics.inference import accuracy, decoding, participation
+from airtight.analytics.inference.features import Features
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.privacy import amplification, attack, curve, feature_aware, laplace, observers, rounds
+from airtight.solvers import weights
+from airtight.solvers.design import calibrate, joint, local
+from airtight.solvers.design.requirements import Free, Goal, Requirements
+from airtight.solvers.weights import caps
+from airtight.validate.claims.claim import Claim, holds
+from airtight.validate.claims.domain import Range
+from airtight.validate.claims.relation import absolute, at_least, at_most, equal
+from airtight.validate.papers.feature_dp.common import SEED, system
+from airtight.validate.twins import oracles
 
 _NORMAL = NormalDist()
 _FEW = Range(0, 5, integer=True)  # instances, all of them tried

@@ -9,15 +9,15 @@ import sympy as sp
 from numpy.typing import NDArray
 from scipy import special
 
-from analytics.checks import FloatArray
-from analytics.distributions import poisson_binomial, selection
-from analytics.enclosures import selection as enclosed
-from analytics.symbolic.form import normal_cdf
-from validate.claims.claim import Claim, false, holds
-from validate.claims.domain import Range, over, parameter
-from validate.claims.relation import absolute, at_least, at_most, equal
-from validate.papers.feature_dp.common import PROBABILITY, of_system, resolved
-from validate.twins import oracles
+from airtight.analytics.checks import FloatArray
+from airtight.analytics.distributions import poisson_binomial, selection
+from airtight.analytics.enclosures import selection as enclosed
+from airtight.analytics.symbolic.form import normal_cdf
+from airtight.validate.claims.claim import Claim, false, holds
+from airtight.validate.claims.domain import Range, over, parameter
+from airtight.validate.claims.relation import absolute, at_least, at_most, equal
+from airtight.validate.papers.feature_dp.common import PROBABILITY, of_system, resolved
+from airtight.validate.twins import oracles
 
 p, q = (parameter(name, 0.01, 1.0, typical=(0.9, 0.9)) for name in "pq")
 w, v = (parameter(name, 0.01, 1.0, typical=(1 / 12, 1 / 12)) for name in "wv")

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from analytics.guarantee import Adjacency
-from analytics.inference.features import Features
-from analytics.inference.system import InferenceSystem
-from analytics.symbolic import gaussian
-from validate.claims.domain import Range, parameter_of
+from airtight.analytics.guarantee import Adjacency
+from airtight.analytics.inference.features import Features
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.symbolic import gaussian
+from airtight.validate.claims.domain import Range, parameter_of
 
 PAPER = "feature-dp"
 of_system = partial(parameter_of, InferenceSystem)

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from analytics.enclosures import amplification as enclosed
-from analytics.enclosures import divergence as enclosed_divergence
-from analytics.privacy import amplification, divergence, gaussian, subsampling
-from validate.claims.claim import Claim, holds
-from validate.claims.domain import Range, parameter
-from validate.claims.relation import at_most, equal
-from validate.papers.feature_dp.common import (
+from airtight.analytics.enclosures import amplification as enclosed
+from airtight.analytics.enclosures import divergence as enclosed_divergence
+from airtight.analytics.privacy import amplification, divergence, gaussian, subsampling
+from airtight.validate.claims.claim import Claim, holds
+from airtight.validate.claims.domain import Range, parameter
+from airtight.validate.claims.relation import at_most, equal
+from airtight.validate.papers.feature_dp.common import (
     DIMENSION,
     DISTANCE,
     PROBABILITY,
@@ -23,7 +23,7 @@ from validate.papers.feature_dp.common import (
     resolved,
     system,
 )
-from validate.twins import oracles
+from airtight.validate.twins import oracles
 
 _DIGITS = 1e-6  # of less, integrals of absolute accuracy 1e-13 know too few digits
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from validate.claims.claim import definition, undecidable
-from validate.experiments.figures.shipped import finding
+from airtight.validate.claims.claim import definition, undecidable
+from airtight.validate.experiments.figures.shipped import finding
 
 FULL = (
     definition("FDP-E1", "Eq. (1), (2)", "Features and their mean f*: `Features.target`."),
@@ -32,7 +32,7 @@ FULL = (
         "Both schemes let nearly everyone take part (FDP-F10-eta; 11 of 12), and Lemma 2 charges them for the "
         "score (FDP-L2).",
     ),
-    definition("FDP-R6", "Remark 6", "Laplace noise is possible: `analytics.privacy.laplace`."),
+    definition("FDP-R6", "Remark 6", "Laplace noise is possible: `airtight.analytics.privacy.laplace`."),
     undecidable("FDP-R7", "Remark 7", "One score against r numbers: a remark on cost without a number."),
     definition(
         "FDP-E24",

@@ -8,12 +8,12 @@ from collections.abc import Callable
 import numpy as np
 import sympy as sp
 
-from analytics.distributions import poisson_binomial
-from analytics.enclosures import concentration as enclosed
-from analytics.inference.system import InferenceSystem
-from analytics.privacy import concentration, gaussian
-from analytics.symbolic import gaussian as forms
-from validate.claims.claim import (
+from airtight.analytics.distributions import poisson_binomial
+from airtight.analytics.enclosures import concentration as enclosed
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.privacy import concentration, gaussian
+from airtight.analytics.symbolic import gaussian as forms
+from airtight.validate.claims.claim import (
     Claim,
     Reference,
     defined,
@@ -24,10 +24,10 @@ from validate.claims.claim import (
     not_reproducible,
     other_reading,
 )
-from validate.claims.domain import Range, constant, over, parameter
-from validate.claims.relation import absolute, at_least, at_most, both, equal
-from validate.papers.feature_dp.common import GAUSSIAN, of_system, system
-from validate.twins import oracles
+from airtight.validate.claims.domain import Range, constant, over, parameter
+from airtight.validate.claims.relation import absolute, at_least, at_most, both, equal
+from airtight.validate.papers.feature_dp.common import GAUSSIAN, of_system, system
+from airtight.validate.twins import oracles
 
 delta = of_system("delta", 1e-12, 0.5, logarithmic=True)
 mu = parameter("mu", 1e-2, 1e2, logarithmic=True, typical=(0.82, 2.07), latex=r"\mu")  # epsilon of 3.98 to 10, Table II

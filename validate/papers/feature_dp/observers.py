@@ -6,14 +6,14 @@ import math
 from functools import partial
 from typing import Any
 
-from analytics.enclosures import observers as enclosed
-from analytics.inference.system import InferenceSystem
-from analytics.privacy import amplification, observers
-from validate.claims.claim import Claim, false, holds, holds_under
-from validate.claims.domain import Range
-from validate.claims.relation import at_most, equal
-from validate.papers.feature_dp import theorem1
-from validate.papers.feature_dp.common import PROBABILITY, resolved, system
+from airtight.analytics.enclosures import observers as enclosed
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.privacy import amplification, observers
+from airtight.validate.claims.claim import Claim, false, holds, holds_under
+from airtight.validate.claims.domain import Range
+from airtight.validate.claims.relation import at_most, equal
+from airtight.validate.papers.feature_dp import theorem1
+from airtight.validate.papers.feature_dp.common import PROBABILITY, resolved, system
 
 _SYSTEM = {
     s.name: s.range

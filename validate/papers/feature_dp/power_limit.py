@@ -8,13 +8,13 @@ from itertools import product
 import numpy as np
 from scipy import special
 
-from analytics.inference import power_limit
-from analytics.inference.features import Features
-from analytics.inference.system import InferenceSystem
-from validate.claims.claim import Claim, holds
-from validate.claims.domain import Range
-from validate.claims.relation import equal
-from validate.papers.feature_dp.common import SEED, scalar
+from airtight.analytics.inference import power_limit
+from airtight.analytics.inference.features import Features
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.validate.claims.claim import Claim, holds
+from airtight.validate.claims.domain import Range
+from airtight.validate.claims.relation import equal
+from airtight.validate.papers.feature_dp.common import SEED, scalar
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
 

@@ -7,16 +7,16 @@ import math
 import numpy as np
 import sympy as sp
 
-from analytics.distributions import selection
-from analytics.enclosures import selection as rigorous
-from analytics.inference import participation
-from analytics.symbolic.form import normal_cdf
-from validate.claims.balls import enclosed
-from validate.claims.claim import Claim, false, holds, holds_under, other_reading
-from validate.claims.domain import Parameter, Range, over, parameter
-from validate.claims.relation import absolute, at_least, at_most, both, equal
-from validate.papers.feature_dp.common import SEED
-from validate.twins import oracles
+from airtight.analytics.distributions import selection
+from airtight.analytics.enclosures import selection as rigorous
+from airtight.analytics.inference import participation
+from airtight.analytics.symbolic.form import normal_cdf
+from airtight.validate.claims.balls import enclosed
+from airtight.validate.claims.claim import Claim, false, holds, holds_under, other_reading
+from airtight.validate.claims.domain import Parameter, Range, over, parameter
+from airtight.validate.claims.relation import absolute, at_least, at_most, both, equal
+from airtight.validate.papers.feature_dp.common import SEED
+from airtight.validate.twins import oracles
 
 # Psi of Fig. 6 and 7, score noise of Fig. 4 and 10
 _GAP = Range(1e-3, 10.0, logarithmic=True, typical=(0.005, 0.1))

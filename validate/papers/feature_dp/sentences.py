@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import sympy as sp
 
-from analytics.distributions import selection
-from analytics.inference import participation
-from analytics.privacy import gaussian
-from analytics.symbolic.form import normal_cdf
-from validate.claims.claim import Claim, defined, false, holds, holds_under, not_reproducible
-from validate.claims.domain import Range, parameter
-from validate.claims.relation import absolute, at_least, at_most, both
-from validate.papers.feature_dp.common import EPSILON, GAUSSIAN, of_system
-from validate.papers.feature_dp.scores import seen_to_send
+from airtight.analytics.distributions import selection
+from airtight.analytics.inference import participation
+from airtight.analytics.privacy import gaussian
+from airtight.analytics.symbolic.form import normal_cdf
+from airtight.validate.claims.claim import Claim, defined, false, holds, holds_under, not_reproducible
+from airtight.validate.claims.domain import Range, parameter
+from airtight.validate.claims.relation import absolute, at_least, at_most, both
+from airtight.validate.papers.feature_dp.common import EPSILON, GAUSSIAN, of_system
+from airtight.validate.papers.feature_dp.scores import seen_to_send
 
 # Sec. I: one channel for all, and participation that depends on the feature
 

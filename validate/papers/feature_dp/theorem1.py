@@ -9,17 +9,17 @@ from typing import Any
 
 import sympy as sp
 
-from analytics.enclosures import amplification as enclosed
-from analytics.guarantee import Adjacency
-from analytics.inference.system import InferenceSystem
-from analytics.privacy import amplification, divergence, gaussian
-from analytics.symbolic import amplification as forms
-from analytics.symbolic.gaussian import epsilon as of_epsilon
-from analytics.symbolic.gaussian import hockey_stick
-from validate.claims.claim import Claim, false, holds, holds_under, other_reading
-from validate.claims.domain import Range, over, parameter
-from validate.claims.relation import at_most, equal
-from validate.papers.feature_dp.common import (
+from airtight.analytics.enclosures import amplification as enclosed
+from airtight.analytics.guarantee import Adjacency
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.privacy import amplification, divergence, gaussian
+from airtight.analytics.symbolic import amplification as forms
+from airtight.analytics.symbolic.gaussian import epsilon as of_epsilon
+from airtight.analytics.symbolic.gaussian import hockey_stick
+from airtight.validate.claims.claim import Claim, false, holds, holds_under, other_reading
+from airtight.validate.claims.domain import Range, over, parameter
+from airtight.validate.claims.relation import at_most, equal
+from airtight.validate.papers.feature_dp.common import (
     DIMENSION,
     DISTANCE,
     EPSILON,
@@ -31,7 +31,7 @@ from validate.papers.feature_dp.common import (
     resolved,
     system,
 )
-from validate.twins import oracles
+from airtight.validate.twins import oracles
 
 # Theorem 1, with gamma = 1 as in Sec. VI
 

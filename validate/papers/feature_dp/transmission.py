@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from analytics.inference import distortion, transmission
-from analytics.inference.features import Features
-from analytics.privacy import gaussian
-from analytics.symbolic import inference as forms
-from validate.claims.claim import Claim, Reference, false, holds, holds_under
-from validate.claims.domain import Range, over, parameter
-from validate.claims.relation import at_most, both, equal
-from validate.papers.feature_dp.common import SEED, instance, of_system, scalar, system
-from validate.twins import oracles
+from airtight.analytics.inference import distortion, transmission
+from airtight.analytics.inference.features import Features
+from airtight.analytics.privacy import gaussian
+from airtight.analytics.symbolic import inference as forms
+from airtight.validate.claims.claim import Claim, Reference, false, holds, holds_under
+from airtight.validate.claims.domain import Range, over, parameter
+from airtight.validate.claims.relation import at_most, both, equal
+from airtight.validate.papers.feature_dp.common import SEED, instance, of_system, scalar, system
+from airtight.validate.twins import oracles
 
 p, q = (of_system("participation", 0.01, 1.0, name=name, latex=name, typical=(0.9, 0.9)) for name in "pq")
 devices = of_system("devices", 1, 50)

@@ -8,20 +8,20 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from analytics.enclosures.ball import ball
-from analytics.inference import distortion
-from analytics.inference.features import Features
-from analytics.inference.system import InferenceSystem
-from analytics.privacy import amplification
-from analytics.symbolic import inference as mse
-from analytics.symbolic import weights as forms
-from solvers import weights
-from solvers.weights import caps, kkt, structured
-from validate.claims.claim import Claim, false, holds, other_reading
-from validate.claims.domain import Range, constant, parameter
-from validate.claims.relation import absolute, at_least, at_most, both, equal, relative_to
-from validate.papers.feature_dp.common import SEED, equal_devices, instance, scalar
-from validate.papers.feature_dp.transmission import two_devices
+from airtight.analytics.enclosures.ball import ball
+from airtight.analytics.inference import distortion
+from airtight.analytics.inference.features import Features
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.privacy import amplification
+from airtight.analytics.symbolic import inference as mse
+from airtight.analytics.symbolic import weights as forms
+from airtight.solvers import weights
+from airtight.solvers.weights import caps, kkt, structured
+from airtight.validate.claims.claim import Claim, false, holds, other_reading
+from airtight.validate.claims.domain import Range, constant, parameter
+from airtight.validate.claims.relation import absolute, at_least, at_most, both, equal, relative_to
+from airtight.validate.papers.feature_dp.common import SEED, equal_devices, instance, scalar
+from airtight.validate.papers.feature_dp.transmission import two_devices
 
 p = parameter("p", 0.05, 1.0, typical=(0.9, 0.9))
 f = parameter("f", 0.1, 10.0)

@@ -1,7 +1,7 @@
 """Published implementations (IM): what their code does, against what its documentation promises."""
 
-from validate.claims.claim import Paper
-from validate.papers.implementations import baselines, corbin_fl, items, libraries
+from airtight.validate.claims.claim import Paper
+from airtight.validate.papers.implementations import baselines, corbin_fl, items, libraries
 
 PAPER = Paper(
     "implementations",

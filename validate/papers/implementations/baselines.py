@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 import sympy as sp
 
-from analytics.symbolic.gaussian import hockey_stick
-from validate.claims.claim import Claim, false, holds
-from validate.claims.domain import Range, parameter
-from validate.claims.relation import absolute, at_most, equal
-from validate.papers.implementations.common import alpha, claim, epsilon, s, x, y
-from validate.papers.implementations.corbin_fl import source
+from airtight.analytics.symbolic.gaussian import hockey_stick
+from airtight.validate.claims.claim import Claim, false, holds
+from airtight.validate.claims.domain import Range, parameter
+from airtight.validate.claims.relation import absolute, at_most, equal
+from airtight.validate.papers.implementations.common import alpha, claim, epsilon, s, x, y
+from airtight.validate.papers.implementations.corbin_fl import source
 
 _HALF = sp.Rational(1, 2)
 _LDP_FL = _HALF + x / (2 * alpha)  # probability of the greater output

@@ -6,10 +6,10 @@ from typing import Any
 
 import sympy as sp
 
-from analytics.symbolic import quantizers
-from validate.claims.claim import Claim, Ruling
-from validate.claims.domain import parameter
-from validate.claims.implementation import Implementation
+from airtight.analytics.symbolic import quantizers
+from airtight.validate.claims.claim import Claim, Ruling
+from airtight.validate.claims.domain import parameter
+from airtight.validate.claims.implementation import Implementation
 
 epsilon = parameter("epsilon", 0.05, 10.0, logarithmic=True, typical=(5.0, 7.0), latex=r"\epsilon")
 x, y = (parameter(name, -1.0, 1.0, extra=(0.0,), typical=(-1.0, 1.0)) for name in ("x", "y"))  # offsets, in radii

@@ -10,14 +10,14 @@ from itertools import permutations
 import numpy as np
 import sympy as sp
 
-from analytics.enclosures.ball import Ball, ball
-from analytics.federated import quantizers
-from analytics.symbolic.gaussian import hockey_stick
-from validate.claims.claim import Claim, false, holds
-from validate.claims.domain import Range, parameter
-from validate.claims.implementation import Implementation
-from validate.claims.relation import Relation, absolute, at_most, equal
-from validate.papers.implementations.common import alpha, bits, claim, epsilon, s, x, y
+from airtight.analytics.enclosures.ball import Ball, ball
+from airtight.analytics.federated import quantizers
+from airtight.analytics.symbolic.gaussian import hockey_stick
+from airtight.validate.claims.claim import Claim, false, holds
+from airtight.validate.claims.domain import Range, parameter
+from airtight.validate.claims.implementation import Implementation
+from airtight.validate.claims.relation import Relation, absolute, at_most, equal
+from airtight.validate.papers.implementations.common import alpha, bits, claim, epsilon, s, x, y
 
 _REPOSITORY, _COMMIT = "solidlabnetwork/CorbinFL", "a95602739de66132ae82d3a470aa9f1c83adf8bd"
 _LDP = "README: 'CorBin-FL, eps-LDP' for each coordinate."

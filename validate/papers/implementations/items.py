@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from validate.claims.claim import undecidable
+from airtight.validate.claims.claim import undecidable
 
 ITEMS = (
     undecidable(

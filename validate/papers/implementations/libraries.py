@@ -8,14 +8,14 @@ from fractions import Fraction
 import flint
 import sympy as sp
 
-from analytics.enclosures.ball import Ball, ball
-from analytics.symbolic.form import normal_cdf
-from analytics.symbolic.gaussian import hockey_stick
-from validate.claims.claim import Claim, Reference, false, holds, other_reading
-from validate.claims.domain import Range, parameter
-from validate.claims.implementation import Implementation
-from validate.claims.relation import absolute, at_most
-from validate.papers.implementations.common import claim, classical, delta
+from airtight.analytics.enclosures.ball import Ball, ball
+from airtight.analytics.symbolic.form import normal_cdf
+from airtight.analytics.symbolic.gaussian import hockey_stick
+from airtight.validate.claims.claim import Claim, Reference, false, holds, other_reading
+from airtight.validate.claims.domain import Range, parameter
+from airtight.validate.claims.implementation import Implementation
+from airtight.validate.claims.relation import absolute, at_most
+from airtight.validate.papers.implementations.common import claim, classical, delta
 
 _FLOWER = ("adap/flower", "006e1f5765d3f85c114b3238d5536d821a1f40b6", "src/py/flwr/client/mod/localdp_mod.py")
 _DIFFPRIVLIB = (

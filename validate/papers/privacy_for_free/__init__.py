@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import sympy as sp
 
-from analytics.symbolic.gaussian import hockey_stick
-from validate.claims.claim import Claim, Paper, false, holds, undecidable
-from validate.claims.domain import Range, parameter
-from validate.claims.implementation import Implementation
-from validate.claims.relation import absolute, at_least, at_most, equal
-from validate.papers.privacy_for_free.allocation import allocate, exact_budget, printed_budget
+from airtight.analytics.symbolic.gaussian import hockey_stick
+from airtight.validate.claims.claim import Claim, Paper, false, holds, undecidable
+from airtight.validate.claims.domain import Range, parameter
+from airtight.validate.claims.implementation import Implementation
+from airtight.validate.claims.relation import absolute, at_least, at_most, equal
+from airtight.validate.papers.privacy_for_free.allocation import allocate, exact_budget, printed_budget
 
 _COMMIT = "97512c8b1c87f00c3c2f0398044ec6bdd8c238b5"
 

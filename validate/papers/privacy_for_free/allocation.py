@@ -8,8 +8,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from analytics import checks
-from analytics.checks import ConvergenceError, FloatArray, ParameterError, real
+from airtight.analytics import checks
+from airtight.analytics.checks import ConvergenceError, FloatArray, ParameterError, real
 
 _STEPS = 200
 
@@ -165,6 +165,6 @@ def exact_budget(epsilon: float, delta: float) -> float:
     >>> exact_budget(1.0, 0.01) > 2 * printed_budget(1.0, 0.01)
     True
     """
-    from analytics.privacy import gaussian
+    from airtight.analytics.privacy import gaussian
 
     return 0.5 / float(gaussian.sigma(epsilon, delta, sensitivity=1.0)) ** 2

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
-from analytics.checks import FloatArray
-from validate.experiments.figures.figure import Advance, Effort, Redrawn
-from validate.experiments.figures.style import COLOURS, STYLE, figure_of
-from validate.papers.privacy_for_free.allocation import allocate, exact_budget, printed_budget
+from airtight.analytics.checks import FloatArray
+from airtight.validate.experiments.figures.figure import Advance, Effort, Redrawn
+from airtight.validate.experiments.figures.style import COLOURS, STYLE, figure_of
+from airtight.validate.papers.privacy_for_free.allocation import allocate, exact_budget, printed_budget
 
 SAMPLES, DIMENSION, USERS, ROUNDS = 10_000, 10, 10, 30
 SMOOTHNESS, CONVEXITY = 1.0478511635697592, 0.9500030141865211  # L and mu of the regularised loss

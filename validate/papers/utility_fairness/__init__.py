@@ -1,8 +1,8 @@
 """papers/utility-fairness (UF), in the order of the paper."""
 
-from validate.claims.claim import Paper
-from validate.claims.proofs import by_row
-from validate.papers.utility_fairness import (
+from airtight.validate.claims.claim import Paper
+from airtight.validate.claims.proofs import by_row
+from airtight.validate.papers.utility_fairness import (
     answers,
     composition,
     device,

@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from analytics.federated import fairness
-from analytics.federated.device import table_1
-from solvers import energy as energy_utility
-from solvers.design import fleet as fleets
-from solvers.design.fleet_requirements import FleetRequirements
-from solvers.energy import proved
-from solvers.energy.problem import Problem
-from validate.claims.claim import Claim, holds
-from validate.claims.domain import Range
-from validate.claims.relation import absolute, at_least, equal
-from validate.twins import oracles
+from airtight.analytics.federated import fairness
+from airtight.analytics.federated.device import table_1
+from airtight.solvers import energy as energy_utility
+from airtight.solvers.design import fleet as fleets
+from airtight.solvers.design.fleet_requirements import FleetRequirements
+from airtight.solvers.energy import proved
+from airtight.solvers.energy.problem import Problem
+from airtight.validate.claims.claim import Claim, holds
+from airtight.validate.claims.domain import Range
+from airtight.validate.claims.relation import absolute, at_least, equal
+from airtight.validate.twins import oracles
 
 _DELTA = Range(1e-6, 1e-2, logarithmic=True)
 _PLACE = {"distance": Range(50.0, 200.0), "deadline": Range(0.6, 2.0)}

@@ -7,10 +7,10 @@ from typing import Any
 
 import sympy as sp
 
-from analytics.federated.device import DeviceFleet
-from analytics.parameters import of
-from analytics.symbolic import device, energy_utility
-from validate.claims.domain import parameter_of
+from airtight.analytics.federated.device import DeviceFleet
+from airtight.analytics.parameters import of
+from airtight.analytics.symbolic import device, energy_utility
+from airtight.validate.claims.domain import parameter_of
 
 of_device = partial(parameter_of, DeviceFleet)
 distance = of_device("distance", 50.0, 200.0)

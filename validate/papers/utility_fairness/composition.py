@@ -8,10 +8,10 @@ from itertools import product
 import sympy as sp
 from scipy import optimize
 
-from analytics.privacy import composition, loss_distribution, subsampling
-from validate.claims.claim import Claim, false, holds, holds_under
-from validate.claims.domain import Range, parameter
-from validate.claims.relation import at_most, equal
+from airtight.analytics.privacy import composition, loss_distribution, subsampling
+from airtight.validate.claims.claim import Claim, false, holds, holds_under
+from airtight.validate.claims.domain import Range, parameter
+from airtight.validate.claims.relation import at_most, equal
 
 epsilon = parameter("epsilon", 0.05, 2.0, typical=(0.95, 0.95), latex=r"\epsilon")
 delta = parameter("delta", 1e-6, 1e-2, logarithmic=True, typical=(1e-5, 1e-5), latex=r"\delta")

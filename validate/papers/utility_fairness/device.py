@@ -10,16 +10,16 @@ import numpy as np
 import sympy as sp
 from scipy.optimize import brentq
 
-from analytics.federated.device import DeviceFleet, table_1
-from analytics.symbolic import device as forms
-from analytics.symbolic import energy_utility as by_rate
-from solvers import energy as energy_utility
-from solvers.energy import schemes
-from validate.claims.claim import Claim, defined, false, holds, holds_under, ill_defined, not_reproducible
-from validate.claims.domain import Range, parameter
-from validate.claims.relation import absolute, at_least, at_most, equal
-from validate.papers.utility_fairness.common import IN_TABLE_1, distance, of_device
-from validate.papers.utility_fairness.common import table_1 as at_table_1
+from airtight.analytics.federated.device import DeviceFleet, table_1
+from airtight.analytics.symbolic import device as forms
+from airtight.analytics.symbolic import energy_utility as by_rate
+from airtight.solvers import energy as energy_utility
+from airtight.solvers.energy import schemes
+from airtight.validate.claims.claim import Claim, defined, false, holds, holds_under, ill_defined, not_reproducible
+from airtight.validate.claims.domain import Range, parameter
+from airtight.validate.claims.relation import absolute, at_least, at_most, equal
+from airtight.validate.papers.utility_fairness.common import IN_TABLE_1, distance, of_device
+from airtight.validate.papers.utility_fairness.common import table_1 as at_table_1
 
 power = parameter("power", 1e-3, 1.0, logarithmic=True, latex="P")
 iterations = parameter("iterations", 1.0, 100.0, typical=(80.0, 100.0), latex="j")

@@ -10,18 +10,18 @@ import flint
 import numpy as np
 import sympy as sp
 
-from analytics.enclosures.ball import Ball, ball
-from analytics.enclosures.energy import Device
-from analytics.federated.device import table_1
-from analytics.symbolic import device
-from analytics.symbolic import energy_utility as forms
-from solvers import energy as energy_utility
-from solvers.energy import published
-from solvers.energy.problem import Problem
-from validate.claims.claim import Claim, false, holds, holds_under
-from validate.claims.domain import Range, parameter
-from validate.claims.relation import absolute, at_least, at_most, both, equal, relative_to
-from validate.papers.utility_fairness import common
+from airtight.analytics.enclosures.ball import Ball, ball
+from airtight.analytics.enclosures.energy import Device
+from airtight.analytics.federated.device import table_1
+from airtight.analytics.symbolic import device
+from airtight.analytics.symbolic import energy_utility as forms
+from airtight.solvers import energy as energy_utility
+from airtight.solvers.energy import published
+from airtight.solvers.energy.problem import Problem
+from airtight.validate.claims.claim import Claim, false, holds, holds_under
+from airtight.validate.claims.domain import Range, parameter
+from airtight.validate.claims.relation import absolute, at_least, at_most, both, equal, relative_to
+from airtight.validate.papers.utility_fairness import common
 
 j1, j2 = (parameter(f"j{k}", 10.0, 98.0, typical=(80.0, 98.0), latex=f"j_{k}") for k in (1, 2))
 Z1, Z2 = (parameter(f"Z{k}", 3.6, 15.9, typical=(9.7, 15.9), latex=f"Z_{k}") for k in (1, 2))

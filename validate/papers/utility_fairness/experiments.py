@@ -6,10 +6,10 @@ from functools import cache
 
 import numpy as np
 
-from analytics.federated.device import table_1
-from validate.claims.claim import Claim, holds_under
-from validate.claims.domain import Range
-from validate.claims.relation import at_most
+from airtight.analytics.federated.device import table_1
+from airtight.validate.claims.claim import Claim, holds_under
+from airtight.validate.claims.domain import Range
+from airtight.validate.claims.relation import at_most
 
 _SEEDS = {"seed": Range(0, 5, integer=True)}
 _ROUNDS = 6
@@ -18,7 +18,7 @@ _ROUNDS = 6
 @cache
 def _losses(seed: int, scheme: str) -> tuple[float, float]:
     """Mean over devices and rounds of the training loss, and its mean standard deviation over devices."""
-    from validate.experiments.training import utility
+    from airtight.validate.experiments.training import utility
 
     fleet = table_1(distance=np.linspace(50, 200, 10))
     found = utility.run(fleet, utility.Plan(rounds=_ROUNDS, seed=int(seed)), scheme)

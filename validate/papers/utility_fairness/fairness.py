@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import sympy as sp
 
-from analytics.federated import fairness
-from analytics.symbolic import device
-from validate.claims.claim import Claim, defined, false, holds, ill_defined
-from validate.claims.domain import Range, over, parameter
-from validate.claims.relation import absolute, at_least, at_most, equal
+from airtight.analytics.federated import fairness
+from airtight.analytics.symbolic import device
+from airtight.validate.claims.claim import Claim, defined, false, holds, ill_defined
+from airtight.validate.claims.domain import Range, over, parameter
+from airtight.validate.claims.relation import absolute, at_least, at_most, equal
 
 gain = parameter("gain", 0.0, 1.0, latex="g")
 spent = parameter("energy", 0.1, 1.0, typical=(0.175, 0.375), latex="E")

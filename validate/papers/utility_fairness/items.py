@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from validate.claims.claim import definition, undecidable
-from validate.experiments.figures.shipped import finding
+from airtight.validate.claims.claim import definition, undecidable
+from airtight.validate.experiments.figures.shipped import finding
 
 ITEMS = (
     definition(
@@ -20,7 +20,7 @@ ITEMS = (
     definition(
         "UF-E35",
         "Eq. (34), (35), (68)",
-        "The two problems: `DeviceFleet.utility`, solvers.energy.problem; see UF-L1.",
+        "The two problems: `DeviceFleet.utility`, airtight.solvers.energy.problem; see UF-L1.",
     ),
     definition(
         "UF-E73",

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import sympy as sp
 
-from analytics.federated import convergence
-from analytics.symbolic import convergence as forms
-from validate.claims.claim import Claim, false, holds, holds_under
-from validate.claims.domain import Range, parameter
-from validate.claims.relation import at_least, at_most, equal, relative_to
-from validate.papers.utility_fairness.quadratics import bent, descended
+from airtight.analytics.federated import convergence
+from airtight.analytics.symbolic import convergence as forms
+from airtight.validate.claims.claim import Claim, false, holds, holds_under
+from airtight.validate.claims.domain import Range, parameter
+from airtight.validate.claims.relation import at_least, at_most, equal, relative_to
+from airtight.validate.papers.utility_fairness.quadratics import bent, descended
 
 mu = parameter("mu", 0.01, 1.0, logarithmic=True, latex=r"\mu")
 step = parameter("step", 0.05, 1.95, latex=r"\eta")

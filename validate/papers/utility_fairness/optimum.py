@@ -6,13 +6,13 @@ from functools import cache
 
 import numpy as np
 
-from analytics.federated.device import DeviceFleet, table_1
-from solvers import energy as energy_utility
-from solvers.energy.problem import Problem
-from validate.claims.claim import Claim, holds
-from validate.claims.domain import Range
-from validate.claims.relation import at_least, equal, relative_to
-from validate.experiments.monte_carlo import fleets
+from airtight.analytics.federated.device import DeviceFleet, table_1
+from airtight.solvers import energy as energy_utility
+from airtight.solvers.energy.problem import Problem
+from airtight.validate.claims.claim import Claim, holds
+from airtight.validate.claims.domain import Range
+from airtight.validate.claims.relation import at_least, equal, relative_to
+from airtight.validate.experiments.monte_carlo import fleets
 
 _SEED = {"seed": Range(0, 10**6, integer=True)}
 

@@ -7,16 +7,16 @@ from fractions import Fraction
 
 import sympy as sp
 
-from analytics.enclosures import divergence as enclosed
-from analytics.enclosures.ball import Ball, ball
-from analytics.federated import fairness
-from analytics.privacy import composition, gaussian
-from analytics.symbolic.form import normal_cdf
-from analytics.symbolic.gaussian import hockey_stick
-from validate.claims.claim import Claim, defined, false, holds, holds_under, other_reading
-from validate.claims.domain import Range, parameter
-from validate.claims.relation import absolute, at_least, at_most, equal
-from validate.twins import oracles
+from airtight.analytics.enclosures import divergence as enclosed
+from airtight.analytics.enclosures.ball import Ball, ball
+from airtight.analytics.federated import fairness
+from airtight.analytics.privacy import composition, gaussian
+from airtight.analytics.symbolic.form import normal_cdf
+from airtight.analytics.symbolic.gaussian import hockey_stick
+from airtight.validate.claims.claim import Claim, defined, false, holds, holds_under, other_reading
+from airtight.validate.claims.domain import Range, parameter
+from airtight.validate.claims.relation import absolute, at_least, at_most, equal
+from airtight.validate.twins import oracles
 
 epsilon = parameter("epsilon", 0.01, 20.0, logarithmic=True, typical=(0.95, 0.95), latex=r"\epsilon")
 delta = parameter("delta", 1e-8, 1e-2, logarithmic=True, typical=(1e-5, 1e-5), latex=r"\delta")
@@ -237,7 +237,7 @@ CLAIMS = (
             "xi = 2K."
         ),
         {**_DESCENT, "pull": Range(0.0, 2.0, extra=(2.0,))},
-        argued="analytics.federated.fairness.sensitivity",
+        argued="airtight.analytics.federated.fairness.sensitivity",
         statement=r"S_f \le \frac{4G}{\mu d}\bigl(1-(1-\eta\mu)^j\bigr),\quad 0 \le \xi \le 2K",
     ),
     Claim(
@@ -254,7 +254,7 @@ CLAIMS = (
             "attained by a kink that one sample turns round."
         ),
         _DESCENT,
-        argued="analytics.federated.fairness.sensitivity",
+        argued="airtight.analytics.federated.fairness.sensitivity",
         statement=r"S_f = \frac{4G}{\mu d}\bigl(1-(1-\eta\mu)^{j-1}\bigr)",
     ),
     Claim(

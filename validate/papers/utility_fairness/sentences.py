@@ -7,12 +7,12 @@ from typing import Any
 
 import sympy as sp
 
-from analytics.federated.device import table_1
-from solvers import energy as energy_utility
-from validate.claims.claim import Claim, false, holds, holds_under, other_reading
-from validate.claims.domain import Range, parameter
-from validate.claims.relation import at_least, at_most, equal
-from validate.papers.utility_fairness.common import distance
+from airtight.analytics.federated.device import table_1
+from airtight.solvers import energy as energy_utility
+from airtight.validate.claims.claim import Claim, false, holds, holds_under, other_reading
+from airtight.validate.claims.domain import Range, parameter
+from airtight.validate.claims.relation import at_least, at_most, equal
+from airtight.validate.papers.utility_fairness.common import distance
 
 BENCHMARK_POWER = 0.471  # W, of UF-F2-tuned
 

@@ -1,4 +1,4 @@
-  // One query of K devices alike: the formulas of analytics.privacy. ERFCX is set before; the whole stands in one function.
+  // One query of K devices alike: the formulas of airtight.analytics.privacy. ERFCX is set before; the whole stands in one function.
   const TAU = 2 * Math.PI, HALF = Math.SQRT1_2;
 
   // erfc(x) e^(x^2): (1 + 2x) erfcx(x) by a polynomial on each of ERFCX.length equal parts of t = (x - 3.75)/(x + 3.75)
@@ -40,7 +40,7 @@
     return out.map((x) => x - whole);
   }
 
-  // log D_{e^eps} of N(mu e_1, (1 + eta) I_r) from N(0, I_r), or the reverse: the integral of analytics.privacy.divergence
+  // log D_{e^eps} of N(mu e_1, (1 + eta) I_r) from N(0, I_r), or the reverse: the integral of airtight.analytics.privacy.divergence
   const SINE = 0.5, COSINE = Math.sqrt(0.75);
   function unlike(eps, mu, eta, r, reverse, room = 1e-12) {
     if (!(eta > 0)) return gaussian(eps, mu);

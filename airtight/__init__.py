@@ -1,0 +1,487 @@
+"""airtight: bounds, exact values and machine-checked theorems for private wireless learning.
+
+The public face: value types and verbs, each loaded when it is first used. ``python -m airtight`` is the command.
+
+Examples
+--------
+>>> import airtight
+>>> system = airtight.InferenceSystem(devices=12, participation=0.9, noise_variance=0.1, weight=1/12, clip=5.0, alignment=1.0,
+...     receiver_noise_variance=0.1, dimension=784, delta=1e-5, delta_prime=1e-5)
+>>> float(airtight.epsilon(system)[0])
+12.00489...
+>>> airtight.claims()["FDP-T1"].expected.value
+'false'
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from airtight.validate.claims import EFFORT
+
+if TYPE_CHECKING:
+    from xarray import Dataset
+
+    from airtight.analytics.checks import AirtightError, ConvergenceError, FloatArray, ParameterError
+    from airtight.analytics.federated.aggregate import aggregation
+    from airtight.analytics.federated.device import DeviceFleet
+    from airtight.analytics.federated.fairness import utility_fair
+    from airtight.analytics.federated.system import FederatedSystem
+    from airtight.analytics.guarantee import Adjacency, Observer
+    from airtight.analytics.inference.features import Features
+    from airtight.analytics.inference.system import InferenceSystem
+    from airtight.analytics.privacy.curve import (
+        PrivacyCurve,
+        compose,
+        discrete_pair,
+        gaussian,
+        laplace,
+        randomized_response,
+        subsampled,
+    )
+    from airtight.solvers.solution import InfeasibleError, NotSettledError
+    from airtight.validate.claims.boxes import Proof
+    from airtight.validate.claims.claim import (
+        Claim,
+        Item,
+        Paper,
+        Reference,
+        false,
+        holds,
+        holds_under,
+        ill_defined,
+        not_reproducible,
+        other_reading,
+    )
+    from airtight.validate.claims.domain import Range, parameter
+    from airtight.validate.claims.evidence import Evidence
+    from airtight.validate.claims.relation import absolute, at_least, at_most, equal, relative_to
+    from airtight.validate.results.attack import AttackResult, TrainingAttack
+
+_HOMES = {  # what is loaded when it is first used, and from where
+    "analytics.checks": ("AirtightError", "ParameterError", "ConvergenceError"),
+    "analytics.federated.aggregate": ("aggregation",),
+    "analytics.federated.device": ("DeviceFleet",),
+    "analytics.federated.fairness": ("utility_fair",),
+    "analytics.federated.system": ("FederatedSystem",),
+    "analytics.guarantee": ("Adjacency", "Observer"),
+    "analytics.inference.features": ("Features",),
+    "analytics.inference.system": ("InferenceSystem",),
+    "analytics.privacy.curve": (
+        "PrivacyCurve",
+        "compose",
+        "gaussian",
+        "laplace",
+        "randomized_response",
+        "discrete_pair",
+        "subsampled",
+    ),
+    "solvers.solution": ("InfeasibleError", "NotSettledError"),
+    "validate.claims.claim": (
+        "Claim",
+        "Item",
+        "Paper",
+        "Reference",
+        "holds",
+        "holds_under",
+        "false",
+        "ill_defined",
+        "not_reproducible",
+        "other_reading",
+    ),
+    "validate.claims.domain": ("Range", "parameter"),
+    "validate.claims.relation": ("at_most", "at_least", "equal", "absolute", "relative_to"),
+}
+__all__ = [
+    "Adjacency",
+    "AirtightError",
+    "Claim",
+    "ConvergenceError",
+    "DeviceFleet",
+    "Features",
+    "FederatedSystem",
+    "InfeasibleError",
+    "InferenceSystem",
+    "Item",
+    "NotSettledError",
+    "Observer",
+    "Paper",
+    "ParameterError",
+    "PrivacyCurve",
+    "Range",
+    "Reference",
+    "absolute",
+    "accuracy",
+    "aggregation",
+    "at_least",
+    "at_most",
+    "attack",
+    "attack_training",
+    "baseline",
+    "best_gain",
+    "calibrate",
+    "claims",
+    "compose",
+    "curve",
+    "delta",
+    "design",
+    "discrete_pair",
+    "epsilon",
+    "equal",
+    "false",
+    "frontier",
+    "gaussian",
+    "holds",
+    "holds_under",
+    "ill_defined",
+    "laplace",
+    "mse",
+    "not_reproducible",
+    "open_sweep",
+    "other_reading",
+    "papers",
+    "parameter",
+    "prove",
+    "randomized_response",
+    "relative_to",
+    "solve_energy",
+    "solve_weights",
+    "subsampled",
+    "sweep",
+    "try_claims",
+    "utility_fair",
+    "verify",
+]
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _HOMES.items():
+        if name in names:
+            return getattr(importlib.import_module(f"airtight.{module}"), name)
+    raise AttributeError(f"module 'airtight' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+def curve(system: InferenceSystem, *, device: int = 0, observer: str | None = None) -> PrivacyCurve:
+    """What one query gives away of one device, at every epsilon; ``.compose(T)`` for T of them.
+
+    See :func:`airtight.analytics.privacy.rounds.curve`.
+    """
+    from airtight.analytics.privacy import rounds
+
+    return rounds.curve(system, device=device, observer=observer)
+
+
+def epsilon(
+    system: InferenceSystem, *, delta: float | None = None, rounds: int | None = None, observer: str | None = None
+) -> FloatArray:
+    """Least epsilon of every device after `rounds` queries (one), for the system's adjacency: never below the truth.
+
+    `observer` is what the server sees beside y: ``participants``, ``others``, ``signal`` (the upper end) or ``auto``,
+    which None stands for; see :func:`airtight.analytics.privacy.rounds.epsilon`.
+    """
+    from airtight.analytics.privacy import rounds as many
+
+    observer = "auto" if observer is None else observer
+    return many.epsilon(system, delta=delta, rounds=1 if rounds is None else rounds, observer=observer)
+
+
+def delta(
+    system: InferenceSystem, epsilon: float, *, rounds: int | None = None, observer: str | None = None
+) -> FloatArray:
+    """Least delta of every device after `rounds` queries (one), for the system's adjacency: never below the truth.
+
+    `observer` as in :func:`epsilon`; see :func:`airtight.analytics.privacy.rounds.delta_at`.
+    """
+    from airtight.analytics.privacy import rounds as many
+
+    observer = "auto" if observer is None else observer
+    return many.delta_at(system, epsilon, rounds=1 if rounds is None else rounds, observer=observer)
+
+
+def attack(
+    system: InferenceSystem,
+    *,
+    features: Features | None = None,
+    rounds: int = 1,
+    samples: int = 100_000,
+    seed: int = 0,
+) -> AttackResult:
+    """What the optimal attack on the simulated channel shows, beside what is exact and what Theorem 1 promises.
+
+    See :func:`airtight.validate.attack.experiment.attacked`.
+    """
+    from airtight.validate.attack import experiment
+
+    return experiment.attacked(system, features=features, rounds=rounds, samples=samples, seed=seed)
+
+
+def attack_training(
+    system: FederatedSystem, mechanism: str = "augcorbin", *, rounds: int = 3, runs: int = 1000, **options: Any
+) -> TrainingAttack:
+    """What the likelihood-ratio attack on one client of federated training shows, beside what is exact.
+
+    See :func:`airtight.validate.attack.training.attacked`, also for the options.
+    """
+    from airtight.validate.attack import training
+
+    return training.attacked(system, mechanism, rounds=rounds, runs=runs, **options)
+
+
+def mse(system: InferenceSystem, features: Features) -> float:
+    """The exact mean squared error of what the server decodes; see :func:`airtight.analytics.inference.distortion.exact`."""
+    from airtight.analytics.inference import distortion
+
+    return float(distortion.exact(system, features))
+
+
+def baseline(features: Features, margin: float | None = None) -> dict[str, float]:
+    """What an output that ignores y reaches, to hold beside every :func:`mse` and :func:`accuracy`.
+
+    The accuracy is there with a margin only; where it is 1 the margin exceeds the norm of the target, and says nothing.
+
+    Examples
+    --------
+    >>> import airtight
+    >>> airtight.baseline(airtight.Features(f=[[3.0, 4.0]], W=[[1.0, 0.0]], D=[[1.0], [0.0]]), margin=2.0)
+    {'mse': 25.0, 'accuracy': 0.0}
+    """
+    from airtight.analytics.inference import decoding
+
+    found = {"mse": decoding.constant_output(features)}
+    return found if margin is None else {**found, "accuracy": decoding.constant_accuracy(features, margin=margin)}
+
+
+def best_gain(system: InferenceSystem, features: Features) -> float:
+    """The decoder gain of least MSE, in closed form; see :func:`airtight.analytics.inference.decoding.best_gain`."""
+    from airtight.analytics.inference import decoding
+
+    return decoding.best_gain(system, features).gain
+
+
+def accuracy(system: InferenceSystem, features: Features, margin: float) -> float:
+    """The probability that the error stays within the margin; see :func:`airtight.analytics.inference.accuracy.exact`.
+
+    Hold :func:`baseline` beside it: a margin above the norm of the target is kept by an output that ignores y.
+    """
+    from airtight.analytics.inference import accuracy as probabilities
+
+    return float(probabilities.exact(system, features, margin=margin).estimate)
+
+
+def calibrate(
+    system: InferenceSystem,
+    epsilon: float,
+    *,
+    variable: str = "noise",
+    rounds: int | None = None,
+    observer: str | None = None,
+) -> FloatArray:
+    """The least noise variances (greatest ``clip``, ``participation``) that keep epsilon at most at this, shape (K,).
+
+    See :func:`airtight.solvers.design.calibrate.calibrate`, which also says what is proved about them.
+
+    Examples
+    --------
+    >>> import airtight
+    >>> system = airtight.InferenceSystem(devices=12, participation=0.9, noise_variance=0.1, weight=1/12, clip=3.0, alignment=1.0,
+    ...     receiver_noise_variance=0.1, dimension=784, delta=1e-5, delta_prime=1e-5, adjacency="silent")
+    >>> airtight.calibrate(system, 2.0)[:2].round(6)
+    array([0.013737, 0.013737])
+    """
+    from airtight.solvers.design import calibrate as problem
+
+    asked = "auto" if observer is None else observer
+    found = problem.calibrate(
+        system, epsilon, variable=variable, rounds=1 if rounds is None else rounds, observer=asked
+    )
+    return found.value
+
+
+def design(
+    system: InferenceSystem | FederatedSystem | DeviceFleet,
+    features: Features | Sequence[Features] | None = None,
+    *,
+    margin: float | None = None,
+    ideal_accuracy: float = 1.0,
+    rounds: int | None = None,
+    observer: str | None = None,
+    **requirements: Any,
+) -> Any:
+    """The joint problem: ``minimise`` something, what is kept (``epsilon_at_most=2.0``), and what is ``free``.
+
+    See :func:`airtight.solvers.design.joint.design` and :class:`airtight.solvers.design.requirements.Requirements`; of
+    a `FederatedSystem` and a
+    `DeviceFleet`, which need no features, :mod:`airtight.solvers.design.federated` and :mod:`airtight.solvers.design.fleet`.
+
+    Examples
+    --------
+    >>> import airtight
+    >>> from airtight.solvers.weights.problem import _example
+    >>> found = airtight.design(*_example(), minimise="energy", epsilon_at_most=2.0, error_at_most=0.5)
+    >>> found.error <= 0.5 < found.nothing.error, found.method
+    (True, 'global: branch and bound')
+    >>> from airtight.analytics.federated.device import table_1
+    >>> fair = airtight.design(table_1(distance=[50.0, 200.0]), energy_at_most=0.4, epsilon_at_most=2.0, rounds=10)
+    >>> round(fair.value, 4), fair.gap < 1e-9
+    (0.7601, True)
+    """
+    from airtight.analytics.federated.device import DeviceFleet
+    from airtight.analytics.federated.system import FederatedSystem
+
+    queries = 1 if rounds is None else rounds
+    if isinstance(system, DeviceFleet):
+        from airtight.solvers.design import fleet
+        from airtight.solvers.design.fleet_requirements import FleetRequirements
+
+        return fleet.design(system, FleetRequirements(rounds=queries, **requirements))
+    if isinstance(system, FederatedSystem):
+        from airtight.solvers.design import federated
+        from airtight.solvers.design.federated_requirements import FederatedRequirements
+
+        return federated.design(system, FederatedRequirements(**requirements))
+    from airtight.solvers.design import joint
+    from airtight.solvers.design.requirements import Requirements
+
+    return joint.design(
+        system,
+        Requirements(**requirements),
+        features,
+        margin=margin,
+        ideal_accuracy=ideal_accuracy,
+        rounds=queries,
+        observer="auto" if observer is None else observer,
+    )
+
+
+def frontier(
+    system: InferenceSystem, features: Features | Sequence[Features], *, epsilon: Any, **options: Any
+) -> Dataset:
+    """The least energy over epsilon and ``accuracy`` or ``error``, as an xarray Dataset of designs.
+
+    See :func:`airtight.solvers.design.pareto.surface`, :func:`airtight.solvers.design.pareto.front` for what nothing beats, and
+    :func:`airtight.solvers.design.pareto.plot`.
+
+    Examples
+    --------
+    >>> import airtight
+    >>> from airtight.solvers.weights.problem import _example
+    >>> free = ["weight", "noise_variance", "decoder_gain"]
+    >>> airtight.frontier(*_example(), epsilon=[2.0, 4.0], error=[0.3, 0.6], free=free).energy.shape
+    (2, 2)
+    """
+    from airtight.solvers.design import pareto
+
+    return pareto.surface(system, features, epsilon=epsilon, **options)
+
+
+def solve_weights(*arguments: Any, **options: Any) -> Any:
+    """The weight problem; see :func:`airtight.solvers.weights.solve`."""
+    from airtight.solvers import weights
+
+    return weights.solve(*arguments, **options)
+
+
+def solve_energy(*arguments: Any, **options: Any) -> Any:
+    """The energy-utility problem; see :func:`airtight.solvers.energy.solve`."""
+    from airtight.solvers import energy
+
+    return energy.solve(*arguments, **options)
+
+
+def sweep(source: Any, over: Mapping[str | tuple[str, ...], Iterable[Any]], **options: Any) -> Dataset:
+    """Quantities over a grid of systems, as an xarray Dataset; see :func:`airtight.validate.sweep.verb.sweep` for the options.
+
+    Examples
+    --------
+    >>> import airtight
+    >>> system = airtight.InferenceSystem(devices=12, participation=0.9, noise_variance=0.1, weight=1/12, clip=5.0,
+    ...     alignment=1.0, receiver_noise_variance=0.1, dimension=784, delta=1e-5, delta_prime=1e-5, adjacency="silent")
+    >>> airtight.sweep(system, {"clip": [1.0, 5.0]}).epsilon.values.round(4)
+    array([0.2561, 1.5015])
+    """
+    from airtight.validate.sweep import verb
+
+    return verb.sweep(source, over, **options)
+
+
+def open_sweep(store: str | Path) -> Dataset:
+    """The Dataset of a sweep that is kept in a store; see :func:`airtight.validate.sweep.dataset.opened`."""
+    from airtight.validate.sweep import dataset
+
+    return dataset.opened(store)
+
+
+def papers() -> dict[str, Paper]:
+    """The papers on trial, by identifier: those of the package and of the entry points ``airtight.papers``."""
+    from airtight.validate.claims.sources import INSTALLED
+
+    return INSTALLED.papers()
+
+
+def claims() -> dict[str, Claim]:
+    """Every claim by its identifier."""
+    from airtight.validate.claims.sources import INSTALLED
+
+    return INSTALLED.claims()
+
+
+def verify(ids: Sequence[str] = (), *, seed: int = 0, effort: int = EFFORT, limit: float = math.inf) -> list[Evidence]:
+    """Try the published theorems, here and now; see :func:`airtight.validate.claims.audit.run` for many at a time.
+
+    Examples
+    --------
+    >>> import airtight
+    >>> [found.verdict.value for found in airtight.verify(["FDP-D2"])]
+    ['false']
+    """
+    from airtight.validate.claims import audit
+
+    return list(audit.run(ids, seed=seed, effort=effort, limit=limit))
+
+
+def prove(relation: Any, domain: Mapping[str, Any] | None = None, given: Sequence[Any] = ()) -> Proof:
+    """Prove a relation of expressions on its whole domain; see :func:`airtight.validate.claims.proof.prove`.
+
+    Examples
+    --------
+    >>> import airtight, sympy
+    >>> x = airtight.parameter("x", 0.0, 10.0)
+    >>> airtight.prove(sympy.exp(x) >= 1 + x / 2).status.value
+    'proved'
+    """
+    from airtight.validate.claims import proof
+
+    return proof.prove(relation, domain, given)
+
+
+def try_claims(
+    given: str | Path | Paper | Sequence[Claim], *, seed: int = 0, effort: int = EFFORT, limit: float = math.inf
+) -> list[Evidence]:
+    """Put claims on trial: those of a Python file, of a paper, or a list of them.
+
+    Examples
+    --------
+    >>> import airtight, sympy
+    >>> x = airtight.parameter("x", 0.01, 10.0, logarithmic=True)
+    >>> lemma = airtight.Claim("L1", "Lemma 1", sympy.log(1 + x) <= x)
+    >>> [found.verdict.value for found in airtight.try_claims([lemma])]
+    ['holds']
+    """
+    import time
+
+    from airtight.validate.claims import audit
+    from airtight.validate.claims.search import trial
+    from airtight.validate.claims.sources import Source
+
+    if isinstance(given, str | Path):
+        return list(audit.run(seed=seed, effort=effort, limit=limit, source=Source(str(given))))
+    deadline = time.monotonic() + limit
+    return [trial(claim, seed=seed, effort=effort, deadline=deadline) for claim in given]
