@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from xarray import Dataset
 
     from airtight.analytics.checks import AirtightError, ConvergenceError, FloatArray, ParameterError
-    from airtight.analytics.federated.aggregate import aggregation
-    from airtight.analytics.federated.device import DeviceFleet
-    from airtight.analytics.federated.fairness import utility_fair
-    from airtight.analytics.federated.system import FederatedSystem
+    from airtight.analytics.federated.corbin.aggregation import aggregation
+    from airtight.analytics.federated.corbin.federated_system import FederatedSystem
+    from airtight.analytics.federated.fair.device import DeviceFleet
+    from airtight.analytics.federated.fair.fairness import utility_fair
     from airtight.analytics.guarantee import Adjacency, Observer
     from airtight.analytics.inference.features import Features
     from airtight.analytics.inference.system import InferenceSystem
-    from airtight.analytics.privacy.curve import (
+    from airtight.analytics.privacy.accounting.privacy_curve import (
         PrivacyCurve,
         compose,
         discrete_pair,
@@ -64,14 +64,14 @@ if TYPE_CHECKING:
 
 _HOMES = {  # what is loaded when it is first used, and from where
     "analytics.checks": ("AirtightError", "ParameterError", "ConvergenceError"),
-    "analytics.federated.aggregate": ("aggregation",),
-    "analytics.federated.device": ("DeviceFleet",),
-    "analytics.federated.fairness": ("utility_fair",),
-    "analytics.federated.system": ("FederatedSystem",),
+    "analytics.federated.corbin.aggregation": ("aggregation",),
+    "analytics.federated.fair.device": ("DeviceFleet",),
+    "analytics.federated.fair.fairness": ("utility_fair",),
+    "analytics.federated.corbin.federated_system": ("FederatedSystem",),
     "analytics.guarantee": ("Adjacency", "Observer"),
     "analytics.inference.features": ("Features",),
     "analytics.inference.system": ("InferenceSystem",),
-    "analytics.privacy.curve": (
+    "analytics.privacy.accounting.privacy_curve": (
         "PrivacyCurve",
         "compose",
         "gaussian",
@@ -172,9 +172,9 @@ def __dir__() -> list[str]:
 def curve(system: InferenceSystem, *, device: int = 0, observer: str | None = None) -> PrivacyCurve:
     """What one query gives away of one device, at every epsilon; ``.compose(T)`` for T of them.
 
-    See :func:`airtight.analytics.privacy.rounds.curve`.
+    See :func:`airtight.analytics.privacy.over_the_air.rounds.curve`.
     """
-    from airtight.analytics.privacy import rounds
+    from airtight.analytics.privacy.over_the_air import rounds
 
     return rounds.curve(system, device=device, observer=observer)
 
@@ -185,9 +185,9 @@ def epsilon(
     """Least epsilon of every device after `rounds` queries (one), for the system's adjacency: never below the truth.
 
     `observer` is what the server sees beside y: ``participants``, ``others``, ``signal`` (the upper end) or ``auto``,
-    which None stands for; see :func:`airtight.analytics.privacy.rounds.epsilon`.
+    which None stands for; see :func:`airtight.analytics.privacy.over_the_air.rounds.epsilon`.
     """
-    from airtight.analytics.privacy import rounds as many
+    from airtight.analytics.privacy.over_the_air import rounds as many
 
     observer = "auto" if observer is None else observer
     return many.epsilon(system, delta=delta, rounds=1 if rounds is None else rounds, observer=observer)
@@ -198,9 +198,9 @@ def delta(
 ) -> FloatArray:
     """Least delta of every device after `rounds` queries (one), for the system's adjacency: never below the truth.
 
-    `observer` as in :func:`epsilon`; see :func:`airtight.analytics.privacy.rounds.delta_at`.
+    `observer` as in :func:`epsilon`; see :func:`airtight.analytics.privacy.over_the_air.rounds.delta_at`.
     """
-    from airtight.analytics.privacy import rounds as many
+    from airtight.analytics.privacy.over_the_air import rounds as many
 
     observer = "auto" if observer is None else observer
     return many.delta_at(system, epsilon, rounds=1 if rounds is None else rounds, observer=observer)
@@ -286,7 +286,7 @@ def calibrate(
 ) -> FloatArray:
     """The least noise variances (greatest ``clip``, ``participation``) that keep epsilon at most at this, shape (K,).
 
-    See :func:`airtight.solvers.design.calibrate.calibrate`, which also says what is proved about them.
+    See :func:`airtight.solvers.design.calibration.calibrate.calibrate`, which also says what is proved about them.
 
     Examples
     --------
@@ -296,7 +296,7 @@ def calibrate(
     >>> airtight.calibrate(system, 2.0)[:2].round(6)
     array([0.013737, 0.013737])
     """
-    from airtight.solvers.design import calibrate as problem
+    from airtight.solvers.design.calibration import calibrate as problem
 
     asked = "auto" if observer is None else observer
     found = problem.calibrate(
@@ -317,38 +317,39 @@ def design(
 ) -> Any:
     """The joint problem: ``minimise`` something, what is kept (``epsilon_at_most=2.0``), and what is ``free``.
 
-    See :func:`airtight.solvers.design.joint.design` and :class:`airtight.solvers.design.requirements.Requirements`; of
-    a `FederatedSystem` and a
-    `DeviceFleet`, which need no features, :mod:`airtight.solvers.design.federated` and :mod:`airtight.solvers.design.fleet`.
+    See :func:`airtight.solvers.design.over_the_air.joint.design` and
+    :class:`airtight.solvers.design.over_the_air.requirements.Requirements`; of a `FederatedSystem` and a
+    `DeviceFleet`, which need no features, :mod:`airtight.solvers.design.federated.federated_design` and
+    :mod:`airtight.solvers.design.fleet.fleet_design`.
 
     Examples
     --------
     >>> import airtight
-    >>> from airtight.solvers.weights.problem import _example
+    >>> from airtight.solvers.weights.weight_problem import _example
     >>> found = airtight.design(*_example(), minimise="energy", epsilon_at_most=2.0, error_at_most=0.5)
     >>> found.error <= 0.5 < found.nothing.error, found.method
     (True, 'global: branch and bound')
-    >>> from airtight.analytics.federated.device import table_1
+    >>> from airtight.analytics.federated.fair.device import table_1
     >>> fair = airtight.design(table_1(distance=[50.0, 200.0]), energy_at_most=0.4, epsilon_at_most=2.0, rounds=10)
     >>> round(fair.value, 4), fair.gap < 1e-9
     (0.7601, True)
     """
-    from airtight.analytics.federated.device import DeviceFleet
-    from airtight.analytics.federated.system import FederatedSystem
+    from airtight.analytics.federated.corbin.federated_system import FederatedSystem
+    from airtight.analytics.federated.fair.device import DeviceFleet
 
     queries = 1 if rounds is None else rounds
     if isinstance(system, DeviceFleet):
-        from airtight.solvers.design import fleet
-        from airtight.solvers.design.fleet_requirements import FleetRequirements
+        from airtight.solvers.design.fleet import fleet_design
+        from airtight.solvers.design.fleet.fleet_requirements import FleetRequirements
 
-        return fleet.design(system, FleetRequirements(rounds=queries, **requirements))
+        return fleet_design.design(system, FleetRequirements(rounds=queries, **requirements))
     if isinstance(system, FederatedSystem):
-        from airtight.solvers.design import federated
-        from airtight.solvers.design.federated_requirements import FederatedRequirements
+        from airtight.solvers.design.federated import federated_design
+        from airtight.solvers.design.federated.federated_requirements import FederatedRequirements
 
-        return federated.design(system, FederatedRequirements(**requirements))
-    from airtight.solvers.design import joint
-    from airtight.solvers.design.requirements import Requirements
+        return federated_design.design(system, FederatedRequirements(**requirements))
+    from airtight.solvers.design.over_the_air import joint
+    from airtight.solvers.design.over_the_air.requirements import Requirements
 
     return joint.design(
         system,
@@ -366,18 +367,19 @@ def frontier(
 ) -> Dataset:
     """The least energy over epsilon and ``accuracy`` or ``error``, as an xarray Dataset of designs.
 
-    See :func:`airtight.solvers.design.pareto.surface`, :func:`airtight.solvers.design.pareto.front` for what nothing beats, and
-    :func:`airtight.solvers.design.pareto.plot`.
+    See :func:`airtight.solvers.design.over_the_air.pareto.surface`,
+    :func:`airtight.solvers.design.over_the_air.pareto.front` for what nothing beats, and
+    :func:`airtight.solvers.design.over_the_air.pareto.plot`.
 
     Examples
     --------
     >>> import airtight
-    >>> from airtight.solvers.weights.problem import _example
+    >>> from airtight.solvers.weights.weight_problem import _example
     >>> free = ["weight", "noise_variance", "decoder_gain"]
     >>> airtight.frontier(*_example(), epsilon=[2.0, 4.0], error=[0.3, 0.6], free=free).energy.shape
     (2, 2)
     """
-    from airtight.solvers.design import pareto
+    from airtight.solvers.design.over_the_air import pareto
 
     return pareto.surface(system, features, epsilon=epsilon, **options)
 

@@ -141,7 +141,7 @@ def of(kind: type) -> dict[str, Parameter[Any, Any]]:
 
     Examples
     --------
-    >>> from airtight.analytics.federated.system import FederatedSystem
+    >>> from airtight.analytics.federated.corbin.federated_system import FederatedSystem
     >>> of(FederatedSystem)["shared_bits"].interval
     '[0, 60]'
     """
@@ -154,7 +154,7 @@ class Described:
     Examples
     --------
     >>> from dataclasses import replace
-    >>> from airtight.analytics.federated.system import FederatedSystem
+    >>> from airtight.analytics.federated.corbin.federated_system import FederatedSystem
     >>> system = FederatedSystem(clients=51, parameters=10, epsilon=1.0)
     >>> system == replace(system), system == replace(system, clients=50)
     (True, False)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from airtight.analytics.federated import mean_estimation, quantizers
-from airtight.analytics.privacy import aggregation, loss_distribution
+from airtight.analytics.federated.corbin import central_privacy, mean_estimation, quantizers
+from airtight.analytics.privacy.accounting import loss_distribution
 
 PARAMETERS = 10_000_000
 
@@ -53,7 +53,7 @@ def test_mean_over_pairings(benchmark):
 @pytest.mark.parametrize("client", ["unpaired", "paired"])
 def test_central_epsilon(benchmark, client):
     call = {"epsilon": 1.0, "client": client, "delta": 1e-5}
-    benchmark.pedantic(aggregation.update_epsilon, (10_000, 100_000), call, rounds=2)
+    benchmark.pedantic(central_privacy.update_epsilon, (10_000, 100_000), call, rounds=2)
 
 
 @pytest.mark.benchmark(group="200 Gaussian releases, grid 1e-4, epsilon at 1e-5")

@@ -9,7 +9,8 @@ import pytest
 
 from airtight.analytics.distributions import poisson_binomial
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.privacy import amplification, gaussian, subsampling
+from airtight.analytics.privacy.mechanisms import gaussian, subsampling
+from airtight.analytics.privacy.over_the_air import amplification
 
 PAPER = InferenceSystem(
     devices=12,
@@ -91,6 +92,6 @@ def test_poisson_binomial(benchmark, devices):
 
 
 @pytest.mark.benchmark(group="import")
-@pytest.mark.parametrize("module", ["airtight.analytics", "airtight.analytics.privacy.amplification"])
+@pytest.mark.parametrize("module", ["airtight.analytics", "airtight.analytics.privacy.over_the_air.amplification"])
 def test_import(benchmark, module):
     benchmark.pedantic(subprocess.run, ([sys.executable, "-c", f"import {module}"],), {"check": True}, rounds=3)

@@ -8,7 +8,7 @@ import pytest
 
 from airtight.analytics.enclosures import device, poisson_binomial, selection
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.privacy import amplification
+from airtight.analytics.privacy.over_the_air import amplification
 from airtight.validate.twins.catalogue import twins
 
 PAPER = InferenceSystem(

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 import airtight
+from airtight.analytics.federated.corbin import central_privacy
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.privacy import aggregation, rounds
-from airtight.analytics.privacy.composed import Composed
-from airtight.analytics.privacy.releases import Gaussian
+from airtight.analytics.privacy.accounting.numerical_composition import Composed
+from airtight.analytics.privacy.mechanisms.mechanism import Gaussian
+from airtight.analytics.privacy.over_the_air import rounds
 from airtight.validate.attack import experiment
 
 SYSTEM = InferenceSystem(
@@ -75,7 +76,7 @@ def test_systems(benchmark, adjacency, observer):
 @pytest.mark.benchmark(group="CorBin-FL, 20000 others, paired, 5 bits")
 def test_one_parameter(benchmark):
     benchmark.pedantic(
-        lambda: aggregation.update_epsilon(20_000, 1, epsilon=1.0, client="paired", delta=1e-5, bits=5), rounds=2
+        lambda: central_privacy.update_epsilon(20_000, 1, epsilon=1.0, client="paired", delta=1e-5, bits=5), rounds=2
     )
 
 

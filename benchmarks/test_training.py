@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from airtight.analytics.federated.system import FederatedSystem
+from airtight.analytics.federated.corbin.federated_system import FederatedSystem
 from airtight.validate.experiments.training import data, federated
 from airtight.validate.experiments.training.network import Dense
 

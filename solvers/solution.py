@@ -126,7 +126,7 @@ class Solution(Record):
     converged : bool
         Whether the method itself says that it came to rest; believe the certificate.
     program : QuadraticProgram
-        What was solved; :func:`airtight.solvers.weights.exactly.proof` takes it.
+        What was solved; :func:`airtight.solvers.weights.rational_certificate.proof` takes it.
     """
 
     w: FloatArray

@@ -26,7 +26,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 from airtight import analytics, solvers
-from airtight.analytics.privacy.curve import PrivacyCurve
+from airtight.analytics.privacy.accounting.privacy_curve import PrivacyCurve
 from airtight.validate.claims.claim import Claim
 from airtight.validate.claims.search import _Search
 from airtight.validate.claims.sources import INSTALLED
@@ -56,10 +56,10 @@ OTHER_PLACES = (
     "airtight.analytics.enclosures",
 )
 ELSEWHERE = {  # no quantity of a paper's model: why no row is asked of it
-    "airtight.solvers.design.pareto.surface": "many designs of airtight.solvers.design.joint.design",
-    "airtight.solvers.weights.exactly.proof": "a certificate, checked in fractions when it is made",
-    "airtight.solvers.design.quantizer_bits.best": "a certificate, checked in fractions when it is made",
-    "airtight.solvers.design.quantizer_pair.solve": "held to antithetic.worst_pair_mse, which has a row",
+    "airtight.solvers.design.over_the_air.pareto.surface": "many designs of airtight.solvers.design.over_the_air.joint.design",
+    "airtight.solvers.weights.rational_certificate.proof": "a certificate, checked in fractions when it is made",
+    "airtight.solvers.design.quantizer.quantizer_bits.best": "a certificate, checked in fractions when it is made",
+    "airtight.solvers.design.quantizer.quantizer_pair.solve": "held to antithetic.worst_pair_mse, which has a row",
 }
 Name = tuple[str, str]  # of the module, of the function in it
 

@@ -191,7 +191,9 @@ def imported(path: Path) -> set[str]:
 def reach() -> dict[str, dict[Path, int]]:
     """For every module the test files that reach it, and over how many imports."""
     direct = {}
-    for path in [p for floor in ("analytics", "solvers", "validate") for p in (ROOT / "airtight" / floor).rglob("*.py")]:
+    for path in [
+        p for floor in ("analytics", "solvers", "validate") for p in (ROOT / "airtight" / floor).rglob("*.py")
+    ]:
         direct[".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")] = imported(path)
     found: dict[str, dict[Path, int]] = defaultdict(dict)
     for file in sorted((ROOT / "tests").glob("test_*.py")):
@@ -225,7 +227,9 @@ def survives(mutant: Mutant, files: list[Path], seconds: dict[Path, float]) -> b
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("paths", nargs="*", type=Path, default=[ROOT / "airtight" / "analytics", ROOT / "airtight" / "solvers"])
+    parser.add_argument(
+        "paths", nargs="*", type=Path, default=[ROOT / "airtight" / "analytics", ROOT / "airtight" / "solvers"]
+    )
     parser.add_argument("--share", type=float, default=1.0, help="share of the mutants to try, at random")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workers", type=int, default=2)

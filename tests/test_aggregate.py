@@ -14,22 +14,22 @@ from hypothesis import strategies as st
 
 import airtight
 from airtight.analytics.checks import ParameterError
-from airtight.analytics.federated import quantizers
-from airtight.analytics.privacy import aggregation, divergence
-from airtight.analytics.privacy.curve import PrivacyCurve
-from airtight.analytics.privacy.majorant import Majorant
+from airtight.analytics.federated.corbin import central_privacy, quantizers
+from airtight.analytics.privacy.accounting.dominating_pair import Majorant
+from airtight.analytics.privacy.accounting.privacy_curve import PrivacyCurve
+from airtight.analytics.privacy.mechanisms import gaussian_pair
 
 
 def corner_pairs(system, kind):
     """Laws of the count under both updates at every corner of the others, in both orders."""
-    low, high, _ = aggregation.interval(system.epsilon)
+    low, high, _ = central_privacy.interval(system.epsilon)
     others = system.alone - (kind == "unpaired")
     pairs = []
     for up in range(others + 1):
         noise = np.ones(1)
         for q in [high] * up + [low] * (others - up):
             noise = np.convolve(noise, [1 - q, q])
-        for p, q in aggregation.contributions(kind, epsilon=system.epsilon, bits=system.shared_bits):
+        for p, q in central_privacy.contributions(kind, epsilon=system.epsilon, bits=system.shared_bits):
             one = np.convolve(noise, p), np.convolve(noise, q)
             pairs += [one, one[::-1]]
     return pairs
@@ -99,7 +99,7 @@ def test_with_other_releases(clients, local, answer, share):
 def test_the_upper_end_is_that_of_an_update(clients, parameters, fraction, client, rounds):
     system = airtight.FederatedSystem(clients=clients, parameters=parameters, epsilon=1.0, ldp_fraction=fraction)
     kind = "unpaired" if client == "either" else client
-    known = aggregation.update_epsilon(
+    known = central_privacy.update_epsilon(
         system.alone - (kind == "unpaired"), parameters, epsilon=1.0, client=kind, delta=1e-5, bits=5, rounds=rounds
     )
     low, high = airtight.aggregation(system, client=client).compose(rounds).bracket(delta=1e-5)
@@ -112,14 +112,14 @@ def test_deep_tails(delta):
     system = airtight.FederatedSystem(clients=40, parameters=30, epsilon=0.3, ldp_fraction=1.0)
     low, high = airtight.aggregation(system).compose(10).bracket(delta=delta)
     assert 0.985 * high < low <= high <= 0.3 * 300 * (1 + 1e-12)
-    known = aggregation.update_epsilon(39, 30, epsilon=0.3, client="unpaired", delta=delta, rounds=10)
+    known = central_privacy.update_epsilon(39, 30, epsilon=0.3, client="unpaired", delta=delta, rounds=10)
     assert high == pytest.approx(known, rel=2e-3)
 
 
 @pytest.mark.parametrize("drop", [0.1, 0.4])
 def test_dropout_against_every_set_of_survivors(drop):
     system = airtight.FederatedSystem(clients=4, parameters=1, epsilon=1.0, ldp_fraction=1.0, dropout=drop)
-    curve, (low, high, _) = airtight.aggregation(system), aggregation.interval(1.0)
+    curve, (low, high, _) = airtight.aggregation(system), central_privacy.interval(1.0)
     for y in (0.0, 0.3, 0.8):
         worst = 0.0
         for ends in itertools.product([low, high], repeat=3):
@@ -163,7 +163,7 @@ def test_json_finds_its_constructor_in_a_fresh_process():
     for curve in (airtight.aggregation(system).compose(2), fair):
         assert PrivacyCurve.from_json(curve.to_json()) == curve
         code = (
-            "import json, sys; from airtight.analytics.privacy.curve import PrivacyCurve\n"
+            "import json, sys; from airtight.analytics.privacy.accounting.privacy_curve import PrivacyCurve\n"
             "print(PrivacyCurve.from_json(json.load(sys.stdin)).to_json())"
         )
         run = subprocess.run(
@@ -241,7 +241,7 @@ def test_variance_alone_is_the_known_leak():
         epsilon=0.9
     )
     ratio = ((1 - 0.6 * 0.21) / (1 - 0.6 * 0.2)) ** -2
-    alone = max(float(divergence.log_hockey_stick(0.9, distance=0.0, variance_p=a, variance_q=b, dimension=650))
+    alone = max(float(gaussian_pair.log_hockey_stick(0.9, distance=0.0, variance_p=a, variance_q=b, dimension=650))
                 for a, b in ((ratio, 1.0), (1.0, ratio)))  # fmt: skip
     assert math.exp(alone) < low <= high
 

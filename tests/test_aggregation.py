@@ -12,10 +12,10 @@ from scipy import stats
 
 from airtight.analytics.checks import ParameterError
 from airtight.analytics.distributions.poisson_binomial import binomial
-from airtight.analytics.federated import quantizers
-from airtight.analytics.privacy import aggregation, corners, loss_distribution, sample_level
-from airtight.analytics.privacy.aggregation import Client
-from airtight.analytics.privacy.count_shift import dominating
+from airtight.analytics.federated.corbin import central_privacy, corner_updates, quantizers, sample_level
+from airtight.analytics.federated.corbin.central_privacy import Client
+from airtight.analytics.federated.corbin.count_shift import dominating
+from airtight.analytics.privacy.accounting import loss_distribution
 
 UNIT = st.floats(0, 1)
 
@@ -40,7 +40,7 @@ def test_no_updates_are_worse_than_the_corners(others, mine, neighbour, local, s
     low, high = ends(local)
     noise = count_law([low + (high - low) * t for t in others])
     p, q = (np.convolve(noise, count_law([low + (high - low) * t])) for t in (mine, neighbour))
-    bound = aggregation.one_parameter(len(others), epsilon=local, client="unpaired")
+    bound = central_privacy.one_parameter(len(others), epsilon=local, client="unpaired")
     assert hockey_stick(p, q, share * local) <= float(bound.delta(share * local)) + 1e-14
 
 
@@ -55,7 +55,7 @@ def test_corners_are_attained(others, local, share):
         )
         for j in range(others + 1)
     )
-    bound = float(aggregation.one_parameter(others, epsilon=local, client="unpaired").delta(share * local))
+    bound = float(central_privacy.one_parameter(others, epsilon=local, client="unpaired").delta(share * local))
     assert exact <= bound <= exact * (1 + 1e-9) + 1e-14
 
 
@@ -74,7 +74,7 @@ def test_pairs_by_dense_search(bits, others):
     for x, y in itertools.product(grid, repeat=2):
         joint = quantizers.pair_law(x, y, epsilon=local, bits=bits)
         laws[x, y] = np.array([joint[0, 0], joint[0, 1] + joint[1, 0], joint[1, 1]])
-    bound = aggregation.one_parameter(others, epsilon=local, client=Client.PAIRED, bits=bits)
+    bound = central_privacy.one_parameter(others, epsilon=local, client=Client.PAIRED, bits=bits)
     for epsilon in (0.0, 0.2, 0.7):
         worst = 0.0
         for j in range(others + 1):
@@ -90,10 +90,10 @@ def test_pairs_by_dense_search(bits, others):
 
 def test_numbers_of_the_ledger():
     """The ledger took all others at the upper end; the worst corner is one away at some epsilon, and slightly worse."""
-    small = aggregation.one_parameter(99, epsilon=1.0, client="unpaired")
+    small = central_privacy.one_parameter(99, epsilon=1.0, client="unpaired")
     assert 1.0773e-2 <= float(small.delta(0.1)) <= 1.0830e-2
     assert float(small.delta(0.5)) == pytest.approx(5.655e-7, rel=1e-3)
-    large = aggregation.one_parameter(999, epsilon=1.0, client="unpaired")
+    large = central_privacy.one_parameter(999, epsilon=1.0, client="unpaired")
     assert 1.0247e-3 <= float(large.delta(0.05)) <= 1.0260e-3
     assert float(large.delta(0.1)) == pytest.approx(1.7097e-5, rel=1e-4)
 
@@ -103,33 +103,33 @@ def test_numbers_of_the_ledger():
     [(41000, 5.0, 0.05017, 0.20968, 7.155e-3), (111000, 6.0, 0.02658, 0.21121, 1.338e-2)],
 )
 def test_equation_five(n, local, printed, exact, true_delta):
-    claim = aggregation.published(
+    claim = central_privacy.published(
         n, 1, local_epsilon=local, delta=1e-5, fraction=1.0, radius=1 / float(quantizers.alpha(local))
     )
     assert claim.condition and claim.epsilon == pytest.approx(printed, abs=5e-6)
-    found = aggregation.one_parameter(n - 1, epsilon=local, client="unpaired")
+    found = central_privacy.one_parameter(n - 1, epsilon=local, client="unpaired")
     assert exact * (1 - 1e-4) <= float(found.epsilon(1e-5)) <= exact * (1 + 2e-2)
     assert true_delta * (1 - 1e-3) <= float(found.delta(claim.epsilon)) <= true_delta * (1 + 3e-2)
 
 
 def test_equation_five_is_a_length():
     one, tiny = (
-        aggregation.published(10**6, 1, local_epsilon=1.0, delta=1e-5, fraction=0.2, radius=r).epsilon
+        central_privacy.published(10**6, 1, local_epsilon=1.0, delta=1e-5, fraction=0.2, radius=r).epsilon
         for r in (1.0, 1e-6)
     )
     assert one == pytest.approx(0.049, abs=5e-4) and tiny == pytest.approx(1e-6 * one)
 
 
 def test_conditions_of_theorem_three():
-    claim = aggregation.published(50, 1, local_epsilon=1.0, delta=1e-5, fraction=0.2)
+    claim = central_privacy.published(50, 1, local_epsilon=1.0, delta=1e-5, fraction=0.2)
     assert not claim.condition and math.isnan(claim.epsilon) and claim.value > 0
-    assert math.isnan(aggregation.published(50, 1, local_epsilon=1.0, delta=1e-5, fraction=0.02).value)
+    assert math.isnan(central_privacy.published(50, 1, local_epsilon=1.0, delta=1e-5, fraction=0.02).value)
 
 
 @given(st.integers(0, 300), st.floats(0.05, 5), st.floats(1e-12, 0.5), st.sampled_from(["unpaired", "paired"]))
 def test_monotone_and_inverse(others, local, delta, client):
-    more = aggregation.one_parameter(others + 1, epsilon=local, client=client)
-    fewer = aggregation.one_parameter(others, epsilon=local, client=client)
+    more = central_privacy.one_parameter(others + 1, epsilon=local, client=client)
+    fewer = central_privacy.one_parameter(others, epsilon=local, client=client)
     epsilon = float(fewer.epsilon(delta))
     assert float(more.epsilon(delta)) <= epsilon * (1 + 1e-9) + 1e-12
     if client == "unpaired":
@@ -139,18 +139,18 @@ def test_monotone_and_inverse(others, local, delta, client):
 
 
 def test_ranges_of_corners_are_close_to_every_corner(monkeypatch):
-    exact = float(aggregation.one_parameter(1500, epsilon=1.0, client="unpaired").epsilon(1e-5))
-    monkeypatch.setattr(corners, "_EVERY_CORNER", 100)
-    ranged = float(aggregation.one_parameter(1500, epsilon=1.0, client="unpaired").epsilon(1e-5))
+    exact = float(central_privacy.one_parameter(1500, epsilon=1.0, client="unpaired").epsilon(1e-5))
+    monkeypatch.setattr(corner_updates, "_EVERY_CORNER", 100)
+    ranged = float(central_privacy.one_parameter(1500, epsilon=1.0, client="unpaired").epsilon(1e-5))
     assert exact * (1 - 1e-12) <= ranged <= exact * 1.002
 
 
 def test_tiny_delta_and_epsilon():
-    found = aggregation.one_parameter(2000, epsilon=1.0, client="unpaired", delta=1e-300)
+    found = central_privacy.one_parameter(2000, epsilon=1.0, client="unpaired", delta=1e-300)
     epsilon = float(found.epsilon(1e-300))
     assert 0.9 < epsilon <= 1.0 + 1e-9
-    assert float(aggregation.one_parameter(50, epsilon=1e-9, client="unpaired").epsilon(1e-5)) <= 1e-9 * (1 + 1e-6)
-    assert float(aggregation.one_parameter(5, epsilon=700.0, client="unpaired").epsilon(1e-5)) <= 700.0 * (1 + 1e-9)
+    assert float(central_privacy.one_parameter(50, epsilon=1e-9, client="unpaired").epsilon(1e-5)) <= 1e-9 * (1 + 1e-6)
+    assert float(central_privacy.one_parameter(5, epsilon=700.0, client="unpaired").epsilon(1e-5)) <= 700.0 * (1 + 1e-9)
 
 
 def test_a_whole_update_against_every_combination():
@@ -162,7 +162,7 @@ def test_a_whole_update_against_every_combination():
         up, down = count_law([high, *rest]), count_law([low, *rest])
         pairs += [(up, down), (down, up)]
     for delta in (1e-3, 1e-2, 0.1):
-        epsilon = aggregation.update_epsilon(2, 2, epsilon=1.0, client="unpaired", delta=delta)
+        epsilon = central_privacy.update_epsilon(2, 2, epsilon=1.0, client="unpaired", delta=delta)
         worst = max(
             hockey_stick(np.outer(p, s).ravel(), np.outer(q, t).ravel(), epsilon)
             for (p, q), (s, t) in itertools.product(pairs, repeat=2)
@@ -183,16 +183,16 @@ def test_updates_against_dp_accounting():
     peer = theirs.get_epsilon_for_delta(1e-5)
     same = float(loss_distribution.of_pair(p, q, step=1e-5).epsilon(1e-5, count=100))
     assert same <= peer <= same * (1 + 2e-4), "theirs rounds every loss up"
-    ours = aggregation.update_epsilon(99, 100, epsilon=1.0, client="unpaired", delta=1e-5)
+    ours = central_privacy.update_epsilon(99, 100, epsilon=1.0, client="unpaired", delta=1e-5)
     assert same * (1 - 1e-3) <= ours <= same * 1.03
 
 
 def test_updates_never_exceed_the_pure_bound_and_grow():
-    values = [aggregation.update_epsilon(30, m, epsilon=0.5, client="unpaired", delta=1e-5) for m in (1, 2, 5, 20)]
+    values = [central_privacy.update_epsilon(30, m, epsilon=0.5, client="unpaired", delta=1e-5) for m in (1, 2, 5, 20)]
     assert values == sorted(values) and all(
         v <= 0.5 * m * (1 + 1e-12) for v, m in zip(values, (1, 2, 5, 20), strict=True)
     )
-    rounds = aggregation.update_epsilon(30, 4, epsilon=0.5, client="unpaired", delta=1e-5, rounds=5)
+    rounds = central_privacy.update_epsilon(30, 4, epsilon=0.5, client="unpaired", delta=1e-5, rounds=5)
     assert rounds == pytest.approx(values[3], rel=1e-6)
 
 
@@ -200,25 +200,25 @@ def test_updates_never_exceed_the_pure_bound_and_grow():
 @pytest.mark.parametrize("client", ["unpaired", "paired"])
 def test_extremes_of_an_update(local, delta, parameters, client):
     """Losses of very different sizes: answered in bounded memory, infinite at worst."""
-    found = aggregation.update_epsilon(50, parameters, epsilon=local, client=client, delta=delta)
+    found = central_privacy.update_epsilon(50, parameters, epsilon=local, client=client, delta=delta)
     assert found >= 0 and not math.isnan(found)
     if client == "unpaired":
         assert found <= local * parameters
 
 
 def test_pairs_have_no_guarantee_among_few():
-    assert float(aggregation.one_parameter(9, epsilon=1.0, client="paired").epsilon(1e-5)) == math.inf
-    assert float(aggregation.one_parameter(0, epsilon=1.0, client="paired").delta(10.0)) == pytest.approx(
+    assert float(central_privacy.one_parameter(9, epsilon=1.0, client="paired").epsilon(1e-5)) == math.inf
+    assert float(central_privacy.one_parameter(0, epsilon=1.0, client="paired").delta(10.0)) == pytest.approx(
         math.tanh(0.5)
     )
-    assert aggregation.update_epsilon(9, 100, epsilon=1.0, client="paired", delta=1e-5) == math.inf
-    assert math.isfinite(aggregation.update_epsilon(999, 100, epsilon=1.0, client="paired", delta=1e-5))
+    assert central_privacy.update_epsilon(9, 100, epsilon=1.0, client="paired", delta=1e-5) == math.inf
+    assert math.isfinite(central_privacy.update_epsilon(999, 100, epsilon=1.0, client="paired", delta=1e-5))
 
 
 @given(st.floats(0.01, 1.9), st.integers(1, 50), st.floats(0.2, 3))
 def test_sample_level(move, others, local):
     one = sample_level.epsilon(others, 1, local=local, move=move, delta=1e-3)
-    exact = aggregation.one_parameter(others, epsilon=local, client="unpaired", move=move, delta=1e-3)
+    exact = central_privacy.one_parameter(others, epsilon=local, client="unpaired", move=move, delta=1e-3)
     assert one <= float(exact.epsilon(1e-3)) * (1 + 1e-12)
     low, high = ends(local)
     gap = move / 2 * (high - low)
@@ -240,7 +240,7 @@ def test_sample_level_of_an_update():
         p, q = np.convolve(noise, [1 - high, high]), np.convolve(noise, [1 - high + gap, high - gap])
         for one, other in ((p, q), (q, p)):
             assert float(loss_distribution.of_pair(one, other, step=1e-5).epsilon(delta, count=touched)) <= bound
-    assert bound < aggregation.update_epsilon(others, m, epsilon=1.0, client="unpaired", delta=delta)
+    assert bound < central_privacy.update_epsilon(others, m, epsilon=1.0, client="unpaired", delta=delta)
 
 
 @pytest.mark.parametrize("others, rounds, move", [(3000, 10, 0.3), (20_000, 50, 0.5)])
@@ -261,14 +261,14 @@ def test_sample_level_is_as_good_as_renyi(others, rounds, move):
                 worst = max(worst, float(np.logaddexp.reduce(exponent)) / (a - 1))
         converted.append(rounds * worst + math.log1p(-1 / a) - (math.log(delta) + math.log(a)) / (a - 1))
     bound = sample_level.epsilon(others, 1, local=1.0, move=move, delta=delta, rounds=rounds)
-    assert bound < aggregation.update_epsilon(others, 1, epsilon=1.0, client="unpaired", delta=delta, rounds=rounds)
+    assert bound < central_privacy.update_epsilon(others, 1, epsilon=1.0, client="unpaired", delta=delta, rounds=rounds)
     assert min(converted) * (1 - 1e-9) <= bound <= min(converted) * 1.2
 
 
 @given(UNIT, UNIT, UNIT, st.floats(0.05, 5), st.one_of(st.none(), st.integers(0, 8)), st.floats(0, 5))
 def test_the_server_learns_at_most_one_over_alpha(x, y, partner, local, bits, epsilon):
     p, q = (quantizers.pair_law(2 * v - 1, 2 * partner - 1, epsilon=local, bits=bits).ravel() for v in (x, y))
-    assert hockey_stick(p, q, epsilon) <= float(aggregation.server_delta(epsilon, local=local)) + 1e-12
+    assert hockey_stick(p, q, epsilon) <= float(central_privacy.server_delta(epsilon, local=local)) + 1e-12
     p, q = (quantizers.pair_law(v, 1.0, epsilon=local, bits=None).ravel() for v in (1.0, -1.0))
     assert hockey_stick(p, q, epsilon) == pytest.approx(math.tanh(local / 2), abs=1e-12)
 
@@ -276,15 +276,15 @@ def test_the_server_learns_at_most_one_over_alpha(x, y, partner, local, bits, ep
 @pytest.mark.parametrize(
     "call, name",
     [
-        (lambda: aggregation.one_parameter(-1, epsilon=1.0, client="paired"), "others"),
-        (lambda: aggregation.one_parameter(3, epsilon=0.0, client="paired"), "epsilon"),
-        (lambda: aggregation.one_parameter(3, epsilon=1.0, client="alone"), "client"),
-        (lambda: aggregation.one_parameter(3, epsilon=1.0, client="paired", bits=-1), "bits"),
-        (lambda: aggregation.one_parameter(3, epsilon=1.0, client="paired", move=3.0), "move"),
-        (lambda: aggregation.update_epsilon(3, 0, epsilon=1.0, client="paired", delta=0.1), "parameters"),
-        (lambda: aggregation.update_epsilon(3, 1, epsilon=1.0, client="paired", delta=1.0), "delta"),
-        (lambda: aggregation.published(3, 1, local_epsilon=1.0, delta=0.1, fraction=1.1), "fraction"),
-        (lambda: aggregation.server_delta(-1.0, local=1.0), "epsilon"),
+        (lambda: central_privacy.one_parameter(-1, epsilon=1.0, client="paired"), "others"),
+        (lambda: central_privacy.one_parameter(3, epsilon=0.0, client="paired"), "epsilon"),
+        (lambda: central_privacy.one_parameter(3, epsilon=1.0, client="alone"), "client"),
+        (lambda: central_privacy.one_parameter(3, epsilon=1.0, client="paired", bits=-1), "bits"),
+        (lambda: central_privacy.one_parameter(3, epsilon=1.0, client="paired", move=3.0), "move"),
+        (lambda: central_privacy.update_epsilon(3, 0, epsilon=1.0, client="paired", delta=0.1), "parameters"),
+        (lambda: central_privacy.update_epsilon(3, 1, epsilon=1.0, client="paired", delta=1.0), "delta"),
+        (lambda: central_privacy.published(3, 1, local_epsilon=1.0, delta=0.1, fraction=1.1), "fraction"),
+        (lambda: central_privacy.server_delta(-1.0, local=1.0), "epsilon"),
         (lambda: sample_level.epsilon(3, 1, local=1.0, move=0.0, delta=0.1), "move"),
     ],
 )
@@ -319,7 +319,7 @@ def one_corner(others, parameters, *, epsilon, client, delta):
 )
 def test_many_clients(others, parameters, value):
     """The corner of equal clients, composed alone, has 18.85, 18.85, 4.592 and 2.453."""
-    found = aggregation.update_epsilon(others, parameters, epsilon=1.0, client="unpaired", delta=1e-5)
+    found = central_privacy.update_epsilon(others, parameters, epsilon=1.0, client="unpaired", delta=1e-5)
     assert found == pytest.approx(value, rel=5e-4)
 
 
@@ -330,7 +330,7 @@ def test_many_clients(others, parameters, value):
     [(9, 1000), (99, 10), (99, 1000), (999, 1000), (19_999, 10**6), (99_999, 1000), (10**6, 10**6)],
 )
 def test_within_two_percent_of_one_corner(others, parameters, local, client):
-    found = aggregation.update_epsilon(others, parameters, epsilon=local, client=client, delta=1e-5)
+    found = central_privacy.update_epsilon(others, parameters, epsilon=local, client=client, delta=1e-5)
     if math.isinf(found):  # some outcomes of a pair are impossible under the neighbour
         low = ends(local)[0]
         assert client == "paired" and parameters * math.tanh(local / 2) * (1 - low) ** others > 1e-5
@@ -354,9 +354,9 @@ ARGUMENTS = {
 )
 def test_falls_with_clients_and_rises_with_the_rest(others, parameters, local, client, delta, more):
     common = {"client": client, "delta": delta}
-    here = aggregation.update_epsilon(others, parameters, epsilon=local, **common)
+    here = central_privacy.update_epsilon(others, parameters, epsilon=local, **common)
     clients, coordinates, factor = more
-    there = aggregation.update_epsilon(
+    there = central_privacy.update_epsilon(
         others + clients, parameters + coordinates, epsilon=local * (1 + factor), **common
     )
     if clients:
@@ -381,7 +381,7 @@ def test_never_below_any_choice_of_corners(others, parameters, exponent, depth, 
     for j in range(others + 1):
         p, q = (np.convolve(count_law([high] * j + [low] * (others - j)), law) for law in mine)
         pairs += [(p, q), (q, p)]
-    found = aggregation.update_epsilon(others, parameters, epsilon=local, client=client, delta=delta)
+    found = central_privacy.update_epsilon(others, parameters, epsilon=local, client=client, delta=delta)
     if math.isinf(found):
         return
     for chosen in itertools.combinations_with_replacement(range(len(pairs)), parameters):
@@ -403,7 +403,7 @@ def test_deep_tails_in_many_digits(delta, others, parameters, local):
         one = flint.arb(1)
         high = one / (1 + (-flint.arb(local)).exp())
         low = 1 - high
-        found = aggregation.update_epsilon(others, parameters, epsilon=local, client="unpaired", delta=delta)
+        found = central_privacy.update_epsilon(others, parameters, epsilon=local, client="unpaired", delta=delta)
         law = flint.arb_poly([low, high]) ** others
         p, q = law * flint.arb_poly([low, high]), law * flint.arb_poly([high, low])
         # the event that every parameter's count is at the top k outcomes is one event among many
@@ -441,7 +441,7 @@ def test_a_record_number_of_rounds():
     assert (
         0
         < found
-        < aggregation.update_epsilon(999, 1, epsilon=1.0, client="unpaired", delta=1e-5, rounds=10**10)
+        < central_privacy.update_epsilon(999, 1, epsilon=1.0, client="unpaired", delta=1e-5, rounds=10**10)
         < 10**10
     )
 
@@ -478,7 +478,7 @@ def count_law_with(noise, q):
 def test_losses_that_are_rarely_great(others, parameters, local, delta):
     """A pair among few others: the two orders differ in skewness, and choosing between them must not be paid for all along."""
     tracemalloc.start()
-    found = aggregation.update_epsilon(others, parameters, epsilon=local, client="paired", delta=delta)
+    found = central_privacy.update_epsilon(others, parameters, epsilon=local, client="paired", delta=delta)
     assert tracemalloc.get_traced_memory()[1] < 120e6
     tracemalloc.stop()
     below = one_corner(others, parameters, epsilon=local, client="paired", delta=delta)
@@ -504,13 +504,13 @@ def test_two_parameters_chosen_one_after_the_other():
 
         return max(float(np.sum(after(p, q))) for p, q in pairs)
 
-    found = aggregation.update_epsilon(others, 2, epsilon=local, client="paired", delta=delta)
+    found = central_privacy.update_epsilon(others, 2, epsilon=local, client="paired", delta=delta)
     assert two(found) <= delta < two(found / 1.003)
 
 
 def test_nothing_leaks_below_the_deviation():
     """Rounding is taken from delta where epsilon vanishes."""
-    assert aggregation.update_epsilon(10_311, 240, epsilon=0.05406, client="paired", delta=3.31e-3) == 0
+    assert central_privacy.update_epsilon(10_311, 240, epsilon=0.05406, client="paired", delta=3.31e-3) == 0
 
 
 def test_rounding_of_losses_is_given_away():
@@ -525,5 +525,5 @@ def test_rounding_of_losses_is_given_away():
             np.outer(q, [0.25 * math.exp(-short), 0.75 * math.exp(-short)]).ravel(),
         )
     for delta in (0.5, 0.2, 1e-2, 2 * short * count, short * count / 2):
-        found = aggregation._composed(laws, delta, count, rounding=short * count)
+        found = central_privacy._composed(laws, delta, count, rounding=short * count)
         assert hockey_stick(p, q, found) <= delta * (1 + 1e-12)

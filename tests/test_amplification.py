@@ -17,8 +17,9 @@ from airtight.analytics.enclosures import divergence as enclosed
 from airtight.analytics.enclosures.ball import ball
 from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.privacy import amplification, concentration, gaussian
-from airtight.analytics.privacy.mixtures import participations
+from airtight.analytics.privacy.mechanisms import gaussian
+from airtight.analytics.privacy.over_the_air import amplification, concentration
+from airtight.analytics.privacy.over_the_air.mixtures import participations
 from airtight.validate.twins import oracles
 
 PAPER_DELTA = 1.900009e-5
@@ -474,7 +475,7 @@ def test_grid_brackets_many_unequal_noises(paper):
 
 
 def test_a_sketch_of_many_atoms_changes_nothing(paper, monkeypatch):
-    from airtight.analytics.privacy import participation
+    from airtight.analytics.privacy.over_the_air import noise_mixture
 
     rng = np.random.default_rng(6)
     system = with_(
@@ -486,7 +487,7 @@ def test_a_sketch_of_many_atoms_changes_nothing(paper, monkeypatch):
         clip=5.0,
     )
     fast = {a: amplification.exact_epsilon(with_(system, adjacency=a), device=[0, 70]) for a in Adjacency}
-    monkeypatch.setattr(participation, "_SKETCHES", ())
+    monkeypatch.setattr(noise_mixture, "_SKETCHES", ())
     for adjacency, epsilon in fast.items():
         direct = amplification.exact_epsilon(with_(system, adjacency=adjacency), device=[0, 70])
         np.testing.assert_allclose(epsilon, direct, rtol=1e-10)

@@ -10,8 +10,9 @@ from scipy.optimize import linprog
 from tests_support import run
 
 from airtight.analytics.checks import ParameterError
-from airtight.analytics.federated import alphabets, antithetic, few_bits, quantizers
-from airtight.solvers.design import decoder, quantizer_pair
+from airtight.analytics.federated.corbin import alphabets, antithetic, quantizers
+from airtight.analytics.federated.few_bits import quantizer_laws
+from airtight.solvers.design.quantizer import decoder, quantizer_pair
 
 LAWS = st.lists(st.floats(0.01, 1.0), min_size=2, max_size=5).map(lambda x: np.array(x) / sum(x))
 
@@ -54,8 +55,8 @@ def test_finite_bits_by_drawing():
 def test_the_server_has_no_finite_epsilon_and_an_uplink_keeps_its_own():
     found = quantizer_pair.solve(2, epsilon=3.0)
     joint = antithetic.coupled(found.law[0], found.law[3]), antithetic.coupled(found.law[5], found.law[3])
-    assert few_bits.local_epsilon(np.stack([one.ravel() for one in joint])) == np.inf
-    assert few_bits.local_epsilon(found.law) == found.epsilon <= 3.0
+    assert quantizer_laws.local_epsilon(np.stack([one.ravel() for one in joint])) == np.inf
+    assert quantizer_laws.local_epsilon(found.law) == found.epsilon <= 3.0
 
 
 def test_two_bits_in_pairs_beat_one():
@@ -78,9 +79,9 @@ def test_two_bits_in_pairs_beat_one():
 
 
 def test_numbers_for_symbols():
-    law = few_bits.binomial([-1.0, 0.0, 1.0], epsilon=2.0, trials=3)[1]
+    law = quantizer_laws.binomial([-1.0, 0.0, 1.0], epsilon=2.0, trials=3)[1]
     found = decoder.unbiased([-1.0, 0.0, 1.0], law)
-    outputs = few_bits.binomial(0.0, epsilon=2.0, trials=3)[0]
+    outputs = quantizer_laws.binomial(0.0, epsilon=2.0, trials=3)[0]
     x = np.array([-1.0, 0.0, 1.0])
     own, reached = (float(np.max(law @ y**2 - x**2)) for y in (outputs, found.outputs))
     assert found.bias < 1e-9 and law @ found.outputs == pytest.approx([-1, 0, 1])

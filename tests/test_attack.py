@@ -13,9 +13,11 @@ from tests_support import two_classes
 
 import airtight
 from airtight.analytics.checks import ParameterError
-from airtight.analytics.federated import comparison
+from airtight.analytics.federated.few_bits import baselines
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.privacy import attack, gaussian, rounds
+from airtight.analytics.privacy import empirical_epsilon
+from airtight.analytics.privacy.mechanisms import gaussian
+from airtight.analytics.privacy.over_the_air import rounds
 from airtight.validate.attack import training
 from airtight.validate.attack.experiment import attacked
 from airtight.validate.cli import main
@@ -35,7 +37,7 @@ SMALL = InferenceSystem(
 
 def misses(draw, truth, delta, runs=1000):
     rng = np.random.default_rng(5)
-    return sum(attack.epsilon_at_least(*draw(rng), delta=delta).epsilon > truth for _ in range(runs)) / runs
+    return sum(empirical_epsilon.epsilon_at_least(*draw(rng), delta=delta).epsilon > truth for _ in range(runs)) / runs
 
 
 def normals(rng):
@@ -60,30 +62,30 @@ def test_choosing_on_the_samples_that_are_counted_would_not_cover():
         first, second = np.sort(rng.random((2, 400)))
         grid = np.concatenate([first, second])
         above = [400 - np.searchsorted(x, grid) for x in (first, second)]
-        found += max(np.max(attack._shown(x, 400, y, 400, 0.0, 0.05)) for x, y in (above, above[::-1])) > 0
+        found += max(np.max(empirical_epsilon._shown(x, 400, y, 400, 0.0, 0.05)) for x, y in (above, above[::-1])) > 0
     assert found > 0.05 * 300
     assert misses(lambda rng: rng.random((2, 400)), 0.0, 0.0, runs=300) <= 0.05
 
 
 def test_many_samples_come_near():
     rng = np.random.default_rng(1)
-    found = attack.epsilon_at_least(rng.normal(1, 1, 400_000), rng.normal(0, 1, 400_000), delta=0.05)
+    found = empirical_epsilon.epsilon_at_least(rng.normal(1, 1, 400_000), rng.normal(0, 1, 400_000), delta=0.05)
     truth = float(gaussian.epsilon(0.05, sensitivity=1.0, sigma=1.0))
     assert 0.9 * truth < found.epsilon < truth
-    swapped = attack.epsilon_at_least(rng.normal(0, 1, 400_000), rng.normal(1, 1, 400_000), delta=0.05)
+    swapped = empirical_epsilon.epsilon_at_least(rng.normal(0, 1, 400_000), rng.normal(1, 1, 400_000), delta=0.05)
     assert swapped.epsilon < truth
 
 
 def test_nothing_to_find_and_bad_input():
     same = np.arange(100.0)
-    assert attack.epsilon_at_least(same, same, delta=0.0).epsilon == 0
-    apart = attack.epsilon_at_least(np.full(1000, np.inf), np.full(1000, -np.inf), delta=0.0)
+    assert empirical_epsilon.epsilon_at_least(same, same, delta=0.0).epsilon == 0
+    apart = empirical_epsilon.epsilon_at_least(np.full(1000, np.inf), np.full(1000, -np.inf), delta=0.0)
     assert 4 < apart.epsilon < math.log(750) and apart.true_positive == 1 and apart.false_positive == 0
     for bad in ([1.0] * 7, [math.nan] * 9, [[1.0]] * 9):
         with pytest.raises(ParameterError):
-            attack.epsilon_at_least(bad, same, delta=0.0)
+            empirical_epsilon.epsilon_at_least(bad, same, delta=0.0)
     with pytest.raises(ParameterError):
-        attack.epsilon_at_least(same, same, delta=1.0)
+        empirical_epsilon.epsilon_at_least(same, same, delta=1.0)
 
 
 @pytest.mark.parametrize("adjacency", ["absent", "silent", "replace"])
@@ -244,8 +246,8 @@ def test_a_promise_that_training_breaks_is_noticed(monkeypatch):
 
 
 def test_gaussian_sums_with_dropout_against_the_mixture():
-    one = comparison.gaussian_curve(4, 3, epsilon=0.5, delta=1e-2, dropout=0.3)
-    sigma = math.sqrt(float(comparison.gaussian_variance(epsilon=0.5, delta=1e-2)))
+    one = baselines.gaussian_curve(4, 3, epsilon=0.5, delta=1e-2, dropout=0.3)
+    sigma = math.sqrt(float(baselines.gaussian_variance(epsilon=0.5, delta=1e-2)))
     law = 0.7 * stats.binom.pmf(np.arange(4), 3, 0.7)
     exact = sum(w * float(gaussian.delta(0.8, sensitivity=2 * math.sqrt(3 / (j + 1)), sigma=sigma))
                 for j, w in enumerate(law))  # fmt: skip

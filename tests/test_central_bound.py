@@ -9,20 +9,20 @@ from hypothesis import strategies as st
 
 from airtight.analytics.checks import ParameterError
 from airtight.analytics.distributions import poisson_binomial
-from airtight.analytics.privacy import aggregation, central_bound
+from airtight.analytics.federated.corbin import central_bound, central_privacy
 
 LOCAL = st.floats(0.01, 4.0)
 
 
 def chances(rng, others, local):
     """Probabilities of a plus among the others, some at the ends, some not."""
-    low, high, _ = aggregation.interval(local)
+    low, high, _ = central_privacy.interval(local)
     return np.clip(rng.uniform(low - 0.2, high + 0.2, others), low, high)
 
 
 def delta_of(noise, local, epsilon, parameters):
     """delta of an unpaired client whose parameters all move from one end to the other, by the law of every count."""
-    low, high, _ = aggregation.interval(local)
+    low, high, _ = central_privacy.interval(local)
     joint = [(np.ones(1), np.ones(1))]
     for law in noise[:parameters]:
         p, q = np.convolve(law, [low, high]), np.convolve(law, [high, low])
@@ -50,7 +50,7 @@ def test_any_updates_of_the_others(others, local, parameters, delta, seed):
 )
 def test_never_below_the_exact_value(others, parameters, local, client, exponent):
     given = {"epsilon": local, "client": client, "delta": 10.0**exponent}
-    exact = aggregation.update_epsilon(others, parameters, **given)
+    exact = central_privacy.update_epsilon(others, parameters, **given)
     proven = central_bound.proven(others, parameters, **given)
     assert proven >= exact * (1 - 0.014) or proven == math.inf, "update_epsilon is itself up to 1.4 % too large"
 

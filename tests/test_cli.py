@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests_support import GOOD, TASK, archive, refused, run, written
 
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.privacy import amplification
+from airtight.analytics.privacy.over_the_air import amplification
 from airtight.validate.claims.claim import holds
 from airtight.validate.claims.sources import INSTALLED, Source
 from airtight.validate.cli import main

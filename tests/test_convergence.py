@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airtight.analytics.checks import ParameterError
-from airtight.analytics.federated import convergence
+from airtight.analytics.federated.fair import convergence
 
 MU, STEP, PHI = st.floats(1e-4, 1), st.floats(0.01, 1.99), st.floats(1e-12, 0.99)
 

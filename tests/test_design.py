@@ -14,17 +14,18 @@ from airtight.analytics.checks import ParameterError
 from airtight.analytics.inference import accuracy, decoding, distortion, transmission
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.privacy import gaussian, observers, rounds
-from airtight.solvers.design import equal
+from airtight.analytics.privacy.mechanisms import gaussian
+from airtight.analytics.privacy.over_the_air import observers, rounds
 from airtight.solvers.design.effort import Effort
-from airtight.solvers.design.joint import design
-from airtight.solvers.design.moments import Moments
+from airtight.solvers.design.over_the_air import equal_devices
+from airtight.solvers.design.over_the_air.joint import design
+from airtight.solvers.design.over_the_air.moments import Moments
+from airtight.solvers.design.over_the_air.requirements import Free, Requirements
+from airtight.solvers.design.over_the_air.rounds import ManyRounds
+from airtight.solvers.design.over_the_air.screen import Box, Screen
 from airtight.solvers.design.peak import Peak
-from airtight.solvers.design.requirements import Free, Requirements
-from airtight.solvers.design.rounds import ManyRounds
-from airtight.solvers.design.screen import Box, Screen
 from airtight.solvers.solution import InfeasibleError, NotSettledError
-from airtight.solvers.weights.problem import _example
+from airtight.solvers.weights.weight_problem import _example
 from airtight.validate.experiments.monte_carlo import channel
 
 
@@ -119,7 +120,7 @@ def test_bounds_of_boxes_lie_below_the_values_inside(seed):
     screen = Screen(system, float(rng.uniform(1, 6)), observers.meaning(system))
     free = frozenset(Free)
     error, energy = (rng.uniform(0.5, 0.95) * own, None) if goal == "energy" else (None, rng.uniform(0.1, 10))
-    problem = equal.Problem(
+    problem = equal_devices.Problem(
         system,
         free,
         Moments.of(tuple(tasks), None),
@@ -312,8 +313,8 @@ def test_different_devices_keep_the_constraints_and_no_design_beats_the_bound(ca
 
 def test_different_and_equal_devices_agree():
     """Convex steps and branch and bound answer the same question where both can."""
-    from airtight.solvers.design import different as steps
-    from airtight.solvers.design.requirements import Purpose
+    from airtight.solvers.design.over_the_air import unequal_devices as steps
+    from airtight.solvers.design.over_the_air.requirements import Purpose
 
     system, tasks = instance(5, participation=1.0)
     free = ["weight", "noise_variance", "decoder_gain"]
@@ -551,30 +552,30 @@ epsilon = 1.0
 
 
 def test_designs_of_corbin_fl(tmp_path):
-    from airtight.analytics.federated.system import FederatedSystem
-    from airtight.solvers.design import federated
-    from airtight.solvers.design.federated_requirements import FederatedRequirements
+    from airtight.analytics.federated.corbin.federated_system import FederatedSystem
+    from airtight.solvers.design.federated import federated_design
+    from airtight.solvers.design.federated.federated_requirements import FederatedRequirements
 
     base = FederatedSystem(clients=50, parameters=1000, epsilon=1.0, ldp_fraction=0.2)
     grid = [replace(base, epsilon=e, shared_bits=d) for e in np.geomspace(0.05, 20, 60) for d in (0, 2, 5, 10, 40)]
-    least = federated.design(base, FederatedRequirements(minimise="epsilon", error_at_most=0.03))
-    few = federated.design(base, FederatedRequirements(minimise="bits", epsilon_at_most=1.5, error_at_most=0.03))
-    most = federated.bits_of(replace(base, shared_bits=4))
-    exact = federated.design(base, FederatedRequirements(epsilon_at_most=1.5, bits_at_most=most))
+    least = federated_design.design(base, FederatedRequirements(minimise="epsilon", error_at_most=0.03))
+    few = federated_design.design(base, FederatedRequirements(minimise="bits", epsilon_at_most=1.5, error_at_most=0.03))
+    most = federated_design.bits_of(replace(base, shared_bits=4))
+    exact = federated_design.design(base, FederatedRequirements(epsilon_at_most=1.5, bits_at_most=most))
     assert (
         least.error <= 0.03 and few.error <= 0.03 and few.epsilon <= 1.5 and exact.bits <= most and exact.epsilon <= 1.5
     )
     for one in grid:
-        if federated.error(one) <= 0.03:
+        if federated_design.error(one) <= 0.03:
             assert one.epsilon >= least.value * (1 - 1e-9)
-            assert one.epsilon > 1.5 or federated.bits_of(one) >= few.value
-        if one.epsilon <= 1.5 and federated.bits_of(one) <= most:
-            assert federated.error(one) >= exact.value * (1 - 1e-9)
+            assert one.epsilon > 1.5 or federated_design.bits_of(one) >= few.value
+        if one.epsilon <= 1.5 and federated_design.bits_of(one) <= most:
+            assert federated_design.error(one) >= exact.value * (1 - 1e-9)
     with pytest.raises(InfeasibleError, match="error_at_most = ") as error:
-        federated.design(base, FederatedRequirements(epsilon_at_most=0.5, error_at_most=1e-3))
+        federated_design.design(base, FederatedRequirements(epsilon_at_most=0.5, error_at_most=1e-3))
     named = dict(part.split(" = ") for part in str(error.value).split("alone: ")[1].split(", "))
     again = FederatedRequirements(epsilon_at_most=0.5, error_at_most=float(named["error_at_most"]) * 1.0001)
-    assert federated.design(base, again).epsilon <= 0.5
+    assert federated_design.design(base, again).epsilon <= 0.5
     path = written(tmp_path, ROUNDS + 'minimise = "error"\nepsilon_at_most = 1.0\n')
     tree = json.loads(run("design", path, "--json").stdout)
     assert tree["beats_constant"] and tree["epsilon"] <= 1.0 and tree["gap"] < 1e-9
@@ -585,7 +586,7 @@ def test_designs_of_corbin_fl(tmp_path):
 
 
 def test_surface():
-    from airtight.solvers.design import pareto
+    from airtight.solvers.design.over_the_air import pareto
 
     system, tasks = instance(2, participation=1.0)
     own = decoding.constant_output(tasks)

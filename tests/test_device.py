@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airtight.analytics.checks import ParameterError
-from airtight.analytics.federated.device import DeviceFleet, table_1
+from airtight.analytics.federated.fair.device import DeviceFleet, table_1
 
 
 def test_numbers_of_the_ledger():

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from airtight.analytics.checks import ParameterError
 from airtight.analytics.enclosures import divergence as enclosed
-from airtight.analytics.privacy import divergence, gaussian
+from airtight.analytics.privacy.mechanisms import gaussian, gaussian_pair
 
 
 @st.composite
@@ -38,7 +38,7 @@ def pairs(draw):
 @settings(max_examples=300)
 @given(pairs())
 def test_inside_the_stated_error_of_the_enclosure(pair):
-    low, high = (float(end) for end in divergence.log_bracket(**pair))
+    low, high = (float(end) for end in gaussian_pair.log_bracket(**pair))
     truth = enclosed.hockey_stick(**pair)
     if not truth > 0:
         assert high < -1e4 or high == -math.inf
@@ -58,7 +58,7 @@ def test_deep_tails_against_mpmath():
             other = mp.gammainc(h, least / 2 * (1 + mp.mpf(eta)), mp.inf, regularized=True)
             truth = mp.log(tail - mp.exp(e) * other)
         value = float(
-            divergence.log_hockey_stick(epsilon, distance=0.0, variance_p=1 + eta, variance_q=1.0, dimension=r)
+            gaussian_pair.log_hockey_stick(epsilon, distance=0.0, variance_p=1 + eta, variance_q=1.0, dimension=r)
         )
         assert value == pytest.approx(float(truth), rel=1e-12)
     assert value < -1000
@@ -67,7 +67,7 @@ def test_deep_tails_against_mpmath():
 def test_small_difference_of_variances_is_the_gaussian_mechanism():
     for eta in (1e-8, 1e-12, 1e-100, 1e-300):
         value = float(
-            divergence.log_hockey_stick(2.0, distance=1.0, variance_p=1e-4 * (1 + eta), variance_q=1e-4, dimension=3)
+            gaussian_pair.log_hockey_stick(2.0, distance=1.0, variance_p=1e-4 * (1 + eta), variance_q=1e-4, dimension=3)
         )
         expected = float(gaussian.log_delta(2.0, sensitivity=100.0, sigma=1.0))
         assert value == pytest.approx(expected, rel=1e-6, abs=1e-12)
@@ -81,31 +81,31 @@ def test_scale_does_not_matter(pair, scale):
         "variance_p": pair["variance_p"] * scale**2,
         "variance_q": pair["variance_q"] * scale**2,
     }
-    one, other = (float(divergence.log_hockey_stick(**p)) for p in (pair, scaled))
+    one, other = (float(gaussian_pair.log_hockey_stick(**p)) for p in (pair, scaled))
     assume(one > -1e4)
     assert other == pytest.approx(one, rel=1e-7, abs=1e-8)
 
 
 @given(pairs(), st.floats(0, 1), st.integers(0, 50))
 def test_grows_with_distance_and_dimension_falls_with_epsilon(pair, more, coordinates):
-    value = float(divergence.log_hockey_stick(**pair))
+    value = float(gaussian_pair.log_hockey_stick(**pair))
     slack = 1e-8 * max(1.0, abs(value))
     farther = {**pair, "distance": pair["distance"] + more}
     larger = {**pair, "dimension": pair["dimension"] + coordinates}
     later = {**pair, "epsilon": pair["epsilon"] + more}
     if value == -math.inf:
         return
-    assert divergence.log_hockey_stick(**farther) >= value - slack
-    assert divergence.log_hockey_stick(**larger) >= value - slack
-    assert divergence.log_hockey_stick(**later) <= value + slack
+    assert gaussian_pair.log_hockey_stick(**farther) >= value - slack
+    assert gaussian_pair.log_hockey_stick(**larger) >= value - slack
+    assert gaussian_pair.log_hockey_stick(**later) <= value + slack
 
 
 @given(pairs())
 def test_the_two_directions_are_tied_at_epsilon_zero(pair):
     """At epsilon = 0 both are the total variation distance."""
-    forward = float(divergence.log_hockey_stick(**{**pair, "epsilon": 0.0}))
+    forward = float(gaussian_pair.log_hockey_stick(**{**pair, "epsilon": 0.0}))
     swapped = {**pair, "epsilon": 0.0, "variance_p": pair["variance_q"], "variance_q": pair["variance_p"]}
-    assert float(divergence.log_hockey_stick(**swapped)) == pytest.approx(forward, rel=1e-9, abs=1e-11)
+    assert float(gaussian_pair.log_hockey_stick(**swapped)) == pytest.approx(forward, rel=1e-9, abs=1e-11)
 
 
 def test_slope_by_differences():
@@ -114,9 +114,10 @@ def test_slope_by_differences():
             arguments = [np.array([x]) for x in (0.7, 1.0, 0.3, 9.0)]
             step = 1e-5
             values = [
-                divergence.log_curve(np.array([epsilon + s]), *arguments, reverse=reverse)[0][0] for s in (-step, step)
+                gaussian_pair.log_curve(np.array([epsilon + s]), *arguments, reverse=reverse)[0][0]
+                for s in (-step, step)
             ]
-            slope = divergence.log_curve(np.array([epsilon]), *arguments, reverse=reverse)[1][0]
+            slope = gaussian_pair.log_curve(np.array([epsilon]), *arguments, reverse=reverse)[1][0]
             if np.all(np.isfinite(values)):
                 assert slope == pytest.approx((values[1] - values[0]) / (2 * step), rel=1e-5)
 
@@ -125,7 +126,7 @@ def test_losses_within_rounding_of_the_greatest():
     """N(0, 1) against N(d, 2): the loss never exceeds a constant, beyond which the divergence is 0."""
     greatest = 0.5 * (2 * math.log(2.0) + 1.0)
     at = [greatest * (1 + s) for s in (-1e-3, -1e-9, -1e-14, 0.0, 1e-14, 1e-3)]
-    values = divergence.log_hockey_stick(at, distance=1.0, variance_p=1.0, variance_q=2.0, dimension=2)
+    values = gaussian_pair.log_hockey_stick(at, distance=1.0, variance_p=1.0, variance_q=2.0, dimension=2)
     assert np.all(np.diff(values[np.isfinite(values)]) <= 0)
     assert values[0] > -20 and values[-1] == -np.inf and not np.any(np.isnan(values))
 
@@ -135,7 +136,7 @@ def test_losses_within_rounding_of_the_greatest():
     [(0.0, 0.0, 0.0, 0.0), (0.0, 0.0, 1.0, 1.0), (1.0, 0.0, 0.0, 1.0), (0.0, 1.0, 0.0, 1.0)],
 )
 def test_point_masses(vp, vq, d, expected):
-    value = divergence.log_hockey_stick(3.0, distance=d, variance_p=vp, variance_q=vq, dimension=2)
+    value = gaussian_pair.log_hockey_stick(3.0, distance=d, variance_p=vp, variance_q=vq, dimension=2)
     assert math.exp(value) == expected
 
 
@@ -148,7 +149,7 @@ def test_tiny_gaps_of_variance_alone(dimension, exponent):
         epsilon = deviations * gap * math.sqrt(dimension / 2)
         for reverse in (False, True):
             arguments = [np.array([x]) for x in (epsilon, 0.0, 1.0, gap, float(dimension))]
-            value, _, error = (float(x[0]) for x in divergence.log_curve(*arguments, reverse=reverse))
+            value, _, error = (float(x[0]) for x in gaussian_pair.log_curve(*arguments, reverse=reverse))
             wide, narrow = 1 + Fraction(gap), Fraction(1)
             vp, vq = (narrow, wide) if reverse else (wide, narrow)
             truth = enclosed.hockey_stick(epsilon, distance=0, variance_p=vp, variance_q=vq, dimension=dimension)
@@ -168,5 +169,5 @@ def test_bad_input():
         ("dimension", 1.5),
     ):
         with pytest.raises(ParameterError) as caught:
-            divergence.log_hockey_stick(1.0, **{**good, name: value})
+            gaussian_pair.log_hockey_stick(1.0, **{**good, name: value})
         assert caught.value.name == name

@@ -28,13 +28,12 @@ from airtight.analytics.enclosures import (
 from airtight.analytics.enclosures import distortion as enclosed_distortion
 from airtight.analytics.enclosures import quantizers as exact_quantizers
 from airtight.analytics.enclosures.ball import ball, ends, refine
-from airtight.analytics.federated import quantizers
-from airtight.analytics.federated.device import table_1
+from airtight.analytics.federated.corbin import central_privacy, quantizers
+from airtight.analytics.federated.fair.device import table_1
 from airtight.analytics.inference import distortion
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.privacy import aggregation
-from airtight.analytics.privacy import amplification as amplification_numeric
+from airtight.analytics.privacy.over_the_air import amplification as amplification_numeric
 from airtight.solvers import energy as energy_utility
 from airtight.validate.twins import made
 
@@ -299,7 +298,7 @@ def test_corbinq(w1, w2, odds, bits):
 def test_divergence_of_the_count(others, epsilon):
     odds, factor = Fraction(math.e), Fraction(math.exp(epsilon))
     enclosed = exact_quantizers.worst_count_delta(others, odds=odds, factor=factor)
-    found = float(aggregation.one_parameter(others, epsilon=1.0, client="unpaired").delta(epsilon))
+    found = float(central_privacy.one_parameter(others, epsilon=1.0, client="unpaired").delta(epsilon))
     lower, upper = ends(enclosed)
     assert upper - lower < 1e-14 and found >= lower * (1 - 1e-12)
     assert found == pytest.approx(lower, rel=1e-9, abs=1e-13)

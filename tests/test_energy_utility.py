@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from airtight.analytics.checks import ParameterError
-from airtight.analytics.federated.device import table_1
+from airtight.analytics.federated.fair.device import table_1
 from airtight.solvers.energy import exact as energy_exact
 from airtight.solvers.energy import published as energy_published
 from airtight.solvers.energy import schemes as energy_schemes
-from airtight.solvers.energy.problem import Case, Problem, lambert_exp, log_lambert_exp
+from airtight.solvers.energy.energy_problem import Case, Problem, lambert_exp, log_lambert_exp
 from airtight.solvers.energy.utility import solve
 from airtight.solvers.solution import InfeasibleError
 from airtight.validate.experiments.monte_carlo import fleets

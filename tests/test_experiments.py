@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from airtight.analytics.federated import comparison, mean_estimation
-from airtight.analytics.federated.device import table_1
-from airtight.analytics.federated.system import FederatedSystem
+from airtight.analytics.federated.corbin import mean_estimation
+from airtight.analytics.federated.corbin.federated_system import FederatedSystem
+from airtight.analytics.federated.fair.device import table_1
+from airtight.analytics.federated.few_bits import baselines
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.solvers.energy import schemes as energy_schemes
@@ -52,11 +53,11 @@ def test_the_gain_grows_as_epsilon_falls():
 def test_laplace_overtakes_by_variance_where_it_should():
     for epsilon, better in ((2.2, False), (2.45, True)):
         assert (
-            float(comparison.laplace_variance(epsilon=epsilon)) < float(mean_estimation.worst_ldp(1, epsilon=epsilon))
+            float(baselines.laplace_variance(epsilon=epsilon)) < float(mean_estimation.worst_ldp(1, epsilon=epsilon))
         ) is better
     for epsilon, better in ((3.6, False), (4.0, True)):
         worst = 2 * float(mean_estimation.worst(2, epsilon=epsilon))
-        assert (float(comparison.laplace_variance(epsilon=epsilon)) < worst) is better
+        assert (float(baselines.laplace_variance(epsilon=epsilon)) < worst) is better
 
 
 def test_laplace_overtakes_in_learning():

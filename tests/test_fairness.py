@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airtight.analytics.checks import ParameterError
-from airtight.analytics.federated import fairness
+from airtight.analytics.federated.fair import fairness
 from airtight.validate.papers.utility_fairness import privacy
 
 COSINES = st.lists(st.floats(-1, 1), min_size=1, max_size=8)
@@ -71,7 +71,7 @@ def test_fit_through_noise_and_zeros():
 
 @given(st.floats(0, 1), st.floats(0, 0.99), st.floats(0.01, 0.99), st.floats(1e-9, 0.5))
 def test_scaled_noise_in_its_domain(deviation, theta, epsilon, delta):
-    from airtight.analytics.privacy import gaussian
+    from airtight.analytics.privacy.mechanisms import gaussian
 
     scale = float(fairness.noise_scale(deviation, epsilon=epsilon, delta=delta, theta=theta))
     effective = float(fairness.effective_epsilon(deviation, epsilon=epsilon, theta=theta))

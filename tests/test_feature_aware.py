@@ -11,7 +11,8 @@ from airtight.analytics.checks import ParameterError
 from airtight.analytics.distributions import poisson_binomial
 from airtight.analytics.inference import participation, uncertainty
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.privacy import amplification, feature_aware, gaussian
+from airtight.analytics.privacy.mechanisms import gaussian
+from airtight.analytics.privacy.over_the_air import amplification, feature_aware
 
 LAWS = st.integers(2, 20).flatmap(
     lambda n: st.lists(st.floats(0, 1), min_size=n, max_size=n).filter(lambda p: sum(p) > 1e-3)
@@ -274,7 +275,7 @@ def test_one_device_is_one_gaussian_mechanism_at_every_size(sensitivity):
 
 
 def test_joint_curves_are_the_proven_bounds_and_compose():
-    from airtight.analytics.privacy.curve import PrivacyCurve
+    from airtight.analytics.privacy.accounting.privacy_curve import PrivacyCurve
 
     asked = {"noise": 0.7, "sensitivity": 0.4}
     eta = {"eta": 0.5, "greatest_score": 0.8}

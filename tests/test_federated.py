@@ -11,10 +11,17 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from airtight.analytics.checks import ParameterError
-from airtight.analytics.federated import alphabets, communication, comparison, dropout, mean_estimation, quantizers
-from airtight.analytics.federated.system import FederatedSystem, alone
-from airtight.analytics.privacy import aggregation
-from airtight.solvers.design import quantizer
+from airtight.analytics.federated.corbin import (
+    alphabets,
+    central_privacy,
+    communication,
+    dropout,
+    mean_estimation,
+    quantizers,
+)
+from airtight.analytics.federated.corbin.federated_system import FederatedSystem, alone
+from airtight.analytics.federated.few_bits import baselines
+from airtight.solvers.design.quantizer import quantizer_design
 
 EPSILON = st.floats(0.05, 10)
 
@@ -101,17 +108,17 @@ def test_quantiles_hold_their_mass(half, p, level):
 
 
 def test_central_privacy_with_dropout():
-    from airtight.analytics.privacy import aggregation
+    from airtight.analytics.federated.corbin import central_privacy
 
     without = dropout.central_epsilon(400, 1, epsilon=1.0, delta=1e-5, dropout=0.0, independent=0.5)
-    paired = aggregation.update_epsilon(200, 1, epsilon=1.0, client="paired", delta=1e-5)
+    paired = central_privacy.update_epsilon(200, 1, epsilon=1.0, client="paired", delta=1e-5)
     assert without == pytest.approx(paired)
     assert dropout.central_epsilon(400, 1, epsilon=1.0, delta=1e-5, dropout=0.0) == math.inf
     some = dropout.central_epsilon(2000, 1, epsilon=1.0, delta=1e-5, dropout=0.2)
     law = stats.binom(999, 0.32)
     few = int(law.ppf(0.5e-5))
     with_few, with_most = (
-        max(aggregation.update_epsilon(n, 1, epsilon=1.0, client=c, delta=1e-5) for c in ("paired", "unpaired"))
+        max(central_privacy.update_epsilon(n, 1, epsilon=1.0, client=c, delta=1e-5) for c in ("paired", "unpaired"))
         for n in (few, 330)
     )
     assert with_most < some < 0.95 * with_few
@@ -134,11 +141,11 @@ def test_costs():
 
 @given(EPSILON, st.floats(-1, 1))
 def test_three_levels_are_unbiased_private_and_better(epsilon, w):
-    law, C = comparison.three_level_probabilities(np.array([w, -1.0, 0.0, 1.0]), epsilon=epsilon)
+    law, C = baselines.three_level_probabilities(np.array([w, -1.0, 0.0, 1.0]), epsilon=epsilon)
     assert np.all(law >= -1e-15) and law.sum(1) == pytest.approx(np.ones(4))
     assert law @ [-C, 0, C] == pytest.approx([w, -1, 0, 1], abs=1e-9)
     assert (law.max(0) <= law.min(0) * math.exp(epsilon) * (1 + 1e-9) + 1e-15).all()
-    worst = comparison.three_level_worst(epsilon=epsilon)
+    worst = baselines.three_level_worst(epsilon=epsilon)
     assert C * C * (1 - law[0, 1]) - w * w <= worst * (1 + 1e-9)
     assert worst <= float(quantizers.alpha(epsilon)) ** 2 * (1 + 1e-9)
 
@@ -161,10 +168,10 @@ def test_best_coupling_on_any_alphabet(shift, stretch, epsilon, x, y):
 
 
 def test_variances_of_the_ledger():
-    assert float(comparison.laplace_variance(epsilon=2.3240)) > float(quantizers.alpha(2.3240)) ** 2
-    assert float(comparison.laplace_variance(epsilon=2.3243)) < float(quantizers.alpha(2.3243)) ** 2
+    assert float(baselines.laplace_variance(epsilon=2.3240)) > float(quantizers.alpha(2.3240)) ** 2
+    assert float(baselines.laplace_variance(epsilon=2.3243)) < float(quantizers.alpha(2.3243)) ** 2
     crossing = [
-        2 * float(mean_estimation.worst(2, epsilon=e)) - float(comparison.laplace_variance(epsilon=e))
+        2 * float(mean_estimation.worst(2, epsilon=e)) - float(baselines.laplace_variance(epsilon=e))
         for e in (3.7, 3.9)
     ]
     assert crossing[0] < 0 < crossing[1]
@@ -174,12 +181,12 @@ def test_variances_of_the_ledger():
 @pytest.mark.parametrize("epsilon, best", [(1.0, 3.992), (3.0, 0.304)])
 def test_designed_quantizers(epsilon, best):
     """The least worst variance over all alphabets, per ledger, from above; two outputs give Proposition 1."""
-    solution = quantizer.solve(4, epsilon=epsilon)
+    solution = quantizer_design.solve(4, epsilon=epsilon)
     found = solution.quantizer
     assert best * (1 - 1e-3) <= found.worst_variance <= best * 1.02
     assert found.law @ found.outputs == pytest.approx(found.inputs, abs=1e-7)
     assert (found.law.max(0) <= found.law.min(0) * math.exp(epsilon) + 1e-7).all() and solution.epsilon <= epsilon
-    one = quantizer.solve(1, epsilon=epsilon)
+    one = quantizer_design.solve(1, epsilon=epsilon)
     assert one.worst_variance == pytest.approx(float(quantizers.alpha(epsilon)) ** 2, rel=1e-6)
 
 
@@ -198,22 +205,22 @@ def test_stratified_mse_by_quadrature(w, radius):
                 joint = (hit[i].sum() * hit[j].sum() - hit[i] @ hit[j]) / (n * (n - 1))
                 error += joint - q[i] * q[j]
     expected = max(error, 0.0) * 4 * radius**2 / n**2
-    assert float(comparison.stratified_mse(x, radius=radius)) == pytest.approx(expected, abs=1e-12 * radius**2)
+    assert float(baselines.stratified_mse(x, radius=radius)) == pytest.approx(expected, abs=1e-12 * radius**2)
 
 
 def test_samplers_are_unbiased_with_the_stated_variance():
     rng = np.random.default_rng(3)
     w = np.full((4, 100_000), [[0.3], [-0.7], [0.9], [0.0]])
-    sent = comparison.stratified(w, rng=rng)
+    sent = baselines.stratified(w, rng=rng)
     error = (sent.mean(0) - w.mean(0)) ** 2
     assert sent.mean(1) == pytest.approx(w[:, 0], abs=4.5 / math.sqrt(100_000))
-    assert error.mean() == pytest.approx(float(comparison.stratified_mse(w[:, 0])), abs=4.5 * error.std() / 300)
+    assert error.mean() == pytest.approx(float(baselines.stratified_mse(w[:, 0])), abs=4.5 * error.std() / 300)
     flat = np.full(200_000, 0.4)
     for sampled, variance in (
-        (comparison.laplace(flat, epsilon=2.0, radius=1.0, rng=rng), float(comparison.laplace_variance(epsilon=2.0))),
+        (baselines.laplace(flat, epsilon=2.0, radius=1.0, rng=rng), float(baselines.laplace_variance(epsilon=2.0))),
         (
-            comparison.gaussian(flat, epsilon=2.0, delta=1e-5, radius=1.0, rng=rng),
-            float(comparison.gaussian_variance(epsilon=2.0, delta=1e-5)),
+            baselines.gaussian(flat, epsilon=2.0, delta=1e-5, radius=1.0, rng=rng),
+            float(baselines.gaussian_variance(epsilon=2.0, delta=1e-5)),
         ),
     ):
         assert sampled.mean() == pytest.approx(0.4, abs=4.5 * math.sqrt(variance / 200_000))
@@ -301,8 +308,8 @@ def test_a_system_refuses(changes, name):
         (lambda: dropout.worst_mse(4, dropout=1.0, epsilon=1.0), "dropout"),
         (lambda: communication.published(4, 3, bits=-1), "bits"),
         (lambda: mean_estimation.best_pairing([0.0, 0.1, 0.2], epsilon=1.0), "w"),
-        (lambda: comparison.stratified(0.5, rng=np.random.default_rng(0)), "w"),
-        (lambda: comparison.three_level_probabilities(0.0, epsilon=1.0, zero=0.9), "zero"),
+        (lambda: baselines.stratified(0.5, rng=np.random.default_rng(0)), "w"),
+        (lambda: baselines.three_level_probabilities(0.0, epsilon=1.0, zero=0.9), "zero"),
         (
             lambda: quantizers.corbinq_half(
                 [0.0], lead=True, seed=-1, epsilon=1.0, bits=1, rng=np.random.default_rng(0)
@@ -341,7 +348,7 @@ def test_who_is_left_alone_under_dropout(delta, independent):
             stats.binom.pmf(np.arange(singles + 1), singles, 1 - p), stats.binom.pmf(np.arange(others + 1), others, 0.5)
         )
         return sum(
-            share * float(aggregation.one_parameter(k, epsilon=0.5, client=client).delta(epsilon))
+            share * float(central_privacy.one_parameter(k, epsilon=0.5, client=client).delta(epsilon))
             for k, share in enumerate(law)
         )
 
@@ -385,9 +392,9 @@ def test_three_levels_to_rounding(epsilon):
             low, high = (low, low + third) if worst(high - third) < worst(low + third) else (high - third, high)
         z = min((mpmath.mpf(0), most, (low + high) / 2), key=worst)
         C = alpha / (1 - z * f)
-        law, found = comparison.three_level_probabilities([-1.0, -0.3, 0.0, 0.7, 1.0], epsilon=epsilon)
+        law, found = baselines.three_level_probabilities([-1.0, -0.3, 0.0, 0.7, 1.0], epsilon=epsilon)
         assert found == pytest.approx(float(C), rel=1e-14)
-        assert comparison.three_level_worst(epsilon=epsilon) == pytest.approx(float(worst(z)), rel=1e-14)
+        assert baselines.three_level_worst(epsilon=epsilon) == pytest.approx(float(worst(z)), rel=1e-14)
         for w, row in zip([-1.0, -0.3, 0.0, 0.7, 1.0], law, strict=True):
             none = z * (1 - (1 - f) * abs(mpmath.mpf(w)))
             for entry, true in zip(
@@ -399,11 +406,13 @@ def test_three_levels_to_rounding(epsilon):
 def test_dropout_over_rounds_holds_every_sequence_of_cases():
     """Against the composition of laws of one corner, the client now alone and now in a pair."""
     import airtight
-    from airtight.analytics.privacy import aggregation
+    from airtight.analytics.federated.corbin import central_privacy
 
     others, level = 60, 1e-3
-    found = aggregation.mixed_epsilon([("unpaired", others), ("paired", others)], 1, epsilon=1.0, delta=level, rounds=2)
-    low, high, _ = aggregation.interval(1.0)
+    found = central_privacy.mixed_epsilon(
+        [("unpaired", others), ("paired", others)], 1, epsilon=1.0, delta=level, rounds=2
+    )
+    low, high, _ = central_privacy.interval(1.0)
     worst = 0.0
     for corner in (0, 30, 60):
         noise = np.ones(1)
@@ -412,7 +421,7 @@ def test_dropout_over_rounds_holds_every_sequence_of_cases():
             noise = np.convolve(noise, [1 - q, q])
         cases = []
         for client in ("unpaired", "paired"):
-            (one, other), *_ = aggregation.contributions(client, epsilon=1.0)
+            (one, other), *_ = central_privacy.contributions(client, epsilon=1.0)
             pair = np.convolve(noise, one), np.convolve(noise, other)
             cases.append(airtight.discrete_pair(*(law / law.sum() for law in pair)))
         for number in range(3):
@@ -426,10 +435,11 @@ def test_dropout_over_rounds():
     one, two, ten = (dropout.central_epsilon(400, 1, dropout=0.1, rounds=t, **common) for t in (1, 2, 10))
     assert one < two < ten < 10 * one
     without = dropout.central_epsilon(400, 1, dropout=0.0, rounds=10, **common)
-    from airtight.analytics.privacy import aggregation
+    from airtight.analytics.federated.corbin import central_privacy
 
     kinds = [("unpaired", 199), ("paired", 200)]
     exact = [
-        aggregation.update_epsilon(n, 1, epsilon=1.0, client=kind, delta=1e-5, bits=5, rounds=10) for kind, n in kinds
+        central_privacy.update_epsilon(n, 1, epsilon=1.0, client=kind, delta=1e-5, bits=5, rounds=10)
+        for kind, n in kinds
     ]
     assert without == max(exact) < ten

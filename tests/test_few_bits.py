@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from tests_support import run
 
 from airtight.analytics.checks import ParameterError
-from airtight.analytics.federated import comparison, few_bits, quantizers
-from airtight.analytics.privacy import curve
-from airtight.solvers.design import quantizer
+from airtight.analytics.federated.corbin import quantizers
+from airtight.analytics.federated.few_bits import baselines, quantizer_laws
+from airtight.analytics.privacy.accounting import privacy_curve
+from airtight.solvers.design.quantizer import quantizer_design
 
 GRID = np.linspace(-1, 1, 401)
 EPSILONS = st.floats(0.1, 8.0)
@@ -23,32 +24,32 @@ EPSILONS = st.floats(0.1, 8.0)
 @settings(max_examples=30, deadline=None)
 @given(EPSILONS, st.integers(1, 15))
 def test_binomial(epsilon, trials):
-    outputs, law = few_bits.binomial(GRID, epsilon=epsilon, trials=trials)
+    outputs, law = quantizer_laws.binomial(GRID, epsilon=epsilon, trials=trials)
     assert law @ outputs == pytest.approx(GRID, abs=1e-9)
-    assert few_bits.local_epsilon(law) == pytest.approx(epsilon, rel=1e-9)
+    assert quantizer_laws.local_epsilon(law) == pytest.approx(epsilon, rel=1e-9)
     p = 0.5 + np.tanh(epsilon / (2 * trials)) / 2 * GRID
     exact = p * (1 - p) * trials / (trials * np.tanh(epsilon / (2 * trials)) / 2) ** 2
-    assert few_bits.variance(GRID, outputs, law) == pytest.approx(exact, rel=1e-8)
+    assert quantizer_laws.variance(GRID, outputs, law) == pytest.approx(exact, rel=1e-8)
 
 
 @settings(max_examples=20, deadline=None)
 @given(st.floats(0.2, 6.0), st.integers(2, 8), st.floats(0.05, 0.9))
 def test_random_levels(epsilon, levels, keep):
-    reach = few_bits.random_reach(epsilon=epsilon, levels=levels, keep=keep)
-    outputs, law = few_bits.random_levels(GRID, reach=reach, levels=levels, keep=keep)
+    reach = quantizer_laws.random_reach(epsilon=epsilon, levels=levels, keep=keep)
+    outputs, law = quantizer_laws.random_levels(GRID, reach=reach, levels=levels, keep=keep)
     assert law.sum(axis=1) == pytest.approx(1) and law @ outputs == pytest.approx(GRID, abs=1e-9)
-    assert few_bits.local_epsilon(law) <= epsilon + 1e-9
-    points = few_bits.breakpoints(outputs)
-    at = few_bits.random_levels(points, reach=reach, levels=levels, keep=keep)[1]
-    assert few_bits.local_epsilon(at) == pytest.approx(epsilon, abs=1e-7)
-    worst = few_bits.worst_variance(points, outputs, at)
-    drawn = float(few_bits.variance(GRID, outputs, law).max())
+    assert quantizer_laws.local_epsilon(law) <= epsilon + 1e-9
+    points = quantizer_laws.breakpoints(outputs)
+    at = quantizer_laws.random_levels(points, reach=reach, levels=levels, keep=keep)[1]
+    assert quantizer_laws.local_epsilon(at) == pytest.approx(epsilon, abs=1e-7)
+    worst = quantizer_laws.worst_variance(points, outputs, at)
+    drawn = float(quantizer_laws.variance(GRID, outputs, law).max())
     assert worst * (1 - 1e-3) <= drawn <= worst * (1 + 1e-9)
 
 
 def test_random_levels_by_summing_over_what_is_kept():
     x, reach, keep = 0.3, 1.7, 0.35
-    outputs, law = few_bits.random_levels(x, reach=reach, levels=5, keep=keep)
+    outputs, law = quantizer_laws.random_levels(x, reach=reach, levels=5, keep=keep)
     summed = np.zeros(5)
     for kept in product((0, 1), repeat=3):
         weight = np.prod([keep if k else 1 - keep for k in kept])
@@ -62,58 +63,58 @@ def test_random_levels_by_summing_over_what_is_kept():
 
 def test_one_bit_is_ldp_fl():
     plus = quantizers.pair_law(0.3, 0.0, epsilon=1.3, bits=0)[1].sum()
-    reach = few_bits.random_reach(epsilon=1.3, levels=2, keep=0.5)
-    assert few_bits.binomial(0.3, epsilon=1.3, trials=1)[1][1] == pytest.approx(plus)
-    assert few_bits.random_levels(0.3, reach=reach, levels=2, keep=0.5)[1][1] == pytest.approx(plus)
+    reach = quantizer_laws.random_reach(epsilon=1.3, levels=2, keep=0.5)
+    assert quantizer_laws.binomial(0.3, epsilon=1.3, trials=1)[1][1] == pytest.approx(plus)
+    assert quantizer_laws.random_levels(0.3, reach=reach, levels=2, keep=0.5)[1][1] == pytest.approx(plus)
 
 
 def test_secure_aggregation_and_rounds():
-    _, law = few_bits.binomial([-1.0, 1.0], epsilon=2.0, trials=3)
+    _, law = quantizer_laws.binomial([-1.0, 1.0], epsilon=2.0, trials=3)
     others = [law[k % 2] for k in range(6)]
-    total = few_bits.sum_law(others)
+    total = quantizer_laws.sum_law(others)
     rng = np.random.default_rng(0)
     theta = np.tanh(2.0 / 6) / 2
     drawn = rng.binomial(9, 0.5 + theta, 400_000) + rng.binomial(9, 0.5 - theta, 400_000)
     assert total == pytest.approx(np.bincount(drawn, minlength=19) / 400_000, abs=0.004)
-    alone = few_bits.aggregate_delta(law[0], law[1], [], epsilon=1.0)
-    assert alone == pytest.approx(float(curve.discrete_pair(law[1], law[0]).delta(1.0)), rel=1e-9)
-    rounds = curve.discrete_pair(law[1], law[0]).compose(2)
+    alone = quantizer_laws.aggregate_delta(law[0], law[1], [], epsilon=1.0)
+    assert alone == pytest.approx(float(privacy_curve.discrete_pair(law[1], law[0]).delta(1.0)), rel=1e-9)
+    rounds = privacy_curve.discrete_pair(law[1], law[0]).compose(2)
     twice = np.multiply.outer(law[1], law[1]).ravel(), np.multiply.outer(law[0], law[0]).ravel()
     assert float(rounds.delta(1.0)) == pytest.approx(np.maximum(twice[0] - np.e * twice[1], 0).sum(), rel=1e-3)
-    assert few_bits.aggregate_delta(law[0], law[1], others, epsilon=1.0) < alone
-    assert few_bits.aggregate_delta(law[0], law[1], [], epsilon=2.0) < 1e-12
+    assert quantizer_laws.aggregate_delta(law[0], law[1], others, epsilon=1.0) < alone
+    assert quantizer_laws.aggregate_delta(law[0], law[1], [], epsilon=2.0) < 1e-12
 
 
 @settings(max_examples=15, deadline=None)
 @given(st.floats(0.3, 5.0), st.integers(1, 4), st.integers(1, 4), st.data())
 def test_behind_a_sum_nobody_is_worse_off_than_is_said(epsilon, trials, clients, data):
-    behind = few_bits.binomial_sum(epsilon=epsilon, trials=trials, clients=clients)
+    behind = quantizer_laws.binomial_sum(epsilon=epsilon, trials=trials, clients=clients)
     w = [data.draw(st.floats(-1, 1)) for _ in range(clients + 1)]
-    rows = few_bits.binomial(w, epsilon=epsilon, trials=trials)[1]
+    rows = quantizer_laws.binomial(w, epsilon=epsilon, trials=trials)[1]
     for eps in (0.0, 0.3 * epsilon, 0.9 * epsilon):
-        assert few_bits.aggregate_delta(rows[0], rows[1], rows[2:], epsilon=eps) <= behind.delta(eps) * (1 + 1e-9)
+        assert quantizer_laws.aggregate_delta(rows[0], rows[1], rows[2:], epsilon=eps) <= behind.delta(eps) * (1 + 1e-9)
     assert behind.epsilon(0.0) == pytest.approx(epsilon, rel=1e-9)  # all heads, all tails
 
 
 def test_behind_a_sum_the_worst_is_nearly_attained_and_composes():
-    _, ends = few_bits.binomial([-1.0, 1.0], epsilon=2.0, trials=3)
-    behind = few_bits.binomial_sum(epsilon=2.0, trials=3, clients=8)
+    _, ends = quantizer_laws.binomial([-1.0, 1.0], epsilon=2.0, trials=3)
+    behind = quantizer_laws.binomial_sum(epsilon=2.0, trials=3, clients=8)
     others = [[ends[0]] * k + [ends[1]] * (7 - k) for k in range(8)]
     for eps in (0.0, 0.2, 0.8, 1.5):
-        attained = max(few_bits.aggregate_delta(ends[0], ends[1], rest, epsilon=eps) for rest in others)
+        attained = max(quantizer_laws.aggregate_delta(ends[0], ends[1], rest, epsilon=eps) for rest in others)
         assert attained <= behind.delta(eps) <= attained * 1.01
-    one = curve.discrete_pair(*(np.convolve(few_bits.sum_law(others[3]), law) for law in ends))
+    one = privacy_curve.discrete_pair(*(np.convolve(quantizer_laws.sum_law(others[3]), law) for law in ends))
     rounds = behind.composable(step=1e-3, reach=2.1).delta(1.0, count=4)
     assert float(one.compose(4).bracket(epsilon=1.0)[0]) <= rounds <= float(one.compose(4).delta(1.0)) * 1.2
 
 
 def test_refuses():
     for call in (
-        lambda: few_bits.binomial(1.5, epsilon=1.0, trials=2),
-        lambda: few_bits.random_levels(0.0, reach=1.0, levels=4, keep=0.5),
-        lambda: few_bits.local_epsilon([[0.5, 0.4]]),
-        lambda: quantizer.solve(0, epsilon=1.0),
-        lambda: quantizer.solve(2, epsilon=float("nan")),
+        lambda: quantizer_laws.binomial(1.5, epsilon=1.0, trials=2),
+        lambda: quantizer_laws.random_levels(0.0, reach=1.0, levels=4, keep=0.5),
+        lambda: quantizer_laws.local_epsilon([[0.5, 0.4]]),
+        lambda: quantizer_design.solve(0, epsilon=1.0),
+        lambda: quantizer_design.solve(2, epsilon=float("nan")),
     ):
         with pytest.raises(ParameterError):
             call()
@@ -124,18 +125,18 @@ def test_refuses():
 
 @pytest.fixture(scope="module")
 def solved():
-    return quantizer.solve(2, epsilon=3.0)
+    return quantizer_design.solve(2, epsilon=3.0)
 
 
 def test_the_law_keeps_what_it_says_for_inputs_of_no_grid(solved):
     found = solved.quantizer
     w = np.random.default_rng(1).uniform(-1, 1, 2000)
     law = np.stack([np.interp(w, found.inputs, column) for column in found.law.T], axis=1)
-    assert few_bits.local_epsilon(law) <= solved.epsilon <= 3.0
+    assert quantizer_laws.local_epsilon(law) <= solved.epsilon <= 3.0
     assert law @ found.outputs == pytest.approx(w, abs=1e-12)
-    assert few_bits.variance(w, found.outputs, law).max() <= solved.worst_variance * (1 + 1e-12)
-    assert solved.worst_variance < comparison.three_level_worst(epsilon=3.0)
-    binomial = few_bits.variance(0.0, *few_bits.binomial(0.0, epsilon=3.0, trials=3))
+    assert quantizer_laws.variance(w, found.outputs, law).max() <= solved.worst_variance * (1 + 1e-12)
+    assert solved.worst_variance < baselines.three_level_worst(epsilon=3.0)
+    binomial = quantizer_laws.variance(0.0, *quantizer_laws.binomial(0.0, epsilon=3.0, trials=3))
     assert solved.worst_variance < 0.3 * binomial
 
 
@@ -143,7 +144,7 @@ def test_the_bound_is_below_every_quantizer_and_its_certificate_bites(solved):
     certificate = solved.certificate
     assert certificate.valid() and solved.lower_bound <= float(certificate.value)
     assert 0.29 < solved.lower_bound < solved.worst_variance
-    many = quantizer._program(np.linspace(-1.9, 1.9, 121), 3.0)
+    many = quantizer_design._program(np.linspace(-1.9, 1.9, 121), 3.0)
     assert solved.lower_bound <= many.worst_variance <= solved.lower_bound * 1.02
     raised = tuple(v + Fraction(1, 10_000) for v in certificate.level)
     assert not replace(certificate, level=raised).valid()
@@ -152,7 +153,7 @@ def test_the_bound_is_below_every_quantizer_and_its_certificate_bites(solved):
 
 
 def test_one_bit_and_the_command(tmp_path):
-    one = quantizer.solve(1, epsilon=1.0)
+    one = quantizer_design.solve(1, epsilon=1.0)
     assert one.lower_bound <= one.worst_variance == pytest.approx(one.lower_bound, rel=1e-7)
     file = tmp_path / "s.toml"
     file.write_text("[federated]\nclients = 50\nparameters = 10\nepsilon = 3.0\nradius = 2.0\ncenter = 1.0\n")
@@ -164,5 +165,5 @@ def test_one_bit_and_the_command(tmp_path):
     assert law @ np.array(found["outputs"]) == pytest.approx(np.array(found["inputs"]), abs=1e-12)
     w = np.random.default_rng(2).uniform(-1, 3, 20_000)
     drawn = np.stack([np.interp(w, found["inputs"], column) for column in law.T], axis=1)
-    assert few_bits.variance(w, found["outputs"], drawn).mean() == pytest.approx(found["mean_mse"], rel=0.02)
+    assert quantizer_laws.variance(w, found["outputs"], drawn).mean() == pytest.approx(found["mean_mse"], rel=0.02)
     assert "no alphabet" in run("solve", "quantizer", str(file)).stdout

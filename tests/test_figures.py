@@ -7,8 +7,8 @@ import pytest
 from tests_support import refused, run
 
 from airtight.analytics.checks import ParameterError
-from airtight.analytics.federated import quantizers
-from airtight.analytics.federated.device import table_1
+from airtight.analytics.federated.corbin import quantizers
+from airtight.analytics.federated.fair.device import table_1
 from airtight.validate.experiments.figures import corbin, gallery, learning, shipped, utility
 from airtight.validate.experiments.figures.figure import Effort, Study
 from airtight.validate.experiments.figures.finding import Comparison, Finding, Outcome

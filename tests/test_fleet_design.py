@@ -8,9 +8,9 @@ from tests_support import FLEET, refused, run, written
 
 import airtight
 from airtight.analytics import parameters
-from airtight.analytics.federated.device import DeviceFleet, table_1
-from airtight.solvers.design import fleet
-from airtight.solvers.design.fleet_requirements import FleetRequirements
+from airtight.analytics.federated.fair.device import DeviceFleet, table_1
+from airtight.solvers.design.fleet import fleet_design
+from airtight.solvers.design.fleet.fleet_requirements import FleetRequirements
 from airtight.solvers.solution import InfeasibleError
 from airtight.validate.config import load
 from airtight.validate.report import drawings, page
@@ -66,7 +66,7 @@ def test_no_plan_of_a_fleet_beats_the_bound(seed):
     device = random_fleet(rng)
     if not np.all(device.feasible):
         with pytest.raises(InfeasibleError, match="deadline"):
-            fleet.design(device, FleetRequirements(energy_at_most=1.0))
+            fleet_design.design(device, FleetRequirements(energy_at_most=1.0))
         return
     own = alone(device)
     energy, gained = plans(own, rng)
@@ -76,11 +76,11 @@ def test_no_plan_of_a_fleet_beats_the_bound(seed):
     both = {"minimise": "epsilon", "noise_at_most": 2.0, "energy_at_most": budget, "utility_at_least": demand}
     for wanted in (*limits, both):
         try:
-            found = fleet.design(device, FleetRequirements(**wanted))
+            found = fleet_design.design(device, FleetRequirements(**wanted))
         except InfeasibleError as error:
             for named in str(error).split("alone: ")[1].split(", "):
                 name, value = named.split(" = ")
-                assert fleet.design(device, FleetRequirements(**{**wanted, name: float(value)}))
+                assert fleet_design.design(device, FleetRequirements(**{**wanted, name: float(value)}))
             kept = (energy <= wanted.get("energy_at_most", np.inf)) & (
                 gained >= wanted.get("utility_at_least", -np.inf)
             )
@@ -106,7 +106,7 @@ def test_no_plan_of_a_fleet_beats_the_bound(seed):
 def test_noise_of_a_fleet_is_the_least_that_keeps_epsilon(hears):
     device, T = table_1(distance=[50.0, 120.0, 200.0]), 20
     asked = {"rounds": T, "theta": 0.6, "hears": hears, "energy_at_most": 0.5}
-    found = fleet.design(device, FleetRequirements(epsilon_at_most=2.0, **asked))
+    found = fleet_design.design(device, FleetRequirements(epsilon_at_most=2.0, **asked))
     copies = T * (3 if hears == "all" else 1)
     assert float(airtight.gaussian(1 / found.noise).compose(copies).epsilon(1e-5)) == pytest.approx(2.0, rel=1e-9)
     assert found.epsilon <= 2.0
@@ -114,10 +114,10 @@ def test_noise_of_a_fleet_is_the_least_that_keeps_epsilon(hears):
     for k in range(3):
         own = float(airtight.gaussian(1 / found.heard[k]).compose(T).epsilon(1e-5))
         assert found.own_epsilon[k] == pytest.approx(own, rel=1e-9)
-    back = fleet.design(device, FleetRequirements(minimise="epsilon", noise_at_most=found.noise, **asked))
+    back = fleet_design.design(device, FleetRequirements(minimise="epsilon", noise_at_most=found.noise, **asked))
     assert back.value == pytest.approx(2.0, rel=1e-9) and back.bound <= back.value
     with pytest.raises(InfeasibleError, match="noise_at_most") as error:
-        fleet.design(device, FleetRequirements(epsilon_at_most=1.0, noise_at_most=found.noise, **asked))
+        fleet_design.design(device, FleetRequirements(epsilon_at_most=1.0, noise_at_most=found.noise, **asked))
     assert "epsilon_at_most = 2.00000" in str(error.value)
 
 

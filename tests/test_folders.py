@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from airtight.analytics.privacy import gaussian
+from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.validate import papers
 from airtight.validate.claims.sources import INSTALLED
 from airtight.validate.experiments.figures import gallery

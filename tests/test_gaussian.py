@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from airtight.analytics.checks import ParameterError
-from airtight.analytics.privacy import gaussian, laplace
+from airtight.analytics.privacy.mechanisms import gaussian, laplace
 
 
 def reference(epsilon, mu, digits=420):

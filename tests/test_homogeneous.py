@@ -9,7 +9,7 @@ from airtight.analytics import parameters
 from airtight.analytics.checks import ParameterError
 from airtight.analytics.inference.homogeneous import HomogeneousSystems
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.privacy import amplification, mixtures, observers
+from airtight.analytics.privacy.over_the_air import amplification, mixtures, observers
 
 TOLD_APART = ["auto", "participants", "others", "signal"]
 

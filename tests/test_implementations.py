@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from tests_support import run
 
-from airtight.analytics.federated import quantizers
-from airtight.analytics.privacy import curve
+from airtight.analytics.federated.corbin import quantizers
+from airtight.analytics.privacy.accounting import privacy_curve
 from airtight.validate.claims import audit
 from airtight.validate.claims.claim import REFUTED
 from airtight.validate.claims.shipped import shipped
@@ -93,19 +93,19 @@ def test_the_pair_of_the_code_by_drawing(x, epsilon):
 def test_exact_epsilons_by_the_privacy_curve():
     """The numbers of the rows, from the laws alone."""
     plus, zero = (corbin_fl._code_pair(x, 0.0, 5.0, 5).sum(axis=1) for x in (0.99, 0.0))
-    cell = curve.discrete_pair(zero, plus)
+    cell = privacy_curve.discrete_pair(zero, plus)
     assert float(cell.epsilon(0.0)) == math.inf and float(cell.delta(50.0)) == pytest.approx(0.5)
-    below = curve.discrete_pair(*(corbin_fl._code_pair(x, 0.0, 3.0, 5).sum(axis=1) for x in (-1.0, 1.0)))
+    below = privacy_curve.discrete_pair(*(corbin_fl._code_pair(x, 0.0, 3.0, 5).sum(axis=1) for x in (-1.0, 1.0)))
     assert float(below.epsilon(0.0)) == pytest.approx(3.0)
     for level, (_, _, low, high, other) in zip((1, 3, 5, 7), baselines._TABLES, strict=True):
         rows = [np.array(baselines._row(text), dtype=float) for text in (low, high, other)]
         law = np.sqrt(rows[0] * rows[1])
-        found = float(curve.discrete_pair(law / law.sum(), rows[2]).epsilon(0.0))
+        found = float(privacy_curve.discrete_pair(law / law.sum(), rows[2]).epsilon(0.0))
         assert level < found == pytest.approx(float(baselines._EXACT[level]), abs=1e-4)
     p = 0.5 + np.tanh(0.5) / 2 * np.array([-1.0, 1.0])
-    two = curve.discrete_pair(*np.stack([(1 - p) ** 2, 2 * p * (1 - p), p**2], axis=1))
+    two = privacy_curve.discrete_pair(*np.stack([(1 - p) ** 2, 2 * p * (1 - p), p**2], axis=1))
     assert float(two.epsilon(0.0)) == pytest.approx(2.0)
-    flower = curve.gaussian(10 / math.sqrt(2 * math.log(1.25e5)))
+    flower = privacy_curve.gaussian(10 / math.sqrt(2 * math.log(1.25e5)))
     assert float(flower.epsilon(1e-5)) == pytest.approx(10.39, abs=0.005)
 
 

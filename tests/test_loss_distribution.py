@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airtight.analytics.checks import ParameterError
-from airtight.analytics.privacy import gaussian, loss_distribution
-from airtight.analytics.privacy.lattice import Envelope
+from airtight.analytics.privacy.accounting import loss_distribution
+from airtight.analytics.privacy.accounting.envelope import Envelope
+from airtight.analytics.privacy.mechanisms import gaussian
 
 PROBABILITY = st.floats(0.01, 1.0)
 
@@ -108,7 +109,7 @@ def test_equal_laws_give_nothing():
 @given(st.floats(0.01, 2.0), st.floats(0.005, 0.5), st.floats(0, 2))
 def test_subsampled_gaussian_once(mu, rate, epsilon):
     """One release has closed forms in both orders."""
-    from airtight.analytics.privacy import subsampling
+    from airtight.analytics.privacy.mechanisms import subsampling
 
     for reverse in (False, True):
         law = loss_distribution.subsampled_gaussian(mu, rate, reverse=reverse)

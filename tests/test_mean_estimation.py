@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airtight.analytics.checks import ParameterError
-from airtight.analytics.federated import mean_estimation as mean
-from airtight.analytics.federated import quantizers
+from airtight.analytics.federated.corbin import mean_estimation as mean
+from airtight.analytics.federated.corbin import quantizers
 
 
 def test_ledger_values():

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from airtight.analytics.checks import ParameterError
-from airtight.analytics.federated import few_bits, modular_laws
-from airtight.analytics.federated.modular_laws import Noise
-from airtight.analytics.federated.modular_noise import ModularNoise, calibrated
-from airtight.analytics.privacy import curve
+from airtight.analytics.federated.few_bits import modular_laws, quantizer_laws
+from airtight.analytics.federated.few_bits.modular_laws import Noise
+from airtight.analytics.federated.few_bits.modular_noise import ModularNoise, calibrated
+from airtight.analytics.privacy.accounting import privacy_curve
 
 NOISES = st.sampled_from(list(Noise))
 
@@ -60,8 +60,8 @@ def test_epsilon_is_not_below_any_pair_of_inputs_of_all_clients(noise, variance,
         for x in rest:
             total = modular_laws.circular(total, np.roll(one.law(x), -one.modulus // 2))
         laws.append(total / total.sum())
-    assert float(curve.discrete_pair(*laws).epsilon(delta)) <= one.epsilon(delta) * (1 + 1e-9) + 1e-9
-    assert few_bits.local_epsilon(one.law(np.linspace(-1, 1, 23))) <= one.epsilon(0.0, observer="uplink")
+    assert float(privacy_curve.discrete_pair(*laws).epsilon(delta)) <= one.epsilon(delta) * (1 + 1e-9) + 1e-9
+    assert quantizer_laws.local_epsilon(one.law(np.linspace(-1, 1, 23))) <= one.epsilon(0.0, observer="uplink")
 
 
 def test_the_bound_is_attained_by_integers_and_rounds_are_products():
@@ -81,10 +81,10 @@ def test_the_bound_is_attained_by_integers_and_rounds_are_products():
 
 def test_much_noise_is_gaussian_noise():
     one = ModularNoise("discrete gaussian", variance=400.0, levels=40, bits=11, clients=10)
-    gaussian = float(curve.gaussian(80 / 4000**0.5).compose(20).epsilon(1e-5))
+    gaussian = float(privacy_curve.gaussian(80 / 4000**0.5).compose(20).epsilon(1e-5))
     assert one.epsilon(1e-5, rounds=20) == pytest.approx(gaussian, rel=1e-3)
     assert ModularNoise("skellam", variance=400.0, levels=40, bits=11, clients=10).epsilon(1e-5) == pytest.approx(
-        float(curve.gaussian(80 / 4000**0.5).epsilon(1e-5)), rel=2e-3
+        float(privacy_curve.gaussian(80 / 4000**0.5).epsilon(1e-5)), rel=2e-3
     )
 
 

@@ -8,7 +8,7 @@ import pytest
 from airtight.analytics.estimate import mean_interval
 from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.privacy import amplification
+from airtight.analytics.privacy.over_the_air import amplification
 from airtight.validate.experiments.monte_carlo import channel
 
 SYSTEM = InferenceSystem(

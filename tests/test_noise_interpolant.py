@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.privacy import curve, gaussian, hidden, mixtures, one_order, rounds
-from airtight.analytics.privacy.noise_interpolant import NoiseInterpolant
+from airtight.analytics.privacy.accounting import privacy_curve
+from airtight.analytics.privacy.mechanisms import gaussian
+from airtight.analytics.privacy.over_the_air import hidden_participation, mixtures, one_order, rounds
+from airtight.analytics.privacy.over_the_air.noise_interpolant import NoiseInterpolant
 
 
 def of_hidden(dimension, replace, reverse, eps, p, d, s):
@@ -19,13 +21,25 @@ def of_hidden(dimension, replace, reverse, eps, p, d, s):
 
     def component(v, i):
         each = (np.broadcast_to(np.asarray(x)[i, None] if np.ndim(x) else x, v.shape).ravel() for x in (eps, p, d))
-        found = hidden.log_curve(*each, v.ravel(), np.full(v.size, s), dimension=dimension, replace=replace, reverse=reverse)
+        found = hidden_participation.log_curve(
+            *each, v.ravel(), np.full(v.size, s), dimension=dimension, replace=replace, reverse=reverse
+        )
         return tuple(x.reshape(v.shape) for x in found)
 
     def largest(i, low, high, rho, slight):
         one = np.ones(i.size)
-        return hidden.log_largest(
-            eps[i], p * one, d * one, s * one, low, high, rho, slight, dimension=dimension, replace=replace, reverse=reverse
+        return hidden_participation.log_largest(
+            eps[i],
+            p * one,
+            d * one,
+            s * one,
+            low,
+            high,
+            rho,
+            slight,
+            dimension=dimension,
+            replace=replace,
+            reverse=reverse,
         )
 
     return component, largest
@@ -71,13 +85,15 @@ def test_a_few_nodes_serve_the_dimension_of_the_paper():
     np.testing.assert_allclose(value[:, ::500], component(v[:, ::500], np.arange(3))[0], atol=1e-9)
 
 
-@pytest.mark.parametrize(("eps", "near", "v"), [(0.3, 1.0, 0.8 + 0.15j), (0.05, 0.0, 0.7 - 0.1j), (0.5, 0.5, 0.75 + 0.1j)])
+@pytest.mark.parametrize(
+    ("eps", "near", "v"), [(0.3, 1.0, 0.8 + 0.15j), (0.05, 0.0, 0.7 - 0.1j), (0.5, 0.5, 0.75 + 0.1j)]
+)
 def test_the_bound_on_an_ellipse_bounds_complex_values(eps, near, v):
     """The integral at a complex v, by mpmath, at a place that lies in the ellipse."""
     p, d, s, r = 0.7, 0.27, 0.1, 120
     low, high, rho = math.log(0.6), math.log(0.9), 3.0
     one = np.ones(1)
-    found, _ = hidden.log_largest(
+    found, _ = hidden_participation.log_largest(
         eps * one, p * one, d * one, s * one, low * one, high * one, rho, -20 * one,
         dimension=r, replace=near == 0.5, reverse=near == 0.0,
     )  # fmt: skip
@@ -149,7 +165,7 @@ def test_a_public_number_that_lay_below_the_truth():
         receiver_noise_variance=0.9213, dimension=1, delta=1e-5, delta_prime=1e-5, adjacency="silent",
     )  # fmt: skip
     one = rounds.curve(system, observer="others")
-    low, high = curve.compose([one, curve.gaussian(1e-9)]).bracket(epsilon=0.2504, direction="reverse")
+    low, high = privacy_curve.compose([one, privacy_curve.gaussian(1e-9)]).bracket(epsilon=0.2504, direction="reverse")
     assert low <= 1.449575397e-6 <= high
 
 
@@ -221,7 +237,7 @@ def test_own_noise_far_above_all_other_in_reverse(eps, p, d, v, s):
     gap = p * one + (1 - p) * none - math.exp(eps) * (p * other + (1 - p) * none)
     truth = float(np.trapezoid(np.maximum(gap, 0.0), y))
     each = [np.array([x]) for x in (eps, p, d, v, s)]
-    value, _, error = hidden.log_curve(*each, dimension=1, replace=False, reverse=True)
+    value, _, error = hidden_participation.log_curve(*each, dimension=1, replace=False, reverse=True)
     assert p * math.exp(value[0]) == pytest.approx(truth, rel=1e-6) and error[0] < 1e-9
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from airtight.analytics.enclosures import observers as enclosed
-from airtight.analytics.privacy import hidden, observers
+from airtight.analytics.privacy.over_the_air import hidden_participation, observers
 from airtight.validate.papers.feature_dp import observers as rows
 from airtight.validate.report import observer_plots
 
@@ -28,7 +28,8 @@ def test_balls_hold_the_quadrature(eps, p, d, v, s, r, replace):
     given = {"p": p, "distance": d, "variance": v, "noise": s, "dimension": r, "replace": replace}
     truth = enclosed.hidden(eps, **given)
     value, _, error = (
-        float(x[0]) for x in hidden.log_curve(*(x * ONE for x in (eps, p, d, v, s)), dimension=r, replace=replace)
+        float(x[0])
+        for x in hidden_participation.log_curve(*(x * ONE for x in (eps, p, d, v, s)), dimension=r, replace=replace)
     )
     assert truth.rel_accuracy_bits() > 30 and abs(float(truth.log()) - math.log(p) - value) <= error + 1e-12
     low = enclosed.hidden_at_least(eps, **given)

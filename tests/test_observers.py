@@ -19,8 +19,9 @@ import airtight
 from airtight.analytics.checks import ParameterError
 from airtight.analytics.guarantee import Adjacency, Observer
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.privacy import amplification, concentric, gaussian, half_space, hidden, observers
-from airtight.analytics.privacy.concentric import gamma_cells
+from airtight.analytics.privacy.mechanisms import gaussian, neyman_pearson
+from airtight.analytics.privacy.over_the_air import amplification, hidden_participation, observers, signal_lower_bound
+from airtight.analytics.privacy.over_the_air.signal_lower_bound import gamma_cells
 from airtight.validate.config import load
 from airtight.validate.twins import oracles
 
@@ -49,7 +50,10 @@ def with_(system, **changes):
 
 
 def log_curve(eps, p, d, v, s, r, replace):
-    return [float(x[0]) for x in hidden.log_curve(*(x * ONE for x in (eps, p, d, v, s)), dimension=r, replace=replace)]
+    return [
+        float(x[0])
+        for x in hidden_participation.log_curve(*(x * ONE for x in (eps, p, d, v, s)), dimension=r, replace=replace)
+    ]
 
 
 # Known numbers.
@@ -79,7 +83,9 @@ def test_codes_of_the_others_in_one_dimension():
         dimension=1,
     )
     assert float(airtight.delta(system, 0.5, observer="others")[0]) == pytest.approx(0.1307, abs=5e-5)
-    zero = concentric.Mixture(np.array([0.05, 2.05]), np.array([0.5, 0.5]), 0.0, 0.3, 1.0, 0.05, 1, Adjacency.SILENT)
+    zero = signal_lower_bound.Mixture(
+        np.array([0.05, 2.05]), np.array([0.5, 0.5]), 0.0, 0.3, 1.0, 0.05, 1, Adjacency.SILENT
+    )
     for code, truth in ((0.0, 0.0713), (-1.0, 0.1143), (-3.0, 0.1295)):
         P, Q = ([(0.15, x, 0.1), (0.15, x + code, 2.1), (0.35, 0.0, 0.05), (0.35, code, 2.05)] for x in (1.0, 0.0))
         found = oracles.mixture_divergence(0.5, P, Q)
@@ -152,7 +158,7 @@ def convexity_bracket(eps, p, d, v, s, r, replace, cells=2000):
     t = u * u
     log_ratio = a * np.log1p(eta) - eta * t
     each = (np.full(t.size, x) for x in (eps, p, near, near - m))
-    best = half_space.best(*each, log_ratio, np.full(t.size, eta))
+    best = neyman_pearson.best(*each, log_ratio, np.full(t.size, eta))
     with np.errstate(all="ignore"):
         value, tilt = np.exp(best.log_value), np.exp(log_ratio)
         drop = value * best.common / tilt
@@ -194,11 +200,13 @@ def test_the_other_order_is_not_above_the_first_and_has_its_slope(share, p, d, s
     """Below half the square of the distance the best set may have a hole."""
     eps = share * d * d / (1 + s) / 2
     problem = [x * ONE for x in (eps, p, d, 1.0, s)]
-    value, slope, error = (float(x[0]) for x in hidden.log_curve(*problem, dimension=r, replace=False, reverse=True))
+    value, slope, error = (
+        float(x[0]) for x in hidden_participation.log_curve(*problem, dimension=r, replace=False, reverse=True)
+    )
     if p * math.exp(value) > 1e-200 and math.isfinite(error):
         assert error < 1e-8 and value - error <= log_curve(eps, p, d, 1.0, s, r, False)[0] + 1e-9
         near = (
-            float(hidden.log_curve(x * ONE, *problem[1:], dimension=r, replace=False, reverse=True)[0][0])
+            float(hidden_participation.log_curve(x * ONE, *problem[1:], dimension=r, replace=False, reverse=True)[0][0])
             for x in (eps * (1 - 1e-5), eps * (1 + 1e-5))
         )
         assert -np.subtract(*near) / (2e-5 * eps) == pytest.approx(slope, rel=1e-3, abs=1e-6)
@@ -224,10 +232,12 @@ def by_densities(eps, p, d, v, s, r, replace, reverse):
 
 @pytest.mark.parametrize("r", [2, 3, 8, 100])
 @pytest.mark.parametrize("replace, reverse", [(False, False), (True, False), (False, True)])
-@pytest.mark.parametrize("eps, p, d, v, s", [(0.3, 0.7, 0.8, 1.1, 0.2), (0.02, 0.2, 3.0, 0.3, 1.5), (2.0, 0.9, 4.0, 0.5, 0.6)])
+@pytest.mark.parametrize(
+    "eps, p, d, v, s", [(0.3, 0.7, 0.8, 1.1, 0.2), (0.02, 0.2, 3.0, 0.3, 1.5), (2.0, 0.9, 4.0, 0.5, 0.6)]
+)
 def test_the_single_integral_is_that_of_the_densities(r, replace, reverse, eps, p, d, v, s):
     each = (np.array([x]) for x in (eps, p, d, v, s))
-    value, _, error = hidden.log_curve(*each, dimension=r, replace=replace, reverse=reverse)
+    value, _, error = hidden_participation.log_curve(*each, dimension=r, replace=replace, reverse=reverse)
     assert p * math.exp(value[0]) == pytest.approx(by_densities(eps, p, d, v, s, r, replace, reverse), rel=3e-5)
     assert error[0] < 1e-9
 
@@ -238,7 +248,9 @@ def with_thirty_digits(eps, p, d, v, s, r, near):
         eps, p, d, v, s = (mpmath.mpf(float(x)) for x in (eps, p, d, v, s))
         m, eta, a = d / mpmath.sqrt(v + s), s / v, mpmath.mpf(r - 1) / 2
         b = near * m
-        level = mpmath.log(p / (1 - p)) - mpmath.log(mpmath.expm1(eps)) - b * b / 2 - mpmath.mpf(r) / 2 * mpmath.log1p(eta)
+        level = (
+            mpmath.log(p / (1 - p)) - mpmath.log(mpmath.expm1(eps)) - b * b / 2 - mpmath.mpf(r) / 2 * mpmath.log1p(eta)
+        )
 
         def excess(x):
             zeta, chi = m * x, (eps / m - m / 2) + x + b
@@ -279,7 +291,7 @@ def test_at_and_beside_kinks(p, d, s, r, eps):
     v = 0.3 if r > 2 else 0.12271
     for at in eps * (1 + 1e-3 * np.array([0.0, 1.0])):
         each = (np.array([x]) for x in (at, p, d, v, s))
-        value, _, error = hidden.log_curve(*each, dimension=r, replace=False, reverse=True)
+        value, _, error = hidden_participation.log_curve(*each, dimension=r, replace=False, reverse=True)
         assert abs(value[0] - with_thirty_digits(at, p, d, v, s, r, 0)) <= error[0] < 1e-9
 
 
@@ -325,7 +337,7 @@ def test_monte_carlo_at_the_papers_dimension(paper):
     away = math.log(0.1) + mixed(axial, 0.0)
     P, Q = (np.logaddexp(math.log(0.9) + mixed(axial - x, 0.1), away) for x in (0.25, 0.0))
     excess = np.maximum(-np.expm1(eps + Q - P), 0.0)
-    one = concentric.Mixture(noise, np.exp(chance), 0.0, 0.9, 0.25, 0.1, 784, Adjacency.SILENT)
+    one = signal_lower_bound.Mixture(noise, np.exp(chance), 0.0, 0.9, 0.25, 0.1, 784, Adjacency.SILENT)
     found = one.delta(eps, 1e-9)
     assert np.mean(excess) == pytest.approx(found, abs=5 * np.std(excess) / math.sqrt(n))
     assert found < truth
@@ -333,7 +345,7 @@ def test_monte_carlo_at_the_papers_dimension(paper):
 
 def test_zero_codes_of_nobody():
     """Others whose noise is constant: the lower end is the exact value, from below."""
-    one = concentric.Mixture(np.array([1.1]), np.ones(1), 0.0, 0.9, 0.4, 0.1, 784, Adjacency.SILENT)
+    one = signal_lower_bound.Mixture(np.array([1.1]), np.ones(1), 0.0, 0.9, 0.4, 0.1, 784, Adjacency.SILENT)
     truth = 0.9 * math.exp(log_curve(1.0, 0.9, 0.4, 1.1, 0.1, 784, False)[0])
     assert truth * (1 - 2e-4) <= one.delta(1.0, 1e-9) <= truth
 
@@ -381,7 +393,7 @@ def test_noise_on_a_grid():
         values, weights = np.concatenate([values, values + s]), np.concatenate([weights * (1 - q), weights * q])
     places = np.linspace(math.log(0.0999), math.log(values.max() * 1.001), 120)
     each = np.ones(120)
-    curve = hidden.log_curve(
+    curve = hidden_participation.log_curve(
         eps * each, p[0] * each, 0.4 * each, np.exp(places), noise[0] * each, dimension=64, replace=False
     )[0]
     truth = p[0] * float(weights @ np.exp(CubicSpline(places, curve)(np.log(values))))
@@ -423,7 +435,7 @@ def test_zero_codes_by_a_grid(adjacency, eps):
     forward, reverse = (float(np.sum(np.maximum(A - lam * B, 0))) * cell for A, B in ((P, Q), (Q, P)))
     if adjacency is Adjacency.SILENT:
         assert reverse <= forward * (1 + 1e-6)
-    one = concentric.Mixture(v, weights, 0.0, p, d, s, r, adjacency)
+    one = signal_lower_bound.Mixture(v, weights, 0.0, p, d, s, r, adjacency)
     found = one.delta(eps, 1e-12)
     assert found == pytest.approx(max(forward, reverse), rel=2e-4)
 
@@ -438,7 +450,7 @@ def test_the_axial_set_may_be_several_intervals():
 
     turns = x[np.flatnonzero(np.diff(np.sign(density(P) - 2 * density(Q))))]
     np.testing.assert_allclose(turns, [0.613, 1.704, 3.523], atol=2e-3)
-    one = concentric.Mixture(v, weights, 0.0, 0.9, 1.0, 0.05, 1, Adjacency.SILENT)
+    one = signal_lower_bound.Mixture(v, weights, 0.0, 0.9, 1.0, 0.05, 1, Adjacency.SILENT)
     truth = oracles.mixture_divergence(math.log(2), P, Q)
     assert one.delta(math.log(2), 1e-12) == pytest.approx(truth, rel=1e-4)
 

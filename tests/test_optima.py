@@ -7,11 +7,11 @@ from itertools import product
 import numpy as np
 import pytest
 
-from airtight.analytics.federated.device import table_1
+from airtight.analytics.federated.fair.device import table_1
 from airtight.solvers import energy
 from airtight.solvers.energy import proved
 from airtight.solvers.solution import Multipliers
-from airtight.solvers.weights import exactly, structured
+from airtight.solvers.weights import rational_certificate, structured
 from airtight.solvers.weights.quadratic import QuadraticProgram, multipliers
 from airtight.validate.results.energy import EnergyResult
 from airtight.validate.results.tree import as_json
@@ -53,14 +53,14 @@ def test_the_optimum_lies_between_the_two_numbers(seed, sums_to_one):
     program = _program(seed, sums_to_one=sums_to_one)
     if sums_to_one and program.upper.sum() < 1.01:
         pytest.skip("infeasible")
-    made = exactly.proof(program, *_solved(program))
+    made = rational_certificate.proof(program, *_solved(program))
     assert made.objective == _value(program, made.w) and made.gap >= 0
     assert made.gap < Fraction(1, 10**12) and made.moved < Fraction(1, 10**12)
     assert all(0 <= x <= u for x, u in zip(made.w, program.effective_upper, strict=True))
     assert not sums_to_one or sum(made.w) == 1
     rng = np.random.default_rng(seed)
     for _ in range(20):
-        w = exactly._feasible(
+        w = rational_certificate._feasible(
             [Fraction(x) for x in rng.uniform(0, 1, program.d.size)],
             [Fraction(u) for u in program.effective_upper],
             sums_to_one=sums_to_one,
@@ -72,24 +72,27 @@ def test_the_optimum_lies_between_the_two_numbers(seed, sums_to_one):
 def test_planted_errors_widen_the_gap_by_what_they_cost(seed):
     program = _program(seed)
     w, found = _solved(program)
-    good = exactly.proof(program, w, found)
+    good = rational_certificate.proof(program, w, found)
     shifted = np.roll(w, 1)
-    bad = exactly.proof(program, np.minimum(shifted, program.effective_upper), found)
+    bad = rational_certificate.proof(program, np.minimum(shifted, program.effective_upper), found)
     assert bad.gap >= bad.objective - good.objective - good.gap
-    wrong = exactly.proof(program, w, Multipliers(found.total + 0.5, found.lower, found.upper))
+    wrong = rational_certificate.proof(program, w, Multipliers(found.total + 0.5, found.lower, found.upper))
     assert wrong.bound <= good.objective and wrong.gap > good.gap
     dearer = replace(program, g=program.g + 0.1 * np.arange(program.d.size))  # weights of another program
-    true = exactly.proof(dearer, *_solved(dearer))
-    assert exactly.proof(dearer, w, found).gap >= exactly.proof(dearer, w, found).objective - true.objective - true.gap
+    true = rational_certificate.proof(dearer, *_solved(dearer))
+    assert (
+        rational_certificate.proof(dearer, w, found).gap
+        >= rational_certificate.proof(dearer, w, found).objective - true.objective - true.gap
+    )
 
 
 def test_what_cannot_be_proved_is_refused():
     program = replace(_program(1), upper=np.full(_program(1).d.size, 1e-3))
-    with pytest.raises(exactly.NotProvedError, match="less than 1"):
-        exactly.proof(program, np.full(program.d.size, 1e-3), Multipliers(0.0, np.zeros(1), np.zeros(1)))
+    with pytest.raises(rational_certificate.NotProvedError, match="less than 1"):
+        rational_certificate.proof(program, np.full(program.d.size, 1e-3), Multipliers(0.0, np.zeros(1), np.zeros(1)))
     loose = replace(_program(2, flat=True, sums_to_one=False), upper=np.full(_program(2).d.size, np.inf))
-    with pytest.raises(exactly.NotProvedError, match="no finite value"):
-        exactly.proof(loose, np.zeros(loose.d.size), Multipliers(0.0, np.zeros(1), np.zeros(1)))
+    with pytest.raises(rational_certificate.NotProvedError, match="no finite value"):
+        rational_certificate.proof(loose, np.zeros(loose.d.size), Multipliers(0.0, np.zeros(1), np.zeros(1)))
 
 
 @pytest.mark.parametrize("deadline", [0.75, 1.5])

@@ -143,4 +143,8 @@ def test_wheel_in_an_environment_of_its_own(wheel, tmp_path):
     (tmp_path / "typed.py").write_text(TYPED)
     checked = [sys.executable, "-m", "mypy", "--strict", f"--python-executable={python}", "typed.py"]
     told = subprocess.run(checked, **here).stdout
-    assert "numpy.ndarray" in told and "airtight.analytics.privacy.curve.PrivacyCurve" in told and "Success" in told
+    assert (
+        "numpy.ndarray" in told
+        and "airtight.analytics.privacy.accounting.privacy_curve.PrivacyCurve" in told
+        and "Success" in told
+    )

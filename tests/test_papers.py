@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from airtight.analytics.federated import alphabets
+from airtight.analytics.federated.corbin import alphabets
 from airtight.validate.claims import audit
 from airtight.validate.claims.claim import FAILING, REFUTED, Ruling, Verdict
 from airtight.validate.claims.search import judged, noticed, trial

@@ -13,31 +13,24 @@ import numpy as np
 import pytest
 
 from airtight.analytics.distributions import selection, weighted_sum
-from airtight.analytics.federated import (
+from airtight.analytics.federated.corbin import (
     antithetic,
     communication,
-    comparison,
-    convergence,
     dropout,
-    fairness,
-    few_bits,
+    dropout_survivors,
     quantizers,
-    stayers,
-)
-from airtight.analytics.inference import accuracy, decoding, distortion, power_limit, transmission
-from airtight.analytics.privacy import (
-    composition,
-    concentration,
-    feature_aware,
-    laplace,
-    mixtures,
-    rounds,
     sample_level,
 )
-from airtight.analytics.privacy.curve import PrivacyCurve
-from airtight.solvers.design import federated
+from airtight.analytics.federated.fair import convergence, fairness
+from airtight.analytics.federated.few_bits import baselines, quantizer_laws
+from airtight.analytics.inference import accuracy, decoding, distortion, power_limit, transmission
+from airtight.analytics.privacy.accounting import composition_theorems
+from airtight.analytics.privacy.accounting.privacy_curve import PrivacyCurve
+from airtight.analytics.privacy.mechanisms import laplace
+from airtight.analytics.privacy.over_the_air import concentration, feature_aware, mixtures, rounds
+from airtight.solvers.design.federated import federated_design
 from airtight.solvers.energy import exact, proved, utility
-from airtight.solvers.energy.problem import Problem
+from airtight.solvers.energy.energy_problem import Problem
 from airtight.solvers.weights import caps
 from airtight.validate.claims import audit
 
@@ -96,7 +89,7 @@ PLANTS = {
         ["CB-E2*"],
     ),
     "a tenth of those who stay forgotten": (
-        rewritten(stayers, "curve", "values = missed + sum(", "values = missed + 0.9 * sum("),
+        rewritten(dropout_survivors, "curve", "values = missed + sum(", "values = missed + 0.9 * sum("),
         ["CB-T4*-privacy"],
     ),
     "half the energy gap": (
@@ -113,15 +106,15 @@ PLANTS = {
     ),
     "sensitivity 2G": (rewritten(fairness, "sensitivity", "4 * G", "2 * G"), ["UF-E7*"]),
     "a term of the optimal delta": (
-        rewritten(composition, "optimal_delta", "-np.expm1(kept) + np.exp(kept)", "np.exp(kept)"),
+        rewritten(composition_theorems, "optimal_delta", "-np.expm1(kept) + np.exp(kept)", "np.exp(kept)"),
         ["UF-C*"],
     ),
     "another term of the optimal delta": (
-        rewritten(composition, "optimal_delta", "np.exp(kept) * inner", "inner"),
+        rewritten(composition_theorems, "optimal_delta", "np.exp(kept) * inner", "inner"),
         ["UF-C*"],
     ),
     "a factor of the optimal epsilon": (
-        rewritten(composition, "optimal_epsilon", "* np.exp(-kept) *", "*"),
+        rewritten(composition_theorems, "optimal_epsilon", "* np.exp(-kept) *", "*"),
         ["UF-C*-epsilon"],
     ),
     "the threshold's participation": (nobody_stays_away, ["FDP-L2*-2.1"]),
@@ -154,7 +147,7 @@ PLANTS = {
         ["FDP-Q-energy"],
     ),
     "the lesser order behind a sum": (
-        rewritten(few_bits, "aggregate_delta", "return float(max(", "return float(min("),
+        rewritten(quantizer_laws, "aggregate_delta", "return float(max(", "return float(min("),
         ["CB-Q-behind"],
     ),
     "copies for their root": (
@@ -211,7 +204,7 @@ PLANTS = {
         ["CB-Q-left"],
     ),
     "one variance of Laplace noise": (
-        rewritten(comparison, "laplace_variance", "2 * scale**2", "scale**2"),
+        rewritten(baselines, "laplace_variance", "2 * scale**2", "scale**2"),
         ["CB-Q-laplace"],
     ),
     "the greatest of a pair's errors": (
@@ -220,7 +213,7 @@ PLANTS = {
     ),
     "no bit for the update": (rewritten(communication, "stream", "d * m, m)", "d * m, 0)"), ["CB-Q-bits"]),
     "infinitely many shared bits in a design": (
-        rewritten(federated, "error", "bits=system.shared_bits,", ""),
+        rewritten(federated_design, "error", "bits=system.shared_bits,", ""),
         ["CB-Q-design"],
     ),
     "no gap": (wrapped(proved, "gaps", lambda right: lambda *args: 0 * right(*args)), ["UF-Q-gaps"]),

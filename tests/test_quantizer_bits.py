@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airtight.analytics.checks import ConvergenceError, ParameterError
-from airtight.analytics.federated.quantizers import alpha
-from airtight.solvers.design import quantizer_bits
+from airtight.analytics.federated.corbin.quantizers import alpha
+from airtight.solvers.design.quantizer import quantizer_bits
 
 REACHED = 0.13722  # by quantizer.solve(2, epsilon=5.0), rounded up
 SETS = st.lists(st.frozensets(st.integers(0, 6), min_size=1, max_size=4), min_size=1, max_size=7)

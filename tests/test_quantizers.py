@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from airtight.analytics.checks import ParameterError
-from airtight.analytics.federated import quantizers
+from airtight.analytics.federated.corbin import quantizers
 from airtight.validate.papers.corbin_fl.quantizers import _enumerated
 
 UNIT = st.floats(-1, 1)

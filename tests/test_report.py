@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from airtight.analytics.privacy import amplification
+from airtight.analytics.privacy.over_the_air import amplification
 from airtight.validate.claims.shipped import shipped
 from airtight.validate.cli import main
 from airtight.validate.config import load

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from tests_support import GOOD, TASK, archive, written
 
-from airtight.analytics.federated.device import table_1
-from airtight.analytics.federated.system import FederatedSystem
+from airtight.analytics.federated.corbin.federated_system import FederatedSystem
+from airtight.analytics.federated.fair.device import table_1
 from airtight.solvers import energy, weights
 from airtight.validate.config import load
 from airtight.validate.results.bounds import Bounds

@@ -14,12 +14,21 @@ from scipy import stats
 import airtight
 from airtight.analytics.checks import ParameterError
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.privacy import chords, gaussian, loss_distribution, rounds
-from airtight.analytics.privacy.composed import Composed
-from airtight.analytics.privacy.curve import Direction, PrivacyCurve
-from airtight.analytics.privacy.loss_distribution import LossDistribution
-from airtight.analytics.privacy.loss_product import Product
-from airtight.analytics.privacy.releases import Discrete, Gaussian, Laplace, RandomizedResponse, Subsampled, discrete
+from airtight.analytics.privacy.accounting import connect_the_dots, loss_distribution
+from airtight.analytics.privacy.accounting.loss_distribution import LossDistribution
+from airtight.analytics.privacy.accounting.loss_product import Product
+from airtight.analytics.privacy.accounting.numerical_composition import Composed
+from airtight.analytics.privacy.accounting.privacy_curve import Direction, PrivacyCurve
+from airtight.analytics.privacy.mechanisms import gaussian
+from airtight.analytics.privacy.mechanisms.mechanism import (
+    Discrete,
+    Gaussian,
+    Laplace,
+    RandomizedResponse,
+    Subsampled,
+    discrete,
+)
+from airtight.analytics.privacy.over_the_air import rounds
 
 LEVELS = [0.3, 1e-3, 1e-5, 1e-15, 1e-100, 1e-250]
 
@@ -619,12 +628,12 @@ def test_rare_rounds_against_the_mixture(mu, log_p, count, log_delta):
     assert high - low <= 2e-3 * high
 
 
-@example([(-1.88, -0.4), (2.08, -2.4), (2.96, -1.0), (3.65, 0.6)], 0.8, -1.6, chords.SIDE, -7.0, 0.5)
+@example([(-1.88, -0.4), (2.08, -2.4), (2.96, -1.0), (3.65, 0.6)], 0.8, -1.6, connect_the_dots.SIDE, -7.0, 0.5)
 @given(
     st.lists(st.tuples(st.floats(-4, 4), st.floats(-200, 3)), min_size=1, max_size=5),
     st.floats(-3, 1),
     st.floats(-2, 1),
-    st.sampled_from([0.5, chords.SIDE]),
+    st.sampled_from([0.5, connect_the_dots.SIDE]),
     st.floats(-15, -7),
     st.sampled_from([0.5, 1.0]),
 )
@@ -654,7 +663,7 @@ def test_the_law_below_is_below_at_every_epsilon(outcomes, scale, cells, side, n
             min(math.floor(share * min(reals) / step), -2),
             max(math.ceil(share * max(reals) / step), 1),
         )
-        law = chords.below(curve(p, q), curve(q, p), step=step, first=first, last=last, side=side)
+        law = connect_the_dots.below(curve(p, q), curve(q, p), step=step, first=first, last=last, side=side)
         asked = [*reals, *(step * np.linspace(1.5 * first, 1.5 * last, 13))]
         for epsilon in asked:
             x = mpmath.exp(mpmath.mpf(float(epsilon)))

@@ -12,11 +12,10 @@ from scipy import stats
 
 import airtight
 from airtight.analytics.distributions.poisson_binomial import Block, binomial
-from airtight.analytics.federated import dropout, one_choice, stayers
-from airtight.analytics.privacy import aggregation
-from airtight.analytics.privacy.aggregation import Client
-from airtight.analytics.privacy.majorant import Majorant
-from airtight.analytics.privacy.merged import Merged, mixture
+from airtight.analytics.federated.corbin import attained_lower_bound, central_privacy, dropout, dropout_survivors
+from airtight.analytics.federated.corbin.central_privacy import Client
+from airtight.analytics.privacy.accounting.coarse_graining import Merged, mixture
+from airtight.analytics.privacy.accounting.dominating_pair import Majorant
 
 
 def coin(plus):
@@ -32,7 +31,7 @@ def noise_of(parts):
 
 def rounds_of(system, kind, parameters):
     """Both laws of all that is seen in a round, one entry for each choice of all updates: ends, for pairs also even levels."""
-    low, high, _ = aggregation.interval(system.epsilon)
+    low, high, _ = central_privacy.interval(system.epsilon)
     p, bits = system.dropout, system.shared_bits
     even = math.ceil(low * 2**bits) / 2**bits
     singles, pairs = system.alone - (kind == "unpaired"), system.pairs - (kind == "paired")
@@ -51,11 +50,13 @@ def rounds_of(system, kind, parameters):
                 for k, (a, b) in enumerate(both):
                     left = here[singles + 2 * k], here[singles + 2 * k + 1]
                     if all(left):
-                        parts.append(aggregation.sum_law(a, 1 - b, bits))
+                        parts.append(central_privacy.sum_law(a, 1 - b, bits))
                     elif any(left):
                         parts.append(coin(a if left[0] else b))
                 with_partner = kind == "paired" and here[-1]
-                laws = [aggregation.sum_law(q, 1 - partner, bits) if with_partner else coin(q) for q in (first, second)]
+                laws = [
+                    central_privacy.sum_law(q, 1 - partner, bits) if with_partner else coin(q) for q in (first, second)
+                ]
                 laws = [np.convolve(noise_of(parts), law) for law in laws]
                 for seen, law in zip((one, other), laws, strict=True):
                     seen.append(chance * np.array([math.prod(x) for x in itertools.product(law, repeat=parameters)]))
@@ -121,7 +122,7 @@ def test_pairs_against_all_who_may_stay(clients, fraction, bits, parameters, loc
 def test_what_is_impossible_for_the_neighbour(bits, drop, client):
     """Likely here, whoever stays, and seen at every epsilon."""
     system = airtight.FederatedSystem(clients=2, parameters=3, epsilon=4.5, shared_bits=bits, dropout=drop)
-    told = stayers.told(
+    told = dropout_survivors.told(
         2, 3, client=Client.PAIRED, epsilon=4.5, dropout=drop, independent=0.0, bits=bits
     )  # fmt: skip
     curve = airtight.aggregation(system, client=client)
@@ -143,9 +144,9 @@ def test_rounds_chosen_knowing_those_before(clients, fraction, count, local, dro
 
 
 def test_counts_that_are_told_are_paid_for(monkeypatch):
-    monkeypatch.setattr(stayers, "_MISSED", 0.9)
+    monkeypatch.setattr(dropout_survivors, "_MISSED", 0.9)
     system = airtight.FederatedSystem(clients=5, parameters=1, epsilon=1.0, ldp_fraction=1.0, dropout=0.3)
-    found = stayers.curve(
+    found = dropout_survivors.curve(
         5, 1, client=Client.UNPAIRED, epsilon=1.0, dropout=0.3, independent=1.0, bits=None, delta=0.5
     )  # fmt: skip
     for y in (0.1, 0.5, 0.9):
@@ -154,7 +155,7 @@ def test_counts_that_are_told_are_paid_for(monkeypatch):
 
 def test_what_is_trimmed_is_not_looked_at():
     high = 0.7
-    choice = one_choice._Choice(((1.0, coin(high), coin(1 - high)),), 300, 0, 0, 1 - high)
+    choice = attained_lower_bound._Choice(((1.0, coin(high), coin(1 - high)),), 300, 0, 0, 1 - high)
     whole, some = (choice.parameter(0, 300, 0, negligible) for negligible in (1e-200, 1e-4))
     for y in (0.0, 0.1, 0.3, 0.5):
         most, least = (np.maximum(one.p - np.exp(y) * one.q, 0).sum() for one in (whole, some))
@@ -165,11 +166,11 @@ def test_what_is_trimmed_is_not_looked_at():
 @pytest.mark.parametrize(("singles", "pairs", "drop", "most"), [(0, 40, 0.5, 3), (30, 20, 0.3, 4), (25, 0, 0.2, 5)])
 def test_who_stays_is_raised_to_the_classes(monkeypatch, singles, pairs, drop, most):
     """For each class of one end: the probability that the other is at most so great, against the exact one."""
-    monkeypatch.setattr(one_choice, "_BOTH_ENDS", most)
-    monkeypatch.setattr(one_choice, "_ONE_END", most)
-    choice = one_choice._Choice(((1.0, coin(0.7), coin(0.3)),), singles, 0, pairs, 0.3)
+    monkeypatch.setattr(attained_lower_bound, "_BOTH_ENDS", most)
+    monkeypatch.setattr(attained_lower_bound, "_ONE_END", most)
+    choice = attained_lower_bound._Choice(((1.0, coin(0.7), coin(0.3)),), singles, 0, pairs, 0.3)
     system = airtight.FederatedSystem(clients=2, parameters=1, epsilon=1.0, dropout=drop)
-    found = list(one_choice._stay(choice, system, 1, 1e-3))
+    found = list(attained_lower_bound._stay(choice, system, 1, 1e-3))
     assert sum(share for share, _, _ in found) == pytest.approx(1.0)
     one = drop * (1 - drop)
     fewer = stats.binom(pairs, one)
@@ -245,14 +246,14 @@ def test_either_is_the_worse_kind():
 def test_classes_cover_every_count_once(trials, chance, missed, seed, most):
     law = binomial(trials, chance)
     loss = np.sort(np.random.default_rng(seed).exponential(100.0, law.weights.size))[::-1]
-    few, found = stayers.least_of_classes(law, loss, missed=missed)
+    few, found = dropout_survivors.least_of_classes(law, loss, missed=missed)
     dense = law.dense(trials + 1)
     starts = [n for _, n in found]
     assert few <= missed and starts == sorted(set(starts))
     assert few == pytest.approx(dense[: starts[0]].sum(), abs=1e-15)
     for (share, start), end in zip(found, [*starts[1:], trials + 1], strict=True):
         assert share == pytest.approx(dense[start:end].sum(), rel=1e-12)
-    above = stayers.greatest_of_classes(law, loss, most=most)
+    above = dropout_survivors.greatest_of_classes(law, loss, most=most)
     assert len(above) <= most and above[0][2] == law.start + law.weights.size - 1
     for share, least, most_of_it in above:
         assert share == pytest.approx(dense[least : most_of_it + 1].sum(), rel=1e-12)
@@ -292,7 +293,7 @@ def test_worst_of_curves_is_above_all():
     eps = np.linspace(0.0, 5.0, 11)
     curves = [Majorant(eps * s, np.asarray(airtight.gaussian(mu).delta(eps * s))) for mu, s in ((1.0, 1.0), (1.5, 0.7))]
     at = np.linspace(0.0, 3.5, 50)
-    found = stayers.worst(curves).ends(at)[1]
+    found = dropout_survivors.worst(curves).ends(at)[1]
     assert all(np.all(found >= one.ends(at)[1] * (1 - 1e-12)) for one in curves)
 
 
@@ -300,5 +301,5 @@ def test_one_client_and_nobody_else():
     system = airtight.FederatedSystem(clients=1, parameters=2, epsilon=0.7, dropout=0.4)
     low, high = airtight.aggregation(system).compose(3).bracket(delta=0.0)
     assert low <= 0.7 * 6 * (1 + 1e-12) and high == pytest.approx(0.7 * 6, rel=1e-12)
-    assert stayers.laws(1, dropout=0.4)[Client.UNPAIRED][0][2].dense(1).tolist() == [1.0]
-    assert isinstance(stayers.laws(2, dropout=0.4)[Client.PAIRED][0][2], Block)
+    assert dropout_survivors.laws(1, dropout=0.4)[Client.UNPAIRED][0][2].dense(1).tolist() == [1.0]
+    assert isinstance(dropout_survivors.laws(2, dropout=0.4)[Client.PAIRED][0][2], Block)

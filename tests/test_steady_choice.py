@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airtight.analytics.privacy import adaptive_composition, steady_choice
-from airtight.analytics.privacy.lattice import Envelope
-from airtight.analytics.privacy.loss_distribution import LossDistribution
+from airtight.analytics.privacy.accounting import adaptive_composition, steady_choice
+from airtight.analytics.privacy.accounting.envelope import Envelope
+from airtight.analytics.privacy.accounting.loss_distribution import LossDistribution
 
 STEP = 0.25
 

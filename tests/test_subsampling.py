@@ -10,7 +10,7 @@ from mpmath import mp
 from scipy import stats
 
 from airtight.analytics.checks import ParameterError
-from airtight.analytics.privacy import gaussian, subsampling
+from airtight.analytics.privacy.mechanisms import gaussian, subsampling
 from airtight.validate.twins import oracles
 
 eps = st.floats(0, 5)

@@ -50,7 +50,7 @@ def test_what_the_division_loses():
 
 
 def test_the_utility_is_the_numeric_one():
-    from airtight.analytics.federated.device import table_1
+    from airtight.analytics.federated.fair.device import table_1
 
     fleet = table_1(distance=80.0)
     gain = float(fleet.gain[0])

@@ -17,9 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from airtight.analytics.checks import ParameterError
-from airtight.analytics.federated import few_bits as laws
-from airtight.analytics.federated import quantizers
-from airtight.analytics.federated.system import FederatedSystem
+from airtight.analytics.federated.corbin import quantizers
+from airtight.analytics.federated.corbin.federated_system import FederatedSystem
+from airtight.analytics.federated.few_bits import quantizer_laws as laws
 from airtight.analytics.records import plain
 from airtight.validate.config import load
 from airtight.validate.experiments.training import command, data, federated, few_bits
@@ -251,7 +251,7 @@ def test_killed_at_any_moment_it_goes_on(tmp_path):
     code = (
         "from airtight.validate.experiments.training.federated import run\n"
         "from airtight.validate.plan import Settings\n"
-        "from airtight.analytics.federated.system import FederatedSystem\n"
+        "from airtight.analytics.federated.corbin.federated_system import FederatedSystem\n"
         "from pathlib import Path\n"
         "run(FederatedSystem(clients=20, parameters=1, epsilon=1.0, ldp_fraction=0.2),"
         f" Settings(rounds=200, hidden=(8,)), 'corbin', checkpoint=Path({str(path)!r}))\n"

@@ -8,7 +8,7 @@ import pytest
 from airtight.analytics.checks import ParameterError
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.privacy import amplification
+from airtight.analytics.privacy.over_the_air import amplification
 from airtight.solvers.solution import InfeasibleError
 from airtight.validate.experiments.training import designs, inference, views
 from airtight.validate.experiments.training.inference import Selection, Transmitter

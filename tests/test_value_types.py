@@ -11,16 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import airtight
-from airtight.analytics.federated.device import DeviceFleet, table_1
-from airtight.analytics.federated.system import FederatedSystem
+from airtight.analytics.federated.corbin.federated_system import FederatedSystem
+from airtight.analytics.federated.fair.device import DeviceFleet, table_1
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.parameters import of
-from airtight.analytics.privacy import amplification as exact
+from airtight.analytics.privacy.over_the_air import amplification as exact
 from airtight.analytics.symbolic import amplification
 from airtight.analytics.symbolic.form import folded, per_device
-from airtight.solvers.design import calibrate
-from airtight.solvers.weights.problem import _example as example
+from airtight.solvers.design.calibration import calibrate
+from airtight.solvers.weights.weight_problem import _example as example
 
 SYSTEM = InferenceSystem(
     devices=3,

@@ -16,11 +16,11 @@ from airtight.analytics.checks import ParameterError
 from airtight.analytics.inference import distortion
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.privacy import amplification
+from airtight.analytics.privacy.over_the_air import amplification
 from airtight.solvers import weights
-from airtight.solvers.design import frontier
+from airtight.solvers.design.over_the_air import frontier
 from airtight.solvers.solution import Certificate, InfeasibleError
-from airtight.solvers.weights import caps, exactly, kkt, problem, structured
+from airtight.solvers.weights import caps, kkt, rational_certificate, structured, weight_problem
 from airtight.solvers.weights.quadratic import QuadraticProgram, certificate, multipliers
 
 
@@ -486,7 +486,7 @@ def test_a_reduced_program_is_the_same_program():
 
 
 def test_the_printed_program_is_the_printed_mse():
-    system, views = problem._example()
+    system, views = weight_problem._example()
     for w in np.random.default_rng(1).random((4, system.devices)):
         printed = distortion.published(dataclasses.replace(system, weight=w), views)
         assert weights.program(system, views, objective="published").value(w) == pytest.approx(printed, rel=1e-12)
@@ -556,7 +556,7 @@ def test_cvxpy_states_many_devices_with_their_numbers():
 
 
 def test_no_weight_hides_who_takes_part():
-    system, _ = problem._example()
+    system, _ = weight_problem._example()
     seen = dataclasses.replace(system, adjacency="absent", participation=[1e-3, 0.5, 0.0])
     np.testing.assert_array_equal(caps.greatest_weights(seen, 1.0, observer="participants"), [np.inf, np.nan, np.inf])
 
@@ -588,7 +588,7 @@ def test_features_over_decades(s, K, r, sums_to_one):
     assert judged.is_optimal(1e-12) and judged.duality_gap <= 1e-9 * qp.value(result.w)
     assert result.converged and result.iterations <= 40
     if K <= 100:
-        proved = exactly.proof(qp, result.w, multipliers(qp, result.w, result.nu))
+        proved = rational_certificate.proof(qp, result.w, multipliers(qp, result.w, result.nu))
         assert proved.gap <= 1e-9 * float(proved.objective)
 
 

@@ -17,14 +17,14 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from airtight.analytics import checks, parameters
 from airtight.analytics.checks import AirtightError, ParameterError
-from airtight.analytics.federated.device import DeviceFleet
-from airtight.analytics.federated.system import FederatedSystem
+from airtight.analytics.federated.corbin.federated_system import FederatedSystem
+from airtight.analytics.federated.fair.device import DeviceFleet
 from airtight.analytics.guarantee import Observer
 from airtight.analytics.inference.features import matched
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.solvers.design.federated_requirements import FederatedRequirements
-from airtight.solvers.design.fleet_requirements import FleetRequirements
-from airtight.solvers.design.requirements import Requirements
+from airtight.solvers.design.federated.federated_requirements import FederatedRequirements
+from airtight.solvers.design.fleet.fleet_requirements import FleetRequirements
+from airtight.solvers.design.over_the_air.requirements import Requirements
 from airtight.validate import archives, units
 from airtight.validate.description import Description, Scores, Task
 from airtight.validate.fields import Number, Pair, PerDevice

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from airtight.analytics.checks import FloatArray
-from airtight.analytics.federated.device import DeviceFleet
-from airtight.analytics.federated.system import FederatedSystem
+from airtight.analytics.federated.corbin.federated_system import FederatedSystem
+from airtight.analytics.federated.fair.device import DeviceFleet
 from airtight.analytics.guarantee import Observer
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.solvers.design.federated_requirements import FederatedRequirements
-from airtight.solvers.design.fleet_requirements import FleetRequirements
-from airtight.solvers.design.requirements import Requirements
+from airtight.solvers.design.federated.federated_requirements import FederatedRequirements
+from airtight.solvers.design.fleet.fleet_requirements import FleetRequirements
+from airtight.solvers.design.over_the_air.requirements import Requirements
 from airtight.validate.plan import Plan
 
 

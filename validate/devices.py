@@ -15,11 +15,11 @@ import numpy as np
 
 from airtight.analytics import parameters
 from airtight.analytics.checks import ParameterError
-from airtight.analytics.federated.device import DeviceFleet
+from airtight.analytics.federated.fair.device import DeviceFleet
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.parameters import Vector
-from airtight.solvers.design.fleet import FleetDesign
-from airtight.solvers.design.requirements import JointDesign
+from airtight.solvers.design.fleet.fleet_design import FleetDesign
+from airtight.solvers.design.over_the_air.requirements import JointDesign
 from airtight.solvers.energy.utility import EnergySolution
 from airtight.solvers.solution import InfeasibleError
 from airtight.validate import files, units

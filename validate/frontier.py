@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from airtight.analytics.checks import ParameterError
-from airtight.solvers.design import pareto
-from airtight.solvers.design.federated_requirements import FederatedRequirements
-from airtight.solvers.design.fleet_requirements import FleetRequirements
-from airtight.solvers.design.requirements import Requirements
+from airtight.solvers.design.federated.federated_requirements import FederatedRequirements
+from airtight.solvers.design.fleet.fleet_requirements import FleetRequirements
+from airtight.solvers.design.over_the_air import pareto
+from airtight.solvers.design.over_the_air.requirements import Requirements
 from airtight.validate.config import SystemFileError
 from airtight.validate.description import Description
 from airtight.validate.results.frontier import FrontierResult
@@ -29,16 +29,16 @@ def solver(description: Description, *, effort: int | None = None) -> Callable[[
     """What designs a description for its requirements, with another effort than that of its table [design] if one is given."""
     wanted, system, task = description.design, description.inference, description.task
     if isinstance(wanted, FederatedRequirements) and description.federated is not None:
-        from airtight.solvers.design import federated
+        from airtight.solvers.design.federated import federated_design
 
-        return partial(federated.design, description.federated)
+        return partial(federated_design.design, description.federated)
     if isinstance(wanted, FleetRequirements) and description.energy is not None:
-        from airtight.solvers.design import fleet
+        from airtight.solvers.design.fleet import fleet_design
 
-        return partial(fleet.design, description.energy)
+        return partial(fleet_design.design, description.energy)
     if wanted is None or system is None:
         raise SystemFileError(f"{description.name}: design: missing; it says what is free and what is kept")
-    from airtight.solvers.design import joint
+    from airtight.solvers.design.over_the_air import joint
 
     options: dict[str, Any] = {} if task is None else {"margin": task.margin, "ideal_accuracy": task.ideal_accuracy}
     features = None if task is None else task.samples

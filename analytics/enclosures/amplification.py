@@ -135,5 +135,5 @@ def absent_by_enumeration(
 
 
 def unamplified(epsilon: Ball, p: Fraction) -> Ball:
-    """Enclosure of :func:`airtight.analytics.privacy.subsampling.unamplified`."""
+    """Enclosure of :func:`airtight.analytics.privacy.mechanisms.subsampling.unamplified`."""
     return (1 + (epsilon.exp() - 1) / ball(p)).log()

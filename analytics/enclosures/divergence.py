@@ -2,7 +2,7 @@
 
 The set that distinguishes N(d e_1, v_P I) best from N(0, v_Q I) is the outside (or inside) of a ball; both probabilities
 are noncentral chi-square tails, summed here as Poisson mixtures with a proven remainder. This is another road than the
-contour integral of :mod:`airtight.analytics.privacy.divergence`.
+contour integral of :mod:`airtight.analytics.privacy.mechanisms.gaussian_pair`.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def _last_term(mean: Ball, half: Ball, df: int) -> int:
 def hockey_stick(
     epsilon: Number | Ball, *, distance: Number, variance_p: Number | Ball, variance_q: Number | Ball, dimension: int
 ) -> Ball:
-    """Enclosure of sup_A [P(A) - e^eps Q(A)], see :func:`airtight.analytics.privacy.divergence.log_hockey_stick`.
+    """Enclosure of sup_A [P(A) - e^eps Q(A)], see :func:`airtight.analytics.privacy.mechanisms.gaussian_pair.log_hockey_stick`.
 
     Examples
     --------

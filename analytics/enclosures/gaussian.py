@@ -15,7 +15,7 @@ def upper_tail(x: Ball) -> Ball:
 
 
 def delta(epsilon: Number, *, sensitivity: Number, sigma: Number) -> Ball:
-    """Enclosure of the exact delta(epsilon), see :func:`airtight.analytics.privacy.gaussian.delta`.
+    """Enclosure of the exact delta(epsilon), see :func:`airtight.analytics.privacy.mechanisms.gaussian.delta`.
 
     Examples
     --------
@@ -40,5 +40,5 @@ def curve(epsilon: Number | Ball, distance: Number | Ball, variance: Number | Ba
 
 
 def classical_epsilon(delta: Number, *, sensitivity: Number, sigma: Number) -> Ball:
-    """Enclosure of FDP Eq. (10), see :func:`airtight.analytics.privacy.gaussian.classical_epsilon`."""
+    """Enclosure of FDP Eq. (10), see :func:`airtight.analytics.privacy.mechanisms.gaussian.classical_epsilon`."""
     return refine(lambda: ball(sensitivity) / ball(sigma) * (2 * (ball("1.25") / ball(delta)).log()).sqrt())

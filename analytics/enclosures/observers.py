@@ -1,6 +1,7 @@
 r"""What a device that hides behind its own participation gives away, enclosed: by the axis, with the norm across in closed form.
 
-The other order of integration than :mod:`airtight.analytics.privacy.hidden`. In units in which the device's components have
+The other order of integration than :mod:`airtight.analytics.privacy.over_the_air.hidden_participation`. In units in
+which the device's components have
 variance 1, with :math:`\eta = s/v`, means n > f, :math:`\lambda = e^\epsilon`, :math:`c = (\lambda-1)(1-p)/p` and
 a = (r-1)/2, the point x of the axis belongs to the best set where half the squared norm across exceeds
 
@@ -132,7 +133,8 @@ def hidden(
     replace: bool = False,
     digits: int = 12,
 ) -> Ball:
-    r"""Enclosure of :math:`D_\lambda(P\|Q)` given the others' noise, see :func:`airtight.analytics.privacy.hidden.log_curve`.
+    r"""Enclosure of :math:`D_\lambda(P\|Q)` given the others' noise, see
+    :func:`airtight.analytics.privacy.over_the_air.hidden_participation.log_curve`.
 
     Parameters
     ----------

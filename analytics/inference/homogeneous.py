@@ -1,5 +1,7 @@
-"""Many systems at once, each of equal devices: columns of what an
-:class:`~airtight.analytics.inference.system.InferenceSystem` has."""
+"""Many systems at once, each of equal devices.
+
+They are columns of what an :class:`~airtight.analytics.inference.system.InferenceSystem` has.
+"""
 
 from __future__ import annotations
 

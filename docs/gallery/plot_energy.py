@@ -10,7 +10,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import airtight
-from airtight.analytics.federated.device import table_1
+from airtight.analytics.federated.fair.device import table_1
 
 distance = np.linspace(50, 200, 31)
 best = airtight.solve_energy(table_1(distance=distance))

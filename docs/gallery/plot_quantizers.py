@@ -9,7 +9,7 @@ ones correlated by five shared random bits.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from airtight.analytics.federated import quantizers
+from airtight.analytics.federated.corbin import quantizers
 
 epsilon = np.geomspace(0.1, 10.0, 25)
 w = np.linspace(-1, 1, 41)

@@ -9,7 +9,7 @@
 # %%
 import numpy as np
 
-from airtight.analytics.federated.device import table_1
+from airtight.analytics.federated.fair.device import table_1
 from airtight.solvers import energy
 from airtight.solvers.energy import schemes
 

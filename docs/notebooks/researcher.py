@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 import airtight
-from airtight.analytics.privacy import amplification
+from airtight.analytics.privacy.over_the_air import amplification
 
 system = airtight.InferenceSystem(
     devices=12,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from airtight.analytics.checks import ConvergenceError, FloatArray, IntArray
-from airtight.analytics.federated.device import DeviceFleet
-from airtight.solvers.energy.problem import Case, Problem, log_lambert_exp
+from airtight.analytics.federated.fair.device import DeviceFleet
+from airtight.solvers.energy.energy_problem import Case, Problem, log_lambert_exp
 
 _SWEEPS = 200
 _NEAR = 32  # sweeps after which even near the root a bracket is halved

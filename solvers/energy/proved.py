@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from airtight.analytics.checks import FloatArray
-from airtight.analytics.federated.device import DeviceFleet
-from airtight.solvers.energy.problem import Problem
+from airtight.analytics.federated.fair.device import DeviceFleet
+from airtight.solvers.energy.energy_problem import Problem
 from airtight.solvers.energy.utility import EnergySolution
 
 _BITS = 128
@@ -32,7 +32,7 @@ def gaps(fleet: DeviceFleet, found: EnergySolution) -> FloatArray:
 
     Examples
     --------
-    >>> from airtight.analytics.federated.device import table_1
+    >>> from airtight.analytics.federated.fair.device import table_1
     >>> from airtight.solvers import energy
     >>> fleet = table_1(distance=[50.0, 200.0])
     >>> bool(np.all(gaps(fleet, energy.solve(fleet)) < 1e-12))

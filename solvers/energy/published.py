@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, IntArray
-from airtight.analytics.federated.device import DeviceFleet
-from airtight.solvers.energy.problem import Case, Problem
+from airtight.analytics.federated.fair.device import DeviceFleet
+from airtight.solvers.energy.energy_problem import Case, Problem
 
 
 def point(problem: Problem) -> tuple[FloatArray, FloatArray, IntArray]:
@@ -43,7 +43,7 @@ def roots(fleet: DeviceFleet, *, points: int = 2000) -> IntArray:
 
     Examples
     --------
-    >>> from airtight.analytics.federated.device import table_1
+    >>> from airtight.analytics.federated.fair.device import table_1
     >>> roots(table_1(distance=[50.0, 200.0]))
     array([1, 1])
     """

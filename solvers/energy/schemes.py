@@ -15,9 +15,9 @@ from scipy.optimize import brentq
 
 from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray
-from airtight.analytics.federated.device import DeviceFleet
+from airtight.analytics.federated.fair.device import DeviceFleet
 from airtight.solvers import energy as energy_utility
-from airtight.solvers.energy.problem import Problem
+from airtight.solvers.energy.energy_problem import Problem
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ def benchmark_energy(fleet: DeviceFleet, *, power: float | None = None) -> Float
 
     Examples
     --------
-    >>> from airtight.analytics.federated.device import table_1
+    >>> from airtight.analytics.federated.fair.device import table_1
     >>> spread = Spread.of(benchmark_energy(table_1(distance=np.linspace(50, 200, 10))))
     >>> round(1e3 * spread.mean, 2), round(1e3 * spread.std, 2)
     (500.47, 55.55)
@@ -61,7 +61,7 @@ def linear_cost_energy(fleet: DeviceFleet, price: float) -> FloatArray:
 
     Examples
     --------
-    >>> from airtight.analytics.federated.device import table_1
+    >>> from airtight.analytics.federated.fair.device import table_1
     >>> energy = linear_cost_energy(table_1(distance=np.linspace(50, 200, 10), beta_1=0.02), 0.00124)
     >>> round(1e3 * float(energy.std()), 1)
     63.2
@@ -86,7 +86,7 @@ def power_for_mean(fleet: DeviceFleet, mean: float) -> float:
 
     Examples
     --------
-    >>> from airtight.analytics.federated.device import table_1
+    >>> from airtight.analytics.federated.fair.device import table_1
     >>> round(power_for_mean(table_1(distance=np.linspace(50, 200, 10)), 0.2855), 3)
     0.471
     """
@@ -105,7 +105,7 @@ def price_for_mean(fleet: DeviceFleet, mean: float) -> float:
 
     Examples
     --------
-    >>> from airtight.analytics.federated.device import table_1
+    >>> from airtight.analytics.federated.fair.device import table_1
     >>> round(price_for_mean(table_1(distance=np.linspace(50, 200, 10), beta_1=0.02), 0.2855), 5)
     0.00124
     """
@@ -132,7 +132,7 @@ def compare(fleet: DeviceFleet, benchmark: FloatArray) -> Comparison:
 
     Examples
     --------
-    >>> from airtight.analytics.federated.device import table_1
+    >>> from airtight.analytics.federated.fair.device import table_1
     >>> fleet = table_1(distance=np.linspace(50, 200, 10), beta_1=0.02)
     >>> cut = compare(fleet, benchmark_energy(fleet))
     >>> round(100 * cut.std_cut, 2), round(100 * cut.mean_cut, 1)
@@ -149,7 +149,7 @@ def faded(fleet: DeviceFleet, rounds: int, rng: np.random.Generator, *, mean_gai
 
     Examples
     --------
-    >>> from airtight.analytics.federated.device import table_1
+    >>> from airtight.analytics.federated.fair.device import table_1
     >>> len(faded(table_1(), 3, np.random.default_rng(0)))
     3
     """

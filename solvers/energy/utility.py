@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 
 from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, IntArray
-from airtight.analytics.federated.device import DeviceFleet
+from airtight.analytics.federated.fair.device import DeviceFleet
 from airtight.analytics.records import Record
 from airtight.solvers.energy import exact, published
-from airtight.solvers.energy.problem import Case, Problem
+from airtight.solvers.energy.energy_problem import Case, Problem
 from airtight.solvers.solution import InfeasibleError
 
 _ROUNDED = 8 * float(np.finfo(float).eps)  # share of the deadline that its three terms may be rounded by
@@ -130,7 +130,7 @@ def solve(fleet: DeviceFleet, *, method: Method | str = Method.CLOSED_FORM, inte
 
     Examples
     --------
-    >>> from airtight.analytics.federated.device import table_1
+    >>> from airtight.analytics.federated.fair.device import table_1
     >>> best = solve(table_1(distance=[50.0, 200.0]))
     >>> best.iterations.round(2), best.gap.max() < 1e-12
     (array([98.46, 82.17]), np.True_)
@@ -143,9 +143,9 @@ def solve(fleet: DeviceFleet, *, method: Method | str = Method.CLOSED_FORM, inte
         x, Z, case = published.point(problem)
         bound = None
     elif kind is Method.CVXPY:
-        from airtight.solvers.energy import conic
+        from airtight.solvers.energy import conic_energy
 
-        x, Z, case, bound = conic.solve(problem)
+        x, Z, case, bound = conic_energy.solve(problem)
     else:
         x, Z, case, bound = exact.exact_cases(problem)
     top = upper_bound(problem, x, Z, bound)

@@ -1,7 +1,7 @@
 """The weight problem: which weights serve the server best under a privacy cap (FDP Lemma 5, App. C)."""
 
 from airtight.solvers.weights.caps import Cap
-from airtight.solvers.weights.problem import (
+from airtight.solvers.weights.weight_problem import (
     Method,
     Objective,
     greatest_weights,

@@ -15,10 +15,10 @@ from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, IntArray
 from airtight.analytics.guarantee import Adjacency, Observer
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.privacy import amplification, concentration, observers
-from airtight.analytics.privacy.amplification import TheoremForm
-from airtight.analytics.privacy.mixtures import TRIMMED, participations
-from airtight.analytics.privacy.participation import Participation
+from airtight.analytics.privacy.over_the_air import amplification, concentration, observers
+from airtight.analytics.privacy.over_the_air.amplification import TheoremForm
+from airtight.analytics.privacy.over_the_air.mixtures import TRIMMED, participations
+from airtight.analytics.privacy.over_the_air.noise_mixture import Participation
 
 _STEPS = 200
 _NEAR, _NEAR_ON_GRID = 1e-11, 1e-7  # relative distance to the limit, but for the rounding
@@ -65,9 +65,9 @@ def greatest_weights(
     -------
     ndarray, shape (K,)
         nan where the theorem is vacuous, or where even weight 0 breaks the cap (adjacency ``absent``); infinite where any
-        weight will do. With "exact" and "proven" :func:`~airtight.analytics.privacy.amplification.exact_epsilon` and
-        :func:`~airtight.analytics.privacy.amplification.proven`, evaluated at these weights, do not exceed `epsilon`,
-        not by an ulp.
+        weight will do. With "exact" and "proven" :func:`~airtight.analytics.privacy.over_the_air.amplification.exact_epsilon` and
+        :func:`~airtight.analytics.privacy.over_the_air.amplification.proven`, evaluated at these weights, do not exceed
+        `epsilon`, not by an ulp.
 
     Notes
     -----
@@ -80,7 +80,7 @@ def greatest_weights(
 
     Examples
     --------
-    >>> from airtight.solvers.weights.problem import _example
+    >>> from airtight.solvers.weights.weight_problem import _example
     >>> system, _ = _example()
     >>> greatest_weights(system, 1.0, "eq23").round(4), greatest_weights(system, 1.0).round(4)
     (array([0.1046, 0.1046, 0.1046]), array([0.3015, 0.3015, 0.3015]))
@@ -98,7 +98,7 @@ def greatest_clips(
 
     Examples
     --------
-    >>> from airtight.solvers.weights.problem import _example
+    >>> from airtight.solvers.weights.weight_problem import _example
     >>> greatest_clips(_example()[0], 1.0).round(4)
     array([3.618, 3.618, 3.618])
     """

@@ -77,7 +77,7 @@ def update(
 
     Examples
     --------
-    >>> from airtight.solvers.weights.problem import _example
+    >>> from airtight.solvers.weights.weight_problem import _example
     >>> trace = update(*_example(), np.full(3, np.inf))
     >>> trace.w.round(4), trace.converged
     (array([0.    , 0.6562, 0.3438]), True)

@@ -21,10 +21,11 @@ from scipy import optimize
 import airtight
 from airtight.analytics.checks import FloatArray
 from airtight.analytics.enclosures.ball import Ball, ball
-from airtight.analytics.federated import fairness, few_bits
-from airtight.analytics.privacy import feature_aware
-from airtight.analytics.privacy.curve import PrivacyCurve
-from airtight.solvers.design import rounds as design_rounds
+from airtight.analytics.federated.fair import fairness
+from airtight.analytics.federated.few_bits import quantizer_laws
+from airtight.analytics.privacy.accounting.privacy_curve import PrivacyCurve
+from airtight.analytics.privacy.over_the_air import feature_aware
+from airtight.solvers.design.over_the_air import rounds as design_rounds
 from hunt import judge
 
 Case = dict[str, Any]
@@ -530,7 +531,7 @@ def few_bits_sum(case: Case) -> float:
         factor, total = ball(Fraction(case["epsilon"])).exp(), flint.arb(0)
         for i, chance in sums[0].items():
             total += (ball(chance) - factor * ball(sums[1][i])).max(flint.arb(0))
-    found = float(few_bits.aggregate_delta(given[0], given[1], given[2:], epsilon=case["epsilon"]))
+    found = float(quantizer_laws.aggregate_delta(given[0], given[1], given[2:], epsilon=case["epsilon"]))
     low, _ = _ball_ends(total)
     # the laws themselves are given to a rounding
     return between(low, low, 0.0, found + 1e-14) if low > 1e-12 else math.nan

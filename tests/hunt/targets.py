@@ -18,22 +18,14 @@ from airtight.analytics.distributions import quadratic_form, selection
 from airtight.analytics.enclosures import observers as enclosed_observers
 from airtight.analytics.enclosures import quadratic_form as enclosed_form
 from airtight.analytics.enclosures.ball import Ball, ball
-from airtight.analytics.federated import dropout
+from airtight.analytics.federated.corbin import central_bound, central_privacy, dropout
 from airtight.analytics.inference import accuracy
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.privacy import (
-    aggregation,
-    amplification,
-    central_bound,
-    composition,
-    divergence,
-    feature_aware,
-    gaussian,
-    mixtures,
-    observers,
-)
-from airtight.solvers.design import calibrate
+from airtight.analytics.privacy.accounting import composition_theorems
+from airtight.analytics.privacy.mechanisms import gaussian, gaussian_pair
+from airtight.analytics.privacy.over_the_air import amplification, feature_aware, mixtures, observers
+from airtight.solvers.design.calibration import calibrate
 from airtight.solvers.solution import InfeasibleError
 from airtight.solvers.weights import caps
 from hunt import judge
@@ -132,7 +124,7 @@ def _pair_case(rng: np.random.Generator) -> Case:
 
 def _pair(case: Case) -> float:
     arrays = [np.array([float(x)]) for x in (case["epsilon"], case["mu"], 1.0, case["eta"], case["dimension"])]
-    value, _, error = (float(x[0]) for x in divergence.log_curve(*arrays, reverse=case["reverse"]))
+    value, _, error = (float(x[0]) for x in gaussian_pair.log_curve(*arrays, reverse=case["reverse"]))
     wide, narrow = 1 + Fraction(case["eta"]), Fraction(1)
     p, q = (narrow, wide) if case["reverse"] else (wide, narrow)
     truth = judge.hockey_stick(ball(case["epsilon"]), Fraction(case["mu"]), p, q, case["dimension"])
@@ -341,12 +333,14 @@ def _responses(case: Case, total: Fraction) -> Ball:
 
 
 def _composed(case: Case) -> float:
-    epsilon = composition.optimal_epsilon(
+    epsilon = composition_theorems.optimal_epsilon(
         case["epsilon"], case["local_delta"], count=case["count"], total_delta=case["delta"]
     )
     worst = _at_most(_responses(case, Fraction(epsilon)), case["delta"]) if epsilon < math.inf else 0.0
     total = 0.7 * case["epsilon"] * case["count"]
-    delta = composition.optimal_delta(case["epsilon"], case["local_delta"], count=case["count"], total_epsilon=total)
+    delta = composition_theorems.optimal_delta(
+        case["epsilon"], case["local_delta"], count=case["count"], total_epsilon=total
+    )
     return max(worst, _at_most(_responses(case, Fraction(total)), delta) if delta > _LEAST else 0.0)
 
 
@@ -413,14 +407,14 @@ def _aggregated(case: Case) -> float:
     if case["parameters"] > 1 and case["others"] > 12:
         case = {**case, "others": case["others"] % 13}
     if case["parameters"] == 1:
-        envelope = aggregation.one_parameter(
+        envelope = central_privacy.one_parameter(
             case["others"], epsilon=case["epsilon"], client=kind, delta=min(case["delta"], 0.5)
         )
         at = case["at"] * case["epsilon"]
         ratio = _at_most(_count_delta(case, at), float(envelope.delta(at)) + _LEAST)
         epsilon = float(envelope.epsilon(case["delta"]))
         return max(ratio, _at_most(_count_delta(case, epsilon), case["delta"]) if epsilon < 1e6 else 0.0)
-    epsilon = aggregation.update_epsilon(
+    epsilon = central_privacy.update_epsilon(
         case["others"], case["parameters"], epsilon=case["epsilon"], client=kind, delta=case["delta"]
     )
     return _at_most(_count_delta(case, epsilon), case["delta"]) if epsilon < 1e6 else math.nan

@@ -7,8 +7,9 @@ import numpy as np
 from airtight.analytics import checks
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.privacy import amplification, attack
-from airtight.analytics.privacy import rounds as composition
+from airtight.analytics.privacy import empirical_epsilon
+from airtight.analytics.privacy.over_the_air import amplification
+from airtight.analytics.privacy.over_the_air import rounds as composition
 from airtight.validate.experiments.monte_carlo import channel
 from airtight.validate.results.attack import AttackedDevice, AttackResult
 
@@ -64,13 +65,13 @@ def attacked(
             longest = int(alike[np.argmax(norms[alike] / system.clip[alike])])
             norm = float(min(norms[longest], system.clip[longest]))
             of_code = channel.log_ratios(system, device=longest, samples=count, rng=rng, rounds=times, norm=norm)
-            own = attack.epsilon_at_least(*of_code, delta=system.delta, failure=failure).epsilon
+            own = empirical_epsilon.epsilon_at_least(*of_code, delta=system.delta, failure=failure).epsilon
         if claim is not None and claim.delta[k] < 1:
-            promised = attack.epsilon_at_least(*scores, delta=float(claim.delta[k]), failure=failure).epsilon
+            promised = empirical_epsilon.epsilon_at_least(*scores, delta=float(claim.delta[k]), failure=failure).epsilon
         found.append(
             AttackedDevice(
                 devices=alike.tolist(),
-                attack=attack.epsilon_at_least(*scores, delta=system.delta, failure=failure).epsilon,
+                attack=empirical_epsilon.epsilon_at_least(*scores, delta=system.delta, failure=failure).epsilon,
                 exact=float(exact[number]),
                 attack_on_features=own,
                 published_epsilon=None if claim is None else float(claim.epsilon[k]),

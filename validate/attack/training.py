@@ -4,7 +4,8 @@ The training loop runs as in ``airtight train``, many times, with one client's u
 sees what the server sums up in each round and who dropped out; it knows all else: the others' updates, the batches, who is
 paired with whom. Given that the law of each sum is known, and so is the likelihood ratio of all rounds, each given those before.
 
-Any score makes a valid lower bound (:mod:`airtight.analytics.privacy.attack`); that the ratio is exact makes it the best one.
+Any score makes a valid lower bound (:mod:`airtight.analytics.privacy.empirical_epsilon`); that the ratio is exact makes
+it the best one.
 """
 
 from __future__ import annotations
@@ -17,11 +18,12 @@ from numpy.typing import NDArray
 
 from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, IntArray, ParameterError
-from airtight.analytics.federated import aggregate, comparison
-from airtight.analytics.federated.quantizers import alpha, pair_law
-from airtight.analytics.federated.system import FederatedSystem
-from airtight.analytics.privacy import attack
-from airtight.analytics.privacy.curve import PrivacyCurve
+from airtight.analytics.federated.corbin import aggregation
+from airtight.analytics.federated.corbin.federated_system import FederatedSystem
+from airtight.analytics.federated.corbin.quantizers import alpha, pair_law
+from airtight.analytics.federated.few_bits import baselines
+from airtight.analytics.privacy import empirical_epsilon
+from airtight.analytics.privacy.accounting.privacy_curve import PrivacyCurve
 from airtight.validate.experiments.training import data
 from airtight.validate.experiments.training import federated as loop
 from airtight.validate.plan import Mechanism, Settings
@@ -101,7 +103,9 @@ def attacked(
                 scores[hypothesis, run] = setup.log_ratio(rng, rounds=times, second=bool(hypothesis), canary=canary)
                 if progress is not None:
                     progress(kind.value)
-        shown.append(attack.epsilon_at_least(scores[0], scores[1], delta=system.delta, failure=failure).epsilon)
+        shown.append(
+            empirical_epsilon.epsilon_at_least(scores[0], scores[1], delta=system.delta, failure=failure).epsilon
+        )
     claim = theorem_3(setup.system)
     published = claim.epsilon if claim.condition and times == 1 and kind is not Mechanism.GAUSSIAN else None
     return TrainingAttack(
@@ -130,8 +134,8 @@ def exact_curve(system: FederatedSystem, mechanism: Mechanism) -> PrivacyCurve:
     0.3675
     """
     if mechanism is not Mechanism.GAUSSIAN:
-        return aggregate.aggregation(system)
-    return comparison.gaussian_curve(
+        return aggregation.aggregation(system)
+    return baselines.gaussian_curve(
         system.clients, system.parameters, epsilon=system.epsilon, delta=system.delta, dropout=system.dropout
     )
 

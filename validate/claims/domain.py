@@ -234,7 +234,7 @@ def parameter_of(
 
     Examples
     --------
-    >>> from airtight.analytics.federated.device import DeviceFleet
+    >>> from airtight.analytics.federated.fair.device import DeviceFleet
     >>> distance = parameter_of(DeviceFleet, "distance", 50.0, 300.0)
     >>> distance.range.symbol, distance.range.unit, distance.range.typical
     ('r', 'm', (50, 200))

@@ -16,9 +16,9 @@ from airtight.validate.running import progress
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from airtight.solvers.design.federated_requirements import FederatedRequirements
-    from airtight.solvers.design.fleet_requirements import FleetRequirements
-    from airtight.solvers.design.requirements import JointDesign
+    from airtight.solvers.design.federated.federated_requirements import FederatedRequirements
+    from airtight.solvers.design.fleet.fleet_requirements import FleetRequirements
+    from airtight.solvers.design.over_the_air.requirements import JointDesign
     from airtight.validate.devices import Row
 
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 @JSON
 def calibrate(file: Path, epsilon: float, variable: str, rounds: int | None, as_json: bool) -> None:
     """The least noise (greatest clips, greatest participation) with which every device in FILE keeps epsilon."""
-    from airtight.solvers.design.calibrate import calibrate as calibrated
+    from airtight.solvers.design.calibration.calibrate import calibrate as calibrated
     from airtight.validate.design import tables
     from airtight.validate.results.calibration import CalibrationResult
 
@@ -74,9 +74,9 @@ def design(
     as_json: bool,
 ) -> None:
     """The joint problem of the table [design] in FILE: what is free, what is kept, what is least."""
-    from airtight.solvers.design import joint
-    from airtight.solvers.design.federated_requirements import FederatedRequirements
-    from airtight.solvers.design.fleet_requirements import FleetRequirements
+    from airtight.solvers.design.federated.federated_requirements import FederatedRequirements
+    from airtight.solvers.design.fleet.fleet_requirements import FleetRequirements
+    from airtight.solvers.design.over_the_air import joint
     from airtight.validate import devices as fleets
     from airtight.validate.design import tables
     from airtight.validate.results.design import DesignResult
@@ -127,12 +127,12 @@ def _settled(found: JointDesign) -> None:
 
 
 def _federated(description: Description, wanted: FederatedRequirements, as_json: bool) -> None:
-    from airtight.solvers.design import federated
+    from airtight.solvers.design.federated import federated_design
     from airtight.validate.design import tables
     from airtight.validate.results.design import FederatedDesignResult
 
     assert description.federated is not None
-    result = FederatedDesignResult.of(federated.design(description.federated, wanted), wanted)
+    result = FederatedDesignResult.of(federated_design.design(description.federated, wanted), wanted)
     if as_json:
         print_json(result)
     else:
@@ -164,13 +164,13 @@ def _devices_of(file: Path, devices: Path | None) -> str:
 def _fleet(
     description: Description, wanted: FleetRequirements, rows: Sequence[Row], out: Path | None, as_json: bool
 ) -> None:
-    from airtight.solvers.design import fleet
+    from airtight.solvers.design.fleet import fleet_design
     from airtight.validate import devices as fleets
     from airtight.validate.design import tables
     from airtight.validate.results.design import FleetDesignResult
 
     assert description.energy is not None
-    found = fleet.design(description.energy, wanted)
+    found = fleet_design.design(description.energy, wanted)
     if out is not None:
         fleets.write(out, fleets.planned(found, rows))
         if str(out) == "-":
@@ -187,7 +187,7 @@ def _before(description: Description) -> dict[str, float]:
     import numpy as np
 
     from airtight.analytics.inference import accuracy, distortion
-    from airtight.analytics.privacy import rounds
+    from airtight.analytics.privacy.over_the_air import rounds
 
     system, task = description.inference, description.task
     if system is None or task is None:

@@ -9,8 +9,8 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
-from airtight.analytics.federated.device import DeviceFleet
-from airtight.analytics.federated.system import FederatedSystem
+from airtight.analytics.federated.corbin.federated_system import FederatedSystem
+from airtight.analytics.federated.fair.device import DeviceFleet
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.parameters import of
 from airtight.validate import papers

@@ -10,7 +10,7 @@ import numpy as np
 from markupsafe import Markup
 
 from airtight.analytics.guarantee import Adjacency
-from airtight.analytics.privacy import amplification
+from airtight.analytics.privacy.over_the_air import amplification
 from airtight.validate.description import Description
 from airtight.validate.experiments.figures import style
 from airtight.validate.report import energy_plots, federated_plots, observer_plots, plots

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from airtight.analytics.checks import FloatArray
-from airtight.analytics.federated.device import DeviceFleet
+from airtight.analytics.federated.fair.device import DeviceFleet
 from airtight.solvers import energy as energy_utility
 from airtight.solvers.energy import schemes as energy_schemes
-from airtight.solvers.energy.problem import Problem
+from airtight.solvers.energy.energy_problem import Problem
 from airtight.validate.experiments.figures.style import STYLE, figure_of
 from airtight.validate.experiments.monte_carlo import fleets
 

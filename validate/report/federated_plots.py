@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from airtight.analytics.federated import comparison, mean_estimation
-from airtight.analytics.federated.system import FederatedSystem
-from airtight.analytics.privacy import aggregation, central_bound
+from airtight.analytics.federated.corbin import central_bound, central_privacy, mean_estimation
+from airtight.analytics.federated.corbin.federated_system import FederatedSystem
+from airtight.analytics.federated.few_bits import baselines
 from airtight.validate.experiments.figures.style import STYLE, figure_of
 
 if TYPE_CHECKING:
@@ -27,9 +27,9 @@ def mse_against_epsilon(system: FederatedSystem) -> Figure:
         "LDPQ": (mean_estimation.worst_ldp(n, epsilon=epsilon, radius=r), "LDP-FL, exact"),
         "published": (mean_estimation.published(n, epsilon=epsilon, radius=r), "CorBin-FL, published (Theorem 2)"),
         "CorBinQ": (mean_estimation.worst(n, epsilon=epsilon, radius=r), "CorBin-FL, exact"),
-        "Laplace": (comparison.laplace_variance(epsilon=epsilon, radius=r) / n, "Laplace"),
+        "Laplace": (baselines.laplace_variance(epsilon=epsilon, radius=r) / n, "Laplace"),
         "Gaussian": (
-            comparison.gaussian_variance(epsilon=epsilon, delta=system.delta, radius=r) / n,
+            baselines.gaussian_variance(epsilon=epsilon, delta=system.delta, radius=r) / n,
             f"Gaussian, δ = {system.delta:g}",
         ),
     }
@@ -51,7 +51,7 @@ def central_against_clients(system: FederatedSystem) -> Figure:
     share = system.ldp_fraction or 0.2
     clients = np.unique(np.geomspace(10, 1e5, 9).astype(int))  # a third of a second each, at most
     claim = [
-        aggregation.published(
+        central_privacy.published(
             int(n), 1, local_epsilon=system.epsilon, delta=system.delta, fraction=share, radius=system.radius
         )
         for n in clients
@@ -61,7 +61,7 @@ def central_against_clients(system: FederatedSystem) -> Figure:
         axes = figure.add_subplot()
         for client, colour, less in (("unpaired", "#2166ac", 1), ("paired", "#b2182b", 0)):
             epsilon = [
-                aggregation.update_epsilon(
+                central_privacy.update_epsilon(
                     max(round(share * n) - less, 0),
                     1,
                     epsilon=system.epsilon,

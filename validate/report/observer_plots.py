@@ -9,7 +9,7 @@ import numpy as np
 
 from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.privacy import observers
+from airtight.analytics.privacy.over_the_air import observers
 from airtight.validate.experiments.figures.style import STYLE, figure_of, label_ends
 
 if TYPE_CHECKING:

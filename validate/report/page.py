@@ -19,7 +19,7 @@ import latex2mathml.converter
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from airtight.analytics.federated.device import DeviceFleet
+from airtight.analytics.federated.fair.device import DeviceFleet
 from airtight.solvers import energy as energy_utility
 from airtight.solvers.energy import schemes as energy_schemes
 from airtight.solvers.energy.schemes import Comparison

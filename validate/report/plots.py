@@ -11,7 +11,8 @@ import numpy as np
 from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.privacy import amplification, subsampling
+from airtight.analytics.privacy.mechanisms import subsampling
+from airtight.analytics.privacy.over_the_air import amplification
 from airtight.validate.experiments.figures.style import STYLE, figure_of
 from airtight.validate.results.inference import InferenceBounds, Selection
 
@@ -147,7 +148,7 @@ def trade_off(system: InferenceSystem, features: Features) -> Figure:
     """Exact MSE of each design against the cap on the exact epsilon; dashed: everybody sends noise."""
     import matplotlib as mpl
 
-    from airtight.solvers.design import frontier
+    from airtight.solvers.design.over_the_air import frontier
 
     data = frontier.trade_off(system, features, np.logspace(-1, 1, 7))
     with mpl.rc_context(STYLE):

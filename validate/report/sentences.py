@@ -10,11 +10,11 @@ import numpy as np
 from markupsafe import Markup
 
 from airtight.analytics.checks import FloatArray
-from airtight.analytics.federated.system import FederatedSystem
+from airtight.analytics.federated.corbin.central_privacy import Client
+from airtight.analytics.federated.corbin.federated_system import FederatedSystem
 from airtight.analytics.guarantee import Adjacency, Observer
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.privacy import observers
-from airtight.analytics.privacy.aggregation import Client
+from airtight.analytics.privacy.over_the_air import observers
 from airtight.solvers.energy.schemes import Comparison
 from airtight.validate.report.numbers import shown
 from airtight.validate.results.energy import EnergyResult

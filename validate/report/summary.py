@@ -11,7 +11,7 @@ from markupsafe import Markup
 from airtight.analytics.checks import FloatArray
 from airtight.analytics.guarantee import Adjacency, Observer
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.privacy import amplification, observers
+from airtight.analytics.privacy.over_the_air import amplification, observers
 from airtight.validate.report import sentences
 from airtight.validate.report.numbers import shown, span
 from airtight.validate.report.sentences import Sentence

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from airtight.analytics.checks import FloatArray
 from airtight.analytics.guarantee import Adjacency, Observer
-from airtight.solvers.design.calibrate import Calibration
+from airtight.solvers.design.calibration.calibrate import Calibration
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from airtight.analytics.checks import FloatArray
-from airtight.solvers.design.federated import FederatedDesign
-from airtight.solvers.design.federated_requirements import FederatedRequirements
-from airtight.solvers.design.fleet import FleetDesign
-from airtight.solvers.design.fleet_requirements import FleetRequirements
-from airtight.solvers.design.fleet_requirements import Goal as FleetGoal
-from airtight.solvers.design.requirements import Free, JointDesign
+from airtight.solvers.design.federated.federated_design import FederatedDesign
+from airtight.solvers.design.federated.federated_requirements import FederatedRequirements
+from airtight.solvers.design.fleet.fleet_design import FleetDesign
+from airtight.solvers.design.fleet.fleet_requirements import FleetRequirements
+from airtight.solvers.design.fleet.fleet_requirements import Goal as FleetGoal
+from airtight.solvers.design.over_the_air.requirements import Free, JointDesign
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,12 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from airtight.analytics.federated import communication, comparison, dropout, mean_estimation, quantizers
-from airtight.analytics.federated.communication import Cost
-from airtight.analytics.federated.system import FederatedSystem
+from airtight.analytics.federated.corbin import (
+    central_bound,
+    central_privacy,
+    communication,
+    dropout,
+    mean_estimation,
+    quantizers,
+)
+from airtight.analytics.federated.corbin.central_privacy import Client, PublishedCentral
+from airtight.analytics.federated.corbin.communication import Cost
+from airtight.analytics.federated.corbin.federated_system import FederatedSystem
+from airtight.analytics.federated.few_bits import baselines
 from airtight.analytics.guarantee import Adjacency
-from airtight.analytics.privacy import aggregation, central_bound
-from airtight.analytics.privacy.aggregation import Client, PublishedCentral
 
 _LEVEL = 0.01  # what the intervals of survivors and broken pairs miss
 
@@ -53,8 +60,8 @@ class WorstError:
             augmented_published=float(mean_estimation.published_augmented(n, fraction=share, **scale)),
             augmented_worst=float(mean_estimation.worst(n, independent=share, **scale)),
             augmented_worst_finite_bits=float(mean_estimation.worst(n, bits=bits, independent=share, **scale)),
-            laplace=float(comparison.laplace_variance(**scale)) / n,
-            gaussian=float(comparison.gaussian_variance(delta=system.delta, **scale)) / n,
+            laplace=float(baselines.laplace_variance(**scale)) / n,
+            gaussian=float(baselines.gaussian_variance(delta=system.delta, **scale)) / n,
         )
 
 
@@ -126,23 +133,23 @@ class Central:
             published_epsilon=claim.epsilon if claim.condition else float("inf"),
             published_condition=claim.condition,
             published_value=claim.value,
-            removal_delta=aggregation.removal_delta(system.clients),
+            removal_delta=central_privacy.removal_delta(system.clients),
             proven_epsilon_update=max(_proven(system, client, others) for client, others in among.items()),
             exact_epsilon_one_parameter=max(kind.one_parameter for kind in clients.values()),
             exact_epsilon_update=max(kind.update for kind in clients.values()),
-            local_epsilon_update=float(aggregation.local_epsilon(system.epsilon, system.parameters)),
+            local_epsilon_update=float(central_privacy.local_epsilon(system.epsilon, system.parameters)),
             clients=clients,
             rounds=system.rounds,
             exact_epsilon_all_rounds=max(kind.all_rounds for kind in clients.values()),
             local_epsilon_all_rounds=float(
-                aggregation.local_epsilon(system.epsilon, system.parameters * system.rounds)
+                central_privacy.local_epsilon(system.epsilon, system.parameters * system.rounds)
             ),
         )
 
 
 def theorem_3(system: FederatedSystem) -> PublishedCentral:
     """As printed, of one round of the system; adjacency ``replace``."""
-    return aggregation.published(
+    return central_privacy.published(
         system.clients,
         system.parameters,
         local_epsilon=system.epsilon,
@@ -160,7 +167,7 @@ def _exact(system: FederatedSystem, client: Client, others: int) -> UpdateEpsilo
     """Of a client of this kind, hidden among so many others that are alone."""
 
     def epsilon(parameters: int, rounds: int) -> float:
-        return aggregation.update_epsilon(
+        return central_privacy.update_epsilon(
             others,
             parameters,
             epsilon=system.epsilon,
@@ -200,7 +207,7 @@ class Server:
     def of(cls, system: FederatedSystem) -> Server:
         return cls(
             adjacency=Adjacency.REPLACE,
-            delta_one_parameter=float(aggregation.server_delta(0.0, local=system.epsilon)) if system.pairs else 0.0,
+            delta_one_parameter=float(central_privacy.server_delta(0.0, local=system.epsilon)) if system.pairs else 0.0,
             local_epsilon=system.epsilon,
             epsilon_one_parameter=float("inf") if system.pairs else system.epsilon,
         )

@@ -13,9 +13,9 @@ from airtight.analytics.guarantee import Adjacency, Guarantee, Observer
 from airtight.analytics.inference import accuracy, decoding, distortion, participation
 from airtight.analytics.inference.distortion import Breakdown
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.privacy import amplification, feature_aware, observers
-from airtight.analytics.privacy import rounds as many
-from airtight.analytics.privacy.amplification import TheoremForm
+from airtight.analytics.privacy.over_the_air import amplification, feature_aware, observers
+from airtight.analytics.privacy.over_the_air import rounds as many
+from airtight.analytics.privacy.over_the_air.amplification import TheoremForm
 from airtight.validate.description import Scores, Task
 
 

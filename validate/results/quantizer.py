@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from airtight.analytics.checks import FloatArray
-from airtight.analytics.federated.alphabets import minimax_mse
-from airtight.analytics.federated.quantizers import alpha
-from airtight.analytics.federated.system import FederatedSystem
-from airtight.solvers.design import quantizer, quantizer_bits, quantizer_pair
-from airtight.solvers.design.quantizer import Solution
-from airtight.solvers.design.quantizer_bits import BitsBound
-from airtight.solvers.design.quantizer_pair import PairQuantizer
+from airtight.analytics.federated.corbin.alphabets import minimax_mse
+from airtight.analytics.federated.corbin.federated_system import FederatedSystem
+from airtight.analytics.federated.corbin.quantizers import alpha
+from airtight.solvers.design.quantizer import quantizer_bits, quantizer_design, quantizer_pair
+from airtight.solvers.design.quantizer.quantizer_bits import BitsBound
+from airtight.solvers.design.quantizer.quantizer_design import Solution
+from airtight.solvers.design.quantizer.quantizer_pair import PairQuantizer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,7 +125,7 @@ class PairResult:
 
 def alone(bits: int, system: FederatedSystem, *, prove: bool = False) -> QuantizerResult:
     """For one client; with a bound for so many bits when it is asked for."""
-    solution = quantizer.solve(bits, epsilon=system.epsilon)
+    solution = quantizer_design.solve(bits, epsilon=system.epsilon)
     if not prove:
         return QuantizerResult.of(solution, system)
     low, high = solution.lower_bound, solution.worst_variance

@@ -15,7 +15,7 @@ from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.solvers import weights
 from airtight.solvers.solution import InfeasibleError, Solution
-from airtight.solvers.weights import exactly
+from airtight.solvers.weights import rational_certificate
 from airtight.validate.description import Task
 
 
@@ -28,7 +28,8 @@ class WeightCertificate:
     primal_residual, dual_residual, duality_gap : float
         In doubles.
     proved_gap : float, optional
-        The duality gap in rational arithmetic, rounded up (:mod:`airtight.solvers.weights.exactly`); absent for large problems.
+        The duality gap in rational arithmetic, rounded up (:mod:`airtight.solvers.weights.rational_certificate`);
+        absent for large problems.
     """
 
     primal_residual: float
@@ -48,11 +49,11 @@ class WeightCertificate:
 
 
 def _proved(found: Solution) -> float | None:
-    if found.program.V.size > exactly.LARGEST:
+    if found.program.V.size > rational_certificate.LARGEST:
         return None
     try:
-        gap = exactly.proof(found.program, found.w.tolist(), found.multipliers).gap
-    except exactly.NotProvedError:
+        gap = rational_certificate.proof(found.program, found.w.tolist(), found.multipliers).gap
+    except rational_certificate.NotProvedError:
         return math.inf
     return float(gap) if Fraction(float(gap)) >= gap else math.nextafter(float(gap), math.inf)
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from airtight.analytics import checks, parameters
 from airtight.analytics.checks import ParameterError
-from airtight.analytics.federated.device import DeviceFleet
-from airtight.analytics.federated.system import FederatedSystem
+from airtight.analytics.federated.corbin.federated_system import FederatedSystem
+from airtight.analytics.federated.fair.device import DeviceFleet
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.validate import units
 from airtight.validate.config import keys, meant

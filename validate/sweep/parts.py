@@ -11,11 +11,11 @@ from typing import Any, cast
 import numpy as np
 
 from airtight.analytics.checks import FloatArray
-from airtight.analytics.federated import quantizers
-from airtight.analytics.federated.device import DeviceFleet
+from airtight.analytics.federated.corbin import quantizers
+from airtight.analytics.federated.fair.device import DeviceFleet
 from airtight.analytics.inference import accuracy, distortion
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.privacy import amplification, observers, rounds
+from airtight.analytics.privacy.over_the_air import amplification, observers, rounds
 from airtight.solvers.energy.utility import EnergySolution
 from airtight.validate.description import Description, Task
 from airtight.validate.results import federated, inference

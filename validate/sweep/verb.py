@@ -15,8 +15,8 @@ import numpy as np
 
 from airtight.analytics import parameters
 from airtight.analytics.checks import ParameterError
-from airtight.analytics.federated.device import DeviceFleet
-from airtight.analytics.federated.system import FederatedSystem
+from airtight.analytics.federated.corbin.federated_system import FederatedSystem
+from airtight.analytics.federated.fair.device import DeviceFleet
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.validate import config
 from airtight.validate.running import pool_of

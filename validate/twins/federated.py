@@ -8,17 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from airtight.analytics.federated import (
+from airtight.analytics.federated.corbin import (
     alphabets,
+    central_privacy,
     communication,
-    comparison,
-    convergence,
     dropout,
-    fairness,
     mean_estimation,
     quantizers,
 )
-from airtight.analytics.privacy import aggregation
+from airtight.analytics.federated.fair import convergence, fairness
+from airtight.analytics.federated.few_bits import baselines
 from airtight.analytics.symbolic import convergence as convergence_forms
 from airtight.analytics.symbolic import device as device_forms
 from airtight.analytics.symbolic import quantizers as quantizer_forms
@@ -98,7 +97,7 @@ def corbin() -> list[Twin]:
         Twin(
             forms["Theorem 3, epsilon"],
             lambda **v: (
-                aggregation.published(
+                central_privacy.published(
                     v["clients"], v["parameters"], **{k: v[k] for k in ("local_epsilon", "delta", "fraction", "radius")}
                 ).value
             ),
@@ -126,13 +125,13 @@ def corbin() -> list[Twin]:
             mean_estimation.improvement,
             {"epsilon": Range(1e-9, 30.0, logarithmic=True)},
         ),
-        Twin(forms["Laplace, variance"], comparison.laplace_variance, size),
+        Twin(forms["Laplace, variance"], baselines.laplace_variance, size),
         Twin(
             forms["delta against the server"],
-            lambda local: aggregation.server_delta(1.0, local=local),
+            lambda local: central_privacy.server_delta(1.0, local=local),
             {"local": epsilon},
         ),
-        Twin(forms["epsilon of an update"], aggregation.local_epsilon, {"epsilon": epsilon, "parameters": COUNT}),
+        Twin(forms["epsilon of an update"], central_privacy.local_epsilon, {"epsilon": epsilon, "parameters": COUNT}),
         *_costs(),
     ]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from airtight.analytics.federated.device import DeviceFleet
+from airtight.analytics.federated.fair.device import DeviceFleet
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
 

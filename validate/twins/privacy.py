@@ -7,7 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.privacy import amplification, composition, concentration, gaussian, laplace, subsampling
+from airtight.analytics.privacy.accounting import composition_theorems
+from airtight.analytics.privacy.mechanisms import gaussian, laplace, subsampling
+from airtight.analytics.privacy.over_the_air import amplification, concentration
 from airtight.analytics.symbolic import amplification as amplification_forms
 from airtight.analytics.symbolic import gaussian as gaussian_forms
 from airtight.solvers.weights import caps
@@ -50,17 +52,17 @@ def releases() -> list[Twin]:
         ),
         Twin(
             forms["strong composition, epsilon"],
-            lambda **v: composition.strong_published(v["epsilon"], v["delta"], count=v["count"]).epsilon,
+            lambda **v: composition_theorems.strong_published(v["epsilon"], v["delta"], count=v["count"]).epsilon,
             many,
         ),
         Twin(
             forms["zero-concentrated, epsilon"],
-            composition.gaussian_zcdp,
+            composition_theorems.gaussian_zcdp,
             {"mu": LENGTH, "count": COUNT, "delta": DELTA},
         ),
         Twin(
             forms["Renyi, epsilon"],
-            composition.renyi_to_epsilon,
+            composition_theorems.renyi_to_epsilon,
             {"order": Range(1.001, 1e6, logarithmic=True), "divergence": LENGTH, "delta": DELTA},
             scale=lambda order, divergence, delta: divergence + (abs(math.log(delta)) + math.log(order)) / (order - 1),
         ),
@@ -68,7 +70,7 @@ def releases() -> list[Twin]:
     for improved, name in ((False, "advanced composition, epsilon"), (True, "advanced composition, improved")):
 
         def advanced(improved: bool = improved, **v: Any) -> float:
-            return composition.advanced(
+            return composition_theorems.advanced(
                 v["epsilon"], v["delta"], count=v["count"], slack=v["slack"], improved=improved
             ).epsilon
 
@@ -76,7 +78,9 @@ def releases() -> list[Twin]:
     for releases in (1, 2, 7):
 
         def optimal(releases: int = releases, **v: Any) -> float:
-            return composition.optimal_delta(v["epsilon"], v["delta"], count=releases, total_epsilon=v["total_epsilon"])
+            return composition_theorems.optimal_delta(
+                v["epsilon"], v["delta"], count=releases, total_epsilon=v["total_epsilon"]
+            )
 
         found.append(
             Twin(

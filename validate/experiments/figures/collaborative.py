@@ -15,8 +15,8 @@ from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.inference import uncertainty
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.privacy import amplification, feature_aware
-from airtight.solvers.design import calibrate
+from airtight.analytics.privacy.over_the_air import amplification, feature_aware
+from airtight.solvers.design.calibration import calibrate
 from airtight.validate.experiments.figures.figure import Advance, Effort, Redrawn, Shown, Study
 from airtight.validate.experiments.figures.finding import POSITIVE, Comparison, Finding
 from airtight.validate.experiments.figures.style import COLOURS, STYLE, figure_of, label_ends

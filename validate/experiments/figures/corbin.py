@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import xarray as xr
 
-from airtight.analytics.federated import quantizers
-from airtight.analytics.federated.system import FederatedSystem
+from airtight.analytics.federated.corbin import quantizers
+from airtight.analytics.federated.corbin.federated_system import FederatedSystem
 from airtight.validate.experiments.figures import learning
 from airtight.validate.experiments.figures.figure import Advance, Effort, Redrawn, Shown, Study
 from airtight.validate.experiments.figures.finding import POSITIVE, Comparison, Finding

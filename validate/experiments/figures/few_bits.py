@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 import xarray as xr
 
-from airtight.analytics.federated import few_bits
-from airtight.analytics.federated.system import FederatedSystem
-from airtight.solvers.design import quantizer, quantizer_pair
+from airtight.analytics.federated.corbin.federated_system import FederatedSystem
+from airtight.analytics.federated.few_bits import quantizer_laws
+from airtight.solvers.design.quantizer import quantizer_design, quantizer_pair
 from airtight.validate.experiments.figures import learning
 from airtight.validate.experiments.figures.figure import Advance, Effort, Redrawn, Shown, Study
 from airtight.validate.experiments.figures.finding import POSITIVE, Finding
@@ -52,7 +52,7 @@ def sent(kind: Mechanism, bits: int, epsilon: float) -> float:
         return float("nan")
     used = sender(kind, epsilon=epsilon, bits=bits)
     if isinstance(used, Table):
-        return few_bits.worst_variance(used.inputs, used.outputs, used.law)
+        return quantizer_laws.worst_variance(used.inputs, used.outputs, used.law)
     return float(used.variance(np.zeros(1))[0])  # a coin is fair at 0
 
 
@@ -65,9 +65,9 @@ def error_against_bits(effort: Effort, advance: Advance) -> Redrawn:
     for j, epsilon in enumerate(epsilons):
         for k, bits in enumerate(widths):
             advance(f"epsilon {epsilon:g}, {bits} bits")
-            solved = quantizer.solve(bits, epsilon=epsilon)
+            solved = quantizer_design.solve(bits, epsilon=epsilon)
             paired = quantizer_pair.solve(bits, epsilon=epsilon).worst_mse / 2
-            bound = quantizer.solve(2, epsilon=epsilon).lower_bound
+            bound = quantizer_design.solve(2, epsilon=epsilon).lower_bound
             published = [sent(kind, bits, epsilon) for _, kind in _SENT.values()]
             table[:, j, k] = *published, solved.worst_variance, bound, paired
     data = xr.Dataset(

@@ -12,7 +12,7 @@ from airtight.analytics.distributions import selection
 from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.inference import participation
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.privacy import feature_aware
+from airtight.analytics.privacy.over_the_air import feature_aware
 from airtight.solvers import weights
 from airtight.solvers.solution import InfeasibleError
 from airtight.validate.experiments.figures.figure import Advance, Effort, Redrawn

@@ -11,8 +11,8 @@ import numpy as np
 import xarray as xr
 
 from airtight.analytics.checks import FloatArray
-from airtight.analytics.federated.device import DeviceFleet, table_1
-from airtight.analytics.privacy import gaussian
+from airtight.analytics.federated.fair.device import DeviceFleet, table_1
+from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.solvers import energy as energy_utility
 from airtight.solvers.energy import schemes as energy_schemes
 from airtight.validate.experiments.figures.figure import Advance, Effort, Redrawn, Shown, Study

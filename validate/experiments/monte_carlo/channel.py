@@ -60,8 +60,8 @@ def estimate_delta(
     """delta(epsilon) of one device from simulated rounds, worst of both directions.
 
     The device's feature is C e_1 (``replace``: against -C e_1); the observer knows what
-    :func:`airtight.analytics.privacy.amplification.exact_delta` says for the adjacency. In each direction delta is the mean of
-    (1 - exp(epsilon - L))_+ with L the log-likelihood ratio of what was received.
+    :func:`airtight.analytics.privacy.over_the_air.amplification.exact_delta` says for the adjacency. In each direction
+    delta is the mean of (1 - exp(epsilon - L))_+ with L the log-likelihood ratio of what was received.
 
     Parameters
     ----------

@@ -7,7 +7,7 @@ from dataclasses import fields
 import numpy as np
 
 from airtight.analytics.checks import FloatArray, IntArray
-from airtight.analytics.federated.device import DeviceFleet, table_1
+from airtight.analytics.federated.fair.device import DeviceFleet, table_1
 
 
 def wide(count: int, rng: np.random.Generator) -> DeviceFleet:

@@ -59,7 +59,7 @@ def apply(
 
     Examples
     --------
-    >>> from airtight.solvers.weights.problem import _example
+    >>> from airtight.solvers.weights.weight_problem import _example
     >>> system, views = _example()
     >>> first = np.array([True, False, False])
     >>> apply(system, views, sensitive=first, epsilon=0.5, design="clips").clip.round(3)

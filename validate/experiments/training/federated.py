@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from airtight.analytics import checks
 from airtight.analytics.checks import ConvergenceError, FloatArray, IntArray, ParameterError
-from airtight.analytics.federated import comparison, quantizers
-from airtight.analytics.federated.system import FederatedSystem
+from airtight.analytics.federated.corbin import quantizers
+from airtight.analytics.federated.corbin.federated_system import FederatedSystem
+from airtight.analytics.federated.few_bits import baselines
 from airtight.validate.experiments.training import data, few_bits
 from airtight.validate.experiments.training.checkpoint import State, restore, store
 from airtight.validate.experiments.training.checkpoint import label as checkpoint_label
@@ -258,13 +259,13 @@ def summed(
             return np.asarray(w[here].sum(axis=0, dtype=np.float64)), 0.0
         case Mechanism.STRATIFIED:
             inside = np.clip(w, center - radius, center + radius)
-            sent = comparison.stratified(inside, center=center, radius=radius, rng=rng)
-            error = float(np.mean(comparison.stratified_mse(inside, center=center, radius=radius)))
+            sent = baselines.stratified(inside, center=center, radius=radius, rng=rng)
+            error = float(np.mean(baselines.stratified_mse(inside, center=center, radius=radius)))
             return np.asarray(sent[here].sum(axis=0)), error
         case Mechanism.LAPLACE:
             for i in range(n):
-                arrives(i, comparison.laplace(w[i], epsilon=system.epsilon, radius=radius, rng=rng))
-            variance = comparison.laplace_variance(epsilon=system.epsilon, radius=radius)
+                arrives(i, baselines.laplace(w[i], epsilon=system.epsilon, radius=radius, rng=rng))
+            variance = baselines.laplace_variance(epsilon=system.epsilon, radius=radius)
             return total, float(np.mean(variance)) / n
         case Mechanism.GAUSSIAN:
             variance = gaussian_variance(system.epsilon, system.delta) * radius**2
@@ -292,7 +293,7 @@ def summed(
 @cache
 def gaussian_variance(epsilon: float, delta: float) -> float:
     """Of a parameter, in squared radii; calibrated once."""
-    return float(comparison.gaussian_variance(epsilon=epsilon, delta=delta))
+    return float(baselines.gaussian_variance(epsilon=epsilon, delta=delta))
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from airtight.analytics.checks import FloatArray, ParameterError
-from airtight.analytics.federated import antithetic, few_bits, modular_noise
-from airtight.analytics.federated.modular_laws import Noise
-from airtight.solvers.design import decoder, quantizer, quantizer_pair
+from airtight.analytics.federated.corbin import antithetic
+from airtight.analytics.federated.few_bits import modular_noise, quantizer_laws
+from airtight.analytics.federated.few_bits.modular_laws import Noise
+from airtight.solvers.design.quantizer import decoder, quantizer_design, quantizer_pair
 from airtight.validate.plan import Mechanism
 
 _KEEP = np.linspace(0.02, 0.95, 32)
@@ -107,7 +108,7 @@ def sender(kind: Mechanism, *, epsilon: float, bits: int) -> Sender:
             tables = [_levels(epsilon, 2**bits, float(keep)) for keep in (_KEEP if bits > 1 else [0.5])]
             return min(tables, key=_worst)
         case Mechanism.QUANTIZER:
-            found = quantizer.solve(bits, epsilon=epsilon).quantizer
+            found = quantizer_design.solve(bits, epsilon=epsilon).quantizer
             return Table.of(found.inputs, found.outputs, found.law)
         case Mechanism.PAIRS:
             paired = quantizer_pair.solve(bits, epsilon=epsilon)
@@ -118,13 +119,13 @@ def sender(kind: Mechanism, *, epsilon: float, bits: int) -> Sender:
 
 
 def _levels(epsilon: float, levels: int, keep: float) -> Table:
-    reach = few_bits.random_reach(epsilon=epsilon, levels=levels, keep=keep)
-    places = few_bits.breakpoints(np.linspace(-reach, reach, levels))
-    return Table.of(places, *few_bits.random_levels(places, reach=reach, levels=levels, keep=keep))
+    reach = quantizer_laws.random_reach(epsilon=epsilon, levels=levels, keep=keep)
+    places = quantizer_laws.breakpoints(np.linspace(-reach, reach, levels))
+    return Table.of(places, *quantizer_laws.random_levels(places, reach=reach, levels=levels, keep=keep))
 
 
 def _worst(table: Table) -> float:
-    return few_bits.worst_variance(table.inputs, table.outputs, table.law)
+    return quantizer_laws.worst_variance(table.inputs, table.outputs, table.law)
 
 
 def _modular(kind: Mechanism, epsilon: float, bits: int) -> Table:

@@ -11,8 +11,8 @@ import numpy as np
 
 from airtight.analytics import checks
 from airtight.analytics.checks import ConvergenceError, FloatArray, ParameterError
-from airtight.analytics.federated import fairness
-from airtight.analytics.federated.device import DeviceFleet
+from airtight.analytics.federated.fair import fairness
+from airtight.analytics.federated.fair.device import DeviceFleet
 from airtight.analytics.parameters import Choice, Count, Flag, Number
 from airtight.solvers import energy as energy_utility
 from airtight.validate.experiments.training import data

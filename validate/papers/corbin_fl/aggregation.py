@@ -12,8 +12,7 @@ import sympy as sp
 from airtight.analytics.distributions.poisson_binomial import binomial
 from airtight.analytics.enclosures import aggregation as enclosed
 from airtight.analytics.enclosures.ball import Ball, ball
-from airtight.analytics.federated import mean_estimation, quantizers
-from airtight.analytics.privacy import aggregation
+from airtight.analytics.federated.corbin import central_privacy, mean_estimation, quantizers
 from airtight.validate.claims.balls import enclosed as value
 from airtight.validate.claims.claim import Claim, defined, false, holds
 from airtight.validate.claims.domain import Range, parameter
@@ -99,7 +98,7 @@ def _from_below(others: int, odds: float, epsilon: float) -> tuple[float, int]:
 
 def _at_printed(n: int, odds: float, radius: float | None = None) -> float:
     alpha = (odds + 1) / (odds - 1)
-    found = aggregation.published(
+    found = central_privacy.published(
         n, 1, local_epsilon=math.log(odds), delta=1e-5, fraction=1.0, radius=radius or 1 / alpha
     )
     return _from_below(n - 1, odds, found.value)[0]
@@ -167,7 +166,7 @@ CLAIMS = (
     Claim(
         "CB-E3",
         "Sec. II-B, Eq. (3), PLDP",
-        equal(_whole_update, lambda parameters, epsilon: aggregation.local_epsilon(epsilon, parameters)),
+        equal(_whole_update, lambda parameters, epsilon: central_privacy.local_epsilon(epsilon, parameters)),
         defined("One parameter at a time: a whole update of m parameters has m epsilon_p."),
         {"parameters": _parameters.range, "epsilon": LOCAL},
         form=equal(_parameters * sp.log(_odds), _parameters * epsilon),

@@ -11,19 +11,19 @@ from typing import Any
 import numpy as np
 from scipy import integrate, optimize
 
-from airtight.analytics.federated import (
-    aggregate,
+from airtight.analytics.federated.corbin import (
+    aggregation,
     antithetic,
+    central_privacy,
     communication,
-    comparison,
     dropout,
-    few_bits,
     mean_estimation,
 )
-from airtight.analytics.federated.system import FederatedSystem
-from airtight.analytics.privacy import aggregation
-from airtight.solvers.design import federated, quantizer
-from airtight.solvers.design.federated_requirements import FederatedRequirements
+from airtight.analytics.federated.corbin.federated_system import FederatedSystem
+from airtight.analytics.federated.few_bits import baselines, quantizer_laws
+from airtight.solvers.design.federated import federated_design
+from airtight.solvers.design.federated.federated_requirements import FederatedRequirements
+from airtight.solvers.design.quantizer import quantizer_design
 from airtight.validate.claims.claim import Claim, holds
 from airtight.validate.claims.domain import Range
 from airtight.validate.claims.relation import absolute, equal
@@ -60,7 +60,7 @@ def _behind(seed: int, others: int, outputs: int, epsilon: float) -> tuple[float
     """delta of one client among others with random laws."""
     rng = np.random.default_rng([seed, 29])
     laws = rng.dirichlet(np.ones(outputs), size=others + 2)
-    found = few_bits.aggregate_delta(laws[0], laws[1], list(laws[2:]), epsilon=epsilon)
+    found = quantizer_laws.aggregate_delta(laws[0], laws[1], list(laws[2:]), epsilon=epsilon)
     first, second = (_sums([laws[i].tolist(), *laws[2:].tolist()]) for i in (0, 1))
     return found, _divergence(epsilon, first, second)
 
@@ -72,7 +72,7 @@ def _ratios(seed: int, inputs: int, outputs: int) -> tuple[float, float]:
     greatest = max(
         math.log(row[j] / other[j]) for row in table for other in table for j in range(outputs) if other[j] > 0
     )
-    return few_bits.local_epsilon(law), greatest
+    return quantizer_laws.local_epsilon(law), greatest
 
 
 def _greatest_variance(reach: float, middle: float) -> tuple[float, float]:
@@ -82,7 +82,7 @@ def _greatest_variance(reach: float, middle: float) -> tuple[float, float]:
     for x in inputs:
         keep = middle * (1 - abs(x) / 2)
         law.append([(1 - keep) / 2 - x / (2 * reach), keep, (1 - keep) / 2 + x / (2 * reach)])
-    found = few_bits.worst_variance(inputs, outputs, law)
+    found = quantizer_laws.worst_variance(inputs, outputs, law)
     grid = np.linspace(-1, 1, 4001)
     masses = np.array([np.interp(grid, inputs, column) for column in np.array(law).T])
     return found, float(np.max(np.array(outputs) ** 2 @ masses - grid**2))
@@ -128,7 +128,7 @@ def _laplace(epsilon: float, radius: float) -> tuple[float, float]:
     """The second moment of the density whose logarithm falls by epsilon over the diameter."""
     rate = epsilon / (2 * radius)
     moment = integrate.quad(lambda x: x * x * rate * math.exp(-rate * x), 0, 60 / rate, epsabs=0, limit=200)[0]
-    return float(comparison.laplace_variance(epsilon=epsilon, radius=radius)), moment
+    return float(baselines.laplace_variance(epsilon=epsilon, radius=radius)), moment
 
 
 def _normal_noise(clients: int, parameters: int, epsilon: float, delta: float, asked: float) -> tuple[float, float]:
@@ -138,7 +138,7 @@ def _normal_noise(clients: int, parameters: int, epsilon: float, delta: float, a
         return math.log(_pair(math.exp(log_ratio), epsilon) / delta)
 
     ratio = math.exp(optimize.brentq(excess, -5, 4, xtol=1e-13))
-    found = comparison.gaussian_curve(clients, parameters, epsilon=epsilon, delta=delta)
+    found = baselines.gaussian_curve(clients, parameters, epsilon=epsilon, delta=delta)
     return float(found.delta(asked)), _pair(ratio * math.sqrt(parameters / clients), asked)
 
 
@@ -186,7 +186,7 @@ def _removed(clients: int) -> tuple[float, float]:
     """Sums of signs, of one client more or less, have no value in common: total variation 1, whatever the odds."""
     possible = ({sum(signs) for signs in product((-1, 1), repeat=n)} for n in (clients, clients - 1))
     first, second = (dict.fromkeys(sums, 1 / len(sums)) for sums in possible)
-    return aggregation.removal_delta(clients), _divergence(5.0, first, second)
+    return central_privacy.removal_delta(clients), _divergence(5.0, first, second)
 
 
 def _among(clients: int, epsilon: float, asked: float) -> tuple[float, float]:
@@ -198,27 +198,29 @@ def _among(clients: int, epsilon: float, asked: float) -> tuple[float, float]:
     for k in range(clients):
         rest = [up] * k + [down] * (clients - 1 - k)
         worst = max(worst, _divergence(asked, _sums([up, *rest]), _sums([down, *rest])))
-    return float(aggregate.aggregation(made).delta(asked)), worst
+    return float(aggregation.aggregation(made).delta(asked)), worst
 
 
 def _designed(clients: int, epsilon: float, budget: int) -> tuple[float, float]:
     """Least error when epsilon and bits are bounded: every number of shared bits tried at the greatest epsilon."""
     made = FederatedSystem(clients=clients, parameters=10, epsilon=1.0)
     most = 32 * 10 + 256 * clients + 10 + 10 * budget
-    found = federated.design(made, FederatedRequirements(epsilon_at_most=epsilon, bits_at_most=most))
+    found = federated_design.design(made, FederatedRequirements(epsilon_at_most=epsilon, bits_at_most=most))
     tried = (
         float(
             mean_estimation.worst(clients, epsilon=epsilon, bits=d, independent=made.ldp_fraction, radius=made.radius)
         )
         for d in range(budget + 1)
     )
-    inside = found.epsilon <= epsilon * (1 + 1e-12) and federated.bits_of(found.system) <= most
+    inside = found.epsilon <= epsilon * (1 + 1e-12) and federated_design.bits_of(found.system) <= most
     return (found.value if inside else math.inf), min(tried)
 
 
 def _one_bit(epsilon: float) -> tuple[float, float]:
     """The outputs that keep epsilon and the mean: (e^eps + 1)/(e^eps - 1) on either side; at 0 nothing is taken off."""
-    return quantizer.solve(1, epsilon=epsilon).worst_variance, ((math.exp(epsilon) + 1) / (math.exp(epsilon) - 1)) ** 2
+    return quantizer_design.solve(1, epsilon=epsilon).worst_variance, (
+        (math.exp(epsilon) + 1) / (math.exp(epsilon) - 1)
+    ) ** 2
 
 
 def _row(

@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 import sympy as sp
 
-from airtight.analytics.federated import quantizers
+from airtight.analytics.federated.corbin import quantizers
 from airtight.validate.claims.claim import Claim, false, holds
 from airtight.validate.claims.domain import Range, parameter
 from airtight.validate.claims.relation import absolute, at_least, at_most, equal, relative_to

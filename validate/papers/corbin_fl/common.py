@@ -8,8 +8,8 @@ from typing import Any
 
 import sympy as sp
 
-from airtight.analytics.federated.system import FederatedSystem
-from airtight.analytics.privacy import aggregation
+from airtight.analytics.federated.corbin import central_privacy
+from airtight.analytics.federated.corbin.federated_system import FederatedSystem
 from airtight.analytics.symbolic import quantizers as forms
 from airtight.validate.claims.domain import Range, parameter, parameter_of
 
@@ -65,5 +65,5 @@ def lattice(outputs: list[Any]) -> dict[int, Any]:
 
 @lru_cache(maxsize=4096)
 def one_parameter(others: int, epsilon: float, client: str, bits: int | None, move: float) -> Any:
-    """The envelope of :func:`airtight.analytics.privacy.aggregation.one_parameter`, untrimmed."""
-    return aggregation.one_parameter(others, epsilon=epsilon, client=client, bits=bits, move=move, delta=_UNSEEN)
+    """The envelope of :func:`airtight.analytics.federated.corbin.central_privacy.one_parameter`, untrimmed."""
+    return central_privacy.one_parameter(others, epsilon=epsilon, client=client, bits=bits, move=move, delta=_UNSEEN)

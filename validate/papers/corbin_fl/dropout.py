@@ -10,7 +10,7 @@ import sympy as sp
 from scipy import optimize
 
 from airtight.analytics.enclosures import aggregation as balls
-from airtight.analytics.federated import communication, dropout
+from airtight.analytics.federated.corbin import communication, dropout
 from airtight.validate.claims.balls import enclosed
 from airtight.validate.claims.claim import Claim, false, holds
 from airtight.validate.claims.domain import Range, over, parameter
@@ -167,7 +167,7 @@ CLAIMS = (
         at_most(_sixteen, lambda p, epsilon, **_: dropout.worst_mse(4, dropout=p, epsilon=epsilon)),
         holds("Given who is counted, the others that survive are binomial; against all sixteen sets of four clients."),
         {"p": Range(0.0, 0.95), "epsilon": WIDE, "x": Range(-1.0, 1.0), "y": Range(-1.0, 1.0)},
-        argued="airtight.analytics.federated.dropout.worst_mse",
+        argued="airtight.analytics.federated.corbin.dropout.worst_mse",
         statement=r"\mathrm{MSE} \le \tfrac n2\max_s\Bigl[2p(1-p)e_1\bigl(A^2-\tfrac{s^2}4\bigr) + (1-p)^2e_2(2As-s^2)\Bigr],"
         r"\quad e_i = E(i + \mathrm{Bin}(n-2, 1-p))^{-2}",
     ),
@@ -186,7 +186,7 @@ CLAIMS = (
             "epsilon": Range(0.05, 3.0, logarithmic=True),
             "share": Range(0.03, 0.5, logarithmic=True),
         },
-        argued="airtight.analytics.federated.dropout.central_epsilon",
+        argued="airtight.analytics.federated.corbin.dropout.central_epsilon",
         statement=r"\delta = E\,D_{e^\epsilon}(N)",
         tolerance=1e-4,
         effort=1 / 8,

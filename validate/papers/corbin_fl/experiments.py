@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import sympy as sp
 
-from airtight.analytics.federated import comparison, dropout, mean_estimation, quantizers
+from airtight.analytics.federated.corbin import dropout, mean_estimation, quantizers
+from airtight.analytics.federated.few_bits import baselines
 from airtight.validate.claims.claim import Claim, holds, holds_under, other_reading
 from airtight.validate.claims.domain import Range, parameter
 from airtight.validate.claims.relation import at_least, at_most
@@ -108,7 +109,7 @@ CLAIMS = (
     Claim(
         "CB-X1-gauss",
         "Experiment 1, Fig. 1: CorBin-FL against Gaussian noise at delta = 1e-5, exactly calibrated",
-        at_most(_worst, lambda epsilon: comparison.gaussian_variance(epsilon=epsilon, delta=1e-5)),
+        at_most(_worst, lambda epsilon: baselines.gaussian_variance(epsilon=epsilon, delta=1e-5)),
         holds("Also with the exact calibration instead of the classical bound, up to epsilon = 15.4."),
         {"epsilon": Range(0.05, 15.4)},
         statement=r"\max\mathrm{MSE}(\text{CorBin-FL}) \le \mathrm{MSE}(\text{Gaussian}) \quad(\epsilon \le 15.4)",

@@ -6,7 +6,7 @@ from itertools import permutations
 
 import numpy as np
 
-from airtight.analytics.federated import mean_estimation, quantizers
+from airtight.analytics.federated.corbin import mean_estimation, quantizers
 from airtight.validate.claims.claim import Claim, holds
 from airtight.validate.claims.domain import Range
 from airtight.validate.claims.relation import at_least, at_most, equal

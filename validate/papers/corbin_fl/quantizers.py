@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 import sympy as sp
 
-from airtight.analytics.federated import alphabets, quantizers
+from airtight.analytics.federated.corbin import alphabets, quantizers
 from airtight.validate.claims.claim import Claim, false, holds
 from airtight.validate.claims.domain import Range, over, parameter
 from airtight.validate.claims.relation import absolute, at_least, at_most, equal, relative_to
@@ -257,7 +257,7 @@ CLAIMS = (
         at_least(_worst_error, lambda epsilon, **_: alphabets.minimax_mse(epsilon=epsilon)),
         holds("In the worst case no alphabet beats CorBinQ's; it is its limit that attains the bound."),
         _ALPHABET,
-        argued="airtight.analytics.federated.alphabets.minimax_mse",
+        argued="airtight.analytics.federated.corbin.alphabets.minimax_mse",
         statement=r"\max_{w,w'}m(Q',w,w') \ge r^2\alpha^2 \ (\alpha \le 2),\ 4r^2(\alpha-1)\ (\alpha \ge 2)",
     ),
     Claim(
@@ -266,7 +266,7 @@ CLAIMS = (
         at_least(_mean_error, lambda epsilon, **_: alphabets.average_mse(epsilon=epsilon)),
         holds("On average no alphabet beats CorBinQ's."),
         _ALPHABET,
-        argued="airtight.analytics.federated.alphabets.average_mse",
+        argued="airtight.analytics.federated.corbin.alphabets.average_mse",
         statement=r"E\,m(Q',w,w') \ge \tfrac{4rA-2r^2}3",
     ),
     Claim(

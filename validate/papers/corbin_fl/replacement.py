@@ -11,9 +11,8 @@ from itertools import combinations_with_replacement, permutations, product
 import numpy as np
 from numpy.typing import ArrayLike
 
-from airtight.analytics.federated import quantizers
-from airtight.analytics.privacy import aggregation
-from airtight.analytics.privacy import sample_level as sample_privacy
+from airtight.analytics.federated.corbin import central_privacy, quantizers
+from airtight.analytics.federated.corbin import sample_level as sample_privacy
 from airtight.validate.claims.claim import Claim, holds
 from airtight.validate.claims.domain import Range
 from airtight.validate.claims.relation import at_most, equal
@@ -69,7 +68,7 @@ def _paired(epsilon: float, share: float, bits: int, inside: float) -> float:
 
 def _update(epsilon: float, delta: float) -> float:
     """Two parameters, two other clients, every combination of corners, at the epsilon that is said to suffice."""
-    bound = aggregation.update_epsilon(2, 2, epsilon=epsilon, client="unpaired", delta=delta)
+    bound = central_privacy.update_epsilon(2, 2, epsilon=epsilon, client="unpaired", delta=delta)
     low, high, pairs = _up(0.0, epsilon), _up(1.0, epsilon), []
     for j in range(3):
         others = [high] * j + [low] * (2 - j)
@@ -128,7 +127,7 @@ CLAIMS = (
             "and of three others."
         ),
         {**_REPLACED, "inside": Range(0.0, 1.0)},
-        argued="airtight.analytics.privacy.aggregation.one_parameter",
+        argued="airtight.analytics.federated.corbin.central_privacy.one_parameter",
         statement=r"\delta(\epsilon) = \max_{j \le N} D_{e^\epsilon}\bigl(B_{q^+} + Y_j \,\|\, B_{q^-} + Y_j\bigr),\quad "
         r"Y_j = \mathrm{Bin}(j, q^+) + \mathrm{Bin}(N-j, q^-)",
         idle=["inside"],
@@ -186,7 +185,7 @@ CLAIMS = (
             "delta": Range(1e-9, 1e-4, logarithmic=True),
             "rounds": Range(1, 3, integer=True),
         },
-        argued="airtight.analytics.privacy.sample_level.epsilon",
+        argued="airtight.analytics.federated.corbin.sample_level.epsilon",
         statement=r"\epsilon_T = \min_a\left[\frac{C_aT\Delta^2}{4\alpha^2(a-1)} + \log\frac{a-1}a "
         r"- \frac{\log(a\delta)}{a-1}\right]",
         tolerance=2e-9,
@@ -196,7 +195,7 @@ CLAIMS = (
     Claim(
         "CB-PLDP*",
         "ours: what remains against the server, who sees both outputs (bits = 9 stands for infinitely many)",
-        at_most(_server, lambda epsilon, **_: aggregation.server_delta(0.0, local=epsilon)),
+        at_most(_server, lambda epsilon, **_: central_privacy.server_delta(0.0, local=epsilon)),
         holds(
             "Total variation is at most the move of a threshold; attained by ends, all of it on an outcome of infinite ratio."
         ),
@@ -206,7 +205,7 @@ CLAIMS = (
             "odds": Range(1.0, 100.0, logarithmic=True),
             **dict.fromkeys(("first", "second", "partner"), Range(-1.0, 2.0)),
         },
-        argued="airtight.analytics.privacy.aggregation.server_delta",
+        argued="airtight.analytics.federated.corbin.central_privacy.server_delta",
         statement=r"\delta(\epsilon) = \tfrac1\alpha = \tanh\tfrac{\epsilon_p}2 \text{ for every } \epsilon \ge 0",
         unread="an equality; tried as an upper bound that is attained",
     ),

@@ -6,7 +6,7 @@ import math
 
 import sympy as sp
 
-from airtight.analytics.privacy import aggregation, central_bound
+from airtight.analytics.federated.corbin import central_bound, central_privacy
 from airtight.validate.claims.claim import Claim, defined, false, holds, holds_under, ill_defined
 from airtight.validate.claims.domain import Range, constant, parameter
 from airtight.validate.claims.relation import absolute, at_most, equal
@@ -61,7 +61,7 @@ def _others(parameters: int, epsilon: float, delta: float, reserve: float) -> in
 
 def _exactly(parameters: int, epsilon: float, delta: float, reserve: float) -> float:
     others = _others(parameters, epsilon, delta, reserve)
-    return aggregation.update_epsilon(others, parameters, epsilon=epsilon, client="unpaired", delta=delta)
+    return central_privacy.update_epsilon(others, parameters, epsilon=epsilon, client="unpaired", delta=delta)
 
 
 def _from_source(parameters: int, epsilon: float, delta: float, reserve: float) -> float:
@@ -74,7 +74,7 @@ def _from_source(parameters: int, epsilon: float, delta: float, reserve: float) 
 
 
 def _alone(others: int, parameters: int, epsilon: float, delta: float) -> float:
-    return aggregation.update_epsilon(others, parameters, epsilon=epsilon, client="unpaired", delta=delta)
+    return central_privacy.update_epsilon(others, parameters, epsilon=epsilon, client="unpaired", delta=delta)
 
 
 def _closed(others: int, parameters: int, epsilon: float, delta: float) -> float:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import xarray as xr
 
-from airtight.analytics.privacy import gaussian
+from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.validate.experiments.figures.figure import Advance, Effort, Redrawn
 from airtight.validate.experiments.figures.style import COLOURS, STYLE, figure_of
 

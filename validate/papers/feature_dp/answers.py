@@ -15,10 +15,14 @@ from airtight.analytics.guarantee import Observer
 from airtight.analytics.inference import accuracy, decoding, participation
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.privacy import amplification, attack, curve, feature_aware, laplace, observers, rounds
+from airtight.analytics.privacy import empirical_epsilon
+from airtight.analytics.privacy.accounting import privacy_curve
+from airtight.analytics.privacy.mechanisms import laplace
+from airtight.analytics.privacy.over_the_air import amplification, feature_aware, observers, rounds
 from airtight.solvers import weights
-from airtight.solvers.design import calibrate, joint, local
-from airtight.solvers.design.requirements import Free, Goal, Requirements
+from airtight.solvers.design.calibration import calibrate
+from airtight.solvers.design.over_the_air import joint, local
+from airtight.solvers.design.over_the_air.requirements import Free, Goal, Requirements
 from airtight.solvers.weights import caps
 from airtight.validate.claims.claim import Claim, holds
 from airtight.validate.claims.domain import Range
@@ -132,7 +136,7 @@ def _normal_risk(prior: float, mu: float) -> float:
 
 def _of_gaussian(way: int, mu: float, u: float) -> tuple[float, float]:
     """One method of a Gaussian curve, and its definition; u in (0, 1) is an error rate or half an epsilon."""
-    made = curve.gaussian(mu)
+    made = privacy_curve.gaussian(mu)
     pair = ([(1.0, mu, 1.0)], [(1.0, 0.0, 1.0)])
     match way:
         case 0:
@@ -153,7 +157,7 @@ def _of_gaussian(way: int, mu: float, u: float) -> tuple[float, float]:
             return float(made.compose(3).delta(2 * u)), oracles.mixture_divergence(2 * u, far, pair[1])
         case _:
             far = [(1.0, math.hypot(mu, u), 1.0)]
-            both = curve.compose([made, curve.gaussian(u)])
+            both = privacy_curve.compose([made, privacy_curve.gaussian(u)])
             return float(both.delta(0.5)), oracles.mixture_divergence(0.5, far, pair[1])
 
 
@@ -180,26 +184,28 @@ def _of_others(way: int, epsilon: float, u: float) -> tuple[float, float]:
     asked = u * epsilon
     match way:
         case 0:
-            return float(curve.laplace(epsilon).delta(asked)), _laplace_divergence(asked, epsilon)
+            return float(privacy_curve.laplace(epsilon).delta(asked)), _laplace_divergence(asked, epsilon)
         case 1:
             odds = math.exp(epsilon)
             p, q = [odds, 1.0, 1.0, 1.0], [1.0, odds, 1.0, 1.0]
             laws = ([x / (odds + 3) for x in row] for row in (p, q))
-            return float(curve.randomized_response(epsilon, 4).delta(asked)), _pair_divergence(asked, *laws)
+            return float(privacy_curve.randomized_response(epsilon, 4).delta(asked)), _pair_divergence(asked, *laws)
         case 2:
             p, q = [0.6, 0.3, 0.1], [0.6 * math.exp(-epsilon), 0.2, 0.8 - 0.6 * math.exp(-epsilon)]
-            return float(curve.discrete_pair(p, q).delta(asked)), _pair_divergence(asked, p, q)
+            return float(privacy_curve.discrete_pair(p, q).delta(asked)), _pair_divergence(asked, p, q)
         case 3:
             a = 1 / (1 + math.exp(-epsilon))
             p, q = ([x * y for x in row for y in row] for row in ([a, 1 - a], [1 - a, a]))
-            return float(curve.randomized_response(epsilon).compose(2).delta(asked)), _pair_divergence(asked, p, q)
+            return float(privacy_curve.randomized_response(epsilon).compose(2).delta(asked)), _pair_divergence(
+                asked, p, q
+            )
         case 4:
             found = laplace.delta(asked, sensitivity=2.0, scale=2 / epsilon)
             return float(found), _laplace_divergence(asked, epsilon)
         case _:
             there, away = [(u, epsilon, 1.0), (1 - u, 0.0, 1.0)], [(1.0, 0.0, 1.0)]
             by_integral = max(oracles.mixture_divergence(0.1, *pair) for pair in ((there, away), (away, there)))
-            return float(curve.subsampled(epsilon, u).delta(0.1)), by_integral
+            return float(privacy_curve.subsampled(epsilon, u).delta(0.1)), by_integral
 
 
 def _side(function: Callable[..., tuple[float, float]], which: int) -> Callable[..., float]:
@@ -213,7 +219,7 @@ def _side_of_seed(function: Callable[[int], tuple[float, float]], which: int) ->
 def _attacked(seed: int, mu: float) -> float:
     rng = np.random.default_rng(seed)
     first, second = rng.normal(mu, 1.0, 20_000), rng.normal(0.0, 1.0, 20_000)
-    return attack.epsilon_at_least(first, second, delta=1e-3, failure=1e-6).epsilon
+    return empirical_epsilon.epsilon_at_least(first, second, delta=1e-3, failure=1e-6).epsilon
 
 
 # What it costs
@@ -491,7 +497,7 @@ CLAIMS = (
     Claim(
         "FDP-Q-attack",
         "ours: what an attack on samples shows (each wrong with probability 1e-6)",
-        at_most(_attacked, lambda mu, **_: float(curve.gaussian(mu).epsilon(1e-3))),
+        at_most(_attacked, lambda mu, **_: float(privacy_curve.gaussian(mu).epsilon(1e-3))),
         holds("Clopper and Pearson; the epsilon beside it is that of FDP-Q-gaussian."),
         {"seed": SEED, "mu": Range(1.0, 2.0)},
         statement=r"\hat\epsilon \le \epsilon(10^{-3})",

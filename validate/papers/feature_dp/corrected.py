@@ -10,7 +10,8 @@ import numpy as np
 
 from airtight.analytics.enclosures import amplification as enclosed
 from airtight.analytics.enclosures import divergence as enclosed_divergence
-from airtight.analytics.privacy import amplification, divergence, gaussian, subsampling
+from airtight.analytics.privacy.mechanisms import gaussian, gaussian_pair, subsampling
+from airtight.analytics.privacy.over_the_air import amplification
 from airtight.validate.claims.claim import Claim, holds
 from airtight.validate.claims.domain import Range, parameter
 from airtight.validate.claims.relation import at_most, equal
@@ -29,7 +30,7 @@ _DIGITS = 1e-6  # of less, integrals of absolute accuracy 1e-13 know too few dig
 
 
 def _by_contour(distance: float, variance: float, noise: float, dimension: int, epsilon: float) -> float:
-    log_delta = divergence.log_hockey_stick(
+    log_delta = gaussian_pair.log_hockey_stick(
         epsilon, distance=distance, variance_p=variance + noise, variance_q=variance, dimension=dimension
     )
     return resolved(math.exp(float(log_delta)))

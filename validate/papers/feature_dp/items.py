@@ -32,7 +32,7 @@ FULL = (
         "Both schemes let nearly everyone take part (FDP-F10-eta; 11 of 12), and Lemma 2 charges them for the "
         "score (FDP-L2).",
     ),
-    definition("FDP-R6", "Remark 6", "Laplace noise is possible: `airtight.analytics.privacy.laplace`."),
+    definition("FDP-R6", "Remark 6", "Laplace noise is possible: `airtight.analytics.privacy.mechanisms.laplace`."),
     undecidable("FDP-R7", "Remark 7", "One score against r numbers: a remark on cost without a number."),
     definition(
         "FDP-E24",

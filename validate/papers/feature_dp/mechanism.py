@@ -11,7 +11,8 @@ import sympy as sp
 from airtight.analytics.distributions import poisson_binomial
 from airtight.analytics.enclosures import concentration as enclosed
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.privacy import concentration, gaussian
+from airtight.analytics.privacy.mechanisms import gaussian
+from airtight.analytics.privacy.over_the_air import concentration
 from airtight.analytics.symbolic import gaussian as forms
 from airtight.validate.claims.claim import (
     Claim,

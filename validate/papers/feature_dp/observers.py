@@ -8,7 +8,7 @@ from typing import Any
 
 from airtight.analytics.enclosures import observers as enclosed
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.privacy import amplification, observers
+from airtight.analytics.privacy.over_the_air import amplification, observers
 from airtight.validate.claims.claim import Claim, false, holds, holds_under
 from airtight.validate.claims.domain import Range
 from airtight.validate.claims.relation import at_most, equal

@@ -14,7 +14,8 @@ from scipy import special
 from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.inference import participation, uncertainty
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.privacy import feature_aware, gaussian
+from airtight.analytics.privacy.mechanisms import gaussian
+from airtight.analytics.privacy.over_the_air import feature_aware
 from airtight.validate.claims.claim import Claim, false, holds, holds_under, not_reproducible, other_reading
 from airtight.validate.claims.domain import Range, parameter
 from airtight.validate.claims.relation import absolute, at_most, both, equal
@@ -274,7 +275,7 @@ CLAIMS = (
             "own is low."
         ),
         {**_STAGES, "below": Range(0.0, 3.0), "deep": Range(0.0, 15.0), "eta": Range(-2.0, 3.0)},
-        argued="airtight.analytics.privacy.feature_aware.proven_threshold",
+        argued="airtight.analytics.privacy.over_the_air.feature_aware.proven_threshold",
         statement=r"\delta_k(\epsilon) \le E_S\,\delta_G\Bigl(\epsilon;\ \sqrt{(\Delta u/\sigma^{(0)})^2 + d^2/v_S}\Bigr),\quad "
         r"\Pr(j \in S) = \Phi\left(\frac{\eta - u^{\max}}{\sigma^{(0)}}\right)",
         tolerance=1e-8,
@@ -289,7 +290,7 @@ CLAIMS = (
             "integral over it; attained by a low score among others with the least noise."
         ),
         {**_STAGES, "own": Range(-12.0, 2.0), "selected": _SHARE, "seed": SEED},
-        argued="airtight.analytics.privacy.feature_aware.proven_lowest",
+        argued="airtight.analytics.privacy.over_the_air.feature_aware.proven_lowest",
         statement=r"\delta_k(\epsilon) \le \delta_G\Bigl(\epsilon;\ \sqrt{(\Delta u/\sigma^{(0)})^2 + d^2/v}\Bigr),\quad "
         r"v = \gamma^2\Bigl(\sigma_k^2 + \min_{|S| = \tilde k - 1}\sum_{j \in S}\sigma_j^2\Bigr) + \sigma_m^2",
         tolerance=1e-8,

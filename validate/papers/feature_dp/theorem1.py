@@ -12,7 +12,8 @@ import sympy as sp
 from airtight.analytics.enclosures import amplification as enclosed
 from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.privacy import amplification, divergence, gaussian
+from airtight.analytics.privacy.mechanisms import gaussian, gaussian_pair
+from airtight.analytics.privacy.over_the_air import amplification
 from airtight.analytics.symbolic import amplification as forms
 from airtight.analytics.symbolic.gaussian import epsilon as of_epsilon
 from airtight.analytics.symbolic.gaussian import hockey_stick
@@ -122,7 +123,7 @@ def _by_parts(p: float, distance: float, variance: float, noise: float, epsilon:
 
 def _divergence(p: float, distance: float, variance: float, noise: float, dimension: int, epsilon: float) -> float:
     """With the device against without it, at the epsilon that Lemma 4 amplifies."""
-    log_delta = divergence.log_hockey_stick(
+    log_delta = gaussian_pair.log_hockey_stick(
         epsilon, distance=distance, variance_p=variance + noise, variance_q=variance, dimension=dimension
     )
     return p * math.exp(float(log_delta))

@@ -11,7 +11,7 @@ import sympy as sp
 
 from airtight.analytics.inference import distortion, transmission
 from airtight.analytics.inference.features import Features
-from airtight.analytics.privacy import gaussian
+from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.analytics.symbolic import inference as forms
 from airtight.validate.claims.claim import Claim, Reference, false, holds, holds_under
 from airtight.validate.claims.domain import Range, over, parameter

@@ -12,7 +12,7 @@ from airtight.analytics.enclosures.ball import ball
 from airtight.analytics.inference import distortion
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.privacy import amplification
+from airtight.analytics.privacy.over_the_air import amplification
 from airtight.analytics.symbolic import inference as mse
 from airtight.analytics.symbolic import weights as forms
 from airtight.solvers import weights

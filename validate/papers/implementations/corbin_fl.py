@@ -11,7 +11,7 @@ import numpy as np
 import sympy as sp
 
 from airtight.analytics.enclosures.ball import Ball, ball
-from airtight.analytics.federated import quantizers
+from airtight.analytics.federated.corbin import quantizers
 from airtight.analytics.symbolic.gaussian import hockey_stick
 from airtight.validate.claims.claim import Claim, false, holds
 from airtight.validate.claims.domain import Range, parameter

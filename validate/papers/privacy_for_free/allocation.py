@@ -165,6 +165,6 @@ def exact_budget(epsilon: float, delta: float) -> float:
     >>> exact_budget(1.0, 0.01) > 2 * printed_budget(1.0, 0.01)
     True
     """
-    from airtight.analytics.privacy import gaussian
+    from airtight.analytics.privacy.mechanisms import gaussian
 
     return 0.5 / float(gaussian.sigma(epsilon, delta, sensitivity=1.0)) ** 2

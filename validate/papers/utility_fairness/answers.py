@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from airtight.analytics.federated import fairness
-from airtight.analytics.federated.device import table_1
+from airtight.analytics.federated.fair import fairness
+from airtight.analytics.federated.fair.device import table_1
 from airtight.solvers import energy as energy_utility
-from airtight.solvers.design import fleet as fleets
-from airtight.solvers.design.fleet_requirements import FleetRequirements
+from airtight.solvers.design.fleet import fleet_design as fleets
+from airtight.solvers.design.fleet.fleet_requirements import FleetRequirements
 from airtight.solvers.energy import proved
-from airtight.solvers.energy.problem import Problem
+from airtight.solvers.energy.energy_problem import Problem
 from airtight.validate.claims.claim import Claim, holds
 from airtight.validate.claims.domain import Range
 from airtight.validate.claims.relation import absolute, at_least, equal

@@ -7,7 +7,7 @@ from typing import Any
 
 import sympy as sp
 
-from airtight.analytics.federated.device import DeviceFleet
+from airtight.analytics.federated.fair.device import DeviceFleet
 from airtight.analytics.parameters import of
 from airtight.analytics.symbolic import device, energy_utility
 from airtight.validate.claims.domain import parameter_of

@@ -8,7 +8,8 @@ from itertools import product
 import sympy as sp
 from scipy import optimize
 
-from airtight.analytics.privacy import composition, loss_distribution, subsampling
+from airtight.analytics.privacy.accounting import composition_theorems, loss_distribution
+from airtight.analytics.privacy.mechanisms import subsampling
 from airtight.validate.claims.claim import Claim, false, holds, holds_under
 from airtight.validate.claims.domain import Range, parameter
 from airtight.validate.claims.relation import at_most, equal
@@ -77,10 +78,10 @@ CLAIMS = (
         "UF-C1",
         "After Algorithm 1: basic composition",
         at_most(
-            lambda epsilon, delta, rounds: composition.optimal_delta(
+            lambda epsilon, delta, rounds: composition_theorems.optimal_delta(
                 epsilon, delta, count=rounds, total_epsilon=rounds * epsilon
             ),
-            lambda epsilon, delta, rounds: composition.basic(epsilon, delta, count=rounds).delta,
+            lambda epsilon, delta, rounds: composition_theorems.basic(epsilon, delta, count=rounds).delta,
         ),
         holds(
             "True of any mechanisms; against the optimal composition, where at M epsilon only outcomes of infinite ratio count, "
@@ -110,7 +111,7 @@ CLAIMS = (
         "ours, after Kairouz, Oh and Viswanath: composition of any (epsilon, delta) mechanisms",
         equal(
             lambda epsilon, delta, rounds, share: _extreme(epsilon, delta, rounds, share * rounds * epsilon),
-            lambda epsilon, delta, rounds, share: composition.optimal_delta(
+            lambda epsilon, delta, rounds, share: composition_theorems.optimal_delta(
                 epsilon, delta, count=rounds, total_epsilon=share * rounds * epsilon
             ),
         ),
@@ -125,7 +126,7 @@ CLAIMS = (
         "ours: the least epsilon of that composition",
         equal(
             _root,
-            lambda epsilon, delta, rounds, spared: composition.optimal_epsilon(
+            lambda epsilon, delta, rounds, spared: composition_theorems.optimal_epsilon(
                 epsilon, delta, count=rounds, total_delta=_goal(epsilon, delta, rounds, spared)
             ),
         ),

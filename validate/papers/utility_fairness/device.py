@@ -10,7 +10,7 @@ import numpy as np
 import sympy as sp
 from scipy.optimize import brentq
 
-from airtight.analytics.federated.device import DeviceFleet, table_1
+from airtight.analytics.federated.fair.device import DeviceFleet, table_1
 from airtight.analytics.symbolic import device as forms
 from airtight.analytics.symbolic import energy_utility as by_rate
 from airtight.solvers import energy as energy_utility

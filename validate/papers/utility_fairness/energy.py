@@ -12,12 +12,12 @@ import sympy as sp
 
 from airtight.analytics.enclosures.ball import Ball, ball
 from airtight.analytics.enclosures.energy import Device
-from airtight.analytics.federated.device import table_1
+from airtight.analytics.federated.fair.device import table_1
 from airtight.analytics.symbolic import device
 from airtight.analytics.symbolic import energy_utility as forms
 from airtight.solvers import energy as energy_utility
 from airtight.solvers.energy import published
-from airtight.solvers.energy.problem import Problem
+from airtight.solvers.energy.energy_problem import Problem
 from airtight.validate.claims.claim import Claim, false, holds, holds_under
 from airtight.validate.claims.domain import Range, parameter
 from airtight.validate.claims.relation import absolute, at_least, at_most, both, equal, relative_to

@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 
-from airtight.analytics.federated.device import table_1
+from airtight.analytics.federated.fair.device import table_1
 from airtight.validate.claims.claim import Claim, holds_under
 from airtight.validate.claims.domain import Range
 from airtight.validate.claims.relation import at_most

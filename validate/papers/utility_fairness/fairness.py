@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import sympy as sp
 
-from airtight.analytics.federated import fairness
+from airtight.analytics.federated.fair import fairness
 from airtight.analytics.symbolic import device
 from airtight.validate.claims.claim import Claim, defined, false, holds, ill_defined
 from airtight.validate.claims.domain import Range, over, parameter

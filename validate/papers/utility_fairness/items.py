@@ -20,7 +20,7 @@ ITEMS = (
     definition(
         "UF-E35",
         "Eq. (34), (35), (68)",
-        "The two problems: `DeviceFleet.utility`, airtight.solvers.energy.problem; see UF-L1.",
+        "The two problems: `DeviceFleet.utility`, airtight.solvers.energy.energy_problem; see UF-L1.",
     ),
     definition(
         "UF-E73",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import sympy as sp
 
-from airtight.analytics.federated import convergence
+from airtight.analytics.federated.fair import convergence
 from airtight.analytics.symbolic import convergence as forms
 from airtight.validate.claims.claim import Claim, false, holds, holds_under
 from airtight.validate.claims.domain import Range, parameter

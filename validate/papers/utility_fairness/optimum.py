@@ -6,9 +6,9 @@ from functools import cache
 
 import numpy as np
 
-from airtight.analytics.federated.device import DeviceFleet, table_1
+from airtight.analytics.federated.fair.device import DeviceFleet, table_1
 from airtight.solvers import energy as energy_utility
-from airtight.solvers.energy.problem import Problem
+from airtight.solvers.energy.energy_problem import Problem
 from airtight.validate.claims.claim import Claim, holds
 from airtight.validate.claims.domain import Range
 from airtight.validate.claims.relation import at_least, equal, relative_to

@@ -9,8 +9,9 @@ import sympy as sp
 
 from airtight.analytics.enclosures import divergence as enclosed
 from airtight.analytics.enclosures.ball import Ball, ball
-from airtight.analytics.federated import fairness
-from airtight.analytics.privacy import composition, gaussian
+from airtight.analytics.federated.fair import fairness
+from airtight.analytics.privacy.accounting import composition_theorems
+from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.analytics.symbolic.form import normal_cdf
 from airtight.analytics.symbolic.gaussian import hockey_stick
 from airtight.validate.claims.claim import Claim, defined, false, holds, holds_under, other_reading
@@ -53,7 +54,7 @@ def _classical(epsilon: sp.Expr, delta: sp.Expr) -> sp.Expr:
 def _response(truth: float, share: float) -> float:
     """delta of randomised response at a share of its epsilon."""
     epsilon = math.log(truth / (1 - truth))
-    return float(composition.optimal_delta(epsilon, 0.0, count=1, total_epsilon=share * epsilon))
+    return float(composition_theorems.optimal_delta(epsilon, 0.0, count=1, total_epsilon=share * epsilon))
 
 
 def _leak(change: Fraction, v: Fraction) -> tuple[Ball, Ball]:
@@ -237,7 +238,7 @@ CLAIMS = (
             "xi = 2K."
         ),
         {**_DESCENT, "pull": Range(0.0, 2.0, extra=(2.0,))},
-        argued="airtight.analytics.federated.fairness.sensitivity",
+        argued="airtight.analytics.federated.fair.fairness.sensitivity",
         statement=r"S_f \le \frac{4G}{\mu d}\bigl(1-(1-\eta\mu)^j\bigr),\quad 0 \le \xi \le 2K",
     ),
     Claim(
@@ -254,7 +255,7 @@ CLAIMS = (
             "attained by a kink that one sample turns round."
         ),
         _DESCENT,
-        argued="airtight.analytics.federated.fairness.sensitivity",
+        argued="airtight.analytics.federated.fair.fairness.sensitivity",
         statement=r"S_f = \frac{4G}{\mu d}\bigl(1-(1-\eta\mu)^{j-1}\bigr)",
     ),
     Claim(

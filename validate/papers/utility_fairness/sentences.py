@@ -7,7 +7,7 @@ from typing import Any
 
 import sympy as sp
 
-from airtight.analytics.federated.device import table_1
+from airtight.analytics.federated.fair.device import table_1
 from airtight.solvers import energy as energy_utility
 from airtight.validate.claims.claim import Claim, false, holds, holds_under, other_reading
 from airtight.validate.claims.domain import Range, parameter

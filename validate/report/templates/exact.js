@@ -40,7 +40,7 @@
     return out.map((x) => x - whole);
   }
 
-  // log D_{e^eps} of N(mu e_1, (1 + eta) I_r) from N(0, I_r), or the reverse: the integral of airtight.analytics.privacy.divergence
+  // log D_{e^eps} of N(mu e_1, (1 + eta) I_r) from N(0, I_r), or the reverse: the integral of airtight.analytics.privacy.mechanisms.gaussian_pair
   const SINE = 0.5, COSINE = Math.sqrt(0.75);
   function unlike(eps, mu, eta, r, reverse, room = 1e-12) {
     if (!(eta > 0)) return gaussian(eps, mu);

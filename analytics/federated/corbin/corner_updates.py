@@ -1,0 +1,136 @@
+"""Every corner of the updates of many clients that quantize alone: each at the upper or the lower end of its interval."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+
+from airtight.analytics import checks
+from airtight.analytics.checks import FloatArray
+from airtight.analytics.federated.corbin.count_shift import LONG, Shift, count_law, dominating, relative_error
+from airtight.analytics.privacy.accounting.envelope import Envelope
+
+_EVERY_CORNER = 1000  # others up to which every corner is tried; beyond, ranges of corners share a bound
+_RANGES = 256
+_EVERY_CORNER_OF_THREE, _RANGES_OF_THREE = 128, 64  # the same when a pair's sum may take all its three values
+_MOST_VARIANCE = 2000.0  # of the others' sum: what is more is not made use of in that case
+_UNTRIMMED = 256  # others up to which nothing is trimmed
+_ALONE = 8  # others up to which each corner has a law of its own
+_GROUPS = 0, 1 / 64, 1 / 16, 1 / 4, 1 / 2, 3 / 4, 15 / 16, 63 / 64, 1  # of corners, by the share at the upper end
+_DIGITS = 10  # leading binary digits of the number of others that are made use of
+_LEAST, LEAST_DIRECT = 1e-300, 1e-320  # mass that is trimmed of long and of short windows of the count, at least
+_NEGLIGIBLE = 1e-10  # share of delta that trimming may cost
+_MIXING = 16 * np.finfo(float).eps  # of a loss, when a client's own law and the others' are put together
+
+
+def corners(others: int, every: int, pieces: int) -> list[tuple[int, int]]:
+    """Numbers of clients at the upper and at the lower end that together bound every corner of `others` clients.
+
+    All corners up to `every` clients; beyond, what the members of each range of corners have in common. Each entry for more
+    clients has at least as many at both ends as some entry for fewer: bounds fall with the number of clients.
+
+    Examples
+    --------
+    >>> corners(3, 10, 2), corners(101, 10, 4)
+    ([(0, 3), (1, 2), (2, 1), (3, 0)], [(0, 75), (25, 50), (50, 25), (75, 0)])
+    """
+    if others <= every or others - others / pieces - 2 < every:
+        n = min(others, every)
+        return [(j, n - j) for j in range(n + 1)]
+    return [(others * i // pieces, others * (pieces - 1 - i) // pieces) for i in range(pieces)]
+
+
+@dataclass(frozen=True)
+class Family:
+    """The corners of the other clients, what their laws may lack, and the pairs found so far."""
+
+    corners: list[tuple[int, int]]
+    low: float
+    high: float
+    negligible: float
+    lost: float
+    _found: dict[tuple[int, int], Shift] = field(default_factory=dict)
+    _counts: dict[tuple[int, int], FloatArray] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, others: int, low: float, high: float, laws: Sequence[tuple[FloatArray, FloatArray]], delta: float
+    ) -> Family:
+        n = checks.count("others", others, "[0, 10000000]")
+        n -= n % 2 ** max(n.bit_length() - _DIGITS, 0)
+        if any(_neighbours(pair) is None for pair in laws):
+            n = min(n, int(min(_MOST_VARIANCE / max(low * high, 1e-300), 1e9)))
+            found = corners(n, _EVERY_CORNER_OF_THREE, _RANGES_OF_THREE)
+        else:
+            found = corners(n, _EVERY_CORNER, _RANGES)
+        if sum(found[0]) <= _UNTRIMMED:
+            return cls(found, low, high, 0.0, 0.0)
+        least = _LEAST if sum(found[0]) * low * high > LONG**2 else LEAST_DIRECT
+        negligible = max(delta * _NEGLIGIBLE / 4, least)
+        return cls(found, low, high, negligible, 4 * negligible)
+
+    def envelope(self, corners: Iterable[tuple[int, int]], laws: Sequence[tuple[FloatArray, FloatArray]]) -> Envelope:
+        """Of the laws of the whole count under both updates, or what dominates them."""
+        low, high = self.low, self.high
+        pairs, error, loss_error = [], 0.0, 0.0
+        with np.errstate(under="ignore"):
+            for first, rest in corners:
+                shift = self._dominating(first, rest)
+                error, loss_error = max(error, shift.error), max(loss_error, shift.loss_error)
+                for pair in laws:
+                    start = _neighbours(pair)
+                    if start is None:
+                        noise = self._noise(first, rest)
+                        rough = relative_error(first + rest, low, high, self.negligible)
+                        error, loss_error = max(error, rough), max(loss_error, 2 * rough)
+                        pairs.append((np.convolve(noise, pair[0]), np.convolve(noise, pair[1])))
+                    else:
+                        p, q = (law[start] * shift.base + law[start + 1] * shift.above for law in pair)
+                        pairs.append((p, q))
+        return Envelope(pairs, lost=self.lost, error=error, loss_error=loss_error + _MIXING)
+
+    def _noise(self, first: int, rest: int) -> FloatArray:
+        """Of the count; with both numbers exchanged they are each other's mirror images."""
+        if first > rest:
+            return self._noise(rest, first)[::-1]
+        if (first, rest) not in self._counts:
+            self._counts[first, rest] = count_law(first, rest, self.low, self.high, negligible=self.negligible)
+        return self._counts[first, rest]
+
+    def _dominating(self, first: int, rest: int) -> Shift:
+        """Of the count plus one and the count; likewise."""
+        if first > rest:
+            return self._dominating(rest, first).mirrored()
+        if (first, rest) not in self._found:
+            low, high = self.low, self.high
+            self._found[first, rest] = dominating(first, rest, low, high, negligible=self.negligible)
+        return self._found[first, rest]
+
+
+def _neighbours(pair: tuple[FloatArray, FloatArray]) -> int | None:
+    """The lesser of the two neighbouring values that both laws of a client are confined to, if they are."""
+    possible = np.flatnonzero(pair[0] + pair[1])
+    start = min(int(possible[0]), pair[0].size - 2)
+    return start if possible[-1] <= start + 1 else None
+
+
+def groups(corners: list[tuple[int, int]]) -> Iterator[list[tuple[int, int]]]:
+    """Each corner of few, overlapping runs of many."""
+    last = len(corners) - 1
+    if last <= _ALONE:
+        yield from ([corner] for corner in corners)
+        return
+    yield corners[:1]
+    for left, right in pairwise(_GROUPS):
+        yield corners[max(int(np.floor(last * left)), 1) : min(int(np.ceil(last * right)), last - 1) + 1]
+    yield corners[-1:]
+
+
+def by_direction(laws: Sequence[tuple[FloatArray, FloatArray]]) -> list[list[tuple[FloatArray, FloatArray]]]:
+    """Those that raise the mean of the count, and those that lower it."""
+    raising = [bool((p - q) @ np.arange(p.size) > 0) for p, q in laws]
+    split = [[pair for pair, up in zip(laws, raising, strict=True) if up is way] for way in (True, False)]
+    return [part for part in split if part]

@@ -1,0 +1,237 @@
+r"""Clients that drop out, each with probability p: who is left, what the mean costs, what protects the rest (CB Theorem 4).
+
+Exact where the paper uses Chebyshev: broken pairs are :math:`\mathrm{Bin}(n/2, 2p(1-p))`, survivors :math:`\mathrm{Bin}(n, 1-p)`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TypedDict
+
+import numpy as np
+from scipy import special
+
+from airtight.analytics import checks
+from airtight.analytics.checks import FloatArray, ParameterError
+from airtight.analytics.distributions.poisson_binomial import binomial
+from airtight.analytics.federated.corbin import central_privacy, dropout_survivors
+from airtight.analytics.federated.corbin.central_privacy import Client
+from airtight.analytics.federated.corbin.federated_system import alone
+from airtight.analytics.federated.corbin.quantizers import alpha
+from airtight.analytics.privacy.accounting.numerical_composition import Composed
+
+
+@dataclass(frozen=True)
+class PublishedDropout:
+    """The constants and the MSE bound of Theorem 4, as printed.
+
+    Attributes
+    ----------
+    gamma, gamma_prime : float
+        Bounds on broken pairs over n.
+    theta, theta_prime : float
+        Bounds on survivors over n.
+    mse : float
+        The bound on the mean squared error; may be negative.
+    """
+
+    gamma: float
+    gamma_prime: float
+    theta: float
+    theta_prime: float
+    mse: float
+
+
+def published(
+    clients: int, *, dropout: float, slack: float, delta_1: float = 0.0, epsilon: float, radius: float = 1.0
+) -> PublishedDropout:
+    r"""CB Theorem 4 as printed, with :math:`\delta - \delta_1` = `slack`.
+
+    .. math:: \gamma, \gamma' = p(1-p) \mp \sqrt{\tfrac{p(1-p)(1-2p(1-p))}{4(\delta-\delta_1)n}},\qquad
+              \theta, \theta' = p(1-p) \mp \sqrt{\tfrac{p(1-p)}{(\delta-\delta_1)n}}
+
+    False: the radius of gamma is half of what Chebyshev gives, theta is centered at p(1-p) where survivors are near 1-p.
+
+    Examples
+    --------
+    >>> published(1000, dropout=0.1, slack=0.05, epsilon=1.0).theta_prime
+    0.132...
+    """
+    n, p = checks.count("clients", clients), checks.scalar("dropout", dropout, "[0, 1)")
+    s = checks.scalar("slack", slack, "(0, 1)")
+    d1 = checks.scalar("delta_1", delta_1, "[0, 1)")
+    r = checks.scalar("radius", radius, "(0, inf)")
+    a = float(alpha(checks.scalar("epsilon", epsilon, "(0, inf]")))
+    middle = p * (1 - p)
+    width = np.sqrt(middle * (1 - 2 * middle) / (4 * s * n))
+    reach = np.sqrt(middle / (s * n))
+    gamma, gamma_prime, theta = middle - width, middle + width, middle - reach
+    root = np.sqrt(2.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mse = (
+            gamma_prime * np.float64(r * a) ** 2 / (n * theta)
+            + 8 * (r * a) ** 2 * d1
+            + (1 - gamma) / (2 * n * theta) * r * r * ((root - 1) * a + 1) * ((root + 1) * a - 1)
+        )
+    return PublishedDropout(float(gamma), float(gamma_prime), float(theta), float(middle + reach), float(mse))
+
+
+def survivors(clients: int, *, dropout: float, level: float) -> tuple[int, int]:
+    """The least interval of quantiles that holds the number of survivors with probability at least 1 - `level`.
+
+    Examples
+    --------
+    >>> survivors(1000, dropout=0.1, level=0.05)
+    (881, 918)
+    """
+    n, p = checks.count("clients", clients), checks.scalar("dropout", dropout, "[0, 1)")
+    return _interval(binomial(n, 1 - p).dense(n + 1), checks.scalar("level", level, "(0, 1)"))
+
+
+def broken_pairs(clients: int, *, dropout: float, level: float) -> tuple[int, int]:
+    """The same of pairs of which exactly one client is left; `clients` is even.
+
+    Examples
+    --------
+    >>> broken_pairs(200, dropout=0.5, level=0.2)
+    (44, 56)
+    """
+    n, p = checks.count("clients", clients), checks.scalar("dropout", dropout, "[0, 1)")
+    if n % 2:
+        raise ParameterError("clients", n, "even: they are paired")
+    law = binomial(n // 2, 2 * p * (1 - p)).dense(n // 2 + 1)
+    return _interval(law, checks.scalar("level", level, "(0, 1)"))
+
+
+def _interval(law: FloatArray, level: float) -> tuple[int, int]:
+    """Outer quantiles at half the level each."""
+    below, above = np.cumsum(law), np.cumsum(law[::-1])
+    return int(np.sum(below <= level / 2)), int(law.size - 1 - np.sum(above <= level / 2))
+
+
+def worst_mse(clients: int, *, dropout: float, epsilon: float, radius: float = 1.0, independent: float = 0.0) -> float:
+    r"""Worst MSE of the survivors' mean over the updates, exactly, for infinitely many shared bits (ledger CB-T4*).
+
+    Parameters
+    ----------
+    clients : int
+    dropout : float
+        p in [0, 1).
+    independent : float
+        Share of clients that quantize alone.
+
+    Returns
+    -------
+    float
+        Mean of the squared error of one parameter; a round without survivors counts as no error.
+
+    Notes
+    -----
+    *Hypotheses.* Each of n clients, n even, drops out with probability p, independently; N are left; infinitely many bits; c = 0.
+
+    A client alone contributes :math:`A^2 - x^2` over N^2, a whole pair :math:`2A|s| - s^2`. Given that one client (or both of
+    a pair) survives, the others that survive are :math:`X \sim \mathrm{Bin}(n-1, 1-p)` (or :math:`\mathrm{Bin}(n-2, 1-p)`
+    when its partner dropped out or is counted), so with :math:`e_i = E(i+X)^{-2}`, X binomial of n - 2, a pair costs
+    :math:`2p(1-p)e_1(A^2 - \overline{x^2}) + (1-p)^2e_2(2A|s|-s^2)`. For a given s the first term is greatest where both
+    updates are :math:`s/2`, and so for all pairs alike; the sum is then a parabola in s.
+
+    Examples
+    --------
+    >>> round(100 * worst_mse(100, dropout=0.0, epsilon=0.5), 3)
+    6.166
+    """
+    n, p = checks.count("clients", clients), checks.scalar("dropout", dropout, "[0, 1)")
+    r = checks.scalar("radius", radius, "(0, inf)")
+    A = r * float(alpha(checks.scalar("epsilon", epsilon, "(0, inf]")))
+    single_clients = alone(n, checks.scalar("independent", independent, "[0, 1]"))
+    single = single_clients * (1 - p) * _inverse_square(n - 1, p, 1) * A * A
+    if single_clients == n:
+        return float(single)
+    broken = 2 * p * (1 - p) * _inverse_square(n - 2, p, 1)
+    whole = (1 - p) ** 2 * _inverse_square(n - 2, p, 2)
+    s = min(2 * r, A * whole / (broken / 4 + whole))
+    pair = broken * (A * A - s * s / 4) + whole * s * (2 * A - s)
+    return float(single + (n - single_clients) / 2 * pair)
+
+
+def _inverse_square(trials: int, p: float, offset: int) -> float:
+    """E (offset + X)^-2 for X of the binomial law with survival probability 1 - p."""
+    law = binomial(trials, 1 - p)
+    count = law.start + np.arange(law.weights.size) + offset
+    return float(law.weights @ (1.0 / count**2))
+
+
+def central_epsilon(
+    clients: int,
+    parameters: int,
+    *,
+    epsilon: float,
+    delta: float,
+    dropout: float,
+    independent: float = 0.0,
+    bits: int | None = None,
+    rounds: int = 1,
+) -> float:
+    r"""Central epsilon of any survivor under (Aug)CorBin-FL with dropout: proven, worst over all updates. Adjacency: ``replace``.
+
+    Who drops out is drawn afresh in every round, and the server may see it: the upper end of
+    :func:`airtight.analytics.federated.corbin.aggregation.aggregation`, of a client that has a partner in all rounds or in none.
+
+    Returns
+    -------
+    float
+        Greatest over both kinds of clients there are. One with a partner is now in a pair, now alone.
+
+    Notes
+    -----
+    *Hypotheses.* (Ledger CB-T4*-privacy.) Clients drop out independently of their updates; N of those other than the client in
+    question quantize alone, by their own coins; the server sees who dropped out and the sum.
+
+    Given who is left, the divergence is that of the release with N clients beside it
+    (:func:`airtight.analytics.federated.corbin.central_privacy.one_parameter`), and who is left has one law for both neighbours:
+    delta is the mean over it (:func:`airtight.analytics.federated.corbin.dropout_survivors.curve`).
+
+    Examples
+    --------
+    >>> central_epsilon(2000, 1, epsilon=1.0, delta=1e-5, dropout=0.2)
+    0.23...
+    """
+    level, times = checks.scalar("delta", delta, "(0, 1)"), checks.count("rounds", rounds)
+    m, eps = checks.count("parameters", parameters), checks.scalar("epsilon", epsilon, "(0, inf)")
+    kinds = dropout_survivors.laws(clients, dropout=dropout, independent=independent)
+    if dropout == 0:
+        each = [[(how, law.start) for _, how, law in cases] for cases in kinds.values()]
+        return max(
+            central_privacy.mixed_epsilon(cases, m, epsilon=eps, delta=level, bits=bits, rounds=times) for cases in each
+        )
+    how: _How = {"epsilon": eps, "dropout": dropout, "independent": independent, "bits": bits, "rounds": times}
+    if any(dropout_survivors.told(clients, m, client=kind, **how) > level for kind in kinds):
+        return math.inf
+    curves = [dropout_survivors.curve(clients, m, client=kind, delta=level, **how) for kind in kinds]
+    pure = float(central_privacy.local_epsilon(eps, m * times)) if list(kinds) == [Client.UNPAIRED] else math.inf
+    return min(max(Composed(((curve, times),)).epsilon(level)[1] for curve in curves), pure)
+
+
+class _How(TypedDict):
+    epsilon: float
+    dropout: float
+    independent: float
+    bits: int | None
+    rounds: int
+
+
+def outside_probability(clients: int, *, dropout: float, low: float, high: float) -> float:
+    """Probability that broken pairs over n fall outside [low, high]: what Theorem 4 bounds by delta - delta_1.
+
+    Examples
+    --------
+    >>> claim = published(200, dropout=0.5, slack=0.2, epsilon=1.0)
+    >>> round(outside_probability(200, dropout=0.5, low=claim.gamma, high=claim.gamma_prime), 3)
+    0.271
+    """
+    n, p = checks.count("clients", clients), checks.scalar("dropout", dropout, "[0, 1)")
+    q, half = 2 * p * (1 - p), n // 2
+    first, last = int(np.ceil(low * n)), int(np.floor(high * n))
+    below = special.bdtr(first - 1, half, q) if first > 0 else 0.0
+    return float(below + (special.bdtrc(last, half, q) if last < half else 0.0))

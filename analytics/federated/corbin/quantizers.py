@@ -1,0 +1,407 @@
+r"""One-bit stochastic quantizers: LDPQ and the correlated pair CorBinQ (CorBin-FL, Algorithms 1 and 2), sampled and exactly.
+
+.. warning::
+   The local guarantee of CorBinQ holds against an eavesdropper on *one* uplink. The server sees both outputs of a pair, and
+   their joint law has an infinite likelihood ratio: against the server there is no finite local guarantee (ledger CB-PLDP*).
+
+With :math:`\alpha = (e^{\epsilon}+1)/(e^{\epsilon}-1)` and :math:`A = r\alpha` a quantizer puts out :math:`c \pm A`, plus with
+probability :math:`q = \tfrac12 + (w-c)/(2A)`. The pair compares one shared number of d bits with :math:`2^dq_1` and
+:math:`2^d(1-q_2)`, so that one rounds up where the other rounds down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from airtight.analytics import checks
+from airtight.analytics.checks import FloatArray, ParameterError, broadcast, real
+from airtight.analytics.privacy.mechanisms.randomized_response import alpha as alpha
+
+_MOST_BITS = 60
+_PIECE = 1 << 16  # parameters quantized at a time
+
+
+@dataclass(frozen=True)
+class _Inputs:
+    """Offsets from the center, the radius, half the distance A of the outputs, and A less the radius."""
+
+    offsets: tuple[FloatArray, ...]
+    radius: FloatArray
+    A: FloatArray
+    excess: FloatArray
+
+
+def _checked(w: dict[str, ArrayLike], epsilon: ArrayLike, center: ArrayLike, radius: ArrayLike) -> _Inputs:
+    r, c = real("radius", radius, "(0, inf)"), real("center", center)
+    offsets = tuple(offset(value, center=c, radius=r, name=name) for name, value in w.items())
+    with np.errstate(over="ignore"):
+        excess = 2 * r / np.expm1(real("epsilon", epsilon, "(0, inf]"))
+    return _Inputs(offsets, r, np.asarray(r * alpha(epsilon)), excess)
+
+
+def offset(w: ArrayLike, *, center: ArrayLike, radius: ArrayLike, name: str = "w") -> FloatArray:
+    """w - center, for w within the radius of the center.
+
+    Raises
+    ------
+    ParameterError
+        When a weight lies outside, under the name given.
+
+    Examples
+    --------
+    >>> offset([1.0, 2.5], center=2.0, radius=1.0)
+    array([-1. ,  0.5])
+    """
+    weights, c, r = broadcast(w=real(name, w), center=real("center", center), radius=real("radius", radius, "(0, inf)"))
+    outside = np.abs(weights - c) > r * (1 + 4 * np.finfo(float).eps)
+    if np.any(outside):
+        index = tuple(int(i) for i in np.argwhere(outside)[0])
+        low, high = float((c - r)[index]), float((c + r)[index])
+        allowed = f"in [center - radius, center + radius] = [{low:g}, {high:g}]"
+        raise ParameterError(name, float(weights[index]), allowed, index)
+    return np.asarray(np.clip(weights - c, -r, r))
+
+
+def _bits(bits: int | None) -> int | None:
+    return None if bits is None else checks.count("bits", bits, f"[0, {_MOST_BITS}]")
+
+
+def ldpq(
+    w: ArrayLike,
+    *,
+    epsilon: ArrayLike,
+    center: ArrayLike = 0.0,
+    radius: ArrayLike = 1.0,
+    rng: np.random.Generator,
+    clip: bool = False,
+) -> FloatArray:
+    r"""LDPQ, Algorithm 1: :math:`c \pm A`, unbiased, epsilon-locally private, variance :math:`A^2 - (w-c)^2`.
+
+    Parameters
+    ----------
+    w : array_like
+        In [center - radius, center + radius].
+    epsilon : array_like
+        Privacy of one parameter, in (0, inf].
+    center, radius : array_like
+        Finite; radius > 0.
+    rng : numpy.random.Generator
+    clip : bool
+        Move weights from outside to the nearer end: the output is then unbiased for the clipped weight.
+
+    Returns
+    -------
+    ndarray
+        One output for each parameter; float32 when `w` is float32, else float64. Works in pieces: beyond inputs and
+        output the memory does not grow.
+
+    Raises
+    ------
+    ParameterError
+        When a weight is outside and `clip` is not said.
+
+    Examples
+    --------
+    >>> ldpq([0.5, -0.5, 0.0], epsilon=np.log(3), rng=np.random.default_rng(1))
+    array([ 2., -2.,  2.])
+    """
+
+    def draw(q: FloatArray) -> NDArray[np.bool_]:
+        return np.asarray(rng.random(q.size) < q)
+
+    return _quantized(w, draw, sign=1, epsilon=epsilon, center=center, radius=radius, clip=clip)
+
+
+def corbinq(
+    w1: ArrayLike,
+    w2: ArrayLike,
+    *,
+    epsilon: ArrayLike,
+    center: ArrayLike = 0.0,
+    radius: ArrayLike = 1.0,
+    bits: int | None,
+    rng: np.random.Generator,
+    clip: bool = False,
+) -> tuple[FloatArray, FloatArray]:
+    """CorBinQ, Algorithm 2 with its line 14 mended (T_2 is compared with Z, not T_1): a pair of correlated outputs.
+
+    Parameters
+    ----------
+    w1, w2 : array_like
+        The parameters of both clients, in [center - radius, center + radius].
+    bits : int or None
+        d in [0, 60], shared random bits for each parameter; None for the limit. 0 is two independent LDPQ.
+    rng : numpy.random.Generator
+        Draws the common seed and the private coins.
+    epsilon, center, radius, clip
+        As for :func:`ldpq`.
+
+    Returns
+    -------
+    tuple of ndarray
+        The outputs of both clients; each alone is distributed as :func:`ldpq`.
+
+    Examples
+    --------
+    >>> first, second = corbinq(np.full(4, 0.5), np.full(4, -0.5), epsilon=1.0, bits=None, rng=np.random.default_rng(0))
+    >>> np.abs(first + second).max() < 1e-15
+    np.True_
+    """
+    w1, w2 = broadcast(w1=np.asarray(w1), w2=np.asarray(w2))
+    seed = int(rng.integers(2**63))
+    same = {"epsilon": epsilon, "center": center, "radius": radius, "bits": bits, "rng": rng, "clip": clip}
+    first: FloatArray = corbinq_half(w1, lead=True, seed=seed, **same)  # type: ignore[arg-type]
+    second: FloatArray = corbinq_half(w2, lead=False, seed=seed, **same)  # type: ignore[arg-type]
+    return first, second
+
+
+def corbinq_half(
+    w: ArrayLike,
+    *,
+    lead: bool,
+    seed: int,
+    epsilon: ArrayLike,
+    center: ArrayLike = 0.0,
+    radius: ArrayLike = 1.0,
+    bits: int | None,
+    rng: np.random.Generator,
+    clip: bool = False,
+) -> FloatArray:
+    """What one client of a pair sends: all that it needs of the other is the common seed.
+
+    Parameters
+    ----------
+    w : array_like
+    lead : bool
+        True for one client of the pair, False for the other.
+    seed : int
+        Common seed, >= 0: expanded into the shared bits by the Philox cipher, instead of sending d bits a parameter.
+    rng : numpy.random.Generator
+        Private coins of this client.
+    epsilon, center, radius, bits, clip
+        As for :func:`corbinq`.
+
+    Examples
+    --------
+    >>> private = np.random.default_rng(3)
+    >>> common = {"seed": 7, "epsilon": 1.0, "bits": 5, "rng": private}
+    >>> one = corbinq_half(np.zeros(1000), lead=True, **common)
+    >>> other = corbinq_half(np.zeros(1000), lead=False, **common)
+    >>> bool(np.mean(one + other == 0) > 0.9)
+    True
+    """
+    d = _bits(bits)
+    if int(seed) != seed or seed < 0:
+        raise ParameterError("seed", seed, "an integer >= 0")
+    shared = np.random.Generator(np.random.Philox(seed))
+
+    def draw(level: FloatArray) -> NDArray[np.bool_]:
+        if d is None:
+            return np.asarray(shared.random(level.size) < level)
+        cells = 2.0**d * level
+        z = shared.integers(0, 2**d, level.size)
+        whole = np.floor(cells)
+        return np.asarray((z < whole) | ((z == whole) & (rng.random(level.size) < cells - whole)))
+
+    sign = 1 if checks.flag("lead", lead) else -1
+    return _quantized(w, draw, sign=sign, epsilon=epsilon, center=center, radius=radius, clip=clip)
+
+
+def _quantized(
+    w: ArrayLike,
+    draw: Callable[[FloatArray], NDArray[np.bool_]],
+    *,
+    sign: int,
+    epsilon: ArrayLike,
+    center: ArrayLike,
+    radius: ArrayLike,
+    clip: bool,
+) -> FloatArray:
+    """c + sign A where `draw` hits the level 1/2 + sign (w - c)/(2A), else c - sign A; a piece at a time."""
+    weights = np.asarray(w)
+    if weights.dtype.kind not in "iuf":
+        weights = real("w", w)
+    a, c, r = np.asarray(alpha(epsilon)), real("center", center), real("radius", radius, "(0, inf)")
+    inside = checks.flag("clip", clip)
+    try:
+        shape = np.broadcast_shapes(weights.shape, a.shape, c.shape, r.shape)
+    except ValueError:
+        broadcast(w=weights, epsilon=a, center=c, radius=r)
+        raise
+    out = np.empty(shape, dtype=np.float32 if weights.dtype == np.float32 else np.float64)
+    views = [np.broadcast_to(x, shape) for x in (weights, a, c, r)]
+    pieces: Any = np.nditer(  # type: ignore[call-overload]
+        [*views, out],
+        flags=["external_loop", "buffered", "zerosize_ok"],
+        op_flags=[["readonly"]] * 4 + [["writeonly"]],
+        op_dtypes=[np.float64] * 4 + [out.dtype],
+        casting="same_kind",
+        buffersize=_PIECE,
+        order="C",
+    )
+    with pieces:
+        for value, factor, middle, width, target in pieces:
+            x = value - middle
+            if not np.all(np.abs(x) <= width * (1 + 4 * np.finfo(float).eps)):
+                if not inside or np.any(np.isnan(x)):
+                    offset(weights, center=c, radius=r)  # raises, and names the first weight outside
+                x = np.clip(x, -width, width)
+            A = factor * width
+            hit = draw(0.5 + sign * x / (2 * A))
+            target[...] = middle + np.where(hit, sign * A, -sign * A)
+    return np.asarray(out)[()]
+
+
+def pair_law(
+    w1: ArrayLike,
+    w2: ArrayLike,
+    *,
+    epsilon: ArrayLike,
+    center: ArrayLike = 0.0,
+    radius: ArrayLike = 1.0,
+    bits: int | None,
+) -> FloatArray:
+    r"""The joint law of CorBinQ's outputs: what the server sees of a pair.
+
+    Parameters
+    ----------
+    w1, w2, epsilon, center, radius, bits
+        As for :func:`corbinq`.
+
+    Returns
+    -------
+    ndarray, shape (..., 2, 2)
+        Probability of (first, second), index 1 for :math:`c + A` and 0 for :math:`c - A`; each entry to relative 1e-12 or
+        2^-53 absolute of its cell.
+
+    Notes
+    -----
+    Let :math:`a = 2^dq_1`, :math:`b = 2^d(1-q_2)`. If their whole parts differ, or d is infinite, P(+-) = min(a, b)/2^d, the
+    Frechet bound. If they are equal, with fractions :math:`f_1, f_2`, the private coins meet in one cell:
+    P(++) = f_1 (1 - f_2)/2^d and P(--) = (1 - f_1) f_2/2^d.
+
+    Examples
+    --------
+    >>> pair_law(0.5, -0.5, epsilon=np.log(3), bits=None).round(9)
+    array([[0.   , 0.375],
+           [0.625, 0.   ]])
+    """
+    inputs = _checked({"w1": w1, "w2": w2}, epsilon, center, radius)
+    x, y = inputs.offsets
+    q1, half = broadcast(q1=0.5 + x / (2 * inputs.A), half=(x + y) / (2 * inputs.A))
+    first, second, same, cells = _cells(inputs, _bits(bits))
+    plus_plus = np.where(same, first.below * second.above / cells, np.maximum(half, 0.0))
+    minus_minus = np.where(same, first.above * second.below / cells, np.maximum(-half, 0.0))
+    plus_minus, minus_plus = q1 - plus_plus, 1 - q1 - minus_minus
+    return np.stack([np.stack([minus_minus, minus_plus], axis=-1), np.stack([plus_minus, plus_plus], axis=-1)], axis=-2)
+
+
+@dataclass(frozen=True)
+class _Level:
+    """A level among the cells: the whole ones below it, and how much of its own cell is below and above it."""
+
+    whole: NDArray[np.int64]
+    below: FloatArray
+    above: FloatArray
+
+    @classmethod
+    def of(cls, inputs: _Inputs, x: FloatArray, bits: int) -> _Level:
+        r"""The level :math:`2^d(A+x)/2A`, reckoned from the nearest of the lowest, the middle and the highest cell's edge."""
+        cells, middle = 2.0**bits, 2 ** (bits - 1) if bits else 0
+        from_middle = cells / 2 * x / inputs.A
+        from_end = cells / 2 * (inputs.excess + (inputs.radius - np.abs(x))) / inputs.A
+        central = (np.abs(from_middle) <= cells / 4) & (bits > 0)
+        away = np.where(central, from_middle, np.where(x > 0, -from_end, from_end))
+        base = np.where(central, middle, np.where(x > 0, 2**bits, 0))
+        floor = np.floor(away)
+        return cls(base + floor.astype(np.int64), away - floor, floor + 1 - away)
+
+
+def _cells(inputs: _Inputs, bits: int | None) -> tuple[_Level, _Level, NDArray[np.bool_], float]:
+    """The levels of q_1 and 1 - q_2, whether they share a cell, and the number of cells."""
+    x, y = inputs.offsets
+    first, second = _Level.of(inputs, x, bits or 0), _Level.of(inputs, -y, bits or 0)
+    same = np.asarray(first.whole == second.whole)
+    return first, second, same & (bits is not None), np.inf if bits is None else 2.0**bits
+
+
+def pair_mse(
+    w1: ArrayLike,
+    w2: ArrayLike,
+    *,
+    epsilon: ArrayLike,
+    center: ArrayLike = 0.0,
+    radius: ArrayLike = 1.0,
+    bits: int | None,
+) -> FloatArray:
+    r"""E of the squared error of the pair's sum, exactly (ledger CB-T1*).
+
+    .. math:: m_d = 2A|s| - s^2 + \frac{8A^2}{2^d}\bigl(\min(f_1,f_2) - f_1f_2\bigr)\,[\lfloor a\rfloor = \lfloor b\rfloor],
+              \qquad s = (w_1-c) + (w_2-c).
+
+    The last term is at most :math:`A^2/2^{d-1}`; the paper's slack is :math:`A^2/2^{d-6}`.
+
+    Parameters
+    ----------
+    w1, w2, epsilon, center, radius, bits
+        As for :func:`corbinq`.
+
+    Returns
+    -------
+    ndarray or float
+        Relative error below 1e-14, plus 16 units of rounding of :math:`A(|w_1-c|+|w_2-c|)` where both levels share a cell
+        that is not next to the lowest, the middle or the highest edge of a cell.
+
+    Notes
+    -----
+    :math:`A - r = 2r/(e^\epsilon-1)` gives the distances A - x and A + x of a level from the ends, and x its distance from the
+    middle, which is an edge for d > 0, without cancellation; the nearest is used. So a fraction is relatively exact in the
+    cells next to those edges, and elsewhere at most the rounding of :math:`2^d|x|/2A`, which enters with a factor
+    :math:`8A^2/2^d` at most. :math:`2A - |s|` is the sum of two such distances.
+
+    Examples
+    --------
+    >>> round(float(pair_mse(1.0, 1.0, epsilon=np.log(3), bits=None)), 12)
+    4.0
+    >>> round(float(pair_mse(0.5, -0.5, epsilon=np.log(3), bits=0)), 12)  # two independent LDPQ: 2 (A^2 - 1/4)
+    7.5
+    """
+    inputs = _checked({"w1": w1, "w2": w2}, epsilon, center, radius)
+    x, y = inputs.offsets
+    s, side = np.abs(x + y), np.where(x + y < 0, -1.0, 1.0)
+    rest = 2 * inputs.excess + (inputs.radius - side * x) + (inputs.radius - side * y)
+    first, second, same, cells = _cells(inputs, _bits(bits))
+    fraction = np.minimum(first.below, second.below) * np.minimum(first.above, second.above)
+    return np.asarray(s * rest + np.where(same, 8 * inputs.A**2 / cells * fraction, 0.0))[()]
+
+
+def slack(*, epsilon: ArrayLike, radius: ArrayLike = 1.0, bits: int) -> FloatArray:
+    r"""The tight bound on what d shared bits cost beyond infinitely many: :math:`A^2/2^{d-1}`.
+
+    Notes
+    -----
+    min(f_1, f_2) - f_1 f_2 = min (1 - max) <= 1/4, attained at f_1 = f_2 = 1/2.
+
+    Examples
+    --------
+    >>> float(slack(epsilon=np.log(3), bits=5))
+    0.25...
+    """
+    A = real("radius", radius, "(0, inf)") * alpha(epsilon)
+    return np.asarray(2 * A**2 / 2.0 ** checks.count("bits", bits, f"[0, {_MOST_BITS}]"))[()]
+
+
+def published_slack(*, epsilon: ArrayLike, radius: ArrayLike = 1.0, bits: int) -> FloatArray:
+    r"""The slack that Theorem 1, Eq. (4), prints: :math:`A^2/2^{d-6}`.
+
+    Examples
+    --------
+    >>> float(published_slack(epsilon=np.log(3), bits=5)) / float(slack(epsilon=np.log(3), bits=5))
+    32.0
+    """
+    return np.asarray(32 * slack(epsilon=epsilon, radius=radius, bits=bits))[()]

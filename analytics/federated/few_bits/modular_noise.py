@@ -1,0 +1,369 @@
+r"""Discrete noise modulo 2^b: the Skellam and the discrete Gaussian mechanism, their exact laws and their exact privacy.
+
+A client scales w in [-1, 1] by `levels`, rounds it to a neighbouring integer without bias, adds integer noise and sends the
+remainder modulo M = 2^b. Behind secure aggregation the server sees the sum of n such remainders, modulo M. Neighbours differ in
+one client's w (``replace``).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from airtight.analytics import checks
+from airtight.analytics.checks import ConvergenceError, FloatArray, ParameterError, real
+from airtight.analytics.federated.few_bits.modular_laws import LEAST, ROOM, Noise, circular, coins, summed, worst_shift
+from airtight.analytics.privacy.accounting.privacy_curve import PrivacyCurve, discrete_pair
+from airtight.analytics.privacy.mechanisms import gaussian
+
+_UNIT = np.finfo(float).eps
+_TURNS = 200  # wrong remainders that are told apart
+_MOST_BITS = 13
+_STEPS = 24  # from the root of a search to the safe side
+_SMALLEST, _GREATEST = 0.01, 1e7  # variances of one client's noise
+
+
+class Observer(StrEnum):
+    """``uplink``: one client's message, with its own noise only; a server without secure aggregation sees no more of that client,
+    because the noises are independent. ``aggregate``: the sum of all messages modulo M, which is what secure aggregation shows.
+    """
+
+    UPLINK = "uplink"
+    AGGREGATE = "aggregate"
+
+
+@dataclass(frozen=True)
+class ModularNoise:
+    r"""One parameter of n clients under discrete noise modulo 2^b.
+
+    Attributes
+    ----------
+    noise : Noise
+    variance : float
+        Of one client's noise, in squared steps of the grid; for the discrete Gaussian its parameter :math:`\sigma^2`.
+    levels : int
+        The integer that w = 1 becomes: 2 levels + 1 integers, at most M.
+    bits : int
+        Of one message, in [1, 13].
+    clients : int
+        n >= 1, those whose messages arrive.
+
+    Notes
+    -----
+    *The inputs that are worst.* The law of a message is linear in w between integers, and a divergence is jointly convex: for
+    every observer the worst inputs, of the client and of all others alike, are integers. Then the others' inputs shift the sum
+    and nothing else, and the worst pair is the summed noise f against f shifted by s. That the greatest s, :meth:`shift`, is
+    the worst at every epsilon is looked at for each law, at every break of the curves and in doubles, not proved; what another
+    s is above it is counted (1e-10 relatively, and any rest absolutely). Without the remainder it follows from log-concavity.
+
+    *Rounds.* One pair dominates all, whatever was chosen before: T rounds are that pair T times, and two data sets that keep
+    to it attain it.
+
+    *Rounding.* f comes with a proved relative error eta. With p, q in place of the truth a divergence at epsilon is at most
+    :math:`(1+\eta)^T` times the one of p, q at :math:`\epsilon - T\ln\frac{1+\eta}{1-\eta}`; a curve that is at most
+    :math:`(1+\kappa)` times another and tau more stays, over T rounds, below :math:`(1+\kappa)^T` times the other and
+    :math:`T\tau(1+\kappa)^T` more. :meth:`epsilon` counts all.
+
+    Examples
+    --------
+    >>> one = ModularNoise("skellam", variance=4.0, levels=4, bits=8, clients=50)
+    >>> round(float(one.epsilon(1e-5)), 3), round(float(one.epsilon(1e-5, rounds=10)), 3)
+    (2.264, 8.707)
+    """
+
+    noise: Noise | str
+    variance: float
+    levels: int
+    bits: int
+    clients: int = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "noise", checks.choice("noise", self.noise, Noise))
+        object.__setattr__(
+            self, "variance", checks.scalar("variance", self.variance, f"[{_SMALLEST:g}, {_GREATEST:g}]")
+        )
+        object.__setattr__(self, "bits", checks.count("bits", self.bits, f"[1, {_MOST_BITS}]"))
+        object.__setattr__(self, "clients", checks.count("clients", self.clients, "[1, 10000]"))
+        checks.count("levels", self.levels, "[1, inf)")
+        if 2 * self.levels + 1 > self.modulus:
+            raise ParameterError("levels", self.levels, f"at most {(self.modulus - 1) // 2} with {self.bits} bits")
+
+    @property
+    def modulus(self) -> int:
+        """M."""
+        return int(2**self.bits)
+
+    @property
+    def symbols(self) -> FloatArray:
+        """The remainders as integers in [-M/2, M/2), in steps of the grid."""
+        return np.arange(-(self.modulus // 2), self.modulus // 2, dtype=float)
+
+    def law(self, w: ArrayLike) -> FloatArray:
+        """The law of one message, shape (..., M), in the order of :attr:`symbols`.
+
+        Examples
+        --------
+        >>> one = ModularNoise("skellam", variance=1.0, levels=1, bits=3)
+        >>> one.law([0.0, 0.5]).round(3)[:, 3:6]
+        array([[0.208, 0.466, 0.208],
+               [0.129, 0.337, 0.337]])
+        """
+        x = real("w", w, "[-1, 1]") * self.levels
+        below = np.minimum(np.floor(x), self.levels - 1).astype(int)
+        share = (x - below)[..., None]
+        f, places = self._summed(1)[0], np.arange(self.modulus) - self.modulus // 2
+        here, above = (f[(places - k[..., None]) % self.modulus] for k in (below, below + 1))
+        return np.asarray((1 - share) * here + share * above)
+
+    def noise_law(self, observer: Observer | str = Observer.AGGREGATE, *, colluding: int = 0) -> FloatArray:
+        """The noise that an observer does not know, modulo M; entry 0 for none.
+
+        Parameters
+        ----------
+        observer : {"uplink", "aggregate"}
+        colluding : int
+            Clients that tell the observer their noise; not the one in question.
+
+        Examples
+        --------
+        >>> one = ModularNoise("discrete gaussian", variance=1.0, levels=1, bits=3, clients=2)
+        >>> one.noise_law().round(4)[:3]
+        array([0.2821, 0.2197, 0.1038])
+        """
+        return self._summed(self._unknown(observer, colluding))[0]
+
+    def _unknown(self, observer: Observer | str, colluding: int) -> int:
+        who = checks.choice("observer", observer, Observer)
+        told = checks.count("colluding", colluding, f"[0, {self.clients - 1}]")
+        return 1 if who is Observer.UPLINK else self.clients - told
+
+    def _summed(self, count: int) -> tuple[FloatArray, float]:
+        return summed(Noise(self.noise), self.variance, self.bits, count)
+
+    def shift(self, observer: Observer | str = Observer.AGGREGATE, *, colluding: int = 0) -> int:
+        """The distance of the two inputs of the worst pair, in steps: M/2 or the whole range, whichever is less.
+
+        Examples
+        --------
+        >>> ModularNoise("skellam", variance=3.0, levels=3, bits=3).shift()
+        4
+        """
+        return self._worst(self._unknown(observer, colluding))[0]
+
+    def _worst(self, count: int) -> tuple[int, float]:
+        return worst_shift(Noise(self.noise), self.variance, self.bits, count, 2 * self.levels)
+
+    def curve(self, observer: Observer | str = Observer.AGGREGATE, *, colluding: int = 0) -> PrivacyCurve:
+        """The privacy of one parameter in one round, of the law as computed; :meth:`epsilon` counts its rounding too.
+
+        Adjacency ``replace``.
+
+        Examples
+        --------
+        >>> one = ModularNoise("skellam", variance=4.0, levels=1, bits=6)
+        >>> one.curve("uplink").epsilon(0.0) > one.curve("uplink").epsilon(1e-6) > 0
+        np.True_
+        """
+        f = self.noise_law(observer, colluding=colluding)
+        return discrete_pair(f, np.roll(f, self.shift(observer, colluding=colluding)), unit="replace")
+
+    def epsilon(
+        self,
+        delta: float,
+        *,
+        rounds: int = 1,
+        observer: Observer | str = Observer.AGGREGATE,
+        colluding: int = 0,
+    ) -> float:
+        """The least epsilon of one parameter over T rounds (adjacency ``replace``), rounded up, all errors counted.
+
+        Parameters
+        ----------
+        delta : float
+            In [1e-250, 1); or 0, the pure epsilon: basic composition is exact for it.
+        rounds : int
+        observer : {"uplink", "aggregate"}
+        colluding : int
+            See :meth:`noise_law`.
+
+        Examples
+        --------
+        >>> one = ModularNoise("skellam", variance=40.0, levels=2, bits=6)
+        >>> round(one.epsilon(1e-5, observer="uplink"), 3), round(one.epsilon(0.0, observer="uplink"), 2)
+        (2.408, 2.58)
+        """
+        T, level = checks.count("rounds", rounds), checks.scalar("delta", delta, "[0, 1)")
+        if 0 < level < 1e-250:
+            raise ParameterError("delta", delta, "0, or at least 1e-250")
+        count = self._unknown(observer, colluding)
+        return self._epsilon(level, T, count, self._worst(count)[1])
+
+    def _epsilon(self, delta: float, T: int, count: int, above: float) -> float:
+        """`above`: what another distance's curve is above that of the worst pair."""
+        f, error = self._summed(count)
+        s = min(2 * self.levels, self.modulus // 2)
+        room = T * (math.log1p(error) - math.log1p(-error))
+        if delta == 0:
+            if np.any(f == 0):
+                return math.inf
+            log = np.log(f)
+            top = max(float(np.max(log - np.roll(log, k))) for k in range(1, s + 1))
+            return float((T * top + room) * (1 + 16 * _UNIT))
+        lost = T * (above + 2 * f.size * LEAST)
+        left = (delta - lost) * math.exp(-T * (error + ROOM)) * (1 - 4 * _UNIT) - lost
+        if left <= 0:
+            return math.inf
+        pair = discrete_pair(f, np.roll(f, s))
+        return float((float(pair.compose(T).epsilon(left)) + room) * (1 + 4 * _UNIT))
+
+    def local_variance(self) -> float:
+        """Of the noise of one client, without the remainder: exact for Skellam, and for the discrete Gaussian below `variance`.
+
+        Examples
+        --------
+        >>> ModularNoise("skellam", variance=3.0, levels=1, bits=4).local_variance()
+        3.0
+        """
+        if self.noise is Noise.SKELLAM:
+            return float(self.variance)
+        reach = math.ceil(40 * math.sqrt(self.variance)) + 2
+        k = np.arange(-reach, reach + 1)
+        mass = np.exp(-(k * k) / (2 * self.variance))
+        return float(k * k @ mass / mass.sum())
+
+    def mse(self, w: ArrayLike) -> float:
+        """Exact mean squared error of the decoded mean of n clients, the wrong remainders among them.
+
+        Parameters
+        ----------
+        w : array_like, shape (n,)
+            In [-1, 1].
+
+        Examples
+        --------
+        >>> one = ModularNoise("skellam", variance=4.0, levels=4, bits=8, clients=2)
+        >>> round(one.mse([0.25, -0.5]), 6)  # 2 * 4 / (2 * 4)^2
+        0.125
+        """
+        x = real("w", w, "[-1, 1]") * self.levels
+        if x.shape != (self.clients,):
+            raise ParameterError("w", f"array of shape {x.shape}", f"shape ({self.clients},)")
+        whole = np.floor(x)
+        rounded = coins(x - whole)
+        f, M = self._summed(self.clients)[0], self.modulus
+        start, total = int(whole.sum()), float(x.sum())
+        spread = np.zeros(M)
+        np.add.at(spread, np.arange(rounded.size) % M, rounded)
+        sum_law = np.roll(circular(spread, f), start)
+        decoded = (np.arange(M) + M // 2) % M - M // 2
+        return float(sum_law @ (decoded - total) ** 2) / (self.clients * self.levels) ** 2
+
+    def mean_mse(self) -> float:
+        """Averaged over uniform inputs, without wrong remainders: noise, and rounding of variance 1/6 on average.
+
+        Examples
+        --------
+        >>> round(ModularNoise("skellam", variance=4.0, levels=4, bits=8, clients=2).mean_mse(), 6)
+        0.130208
+        """
+        return float((self.local_variance() + 1 / 6) / (self.clients * self.levels**2))
+
+    def worst_mse(self) -> float:
+        r"""The greatest error of the decoded mean, from above; infinite where the remainder does not hold the range of the sum.
+
+        Notes
+        -----
+        Let :math:`S = \mu + E` be the sum before the remainder, :math:`|\mu| \le n\ell < M/2`, and :math:`Mk` what the decoder
+        takes off. :math:`(E - Mk)^2 \le E^2 + M^2k^2`, because k and E have the same sign where k is not 0. :math:`\mathrm{E}E^2`
+        is at most n times that of the noise and a quarter. :math:`k^2 = \sum_{j\ge1}(2j-1)[|k| \ge j]`, and :math:`|k| \ge j`
+        needs :math:`|N| \ge (2j-1)M/2 - n\ell` of the noise N. Its tails by Chernoff's bound; a discrete Gaussian has those
+        of the Gaussian with its parameter (Canonne, Kamath and Steinke 2020, Fact 18).
+
+        Examples
+        --------
+        >>> one = ModularNoise("skellam", variance=4.0, levels=4, bits=8, clients=2)
+        >>> round(one.worst_mse(), 6)  # 2 * (4 + 1/4) / (2 * 4)^2
+        0.132813
+        """
+        n, M, top = self.clients, self.modulus, self.clients * self.levels
+        if 2 * top >= M or self._tail(_TURNS * M) > LEAST:
+            return math.inf
+        wrong = 2 * sum((2 * j - 1) * self._tail((2 * j - 1) * M / 2 - top) for j in range(1, _TURNS + 1))
+        return float((n * (self.local_variance() + 0.25) + M * M * wrong) / top**2 * (1 + 64 * _UNIT))
+
+    def _tail(self, t: float) -> float:
+        r"""A bound on P(N >= t): the least of :math:`e^{v(\cosh\theta - 1) - \theta t}`, at :math:`\sinh\theta = t/v`."""
+        v = self.variance * self.clients
+        if self.noise is Noise.GAUSSIAN:
+            return min(math.exp(-t * t / (2 * v)), 1.0)
+        theta = math.asinh(t / v)
+        return min(math.exp(2 * v * math.sinh(theta / 2) ** 2 - theta * t), 1.0)
+
+
+def calibrated(
+    noise: Noise | str,
+    *,
+    epsilon: float,
+    delta: float,
+    levels: int,
+    bits: int,
+    clients: int = 1,
+    rounds: int = 1,
+    observer: Observer | str = Observer.AGGREGATE,
+) -> ModularNoise:
+    """The least variance at which T rounds keep (epsilon, delta), adjacency ``replace``, to relative 1e-9 from above.
+
+    Parameters
+    ----------
+    noise : {"skellam", "discrete gaussian"}
+    epsilon, delta : float
+        delta = 0 asks for pure epsilon.
+    levels, bits, clients
+        See :class:`ModularNoise`.
+    rounds : int
+    observer : {"uplink", "aggregate"}
+
+    Raises
+    ------
+    ParameterError
+        When no variance in [0.01, 1e7] is enough.
+
+    Examples
+    --------
+    >>> found = calibrated("skellam", epsilon=1.0, delta=1e-5, levels=8, bits=10, clients=50)
+    >>> found.epsilon(1e-5) <= 1.0, round(found.variance, 2)
+    (True, 71.2)
+    """
+    from scipy.optimize import brentq
+
+    goal = checks.scalar("epsilon", epsilon, "(0, 100]")
+    one = ModularNoise(noise, variance=_GREATEST, levels=levels, bits=bits, clients=clients)
+
+    T, count = checks.count("rounds", rounds), one._unknown(observer, 0)
+
+    def at(log_variance: float) -> ModularNoise:
+        return replace(one, variance=min(max(math.exp(log_variance), _SMALLEST), _GREATEST))
+
+    def excess(log_variance: float) -> float:
+        return min(at(log_variance)._epsilon(delta, T, count, 0.0), 1e3) - goal
+
+    if one.epsilon(delta, rounds=T, observer=observer) > goal:
+        raise ParameterError("epsilon", epsilon, f"what noise of a variance of at most {_GREATEST:g} can keep")
+    guess = math.log(gaussian.sigma(goal, max(delta, 1e-12), sensitivity=2.0 * levels) ** 2 * T / count)
+    low = high = min(max(guess, math.log(_SMALLEST)), math.log(_GREATEST))
+    while excess(high) > 0:
+        high = min(high + 1, math.log(_GREATEST))
+    while low > math.log(_SMALLEST) and excess(low) <= 0:
+        low = max(low - 1, math.log(_SMALLEST))
+    if excess(low) <= 0:
+        return at(low)
+    found = float(brentq(excess, low, high, xtol=1e-10))
+    for power in range(_STEPS):
+        made = at(found + 1e-10 * (2**power - 1))
+        if made.epsilon(delta, rounds=T, observer=observer) <= goal:
+            return made
+    raise ConvergenceError(f"no variance near {math.exp(found):g} keeps to epsilon")

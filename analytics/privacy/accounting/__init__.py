@@ -1,0 +1,1 @@
+"""Accounting: privacy curves, privacy loss distributions, composition, trade-offs, exchange with other libraries."""

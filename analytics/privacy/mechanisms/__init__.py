@@ -1,0 +1,2 @@
+"""Single mechanisms: Gaussian, Laplace, randomized response, discrete pairs, subsampling; each knows both ends of its
+privacy curve."""

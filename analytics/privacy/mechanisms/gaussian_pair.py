@@ -1,0 +1,450 @@
+r"""Hockey-stick divergence of two isotropic Gaussians with different means *and* variances, with a proved error.
+
+With the privacy loss :math:`L = \log(P/Q)` under :math:`P` and its cumulant :math:`K(z) = \log E_P[e^{zL}]`,
+
+.. math:: D_{e^\epsilon}(P\|Q) = E[(1 - e^{\epsilon - L})_+]
+          = \frac1{2\pi i}\int_{c - i\infty}^{c + i\infty} \frac{e^{K(z) - z\epsilon}}{z(1+z)}\,dz, \qquad c > 0,
+
+because :math:`\int_0^\infty (1-e^{-x}) e^{-zx} dx = 1/(z(1+z))`. Moved across the poles at 0 and -1 the same integral
+gives the complement :math:`D - 1` and the reverse divergence. For :math:`P = N(d e_1, (1+\eta) v I_r)`,
+:math:`Q = N(0, v I_r)` and :math:`\mu = d/\sqrt v`
+
+.. math:: K(z) = \frac{\mu^2}{2}\,\frac{z(1+z)}{1-\eta z} - \frac r2\bigl[\log(1-\eta z) + z\log(1+\eta)\bigr],
+
+which stays smooth as :math:`\eta \to 0`, the Gaussian mechanism. The path is a hyperbola whose focus is the branch point,
+
+.. math:: z(u) = c + R\,[\sin(\varphi + iu) - \sin\varphi],\qquad R = \frac{1/\eta - c}{1 - \sin\varphi},
+
+and the rule is the trapezoidal one in u. Nothing cancels, so that delta = 1e-3000 is as accurate as delta = 0.1.
+
+Proof of the error
+------------------
+*Size on a path.* Write :math:`\omega = 1/(1-\eta z)`; then :math:`K = \tfrac{\mu^2}2[\mathrm{const} - z/\eta +
+\tfrac{1+\eta}{\eta^2}\omega] + \tfrac r2[\log\omega - z\log(1+\eta)]`. Since the focus is the branch point,
+:math:`|1 - \eta z(u)| = \eta R(\cosh u - \sin\varphi)`: with u away from 0, :math:`|\omega|` falls, and
+:math:`\Re\omega` is never above its value at the crossing, as
+:math:`w\,\Re\omega - 1 = -k[(1-S)(2+S)+k]/(1-S+k)^2 \le 0`, :math:`S = \sin\varphi`, :math:`k = \cosh u - 1`,
+:math:`w = 1 - \eta c`. It falls up to k = (1-S)(2+S)/S, to -1.042 at S = 1/2, and rises from there to -1; for S >= 0
+the real part of z rises. z enters :math:`\Re(K - z\epsilon)` otherwise only as :math:`-\rho\,\Re z`,
+:math:`\rho = \mu^2/2\eta + \tfrac r2\log(1+\eta) + \epsilon > 0` (reverse: epsilon changes its sign, and where
+then :math:`\rho \le 0` no loss reaches epsilon). So :math:`|e^{K - z\epsilon}|` is greatest where the path crosses the real axis.
+
+*Discretisation.* For u + ia the path is the hyperbola of angle :math:`\varphi - a` with the same foci, its crossing x'. The
+integrand there is at most :math:`e^{K(x') - x'\epsilon}` times :math:`\int|dz|/|z(1+z)| \le
+\tfrac{2}{\cos\varphi'\,B}(2 + \log\tfrac BA)`: :math:`|dz| \le dy/\cos\varphi'`, and a pole at distance s from x' is
+never nearer than max(abs(y), s), or max(abs(y), :math:`s\cos\varphi'`) if the path bends round it (the convex region that the
+path bounds holds the wedge from x' along its asymptotes); A <= B are these distances for the two poles. For a function
+analytic in the strip :math:`-a_1 < \Im u < a_2` with such integrals :math:`M_1, M_2` on its edges the trapezoidal rule of
+step h errs by at most :math:`\sum_i M_i/(e^{2\pi a_i/h}-1)` (Trefethen and Weideman 2014, Theorem 5.1). The strip ends before
+:math:`\varphi - a = 0`, :math:`\varphi + a = \pi/2` and the poles; h is the greatest step for which both terms, at one of a
+few a each, are below :math:`e^{-T}` times a saddle point estimate.
+
+*Truncation.* Beyond U the sum is at most :math:`(\pi RC^2\sinh U)^{-1}` times the size at U, :math:`C = \cos\varphi`, because
+:math:`|z'|/|z(1+z)| \le R\cosh u/(RC\sinh u)^2`, while the size falls. Beyond k = 5/2 :math:`\Re\omega` pulls it up again, by
+.042 of its pull. That matters only if U lies beyond k = 1 (from an earlier U the size does not come back), where the whole
+pull has counted without the size having fallen by T: so the pull is at most T, and the rise :math:`e^{1.3}`, for which `rule`
+has room. U is taken where this, too, is below :math:`e^{-T}` of the estimate.
+
+*Rounding.* Every factor of a term has a relative error of a few units, so a term errs by the sum of the magnitudes of all
+that is added up in its exponent, in units of the last place; these magnitudes are summed along with the terms. That
+library functions are right to two units is assumed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from airtight.analytics.checks import FloatArray, IntArray, broadcast, integer, real
+from airtight.analytics.privacy.mechanisms import gaussian
+
+_UNIT = np.finfo(float).eps
+_NATS = 30.0  # T: the rule errs by some e^-30 = 1e-13 of the value
+_SINE, _COSINE, _ANGLE = 0.5, np.sqrt(0.75), np.pi / 6  # of the hyperbola
+_INSIDE = 0.93  # of the distance to a pole that a strip may reach
+_STRIPS = np.array([1.0, 0.75, 0.5, 0.3])
+_LENGTHS = 2.0 ** np.arange(3, 24, 0.5)  # numbers of nodes: problems are grouped by them
+_DOUBLINGS = 22.0
+_FEW = 4096  # nodes that one group may take
+_CHUNK = 1 << 16  # nodes at a time: temporaries of half a megabyte
+_BISECTIONS = 14
+_HUGE = 1e60  # means this many standard deviations apart count as infinitely far
+_ROUGH = 1e-3  # with a greater relative error a Chernoff bound is given instead
+
+
+def log_hockey_stick(
+    epsilon: ArrayLike, *, distance: ArrayLike, variance_p: ArrayLike, variance_q: ArrayLike, dimension: ArrayLike
+) -> FloatArray:
+    r"""Logarithm of :math:`\sup_A [P(A) - e^\epsilon Q(A)]` for P = N(d e_1, v_P I_r), Q = N(0, v_Q I_r).
+
+    Parameters
+    ----------
+    epsilon : array_like
+        At least 0.
+    distance : array_like
+        d, distance of the means, at least 0.
+    variance_p, variance_q : array_like
+        Variance per coordinate, at least 0; 0 is a point mass.
+    dimension : array_like of int
+        r >= 1.
+
+    Returns
+    -------
+    ndarray or float
+        Within the error of :func:`log_bracket`, some 1e-12 of the divergence; -inf where it is 0. Where epsilon is within
+        rounding of the greatest possible loss (P narrower than Q) the value is a Chernoff bound, from above.
+
+    Raises
+    ------
+    ParameterError
+        When an argument is out of range or NaN.
+
+    References
+    ----------
+    FDP Theorem 1 with the adjacency of its proof; ledger FDP-T1a.
+
+    Examples
+    --------
+    Removing a silent device, noise and all, at the paper's dimension:
+
+    >>> import numpy as np
+    >>> float(np.exp(log_hockey_stick(0.0, distance=0, variance_p=1.2, variance_q=1.1, dimension=25088)))
+    0.99999889...
+    """
+    return _evaluated(epsilon, distance, variance_p, variance_q, dimension)[0][()]
+
+
+def log_bracket(
+    epsilon: ArrayLike, *, distance: ArrayLike, variance_p: ArrayLike, variance_q: ArrayLike, dimension: ArrayLike
+) -> tuple[FloatArray, FloatArray]:
+    """Proved lower and upper ends of :func:`log_hockey_stick`; the proof is in the notes of this module.
+
+    Examples
+    --------
+    >>> low, high = log_bracket(1.0, distance=1.0, variance_p=2.0, variance_q=1.0, dimension=3)
+    >>> bool(high - low < 1e-11), float(np.exp(high))
+    (True, 0.26061...)
+    """
+    value, error = _evaluated(epsilon, distance, variance_p, variance_q, dimension)
+    with np.errstate(invalid="ignore"):
+        lower = np.where(value > -np.inf, value - error, -np.inf)
+        return lower[()], np.where(value > -np.inf, np.minimum(value + error, 0.0), -np.inf)[()]
+
+
+def _evaluated(
+    epsilon: ArrayLike, distance: ArrayLike, variance_p: ArrayLike, variance_q: ArrayLike, dimension: ArrayLike
+) -> tuple[FloatArray, FloatArray]:
+    eps, d, vp, vq, r = broadcast(
+        epsilon=real("epsilon", epsilon, "[0, inf]"),
+        distance=real("distance", distance, "[0, inf)"),
+        variance_p=real("variance_p", variance_p, "[0, inf)"),
+        variance_q=real("variance_q", variance_q, "[0, inf)"),
+        dimension=integer("dimension", dimension, "[1, inf)").astype(float),
+    )
+    narrow, gap = np.minimum(vp, vq), np.abs(vp - vq)
+    reverse = vp < vq
+    out, error = np.empty(eps.shape), np.empty(eps.shape)
+    for direction in (False, True):
+        some = reverse == direction
+        out[some], _, error[some] = log_curve(eps[some], d[some], narrow[some], gap[some], r[some], reverse=direction)
+    return out, error
+
+
+def log_curve(
+    eps: FloatArray,
+    d: FloatArray,
+    narrow: FloatArray,
+    gap: FloatArray,
+    r: FloatArray,
+    *,
+    reverse: bool,
+    nats: float = _NATS,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """log D of N(d e_1, (narrow + gap) I_r) from N(0, narrow I_r), or the reverse; its slope in epsilon; its error.
+
+    One-dimensional arrays. The gap is given by itself, since narrow + gap would round it away. The error is infinite where
+    the logarithm may be anything below a Chernoff bound, which is then the value. Time grows as `nats`, the rule's error falls
+    as exp(-nats).
+    """
+    out, slope, error = np.full(eps.shape, -np.inf), np.zeros(eps.shape), np.zeros(eps.shape)
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        far = d / np.sqrt(narrow) > _HUGE
+    proper = (narrow > 0) & (eps < np.inf) & ~far
+    singular = ~proper & (eps < np.inf) & ((gap > 0) | (d > 0))
+    out[singular] = 0.0  # a point mass and another law: disjoint supports up to null sets
+    equal = proper & (gap == 0)
+    out[equal], slope[equal], error[equal] = gaussian.log_curve(eps[equal], d[equal] / np.sqrt(narrow[equal]))
+    some = proper & (gap > 0)
+    with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
+        loss = _Loss(d[some] / np.sqrt(narrow[some]), gap[some] / narrow[some], r[some])
+        out[some], slope[some], error[some] = _log_divergence(eps[some], loss, reverse, nats)
+    return out, slope, error
+
+
+def _log_divergence(
+    eps: FloatArray, loss: _Loss, reverse: bool, nats: float
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """log D_{e^eps} of N(mu e_1, (1 + eta) I_r) from N(0, I_r), or the reverse, its slope and error; eta > 0."""
+    level = -eps if reverse else eps
+    end = np.full(eps.shape, -1.0 if reverse else 0.0)
+    towards = -1.0 if reverse else 1.0
+    mean, spread = towards * loss.slope(end), np.sqrt(loss.curvature(end))
+    bulk = mean - eps > spread  # more than half: the complement is the small number
+    side = np.where(bulk, 0.0, towards)
+    never = loss.reach(level) <= 0
+    value, mean_z, error = (np.full(eps.shape, x) for x in (-np.inf, 0.0, 0.0))
+    some = np.flatnonzero(~never)
+    value[some], mean_z[some], error[some] = _integral(loss.only(some), level[some], side[some], nats)
+    value = value + (eps if reverse else 0.0)
+    error = error + (2 * _UNIT * eps if reverse else 0.0)
+    value_slope = 1 + mean_z if reverse else -mean_z
+    complement = -np.expm1(value)
+    out = np.where(bulk, np.log1p(-np.exp(value)), value)
+    slope = np.where(bulk, -value_slope * np.exp(value) / complement, value_slope)
+    error = np.where(bulk, error * np.exp(value) / complement - 2 * _UNIT * out, error)
+    rough = np.flatnonzero(~never & ~(error <= _ROUGH))
+    if rough.size:
+        out[rough], error[rough] = _chernoff(eps[rough], loss.only(rough), reverse), np.inf
+    out[never], slope[never], error[never] = -np.inf, 0.0, 0.0
+    return np.minimum(out, 0.0), slope, error
+
+
+def _chernoff(eps: FloatArray, loss: _Loss, reverse: bool) -> FloatArray:
+    """An upper bound for what the integral cannot resolve: losses within rounding of the greatest possible one.
+
+    (1 - e^-x)_+ <= e^(zx) z^z / (1 + z)^(1 + z) for z > 0, so log D <= K(z) - z eps + z log z - (1 + z) log(1 + z).
+    """
+    level = -eps if reverse else eps
+    at = _crossing(loss, level, np.full(eps.shape, -1.0 if reverse else 1.0))
+    c, above, w = at.c, at.above, at.w
+    signal = loss.half_square * c * above / w - loss.half_r * (np.log(w) + c * loss.log_ratio) - c * level
+    z = -above if reverse else c
+    bound = signal + (eps if reverse else 0.0) + special.xlogy(z, z) - special.xlogy(1 + z, 1 + z)
+    rounding = 8 * _UNIT * (np.abs(signal) + loss.half_r * (np.abs(np.log(w)) + np.abs(c) * loss.log_ratio))
+    return np.minimum(np.where(np.isfinite(bound), bound + rounding, 0.0), 0.0)
+
+
+@dataclass
+class _Crossing:
+    """Where the path crosses the real axis: c, 1 + c and 1 - eta c, each without cancellation, and the last one's logarithm."""
+
+    c: FloatArray
+    above: FloatArray
+    w: FloatArray
+    log_w: FloatArray
+
+    def only(self, part: IntArray) -> _Crossing:
+        return _Crossing(self.c[part], self.above[part], self.w[part], self.log_w[part])
+
+
+class _Loss:
+    """The cumulant function K of the privacy loss of N(mu e_1, (1 + eta) I_r) against N(0, I_r)."""
+
+    def __init__(self, mu: FloatArray, eta: FloatArray, r: FloatArray) -> None:
+        self.mu, self.eta, self.r, self.half_r = mu, eta, r, r / 2
+        self.half_square = mu * mu / 2
+        self.log_ratio = np.log1p(eta)
+
+    def only(self, part: IntArray) -> _Loss:
+        return _Loss(self.mu[part], self.eta[part], self.r[part])
+
+    def slope(self, c: FloatArray, w: FloatArray | None = None) -> FloatArray:
+        w = 1 - self.eta * c if w is None else w
+        signal = self.half_square * ((1 + 2 * c) / w + (self.eta * c / w) * ((1 + c) / w))
+        return np.asarray(signal + self.half_r * (self.eta / w - self.log_ratio))
+
+    def curvature(self, c: FloatArray, w: FloatArray | None = None) -> FloatArray:
+        w = 1 - self.eta * c if w is None else w
+        ratio = self.eta / w
+        return np.asarray(2 * self.half_square * (1 + self.eta) / w**3 + self.half_r * ratio * ratio)
+
+    def exponent(
+        self, level: FloatArray, x: FloatArray, above: FloatArray, w: FloatArray, log_w: FloatArray
+    ) -> FloatArray:
+        """K(x) - x level at real x; 1 + x, 1 - eta x and its logarithm are given."""
+        return np.asarray(self.half_square * x * above / w - self.half_r * (log_w + x * self.log_ratio) - x * level)
+
+    def reach(self, level: FloatArray) -> FloatArray:
+        """Proportional to the squared radius of the ball outside which the loss exceeds `level`."""
+        return np.asarray(2 * level + 2 * self.half_r * self.log_ratio + self.mu * (self.mu / self.eta))
+
+
+def _crossing(loss: _Loss, level: FloatArray, side: FloatArray) -> _Crossing:
+    """The minimum of the integrand on an interval of the real axis, which is its maximum along the path.
+
+    `side` tells which interval: 1 right of 0, 0 between -1 and 0, -1 left of -1. The logarithm of the integrand is
+    convex on each, so its derivative is bisected in a coordinate that maps the interval to the line.
+    """
+    found = np.empty((4, level.size))
+    for one in np.unique(side):
+        part = np.flatnonzero(side == one)
+        found[:, part] = _crossing_on(loss.only(part), level[part], float(one))
+    return _Crossing(*found)
+
+
+def _crossing_on(loss: _Loss, level: FloatArray, side: float) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    low, high = np.full(level.shape, -700.0), np.full(level.shape, 700.0)
+    for step in range(_BISECTIONS + 1):
+        middle = (low + high) / 2
+        up = np.exp(middle)
+        down = 1 / up
+        if side > 0:
+            c = 1 / (down + loss.eta)
+            above, w = 1 + c, 1 / (1 + loss.eta * up)
+        else:
+            c, above = (-1 - down, -down) if side < 0 else (-1 / (1 + up), 1 / (1 + down))
+            w = 1 - loss.eta * c
+        if step == _BISECTIONS:
+            break
+        rising = ~(loss.slope(c, w) - level - 1 / c - 1 / above <= 0)
+        high, low = np.where(rising, middle, high), np.where(rising, low, middle)
+    return c, above, w, -np.log1p(loss.eta * up) if side > 0 else np.log1p(-loss.eta * c)
+
+
+def _integral(
+    loss: _Loss, level: FloatArray, side: FloatArray, nats: float
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Logarithm of the absolute value of the integral, the mean of z under it, and the error of the logarithm."""
+    crossing = _crossing(loss, level, side)
+    rule = _Rule.of(loss, level, side, crossing, nats)
+    nodes = rule.nodes()
+    value, mean_z, error = (np.full(level.shape, np.nan) for _ in range(3))
+    group = np.searchsorted(_LENGTHS, nodes) + (nodes > 0)
+    if level.size * np.max(nodes, initial=0) <= _FEW:
+        group = np.minimum(nodes, 1)
+    for i in np.unique(group):
+        members = np.flatnonzero(group == i)
+        length = int(np.max(nodes[members]))
+        for part in np.array_split(members, max(-(-members.size * length // _CHUNK), 1)):
+            value[part], mean_z[part], error[part] = rule.only(part).total(length)
+    return value, mean_z, error
+
+
+@dataclass
+class _Rule:
+    """A trapezoidal rule on the hyperbola: its scale R, its step, and the saddle point estimate its error refers to."""
+
+    loss: _Loss
+    level: FloatArray
+    crossing: _Crossing
+    scale: FloatArray
+    step: FloatArray
+    estimate: FloatArray
+    nats: float
+
+    @classmethod
+    def of(cls, loss: _Loss, level: FloatArray, side: FloatArray, crossing: _Crossing, nats: float) -> _Rule:
+        c, above, w = crossing.c, crossing.above, crossing.w
+        curvature = loss.curvature(c, w) + 1 / (c * c) + 1 / (above * above)
+        scale = w / loss.eta / (1 - _SINE)
+        peak = loss.exponent(level, c, above, w, crossing.log_w)
+        estimate = peak - np.log(np.abs(c * above)) - 0.5 * np.log(2 * np.pi * curvature)
+        widest = np.sqrt(2 * nats / curvature) / (scale * _COSINE)  # where a Gaussian would have its best strip
+        step = np.full(c.shape, np.inf)
+        for direction in (-1, 1):
+            pole = np.where(side > 0, c, np.where(side == 0, above, np.inf))
+            if direction > 0:
+                pole = np.where(side > 0, np.inf, np.where(side == 0, -c, -above))
+            limit = np.minimum(_ANGLE if direction < 0 else np.pi / 2 - _ANGLE, _turn(direction * pole / scale))
+            best = np.zeros(c.shape)
+            for share in (_STRIPS[:, None],) if c.size <= _FEW else _STRIPS:
+                a = share * np.minimum(widest, _INSIDE * limit)
+                moved = scale * (direction * _COSINE * np.sin(a) - 2 * _SINE * np.sin(a / 2) ** 2)
+                x, x_above, q = c + moved, above + moved, w - loss.eta * moved
+                cosine = np.cos(_ANGLE + direction * a)
+                to_zero = np.abs(x) * np.where(x < 0, cosine, 1.0)
+                to_one = np.abs(x_above) * np.where(x_above < 0, cosine, 1.0)
+                near, far = np.minimum(to_zero, to_one), np.maximum(to_zero, to_one)
+                length = 2 / (cosine * far) * (2 + np.log(far / near))
+                size = loss.exponent(level, x, x_above, q, np.log(q)) + np.log(length / (2 * np.pi))
+                steps = 2 * np.pi * a / np.maximum(nats + size - estimate, nats / 2)
+                best = np.maximum(best, np.max(np.atleast_2d(steps), axis=0))
+            step = np.minimum(step, best)
+        return cls(loss, level, crossing, scale, step, estimate, nats)
+
+    def only(self, part: IntArray) -> _Rule:
+        return _Rule(
+            self.loss.only(part),
+            self.level[part],
+            self.crossing.only(part),
+            self.scale[part],
+            self.step[part],
+            self.estimate[part],
+            self.nats,
+        )
+
+    def nodes(self) -> IntArray:
+        """How many until what is left out is below e^-T of the estimate; 0 where the rule makes no sense."""
+        loss, c, w = self.loss, self.crossing.c, self.crossing.w
+        pull = loss.half_square * (1 + loss.eta) / (loss.eta * loss.eta) / w
+        rate = loss.reach(self.level) / 2 * self.scale * _SINE
+        start = loss.exponent(self.level, c, self.crossing.above, w, self.crossing.log_w) - self.estimate
+        start = start - np.log(np.pi * self.scale * _COSINE**2)
+        low, high = np.zeros(c.shape), np.full(c.shape, _DOUBLINGS)
+        for _ in range(9):
+            middle = (low + high) / 2
+            u = np.minimum(self.step * 2**middle, 700.0)
+            k = 2 * np.sinh(u / 2) ** 2
+            fallen = pull * k * ((1 - _SINE) * (2 + _SINE) + k) / (1 - _SINE + k) ** 2 + rate * k
+            fallen += loss.half_r * np.log1p(k / (1 - _SINE)) + np.log(np.sinh(u))
+            enough = start - fallen <= -self.nats
+            low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+        sound = np.isfinite(self.step) & (self.step > 0) & np.isfinite(start) & (high < _DOUBLINGS)
+        return np.where(sound, np.ceil(2**high) + 1, 0).astype(np.int64)
+
+    def total(self, nodes: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """The sum over so many nodes: see :func:`_integral`."""
+        if nodes == 0:
+            unknown = np.full(self.step.shape, np.nan)
+            return unknown, unknown, unknown
+        loss, crossing = self.loss, self.crossing
+        half_r, scale = loss.half_r[:, None], self.scale[:, None]
+        u = self.step[:, None] * np.arange(float(nodes))
+        k, sinh = 2 * np.sinh(u / 2) ** 2, np.sinh(u)
+        apart, turned_back = 1 - _SINE + k, 1 - _SINE - _SINE * k
+        # z = x + i y and 1 + z, omega = 1 / (1 - eta z) over its value at the crossing
+        y, shift = scale * _COSINE * sinh, scale * _SINE * k
+        x, x_above = crossing.c[:, None] + shift, crossing.above[:, None] + shift
+        product, product_y = x * x_above - y * y, y * (x + x_above)
+        square = product * product + product_y * product_y
+        omega = (1 - _SINE) * turned_back / (apart * apart)
+        omega_y = (1 - _SINE) * _COSINE * sinh / (apart * apart)
+        pull = (loss.half_square / crossing.w)[:, None]
+        log_q = crossing.log_w[:, None] + np.log1p(k / (1 - _SINE))
+        turn = half_r * np.arctan2(_COSINE * sinh, turned_back)
+        rate = (loss.half_r * loss.log_ratio + self.level)[:, None]
+        log_size = pull * (product * omega - product_y * omega_y) - half_r * log_q - x * rate
+        angle = pull * (product * omega_y + product_y * omega) + turn - y * rate
+        peak = log_size[:, :1]
+        speed, speed_y = scale * _COSINE * (1 + k), -scale * _SINE * sinh
+        quotient = (speed * product + speed_y * product_y) / square
+        quotient_y = (speed_y * product - speed * product_y) / square
+        size = np.exp(log_size - peak)
+        size[:, 0] /= 2
+        cosine, sine = np.cos(angle), np.sin(angle)
+        terms = size * (cosine * quotient - sine * quotient_y)
+        across = size * (cosine * quotient_y + sine * quotient)
+        whole = np.sum(terms, axis=1)
+        mean_z = np.sum(terms * x - across * y, axis=1) / whole
+        value = peak[:, 0] + np.log(np.abs(whole) * self.step / np.pi)
+
+        added = pull * np.sqrt(square) * (1 - _SINE) / apart + turn + (np.abs(x) + y) * _absolute_rate(loss, self.level)
+        added += half_r * (np.abs(crossing.log_w[:, None]) + log_q - crossing.log_w[:, None])
+        rounding = np.sum(size * np.hypot(quotient, quotient_y) * (32 + nodes / 4 + 8 * added), axis=1)
+        rule = 8 * np.exp(self.estimate - value - self.nats)
+        error = rule + _UNIT * (rounding / np.abs(whole) + 8 * np.abs(peak[:, 0]))
+        return value, mean_z, np.where(error < 0.1, error * (1 + error), np.inf)
+
+
+def _absolute_rate(loss: _Loss, level: FloatArray) -> FloatArray:
+    return np.asarray((loss.half_r * loss.log_ratio + np.abs(level))[:, None])
+
+
+def _turn(ratio: FloatArray) -> FloatArray:
+    """The angle between phi and that of the hyperbola whose crossing lies `ratio` scales to the right of c (left: negative)."""
+    near = np.abs(ratio) < 1e-6
+    sine = np.clip(_SINE + np.where(near, 0.0, ratio), -1.0, 1.0)
+    return np.where(near, np.abs(ratio) / _COSINE, np.abs(np.arcsin(sine) - _ANGLE))

@@ -1,0 +1,1 @@
+"""Privacy of collaborative inference over the air: participation, observers, rounds, Theorem 1, feature-aware selection."""

@@ -1,0 +1,157 @@
+"""The mixtures over who else takes part, for an observer who sees the others but not whether device k takes part."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from airtight.analytics.checks import FloatArray, IntArray
+from airtight.analytics.guarantee import Adjacency
+from airtight.analytics.privacy.mechanisms import gaussian
+from airtight.analytics.privacy.over_the_air import divergence_curvature, hidden_participation
+from airtight.analytics.privacy.over_the_air.noise_interpolant import (
+    NARROW,
+    Component,
+    Largest,
+    NoiseInterpolant,
+    Triple,
+)
+from airtight.analytics.privacy.over_the_air.noise_mixture import Curvature, Curve, Participation, Values
+
+_PROVED_FROM = 100  # dimensions; below, kinks in v come too near the real axis for the bound
+_TOLERANCE = 3e-11  # relative, of the quadrature and of the interpolation
+_VARIED = 2.0  # by how much an estimated curvature may vary within the slack
+_PLACES = 128  # values of the others' noise among which what matters is sought
+
+
+class Unseen(Participation):
+    r"""``silent`` and ``replace`` without idle noise: :math:`E_S\,D_\lambda(P_S\|Q_S)` of
+    :mod:`airtight.analytics.privacy.over_the_air.hidden_participation`.
+
+    Of the two directions of ``silent`` the one from present to silent is never the smaller (docs, observers, theorem d), so it is
+    all that one round needs; those of ``replace`` are equal.
+
+    Notes
+    -----
+    On a grid of the others' noise the second difference over the slack :math:`\sigma` is a mean of the second derivative within
+    :math:`\sigma` of v. There the second derivative itself differs from it by at most :math:`2\sigma` times the greatest third
+    derivative (:meth:`NoiseInterpolant.log_third_derivative`). Where none is known the proved bound of
+    :func:`airtight.analytics.privacy.over_the_air.divergence_curvature.concavity_of_hidden` stands in, and nothing
+    bounds the convexity. In few
+    dimensions, where the interpolation's error is estimated, so is the curvature: as twice the second difference.
+    """
+
+    def _directions(self) -> list[Curve]:
+        return [self._hidden]
+
+    def order(self, reverse: bool) -> Curve:
+        return partial(self._hidden, reverse=reverse)
+
+    def _hidden(self, epsilon: FloatArray, rows: IntArray, *, reverse: bool = False) -> Values:
+        at = NoiseInterpolant(
+            self._component(epsilon, rows, reverse=reverse),
+            self._largest(epsilon, rows, reverse=reverse) if self.dimension[0] >= _PROVED_FROM else None,
+            self.tolerance,
+            self.slack,
+            int(self.dimension[0]),
+            self._matters(epsilon, rows),
+        )
+        value, slope, up, down = self._expected(at, rows, self._bend(at, rows, reverse))
+        return np.log(self.participation[rows]) + value, slope, up, down
+
+    def _matters(self, epsilon: FloatArray, rows: IntArray) -> tuple[FloatArray, FloatArray] | None:
+        """Where all of the mean is but a share of the tolerance, judged by a visible device at some values of v."""
+        step = self.variance.shape[1] // _PLACES
+        if step < 2:
+            return None
+        v = self.variance[:, ::step][rows]
+        weights = np.add.reduceat(self.weights, np.arange(0, self.variance.shape[1], step), axis=1)[rows]
+        with np.errstate(divide="ignore", invalid="ignore", under="ignore"):
+            mu = self.sensitivity[rows, None] / np.sqrt(v + self.own_noise[rows, None])
+            each = gaussian.log_curve(*(x.ravel() for x in np.broadcast_arrays(epsilon[:, None], mu)))[0].reshape(
+                v.shape
+            )
+            each = np.log(weights) + np.where(np.isfinite(each), each, -np.inf)
+            share = np.exp(each - np.max(each, axis=1, keepdims=True))
+        share = np.where(np.isfinite(share), share, 1.0)
+        slight = self.tolerance * np.sum(share, axis=1, keepdims=True)
+        first = np.maximum(np.sum(np.cumsum(share, axis=1) <= slight, axis=1) - 1, 0)
+        last = np.sum(np.cumsum(share[:, ::-1], axis=1)[:, ::-1] > slight, axis=1)
+        high = self.variance[rows, np.minimum(last * step, self.variance.shape[1] - 1)]
+        return v[np.arange(rows.size), first], np.full(rows.size, np.inf) if self.slack else high
+
+    @property
+    def tolerance(self) -> float:
+        """Relative, of what is interpolated, and of the quadrature."""
+        return max(_TOLERANCE, super().tolerance)
+
+    def _component(self, epsilon: FloatArray, rows: IntArray, *, reverse: bool) -> Component:
+        def component(v: FloatArray, i: IntArray) -> Triple:
+            kind = rows[i, None]
+            each = epsilon[i, None], self.participation[kind], self.sensitivity[kind], v, self.own_noise[kind]
+            problem = (x.ravel() for x in np.broadcast_arrays(*each))
+            found = hidden_participation.log_curve(
+                *problem,
+                dimension=int(self.dimension[0]),  # all rows have one
+                replace=self.adjacency is Adjacency.REPLACE,
+                reverse=reverse,
+                tolerance=self.tolerance,
+            )
+            value, slope, error = (x.reshape(v.shape) for x in found)
+            return value, slope, error
+
+        return component
+
+    def _largest(self, epsilon: FloatArray, rows: IntArray, *, reverse: bool) -> Largest:
+        def largest(
+            i: IntArray, low: FloatArray, high: FloatArray, rho: float, slight: FloatArray
+        ) -> tuple[FloatArray, FloatArray]:
+            kind = rows[i]
+            found, doubt = np.full((2, i.size), np.inf)
+            some = (epsilon[i] > 0) & (epsilon[i] < np.inf) & (self.participation[kind] < 1)
+            some &= (self.own_noise[kind] > 0) & (self.sensitivity[kind] > 0)
+            if np.any(some):
+                kind = kind[some]
+                found[some], doubt[some] = hidden_participation.log_largest(
+                    epsilon[i][some],
+                    self.participation[kind],
+                    self.sensitivity[kind],
+                    self.own_noise[kind],
+                    low[some],
+                    high[some],
+                    rho,
+                    slight[some],
+                    dimension=int(self.dimension[0]),
+                    replace=self.adjacency is Adjacency.REPLACE,
+                    reverse=reverse,
+                )
+            return found, doubt
+
+        return largest
+
+    def _bend(self, at: NoiseInterpolant, rows: IntArray, reverse: bool) -> Curvature:
+        step = self.slack
+
+        def bend(v: FloatArray, i: IntArray, values: FloatArray, unit: FloatArray) -> tuple[FloatArray, FloatArray]:
+            known = step < NARROW * v
+            with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+                below, here, above = (at(np.where(known, v + shift, v), i) for shift in (-step, 0.0, step))
+                low, middle, high = (np.exp(each[0] - unit) for each in (below, here, above))
+                second = ((low - middle) + (high - middle)) / (step * step)
+                doubt = low * np.expm1(below[2]) + 2 * middle * np.expm1(here[2]) + high * np.expm1(above[2])
+                doubt = doubt / (step * step)
+                if at.largest is None:
+                    second = _VARIED * second
+                else:
+                    doubt = doubt + 2 * step * np.exp(at.log_third_derivative(v, step) - unit)
+                doubt = np.where(known, doubt, np.inf)
+                floor, d = np.maximum(v - step, self.receiver[rows[i], None]), self.sensitivity[rows[i], None]
+                near = d / 2 if self.adjacency is Adjacency.REPLACE else 0.0 * d if reverse else d
+                most = divergence_curvature.concavity_of_hidden(
+                    near, d, floor, self.own_noise[rows[i], None], float(self.dimension[0])
+                )
+                concave = np.fmin(np.maximum(-second, 0.0) + doubt, most * np.exp(-unit))
+                return concave, np.where(doubt < np.inf, np.maximum(second, 0.0) + doubt, np.inf)
+
+        return bend

@@ -1,0 +1,624 @@
+r"""Divergence of two neighbours one of which a device hides behind its own participation, given the others' noise.
+
+With v the noise variance without the device, s what its own noise adds, :math:`w = v + s`, :math:`\lambda = e^\epsilon` and r
+dimensions
+
+.. math:: P = p\,N(x, wI) + (1-p)\,N(0, vI), \qquad Q = p\,N(x', wI) + (1-p)\,N(0, vI) :
+
+the observer does not see whether the device takes part (`silent`: x' = 0, or x = 0 in the reverse order; `replace`: x' = -x).
+
+One integral
+------------
+Let d be the distance of x and x', :math:`m = d/\sqrt w`, :math:`\eta = s/v` and :math:`a = (r-1)/2`. On the axis
+through x and x', at the place where the log-likelihood ratio of the two components with the device is :math:`\epsilon
++ \zeta`, the standardised distance from x is :math:`\alpha(\zeta) = (\epsilon+\zeta)/m - m/2`. Across the axis the
+squared norm over 2w is a gamma variable S of shape a under either of them, and the common component has
+:math:`e^{-\eta S}` times a constant of their density. So, with b the place of x in units of :math:`\sqrt w` and
+:math:`\chi = \alpha + b`,
+
+.. math:: \frac{D_\lambda(P\|Q)}p = \int_0^\infty \varphi(\alpha(\zeta))\,(1-e^{-\zeta})\,B(L(\zeta))\,\frac{d\zeta}m, \qquad
+          B(L) = E\bigl[(1 - e^{-L-\eta S})_+\bigr],
+
+.. math:: L(\zeta) = \log\frac{p}{(\lambda-1)(1-p)} + \log(1-e^{-\zeta}) + \frac{\eta\chi^2}2 + b\chi - \frac{b^2}2
+          - \frac r2\log(1+\eta) .
+
+Nothing in it is implicit. With :math:`\tau = -L/\eta`, Q the regularised upper incomplete gamma function,
+
+.. math:: B = Q(a, \tau) - e^{-L}(1+\eta)^{-a}\,Q(a, (1+\eta)\tau) \quad (\tau > 0), \qquad
+          B = 1 - e^{-L}(1+\eta)^{-a} \quad (\tau \le 0).
+
+Proof of the error
+------------------
+*The rule.* In :math:`y = \log\zeta` the window is cut into panels with 20 Gauss-Legendre nodes each. If the integrand
+K is analytic in the Bernstein ellipse :math:`\rho` of a panel of half width h and at most M there, the rule errs by
+at most :math:`\tfrac{64}{15}\,h\,M\,\rho^{-38}/(1-\rho^{-2})` (Trefethen, Approximation Theory and Approximation
+Practice, theorem 19.3). The ellipse lies in the box :math:`|\Re y - y_0| \le h(\rho+1/\rho)/2`, :math:`|\Im y| \le
+\theta = h(\rho-1/\rho)/2`; with :math:`\theta < \pi/2` there :math:`\Re\zeta \ge e^{\Re y}\cos\theta > 0`, and each
+factor is bounded by the ends of the box:
+
+- :math:`|e^{-\alpha^2/2}| = e^{-(\Re\alpha)^2/2 + (\Im\alpha)^2/2}`;
+- :math:`1 - e^{-\Re\zeta} \le |1-e^{-\zeta}| \le 1 + e^{-\Re\zeta}`; as it is :math:`\zeta\int_0^1e^{-t\zeta}dt`, it
+  is also at most :math:`|\zeta|\,(1-e^{-\Re\zeta})/\Re\zeta`, and its argument at most :math:`\theta + |\Im\zeta|`,
+  and below :math:`\pi/2`;
+- *left of the kink*, :math:`\Re\tau > 0` in the box: B is the integral of the gamma density times :math:`1-e^{-\eta t}` over
+  :math:`\tau + t`, t > 0, and :math:`|\tau + t| \le (\Re\tau + t)\sqrt{1 + (\Im\tau/\Re\tau)^2}`, so
+  :math:`|B(\tau)| \le B(\Re\tau)\,(1 + (\Im\tau/\Re\tau)^2)^{(a-1)_+/2}`, which falls in :math:`\Re\tau`;
+- *right of it* :math:`|B| \le 1 + e^{-\Re L}(1+\eta)^{-a}`. Where :math:`\tau` is positive still, B exceeds that branch by
+  :math:`E[(e^{\eta(\tau-S)} - 1)_+]`, at most :math:`P(a,\tau)\,(e^{\eta\tau} - 1)`: this, twice, is added.
+
+A panel on which none of these is small enough is halved. On panels that are left after 24 halvings the integrand, which is
+nonnegative, is bounded on the real axis in the same way, so that the rule errs by at most the width times this bound.
+
+*Beyond the window* B is at most 1 and :math:`1-e^{-\zeta} \le \zeta`: on the left less than :math:`\zeta_0^2/2m`
+times the greatest :math:`\varphi B`, on the right less than :math:`\Phi(-\alpha_1)`, is lost.
+
+*Rounding.* With :math:`u = 2^{-52}` the exponent errs by u times the magnitudes of its terms, L by :math:`u\ell`,
+:math:`\ell` the sum of the magnitudes of its terms, which moves B by
+:math:`u\,\ell\,e^{-L}(1+\eta)^{-a}Q(a,(1+\eta)\tau)` at most, the derivative; the rounding of :math:`(1+\eta)\tau`
+moves it by :math:`4u(\tau + a)\,Q(a,\tau)`, since the hazard rate of a gamma variable times :math:`\tau` is at most
+:math:`\tau + a`. That SciPy's incomplete gamma functions are right to :math:`(256 + 64a)u` is assumed, as for the
+other library functions (docs/accuracy.md).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from scipy import special
+
+from airtight.analytics.checks import FloatArray, IntArray
+from airtight.analytics.privacy.mechanisms import gaussian, neyman_pearson, subsampling
+
+_UNIT = np.finfo(float).eps
+_TOLERANCE = 3e-11  # relative, of the rule: panels with a greater share of it are halved
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(20)
+_RHO = 3.0  # of the Bernstein ellipses
+_REACH, _HEIGHT = (_RHO + 1 / _RHO) / 2, (_RHO - 1 / _RHO) / 2  # their semi-axes, in half widths
+_LOG_RULE = np.log(64 / 15 / (1 - _RHO**-2)) - (2 * _NODES.size - 2) * np.log(_RHO)
+_FIRST_PANELS = 12
+_HALVINGS = 24
+_MOST_PANELS = 256  # a problem, on average: then what is known of those that are left has to do
+_PANELS = 32  # by which the tolerance is divided: more are seldom left
+_NOTHING = -800.0  # log of a divergence that is no double: nearer than that it is not computed
+_BEYOND = 45.0  # nats below the integral that may be lost beyond the window
+_PIECES = 5  # of an interval of log v; twice as many arcs are half an ellipse
+_TAIL, _EVEN, _OCTAVES = (
+    60.0,
+    20,
+    13,
+)  # panels of zeta: nats up to the last one, even ones, double octaves of smaller ones
+_STEEPEST = 1.5  # radians, of the box of an ellipse
+_TABLED = 50.0  # shape of a gamma variable from which a table serves
+_LEAST_VALUE = 1e-290
+_TABLE_CELLS, _TABLE_DEGREE = 64, 10
+_CHUNK = 1 << 17  # nodes at a time
+_HUGE = 1e150
+_FAR = 1e6  # from this epsilon on the value for a visible device stands in
+_ROUGH = 1e-3  # with a greater relative error, too
+_LOG_SQRT_2PI = 0.5 * np.log(2 * np.pi)
+
+
+def log_curve(
+    eps: FloatArray,
+    p: FloatArray,
+    d: FloatArray,
+    v: FloatArray,
+    s: FloatArray,
+    *,
+    dimension: int,
+    replace: bool,
+    reverse: bool = False,
+    tolerance: float = _TOLERANCE,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    r"""log of :math:`D_\lambda(P\|Q)/p`, its slope in epsilon, and its proved error, for features of greatest norm.
+
+    Parameters
+    ----------
+    eps, p, d, v, s : ndarray, shape (N,)
+        epsilon >= 0, p in (0, 1], the distance d of the two means, the noise variances v and s of the module's notes.
+    dimension : int
+        r >= 1.
+    replace : bool
+        Means :math:`\pm d/2`, or 0 and d.
+    reverse : bool
+        D(Q, P) instead; that of `replace` is the same.
+    tolerance : float
+        Relative, of the quadrature.
+
+    Returns
+    -------
+    value, slope, error : ndarray, shape (N,)
+        The error is infinite where the value is only an upper bound, that of a visible device (joint convexity).
+
+    Examples
+    --------
+    >>> one = np.ones(1)
+    >>> value, slope, error = log_curve(one, 0.9 * one, 0.4 * one, 1.1 * one, 0.1 * one, dimension=784, replace=False)
+    >>> 0.9 * float(np.exp(value[0])), bool(error[0] < 1e-9)
+    (0.00040726..., True)
+    """
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore", under="ignore"):
+        m = np.where(d == 0, 0.0, d / np.sqrt(v + s))
+        out, slope, error = gaussian.log_curve(eps, m)
+        hidden = (eps > 0) & (eps < np.inf) & (p < 1) & (v > 0) & (m > 0) & (m < _HUGE) & (out > -np.inf)
+        some = np.flatnonzero(hidden & (eps < _FAR))
+        visible, its_slope = out.copy(), slope.copy()
+        backwards = reverse and not replace
+        closed = (s[some] == 0) | (dimension == 1 and not backwards)
+        for which, of in ((some[closed], _reversed_alike if backwards else _on_a_line), (some[~closed], _integrated)):
+            if which.size:
+                problem = _Problem.of(eps[which], p[which], m[which], (s / v)[which], dimension, replace, backwards)
+                out[which], slope[which], error[which] = of(problem, tolerance)
+        rough = np.flatnonzero(hidden & ~((error <= _ROUGH) & (eps < _FAR)))
+        lower = (out[rough] < visible[rough]) & (eps[rough] < _FAR)
+        out[rough], slope[rough] = np.where(lower, (out[rough], slope[rough]), (visible[rough], its_slope[rough]))
+        error[rough] = np.inf
+    return np.minimum(out, 0.0), slope, error
+
+
+def log_largest(
+    eps: FloatArray,
+    p: FloatArray,
+    d: FloatArray,
+    s: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
+    rho: float,
+    slight: FloatArray,
+    *,
+    dimension: int,
+    replace: bool,
+    reverse: bool = False,
+) -> tuple[FloatArray, FloatArray]:
+    r"""log of how large :math:`D_\lambda/p` is on the Bernstein ellipse about [low, high] in log v, at most; and of a doubt.
+
+    On the interval itself the divergence differs from a function that is analytic in the ellipse by at most the doubt. Both are
+    infinite where nothing is proved. Arguments of one shape (N,), d and s positive; `slight` is the log of the doubt that a
+    panel may
+    add.
+
+    Notes
+    -----
+    The integral of the module's notes at complex v, :math:`\zeta` real. With :math:`g = \epsilon + \zeta` and
+    :math:`\kappa` the mean of x and x', as places on the axis,
+
+    .. math:: \alpha^2 = \tfrac{g^2(v+s)}{d^2} - g + \tfrac{d^2}{4(v+s)}, \qquad
+              L = \log\tfrac{p(1-e^{-\zeta})}{(\lambda-1)(1-p)} + \tfrac{g^2(s + s^2/v)}{2d^2} + g\,(\tfrac12 +
+              \tfrac{\kappa(1+s/v)}d)
+              - \tfrac{d^2}{8(v+s)} + \tfrac{\kappa^2}{2v} - \tfrac r2\log(1 + \tfrac sv) .
+
+    By the maximum principle the boundary of the ellipse is enough, and there, the function being real on the real axis, its upper
+    half: on each of a few arcs :math:`v, 1/v, 1/(v+s)` and :math:`\log(1+s/v)` lie in boxes, on each panel of :math:`\zeta`
+    the terms above as well. As in the module's notes B is bounded left of the kink, where :math:`\Re\tau > 0` on all arcs, with
+    :math:`|1-e^{-\eta t}| \le (|\eta|/\Re\eta)(1-e^{-t\Re\eta})` for complex :math:`\eta`; the other branch is taken where its
+    difference is slight on the whole interval. Right of the last panel the terms of the exponents that rise with g fall behind
+    its square, and a Gaussian tail bounds both parts.
+    """
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore", under="ignore"):
+        a = (dimension - 1) / 2
+        mean = np.zeros(d.shape) if replace else -d / 2 if reverse else d / 2
+        log_odds = np.log(p) - np.log1p(-p) - eps - np.log(-np.expm1(-eps))
+        zeta = _panel_ends(eps, d, np.exp(low) + s)
+        on_axis = _Arcs.on_axis(low, high, s)
+        size, _, tau, _, _ = on_axis.terms(eps, d, s, mean, log_odds, zeta, a)
+        width = np.log(np.diff(zeta, axis=1))[:, None, :]
+        above = special.gammainc(a, np.maximum(tau, 0.0)) if a else (tau > 0).astype(float)
+        excess = np.log(np.expm1(np.clip(s[:, None, None] * np.exp(-low)[:, None, None] * tau, 0.0, 700.0)))
+        doubt = np.where(above > 0, size + width + np.log(above) + excess, -np.inf)
+        right = np.all(doubt <= slight[:, None, None], axis=1, keepdims=True)
+        arcs = _Arcs.around((low + high) / 2, (high - low) / 2, rho, s)
+        size, tau, _, turn, rest = arcs.terms(eps, d, s, mean, log_odds, zeta, a)
+        sound = tau > 0
+        tau = np.where(sound, tau, 1.0)
+        slant = turn / tau
+        slant[:, :, 0] = np.maximum(slant[:, :, 0], arcs.v[2][:, :, 0] / arcs.v[0][:, :, 0])
+        eta = np.broadcast_to(s[:, None, None] * arcs.inverse[1], tau.shape)
+        of_left = np.log(_log_remainder(-tau * eta, eta, a)[0]) - np.log(arcs.cosine)
+        of_left = np.where(sound, of_left + max(a - 1, 0.0) / 2 * np.log1p(slant * slant), np.inf)
+        of_right = np.logaddexp(0.0, rest)
+        each = np.max(size + width + np.where(right, of_right, of_left), axis=1)
+        found = np.logaddexp(special.logsumexp(each, axis=1), arcs.tail(eps, d, s, mean, log_odds, zeta[:, -1], a))
+        doubt = special.logsumexp(np.where(right, doubt, -np.inf), axis=(1, 2))
+        return np.where(found == found, found, np.inf), doubt
+
+
+def _panel_ends(eps: FloatArray, d: FloatArray, w: FloatArray) -> FloatArray:
+    """Ends of panels of zeta, from 0 to where little is left at the variance w."""
+    m = d / np.sqrt(w)
+    start = eps / m - m / 2
+    most = np.sqrt(np.maximum(start, 0.0) ** 2 + 2 * _TAIL) - start
+    places = np.concatenate([[0.0], 4.0 ** np.arange(-_OCTAVES, 0) / _EVEN, np.arange(1, _EVEN + 1) / _EVEN])
+    return np.asarray((m * most)[:, None] * places)
+
+
+@dataclass(frozen=True)
+class _Arcs:
+    """Boxes of complex v: real parts at least and at most, imaginary parts at most; a row a problem, a column an arc."""
+
+    v: tuple[FloatArray, FloatArray, FloatArray]
+    inverse: tuple[FloatArray, FloatArray, FloatArray]  # 1 / v
+    whole: tuple[FloatArray, FloatArray, FloatArray]  # 1 / (v + s)
+    logarithm: tuple[FloatArray, FloatArray, FloatArray]  # log(1 + s / v)
+    ratio: tuple[FloatArray, FloatArray, FloatArray]  # log(1 + s / v) v / s
+    largest: FloatArray  # |v|
+    cosine: FloatArray  # of the argument of v, at least
+
+    @classmethod
+    def of(cls, least: FloatArray, most: FloatArray, angle: FloatArray, s: FloatArray) -> _Arcs:
+        """v with log |v| in [least, most] and an argument of at most `angle` < pi/2; shape (N, arcs)."""
+        each = least, most, angle, np.broadcast_to(s[:, None], least.shape)
+        least, most, angle, s = (x[:, :, None] for x in each)
+        cosine, sine, low, high = np.cos(angle), np.sin(angle), np.exp(least), np.exp(most)
+        v = low * cosine, high, high * sine
+        inverse = cosine / high, 1 / low, sine / low
+        # 1 / (v + s): real part (Re v + s) / |v + s|^2
+        whole = (v[0] + s) / ((high + s) ** 2), 1 / (v[0] + s), v[2] / ((v[0] + s) ** 2)
+        # |1 + s / v|^2 = 1 + 2 (s / |v|) cos + (s / |v|)^2
+        near, far = s / low, s / high
+        logarithm = (
+            np.log1p(far * (2 * cosine + far)) / 2,
+            np.log1p(near),
+            np.minimum(np.arctan2(near * sine, 1 + near * cosine), angle),
+        )
+        # the integral of 1 / (1 + t s / v) over t from 0 to 1
+        x, side = s * inverse[0], s * inverse[2]
+        floor = np.minimum(1 / (1 + near), (1 + near * cosine) / (1 + near * (2 * cosine + near)))
+        ratio = (
+            np.where(angle == 0, np.log1p(near) / near, floor),
+            np.log1p(x) / x,
+            side * np.where(x < 1e-4, 0.5, (np.log1p(x) - x / (1 + x)) / (x * x)),
+        )
+        return cls(v, inverse, whole, logarithm, ratio, high, cosine)
+
+    @classmethod
+    def on_axis(cls, low: FloatArray, high: FloatArray, s: FloatArray) -> _Arcs:
+        ends = low[:, None] + (high - low)[:, None] * np.linspace(0, 1, _PIECES + 1)
+        return cls.of(ends[:, :-1], ends[:, 1:], np.zeros((low.size, _PIECES)), s)
+
+    @classmethod
+    def around(cls, middle: FloatArray, half: FloatArray, rho: float, s: FloatArray) -> _Arcs:
+        """The upper half of a Bernstein ellipse in log v."""
+        turn = np.linspace(0, np.pi, 2 * _PIECES + 1)
+        across = middle[:, None] + half[:, None] * (rho + 1 / rho) / 2 * np.cos(turn)
+        height = np.maximum(np.sin(turn[:-1]), np.sin(turn[1:]))
+        angle = np.minimum(half[:, None] * (rho - 1 / rho) / 2 * height, _STEEPEST)
+        return cls.of(across[:, 1:], across[:, :-1], angle, s)
+
+    def terms(
+        self,
+        eps: FloatArray,
+        d: FloatArray,
+        s: FloatArray,
+        mean: FloatArray,
+        log_odds: FloatArray,
+        zeta: FloatArray,
+        a: float,
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
+        """On panels of zeta: log of all factors but B at most; tau at least, at most, its imaginary part; log |1 - B| at most."""
+        e, dd, ss, k, odds = (x[:, None, None] for x in (eps, d, s, mean, log_odds))
+        first, last = e + zeta[:, None, :-1], e + zeta[:, None, 1:]
+        factor = np.log(-np.expm1(e - first)), np.log(-np.expm1(e - last))
+        weight = (self.v[0] + ss) / (dd * dd)
+        lowest = np.clip(1 / (2 * weight), first, last)  # of weight g^2 - g
+        square = weight * lowest * lowest - lowest + dd * dd / 4 * self.whole[0]
+        size = -square / 2 - _LOG_SQRT_2PI + factor[1] + np.log(self.largest + ss) / 2 - np.log(dd)
+        share = k / dd
+        pull = odds + factor[0] + first * (0.5 + share), odds + factor[1] + last * (0.5 + share)
+        across = (dd * dd / 4 - k * k) / 2 / ss
+        tau_low, tau_high = (
+            (a + 0.5) * mean_inverse
+            - np.where(c > 0, v_if_positive, v_if_negative) / ss * c
+            - g * g * (v_if_positive + ss) / (2 * dd * dd)
+            - np.where(share > 0, g, h) * share
+            - dd * dd / 8 * whole
+            + across
+            for mean_inverse, c, v_if_positive, v_if_negative, g, h, whole in (
+                (self.ratio[0], pull[1], self.v[1], self.v[0], last, first, self.whole[1]),
+                (self.ratio[1], pull[0], self.v[0], self.v[1], first, last, self.whole[0]),
+            )
+        )
+        far = np.where(np.isinf(pull[0]), np.abs(pull[1]), np.maximum(np.abs(pull[0]), np.abs(pull[1])))
+        square_side = last * last / (2 * dd * dd) * self.v[2]
+        side = (a + 0.5) * self.ratio[2] + self.v[2] / ss * far + square_side + dd * dd / 8 * self.whole[2]
+        of_inverse = [
+            first * first * ss * ss / (2 * dd * dd) + np.minimum(first * share, last * share) * ss + k * k / 2
+        ]
+        least = pull[0] + first * first * ss / (2 * dd * dd) - dd * dd / 8 * self.whole[1]
+        least = least + np.where(of_inverse[0] > 0, self.inverse[0], self.inverse[1]) * of_inverse[0]
+        return size, tau_low, tau_high, side, self.logarithm[1] / 2 - least
+
+    def tail(
+        self,
+        eps: FloatArray,
+        d: FloatArray,
+        s: FloatArray,
+        mean: FloatArray,
+        log_odds: FloatArray,
+        zeta: FloatArray,
+        a: float,
+    ) -> FloatArray:
+        """log of the integral right of zeta, at most."""
+        dd, ss, k, g = (x[:, None] for x in (d, s, mean, eps + zeta))
+        v, inverse, whole, logarithm = (
+            tuple(x[:, :, 0] for x in each) for each in (self.v, self.inverse, self.whole, self.logarithm)
+        )
+        common = np.log(self.largest[:, :, 0] + ss) / 2 - np.log(dd) - _LOG_SQRT_2PI
+        weight = (v[0] + ss) / (dd * dd)
+        near = common - (weight * g * g - g + dd * dd / 4 * whole[0]) / 2 - np.log(weight * g - 0.5)
+        weight = weight + (ss + ss * ss * inverse[0]) / (dd * dd)
+        pull = np.abs(k) / dd * (1 + ss * inverse[1])
+        far = common - log_odds[:, None] - weight * g * g / 2 + pull * g + logarithm[1] / 2
+        far = far - k * k / 2 * inverse[0] - np.log(weight * g - pull)
+        found = np.max(np.logaddexp(near, far), axis=1)
+        return np.where(found == found, found, np.inf)
+
+
+@dataclass(frozen=True)
+class _Problem:
+    """N divergences in units in which the device's components have variance 1."""
+
+    eps: FloatArray
+    p: FloatArray
+    m: FloatArray
+    eta: FloatArray
+    near: FloatArray  # b, the place of the component that is favoured, or less
+    a: float
+
+    @classmethod
+    def of(
+        cls, eps: FloatArray, p: FloatArray, m: FloatArray, eta: FloatArray, r: int, replace: bool, backwards: bool
+    ) -> _Problem:
+        return cls(eps, p, m, eta, m / 2 if replace else 0 * m if backwards else m, a=(r - 1) / 2)
+
+    def __getitem__(self, which: IntArray) -> _Problem:
+        return _Problem(self.eps[which], self.p[which], self.m[which], self.eta[which], self.near[which], self.a)
+
+    @property
+    def start(self) -> FloatArray:
+        """alpha at zeta = 0."""
+        return np.asarray(self.eps / self.m - self.m / 2)
+
+    @property
+    def log_odds(self) -> FloatArray:
+        r""":math:`\log\,p/(\lambda-1)(1-p)`."""
+        return np.asarray(np.log(self.p) - np.log1p(-self.p) - self.eps - np.log(-np.expm1(-self.eps)))
+
+    @property
+    def level(self) -> FloatArray:
+        """What L has that does not depend on zeta."""
+        return np.asarray(self.log_odds - self.near**2 / 2 - (self.a + 0.5) * np.log1p(self.eta))
+
+
+def _on_a_line(problem: _Problem, tolerance: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """One dimension, or no noise of its own: the best set is a half-line."""
+    nothing = np.zeros(problem.eps.shape)
+    eps, far = problem.eps, problem.near - problem.m
+    found = neyman_pearson.best(eps, problem.p, problem.near, far, nothing, problem.eta)
+    reach = eps / problem.m + problem.m + np.sqrt(np.minimum(eps, 700.0))
+    size = found.terms * (16 + eps + problem.m * reach)
+    return found.log_value, found.slope(eps), np.asarray(_UNIT * (64 + 8 * reach * reach + 8 * size) + 1e-13)
+
+
+def _reversed_alike(problem: _Problem, tolerance: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+    r"""The reverse order without noise of its own: :math:`(1-\omega)N(0,1)` against :math:`\lambda N(m, 1)`."""
+    eps, p, m = problem.eps, problem.p, problem.m
+    log_share, inner = subsampling.reversed_order(eps, p)
+    value, slope, error = gaussian.log_curve(inner, m)
+    moved = np.exp(eps + np.log1p(-p) - log_share)
+    doubt = error + _UNIT * (32 + 16 * (1 + moved)) - slope * _UNIT * (16 + 8 * inner) * (1 + moved)
+    found = log_share - np.log(p) + value
+    some = (inner < np.inf) & (value > -np.inf)
+    return (
+        np.where(some, found, -np.inf),
+        np.where(some, slope * (1 + moved) - moved, 0.0),
+        np.where(some, doubt + 4 * _UNIT * np.abs(np.log(p)), 0.0),
+    )
+
+
+def _integrated(problem: _Problem, tolerance: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """log of the integral, its slope in epsilon, and the error, all relative."""
+    size, guess = problem.eps.size, _roughly(problem)
+    start, m = problem.start, problem.m
+    last = np.sqrt(np.maximum(2 * (_BEYOND - guess), np.maximum(start, 0.0) ** 2 + 2))  # alpha
+    high = np.log(m * (last - start))
+    low = np.minimum((np.log(2 * m) + guess - _BEYOND + np.maximum(start, 0.0) ** 2 / 2) / 2, high - 1)
+    half = (high - low) / (2 * _FIRST_PANELS)
+    centre = low[:, None] + half[:, None] * (2 * np.arange(_FIRST_PANELS) + 1)
+    row, centre, half = np.repeat(np.arange(size), _FIRST_PANELS), centre.ravel(), np.repeat(half, _FIRST_PANELS)
+    goal = np.log(tolerance / _PANELS) + guess
+    kept: list[tuple[IntArray, FloatArray, FloatArray, FloatArray]] = []
+    lost = 2 * low - np.log(2 * m) - _LOG_SQRT_2PI - np.maximum(start, 0.0) ** 2 / 2
+    lost = np.logaddexp(special.log_ndtr(-last), lost)
+    for halving in range(_HALVINGS + 1):
+        rule, most = _bounds(problem[row], centre, half)
+        nothing, good = most <= goal[row] - 2, rule <= goal[row]
+        if halving == _HALVINGS or row.size > _MOST_PANELS * size:
+            rule, good = np.minimum(rule, most), np.ones(row.size, dtype=bool)
+        np.logaddexp.at(lost, row[nothing], most[nothing])
+        final = good & ~nothing
+        kept.append((row[final], centre[final], half[final], rule[final]))
+        again = ~(good | nothing)
+        row, half = np.repeat(row[again], 2), np.repeat(half[again] / 2, 2)
+        centre = np.repeat(centre[again], 2) + half * np.tile([-1.0, 1.0], row.size // 2)
+        if not row.size:
+            break
+    row, centre, half, rule = (np.concatenate(each) for each in zip(*kept, strict=True))
+    np.logaddexp.at(lost, row, rule)
+    total, fall, rounding = np.zeros((3, size))
+    step = _CHUNK // _NODES.size
+    for first in range(0, row.size, step):
+        some = slice(first, first + step)
+        values = _summed(problem[row[some]], centre[some], half[some], guess[row[some]])
+        for target, each in zip((total, fall, rounding), values, strict=True):
+            np.add.at(target, row[some], each)
+    value = guess + np.log(total)
+    error = np.exp(lost - value) + rounding / total + (64 + row.size / size) * _UNIT
+    known = (total > 0) & (error <= _ROUGH)
+    most = np.logaddexp(np.logaddexp(value, lost), guess + np.log(rounding)) + 1e-12
+    return np.where(known, value, most), np.where(known, -fall / total, 0.0), np.where(known, error, np.inf)
+
+
+@dataclass(frozen=True)
+class _UpperGamma:
+    r"""The regularised upper incomplete gamma function Q(a, tau) of one a >= 50, faster than SciPy's.
+
+    Notes
+    -----
+    Taylor polynomials of degree 10 about places :math:`\sqrt a/64` apart. Of the density :math:`\gamma = -Q'` the coefficients
+    follow from :math:`\tau\gamma' = (a - 1 - \tau)\gamma`. On the circle of radius :math:`R = \sqrt a/4` about a place
+    :math:`\tau`, at least a/10 and so at least 2R, :math:`|\gamma(\tau + z)| \le \gamma(\tau)\,e^{R|a-1-\tau|/\tau +
+    (a-1)R^2/\tau^2}`,
+    as :math:`|\log(1+z) - z| \le |z|^2` for :math:`|z| \le 1/2`; with :math:`|z| \le R/32` and Cauchy's estimates the
+    remainder is at
+    most :math:`R\,32^{-11}/(1-1/32)` times that. `error` is the greatest of these over Q, so relative, and the rounding of the
+    polynomials. Left of the first place 1 - Q is at most its value there, which is added.
+    """
+
+    a: float
+    first: float
+    step: float
+    coefficients: FloatArray  # a row a power
+    error: float
+
+    @classmethod
+    @lru_cache(maxsize=4)
+    def of(cls, a: float) -> _UpperGamma:
+        step = np.sqrt(a) / _TABLE_CELLS
+        first = max(a - 9 * np.sqrt(a), a / 10)
+        places = first + step * np.arange(int((a + 45 * np.sqrt(a) - first) / step))
+        value = special.gammaincc(a, places)
+        places, value = places[value > _LEAST_VALUE], value[value > _LEAST_VALUE]
+        density = [np.exp((a - 1) * np.log(places) - places - special.gammaln(a))]
+        for j in range(_TABLE_DEGREE - 1):
+            before = density[j - 1] if j else 0.0
+            density.append(((a - 1 - places - j) * density[j] - before) / (places * (j + 1)))
+        radius = np.sqrt(a) / 4
+        growth = np.exp(radius * np.abs(a - 1 - places) / places + (a - 1) * (radius / places) ** 2)
+        remainder = density[0] * growth * radius * 32.0 ** -(_TABLE_DEGREE + 1) * 1.1 / value
+        coefficients = np.stack([value, *(-each / (j + 1) for j, each in enumerate(density))])
+        left = float(special.gammainc(a, first))
+        return cls(a, first, float(step), coefficients, float(np.max(remainder)) + left + 64 * _UNIT)
+
+    def __call__(self, tau: FloatArray) -> FloatArray:
+        place = (tau - self.first) / self.step + 0.5
+        with np.errstate(invalid="ignore"):
+            near = (place >= 0) & (place < self.coefficients.shape[1])
+        cell = np.where(near, place, 0.0).astype(np.int64)
+        offset = np.where(near, tau - (self.first + self.step * cell), 0.0)
+        found = self.coefficients[-1][cell]
+        for power in self.coefficients[-2::-1]:
+            found = found * offset + power[cell]
+        out = np.where(tau < self.first, 1.0, found)
+        far = tau >= self.first + self.step * (self.coefficients.shape[1] - 0.5)
+        if np.any(far):
+            out[far] = special.gammaincc(self.a, tau[far])
+        return np.asarray(out)
+
+
+def _upper_gamma(a: float, tau: FloatArray) -> FloatArray:
+    return _UpperGamma.of(a)(tau) if a >= _TABLED else np.asarray(special.gammaincc(a, tau))
+
+
+def _log_remainder(log_excess: FloatArray, eta: FloatArray, a: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """B at L = log_excess, and the two terms of which it is the difference."""
+    tau = np.maximum(-log_excess / eta, 0.0)
+    if a == 0:
+        first = (log_excess > 0).astype(float)
+        second = np.where(log_excess > 0, np.exp(-np.maximum(log_excess, 0.0)), 0.0)
+    else:
+        first = _upper_gamma(a, tau)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            exponent = -log_excess - a * np.log1p(eta) + np.log(_upper_gamma(a, (1 + eta) * tau))
+        second = np.minimum(np.exp(np.where(exponent == exponent, exponent, -np.inf)), first)
+    return np.asarray(first - second), first, second
+
+
+def _at(problem: _Problem, y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """zeta, alpha, chi and L at log zeta = y; a row a problem."""
+    eps, m, near, eta = (x[:, None] for x in (problem.eps, problem.m, problem.near, problem.eta))
+    zeta = np.exp(y)
+    chi = eps / m + (near - m / 2) + zeta / m
+    excess = problem.level[:, None] + np.log(-np.expm1(-zeta)) + eta * chi * chi / 2 + near * chi
+    return zeta, problem.start[:, None] + zeta / m, chi, excess
+
+
+def _roughly(problem: _Problem) -> FloatArray:
+    """log of the integral, by a coarse rule: what tolerances are relative to."""
+    start, m = problem.start[:, None], problem.m[:, None]
+    around = np.concatenate([np.arange(-8.0, 9.0), np.arange(10.0, 41.0, 3.0)]) - np.minimum(start, 0.0)  # alpha >= -8
+    near_zero = 10.0 ** np.linspace(-12, 2, 15) / np.maximum(np.abs(start), 1.0)
+    zeta = m * np.sort(np.concatenate([np.where(around > 0, around, 1e-3), near_zero], axis=1), axis=1)
+    y = np.log(zeta)
+    zeta, alpha, _, excess = _at(problem, y)
+    remainder = _log_remainder(excess, problem.eta[:, None], problem.a)[0]
+    log_each = -alpha * alpha / 2 - _LOG_SQRT_2PI + np.log(-np.expm1(-zeta)) + np.log(remainder) + y - np.log(m)
+    found = special.logsumexp(log_each + np.log(np.gradient(y, axis=1)), axis=1)
+    return np.asarray(np.maximum(found, _NOTHING))
+
+
+def _bounds(problem: _Problem, centre: FloatArray, half: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """log of what the rule errs by on a panel, and of the integral over it, at most (the module's notes)."""
+    eps, m, eta, near, a = problem.eps, problem.m, problem.eta, problem.near, problem.a
+    angle = _HEIGHT * half
+    tame = angle < _STEEPEST
+
+    def size(reach: FloatArray, angle: FloatArray) -> tuple[FloatArray, ...]:
+        """log of all factors but B; real parts of L, its imaginary part at most."""
+        low, high = np.exp(centre - reach) * np.cos(angle), np.exp(centre + reach)
+        aside = high * np.sin(angle)
+        first, last = problem.start + low / m, problem.start + high / m
+        nearest = np.where(first > 0, first, np.where(last < 0, last, 0.0))
+        log_least = np.log(-np.expm1(-low))
+        log_factor = np.minimum(log_least - np.log(low) + centre + reach, np.log1p(np.exp(-low)))
+        rest = (aside / m) ** 2 / 2 - nearest * nearest / 2 - _LOG_SQRT_2PI + log_factor + centre + reach - np.log(m)
+        offset = eps / m + (near - m / 2)
+        left, right, across = offset + low / m, offset + high / m, aside / m
+        squares = np.stack([left * left, right * right])
+        least_square = np.where((left < 0) & (right > 0), 0.0, np.min(squares, axis=0)) - across * across
+        most = problem.level + log_factor + eta * np.max(squares, axis=0) / 2 + near * right
+        least = problem.level + log_least + eta * least_square / 2 + near * left
+        turn = np.minimum(angle + aside, np.pi / 2)
+        imaginary = turn + across * (eta * np.maximum(np.abs(left), np.abs(right)) + near)
+        return rest, most, least, imaginary
+
+    angle = np.where(tame, angle, 0.0)
+    rest, most, least, imaginary = size(_REACH * half, angle)
+    value = _log_remainder(most, eta, a)[0]
+    wider = np.where(most < 0, max(a - 1, 0.0) / 2 * np.log1p((imaginary / most) ** 2), np.inf)
+    left_of_kink = rest + np.log(value) + wider
+    alone, highest, lowest, _ = size(half, 0 * angle)
+    tau = np.maximum(-lowest / eta, 0.0)
+    below = special.gammainc(a, tau) if a else (tau > 0).astype(float)
+    right_of_kink = rest + np.log1p(np.exp(-least - a * np.log1p(eta)))
+    width = np.log(2 * half)
+    beyond = alone + width + np.log(2 * below) + np.log(np.expm1(np.minimum(eta * tau, 700.0)))
+    rule = _LOG_RULE + np.log(half)
+    errors = np.minimum(rule + left_of_kink, np.logaddexp(rule + right_of_kink, beyond))
+    integral = alone + width + np.log(_log_remainder(highest, eta, a)[0])
+    return np.where(tame & (errors == errors), errors, np.inf), integral
+
+
+def _summed(
+    problem: _Problem, centre: FloatArray, half: FloatArray, unit: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """On each panel, in units of exp(unit): the integral, minus its derivative in epsilon, and what rounding may do."""
+    y = centre[:, None] + half[:, None] * _NODES
+    zeta, alpha, chi, excess = _at(problem, y)
+    eps, m, near, eta = (x[:, None] for x in (problem.eps, problem.m, problem.near, problem.eta))
+    remainder, first, second = _log_remainder(excess, eta, problem.a)
+    density = np.exp(y - np.log(m) - alpha * alpha / 2 - _LOG_SQRT_2PI - unit[:, None]) * (half[:, None] * _WEIGHTS)
+    factor = -np.expm1(-zeta)
+    value = density * factor * remainder
+    fall = density * (np.exp(-zeta) * first + factor * second / -np.expm1(-eps))
+    whole = eps / m + m + zeta / m
+    terms = np.abs(problem.log_odds[:, None]) + eps + np.abs(y) + (problem.a + 0.5) * np.log1p(eta)
+    terms = terms + (eta * np.abs(chi) + near) * whole + near * near + 1
+    of_gamma = 256 + 64 * problem.a if problem.a else 4.0
+    if problem.a >= _TABLED:
+        of_gamma = of_gamma + _UpperGamma.of(problem.a).error / _UNIT
+    tau = np.maximum(-excess / eta, 0.0)
+    moved = 8 * terms * second + of_gamma * (first + second) + 4 * np.where(first > 0, tau + problem.a, 0.0) * first
+    rounding = value * (32 + 8 * np.abs(alpha) * whole + np.abs(y) + np.abs(unit[:, None])) + density * factor * moved
+    return np.sum(value, axis=1), np.sum(fall, axis=1), _UNIT * np.sum(rounding, axis=1)

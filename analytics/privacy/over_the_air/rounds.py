@@ -1,0 +1,343 @@
+r"""A system of collaborative inference over T rounds: what a device gives away in all of them together.
+
+What is assumed, and what need not be: docs/rounds.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from airtight.analytics import checks
+from airtight.analytics.checks import FloatArray, IntArray, choice, real
+from airtight.analytics.guarantee import Adjacency, Observer
+from airtight.analytics.inference.system import InferenceSystem, device_indices
+from airtight.analytics.privacy.accounting.numerical_composition import WIDTH
+from airtight.analytics.privacy.accounting.privacy_curve import Bracket, PrivacyCurve
+from airtight.analytics.privacy.mechanisms import gaussian, mechanism
+from airtight.analytics.privacy.mechanisms.mechanism import Discrete, Ends, Factors, Gaussian, Release, Subsampled
+from airtight.analytics.privacy.over_the_air import observers, one_order, signal_lower_bound
+from airtight.analytics.privacy.over_the_air.hidden_mixtures import Unseen
+from airtight.analytics.privacy.over_the_air.mixtures import participations
+from airtight.analytics.privacy.over_the_air.noise_mixture import Participation
+
+_UNIT = np.finfo(float).eps
+_NEGLIGIBLE = 1e-25  # probability of the others' noise that a first try leaves out
+_SHORT = 2.0**40
+_SHORTENED = 1.01 / _SHORT  # relative, by which an epsilon may be moved by that
+_NATS = 24.0, 20.0  # of the divergences' rules, and of hidden devices: finer than any grid of losses
+_AT_ONCE = 1 << 20  # epsilons times values of the others' noise
+_NOTHING = -746.0  # log of what is no double
+_FEW = 8  # points a decade of a first look at what is dear
+_BEYOND_CELLS = 1e-6  # share of delta that may lie where cells are coarse
+_DOUBTFUL = 1e-13  # with a delta below this over that, nothing is left out
+
+
+@dataclass(frozen=True)
+class Query(Release):
+    """One query of a system, as it concerns one device, before one observer.
+
+    The pair is that of the feature of greatest norm, which dominates all others in either order (docs/observers.md).
+    """
+
+    system: InferenceSystem
+    device: int
+    observer: Observer
+    _parts: dict[float, Participation] = field(default_factory=dict, compare=False, repr=False)
+    side = 1 / 2  # of lines: values are dear
+    _seen: dict[bool, FloatArray] = field(
+        default_factory=dict, compare=False, repr=False
+    )  # by order: epsilon, both ends
+
+    @property
+    def unit(self) -> str:  # type: ignore[override]
+        return unit(self.system, self.device)
+
+    @property
+    def symmetric(self) -> bool:  # type: ignore[override]
+        hidden_silence = self.observer is not Observer.PARTICIPANTS and self.system.adjacency is Adjacency.SILENT
+        return self.system.adjacency is not Adjacency.ABSENT and not hidden_silence
+
+    @property
+    def sketched(self) -> int:  # type: ignore[override]
+        return _FEW if isinstance(self._part(_NEGLIGIBLE), Unseen) else Release.sketched
+
+    @property
+    def pair(self) -> bool:  # type: ignore[override]
+        return self.observer is not Observer.SIGNAL
+
+    def dominating(self, level: float) -> Factors:
+        """Before `signal`: what one sees who is told who of the others takes part."""
+        return ((self if self.pair else replace(self, observer=Observer.OTHERS), 1),)
+
+    def attained(self, level: float) -> Factors:
+        """Before `signal`: zero codes of the others, and of y but its cell (:meth:`concentric.Mixture.outcomes`)."""
+        if self.pair:
+            return ((self, 1),)
+        mixture = signal_lower_bound.Mixture.of(self._part(0.0), 0)
+        if mixture is None or mixture.missing > 0 or mixture.d + mixture.s == 0:
+            return ()
+        p, q = mixture.outcomes(_BEYOND_CELLS * level)
+        if p.size < 2:
+            return ()
+        return ((mechanism.discrete(p / np.sum(p), q / np.sum(q), self.unit, signal_lower_bound.LOSS_ERROR), 1),)
+
+    def parameters(self) -> dict[str, Any]:
+        return {"system": self.system.to_dict(), "device": self.device, "observer": self.observer.value}
+
+    @classmethod
+    def made(cls, parameters: Mapping[str, Any]) -> Release:
+        return query(InferenceSystem(**parameters["system"]), parameters["device"], parameters["observer"])
+
+    def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
+        order, at = reverse and not self.symmetric, _shortened(epsilon)
+        known = self._seen.get(order, np.empty((3, 0)))
+        new = np.setdiff1d(at, known[0])
+        if new.size:
+            known = np.concatenate([known, np.stack([new, *self._divergences(new, order)])], axis=1)
+            known = self._seen[order] = known[:, np.argsort(known[0])]
+        found = known[1:, np.searchsorted(known[0], at)]
+        return (found[0] if self.pair else np.zeros(found[0].shape)), found[1]
+
+    def greatest_loss(self, *, reverse: bool = False) -> float:
+        part, silent = self._part(0.0), self.system.adjacency is not Adjacency.ABSENT
+        return 0.0 if float(part.participation[0]) == 0 or (silent and float(part.sensitivity[0]) == 0) else np.inf
+
+    def reached_loss(self, *, reverse: bool = False) -> float:
+        """Where k moves the mean of normal noise, the loss of present against not has no bound."""
+        part = self._part(0.0)
+        moves = self.pair and float(part.participation[0]) > 0 and float(part.sensitivity[0]) > 0
+        return np.inf if moves and (self.symmetric or not reverse) else 0.0
+
+    def _divergences(self, eps: FloatArray, reverse: bool) -> Ends:
+        lower, upper = np.zeros(eps.shape), np.full(eps.shape, 5e-324)
+        near = (self._log_greatest(eps) > _NOTHING) | np.isinf(eps)
+        lower[near], upper[near] = self._ends(eps[near], reverse, _NEGLIGIBLE)
+        doubtful = np.flatnonzero(near & (upper * _DOUBTFUL < _NEGLIGIBLE))
+        if doubtful.size and self._part(_NEGLIGIBLE).missing[0] > 0:
+            lower[doubtful], upper[doubtful] = self._ends(eps[doubtful], reverse, 0.0)
+        return lower, upper
+
+    def _log_greatest(self, eps: FloatArray) -> FloatArray:
+        """log of what delta cannot exceed: that of a device seen to take part, with the least noise that there may be."""
+        if self.system.adjacency is Adjacency.ABSENT:
+            return np.zeros(eps.shape)
+        part = self._part(0.0)
+        least = max(float(part.variance[0, 0]) - part.slack, float(part.receiver[0])) + float(part.own_noise[0])
+        mu = _ratio(float(part.sensitivity[0]), least) * (1 + 1e-9)
+        value, _, error = gaussian.log_curve(eps, np.full(eps.shape, mu))
+        return np.asarray(value + error)
+
+    def _part(self, negligible: float) -> Participation:
+        if negligible not in self._parts:
+            meant, model = observers.modelled(self.system, self.observer)
+            (part,) = participations(meant, np.array([self.device]), negligible, model)
+            self._parts[negligible] = replace(
+                part, nats=min(part.nats, _NATS[isinstance(part, Unseen)]), estimating=True
+            )
+        return self._parts[negligible]
+
+    def _ends(self, eps: FloatArray, reverse: bool, negligible: float) -> Ends:
+        part, low, high = self._part(negligible), np.empty(eps.shape), np.empty(eps.shape)
+        parts = -(-eps.size * part.weights.shape[1] // _AT_ONCE)
+        with np.errstate(under="ignore"):
+            for start in range(parts):
+                some = eps[start::parts]
+                rows = np.zeros(some.size, dtype=np.int64)
+                found = one_order.log_ends(part, some, rows, reverse=reverse, doubt=_SHORTENED)
+                low[start::parts], high[start::parts] = found
+            upper = np.minimum(np.exp(high) * (1 + 2e-15) + 5e-324, 1.0)
+            return np.exp(low) * (1 - 2e-15), np.where(high > -np.inf, upper, 0.0)
+
+    def constant(self) -> tuple[float, float, float] | None:
+        """p, sensitivity and noise variance of a device whose noise does not depend on who takes part, if it does not."""
+        part = self._part(0.0)
+        if part.slack or part.missing[0] or np.sum(part.weights[0] > 0) != 1:
+            return None
+        v = float(part.variance[0][part.weights[0] > 0][0] + part.own_noise[0])
+        return float(part.participation[0]), float(part.sensitivity[0]), v
+
+
+mechanism.register(Query, "system")
+
+
+def _shortened(epsilon: FloatArray) -> FloatArray:
+    """With a mantissa of so few bits that the same point of several grids is the same number."""
+    mantissa, exponent = np.frexp(epsilon)
+    return np.asarray(np.where(np.isfinite(epsilon), np.ldexp(np.round(mantissa * _SHORT), exponent) / _SHORT, epsilon))
+
+
+def unit(system: InferenceSystem, device: int) -> str:
+    """What neighbours differ in."""
+    return f"device {device}, {system.adjacency}"
+
+
+def query(system: InferenceSystem, device: int, observer: Observer | str) -> Release:
+    """One query, in closed form where it has one.
+
+    Examples
+    --------
+    >>> query(InferenceSystem(devices=2, participation=1.0, noise_variance=0.5, weight=1.0, clip=1.0, alignment=1.0,
+    ...     receiver_noise_variance=0.0, dimension=8, delta=1e-5, delta_prime=1e-5, adjacency="silent"), 0, "auto").mu
+    1.0...
+    """
+    kind = choice("observer", observer, Observer)
+    kind = observers.meaning(system) if kind is Observer.AUTO else kind
+    k = checks.count("device", device, f"[0, {system.devices - 1}]")
+    name = unit(system, k)
+    p = float(system.participation[k])
+    slack = (system.devices + 32) * _UNIT
+    if observers.roll_call(system, kind):
+        return Discrete((p, 1 - p), (0.0, 1.0), name)
+    if system.idle_noise and (
+        p == 1 or (kind is not Observer.PARTICIPANTS and system.adjacency is not Adjacency.REPLACE)
+    ):
+        scaled = system.normalised()
+        noise = float(np.sum(scaled.received_noise_variance)) + scaled.receiver_noise_variance
+        release = Gaussian(_ratio(float(scaled.sensitivity[k]), noise), name, slack)
+        return release if p == 1 else Subsampled(release, p)
+    found = Query(system, k, kind)
+    if kind is Observer.SIGNAL and found.constant() is not None:
+        found = Query(system, k, Observer.OTHERS)  # who takes part tells nothing of y
+    if p == 1 and system.adjacency is not Adjacency.ABSENT and (known := found.constant()) is not None:
+        return Gaussian(_ratio(known[1], known[2]), name, slack)
+    return found
+
+
+def _ratio(distance: float, variance: float) -> float:
+    return 0.0 if distance == 0 else distance / np.sqrt(variance) if variance > 0 else np.inf
+
+
+def curve(system: InferenceSystem, *, device: int = 0, observer: Observer | str | None = None) -> PrivacyCurve:
+    """The privacy curve of one device and one query; ``.compose(T)`` is that of T rounds.
+
+    Parameters
+    ----------
+    system : InferenceSystem
+    device : int
+    observer : {"auto", "participants", "others", "signal"}, optional
+        What the server sees beside y; for `signal` the upper end is that of `others`, the lower what zero codes of the others
+        give away (:func:`bracket`).
+
+    Returns
+    -------
+    PrivacyCurve
+
+    Examples
+    --------
+    >>> system = InferenceSystem(devices=12, participation=0.9, noise_variance=0.1, weight=1/12, clip=1.0, alignment=1.0,
+    ...     receiver_noise_variance=0.1, dimension=784, delta=1e-5, delta_prime=1e-5, idle_noise=True)
+    >>> one = curve(system)
+    >>> round(float(one.epsilon(1e-5)), 3), round(float(one.compose(200).epsilon(1e-5)), 2)
+    (0.218, 4.03)
+    """
+    return PrivacyCurve(((query(system, device, "auto" if observer is None else observer), 1),))
+
+
+def epsilon(
+    system: InferenceSystem,
+    *,
+    delta: float | None = None,
+    rounds: int = 1,
+    device: ArrayLike | None = None,
+    observer: Observer | str = Observer.AUTO,
+) -> FloatArray:
+    """Least epsilon of each device after T rounds, never below the truth; for `signal` the upper end.
+
+    Parameters
+    ----------
+    system : InferenceSystem
+    delta : float, optional
+        At least 0, of all rounds together; the system's by default. At 0 normal noise leaves no finite epsilon but where nothing
+        is given away; from 1 on epsilon is 0.
+    rounds : int
+        T >= 1, with fresh participation and noise in each; features may change, also with what came out before.
+    device : int or array_like of int, optional
+        Which devices; all K by default.
+    observer : {"auto", "participants", "others", "signal"}
+
+    Returns
+    -------
+    ndarray or float
+
+    Examples
+    --------
+    >>> system = InferenceSystem(devices=12, participation=0.9, noise_variance=0.1, weight=1/12, clip=1.0, alignment=1.0,
+    ...     receiver_noise_variance=0.1, dimension=784, delta=1e-5, delta_prime=1e-5, adjacency="silent")
+    >>> epsilon(system, rounds=100, device=[0, 1]).round(3)
+    array([3.048, 3.048])
+    """
+    count = checks.count("rounds", rounds)
+    if delta is not None and not 0 < checks.scalar("delta", delta, "[0, inf)") < 1:
+        return np.where(delta_at(system, 0.0, device=device, observer=observer) > delta, np.inf, 0.0)[()]
+    if count == 1:
+        return observers.exact_epsilon(system, delta=delta, device=device, observer=observer)
+    return bracket(system, delta=delta, rounds=rounds, device=device, observer=observer)[1]
+
+
+def bracket(
+    system: InferenceSystem,
+    *,
+    delta: float | None = None,
+    rounds: int = 1,
+    device: ArrayLike | None = None,
+    observer: Observer | str = Observer.AUTO,
+    width: float = WIDTH,
+) -> Bracket:
+    """Both ends of :func:`epsilon`, and whether their relative distance is `width` at most.
+
+    The lower end of `signal` is what zero codes of the others give away, and one who is told of each y but its cell
+    (:meth:`airtight.analytics.privacy.over_the_air.signal_lower_bound.Mixture.outcomes`); 0 where
+    :func:`airtight.analytics.privacy.over_the_air.observers.signal_bracket` has 0.
+    """
+    count, seen = checks.count("rounds", rounds), choice("observer", observer, Observer)
+    total = system.delta if delta is None else checks.scalar("delta", delta, "(0, 1)")
+    which = device_indices(system, device)
+    if count == 1:
+        return Bracket.of(*observers.epsilon_bracket(replace(system, delta=total), device=which, observer=seen), width)
+    kinds, back = _kinds(system, which)
+    curves = [curve(system, device=int(k), observer=seen).compose(count) for k in kinds]
+    ends = np.array([one.bracket(delta=total, width=width) for one in curves])
+    lower, upper = (ends[back, i].reshape(which.shape)[()] for i in (0, 1))
+    return Bracket.of(lower, upper, width)
+
+
+def delta_at(
+    system: InferenceSystem,
+    epsilon: ArrayLike,
+    *,
+    rounds: int = 1,
+    device: ArrayLike | None = None,
+    observer: Observer | str = Observer.AUTO,
+) -> FloatArray:
+    """delta(epsilon) of each device after T rounds, never below the truth; arguments as of :func:`epsilon`.
+
+    Examples
+    --------
+    >>> system = InferenceSystem(devices=12, participation=0.9, noise_variance=0.1, weight=1/12, clip=1.0, alignment=1.0,
+    ...     receiver_noise_variance=0.1, dimension=784, delta=1e-5, delta_prime=1e-5, adjacency="silent")
+    >>> float(delta_at(system, 3.0, rounds=100, device=0))
+    1.319...e-05
+    """
+    count = checks.count("rounds", rounds)
+    if count == 1:
+        return observers.exact_delta(system, epsilon, device=device, observer=observer)
+    which, eps = checks.broadcast(device=device_indices(system, device), epsilon=real("epsilon", epsilon, "[0, inf]"))
+    kinds, back = _kinds(system, which)
+    out = np.empty(which.size)
+    for i, k in enumerate(kinds):
+        at = back == i
+        out[at] = curve(system, device=int(k), observer=observer).compose(count).delta(eps.ravel()[at])
+    return out.reshape(which.shape)[()]
+
+
+def _kinds(system: InferenceSystem, which: IntArray) -> tuple[IntArray, IntArray]:
+    """One device of each kind, and whose kind each of `which` has."""
+    keys = np.stack([system.participation, system.noise_variance, system.sensitivity], axis=1)
+    _, first, kind = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    wanted, back = np.unique(kind.ravel()[which.ravel()], return_inverse=True)
+    return np.asarray(first[wanted]), np.asarray(back.ravel())

@@ -1,0 +1,304 @@
+r"""What a server that sees y alone learns when the others send zero codes: a lower end for every data set's worst case.
+
+Zero codes are a legal data set. The others' noise then only widens the law of y, which is a mixture of concentric Gaussians over
+their sets S, and device k's shifts it: with :math:`F_x = \sum_S\pi_S N(x, v_S+s)`, :math:`H = \sum_S\pi_S N(0, v_S)`
+
+.. math:: \sup_A \int_A c_1F_x - c_2F_{x'} - c_3H
+
+is each direction of the divergence: ``silent`` and ``replace`` :math:`(p,\ \lambda p,\ (\lambda-1)(1-p))`, ``absent``
+:math:`(p,\ 0,\ \lambda-1+p)`, and :math:`\lambda pF_x` taken from :math:`(1-\lambda(1-p))H` in reverse.
+
+Any set A gives a lower bound. Here it is a union of rectangles: the norm across x is cut into cells, and with each cell go the
+intervals of the axis on which the integrand is positive at its middle, on a grid, their ends interpolated; there may be several.
+The probability of a rectangle is a product of differences of distribution functions, normal and gamma: nothing is integrated by a
+rule. What lies outside the window, between missed roots or beside the curve that the rectangles follow is only lost, of second
+order in the cells' width. So the result is a lower bound but for rounding, which is taken off.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from airtight.analytics.checks import FloatArray
+from airtight.analytics.guarantee import Adjacency
+from airtight.analytics.privacy.over_the_air.noise_mixture import Participation
+
+_FINENESS, _CELLS = 8, 3200  # cells of the norm across for each standard deviation of the least noise; in all, at first
+_DOUBLINGS, _TOLERANCE = 3, 2e-3  # of the cells, until the bound rises by no more
+_GAMMA = 1e-12  # relative, of the distribution function of the norm across: rounding
+_AXIAL = 241  # points of the axis about each centre
+_ROUNDING = 1e-11  # of the sum of the magnitudes of all terms
+_SCALES, _RADIAL = 12, 20  # of the norm across: scales, and ends of cells in each of its tails
+_LOSSES = 500  # ranges of losses
+_RAREST = 1e-280  # probability of an outcome of its own
+LOSS_ERROR = 1e-9  # of the loss of one outcome: rounding
+_ATOMS = 512  # values of the others' noise at most
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """One device among others whose noise has the variances `v` with probabilities `weights`.
+
+    Attributes
+    ----------
+    v, weights : ndarray, shape (A,)
+    missing : float
+        Probability left out or moved.
+    p, d, s : float
+        Of the device: participation, distance of the means, own noise.
+    dimension : int
+    adjacency : Adjacency
+    """
+
+    v: FloatArray
+    weights: FloatArray
+    missing: float
+    p: float
+    d: float
+    s: float
+    dimension: int
+    adjacency: Adjacency
+
+    @classmethod
+    def of(cls, part: Participation, row: int) -> Mixture | None:
+        """Of a row of a participation whose law is exact and not too long; else None."""
+        weights, v = part.weights[row], part.variance[row]
+        inside = weights > 0
+        if part.slack or np.sum(inside) > _ATOMS or np.any(v[inside] == 0):
+            return None
+        return cls(
+            v[inside],
+            weights[inside],
+            float(part.missing[row]),
+            float(part.participation[row]),
+            float(part.sensitivity[row]) * (1 - 1e-14),
+            float(part.own_noise[row]),
+            int(part.dimension[row]),
+            part.adjacency,
+        )
+
+    def delta(self, eps: float, level: float) -> float:
+        """A lower bound of delta(eps) for every level; one near the least delta of interest makes it tight."""
+        if self.p == 0 or self.d + self.s == 0 or not eps < 700:
+            return 0.0
+        lam, p = float(np.exp(eps)), self.p
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
+            if self.adjacency is not Adjacency.ABSENT:
+                near, far = (self.d / 2, -self.d / 2) if self.adjacency is Adjacency.REPLACE else (self.d, 0.0)
+                found = self._best([(p, near, True)], [(lam * p, far, True), ((lam - 1) * (1 - p), 0.0, False)], level)
+            else:
+                found = self._best([(p, self.d, True)], [(lam - 1 + p, 0.0, False)], level)
+                left = 1 - lam * (1 - p)
+                if left > 0:
+                    found = max(found, self._best([(left, 0.0, False)], [(lam * p, self.d, True)], level))
+        return max(found - (1 + lam) * 2 * self.missing, 0.0)
+
+    def outcomes(self, level: float) -> tuple[FloatArray, FloatArray]:
+        """Two laws on finitely many outcomes: of y only its cell is told, and of that only a range of losses.
+
+        Cells cut the plane of the axis and the norm across; their probabilities are sums of products over the sets. Either step
+        is post-processing, for any cells; `level`, a small probability, says how far they reach.
+        """
+        reach = np.sqrt(-2 * np.log(level)) + 3
+        least, most = float(np.sqrt(np.min(self.v))), float(np.sqrt(np.max(self.v) + self.s))
+        half = self.d / 2 if self.adjacency is Adjacency.REPLACE else 0.0
+        axis = np.concatenate([[-np.inf], self._axis(reach, least, most, [self.d - half, -half]), [np.inf]])
+        squares = self._squares(level)
+
+        def law(mean: float, own: bool) -> FloatArray:
+            v = self.v + (self.s if own else 0.0)
+            along = _between(axis[:-1, None], axis[1:, None], mean, np.sqrt(v))
+            a = (self.dimension - 1) / 2
+            across = np.array([gamma_cells(a, squares / (2 * x)) for x in v]) if a else np.ones((v.size, 1))
+            return np.maximum((along * self.weights) @ across, 0.0).ravel()
+
+        absent, here = law(0.0, False), law(self.d - half, True)
+        first = self.p * here + (1 - self.p) * absent
+        if self.adjacency is Adjacency.ABSENT:
+            return _merged(first, absent)
+        return _merged(first, self.p * law(-half, True) + (1 - self.p) * absent)
+
+    def _squares(self, level: float) -> FloatArray:
+        """Ends of the cells of the squared norm across."""
+        if self.dimension == 1:
+            return np.array([0.0, np.inf])
+        a = (self.dimension - 1) / 2
+        scales = np.quantile(np.concatenate([self.v, self.v + self.s]), np.linspace(0, 1, _SCALES))
+        tails = np.geomspace(level, 0.02, _RADIAL)
+        ends = [special.gammaincinv(a, tails), special.gammainccinv(a, tails)]
+        ends.append(special.gammaincinv(a, np.linspace(0.03, 0.97, 2 * _RADIAL)))
+        inner = np.unique(np.outer(2 * scales, np.concatenate(ends)))
+        return np.concatenate([[0.0], inner, [np.inf]])
+
+    def _best(self, plus: list[_Term], minus: list[_Term], level: float) -> float:
+        """The integral of the positive part of all `plus` less all `minus`, from below."""
+        reach = np.sqrt(-2 * np.log(level)) + 3
+        low, high = float(np.min(self.v)), float(np.max(self.v)) + self.s
+        axis = self._axis(reach, np.sqrt(low), np.sqrt(high), [mean for _, mean, _ in plus + minus])
+        kernels = [self._kernel(axis, mean, own) for _, mean, own in plus + minus]
+
+        def integral(ends: FloatArray) -> float:
+            middle = (ends[1:] + ends[:-1]) / 2 if self.dimension > 1 else np.ones(1)
+            above, below = np.zeros((middle.size, axis.size)), np.zeros((middle.size, axis.size))
+            for number, ((c, _, own), kernel) in enumerate(zip(plus + minus, kernels, strict=True)):
+                target = above if number < len(plus) else below
+                target += np.exp(np.log(c) + np.log(self.weights) + self._across(middle, own)) @ kernel
+            left, right = _positive(axis, above, below)
+            value = rounding = 0.0
+            for number, (c, mean, own) in enumerate(plus + minus):
+                v = self.v + (self.s if own else 0.0)
+                along = c * self.weights * _between(left, right, mean, np.sqrt(v))
+                across, error = self._cells(ends, v)
+                part = float(np.sum(along * across))
+                value += part if number < len(plus) else -part
+                rounding += _ROUNDING * part + float(np.sum(along * error))
+            return value - rounding
+
+        if self.dimension == 1:
+            return integral(np.zeros(0))
+        a = (self.dimension - 1) / 2
+        start, end = np.sqrt(low * special.gammaincinv(a, level)), np.sqrt(high * special.gammainccinv(a, level))
+        cells = int(min(np.ceil(_FINENESS * (end - start) / np.sqrt(low)) + 2, _CELLS))
+        found = integral(np.linspace(start, end, cells + 1))
+        for _ in range(_DOUBLINGS):
+            cells *= 2
+            before, found = found, max(found, integral(np.linspace(start, end, cells + 1)))
+            if found - before <= _TOLERANCE * found:
+                break
+        return found
+
+    def _cells(self, ends: FloatArray, v: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Probabilities of the cells of u, one row a cell and one column a variance, and how far rounding may move them."""
+        if self.dimension == 1:
+            return np.ones((1, v.size)), np.zeros((1, v.size))
+        a, t = (self.dimension - 1) / 2, ends[:, None] ** 2 / v
+        lower, upper = special.gammainc(a, t), special.gammaincc(a, t)
+        least = t[1:] < a  # the tail that is the smaller one
+        inside = np.where(least, np.diff(lower, axis=0), -np.diff(upper, axis=0))
+        return np.maximum(inside, 0.0), _GAMMA * np.where(least, lower[1:], upper[:-1])
+
+    @staticmethod
+    def _axis(reach: float, least: float, most: float, means: list[float]) -> FloatArray:
+        end = np.arcsinh(4 * (reach * most + max(map(abs, means))) / least)
+        steps = least / 4 * np.sinh(np.linspace(-end, end, _AXIAL))
+        return np.unique(np.concatenate([mean + steps for mean in set(means)]))
+
+    def _kernel(self, axis: FloatArray, mean: float, own: bool) -> FloatArray:
+        """Densities on the axis, one row a value of the others' noise."""
+        v = (self.v + (self.s if own else 0.0))[:, None]
+        return np.asarray(np.exp(-((axis - mean) ** 2) / (2 * v)) / np.sqrt(2 * np.pi * v))
+
+    def _across(self, u: FloatArray, own: bool) -> FloatArray:
+        """log density of u, the norm across over sqrt 2, under each value of the noise: one row a node."""
+        a = (self.dimension - 1) / 2
+        if a == 0:
+            return np.zeros((u.size, self.v.size))
+        v = self.v + (self.s if own else 0.0)
+        return log_norm_density(u[:, None] / np.sqrt(v), a) - np.log(v) / 2
+
+
+def _merged(p: FloatArray, q: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """With outcomes of nearly one loss made one, and those one that are too rare to know their loss."""
+    known = (p > _RAREST) & (q > _RAREST)
+    losses = np.log(p[known]) - np.log(q[known])
+    weight = np.sqrt(p[known] * q[known]) + 1e-3 * (p[known] + q[known])
+    order = np.argsort(losses)
+    even = np.cumsum(weight[order]) / np.sum(weight)
+    far = (losses[order] - losses[order[0]]) / max(float(losses[order[-1]] - losses[order[0]]), 1e-300)
+    groups = np.zeros(p.size, dtype=np.int64)
+    groups[np.flatnonzero(known)[order]] = 1 + np.unique(np.floor((even + far) * _LOSSES), return_inverse=True)[1]
+    return np.asarray(np.bincount(groups, p), dtype=float), np.asarray(np.bincount(groups, q), dtype=float)
+
+
+_Term = tuple[float, float, bool]  # a factor, a mean, whether the device's own noise is there
+
+
+def _positive(axis: FloatArray, above: FloatArray, below: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Ends of the intervals on which above > below, one row a node; empty ones are (0, 0)."""
+    ratio = np.log(above) - np.log(below)
+    ratio = np.where(above > 0, np.nan_to_num(ratio, nan=-np.inf), -np.inf)
+    inside = ratio > 0
+    edges = np.diff(np.pad(inside, ((0, 0), (1, 1))).astype(np.int8), axis=1)
+    most = int(np.max(np.sum(edges == 1, axis=1), initial=0))
+    left, right = np.zeros((above.shape[0], most)), np.zeros((above.shape[0], most))
+    for side, target in ((1, left), (-1, right)):
+        row, place = np.nonzero(edges == side)
+        order = np.cumsum(edges == side, axis=1)[row, place] - 1
+        before, after = np.maximum(place - 1, 0), np.minimum(place, axis.size - 1)
+        a, b = ratio[row, before], ratio[row, after]
+        share = np.where(np.isfinite(a) & np.isfinite(b) & (a != b), a / (a - b), 0.5)
+        x = axis[before] + np.clip(share, 0.0, 1.0) * (axis[after] - axis[before])
+        x = np.where(place == 0, -np.inf, np.where(place == axis.size, np.inf, x))
+        target[row, order] = x
+    return left, right
+
+
+def _between(left: FloatArray, right: FloatArray, mean: float, sigma: FloatArray) -> FloatArray:
+    """Probability of the intervals of each row under normal laws, one column a sigma."""
+    out = np.zeros((left.shape[0], sigma.size))
+    for start, end in zip(left.T, right.T, strict=True):
+        a, b = (start[:, None] - mean) / sigma, (end[:, None] - mean) / sigma
+        positive = special.ndtr(-a) - special.ndtr(-b)
+        negative = special.ndtr(b) - special.ndtr(a)
+        out += np.where(a > 0, positive, np.where(b < 0, negative, 1 - special.ndtr(a) - special.ndtr(-b)))
+    return out
+
+
+def least_epsilon(mixture: Mixture, delta: float, most: float) -> float:
+    """An epsilon at which the lower bound of delta still exceeds `delta`, near the greatest one below `most`; else 0."""
+
+    def excess(eps: float) -> float:
+        found = mixture.delta(eps, 1e-4 * delta)
+        return float(np.log(found / delta)) if found > 0 else -np.inf
+
+    low, high = 0.0, most
+    at_low, at_high = excess(low), -np.inf
+    if not at_low > 0:
+        return 0.0
+    x = most * (1 - 1e-7)
+    for _ in range(60):
+        here = excess(x)
+        if here > 0:
+            low, at_low = x, here
+        else:
+            high, at_high = x, here
+        if high - low <= 1e-6 * high:
+            break
+        secant = low + (high - low) * at_low / (at_low - at_high) if at_high > -np.inf else low
+        width = high - low
+        x = min(max(secant - 1e-7 * high, low + 0.02 * width), high - 0.02 * width)
+        if not np.isfinite(at_high):
+            x = (low + high) / 2
+    return low
+
+
+def gamma_cells(a: float, t: FloatArray) -> FloatArray:
+    """Probabilities of a gamma variable between neighbouring values."""
+    lower, upper = special.gammainc(a, t), special.gammaincc(a, t)
+    return np.asarray(np.where(t[1:] < a, np.diff(lower), -np.diff(upper)))
+
+
+def log_norm_density(u: FloatArray, a: float) -> FloatArray:
+    """log density of u, the square root of a gamma variable of shape a; without cancellation for large a.
+
+    Examples
+    --------
+    >>> float(np.exp(log_norm_density(np.array([1.0]), 0.5))[0])  # 2 exp(-1) / sqrt(pi)
+    0.41510...
+    """
+    if a > 30:  # the next term is below 1e-16
+        square = a * a
+        stirling = (1 / 12 - (1 / 360 - (1 / 1260 - 1 / (1680 * square)) / square) / square) / a
+    else:
+        stirling = float(special.gammaln(a)) - ((a - 0.5) * np.log(a) - a + 0.5 * np.log(2 * np.pi))
+    return np.asarray(0.5 * np.log(2 * a / np.pi) - a * _deviance(u * u, a) - stirling - np.log(u))
+
+
+def _deviance(t: FloatArray, a: float) -> FloatArray:
+    """t/a - 1 - log(t/a)."""
+    apart = (t - a) / a
+    near = np.abs(apart) < 0.5
+    return np.asarray(apart - np.where(near, np.log1p(np.where(near, apart, 0.0)), np.log(np.where(near, 1.0, t / a))))

@@ -1,0 +1,1 @@
+"""The design of a federation of CorBin-FL."""

@@ -1,0 +1,1 @@
+"""The design of a fleet of wireless devices."""

@@ -1,0 +1,1 @@
+"""The joint design of collaborative inference over the air."""

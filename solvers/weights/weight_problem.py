@@ -1,0 +1,317 @@
+r"""The weight problem: which weights serve the server best under a privacy cap (FDP Lemma 5, App. C).
+
+``objective="exact"`` minimises the exact MSE (ledger FDP-P38*), ``"published"`` the printed bound, as the paper does. Both
+are convex quadratic programs with a diagonal plus low-rank Hessian; constants aside
+
+.. math:: \text{exact: } \Bigl\|\sum_k p_kw_ka_k - f^*\Bigr\|^2 + \sum_k p_k(1-p_k)\|a_k\|^2w_k^2,\qquad
+          \text{published: } \tfrac12\Bigl\|\sum_k(1 - p_kw_k)b_k\Bigr\|^2
+          + \sum_k\bigl[p_kG_k - \tfrac12p_k^2\|b_k\|^2\bigr]w_k^2 - \dots
+
+with :math:`a_k = D\,\mathrm{clip}(W_kf_k)`, :math:`b_k = DW_kf_k`, :math:`G_k = \|D\|_F^2\|W_k\|_F^2\|f_k\|^2`.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import replace
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from airtight.analytics import checks
+from airtight.analytics.checks import FloatArray, ParameterError
+from airtight.analytics.inference import distortion
+from airtight.analytics.inference.features import Features, matched
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.solvers.solution import InfeasibleError, Multipliers, Solution
+from airtight.solvers.weights import caps, conic_weights, kkt, structured
+from airtight.solvers.weights.caps import Cap
+from airtight.solvers.weights.quadratic import QuadraticProgram, certificate, multipliers
+
+_TOLERANCE = 1e-12
+_ROUNDING = 4 * np.finfo(float).eps  # of weights that are to sum to 1, each rounded, and of their sum
+
+
+class Objective(StrEnum):
+    """Which MSE is minimised."""
+
+    EXACT = "exact"
+    PUBLISHED = "published"
+
+
+class Method(StrEnum):
+    """How: our dual Newton method, cvxpy with Clarabel, or the paper's update (46) with bisection."""
+
+    STRUCTURED = "structured"
+    CVXPY = "cvxpy"
+    PUBLISHED = "published"
+
+
+def program(
+    system: InferenceSystem,
+    features: Features,
+    *,
+    objective: Objective | str = Objective.EXACT,
+    upper: FloatArray | None = None,
+    sums_to_one: bool = True,
+) -> QuadraticProgram:
+    """The weight problem as a quadratic program; `upper` is w_max, none by default.
+
+    Examples
+    --------
+    >>> system, views = _example()
+    >>> qp = program(system, views)
+    >>> round(qp.value(system.weight) - distortion.exact(system, views), 12)
+    0.0
+    """
+    heard = matched(system, features)
+    kind = checks.choice("objective", objective, Objective)
+    p = system.participation
+    bound = np.full(system.devices, np.inf) if upper is None else upper
+    if kind is Objective.EXACT:
+        a = heard.decoded(system.clip)
+        square = np.sum(a * a, axis=1)
+        parts = distortion.breakdown(system, features)
+        return QuadraticProgram(
+            d=2 * p * (1 - p) * square,
+            g=np.zeros(system.devices),
+            upper=bound,
+            V=np.sqrt(2) * p[:, None] * a,
+            c=np.sqrt(2) * features.target,
+            constant=parts.local_noise + parts.receiver_noise,
+            sums_to_one=sums_to_one,
+        )
+    b = heard.encoded @ heard.D.T
+    square = np.sum(b * b, axis=1)
+    G = heard.printed_square
+    silent = distortion.published(replace(system, weight=np.zeros(system.devices)), features)
+    total = b.sum(axis=0)
+    return QuadraticProgram(
+        d=2 * p * G - p * p * square,
+        g=-2 * p * G + p * square,
+        upper=bound,
+        V=p[:, None] * b,
+        c=total,
+        constant=silent - float(total @ total) / 2,
+        sums_to_one=sums_to_one,
+    )
+
+
+def solve(
+    system: InferenceSystem,
+    features: Features,
+    *,
+    epsilon_cap: float = np.inf,
+    cap: Cap | str = Cap.EXACT,
+    objective: Objective | str = Objective.EXACT,
+    method: Method | str = Method.STRUCTURED,
+    sums_to_one: bool = True,
+    w_max: ArrayLike | None = None,
+) -> Solution:
+    """Optimal weights with their certificate.
+
+    Parameters
+    ----------
+    system : InferenceSystem
+        Its weights are not used.
+    features : Features
+    epsilon_cap : float
+        Cap on every device's epsilon at the system's delta and adjacency; none by default.
+    cap : {"exact", "proven", "theorem1", "eq23", "none"}
+        What the cap is reckoned with, see :func:`airtight.solvers.weights.caps.greatest_weights`.
+    objective : {"exact", "published"}
+    method : {"structured", "cvxpy", "published"}
+        "published" is the update (46) with positive part and minimises the published objective only.
+    sums_to_one : bool
+        False drops sum w = 1, which contradicts unbiasedness (FDP-E4): the shrinkage design.
+    w_max : array_like, shape (K,) or scalar, optional
+        Greatest weights, at least 0 or infinite, instead of those that a cap gives.
+
+    Returns
+    -------
+    Solution
+
+    Raises
+    ------
+    InfeasibleError
+        When the caps sum to less than 1, by more than their sum's rounding, with the least cap that would do; or when no
+        weight keeps the cap.
+    ParameterError
+        When the inputs disagree, the method does not minimise this objective, or the problem is unbounded.
+
+    Examples
+    --------
+    >>> system, views = _example()
+    >>> best = solve(system, views, epsilon_cap=2.0)
+    >>> best.w.round(4), best.is_optimal()
+    (array([0.227 , 0.2943, 0.4787]), True)
+    >>> bool(best.exact_mse <= solve(system, views, epsilon_cap=2.0, objective="published").exact_mse)
+    True
+    """
+    started = time.perf_counter()
+    kind, how = checks.choice("objective", objective, Objective), checks.choice("method", method, Method)
+    if how is Method.PUBLISHED and (kind is not Objective.PUBLISHED or not sums_to_one):
+        raise ParameterError(
+            "method", how.value, "structured or cvxpy for this objective: (46) minimises the printed MSE, sum w = 1"
+        )
+    matched(system, features)
+    if w_max is None:
+        upper = greatest_weights(system, epsilon_cap, cap, sums_to_one=sums_to_one)
+    else:
+        upper = checks.vector("w_max", w_max, system.devices, "[0, inf]")
+        if sums_to_one and not _reaches_one(upper):
+            raise InfeasibleError(f"w_max: the greatest weights sum to {np.sum(upper):.6g} < 1")
+    qp = program(system, features, objective=kind, upper=upper, sums_to_one=sums_to_one)
+    _bounded(qp)
+    converged = True
+    if how is Method.CVXPY:
+        w, found, iterations, converged = conic_weights.minimise(qp)
+    elif how is Method.PUBLISHED:
+        trace = kkt.update(system, features, upper)
+        w, iterations, converged = trace.w, trace.iterations, trace.converged
+        found = multipliers(qp, w, trace.nu)
+    else:
+        result = structured.minimise(qp, tolerance=_TOLERANCE)
+        w, iterations, converged = result.w, result.iterations, result.converged
+        w = _summing(w, qp.effective_upper) if sums_to_one else w
+        found = multipliers(qp, w, result.nu)
+    return _solution(system, features, qp, w, found, how.value, iterations, converged, time.perf_counter() - started)
+
+
+def greatest_weights(
+    system: InferenceSystem, epsilon_cap: float, cap: Cap | str = Cap.EXACT, *, sums_to_one: bool = True
+) -> FloatArray:
+    """w_max of every device, see :func:`airtight.solvers.weights.caps.greatest_weights`, provided that some weights keep the cap.
+
+    Raises
+    ------
+    InfeasibleError
+        When the theorem behind the cap is vacuous, even weight 0 exceeds the cap, or the greatest weights sum to less than 1.
+
+    Examples
+    --------
+    >>> system, _ = _example()
+    >>> greatest_weights(system, 1.0)
+    Traceback (most recent call last):
+        ...
+    airtight.solvers.solution.InfeasibleError: epsilon_cap = 1: the greatest weights sum to 0.904497 < 1; the least
+    feasible cap is 1.14981
+    """
+    kind = checks.choice("cap", cap, Cap)
+    upper = caps.greatest_weights(system, checks.scalar("epsilon_cap", epsilon_cap, "(0, inf]"), kind)
+    hopeless = np.isnan(upper)
+    if np.any(hopeless):
+        why = "Theorem 1 is vacuous here" if kind in (Cap.THEOREM1, Cap.EQ23) else "even weight 0 exceeds it"
+        problem = f"{why} (device {int(np.flatnonzero(hopeless)[0])}, adjacency {system.adjacency})"
+    elif sums_to_one and not _reaches_one(upper):
+        problem = f"the greatest weights sum to {np.sum(upper):.6g} < 1"
+    else:
+        return upper
+    least = least_feasible_epsilon(system, kind) if sums_to_one else float("nan")
+    remedy = "" if np.isnan(least) else f"; the least feasible cap is {least:.6g}"
+    raise InfeasibleError(f"epsilon_cap = {epsilon_cap:g}: {problem}{remedy}", least_epsilon=least)
+
+
+def least_feasible_epsilon(system: InferenceSystem, cap: Cap | str = Cap.EXACT) -> float:
+    """The least cap for which the greatest weights sum to 1, to relative 1e-6 from above; nan when there is none.
+
+    Examples
+    --------
+    >>> system, _ = _example()
+    >>> round(least_feasible_epsilon(system), 4)
+    1.1498
+    """
+
+    def feasible(epsilon: float) -> bool:
+        upper = caps.greatest_weights(system, epsilon, cap)
+        return not np.any(np.isnan(upper)) and _reaches_one(upper)
+
+    low, high = 0.0, 1.0
+    while not feasible(high):
+        low, high = high, 4 * high
+        if high > 1e6:
+            return float("nan")
+    while high - low > 1e-6 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if feasible(middle) else (middle, high)
+    return high
+
+
+def _reaches_one(upper: FloatArray) -> bool:
+    """Whether the greatest weights sum to 1, each and their sum known to rounding only: K times 1/K does."""
+    return bool(math.fsum(np.minimum(upper, 1.0)) >= 1 - _ROUNDING)
+
+
+def _summing(w: FloatArray, upper: FloatArray) -> FloatArray:
+    """The weights with what their sum lacks of 1 given to the greatest that has room for it."""
+    lack = 1 - math.fsum(w)
+    room = np.where((w + lack <= upper) & (w + lack >= 0), w, -1.0)
+    k = int(np.argmax(room))
+    if lack == 0 or room[k] <= 0 or abs(lack) > 1e-12:
+        return w
+    out = w.copy()
+    out[k] += lack
+    return out
+
+
+def _bounded(qp: QuadraticProgram) -> None:
+    """Without the sum, a weight whose square does not count must have a bound."""
+    loose = (qp.d <= 0) & np.isinf(qp.effective_upper)
+    if np.any(loose):
+        k = int(np.flatnonzero(loose)[0])
+        raise ParameterError(
+            "w_max",
+            np.inf,
+            "finite where p_k is 0 or 1 or the feature 0, when the sum is free: the problem is unbounded",
+            (k,),
+        )
+
+
+def _solution(
+    system: InferenceSystem,
+    features: Features,
+    qp: QuadraticProgram,
+    w: FloatArray,
+    found: Multipliers,
+    method: str,
+    iterations: int,
+    converged: bool,
+    seconds: float,
+) -> Solution:
+    proper = np.maximum(w, 0.0)
+    weighted = replace(system, weight=proper)
+    negative = bool(np.any(w < 0))
+    return Solution(
+        w=w,
+        objective=qp.value(w),
+        exact_mse=float("nan") if negative else distortion.exact(weighted, features),
+        published_mse=float("nan") if negative else distortion.published(weighted, features),
+        w_max=qp.upper,
+        certificate=certificate(qp, w, found),
+        multipliers=found,
+        method=method,
+        iterations=iterations,
+        seconds=seconds,
+        converged=converged,
+        program=qp,
+    )
+
+
+def _example() -> tuple[InferenceSystem, Features]:
+    """Three devices that keep their noise, with features of different length."""
+    system = InferenceSystem(
+        devices=3,
+        participation=0.8,
+        noise_variance=2.0,
+        weight=1 / 3,
+        clip=4.0,
+        alignment=1.0,
+        receiver_noise_variance=0.1,
+        dimension=2,
+        delta=1e-2,
+        delta_prime=0.4,
+        adjacency="silent",
+    )
+    return system, Features(f=[[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]], W=np.eye(2), D=np.eye(2))
