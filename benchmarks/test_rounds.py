@@ -9,7 +9,7 @@ import airtight
 from airtight.analytics.federated.corbin import central_privacy
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.accounting.numerical_composition import Composed
-from airtight.analytics.privacy.mechanisms.mechanism import Gaussian
+from airtight.analytics.privacy.mechanisms.gaussian import Gaussian
 from airtight.analytics.privacy.over_the_air import rounds
 from airtight.validate.attack import experiment
 

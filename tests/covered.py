@@ -35,7 +35,7 @@ PACKAGE = Path(__file__).resolve().parents[1] / "airtight"
 FLOORS = ("airtight.analytics", "airtight.solvers")
 POINTS = 6  # at corners and spread, at which a row is evaluated; all of a domain of twice as many
 ANSWERS = ("__init__.py", "validate/results/*.py", "validate/sweep/parts.py", "validate/attack/*.py")
-DESIGNS = ("solvers/design/*.py",)
+DESIGNS = ("solvers/design/**/*.py",)
 CURVE = ("delta", "epsilon", "bracket", "beta", "tpr", "bayes_risk", "advantage", "compose")
 NO_NUMBER = (
     "None",
@@ -45,7 +45,7 @@ NO_NUMBER = (
     "Observer",
     "InfeasibleError",
     "Any",
-    "Release",
+    "Mechanism",
     "Axes",
 )  # what is returned
 OTHER_PLACES = (

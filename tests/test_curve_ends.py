@@ -10,8 +10,9 @@ from hunt.curves import between, on_a_line, signal, subsampled_aggregate, subsam
 
 import airtight
 from airtight.analytics.enclosures.ball import ball
+from airtight.analytics.privacy.accounting.numerical_composition import Joint
+from airtight.analytics.privacy.accounting.subsampled import Subsampled
 from airtight.analytics.privacy.mechanisms import laplace
-from airtight.analytics.privacy.mechanisms.mechanism import Joint, Subsampled
 from airtight.analytics.privacy.over_the_air import rounds
 
 QUIET = {

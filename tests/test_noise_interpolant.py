@@ -12,7 +12,7 @@ from scipy import stats
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.accounting import privacy_curve
 from airtight.analytics.privacy.mechanisms import gaussian
-from airtight.analytics.privacy.over_the_air import hidden_participation, mixtures, one_order, rounds
+from airtight.analytics.privacy.over_the_air import hidden_participation, mixtures, noise_mixture, rounds
 from airtight.analytics.privacy.over_the_air.noise_interpolant import NoiseInterpolant
 
 
@@ -184,7 +184,7 @@ def test_the_lower_end_from_one_evaluation_allows_for_all_that_was_rounded(other
         receiver_noise_variance=0.3, dimension=dimension, delta=1e-5, delta_prime=1e-5, adjacency="silent",
     )  # fmt: skip
     (part,) = mixtures.participations(system, np.zeros(1, dtype=int), 0.0)
-    low, high = one_order.log_ends(part, np.array([eps]), np.zeros(1, dtype=int), reverse=False, doubt=1e-12)
+    low, high = noise_mixture.log_ends(part, np.array([eps]), np.zeros(1, dtype=int), reverse=False, doubt=1e-12)
     with mp.workdps(40):
         unit, at = mp.mpf(2) ** -52, mp.mpf(eps) * (1 + mp.mpf("1e-12"))
         d = mp.mpf(float(part.sensitivity[0])) * (1 - 16 * unit)

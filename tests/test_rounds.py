@@ -19,15 +19,12 @@ from airtight.analytics.privacy.accounting.loss_distribution import LossDistribu
 from airtight.analytics.privacy.accounting.loss_product import Product
 from airtight.analytics.privacy.accounting.numerical_composition import Composed
 from airtight.analytics.privacy.accounting.privacy_curve import Direction, PrivacyCurve
+from airtight.analytics.privacy.accounting.subsampled import Subsampled
 from airtight.analytics.privacy.mechanisms import gaussian
-from airtight.analytics.privacy.mechanisms.mechanism import (
-    Discrete,
-    Gaussian,
-    Laplace,
-    RandomizedResponse,
-    Subsampled,
-    discrete,
-)
+from airtight.analytics.privacy.mechanisms.discrete_pair import Discrete, discrete
+from airtight.analytics.privacy.mechanisms.gaussian import Gaussian
+from airtight.analytics.privacy.mechanisms.laplace import Laplace
+from airtight.analytics.privacy.mechanisms.randomized_response import RandomizedResponse
 from airtight.analytics.privacy.over_the_air import rounds
 
 LEVELS = [0.3, 1e-3, 1e-5, 1e-15, 1e-100, 1e-250]

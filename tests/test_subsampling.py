@@ -11,6 +11,7 @@ from scipy import stats
 
 from airtight.analytics.checks import ParameterError
 from airtight.analytics.privacy.mechanisms import gaussian, subsampling
+from airtight.analytics.privacy.over_the_air import hidden_participation
 from airtight.validate.twins import oracles
 
 eps = st.floats(0, 5)
@@ -72,7 +73,7 @@ def test_hidden_participation_in_one_dimension(epsilon, p, distance, variance, n
     near, far = (distance / 2, -distance / 2) if replace else (distance, 0.0)
     first, second = ([(p, m, variance + noise), (1 - p, 0.0, variance)] for m in (near, far))
     truth = max(oracles.mixture_divergence(epsilon, first, second), oracles.mixture_divergence(epsilon, second, first))
-    value = subsampling.hidden_participation_delta(
+    value = hidden_participation.delta(
         epsilon, p=p, distance=distance, variance=variance, noise=noise, dimension=1, replace=replace
     )
     assert value == pytest.approx(truth, rel=1e-7, abs=1e-12)
@@ -94,7 +95,7 @@ def test_hidden_participation_in_five_dimensions(replace):
     P, Q = (p * density(m, v + s) + (1 - p) * density(0, v) for m in (near, far))
     cell = (x[1] - x[0]) * (rho[1] - rho[0])
     truth = max(float(np.sum(np.maximum(A - math.exp(epsilon) * B, 0))) for A, B in ((P, Q), (Q, P))) * cell
-    value = subsampling.hidden_participation_delta(
+    value = hidden_participation.delta(
         epsilon, p=p, distance=d, variance=v, noise=s, dimension=r, replace=replace
     )
     assert value == pytest.approx(truth, rel=1e-5)
@@ -102,7 +103,7 @@ def test_hidden_participation_in_five_dimensions(replace):
 
 def test_certain_participation_is_the_gaussian_mechanism():
     for replace in (False, True):
-        value = subsampling.hidden_participation_delta(
+        value = hidden_participation.delta(
             1.0, p=1.0, distance=2.0, variance=1.0, noise=3.0, dimension=50, replace=replace
         )
         assert value == pytest.approx(float(gaussian.delta(1.0, sensitivity=2.0, sigma=2.0)), rel=1e-9)
@@ -134,4 +135,4 @@ def test_bad_input():
     with pytest.raises(ParameterError, match="mu"):
         subsampling.subsampled_gaussian_log_delta(1.0, p=0.5, mu=-1.0)
     with pytest.raises(ParameterError, match="variance"):
-        subsampling.hidden_participation_delta(1.0, p=0.5, distance=1.0, variance=0.0, noise=1.0, dimension=1)
+        hidden_participation.delta(1.0, p=0.5, distance=1.0, variance=0.0, noise=1.0, dimension=1)

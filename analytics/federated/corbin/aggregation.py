@@ -24,14 +24,13 @@ from airtight.analytics.federated.corbin.federated_system import FederatedSystem
 from airtight.analytics.privacy.accounting.dominating_pair import Majorant
 from airtight.analytics.privacy.accounting.numerical_composition import Composed
 from airtight.analytics.privacy.accounting.privacy_curve import PrivacyCurve
-from airtight.analytics.privacy.mechanisms import mechanism
-from airtight.analytics.privacy.mechanisms.mechanism import Ends, Factors, Release
+from airtight.analytics.privacy.mechanisms.mechanism import Ends, Factors, Mechanism, register
 
 _LEAST = 1e-12  # of delta, to which a curve is known where it is asked for as such
 
 
 @dataclass(frozen=True)
-class Aggregate(Release):
+class Aggregate(Mechanism):
     """The sums of the updates of T rounds, as they concern one client; worst over all updates, also if chosen adaptively.
 
     Attributes
@@ -67,14 +66,14 @@ class Aggregate(Release):
         return {"system": self.system.to_dict(), "client": self.client, "rounds": self.rounds}
 
     @classmethod
-    def made(cls, parameters: Mapping[str, Any]) -> Release:
+    def made(cls, parameters: Mapping[str, Any]) -> Mechanism:
         return cls(FederatedSystem(**parameters["system"]), parameters["client"], parameters["rounds"])
 
     @property
     def kind(self) -> Hashable:
         return Aggregate, self.system, self.client
 
-    def composed(self, factors: Factors) -> tuple[Release, int]:
+    def composed(self, factors: Factors) -> tuple[Mechanism, int]:
         rounds = sum(count * one.rounds for one, count in factors if isinstance(one, Aggregate))
         return Aggregate(self.system, self.client, rounds), 1
 
@@ -129,7 +128,7 @@ class Aggregate(Release):
         return {kind: cases for kind, cases in found.items() if self.client in ("either", kind)}
 
 
-mechanism.register(Aggregate, "aggregation")
+register(Aggregate, "aggregation")
 
 
 def aggregation(system: FederatedSystem, *, client: str = "either") -> PrivacyCurve:

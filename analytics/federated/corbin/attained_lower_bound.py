@@ -18,7 +18,7 @@ from airtight.analytics.federated.corbin.count_shift import count_law, relative_
 from airtight.analytics.federated.corbin.federated_system import FederatedSystem
 from airtight.analytics.privacy.accounting import coarse_graining
 from airtight.analytics.privacy.accounting.coarse_graining import Merged
-from airtight.analytics.privacy.mechanisms import mechanism
+from airtight.analytics.privacy.mechanisms import discrete_pair
 from airtight.analytics.privacy.mechanisms.mechanism import Factors
 
 UNIT = "one client, replace"
@@ -198,4 +198,4 @@ def _factors(pair: Merged, count: int) -> Factors:
     doubt = pair.doubt + max(abs(1 - each) for each in whole)
     if doubt > _CERTAIN:
         return ()
-    return ((mechanism.discrete(p / whole[0], q / whole[1], UNIT, doubt), count),)
+    return ((discrete_pair.discrete(p / whole[0], q / whole[1], UNIT, doubt), count),)

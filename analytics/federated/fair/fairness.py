@@ -19,7 +19,7 @@ from airtight.analytics.checks import FloatArray, ParameterError, broadcast, rea
 from airtight.analytics.federated.fair.unequal_noise import UnequalNoise
 from airtight.analytics.privacy.accounting.privacy_curve import PrivacyCurve
 from airtight.analytics.privacy.mechanisms import gaussian, gaussian_pair
-from airtight.analytics.privacy.mechanisms.mechanism import Gaussian
+from airtight.analytics.privacy.mechanisms.gaussian import Gaussian
 
 _ONE_SAMPLE = "one sample, replace"  # what neighbours differ in
 _ROUNDING = 16 * np.finfo(float).eps

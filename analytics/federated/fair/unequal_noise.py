@@ -8,14 +8,14 @@ import numpy as np
 
 from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray
-from airtight.analytics.privacy.mechanisms import gaussian_pair, mechanism
-from airtight.analytics.privacy.mechanisms.mechanism import Ends, Release
+from airtight.analytics.privacy.mechanisms import gaussian_pair
+from airtight.analytics.privacy.mechanisms.mechanism import Ends, Mechanism, register
 
 _UNIT = np.finfo(float).eps
 
 
 @dataclass(frozen=True)
-class UnequalNoise(Release):
+class UnequalNoise(Mechanism):
     r"""N(d e_1, s_P^2 I_r) against N(0, s_Q^2 I_r).
 
     Attributes
@@ -78,4 +78,4 @@ class UnequalNoise(Release):
         return np.where(finite, lower, 0.0), np.where(finite, upper, 0.0)
 
 
-mechanism.register(UnequalNoise, "unequal_noise")
+register(UnequalNoise, "unequal_noise")

@@ -16,7 +16,7 @@ from airtight.analytics.federated.corbin.quantizers import alpha, offset
 from airtight.analytics.privacy.accounting.privacy_curve import PrivacyCurve
 from airtight.analytics.privacy.mechanisms import gaussian as gaussian_mechanism
 from airtight.analytics.privacy.mechanisms import laplace as laplace_mechanism
-from airtight.analytics.privacy.mechanisms.mechanism import Gaussian, Shown
+from airtight.analytics.privacy.mechanisms.gaussian import Gaussian, Shown
 
 _RATIO, _WEIGHT = 1e-13, 1e-11  # relative errors: of a ratio, and of the probability of a number of clients
 

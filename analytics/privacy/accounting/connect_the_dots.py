@@ -41,9 +41,9 @@ from scipy import signal
 
 from airtight.analytics.checks import FloatArray
 from airtight.analytics.privacy.accounting.loss_distribution import LossDistribution
+from airtight.analytics.privacy.mechanisms.mechanism import SIDE
 
 _UNIT = np.finfo(float).eps
-SIDE = 1 / 16  # of a cell: how far from its middle the slope of a line is taken, if values cost little
 _LEAST = 1e-307
 _BEFORE, _AFTER = 1 - 4 * _UNIT, 1 + 4 * _UNIT  # multiples of the step are rounded
 _BENT = 1e-14  # share of a value by which it may stand above a chord

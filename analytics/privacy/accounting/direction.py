@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from airtight.analytics.checks import FloatArray
 from airtight.analytics.privacy.accounting.loss_distribution import LossDistribution
 from airtight.analytics.privacy.accounting.numerical_composition import WIDTH, Composed
-from airtight.analytics.privacy.mechanisms.mechanism import Factors, Release
+from airtight.analytics.privacy.mechanisms.mechanism import Factors, Mechanism
 
 _FIRST_LEVEL = 1e-6  # delta about which a curve is first computed when it is not given
 _FALLEN = 1e-2  # computed again where it is below this share of that
@@ -101,7 +101,7 @@ class Order:
 
 def gathered(factors: Factors) -> Factors:
     """With releases of one kind that are again one of that kind together made one."""
-    kinds: dict[Hashable, list[tuple[Release, int]]] = {}
+    kinds: dict[Hashable, list[tuple[Mechanism, int]]] = {}
     for release, count in factors:
         kinds.setdefault(release.kind, []).append((release, count))
     return tuple(

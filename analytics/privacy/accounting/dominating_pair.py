@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from airtight.analytics.checks import FloatArray
-from airtight.analytics.privacy.mechanisms.mechanism import Ends, Release
+from airtight.analytics.privacy.mechanisms.mechanism import Ends, Mechanism
 
 _UNIT = np.finfo(float).eps
 
 
 @dataclass(frozen=True, eq=False)
-class Majorant(Release):
+class Majorant(Mechanism):
     r"""What dominates every pair whose curve is nowhere above `delta`, in either order.
 
     Attributes

@@ -2,13 +2,61 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from airtight.analytics.checks import FloatArray, ParameterError
 from airtight.analytics.privacy.accounting.loss_distribution import LossDistribution
-from airtight.analytics.privacy.mechanisms.mechanism import Tabulated
+from airtight.analytics.privacy.accounting.loss_product import Product
+from airtight.analytics.privacy.mechanisms.mechanism import Ends, Mechanism, register
+
+
+@dataclass(frozen=True)
+class Tabulated(Mechanism):
+    """Laws of the loss on a grid, of both orders, that are above the truth or below it: what another library computed.
+
+    Attributes
+    ----------
+    step : float
+    first : tuple of int
+    mass : tuple of tuple of float
+    infinite : tuple of float
+        Of the first and of the second order.
+    pessimistic : bool
+        Whether they bound from above; from below otherwise. The other end is what is trivially true.
+    """
+
+    step: float
+    first: tuple[int, int]
+    mass: tuple[tuple[float, ...], tuple[float, ...]]
+    infinite: tuple[float, float]
+    pessimistic: bool = True
+    unit: str = ""
+
+    def __post_init__(self) -> None:
+        for name in ("first", "infinite"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+        object.__setattr__(self, "mass", tuple(tuple(law) for law in self.mass))
+
+    @property
+    def spacing(self) -> float:  # type: ignore[override]
+        return self.step
+
+    def law(self, *, reverse: bool = False) -> LossDistribution:
+        """The law of one order."""
+        i = int(reverse)
+        return LossDistribution(self.step, self.first[i], np.asarray(self.mass[i]), self.infinite[i])
+
+    def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
+        product = Product(((self.law(reverse=reverse), 1),))
+        finite = np.minimum(epsilon, np.finfo(float).max).ravel()
+        if self.pessimistic:
+            upper = np.array([product.delta(float(e)) for e in finite]).reshape(epsilon.shape)
+            return np.zeros(epsilon.shape), upper
+        lower = np.array([product.least_delta(float(e)) for e in finite]).reshape(epsilon.shape)
+        return lower, np.ones(epsilon.shape)
 
 
 def distribution(law: LossDistribution, pessimistic: bool) -> Any:
@@ -40,3 +88,6 @@ def tabulated(pld: Any, optimistic: bool, unit: str) -> Tabulated:
 def _law(pmf: Any) -> tuple[int, FloatArray]:
     dense = pmf.to_dense_pmf()
     return int(dense._lower_loss), np.asarray(dense._probs, dtype=np.float64)
+
+
+register(Tabulated, "tabulated")

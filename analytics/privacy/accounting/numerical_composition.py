@@ -17,17 +17,19 @@ library, u the unit of the last place), and of the entries, each the exponential
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy import optimize
 
 from airtight.analytics.checks import ConvergenceError, FloatArray, ParameterError
 from airtight.analytics.privacy.accounting import connect_the_dots
+from airtight.analytics.privacy.accounting.interchange import Tabulated
 from airtight.analytics.privacy.accounting.loss_distribution import LossDistribution
 from airtight.analytics.privacy.accounting.loss_product import Product
-from airtight.analytics.privacy.mechanisms.mechanism import Factors, Tabulated
+from airtight.analytics.privacy.mechanisms.mechanism import Ends, Factors, Mechanism
 
 _UNIT = np.finfo(float).eps
 WIDTH = 1e-3  # relative, of an interval, unless another is asked for
@@ -51,6 +53,7 @@ _ABSOLUTE = 1e-12  # what may be lost where only absolute accuracy is asked for
 _FINER = 4  # there
 _FINEST, _COARSEST = 1e-12, 256.0  # step; the exponential of a coarser one may not be a double
 _AN_OCTAVE = 8  # steps to choose from, so that both orders mostly ask for the same values
+_ONE_BY_ONE = 8  # epsilons of a joint curve that are computed each for itself
 _NOTHING = 1e-290  # a delta that is not told from 0
 _LEAST_LOG = -690.0
 
@@ -380,3 +383,62 @@ def _masses(losses: FloatArray, curve: FloatArray) -> FloatArray:
     after = np.append(rise / np.expm1(np.minimum(gap, 700.0)), 0.0)
     before = np.concatenate([[0.0], rise / -np.expm1(-gap)])
     return np.asarray(np.maximum(after - before, 0.0))
+
+
+@dataclass(frozen=True)
+class Joint(Mechanism):
+    r"""Several releases, each some number of times, as one: its curve is that of their composition.
+
+    Notes
+    -----
+    At few epsilons it is computed for each; at many it is read off the two laws of the total loss, one above the truth and one
+    below it to absolute accuracy (:meth:`airtight.analytics.privacy.accounting.numerical_composition.Composed.law`).
+    The curve of a law on a grid is linear in :math:`e^\epsilon` between grid points, so that it is known everywhere.
+    """
+
+    factors: Factors
+    _laws: dict[bool, tuple[LossDistribution, LossDistribution]] = field(
+        default_factory=dict, compare=False, repr=False
+    )
+
+    @property
+    def unit(self) -> str:  # type: ignore[override]
+        return next((release.unit for release, _ in self.factors if release.unit), "")
+
+    @property
+    def bounded_below(self) -> bool:  # type: ignore[override]
+        return all(release.bounded_below for release, _ in self.factors)
+
+    def parameters(self) -> dict[str, Any]:
+        raise NotImplementedError("it is made anew from the family that it bounds")
+
+    def greatest_loss(self, *, reverse: bool = False) -> float:
+        return float(sum(count * release.greatest_loss(reverse=reverse) for release, count in self.factors))
+
+    def reached_loss(self, *, reverse: bool = False) -> float:
+        return float(sum(count * release.reached_loss(reverse=reverse) for release, count in self.factors))
+
+    def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
+        whole = Composed(self.factors, reverse)
+        if epsilon.size > _ONE_BY_ONE:
+            if reverse not in self._laws:
+                low, high = (whole.law(whole.usual_step, pessimistic=upward) for upward in (False, True))
+                self._laws[reverse] = low, high
+            return _around_laws(epsilon, *self._laws[reverse])
+        found = np.array([whole.delta(float(x)) for x in epsilon.ravel()]).reshape(*epsilon.shape, 2)
+        return found[..., 0], found[..., 1]
+
+
+def _around_laws(epsilon: FloatArray, low: LossDistribution, high: LossDistribution) -> Ends:
+    """The curve of one law from below and of another from above, at each epsilon >= 0."""
+    found = []
+    for law, room in ((low, -1), (high, 1)):
+        grid = law.losses
+        value, _ = connect_the_dots.summed(law.mass, law.infinite, law.step)
+        after = np.clip(np.searchsorted(grid, epsilon, side="left"), 1, grid.size - 1)
+        left, right, at = grid[after - 1], grid[after], np.clip(epsilon, grid[0], grid[-1])
+        share = np.clip(np.expm1(at - right) / np.expm1(left - right), 0.0, 1.0)
+        chord = value[after] + share * (value[after - 1] - value[after])
+        chord = np.where(epsilon < grid[0], value[0] if room < 0 else 1.0, chord)
+        found.append(chord * (1 + room * (law.mass.size + 64) * _UNIT))
+    return found[0], np.minimum(found[1], 1.0)

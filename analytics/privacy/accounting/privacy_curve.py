@@ -21,17 +21,12 @@ from airtight.analytics.checks import FloatArray, ParameterError, choice, real
 from airtight.analytics.privacy.accounting import trade_off
 from airtight.analytics.privacy.accounting.direction import Order, gathered
 from airtight.analytics.privacy.accounting.numerical_composition import WIDTH
-from airtight.analytics.privacy.mechanisms.mechanism import (
-    Factors,
-    Gaussian,
-    Laplace,
-    RandomizedResponse,
-    Release,
-    Subsampled,
-    described,
-    discrete,
-    release_of,
-)
+from airtight.analytics.privacy.accounting.subsampled import Subsampled
+from airtight.analytics.privacy.mechanisms.discrete_pair import discrete
+from airtight.analytics.privacy.mechanisms.gaussian import Gaussian
+from airtight.analytics.privacy.mechanisms.laplace import Laplace
+from airtight.analytics.privacy.mechanisms.mechanism import Factors, Mechanism, described, release_of
+from airtight.analytics.privacy.mechanisms.randomized_response import RandomizedResponse
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -113,7 +108,7 @@ class PrivacyCurve:
 
     Attributes
     ----------
-    factors : tuple of (Release, int)
+    factors : tuple of (Mechanism, int)
         The releases and how often each occurs.
 
     Notes
@@ -448,7 +443,7 @@ def compose(curves: Iterable[PrivacyCurve], counts: Iterable[int] | None = None)
     times = [1] * len(each) if counts is None else list(counts)
     if len(times) != len(each):
         raise ParameterError("counts", f"{len(times)} numbers", f"one for each of {len(each)} curves")
-    gathered: dict[Release, int] = {}
+    gathered: dict[Mechanism, int] = {}
     for one, count in zip(each, times, strict=True):
         for release, number in one.compose(count).factors:
             gathered[release] = gathered.get(release, 0) + number

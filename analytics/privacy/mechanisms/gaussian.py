@@ -10,15 +10,22 @@ which neither overflows nor underflows in logarithms.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Hashable
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from airtight.analytics.checks import FloatArray, broadcast, real
+from airtight.analytics import checks
+from airtight.analytics.checks import FloatArray, ParameterError, broadcast, real
+from airtight.analytics.privacy.mechanisms.mechanism import Ends, Factors, Mechanism, register
 
 _LOG_SQRT_2PI = 0.5 * np.log(2 * np.pi)
 _SQRT_HALF_PI = np.sqrt(np.pi / 2)
 _UNIT = np.finfo(float).eps
+_LEAST = 5e-324
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(4)
 _CLOSE = 0.05  # relative drop of Mills' ratio below which its slope is integrated
 _FRACTION_FROM, _FRACTION_TERMS = 8.0, 16  # there the continued fraction errs by 1e-16, beyond by less
@@ -329,3 +336,101 @@ def _ratio(sensitivity: ArrayLike, sigma: ArrayLike) -> FloatArray:
     )
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
         return np.where(top == 0, 0.0, top / bottom)
+
+
+@dataclass(frozen=True)
+class Gaussian(Mechanism):
+    """N(mu, 1) against N(0, 1); mu in [0, inf], known up to a relative error of `slack`."""
+
+    mu: float
+    unit: str = ""
+    slack: float = 0.0
+    symmetric = True
+    closed = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mu", checks.scalar("mu", self.mu, "[0, inf]"))
+        object.__setattr__(self, "slack", checks.scalar("slack", self.slack, "[0, 1)"))
+
+    def greatest_loss(self, *, reverse: bool = False) -> float:
+        return np.inf if self.mu > 0 else 0.0
+
+    def reached_loss(self, *, reverse: bool = False) -> float:
+        return self.greatest_loss(reverse=reverse)
+
+    def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
+        upper = self._at(epsilon, self.mu * (1 + self.slack))
+        lower = self._at(epsilon, self.mu * (1 - self.slack)) if self.slack else upper
+        return lower[0], upper[1]
+
+    @staticmethod
+    def _at(epsilon: FloatArray, mu: float) -> Ends:
+        value, _, error = log_curve(epsilon, np.full(epsilon.shape, mu))
+        known = value > -np.inf
+        value = np.where(known, value, 0.0)
+        error = error + _UNIT * (4 - value)
+        with np.errstate(under="ignore"):
+            lower, upper = np.exp(value - error), np.exp(value + error)
+        return np.where(known, lower, 0.0), np.where(known, np.minimum(upper + _LEAST, 1.0), 0.0)
+
+    @property
+    def kind(self) -> Hashable:
+        return Gaussian
+
+    def composed(self, factors: Factors) -> tuple[Mechanism, int]:
+        each = [(one, count) for one, count in factors if isinstance(one, Gaussian)]
+        square = math.fsum(n * (one.mu if one.mu < 1e150 else np.inf) ** 2 for one, n in each)
+        slack = max(one.slack for one, _ in each)
+        alone = len(each) == 1 and each[0][1] == 1
+        return Gaussian(math.sqrt(square), self.unit, slack if alone else slack + 8 * _UNIT), 1
+
+
+@dataclass(frozen=True)
+class Shown(Mechanism):
+    r"""A Gaussian release whose ratio is drawn by chance and seen: :math:`\delta = \sum_i w_i\,\delta_G(\epsilon;\mu_i)`.
+
+    Attributes
+    ----------
+    weights, mu, least : tuple of float
+        Probabilities; the ratios at most, and at least.
+    slack : float
+        Relative error of the weights.
+    doubt : tuple of float
+        By how much the lower end may be too high besides, relative and absolute, of which the lesser counts: the weights are
+        those of the least noise that is possible.
+    """
+
+    weights: tuple[float, ...]
+    mu: tuple[float, ...]
+    least: tuple[float, ...]
+    slack: float = 0.0
+    unit: str = ""
+    doubt: tuple[float, float] = (0.0, 0.0)
+    symmetric = True
+
+    def __post_init__(self) -> None:
+        for name in ("weights", "mu", "least"):
+            object.__setattr__(self, name, tuple(checks.real(name, getattr(self, name), "[0, inf]").tolist()))
+        object.__setattr__(self, "doubt", tuple(checks.real("doubt", self.doubt, "[0, inf]").tolist()))
+        if not len(self.weights) == len(self.mu) == len(self.least):
+            raise ParameterError("mu", f"{len(self.mu)} ratios", f"one for each of {len(self.weights)} weights")
+
+    def greatest_loss(self, *, reverse: bool = False) -> float:
+        return np.inf if any(w > 0 < mu for w, mu in zip(self.weights, self.mu, strict=True)) else 0.0
+
+    def reached_loss(self, *, reverse: bool = False) -> float:
+        return np.inf if any(w > 0 < mu for w, mu in zip(self.weights, self.least, strict=True)) else 0.0
+
+    def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
+        lower, upper = np.zeros(epsilon.shape), np.zeros(epsilon.shape)
+        for weight, mu, least in zip(self.weights, self.mu, self.least, strict=True):
+            lower += weight * Gaussian(least).ends(epsilon)[0]
+            upper += weight * Gaussian(mu).ends(epsilon)[1]
+        room = self.slack + (len(self.weights) + 8) * _UNIT
+        relative, absolute = self.doubt
+        lower = np.maximum(lower * (1 - min(relative, 1.0)), lower - absolute)
+        return np.maximum(lower, 0.0) * (1 - room), np.minimum(upper * (1 + room), 1.0)
+
+
+register(Gaussian, "gaussian")
+register(Shown, "shown")

@@ -2,10 +2,13 @@ r"""The Laplace mechanism for a scalar, the alternative of FDP Remark 6."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from airtight.analytics.checks import FloatArray, broadcast, real
+from airtight.analytics.privacy.mechanisms.mechanism import Bounded, Ends, around, register
 
 
 def epsilon(*, sensitivity: ArrayLike, scale: ArrayLike) -> FloatArray:
@@ -54,3 +57,17 @@ def delta(epsilon: ArrayLike, *, sensitivity: ArrayLike, scale: ArrayLike) -> Fl
 
 def _pair(sensitivity: ArrayLike, scale: ArrayLike) -> tuple[FloatArray, ...]:
     return broadcast(sensitivity=real("sensitivity", sensitivity, "[0, inf)"), scale=real("scale", scale, "[0, inf)"))
+
+
+@dataclass(frozen=True)
+class Laplace(Bounded):
+    r"""Laplace noise on a number that moves by `loss` times its scale: :math:`\delta = (1-e^{(\epsilon-\epsilon_0)/2})_+`."""
+
+    loss: float
+    unit: str = ""
+
+    def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
+        return around(0.0 - np.expm1(np.minimum(epsilon - self.loss, 0.0) / 2))
+
+
+register(Laplace, "laplace")

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import ArrayLike
 
+from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, real
+from airtight.analytics.privacy.mechanisms.mechanism import Bounded, Ends, around, register
 
 
 def alpha(epsilon: ArrayLike) -> FloatArray:
@@ -19,3 +23,23 @@ def alpha(epsilon: ArrayLike) -> FloatArray:
     2.0
     """
     return np.asarray(1 / np.tanh(real("epsilon", epsilon, "(0, inf]") / 2))[()]
+
+
+@dataclass(frozen=True)
+class RandomizedResponse(Bounded):
+    r"""The truth with odds :math:`e^{\epsilon_0}` against each of ``symbols - 1`` other answers."""
+
+    loss: float
+    symbols: int = 2
+    unit: str = ""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "symbols", checks.count("symbols", self.symbols, "[2, inf)"))
+
+    def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
+        beyond = 0.0 - np.expm1(np.minimum(epsilon - self.loss, 0.0))
+        return around(beyond / (1 + (self.symbols - 1) * np.exp(-self.loss)))
+
+
+register(RandomizedResponse, "randomized_response")

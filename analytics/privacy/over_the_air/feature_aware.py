@@ -125,7 +125,7 @@ def lowest_curve(
     (2.06175, 7.7905)
     """
     from airtight.analytics.privacy.accounting.privacy_curve import PrivacyCurve
-    from airtight.analytics.privacy.mechanisms.mechanism import Gaussian
+    from airtight.analytics.privacy.mechanisms.gaussian import Gaussian
     from airtight.analytics.privacy.over_the_air import rounds
 
     k = checks.count("device", device, f"[0, {system.devices - 1}]")
@@ -223,7 +223,7 @@ def threshold_curve(
     (1.99963, True)
     """
     from airtight.analytics.privacy.accounting.privacy_curve import PrivacyCurve
-    from airtight.analytics.privacy.mechanisms.mechanism import Shown
+    from airtight.analytics.privacy.mechanisms.gaussian import Shown
     from airtight.analytics.privacy.over_the_air import rounds
 
     k = checks.count("device", device, f"[0, {system.devices - 1}]")

@@ -68,7 +68,7 @@ from functools import lru_cache
 import numpy as np
 from scipy import special
 
-from airtight.analytics.checks import FloatArray, IntArray
+from airtight.analytics.checks import FloatArray, IntArray, integer, real
 from airtight.analytics.privacy.mechanisms import gaussian, neyman_pearson, subsampling
 
 _UNIT = np.finfo(float).eps
@@ -622,3 +622,61 @@ def _summed(
     moved = 8 * terms * second + of_gamma * (first + second) + 4 * np.where(first > 0, tau + problem.a, 0.0) * first
     rounding = value * (32 + 8 * np.abs(alpha) * whole + np.abs(y) + np.abs(unit[:, None])) + density * factor * moved
     return np.sum(value, axis=1), np.sum(fall, axis=1), _UNIT * np.sum(rounding, axis=1)
+
+
+def delta(
+    epsilon: float, *, p: float, distance: float, variance: float, noise: float, dimension: int, replace: bool = False
+) -> float:
+    r"""delta(epsilon) for ``silent`` or ``replace`` when the observer knows who else takes part, but not whether k does.
+
+    The neighbours are :math:`pN(d\,e_1, v+s) + (1-p)N(0, v)` and :math:`pN(0, v+s) + (1-p)N(0, v)` (``replace``: means
+    :math:`\pm d/2\,e_1`), worst of both directions, for features of greatest norm (``replace``: opposite ones).
+
+    Parameters
+    ----------
+    epsilon : float
+        At least 0.
+    p : float
+        Probability that the device takes part, in [0, 1].
+    distance : float
+        d > 0, distance of the two means.
+    variance : float
+        v > 0, noise variance without the device.
+    noise : float
+        s >= 0, what the device's own noise adds.
+    dimension : int
+        r >= 1.
+
+    Returns
+    -------
+    float
+        Within the error of :func:`log_curve`, some 1e-11
+        of delta. With the law of v
+        over the others it is :func:`airtight.analytics.privacy.over_the_air.observers.exact_delta`, observer `others`.
+
+    Notes
+    -----
+    ``silent``: the direction from present to silent is the larger. Let A be the best set of the other one; on it
+    N(0, v+s) exceeds N(d e_1, v+s), so x_1 < d/2. Its mirror image at x_1 = d/2 does as well for the first direction, up
+    to the term -(lambda-1)(1-p) N(0, v), which is smaller on the image.
+
+    References
+    ----------
+    Ledger FDP-T1b.
+
+    Examples
+    --------
+    >>> delta(1.0, p=0.9, distance=0.4, variance=1.1, noise=0.1, dimension=784)
+    0.00040726...
+    """
+    eps = float(real("epsilon", epsilon, "[0, inf)"))
+    prob = float(real("p", p, "[0, 1]"))
+    d = float(real("distance", distance, "(0, inf)"))
+    v = float(real("variance", variance, "(0, inf)"))
+    s = float(real("noise", noise, "[0, inf)"))
+    r = int(integer("dimension", dimension, "[1, inf)"))
+    if prob == 0.0:
+        return 0.0
+    one = (np.array([x]) for x in (eps, prob, d, v, s))
+    with np.errstate(under="ignore"):
+        return prob * float(np.exp(log_curve(*one, dimension=r, replace=replace)[0][0]))

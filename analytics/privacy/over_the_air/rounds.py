@@ -18,9 +18,12 @@ from airtight.analytics.guarantee import Adjacency, Observer
 from airtight.analytics.inference.system import InferenceSystem, device_indices
 from airtight.analytics.privacy.accounting.numerical_composition import WIDTH
 from airtight.analytics.privacy.accounting.privacy_curve import Bracket, PrivacyCurve
-from airtight.analytics.privacy.mechanisms import gaussian, mechanism
-from airtight.analytics.privacy.mechanisms.mechanism import Discrete, Ends, Factors, Gaussian, Release, Subsampled
-from airtight.analytics.privacy.over_the_air import observers, one_order, signal_lower_bound
+from airtight.analytics.privacy.accounting.subsampled import Subsampled
+from airtight.analytics.privacy.mechanisms import gaussian
+from airtight.analytics.privacy.mechanisms.discrete_pair import Discrete, discrete
+from airtight.analytics.privacy.mechanisms.gaussian import Gaussian
+from airtight.analytics.privacy.mechanisms.mechanism import Ends, Factors, Mechanism, register
+from airtight.analytics.privacy.over_the_air import noise_mixture, observers, signal_lower_bound
 from airtight.analytics.privacy.over_the_air.hidden_mixtures import Unseen
 from airtight.analytics.privacy.over_the_air.mixtures import participations
 from airtight.analytics.privacy.over_the_air.noise_mixture import Participation
@@ -38,7 +41,7 @@ _DOUBTFUL = 1e-13  # with a delta below this over that, nothing is left out
 
 
 @dataclass(frozen=True)
-class Query(Release):
+class Query(Mechanism):
     """One query of a system, as it concerns one device, before one observer.
 
     The pair is that of the feature of greatest norm, which dominates all others in either order (docs/observers.md).
@@ -64,7 +67,7 @@ class Query(Release):
 
     @property
     def sketched(self) -> int:  # type: ignore[override]
-        return _FEW if isinstance(self._part(_NEGLIGIBLE), Unseen) else Release.sketched
+        return _FEW if isinstance(self._part(_NEGLIGIBLE), Unseen) else Mechanism.sketched
 
     @property
     def pair(self) -> bool:  # type: ignore[override]
@@ -84,13 +87,13 @@ class Query(Release):
         p, q = mixture.outcomes(_BEYOND_CELLS * level)
         if p.size < 2:
             return ()
-        return ((mechanism.discrete(p / np.sum(p), q / np.sum(q), self.unit, signal_lower_bound.LOSS_ERROR), 1),)
+        return ((discrete(p / np.sum(p), q / np.sum(q), self.unit, signal_lower_bound.LOSS_ERROR), 1),)
 
     def parameters(self) -> dict[str, Any]:
         return {"system": self.system.to_dict(), "device": self.device, "observer": self.observer.value}
 
     @classmethod
-    def made(cls, parameters: Mapping[str, Any]) -> Release:
+    def made(cls, parameters: Mapping[str, Any]) -> Mechanism:
         return query(InferenceSystem(**parameters["system"]), parameters["device"], parameters["observer"])
 
     def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
@@ -148,7 +151,7 @@ class Query(Release):
             for start in range(parts):
                 some = eps[start::parts]
                 rows = np.zeros(some.size, dtype=np.int64)
-                found = one_order.log_ends(part, some, rows, reverse=reverse, doubt=_SHORTENED)
+                found = noise_mixture.log_ends(part, some, rows, reverse=reverse, doubt=_SHORTENED)
                 low[start::parts], high[start::parts] = found
             upper = np.minimum(np.exp(high) * (1 + 2e-15) + 5e-324, 1.0)
             return np.exp(low) * (1 - 2e-15), np.where(high > -np.inf, upper, 0.0)
@@ -162,7 +165,7 @@ class Query(Release):
         return float(part.participation[0]), float(part.sensitivity[0]), v
 
 
-mechanism.register(Query, "system")
+register(Query, "system")
 
 
 def _shortened(epsilon: FloatArray) -> FloatArray:
@@ -176,7 +179,7 @@ def unit(system: InferenceSystem, device: int) -> str:
     return f"device {device}, {system.adjacency}"
 
 
-def query(system: InferenceSystem, device: int, observer: Observer | str) -> Release:
+def query(system: InferenceSystem, device: int, observer: Observer | str) -> Mechanism:
     """One query, in closed form where it has one.
 
     Examples

@@ -11,7 +11,7 @@ import numpy as np
 from airtight.analytics.enclosures import amplification as enclosed
 from airtight.analytics.enclosures import divergence as enclosed_divergence
 from airtight.analytics.privacy.mechanisms import gaussian, gaussian_pair, subsampling
-from airtight.analytics.privacy.over_the_air import amplification
+from airtight.analytics.privacy.over_the_air import amplification, hidden_participation
 from airtight.validate.claims.claim import Claim, holds
 from airtight.validate.claims.domain import Range, parameter
 from airtight.validate.claims.relation import at_most, equal
@@ -191,7 +191,7 @@ CLAIMS = (
         "FDP-T1b-hidden",
         "ours: silent and replace, when only the others' participation is known",
         at_most(
-            lambda replace, **rest: subsampling.hidden_participation_delta(**rest, replace=bool(replace)),
+            lambda replace, **rest: hidden_participation.delta(**rest, replace=bool(replace)),
             lambda **given: resolved(_visible(**given), _DIGITS),
         ),
         holds("Joint convexity; the left side is a two-dimensional integral."),

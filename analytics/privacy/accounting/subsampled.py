@@ -1,0 +1,124 @@
+"""A mechanism that is used with some probability, and nobody sees whether it was: amplification by subsampling."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from airtight.analytics import checks
+from airtight.analytics.checks import FloatArray
+from airtight.analytics.privacy.accounting.numerical_composition import Joint
+from airtight.analytics.privacy.mechanisms import subsampling
+from airtight.analytics.privacy.mechanisms.mechanism import Ends, Factors, Mechanism, described, register, release_of
+
+_UNIT = np.finfo(float).eps
+_LEAST = 5e-324
+_SHIFT = 8 * _UNIT  # relative, of an epsilon that was computed
+
+
+@dataclass(frozen=True)
+class Subsampled(Mechanism):
+    """A release that happens with probability p, against none; whether it happened is not seen.
+
+    Adjacency: P of the release is there with probability p in the first law, never in the second, where Q is all there is.
+
+    Notes
+    -----
+    Both divergences of the mixture are rising functions of one divergence of the release
+    (:mod:`airtight.analytics.privacy.mechanisms.subsampling`). So what dominates a family of releases, subsampled, dominates the
+    subsampled family,
+    and a pair of the family, subsampled, is a pair of it: both ends of a family come from its own two ends.
+    """
+
+    release: Mechanism
+    p: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "p", checks.scalar("p", self.p, "[0, 1]"))
+
+    @property
+    def unit(self) -> str:  # type: ignore[override]
+        return self.release.unit
+
+    def parameters(self) -> dict[str, Any]:
+        return {"release": described(self.release), "p": self.p}
+
+    @classmethod
+    def made(cls, parameters: Mapping[str, Any]) -> Mechanism:
+        return cls(release_of(parameters["release"]), parameters["p"])
+
+    def greatest_loss(self, *, reverse: bool = False) -> float:
+        return self._mixed_loss(self.release.greatest_loss(reverse=reverse), reverse)
+
+    def reached_loss(self, *, reverse: bool = False) -> float:
+        return self._mixed_loss(self.release.reached_loss(reverse=reverse), reverse)
+
+    @property
+    def bounded_below(self) -> bool:  # type: ignore[override]
+        return self.release.bounded_below
+
+    @property
+    def pair(self) -> bool:  # type: ignore[override]
+        return self.release.pair
+
+    @property
+    def side(self) -> float:  # type: ignore[override]
+        return self.release.side
+
+    @property
+    def sketched(self) -> int:  # type: ignore[override]
+        return self.release.sketched
+
+    def in_composition(self) -> Mechanism:
+        inner = self.release.in_composition()
+        return self if inner is self.release else Subsampled(inner, self.p)
+
+    def dominating(self, level: float) -> Factors:
+        if self.pair:
+            return ((self, 1),)
+        return self._each(self.release.dominating(level / max(self.p, _LEAST)))
+
+    def attained(self, level: float) -> Factors:
+        """Of a pair of the family; that of several releases, which are there together or not at all, is known by its curve."""
+        if self.pair:
+            return ((self, 1),)
+        return self._each(self.release.attained(level / max(self.p, _LEAST)))
+
+    def _each(self, factors: Factors) -> Factors:
+        if not factors:
+            return ()
+        alone = len(factors) == 1 and factors[0][1] == 1
+        return ((Subsampled(factors[0][0] if alone else Joint(factors), self.p), 1),)
+
+    def _mixed_loss(self, inner: float, reverse: bool) -> float:
+        if self.p in (0.0, 1.0):
+            return inner * self.p if self.p else 0.0
+        if reverse:  # Q / (p P + (1 - p) Q)
+            taken = self.p * np.expm1(-inner)
+            most = -np.log1p(taken) if taken > -0.5 else -np.logaddexp(np.log1p(-self.p), np.log(self.p) - inner)
+            return float(most)
+        return float(subsampling.amplified(inner, self.p)) if inner < np.inf else np.inf
+
+    def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
+        if self.p == 0:
+            return np.zeros(epsilon.shape), np.zeros(epsilon.shape)
+        lower, upper = self._ends(epsilon * (1 + _SHIFT), reverse)[0], self._ends(epsilon * (1 - _SHIFT), reverse)[1]
+        return lower * (1 - _SHIFT), np.minimum(upper * (1 + _SHIFT), 1.0)
+
+    def _ends(self, epsilon: FloatArray, reverse: bool) -> Ends:
+        if not reverse:
+            finite = np.minimum(epsilon, np.finfo(float).max / 4)
+            inner = np.where(epsilon < np.inf, subsampling.unamplified(finite, np.array(self.p)), np.inf)
+            low = self.release.ends(inner * (1 + _SHIFT))[0]
+            return self.p * low, self.p * self.release.ends(inner * (1 - _SHIFT))[1]
+        log_share, inner = subsampling.reversed_order(epsilon, np.array(self.p))
+        share = np.where(inner < np.inf, np.exp(np.minimum(log_share, 0.0)), 0.0)
+        low = self.release.ends(inner * (1 + _SHIFT), reverse=True)[0]
+        high = self.release.ends(inner * (1 - _SHIFT), reverse=True)[1]
+        return share * low, share * high
+
+
+register(Subsampled, "subsampled")

@@ -1,0 +1,100 @@
+"""Two laws on finitely many outcomes, seen once."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from airtight.analytics import checks
+from airtight.analytics.checks import FloatArray, ParameterError
+from airtight.analytics.privacy.mechanisms.mechanism import Ends, Mechanism, register
+
+_UNIT = np.finfo(float).eps
+_LEAST = 5e-324
+_AT_ONCE = 1 << 18  # outcomes times epsilons
+_GREATEST = 700.0
+
+
+@dataclass(frozen=True)
+class Discrete(Mechanism):
+    """Two laws p and q on finitely many outcomes, each probability known up to a relative error of `doubt`.
+
+    Notes
+    -----
+    Doubles seldom sum to 1. The likeliest outcome of each law has what the others leave, without rounding: a divergence in one
+    order is then that of the same laws in the other, however small it is.
+    """
+
+    p: tuple[float, ...]
+    q: tuple[float, ...]
+    unit: str = ""
+    doubt: float = 0.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "doubt", checks.scalar("doubt", self.doubt, "[0, .01]"))
+        for name in ("p", "q"):
+            law = checks.real(name, getattr(self, name), "[0, 1]")
+            if law.ndim != 1 or abs(float(np.sum(law)) - 1) > 1e-12:
+                raise ParameterError(name, f"array of shape {law.shape}, sum {np.sum(law)!r}", "a law on outcomes")
+            object.__setattr__(self, name, tuple(law.tolist()))
+        if len(self.p) != len(self.q):
+            raise ParameterError("q", f"{len(self.q)} outcomes", f"as long as p: {len(self.p)}")
+
+    def _pair(self, reverse: bool) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """p, q and p - q, of which the likeliest outcomes are completed."""
+        p, q = np.array((self.q, self.p) if reverse else (self.p, self.q))
+        difference, likeliest = p - q, (int(np.argmax(p)), int(np.argmax(q)))
+        left = [math.fsum([1.0, *-law]) for law in (p, q)]
+        p[likeliest[0]] += left[0]
+        q[likeliest[1]] += left[1]
+        difference[likeliest[0]] += left[0]
+        difference[likeliest[1]] -= left[1]
+        return p, q, difference
+
+    def greatest_loss(self, *, reverse: bool = False) -> float:
+        p, q, difference = (each[np.array(self.q if reverse else self.p) > 0] for each in self._pair(reverse))
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            near = np.log1p(difference / q)
+            far = np.where(p / q < np.inf, np.log(p / q), np.log(p) - np.log(q))
+        return float(np.max(np.where(np.abs(difference) < 0.5 * q, near, far), initial=0.0)) + 3 * self.doubt
+
+    def reached_loss(self, *, reverse: bool = False) -> float:
+        return max(self.greatest_loss(reverse=reverse) - 6 * self.doubt, 0.0)
+
+    def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
+        p, q, difference = self._pair(reverse)
+        flat, moved = np.ravel(epsilon), 3 * self.doubt
+        lower, upper = np.empty(flat.size), np.empty(flat.size)
+        block = max(_AT_ONCE // p.size, 1)
+        for i in range(0, flat.size, block):
+            for end, room in ((lower, -1), (upper, 1)):
+                at = np.maximum(flat[i : i + block] - room * moved, 0.0)
+                end[i : i + block] = _hockey_stick(p, q, difference, at, room * 16 * _UNIT)
+        if moved:
+            lower *= 1 - moved
+            upper = upper * (1 + moved) + np.maximum(moved - flat, 0.0)
+        return lower.reshape(np.shape(epsilon)), np.minimum(upper, 1.0).reshape(np.shape(epsilon))
+
+
+def _hockey_stick(p: FloatArray, q: FloatArray, difference: FloatArray, epsilon: FloatArray, room: float) -> FloatArray:
+    """The sum of what p is above exp(epsilon) q, every rounding on the side of `room`."""
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore", under="ignore"):
+        growth = np.expm1(epsilon)[:, None] * (1 - room)
+        near = difference + room * np.abs(difference) - np.where(q > 0, growth * q, 0.0)
+        loss = (np.log(p) - np.log(q)) * (1 + room)
+        far = p * -np.expm1(epsilon[:, None] - loss) * (1 + room)
+        term = np.where(epsilon[:, None] < _GREATEST, near, np.where(q > 0, np.nan_to_num(far, nan=0.0), p))
+        found = np.sum(np.maximum(term, 0.0), axis=1) * (1 + room * p.size)
+    return np.asarray(found + (_LEAST * p.size if room > 0 else 0.0) * (found > 0))
+
+
+def discrete(p: ArrayLike, q: ArrayLike, unit: str = "", doubt: float = 0.0) -> Discrete:
+    """Of two arrays."""
+    first, second = (tuple(np.asarray(law, dtype=float).tolist()) for law in (p, q))
+    return Discrete(first, second, unit, doubt)
+
+
+register(Discrete, "discrete")
