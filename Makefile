@@ -30,10 +30,10 @@ ledger: .venv/installed
 formal: .venv/installed
 	@command -v coqc >/dev/null || { echo "make formal needs coqc with coq-interval; Debian: apt-get install coq libcoq-interval"; exit 1; }
 	$(BIN)/airtight certify --coq --out formal
-	$(BIN)/python -m airtight.validate.claims.coq formal
+	$(BIN)/python -m airtight.validate.claims.certificates.coq formal
 
 findings: .venv/installed
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m airtight.validate.experiments.figures.shipped
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m airtight.validate.experiments.figures.shipped_results
 
 mutants: .venv/installed
 	$(BIN)/pip install -q --disable-pip-version-check "cosmic-ray>=8.3"

@@ -44,7 +44,6 @@ if TYPE_CHECKING:
         subsampled,
     )
     from airtight.solvers.solution import InfeasibleError, NotSettledError
-    from airtight.validate.claims.boxes import Proof
     from airtight.validate.claims.claim import (
         Claim,
         Item,
@@ -59,6 +58,7 @@ if TYPE_CHECKING:
     )
     from airtight.validate.claims.domain import Range, parameter
     from airtight.validate.claims.evidence import Evidence
+    from airtight.validate.claims.proving.boxes import Proof
     from airtight.validate.claims.relation import absolute, at_least, at_most, equal, relative_to
     from airtight.validate.results.attack import AttackResult, TrainingAttack
 
@@ -450,7 +450,7 @@ def verify(ids: Sequence[str] = (), *, seed: int = 0, effort: int = EFFORT, limi
 
 
 def prove(relation: Any, domain: Mapping[str, Any] | None = None, given: Sequence[Any] = ()) -> Proof:
-    """Prove a relation of expressions on its whole domain; see :func:`airtight.validate.claims.proof.prove`.
+    """Prove a relation of expressions on its whole domain; see :func:`airtight.validate.claims.proving.proof.prove`.
 
     Examples
     --------
@@ -459,7 +459,7 @@ def prove(relation: Any, domain: Mapping[str, Any] | None = None, given: Sequenc
     >>> airtight.prove(sympy.exp(x) >= 1 + x / 2).status.value
     'proved'
     """
-    from airtight.validate.claims import proof
+    from airtight.validate.claims.proving import proof
 
     return proof.prove(relation, domain, given)
 

@@ -1,5 +1,5 @@
 """``python -m airtight``: the command."""
 
-from airtight.validate.cli import main
+from airtight.validate.commands.cli import main
 
 main(prog_name="airtight")

@@ -5,8 +5,9 @@ import subprocess
 import sys
 
 import pytest
+from support import device_balls as device
 
-from airtight.analytics.enclosures import device, poisson_binomial, selection
+from airtight.analytics.forms.balls import participant_count, selection_probability
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.over_the_air import amplification
 from airtight.validate.twins.catalogue import twins
@@ -38,12 +39,12 @@ def test_delta_of_a_device(benchmark, kind, dimension):
 
 @pytest.mark.benchmark(group="Poisson-binomial, K = 10 000, certified; peer: .52 s")
 def test_poisson_binomial(benchmark):
-    benchmark.pedantic(poisson_binomial.pmf, args=([0.1 + 0.8 * k / 10_000 for k in range(10_000)],), rounds=1)
+    benchmark.pedantic(participant_count.pmf, args=([0.1 + 0.8 * k / 10_000 for k in range(10_000)],), rounds=1)
 
 
 @pytest.mark.benchmark(group="participation of one of 12 devices, enclosed")
 def test_selection(benchmark):
-    benchmark(selection.probability, [0.1 * k for k in range(12)], [0.3] * 12, 6, device=3)
+    benchmark(selection_probability.probability, [0.1 * k for k in range(12)], [0.3] * 12, 6, device=3)
 
 
 @pytest.mark.benchmark(group="one closed form to 50 digits")
@@ -62,7 +63,9 @@ def test_twin(benchmark):
 @pytest.mark.benchmark(group="airtight verify --all; goal: below 300 s, with --budget 40 below 40 s")
 @pytest.mark.parametrize("budget", ["40", "240"])
 def test_audit(benchmark, budget):
-    code = f"from airtight.validate.cli import main; main({['verify', '--all', '--json', '--budget', budget]!r})"
+    code = (
+        f"from airtight.validate.commands.cli import main; main({['verify', '--all', '--json', '--budget', budget]!r})"
+    )
     benchmark.pedantic(
         subprocess.run,
         args=([sys.executable, "-c", code],),

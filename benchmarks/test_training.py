@@ -6,18 +6,18 @@ import numpy as np
 import pytest
 
 from airtight.analytics.federated.corbin.federated_system import FederatedSystem
-from airtight.validate.experiments.training import data, federated
+from airtight.validate.experiments.training import data, federated_training
 from airtight.validate.experiments.training.network import Dense
 
 SYSTEM = FederatedSystem(clients=50, parameters=109386, epsilon=1.0)
-SETTINGS = federated.Settings(dataset=data.Source.MNIST, hidden=(128, 64), rounds=1, learning_rate=0.1)
+SETTINGS = federated_training.Settings(dataset=data.Source.MNIST, hidden=(128, 64), rounds=1, learning_rate=0.1)
 
 
 @pytest.mark.benchmark(group="a round, 50 clients, 109386 parameters")
 @pytest.mark.parametrize("mechanism", ["vanilla", "ldp", "corbin"])
 def test_round(benchmark, mechanism):
     task = data.load("mnist")
-    benchmark.pedantic(federated.run, (SYSTEM, SETTINGS, mechanism), {"task": task}, rounds=3, warmup_rounds=1)
+    benchmark.pedantic(federated_training.run, (SYSTEM, SETTINGS, mechanism), {"task": task}, rounds=3, warmup_rounds=1)
 
 
 @pytest.mark.benchmark(group="local steps, 50 clients, 109386 parameters")
@@ -27,7 +27,7 @@ def test_local_steps(benchmark):
     shares = data.partition(task.train.y, 50, rng=np.random.default_rng(0))
     start = network.initial(np.random.default_rng(1))
     benchmark.pedantic(
-        federated.trained,
+        federated_training.trained,
         (network, task, shares, start, SETTINGS, np.random.default_rng(2)),
         rounds=3,
         warmup_rounds=1,
@@ -70,4 +70,4 @@ def test_local_steps_pytorch(benchmark):
 def test_round_with_few_bits(benchmark):
     task = data.load("mnist")
     few = replace(SYSTEM, shared_bits=1)
-    benchmark.pedantic(federated.run, (few, SETTINGS, "corbin"), {"task": task}, rounds=3, warmup_rounds=1)
+    benchmark.pedantic(federated_training.run, (few, SETTINGS, "corbin"), {"task": task}, rounds=3, warmup_rounds=1)

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import special
-from tests_support import two_classes
+from support.common import two_classes
 
 import airtight
 from airtight.validate.attack import training
-from airtight.validate.plan import Settings
+from airtight.validate.system_file.training_plan import Settings
 
 RUNS = 200
 SYSTEMS = {  # with the number of rounds; what a canary among Gaussian updates shows has exactly the curve that is stated

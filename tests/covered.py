@@ -52,8 +52,7 @@ OTHER_PLACES = (
     "airtight.analytics.checks",
     "airtight.analytics.parameters",
     "airtight.analytics.records",
-    "airtight.analytics.symbolic",
-    "airtight.analytics.enclosures",
+    "airtight.analytics.forms",
 )
 ELSEWHERE = {  # no quantity of a paper's model: why no row is asked of it
     "airtight.solvers.design.over_the_air.pareto.surface": "many designs of airtight.solvers.design.over_the_air.joint.design",

@@ -89,7 +89,7 @@ STRANGE: tuple[Any, ...] = (
 def checker() -> Any:
     """check.py as a module of its own."""
     spec = importlib.util.spec_from_file_location(
-        "forged_check", ROOT / "airtight" / "validate" / "claims" / "check.py"
+        "forged_check", ROOT / "airtight" / "validate" / "claims" / "certificates" / "check.py"
     )
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from airtight.analytics.checks import ParameterError
 from airtight.analytics.distributions import weighted_sum
-from airtight.analytics.enclosures import divergence as enclosed
-from airtight.analytics.enclosures.ball import ball
+from airtight.analytics.forms.balls import gaussian_divergence as enclosed
+from airtight.analytics.forms.balls.ball import ball
 from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.mechanisms import gaussian
@@ -534,7 +534,7 @@ def test_a_sketch_of_many_atoms_changes_nothing(paper, monkeypatch):
 )
 def test_noise_over_many_decades(paper, changes, delta, truth):
     """An interpolant as accurate as its greatest column said .71776, 2.9e19 and .4947 here; enclosed over all 256 sets."""
-    from airtight.analytics.enclosures import device as enclosed
+    from support import device_balls as enclosed
 
     one = {"devices": 9, "clip": 1.0, "alignment": 1.0, "delta": delta, "idle_noise": False}
     system = with_(paper, **one, **changes)
@@ -549,7 +549,7 @@ def test_noise_over_many_decades(paper, changes, delta, truth):
 
 def test_noise_beyond_the_range_of_doubles(paper):
     """A ratio of 1e320 between noises: kept, not raised to the least double. 1e610: 0, or refused by name."""
-    from airtight.analytics.enclosures import device as enclosed
+    from support import device_balls as enclosed
 
     extreme = {"devices": 2, "participation": [0.5, 1.0], "weight": [0.0, 1e-79], "clip": 1.0, "dimension": 2}
     extreme |= {"noise_variance": [1e160, 1e-160], "receiver_noise_variance": 0.0, "alignment": 1.0}

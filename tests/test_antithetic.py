@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
-from tests_support import run
+from support.common import run
 
 from airtight.analytics.checks import ParameterError
 from airtight.analytics.federated.corbin import alphabets, antithetic, quantizers

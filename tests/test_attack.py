@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from scipy import stats
-from tests_support import two_classes
+from support.common import two_classes
 
 import airtight
 from airtight.analytics.checks import ParameterError
@@ -20,10 +20,10 @@ from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.analytics.privacy.over_the_air import rounds
 from airtight.validate.attack import training
 from airtight.validate.attack.experiment import attacked
-from airtight.validate.cli import main
+from airtight.validate.commands.cli import main
 from airtight.validate.experiments.monte_carlo import channel
 from airtight.validate.experiments.training import views
-from airtight.validate.plan import Mechanism, Settings
+from airtight.validate.system_file.training_plan import Mechanism, Settings
 
 PROMISED = InferenceSystem(
     devices=50, participation=0.5, noise_variance=0.1, weight=0.02, clip=3.0, alignment=1.0,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests_support import GOOD, refused, run, written
+from support.common import GOOD, refused, run, written
 
 import airtight
 from airtight.analytics.checks import ParameterError

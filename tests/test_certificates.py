@@ -18,17 +18,17 @@ import flint
 import forgeries
 import pytest
 import sympy as sp
-from tests_support import refused, run
+from support.common import refused, run
 
-from airtight.analytics.enclosures.ball import ball
-from airtight.validate.claims import certificates
-from airtight.validate.claims.balls import UnsupportedExpression, enclosed
-from airtight.validate.claims.certificates import CHECK, certify, decimals, write_sums
+from airtight.analytics.forms.balls.ball import ball
+from airtight.validate.claims.certificates import writing
+from airtight.validate.claims.certificates.trees import tree
+from airtight.validate.claims.certificates.writing import CHECK, certify, decimals, write_sums
 from airtight.validate.claims.claim import Claim, Paper, false
 from airtight.validate.claims.domain import parameter
+from airtight.validate.claims.proving.balls import UnsupportedExpression, enclosed
 from airtight.validate.claims.relation import at_most
 from airtight.validate.claims.sources import INSTALLED, Source
-from airtight.validate.claims.trees import tree
 
 
 def check(out):
@@ -491,7 +491,7 @@ def test_folders_have_plain_names(tmp_path):
     claim = Claim("../a", "here", at_most(x, x**2), false("no"))
     paper = Paper("p", "P", "A", 2026, [claim])
     with pytest.raises(Exception, match="ID"):
-        list(certificates.certify(tmp_path, list(paper), INSTALLED))
+        list(writing.certify(tmp_path, list(paper), INSTALLED))
 
 
 def test_end_of_the_ladder():

@@ -11,13 +11,13 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests_support import GOOD, TASK, archive, refused, run, written
+from support.common import GOOD, TASK, archive, refused, run, written
 
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.over_the_air import amplification
 from airtight.validate.claims.claim import holds
 from airtight.validate.claims.sources import INSTALLED, Source
-from airtight.validate.cli import main
+from airtight.validate.commands.cli import main
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "paper.toml"
 

@@ -5,11 +5,11 @@ import re
 from pathlib import Path
 
 import pytest
-from tests_support import refused, run, written
+from support.common import refused, run, written
 
-from airtight.validate.config import load
 from airtight.validate.report import page
 from airtight.validate.results.bounds import Bounds
+from airtight.validate.system_file.config import load
 
 FLEET = (Path(__file__).parents[1] / "examples" / "fleet.toml").read_text()
 KEYS = {

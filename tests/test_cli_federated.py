@@ -4,11 +4,12 @@ import json
 import math
 
 import pytest
-from tests_support import refused, run, written
+from support.common import refused, run, written
 
-from airtight.validate.config import load
-from airtight.validate.report import drawings, page
+from airtight.validate.report import page
+from airtight.validate.report.drawing import drawings
 from airtight.validate.results.bounds import Bounds
+from airtight.validate.system_file.config import load
 
 SYSTEM = """
 [federated]

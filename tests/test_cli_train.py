@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 from scipy import stats
-from tests_support import FLEET, refused, run, written
+from support.common import FLEET, refused, run, written
 
 SYSTEM = """
 [federated]

@@ -9,8 +9,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from airtight.analytics.checks import ParameterError
+from airtight.analytics.forms import gaussian_mechanism as gaussian_forms
 from airtight.analytics.privacy.accounting import composition_theorems
-from airtight.analytics.symbolic import gaussian as gaussian_forms
 
 EPSILON, DELTA = st.floats(1e-3, 3), st.floats(1e-9, 0.1)
 MU = 1 / 5.099795013268831

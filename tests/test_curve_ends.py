@@ -9,7 +9,7 @@ import pytest
 from hunt.curves import between, on_a_line, signal, subsampled_aggregate, subsampled_pair, subsampled_signal, together
 
 import airtight
-from airtight.analytics.enclosures.ball import ball
+from airtight.analytics.forms.balls.ball import ball
 from airtight.analytics.privacy.accounting.numerical_composition import Joint
 from airtight.analytics.privacy.accounting.subsampled import Subsampled
 from airtight.analytics.privacy.mechanisms import laplace

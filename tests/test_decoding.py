@@ -9,17 +9,17 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import optimize
-from tests_support import GOOD, TASK, archive, refused, run, written
+from support import distortion_balls as balls
+from support.common import GOOD, TASK, archive, refused, run, written
 
 import airtight
 from airtight.analytics.checks import ParameterError
-from airtight.analytics.enclosures import distortion as balls
 from airtight.analytics.inference import accuracy, decoding, distortion, power_limit, transmission
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.solvers import weights
-from airtight.validate.config import SystemFileError, load
 from airtight.validate.experiments.monte_carlo import channel
+from airtight.validate.system_file.config import SystemFileError, load
 
 
 def drawn(seed, **changes):

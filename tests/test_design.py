@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests_support import GOOD, TASK, archive, refused, run, written
+from support.common import GOOD, TASK, archive, refused, run, written
 
 import airtight
 from airtight.analytics.checks import ParameterError
@@ -427,7 +427,7 @@ def test_a_public_centre_is_subtracted(tmp_path):
     centre = rng.normal(size=(3, 5))
     archive(tmp_path, c=centre)
     path = written(tmp_path, GOOD + TASK)
-    from airtight.validate.config import load
+    from airtight.validate.system_file.config import load
 
     f = np.load(tmp_path / "features.npz")["f"]
     np.testing.assert_allclose(load(path).task.features.f, f - centre)
@@ -464,8 +464,8 @@ def test_the_example_that_works():
     """What design finds in it keeps epsilon and beats the constant output; train's codec is the file's."""
     from pathlib import Path
 
-    from airtight.validate.config import load
-    from airtight.validate.experiments.training import inference, views
+    from airtight.validate.experiments.training import inference_training, views
+    from airtight.validate.system_file.config import load
 
     description = load(Path(__file__).parents[1] / "examples" / "good.toml")
     system, tasks = description.inference, description.task.samples
@@ -477,7 +477,7 @@ def test_the_example_that_works():
     setup = views.prepare(devices=12, dimension=8, codec=description.training.codec, seed=0)
     np.testing.assert_allclose(setup.encoder, tasks[0].W)
     np.testing.assert_allclose((setup.public[0] - setup.centre), tasks[0].f, atol=1e-6)
-    measured = inference.measure(setup, system, rounds=3)
+    measured = inference_training.measure(setup, system, rounds=3)
     assert measured.accuracy > 0.85 * setup.ideal
     assert abs(measured.mse - measured.exact_mse) < 0.05 * measured.exact_mse
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests_support import GOOD, refused, run, written
+from support.common import GOOD, refused, run, written
 
 from airtight.solvers import energy
-from airtight.validate.config import load
+from airtight.validate.system_file.config import load
 
 FLEET = (Path(__file__).parents[1] / "examples" / "fleet.toml").read_text()
 

@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from airtight.analytics.checks import ParameterError
-from airtight.analytics.enclosures import divergence as enclosed
+from airtight.analytics.forms.balls import gaussian_divergence as enclosed
 from airtight.analytics.privacy.mechanisms import gaussian, gaussian_pair
 
 

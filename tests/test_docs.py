@@ -13,7 +13,7 @@ from latex2mathml.converter import convert
 import airtight
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.over_the_air import amplification, observers
-from airtight.validate.cli import main
+from airtight.validate.commands.cli import main
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"

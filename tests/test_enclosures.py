@@ -9,27 +9,27 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import device_balls as device
+from support import distortion_balls as enclosed_distortion
+from support import quadratic_form_balls as quadratic_form
+from support import quantizers_balls as exact_quantizers
 
 from airtight.analytics.checks import ParameterError
 from airtight.analytics.distributions import poisson_binomial as numeric_poisson
 from airtight.analytics.distributions import quadratic_form as numeric_form
 from airtight.analytics.distributions import selection as numeric_selection
-from airtight.analytics.enclosures import (
-    amplification,
-    concentration,
-    device,
-    divergence,
-    energy,
-    gaussian,
-    poisson_binomial,
-    quadratic_form,
-    selection,
-)
-from airtight.analytics.enclosures import distortion as enclosed_distortion
-from airtight.analytics.enclosures import quantizers as exact_quantizers
-from airtight.analytics.enclosures.ball import ball, ends, refine
 from airtight.analytics.federated.corbin import central_privacy, quantizers
 from airtight.analytics.federated.fair.device import table_1
+from airtight.analytics.forms.balls import (
+    amplified_delta,
+    energy_plan,
+    gaussian_delta,
+    gaussian_divergence,
+    noise_deviation,
+    participant_count,
+    selection_probability,
+)
+from airtight.analytics.forms.balls.ball import ball, ends, refine
 from airtight.analytics.inference import distortion
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
@@ -51,7 +51,7 @@ def test_gaussian_delta(epsilon, mu):
         truth = mp.ncdf(m / 2 - e / m) - mp.exp(e) * mp.ncdf(-m / 2 - e / m)
         if truth < mp.mpf(10) ** -40:
             return
-        contains(gaussian.delta(epsilon, sensitivity=mu, sigma=1), float(truth))
+        contains(gaussian_delta.delta(epsilon, sensitivity=mu, sigma=1), float(truth))
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 16, 784])
@@ -68,19 +68,19 @@ def test_noncentral_chi_square(dimension):
             ),
             [0, 120],
         )
-    contains(refine(lambda: divergence.chi_square_above(ball(x), dimension, ball(lam))), float(truth))
+    contains(refine(lambda: gaussian_divergence.chi_square_above(ball(x), dimension, ball(lam))), float(truth))
     both = (
-        divergence.chi_square_above(ball(x), dimension, ball(lam)),
-        divergence.chi_square_below(ball(x), dimension, ball(lam)),
+        gaussian_divergence.chi_square_above(ball(x), dimension, ball(lam)),
+        gaussian_divergence.chi_square_below(ball(x), dimension, ball(lam)),
     )
     assert sum(both).contains(1)
 
 
-@pytest.mark.parametrize("tail", [divergence.chi_square_above, divergence.chi_square_below])
+@pytest.mark.parametrize("tail", [gaussian_divergence.chi_square_above, gaussian_divergence.chi_square_below])
 def test_terms_left_out_are_part_of_the_ball(tail, monkeypatch):
     """With far too few terms the balls are wide, and still hold the truth."""
     enough = tail(ball(30), 4, ball(20))
-    monkeypatch.setattr(divergence, "_last_term", lambda mean, half, df: 14)
+    monkeypatch.setattr(gaussian_divergence, "_last_term", lambda mean, half, df: 14)
     wide = tail(ball(30), 4, ball(20))
     assert wide.contains(enough.mid()) and float(wide.rad()) > 1e-3
 
@@ -90,7 +90,7 @@ def test_terms_left_out_are_part_of_the_ball(tail, monkeypatch):
 )
 def test_tails_are_true_and_as_accurate_as_the_precision(x, df, noncentrality, bits, side):
     """Against ten times the precision, where nothing that matters is left out."""
-    tail = divergence.chi_square_above if side == ">" else divergence.chi_square_below
+    tail = gaussian_divergence.chi_square_above if side == ">" else gaussian_divergence.chi_square_below
     with flint.ctx.workprec(bits):
         found = tail(ball(x), df, ball(noncentrality))
     with flint.ctx.workprec(10 * bits):
@@ -100,19 +100,23 @@ def test_tails_are_true_and_as_accurate_as_the_precision(x, df, noncentrality, b
 
 
 def test_what_would_take_for_ever_is_said_to_be_unknown():
-    far = divergence.hockey_stick(1.0, distance=1e6, variance_p=2.0, variance_q=1.0, dimension=3)
+    far = gaussian_divergence.hockey_stick(1.0, distance=1e6, variance_p=2.0, variance_q=1.0, dimension=3)
     assert far.contains(1) and float(far.rad()) > 0.5
 
 
 def test_ledger_values():
-    contains(divergence.hockey_stick(0, distance=0, variance_p=2, variance_q=1, dimension=1), 0.16606407498351293, 14)
+    contains(
+        gaussian_divergence.hockey_stick(0, distance=0, variance_p=2, variance_q=1, dimension=1),
+        0.16606407498351293,
+        14,
+    )
     for dimension, truth in ((1, 0.0124107953), (16, 0.0572286318), (784, 0.3883085462), (25088, 0.9959257232)):
-        value = divergence.hockey_stick(0, distance=0, variance_p=20, variance_q=19, dimension=dimension)
+        value = gaussian_divergence.hockey_stick(0, distance=0, variance_p=20, variance_q=19, dimension=dimension)
         assert float(value.mid()) == pytest.approx(truth, abs=2e-10)
 
 
 def test_bernstein_and_deviations_are_the_numbers_of_the_ledger():
-    claimed, actual = concentration.fair_signs(100, Fraction(3, 10), 1)
+    claimed, actual = noise_deviation.fair_signs(100, Fraction(3, 10), 1)
     assert float(claimed.mid()) == pytest.approx(2.7969e-4, rel=1e-4)
     assert float(actual.mid()) == pytest.approx(8.9497e-4, rel=1e-4)
     paper = {
@@ -121,9 +125,9 @@ def test_bernstein_and_deviations_are_the_numbers_of_the_ledger():
         "variance": Fraction(1, 10),
         "delta_prime": Fraction(1, 10**5),
     }
-    contains(concentration.theorem_t(**paper), 1.349006361303290, 14)
-    assert float(concentration.proof_t(**paper).mid()) == pytest.approx(0.9421372731, abs=1e-10)
-    delta_prime, probability = concentration.deviation_of_the_proof(
+    contains(noise_deviation.theorem_t(**paper), 1.349006361303290, 14)
+    assert float(noise_deviation.proof_t(**paper).mid()) == pytest.approx(0.9421372731, abs=1e-10)
+    delta_prime, probability = noise_deviation.deviation_of_the_proof(
         devices=Fraction(200), p=Fraction(86, 100), variance=Fraction(1), delta_prime=Fraction(1, 10**8)
     )
     assert float(probability.mid()) == pytest.approx(2.4706e-6, rel=1e-4)
@@ -133,7 +137,7 @@ def test_bernstein_and_deviations_are_the_numbers_of_the_ledger():
 def test_theorem1_fails_at_the_witness_of_the_ledger():
     from airtight.analytics.guarantee import Adjacency
 
-    claimed, actual = amplification.theorem1(
+    claimed, actual = amplified_delta.theorem1(
         devices=Fraction(100),
         p=Fraction(1),
         variance=Fraction(1),
@@ -164,7 +168,7 @@ probability = st.floats(0, 1)
 
 @given(st.lists(st.one_of(probability, st.sampled_from([0.0, 1.0, 1e-12])), min_size=1, max_size=40))
 def test_poisson_binomial(p):
-    law, sums = poisson_binomial.pmf(p), poisson_binomial.cdf(p)
+    law, sums = participant_count.pmf(p), participant_count.cdf(p)
     assert numeric_poisson.pmf(p) == pytest.approx([float(x.mid()) for x in law], rel=1e-12, abs=1e-290)
     assert numeric_poisson.cdf(p) == pytest.approx([float(x.mid()) for x in sums], rel=1e-12, abs=1e-290)
     exact = [Fraction(1)]
@@ -263,7 +267,7 @@ def test_selection(devices, data):
     numeric = numeric_selection.probability(score, noise, selected)
     total = flint.arb(0)
     for k in range(len(score)):
-        enclosed = selection.probability(score, noise, selected, device=k)
+        enclosed = selection_probability.probability(score, noise, selected, device=k)
         lower, upper = ends(enclosed)
         assert upper - lower < 1e-13
         assert lower - 1e-11 <= numeric[k] <= upper + 1e-11
@@ -309,7 +313,7 @@ def test_divergence_of_the_count(others, epsilon):
 def test_the_optimum_of_the_energy_problem(distance, beta_1):
     fleet = table_1(distance=float(distance), beta_1=float(beta_1))
     solved = energy_utility.solve(fleet)
-    one = energy.Device.table_1(Fraction(distance), beta_1=beta_1)
+    one = energy_plan.Device.table_1(Fraction(distance), beta_1=beta_1)
     x = ball(float(solved.iterations[0] * fleet.iteration_time[0]) * (1 - 1e-13))  # inside, so that it can be proved
     Z = ball(float(fleet.log_rate(solved.power)[0]))
     lower, upper = ends(one.optimum(x, Z))

@@ -15,9 +15,9 @@ from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.solvers.energy import schemes as energy_schemes
 from airtight.validate.experiments.figures import collaborative
-from airtight.validate.experiments.training import designs, inference, utility, views
-from airtight.validate.experiments.training.federated import run
-from airtight.validate.plan import Settings
+from airtight.validate.experiments.training import designs, inference_training, utility_training, views
+from airtight.validate.experiments.training.federated_training import run
+from airtight.validate.system_file.training_plan import Settings
 
 SEEDS = range(5)
 SYSTEM = FederatedSystem(clients=50, parameters=1, epsilon=1.0, ldp_fraction=0.2)
@@ -112,7 +112,9 @@ def test_measured_accuracy_is_never_below_the_proven_bound():
     )
     above = []
     for seed in SEEDS:
-        found = inference.promise(views.prepare(seed=seed), system, np.arange(0, 359, 30), rounds=100, seed=seed)
+        found = inference_training.promise(
+            views.prepare(seed=seed), system, np.arange(0, 359, 30), rounds=100, seed=seed
+        )
         assert found.markov <= found.exact <= found.measured + 4.5 * found.error
         above.append(found.measured - found.exact)
     assert np.mean(above) > 0
@@ -130,7 +132,7 @@ def test_sensitive_devices_are_served_by_designs_of_their_own():
                 setup = views.prepare(codec="trained", seed=seed)
                 typical = Features(f=setup.typical, W=setup.encoder, D=setup.decoder)
                 made = designs.apply(base, typical, sensitive=who, epsilon=cap, design=kind)
-                values.append(inference.measure(setup, made, rounds=4, seed=seed).accuracy)
+                values.append(inference_training.measure(setup, made, rounds=4, seed=seed).accuracy)
             reached[cap, kind] = np.array(values)
     for kind in (designs.Design.WEIGHTS, designs.Design.CLIPS):
         assert surely_above(reached[0.5, kind], reached[0.5, designs.Design.UNIFORM])
@@ -143,7 +145,7 @@ def test_energies_of_the_utility_fair_scheme_while_learning():
     for beta_1, least in ((0.02, 0.97), (0.5, 0.7)):  # less than on real numbers: iterations are whole
         fleet = table_1(distance=np.linspace(50, 200, 10), beta_1=beta_1)
         energies = [
-            utility.run(fleet, utility.Plan(rounds=3), scheme).energy.mean(axis=0).std()
+            utility_training.run(fleet, utility_training.Plan(rounds=3), scheme).energy.mean(axis=0).std()
             for scheme in ("proposed", "benchmark")
         ]
         assert 1 - energies[0] / energies[1] > least

@@ -18,7 +18,7 @@ class Blocked:
 sys.meta_path.insert(0, Blocked())
 import json
 from click.testing import CliRunner
-from airtight.validate.cli import main
+from airtight.validate.commands.cli import main
 answers = [CliRunner().invoke(main, arguments) for arguments in json.loads(sys.argv[1])]
 print(json.dumps([(a.exit_code, a.stderr) for a in answers]))
 """

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests_support import run
+from support.common import run
 
 from airtight.analytics.checks import ParameterError
 from airtight.analytics.federated.corbin import quantizers

@@ -4,16 +4,16 @@ import json
 
 import numpy as np
 import pytest
-from tests_support import refused, run
+from support.common import refused, run
 
 from airtight.analytics.checks import ParameterError
 from airtight.analytics.federated.corbin import quantizers
 from airtight.analytics.federated.fair.device import table_1
-from airtight.validate.experiments.figures import corbin, gallery, learning, shipped, utility
+from airtight.validate.experiments.figures import corbin, gallery, learning, shipped_results, utility_figures
 from airtight.validate.experiments.figures.figure import Effort, Study
 from airtight.validate.experiments.figures.finding import Comparison, Finding, Outcome
 from airtight.validate.experiments.figures.table import Table
-from airtight.validate.experiments.training import utility as policy
+from airtight.validate.experiments.training import utility_training as policy
 
 pytestmark = pytest.mark.slow
 
@@ -49,7 +49,7 @@ def test_an_experiment_chooses_by_validation_and_survives_divergence():
 
 
 def test_policies_average_over_feasible_rounds():
-    data = utility.policies(2, 60)
+    data = utility_figures.policies(2, 60)
     assert np.all(data.rounds <= 60) and np.all((data.power > 0.1) & (data.power < 1))
     spread = data.energy.std("device").mean("seed")
     assert float(spread.sel(scheme="proposed")) < float(spread.sel(scheme="benchmark")) / 3
@@ -77,9 +77,9 @@ def test_outcomes_and_intervals():
 
 @pytest.mark.parametrize("name", [name for name, study in gallery.FIGURES.items() if isinstance(study, Study)])
 def test_shipped_results_give_the_sentence_that_is_shipped(name):
-    drawn = gallery.FIGURES[name].drawn(shipped.read(name))
+    drawn = gallery.FIGURES[name].drawn(shipped_results.read(name))
     assert drawn.finding is not None and drawn.finding.seeds >= 10
-    assert shipped.finding(name) == drawn.finding.text() and drawn.finding.text() in drawn.caption
+    assert shipped_results.finding(name) == drawn.finding.text() and drawn.finding.text() in drawn.caption
 
 
 def test_seeds_that_choose_are_not_reported():

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from tests_support import FLEET, refused, run, written
+from support.common import FLEET, refused, run, written
 
 import airtight
 from airtight.analytics import parameters
@@ -12,9 +12,10 @@ from airtight.analytics.federated.fair.device import DeviceFleet, table_1
 from airtight.solvers.design.fleet import fleet_design
 from airtight.solvers.design.fleet.fleet_requirements import FleetRequirements
 from airtight.solvers.solution import InfeasibleError
-from airtight.validate.config import load
-from airtight.validate.report import drawings, page
+from airtight.validate.report import page
+from airtight.validate.report.drawing import drawings
 from airtight.validate.results.bounds import Bounds
+from airtight.validate.system_file.config import load
 
 DESIGN = FLEET + "[design]\n"
 

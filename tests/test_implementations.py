@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests_support import run
+from support.common import run
 
 from airtight.analytics.federated.corbin import quantizers
 from airtight.analytics.privacy.accounting import privacy_curve
 from airtight.validate.claims import audit
 from airtight.validate.claims.claim import REFUTED
-from airtight.validate.claims.shipped import shipped
+from airtight.validate.claims.shipped_evidence import shipped
 from airtight.validate.claims.sources import INSTALLED
 from airtight.validate.papers.implementations import PAPER, baselines, corbin_fl, libraries
 

@@ -13,18 +13,18 @@ from pathlib import Path
 import mpmath
 import pytest
 import sympy as sp
+from support.common import run
 from sympy import Rational, exp, log, loggamma, pi, sqrt
-from tests_support import run
 
 import airtight
 from airtight.analytics.checks import AirtightError, ParameterError
-from airtight.analytics.enclosures.ball import ball
-from airtight.validate.claims.balls import enclosed
-from airtight.validate.claims.certificates import certify
+from airtight.analytics.forms.balls.ball import ball
+from airtight.validate.claims.certificates.writing import certify
 from airtight.validate.claims.claim import Claim, Paper, Verdict, exhibited, false
 from airtight.validate.claims.domain import Range, parameter
 from airtight.validate.claims.evidence import Evidence, How
-from airtight.validate.claims.proof import prove
+from airtight.validate.claims.proving.balls import enclosed
+from airtight.validate.claims.proving.proof import prove
 from airtight.validate.claims.relation import Relation, absolute, at_least, at_most, equal
 from airtight.validate.claims.search import trial
 from airtight.validate.claims.sources import Source

@@ -5,11 +5,11 @@ import re
 from pathlib import Path
 
 import pytest
-from tests_support import refused, run
+from support.common import refused, run
 
 from airtight.validate.claims import audit
 from airtight.validate.claims.claim import Verdict
-from airtight.validate.claims.shipped import shipped
+from airtight.validate.claims.shipped_evidence import shipped
 from airtight.validate.claims.sources import INSTALLED
 from airtight.validate.report import document
 from airtight.validate.twins.catalogue import twins

@@ -12,9 +12,9 @@ from pathlib import Path
 import fastjsonschema
 import pytest
 from click.shell_completion import BashComplete
-from tests_support import GOOD, TASK, archive, run, written
+from support.common import GOOD, TASK, archive, run, written
 
-from airtight.validate.cli import main
+from airtight.validate.commands.cli import main
 from airtight.validate.results import schema
 
 ROOT = Path(__file__).parents[1]

@@ -7,10 +7,10 @@ import flint
 import numpy as np
 import pytest
 
-from airtight.analytics.enclosures import observers as enclosed
+from airtight.analytics.forms.balls import observer_delta as enclosed
 from airtight.analytics.privacy.over_the_air import hidden_participation, observers
 from airtight.validate.papers.feature_dp import observers as rows
-from airtight.validate.report import observer_plots
+from airtight.validate.report.drawing import observer_plots
 
 ONE = np.ones(1)
 CASES = [

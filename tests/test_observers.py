@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import optimize, special, stats
 from scipy.interpolate import CubicSpline
 from scipy.special import logsumexp
-from tests_support import GOOD, refused, run, written
+from support.common import GOOD, refused, run, written
 
 import airtight
 from airtight.analytics.checks import ParameterError
@@ -22,7 +22,7 @@ from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.mechanisms import gaussian, neyman_pearson
 from airtight.analytics.privacy.over_the_air import amplification, hidden_participation, observers, signal_lower_bound
 from airtight.analytics.privacy.over_the_air.signal_lower_bound import gamma_cells
-from airtight.validate.config import load
+from airtight.validate.system_file.config import load
 from airtight.validate.twins import oracles
 
 ONE = np.ones(1)

@@ -3,11 +3,12 @@
 import re
 
 import pytest
-from tests_support import GOOD, written
+from support.common import GOOD, written
 
-from airtight.validate.config import load
-from airtight.validate.report import drawings, page
+from airtight.validate.report import page
+from airtight.validate.report.drawing import drawings
 from airtight.validate.results.bounds import Bounds
+from airtight.validate.system_file.config import load
 
 ONE = GOOD.replace("devices = 3", "devices = 1").replace("[0.9, 0.5, 1.0]", "0.5").replace("0.3333333333333333", "1.0")
 

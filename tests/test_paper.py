@@ -6,12 +6,12 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests_support import refused, run
+from support.common import refused, run
 
 from airtight.validate.claims import proofs
 from airtight.validate.claims.claim import FAILING
 from airtight.validate.claims.evidence import How
-from airtight.validate.claims.shipped import shipped
+from airtight.validate.claims.shipped_evidence import shipped
 from airtight.validate.claims.sources import INSTALLED, Source
 from airtight.validate.report.latex import Latex, escaped
 from airtight.validate.report.paper import write

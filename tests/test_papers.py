@@ -12,10 +12,10 @@ from airtight.analytics.federated.corbin import alphabets
 from airtight.validate.claims import audit
 from airtight.validate.claims.claim import FAILING, REFUTED, Ruling, Verdict
 from airtight.validate.claims.search import judged, noticed, trial
-from airtight.validate.claims.shipped import shipped
+from airtight.validate.claims.shipped_evidence import shipped
 from airtight.validate.claims.sources import INSTALLED
 from airtight.validate.claims.witness import floats
-from airtight.validate.cli import main
+from airtight.validate.commands.cli import main
 from airtight.validate.report import document, page, rows
 from airtight.validate.report.verdicts import severities, verdicts
 

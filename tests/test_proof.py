@@ -11,19 +11,19 @@ import pytest
 import sympy as sp
 
 import airtight
-from airtight.analytics.enclosures.ball import ball
+from airtight.analytics.forms.balls.ball import ball
 from airtight.validate.claims import proofs
-from airtight.validate.claims.boxes import Status
 from airtight.validate.claims.claim import Claim, false, holds
 from airtight.validate.claims.domain import Range, parameter
-from airtight.validate.claims.ends import Ends
 from airtight.validate.claims.evidence import How
-from airtight.validate.claims.identity import identical
-from airtight.validate.claims.proof import BOXES, prove
+from airtight.validate.claims.proving.boxes import Status
+from airtight.validate.claims.proving.ends import Ends
+from airtight.validate.claims.proving.identity import identical
+from airtight.validate.claims.proving.proof import BOXES, prove
+from airtight.validate.claims.proving.slopes import sloped
 from airtight.validate.claims.relation import absolute, at_least, at_most, equal
 from airtight.validate.claims.search import trial
-from airtight.validate.claims.shipped import shipped
-from airtight.validate.claims.slopes import sloped
+from airtight.validate.claims.shipped_evidence import shipped
 from airtight.validate.claims.sources import INSTALLED
 
 X = parameter("x", 0.0, 2.0)

@@ -13,12 +13,13 @@ import pytest
 from click.testing import CliRunner
 
 from airtight.analytics.privacy.over_the_air import amplification
-from airtight.validate.claims.shipped import shipped
-from airtight.validate.cli import main
-from airtight.validate.config import load
+from airtight.validate.claims.shipped_evidence import shipped
+from airtight.validate.commands import report_command
+from airtight.validate.commands.cli import main
 from airtight.validate.experiments.figures import gallery
 from airtight.validate.experiments.figures.figure import Effort
-from airtight.validate.report import command, library, page
+from airtight.validate.report import library, page
+from airtight.validate.system_file.config import load
 
 pytestmark = pytest.mark.slow
 
@@ -140,7 +141,7 @@ def test_the_audit_anew_and_the_gallery_on_request(tmp_path, monkeypatch, one_pr
     def one(description):
         return list(gallery.draw(["CB-4"], Effort.quick(), None))
 
-    monkeypatch.setattr(command, "_redrawn", one)
+    monkeypatch.setattr(report_command, "_redrawn", one)
     arguments = ["report", str(FLEET), "--out", str(tmp_path / "out"), "--audit", "--limit", "0.01", "--gallery"]
     assert CliRunner().invoke(main, arguments).exit_code == 0
     assert 'figure id="CB-4"' in (tmp_path / "out" / "index.html").read_text()
@@ -169,7 +170,7 @@ def test_ctrl_c_keeps_the_parts_that_are_done(tmp_path, monkeypatch):
     def interrupted(description):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("airtight.validate.report.drawings.of_others", interrupted)
+    monkeypatch.setattr("airtight.validate.report.drawing.drawings.of_others", interrupted)
     result = CliRunner().invoke(main, ["report", str(FLEET), "--out", str(tmp_path)])
     assert result.exit_code == 130 and result.stderr.splitlines()[-1] == "airtight: interrupted"
     html = (tmp_path / "index.html").read_text()

@@ -6,17 +6,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests_support import GOOD, TASK, archive, written
+from support.common import GOOD, TASK, archive, written
 
 from airtight.analytics.federated.corbin.federated_system import FederatedSystem
 from airtight.analytics.federated.fair.device import table_1
 from airtight.solvers import energy, weights
-from airtight.validate.config import load
 from airtight.validate.results.bounds import Bounds
 from airtight.validate.results.energy import DeviceBounds, EnergyResult
-from airtight.validate.results.federated import FederatedBounds
+from airtight.validate.results.federated_results import FederatedBounds
 from airtight.validate.results.tree import as_json
 from airtight.validate.results.weights import Designs, WeightResult
+from airtight.validate.system_file.config import load
 
 PAIR = {"epsilon": 3, "delta": 3}
 CLAIM = {"t": None, "mean_noise": None, "vacuous": None, "epsilon": 3, "delta": 3, "true_delta": 3, "hidden_delta": 3}

@@ -420,7 +420,7 @@ def test_rounds_of_a_system_file(tmp_path):
 
     from click.testing import CliRunner
 
-    from airtight.validate.cli import main
+    from airtight.validate.commands.cli import main
 
     text = """[inference]
 devices = 3

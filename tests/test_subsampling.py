@@ -95,9 +95,7 @@ def test_hidden_participation_in_five_dimensions(replace):
     P, Q = (p * density(m, v + s) + (1 - p) * density(0, v) for m in (near, far))
     cell = (x[1] - x[0]) * (rho[1] - rho[0])
     truth = max(float(np.sum(np.maximum(A - math.exp(epsilon) * B, 0))) for A, B in ((P, Q), (Q, P))) * cell
-    value = hidden_participation.delta(
-        epsilon, p=p, distance=d, variance=v, noise=s, dimension=r, replace=replace
-    )
+    value = hidden_participation.delta(epsilon, p=p, distance=d, variance=v, noise=s, dimension=r, replace=replace)
     assert value == pytest.approx(truth, rel=1e-5)
 
 

@@ -17,19 +17,19 @@ import numpy as np
 import pytest
 import xarray as xr
 from click.testing import CliRunner
-from tests_support import FLEET
+from support.common import FLEET
 
 import airtight
 from airtight.analytics import parameters
 from airtight.analytics.checks import ParameterError
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.validate import config, units
-from airtight.validate.cli import main
-from airtight.validate.description import Description
+from airtight.validate.commands.cli import main
 from airtight.validate.results.bounds import Bounds
 from airtight.validate.sweep import batches, cells, parts, plan, quantities, run, store
 from airtight.validate.sweep.axes import parsed, resolved
 from airtight.validate.sweep.verb import prepared
+from airtight.validate.system_file import config, units
+from airtight.validate.system_file.description import Description
 
 ROOT = Path(__file__).parents[1]
 TABLES = (

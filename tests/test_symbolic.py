@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from airtight.analytics.symbolic import amplification as bernstein
-from airtight.analytics.symbolic import convergence as descent
-from airtight.analytics.symbolic import energy_utility as forms
-from airtight.analytics.symbolic import inference as distortion
-from airtight.analytics.symbolic import quantizers, weights
+from airtight.analytics.forms import binary_quantizers, weights
+from airtight.analytics.forms import energy_utility as forms
+from airtight.analytics.forms import inference_errors as distortion
+from airtight.analytics.forms import iteration_bounds as descent
+from airtight.analytics.forms import theorem1 as bernstein
 from airtight.solvers import weights as solver
 from airtight.validate.twins import made
 
@@ -148,20 +148,22 @@ _NAMES = {"p": "participation", "f": "f", "W": "W"}
 
 
 def test_corbinq():
-    low, high = quantizers.least_pair_mse()
-    s = quantizers.x + quantizers.y
-    assert sp.expand(low + 2 * quantizers.half * s + s**2) == 0
-    assert sp.expand(high - 2 * quantizers.half * s + s**2) == 0
-    assert sp.diff(quantizers.pair_mse_of_law(), quantizers.both) == 8 * quantizers.half**2  # the least t is the best
-    t, q1, q2 = quantizers.both, quantizers.q1, quantizers.q2
-    assert sp.expand(quantizers.covariance() - 4 * quantizers.half**2 * (t - q1 * q2)) == 0
-    top, end = quantizers.worst_case()
-    r, A = quantizers.radius, quantizers.half
+    low, high = binary_quantizers.least_pair_mse()
+    s = binary_quantizers.x + binary_quantizers.y
+    assert sp.expand(low + 2 * binary_quantizers.half * s + s**2) == 0
+    assert sp.expand(high - 2 * binary_quantizers.half * s + s**2) == 0
+    assert (
+        sp.diff(binary_quantizers.pair_mse_of_law(), binary_quantizers.both) == 8 * binary_quantizers.half**2
+    )  # the least t is the best
+    t, q1, q2 = binary_quantizers.both, binary_quantizers.q1, binary_quantizers.q2
+    assert sp.expand(binary_quantizers.covariance() - 4 * binary_quantizers.half**2 * (t - q1 * q2)) == 0
+    top, end = binary_quantizers.worst_case()
+    r, A = binary_quantizers.radius, binary_quantizers.half
     assert top == A**2 and sp.expand(end - (4 * r * A - 4 * r**2)) == 0
-    assert sp.expand(quantizers.average_case() - (4 * r * A - 2 * r**2) / 3) == 0
-    greatest, slope = quantizers.greatest_covariance()
+    assert sp.expand(binary_quantizers.average_case() - (4 * r * A - 2 * r**2) / 3) == 0
+    greatest, slope = binary_quantizers.greatest_covariance()
     assert sp.expand(greatest + (A - r) ** 2) == 0 and sp.expand(slope - (A - r)) == 0
-    small, large = quantizers.theorem_2_exceeds_the_worst_case()
+    small, large = binary_quantizers.theorem_2_exceeds_the_worst_case()
     a = sp.Symbol("a", positive=True)
     printed = sp.expand(((sp.sqrt(2) - 1) * a + 1) * ((sp.sqrt(2) + 1) * a - 1))
     assert sp.expand(printed - a**2 - small) == 0 and sp.expand(printed - 4 * (a - 1) - large) == 0

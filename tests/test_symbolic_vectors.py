@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 import sympy as sp
+from support import vectors
 
+from airtight.analytics.forms import inference_errors
 from airtight.analytics.inference import distortion
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.symbolic import inference, vectors
 
 SIZES = [(2, 1, 1), (2, 4, 3), (3, 3, 2)]
 
@@ -84,7 +85,7 @@ def test_the_best_weights(K, d, r):
 
 
 def test_one_dimension_is_the_case_of_numbers():
-    at, scalar = vectors.Vectors.of(2), inference.Scalar.of(2)
+    at, scalar = vectors.Vectors.of(2), inference_errors.Scalar.of(2)
     sent = [scalar.D * scalar.W[k] * scalar.f[k] for k in range(2)]
     put = {vectors.d: 1, at.frobenius: scalar.D**2, at.floor: scalar.floor}
     for k in range(2):
@@ -92,8 +93,8 @@ def test_one_dimension_is_the_case_of_numbers():
         for j in range(2):
             put |= {at.decoded[k, j]: sent[k] * sent[j], at.mixed[k, j]: scalar.f[j] * sent[k]}
             put |= {at.target[k, j]: scalar.f[k] * scalar.f[j]}
-    assert sp.expand(vectors.exact_mse(at).subs(put) - inference.exact_mse(scalar)) == 0
-    assert sp.expand(vectors.printed_mse(at).subs(put) - inference.printed_mse(scalar)) == 0
+    assert sp.expand(vectors.exact_mse(at).subs(put) - inference_errors.exact_mse(scalar)) == 0
+    assert sp.expand(vectors.printed_mse(at).subs(put) - inference_errors.printed_mse(scalar)) == 0
 
 
 def test_a_changed_term_is_noticed():

@@ -21,12 +21,13 @@ from airtight.analytics.federated.corbin import quantizers
 from airtight.analytics.federated.corbin.federated_system import FederatedSystem
 from airtight.analytics.federated.few_bits import quantizer_laws as laws
 from airtight.analytics.records import plain
-from airtight.validate.config import load
-from airtight.validate.experiments.training import command, data, federated, few_bits
+from airtight.validate.commands import train_command
+from airtight.validate.experiments.training import data, federated_training, few_bits_training
 from airtight.validate.experiments.training.convolution import Convolutional
-from airtight.validate.experiments.training.federated import run
+from airtight.validate.experiments.training.federated_training import run
 from airtight.validate.experiments.training.network import Dense
-from airtight.validate.plan import Mechanism, Settings
+from airtight.validate.system_file.config import load
+from airtight.validate.system_file.training_plan import Mechanism, Settings
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 SYSTEM = FederatedSystem(clients=20, parameters=1, epsilon=1.0, ldp_fraction=0.2)
@@ -165,7 +166,7 @@ def test_measured_error_is_the_exact_one(mechanism, clients):
     here = np.ones(clients, dtype=bool)
     errors, exact = [], []
     for _ in range(150):
-        total, expected = federated.summed(w, here, center, radius, system, Mechanism(mechanism), rng)
+        total, expected = federated_training.summed(w, here, center, radius, system, Mechanism(mechanism), rng)
         errors.append(float(np.mean((total / clients - w.mean(0)) ** 2)))
         exact.append(expected)
     gap = np.array(errors) - np.array(exact)
@@ -182,17 +183,17 @@ def test_few_bits_measured_error_is_the_exact_one(mechanism):
     ask = {"kind": Mechanism(mechanism), "epsilon": 3.0, "bits": 2, "rng": rng}
     errors, exact = np.empty(400), np.empty(400)
     for i in range(400):
-        total, error = few_bits.aggregate(x, here, **ask)
+        total, error = few_bits_training.aggregate(x, here, **ask)
         errors[i], exact[i] = np.mean((total - x.sum(axis=0)) ** 2), error.mean()
     assert abs((errors - exact).mean()) <= 4.5 * (errors - exact).std() / 20
     here[[1, 4]] = False
-    gone = np.mean([few_bits.aggregate(x, here, **ask)[0] for _ in range(400)], axis=0)
+    gone = np.mean([few_bits_training.aggregate(x, here, **ask)[0] for _ in range(400)], axis=0)
     assert np.mean(gone - x[here].sum(axis=0)) == pytest.approx(0, abs=0.02)
 
 
 @pytest.mark.parametrize("mechanism", FEW_BITS)
 def test_few_bits_are_private_in_the_loop(mechanism):
-    used = few_bits.sender(Mechanism(mechanism), epsilon=3.0, bits=2)
+    used = few_bits_training.sender(Mechanism(mechanism), epsilon=3.0, bits=2)
     x = np.linspace(-1, 1, 101)
     law = laws.binomial(x, epsilon=3.0, trials=3)[1] if mechanism == "pbm" else used.at(x)
     assert laws.local_epsilon(law) <= 3.0 * (1 + 1e-12)
@@ -207,7 +208,7 @@ def test_the_sum_is_of_one_bit_outputs_of_who_is_there():
     rng = np.random.default_rng(0)
     w, here = rng.uniform(-1, 1, (6, 50)), np.array([1, 1, 0, 1, 1, 0], dtype=bool)
     for kind in (Mechanism.CORBIN, Mechanism.LDP, Mechanism.AUGCORBIN):
-        total, _ = federated.summed(w, here, np.zeros(50), np.ones(50), SYSTEM, kind, rng)
+        total, _ = federated_training.summed(w, here, np.zeros(50), np.ones(50), SYSTEM, kind, rng)
         plus = (total / float(quantizers.alpha(1.0)) + 4) / 2
         assert plus == pytest.approx(np.rint(plus), abs=1e-9) and plus.min() >= -1e-9 and plus.max() <= 4 + 1e-9
 
@@ -249,8 +250,8 @@ def test_killed_at_any_moment_it_goes_on(tmp_path):
     """SIGKILL in the middle of a run, then the same result as without."""
     path = tmp_path / "state.npz"
     code = (
-        "from airtight.validate.experiments.training.federated import run\n"
-        "from airtight.validate.plan import Settings\n"
+        "from airtight.validate.experiments.training.federated_training import run\n"
+        "from airtight.validate.system_file.training_plan import Settings\n"
         "from airtight.analytics.federated.corbin.federated_system import FederatedSystem\n"
         "from pathlib import Path\n"
         "run(FederatedSystem(clients=20, parameters=1, epsilon=1.0, ldp_fraction=0.2),"
@@ -282,10 +283,10 @@ def test_a_foreign_or_broken_checkpoint_is_refused(tmp_path):
 
 
 def test_patience_loads_the_best_model_again():
-    state = federated._State.start(np.zeros(2))
+    state = federated_training._State.start(np.zeros(2))
     accuracies = [0.5, 0.6, 0.4, 0.4, 0.4]
     for k, value in enumerate(accuracies):
-        state = state.after(np.full(2, float(k)), federated.Round(value, value, 0, 0, 0), 3)
+        state = state.after(np.full(2, float(k)), federated_training.Round(value, value, 0, 0, 0), 3)
     assert state.weights.tolist() == [1.0, 1.0] and state.stale == 0 and state.best == 0.6
 
 
@@ -308,7 +309,7 @@ def test_divergence_stops_with_a_message():
         (lambda: Dense((3,)), "sizes"),
         (lambda: Convolutional(5, 2, (), 3), "side"),
         (lambda: Settings(channels=-1), "channels"),
-        (lambda: federated.layer_ranges(Dense((2, 2)), np.zeros(6)), "radius"),
+        (lambda: federated_training.layer_ranges(Dense((2, 2)), np.zeros(6)), "radius"),
         (lambda: data.partition(np.zeros(3, dtype=int), 4, rng=np.random.default_rng(0)), "clients"),
     ],
 )
@@ -322,7 +323,7 @@ def test_seeds_side_by_side_are_those_in_turn():
     description = load(EXAMPLES / "paper.toml")
     chosen = replace(description.training, seeds=2, settings=replace(description.training.settings, rounds=2))
     with ProcessPoolExecutor(1, get_context("spawn")) as executor:
-        apart = command.train(description, [command.Part.FEDERATED], chosen, executor=executor)
-    in_turn = command.train(description, [command.Part.FEDERATED], chosen)
+        apart = train_command.train(description, [train_command.Part.FEDERATED], chosen, executor=executor)
+    in_turn = train_command.train(description, [train_command.Part.FEDERATED], chosen)
     assert plain(apart.tree) == plain(in_turn.tree)
     assert len(apart.tree["federated"]["mechanisms"]["corbin"]["over_seeds"]["test_accuracy"]["values"]) == 2

@@ -10,8 +10,8 @@ from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.over_the_air import amplification
 from airtight.solvers.solution import InfeasibleError
-from airtight.validate.experiments.training import designs, inference, views
-from airtight.validate.experiments.training.inference import Selection, Transmitter
+from airtight.validate.experiments.training import designs, inference_training, views
+from airtight.validate.experiments.training.inference_training import Selection, Transmitter
 
 SYSTEM = InferenceSystem(
     devices=12,
@@ -57,7 +57,7 @@ def test_views_get_worse_and_entropy_grows(setup):
 )
 @pytest.mark.parametrize("codec", ["setup", "trained"])
 def test_measured_mse_is_the_exact_one(codec, changes, request):
-    found = inference.measure(request.getfixturevalue(codec), replace(SYSTEM, **changes), rounds=30, seed=1)
+    found = inference_training.measure(request.getfixturevalue(codec), replace(SYSTEM, **changes), rounds=30, seed=1)
     assert abs(found.mse - found.exact_mse) <= 4.5 * found.mse_error
     assert 0 <= found.accuracy <= 1
 
@@ -67,21 +67,21 @@ def test_measured_mse_is_the_exact_one_when_the_power_is_limited(setup, power):
     few = views.part(setup, np.arange(0, 359, 12))
     system = replace(SYSTEM, noise_variance=0.01, weight=0.1)
     limited = Transmitter(gain=np.linspace(0.5, 1.5, 12), power=power)
-    found = inference.measure(few, system, transmitter=limited, rounds=200)
+    found = inference_training.measure(few, system, transmitter=limited, rounds=200)
     assert abs(found.mse - found.exact_mse) <= 4.5 * found.mse_error
-    assert found.exact_mse != pytest.approx(inference.measure(few, system, rounds=1).exact_mse, rel=0.01)
+    assert found.exact_mse != pytest.approx(inference_training.measure(few, system, rounds=1).exact_mse, rel=0.01)
 
 
 def test_abundant_power_changes_nothing(setup):
-    limited = inference.measure(setup, SYSTEM, transmitter=Transmitter(gain=1.0, power=1e9), rounds=2)
-    free = inference.measure(setup, SYSTEM, rounds=2)
+    limited = inference_training.measure(setup, SYSTEM, transmitter=Transmitter(gain=1.0, power=1e9), rounds=2)
+    free = inference_training.measure(setup, SYSTEM, rounds=2)
     assert limited.accuracy == free.accuracy and limited.mse == pytest.approx(free.mse, rel=1e-12)
 
 
 def test_the_trained_codec_is_better_behind_noise(setup, trained):
     noisy = replace(SYSTEM, noise_variance=0.3, weight=1 / 10.8)
-    by_pca = inference.measure(setup, noisy, rounds=20)
-    by_training = inference.measure(trained, noisy, rounds=20)
+    by_pca = inference_training.measure(setup, noisy, rounds=20)
+    by_training = inference_training.measure(trained, noisy, rounds=20)
     assert by_training.accuracy > by_pca.accuracy + 0.02
     assert np.linalg.norm(trained.encoder) == pytest.approx(np.linalg.norm(setup.encoder))
 
@@ -90,22 +90,25 @@ def test_measured_accuracy_is_above_its_bounds(setup):
     images = np.arange(0, 359, 30)
     for noise in (1e-4, 1e-3, 1e-2):
         system = replace(SYSTEM, noise_variance=noise, weight=1 / 12 / 0.9)
-        found = inference.promise(setup, system, images, seed=2)
+        found = inference_training.promise(setup, system, images, seed=2)
         assert found.published <= found.measured + 4.5 * found.error
         assert found.markov <= found.exact <= found.measured + 4.5 * found.error
 
 
 def test_more_noise_less_accuracy(setup):
-    values = [inference.measure(setup, replace(SYSTEM, noise_variance=v), rounds=10).accuracy for v in (0.0, 0.1, 10.0)]
+    values = [
+        inference_training.measure(setup, replace(SYSTEM, noise_variance=v), rounds=10).accuracy
+        for v in (0.0, 0.1, 10.0)
+    ]
     assert values[0] > values[1] > values[2] and values[2] < 0.3
 
 
 def test_schemes(setup):
-    lowest = inference.measure(setup, SYSTEM, scheme="2.2", selection=Selection(selected=6), rounds=5)
+    lowest = inference_training.measure(setup, SYSTEM, scheme="2.2", selection=Selection(selected=6), rounds=5)
     assert lowest.participation == 0.5 and np.isnan(lowest.exact_mse)
-    everyone = inference.measure(setup, SYSTEM, scheme="2.1", selection=Selection(threshold=100.0), rounds=5)
+    everyone = inference_training.measure(setup, SYSTEM, scheme="2.1", selection=Selection(threshold=100.0), rounds=5)
     assert everyone.participation == 1.0
-    nobody = inference.measure(setup, SYSTEM, scheme="2.1", selection=Selection(threshold=-100.0), rounds=5)
+    nobody = inference_training.measure(setup, SYSTEM, scheme="2.1", selection=Selection(threshold=-100.0), rounds=5)
     assert nobody.participation == 0.0 and nobody.accuracy < 0.3
 
 
@@ -142,22 +145,22 @@ def test_an_interrupted_measurement_goes_on(setup, tmp_path):
             raise Stopped
 
     with pytest.raises(Stopped):
-        inference.measure(setup, SYSTEM, rounds=8, checkpoint=path, progress=stop)
-    resumed = inference.measure(setup, SYSTEM, rounds=8, checkpoint=path, progress=lambda n, a: done.append(a))
-    assert resumed == inference.measure(setup, SYSTEM, rounds=8) and len(done) == 8
+        inference_training.measure(setup, SYSTEM, rounds=8, checkpoint=path, progress=stop)
+    resumed = inference_training.measure(setup, SYSTEM, rounds=8, checkpoint=path, progress=lambda n, a: done.append(a))
+    assert resumed == inference_training.measure(setup, SYSTEM, rounds=8) and len(done) == 8
     assert done[-1] == pytest.approx(resumed.accuracy)
     with pytest.raises(ParameterError, match="same run"):
-        inference.measure(setup, replace(SYSTEM, noise_variance=0.002), rounds=8, checkpoint=path)
+        inference_training.measure(setup, replace(SYSTEM, noise_variance=0.002), rounds=8, checkpoint=path)
 
 
 @pytest.mark.parametrize(
     "call",
     [
-        lambda s: inference.measure(s, SYSTEM, scheme="3"),
-        lambda s: inference.measure(s, SYSTEM, rounds=0),
-        lambda s: inference.measure(s, SYSTEM, scheme="2.2", selection=Selection(selected=13)),
-        lambda s: inference.measure(s, replace(SYSTEM, dimension=9)),
-        lambda s: inference.measure(views.prepare(devices=3), SYSTEM),
+        lambda s: inference_training.measure(s, SYSTEM, scheme="3"),
+        lambda s: inference_training.measure(s, SYSTEM, rounds=0),
+        lambda s: inference_training.measure(s, SYSTEM, scheme="2.2", selection=Selection(selected=13)),
+        lambda s: inference_training.measure(s, replace(SYSTEM, dimension=9)),
+        lambda s: inference_training.measure(views.prepare(devices=3), SYSTEM),
         lambda s: Selection(score_noise=-1.0),
         lambda s: views.prepare(dimension=33),
         lambda s: views.prepare(devices=201),

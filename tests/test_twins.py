@@ -9,7 +9,7 @@ import sympy as sp
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from airtight.analytics.symbolic.form import Face, Form, collected
+from airtight.analytics.forms.form import Face, Form, collected
 from airtight.validate.twins import twin as module
 from airtight.validate.twins.catalogue import twins
 from airtight.validate.twins.twin import worst

@@ -10,14 +10,14 @@ import flint
 import pytest
 import sympy as sp
 
-from airtight.validate.claims.balls import UnsupportedExpression, enclosed
-from airtight.validate.claims.boxes import Status
-from airtight.validate.claims.certificates import CHECK
+from airtight.validate.claims.certificates.trees import tree
+from airtight.validate.claims.certificates.writing import CHECK
 from airtight.validate.claims.domain import Range, parameter
-from airtight.validate.claims.ends import Ends
-from airtight.validate.claims.proof import prove
+from airtight.validate.claims.proving.balls import UnsupportedExpression, enclosed
+from airtight.validate.claims.proving.boxes import Status
+from airtight.validate.claims.proving.ends import Ends
+from airtight.validate.claims.proving.proof import prove
 from airtight.validate.claims.relation import at_least, at_most, equal
-from airtight.validate.claims.trees import tree
 
 _spec = importlib.util.spec_from_file_location("unsound_check", CHECK)
 CHECKER = importlib.util.module_from_spec(_spec)

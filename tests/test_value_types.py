@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 import airtight
 from airtight.analytics.federated.corbin.federated_system import FederatedSystem
 from airtight.analytics.federated.fair.device import DeviceFleet, table_1
+from airtight.analytics.forms import theorem1
+from airtight.analytics.forms.form import folded, per_device
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.parameters import of
 from airtight.analytics.privacy.over_the_air import amplification as exact
-from airtight.analytics.symbolic import amplification
-from airtight.analytics.symbolic.form import folded, per_device
 from airtight.solvers.design.calibration import calibrate
 from airtight.solvers.weights.weight_problem import _example as example
 
@@ -111,7 +111,7 @@ def test_folded_sums_are_the_sums(count):
 
 
 def test_primes_and_sums_in_latex():
-    forms = amplification.devices(4)
+    forms = theorem1.devices(4)
     text = forms["Theorem 1, epsilon (t of (11))"].latex()
     assert r"\delta'" in text and "delta'" not in text.replace(r"\delta'", "") and r"\sum_{k=1}^{4} p_{k} s_{k}" in text
 
@@ -129,7 +129,7 @@ def _results():
         "evidence": lambda: airtight.try_claims([lemma], effort=64)[0],
         "design": lambda: airtight.design(*example(), minimise="energy", epsilon_at_most=2.0, error_at_most=0.5),
         "energy": lambda: airtight.solve_energy(fleet),
-        "form": lambda: amplification.devices(3)["deviation proven"],
+        "form": lambda: theorem1.devices(3)["deviation proven"],
         "guarantee": lambda: exact.proven(quiet),
         "weights": lambda: airtight.solve_weights(*example(), epsilon_cap=50.0),
     }
@@ -149,7 +149,7 @@ def test_results_compare_give_json_and_show_themselves(kind):
 def test_results_that_differ_are_not_equal():
     first, second = (airtight.solve_energy(table_1(distance=[50.0, d])) for d in (100.0, 101.0))
     assert first != second
-    forms = amplification.devices(3)
-    assert forms["deviation proven"] != amplification.devices(4)["deviation proven"]
-    assert len({*forms.values(), *amplification.devices(3).values()}) == len(forms)
+    forms = theorem1.devices(3)
+    assert forms["deviation proven"] != theorem1.devices(4)["deviation proven"]
+    assert len({*forms.values(), *theorem1.devices(3).values()}) == len(forms)
     assert "\\delta'" in forms["deviation proven"].latex() and "\\sum_{k=1}^{3}" in forms["deviation proven"].latex()

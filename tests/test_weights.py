@@ -443,7 +443,7 @@ def test_frontier():
 
 
 def test_solve_weights_command(tmp_path):
-    from tests_support import GOOD, archive, refused, run, written
+    from support.common import GOOD, archive, refused, run, written
 
     archive(tmp_path)
     text = GOOD.replace("noise_variance = 0.1\nweight", "noise_variance = 5.0\nweight", 1) + 'adjacency = "silent"\n'

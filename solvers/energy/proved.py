@@ -2,7 +2,7 @@
 
 The doubles of the fleet are taken as the exact numbers that they are. The choice is moved by what rounding lacks until every
 constraint is proved to hold; its utility, and the least upper bound of all utilities that concavity gives there
-(:meth:`airtight.analytics.enclosures.energy.Device.optimum`), are enclosed. Where the energy is below varrho/2 that
+(:meth:`airtight.analytics.forms.balls.energy_plan.Device.optimum`), are enclosed. Where the energy is below varrho/2 that
 bound is not tight.
 """
 
@@ -61,7 +61,7 @@ def _gap(problem: Problem, k: int, Z: float, x: float) -> float:
 
 
 def _device(problem: Problem, k: int) -> Any:
-    from airtight.analytics.enclosures.energy import Device
+    from airtight.analytics.forms.balls.energy_plan import Device
 
     one = {
         name: _ball(float(getattr(problem, name)[k]))
@@ -74,7 +74,7 @@ def _device(problem: Problem, k: int) -> Any:
 
 
 def _ball(x: float) -> Any:
-    from airtight.analytics.enclosures.ball import ball
+    from airtight.analytics.forms.balls.ball import ball
 
     return ball(Fraction(x))
 

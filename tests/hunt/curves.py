@@ -20,9 +20,9 @@ from scipy import optimize
 
 import airtight
 from airtight.analytics.checks import FloatArray
-from airtight.analytics.enclosures.ball import Ball, ball
 from airtight.analytics.federated.fair import fairness
 from airtight.analytics.federated.few_bits import quantizer_laws
+from airtight.analytics.forms.balls.ball import Ball, ball
 from airtight.analytics.privacy.accounting.privacy_curve import PrivacyCurve
 from airtight.analytics.privacy.over_the_air import feature_aware
 from airtight.solvers.design.over_the_air import rounds as design_rounds

@@ -11,8 +11,8 @@ import flint
 import numpy as np
 from scipy.special import ndtr
 
-from airtight.analytics.enclosures import divergence as series
-from airtight.analytics.enclosures.ball import Ball, ball
+from airtight.analytics.forms.balls import gaussian_divergence as series
+from airtight.analytics.forms.balls.ball import Ball, ball
 from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.inference.system import InferenceSystem
 

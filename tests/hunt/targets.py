@@ -13,12 +13,12 @@ from typing import Any
 
 import flint
 import numpy as np
+from support import quadratic_form_balls as enclosed_form
 
 from airtight.analytics.distributions import quadratic_form, selection
-from airtight.analytics.enclosures import observers as enclosed_observers
-from airtight.analytics.enclosures import quadratic_form as enclosed_form
-from airtight.analytics.enclosures.ball import Ball, ball
 from airtight.analytics.federated.corbin import central_bound, central_privacy, dropout
+from airtight.analytics.forms.balls import observer_delta as enclosed_observers
+from airtight.analytics.forms.balls.ball import Ball, ball
 from airtight.analytics.inference import accuracy
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem

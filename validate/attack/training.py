@@ -25,10 +25,10 @@ from airtight.analytics.federated.few_bits import baselines
 from airtight.analytics.privacy import empirical_epsilon
 from airtight.analytics.privacy.accounting.privacy_curve import PrivacyCurve
 from airtight.validate.experiments.training import data
-from airtight.validate.experiments.training import federated as loop
-from airtight.validate.plan import Mechanism, Settings
+from airtight.validate.experiments.training import federated_training as loop
 from airtight.validate.results.attack import TrainingAttack
-from airtight.validate.results.federated import theorem_3
+from airtight.validate.results.federated_results import theorem_3
+from airtight.validate.system_file.training_plan import Mechanism, Settings
 
 RUNS, ROUNDS = 1000, 3
 FAILURE = 0.05
@@ -77,7 +77,7 @@ def attacked(
 
     Notes
     -----
-    The loop is that of :func:`airtight.validate.experiments.training.federated.run` but for two things: a round in
+    The loop is that of :func:`airtight.validate.experiments.training.federated_training.run` but for two things: a round in
     which nobody is there is left out, and the server does not go back to an earlier model, which is post-processing.
 
     Examples

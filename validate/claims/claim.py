@@ -10,11 +10,11 @@ from typing import Any
 import sympy as sp
 
 from airtight.analytics.checks import ParameterError
-from airtight.analytics.enclosures.ball import ball
+from airtight.analytics.forms.balls.ball import ball
 from airtight.analytics.records import table
-from airtight.validate.claims.balls import decided
 from airtight.validate.claims.domain import Range, exact
 from airtight.validate.claims.implementation import Implementation
+from airtight.validate.claims.proving.balls import decided
 from airtight.validate.claims.relation import RATIO, Agreement, Point, Relation, Scale, one_each, relation
 
 _TOLERANCE = 1e-9  # of a side that an algorithm computes in doubles

@@ -9,7 +9,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Any
 
-from airtight.analytics.enclosures.ball import Ball
+from airtight.analytics.forms.balls.ball import Ball
 from airtight.analytics.records import plain, table, told
 from airtight.validate.claims.claim import REFUTED, Claim, Item, Verdict
 from airtight.validate.claims.domain import Value
@@ -67,7 +67,7 @@ def decimal_ends(ball: Ball) -> tuple[str, str]:
 
     Examples
     --------
-    >>> from airtight.analytics.enclosures.ball import ball
+    >>> from airtight.analytics.forms.balls.ball import ball
     >>> decimal_ends(ball("1/2")), decimal_ends(ball("1/3"))[0][:12]
     (('0.5', '0.5'), '0.3333333333')
     """

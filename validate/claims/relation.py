@@ -20,10 +20,10 @@ import flint
 import sympy as sp
 
 from airtight.analytics.checks import ParameterError
-from airtight.analytics.enclosures.ball import Ball, refine
-from airtight.validate.claims.balls import enclosed
+from airtight.analytics.forms.balls.ball import Ball, refine
 from airtight.validate.claims.domain import Parameter, Range, Value
 from airtight.validate.claims.domain import exact as decimal
+from airtight.validate.claims.proving.balls import enclosed
 
 Point = Mapping[str, Value]
 Exact = Mapping[str, Fraction]

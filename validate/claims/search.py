@@ -21,13 +21,13 @@ import numpy as np
 import sympy as sp
 
 from airtight.validate.claims import EFFORT
-from airtight.validate.claims.balls import enclosed
-from airtight.validate.claims.boxes import Proof
 from airtight.validate.claims.claim import Claim, Verdict
 from airtight.validate.claims.domain import Value, exact
 from airtight.validate.claims.evidence import Evidence, Extent, How, Witness
-from airtight.validate.claims.identity import identical
-from airtight.validate.claims.proof import prove
+from airtight.validate.claims.proving.balls import enclosed
+from airtight.validate.claims.proving.boxes import Proof
+from airtight.validate.claims.proving.identity import identical
+from airtight.validate.claims.proving.proof import prove
 from airtight.validate.claims.relation import MOST_BITS, Point, Sign, at_point
 from airtight.validate.claims.witness import near_paper, own_parameters, simplest, taken
 

@@ -6,14 +6,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from airtight.validate.description import Description
-from airtight.validate.report import drawings, page
+from airtight.validate.report import page
+from airtight.validate.report.drawing import drawings
 from airtight.validate.report.page import EnergyPart, Parts
 from airtight.validate.results.bounds import Bounds
 from airtight.validate.results.weights import Designs
+from airtight.validate.system_file.description import Description
 
 if TYPE_CHECKING:
-    from airtight.validate.claims.shipped import Shipped
+    from airtight.validate.claims.shipped_evidence import Shipped
     from airtight.validate.experiments.figures.gallery import Rendered
 
 Part = tuple[str, Callable[[], None]]
@@ -100,8 +101,8 @@ def _later(
 
 
 def _learn(parts: Parts, thorough: bool) -> None:
-    from airtight.validate.experiments.training import command
-    from airtight.validate.report import training_plots
+    from airtight.validate.commands import train_command
+    from airtight.validate.report.drawing import training_plots
     from airtight.validate.running import pool_of
 
     description = parts.description
@@ -109,7 +110,7 @@ def _learn(parts: Parts, thorough: bool) -> None:
         return
     chosen = description.training if thorough else description.training.shortened()
     with pool_of(int(chosen.seeds)) as (executor, _):
-        trained = command.train(description, command.servable(description), chosen, executor=executor)
+        trained = train_command.train(description, train_command.servable(description), chosen, executor=executor)
     parts.training = trained.tree
     if chosen != description.training:
         parts.trained = (

@@ -22,7 +22,7 @@ from typing import Any
 
 from airtight.validate.claims.claim import FAILING, Claim, Severity, Verdict
 from airtight.validate.claims.evidence import Evidence, How, item_as_json
-from airtight.validate.claims.shipped import shipped
+from airtight.validate.claims.shipped_evidence import shipped
 from airtight.validate.claims.sources import INSTALLED
 from airtight.validate.files import whole
 from airtight.validate.report import page

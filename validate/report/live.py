@@ -14,9 +14,9 @@ from numpy.polynomial import chebyshev
 from numpy.polynomial.legendre import leggauss
 from scipy import special
 
+from airtight.analytics.forms import theorem1
+from airtight.analytics.forms.form import Form
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.symbolic import amplification
-from airtight.analytics.symbolic.form import Form
 from airtight.validate.report.summary import Card
 from airtight.validate.results.tree import as_json
 
@@ -41,7 +41,7 @@ def script() -> str:
     >>> script().startswith("const ERFCX = [")
     True
     """
-    forms = amplification.alike()
+    forms = theorem1.alike()
     names = {
         "mean_noise": forms["Theorem 1, mean noise"],
         **{
@@ -65,7 +65,7 @@ def function(form: Form) -> str:
 
     Examples
     --------
-    >>> from airtight.analytics.symbolic.form import Face
+    >>> from airtight.analytics.forms.form import Face
     >>> x = sp.Symbol("x")
     >>> function(Form("half", "none", Face.EXACT, sp.sqrt(x) / 2, {"length": x}))
     '({length: v0}) => (1/2)*Math.sqrt(v0)'

@@ -26,17 +26,18 @@ from airtight.solvers.energy.schemes import Comparison
 from airtight.solvers.solution import InfeasibleError
 from airtight.validate.claims.claim import FAILING, REFUTED, Severity, Verdict
 from airtight.validate.claims.evidence import Evidence
-from airtight.validate.claims.shipped import Shipped
-from airtight.validate.description import Description
+from airtight.validate.claims.shipped_evidence import Shipped
 from airtight.validate.files import whole
-from airtight.validate.report import drawings, live, numbers, plots, rows, sentences, summary, tables
-from airtight.validate.report.drawings import Drawn
+from airtight.validate.report import live, numbers, rows, sentences, summary, tables
+from airtight.validate.report.drawing import drawings, inference_plots
+from airtight.validate.report.drawing.drawings import Drawn
 from airtight.validate.report.summary import Card
 from airtight.validate.report.verdicts import severities, told
 from airtight.validate.results.bounds import Bounds
 from airtight.validate.results.energy import EnergyResult
 from airtight.validate.results.tree import as_json
 from airtight.validate.results.weights import Designs
+from airtight.validate.system_file.description import Description
 
 if TYPE_CHECKING:
     from airtight.validate.experiments.figures.gallery import Rendered
@@ -88,7 +89,7 @@ class Parts:
         if not self._cards and self.bounds.inference is not None:
             known = self.bounds.inference.named(self.description.name)
             for name, system in self.description.systems.items():
-                self._cards.append(summary.card(name, system, known[name], plots.schemes(system)))
+                self._cards.append(summary.card(name, system, known[name], inference_plots.schemes(system)))
         return self._cards
 
     _cards: list[Card] = field(default_factory=list, repr=False)

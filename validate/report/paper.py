@@ -16,7 +16,7 @@ from airtight.validate.claims import audit, proofs
 from airtight.validate.claims.claim import FAILING, REFUTED, Paper, Verdict
 from airtight.validate.claims.evidence import Evidence, How
 from airtight.validate.claims.proofs import Section
-from airtight.validate.claims.shipped import shipped
+from airtight.validate.claims.shipped_evidence import shipped
 from airtight.validate.claims.sources import INSTALLED, Source
 from airtight.validate.files import whole
 from airtight.validate.report.latex import Latex, entry, escaped

@@ -18,8 +18,8 @@ from airtight.analytics.privacy.over_the_air import observers
 from airtight.solvers.energy.schemes import Comparison
 from airtight.validate.report.numbers import shown
 from airtight.validate.results.energy import EnergyResult
-from airtight.validate.results.federated import FederatedBounds
-from airtight.validate.results.inference import Distortion, InferenceBounds, Privacy, TheoremBound
+from airtight.validate.results.federated_results import FederatedBounds
+from airtight.validate.results.inference_results import Distortion, InferenceBounds, Privacy, TheoremBound
 
 _NOISE_LEAVES = 0.5  # share of epsilon: if idle noise leaves less, that is worth a sentence
 _TOLD, _HIDDEN = 0.9, 0.75  # probabilities of a right guess, at even odds

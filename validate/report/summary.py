@@ -16,7 +16,7 @@ from airtight.validate.report import sentences
 from airtight.validate.report.numbers import shown, span
 from airtight.validate.report.sentences import Sentence
 from airtight.validate.report.tables import groups, observer_rows, privacy_rows
-from airtight.validate.results.inference import InferenceBounds, Privacy
+from airtight.validate.results.inference_results import InferenceBounds, Privacy
 
 _USEFUL = 0.01  # of accuracy above that of an output that ignores y
 _SEEN = {

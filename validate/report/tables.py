@@ -16,8 +16,8 @@ from rich.table import Table
 from airtight.analytics.guarantee import Observer
 from airtight.validate.results.bounds import Part
 from airtight.validate.results.energy import DeviceBounds, EnergyResult
-from airtight.validate.results.federated import FederatedBounds
-from airtight.validate.results.inference import Accuracy, Distortion, InferenceBounds, Privacy, Selection
+from airtight.validate.results.federated_results import FederatedBounds
+from airtight.validate.results.inference_results import Accuracy, Distortion, InferenceBounds, Privacy, Selection
 from airtight.validate.results.quantizer import PairResult, QuantizerResult
 from airtight.validate.results.weights import WeightResult
 

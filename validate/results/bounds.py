@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from airtight.validate.description import Description
 from airtight.validate.results.energy import DeviceBounds
-from airtight.validate.results.federated import FederatedBounds
-from airtight.validate.results.inference import InferenceBounds
+from airtight.validate.results.federated_results import FederatedBounds
+from airtight.validate.results.inference_results import InferenceBounds
+from airtight.validate.system_file.description import Description
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,7 @@ def as_json(result: Any) -> Any:
 
     Examples
     --------
-    >>> from airtight.validate.results.inference import EpsilonDelta
+    >>> from airtight.validate.results.inference_results import EpsilonDelta
     >>> as_json({"proven": EpsilonDelta(epsilon=np.array([1.0, np.inf]), delta=np.array([1e-5, 0.0]))})
     {'proven': {'epsilon': [1.0, 'inf'], 'delta': [1e-05, 0.0]}}
     """

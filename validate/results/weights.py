@@ -16,7 +16,7 @@ from airtight.analytics.inference.system import InferenceSystem
 from airtight.solvers import weights
 from airtight.solvers.solution import InfeasibleError, Solution
 from airtight.solvers.weights import rational_certificate
-from airtight.validate.description import Task
+from airtight.validate.system_file.description import Task
 
 
 @dataclass(frozen=True, kw_only=True)

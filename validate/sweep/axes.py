@@ -14,8 +14,8 @@ from airtight.analytics.checks import ParameterError
 from airtight.analytics.federated.corbin.federated_system import FederatedSystem
 from airtight.analytics.federated.fair.device import DeviceFleet
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.validate import units
-from airtight.validate.config import keys, meant
+from airtight.validate.system_file import units
+from airtight.validate.system_file.config import keys, meant
 
 Value = float | int | bool | str
 TABLES = ("inference", "inference.features", "inference.selection", "federated", "energy")

@@ -16,11 +16,11 @@ from airtight.analytics.inference.homogeneous import HomogeneousSystems
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.over_the_air import mixtures, observers
 from airtight.solvers.energy.utility import EnergySolution
-from airtight.validate import units
 from airtight.validate.sweep.axes import Key
 from airtight.validate.sweep.parts import DEFAULT_EPSILON
 from airtight.validate.sweep.quantities import Place
 from airtight.validate.sweep.task import Task
+from airtight.validate.system_file import units
 
 Batch = Callable[[Task], list[FloatArray]]
 

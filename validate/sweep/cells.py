@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from airtight.analytics.checks import FloatArray, IntArray
-from airtight.validate import config
 from airtight.validate.sweep import batches
 from airtight.validate.sweep.axes import QUESTIONS, Value
 from airtight.validate.sweep.parts import DEFAULT_EPSILON, PARTS, REDUCTIONS, Part
 from airtight.validate.sweep.quantities import Place
 from airtight.validate.sweep.task import Block, Task
+from airtight.validate.system_file import config
 
 
 def compute(task: Task) -> Block:

@@ -17,10 +17,10 @@ from airtight.analytics.inference import accuracy, distortion
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.over_the_air import amplification, observers, rounds
 from airtight.solvers.energy.utility import EnergySolution
-from airtight.validate.description import Description, Task
-from airtight.validate.results import federated, inference
+from airtight.validate.results import federated_results, inference_results
 from airtight.validate.results.energy import DeviceBounds
 from airtight.validate.sweep.axes import QUESTIONS, Key
+from airtight.validate.system_file.description import Description, Task
 
 REDUCTIONS: Mapping[str, Callable[[FloatArray], Any]] = {"max": np.max, "min": np.min, "mean": np.mean, "sum": np.sum}
 DEFAULT_EPSILON = 1.0
@@ -147,17 +147,17 @@ def _delta(description: Description, at_epsilon: float) -> DeltaAt:
     return DeltaAt(delta=np.asarray(high), lower=np.asarray(low))
 
 
-def _distortion(description: Description, _: float) -> inference.Distortion:
-    return inference.Distortion.of(_system(description), _task(description))
+def _distortion(description: Description, _: float) -> inference_results.Distortion:
+    return inference_results.Distortion.of(_system(description), _task(description))
 
 
 def _task(description: Description) -> Task:
     return cast(Task, description.task)
 
 
-def _accuracy(description: Description, _: float) -> inference.Accuracy:
+def _accuracy(description: Description, _: float) -> inference_results.Accuracy:
     system, task = _system(description), _task(description)
-    return inference.Accuracy.of(system, task, inference.Distortion.of(system, task))
+    return inference_results.Accuracy.of(system, task, inference_results.Distortion.of(system, task))
 
 
 def _solved(fleet: DeviceFleet) -> EnergySolution:
@@ -173,8 +173,8 @@ _TABLE: tuple[Part, ...] = (
     Part("inference.privacy.delta_at", DeltaAt, _delta, ("inference",), _UNSEEN | {"delta"}, frozenset({"at_epsilon"})),
     Part(
         "inference.privacy.exact",
-        inference.Exact,
-        lambda d, _: inference.Exact(
+        inference_results.Exact,
+        lambda d, _: inference_results.Exact(
             epsilon=np.asarray(amplification.exact_epsilon(_system(d))), delta=_system(d).delta
         ),
         ("inference",),
@@ -182,17 +182,17 @@ _TABLE: tuple[Part, ...] = (
     ),
     Part(
         "inference.privacy.proven",
-        inference.EpsilonDelta,
-        lambda d, _: inference.EpsilonDelta.of(amplification.proven(_system(d))),
+        inference_results.EpsilonDelta,
+        lambda d, _: inference_results.EpsilonDelta.of(amplification.proven(_system(d))),
         ("inference",),
         _UNSEEN | {"observer", "rounds"},
     ),
     Part(
         "inference.privacy.published",
-        inference.Published,
-        lambda d, _: inference.Published(
+        inference_results.Published,
+        lambda d, _: inference_results.Published(
             **{
-                form.value: inference.TheoremBound.of(_system(d), form)
+                form.value: inference_results.TheoremBound.of(_system(d), form)
                 for form in (amplification.TheoremForm.THEOREM1, amplification.TheoremForm.EQ23)
             }
         ),
@@ -201,14 +201,14 @@ _TABLE: tuple[Part, ...] = (
     ),
     Part(
         "inference.privacy.observers",
-        inference.Observers,
-        lambda d, _: inference.Observers.of(_system(d), np.asarray(amplification.exact_epsilon(_system(d)))),
+        inference_results.Observers,
+        lambda d, _: inference_results.Observers.of(_system(d), np.asarray(amplification.exact_epsilon(_system(d)))),
         ("inference",),
         _UNSEEN | {"observer", "rounds"},
     ),
     Part(
         "inference.distortion",
-        inference.Distortion,
+        inference_results.Distortion,
         _distortion,
         ("inference", "inference.features"),
         _UNPRIVATE | {"margin", "ideal_accuracy", "epsilon_cap"},
@@ -219,7 +219,7 @@ _TABLE: tuple[Part, ...] = (
     ),
     Part(
         "inference.accuracy",
-        inference.Accuracy,
+        inference_results.Accuracy,
         _accuracy,
         ("inference", "inference.features"),
         _UNPRIVATE | {"epsilon_cap"},
@@ -233,45 +233,47 @@ _TABLE: tuple[Part, ...] = (
     ),
     Part(
         "inference.selection",
-        inference.Selection,
-        lambda d, _: inference.Selection.of(_system(d), d.scores),  # type: ignore[arg-type]
+        inference_results.Selection,
+        lambda d, _: inference_results.Selection.of(_system(d), d.scores),  # type: ignore[arg-type]
         ("inference", "inference.selection"),
         frozenset({"observer", "decoder_gain", "channel_gain"}),
     ),
     Part(
         "federated.mse",
-        federated.WorstError,
-        lambda d, _: federated.WorstError.of(d.federated),  # type: ignore[arg-type]
+        federated_results.WorstError,
+        lambda d, _: federated_results.WorstError.of(d.federated),  # type: ignore[arg-type]
         ("federated",),
         frozenset({"parameters", "center", "dropout"}),
-        units=dict.fromkeys([each.name for each in fields(federated.WorstError)], "square of the parameter's unit"),
+        units=dict.fromkeys(
+            [each.name for each in fields(federated_results.WorstError)], "square of the parameter's unit"
+        ),
     ),
     Part(
         "federated.central",
-        federated.Central,
-        lambda d, _: federated.Central.of(d.federated),  # type: ignore[arg-type]
+        federated_results.Central,
+        lambda d, _: federated_results.Central.of(d.federated),  # type: ignore[arg-type]
         ("federated",),
         frozenset({"center", "dropout"}),
     ),
     Part(
         "federated.server",
-        federated.Server,
-        lambda d, _: federated.Server.of(d.federated),  # type: ignore[arg-type]
+        federated_results.Server,
+        lambda d, _: federated_results.Server.of(d.federated),  # type: ignore[arg-type]
         ("federated",),
         frozenset({"parameters", "center", "radius", "shared_bits", "dropout", "delta"}),
     ),
     Part(
         "federated.dropout",
-        federated.Dropout,
-        lambda d, _: federated.Dropout.of(d.federated),  # type: ignore[arg-type]
+        federated_results.Dropout,
+        lambda d, _: federated_results.Dropout.of(d.federated),  # type: ignore[arg-type]
         ("federated",),
         frozenset({"center"}),
         units={"worst_mse": "square of the parameter's unit"},
     ),
     Part(
         "federated.communication",
-        federated.Communication,
-        lambda d, _: federated.Communication.of(d.federated),  # type: ignore[arg-type]
+        federated_results.Communication,
+        lambda d, _: federated_results.Communication.of(d.federated),  # type: ignore[arg-type]
         ("federated",),
         frozenset({"epsilon", "center", "radius", "ldp_fraction", "dropout", "delta"}),
         units=dict.fromkeys(("model", "key_exchange", "shared_randomness", "update", "total"), "bit"),

@@ -16,12 +16,12 @@ import numpy as np
 
 from airtight.analytics.checks import ParameterError
 from airtight.analytics.guarantee import Adjacency, Observer
-from airtight.validate import units
 from airtight.validate.sweep import batches, quantities
 from airtight.validate.sweep.axes import TABLES, Axis, resolved
 from airtight.validate.sweep.parts import Part
 from airtight.validate.sweep.quantities import Place, Quantity
 from airtight.validate.sweep.task import Task
+from airtight.validate.system_file import units
 
 DEVICE = "device"  # the dimension of what is one number a device
 _TOGETHER, _HIDING, _ALONE = 4096, 64, 16  # cells of a block: solved together, together but slowly, each for itself

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from airtight.analytics.checks import ParameterError
-from airtight.validate.config import meant
 from airtight.validate.sweep.parts import PARTS, REDUCTIONS, Part
+from airtight.validate.system_file.config import meant
 
 # name: place, meaning, places of the ends of an interval that holds it
 _NAMES: dict[str, tuple[str, str, str | None, str | None]] = {

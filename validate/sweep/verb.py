@@ -18,10 +18,10 @@ from airtight.analytics.checks import ParameterError
 from airtight.analytics.federated.corbin.federated_system import FederatedSystem
 from airtight.analytics.federated.fair.device import DeviceFleet
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.validate import config
 from airtight.validate.running import pool_of
 from airtight.validate.sweep.plan import Sweep, planned
 from airtight.validate.sweep.run import run
+from airtight.validate.system_file import config
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from airtight.validate.twins import federated, inference, privacy
+from airtight.validate.twins import federated_twins, inference_twins, privacy_twins
 from airtight.validate.twins.twin import Twin
 
 
@@ -18,12 +18,12 @@ def twins() -> dict[str, Twin]:
     'CB Algorithm 1'
     """
     parts = (
-        privacy.releases,
-        privacy.theorem_1,
-        inference.bounds,
-        federated.corbin,
-        federated.descent,
-        federated.devices,
+        privacy_twins.releases,
+        privacy_twins.theorem_1,
+        inference_twins.bounds,
+        federated_twins.corbin,
+        federated_twins.descent,
+        federated_twins.devices,
     )
     found: dict[str, Twin] = {}
     for twin in (twin for part in parts for twin in part()):

@@ -11,7 +11,7 @@ import mpmath
 import numpy as np
 
 from airtight.analytics.checks import ConvergenceError
-from airtight.analytics.symbolic.form import Form
+from airtight.analytics.forms.form import Form
 from airtight.validate.claims.domain import Range, Value
 
 Values = dict[str, Any]

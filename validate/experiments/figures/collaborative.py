@@ -21,7 +21,7 @@ from airtight.validate.experiments.figures.figure import Advance, Effort, Redraw
 from airtight.validate.experiments.figures.finding import POSITIVE, Comparison, Finding
 from airtight.validate.experiments.figures.style import COLOURS, STYLE, figure_of, label_ends
 from airtight.validate.experiments.figures.table import Table
-from airtight.validate.experiments.training import designs, inference, views
+from airtight.validate.experiments.training import designs, inference_training, views
 
 _SYSTEM = InferenceSystem(
     devices=12,
@@ -68,7 +68,8 @@ def _lengths(effort: Effort, advance: Advance) -> xr.Dataset:
         for seed in range(effort.seeds):
             setup = views.prepare(dimension=r, seed=seed)
             accuracy[i, seed] = [
-                inference.measure(setup, replace(one, dimension=r), rounds=4, seed=seed).accuracy for one in systems
+                inference_training.measure(setup, replace(one, dimension=r), rounds=4, seed=seed).accuracy
+                for one in systems
             ]
     return xr.Dataset(
         {"accuracy": (("dimension", "seed", "noise"), accuracy)},
@@ -154,7 +155,7 @@ def _customised(dimension: int, effort: Effort, advance: Advance) -> xr.Dataset:
         for i, kind in enumerate(kinds):
             for j, cap in enumerate(caps):
                 made = designs.apply(base, typical, sensitive=sensitive, epsilon=float(cap), design=kind)
-                accuracy[i, seed, j] = inference.measure(setup, made, rounds=4, seed=seed).accuracy
+                accuracy[i, seed, j] = inference_training.measure(setup, made, rounds=4, seed=seed).accuracy
         advance(f"r = {dimension}, seed {seed}")
     return xr.Dataset(
         {"accuracy": (("design", "seed", "epsilon"), accuracy)},
@@ -203,18 +204,20 @@ def _show_customised(number: int, data: xr.Dataset) -> Shown:
 
 def _chosen(
     effort: Effort, prepared: Callable[[int], views.Setup], systems: list[InferenceSystem]
-) -> inference.Selection:
+) -> inference_training.Selection:
     """Threshold and number of devices of the best mean accuracy on seeds that are not reported."""
 
-    def score(scheme: str, selection: inference.Selection) -> float:
+    def score(scheme: str, selection: inference_training.Selection) -> float:
         found = [
-            inference.measure(prepared(seed), one, scheme=scheme, selection=selection, rounds=2, seed=seed).accuracy
+            inference_training.measure(
+                prepared(seed), one, scheme=scheme, selection=selection, rounds=2, seed=seed
+            ).accuracy
             for seed in effort.choosing
             for one in systems
         ]
         return float(np.mean(found))
 
-    rule = partial(inference.Selection, score_noise=_SCORE_NOISE)
+    rule = partial(inference_training.Selection, score_noise=_SCORE_NOISE)
     threshold = max(_THRESHOLDS, key=lambda eta: score("2.1", rule(threshold=eta)))
     selected = max(_SELECTED, key=lambda count: score("2.2", rule(selected=count)))
     return rule(threshold=threshold, selected=selected)
@@ -235,7 +238,9 @@ def _schemes(
         setup = prepared(seed)
         for i, scheme in enumerate(_SCHEMES):
             for j, system in enumerate(systems):
-                found = inference.measure(setup, system, scheme=scheme, selection=selection, rounds=rounds, seed=seed)
+                found = inference_training.measure(
+                    setup, system, scheme=scheme, selection=selection, rounds=rounds, seed=seed
+                )
                 accuracy[i, seed, j] = found.accuracy
             taking[i, seed] = found.participation
         advance(f"seed {seed}")
@@ -277,14 +282,14 @@ def _table(effort: Effort, advance: Advance) -> xr.Dataset:
     systems = [calibrate.calibrate(unit, cap).system for cap in _CAPS]
     data = _schemes(effort, advance, lambda seed: views.prepare(codec="trained", seed=seed), systems, 8)
     sensitivity = uncertainty.sensitivity(10)
-    chosen = inference.Selection(
+    chosen = inference_training.Selection(
         score_noise=_SCORE_NOISE, threshold=data.attrs["threshold"], selected=data.attrs["selected"]
     )
     spent = np.array([[_spent(scheme, chosen, system, sensitivity) for system in systems] for scheme in _SCHEMES])
     return data.assign(spent=(("scheme", "system"), spent)).assign_coords(epsilon=("system", _CAPS))
 
 
-def _spent(scheme: str, chosen: inference.Selection, system: InferenceSystem, sensitivity: float) -> float:
+def _spent(scheme: str, chosen: inference_training.Selection, system: InferenceSystem, sensitivity: float) -> float:
     """The epsilon that the scheme guarantees to every device, at the system's delta."""
     match scheme:
         case "1":

@@ -11,7 +11,15 @@ from pathlib import Path
 
 from airtight.validate import papers
 from airtight.validate.claims import names
-from airtight.validate.experiments.figures import collaborative, corbin, few_bits, inference, shipped, style, utility
+from airtight.validate.experiments.figures import (
+    collaborative,
+    corbin,
+    few_bits_figures,
+    inference_figures,
+    shipped_results,
+    style,
+    utility_figures,
+)
 from airtight.validate.experiments.figures.figure import Advance, Effort, Redrawn, Study
 from airtight.validate.experiments.figures.table import Table
 from airtight.validate.files import whole
@@ -28,10 +36,10 @@ def _of_papers() -> dict[str, Callable[[Effort, Advance], Redrawn]]:
 
 FIGURES: dict[str, Callable[[Effort, Advance], Redrawn]] = {
     **collaborative.FIGURES,
-    **inference.FIGURES,
+    **inference_figures.FIGURES,
     **corbin.FIGURES,
-    **utility.FIGURES,
-    **few_bits.FIGURES,
+    **utility_figures.FIGURES,
+    **few_bits_figures.FIGURES,
     **_of_papers(),
 }
 _LONG = ("CB-3c", "CB-2a", "CB-2b", "CB-2c", "CB-1", "CB-3a", "CB-3b")  # begun first
@@ -73,7 +81,7 @@ def redrawn(name: str, effort: Effort | None = None) -> Redrawn:
     """
     study = FIGURES[name]
     if effort is None and isinstance(study, Study):
-        return study.drawn(shipped.read(name))
+        return study.drawn(shipped_results.read(name))
     return study(effort or Effort.full(), lambda done: None)
 
 
@@ -85,7 +93,7 @@ def rendered(name: str, effort: Effort | None) -> Rendered:
         markup = str(found.figure.html(found.id))
     else:
         markup = style.svg(found.figure, found.id, found.caption)
-    return Rendered(found.id, found.caption, markup, json.dumps(shipped.plain(tree)))
+    return Rendered(found.id, found.caption, markup, json.dumps(shipped_results.plain(tree)))
 
 
 def draw(ids: Sequence[str], effort: Effort | None, executor: Executor | None = None) -> Iterator[Rendered]:

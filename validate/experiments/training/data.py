@@ -9,7 +9,7 @@ import numpy as np
 
 from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, IntArray, ParameterError
-from airtight.validate.plan import Dataset
+from airtight.validate.system_file.training_plan import Dataset
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from airtight.analytics.inference import uncertainty
 from airtight.analytics.inference.features import Features
 from airtight.validate.experiments.training import data
 from airtight.validate.experiments.training.network import Dense, Layer
-from airtight.validate.plan import Dataset
+from airtight.validate.system_file.training_plan import Dataset
 
 WIDTH = 32
 _STEPS = 800

@@ -10,12 +10,12 @@ import numpy as np
 import sympy as sp
 
 from airtight.analytics.distributions.poisson_binomial import binomial
-from airtight.analytics.enclosures import aggregation as enclosed
-from airtight.analytics.enclosures.ball import Ball, ball
 from airtight.analytics.federated.corbin import central_privacy, mean_estimation, quantizers
-from airtight.validate.claims.balls import enclosed as value
+from airtight.analytics.forms.balls import aggregate_delta as enclosed
+from airtight.analytics.forms.balls.ball import Ball, ball
 from airtight.validate.claims.claim import Claim, defined, false, holds
 from airtight.validate.claims.domain import Range, parameter
+from airtight.validate.claims.proving.balls import enclosed as value
 from airtight.validate.claims.relation import absolute, at_most, equal
 from airtight.validate.papers.corbin_fl.common import (
     IN_RADII,

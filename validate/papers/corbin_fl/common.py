@@ -10,7 +10,7 @@ import sympy as sp
 
 from airtight.analytics.federated.corbin import central_privacy
 from airtight.analytics.federated.corbin.federated_system import FederatedSystem
-from airtight.analytics.symbolic import quantizers as forms
+from airtight.analytics.forms import binary_quantizers as forms
 from airtight.validate.claims.domain import Range, parameter, parameter_of
 
 of_system = partial(parameter_of, FederatedSystem)
@@ -27,7 +27,8 @@ _UNSEEN = 1e-30  # delta of which nothing is trimmed
 
 
 def printed(name: str, **values: Any) -> sp.Expr:
-    """A formula of :mod:`airtight.analytics.symbolic.quantizers` at these arguments; radius 1 and `epsilon` where not said."""
+    """A formula of :mod:`airtight.analytics.forms.binary_quantizers` at these arguments; radius 1 and `epsilon` where
+    not said."""
     form, all_values = forms.FORMS[name], {"radius": 1, "epsilon": epsilon, **values}
     return form.at(**{key: all_values[key] for key in form.arguments})
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from airtight.validate.claims.claim import definition, undecidable
-from airtight.validate.experiments.figures.shipped import finding
+from airtight.validate.experiments.figures.shipped_results import finding
 
 ITEMS = (
     definition("CB-C1", "Conditions C1-C6", "Unbiased, private, least MSE; see CB-A1, CB-PLDP, CB-P1, CB-T1."),
-    definition("CB-A3", "Algorithm 3", "Rounds of CorBin-FL: `airtight.validate.experiments.training.federated`."),
+    definition(
+        "CB-A3", "Algorithm 3", "Rounds of CorBin-FL: `airtight.validate.experiments.training.federated_training`."
+    ),
     definition("CB-E6", "Eq. (6)", "Smoothed update with lambda: `Settings.smoothing`."),
     definition(
         "CB-E15",
         "App. B, Eq. (15)-(17)",
-        "Second moments of a pair's outputs: `symbolic.quantizers.pair_mse_of_law`. (17) prints a product for the"
+        "Second moments of a pair's outputs: `forms.binary_quantizers.pair_mse_of_law`. (17) prints a product for the"
         " sum of the outputs.",
     ),
     definition(

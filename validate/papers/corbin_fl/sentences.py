@@ -9,8 +9,8 @@ import numpy as np
 import sympy as sp
 from scipy import stats
 
-from airtight.analytics.enclosures.ball import Ball, ball
 from airtight.analytics.federated.corbin import quantizers
+from airtight.analytics.forms.balls.ball import Ball, ball
 from airtight.validate.claims.claim import Claim, holds, other_reading
 from airtight.validate.claims.domain import Range, parameter
 from airtight.validate.claims.relation import absolute, at_least, at_most

@@ -6,8 +6,8 @@ from math import comb
 
 import sympy as sp
 
-from airtight.analytics.symbolic.form import normal_cdf
-from airtight.analytics.symbolic.gaussian import hockey_stick
+from airtight.analytics.forms.form import normal_cdf
+from airtight.analytics.forms.gaussian_mechanism import hockey_stick
 from airtight.validate.claims.claim import Claim, Paper, false, holds, undecidable
 from airtight.validate.claims.domain import Range, parameter
 from airtight.validate.claims.implementation import Implementation

@@ -11,8 +11,8 @@ from scipy import special
 
 from airtight.analytics.checks import FloatArray
 from airtight.analytics.distributions import poisson_binomial, selection
-from airtight.analytics.enclosures import selection as enclosed
-from airtight.analytics.symbolic.form import normal_cdf
+from airtight.analytics.forms.balls import selection_probability as enclosed
+from airtight.analytics.forms.form import normal_cdf
 from airtight.validate.claims.claim import Claim, false, holds
 from airtight.validate.claims.domain import Range, over, parameter
 from airtight.validate.claims.relation import absolute, at_least, at_most, equal

@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
+from airtight.analytics.forms import gaussian_mechanism
 from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.symbolic import gaussian
 from airtight.validate.claims.domain import Range, parameter_of
 
 PAPER = "feature-dp"
 of_system = partial(parameter_of, InferenceSystem)
 _epsilon, _mu = sp.symbols("epsilon mu", positive=True)
 GAUSSIAN = {  # for legends: delta of a Gaussian mechanism whose noise is 1 / mu of its sensitivity
-    r"\delta_G": sp.Lambda((_epsilon, _mu), gaussian.hockey_stick(_epsilon, _mu, 1))
+    r"\delta_G": sp.Lambda((_epsilon, _mu), gaussian_mechanism.hockey_stick(_epsilon, _mu, 1))
 }
 # typical: Sec. VI, Table II; a distance w C is from what its least epsilon allows up to w = 1/12, C = 100
 DELTA = Range(1e-12, 0.5, logarithmic=True, typical=(1e-5, 1e-5))

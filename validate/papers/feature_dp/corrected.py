@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from airtight.analytics.enclosures import amplification as enclosed
-from airtight.analytics.enclosures import divergence as enclosed_divergence
+from airtight.analytics.forms.balls import amplified_delta as enclosed
+from airtight.analytics.forms.balls import gaussian_divergence as enclosed_divergence
 from airtight.analytics.privacy.mechanisms import gaussian, gaussian_pair, subsampling
 from airtight.analytics.privacy.over_the_air import amplification, hidden_participation
 from airtight.validate.claims.claim import Claim, holds

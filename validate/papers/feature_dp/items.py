@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from airtight.validate.claims.claim import definition, undecidable
-from airtight.validate.experiments.figures.shipped import finding
+from airtight.validate.experiments.figures.shipped_results import finding
 
 FULL = (
     definition("FDP-E1", "Eq. (1), (2)", "Features and their mean f*: `Features.target`."),
@@ -42,12 +42,12 @@ FULL = (
     definition(
         "FDP-E28",
         "App. B, Eq. (27)-(29)",
-        "The decoded signal and its MSE by definition: symbolic.inference.expected_square.",
+        "The decoded signal and its MSE by definition: forms.inference_errors.expected_square.",
     ),
     definition(
         "FDP-E36",
         "App. C, Eq. (39), (44), (47), and T_2 of (37)",
-        "Abbreviations and the Lagrangian: symbolic.weights.",
+        "Abbreviations and the Lagrangian: forms.weights.",
     ),
     definition(
         "FDP-E41",

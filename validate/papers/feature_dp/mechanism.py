@@ -9,11 +9,11 @@ import numpy as np
 import sympy as sp
 
 from airtight.analytics.distributions import poisson_binomial
-from airtight.analytics.enclosures import concentration as enclosed
+from airtight.analytics.forms import gaussian_mechanism as forms
+from airtight.analytics.forms.balls import noise_deviation as enclosed
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.analytics.privacy.over_the_air import concentration
-from airtight.analytics.symbolic import gaussian as forms
 from airtight.validate.claims.claim import (
     Claim,
     Reference,

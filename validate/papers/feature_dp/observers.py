@@ -6,7 +6,7 @@ import math
 from functools import partial
 from typing import Any
 
-from airtight.analytics.enclosures import observers as enclosed
+from airtight.analytics.forms.balls import observer_delta as enclosed
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.over_the_air import amplification, observers
 from airtight.validate.claims.claim import Claim, false, holds, holds_under

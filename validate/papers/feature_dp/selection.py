@@ -8,12 +8,12 @@ import numpy as np
 import sympy as sp
 
 from airtight.analytics.distributions import selection
-from airtight.analytics.enclosures import selection as rigorous
+from airtight.analytics.forms.balls import selection_probability as rigorous
+from airtight.analytics.forms.form import normal_cdf
 from airtight.analytics.inference import participation
-from airtight.analytics.symbolic.form import normal_cdf
-from airtight.validate.claims.balls import enclosed
 from airtight.validate.claims.claim import Claim, false, holds, holds_under, other_reading
 from airtight.validate.claims.domain import Parameter, Range, over, parameter
+from airtight.validate.claims.proving.balls import enclosed
 from airtight.validate.claims.relation import absolute, at_least, at_most, both, equal
 from airtight.validate.papers.feature_dp.common import SEED
 from airtight.validate.twins import oracles

@@ -9,14 +9,14 @@ from typing import Any
 
 import sympy as sp
 
-from airtight.analytics.enclosures import amplification as enclosed
+from airtight.analytics.forms import theorem1 as forms
+from airtight.analytics.forms.balls import amplified_delta as enclosed
+from airtight.analytics.forms.gaussian_mechanism import epsilon as of_epsilon
+from airtight.analytics.forms.gaussian_mechanism import hockey_stick
 from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.mechanisms import gaussian, gaussian_pair
 from airtight.analytics.privacy.over_the_air import amplification
-from airtight.analytics.symbolic import amplification as forms
-from airtight.analytics.symbolic.gaussian import epsilon as of_epsilon
-from airtight.analytics.symbolic.gaussian import hockey_stick
 from airtight.validate.claims.claim import Claim, false, holds, holds_under, other_reading
 from airtight.validate.claims.domain import Range, over, parameter
 from airtight.validate.claims.relation import at_most, equal

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
+from airtight.analytics.forms import inference_errors as forms
 from airtight.analytics.inference import distortion, transmission
 from airtight.analytics.inference.features import Features
 from airtight.analytics.privacy.mechanisms import gaussian
-from airtight.analytics.symbolic import inference as forms
 from airtight.validate.claims.claim import Claim, Reference, false, holds, holds_under
 from airtight.validate.claims.domain import Range, over, parameter
 from airtight.validate.claims.relation import at_most, both, equal

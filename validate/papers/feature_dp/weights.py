@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from airtight.analytics.enclosures.ball import ball
+from airtight.analytics.forms import inference_errors as mse
+from airtight.analytics.forms import weights as forms
+from airtight.analytics.forms.balls.ball import ball
 from airtight.analytics.inference import distortion
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.over_the_air import amplification
-from airtight.analytics.symbolic import inference as mse
-from airtight.analytics.symbolic import weights as forms
 from airtight.solvers import weights
 from airtight.solvers.weights import caps, kkt, structured
 from airtight.validate.claims.claim import Claim, false, holds, other_reading

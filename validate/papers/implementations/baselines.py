@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import sympy as sp
 
-from airtight.analytics.symbolic.gaussian import hockey_stick
+from airtight.analytics.forms.gaussian_mechanism import hockey_stick
 from airtight.validate.claims.claim import Claim, false, holds
 from airtight.validate.claims.domain import Range, parameter
 from airtight.validate.claims.relation import absolute, at_most, equal

@@ -6,7 +6,7 @@ from typing import Any
 
 import sympy as sp
 
-from airtight.analytics.symbolic import quantizers
+from airtight.analytics.forms import binary_quantizers
 from airtight.validate.claims.claim import Claim, Ruling
 from airtight.validate.claims.domain import parameter
 from airtight.validate.claims.implementation import Implementation
@@ -17,7 +17,7 @@ bits = parameter("bits", 1, 10, integer=True, typical=(5, 5), latex="d")
 delta = parameter("delta", 1e-12, 0.1, logarithmic=True, typical=(1e-5, 1e-5), latex=r"\delta")
 
 s = sp.exp(epsilon)
-alpha = quantizers.alpha.subs(quantizers.epsilon, epsilon)
+alpha = binary_quantizers.alpha.subs(binary_quantizers.epsilon, epsilon)
 
 
 def classical(epsilon: Any, delta: Any) -> sp.Expr:

@@ -10,9 +10,9 @@ from itertools import permutations
 import numpy as np
 import sympy as sp
 
-from airtight.analytics.enclosures.ball import Ball, ball
 from airtight.analytics.federated.corbin import quantizers
-from airtight.analytics.symbolic.gaussian import hockey_stick
+from airtight.analytics.forms.balls.ball import Ball, ball
+from airtight.analytics.forms.gaussian_mechanism import hockey_stick
 from airtight.validate.claims.claim import Claim, false, holds
 from airtight.validate.claims.domain import Range, parameter
 from airtight.validate.claims.implementation import Implementation

@@ -8,9 +8,9 @@ from fractions import Fraction
 import flint
 import sympy as sp
 
-from airtight.analytics.enclosures.ball import Ball, ball
-from airtight.analytics.symbolic.form import normal_cdf
-from airtight.analytics.symbolic.gaussian import hockey_stick
+from airtight.analytics.forms.balls.ball import Ball, ball
+from airtight.analytics.forms.form import normal_cdf
+from airtight.analytics.forms.gaussian_mechanism import hockey_stick
 from airtight.validate.claims.claim import Claim, Reference, false, holds, other_reading
 from airtight.validate.claims.domain import Range, parameter
 from airtight.validate.claims.implementation import Implementation

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import sympy as sp
 
-from airtight.analytics.symbolic.gaussian import hockey_stick
+from airtight.analytics.forms.gaussian_mechanism import hockey_stick
 from airtight.validate.claims.claim import Claim, Paper, false, holds, undecidable
 from airtight.validate.claims.domain import Range, parameter
 from airtight.validate.claims.implementation import Implementation

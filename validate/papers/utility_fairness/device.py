@@ -11,8 +11,8 @@ import sympy as sp
 from scipy.optimize import brentq
 
 from airtight.analytics.federated.fair.device import DeviceFleet, table_1
-from airtight.analytics.symbolic import device as forms
-from airtight.analytics.symbolic import energy_utility as by_rate
+from airtight.analytics.forms import energy_utility as by_rate
+from airtight.analytics.forms import wireless_device as forms
 from airtight.solvers import energy as energy_utility
 from airtight.solvers.energy import schemes
 from airtight.validate.claims.claim import Claim, defined, false, holds, holds_under, ill_defined, not_reproducible

@@ -10,11 +10,11 @@ import flint
 import numpy as np
 import sympy as sp
 
-from airtight.analytics.enclosures.ball import Ball, ball
-from airtight.analytics.enclosures.energy import Device
 from airtight.analytics.federated.fair.device import table_1
-from airtight.analytics.symbolic import device
-from airtight.analytics.symbolic import energy_utility as forms
+from airtight.analytics.forms import energy_utility as forms
+from airtight.analytics.forms import wireless_device
+from airtight.analytics.forms.balls.ball import Ball, ball
+from airtight.analytics.forms.balls.energy_plan import Device
 from airtight.solvers import energy as energy_utility
 from airtight.solvers.energy import published
 from airtight.solvers.energy.energy_problem import Problem
@@ -53,7 +53,7 @@ def _average(function: sp.Lambda) -> sp.Expr:
 _U, _G, _PSI, _DELAY = (_of(expression) for expression in (forms.utility, forms.energy, _LEARNED, _TIME))
 _TEN = {j1: 10, j2: 10}
 _CHORD = r"%s\bigl(\tfrac{j_1+j_2}2, \tfrac{Z_1+Z_2}2\bigr) %s \tfrac{%s(j_1, Z_1)+%s(j_2, Z_2)}2"
-_BY_POWER = common.table_1(device.transmit_energy, {device.power: P1}).subs(common.distance, 200)
+_BY_POWER = common.table_1(wireless_device.transmit_energy, {wireless_device.power: P1}).subs(common.distance, 200)
 _SPENT = common.table_1(forms.energy, {forms.j: 90, forms.Z: Z1}).subs(_AT)
 _BENDS = sp.diff(_SPENT, Z1, 2)
 

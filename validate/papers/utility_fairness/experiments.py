@@ -18,10 +18,10 @@ _ROUNDS = 6
 @cache
 def _losses(seed: int, scheme: str) -> tuple[float, float]:
     """Mean over devices and rounds of the training loss, and its mean standard deviation over devices."""
-    from airtight.validate.experiments.training import utility
+    from airtight.validate.experiments.training import utility_training
 
     fleet = table_1(distance=np.linspace(50, 200, 10))
-    found = utility.run(fleet, utility.Plan(rounds=_ROUNDS, seed=int(seed)), scheme)
+    found = utility_training.run(fleet, utility_training.Plan(rounds=_ROUNDS, seed=int(seed)), scheme)
     return float(found.loss.mean()), float(found.loss.std(axis=1).mean())
 
 

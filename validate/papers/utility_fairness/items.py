@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from airtight.validate.claims.claim import definition, undecidable
-from airtight.validate.experiments.figures.shipped import finding
+from airtight.validate.experiments.figures.shipped_results import finding
 
 ITEMS = (
     definition(
@@ -25,7 +25,7 @@ ITEMS = (
     definition(
         "UF-E73",
         "Eq. (73), (75)",
-        "The active delay and the iterations that it leaves: symbolic.energy_utility.j_on_the_edge.",
+        "The active delay and the iterations that it leaves: forms.energy_utility.j_on_the_edge.",
     ),
     undecidable(
         "UF-E29-loop",

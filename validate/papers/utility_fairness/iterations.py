@@ -6,7 +6,7 @@ import numpy as np
 import sympy as sp
 
 from airtight.analytics.federated.fair import convergence
-from airtight.analytics.symbolic import convergence as forms
+from airtight.analytics.forms import iteration_bounds as forms
 from airtight.validate.claims.claim import Claim, false, holds, holds_under
 from airtight.validate.claims.domain import Range, parameter
 from airtight.validate.claims.relation import at_least, at_most, equal, relative_to

@@ -7,13 +7,13 @@ from fractions import Fraction
 
 import sympy as sp
 
-from airtight.analytics.enclosures import divergence as enclosed
-from airtight.analytics.enclosures.ball import Ball, ball
 from airtight.analytics.federated.fair import fairness
+from airtight.analytics.forms.balls import gaussian_divergence as enclosed
+from airtight.analytics.forms.balls.ball import Ball, ball
+from airtight.analytics.forms.form import normal_cdf
+from airtight.analytics.forms.gaussian_mechanism import hockey_stick
 from airtight.analytics.privacy.accounting import composition_theorems
 from airtight.analytics.privacy.mechanisms import gaussian
-from airtight.analytics.symbolic.form import normal_cdf
-from airtight.analytics.symbolic.gaussian import hockey_stick
 from airtight.validate.claims.claim import Claim, defined, false, holds, holds_under, other_reading
 from airtight.validate.claims.domain import Range, parameter
 from airtight.validate.claims.relation import absolute, at_least, at_most, equal

@@ -1,0 +1,1 @@
+"""Quantities in ball arithmetic: a value with its proved error."""

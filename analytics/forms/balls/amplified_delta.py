@@ -1,0 +1,139 @@
+"""Theorem 1 of FDP and the divergences that it speaks of, enclosed."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product
+from math import prod
+
+import flint
+
+from airtight.analytics.forms.balls import gaussian_delta
+from airtight.analytics.forms.balls.ball import Ball, ball, refine
+from airtight.analytics.forms.balls.gaussian_divergence import hockey_stick
+from airtight.analytics.guarantee import Adjacency
+
+_FIRST = {"theorem1": Fraction(1), "eq23": Fraction(1, 3)}
+
+
+def theorem1_epsilon(
+    *,
+    devices: Fraction,
+    p: Fraction,
+    variance: Fraction,
+    alignment: Fraction,
+    signal: Fraction,
+    delta: Fraction,
+    delta_prime: Fraction,
+    form: str,
+) -> Ball:
+    """epsilon of Eq. (11) for device 0, which takes part with probability p while the others surely do."""
+
+    def compute() -> Ball:
+        L = (2 / ball(delta_prime)).log()
+        V = ball(p * (1 - p) * variance**2)
+        t = L / 2 * (ball(_FIRST[form] * variance) + (ball(variance / 9) + 4 * V / L).sqrt())
+        room = ball((devices - 1 + p) * variance) - t
+        if not room > 0:
+            return flint.arb.nan()
+        c = ball(alignment * signal) * (2 * (ball("1.25") / ball(delta)).log()).sqrt()
+        return (1 + ball(p / (1 - delta_prime)) * ((c / room.sqrt()).exp() - 1)).log()
+
+    return refine(compute, bits=128)
+
+
+def theorem1(
+    *,
+    devices: Fraction,
+    p: Fraction,
+    variance: Fraction,
+    receiver: Fraction,
+    alignment: Fraction,
+    signal: Fraction,
+    dimension: Fraction,
+    delta: Fraction,
+    delta_prime: Fraction,
+    form: str,
+    adjacency: Adjacency,
+) -> tuple[Ball, Ball]:
+    """The delta that Theorem 1 claims for device 0, and a lower end of the true one at the epsilon that it claims."""
+    epsilon = theorem1_epsilon(
+        devices=devices,
+        p=p,
+        variance=variance,
+        alignment=alignment,
+        signal=signal,
+        delta=delta,
+        delta_prime=delta_prime,
+        form=form,
+    )
+    claimed = ball(delta_prime + p * delta / (1 - delta_prime))
+    if not epsilon.is_finite():
+        return flint.arb.nan(), flint.arb.nan()
+    others = alignment**2 * (devices - 1) * variance + receiver
+    own = alignment**2 * variance
+    if adjacency is Adjacency.SILENT:
+        return claimed, ball(p) * gaussian_delta.curve(epsilon, alignment * signal, others + own)
+    inner = unamplified(epsilon, p)
+    return claimed, ball(p) * hockey_stick(
+        inner, distance=alignment * signal, variance_p=others + own, variance_q=others, dimension=int(dimension)
+    )
+
+
+def mixture_lemma(
+    *, p: Fraction, distance: Fraction, variance: Fraction, noise: Fraction, dimension: Fraction, epsilon: Fraction
+) -> tuple[Ball, Ball]:
+    """p delta of the local mechanism at epsilon, and the divergence at the amplified epsilon that Lemma 4 bounds by it."""
+    claimed = ball(p) * gaussian_delta.curve(ball(epsilon), distance, variance + noise)
+    actual = ball(p) * hockey_stick(
+        epsilon, distance=distance, variance_p=variance + noise, variance_q=variance, dimension=int(dimension)
+    )
+    return claimed, actual
+
+
+def visible_by_enumeration(
+    *, devices: int, p: float, variance: float, spread: float, signal: float, replace: int, epsilon: float
+) -> float:
+    """delta(epsilon) of device 0 over all sets of other participants; receiver noise 1/2, sigma_j^2 = variance (1 + spread j)."""
+    total = flint.arb(0)
+    own = [ball(variance) * (1 + ball(spread) * j) for j in range(devices)]
+    for chosen in product((0, 1), repeat=devices - 1):
+        weight = prod((ball(p) if c else 1 - ball(p) for c in chosen), start=flint.arb(1))
+        noise = sum((v for v, c in zip(own[1:], chosen, strict=True) if c), own[0]) + ball("1/2")
+        total += weight * gaussian_delta.curve(ball(epsilon), signal * (1 + replace), noise)
+    return float((ball(p) * total).mid())
+
+
+def absent_by_enumeration(
+    *, devices: int, p: float, variance: float, spread: float, signal: float, dimension: int, epsilon: float
+) -> float:
+    """The same for adjacency ``absent``, the worse of both directions."""
+    own = [ball(variance) * (1 + ball(spread) * j) for j in range(devices)]
+    odds, taken = ball(epsilon).exp(), ball(p)
+    left = 1 - odds * (1 - taken)  # of the absent neighbour's mass, less what the mixture has of it
+    removing, adding = flint.arb(0), flint.arb(0)
+    for chosen in product((0, 1), repeat=devices - 1):
+        weight = prod((taken if c else 1 - taken for c in chosen), start=flint.arb(1))
+        absent = sum((v for v, c in zip(own[1:], chosen, strict=True) if c), ball("1/2"))
+        present = absent + own[0]
+        removing += weight * hockey_stick(
+            (1 + (odds - 1) / taken).log(),
+            distance=signal,
+            variance_p=present,
+            variance_q=absent,
+            dimension=dimension,
+        )
+        if left > 0:
+            adding += weight * hockey_stick(
+                (odds * taken / left).log(),
+                distance=signal,
+                variance_p=absent,
+                variance_q=present,
+                dimension=dimension,
+            )
+    return max(float((taken * removing).mid()), float((left * adding).mid()))
+
+
+def unamplified(epsilon: Ball, p: Fraction) -> Ball:
+    """Enclosure of :func:`airtight.analytics.privacy.mechanisms.subsampling.unamplified`."""
+    return (1 + (epsilon.exp() - 1) / ball(p)).log()

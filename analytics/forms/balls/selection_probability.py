@@ -1,0 +1,63 @@
+"""Scores, thresholds and selection among few devices, enclosed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import flint
+
+from airtight.analytics.forms.balls.ball import Ball, Number, ball, refine
+from airtight.analytics.forms.balls.gaussian_delta import upper_tail
+
+
+def below(gap: Fraction, first: Fraction, second: Fraction) -> Ball:
+    """Phi(gap / sqrt(first^2 + second^2)): the probability that a score stays below another one that is `gap` higher."""
+    return refine(lambda: upper_tail(-ball(gap) / ball(first**2 + second**2).sqrt()))
+
+
+def probability(
+    score: Sequence[Number], noise: Sequence[Number], selected: int, *, device: int = 0, digits: int = 15
+) -> Ball:
+    r"""Enclosure of :func:`airtight.analytics.distributions.selection.probability`: a rigorous integral over the
+    device's noisy score.
+
+    :math:`\int\varphi(z)\Pr(\text{at most } \tilde k - 1 \text{ of the others are below } u_k + \sigma_kz)\,dz`, the others'
+    number by one multiplication each; what lies beyond the range of z is part of the ball.
+
+    Parameters
+    ----------
+    score, noise : sequence
+        u_k; standard deviations > 0.
+    selected : int
+        At least 1.
+    device : int
+    digits : int
+
+    Examples
+    --------
+    >>> float(probability([0, 0, 0], [1, 1, 1], 1).mid())
+    0.33333333333333...
+    """
+    others = [j for j in range(len(score)) if j != device]
+
+    def compute() -> Ball:
+        reach = flint.arb(2 * digits + 8).sqrt() * 2
+        own, spread, root = ball(score[device]), ball(noise[device]), flint.arb(2).sqrt()
+        places = [(ball(score[j]), ball(noise[j])) for j in others]
+
+        def integrand(z: Any, analytic: bool) -> Any:
+            x = own + spread * z
+            law = [flint.acb(1)] + [flint.acb(0)] * (selected - 1)
+            for u, s in places:
+                below_x = (-(x - u) / (s * root)).erfc() / 2
+                law = [(1 - below_x) * law[0]] + [
+                    (1 - below_x) * law[i] + below_x * law[i - 1] for i in range(1, selected)
+                ]
+            return sum(law, flint.acb(0)) * (-z * z / 2).exp()
+
+        inside = flint.acb.integral(integrand, -reach, reach).real / (2 * flint.arb.pi()).sqrt()
+        return inside + (2 * upper_tail(reach)).union(flint.arb(0))
+
+    return refine(compute, digits=digits)

@@ -1,0 +1,1 @@
+"""What several tests share: the command line at work, and oracles that only tests use."""

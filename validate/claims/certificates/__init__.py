@@ -1,0 +1,1 @@
+"""Certificates: verdicts that a stranger checks without this package, and their form for Coq."""

@@ -1,0 +1,248 @@
+"""Certificates: what a stranger needs to check a verdict without this package; see docs/certificates.md."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import flint
+import sympy as sp
+
+from airtight.analytics.checks import ParameterError
+from airtight.validate.claims.certificates import check as checker
+from airtight.validate.claims.certificates.trees import Tree, tree
+from airtight.validate.claims.claim import Claim, Verdict
+from airtight.validate.claims.domain import Range, exact
+from airtight.validate.claims.evidence import Witness, decimal_ends
+from airtight.validate.claims.proving.balls import UnsupportedExpression, enclosed
+from airtight.validate.claims.proving.boxes import Proof
+from airtight.validate.claims.proving.proof import prove
+from airtight.validate.claims.relation import Exact
+from airtight.validate.claims.search import examined
+from airtight.validate.claims.sources import INSTALLED, Source
+
+SCHEMA = "airtight-certificate-2"
+DIGITS = 25
+CHECK = Path(__file__).with_name("check.py")
+_BITS = (256, 1024, 4096)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one claim.
+
+    Attributes
+    ----------
+    id : str
+    certified : bool
+    note : str
+        What the certificate shows, or why there is none.
+    """
+
+    id: str
+    certified: bool
+    note: str
+
+
+class _Skipped(Exception):
+    """Why a claim has no certificate."""
+
+
+def certify(
+    out: Path, claims: Sequence[Claim], source: Source = INSTALLED, *, executor: Executor | None = None
+) -> Iterator[Outcome]:
+    """Write OUT/ID/claim.json, witness.json or proof.json for each claim that can be certified, OUT/check.py and OUT/SHA256SUMS.
+
+    Parameters
+    ----------
+    out : Path
+        Folder; what stands there from before is replaced where it has the same name.
+    claims : sequence of Claim
+    source : Source
+        Where they come from.
+    executor : concurrent.futures.Executor, optional
+        Where to certify them, of processes; here, one after the other, by default.
+
+    Yields
+    ------
+    Outcome
+        One for each claim, in order.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    digests = {paper.id: source.digest(paper.id) for paper in source.papers().values()}
+    if executor is None:
+        for claim in claims:
+            yield _certified(claim, out / _folder(claim.id), digests[claim.paper])
+    else:
+        each = [(source, claim.id, out / _folder(claim.id), digests[claim.paper]) for claim in claims]
+        pending = [executor.submit(_certified_by_name, *one) for one in each]
+        try:
+            for future in pending:
+                yield future.result()
+        finally:
+            for future in pending:
+                future.cancel()
+    shutil.copyfile(CHECK, out / "check.py")
+    write_sums(out)
+
+
+def _certified_by_name(source: Source, name: str, folder: Path, digest: str) -> Outcome:
+    return _certified(source.claims()[name], folder, digest)
+
+
+def _certified(claim: Claim, folder: Path, digest: str) -> Outcome:
+    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        files = files_of(claim, digest)
+    except (_Skipped, UnsupportedExpression) as reason:
+        return Outcome(claim.id, False, str(reason))
+    folder.mkdir()
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    if beyond := _not_rebuilt(folder):
+        shutil.rmtree(folder)
+        return Outcome(claim.id, False, beyond)
+    proof = "a proof" if claim.form is None else "a proof of its form; the claim itself is an algorithm"
+    return Outcome(claim.id, True, "a witness" if "witness.json" in files else proof)
+
+
+def _not_rebuilt(folder: Path) -> str:
+    """Why check.py, which knows fewer ways to prove a box than we do, does not rebuild what was just written."""
+    try:
+        checker.rebuilt(folder)  # type: ignore[no-untyped-call]
+    except checker.Rejected as reason:
+        return f"proved, and not by what check.py can do: {reason}"
+    return ""
+
+
+def files_of(claim: Claim, digest: str = "") -> dict[str, str]:
+    """The files of one claim by name."""
+    if not claim.provable.symbolic:
+        raise _Skipped("a side is computed by code, not an expression")
+    if any(not isinstance(condition, sp.Basic) for condition in claim.given):
+        raise _Skipped("a hypothesis is computed by code")
+    text = _json(claim_json(claim, digest))
+    found, proof = examined(claim)  # what is met decides, not what is ruled
+    if found.fault or found.verdict is Verdict.UNSETTLED:
+        raise _Skipped(f"unsettled: {found.fault or 'no proved witness'}")
+    if found.witness:
+        return {"claim.json": text, "witness.json": _json(witness_json(claim, found.witness, text))}
+    if not claim.ruling.survives:
+        raise _Skipped(f"no proved witness: {found.verdict.value}")
+    proof = proof or prove(claim.provable, claim.domain, claim.given)
+    if proof.proved:
+        return {"claim.json": text, "proof.json": _json(proof_json(claim, proof, text))}
+    raise _Skipped(f"true, and not proved: {proof.reason}")
+
+
+def claim_json(claim: Claim, digest: str = "") -> dict[str, Any]:
+    """What is claimed, whole: expressions, ranges, hypotheses."""
+    relation = claim.provable
+    return {
+        "schema": SCHEMA,
+        "id": claim.id,
+        "statement": claim.statement,
+        "relation": relation.sign.value,
+        "expression": {"actual": tree(relation.actual), "claimed": tree(relation.claimed)},
+        "given": [tree(condition) for condition in claim.given],
+        "domain": {name: _range(allowed) for name, allowed in claim.domain.items()},
+        "paper": {"id": claim.paper, "location": claim.location},
+        "source_sha256": digest,
+    } | ({} if claim.form is None else {"form": True})
+
+
+def witness_json(claim: Claim, witness: Witness, claim_text: str) -> dict[str, Any]:
+    """A point where the claim fails, and both quantities there."""
+    return {
+        **_of(claim, claim_text),
+        "point": {name: str(value) for name, value in witness.point.items()},
+        "claimed": list(decimals(claim.provable.claimed, witness.point)),
+        "actual": list(decimals(claim.provable.actual, witness.point)),
+        "digits": DIGITS,
+    }
+
+
+def proof_json(claim: Claim, found: Proof, claim_text: str) -> dict[str, Any]:
+    """The cuts that part the domain into boxes, each with its sign."""
+    if found.method != "boxes":
+        raise _Skipped(f"true, and proved by more than boxes: {found.method}")
+    return {**_of(claim, claim_text), "trees": list(found.trees)}
+
+
+def decimals(side: sp.Expr, point: Exact) -> tuple[str, str]:
+    """A quantity at a point rounded down and up to `DIGITS` significant digits, right to the last one.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> x = sp.Symbol("x")
+    >>> decimals(x / 3, {"x": Fraction(1)}), decimals(x / 10, {"x": Fraction(3)})
+    (('0.3333333333333333333333333', '0.3333333333333333333333334'), ('0.3', '0.3'))
+    """
+    for bits in _BITS:
+        with flint.ctx.workprec(bits):
+            ball = enclosed(side, point)
+            if ball.is_finite() and decimal_ends(ball.lower()) == decimal_ends(ball.upper()):
+                return decimal_ends(ball.lower())
+    exact = side.xreplace({s: sp.Rational(point[s.name]) for s in side.free_symbols if s.name in point})
+    if not exact.is_Rational:
+        raise UnsupportedExpression("a value is too near to a decimal to be rounded")
+    return _rounded(exact, ROUND_FLOOR), _rounded(exact, ROUND_CEILING)
+
+
+def _rounded(value: sp.Rational, rounding: str) -> str:
+    context = Context(prec=DIGITS, rounding=rounding, Emin=MIN_EMIN, Emax=MAX_EMAX)
+    return str(context.divide(Decimal(int(value.p)), Decimal(int(value.q))).normalize(context))
+
+
+def _of(claim: Claim, claim_text: str) -> dict[str, Any]:
+    return {"schema": SCHEMA, "id": claim.id, "claim_sha256": hashlib.sha256(claim_text.encode()).hexdigest()}
+
+
+def _range(allowed: Range) -> dict[str, Any]:
+    """The ends are the decimals that the author wrote, not the doubles nearest to them."""
+    return {
+        "low": str(exact(allowed.low)),
+        "high": str(exact(allowed.high)),
+        "integer": allowed.integer,
+        "extra": [str(exact(value)) for value in allowed.extra],
+    }
+
+
+def write_sums(out: Path) -> None:
+    """OUT/SHA256SUMS, as `sha256sum -c` reads it."""
+    files = sorted([out / "check.py", *out.glob("*/*.json")])
+    lines = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.relative_to(out).as_posix()}\n" for path in files]
+    (out / "SHA256SUMS").write_text("".join(lines), encoding="utf-8")
+
+
+def published(executor: Executor | None = None) -> str:
+    """The SHA-256 sums of all certificates of the papers installed, as ``docs/certificates.sha256`` has them.
+
+    Above them, as comments, what each paper was read from: where that has changed so have the sums.
+    """
+    with TemporaryDirectory() as folder:
+        out = Path(folder)
+        for _ in certify(out, list(INSTALLED.claims().values()), executor=executor):
+            pass
+        sums = (out / "SHA256SUMS").read_text(encoding="utf-8")
+    return "".join(f"# {paper} {INSTALLED.digest(paper)}\n" for paper in INSTALLED.papers()) + sums
+
+
+def _folder(name: str) -> str:
+    if not re.fullmatch(r"[\w*+'-][\w.*+'-]*", name):
+        raise ParameterError("ID", name, "a name of letters, digits and . - _ + * ' to make a folder of")
+    return name
+
+
+def _json(given: Tree) -> str:
+    return json.dumps(given, indent=1, ensure_ascii=False) + "\n"

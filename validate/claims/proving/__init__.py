@@ -1,0 +1,1 @@
+"""Proofs by machine: ball arithmetic, boxes, slopes, rewriting."""

@@ -1,0 +1,257 @@
+"""A claim proved on all of its domain: by branch and bound in ball arithmetic, or because both sides are one expression.
+
+The domain is cut into boxes. On a box the claim is shown by an enclosure of the difference of the two sides; where that is too
+wide, each parameter in which the difference is monotone is set to its worse end, and what remains is enclosed again, by the
+mean value theorem too. A box on which a hypothesis surely fails is discarded. What is proved is the box of the domain, no more.
+Effort is a number of boxes, never of seconds.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+import sympy as sp
+
+from airtight.validate.claims.domain import Range, exact
+from airtight.validate.claims.proving.balls import UnsupportedExpression
+from airtight.validate.claims.proving.boxes import Defined, Proof, Search, Status
+from airtight.validate.claims.proving.identity import factors, identical, large, tidy
+from airtight.validate.claims.relation import Relation, Sign, relation
+
+BOXES = 1000  # of one claim
+_OPERATIONS = 1000  # an expression of more is left alone
+_WORK = 40_000  # boxes times operations
+_JUMPS = (sp.Piecewise, sp.sign, sp.floor, sp.ceiling)  # SymPy's derivatives leave the jumps out
+
+
+def prove(
+    claimed: Any, domain: Mapping[str, Range] | None = None, given: Sequence[Any] = (), *, boxes: int = BOXES
+) -> Proof:
+    """Prove a relation on its whole domain, or refute it, or say that it stays open.
+
+    Parameters
+    ----------
+    claimed : Relation, or an inequality of SymPy with the actual value on the left
+    domain : mapping of str to Range, optional
+        Where a parameter does not bring its own.
+    given : sequence
+        Further hypotheses: conditions of SymPy.
+    boxes : int
+        The most boxes to look at.
+
+    Examples
+    --------
+    >>> from airtight.validate.claims.domain import parameter
+    >>> x = parameter("x", 0.0, 1.0)
+    >>> found = prove(sp.exp(x) >= 1 + x / 2)
+    >>> found.status.value, found.boxes
+    ('proved', 1)
+    >>> prove(sp.exp(x) <= 1 + x).counterexample
+    {'x': Fraction(1, 2)}
+    """
+    started = time.perf_counter()
+    made = relation(claimed)
+    whole = {**made.domain(), **(domain or {})}
+    try:
+        if beyond := _beyond_assumptions(made, whole):
+            found = Proof(Status.OPEN, reason=beyond)
+        else:
+            found = _proved(made, whole, given, boxes)
+    except (UnsupportedExpression, TypeError) as reason:  # python-flint's, of a function that intervals do not have
+        found = Proof(Status.OPEN, reason=" ".join(str(reason).split()))
+    return Proof(**{**vars(found), "seconds": time.perf_counter() - started})
+
+
+def _beyond_assumptions(made: Relation, domain: Mapping[str, Range]) -> str:
+    """Which parameter has values that SymPy takes it not to have; empty where none has."""
+    sides = [side for side in (made.actual, made.claimed) if isinstance(side, sp.Expr)]
+    for symbol in sorted(set().union(*(side.free_symbols for side in sides)), key=str):
+        if (allowed := domain.get(symbol.name)) is None:
+            return f"{symbol} has no domain"
+        least, most = min(allowed.low, *allowed.extra, allowed.low), max(allowed.high, *allowed.extra, allowed.high)
+        taken = {"integer": not allowed.integer, "positive": least <= 0, "negative": most >= 0}
+        taken |= {"nonnegative": least < 0, "nonpositive": most > 0, "nonzero": least <= 0 <= most}
+        for name, wrong in taken.items():
+            if wrong and getattr(symbol, f"is_{name}"):
+                return f"{symbol} is declared {name}, its domain is not"
+    return ""
+
+
+def _proved(made: Relation, domain: Mapping[str, Range], given: Sequence[Any], budget: int) -> Proof:
+    if not made.symbolic:
+        return Proof(Status.OPEN, reason="a side is computed by code")
+    if any(not isinstance(condition, sp.Basic) for condition in given):
+        return Proof(Status.OPEN, reason="a hypothesis is computed by code")
+    found = _by_algebra(made, domain, given, budget)
+    if found.proved and found.method not in ("boxes", "faces") and not _defined(made, domain, given, budget):
+        return Proof(Status.OPEN, found.method, found.boxes, reason="a side may be undefined somewhere in the domain")
+    return found
+
+
+def _defined(made: Relation, domain: Mapping[str, Range], given: Sequence[Any], budget: int) -> bool:
+    return Defined(made.actual, made.claimed, domain, given, budget).run().proved
+
+
+def _by_algebra(made: Relation, domain: Mapping[str, Range], given: Sequence[Any], budget: int) -> Proof:
+    """Whatever SymPy finds; it cancels poles as if they were not there."""
+    if made.sign is Sign.EQUAL:
+        if identical(made.actual, made.claimed):
+            return Proof(Status.PROVED, "identity")
+        return Proof(Status.OPEN, "identity", reason="SymPy does not bring the difference to 0")
+    high, low = (made.claimed, made.actual) if made.sign is Sign.AT_MOST else (made.actual, made.claimed)
+    lows = low.args if isinstance(low, sp.Max) else (low,)
+    highs = high.args if isinstance(high, sp.Min) else (high,)
+    found = [_inequality(a, b, domain, given, budget) for a, b in product(highs, lows)]
+    if len(found) == 1:
+        return found[0]
+    status = next((s for s in (Status.REFUTED, Status.OPEN) if any(f.status is s for f in found)), Status.PROVED)
+    broken = next((f.counterexample for f in found if f.counterexample), None)
+    total, depth = sum(f.boxes for f in found), max(f.depth for f in found)
+    reason = "; ".join(f.reason for f in found if f.reason)
+    return Proof(status, "parts", total, depth, reason=reason, counterexample=broken)
+
+
+def _inequality(high: sp.Expr, low: sp.Expr, domain: Mapping[str, Range], given: Sequence[Any], budget: int) -> Proof:
+    """high >= low: directly, else by what the difference is made of."""
+    operations = sp.count_ops(high) + sp.count_ops(low)
+    if operations > _OPERATIONS:
+        return Proof(Status.OPEN, reason="the expressions are too large")
+    budget = min(budget, _WORK // (operations + 1))
+    found = Search(high, low, domain, given, budget).run()
+    if found.status is not Status.OPEN:
+        return found
+    if large(high - low):
+        return found
+    task = _Task(high - low, dict(domain), tuple(given), budget)
+    for way in (_by_factors, _by_ends, _by_diagonal):
+        if (other := way(task)) is not None:
+            return other
+    return found
+
+
+@dataclass(frozen=True)
+class _Task:
+    """An expression to be shown not negative."""
+
+    difference: sp.Expr
+    domain: Mapping[str, Range]
+    given: tuple[Any, ...]
+    budget: int
+
+    def shown(self, expression: sp.Expr, share: int = 2) -> Proof:
+        """The same of another expression, with a share of the boxes."""
+        if large(expression):
+            return Proof(Status.OPEN, reason="the expressions are too large")
+        found = Proof(Status.OPEN)
+        for one in dict.fromkeys((expression, tidy(expression))):
+            found = Search(one, sp.Integer(0), self.domain, self.given, self.budget // share).run()
+            if found.status is not Status.OPEN:
+                break
+        return found
+
+    def symbols(self) -> dict[str, sp.Symbol]:
+        return {s.name: s for s in self.difference.free_symbols}
+
+
+def _by_ends(task: _Task) -> Proof | None:
+    """Monotone in a parameter: its worse end is set, a number or what a hypothesis bounds it by; zero or shown at last."""
+    if task.difference.has(*_JUMPS):
+        return None
+    looked, depth = 0, 0
+    kinked = set().union(*(part.free_symbols for part in task.difference.atoms(sp.Max, sp.Min)))
+    for name, symbol in sorted(task.symbols().items()):
+        if symbol in kinked:  # its slope would hold a step
+            continue
+        between, within = symbol, task
+        if task.domain[name].integer:  # monotone from one integer to the next, not only in them
+            between = sp.Symbol(name, real=True)
+            within = replace(task, domain={**task.domain, name: replace(task.domain[name], integer=False)})
+        slope = sp.diff(task.difference.xreplace({symbol: between}), between)
+        for sign in (1, -1):
+            if slope.has(sp.Derivative, sp.Subs, sp.Heaviside, sp.DiracDelta) or slope == 0:
+                break
+            ends = _ends(task, symbol, upper=sign < 0)
+            if not ends or not (one := within.shown(sign * slope, 8)).proved:
+                continue
+            looked, depth = looked + one.boxes, max(depth, one.depth)
+            for end in ends:
+                rest = task.difference.subs(symbol, end)
+                if identical(rest, sp.Integer(0)):
+                    return Proof(Status.PROVED, "ends", looked, depth)
+                allowed = {n: r for n, r in task.domain.items() if n != name}
+                kept = tuple(c for c in task.given if symbol not in c.free_symbols)
+                smaller = _Task(rest, allowed, kept, task.budget // 2)
+                shown = smaller.shown(rest)
+                found = shown if shown.proved else _by_ends(smaller)
+                if found is not None:
+                    return Proof(Status.PROVED, "ends", looked + found.boxes, max(depth, found.depth))
+            break
+    return None
+
+
+def _ends(task: _Task, symbol: sp.Symbol, *, upper: bool) -> list[sp.Expr]:
+    """What bounds a parameter from one side: the parameter that its one hypothesis names, else the end of its range.
+
+    The way there must stay in the domain, where the slope has its sign: so no other hypothesis may speak of the parameter, it
+    has no values outside its range, and what bounds it has no others than it.
+    """
+    allowed, spoken = task.domain[symbol.name], [c for c in task.given if symbol in c.free_symbols]
+    if allowed.extra or len(spoken) > 1:
+        return []
+    last = [sp.Rational(exact(allowed.high if upper else allowed.low))]
+    if not spoken:
+        return last
+    if not isinstance(spoken[0], sp.Le | sp.Ge):
+        return []
+    nearer, farther = (spoken[0].gts, spoken[0].lts) if upper else (spoken[0].lts, spoken[0].gts)
+    if nearer == symbol and symbol not in farther.free_symbols:  # bounded from the other side only
+        return last
+    if farther != symbol or not isinstance(nearer, sp.Symbol) or nearer.name not in task.domain:
+        return []
+    other = task.domain[nearer.name]
+    return [nearer] if allowed.low <= other.low and other.high <= allowed.high and not other.extra else []
+
+
+def _by_diagonal(task: _Task) -> Proof | None:
+    """d(u + h, u - h) is zero with its first derivative in h at h = 0, and convex in h: nowhere negative."""
+    if task.given or task.difference.has(*_JUMPS):
+        return None
+    symbols = sorted(task.symbols().items())
+    for name, x in symbols:
+        for other, y in symbols:
+            if name == other or _unlike(task.domain[name], task.domain[other]):
+                continue
+            first = sp.diff(task.difference, x) - sp.diff(task.difference, y)
+            if all(identical(e.subs(x, y), sp.Integer(0)) for e in (task.difference, first)):
+                one = task.shown(sp.diff(first, x) - sp.diff(first, y))
+                if one.proved:
+                    return Proof(Status.PROVED, "diagonal", one.boxes, one.depth)
+    return None
+
+
+def _unlike(one: Range, other: Range) -> bool:
+    """Whether the way to the diagonal may leave the domain."""
+    same = (one.low, one.high) == (other.low, other.high)
+    return not same or one.integer or other.integer or bool(one.extra or other.extra)
+
+
+def _by_factors(task: _Task) -> Proof | None:
+    """The sign of every factor that enters with an odd power; the product of the signs is what matters."""
+    odd = factors(task.difference)
+    if odd is None:
+        return None
+    signs, total, depth = 1, 0, 0
+    for factor in odd:
+        for sign in (1, -1):
+            one = task.shown(sign * factor, 4)
+            total, depth = total + one.boxes, max(depth, one.depth)
+            if one.proved:
+                signs *= sign
+                break
+        else:
+            return None
+    return Proof(Status.PROVED, "factors", total, depth) if signs > 0 else None

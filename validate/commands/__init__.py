@@ -1,0 +1,1 @@
+"""The command ``airtight``: its subcommands, their options and their tables."""

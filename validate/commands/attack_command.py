@@ -1,0 +1,85 @@
+"""``airtight attack``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from airtight.validate.commands.options import FILE, JSON, SEED, print_json
+from airtight.validate.running import progress
+from airtight.validate.system_file.config import SystemFileError, load
+from airtight.validate.system_file.description import Description
+
+
+@click.command()
+@FILE
+@click.option("--samples", type=click.IntRange(min=8), help="Outputs under either neighbour; 100000 by default.")
+@click.option(
+    "--rounds", type=click.IntRange(min=1), help="Queries that are attacked together; as FILE says by default."
+)
+@click.option(
+    "--runs",
+    type=click.IntRange(min=8),
+    help="Attack federated training instead, in so many runs of it under either neighbour.",
+)
+@SEED
+@JSON
+def attack(file: Path, samples: int | None, rounds: int | None, runs: int | None, seed: int, as_json: bool) -> None:
+    """The optimal attack on the simulated channel of FILE: epsilon from samples, beside the exact and the published one.
+
+    With --runs on one client of its federated training, by each mechanism of [training] whose sums have a known law.
+    """
+    from airtight.validate.attack import experiment
+    from airtight.validate.commands import attack_tables
+
+    description = load(file)
+    if runs is not None:
+        _on_training(file, description, runs, rounds, seed, as_json)
+        return
+    if description.inference is None:
+        raise SystemFileError(f"{file}: inference: missing; there is nothing to attack")
+    features = None if description.task is None else description.task.features
+    result = experiment.attacked(
+        description.inference,
+        features=features,
+        rounds=description.rounds if rounds is None else rounds,
+        samples=experiment.SAMPLES if samples is None else samples,
+        seed=seed,
+    )
+    if as_json:
+        print_json(result)
+    else:
+        attack_tables.attacked(description.name, result)
+
+
+def _on_training(file: Path, description: Description, runs: int, rounds: int | None, seed: int, as_json: bool) -> None:
+    from airtight.validate.attack import training
+    from airtight.validate.commands import attack_tables
+
+    if description.federated is None or description.training is None:
+        missing = "federated" if description.federated is None else "training"
+        raise SystemFileError(f"{file}: {missing}: missing; there is no training to attack")
+    plan = description.training
+    kinds = [kind for kind in plan.mechanisms if kind in training.ATTACKED]
+    if not kinds:
+        allowed = ", ".join(kind.value for kind in training.ATTACKED)
+        raise SystemFileError(f"{file}: training.mechanisms: none of {allowed}; no others have sums of a known law")
+    times = min(training.ROUNDS, plan.settings.rounds) if rounds is None else rounds
+    with progress("training", len(kinds) * 4 * runs) as advance:
+        found = [
+            training.attacked(
+                description.federated,
+                kind,
+                settings=plan.settings,
+                rounds=times,
+                runs=runs,
+                seed=seed,
+                progress=advance,
+            )
+            for kind in kinds
+        ]
+    if as_json:
+        print_json(found)
+    else:
+        attack_tables.trained(description.name, found)

@@ -1,0 +1,409 @@
+"""The ``airtight`` command."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from airtight.analytics.checks import AirtightError, ConvergenceError, ParameterError
+from airtight.solvers.solution import InfeasibleError, NotSettledError
+from airtight.validate.commands.attack_command import attack
+from airtight.validate.commands.design_command import calibrate, design
+from airtight.validate.commands.options import DEVICES, LEAVE_OUT, PLAN, print_json
+from airtight.validate.commands.options import EFFORT as _EFFORT
+from airtight.validate.commands.options import FILE as _FILE
+from airtight.validate.commands.options import IDS as _IDS
+from airtight.validate.commands.options import JSON as _JSON
+from airtight.validate.commands.options import LIMIT as _LIMIT
+from airtight.validate.commands.options import QUIET as _QUIET
+from airtight.validate.commands.options import SEED as _SEED
+from airtight.validate.commands.report_command import figures, paper, report
+from airtight.validate.commands.sweep_command import sweep
+from airtight.validate.running import audited, pool_for_claims, progress
+from airtight.validate.system_file.config import SystemFileError, load
+
+if TYPE_CHECKING:
+    from airtight.validate.claims.sources import Source
+    from airtight.validate.results.bounds import Part
+    from airtight.validate.system_file.description import Description
+
+_EXTRAS = {
+    "verify": ("flint", "mpmath", "sympy"),
+    "design": ("clarabel", "cvxpy"),
+    "train": ("mlxtend", "networkx", "sklearn"),
+    "sweep": ("xarray", "zarr"),
+    "cluster": ("dask", "distributed"),
+    "report": ("jinja2", "latex2mathml", "matplotlib"),
+}
+
+
+def _warn(message: Warning | str, *_: Any) -> None:
+    click.echo(f"airtight: warning: {message}", err=True)
+
+
+class _Group(click.Group):
+    """Turns every foreseen error into one line on stderr and exit code 2."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", UserWarning)
+            warnings.showwarning = _warn  # type: ignore[assignment]
+            return self._invoke(ctx)
+
+    def _invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            click.echo("airtight: interrupted", err=True)
+            ctx.exit(130)
+        except InfeasibleError as error:
+            click.echo(f"airtight: infeasible: {error}", err=True)
+            ctx.exit(3)
+        except NotSettledError as error:
+            click.echo(f"airtight: not settled: {error}", err=True)
+            ctx.exit(4)
+        except AirtightError as error:
+            for line in str(error).splitlines():
+                click.echo(f"airtight: {line}", err=True)
+            ctx.exit(1 if isinstance(error, ConvergenceError) else 2)
+        except ModuleNotFoundError as error:
+            extra = next((name for name, modules in _EXTRAS.items() if error.name in modules), None)
+            if extra is None:
+                raise
+            click.echo(f"airtight: needs {error.name}: pip install '.[{extra}]' in a clone of airtight", err=True)
+            ctx.exit(2)
+        except click.UsageError as error:
+            click.echo(f"airtight: {error.format_message()}", err=True)
+            ctx.exit(2)
+        except OSError as error:
+            click.echo(f"airtight: {error.filename}: {error.strerror}", err=True)
+            ctx.exit(2)
+
+
+@click.group(cls=_Group)
+@click.version_option(package_name="airtight-dp")
+def main() -> None:
+    """Bounds, exact values and machine-checked theorems for private wireless learning."""
+
+
+@main.command()
+@click.argument("files", type=click.Path(path_type=Path), nargs=-1, required=True, metavar="FILE...")
+@_JSON
+def bounds(files: tuple[Path, ...], as_json: bool) -> None:
+    """Every bound of the systems in FILE: published, proven, exact. Of several files the JSON is an object by file."""
+    from airtight.validate.results.bounds import Bounds, each
+    from airtight.validate.results.inference_results import InferenceBounds
+
+    def warned(description: Description) -> Iterator[tuple[str, Part]]:
+        for name, part in each(description):
+            if isinstance(part, InferenceBounds) and part.accuracy is not None and part.accuracy.constant_output > 0:
+                _warn(
+                    f"{name}: margin: exceeds the norm of the target, so that an output that ignores y is within it too"
+                )
+            yield name, part
+
+    descriptions = {str(file): load(file) for file in files}
+    if as_json:
+        found = {file: Bounds.joined(warned(description)) for file, description in descriptions.items()}
+        print_json(found if len(files) > 1 else found[str(files[0])])
+        return
+    from airtight.validate.report import tables
+
+    for description in descriptions.values():
+        tables.bounds(warned(description))
+
+
+@main.group()
+def solve() -> None:
+    """Design problems."""
+
+
+@solve.command()
+@_FILE
+@click.option(
+    "--method", type=click.Choice(["published", "cvxpy", "structured"]), default="structured", show_default=True
+)
+@click.option(
+    "--objective",
+    type=click.Choice(["exact", "published"]),
+    help="Which MSE to minimise; exact by default, published for --method published.",
+)
+@click.option(
+    "--cap",
+    type=click.Choice(["exact", "proven", "theorem1", "eq23", "none"]),
+    default="exact",
+    show_default=True,
+    help="What the privacy cap is reckoned with.",
+)
+@click.option("--free", is_flag=True, help="Drop the constraint that the weights sum to one.")
+@click.option("--variant", help="Solve for this variant of the system.")
+@_JSON
+def weights(
+    file: Path, method: str, objective: str | None, cap: str, free: bool, variant: str | None, as_json: bool
+) -> None:
+    """The weights that minimise the MSE of the system in FILE under its privacy cap."""
+    import numpy as np
+
+    from airtight.solvers import weights as problem
+    from airtight.validate.results.weights import WeightResult
+
+    description = load(file)
+    task, base = description.task, description.inference
+    if task is None or base is None:
+        raise SystemFileError(f"{file}: inference.features: missing; the weight problem needs it")
+    if variant is not None and variant not in description.variants:
+        raise ParameterError(
+            "--variant", variant, "one of " + (", ".join(description.variants) or "none: FILE has no variants")
+        )
+    solution = problem.solve(
+        base if variant is None else description.variants[variant],
+        task.features,
+        epsilon_cap=np.inf if task.epsilon_cap is None else task.epsilon_cap,
+        cap=cap,
+        objective=objective or ("published" if method == "published" else "exact"),
+        method=method,
+        sums_to_one=not free,
+    )
+    found = WeightResult.of(solution, task.features)
+    if as_json:
+        print_json(found)
+    else:
+        from airtight.validate.report import tables
+
+        tables.weights(variant or description.name, found)
+
+
+@solve.command()
+@_FILE
+@click.option(
+    "--method", type=click.Choice(["closed-form", "cvxpy", "published"]), default="closed-form", show_default=True
+)
+@click.option("--integer", is_flag=True, help="Whole iterations, the transmission re-optimised for them.")
+@DEVICES
+@PLAN
+@LEAVE_OUT
+@_JSON
+def energy(
+    file: Path, method: str, integer: bool, devices: Path | None, out: Path | None, leave_out: bool, as_json: bool
+) -> None:
+    """The iterations and the transmit power of greatest utility for every device in FILE, or in a CSV file beside it."""
+    from airtight.solvers import energy as energy_utility
+    from airtight.validate.results.energy import EnergyResult
+    from airtight.validate.system_file import fleet_csv as fleets
+
+    description, rows, left = fleets.load(file, devices, "energy", leave_out=leave_out)
+    if description.energy is None:
+        raise SystemFileError(f"{file}: energy: missing; the energy-utility problem needs it")
+    fleet = description.energy
+    if leave_out:
+        fleet, rows, late = fleets.in_time(fleet, rows, integer=integer)
+        for one in sorted([*left, *late]):
+            click.echo(f"airtight: left out: {one}", err=True)
+    solution = energy_utility.solve(fleet, method=method, integer=integer)
+    if out is not None:
+        fleets.write(out, fleets.plan(solution, rows))
+        if str(out) == "-":
+            return
+    printed = solution if method == "published" else energy_utility.solve(fleet, method="published")
+    found = EnergyResult.of(solution, printed, fleet)
+    if as_json:
+        print_json(found)
+    else:
+        from airtight.validate.report import tables
+
+        tables.energy(description.name, method, found, [row.name for row in rows])
+
+
+@solve.command()
+@_FILE
+@click.option("--bits", type=click.IntRange(1, 6), default=2, show_default=True, help="Bits of one parameter's output.")
+@click.option("--pairs", is_flag=True, help="For two clients that share randomness, so that their outputs cancel.")
+@click.option("--prove", is_flag=True, help="Two bits: prove a bound for alphabets of this size too (half a minute).")
+@_JSON
+def quantizer(file: Path, bits: int, pairs: bool, prove: bool, as_json: bool) -> None:
+    """The unbiased quantizer of so many bits with the least worst error at the epsilon of FILE, and a bound for any."""
+    from airtight.validate.results import quantizer as results
+
+    if pairs and (prove or bits > 4):
+        raise click.UsageError("--pairs: at most 4 bits, and not together with --prove")
+    if prove and bits != 2:
+        raise click.UsageError("--prove: with --bits 2")
+    description = load(file)
+    system = description.federated
+    if system is None:
+        raise SystemFileError(f"{file}: federated: missing; the quantizer needs its epsilon and radius")
+    found = results.paired(bits, system) if pairs else results.alone(bits, system, prove=prove)
+    if as_json:
+        print_json(found)
+        return
+    from airtight.validate.report import tables
+
+    if isinstance(found, results.PairResult):
+        tables.pair(description.name, found)
+    else:
+        tables.quantizer(description.name, found)
+
+
+@main.command()
+@_IDS
+@_SEED
+@_EFFORT
+@_LIMIT
+@click.option(
+    "--all", "complete", is_flag=True, help="Definitions and what cannot be decided too: every numbered item."
+)
+@_JSON
+@_QUIET
+def verify(ids: tuple[str, ...], seed: int, effort: int, limit: float, complete: bool, as_json: bool) -> None:
+    """Try the published theorems: all claims, those named, or those that begin with a name (FDP, CB, UF-E)."""
+    from airtight.validate.claims.evidence import item_as_json
+    from airtight.validate.claims.sources import INSTALLED
+
+    if complete and ids:
+        raise click.UsageError("--all: not together with an ID")
+    evidence = audited(ids, seed, effort, limit)
+    others = list(INSTALLED.items().values()) if complete else []
+    if as_json:
+        print_json([e.as_json() for e in evidence] + [item_as_json(item) for item in others])
+    else:
+        from airtight.validate.report import verdicts
+
+        verdicts.verdicts(evidence)
+        if others:
+            verdicts.items(others)
+    if not all(e.as_expected for e in evidence):
+        sys.exit(1)
+
+
+@main.command("try")
+@click.argument("file", type=click.Path(path_type=Path))
+@_IDS
+@_SEED
+@_EFFORT
+@_LIMIT
+@click.option(
+    "--out", type=click.Path(path_type=Path, file_okay=False), help="Folder for a page, evidence.json and certificates."
+)
+@_JSON
+@_QUIET
+def try_(
+    file: Path, ids: tuple[str, ...], seed: int, effort: int, limit: float, out: Path | None, as_json: bool
+) -> None:
+    """Put the claims of a Python FILE on trial: a Paper, or Claims at its top level."""
+    from airtight.validate.claims.sources import Source
+
+    evidence = audited(ids, seed, effort, limit, Source(str(file)))
+    if out is not None:
+        from airtight.validate.report import page
+
+        page.tried(out, file.stem, evidence, seed=seed, effort=effort)
+        _certified(ids, out / "certificates", Source(str(file)), quiet=as_json)
+    if as_json:
+        print_json([e.as_json() for e in evidence])
+    else:
+        from airtight.validate.report import verdicts
+
+        verdicts.verdicts(evidence)
+    broken = [e for e in evidence if e.error]
+    for e in broken:
+        click.echo(f"airtight: {file}: {e.claim.id}: {e.fault}", err=True)
+    if broken:
+        sys.exit(2)
+    if not all(e.as_expected for e in evidence):
+        sys.exit(1)
+
+
+@main.command()
+@_IDS
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder to write to.")
+@click.option(
+    "--coq", is_flag=True, help="Also OUT/ID/theorem.v for coqc with coq-interval, where it has the functions."
+)
+@_QUIET
+def certify(ids: tuple[str, ...], out: Path, coq: bool) -> None:
+    """Write what a stranger needs to check the verdicts: OUT/ID/*.json and OUT/check.py, plain Python without packages."""
+    from airtight.validate.claims.sources import INSTALLED
+
+    _certified(ids, out, INSTALLED, quiet=False)
+    if coq:
+        from airtight.validate.claims.certificates.coq import write
+
+        done, left = write(out)
+        for name, reason in left.items():
+            click.echo(f"{name}: no theorem.v: {reason}")
+        click.echo(f"{len(done)} theorems for coqc")
+
+
+def _certified(ids: Sequence[str], out: Path, source: Source, *, quiet: bool) -> None:
+    """Certify, and say what was and what was not; what check.py does not rebuild is none."""
+    from airtight.validate.claims import audit
+    from airtight.validate.claims.certificates import writing
+
+    wanted = audit.selected(ids, source)
+    found = []
+    with progress("certifying", len(wanted)) as advance, pool_for_claims(len(wanted)) as (pool, _):
+        for one in writing.certify(out, wanted, source, executor=pool):
+            advance(f"certified {one.id}" if one.certified else f"skipped {one.id}")
+            found.append(one)
+    if quiet:
+        return
+    for one in found:
+        click.echo(f"{one.id}: {one.note}" if one.certified else f"{one.id}: skipped: {one.note}")
+    certified = sum(one.certified for one in found)
+    click.echo(f"{certified} certified, {len(found) - certified} skipped; python {out / 'check.py'} rebuilds them")
+
+
+@main.command()
+@_FILE
+@click.option(
+    "--checkpoints",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder of checkpoints: an interrupted training goes on from there.",
+)
+@click.option(
+    "--part",
+    "parts",
+    multiple=True,
+    type=click.Choice(["federated", "inference", "energy"]),
+    help="Only this part of FILE; may be given several times.",
+)
+@_JSON
+@_QUIET
+def train(file: Path, checkpoints: Path | None, parts: tuple[str, ...], as_json: bool) -> None:
+    """Learn from handwritten digits with the systems in FILE.
+
+    Federated learning by every mechanism, collaborative inference by every scheme, and learning under energy policies.
+    """
+    from airtight.validate.commands import train_command
+    from airtight.validate.report import tables
+    from airtight.validate.system_file.training_plan import plan as planned
+
+    description = load(file)
+    there = train_command.described(description)
+    wanted = [train_command.Part(part) for part in parts] or there
+    missing = [part.value for part in wanted if part not in there] or ([] if there else ["federated"])
+    if missing:
+        raise SystemFileError(f"{file}: {missing[0]}: missing; training needs it")
+    plan = description.training or planned({})
+    if checkpoints is not None:
+        checkpoints.mkdir(parents=True, exist_ok=True)
+    with progress("training", train_command.rounds(description, wanted, plan)) as advance:
+        found = train_command.train(description, wanted, plan, checkpoints=checkpoints, advance=advance)
+    if as_json:
+        print_json(found.tree)
+    else:
+        tables.training(description.name, found.tree)
+
+
+main.add_command(report)
+main.add_command(figures)
+main.add_command(paper)
+main.add_command(sweep)
+main.add_command(attack)
+main.add_command(calibrate)
+main.add_command(design)

@@ -1,0 +1,201 @@
+"""``airtight calibrate`` and ``airtight design``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from airtight.analytics.checks import ParameterError
+from airtight.validate.commands.options import DEVICES, FILE, JSON, LEAVE_OUT, PLAN, print_json
+from airtight.validate.running import progress
+from airtight.validate.system_file.config import SystemFileError, load, read
+from airtight.validate.system_file.description import Description
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from airtight.solvers.design.federated.federated_requirements import FederatedRequirements
+    from airtight.solvers.design.fleet.fleet_requirements import FleetRequirements
+    from airtight.solvers.design.over_the_air.requirements import JointDesign
+    from airtight.validate.system_file.fleet_csv import Row
+
+
+@click.command()
+@FILE
+@click.option("--epsilon", type=float, required=True, help="What no device's epsilon may exceed.")
+@click.option("--variable", type=click.Choice(["noise", "clip", "participation"]), default="noise", show_default=True)
+@click.option(
+    "--rounds", type=click.IntRange(min=1), help="Queries that epsilon is of together; as FILE says by default."
+)
+@JSON
+def calibrate(file: Path, epsilon: float, variable: str, rounds: int | None, as_json: bool) -> None:
+    """The least noise (greatest clips, greatest participation) with which every device in FILE keeps epsilon."""
+    from airtight.solvers.design.calibration.calibrate import calibrate as calibrated
+    from airtight.validate.commands import design_tables
+    from airtight.validate.results.calibration import CalibrationResult
+
+    description = load(file)
+    if description.inference is None:
+        raise SystemFileError(f"{file}: inference: missing; there is nothing to calibrate")
+    queries = description.rounds if rounds is None else rounds
+    observer = description.observer
+    found = calibrated(description.inference, epsilon, variable=variable, rounds=queries, observer=observer)
+    result = CalibrationResult.of(found, epsilon, queries, observer)
+    if as_json:
+        print_json(result)
+    else:
+        design_tables.calibration(description.name, result)
+
+
+@click.command()
+@FILE
+@DEVICES
+@PLAN
+@LEAVE_OUT
+@click.option(
+    "--frontier",
+    multiple=True,
+    metavar="KEY=VALUES",
+    help="A design for each value of what is kept: a,b,c or FIRST:LAST:COUNT[:log], once or twice.",
+)
+@click.option(
+    "--plot", type=click.Path(path_type=Path, dir_okay=False), help="Draw the frontier: FILE.svg, .png or .pdf."
+)
+@JSON
+def design(
+    file: Path,
+    devices: Path | None,
+    out: Path | None,
+    leave_out: bool,
+    frontier: tuple[str, ...],
+    plot: Path | None,
+    as_json: bool,
+) -> None:
+    """The joint problem of the table [design] in FILE: what is free, what is kept, what is least."""
+    from airtight.solvers.design.federated.federated_requirements import FederatedRequirements
+    from airtight.solvers.design.fleet.fleet_requirements import FleetRequirements
+    from airtight.solvers.design.over_the_air import joint
+    from airtight.validate.commands import design_tables
+    from airtight.validate.results.design import DesignResult
+    from airtight.validate.results.tree import as_json as tree_of
+    from airtight.validate.system_file import fleet_csv as fleets
+
+    description, rows, left = fleets.load(file, devices, _devices_of(file, devices), leave_out=leave_out)
+    for one in left:
+        click.echo(f"airtight: left out: {one}", err=True)
+    system, wanted, task = description.inference, description.design, description.task
+    if frontier:
+        if out is not None:
+            raise click.UsageError("--frontier: not together with --out")
+        _frontier(description, frontier, plot, as_json)
+        return
+    if plot is not None:
+        raise click.UsageError("--plot: needs --frontier")
+    if isinstance(wanted, FederatedRequirements):
+        _federated(description, wanted, as_json)
+        return
+    if isinstance(wanted, FleetRequirements):
+        _fleet(description, wanted, rows, out, as_json)
+        return
+    if wanted is None or system is None:
+        raise SystemFileError(f"{file}: design: missing; it says what is free and what is kept")
+    options: dict[str, Any] = {} if task is None else {"margin": task.margin, "ideal_accuracy": task.ideal_accuracy}
+    features = None if task is None else task.samples
+    found = joint.design(system, wanted, features, observer=description.observer, rounds=description.rounds, **options)
+    if out is not None:
+        fleets.write(out, fleets.designed(found, rows))
+        if str(out) == "-":
+            _settled(found)
+            return
+    result = DesignResult.of(found, wanted.free, _before(description))
+    if as_json:
+        absent = dict.fromkeys(("lower_bound", "gap", "accuracy", "error"))
+        print_json({**tree_of(result), **{name: None for name in absent if getattr(result, name) is None}})
+    else:
+        design_tables.design(description.name, result)
+    _settled(found)
+
+
+def _settled(found: JointDesign) -> None:
+    """Exit 4 where the effort was spent first."""
+    if not found.settled:
+        gap = "nothing is proved of others" if found.gap is None else f"gap {found.gap:.3g}"
+        click.echo(f"airtight: not settled: {found.minimised} {found.value:.6g} is the best met, {gap}", err=True)
+        raise click.exceptions.Exit(4)
+
+
+def _federated(description: Description, wanted: FederatedRequirements, as_json: bool) -> None:
+    from airtight.solvers.design.federated import federated_design
+    from airtight.validate.commands import design_tables
+    from airtight.validate.results.design import FederatedDesignResult
+
+    assert description.federated is not None
+    result = FederatedDesignResult.of(federated_design.design(description.federated, wanted), wanted)
+    if as_json:
+        print_json(result)
+    else:
+        design_tables.federated_design(description.name, result)
+
+
+def _frontier(description: Description, over: Sequence[str], plot: Path | None, as_json: bool) -> None:
+    from airtight.validate import files
+    from airtight.validate.commands import design_tables
+    from airtight.validate.results import frontier_designs
+
+    if plot is not None and plot.suffix not in (".svg", ".png", ".pdf"):
+        raise ParameterError("--plot", str(plot), "a file that ends in .svg, .png or .pdf")
+    with progress("designing", 0) as advance:
+        found = frontier_designs.traced(description, over, heard=advance)
+    if plot is not None:
+        with files.whole(plot) as stream:
+            frontier_designs.plot(description.name, found).savefig(stream, format=plot.suffix[1:], dpi=150)
+    if as_json:
+        print_json(found)
+    else:
+        design_tables.frontier(description.name, found)
+
+
+def _devices_of(file: Path, devices: Path | None) -> str:
+    """The table whose devices a CSV file holds."""
+    return "inference" if devices is None or "inference" in read(file) else "energy"
+
+
+def _fleet(
+    description: Description, wanted: FleetRequirements, rows: Sequence[Row], out: Path | None, as_json: bool
+) -> None:
+    from airtight.solvers.design.fleet import fleet_design
+    from airtight.validate.commands import design_tables
+    from airtight.validate.results.design import FleetDesignResult
+    from airtight.validate.system_file import fleet_csv as fleets
+
+    assert description.energy is not None
+    found = fleet_design.design(description.energy, wanted)
+    if out is not None:
+        fleets.write(out, fleets.planned(found, rows))
+        if str(out) == "-":
+            return
+    result = FleetDesignResult.of(found, wanted)
+    if as_json:
+        print_json(result)
+    else:
+        design_tables.fleet_design(description.name, result)
+
+
+def _before(description: Description) -> dict[str, float]:
+    """What the system reaches as it was described."""
+    import numpy as np
+
+    from airtight.analytics.inference import accuracy, distortion
+    from airtight.analytics.privacy.over_the_air import rounds
+
+    system, task = description.inference, description.task
+    if system is None or task is None:
+        return {}
+    radius: dict[str, Any] = {"margin": task.margin, "ideal_accuracy": task.ideal_accuracy}
+    return {
+        "epsilon": float(np.max(rounds.epsilon(system, rounds=description.rounds, observer=description.observer))),
+        "error": float(np.mean([distortion.exact(system, one) for one in task.samples])),
+        "accuracy": float(np.mean([accuracy.exact(system, one, **radius).estimate for one in task.samples])),
+    }

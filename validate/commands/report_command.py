@@ -1,0 +1,117 @@
+"""The commands that draw: ``report`` and ``figures``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from airtight.validate.commands.options import EFFORT, FILE, LIMIT, QUIET, SEED
+from airtight.validate.running import audited, pool_of, progress, steps
+from airtight.validate.system_file.config import load
+
+if TYPE_CHECKING:
+    from airtight.validate.claims.shipped_evidence import Shipped
+    from airtight.validate.experiments.figures.gallery import Rendered
+    from airtight.validate.system_file.description import Description
+
+_PAPERS = {"inference": "FDP", "federated": "CB", "energy": "UF"}  # what each part of a system file is about
+
+
+@click.command()
+@FILE
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder to write to.")
+@SEED
+@EFFORT
+@LIMIT
+@click.option(
+    "--audit",
+    "anew",
+    is_flag=True,
+    help="Try the claims of the papers that FILE speaks of anew; else the evidence of this version is shown.",
+)
+@click.option(
+    "--thorough", is_flag=True, help="Train all rounds and seeds of [training]; else a few, and the page says so."
+)
+@click.option("--gallery", is_flag=True, help="Redraw the papers' figures too.")
+@QUIET
+def report(
+    file: Path, out: Path, seed: int, effort: int, limit: float, anew: bool, thorough: bool, gallery: bool
+) -> None:
+    """A page on one system: OUT/index.html, OUT/audit.html, OUT/report.json, OUT/figures. It is written as parts are done."""
+    from airtight.validate.report import assembly
+
+    description = load(file)
+    out.mkdir(parents=True, exist_ok=True)
+
+    def audit() -> tuple[Shipped, str]:
+        from airtight.validate.claims.shipped_evidence import Shipped, shipped
+
+        known = shipped()
+        if not anew:
+            return known, f"evidence shipped with the version: seed {known.seed}, {known.effort} evaluations a claim"
+        spoken = [prefix for part, prefix in _PAPERS.items() if getattr(description, part) is not None]
+        fresh = audited(spoken or (), seed, effort, limit)
+        return Shipped(seed, effort, fresh), f"tried for this report: seed {seed}, {effort} evaluations a claim"
+
+    assembly.report(
+        out,
+        description,
+        source="" if str(file) == "-" else file.read_text(encoding="utf-8"),
+        audit=audit,
+        thorough=thorough,
+        gallery=(lambda: _redrawn(description)) if gallery else None,
+        heard=steps(),
+    )
+    click.echo(f"{out / 'index.html'}")
+
+
+def _redrawn(description: Description) -> list[Rendered]:
+    """The figures of the papers that speak of what is described, of the shipped results, in the order of the gallery."""
+    from airtight.validate.experiments.figures import gallery
+
+    wanted = gallery.selected([f"{p}-" for part, p in _PAPERS.items() if getattr(description, part) is not None])
+    with progress("drawing", len(wanted)) as advance, pool_of(len(wanted)) as (executor, _):
+        found = {}
+        for one in gallery.draw(wanted, None, executor):
+            found[one.id] = one
+            advance(one.id)
+    return [found[name] for name in wanted]
+
+
+@click.command()
+@click.argument("ids", nargs=-1, metavar="[ID]...")
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder to write to.")
+@click.option("--quick", is_flag=True, help="Learn anew, with five seeds and fewer rounds: minutes.")
+@click.option("--anew", is_flag=True, help="Learn anew with full effort: half an hour. Else shipped results are drawn.")
+@QUIET
+def figures(ids: tuple[str, ...], out: Path, quick: bool, anew: bool) -> None:
+    """Redraw the papers' figures: all, those named, or those that begin with a name (FDP, CB-2, UF)."""
+    from airtight.validate.experiments.figures import gallery
+    from airtight.validate.experiments.figures.figure import Effort
+
+    wanted = gallery.selected(ids)
+    effort = Effort.quick() if quick else Effort.full() if anew else None
+    with progress("drawing", len(wanted)) as advance, pool_of(len(wanted)) as (executor, _):
+        for found in gallery.draw(wanted, effort, executor):
+            gallery.write(out, found)
+            advance(found.id)
+            click.echo(f"{out / found.file}: {found.caption}")
+
+
+@click.command()
+@click.argument("name")
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder to write to.")
+def paper(name: str, out: Path) -> None:
+    """The true statements of the paper NAME, or of a Python file, with proofs, and what they correct: LaTeX in OUT."""
+    from airtight.validate.claims.sources import INSTALLED, Source
+    from airtight.validate.report.paper import write
+
+    source = Source(name) if name.endswith(".py") else INSTALLED
+    papers = source.papers()
+    if source == INSTALLED and name not in papers:
+        raise click.UsageError(f"{name}: unknown paper; there are {', '.join(papers)}, or a Python file")
+    for one in papers if source != INSTALLED else [name]:
+        for file in write(one, out, source=source):
+            click.echo(f"{file}")

@@ -1,0 +1,289 @@
+"""What ``airtight train`` does: federated mechanisms, inference schemes and energy policies, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from airtight.analytics.federated.corbin.federated_system import FederatedSystem
+from airtight.analytics.federated.fair.device import DeviceFleet
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.validate.experiments.seeds import compared
+from airtight.validate.experiments.training import data, inference_training, utility_training, views
+from airtight.validate.experiments.training.federated_training import Round, Run, run
+from airtight.validate.experiments.training.inference_training import Measured, Scheme, Selection
+from airtight.validate.experiments.training.utility_training import Learned
+from airtight.validate.experiments.training.views import WIDTH, Setup
+from airtight.validate.system_file.description import Description
+from airtight.validate.system_file.training_plan import Mechanism, Plan
+
+
+def run_all(
+    system: FederatedSystem,
+    chosen: Plan,
+    *,
+    checkpoints: Path | None = None,
+    advance: Callable[[str], None] = lambda done: None,
+) -> list[Run]:
+    """Run every mechanism; `advance` hears of every round.
+
+    Examples
+    --------
+    >>> from airtight.validate.system_file.training_plan import plan
+    >>> short = plan({"rounds": 1, "hidden": [4], "mechanisms": ["ldp"]})
+    >>> [r.mechanism.value for r in run_all(FederatedSystem(clients=5, parameters=1, epsilon=1.0), short)]
+    ['ldp']
+    """
+    found = []
+    for kind in chosen.mechanisms:
+
+        def told(number: int, done: Round, kind: Mechanism = kind) -> None:
+            spent = f", epsilon {system.epsilon * (number + 1):g} a parameter" if kind.private else ""
+            advance(f"{kind.value}: accuracy {done.validation:.3f}{spent}")
+
+        path = _checkpoint(checkpoints, kind.value)
+        found.append(run(system, chosen.settings, kind, checkpoint=path, progress=told))
+    return found
+
+
+def _checkpoint(folder: Path | None, name: str) -> Path | None:
+    return None if folder is None else folder / f"{name}.npz"
+
+
+def _heard(advance: Callable[[str], None], name: str) -> Callable[[int, float], None]:
+    return lambda number, accuracy: advance(f"{name}: accuracy {accuracy:.3f}")
+
+
+_INFERENCE_ROUNDS = 20
+
+
+def inferred(
+    system: InferenceSystem,
+    *,
+    scores: Selection | None,
+    seed: int,
+    codec: str = "trained",
+    checkpoints: Path | None = None,
+    advance: Callable[[str], None] = lambda done: None,
+) -> tuple[Setup, dict[str, Measured]]:
+    """Scheme 1, and with `scores` Schemes 2.1 and 2.2, for a system whose dimension is cut to the 32 of the features."""
+    system = replace(system, dimension=min(system.dimension, WIDTH))
+    setup = views.prepare(devices=system.devices, dimension=system.dimension, codec=codec, seed=seed)
+    found = {}
+    for scheme in Scheme if scores else (Scheme.RANDOM,):
+        found[scheme.value] = inference_training.measure(
+            setup,
+            system,
+            scheme=scheme,
+            selection=scores,
+            rounds=_INFERENCE_ROUNDS,
+            seed=seed,
+            checkpoint=_checkpoint(checkpoints, f"scheme-{scheme.value}"),
+            progress=_heard(advance, f"scheme {scheme.value}"),
+        )
+    return setup, found
+
+
+def policies(
+    fleet: DeviceFleet,
+    *,
+    seed: int,
+    checkpoints: Path | None = None,
+    advance: Callable[[str], None] = lambda done: None,
+) -> dict[str, Learned]:
+    """UF Algorithm 1 with each scheme."""
+    found = {}
+    for scheme in utility_training.Scheme:
+        found[scheme.value] = utility_training.run(
+            fleet,
+            utility_training.Plan(seed=seed),
+            scheme,
+            checkpoint=_checkpoint(checkpoints, scheme.value),
+            progress=_heard(advance, scheme.value),
+        )
+    return found
+
+
+class Part(StrEnum):
+    """What can be trained."""
+
+    FEDERATED = "federated"
+    INFERENCE = "inference"
+    ENERGY = "energy"
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What came out, as the JSON of ``train``, and the federated runs themselves, of all seeds."""
+
+    tree: dict[str, Any]
+    runs: tuple[Run, ...] = ()
+
+
+_MEASURED = {  # where a part has its rows, which is the base, and what is compared over seeds
+    Part.FEDERATED: ("mechanisms", "", ("test_accuracy",)),
+    Part.INFERENCE: ("schemes", "", ("accuracy", "mse", "participation")),
+    Part.ENERGY: ("", "benchmark", ("test_accuracy", "loss_mean", "loss_std", "energy_mean", "energy_std")),
+}
+
+
+def rounds(description: Description, parts: Sequence[Part], chosen: Plan) -> int:
+    """Rounds of everything together, over all seeds."""
+    schemes = len(Scheme) if description.scores is not None else 1
+    each = {
+        Part.FEDERATED: chosen.rounds,
+        Part.INFERENCE: schemes * _INFERENCE_ROUNDS,
+        Part.ENERGY: len(utility_training.Scheme) * utility_training.Plan().rounds,
+    }
+    return int(chosen.seeds) * sum(each[part] for part in parts)
+
+
+def described(description: Description) -> list[Part]:
+    """The parts that the system file speaks of."""
+    return [part for part in Part if getattr(description, part.value) is not None]
+
+
+def servable(description: Description) -> list[Part]:
+    """Those that the digits can serve: a view for every device, an image for every device that keeps its deadline."""
+
+    def fits(part: Part) -> bool:
+        match part:
+            case Part.INFERENCE:
+                return description.inference is not None and description.inference.devices <= views.MOST_DEVICES
+            case Part.ENERGY:
+                fleet = description.energy
+                images = data.load().train.y.size
+                return fleet is not None and bool(fleet.feasible.all()) and fleet.devices <= images
+            case _:
+                return True
+
+    return [part for part in described(description) if fits(part)]
+
+
+def _silent(done: str) -> None:
+    """Tells nobody."""
+
+
+def train(
+    description: Description,
+    parts: Sequence[Part],
+    chosen: Plan,
+    *,
+    checkpoints: Path | None = None,
+    advance: Callable[[str], None] = _silent,
+    executor: Executor | None = None,
+) -> Trained:
+    """Train the given parts of a system file, which must be described there: once a seed, everything of a seed alike.
+
+    What is not compared over seeds is of the first. An executor takes the seeds side by side, and `advance` hears nothing.
+    """
+    found, waited = [], []
+    for number, plan in enumerate(chosen.each()):
+        folder = checkpoints if checkpoints is None or number == 0 else checkpoints / f"seed-{plan.settings.seed}"
+        if folder is not None:
+            folder.mkdir(exist_ok=True)
+        if executor is None:
+            found.append(_once(description, parts, plan, folder, advance))
+        else:
+            waited.append(executor.submit(_once, description, parts, plan, folder, _silent))
+    found += [one.result() for one in waited]
+    seeds = [plan.settings.seed for plan in chosen.each()]
+    for part in found[0].tree:
+        _over_seeds(Part(part), [one.tree[part] for one in found], seeds)
+    return Trained(found[0].tree, tuple(run for one in found for run in one.runs))
+
+
+def _over_seeds(part: Part, trees: Sequence[dict[str, Any]], seeds: Sequence[int]) -> None:
+    """Writes means, intervals and paired differences from the part's base into every row of the first tree."""
+    key, base, names = _MEASURED[part]
+    rows = [tree[key] if key else tree for tree in trees]
+    base = base or next(iter(rows[0]))
+    values = {kind: {name: [of[kind][name] for of in rows] for name in names} for kind in rows[0]}
+    for kind, row in rows[0].items():
+        found = {name: compared(values[kind][name], values[base][name]) for name in names}
+        row["over_seeds"] = {"seeds": list(seeds), "base": base, **found}
+
+
+def _once(
+    description: Description,
+    parts: Sequence[Part],
+    chosen: Plan,
+    checkpoints: Path | None,
+    advance: Callable[[str], None],
+) -> Trained:
+    """The parts with one seed."""
+    tree: dict[str, Any] = {}
+    runs: list[Run] = []
+    kept: dict[str, Any] = {"checkpoints": checkpoints, "advance": advance}
+    if Part.FEDERATED in parts and description.federated is not None:
+        runs = run_all(description.federated, chosen, **kept)
+        tree["federated"] = as_json(description.federated, chosen, runs)
+    if Part.INFERENCE in parts and description.inference is not None:
+        tree["inference"] = _inference_part(description, description.inference, chosen, kept)
+    if Part.ENERGY in parts and description.energy is not None:
+        learned = policies(description.energy, seed=chosen.settings.seed, **kept)
+        tree["energy"] = {name: _policy(one) for name, one in learned.items()}
+    return Trained(tree, tuple(runs))
+
+
+def _inference_part(
+    description: Description, system: InferenceSystem, chosen: Plan, kept: dict[str, Any]
+) -> dict[str, Any]:
+    rules = None
+    if description.scores is not None:
+        of = description.scores
+        rules = Selection(score_noise=of.noise, threshold=of.threshold, selected=of.selected)
+    setup, measured = inferred(system, scores=rules, seed=chosen.settings.seed, codec=chosen.codec, **kept)
+    return {
+        "devices": system.devices,
+        "dimension": len(setup.encoder),
+        "codec": chosen.codec,
+        "ideal_accuracy": setup.ideal,
+        "schemes": {name: _measured(one) for name, one in measured.items()},
+    }
+
+
+def _measured(one: Measured) -> dict[str, float]:
+    return {
+        "accuracy": one.accuracy,
+        "accuracy_error": one.accuracy_error,
+        "mse": one.mse,
+        "mse_error": one.mse_error,
+        "exact_mse": one.exact_mse,
+        "participation": one.participation,
+    }
+
+
+def _policy(one: Learned) -> dict[str, Any]:
+    return {
+        "test_accuracy": float(one.accuracy[-1]),
+        "loss_mean": float(one.loss[-1].mean()),
+        "loss_std": float(one.loss[-1].std()),
+        "energy_mean": float(one.energy.mean()),
+        "energy_std": float(one.energy.mean(axis=0).std()),
+        "iterations_mean": float(one.iterations.mean()),
+        "accuracy": one.accuracy.tolist(),
+    }
+
+
+def as_json(system: FederatedSystem, chosen: Plan, found: Sequence[Run]) -> dict[str, Any]:
+    """The federated part of the JSON of ``train``."""
+    return {
+        "settings": {**asdict(chosen.settings), "dataset": chosen.settings.dataset.value},
+        "clients": system.clients,
+        "epsilon": system.epsilon,
+        "parameters": found[0].parameters,
+        "mechanisms": {
+            one.mechanism.value: {
+                "test_accuracy": one.best.test,
+                "validation_accuracy": one.best.validation,
+                "epsilon_spent_one_parameter": one.epsilon_spent,
+                "rounds": [asdict(done) for done in one.history],
+            }
+            for one in found
+        },
+    }

@@ -1,1 +1,0 @@
-"""Designs on the command line: calibration and the joint problem."""

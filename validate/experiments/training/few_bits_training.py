@@ -1,0 +1,173 @@
+"""Few-bit quantizers in the training loop, each at the same exact epsilon of one parameter against one uplink."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from airtight.analytics.checks import FloatArray, ParameterError
+from airtight.analytics.federated.corbin import antithetic
+from airtight.analytics.federated.few_bits import modular_noise, quantizer_laws
+from airtight.analytics.federated.few_bits.modular_laws import Noise
+from airtight.solvers.design.quantizer import decoder, quantizer_design, quantizer_pair
+from airtight.validate.system_file.training_plan import Mechanism
+
+_KEEP = np.linspace(0.02, 0.95, 32)
+_PIECE = 4096  # parameters of a pair whose joint laws are held at once
+
+
+class Sender(Protocol):
+    """What one client does with one parameter in [-1, 1]."""
+
+    def send(self, x: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """An unbiased output for each input."""
+
+    def variance(self, x: FloatArray) -> FloatArray:
+        """Exactly."""
+
+
+@dataclass(frozen=True)
+class Binomial:
+    """PBM: heads of `trials` coins, each 1/2 + theta x."""
+
+    trials: int
+    theta: float
+
+    def send(self, x: FloatArray, rng: np.random.Generator) -> FloatArray:
+        return np.asarray((rng.binomial(self.trials, 0.5 + self.theta * x) / self.trials - 0.5) / self.theta)
+
+    def variance(self, x: FloatArray) -> FloatArray:
+        return np.asarray((0.25 / self.theta**2 - x * x) / self.trials)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A law at finitely many inputs, linear between them, on outputs in increasing order."""
+
+    inputs: FloatArray
+    outputs: FloatArray
+    law: FloatArray
+
+    @classmethod
+    def of(cls, inputs: FloatArray, outputs: FloatArray, law: FloatArray) -> Table:
+        """In whatever order the outputs come."""
+        order = np.argsort(outputs, kind="stable")
+        return cls(inputs, outputs[order], law[:, order])
+
+    def at(self, x: FloatArray) -> FloatArray:
+        """The law for each input, shape (m, k)."""
+        return np.stack([np.interp(x, self.inputs, column) for column in self.law.T], axis=-1)
+
+    def draw(self, x: FloatArray, level: FloatArray) -> FloatArray:
+        """The output at a level of the distribution function, a level for each input."""
+        below = np.zeros(x.shape, dtype=np.int64)
+        for column in np.cumsum(self.law, axis=1).T[:-1]:
+            below += level > np.interp(x, self.inputs, column)
+        return np.asarray(self.outputs[below])
+
+    def send(self, x: FloatArray, rng: np.random.Generator) -> FloatArray:
+        return self.draw(x, rng.random(x.shape))
+
+    def variance(self, x: FloatArray) -> FloatArray:
+        return np.asarray(np.interp(x, self.inputs, self.law @ self.outputs**2) - x * x)
+
+    def pair_error(self, x: FloatArray, y: FloatArray) -> FloatArray:
+        """Of the sum of an antithetic pair."""
+        found = np.empty(x.size)
+        for i in range(0, x.size, _PIECE):
+            here, there = x[i : i + _PIECE], y[i : i + _PIECE]
+            first, second = self.at(here), self.at(there)
+            found[i : i + _PIECE] = antithetic.pair_mse(here, there, outputs=self.outputs, first=first, second=second)
+        return found
+
+
+@cache
+def sender(kind: Mechanism, *, epsilon: float, bits: int) -> Sender:
+    """The mechanism at this epsilon: RQM with its best q, discrete noise with its best grid and unbiased numbers.
+
+    Raises
+    ------
+    ParameterError
+        When the mechanism is not of few bits.
+
+    Examples
+    --------
+    >>> x = np.zeros(1)
+    >>> [round(float(sender(Mechanism(name), epsilon=3.0, bits=2).variance(x)[0]), 2) for name in ("pbm", "rqm", "quantizer")]
+    [1.56, 0.86, 0.34]
+    """
+    match kind:
+        case Mechanism.PBM:
+            trials = 2**bits - 1
+            return Binomial(trials, 0.5 * float(np.tanh(epsilon / (2 * trials))))
+        case Mechanism.RQM:
+            tables = [_levels(epsilon, 2**bits, float(keep)) for keep in (_KEEP if bits > 1 else [0.5])]
+            return min(tables, key=_worst)
+        case Mechanism.QUANTIZER:
+            found = quantizer_design.solve(bits, epsilon=epsilon).quantizer
+            return Table.of(found.inputs, found.outputs, found.law)
+        case Mechanism.PAIRS:
+            paired = quantizer_pair.solve(bits, epsilon=epsilon)
+            return Table.of(paired.inputs, paired.outputs, paired.law)
+        case Mechanism.SKELLAM | Mechanism.DISCRETE_GAUSSIAN:
+            return _modular(kind, epsilon, bits)
+    raise ParameterError("mechanism", kind.value, "one of few bits")
+
+
+def _levels(epsilon: float, levels: int, keep: float) -> Table:
+    reach = quantizer_laws.random_reach(epsilon=epsilon, levels=levels, keep=keep)
+    places = quantizer_laws.breakpoints(np.linspace(-reach, reach, levels))
+    return Table.of(places, *quantizer_laws.random_levels(places, reach=reach, levels=levels, keep=keep))
+
+
+def _worst(table: Table) -> float:
+    return quantizer_laws.worst_variance(table.inputs, table.outputs, table.law)
+
+
+def _modular(kind: Mechanism, epsilon: float, bits: int) -> Table:
+    if bits < 2:
+        raise ParameterError("bits", bits, f"at least 2 for {kind.value}")
+    noise = Noise.SKELLAM if kind is Mechanism.SKELLAM else Noise.GAUSSIAN
+    tables = []
+    for levels in range(1, min(2 ** (bits - 1), 8)):
+        one = modular_noise.calibrated(noise, epsilon=epsilon, delta=0.0, levels=levels, bits=bits, observer="uplink")
+        inputs = np.arange(-levels, levels + 1) / levels
+        law = one.law(inputs)
+        tables.append(Table.of(inputs, decoder.unbiased(inputs, law).outputs, law))
+    return min(tables, key=_worst)
+
+
+def aggregate(
+    x: FloatArray, here: NDArray[np.bool_], *, kind: Mechanism, epsilon: float, bits: int, rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray]:
+    """What arrives, summed, and the exact squared error of the sum of all; of each parameter, in units of its radius.
+
+    Parameters
+    ----------
+    x : ndarray, shape (n, m)
+        Offsets in units of the radius, in [-1, 1].
+    here : ndarray of bool, shape (n,)
+        Whose messages arrive.
+
+    Returns
+    -------
+    total, error : ndarray, shape (m,)
+    """
+    used = sender(kind, epsilon=epsilon, bits=bits)
+    total, error = np.zeros(x.shape[1]), np.zeros(x.shape[1])
+    order, paired = rng.permutation(len(x)), kind is Mechanism.PAIRS and isinstance(used, Table)
+    alone = len(x) % 2 if paired else len(x)
+    for i in order[:alone]:
+        sent = used.send(x[i], rng)
+        error += used.variance(x[i])
+        total += here[i] * sent
+    if isinstance(used, Table) and paired:
+        for i, j in order[alone:].reshape(-1, 2):
+            level = np.asarray(rng.random(x.shape[1]))
+            total += here[i] * used.draw(x[i], level) + here[j] * used.draw(x[j], 1 - level)
+            error += used.pair_error(x[i], x[j])
+    return total, error

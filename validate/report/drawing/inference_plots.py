@@ -1,0 +1,209 @@
+"""The plots of the report that speak of collaborative inference."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from airtight.analytics.guarantee import Adjacency
+from airtight.analytics.inference.features import Features
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.privacy.mechanisms import subsampling
+from airtight.analytics.privacy.over_the_air import amplification
+from airtight.validate.experiments.figures.style import STYLE, figure_of
+from airtight.validate.results.inference_results import InferenceBounds, Selection
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_EXACT = {"absent": "#b2182b", "silent": "#2166ac", "replace": "#762a83", "idle noise": "#1b7837"}
+
+
+def schemes(system: InferenceSystem) -> dict[str, InferenceSystem]:
+    """The system under every adjacency, and with idle noise."""
+    plain = {a.value: replace(system, adjacency=a, idle_noise=False) for a in Adjacency}
+    return {**plain, "idle noise": replace(system, adjacency=Adjacency.SILENT, idle_noise=True)}
+
+
+def privacy_curves(system: InferenceSystem, device: int = 0) -> Figure:
+    """delta against epsilon of one device: what Theorem 1 (Eq. 23) claims, what is proven, what is exact."""
+    import matplotlib as mpl
+
+    targets = np.logspace(-12, -1, 23)
+    with mpl.rc_context(STYLE):
+        figure = figure_of()
+        axes = figure.add_subplot()
+        farthest = 0.0
+        for name, described in schemes(system).items():
+            exact = [float(amplification.exact_epsilon(described, delta=t, device=device)) for t in targets]
+            axes.plot(exact, targets, color=_EXACT[name], label=f"exact, {name}")
+            usual = float(np.interp(1e-5, targets, exact))
+            farthest = max(farthest, usual) if np.isfinite(usual) else farthest
+        silent = schemes(system)["silent"]
+        proven = [float(amplification.proven(silent, delta=t).epsilon[device]) for t in targets]
+        axes.plot(proven, targets, color=_EXACT["silent"], linestyle=":", label="proven, silent")
+        claimed = [amplification.published(replace(system, delta=t, delta_prime=t), form="eq23") for t in targets]
+        axes.plot(
+            [c.epsilon[device] for c in claimed],
+            [c.delta[device] for c in claimed],
+            color="black",
+            linestyle="--",
+            label="claimed, Theorem 1 with Eq. (23)",
+        )
+        axes.set(
+            yscale="log",
+            ylim=(1e-12, 1),
+            xlim=(0, 1.25 * farthest if farthest > 0 else 1.0),
+            xlabel="epsilon",
+            ylabel="delta",
+        )
+        axes.legend(fontsize=8)
+    return figure
+
+
+def epsilon_against_dimension(system: InferenceSystem, device: int = 0) -> Figure:
+    """Exact epsilon against r: it grows under ``absent`` only; Theorem 1 has no r at all."""
+    import matplotlib as mpl
+
+    dimensions = np.unique(np.round(np.logspace(0, np.log10(25088), 24)).astype(int))
+    with mpl.rc_context(STYLE):
+        figure = figure_of()
+        axes = figure.add_subplot()
+        for name, described in schemes(system).items():
+            if name == "absent":
+                epsilon = [
+                    float(amplification.exact_epsilon(replace(described, dimension=int(r)), device=device))
+                    for r in dimensions
+                ]
+            else:
+                epsilon = [float(amplification.exact_epsilon(described, device=device))] * dimensions.size
+            axes.plot(dimensions, epsilon, color=_EXACT[name], label=f"exact, {name}")
+        claim = amplification.published(system, form="eq23")
+        if not claim.vacuous:
+            axes.axhline(
+                float(claim.epsilon[device]), color="black", linestyle="--", label="claimed, Theorem 1 with Eq. (23)"
+            )
+        drawn = np.concatenate([np.asarray(line.get_ydata(), dtype=float) for line in axes.get_lines()])
+        positive = bool(np.any(np.isfinite(drawn) & (drawn > 0)))
+        axes.set(
+            xscale="log",
+            yscale="log" if positive else "linear",
+            xlabel="encoded dimension r",
+            ylabel=f"epsilon at delta = {system.delta:g}",
+        )
+        axes.legend(fontsize=8)
+    return figure
+
+
+def amplification_of_epsilon(system: InferenceSystem, device: int = 0) -> Figure:
+    """Exact epsilon against the participation probability."""
+    import matplotlib as mpl
+
+    levels = np.linspace(0.02, 1.0, 25)
+    with mpl.rc_context(STYLE):
+        figure = figure_of()
+        axes = figure.add_subplot()
+        for name, described in schemes(system).items():
+            if name == "absent":
+                continue
+            epsilon = []
+            for p in levels:
+                participation = described.participation.copy()
+                participation[device] = p
+                epsilon.append(
+                    float(amplification.exact_epsilon(replace(described, participation=participation), device=device))
+                )
+            axes.plot(levels, epsilon, color=_EXACT[name], label=f"exact, {name}")
+            sure = epsilon[-1]
+            if name == "idle noise" and np.isfinite(sure):
+                axes.plot(
+                    levels,
+                    subsampling.amplified(np.full(levels.size, sure), levels),
+                    color="black",
+                    linestyle=":",
+                    label="log(1 + p (exp(epsilon at p = 1) - 1))",
+                )
+        axes.set(
+            xlabel=f"participation probability of device {device}",
+            ylabel=f"epsilon at delta = {system.delta:g}",
+            ylim=(0, None),
+        )
+        axes.legend(fontsize=8)
+    return figure
+
+
+_DESIGNS = {
+    "uniform": "#999999",
+    "clip-tuned": "#80b1d3",
+    "published weights": "#d6604d",
+    "exact weights": "#2166ac",
+    "exact, free sum": "#1b7837",
+}
+
+
+def trade_off(system: InferenceSystem, features: Features) -> Figure:
+    """Exact MSE of each design against the cap on the exact epsilon; dashed: everybody sends noise."""
+    import matplotlib as mpl
+
+    from airtight.solvers.design.over_the_air import frontier
+
+    data = frontier.trade_off(system, features, np.logspace(-1, 1, 7))
+    with mpl.rc_context(STYLE):
+        figure = figure_of()
+        axes = figure.add_subplot()
+        for name, colour in _DESIGNS.items():
+            for noise, line in (("participants", "-"), ("everybody", "--")):
+                curve = data.mse.sel(design=name, noise=noise)
+                label = name if noise == "participants" else None
+                axes.plot(data.epsilon, curve, line, color=colour, label=label, marker=".", markersize=4)
+        axes.set(xscale="log", yscale="log", xlabel=f"cap on epsilon at delta = {system.delta:g}", ylabel="exact MSE")
+        axes.legend(fontsize=8)
+    return figure
+
+
+_CAUSES = {"bias": "#d6604d", "participation": "#f4a582", "local_noise": "#4393c3", "receiver_noise": "#92c5de"}
+
+
+def mse_breakdown(parts: Mapping[str, InferenceBounds]) -> Figure:
+    """The exact MSE of each system by cause, one bar a system, with its proven bound as a mark."""
+    import matplotlib as mpl
+
+    shown = {name: part.distortion for name, part in parts.items() if part.distortion is not None}
+    with mpl.rc_context(STYLE):
+        figure = figure_of(height=1.2 + 0.5 * len(shown))
+        axes = figure.add_subplot()
+        start = np.zeros(len(shown))
+        for cause, colour in _CAUSES.items():
+            width = np.array([getattr(mse.breakdown, cause) for mse in shown.values()])
+            axes.barh(list(shown), width, left=start, color=colour, label=cause.replace("_", " "))
+            start += width
+        axes.plot([mse.proven for mse in shown.values()], list(shown), "k|", markersize=16, label="proven bound")
+        axes.invert_yaxis()
+        axes.grid(axis="y", visible=False)
+        axes.set(xlabel="mean squared error", xlim=(0, None))
+        axes.legend(fontsize=8, ncols=3, loc="lower center", bbox_to_anchor=(0.5, 1.0))
+    return figure
+
+
+def participation_bounds(selection: Selection) -> Figure:
+    """Participation probability of each device under Scheme 2.2, published and proven bounds; Scheme 2.1 beside it."""
+    import matplotlib as mpl
+
+    lowest, local = selection.scheme_2_2, selection.scheme_2_1.participation
+    device = np.arange(len(local))
+    with mpl.rc_context(STYLE):
+        figure = figure_of()
+        axes = figure.add_subplot()
+        axes.fill_between(
+            device, lowest.proven_lower, lowest.proven_upper, color="#d1e5f0", label="Scheme 2.2, proven bounds"
+        )
+        axes.plot(device, lowest.exact, "o-", color="#2166ac", markersize=4, label="Scheme 2.2, exact")
+        axes.plot(device, lowest.published_upper, "k--", label="claimed upper bound, Eq. (21)")
+        axes.axhline(lowest.published_lower, color="black", linestyle=":", label="claimed lower bound, Eq. (20)")
+        axes.plot(device, local, "s-", color="#1b7837", markersize=3, label="Scheme 2.1")
+        axes.set(xlabel="device", ylabel="participation probability", ylim=(-0.02, 1.05))
+        axes.legend(fontsize=8)
+    return figure

@@ -1,0 +1,433 @@
+"""What a system of collaborative inference guarantees and what it costs: privacy, distortion, accuracy, selection."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from airtight.analytics.checks import FloatArray
+from airtight.analytics.distributions import selection as selected_lowest
+from airtight.analytics.guarantee import Adjacency, Guarantee, Observer
+from airtight.analytics.inference import accuracy, decoding, distortion, participation
+from airtight.analytics.inference.distortion import Breakdown
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.privacy.over_the_air import amplification, feature_aware, observers
+from airtight.analytics.privacy.over_the_air import rounds as many
+from airtight.analytics.privacy.over_the_air.amplification import TheoremForm
+from airtight.validate.system_file.description import Scores, Task
+
+
+@dataclass(frozen=True, kw_only=True)
+class EpsilonDelta:
+    """epsilon and delta of every device.
+
+    Attributes
+    ----------
+    epsilon, delta : ndarray, shape (K,)
+    """
+
+    epsilon: FloatArray
+    delta: FloatArray
+
+    @classmethod
+    def of(cls, guarantee: Guarantee) -> EpsilonDelta:
+        return cls(epsilon=guarantee.epsilon, delta=guarantee.delta)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TheoremBound:
+    """What Theorem 1 claims of a system, with one of the two printed t.
+
+    Attributes
+    ----------
+    t, mean_noise : float
+        The deviation used and the mean noise variance of the participants.
+    vacuous : bool
+        Whether t reaches the mean noise, so that nothing is claimed.
+    epsilon, delta : ndarray, shape (K,)
+        As claimed.
+    true_delta : ndarray, shape (K,)
+        The exact delta at the claimed epsilon, against the observer that `auto` stands for.
+    hidden_delta : ndarray, shape (K,)
+        The same against `others`, more than a server learns that sees y alone: where it does not exceed the delta claimed, the
+        theorem is true for this system as its authors mean it.
+    """
+
+    t: float
+    mean_noise: float
+    vacuous: bool
+    epsilon: FloatArray
+    delta: FloatArray
+    true_delta: FloatArray
+    hidden_delta: FloatArray
+
+    @classmethod
+    def of(cls, system: InferenceSystem, form: TheoremForm) -> TheoremBound:
+        claim = amplification.published(system, form=form)
+        return cls(
+            t=claim.t,
+            mean_noise=claim.mean_noise,
+            vacuous=claim.vacuous,
+            epsilon=claim.epsilon,
+            delta=claim.delta,
+            true_delta=np.asarray(amplification.exact_delta(system, claim.epsilon)),
+            hidden_delta=np.asarray(observers.exact_delta(system, claim.epsilon, observer=Observer.OTHERS)),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Published:
+    """Theorem 1 with its own t, and with that of its proof."""
+
+    theorem1: TheoremBound
+    eq23: TheoremBound
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exact:
+    """The least epsilon of every device at one delta.
+
+    Attributes
+    ----------
+    epsilon : ndarray, shape (K,)
+    delta : float
+    """
+
+    epsilon: FloatArray
+    delta: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class SignalBracket:
+    """Where the least epsilon lies against a server that sees y alone; a guarantee is the upper end.
+
+    Attributes
+    ----------
+    lower, epsilon : ndarray, shape (K,)
+    """
+
+    lower: FloatArray
+    epsilon: FloatArray
+
+
+@dataclass(frozen=True, kw_only=True)
+class Observers:
+    """The least epsilon of every device against each observer, at the system's delta.
+
+    Attributes
+    ----------
+    participants, others : ndarray, shape (K,)
+        Infinite where there is none.
+    signal : SignalBracket
+    """
+
+    participants: FloatArray
+    others: FloatArray
+    signal: SignalBracket
+
+    @classmethod
+    def of(cls, system: InferenceSystem, exact: FloatArray) -> Observers:
+        """`exact` is the epsilon of the observer that `auto` stands for."""
+        known = {observers.meaning(system): exact}
+        participants, others = (
+            known[each] if each in known else np.asarray(observers.exact_epsilon(system, observer=each))
+            for each in (Observer.PARTICIPANTS, Observer.OTHERS)
+        )
+        lower = observers.signal_lower(system, others, system.delta, np.arange(system.devices))
+        return cls(participants=participants, others=others, signal=SignalBracket(lower=lower, epsilon=others))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Composed:
+    """The least epsilon of every device over many rounds, at the system's delta for all of them together.
+
+    Attributes
+    ----------
+    rounds : int
+    observer : Observer
+    epsilon, lower : ndarray, shape (K,)
+        Never below the truth, and never above it.
+    """
+
+    rounds: int
+    observer: Observer
+    epsilon: FloatArray
+    lower: FloatArray
+
+    @classmethod
+    def of(cls, system: InferenceSystem, rounds: int, observer: Observer) -> Composed:
+        seen = observers.meaning(system) if observer is Observer.AUTO else observer
+        lower, epsilon = many.bracket(system, rounds=rounds, observer=seen)
+        return cls(rounds=rounds, observer=seen, epsilon=epsilon, lower=lower)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Privacy:
+    """What protects every device's feature: as published, as proven, exactly; `observer` is the one asked about.
+
+    `composed` is there where more than one round is asked about.
+    """
+
+    adjacency: Adjacency
+    observer: Observer
+    published: Published
+    proven: EpsilonDelta
+    exact: Exact
+    observers: Observers
+    composed: Composed | None = None
+
+    @classmethod
+    def of(cls, system: InferenceSystem, observer: Observer = Observer.AUTO, rounds: int = 1) -> Privacy:
+        exact = np.asarray(amplification.exact_epsilon(system))
+        return cls(
+            adjacency=system.adjacency,
+            observer=observer,
+            published=Published(
+                theorem1=TheoremBound.of(system, TheoremForm.THEOREM1), eq23=TheoremBound.of(system, TheoremForm.EQ23)
+            ),
+            proven=EpsilonDelta.of(amplification.proven(system)),
+            exact=Exact(epsilon=exact, delta=system.delta),
+            observers=Observers.of(system, exact),
+            composed=Composed.of(system, rounds, observer) if rounds > 1 else None,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Distortion:
+    """Mean squared error of the decoded feature: the printed bound, a proven one, the exact value and its causes.
+
+    Attributes
+    ----------
+    published, proven, exact : float
+    constant_output : float
+        Of the best output that ignores y.
+    beats_constant : bool
+        Whether the exact value is below that.
+    best_gain, at_best_gain : float
+        The decoder gain of least MSE (0: no positive gain beats the constant output), and that MSE.
+    any_decoder : float
+        What no decoder and no encoders of these clips go below, for a normal target of the same size.
+    breakdown : Breakdown
+    """
+
+    published: float
+    proven: float
+    exact: float
+    constant_output: float
+    beats_constant: bool
+    best_gain: float
+    at_best_gain: float
+    any_decoder: float
+    breakdown: Breakdown
+
+    @classmethod
+    def of(cls, system: InferenceSystem, task: Task) -> Distortion:
+        causes = distortion.breakdown(system, task.features)
+        nothing = decoding.constant_output(task.features)
+        best = decoding.best_gain(system, task.features)
+        return cls(
+            published=distortion.published(system, task.features),
+            proven=distortion.proven(system, task.features),
+            exact=causes.total,
+            constant_output=nothing,
+            beats_constant=causes.total < nothing,
+            best_gain=best.gain,
+            at_best_gain=best.mse,
+            any_decoder=decoding.any_decoder(system, task.features),
+            breakdown=causes,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Accuracy:
+    """Lower bounds on the accuracy.
+
+    Attributes
+    ----------
+    published, short_paper : float
+        Theorem 2 of the paper and of its short version, with the printed MSE.
+    markov : float
+        Theorem 2 with the exact MSE.
+    exact : float
+        The probability that the decoded feature stays within the margin, times the accuracy there.
+    interval : tuple of float
+        What certainly holds `exact`; a point unless sets of participants had to be drawn.
+    constant_output : float
+        Of an output that ignores y: not 0 only where the margin exceeds the norm of the target, and then says nothing.
+    beats_constant : bool
+        Whether `exact` is above that.
+    """
+
+    published: float
+    short_paper: float
+    markov: float
+    exact: float
+    interval: tuple[float, float]
+    constant_output: float
+    beats_constant: bool
+
+    @classmethod
+    def of(cls, system: InferenceSystem, task: Task, mse: Distortion) -> Accuracy:
+        radius: dict[str, Any] = {"margin": task.margin, "ideal_accuracy": task.ideal_accuracy}
+        exact = accuracy.exact(system, task.features, **radius)
+        nothing = decoding.constant_accuracy(task.features, **radius)
+        return cls(
+            published=float(accuracy.markov(mse.published, **radius)),
+            short_paper=float(accuracy.short_paper(mse.published, **radius)),
+            markov=float(accuracy.markov(mse.exact, **radius)),
+            exact=exact.estimate,
+            interval=(exact.lower, exact.upper),
+            constant_output=nothing,
+            beats_constant=exact.estimate > nothing,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SchemePrivacy:
+    """What Lemma 2 claims of a scheme of selection, and what is proven where enough is known of the scores."""
+
+    adjacency: Adjacency
+    published: EpsilonDelta
+    proven: EpsilonDelta | None = None
+
+    @classmethod
+    def of(
+        cls,
+        system: InferenceSystem,
+        probability: FloatArray,
+        proven: Guarantee | None,
+        *,
+        noise: FloatArray,
+        sensitivity: float,
+    ) -> SchemePrivacy:
+        """Of devices that take part with such a probability, their scores released with such noise."""
+        lemma = feature_aware.published(
+            system,
+            probability=probability,
+            score_epsilon=feature_aware.score_epsilon(system.delta, sensitivity=sensitivity, noise=noise),
+            score_delta=system.delta,
+            form=TheoremForm.EQ23,
+        )
+        return cls(
+            adjacency=system.adjacency,
+            published=EpsilonDelta.of(lemma),
+            proven=None if proven is None else EpsilonDelta.of(proven),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ThresholdScheme:
+    """Scheme 2.1: whose noisy score is below a threshold takes part.
+
+    Attributes
+    ----------
+    participation : ndarray, shape (K,)
+        Probabilities.
+    privacy : SchemePrivacy, optional
+    """
+
+    participation: FloatArray
+    privacy: SchemePrivacy | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class LowestScheme:
+    """Scheme 2.2: the devices of the lowest noisy scores take part.
+
+    Attributes
+    ----------
+    published_lower : float
+        Eq. (20), one for all devices.
+    published_upper, proven_lower, proven_upper, exact : ndarray, shape (K,)
+        Participation probabilities: Eq. (21), what is proven of them, and themselves.
+    privacy : SchemePrivacy, optional
+    """
+
+    published_lower: float
+    published_upper: FloatArray
+    proven_lower: FloatArray
+    proven_upper: FloatArray
+    exact: FloatArray
+    privacy: SchemePrivacy | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selection:
+    """Who takes part under Schemes 2.1 and 2.2, and their privacy when the score's sensitivity is given."""
+
+    scheme_2_1: ThresholdScheme
+    scheme_2_2: LowestScheme
+
+    @classmethod
+    def of(cls, system: InferenceSystem, scores: Scores) -> Selection:
+        score, noise, selected = scores.score, scores.noise, scores.selected
+        lower, upper = participation.proven_bounds(score, noise, selected)
+        threshold = ThresholdScheme(participation=np.asarray(participation.threshold(score, noise, scores.threshold)))
+        lowest = LowestScheme(
+            published_lower=participation.published_lower(score, noise),
+            published_upper=participation.published_upper(score, noise, selected),
+            proven_lower=lower,
+            proven_upper=upper,
+            exact=selected_lowest.probability(score, noise, selected),
+        )
+        if scores.sensitivity is None or system.adjacency is Adjacency.ABSENT:
+            return cls(scheme_2_1=threshold, scheme_2_2=lowest)
+        known: dict[str, Any] = {"noise": noise, "sensitivity": scores.sensitivity}
+        of_threshold = None
+        if scores.greatest is not None:
+            of_threshold = feature_aware.proven_threshold(
+                system, eta=scores.threshold, greatest_score=scores.greatest, **known
+            )
+        of_lowest = feature_aware.proven_lowest(system, selected=selected, **known)
+        return cls(
+            scheme_2_1=replace(
+                threshold, privacy=SchemePrivacy.of(system, threshold.participation, of_threshold, **known)
+            ),
+            scheme_2_2=replace(lowest, privacy=SchemePrivacy.of(system, lowest.exact, of_lowest, **known)),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class InferenceBounds:
+    """Everything about one system of collaborative inference, and about its variants.
+
+    Attributes
+    ----------
+    privacy : Privacy
+    distortion, accuracy : optional
+        With features.
+    selection : Selection, optional
+        With scores.
+    variants : dict
+        The same system with other values, by name.
+    """
+
+    privacy: Privacy
+    distortion: Distortion | None = None
+    accuracy: Accuracy | None = None
+    selection: Selection | None = None
+    variants: dict[str, InferenceBounds] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        system: InferenceSystem,
+        task: Task | None = None,
+        scores: Scores | None = None,
+        *,
+        observer: Observer = Observer.AUTO,
+        rounds: int = 1,
+    ) -> InferenceBounds:
+        """Of the system alone; the task is left aside where it has other numbers of devices or dimensions."""
+        privacy = Privacy.of(system, observer, rounds)
+        selection = None if scores is None else Selection.of(system, scores)
+        if task is None or not task.fits(system):
+            return cls(privacy=privacy, selection=selection)
+        mse = Distortion.of(system, task)
+        return cls(privacy=privacy, distortion=mse, accuracy=Accuracy.of(system, task, mse), selection=selection)
+
+    def named(self, name: str) -> dict[str, InferenceBounds]:
+        """Itself under the name given, and its variants under theirs."""
+        return {name: self, **self.variants}

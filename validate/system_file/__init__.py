@@ -1,0 +1,1 @@
+"""The system file: TOML in, checked value types out."""

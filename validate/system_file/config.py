@@ -1,0 +1,449 @@
+"""The system file: TOML in, checked descriptions out, and one-line errors that name the key."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+import tomllib
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+
+from airtight.analytics import checks, parameters
+from airtight.analytics.checks import AirtightError, ParameterError
+from airtight.analytics.federated.corbin.federated_system import FederatedSystem
+from airtight.analytics.federated.fair.device import DeviceFleet
+from airtight.analytics.guarantee import Observer
+from airtight.analytics.inference.features import matched
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.solvers.design.federated.federated_requirements import FederatedRequirements
+from airtight.solvers.design.fleet.fleet_requirements import FleetRequirements
+from airtight.solvers.design.over_the_air.requirements import Requirements
+from airtight.validate.system_file import archives, units
+from airtight.validate.system_file.description import Description, Scores, Task
+from airtight.validate.system_file.fields import Number, Pair, PerDevice
+from airtight.validate.system_file.training_plan import Plan, plan
+
+
+class SystemFileError(AirtightError):
+    """A system file that cannot be used; the message names file, key, value and what is allowed."""
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+def _table(name: str, rows: Iterable[parameters.Parameter[Any, Any]], *, optional: bool = False) -> Any:
+    """A table whose keys are the parameters of a value type."""
+    types = {
+        parameters.Number: Number,
+        parameters.Count: int,
+        parameters.Vector: PerDevice,
+        parameters.Flag: bool,
+        parameters.Choice: str,
+    }
+    fields: dict[str, Any] = {}
+    for each in rows:
+        held = types[type(each)]
+        default = None if optional else ... if each.required else each.default
+        fields[each.name] = (held | None if optional else held, default)
+    return create_model(name, __base__=_Table, **fields)
+
+
+class _Variant(_table("_Changes", parameters.of(InferenceSystem).values(), optional=True)):  # type: ignore[misc]
+    """Keys of [inference] that a variant of the system changes."""
+
+
+class _Features(_Table):
+    """The table [inference.features]."""
+
+    file: str
+    margin: Number
+    ideal_accuracy: Number
+    epsilon_cap: Number | None = None
+
+
+class _Selection(_Table):
+    """The table [inference.selection]."""
+
+    score: PerDevice
+    score_noise: PerDevice
+    threshold: Number
+    selected: int
+    score_sensitivity: Number | None = None
+    greatest_score: Number | None = None
+
+
+class _Inference(_table("_System", parameters.of(InferenceSystem).values())):  # type: ignore[misc]
+    """The table [inference]."""
+
+    observer: str = Observer.AUTO.value
+    rounds: int = Field(1, ge=1)
+    variants: dict[str, _Variant] = Field(default_factory=dict)
+    features: _Features | None = None
+    selection: _Selection | None = None
+
+
+class _Federated(_table("_Rounds", parameters.of(FederatedSystem).values())):  # type: ignore[misc]
+    """The table [federated]."""
+
+
+class _Energy(_table("_Fleet", (p for p in parameters.of(DeviceFleet).values() if not p.name.startswith("beta_")))):  # type: ignore[misc]
+    """The table [energy]."""
+
+    beta: Pair
+
+
+class _Training(_Table):
+    """The table [training]: every key optional."""
+
+    dataset: str | None = None
+    hidden: list[int] | None = None
+    channels: int | None = None
+    rounds: int | None = None
+    local_steps: int | None = None
+    batch: int | None = None
+    learning_rate: Number | None = None
+    l2: Number | None = None
+    smoothing: Number | None = None
+    concentration: Number | None = None
+    patience: int | None = None
+    seed: int | None = None
+    seeds: int | None = None
+    mechanisms: list[str] | None = None
+    codec: str | None = None
+
+
+_ABOUT = {"inference": Requirements, "federated": FederatedRequirements, "energy": FleetRequirements}
+
+
+def _asked() -> type[_Table]:
+    """The table [design]: what any design may be asked for."""
+    kinds: dict[str, Any] = {"float": Number, "int": int, "tuple[Free, ...]": list[str]}
+    asked = [one for kind in _ABOUT.values() for one in fields(kind)]
+    held: dict[str, Any] = {
+        one.name: (kinds.get(str(one.type).removesuffix(" | None"), str) | None, None) for one in asked
+    }
+    return create_model("_Design", __base__=_Table, **held)
+
+
+_Design = _asked()
+
+
+class _File(_Table):
+    inference: _Inference | None = None
+    federated: _Federated | None = None
+    energy: _Energy | None = None
+    training: _Training | None = None
+    design: _Design | None = None  # type: ignore[valid-type]
+
+
+def load(path: str | Path) -> Description:
+    """Read and check a system file; ``-`` is standard input, and what it names is relative to the working directory.
+
+    Raises
+    ------
+    SystemFileError
+        When the file cannot be read, is not TOML, or says something that is not allowed.
+    """
+    return described(read(path), Path(path))
+
+
+def read(path: str | Path) -> dict[str, Any]:
+    """The tables of a system file as they stand there, unchecked.
+
+    Raises
+    ------
+    SystemFileError
+        When the file cannot be read or is not TOML.
+    """
+    path = Path(path)
+    try:
+        with nullcontext(sys.stdin.buffer) if str(path) == "-" else path.open("rb") as stream:
+            return tomllib.load(stream)
+    except OSError as error:
+        raise SystemFileError(f"{path}: {error.strerror or error}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SystemFileError(f"{path}: not valid TOML: {error}") from None
+
+
+def described(raw: dict[str, Any], path: Path) -> Description:
+    """What the tables of a system file say; `path` is where they stand, in errors and for the files that they name.
+
+    Raises
+    ------
+    SystemFileError
+        When they say something that is not allowed.
+    """
+    try:
+        raw = units.linearised(raw)
+    except ParameterError as error:
+        raise SystemFileError(f"{path}: {error}") from None
+    file = _checked(path, raw)
+    found = _Complaints(path)
+    parts = (
+        found.unless(_inference, file.inference, found) or {},
+        found.unless(_federated, file.federated),
+        found.unless(_energy, file.energy),
+        found.unless(_training, file.training),
+        found.unless(_design, file.design, file.inference, file.federated, file.energy),
+    )
+    found.raised()
+    inference, federated, energy, training, design = parts
+    name = "stdin" if str(path) == "-" else path.stem
+    return Description(name, **inference, federated=federated, energy=energy, training=training, design=design)
+
+
+class _Complaints:
+    """What is wrong in the parts of a file: all of it is told, not the first alone."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.lines: list[str] = []
+
+    def unless(self, build: Callable[..., Any], table: BaseModel | None, *rest: Any) -> Any:
+        """What is built from a table; None, and a complaint, where that is refused."""
+        if table is None:
+            return None
+        try:
+            return build(self.path, table, *rest)
+        except SystemFileError as error:
+            self.lines.append(str(error))
+            return None
+
+    def raised(self) -> None:
+        if self.lines:
+            raise SystemFileError("\n".join(self.lines))
+
+
+def _checked(path: Path, raw: dict[str, Any]) -> _File:
+    """The tables, every key there, of its kind and within its interval."""
+    file, problems = None, dict[tuple[str, ...], str]()
+    try:
+        file = _File.model_validate(raw)
+    except ValidationError as error:
+        problems = _told(error)
+    for table, values, kind in _value_tables(raw):
+        for key, value in values.items():
+            if (*table, key) not in problems and (fault := _out_of_range(kind, values, raw, key, value)):
+                problems[(*table, key)] = f"{'.'.join(table)}.{fault}"
+    if file is None or problems:
+        raise SystemFileError("\n".join(f"{path}: {text}" for text in problems.values()))
+    if not file.model_fields_set:
+        raise SystemFileError(f"{path}: empty; it must hold at least one of the tables {', '.join(_File.model_fields)}")
+    return file
+
+
+def _value_tables(raw: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], dict[str, Any], type]]:
+    """The tables whose keys are parameters of a value type."""
+    kinds: dict[str, type] = {"inference": InferenceSystem, "federated": FederatedSystem, "energy": DeviceFleet}
+    for name, kind in kinds.items():
+        if isinstance(values := raw.get(name), dict):
+            yield (name,), values, kind
+            variants = values.get("variants")
+            for variant, changed in (variants if isinstance(variants, dict) else {}).items():
+                if isinstance(changed, dict):
+                    yield (name, "variants", variant), changed, kind
+
+
+def _out_of_range(kind: type, values: dict[str, Any], raw: dict[str, Any], key: str, value: Any) -> str:
+    """What is wrong with one value of a value type; nothing where it is no parameter of it."""
+    row = parameters.of(kind).get(key)
+    if row is None:
+        return ""
+    devices = values.get("devices", raw.get("inference", {}).get("devices")) if kind is InferenceSystem else None
+    try:
+        row.checked(value)
+        if isinstance(row, parameters.Vector) and isinstance(value, list) and type(devices) is int and devices > 0:
+            checks.vector(key, value, devices, row.interval)
+    except ParameterError as error:
+        return str(error)
+    return ""
+
+
+def _inference(path: Path, table: _Inference, found: _Complaints) -> dict[str, Any]:
+    base = table.model_dump(exclude={"observer", "rounds", "variants", "features", "selection"})
+    variants = {}
+    for name, variant in table.variants.items():
+        changes = variant.model_dump(exclude_none=True)
+        variants[name] = _system(path, f"inference.variants.{name}", {**base, **changes}, set(changes))
+    system = _system(path, "inference", base, set(base))
+    return {
+        "observer": found.unless(_observer, table),
+        "rounds": table.rounds,
+        "inference": system,
+        "variants": variants,
+        "task": found.unless(_task, table.features, system),
+        "scores": found.unless(_scores, table.selection, system.devices),
+    }
+
+
+def _design(
+    path: Path, table: _Table, inference: _Inference | None, federated: _Federated | None, energy: _Energy | None
+) -> Requirements | FederatedRequirements | FleetRequirements:
+    values = {name: value for name, value in table.model_dump().items() if value is not None}
+    there = [name for name, one in zip(_ABOUT, (inference, federated, energy), strict=True) if one is not None]
+    if not there:
+        raise SystemFileError(f"{path}: design: needs the table [inference], [federated] or [energy]")
+    if inference is not None and "decoder_gain" in inference.model_fields_set:
+        if "decoder_gain" in values.get("free", ()):
+            raise SystemFileError(
+                f"{path}: inference.decoder_gain = {inference.decoder_gain}: must be absent, or absent from design.free: "
+                "it cannot be both fixed and free"
+            )
+        values.setdefault("free", [free for free in Requirements.free if free != "decoder_gain"])
+    kind: Any = _ABOUT[there[0]]
+    allowed = [field.name for field in fields(kind)]
+    for name, value in values.items():
+        if name not in allowed:
+            raise SystemFileError(f"{path}: design.{name} = {value!r}: must be absent in a design of [{there[0]}]")
+    try:
+        return kind(**values)  # type: ignore[no-any-return]
+    except ParameterError as error:
+        raise SystemFileError(f"{path}: design.{error}") from None
+
+
+def _observer(path: Path, table: _Inference) -> Observer:
+    try:
+        return checks.choice("observer", table.observer, Observer)
+    except ParameterError as error:
+        raise SystemFileError(f"{path}: inference.{error}") from None
+
+
+def _federated(path: Path, table: _Federated) -> FederatedSystem:
+    try:
+        return FederatedSystem(**table.model_dump())
+    except ParameterError as error:
+        raise SystemFileError(f"{path}: federated.{error}") from None
+
+
+def _energy(path: Path, table: _Energy) -> DeviceFleet:
+    values = table.model_dump()
+    beta_1, beta_2 = values.pop("beta")
+    try:
+        return DeviceFleet(**values, beta_1=beta_1, beta_2=beta_2)
+    except ParameterError as error:
+        message = str(error).replace("beta_1", "beta[0]", 1).replace("beta_2", "beta[1]", 1)
+        raise SystemFileError(f"{path}: energy.{message}") from None
+
+
+def _training(path: Path, table: _Training) -> Plan:
+    try:
+        return plan(table.model_dump(exclude_none=True))
+    except ParameterError as error:
+        raise SystemFileError(f"{path}: training.{error}") from None
+
+
+def _task(path: Path, table: _Features, system: InferenceSystem) -> Task:
+    archive = path.parent / table.file
+    where = f"{path}: inference.features.file = {table.file!r}"
+    try:
+        samples = archives.tasks(archive, archive.stat().st_mtime_ns)
+        for features in samples:
+            matched(system, features)
+    except ParameterError as error:
+        raise SystemFileError(f"{where}: {error}") from None
+    except OSError as error:
+        raise SystemFileError(f"{where}: {error.strerror or 'not an .npz file'}") from None
+    except KeyError as error:
+        raise SystemFileError(f"{where}: must hold arrays f, W and D; has no {error.args[0]}") from None
+    except (ValueError, EOFError, AttributeError, zipfile.BadZipFile):
+        raise SystemFileError(f"{where}: must be an .npz file of numeric arrays f, W and D") from None
+    try:
+        return Task(
+            samples[0],
+            checks.scalar("margin", table.margin, "(0, inf)"),
+            checks.scalar("ideal_accuracy", table.ideal_accuracy, "[0, 1]"),
+            None if table.epsilon_cap is None else checks.scalar("epsilon_cap", table.epsilon_cap, "(0, inf)"),
+            samples,
+        )
+    except ParameterError as error:
+        raise SystemFileError(f"{path}: inference.features.{error}") from None
+
+
+def _scores(path: Path, table: _Selection, devices: int) -> Scores:
+    try:
+        score = checks.vector("score", table.score, devices, "[-1e150, 1e150]")
+        greatest = None
+        if table.greatest_score is not None:
+            greatest = checks.scalar("greatest_score", table.greatest_score, f"[{float(np.max(score))!r}, 1e150]")
+        return Scores(
+            score,
+            checks.vector("score_noise", table.score_noise, devices, "(0, 1e150]"),
+            checks.scalar("threshold", table.threshold),
+            checks.count("selected", table.selected, f"[1, {devices}]"),
+            None
+            if table.score_sensitivity is None
+            else checks.scalar("score_sensitivity", table.score_sensitivity, "[0, inf)"),
+            greatest,
+        )
+    except ParameterError as error:
+        raise SystemFileError(f"{path}: inference.selection.{error}") from None
+
+
+def _system(path: Path, table: str, values: dict[str, Any], own: set[str]) -> InferenceSystem:
+    try:
+        return InferenceSystem(**values)
+    except ParameterError as error:
+        where = table if error.name in own else "inference"
+        raise SystemFileError(f"{path}: {where}.{error}") from None
+
+
+def _told(error: ValidationError) -> dict[tuple[str, ...], str]:
+    """The complaints of the validation library in our words, by place; of a mistyped key only that it is mistyped."""
+    told: dict[tuple[str, ...], str] = {}
+    missing: dict[tuple[str, ...], list[str]] = {}
+    guessed: set[tuple[str, ...]] = set()
+    for problem in error.errors(include_url=False):
+        place = tuple(str(part) for part in problem["loc"])
+        key = ".".join(place)
+        match problem["type"]:
+            case "extra_forbidden":
+                allowed = keys(list(place[:-1]))
+                guessed.update((*place[:-1], near) for near in difflib.get_close_matches(place[-1], allowed, 1))
+                told[place] = f"{key}: unknown key; {meant(place[-1], allowed)}"
+            case "missing":
+                missing.setdefault(place[:-1], []).append(place[-1])
+            case "value_error":
+                told[place] = f"{key} = {problem['input']!r}: {problem['ctx']['error']}"
+            case _:
+                complaint = problem["msg"].lower().replace("input should be", "must be")
+                told[place] = f"{key} = {problem['input']!r}: {complaint}"
+    for table, names in missing.items():
+        left = [key for key in names if (*table, key) not in guessed]
+        where = ".".join(table)
+        if len(left) == 1:
+            told[(*table, left[0])] = f"{where}.{left[0]}: missing; it is required"
+        elif left:
+            told[(*table, "")] = f"{where}: missing, and required: {', '.join(left)}"
+    return told
+
+
+def meant(key: str, allowed: Sequence[str]) -> str:
+    """What may have been meant by a name that is none of those allowed, and these."""
+    near = difflib.get_close_matches(key, allowed, 1)
+    return (f"did you mean {near[0]}? " if near else "") + f"allowed: {', '.join(allowed)}"
+
+
+def keys(table: Sequence[str]) -> list[str]:
+    """The keys of a table of the system file, named as in ``["inference", "features"]``; the tables for none."""
+    if not table:
+        return list(_File.model_fields)
+    tables: dict[str, type[BaseModel]] = {
+        "inference": _Inference,
+        "inference.features": _Features,
+        "inference.selection": _Selection,
+        "inference.variants": _Variant,
+        "federated": _Federated,
+        "energy": _Energy,
+        "training": _Training,
+        "design": _Design,
+    }
+    own = list(tables[".".join(table[:2])].model_fields)
+    return own + [key for key, (name, _, _) in units.ALTERNATIVES.items() if name in own]

@@ -1,0 +1,68 @@
+"""What a system file describes: value types, checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from airtight.analytics.checks import FloatArray
+from airtight.analytics.federated.corbin.federated_system import FederatedSystem
+from airtight.analytics.federated.fair.device import DeviceFleet
+from airtight.analytics.guarantee import Observer
+from airtight.analytics.inference.features import Features
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.solvers.design.federated.federated_requirements import FederatedRequirements
+from airtight.solvers.design.fleet.fleet_requirements import FleetRequirements
+from airtight.solvers.design.over_the_air.requirements import Requirements
+from airtight.validate.system_file.training_plan import Plan
+
+
+@dataclass(frozen=True)
+class Task:
+    """What there is to classify: features, the classifier's margin, its accuracy without noise, and a cap for its design.
+
+    Where the file holds several tasks, `features` is the first and `samples` are all; designs are made for their mean.
+    """
+
+    features: Features
+    margin: float
+    ideal_accuracy: float
+    epsilon_cap: float | None
+    samples: tuple[Features, ...] = ()
+
+    def fits(self, system: InferenceSystem) -> bool:
+        """Whether the system has the features' numbers of devices and dimensions; a variant may not."""
+        return (system.devices, system.dimension) == (self.features.f.shape[0], self.features.D.shape[1])
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Uncertainty scores and the rules of Schemes 2.1 and 2.2."""
+
+    score: FloatArray
+    noise: FloatArray
+    threshold: float
+    selected: int
+    sensitivity: float | None
+    greatest: float | None
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a system file describes; what it does not speak of is None."""
+
+    name: str
+    inference: InferenceSystem | None = None
+    observer: Observer = Observer.AUTO  # a question about the system and its variants
+    rounds: int = 1  # queries with fresh participation and noise; a question, too
+    variants: dict[str, InferenceSystem] = field(default_factory=dict)
+    task: Task | None = None
+    scores: Scores | None = None
+    federated: FederatedSystem | None = None
+    energy: DeviceFleet | None = None
+    training: Plan | None = None
+    design: Requirements | FederatedRequirements | FleetRequirements | None = None
+
+    @property
+    def systems(self) -> dict[str, InferenceSystem]:
+        """The inference system and its variants, by name."""
+        return {} if self.inference is None else {self.name: self.inference, **self.variants}

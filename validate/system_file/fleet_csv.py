@@ -1,0 +1,239 @@
+"""Fleets as CSV: one device a row, the header names keys of the system file."""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from airtight.analytics import parameters
+from airtight.analytics.checks import ParameterError
+from airtight.analytics.federated.fair.device import DeviceFleet
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.parameters import Vector
+from airtight.solvers.design.fleet.fleet_design import FleetDesign
+from airtight.solvers.design.over_the_air.requirements import JointDesign
+from airtight.solvers.energy.utility import EnergySolution
+from airtight.solvers.solution import InfeasibleError
+from airtight.validate import files
+from airtight.validate.results.energy import EnergyResult
+from airtight.validate.system_file import units
+from airtight.validate.system_file.config import SystemFileError, described, meant, read
+from airtight.validate.system_file.description import Description
+
+_KINDS: dict[str, type] = {"energy": DeviceFleet, "inference": InferenceSystem}
+LABELS = ("device", "epsilon")  # names of devices, and what is written beside them
+
+
+@dataclass(frozen=True, order=True)
+class Row:
+    """A row of the table, 1 for the first below the header, and its name in the column ``device``, else that number."""
+
+    number: int
+    name: str
+
+
+@dataclass(frozen=True, order=True)
+class Left:
+    """A device that was left out, and why."""
+
+    row: Row
+    reason: str
+
+    def __str__(self) -> str:
+        return f"device {self.row.name}: {self.reason}"
+
+
+def load(path: Path, devices: Path | None, table: str, *, leave_out: bool) -> tuple[Description, list[Row], list[Left]]:
+    """A system file, the devices of one of its tables taken from a CSV file.
+
+    Parameters
+    ----------
+    path : Path
+        What is not in the CSV file stays as it is there, for every device.
+    devices : Path or None
+        None: all is in the system file.
+    table : {"energy", "inference"}
+    leave_out : bool
+        Devices with a value out of range are left out and told, instead of refused.
+
+    Returns
+    -------
+    Description
+    rows : list of Row
+        Of the devices kept.
+    left : list of Left
+
+    Raises
+    ------
+    SystemFileError
+        Of either file, naming column, row, value and what is allowed.
+    """
+    raw = read(path)
+    if devices is None:
+        return described(raw, path), [], []
+    columns, rows = _columns(devices, table)
+    left = list[Left]()
+    if leave_out:
+        rows, left = _usable(columns, table, rows)
+        if not rows:
+            raise SystemFileError(f"{devices}: no device left; the first: {left[0]}")
+    held = {name: [values[row.number - 1] for row in rows] for name, values in columns.items()}
+    kept = raw.get(table)
+    if not isinstance(kept, dict):
+        raise SystemFileError(f"{path}: {table}: missing; what is not in {devices} must stand there")
+    try:
+        return described({**raw, table: _merged(kept, held, table)}, path), rows, left
+    except SystemFileError as error:
+        raise SystemFileError(f"{error} ({table} with the {len(rows)} devices of {devices})") from None
+
+
+def _merged(table: Mapping[str, Any], columns: Mapping[str, list[float]], name: str) -> dict[str, Any]:
+    """The table with the columns in the place of its own keys, in whatever unit these are."""
+    linear = {units.ALTERNATIVES[key][0] if key in units.ALTERNATIVES else key for key in columns}
+    other = {key for key, (meant_key, _, _) in units.ALTERNATIVES.items() if meant_key in linear}
+    out = {key: value for key, value in table.items() if key not in linear | other}
+    if name == "inference":
+        return {**out, **columns, "devices": len(next(iter(columns.values())))}
+    beta = list(table["beta"]) if isinstance(table.get("beta"), list) else [None, None]
+    for i, key in enumerate(("beta_1", "beta_2")):
+        if key in columns:
+            beta[i : i + 1] = [columns[key]]
+            out["beta"] = beta
+    return {**out, **{key: values for key, values in columns.items() if not key.startswith("beta_")}}
+
+
+def _columns(path: Path, table: str) -> tuple[dict[str, list[float]], list[Row]]:
+    allowed = _allowed(table)
+    try:
+        with nullcontext(sys.stdin) if str(path) == "-" else path.open(newline="", encoding="utf-8-sig") as stream:
+            lines = [line for line in csv.reader(stream) if any(cell.strip() for cell in line)]
+    except OSError as error:
+        raise SystemFileError(f"{path}: {error.strerror or error}") from None
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise SystemFileError(f"{path}: not a CSV file: {error}") from None
+    if len(lines) < 2:
+        raise SystemFileError(f"{path}: must have a header of keys and a row for each device")
+    header = [cell.strip() for cell in lines[0]]
+    for name in header:
+        if name not in allowed and name not in LABELS:
+            raise SystemFileError(f"{path}: column {name!r}: unknown key; {meant(name, allowed)}")
+    if twice := {name for name in header if header.count(name) > 1}:
+        raise SystemFileError(f"{path}: column {min(twice)!r}: twice")
+    columns: dict[str, list[float]] = {name: [] for name in header if name not in LABELS}
+    if not columns:
+        raise SystemFileError(f"{path}: no column with a key of [{table}]; allowed: {', '.join(allowed)}")
+    for row, line in enumerate(lines[1:], start=1):
+        if len(line) != len(header):
+            raise SystemFileError(f"{path}: row {row}: must have {len(header)} values, as the header; has {len(line)}")
+        for name, cell in zip(header, line, strict=True):
+            if name in columns:
+                columns[name].append(_value(path, name, row, cell))
+    return columns, numbered(
+        len(lines) - 1, [line[header.index("device")] for line in lines[1:]] if "device" in header else ()
+    )
+
+
+def numbered(devices: int, names: Sequence[str] = ()) -> list[Row]:
+    """Rows of so many devices."""
+    return [Row(k, names[k - 1].strip() if names else str(k)) for k in range(1, devices + 1)]
+
+
+def _value(path: Path, name: str, row: int, cell: str) -> float:
+    try:
+        return float(cell)
+    except ValueError:
+        raise SystemFileError(f"{path}: {name}[row {row}] = {cell.strip()!r}: must be a number") from None
+
+
+def _allowed(table: str) -> list[str]:
+    own = [name for name, row in parameters.of(_KINDS[table]).items() if isinstance(row, Vector)]
+    return own + [key for key, (name, _, _) in units.ALTERNATIVES.items() if table == "inference" and name in own]
+
+
+def _usable(columns: Mapping[str, Sequence[float]], table: str, rows: Iterable[Row]) -> tuple[list[Row], list[Left]]:
+    kept, left = list[Row](), list[Left]()
+    held = parameters.of(_KINDS[table])
+    for row in rows:
+        try:
+            for name, values in columns.items():
+                if name in held:
+                    held[name].checked(values[row.number - 1])
+        except ParameterError as error:
+            left.append(Left(row, str(error)))
+        else:
+            kept.append(row)
+    return kept, left
+
+
+def write(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
+    """Columns as CSV, numbers to their last digit; ``-`` is standard output."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
+    if str(path) == "-":
+        sys.stdout.write(text.getvalue())
+        return
+    with files.whole(path) as stream:
+        stream.write(text.getvalue().encode())
+
+
+def in_time(fleet: DeviceFleet, rows: Sequence[Row], *, integer: bool) -> tuple[DeviceFleet, list[Row], list[Left]]:
+    """The devices that can keep their deadlines, and those that cannot.
+
+    Raises
+    ------
+    InfeasibleError
+        When none can.
+    """
+    rows = list(rows) or numbered(fleet.devices)
+    asked = replace(fleet, min_iterations=np.ceil(fleet.min_iterations)) if integer else fleet
+    able = asked.feasible
+    left = [
+        Left(row, f"misses its deadline of {limit:g} s: needs {least:.6g} s for {count:g} iterations and an update")
+        for row, fits, limit, least, count in zip(
+            rows, able, asked.deadline, asked.least_deadline, asked.min_iterations, strict=True
+        )
+        if not fits
+    ]
+    if not np.any(able):
+        raise InfeasibleError(f"no device keeps its deadline; {left[0]}")
+    kept = DeviceFleet(**{name: getattr(fleet, name)[able] for name in parameters.of(DeviceFleet)})
+    return kept, [row for row, fits in zip(rows, able, strict=True) if fits], left
+
+
+def plan(solution: EnergySolution, rows: Sequence[Row]) -> dict[str, Sequence[Any]]:
+    """What every device should do, as columns."""
+    names = [field.name for field in fields(EnergyResult) if hasattr(solution, field.name)]
+    columns = {name: getattr(solution, name).tolist() for name in names}
+    return {
+        "device": [row.name for row in rows or numbered(solution.gap.size)],
+        **columns,
+        "gap": solution.gap.tolist(),
+    }
+
+
+def designed(found: JointDesign, rows: Sequence[Row]) -> dict[str, Sequence[Any]]:
+    """A joint design as columns that can be read again, and the epsilon of every device."""
+    system, K = found.system, found.system.devices
+    columns = {
+        name: np.broadcast_to(getattr(system, name), (K,)).tolist()
+        for name, row in parameters.of(InferenceSystem).items()
+        if isinstance(row, Vector)
+    }
+    return {"device": [row.name for row in rows or numbered(K)], **columns, "epsilon": found.epsilon.tolist()}
+
+
+def planned(found: FleetDesign, rows: Sequence[Row]) -> dict[str, Sequence[Any]]:
+    """A design of a fleet as columns."""
+    names = ("iterations", "power", "transmit_time", "energy", "utility", "deviation", "heard", "own_epsilon")
+    columns = {name: getattr(found, name).tolist() for name in names}
+    return {"device": [row.name for row in rows or numbered(found.energy.size)], **columns}
