@@ -33,7 +33,7 @@ formal: .venv/installed
 	$(BIN)/python -m airtight.validate.claims.certificates.coq formal
 
 findings: .venv/installed
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m airtight.validate.experiments.figures.shipped_results
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m airtight.validate.experiments.figures.gallery
 
 mutants: .venv/installed
 	$(BIN)/pip install -q --disable-pip-version-check "cosmic-ray>=8.3"

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
         randomized_response,
         subsampled,
     )
-    from airtight.solvers.solution import InfeasibleError, NotSettledError
+    from airtight.solvers.errors import InfeasibleError, NotSettledError
     from airtight.validate.claims.claim import (
         Claim,
         Item,
@@ -80,7 +80,7 @@ _HOMES = {  # what is loaded when it is first used, and from where
         "discrete_pair",
         "subsampled",
     ),
-    "solvers.solution": ("InfeasibleError", "NotSettledError"),
+    "solvers.errors": ("InfeasibleError", "NotSettledError"),
     "validate.claims.claim": (
         "Claim",
         "Item",

@@ -14,7 +14,7 @@ from airtight.analytics.checks import ParameterError
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.over_the_air import mixtures, observers, threshold_bound
 from airtight.solvers.design.calibration.calibrate import calibrate
-from airtight.solvers.solution import InfeasibleError
+from airtight.solvers.errors import InfeasibleError
 
 CASES = [
     (adjacency, idle, observer)

@@ -24,7 +24,7 @@ from airtight.solvers.design.over_the_air.requirements import Free, Requirements
 from airtight.solvers.design.over_the_air.rounds import ManyRounds
 from airtight.solvers.design.over_the_air.screen import Box, Screen
 from airtight.solvers.design.peak import Peak
-from airtight.solvers.solution import InfeasibleError, NotSettledError
+from airtight.solvers.errors import InfeasibleError, NotSettledError
 from airtight.solvers.weights.weight_problem import _example
 from airtight.validate.experiments.monte_carlo import channel
 

@@ -6,14 +6,18 @@ import shutil
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 from latex2mathml.converter import convert
 
 import airtight
 from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.privacy.accounting.privacy_curve import PrivacyCurve
+from airtight.analytics.privacy.mechanisms import mechanism
 from airtight.analytics.privacy.over_the_air import amplification, observers
 from airtight.validate.commands.cli import main
+from airtight.validate.report import reference
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -114,3 +118,40 @@ def test_the_first_numbers_name_their_observer():
         r"others' codes 0: a mixture of chi-squares) and $#$.".replace("$#$", "#"),
     )
     assert told == [pytest.approx(high, abs=5e-4), pytest.approx(0.30355394, abs=6e-5), told[0]] and told[1] <= low
+
+
+def test_the_mechanism_of_contributing_is_one():
+    """One file and one registration: composition, trade-off and JSON come with them."""
+    (text,) = re.findall(r"```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), re.DOTALL)
+    told: dict = {"__name__": "erasure"}
+    exec(text, told)
+    try:
+        once = PrivacyCurve(((told["Erasure"](1.0, seen=0.25), 1),))
+        truth, lie = 0.25 / (1 + np.exp(-1.0)), 0.25 / (1 + np.exp(1.0))
+        pair = airtight.discrete_pair([truth, lie, 0.75], [lie, truth, 0.75])
+        grid = np.array([0.0, 0.5, 1.5, 3.0])
+        for count in (1, 7):
+            (low, high), (least, most) = (curve.compose(count).bracket(grid) for curve in (once, pair))
+            assert np.all(low <= most) and np.all(least <= high) and high == pytest.approx(most, rel=5e-3)
+        assert once.beta(0.1) == pytest.approx(pair.beta(0.1)) and PrivacyCurve.from_json(once.to_json()) == once
+    finally:
+        mechanism._NAMES.pop(told["Erasure"])
+
+
+def test_the_architecture_names_what_is_there():
+    page = (DOCS / "architecture.md").read_text(encoding="utf-8")
+    named = re.findall(r"`((?:analytics|solvers|validate)(?:\.\w+)+)`", page)
+    assert len(named) >= 5 and all(
+        (ROOT / "airtight" / name.replace(".", "/")).with_suffix(".py").exists() for name in named
+    )
+    rooms = {
+        path.parent.name
+        for floor in ("analytics", "solvers", "validate")
+        for path in (ROOT / floor).rglob("__init__.py")
+    }
+    papers = {path.name for path in (ROOT / "validate" / "papers").iterdir()}
+    assert [room for room in sorted(rooms - papers) if not re.search(rf"\b{room}\b", page)] == []
+
+
+def test_the_reference_is_that_of_the_tree():
+    assert (DOCS / "reference.md").read_text(encoding="utf-8") == reference.reference(), "run make ledger"

@@ -15,7 +15,7 @@ from airtight.solvers.energy import published as energy_published
 from airtight.solvers.energy import schemes as energy_schemes
 from airtight.solvers.energy.energy_problem import Case, Problem, lambert_exp, log_lambert_exp
 from airtight.solvers.energy.utility import solve
-from airtight.solvers.solution import InfeasibleError
+from airtight.solvers.errors import InfeasibleError
 from airtight.validate.experiments.monte_carlo import fleets
 
 LINE = np.linspace(50, 200, 10)

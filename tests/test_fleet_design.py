@@ -11,7 +11,7 @@ from airtight.analytics import parameters
 from airtight.analytics.federated.fair.device import DeviceFleet, table_1
 from airtight.solvers.design.fleet import fleet_design
 from airtight.solvers.design.fleet.fleet_requirements import FleetRequirements
-from airtight.solvers.solution import InfeasibleError
+from airtight.solvers.errors import InfeasibleError
 from airtight.validate.report import page
 from airtight.validate.report.drawing import drawings
 from airtight.validate.results.bounds import Bounds

@@ -10,9 +10,8 @@ import pytest
 from airtight.analytics.federated.fair.device import table_1
 from airtight.solvers import energy
 from airtight.solvers.energy import proved
-from airtight.solvers.solution import Multipliers
 from airtight.solvers.weights import rational_certificate, structured
-from airtight.solvers.weights.quadratic import QuadraticProgram, multipliers
+from airtight.solvers.weights.quadratic import Multipliers, QuadraticProgram, multipliers
 from airtight.validate.results.energy import EnergyResult
 from airtight.validate.results.tree import as_json
 

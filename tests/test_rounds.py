@@ -15,8 +15,7 @@ import airtight
 from airtight.analytics.checks import ParameterError
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.accounting import connect_the_dots, loss_distribution
-from airtight.analytics.privacy.accounting.loss_distribution import LossDistribution
-from airtight.analytics.privacy.accounting.loss_product import Product
+from airtight.analytics.privacy.accounting.loss_distribution import LossDistribution, Product
 from airtight.analytics.privacy.accounting.numerical_composition import Composed
 from airtight.analytics.privacy.accounting.privacy_curve import Direction, PrivacyCurve
 from airtight.analytics.privacy.accounting.subsampled import Subsampled

@@ -21,8 +21,7 @@ from airtight.analytics.federated.corbin import quantizers
 from airtight.analytics.federated.corbin.federated_system import FederatedSystem
 from airtight.analytics.federated.few_bits import quantizer_laws as laws
 from airtight.analytics.records import plain
-from airtight.validate.commands import train_command
-from airtight.validate.experiments.training import data, federated_training, few_bits_training
+from airtight.validate.experiments.training import data, federated_training, few_bits_training, training_run
 from airtight.validate.experiments.training.convolution import Convolutional
 from airtight.validate.experiments.training.federated_training import run
 from airtight.validate.experiments.training.network import Dense
@@ -323,7 +322,7 @@ def test_seeds_side_by_side_are_those_in_turn():
     description = load(EXAMPLES / "paper.toml")
     chosen = replace(description.training, seeds=2, settings=replace(description.training.settings, rounds=2))
     with ProcessPoolExecutor(1, get_context("spawn")) as executor:
-        apart = train_command.train(description, [train_command.Part.FEDERATED], chosen, executor=executor)
-    in_turn = train_command.train(description, [train_command.Part.FEDERATED], chosen)
+        apart = training_run.train(description, [training_run.Part.FEDERATED], chosen, executor=executor)
+    in_turn = training_run.train(description, [training_run.Part.FEDERATED], chosen)
     assert plain(apart.tree) == plain(in_turn.tree)
     assert len(apart.tree["federated"]["mechanisms"]["corbin"]["over_seeds"]["test_accuracy"]["values"]) == 2

@@ -9,7 +9,7 @@ from airtight.analytics.checks import ParameterError
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.over_the_air import amplification
-from airtight.solvers.solution import InfeasibleError
+from airtight.solvers.errors import InfeasibleError
 from airtight.validate.experiments.training import designs, inference_training, views
 from airtight.validate.experiments.training.inference_training import Selection, Transmitter
 

@@ -19,9 +19,9 @@ from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.over_the_air import amplification
 from airtight.solvers import weights
 from airtight.solvers.design.over_the_air import frontier
-from airtight.solvers.solution import Certificate, InfeasibleError
+from airtight.solvers.errors import InfeasibleError
 from airtight.solvers.weights import caps, kkt, rational_certificate, structured, weight_problem
-from airtight.solvers.weights.quadratic import QuadraticProgram, certificate, multipliers
+from airtight.solvers.weights.quadratic import Certificate, QuadraticProgram, certificate, multipliers
 
 
 def instance(seed):

@@ -26,7 +26,7 @@ from airtight.analytics.federated.fair.device import DeviceFleet
 from airtight.analytics.records import Record
 from airtight.solvers.energy import exact, published
 from airtight.solvers.energy.energy_problem import Case, Problem
-from airtight.solvers.solution import InfeasibleError
+from airtight.solvers.errors import InfeasibleError
 
 _ROUNDED = 8 * float(np.finfo(float).eps)  # share of the deadline that its three terms may be rounded by
 

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from airtight.analytics.checks import ConvergenceError, FloatArray
-from airtight.solvers.solution import Multipliers
-from airtight.solvers.weights.quadratic import QuadraticProgram
+from airtight.solvers.weights.quadratic import Multipliers, QuadraticProgram
 
 _COMPILED = 300  # devices
 _SETTINGS = {"tol_gap_abs": 1e-13, "tol_gap_rel": 1e-13, "tol_feas": 1e-13, "tol_ktratio": 1e-9, "max_iter": 400}

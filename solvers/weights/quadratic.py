@@ -17,10 +17,52 @@ from dataclasses import dataclass
 import numpy as np
 
 from airtight.analytics.checks import FloatArray
-from airtight.solvers.solution import Certificate, Multipliers
 
 _UNIT = float(np.finfo(float).eps) / 2
 _SUMS = 1e-12  # what feasible weights may miss the sum by
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What is proved about a design, computed from the design and its multipliers alone.
+
+    Attributes
+    ----------
+    primal_residual : float
+        Greatest violation of a constraint: of a bound as a share of it, of the sum as it is.
+    dual_residual : float
+        Greatest violation of stationarity by the multipliers, in the unit of a slope. Optimality needs none of it: the gap
+        is a bound for any multipliers.
+    duality_gap : float
+        Objective minus a lower bound on every feasible design's objective; computed as a sum of non-negative terms.
+    scale : float
+        What the gap is relative to: the size of that part of the objective, at this design, which the design decides
+        (:func:`airtight.solvers.weights.quadratic.certificate`).
+    rounding : float
+        What the rounding of doubles leaves open of that part.
+    """
+
+    primal_residual: float
+    dual_residual: float
+    duality_gap: float
+    scale: float
+    rounding: float = 0.0
+
+    def is_optimal(self, tol: float = 1e-9) -> bool:
+        """Whether the constraints are kept to `tol` and the gap is at most `tol` of the scale, rounding apart.
+
+        nan and infinity are not.
+        """
+        return self.primal_residual <= tol and abs(self.duality_gap) <= tol * self.scale + self.rounding < math.inf
+
+
+@dataclass(frozen=True)
+class Multipliers:
+    """Lagrange multipliers: of the sum, of w >= 0 and of w <= w_max (the latter two non-negative)."""
+
+    total: float
+    lower: FloatArray
+    upper: FloatArray
 
 
 @dataclass(frozen=True)

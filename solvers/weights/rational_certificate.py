@@ -19,8 +19,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from airtight.analytics.checks import AirtightError
-from airtight.solvers.solution import Multipliers
-from airtight.solvers.weights.quadratic import QuadraticProgram
+from airtight.solvers.weights.quadratic import Multipliers, QuadraticProgram
 
 LARGEST = 20_000  # entries of V: beyond, exact arithmetic takes longer than anybody waits
 

@@ -25,10 +25,11 @@ from airtight.analytics.checks import FloatArray, ParameterError
 from airtight.analytics.inference import distortion
 from airtight.analytics.inference.features import Features, matched
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.solvers.solution import InfeasibleError, Multipliers, Solution
+from airtight.solvers.errors import InfeasibleError
 from airtight.solvers.weights import caps, conic_weights, kkt, structured
 from airtight.solvers.weights.caps import Cap
-from airtight.solvers.weights.quadratic import QuadraticProgram, certificate, multipliers
+from airtight.solvers.weights.quadratic import Multipliers, QuadraticProgram, certificate, multipliers
+from airtight.solvers.weights.solution import Solution
 
 _TOLERANCE = 1e-12
 _ROUNDING = 4 * np.finfo(float).eps  # of weights that are to sum to 1, each rounded, and of their sum
@@ -196,7 +197,7 @@ def greatest_weights(
     >>> greatest_weights(system, 1.0)
     Traceback (most recent call last):
         ...
-    airtight.solvers.solution.InfeasibleError: epsilon_cap = 1: the greatest weights sum to 0.904497 < 1; the least
+    airtight.solvers.errors.InfeasibleError: epsilon_cap = 1: the greatest weights sum to 0.904497 < 1; the least
     feasible cap is 1.14981
     """
     kind = checks.choice("cap", cap, Cap)

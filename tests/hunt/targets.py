@@ -26,7 +26,7 @@ from airtight.analytics.privacy.accounting import composition_theorems
 from airtight.analytics.privacy.mechanisms import gaussian, gaussian_pair
 from airtight.analytics.privacy.over_the_air import amplification, feature_aware, mixtures, observers
 from airtight.solvers.design.calibration import calibrate
-from airtight.solvers.solution import InfeasibleError
+from airtight.solvers.errors import InfeasibleError
 from airtight.solvers.weights import caps
 from hunt import judge
 from hunt.curves import CURVES

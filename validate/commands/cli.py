@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from airtight.analytics.checks import AirtightError, ConvergenceError, ParameterError
-from airtight.solvers.solution import InfeasibleError, NotSettledError
+from airtight.solvers.errors import InfeasibleError, NotSettledError
 from airtight.validate.commands.attack_command import attack
 from airtight.validate.commands.design_command import calibrate, design
 from airtight.validate.commands.options import DEVICES, LEAVE_OUT, PLAN, print_json
@@ -193,8 +193,8 @@ def energy(
 ) -> None:
     """The iterations and the transmit power of greatest utility for every device in FILE, or in a CSV file beside it."""
     from airtight.solvers import energy as energy_utility
+    from airtight.validate.commands import fleet_csv as fleets
     from airtight.validate.results.energy import EnergyResult
-    from airtight.validate.system_file import fleet_csv as fleets
 
     description, rows, left = fleets.load(file, devices, "energy", leave_out=leave_out)
     if description.energy is None:
@@ -379,21 +379,21 @@ def train(file: Path, checkpoints: Path | None, parts: tuple[str, ...], as_json:
 
     Federated learning by every mechanism, collaborative inference by every scheme, and learning under energy policies.
     """
-    from airtight.validate.commands import train_command
+    from airtight.validate.experiments.training import training_run
     from airtight.validate.report import tables
     from airtight.validate.system_file.training_plan import plan as planned
 
     description = load(file)
-    there = train_command.described(description)
-    wanted = [train_command.Part(part) for part in parts] or there
+    there = training_run.described(description)
+    wanted = [training_run.Part(part) for part in parts] or there
     missing = [part.value for part in wanted if part not in there] or ([] if there else ["federated"])
     if missing:
         raise SystemFileError(f"{file}: {missing[0]}: missing; training needs it")
     plan = description.training or planned({})
     if checkpoints is not None:
         checkpoints.mkdir(parents=True, exist_ok=True)
-    with progress("training", train_command.rounds(description, wanted, plan)) as advance:
-        found = train_command.train(description, wanted, plan, checkpoints=checkpoints, advance=advance)
+    with progress("training", training_run.rounds(description, wanted, plan)) as advance:
+        found = training_run.train(description, wanted, plan, checkpoints=checkpoints, advance=advance)
     if as_json:
         print_json(found.tree)
     else:

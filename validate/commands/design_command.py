@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from airtight.solvers.design.federated.federated_requirements import FederatedRequirements
     from airtight.solvers.design.fleet.fleet_requirements import FleetRequirements
     from airtight.solvers.design.over_the_air.requirements import JointDesign
-    from airtight.validate.system_file.fleet_csv import Row
+    from airtight.validate.commands.fleet_csv import Row
 
 
 @click.command()
@@ -78,9 +78,9 @@ def design(
     from airtight.solvers.design.fleet.fleet_requirements import FleetRequirements
     from airtight.solvers.design.over_the_air import joint
     from airtight.validate.commands import design_tables
+    from airtight.validate.commands import fleet_csv as fleets
     from airtight.validate.results.design import DesignResult
     from airtight.validate.results.tree import as_json as tree_of
-    from airtight.validate.system_file import fleet_csv as fleets
 
     description, rows, left = fleets.load(file, devices, _devices_of(file, devices), leave_out=leave_out)
     for one in left:
@@ -142,7 +142,7 @@ def _federated(description: Description, wanted: FederatedRequirements, as_json:
 def _frontier(description: Description, over: Sequence[str], plot: Path | None, as_json: bool) -> None:
     from airtight.validate import files
     from airtight.validate.commands import design_tables
-    from airtight.validate.results import frontier_designs
+    from airtight.validate.sweep import frontier_designs
 
     if plot is not None and plot.suffix not in (".svg", ".png", ".pdf"):
         raise ParameterError("--plot", str(plot), "a file that ends in .svg, .png or .pdf")
@@ -167,8 +167,8 @@ def _fleet(
 ) -> None:
     from airtight.solvers.design.fleet import fleet_design
     from airtight.validate.commands import design_tables
+    from airtight.validate.commands import fleet_csv as fleets
     from airtight.validate.results.design import FleetDesignResult
-    from airtight.validate.system_file import fleet_csv as fleets
 
     assert description.energy is not None
     found = fleet_design.design(description.energy, wanted)

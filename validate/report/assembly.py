@@ -101,7 +101,7 @@ def _later(
 
 
 def _learn(parts: Parts, thorough: bool) -> None:
-    from airtight.validate.commands import train_command
+    from airtight.validate.experiments.training import training_run
     from airtight.validate.report.drawing import training_plots
     from airtight.validate.running import pool_of
 
@@ -110,7 +110,7 @@ def _learn(parts: Parts, thorough: bool) -> None:
         return
     chosen = description.training if thorough else description.training.shortened()
     with pool_of(int(chosen.seeds)) as (executor, _):
-        trained = train_command.train(description, train_command.servable(description), chosen, executor=executor)
+        trained = training_run.train(description, training_run.servable(description), chosen, executor=executor)
     parts.training = trained.tree
     if chosen != description.training:
         parts.trained = (

@@ -22,6 +22,7 @@ from airtight.validate.claims.relation import Sign
 from airtight.validate.claims.sources import INSTALLED
 from airtight.validate.claims.statement import Standing, standing
 from airtight.validate.files import whole
+from airtight.validate.report.reference import reference
 from airtight.validate.report.rows import box, computed, witnessed
 from airtight.validate.report.tables import number
 from airtight.validate.report.verdicts import known, numbered, severities, told
@@ -243,7 +244,7 @@ def parameters() -> str:
 
 
 def main(folder: str) -> None:
-    """Run everything and write both pages."""
+    """Run everything and write the pages."""
     with ProcessPoolExecutor(2, get_context("spawn")) as pool:
         found = {e.claim.id: e for e in audit.run(executor=pool)}
         sums = writing.published(pool)
@@ -253,6 +254,7 @@ def main(folder: str) -> None:
         "ledger.md": ledger(ordered, list(INSTALLED.papers().values())),
         "twins.md": agreement(compared),
         "parameters.md": parameters(),
+        "reference.md": reference(),
         "schema.json": schema.text(),
         "certificates.sha256": sums,
     }

@@ -23,7 +23,7 @@ from airtight.analytics.federated.fair.device import DeviceFleet
 from airtight.solvers import energy as energy_utility
 from airtight.solvers.energy import schemes as energy_schemes
 from airtight.solvers.energy.schemes import Comparison
-from airtight.solvers.solution import InfeasibleError
+from airtight.solvers.errors import InfeasibleError
 from airtight.validate.claims.claim import FAILING, REFUTED, Severity, Verdict
 from airtight.validate.claims.evidence import Evidence
 from airtight.validate.claims.shipped_evidence import Shipped

@@ -14,8 +14,9 @@ from airtight.analytics.inference import accuracy, decoding, distortion
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.solvers import weights
-from airtight.solvers.solution import InfeasibleError, Solution
+from airtight.solvers.errors import InfeasibleError
 from airtight.solvers.weights import rational_certificate
+from airtight.solvers.weights.solution import Solution
 from airtight.validate.system_file.description import Task
 
 

@@ -105,7 +105,7 @@ def below(
     >>> def curve(epsilon):
     ...     value, _, error = gaussian.log_curve(epsilon, np.ones(epsilon.size))
     ...     return np.exp(value - error), np.exp(value + error)
-    >>> from airtight.analytics.privacy.accounting.loss_product import Product
+    >>> from airtight.analytics.privacy.accounting.loss_distribution import Product
     >>> law = below(curve, curve, step=0.05, first=-200, last=200)
     >>> 0.1268 < Product(((law, 1),)).least_delta(1.0) <= 0.12693673750664397
     True

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from airtight.analytics.checks import FloatArray, ParameterError
-from airtight.analytics.privacy.accounting.loss_distribution import LossDistribution
-from airtight.analytics.privacy.accounting.loss_product import Product
+from airtight.analytics.privacy.accounting.loss_distribution import LossDistribution, Product
 from airtight.analytics.privacy.mechanisms.mechanism import Ends, Mechanism, register
 
 

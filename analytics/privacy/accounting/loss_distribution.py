@@ -10,20 +10,28 @@ accuracy at delta = 1e-300 as at 1e-5.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
+from scipy import fft, optimize, special
 
 from airtight.analytics import checks
 from airtight.analytics.checks import ConvergenceError, FloatArray, ParameterError, real
-from airtight.analytics.privacy.accounting.loss_product import MOST_POINTS, Product
 
 _UNIT = np.finfo(float).eps
 _NEGLIGIBLE = 1e-10  # share of delta that may go to infinite losses
 _BEYOND = 3e-316  # normal mass beyond 38 standard deviations
+MOST_POINTS = 1 << 23
+_OUTSIDE = -41.0  # log of the tilted mass that may lie beyond the window: it is added to delta
+_LEAST_TILT = 1e-9
+_AT_THE_END = 1e-3  # steps from the greatest loss that the tilted mean may lie
+_FAR = 20.0  # an answer further below the tilted mean than this over the tilt is sought again with half the tilt
+_VANISHED = -700.0  # log of a power that is taken for zero
+_INFINITE = 1e-12  # relative error of the probability of an infinite loss, and twice what is given away for it
+_LARGE = 600.0  # greatest exponent; a loss that would need more lies far below the asked one
 
 
 @dataclass(frozen=True)
@@ -287,3 +295,316 @@ def _between(x: FloatArray) -> FloatArray:
     return np.asarray(
         np.where(upper, special.ndtr(-left) - special.ndtr(-right), special.ndtr(right) - special.ndtr(left))
     )
+
+
+@dataclass(frozen=True)
+class Product:
+    """Independent releases: laws on one grid and how often each occurs; the most frequent first."""
+
+    factors: tuple[tuple[LossDistribution, int], ...]
+
+    @property
+    def step(self) -> float:
+        return self.factors[0][0].step
+
+    @property
+    def count(self) -> int:
+        return sum(count for _, count in self.factors)
+
+    @property
+    def greatest(self) -> float:
+        """The greatest finite loss that has any mass."""
+        return float(sum(count * law.losses[np.flatnonzero(law.mass)[-1]] for law, count in self.factors))
+
+    @property
+    def impossible(self) -> bool:
+        """Whether some release has no finite loss."""
+        return not all(np.any(law.mass) for law, _ in self.factors)
+
+    def delta(self, epsilon: float) -> float:
+        """delta at epsilon, rounded up."""
+        if self.impossible or epsilon >= self.greatest * (1 + 8 * _UNIT) + 1e-300:
+            return self.infinite()
+        tilt = self._tilt_of_loss(epsilon)
+        chernoff = self.cumulant(tilt)[0] - tilt * epsilon
+        kept = self._trimmed(float(np.exp(min(chernoff, 0.0))) / self.count)
+        rest = kept.infinite()
+        tail = kept._tail(tilt)
+        most = tail.delta(epsilon) + tail.beyond + (tail.below if epsilon < tail.bottom else 0.0)
+        return min(float(np.exp(np.log(most) + tail.log_scale)) + rest, 1.0) if most > 0 else min(rest, 1.0)
+
+    def least_delta(self, epsilon: float) -> float:
+        """What delta at epsilon is at least, for laws whose curves are nowhere above those of the releases."""
+        rest = self.infinite() * (1 - _INFINITE)
+        if self.impossible or epsilon >= self.greatest:
+            return rest
+        tail = self._tail(self._tilt_of_loss(epsilon), lower=True)
+        most = tail.delta(epsilon)
+        return min((float(np.exp(np.log(most) + tail.log_scale)) if most > 0 else 0.0) + rest, 1.0)
+
+    def least_epsilon(self, delta: float) -> float:
+        """What epsilon at delta is at least, for laws whose curves are nowhere above those of the releases; at least 0."""
+        if delta >= 1:
+            return 0.0
+        left = delta - self.infinite() * (1 - _INFINITE)
+        if left < 0:
+            return np.inf
+        if self.impossible:
+            return 0.0
+        if left == 0:
+            return max(self.greatest * (1 - 4 * _UNIT), 0.0)
+        tilt = self._tilt_of_level(np.log(left))
+        while True:
+            tail = self._tail(tilt, lower=True)
+            found, unseen = tail.epsilon(left)
+            if tilt < _LEAST_TILT or tail.reaches(found, unseen, tilt):
+                return max(found * (1 - 4 * _UNIT), 0.0)
+            tilt /= 2
+
+    def epsilon(self, delta: float) -> float:
+        """The least epsilon >= 0 at delta, rounded up."""
+        if delta >= 1:
+            return 0.0
+        kept = self._trimmed(delta / self.count)
+        left = delta - kept.infinite()
+        if left < 0 or (left == 0 and kept.infinite() > 0):
+            return np.inf
+        if kept.impossible:
+            return 0.0
+        if left == 0:
+            return max(kept.greatest * (1 + 4 * _UNIT), 0.0)
+        tilt = kept._tilt_of_level(np.log(left))
+        best = np.inf
+        while True:
+            tail = kept._tail(tilt)
+            found, unseen = tail.epsilon(left)
+            best = min(best, max(found, 0.0 if found >= tail.bottom else unseen, 0.0))
+            if tilt < _LEAST_TILT or found == np.inf or tail.reaches(found, unseen, tilt):
+                return best * (1 + 4 * _UNIT)
+            tilt /= 2
+
+    def _trimmed(self, mass: float) -> Product:
+        return Product(tuple((law.trimmed(mass, count), count) for law, count in self.factors))
+
+    def infinite(self) -> float:
+        """Probability that some loss is infinite."""
+        kept = added = 0.0
+        for law, count in self.factors:
+            finite = float(np.sum(law.mass))
+            if finite == 0 < law.infinite:
+                return 1.0
+            kept += count * np.log(finite) if finite else 0.0
+            added += count * np.log1p(law.infinite / finite) if finite else 0.0
+        if added == 0:
+            return 0.0
+        log_whole = kept + (np.log(np.expm1(added)) if added < 1 else added + np.log(-np.expm1(-added)))
+        return float(min(np.exp(min(log_whole, 0.0)) * (1 + _INFINITE), 1.0))
+
+    def cumulant(self, tilt: float) -> tuple[float, float, float]:
+        """Of the sum of all losses."""
+        each = [(law.cumulant(tilt), count) for law, count in self.factors]
+        value, mean, variance = (sum(count * one[i] for one, count in each) for i in range(3))
+        return float(value), float(mean), float(variance)
+
+    def _tilt_of_loss(self, loss: float) -> float:
+        """The tilt under which the mean total loss is as asked; 0 when it is greater without."""
+        return self._root(lambda t: self.cumulant(t)[1] - loss)
+
+    def _tilt_of_level(self, log_delta: float) -> float:
+        """The tilt of the best Chernoff bound K(t) - t eps = log delta."""
+
+        def excess(t: float) -> float:
+            value, slope, _ = self.cumulant(t)
+            return t * slope - value + log_delta
+
+        return self._root(excess)
+
+    def _root(self, rising: Callable[[float], float]) -> float:
+        """Where an increasing function of the tilt vanishes, to three digits, or all mass is on the greatest loss by then."""
+        if rising(0.0) >= 0:
+            return 0.0
+        high = 1.0
+        while rising(high) < 0:
+            if self.greatest - self.cumulant(high)[1] < _AT_THE_END * self.step:
+                return high
+            high *= 2
+        return float(optimize.brentq(rising, 0.0, high, xtol=1e-9, rtol=1e-3))
+
+    def _tail(self, tilt: float, *, lower: bool = False) -> _Tail:
+        """The composed law around the mean of the tilted one, its upper tails under P and Q; all errors up, or down."""
+        value, mean, _ = self.cumulant(tilt)
+        found = self.tilted(tilt)
+        losses = (found.first + np.arange(found.law.size, dtype=np.float64)) * self.step
+        rounding = self.rounding(tilt)
+        lowest = sum(count * float(law.losses[0]) for law, count in self.factors)
+        with np.errstate(over="ignore"):
+            below = found.below * np.exp(tilt * (mean - lowest)) if found.below > 0 else 0.0
+        if lower:
+            law = np.maximum(found.law - 2 * found.error - found.below - found.beyond, 0.0)
+            return _Tail.of(law, losses, tilt, mean, value - rounding, 0.0, below, -1)
+        return _Tail.of(found.law, losses, tilt, mean, value + rounding, found.beyond, below, 1)
+
+    def rounding(self, tilt: float) -> float:
+        """Relative error of the tilted laws' entries, each the exponential of a sum, in all releases together."""
+        total = 0.0
+        for law, count in self.factors:
+            greatest = max(abs(float(law.losses[0])), abs(float(law.losses[-1]))) * tilt
+            total += count * _UNIT * (8 + 2 * (-_VANISHED + greatest + abs(law.cumulant(tilt)[0])))
+        return total
+
+    def tilted(self, tilt: float) -> Tilted:
+        """The composed law under an exponential tilt, normalised, around its mean; what lies outside may be folded in."""
+        value, mean, variance = self.cumulant(tilt)
+        laws = []
+        for law, _ in self.factors:
+            with np.errstate(divide="ignore"):
+                laws.append(np.exp(np.log(law.mass) + tilt * law.losses - law.cumulant(tilt)[0]))
+        first = sum(count * law.first for law, count in self.factors)
+        if self.count == 1:
+            return Tilted(laws[0], first, 0.0, 0.0, 0.0)
+        span = sum(count * (law.mass.size - 1) for law, count in self.factors) + 1
+        longest = max(law.mass.size for law, _ in self.factors)
+        reach = 9.0
+        while True:
+            half = int(reach * np.sqrt(variance) / self.step) + longest + 1
+            points = min(2 * half + 1, span)
+            if points == span:
+                low, below, beyond = first, -np.inf, -np.inf
+                break
+            low = round(mean / self.step) - half
+            deviation = max(float(np.sqrt(variance)), self.step)
+            beyond = self._chernoff(tilt, value, (low + points) * self.step, deviation)
+            if beyond <= _OUTSIDE:
+                below = self._chernoff(tilt, value, (low - 1) * self.step, -deviation)
+                break
+            reach *= 1.25
+        if points > MOST_POINTS:
+            raise ConvergenceError(
+                f"{self.count} releases need {points} grid points: use a coarser step than {self.step:g}"
+            )
+        length = fft.next_fast_len(max(points, longest), real=True)
+        spectra = [fft.rfft(law, length) for law in laws]
+        power = _power(spectra[0], self.factors[0][1])
+        for spectrum, (_, count) in zip(spectra[1:], self.factors[1:], strict=True):
+            power = power * _power(spectrum, count)
+        folded = np.roll(fft.irfft(power, length), -((low - first) % length))[:points]
+        most = float(np.mean(np.abs(spectra[0]) ** (self.factors[0][1] - 1)))
+        error = float(8 * _UNIT * np.log2(length + 2) * self.count * most)
+        return Tilted(np.maximum(folded, 0.0) + error, low, error, float(np.exp(below)), float(np.exp(beyond)))
+
+    def _chernoff(self, tilt: float, value: float, end: float, deviation: float) -> float:
+        """log of a bound on the tilted mass of total losses from `end` on; down from it if the deviation is negative."""
+        best = 0.0
+        for extra in np.logspace(-3, 4, 43) / deviation:
+            best = min(best, self.cumulant(tilt + extra)[0] - value - extra * end)
+        return best
+
+
+def _power(spectrum: np.ndarray, count: int) -> np.ndarray:
+    if count == 1:
+        return spectrum
+    with np.errstate(divide="ignore"):
+        seen = count * np.log(np.abs(spectrum)) > _VANISHED
+    out = np.zeros_like(spectrum)
+    out[seen] = np.exp(count * np.log(spectrum[seen]))
+    return out
+
+
+@dataclass(frozen=True)
+class Tilted:
+    """A law on consecutive multiples of the step: what each may be too great by, and mass that may lie at lesser and greater."""
+
+    law: FloatArray
+    first: int
+    error: float
+    below: float
+    beyond: float
+
+
+@dataclass(frozen=True)
+class _Tail:
+    """Masses of the total loss over ``exp(log_scale)`` under P, from the greatest loss down, and their sums.
+
+    Losses below `bottom` are not summed; their sum is at most `below`, and `beyond` that of greater ones than the first.
+    """
+
+    mass: FloatArray
+    losses: FloatArray
+    room: float  # what sums and exponentials may have lost, as a factor: above 1 for bounds from above, below 1 from below
+    mean: float
+    log_scale: float
+    beyond: float
+    below: float
+
+    @cached_property
+    def p(self) -> FloatArray:
+        """Sums under P."""
+        return np.cumsum(self.mass) * self.room
+
+    def q(self, epsilon: float) -> FloatArray:
+        """Sums under Q times ``exp(epsilon)``; of losses further below than doubles reach too small."""
+        with np.errstate(under="ignore", over="ignore"):
+            return np.cumsum(self.mass * np.exp(np.minimum(epsilon - self.losses, _LARGE))) / self.room
+
+    @property
+    def bottom(self) -> float:
+        return float(self.losses[-1])
+
+    def delta(self, epsilon: float) -> float:
+        """The greatest difference, at least 0. Where q is too small the difference falls, so that it is not the greatest."""
+        return max(float(np.max(self.p - self.q(epsilon))), 0.0)
+
+    def epsilon(self, delta: float) -> tuple[float, float]:
+        """The least epsilon if it is among the losses that were summed, and what it is at most if it is below them.
+
+        It is the greatest value of a function of the loss that is attained where the loss is epsilon itself. `about` is the
+        loss at which the probability first exceeds delta: epsilon is not above it, and below it by the logarithm of the excess.
+        Infinite, if what lies beyond exceeds delta alone.
+        """
+        excess = self.beyond - np.exp(np.log(delta) - self.log_scale)
+        if excess > 0:
+            return np.inf, np.inf
+        over = self.p + excess
+        about = float(self.losses[int(np.argmax(over > 0))])
+        q = self.q(about)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            found = float(np.max(np.where(over > 0, np.log(over / q), -np.inf))) + about
+            rest = over[-1] + self.below
+            unseen = float(np.log(rest / q[-1])) + about if rest > 0 and self.below > 0 else -np.inf
+        return found, unseen
+
+    def reaches(self, found: float, unseen: float, tilt: float) -> bool:
+        """Whether the epsilon found is the one sought, and not far below the tilted mean."""
+        least = max(found, 0.0)
+        return (found >= self.bottom or unseen <= least) and tilt * (self.mean - least) <= _FAR
+
+    @classmethod
+    def of(
+        cls,
+        law: FloatArray,
+        losses: FloatArray,
+        tilt: float,
+        mean: float,
+        value: float,
+        beyond: float,
+        below: float,
+        way: int,
+    ) -> _Tail:
+        """From the law tilted to `mean`; `value` is the log of its normalisation, `beyond` tilted mass of greater losses.
+
+        Rounded up for `way` = 1, down for -1.
+        """
+        grows = tilt * (mean - losses)
+        known = int(np.argmin(np.append(grows[::-1] < _LARGE, False)))  # of the greatest losses
+        with np.errstate(under="ignore"):
+            mass = law[::-1][:known] * np.exp(grows[::-1][:known])
+            top = beyond * np.exp(-tilt * (losses[-1] - mean))
+        return cls(
+            mass,
+            losses[::-1][:known],
+            (1 + (law.size + 4 * _LARGE) * _UNIT) ** way,
+            mean,
+            value - tilt * mean,
+            float(top),
+            below if known == law.size else np.inf,
+        )

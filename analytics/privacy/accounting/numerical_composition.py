@@ -1,7 +1,7 @@
 r"""What many releases leak together, between two proved ends: curves to laws on a grid, laws to a product.
 
 Both ends come from one grid of losses, :mod:`airtight.analytics.privacy.accounting.connect_the_dots`, and one tilted product,
-:mod:`airtight.analytics.privacy.accounting.loss_product`; when they are too far apart the step is halved. Where to put
+:mod:`airtight.analytics.privacy.accounting.loss_distribution`; when they are too far apart the step is halved. Where to put
 the grid is read off a sketch: the same chords on a geometric grid. Only the width depends on it, never the validity.
 
 Notes
@@ -27,8 +27,7 @@ from scipy import optimize
 from airtight.analytics.checks import ConvergenceError, FloatArray, ParameterError
 from airtight.analytics.privacy.accounting import connect_the_dots
 from airtight.analytics.privacy.accounting.interchange import Tabulated
-from airtight.analytics.privacy.accounting.loss_distribution import LossDistribution
-from airtight.analytics.privacy.accounting.loss_product import Product
+from airtight.analytics.privacy.accounting.loss_distribution import LossDistribution, Product
 from airtight.analytics.privacy.mechanisms.mechanism import Ends, Factors, Mechanism
 
 _UNIT = np.finfo(float).eps

@@ -24,7 +24,7 @@ negative y what is above that has positive terms only; both vanish but for what 
 *Infinite losses* happen in some release with probability at most :math:`1-\prod(1-\nu_g\{\infty\})`, whatever the choices.
 
 *Rounding.* Curves are sums of sums of positive terms, relatively accurate; the products in Fourier space have the error
-that :class:`~airtight.analytics.privacy.accounting.loss_product.Tilted` states. Between grid points the truth is below
+that :class:`~airtight.analytics.privacy.accounting.loss_distribution.Tilted` states. Between grid points the truth is below
 its chords.
 """
 
@@ -39,8 +39,7 @@ from scipy import fft
 
 from airtight.analytics.checks import FloatArray
 from airtight.analytics.privacy.accounting import connect_the_dots
-from airtight.analytics.privacy.accounting.loss_distribution import LossDistribution
-from airtight.analytics.privacy.accounting.loss_product import Product
+from airtight.analytics.privacy.accounting.loss_distribution import LossDistribution, Product
 
 _UNIT = np.finfo(float).eps
 _GROWTH = 4  # from one release whose supremum is computed to the next

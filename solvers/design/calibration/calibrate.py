@@ -35,7 +35,7 @@ from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.over_the_air import observers
 from airtight.analytics.records import Record
 from airtight.solvers.design.calibration.cells import Family, Target, joined
-from airtight.solvers.solution import InfeasibleError
+from airtight.solvers.errors import InfeasibleError
 from airtight.solvers.weights import caps
 
 _NEAR = 2e-6  # relative distance to the limit: where the law of the others' noise is on a grid, no evaluation is nearer

@@ -16,7 +16,7 @@ from scipy import optimize
 from airtight.analytics.federated.corbin import communication, mean_estimation
 from airtight.analytics.federated.corbin.federated_system import FederatedSystem
 from airtight.solvers.design.federated.federated_requirements import FederatedRequirements, Free, Goal
-from airtight.solvers.solution import InfeasibleError
+from airtight.solvers.errors import InfeasibleError
 
 _BITS = range(61)
 _LEAST, _MOST = 1e-6, 700.0  # epsilon

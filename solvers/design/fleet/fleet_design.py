@@ -37,7 +37,7 @@ from airtight.solvers.design.fleet.fleet_requirements import FleetRequirements, 
 from airtight.solvers.energy import exact, utility
 from airtight.solvers.energy.energy_problem import Problem
 from airtight.solvers.energy.utility import EnergySolution
-from airtight.solvers.solution import InfeasibleError
+from airtight.solvers.errors import InfeasibleError
 
 _HALVINGS = 60
 _FARTHEST = 1e9  # price of a joule, in utility of a joule

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,12 +12,10 @@ from airtight.analytics.checks import ParameterError
 from airtight.analytics.inference import distortion
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.solvers.design.over_the_air import local
+from airtight.solvers.design.over_the_air.job import Answer, Job, down, up
 from airtight.solvers.design.over_the_air.requirements import Goal
 from airtight.solvers.design.peak import Peak
-from airtight.solvers.solution import InfeasibleError, NotSettledError
-
-if TYPE_CHECKING:
-    from airtight.solvers.design.over_the_air.joint import Answer, Job
+from airtight.solvers.errors import InfeasibleError, NotSettledError
 
 _ROOM = 1 + 5e-4
 _ANY = 1e300  # an energy that every design has
@@ -97,23 +94,6 @@ def _nearest(job: Job, goal: Goal, found: InferenceSystem) -> list[str]:
         reached = job.purpose.ideal_accuracy * max(0.0, 1 - error / job.purpose.margin**2)
         named.append(f"accuracy_at_least = {math.floor(reached * 1e6) / 1e6:.6g}")
     return named
-
-
-def up(value: float) -> str:
-    """Six digits, rounded up."""
-    return _rounded(value, math.ceil)
-
-
-def down(value: float) -> str:
-    """Six digits, rounded down."""
-    return _rounded(value, math.floor)
-
-
-def _rounded(value: float, towards: Callable[[float], int]) -> str:
-    if not value > 0:
-        return f"{value:.6g}"
-    digits = 5 - math.floor(math.log10(value))
-    return f"{towards(value * 10.0**digits) / 10.0**digits:.6g}"
 
 
 def _least(job: Job, goal: Goal, **dropped: Any) -> Answer | None:

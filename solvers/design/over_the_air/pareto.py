@@ -15,7 +15,7 @@ from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.solvers.design.over_the_air.joint import design
 from airtight.solvers.design.over_the_air.requirements import Goal, JointDesign, Requirements
-from airtight.solvers.solution import InfeasibleError, NotSettledError
+from airtight.solvers.errors import InfeasibleError, NotSettledError
 
 if TYPE_CHECKING:
     import xarray
@@ -36,8 +36,8 @@ def traced(
     Parameters
     ----------
     solve : callable
-        Gives the design of requirements, of whichever kind, or raises :class:`airtight.solvers.solution.InfeasibleError` or
-        :class:`airtight.solvers.solution.NotSettledError`.
+        Gives the design of requirements, of whichever kind, or raises :class:`airtight.solvers.errors.InfeasibleError` or
+        :class:`airtight.solvers.errors.NotSettledError`.
     wanted : Requirements, FederatedRequirements or FleetRequirements
     axes : mapping of str to array_like
         Values in the place of those of `wanted`.

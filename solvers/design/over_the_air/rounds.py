@@ -25,7 +25,10 @@ import numpy as np
 from scipy import fft, special
 
 from airtight.analytics.checks import FloatArray
+from airtight.analytics.guarantee import Observer
+from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.mechanisms import gaussian_pair
+from airtight.analytics.privacy.over_the_air import observers
 from airtight.solvers.design.over_the_air.screen import Box, Components, Screen
 
 _CELLS = 64
@@ -263,3 +266,21 @@ def _chernoff(
         moment = top[:, 0] + np.log(np.sum(weight * np.exp(power - top), axis=1))
         best = np.minimum(best, rounds * moment - t * end)
     return np.exp(best)
+
+
+def screen_of(
+    system: InferenceSystem, epsilon: float, observer: Observer, rounds: int, *, steady: bool, short: float
+) -> Screen:
+    """The screen of T rounds.
+
+    Parameters
+    ----------
+    steady : bool
+        Whether everybody always takes part.
+    short : float
+        Share of epsilon by which proposed points stay below it where their delta is only known from below.
+    """
+    seen = observers.meaning(system) if observer is Observer.AUTO else observer
+    if rounds == 1 or steady:
+        return Screen(system, epsilon, seen, rounds)
+    return ManyRounds(system, epsilon, seen, rounds, short)

@@ -245,23 +245,3 @@ def _gaussian(epsilon: float | FloatArray, distance: FloatArray, sigma: FloatArr
     unit = np.where(sigma > 0, distance / np.maximum(sigma, 1e-300), np.where(distance > 0, 1e150, 0.0))
     found = gaussian.delta(np.minimum(epsilon, 1e300), sensitivity=np.minimum(unit, 1e150), sigma=1.0)
     return np.asarray(found, dtype=np.float64)
-
-
-def of(
-    system: InferenceSystem, epsilon: float, observer: Observer, rounds: int, *, steady: bool, short: float
-) -> Screen:
-    """The screen of T rounds.
-
-    Parameters
-    ----------
-    steady : bool
-        Whether everybody always takes part.
-    short : float
-        Share of epsilon by which proposed points stay below it where their delta is only known from below.
-    """
-    seen = observers.meaning(system) if observer is Observer.AUTO else observer
-    if rounds == 1 or steady:
-        return Screen(system, epsilon, seen, rounds)
-    from airtight.solvers.design.over_the_air.rounds import ManyRounds
-
-    return ManyRounds(system, epsilon, seen, rounds, short)

@@ -21,7 +21,7 @@ from airtight.solvers.design.over_the_air import convex, local
 from airtight.solvers.design.over_the_air.convex import Limits, Model, Relaxed
 from airtight.solvers.design.over_the_air.requirements import Free, Goal, Purpose, Requirements
 from airtight.solvers.design.peak import Peak
-from airtight.solvers.solution import InfeasibleError
+from airtight.solvers.errors import InfeasibleError
 
 _TURNS = 6
 _NEAR = 1 - 1e-6  # limits are kept away from by what the solver may miss

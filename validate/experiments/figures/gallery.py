@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, as_completed
 from dataclasses import dataclass
@@ -113,3 +114,19 @@ def write(out: Path, found: Rendered) -> None:
     for name, text in ((found.file, found.markup), (f"{found.id}.json", found.data)):
         with whole(out / name) as stream:
             stream.write(text.encode())
+
+
+def main(names: list[str]) -> None:
+    """Run the studies with full effort, all or those named, and write what they found."""
+    folder = Path(shipped_results.__file__).with_name(shipped_results.FOLDER)
+    folder.mkdir(exist_ok=True)
+    for name in selected(names):
+        study = FIGURES[name]
+        if isinstance(study, Study):
+            found = study(Effort.full(), lambda done: print(done, file=sys.stderr))
+            if found.finding is not None:
+                shipped_results.write(folder, name, found.data, found.finding.text())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,7 @@ from airtight.validate.files import whole
 if TYPE_CHECKING:
     import xarray as xr
 
-_FOLDER = "full"
+FOLDER = "full"
 _DIGITS = 6
 
 
@@ -66,25 +65,6 @@ def _rounded(value: object) -> object:
 
 
 def _tree(name: str) -> dict[str, Any]:
-    text = resources.files(__package__).joinpath(_FOLDER, f"{name}.json").read_text(encoding="utf-8")
+    text = resources.files(__package__).joinpath(FOLDER, f"{name}.json").read_text(encoding="utf-8")
     tree: dict[str, Any] = json.loads(text)
     return tree
-
-
-def main(names: list[str]) -> None:
-    """Run the studies with full effort, all or those named, and write what they found."""
-    from airtight.validate.experiments.figures import gallery
-    from airtight.validate.experiments.figures.figure import Effort, Study
-
-    folder = Path(__file__).with_name(_FOLDER)
-    folder.mkdir(exist_ok=True)
-    for name in gallery.selected(names):
-        study = gallery.FIGURES[name]
-        if isinstance(study, Study):
-            found = study(Effort.full(), lambda done: print(done, file=sys.stderr))
-            if found.finding is not None:
-                write(folder, name, found.data, found.finding.text())
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

@@ -13,7 +13,7 @@ from airtight.analytics.checks import FloatArray, ParameterError
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.solvers import weights
-from airtight.solvers.solution import InfeasibleError
+from airtight.solvers.errors import InfeasibleError
 from airtight.solvers.weights import caps
 
 

@@ -90,7 +90,7 @@ def of_design(description: Description) -> Iterator[Drawn]:
 
 def of_frontier(description: Description) -> Iterator[Drawn]:
     """Designs over what the table [design] keeps."""
-    from airtight.validate.results import frontier_designs
+    from airtight.validate.sweep import frontier_designs
 
     over = frontier_designs.usual(description)
     if over:

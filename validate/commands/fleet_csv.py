@@ -21,7 +21,7 @@ from airtight.analytics.parameters import Vector
 from airtight.solvers.design.fleet.fleet_design import FleetDesign
 from airtight.solvers.design.over_the_air.requirements import JointDesign
 from airtight.solvers.energy.utility import EnergySolution
-from airtight.solvers.solution import InfeasibleError
+from airtight.solvers.errors import InfeasibleError
 from airtight.validate import files
 from airtight.validate.results.energy import EnergyResult
 from airtight.validate.system_file import units
