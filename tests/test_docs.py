@@ -131,7 +131,7 @@ def test_the_mechanism_of_contributing_is_one():
         pair = airtight.discrete_pair([truth, lie, 0.75], [lie, truth, 0.75])
         grid = np.array([0.0, 0.5, 1.5, 3.0])
         for count in (1, 7):
-            (low, high), (least, most) = (curve.compose(count).bracket(grid) for curve in (once, pair))
+            (low, high), (least, most) = (curve.compose(count).bracket(epsilon=grid) for curve in (once, pair))
             assert np.all(low <= most) and np.all(least <= high) and high == pytest.approx(most, rel=5e-3)
         assert once.beta(0.1) == pytest.approx(pair.beta(0.1)) and PrivacyCurve.from_json(once.to_json()) == once
     finally:
