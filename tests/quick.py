@@ -1,5 +1,6 @@
-"""Doctests of the modules changed since the last commit (or in it), and the quick tests named after them: ``make quick``."""
+"""Doctests of the modules changed since the last commit (or in it), and the quick tests of them: ``make quick``."""
 
+import ast
 import subprocess
 import sys
 from pathlib import Path
@@ -18,12 +19,25 @@ def changed() -> list[Path]:
     return []
 
 
+def tests_of(source: Path) -> set[Path]:
+    """tests/test_<module>.py, or the tests that import the module where there is no such file."""
+    named = ROOT / "tests" / f"test_{source.stem}.py"
+    module = ".".join(("airtight", *source.relative_to(ROOT).with_suffix("").parts))
+    return {named} if named.exists() else {test for test in ROOT.glob("tests/test_*.py") if module in imported(test)}
+
+
+def imported(test: Path) -> set[str]:
+    """The modules that a file imports, and what it takes from them."""
+    nodes = [n for n in ast.walk(ast.parse(test.read_text(encoding="utf-8"))) if isinstance(n, ast.ImportFrom)]
+    return {str(n.module) for n in nodes} | {f"{n.module}.{alias.name}" for n in nodes for alias in n.names}
+
+
 def wanted(files: list[Path]) -> list[str]:
-    """The files themselves for their doctests, and tests/test_<module>.py where there is one."""
-    tests = {ROOT / "tests" / f"test_{file.stem}.py" for file in files}
-    tests |= {file for file in files if file.parent.name == "tests" and file.stem.startswith("test_")}
-    sources = {ROOT / "airtight" / name for file in files if (name := file.relative_to(ROOT)).parts[0] in FLOORS}
-    return sorted(str(file) for file in sources | {test for test in tests if test.exists()})
+    """The files themselves for their doctests, and the tests of each."""
+    sources = {file for file in files if file.relative_to(ROOT).parts[0] in FLOORS}
+    tests = {file for file in files if file.parent.name == "tests" and file.stem.startswith("test_")}
+    tests |= {test for source in sources for test in tests_of(source)}
+    return sorted(str(file) for file in {ROOT / "airtight" / file.relative_to(ROOT) for file in sources} | tests)
 
 
 if __name__ == "__main__":

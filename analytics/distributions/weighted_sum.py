@@ -29,9 +29,9 @@ from numpy.typing import ArrayLike
 
 from airtight.analytics.checks import FloatArray, IntArray, ParameterError, broadcast, count, real
 from airtight.analytics.distributions import poisson_binomial
+from airtight.analytics.rounding import UNIT
 
 _ROUNDING = 1e-14  # relative error of a float sum of grid points, given away on the safe side for decreasing functions
-_UNIT = np.finfo(float).eps
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ def _add(a: Law, b: Law, cells: int, trim: float) -> Law:
                 whole = _trimmed(whole, trim)
             least, most = float(whole.values.min()), float(whole.values.max())
             if most <= least:
-                whole = replace(whole, error=whole.error + whole.values.size * _UNIT)
+                whole = replace(whole, error=whole.error + whole.values.size * UNIT)
                 return replace(
                     whole, values=np.array([least]), probabilities=np.sum(whole.probabilities, keepdims=True)
                 )
@@ -213,7 +213,7 @@ def _both(a: Law, b: Law, values: FloatArray, mass: FloatArray, terms: int) -> L
         slack=a.slack + b.slack,
         spread=a.spread + b.spread,
         missing=a.missing + b.missing,
-        error=a.error + b.error + (terms + 2) * _UNIT,
+        error=a.error + b.error + (terms + 2) * UNIT,
         lost=a.lost + b.lost,
     )
 
@@ -262,7 +262,7 @@ def _split(law: Law, least: float, step: float) -> tuple[FloatArray, int]:
     """
     place = (law.values - least) / step
     index = place.astype(np.int64)
-    share = law.probabilities * (place - index) * (1 - 2 * _UNIT)
+    share = law.probabilities * (place - index) * (1 - 2 * UNIT)
     mass = np.bincount(index, law.probabilities - share, int(np.max(index)) + 2)
     mass[1:] += np.bincount(index, share, mass.size - 1)
     return np.asarray(mass[:-1] if mass[-1] == 0 else mass), 2 * int(np.max(np.bincount(index)))

@@ -19,6 +19,7 @@ from airtight.analytics.privacy.over_the_air import amplification, concentration
 from airtight.analytics.privacy.over_the_air.amplification import TheoremForm
 from airtight.analytics.privacy.over_the_air.mixtures import TRIMMED, participations
 from airtight.analytics.privacy.over_the_air.noise_mixture import Participation
+from airtight.analytics.rounding import UNIT
 
 _STEPS = 200
 _NEAR, _NEAR_ON_GRID = 1e-11, 1e-7  # relative distance to the limit, but for the rounding
@@ -28,7 +29,6 @@ _COLUMNS = 64  # of the rough law that the search starts on
 _DOUBT = 0.3  # excess on it above which weight 0 is tried on the whole law
 _FARTHEST = 1400.0  # in log weight: beyond the range of doubles
 _LONGEST = 690.0
-_UNIT = np.finfo(float).eps
 
 
 class Cap(StrEnum):
@@ -179,7 +179,7 @@ def _kept(
     system: InferenceSystem, epsilon: float, cap: Cap, value: FloatArray, observer: Observer, key: str
 ) -> FloatArray:
     """Weights (clips), where positive and finite, lowered until epsilon, evaluated with them, is kept exactly."""
-    out, step, times = value.copy(), 4 * float(_UNIT), 2.0
+    out, step, times = value.copy(), 4 * float(UNIT), 2.0
     doubtful = np.flatnonzero((value > 0) & (value < np.inf))
     while doubtful.size:
         changed: dict[str, Any] = {key: np.where((out > 0) & (out < np.inf), out, getattr(system, key))}

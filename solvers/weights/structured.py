@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from airtight.analytics.checks import FloatArray
+from airtight.analytics.rounding import UNIT
 from airtight.solvers.weights.quadratic import QuadraticProgram, certificate, multipliers
 
 BoolArray = NDArray[np.bool_]
@@ -35,7 +36,6 @@ _SETTLED = 1e-14  # excess of the sum that is left to the last correction
 _SMALL = 256
 _FLATTENED = 0.2  # how flat the dual must have become along a step
 _REFRESH = 8  # updates after which the Hessian is summed afresh
-_UNIT = np.finfo(float).eps
 
 
 @dataclass(frozen=True)
@@ -179,7 +179,7 @@ def _newton(program: QuadraticProgram, state: _State, tolerance: float) -> tuple
             continue
         smallest = min(smallest, size)
         M, ones, weight = hessian.at((point.w > 0) & (point.w < upper))
-        stalled = max(_STALLED, 8 * _UNIT * float(np.trace(M)))  # the rounding of V lambda, magnified by 1 / d
+        stalled = max(_STALLED, 8 * UNIT * float(np.trace(M)))  # the rounding of V lambda, magnified by 1 / d
         if program.sums_to_one and weight > 0:
             M = M - np.outer(ones, ones) / weight
         direction = np.linalg.solve(M, gradient)
@@ -275,7 +275,7 @@ def _root(q: FloatArray, inverse: FloatArray, upper: FloatArray, nu: float) -> t
         low, high = (low, nu) if excess > 0 else (nu, high)
         slope = float(np.dot(free.astype(np.float64), part_inverse))
         fresh = nu - excess / slope if slope > 0 else np.nan
-        if abs(fresh - nu) <= 4 * _UNIT * abs(nu):
+        if abs(fresh - nu) <= 4 * UNIT * abs(nu):
             break
         if not low < fresh < high:
             if low == -np.inf:

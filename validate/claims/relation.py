@@ -21,6 +21,7 @@ import sympy as sp
 
 from airtight.analytics.checks import ParameterError
 from airtight.analytics.forms.balls.ball import Ball, refine
+from airtight.analytics.rounding import SMALLEST
 from airtight.validate.claims.domain import Parameter, Range, Value
 from airtight.validate.claims.domain import exact as decimal
 from airtight.validate.claims.proving.balls import enclosed
@@ -37,7 +38,6 @@ _SOUGHT = 512  # bits to which two expressions are compared at each point of a s
 _PUT_IN = 128  # bits from which on SymPy puts exact numbers in where balls give no value
 _ACCURATE = 51  # bits of a value that is shown
 _CLOSE = 1e-6  # relative: nearer than this two doubles do not say how far apart their numbers are
-_LEAST = 5e-324
 
 
 class Sign(StrEnum):
@@ -155,7 +155,7 @@ class Agreement:
         if tolerance:
             return apart + tolerance
         kept = self.order != {Sign.AT_MOST: -1, Sign.AT_LEAST: 1, Sign.EQUAL: self.order}[sign]
-        return max(apart, 0.0) if kept else min(apart, -_LEAST)
+        return max(apart, 0.0) if kept else min(apart, -SMALLEST)
 
     def _apart(self, scale: Scale, sign: Sign, point: Point) -> float:
         if not math.isclose(self.claimed, self.actual, rel_tol=_CLOSE):

@@ -35,8 +35,8 @@ import numpy as np
 
 from airtight.analytics.checks import FloatArray
 from airtight.analytics.distributions.poisson_binomial import binomial
+from airtight.analytics.rounding import UNIT
 
-_UNIT = np.finfo(float).eps
 LONG = 25.0  # standard deviation of the count from which outcomes are gathered
 _LEAST_DEVIATION, _GREATEST_TILT = 12.0, 2.0  # for the sums in Fourier space
 _RUN = 16  # runs in a standard deviation
@@ -60,7 +60,7 @@ class Shift:
 def relative_error(coins: int, low: float, high: float, negligible: float) -> float:
     """Of the probabilities that :func:`count_law` gives."""
     level = -float(np.log(max(negligible, 1e-320)))
-    return float(8 * (10 + level + np.sqrt(2 * level * coins * low * high)) * _UNIT)
+    return float(8 * (10 + level + np.sqrt(2 * level * coins * low * high)) * UNIT)
 
 
 def dominating(first: int, rest: int, low: float, high: float, *, negligible: float) -> Shift:
@@ -136,8 +136,8 @@ def _gathered(first: int, rest: int, low: float, high: float, negligible: float)
     left, right = excess[:-1], excess[1:]
     upper = np.clip((change - left * mass) / (right - left), 0.0, mass)  # goes to the right edge
     q = np.append(mass - upper, 0.0) + np.append(0.0, upper)
-    error = float((64 + 4 * level) * (1 + np.sqrt(variance) / 16) * _UNIT)
-    return Shift(q * (1 + excess), q, error, 2 * error * float(np.max(np.abs(np.log1p(excess)))) + 4 * _UNIT)
+    error = float((64 + 4 * level) * (1 + np.sqrt(variance) / 16) * UNIT)
+    return Shift(q * (1 + excess), q, error, 2 * error * float(np.max(np.abs(np.log1p(excess)))) + 4 * UNIT)
 
 
 def _tilted(probability: float, tilt: FloatArray) -> FloatArray:

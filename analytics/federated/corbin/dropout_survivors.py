@@ -21,6 +21,7 @@ from airtight.analytics.federated.corbin.federated_system import alone
 from airtight.analytics.privacy.accounting import adaptive_composition
 from airtight.analytics.privacy.accounting.coarse_graining import Merged
 from airtight.analytics.privacy.accounting.dominating_pair import Majorant
+from airtight.analytics.rounding import UNIT
 
 _MISSED = 1e-9  # share of delta that rounds of unusually many dropouts may cost
 _LOST = 2e-3  # share of the others that a class may leave out on average, unless there would be too many classes
@@ -31,7 +32,6 @@ _BELOW = 1e-2  # share of what a round may have of delta: to which a class is kn
 _POINTS = 4096  # of the curve of one parameter, at most
 _LEAST = 1e-12  # of delta, beyond which one parameter's curve is trimmed
 _LOW, _UNDERFLOW = 1e-285, 1e-316  # share of delta below which nothing is trimmed, and what counts then may lack
-_UNIT = np.finfo(float).eps
 _TILTS = np.geomspace(1e-3, 1e5, 161)
 _EXACTLY, _NODES, _HALVINGS = 2000, 48, 16  # others up to which a sketch is exact, at so many places
 _GREATEST, _STEEPEST = 600.0, 50.0
@@ -146,7 +146,7 @@ def curve(
     ]
     eps = np.unique(np.concatenate([[0.0, 1.0], *(one.epsilon for _, one in curves)]))
     values = missed + sum((share * one.ends(eps)[1] for share, one in curves), np.zeros(eps.size))
-    rounding = relative_error(clients, 2) + 16 * len(curves) * _UNIT
+    rounding = relative_error(clients, 2) + 16 * len(curves) * UNIT
     pure = float(central.local_epsilon(epsilon, parameters)) if client is Client.UNPAIRED else np.inf
     return Majorant(eps, np.minimum(values * (1 + rounding), 1.0), pure)
 
@@ -190,7 +190,7 @@ def told(
     for chance, how, law in cases:
         n = law.start + np.arange(law.weights.size)
         seen += chance * float(law.weights @ _told(how, n, parameters, epsilon, bits))
-    return -math.expm1(rounds * math.log1p(-min(seen * (1 - relative_error(clients, 2)), 1 - _UNIT)))
+    return -math.expm1(rounds * math.log1p(-min(seen * (1 - relative_error(clients, 2)), 1 - UNIT)))
 
 
 def _told(how: Client, others: IntArray, parameters: int, epsilon: float, bits: int | None) -> FloatArray:
@@ -201,7 +201,7 @@ def _told(how: Client, others: IntArray, parameters: int, epsilon: float, bits: 
         default=0.0,
     )
     whole = own * np.exp(others * np.log(central.interval(epsilon)[1]))
-    return np.asarray(-np.expm1(parameters * np.log1p(-np.minimum(whole, 1 - _UNIT))))
+    return np.asarray(-np.expm1(parameters * np.log1p(-np.minimum(whole, 1 - UNIT))))
 
 
 def bounded(

@@ -10,8 +10,7 @@ from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray
 from airtight.analytics.privacy.mechanisms import gaussian_pair
 from airtight.analytics.privacy.mechanisms.mechanism import Ends, Mechanism, register
-
-_UNIT = np.finfo(float).eps
+from airtight.analytics.rounding import UNIT
 
 
 @dataclass(frozen=True)
@@ -56,10 +55,10 @@ class UnequalNoise(Mechanism):
         if first >= second:
             return np.inf if first > second or self.distance > 0 else 0.0
         d = self.distance / self.neighbour
-        return float((self.dimension / 2 * np.log(second / first) + d * d / (2 * (second - first))) * (1 + 64 * _UNIT))
+        return float((self.dimension / 2 * np.log(second / first) + d * d / (2 * (second - first))) * (1 + 64 * UNIT))
 
     def reached_loss(self, *, reverse: bool = False) -> float:
-        return self.greatest_loss(reverse=reverse) * (1 - 128 * _UNIT)
+        return self.greatest_loss(reverse=reverse) * (1 - 128 * UNIT)
 
     def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
         first, second = self._variances(reverse)
@@ -71,7 +70,7 @@ class UnequalNoise(Mechanism):
             variance_q=second,
             dimension=self.dimension,
         )
-        room = 32 * _UNIT  # of the ratios
+        room = 32 * UNIT  # of the ratios
         with np.errstate(under="ignore"):
             lower, upper = np.exp(low) * (1 - room), np.exp(high) * (1 + room) + 5e-324
         upper = np.where(high > -np.inf, np.minimum(upper, 1.0), 0.0)

@@ -9,8 +9,8 @@ from functools import lru_cache
 import numpy as np
 
 from airtight.analytics.checks import FloatArray
+from airtight.analytics.rounding import UNIT
 
-_UNIT = float(np.finfo(float).eps)
 LEAST = 1e-290  # masses below it may be lost
 ROOM = 1e-10  # relative, of one distance's curve over another's
 
@@ -52,20 +52,18 @@ def summed(noise: Noise, variance: float, bits: int, count: int) -> tuple[FloatA
     total, sum_error, first = power, error, True
     for digit in reversed(f"{count:b}"):
         if digit == "1":
-            total, sum_error = (
-                (power, error) if first else (circular(total, power), sum_error + error + (M + 4) * _UNIT)
-            )
+            total, sum_error = (power, error) if first else (circular(total, power), sum_error + error + (M + 4) * UNIT)
             first = False
-        power, error = (circular(power, power), 2 * error + (M + 4) * _UNIT) if count > 1 else (power, error)
+        power, error = (circular(power, power), 2 * error + (M + 4) * UNIT) if count > 1 else (power, error)
     total[total < LEAST] = 0.0
-    return total / math.fsum(total), 2.1 * sum_error + 8 * _UNIT
+    return total / math.fsum(total), 2.1 * sum_error + 8 * UNIT
 
 
 def _wrapped(half: FloatArray, off: FloatArray, M: int) -> tuple[FloatArray, float]:
     """From masses at 0, 1, 2, ... of a symmetric law, and their errors: the masses of the remainders, with sum 1."""
     found, wrong = (_folded(part, M) for part in (half, half * off))
     sent = found > LEAST
-    error = float(np.max(wrong[sent] / found[sent])) + (half.size / M + 6) * _UNIT
+    error = float(np.max(wrong[sent] / found[sent])) + (half.size / M + 6) * UNIT
     found = np.where(sent, found, 0.0)
     return found / math.fsum(found), 2.1 * error
 
@@ -82,7 +80,7 @@ def _gaussian(variance: float, M: int) -> tuple[FloatArray, FloatArray]:
     k = np.arange(reach + 1, dtype=float)
     with np.errstate(under="ignore"):
         mass = np.exp(-(k * k) / (2 * variance))
-    return mass, np.full(mass.size, (2 * 700 + 8) * _UNIT)
+    return mass, np.full(mass.size, (2 * 700 + 8) * UNIT)
 
 
 def _skellam(v: float, M: int) -> tuple[FloatArray, FloatArray]:
@@ -96,11 +94,11 @@ def _skellam(v: float, M: int) -> tuple[FloatArray, FloatArray]:
     top = math.ceil(14 * math.sqrt(v) + 2 * M + 20)
     ratio, off = np.ones(top + 1), np.zeros(top + 1)
     r, after = (1 / (math.hypot(1, k / v) + k / v) for k in (top, top + 1))
-    e = (r + 2 * top / v) / (after + 2 * top / v) - 1 + 8 * _UNIT
+    e = (r + 2 * top / v) / (after + 2 * top / v) - 1 + 8 * UNIT
     ratio[top], off[top] = r, e
     for k in range(top - 1, 0, -1):
         before, r = r, 1 / (2 * k / v + r)
-        e = e * r * before + 4 * _UNIT
+        e = e * r * before + 4 * UNIT
         ratio[k], off[k] = r, e
     with np.errstate(under="ignore"):
         mass = np.cumprod(ratio)

@@ -19,8 +19,8 @@ from airtight.analytics.checks import ConvergenceError, FloatArray, ParameterErr
 from airtight.analytics.federated.few_bits.modular_laws import LEAST, ROOM, Noise, circular, coins, summed, worst_shift
 from airtight.analytics.privacy.accounting.privacy_curve import PrivacyCurve, discrete_pair
 from airtight.analytics.privacy.mechanisms import gaussian
+from airtight.analytics.rounding import UNIT
 
-_UNIT = np.finfo(float).eps
 _TURNS = 200  # wrong remainders that are told apart
 _MOST_BITS = 13
 _STEPS = 24  # from the root of a search to the safe side
@@ -212,13 +212,13 @@ class ModularNoise:
                 return math.inf
             log = np.log(f)
             top = max(float(np.max(log - np.roll(log, k))) for k in range(1, s + 1))
-            return float((T * top + room) * (1 + 16 * _UNIT))
+            return float((T * top + room) * (1 + 16 * UNIT))
         lost = T * (above + 2 * f.size * LEAST)
-        left = (delta - lost) * math.exp(-T * (error + ROOM)) * (1 - 4 * _UNIT) - lost
+        left = (delta - lost) * math.exp(-T * (error + ROOM)) * (1 - 4 * UNIT) - lost
         if left <= 0:
             return math.inf
         pair = discrete_pair(f, np.roll(f, s))
-        return float((float(pair.compose(T).epsilon(left)) + room) * (1 + 4 * _UNIT))
+        return float((float(pair.compose(T).epsilon(left)) + room) * (1 + 4 * UNIT))
 
     def local_variance(self) -> float:
         """Of the noise of one client, without the remainder: exact for Skellam, and for the discrete Gaussian below `variance`.
@@ -293,7 +293,7 @@ class ModularNoise:
         if 2 * top >= M or self._tail(_TURNS * M) > LEAST:
             return math.inf
         wrong = 2 * sum((2 * j - 1) * self._tail((2 * j - 1) * M / 2 - top) for j in range(1, _TURNS + 1))
-        return float((n * (self.local_variance() + 0.25) + M * M * wrong) / top**2 * (1 + 64 * _UNIT))
+        return float((n * (self.local_variance() + 0.25) + M * M * wrong) / top**2 * (1 + 64 * UNIT))
 
     def _tail(self, t: float) -> float:
         r"""A bound on P(N >= t): the least of :math:`e^{v(\cosh\theta - 1) - \theta t}`, at :math:`\sinh\theta = t/v`."""

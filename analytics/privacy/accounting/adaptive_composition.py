@@ -40,8 +40,8 @@ from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray
 from airtight.analytics.privacy.accounting import steady_choice
 from airtight.analytics.privacy.accounting.loss_distribution import LossDistribution
+from airtight.analytics.rounding import UNIT
 
-_UNIT = np.finfo(float).eps
 _BLOCK = 256  # releases with a free choice
 _MANY = 10**6  # releases among which a quarter of them will do
 _ROWS = 16  # points at once
@@ -158,7 +158,7 @@ def _curve(laws: Sequence[LossDistribution], count: int, points: int) -> FloatAr
         negative = (-np.expm1(-y) + np.exp(-y) * before)[::-1]
         extended = np.concatenate([negative, value, np.full(_ROWS - low, value[-1])])
         sums = np.maximum.reduce([window.greatest(extended, points + 1) for window in windows])
-        value = np.minimum(sums * (1 + (high - low + _ROWS + 8) * _UNIT), 1.0)
+        value = np.minimum(sums * (1 + (high - low + _ROWS + 8) * UNIT), 1.0)
     return value
 
 
@@ -195,7 +195,7 @@ def _law(curve: FloatArray, step: float) -> LossDistribution:
     """Whose hockey-stick curve is the chords of a symmetric one: the mass at -y is exp(-y) times that at y."""
     width, ratio = np.expm1(step), np.exp(step)
     fall = np.append(curve[:-1] - curve[1:], 0.0)
-    error = 16 * _UNIT * ratio * curve / width
+    error = 16 * UNIT * ratio * curve / width
     above = np.maximum(ratio * fall[:-1] - fall[1:], 0.0) / width + error[:-1]
     middle = max(1 - ((ratio + 1) * curve[0] - 2 * curve[1]) / width, 0.0) + float(error[0])
     below = above * np.exp(-np.arange(1, curve.size) * step)
@@ -210,7 +210,7 @@ def _inverse(curve: FloatArray, level: float, step: float) -> float:
     if i == 0:
         return 0.0
     share = (curve[i - 1] - level) / (curve[i - 1] - curve[i])
-    return float(((i - 1) * step + np.log1p(share * np.expm1(step))) * (1 + 8 * _UNIT))
+    return float(((i - 1) * step + np.log1p(share * np.expm1(step))) * (1 + 8 * UNIT))
 
 
 def _cumulants(laws: Sequence[LossDistribution], tilts: FloatArray) -> FloatArray:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from airtight.analytics.checks import FloatArray
+from airtight.analytics.rounding import UNIT
 
-_UNIT = np.finfo(float).eps
 _FINE = 40  # bins in a deviation of the loss
 _SIDE = 9.0  # deviations kept on either side of where the losses lie, tilted and not
 _BINS = 2048  # of one outcome's losses, at most
@@ -66,8 +66,8 @@ class Merged:
             if left:
                 base = base.added(base, tilt)
             widest = max(widest, base.p.size)
-        only = [-np.expm1(count * np.log1p(-min(each, 1 - _UNIT))) for each in self.only]
-        return found.merged((float(only[0]), float(only[1])), count * (self.doubt + 8 * (widest + 8) * _UNIT))
+        only = [-np.expm1(count * np.log1p(-min(each, 1 - UNIT))) for each in self.only]
+        return found.merged((float(only[0]), float(only[1])), count * (self.doubt + 8 * (widest + 8) * UNIT))
 
 
 def mixture(parts: Iterable[tuple[float, Merged]], tilt: float) -> Merged:
@@ -79,7 +79,7 @@ def mixture(parts: Iterable[tuple[float, Merged]], tilt: float) -> Merged:
     )
     known = (p > _LEAST) & (q > _LEAST)
     only = [sum(share * one.only[i] for share, one in each) for i in (0, 1)]
-    doubt = max(one.doubt for _, one in each) + 2 * p.size * _UNIT
+    doubt = max(one.doubt for _, one in each) + 2 * p.size * UNIT
     return _Binned.of(Merged(p[known], q[known]), tilt).merged((only[0], only[1]), doubt)
 
 
@@ -97,7 +97,7 @@ class _Binned:
         loss = np.log(pair.p) - np.log(pair.q)
         low, high = float(np.min(loss)), float(np.max(loss))
         deviation = _tilted(pair.p, pair.q, loss, tilt)[1]
-        step = max(deviation / _FINE, (high - low) / _BINS, _UNIT)
+        step = max(deviation / _FINE, (high - low) / _BINS, UNIT)
         number = ((loss - low) / step).astype(int)
         p, q = (np.bincount(number, part).astype(float) for part in (pair.p, pair.q))
         return cls(p, q, step, deviation)._window(tilt)

@@ -18,9 +18,9 @@ from airtight.analytics.checks import FloatArray
 from airtight.analytics.distributions.poisson_binomial import binomial
 from airtight.analytics.privacy.accounting.envelope import Envelope
 from airtight.analytics.privacy.mechanisms import gaussian
+from airtight.analytics.rounding import UNIT
 
 _GREATEST_ORDER = 1e12
-_UNIT = np.finfo(float).eps
 _LAW_ERROR = 1e-14  # relative, of a binomial probability, times the root of the count
 _LEAST = 1e-300  # probabilities below it have lost digits
 
@@ -91,11 +91,11 @@ def optimal_delta(epsilon: float, delta: float, *, count: int, total_epsilon: fl
     eps, d, m = _checked(epsilon, delta, count)
     goal = checks.scalar("total_epsilon", total_epsilon, "[0, inf)")
     p, loss, lost = _lies(eps, m)
-    beyond = np.maximum(loss - goal + 4 * _UNIT * m * eps, 0.0)  # the losses are rounded; all terms are positive
+    beyond = np.maximum(loss - goal + 4 * UNIT * m * eps, 0.0)  # the losses are rounded; all terms are positive
     with np.errstate(under="ignore"):
-        inner = float(np.sum(p * -np.expm1(-beyond)) * (1 + _LAW_ERROR * np.sqrt(m) + (m + 8) * _UNIT)) + lost
+        inner = float(np.sum(p * -np.expm1(-beyond)) * (1 + _LAW_ERROR * np.sqrt(m) + (m + 8) * UNIT)) + lost
     kept = m * np.log1p(-d) if d < 1 else -np.inf
-    return float(min((-np.expm1(kept) + np.exp(kept) * inner) * (1 + 4 * _UNIT), 1.0))
+    return float(min((-np.expm1(kept) + np.exp(kept) * inner) * (1 + 4 * UNIT), 1.0))
 
 
 def optimal_epsilon(epsilon: float, delta: float, *, count: int, total_delta: float) -> float:
@@ -115,9 +115,9 @@ def optimal_epsilon(epsilon: float, delta: float, *, count: int, total_delta: fl
     if d == 1:
         return np.inf
     kept = m * np.log1p(-d)
-    left = (goal + np.expm1(kept) * (1 + 8 * _UNIT)) * np.exp(-kept) * (1 - 64 * _UNIT)
+    left = (goal + np.expm1(kept) * (1 + 8 * UNIT)) * np.exp(-kept) * (1 - 64 * UNIT)
     basic_holds = left >= 0 or Fraction(goal) >= m * Fraction(d)
-    most = m * eps * (1 + 2 * _UNIT) if basic_holds else np.inf
+    most = m * eps * (1 + 2 * UNIT) if basic_holds else np.inf
     return min(float(_responses(eps, m).epsilon(left)), most) if left >= 0 else most
 
 

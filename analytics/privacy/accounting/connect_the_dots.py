@@ -42,10 +42,10 @@ from scipy import signal
 from airtight.analytics.checks import FloatArray
 from airtight.analytics.privacy.accounting.loss_distribution import LossDistribution
 from airtight.analytics.privacy.mechanisms.mechanism import SIDE
+from airtight.analytics.rounding import UNIT
 
-_UNIT = np.finfo(float).eps
 _LEAST = 1e-307
-_BEFORE, _AFTER = 1 - 4 * _UNIT, 1 + 4 * _UNIT  # multiples of the step are rounded
+_BEFORE, _AFTER = 1 - 4 * UNIT, 1 + 4 * UNIT  # multiples of the step are rounded
 _BENT = 1e-14  # share of a value by which it may stand above a chord
 
 _STEEP = 2.0  # step from which lines in exp(epsilon) say less than a staircase
@@ -147,7 +147,7 @@ def _sunk(forward: Curve, right: FloatArray, h: float) -> Sides | None:
     greater, and from there one to (0, 1). None if the line is nowhere below 1 - x.
     """
     low, after = float(forward(np.zeros(1))[0][0]), float(forward(np.array([h / 2 * _BEFORE]))[1][0])
-    s = max((low - after) / float(np.expm1(h / 2)) * _BEFORE - 8 * _UNIT * low / h, 0.0)
+    s = max((low - after) / float(np.expm1(h / 2)) * _BEFORE - 8 * UNIT * low / h, 0.0)
     top = min(float(right[0]), low, float(right[1]) + s * float(np.expm1(h)))
     if not top < (1 - s) / 2:
         return None
@@ -167,12 +167,12 @@ def _stepped(forward: Curve, step: float, last: int) -> LossDistribution:
     :math:`\delta_0 + (1 - \delta_0)(1 - xe^b) \le 1 - x \le \delta(x)`. What is infinite stays so.
     """
     ends = np.minimum.accumulate(forward(np.append(np.arange(last + 1) * step * _AFTER, np.inf))[0])
-    ends = ends * (1 - (ends.size + 8) * _UNIT)
-    rest = 1 - float(ends[0]) * (1 + 4 * _UNIT)
+    ends = ends * (1 - (ends.size + 8) * UNIT)
+    rest = 1 - float(ends[0]) * (1 + 4 * UNIT)
     if not rest > _LEAST:
         return LossDistribution(step, 0, ends[:-1] - ends[1:], float(ends[-1]))
     low = int(np.ceil(-np.log(rest) / step * (1 + 1e-12))) + 1
-    mass = np.concatenate([[rest * (1 - 4 * _UNIT)], np.zeros(low - 1), ends[:-1] - ends[1:]])
+    mass = np.concatenate([[rest * (1 - 4 * UNIT)], np.zeros(low - 1), ends[:-1] - ends[1:]])
     return LossDistribution(step, -low, mass, float(ends[-1]))
 
 
@@ -196,7 +196,7 @@ def _line_ends_left(
     low = np.exp(-middle) * curve(middle * _AFTER)[0]
     before, after = (np.exp(-at) * curve(at * _BEFORE)[1] for at in (middle + side, middle - side))
     left, right = _extended(low, before, after, side, h)
-    level = np.append(0.0, low[:-1] * (1 - 8 * _UNIT))
+    level = np.append(0.0, low[:-1] * (1 - 8 * UNIT))
     return np.where(left < level, level, left), np.where(left < level, level, right), low
 
 
@@ -206,7 +206,7 @@ def _extended(
     """Lines through the middle in x, with the slope from `before` on its right and to `after` on its left."""
     to_right = np.expm1(h / 2) / -np.expm1(-side)
     to_left = -np.expm1(-h / 2) / np.expm1(side)
-    noise = 8 * _UNIT * (low + before + after)
+    noise = 8 * UNIT * (low + before + after)
     right = low + (low - before - noise) * to_right - noise
     left = low - (after - low + noise) * to_left - noise
     return left, right
@@ -274,7 +274,7 @@ def _law(
         scale = float(
             np.nanmax(np.append(ratio, whole / total)) if up else np.nanmin(np.append(ratio[curve > 0], whole / total))
         )
-    rounding = (8 * mass.size + 64) * _UNIT
+    rounding = (8 * mass.size + 64) * UNIT
     scale = max(scale, 1.0) * (1 + rounding) if up else max(min(scale, 1.0), 0.0) * (1 - rounding)
     return LossDistribution(step, first, mass * scale, infinite * scale)
 

@@ -9,8 +9,7 @@ import numpy as np
 
 from airtight.analytics.checks import FloatArray
 from airtight.analytics.privacy.mechanisms.mechanism import Ends, Mechanism
-
-_UNIT = np.finfo(float).eps
+from airtight.analytics.rounding import UNIT
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +51,7 @@ class Majorant(Mechanism):
         early = -np.expm1(-np.maximum(self.shift - epsilon, 0.0))  # at negative arguments a curve rises no faster
         found = np.minimum(self._chords(moved) + early, self._chords(epsilon) + self.shift)
         found = np.where((epsilon >= self.pure) & (self.pure < np.inf), 0.0, found)
-        upper = np.minimum(found * (1 + 16 * _UNIT), 1.0)
+        upper = np.minimum(found * (1 + 16 * UNIT), 1.0)
         return np.zeros(epsilon.shape), upper
 
     def _chords(self, at: FloatArray) -> FloatArray:

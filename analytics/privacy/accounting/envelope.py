@@ -19,8 +19,8 @@ from numpy.typing import ArrayLike
 from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, real
 from airtight.analytics.privacy.accounting.loss_distribution import LossDistribution, from_curve
+from airtight.analytics.rounding import UNIT
 
-_UNIT = np.finfo(float).eps
 _LEAST = np.finfo(float).tiny
 _AT_ONCE, _ROWS = 1 << 17, 128  # probabilities, and pairs
 
@@ -87,7 +87,7 @@ class _Sorted:
     @property
     def rounding(self) -> float:
         """Relative error of the cumulative sums."""
-        return float(self.losses.shape[1] * np.finfo(np.longdouble).eps + 4 * _UNIT)
+        return float(self.losses.shape[1] * np.finfo(np.longdouble).eps + 4 * UNIT)
 
 
 class Envelope:
@@ -164,14 +164,14 @@ class Envelope:
             p, q = some.p[:, 1:] * (1 + some.rounding), some.q[:, 1:] * (1 - some.rounding)
             with np.errstate(divide="ignore", invalid="ignore"):
                 log_q = np.log(q)
-                pure = np.max(some.losses[:, 0] + 2 * _UNIT * (np.abs(np.log(p[:, 0])) + np.abs(log_q[:, 0])))
+                pure = np.max(some.losses[:, 0] + 2 * UNIT * (np.abs(np.log(p[:, 0])) + np.abs(log_q[:, 0])))
                 for place in np.ndindex(left.shape):
                     over = np.where(p > left[place], p - left[place], np.nan)
                     log_over = np.log(over)
-                    bound = log_over - log_q + 2 * _UNIT * (np.abs(log_over) + np.abs(log_q))
+                    bound = log_over - log_q + 2 * UNIT * (np.abs(log_over) + np.abs(log_q))
                     worst = pure if left[place] == 0 else np.max(np.where(over > 0, bound, -np.inf))
                     if level[place] < 1:
-                        out[place] = max(out[place], worst * (1 + 4 * _UNIT) + 4 * _UNIT)
+                        out[place] = max(out[place], worst * (1 + 4 * UNIT) + 4 * UNIT)
         return np.asarray(out)[()]
 
     def reach(self, delta: float, *, default: float) -> float:

@@ -20,8 +20,8 @@ from scipy import fft, optimize, special
 
 from airtight.analytics import checks
 from airtight.analytics.checks import ConvergenceError, FloatArray, ParameterError, real
+from airtight.analytics.rounding import UNIT
 
-_UNIT = np.finfo(float).eps
 _NEGLIGIBLE = 1e-10  # share of delta that may go to infinite losses
 _BEYOND = 3e-316  # normal mass beyond 38 standard deviations
 MOST_POINTS = 1 << 23
@@ -204,7 +204,7 @@ def from_curve(
     right = (np.arange(upper.size - 1) + first) * step >= 0
     width = x[:-1] * np.expm1(step)
     slope = np.where(right, np.diff(upper), np.diff(lower) - width) / width
-    upper_slack, lower_slack = upper_error + 8 * _UNIT * upper, lower_error + 8 * _UNIT * lower
+    upper_slack, lower_slack = upper_error + 8 * UNIT * upper, lower_error + 8 * UNIT * lower
     slack = np.where(right, upper_slack[:-1] + upper_slack[1:], lower_slack[:-1] + lower_slack[1:]) / width
     below = (lower[0] - x[0]) / x[0] if first < 0 else (upper[0] - 1) / x[0]
     # jumps of the slope; between two left chords the -1 of both cancels and must not cost accuracy
@@ -215,8 +215,8 @@ def from_curve(
         jump[: left.sum()] = np.diff(np.concatenate([[lower[0] / x[0]], slope_lower]))
     least = (lower_slack if first < 0 else upper_slack)[0] / x[0]
     spread = np.concatenate([[least], slack]) + np.concatenate([slack, [0.0]])
-    spread += 8 * _UNIT * np.diff(right.astype(int), prepend=0, append=1)  # where a slope of order one is taken off
-    mass = x * (np.maximum(jump, 0.0) + spread) * (1 + 8 * _UNIT)
+    spread += 8 * UNIT * np.diff(right.astype(int), prepend=0, append=1)  # where a slope of order one is taken off
+    mass = x * (np.maximum(jump, 0.0) + spread) * (1 + 8 * UNIT)
     return LossDistribution(step, first, mass, float(upper[-1] + upper_error[-1]))
 
 
@@ -323,7 +323,7 @@ class Product:
 
     def delta(self, epsilon: float) -> float:
         """delta at epsilon, rounded up."""
-        if self.impossible or epsilon >= self.greatest * (1 + 8 * _UNIT) + 1e-300:
+        if self.impossible or epsilon >= self.greatest * (1 + 8 * UNIT) + 1e-300:
             return self.infinite()
         tilt = self._tilt_of_loss(epsilon)
         chernoff = self.cumulant(tilt)[0] - tilt * epsilon
@@ -352,13 +352,13 @@ class Product:
         if self.impossible:
             return 0.0
         if left == 0:
-            return max(self.greatest * (1 - 4 * _UNIT), 0.0)
+            return max(self.greatest * (1 - 4 * UNIT), 0.0)
         tilt = self._tilt_of_level(np.log(left))
         while True:
             tail = self._tail(tilt, lower=True)
             found, unseen = tail.epsilon(left)
             if tilt < _LEAST_TILT or tail.reaches(found, unseen, tilt):
-                return max(found * (1 - 4 * _UNIT), 0.0)
+                return max(found * (1 - 4 * UNIT), 0.0)
             tilt /= 2
 
     def epsilon(self, delta: float) -> float:
@@ -372,7 +372,7 @@ class Product:
         if kept.impossible:
             return 0.0
         if left == 0:
-            return max(kept.greatest * (1 + 4 * _UNIT), 0.0)
+            return max(kept.greatest * (1 + 4 * UNIT), 0.0)
         tilt = kept._tilt_of_level(np.log(left))
         best = np.inf
         while True:
@@ -380,7 +380,7 @@ class Product:
             found, unseen = tail.epsilon(left)
             best = min(best, max(found, 0.0 if found >= tail.bottom else unseen, 0.0))
             if tilt < _LEAST_TILT or found == np.inf or tail.reaches(found, unseen, tilt):
-                return best * (1 + 4 * _UNIT)
+                return best * (1 + 4 * UNIT)
             tilt /= 2
 
     def _trimmed(self, mass: float) -> Product:
@@ -449,7 +449,7 @@ class Product:
         total = 0.0
         for law, count in self.factors:
             greatest = max(abs(float(law.losses[0])), abs(float(law.losses[-1]))) * tilt
-            total += count * _UNIT * (8 + 2 * (-_VANISHED + greatest + abs(law.cumulant(tilt)[0])))
+            total += count * UNIT * (8 + 2 * (-_VANISHED + greatest + abs(law.cumulant(tilt)[0])))
         return total
 
     def tilted(self, tilt: float) -> Tilted:
@@ -489,7 +489,7 @@ class Product:
             power = power * _power(spectrum, count)
         folded = np.roll(fft.irfft(power, length), -((low - first) % length))[:points]
         most = float(np.mean(np.abs(spectra[0]) ** (self.factors[0][1] - 1)))
-        error = float(8 * _UNIT * np.log2(length + 2) * self.count * most)
+        error = float(8 * UNIT * np.log2(length + 2) * self.count * most)
         return Tilted(np.maximum(folded, 0.0) + error, low, error, float(np.exp(below)), float(np.exp(beyond)))
 
     def _chernoff(self, tilt: float, value: float, end: float, deviation: float) -> float:
@@ -602,7 +602,7 @@ class _Tail:
         return cls(
             mass,
             losses[::-1][:known],
-            (1 + (law.size + 4 * _LARGE) * _UNIT) ** way,
+            (1 + (law.size + 4 * _LARGE) * UNIT) ** way,
             mean,
             value - tilt * mean,
             float(top),

@@ -29,8 +29,8 @@ from airtight.analytics.privacy.accounting import connect_the_dots
 from airtight.analytics.privacy.accounting.interchange import Tabulated
 from airtight.analytics.privacy.accounting.loss_distribution import LossDistribution, Product
 from airtight.analytics.privacy.mechanisms.mechanism import Ends, Factors, Mechanism
+from airtight.analytics.rounding import UNIT
 
-_UNIT = np.finfo(float).eps
 WIDTH = 1e-3  # relative, of an interval, unless another is asked for
 _DECADES = 10.0 ** np.arange(-15, 6)
 _FAR_DECADES = 10.0 ** np.arange(-15, 13)  # where losses beyond the others are known to occur
@@ -93,7 +93,7 @@ class Composed:
             low = max([low, *(float(ends[0][0]) for ends in alone)])  # one release says no more than all of them
             if epsilon == 0:  # total variations add up at most
                 each = sum(count * float(ends[1][0]) for ends, (_, count) in zip(alone, self.factors, strict=True))
-                high = min(high, each * (1 + 4 * _UNIT * (len(self.factors) + 1)))
+                high = min(high, each * (1 + 4 * UNIT * (len(self.factors) + 1)))
         return min(low, high, 1.0), min(high, 1.0)
 
     def reached(self, epsilon: float, low: float, high: float, width: float = WIDTH) -> bool:
@@ -130,8 +130,8 @@ class Composed:
         if low == 0 < high or high == np.inf:
             low = max(low, *(one._inverse(delta)[0] for one, _ in alone))
         if high == np.inf:  # basic composition
-            share = delta / sum(count for _, count in alone) * (1 - _UNIT)
-            high = sum(count * one._inverse(share)[1] for one, count in alone) * (1 + 4 * _UNIT * len(alone))
+            share = delta / sum(count for _, count in alone) * (1 - UNIT)
+            high = sum(count * one._inverse(share)[1] for one, count in alone) * (1 + 4 * UNIT * len(alone))
         return min(low, high), high
 
     @property
@@ -189,7 +189,7 @@ class Composed:
                     known = Composed(((release, 1),), self.reverse)._inverse(_NOTHING)[0]
                 low += count * known
                 high += count * release.greatest_loss(reverse=self.reverse)
-        room = 4 * _UNIT * len(self.factors)
+        room = 4 * UNIT * len(self.factors)
         return min(low * (1 - room), high), high * (1 + room)
 
     def _infinite(self) -> tuple[float, float]:
@@ -439,5 +439,5 @@ def _around_laws(epsilon: FloatArray, low: LossDistribution, high: LossDistribut
         share = np.clip(np.expm1(at - right) / np.expm1(left - right), 0.0, 1.0)
         chord = value[after] + share * (value[after - 1] - value[after])
         chord = np.where(epsilon < grid[0], value[0] if room < 0 else 1.0, chord)
-        found.append(chord * (1 + room * (law.mass.size + 64) * _UNIT))
+        found.append(chord * (1 + room * (law.mass.size + 64) * UNIT))
     return found[0], np.minimum(found[1], 1.0)

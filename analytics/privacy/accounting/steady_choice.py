@@ -40,8 +40,8 @@ from scipy import fft
 from airtight.analytics.checks import FloatArray
 from airtight.analytics.privacy.accounting import connect_the_dots
 from airtight.analytics.privacy.accounting.loss_distribution import LossDistribution, Product
+from airtight.analytics.rounding import UNIT
 
-_UNIT = np.finfo(float).eps
 _GROWTH = 4  # from one release whose supremum is computed to the next
 _FIRST = 16
 _ENOUGH = 1e-4  # share of delta below which a supremum serves all releases that are left
@@ -171,7 +171,7 @@ class _Chosen:
             scale = np.exp(np.minimum(value + product.rounding(tilt) - tilt * losses, 700.0))
             mass = np.minimum(found.law * scale, _MOST)
             infinite = min(float(found.beyond * scale[-1]), _MOST)
-            values = connect_the_dots.summed(mass, infinite, product.step)[0] * (1 + (8 * losses.size + 64) * _UNIT)
+            values = connect_the_dots.summed(mass, infinite, product.step)[0] * (1 + (8 * losses.size + 64) * UNIT)
         return found.first, values, mean
 
 
@@ -202,7 +202,7 @@ class _Gain:
             growth = np.exp(tilt * y)
             curve, size = (found[0] - found[1]) * growth, float(np.max(found * growth))
         missing = max(math.fsum(a - b), 0.0) + max(math.fsum((b - a) * np.exp(-y)), 0.0)
-        error = missing + (2 * y.size + 16) * _UNIT * size + 16 * _UNIT
+        error = missing + (2 * y.size + 16) * UNIT * size + 16 * UNIT
         return cls(curve, error if np.all(np.isfinite(curve)) else np.inf)
 
 
@@ -225,7 +225,7 @@ def _supremum(product: Product, gains: Sequence[_Gain], tilt: float) -> tuple[fl
     found = product.tilted(tilt)
     size = fft.next_fast_len(found.law.size + max((gain.curve.size for gain in gains), default=1), real=True)
     spectrum = fft.rfft(found.law, size)
-    norm = 8 * _UNIT * np.log2(size) * float(np.linalg.norm(found.law))
+    norm = 8 * UNIT * np.log2(size) * float(np.linalg.norm(found.law))
     most = error = 0.0
     for gain in gains:
         greatest = float(np.max(fft.irfft(spectrum * fft.rfft(gain.curve, size), size)))

@@ -13,10 +13,9 @@ from airtight.analytics.checks import FloatArray
 from airtight.analytics.privacy.accounting.numerical_composition import Joint
 from airtight.analytics.privacy.mechanisms import subsampling
 from airtight.analytics.privacy.mechanisms.mechanism import Ends, Factors, Mechanism, described, register, release_of
+from airtight.analytics.rounding import SMALLEST, UNIT
 
-_UNIT = np.finfo(float).eps
-_LEAST = 5e-324
-_SHIFT = 8 * _UNIT  # relative, of an epsilon that was computed
+_SHIFT = 8 * UNIT  # relative, of an epsilon that was computed
 
 
 @dataclass(frozen=True)
@@ -79,13 +78,13 @@ class Subsampled(Mechanism):
     def dominating(self, level: float) -> Factors:
         if self.pair:
             return ((self, 1),)
-        return self._each(self.release.dominating(level / max(self.p, _LEAST)))
+        return self._each(self.release.dominating(level / max(self.p, SMALLEST)))
 
     def attained(self, level: float) -> Factors:
         """Of a pair of the family; that of several releases, which are there together or not at all, is known by its curve."""
         if self.pair:
             return ((self, 1),)
-        return self._each(self.release.attained(level / max(self.p, _LEAST)))
+        return self._each(self.release.attained(level / max(self.p, SMALLEST)))
 
     def _each(self, factors: Factors) -> Factors:
         if not factors:

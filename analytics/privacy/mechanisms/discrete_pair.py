@@ -11,9 +11,8 @@ from numpy.typing import ArrayLike
 from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, ParameterError
 from airtight.analytics.privacy.mechanisms.mechanism import Ends, Mechanism, register
+from airtight.analytics.rounding import SMALLEST, UNIT
 
-_UNIT = np.finfo(float).eps
-_LEAST = 5e-324
 _AT_ONCE = 1 << 18  # outcomes times epsilons
 _GREATEST = 700.0
 
@@ -72,7 +71,7 @@ class Discrete(Mechanism):
         for i in range(0, flat.size, block):
             for end, room in ((lower, -1), (upper, 1)):
                 at = np.maximum(flat[i : i + block] - room * moved, 0.0)
-                end[i : i + block] = _hockey_stick(p, q, difference, at, room * 16 * _UNIT)
+                end[i : i + block] = _hockey_stick(p, q, difference, at, room * 16 * UNIT)
         if moved:
             lower *= 1 - moved
             upper = upper * (1 + moved) + np.maximum(moved - flat, 0.0)
@@ -88,7 +87,7 @@ def _hockey_stick(p: FloatArray, q: FloatArray, difference: FloatArray, epsilon:
         far = p * -np.expm1(epsilon[:, None] - loss) * (1 + room)
         term = np.where(epsilon[:, None] < _GREATEST, near, np.where(q > 0, np.nan_to_num(far, nan=0.0), p))
         found = np.sum(np.maximum(term, 0.0), axis=1) * (1 + room * p.size)
-    return np.asarray(found + (_LEAST * p.size if room > 0 else 0.0) * (found > 0))
+    return np.asarray(found + (SMALLEST * p.size if room > 0 else 0.0) * (found > 0))
 
 
 def discrete(p: ArrayLike, q: ArrayLike, unit: str = "", doubt: float = 0.0) -> Discrete:

@@ -21,11 +21,10 @@ from scipy import special
 from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, ParameterError, broadcast, real
 from airtight.analytics.privacy.mechanisms.mechanism import Ends, Factors, Mechanism, register
+from airtight.analytics.rounding import SMALLEST, UNIT
 
 _LOG_SQRT_2PI = 0.5 * np.log(2 * np.pi)
 _SQRT_HALF_PI = np.sqrt(np.pi / 2)
-_UNIT = np.finfo(float).eps
-_LEAST = 5e-324
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(4)
 _CLOSE = 0.05  # relative drop of Mills' ratio below which its slope is integrated
 _FRACTION_FROM, _FRACTION_TERMS = 8.0, 16  # there the continued fraction errs by 1e-16, beyond by less
@@ -94,9 +93,9 @@ def _curve(epsilon: FloatArray, mu: FloatArray) -> tuple[FloatArray, FloatArray,
         slope[bulk] = -density_times_mills[bulk] / np.exp(log_delta[bulk])
         slope[tail] = -mills(b[tail]) / drop
         slope[~bulk & ~tail] = -np.inf
-        error = 4 * _UNIT * (1 + np.abs(a)) * (1 + b) + 1e-13
+        error = 4 * UNIT * (1 + np.abs(a)) * (1 + b) + 1e-13
         error[log_delta == -np.inf] = 0.0
-        error[bulk] = error[bulk] * -np.expm1(log_delta[bulk]) / np.exp(log_delta[bulk]) - 2 * _UNIT * log_delta[bulk]
+        error[bulk] = error[bulk] * -np.expm1(log_delta[bulk]) / np.exp(log_delta[bulk]) - 2 * UNIT * log_delta[bulk]
     return log_delta, slope, error
 
 
@@ -304,7 +303,7 @@ def _step_down(mu: FloatArray, target: FloatArray, eps: FloatArray) -> FloatArra
     """Lower mu by doubling steps until the curve at mu and a little above, with its error, is below the target."""
     step = 1e-15
     while True:
-        value, _, error = _curve(eps, mu * (1 + 4 * _UNIT))
+        value, _, error = _curve(eps, mu * (1 + 4 * UNIT))
         unsafe = ~(value + error <= target)
         if not np.any(unsafe):
             return mu
@@ -368,10 +367,10 @@ class Gaussian(Mechanism):
         value, _, error = log_curve(epsilon, np.full(epsilon.shape, mu))
         known = value > -np.inf
         value = np.where(known, value, 0.0)
-        error = error + _UNIT * (4 - value)
+        error = error + UNIT * (4 - value)
         with np.errstate(under="ignore"):
             lower, upper = np.exp(value - error), np.exp(value + error)
-        return np.where(known, lower, 0.0), np.where(known, np.minimum(upper + _LEAST, 1.0), 0.0)
+        return np.where(known, lower, 0.0), np.where(known, np.minimum(upper + SMALLEST, 1.0), 0.0)
 
     @property
     def kind(self) -> Hashable:
@@ -382,7 +381,7 @@ class Gaussian(Mechanism):
         square = math.fsum(n * (one.mu if one.mu < 1e150 else np.inf) ** 2 for one, n in each)
         slack = max(one.slack for one, _ in each)
         alone = len(each) == 1 and each[0][1] == 1
-        return Gaussian(math.sqrt(square), self.unit, slack if alone else slack + 8 * _UNIT), 1
+        return Gaussian(math.sqrt(square), self.unit, slack if alone else slack + 8 * UNIT), 1
 
 
 @dataclass(frozen=True)
@@ -426,7 +425,7 @@ class Shown(Mechanism):
         for weight, mu, least in zip(self.weights, self.mu, self.least, strict=True):
             lower += weight * Gaussian(least).ends(epsilon)[0]
             upper += weight * Gaussian(mu).ends(epsilon)[1]
-        room = self.slack + (len(self.weights) + 8) * _UNIT
+        room = self.slack + (len(self.weights) + 8) * UNIT
         relative, absolute = self.doubt
         lower = np.maximum(lower * (1 - min(relative, 1.0)), lower - absolute)
         return np.maximum(lower, 0.0) * (1 - room), np.minimum(upper * (1 + room), 1.0)

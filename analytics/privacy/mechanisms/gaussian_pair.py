@@ -60,8 +60,8 @@ from scipy import special
 
 from airtight.analytics.checks import FloatArray, IntArray, broadcast, integer, real
 from airtight.analytics.privacy.mechanisms import gaussian
+from airtight.analytics.rounding import UNIT
 
-_UNIT = np.finfo(float).eps
 _NATS = 30.0  # T: the rule errs by some e^-30 = 1e-13 of the value
 _SINE, _COSINE, _ANGLE = 0.5, np.sqrt(0.75), np.pi / 6  # of the hyperbola
 _INSIDE = 0.93  # of the distance to a pole that a strip may reach
@@ -199,12 +199,12 @@ def _log_divergence(
     some = np.flatnonzero(~never)
     value[some], mean_z[some], error[some] = _integral(loss.only(some), level[some], side[some], nats)
     value = value + (eps if reverse else 0.0)
-    error = error + (2 * _UNIT * eps if reverse else 0.0)
+    error = error + (2 * UNIT * eps if reverse else 0.0)
     value_slope = 1 + mean_z if reverse else -mean_z
     complement = -np.expm1(value)
     out = np.where(bulk, np.log1p(-np.exp(value)), value)
     slope = np.where(bulk, -value_slope * np.exp(value) / complement, value_slope)
-    error = np.where(bulk, error * np.exp(value) / complement - 2 * _UNIT * out, error)
+    error = np.where(bulk, error * np.exp(value) / complement - 2 * UNIT * out, error)
     rough = np.flatnonzero(~never & ~(error <= _ROUGH))
     if rough.size:
         out[rough], error[rough] = _chernoff(eps[rough], loss.only(rough), reverse), np.inf
@@ -223,7 +223,7 @@ def _chernoff(eps: FloatArray, loss: _Loss, reverse: bool) -> FloatArray:
     signal = loss.half_square * c * above / w - loss.half_r * (np.log(w) + c * loss.log_ratio) - c * level
     z = -above if reverse else c
     bound = signal + (eps if reverse else 0.0) + special.xlogy(z, z) - special.xlogy(1 + z, 1 + z)
-    rounding = 8 * _UNIT * (np.abs(signal) + loss.half_r * (np.abs(np.log(w)) + np.abs(c) * loss.log_ratio))
+    rounding = 8 * UNIT * (np.abs(signal) + loss.half_r * (np.abs(np.log(w)) + np.abs(c) * loss.log_ratio))
     return np.minimum(np.where(np.isfinite(bound), bound + rounding, 0.0), 0.0)
 
 
@@ -435,7 +435,7 @@ class _Rule:
         added += half_r * (np.abs(crossing.log_w[:, None]) + log_q - crossing.log_w[:, None])
         rounding = np.sum(size * np.hypot(quotient, quotient_y) * (32 + nodes / 4 + 8 * added), axis=1)
         rule = 8 * np.exp(self.estimate - value - self.nats)
-        error = rule + _UNIT * (rounding / np.abs(whole) + 8 * np.abs(peak[:, 0]))
+        error = rule + UNIT * (rounding / np.abs(whole) + 8 * np.abs(peak[:, 0]))
         return value, mean_z, np.where(error < 0.1, error * (1 + error), np.inf)
 
 

@@ -20,8 +20,8 @@ import numpy as np
 
 from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, ParameterError
+from airtight.analytics.rounding import UNIT
 
-_UNIT = np.finfo(float).eps
 SIDE = 1 / 16  # of a cell: how far from its middle the slope of a line below a curve is taken, if values cost little
 Ends = tuple[FloatArray, FloatArray]
 
@@ -104,7 +104,7 @@ def _plain(value: Any) -> Any:
 
 def around(value: FloatArray) -> Ends:
     """Both ends of a divergence that was computed in closed form: sixteen units in the last place to either side."""
-    return value * (1 - 16 * _UNIT), np.minimum(value * (1 + 16 * _UNIT), 1.0)
+    return value * (1 - 16 * UNIT), np.minimum(value * (1 + 16 * UNIT), 1.0)
 
 
 @dataclass(frozen=True)

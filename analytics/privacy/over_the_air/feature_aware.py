@@ -26,11 +26,11 @@ from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.analytics.privacy.over_the_air import amplification
 from airtight.analytics.privacy.over_the_air.amplification import TheoremForm
+from airtight.analytics.rounding import UNIT
 
 if TYPE_CHECKING:
     from airtight.analytics.privacy.accounting.privacy_curve import PrivacyCurve
 
-_UNIT = np.finfo(float).eps
 _PROBABILITY_ROUNDING = 1e-13  # relative, of a normal probability beyond which no score decides
 
 
@@ -130,7 +130,7 @@ def lowest_curve(
 
     k = checks.count("device", device, f"[0, {system.devices - 1}]")
     mu = float(_lowest_ratios(system, noise, sensitivity, selected)[k])
-    return PrivacyCurve(((Gaussian(mu, rounds.unit(system, k), (system.devices + 32) * _UNIT), 1),))
+    return PrivacyCurve(((Gaussian(mu, rounds.unit(system, k), (system.devices + 32) * UNIT), 1),))
 
 
 def _lowest_ratios(system: InferenceSystem, noise: ArrayLike, sensitivity: ArrayLike, selected: int) -> FloatArray:
@@ -249,8 +249,8 @@ def _doubt_of(likely: FloatArray) -> tuple[float, float]:
     The true ones are at most :math:`p(1+\eta)`. The probability of a set falls at most by the product over who is not in it of
     :math:`1 - \eta p/(1-p)`, and delta by the sum of what each moves, for it lies between 0 and 1.
     """
-    moved = 2 * _PROBABILITY_ROUNDING * likely * (1 + 4 * _UNIT)
-    return float(np.sum(moved / np.maximum(1 - likely, _UNIT))), float(np.sum(moved))
+    moved = 2 * _PROBABILITY_ROUNDING * likely * (1 + 4 * UNIT)
+    return float(np.sum(moved / np.maximum(1 - likely, UNIT))), float(np.sum(moved))
 
 
 def _threshold_laws(
@@ -265,14 +265,14 @@ def _threshold_laws(
     classes, member, multiplicity = np.unique(
         np.column_stack([p, own]), axis=0, return_inverse=True, return_counts=True
     )
-    rounding = (system.devices + 8) * _UNIT
+    rounding = (system.devices + 8) * UNIT
     for c, law in weighted_sum.leave_one_out(classes[:, 0].copy(), classes[:, 1].copy(), multiplicity):
         for k in np.flatnonzero(member == c):
             d = np.full(law.values.size, system.sensitivity[k])
             low = (np.maximum(law.values - law.slack, 0.0) + own[k] + system.receiver_noise_variance) * (1 - rounding)
             high = law.values + law.slack + law.lost + own[k] + system.receiver_noise_variance
-            least = np.hypot(mu0[k], _ratio(d, np.sqrt(high * (1 + rounding)))) * (1 - 16 * _UNIT)
-            yield int(k), law, np.hypot(mu0[k], _ratio(d, np.sqrt(low))) * (1 + 8 * _UNIT), least
+            least = np.hypot(mu0[k], _ratio(d, np.sqrt(high * (1 + rounding)))) * (1 - 16 * UNIT)
+            yield int(k), law, np.hypot(mu0[k], _ratio(d, np.sqrt(low))) * (1 + 8 * UNIT), least
 
 
 def score_epsilon(delta: ArrayLike, *, sensitivity: ArrayLike, noise: ArrayLike) -> FloatArray:
@@ -304,12 +304,12 @@ def _mixture_epsilon(weight: FloatArray, mu: FloatArray, delta: float) -> float:
 
     if not np.all(np.isfinite(mu)):
         return np.inf
-    mu = mu * (1 + 8 * _UNIT)
-    rounding = (weight.size + 16) * _UNIT
+    mu = mu * (1 + 8 * UNIT)
+    rounding = (weight.size + 16) * UNIT
 
     def most(epsilon: float) -> float:
         """The mean is at most that."""
-        value, _, error = gaussian.log_curve(np.full(mu.shape, epsilon * (1 - 8 * _UNIT)), mu)
+        value, _, error = gaussian.log_curve(np.full(mu.shape, epsilon * (1 - 8 * UNIT)), mu)
         with np.errstate(under="ignore", invalid="ignore"):
             curve = np.exp(np.where(value > -np.inf, np.minimum(value + error, 0.0), -np.inf))
         return float(weight @ curve) * (1 + rounding) + 5e-324

@@ -70,8 +70,8 @@ from scipy import special
 
 from airtight.analytics.checks import FloatArray, IntArray, integer, real
 from airtight.analytics.privacy.mechanisms import gaussian, neyman_pearson, subsampling
+from airtight.analytics.rounding import UNIT
 
-_UNIT = np.finfo(float).eps
 _TOLERANCE = 3e-11  # relative, of the rule: panels with a greater share of it are halved
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(20)
 _RHO = 3.0  # of the Bernstein ellipses
@@ -398,7 +398,7 @@ def _on_a_line(problem: _Problem, tolerance: float) -> tuple[FloatArray, FloatAr
     found = neyman_pearson.best(eps, problem.p, problem.near, far, nothing, problem.eta)
     reach = eps / problem.m + problem.m + np.sqrt(np.minimum(eps, 700.0))
     size = found.terms * (16 + eps + problem.m * reach)
-    return found.log_value, found.slope(eps), np.asarray(_UNIT * (64 + 8 * reach * reach + 8 * size) + 1e-13)
+    return found.log_value, found.slope(eps), np.asarray(UNIT * (64 + 8 * reach * reach + 8 * size) + 1e-13)
 
 
 def _reversed_alike(problem: _Problem, tolerance: float) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -407,13 +407,13 @@ def _reversed_alike(problem: _Problem, tolerance: float) -> tuple[FloatArray, Fl
     log_share, inner = subsampling.reversed_order(eps, p)
     value, slope, error = gaussian.log_curve(inner, m)
     moved = np.exp(eps + np.log1p(-p) - log_share)
-    doubt = error + _UNIT * (32 + 16 * (1 + moved)) - slope * _UNIT * (16 + 8 * inner) * (1 + moved)
+    doubt = error + UNIT * (32 + 16 * (1 + moved)) - slope * UNIT * (16 + 8 * inner) * (1 + moved)
     found = log_share - np.log(p) + value
     some = (inner < np.inf) & (value > -np.inf)
     return (
         np.where(some, found, -np.inf),
         np.where(some, slope * (1 + moved) - moved, 0.0),
-        np.where(some, doubt + 4 * _UNIT * np.abs(np.log(p)), 0.0),
+        np.where(some, doubt + 4 * UNIT * np.abs(np.log(p)), 0.0),
     )
 
 
@@ -454,7 +454,7 @@ def _integrated(problem: _Problem, tolerance: float) -> tuple[FloatArray, FloatA
         for target, each in zip((total, fall, rounding), values, strict=True):
             np.add.at(target, row[some], each)
     value = guess + np.log(total)
-    error = np.exp(lost - value) + rounding / total + (64 + row.size / size) * _UNIT
+    error = np.exp(lost - value) + rounding / total + (64 + row.size / size) * UNIT
     known = (total > 0) & (error <= _ROUGH)
     most = np.logaddexp(np.logaddexp(value, lost), guess + np.log(rounding)) + 1e-12
     return np.where(known, value, most), np.where(known, -fall / total, 0.0), np.where(known, error, np.inf)
@@ -499,7 +499,7 @@ class _UpperGamma:
         remainder = density[0] * growth * radius * 32.0 ** -(_TABLE_DEGREE + 1) * 1.1 / value
         coefficients = np.stack([value, *(-each / (j + 1) for j, each in enumerate(density))])
         left = float(special.gammainc(a, first))
-        return cls(a, first, float(step), coefficients, float(np.max(remainder)) + left + 64 * _UNIT)
+        return cls(a, first, float(step), coefficients, float(np.max(remainder)) + left + 64 * UNIT)
 
     def __call__(self, tau: FloatArray) -> FloatArray:
         place = (tau - self.first) / self.step + 0.5
@@ -617,11 +617,11 @@ def _summed(
     terms = terms + (eta * np.abs(chi) + near) * whole + near * near + 1
     of_gamma = 256 + 64 * problem.a if problem.a else 4.0
     if problem.a >= _TABLED:
-        of_gamma = of_gamma + _UpperGamma.of(problem.a).error / _UNIT
+        of_gamma = of_gamma + _UpperGamma.of(problem.a).error / UNIT
     tau = np.maximum(-excess / eta, 0.0)
     moved = 8 * terms * second + of_gamma * (first + second) + 4 * np.where(first > 0, tau + problem.a, 0.0) * first
     rounding = value * (32 + 8 * np.abs(alpha) * whole + np.abs(y) + np.abs(unit[:, None])) + density * factor * moved
-    return np.sum(value, axis=1), np.sum(fall, axis=1), _UNIT * np.sum(rounding, axis=1)
+    return np.sum(value, axis=1), np.sum(fall, axis=1), UNIT * np.sum(rounding, axis=1)
 
 
 def delta(

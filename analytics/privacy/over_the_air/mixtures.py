@@ -17,10 +17,10 @@ from airtight.analytics.inference.homogeneous import HomogeneousSystems
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.over_the_air import threshold_bound
 from airtight.analytics.privacy.over_the_air.noise_mixture import Participation
+from airtight.analytics.rounding import UNIT
 
 Systems = InferenceSystem | HomogeneousSystems
 
-_UNIT = np.finfo(float).eps
 _ROWS, _ATOMS = 256, 1 << 18  # classes of devices solved together, and values of their laws in all
 _TOGETHER = 1 << 14  # of different systems: so that what is computed of one part stays in the cache
 _NATS = (30.0, 20.0)  # of the divergences' rule, where the law is exact and where it is on a grid
@@ -51,7 +51,7 @@ def exceeds(
     system: Systems, device: int, epsilon: float, total: float, model: type[Participation] = Participation
 ) -> bool:
     """Whether delta(epsilon) of a device is proved to be above `total`: on few cells of the others' noise, or on many."""
-    at, goal = (np.array([epsilon]), np.zeros(1, dtype=np.int64)), float(np.log(total)) * (1 - 4 * _UNIT)
+    at, goal = (np.array([epsilon]), np.zeros(1, dtype=np.int64)), float(np.log(total)) * (1 - 4 * UNIT)
     for cells in _TRIED:
         (part,) = participations(system, np.array([device]), total * TRIMMED, model, cells)
         with np.errstate(under="ignore"):
@@ -152,7 +152,7 @@ def epsilon_at_least(
     """
 
     def shown(part: Participation, spent: FloatArray, place: IntArray) -> FloatArray:
-        highest, goal = np.zeros(spent.shape), np.log(spent) * (1 - 4 * _UNIT)
+        highest, goal = np.zeros(spent.shape), np.log(spent) * (1 - 4 * UNIT)
         highest[part.kind] = upper.ravel()[place]
         lower = np.zeros(spent.shape)
         todo = np.flatnonzero(highest > 0)
@@ -246,7 +246,7 @@ def _participation(
     law_row = np.array([law_of_class[int(c)] for c in class_of[inside]])
     kinds, kind = np.unique(np.stack([law_row, system.sensitivity[inside]]), axis=1, return_inverse=True)
     rows = kinds[0].astype(np.int64)
-    variance = (values + system.receiver_noise_variance) * (1 - (system.devices + 8) * _UNIT)
+    variance = (values + system.receiver_noise_variance) * (1 - (system.devices + 8) * UNIT)
     batch_classes = np.array([c for c, _ in batch])[rows]
     everybody = float(np.sum(system.received_noise_variance)) + system.receiver_noise_variance
     return model(
@@ -260,7 +260,7 @@ def _participation(
         everybody=np.full(rows.size, everybody),
         participation=classes[0, batch_classes],
         own_noise=_rounded_down(classes[1, batch_classes], system.adjacency),
-        sensitivity=kinds[1] * (1 + 4 * _UNIT),
+        sensitivity=kinds[1] * (1 + 4 * UNIT),
         variance=variance[rows] if len(batch) > 1 else np.broadcast_to(variance, (rows.size, atoms)),
         weights=law_weights[rows],
         missing=missing[rows],
@@ -274,7 +274,7 @@ def _participation(
 
 def _rounded_down(own: FloatArray, adjacency: Adjacency) -> FloatArray:
     """The device's own noise, unless it leaves with the device."""
-    return own * (1 if adjacency is Adjacency.ABSENT else 1 - 4 * _UNIT)
+    return own * (1 if adjacency is Adjacency.ABSENT else 1 - 4 * UNIT)
 
 
 def _homogeneous(
@@ -327,8 +327,8 @@ def _of_counts(
         everybody=everybody,
         participation=systems.participation,
         own_noise=_rounded_down(own, systems.adjacency),
-        sensitivity=systems.sensitivity * (1 + 4 * _UNIT),
-        variance=values * (1 - (systems.devices[:, None] + 8) * _UNIT),
+        sensitivity=systems.sensitivity * (1 + 4 * UNIT),
+        variance=values * (1 - (systems.devices[:, None] + 8) * UNIT),
         weights=kept[back],
         missing=missing[back],
         slack=0.0,

@@ -20,13 +20,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from airtight.analytics.checks import FloatArray, IntArray
+from airtight.analytics.rounding import UNIT
 
 Triple = tuple[FloatArray, FloatArray, FloatArray]  # log of a divergence, its slope in epsilon, its error
 Component = Callable[[FloatArray, IntArray], Triple]  # of values of v, a row a problem, and which problems these are
 # log of the divergence on the Bernstein ellipse of pieces [low, high] of log v, at most, and of a doubt
 Largest = Callable[[IntArray, FloatArray, FloatArray, float, FloatArray], tuple[FloatArray, FloatArray]]
 
-_UNIT = np.finfo(float).eps
 _RHO = 3.0
 _NODES = (11, 13, 15, 17, 19, 21, 23, 26)
 _WIDEST = 0.3  # half width of a piece, at most
@@ -169,7 +169,7 @@ class NoiseInterpolant:
         rows = np.flatnonzero((least < most) & (most < np.inf))
         if not rows.size:
             return
-        low, high = np.log(least[rows]) - 4 * _UNIT, np.log(most[rows]) + 4 * _UNIT
+        low, high = np.log(least[rows]) - 4 * UNIT, np.log(most[rows]) + 4 * UNIT
         if self.largest is None:
             self._estimate(i, rows, low, high, v.shape[1])
         else:
@@ -256,7 +256,7 @@ class NoiseInterpolant:
             cosines = _cosines(size)
             with np.errstate(over="ignore"):
                 rule = np.exp(np.logaddexp(error[some, k], np.log(2 + _LEBESGUE) + doubt[some]) - unit)
-                rule = rule + _LEBESGUE * np.max(scaled * np.expm1(own), axis=1) + 8 * size * size * _UNIT
+                rule = rule + _LEBESGUE * np.max(scaled * np.expm1(own), axis=1) + 8 * size * size * UNIT
             good = np.isfinite(rule) & np.all(np.isfinite(value), axis=1) & np.isfinite(largest[some])
             first[some[~good]] = -1
             self._pieces.append(

@@ -12,6 +12,7 @@ from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.privacy.mechanisms import gaussian, gaussian_pair, subsampling
 from airtight.analytics.privacy.over_the_air import divergence_curvature
 from airtight.analytics.privacy.over_the_air.noise_interpolant import Component, NoiseInterpolant, Triple
+from airtight.analytics.rounding import UNIT
 
 _SKETCHES = ((48, 12.0), (512, 24.0))  # atoms and nats: with twice as many atoms the root is first sought on so few
 _ROUGHLY = (1e-4, 1e-8)  # relative accuracy of the root on these
@@ -21,8 +22,7 @@ _PATIENCE = 8  # steps that Newton's method has to itself; a signal far below th
 _GROWTH = 16  # of epsilon in one step, as long as no upper end is known
 COARSE = 1e-3  # share of delta that curvature may cost before the noise is lowered instead
 _FAR = 1e100  # an epsilon beyond this is reported as infinite
-_UNIT = np.finfo(float).eps
-_EPSILON_ROUNDING = 8 * _UNIT  # relative; where the loss is large its curve is steeper than doubles can resolve
+_EPSILON_ROUNDING = 8 * UNIT  # relative; where the loss is large its curve is steeper than doubles can resolve
 
 # log delta, its slope in epsilon, and how far above and below the truth may be
 Values = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
@@ -61,8 +61,8 @@ class Participation:
         return replace(
             self,
             variance=self.variance * (1 + 3 * self.rounding[:, None]) + self.lost,
-            sensitivity=self.sensitivity * (1 - 16 * _UNIT),
-            own_noise=self.own_noise * (1 if self.adjacency is Adjacency.ABSENT else 1 + 16 * _UNIT),
+            sensitivity=self.sensitivity * (1 - 16 * UNIT),
+            own_noise=self.own_noise * (1 if self.adjacency is Adjacency.ABSENT else 1 + 16 * UNIT),
         )
 
     @property
@@ -73,7 +73,7 @@ class Participation:
     @property
     def rounding(self) -> FloatArray:
         """Relative error of a sum of the noises, and of as many weights."""
-        return (self.among + 8) * _UNIT
+        return (self.among + 8) * UNIT
 
     @property
     def _constant_sigma(self) -> FloatArray:
@@ -125,10 +125,10 @@ class Participation:
             for curve in self._directions():
                 value, _, up, down = curve(epsilon[some], rows[some])
                 with np.errstate(invalid="ignore"):
-                    logarithm = -4 * _UNIT * value
+                    logarithm = -4 * UNIT * value
                     end = np.where(value > -np.inf, value + (up + logarithm if upper else -down - logarithm), value)
                 out[some] = np.maximum(out[some], end)
-            out[some] = np.minimum(out[some], np.log(self.participation[rows[some]]) + _UNIT)
+            out[some] = np.minimum(out[some], np.log(self.participation[rows[some]]) + UNIT)
         return np.asarray(np.minimum(out, 0.0))
 
     def _directions(self) -> list[Curve]:
@@ -148,7 +148,7 @@ class Participation:
         out, error = np.full(epsilon.shape, -np.inf), np.zeros(epsilon.shape)
         finite = epsilon < np.inf
         eps, p, mu = epsilon[finite], p[finite], mu[finite]
-        rounding = (16 + self.among[rows][finite]) * _UNIT
+        rounding = (16 + self.among[rows][finite]) * UNIT
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             if self.adjacency is Adjacency.REPLACE:
                 out[finite] = subsampling.opposite_gaussians_log_delta(eps, p=p, mu=mu)
@@ -251,7 +251,7 @@ class Participation:
             total = np.sum(terms, axis=1) + left_out
             slope = np.sum(np.where(terms > 0, terms * slopes, 0.0), axis=1) / total
             bounded = np.isfinite(errors)
-            rounding = self.rounding[rows] + self.error + (8 + used.size) * _UNIT
+            rounding = self.rounding[rows] + self.error + (8 + used.size) * UNIT
             highest = exponents + np.where(bounded & (exponents > -np.inf), errors, 0.0)
             summit = np.maximum(np.max(highest, axis=1), np.log(missing))
             summit = np.where(summit > -np.inf, summit, 0.0)
@@ -287,7 +287,7 @@ class Participation:
         if self.idle_noise:
             return self._constant_noise_epsilon(total, convex)
         out = np.where((self._singular() >= total) & (self.participation > total), np.inf, 0.0)
-        target = np.log(total) * (1 + _UNIT) - 16 * _UNIT
+        target = np.log(total) * (1 + UNIT) - 16 * UNIT
         sketches = [self.sketch(n, nats) for n, nats in _SKETCHES if self.variance.shape[1] > 2 * n]
         for number, curve in enumerate(self._directions()):
             rows = np.flatnonzero((out < np.inf) & (self.participation > total))  # delta is at most p
@@ -324,7 +324,7 @@ class Participation:
 
         def excess(epsilon: FloatArray, rows: IntArray) -> FloatArray:
             upper, _ = self._upper(self._constant_noise, epsilon, rows)
-            return np.asarray(upper - np.log(total[rows]) * (1 + _UNIT) + 16 * _UNIT)
+            return np.asarray(upper - np.log(total[rows]) * (1 + UNIT) + 16 * UNIT)
 
         if self.adjacency is Adjacency.REPLACE:
             # `single` is that of an observer who sees whether k takes part: an upper bound
@@ -408,7 +408,7 @@ class Participation:
         """A curve with its error added, at an epsilon rounded down, and its slope."""
         value, slope, up, _ = curve(epsilon * (1 - _EPSILON_ROUNDING), rows)
         with np.errstate(invalid="ignore"):
-            return np.where(value > -np.inf, np.minimum(value + up - 4 * _UNIT * value, 0.0), -np.inf), slope
+            return np.where(value > -np.inf, np.minimum(value + up - 4 * UNIT * value, 0.0), -np.inf), slope
 
     def _singular(self) -> FloatArray:
         """The limit of delta(epsilon) as epsilon grows: mass on which the neighbours are mutually singular."""
@@ -471,9 +471,9 @@ def log_ends(
     if np.any(again := ~(moved <= np.minimum(enough, COARSE))):
         value, _, _, down = part.unrounded().order(reverse)(epsilon[some[again]] * (1 + doubt), kind[again])
         with np.errstate(invalid="ignore"):
-            found = np.where(value > -np.inf, value - down + 4 * _UNIT * value, value)
+            found = np.where(value > -np.inf, value - down + 4 * UNIT * value, value)
         low[again] = np.maximum(low[again], found)
-    greatest = np.minimum(np.log(part.participation[kind]) + _UNIT, 0.0)
+    greatest = np.minimum(np.log(part.participation[kind]) + UNIT, 0.0)
     lower[some], upper[some] = np.minimum(low, greatest), np.minimum(high, greatest)
     return lower, upper
 
@@ -484,9 +484,9 @@ def _both(
     """Both ends, how far the lower one is from the value but for rounding, and what rounding costs."""
     value, slope, up, down = part.order(reverse)(epsilon, rows)
     with np.errstate(invalid="ignore", over="ignore", divide="ignore", under="ignore"):
-        logarithm, some = -4 * _UNIT * value, value > -np.inf
+        logarithm, some = -4 * UNIT * value, value > -np.inf
         least = np.maximum(np.min(part.variance, axis=1), 1e-300)[rows]
-        share = 3 * part.rounding[rows] + part.lost / least + 64 * _UNIT
+        share = 3 * part.rounding[rows] + part.lost / least + 64 * UNIT
         r, level = part.dimension[rows], 1 + epsilon - value
         each = r + np.sqrt(r * level) + level
         moved = 4 * share * (1 - slope) * each - slope * np.expm1(2.02 * doubt * epsilon)

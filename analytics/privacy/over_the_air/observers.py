@@ -40,8 +40,8 @@ from airtight.analytics.privacy.over_the_air.mixtures import (
     participations,
 )
 from airtight.analytics.privacy.over_the_air.noise_mixture import Participation
+from airtight.analytics.rounding import UNIT
 
-_UNIT = np.finfo(float).eps
 _TRIMMED = 1e-6  # share of delta that the lower end may lose with rare values of the others' noise
 
 
@@ -369,12 +369,12 @@ def _at_receiver(system: Systems) -> Systems:
     system = system.normalised()
     if isinstance(system, HomogeneousSystems):
         noise = system.devices * system.received_noise_variance + system.receiver_noise_variance
-        noise = noise * (1 - (system.devices + 8) * _UNIT)
+        noise = noise * (1 - (system.devices + 8) * UNIT)
         return replace(system, idle_noise=False, noise_variance=np.zeros(system.size), receiver_noise_variance=noise)
     total = float(np.sum(system.received_noise_variance)) + system.receiver_noise_variance
     return replace(
         system,
         idle_noise=False,
         noise_variance=np.zeros(system.devices),
-        receiver_noise_variance=total * (1 - (system.devices + 8) * _UNIT),
+        receiver_noise_variance=total * (1 - (system.devices + 8) * UNIT),
     )

@@ -27,8 +27,8 @@ from airtight.analytics.privacy.over_the_air import noise_mixture, observers, si
 from airtight.analytics.privacy.over_the_air.hidden_mixtures import Unseen
 from airtight.analytics.privacy.over_the_air.mixtures import participations
 from airtight.analytics.privacy.over_the_air.noise_mixture import Participation
+from airtight.analytics.rounding import UNIT
 
-_UNIT = np.finfo(float).eps
 _NEGLIGIBLE = 1e-25  # probability of the others' noise that a first try leaves out
 _SHORT = 2.0**40
 _SHORTENED = 1.01 / _SHORT  # relative, by which an epsilon may be moved by that
@@ -193,7 +193,7 @@ def query(system: InferenceSystem, device: int, observer: Observer | str) -> Mec
     k = checks.count("device", device, f"[0, {system.devices - 1}]")
     name = unit(system, k)
     p = float(system.participation[k])
-    slack = (system.devices + 32) * _UNIT
+    slack = (system.devices + 32) * UNIT
     if observers.roll_call(system, kind):
         return Discrete((p, 1 - p), (0.0, 1.0), name)
     if system.idle_noise and (

@@ -24,11 +24,11 @@ from scipy import special
 from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.privacy.mechanisms import subsampling
 from airtight.analytics.privacy.over_the_air.noise_mixture import Participation
+from airtight.analytics.rounding import UNIT
 
 _PLACES = np.arange(1, 49) / 48  # of thresholds, in units of the nearer end
 _ABOUT = np.geomspace(0.7, 1.6, 24)  # and in units of what is best at the receiver's noise alone
 _ROUNDING = 1e-12  # of the magnitudes added
-_UNIT = np.finfo(float).eps
 
 
 def delta_at_least(part: Participation, epsilon: float, row: int = 0) -> float:
@@ -57,7 +57,7 @@ def delta_at_least(part: Participation, epsilon: float, row: int = 0) -> float:
     with np.errstate(all="ignore"):
         shown = p * special.ndtr((near - at) / np.sqrt(np.where(at <= near, v + own, receiver)))
         away = special.log_ndtr(-at / np.sqrt(v))
-        doubt = _ROUNDING + 8 * _UNIT * (epsilon - away)
+        doubt = _ROUNDING + 8 * UNIT * (epsilon - away)
         if part.adjacency is Adjacency.ABSENT:
             lost = np.exp(epsilon + np.log1p((p - 1) * np.exp(-epsilon)) + away)
         else:
@@ -65,5 +65,5 @@ def delta_at_least(part: Participation, epsilon: float, row: int = 0) -> float:
             lost = p * np.exp(epsilon + far) + (1 - p) * np.exp(epsilon + np.log1p(-np.exp(-epsilon)) + away)
         gained = np.nan_to_num(shown * (1 - _ROUNDING) - lost * (1 + doubt))
         total = np.sum(part.weights[row] * np.max(gained, axis=1, initial=0.0))
-    rounding = part.error + (8 + v.size) * _UNIT
+    rounding = part.error + (8 + v.size) * UNIT
     return float(max(total * (1 - rounding) - 2 * p * part.missing[row], 0.0))

@@ -29,13 +29,13 @@ from airtight.analytics.guarantee import Observer
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.mechanisms import gaussian_pair
 from airtight.analytics.privacy.over_the_air import observers
+from airtight.analytics.rounding import UNIT
 from airtight.solvers.design.over_the_air.screen import Box, Components, Screen
 
 _CELLS = 64
 _COMPOSED = 250  # what a test that composes rounds counts as
 _LEAVING_CELLS = 40
 _TAIL = 5.5  # standard deviations
-_UNIT = np.finfo(float).eps
 _KEPT, _NOISE = 1e-9, 1e-14
 _ROUNDED = 1.5e-3  # share of epsilon that rounding the losses down may cost, if the grid has enough points
 _FEWEST, _MOST = 1 << 12, 1 << 18
@@ -247,7 +247,7 @@ def _summed(p: FloatArray, loss: FloatArray, tilt: FloatArray, grid: _Grid, epsi
     sums = (first + np.mod(np.arange(size) - first, size)) * step
     beyond = np.maximum(sums - epsilon, 0.0)
     tail = np.sum(total * np.exp(-tilt[:, None] * beyond) * -np.expm1(-beyond), axis=1)
-    error = (rounds + 1) * 7 * _UNIT * np.log2(size) * np.sqrt(size * np.sum(law**2, axis=1))
+    error = (rounds + 1) * 7 * UNIT * np.log2(size) * np.sqrt(size * np.sum(law**2, axis=1))
     for end, sign in ((first[:, 0] * grid.step, -1.0), ((first[:, 0] + size) * grid.step, 1.0)):
         error += _chernoff(weight, rounded, sign, sign * end, grid.spread, rounds)
     scale = np.exp(np.minimum(rounds * (np.log(moment) + tilt * top) - tilt * epsilon, 0.0))
