@@ -8,9 +8,10 @@ import pytest
 from airtight.analytics.federated.corbin.federated_system import FederatedSystem
 from airtight.validate.experiments.training import data, federated_training
 from airtight.validate.experiments.training.network import Dense
+from airtight.validate.system_file.training_plan import Dataset
 
 SYSTEM = FederatedSystem(clients=50, parameters=109386, epsilon=1.0)
-SETTINGS = federated_training.Settings(dataset=data.Source.MNIST, hidden=(128, 64), rounds=1, learning_rate=0.1)
+SETTINGS = federated_training.Settings(dataset=Dataset.MNIST, hidden=(128, 64), rounds=1, learning_rate=0.1)
 
 
 @pytest.mark.benchmark(group="a round, 50 clients, 109386 parameters")
@@ -24,11 +25,11 @@ def test_round(benchmark, mechanism):
 def test_local_steps(benchmark):
     task = data.load("mnist")
     network = Dense((784, 128, 64, 10))
-    shares = data.partition(task.train.y, 50, rng=np.random.default_rng(0))
+    shard = federated_training.Shard.of(task, data.partition(task.train.y, 50, rng=np.random.default_rng(0)))
     start = network.initial(np.random.default_rng(1))
     benchmark.pedantic(
         federated_training.trained,
-        (network, task, shares, start, SETTINGS, np.random.default_rng(2)),
+        (network, shard, start, SETTINGS, np.random.default_rng(2)),
         rounds=3,
         warmup_rounds=1,
     )

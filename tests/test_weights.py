@@ -638,7 +638,7 @@ def test_the_certificate_is_relative_to_what_the_weights_decide(size):
     """The same weights for features in another unit: the same verdict."""
     rng = np.random.default_rng(0)
     f = size * (np.ones(2) + rng.normal(size=(4, 2)))
-    system, _ = weights.problem._example()
+    system, _ = weights.weight_problem._example()
     system = dataclasses.replace(
         system, devices=4, weight=0.25, participation=0.8, noise_variance=2.0, clip=100.0 * size
     )
@@ -661,7 +661,7 @@ def test_the_certificate_is_relative_to_what_the_weights_decide(size):
 def _near_gap():
     rng = np.random.default_rng(0)
     f = np.ones(2) + rng.normal(size=(4, 2))
-    system, _ = weights.problem._example()
+    system, _ = weights.weight_problem._example()
     system = dataclasses.replace(system, devices=4, weight=0.25, participation=0.8, noise_variance=2.0, clip=100.0)
     best = weights.solve(system, Features(f=f, W=np.eye(2), D=np.eye(2)))
     near = 0.9999 * best.w + 0.0001 * np.eye(4)[0]
