@@ -3,9 +3,9 @@ r"""How far weights are from the optimum, in rational arithmetic: no rounding, h
 Every double is a rational number. The program that the solver was given is therefore an exact one, and for it
 
 - the weights, moved by what rounding lacks until they keep every bound and sum to 1 exactly, have an exact objective F(w);
-- the dual D(lambda, nu) of :mod:`airtight.solvers.weights.quadratic` at :math:`\lambda = V^Tw - c` and any rational nu
-has an exact
-  value: what a weight contributes is minimised over its interval in closed form, and so is dual feasible by construction.
+- the dual D(lambda, nu) of :mod:`airtight.solvers.weights.quadratic` at :math:`\lambda = V^Tw - c` and any rational
+  nu has an exact value: what a weight contributes is minimised over its interval in closed form, and so is dual
+  feasible by construction.
 
 By weak duality no feasible weights have an objective below D. What is proved is of the program in these doubles; the rounding of
 the data before (powers, features, the cap's greatest weights) is not part of it.

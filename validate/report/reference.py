@@ -9,6 +9,7 @@ from pathlib import Path
 import airtight
 
 _PRIVATE = ("commands", "papers", "report", "twins")  # rooms of validate that nobody calls from Python
+_ALONE = ("check",)  # copied beside the certificates, and read there
 
 
 def rooms() -> Iterator[tuple[str, str, list[str]]]:
@@ -23,7 +24,7 @@ def rooms() -> Iterator[tuple[str, str, list[str]]]:
     for floor in ("analytics", "solvers", "validate"):
         for init in sorted((root / floor).rglob("__init__.py")):
             parts = init.parent.relative_to(root).parts
-            names = sorted(path.stem for path in init.parent.glob("*.py") if path != init)
+            names = sorted(path.stem for path in init.parent.glob("*.py") if path != init and path.stem not in _ALONE)
             if names and not set(parts) & set(_PRIVATE):
                 subject = ast.get_docstring(ast.parse(init.read_text(encoding="utf-8"))) or ""
                 yield ".".join(("airtight", *parts)), subject.partition("\n\n")[0], names

@@ -84,13 +84,12 @@ def lower_pair(
     either end of a slightly shorter interval, whose ends are multiples of :math:`2^{-d}`: its sum is constant. Of the client's
     extreme moves that one is taken, with these, for which Chernoff's bound at `delta` is greatest.
 
-    *With dropout* the pair of a round is a mixture over who stays, each a power of one parameter's pair. Who stays is told only
-    up to a class, and to all members of a class coins are added up to the most that any of them has at either end; of the
-    losses of all parameters only the sum of the numbers of their bins is told
-    (:mod:`airtight.analytics.privacy.accounting.coarse_graining`). All of this is
-    post-processing. The classes of both counts at either end: those at the end with fewer, say d, are cut first; given d in a
-    class the others' number falls with d in the usual order, so it can be raised by chance to the law that it has given the
-    least d.
+    *With dropout* the pair of a round is a mixture over who stays, each a power of one parameter's pair. Who stays is
+    told only up to a class, and to all members of a class coins are added up to the most that any of them has at either
+    end; of the losses of all parameters only the sum of the numbers of their bins is told
+    (:mod:`airtight.analytics.privacy.accounting.coarse_graining`). All of this is post-processing. The classes of both
+    counts at either end: those at the end with fewer, say d, are cut first; given d in a class the others' number falls
+    with d in the usual order, so it can be raised by chance to the law that it has given the least d.
 
     Where a round has losses of hundreds, nobody is taken to drop out. What is trimmed off the counts is not looked at; its
     probability enters the relative error of the others.

@@ -324,13 +324,12 @@ def update_epsilon(
     *Rounding.* Probabilities with relative errors a of P and b of Q have losses that err by a + b: that is added for each of
     the m T parameters. The ends of the intervals are the doubles nearest to them; with bits, so are the levels in their cells.
 
-    *Monotony.* A removed client leaves every corner's curve above that of a corner of the same group among more clients; the
-    curves rise with eps_p, since the intervals do; the steps of the grids of losses are powers of two that fall with N and
-    rise with eps_p; and further releases only add terms. That is no proof for the answer: what is trimmed, 1e-10 of delta,
-    and what choosing could add (:mod:`airtight.analytics.privacy.accounting.steady_choice`) need not be in order. Hence eps_p and
-    m T are rounded
-    up to 16 binary digits and N down to ten: neighbours have the same answer or differ by 1e-5 or more in what they
-    leak. Monotone answers are observed, not proved.
+    *Monotony.* A removed client leaves every corner's curve above that of a corner of the same group among more
+    clients; the curves rise with eps_p, since the intervals do; the steps of the grids of losses are powers of two that
+    fall with N and rise with eps_p; and further releases only add terms. That is no proof for the answer: what is
+    trimmed, 1e-10 of delta, and what choosing could add (:mod:`airtight.analytics.privacy.accounting.steady_choice`)
+    need not be in order. Hence eps_p and m T are rounded up to 16 binary digits and N down to ten: neighbours have the
+    same answer or differ by 1e-5 or more in what they leak. Monotone answers are observed, not proved.
 
     Examples
     --------

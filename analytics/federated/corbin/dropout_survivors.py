@@ -103,13 +103,13 @@ def curve(
 
     .. math:: D_\lambda(P\|Q) = \sum_c P(c)\,E[D_\lambda(P_s\|Q_s) \mid c] \le \sum_c P(c)\,V_c(\lambda), \qquad \lambda > 0,
 
-    s being who stayed, if :math:`V_c` is nowhere below the curves of that class. Here c is how the client quantizes, and an
-    interval of the number N of others that do so alone. Given s the sum has the noise of N coins of any corner, and what more
-    there is in the class than its least n is independent noise, that is post-processing: :math:`V_c` is the greatest curve of n
-    others (:mod:`airtight.analytics.privacy.accounting.adaptive_composition`), over updates that may be chosen knowing who stayed
-    and what came out
-    in the parameters before. That is more than is allowed to the adversary. Where N is below a quantile, or so small that it is
-    likely that something is seen that is impossible for the neighbour, all is told: V = 1.
+    s being who stayed, if :math:`V_c` is nowhere below the curves of that class. Here c is how the client quantizes,
+    and an interval of the number N of others that do so alone. Given s the sum has the noise of N coins of any corner,
+    and what more there is in the class than its least n is independent noise, that is post-processing: :math:`V_c` is
+    the greatest curve of n others (:mod:`airtight.analytics.privacy.accounting.adaptive_composition`), over updates
+    that may be chosen knowing who stayed and what came out in the parameters before. That is more than is allowed to
+    the adversary. Where N is below a quantile, or so small that it is likely that something is seen that is impossible
+    for the neighbour, all is told: V = 1.
 
     *Rounds.* The sum is a mixture of greatest curves, hence the curve of some pair; it dominates what a round releases given
     all that came before, in either order, so its powers dominate all rounds (docs/rounds.md), a client being worst anew in

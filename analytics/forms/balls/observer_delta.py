@@ -1,9 +1,9 @@
 r"""What a device that hides behind its own participation gives away, enclosed: by the axis, with the norm across in closed form.
 
 The other order of integration than :mod:`airtight.analytics.privacy.over_the_air.hidden_participation`. In units in
-which the device's components have
-variance 1, with :math:`\eta = s/v`, means n > f, :math:`\lambda = e^\epsilon`, :math:`c = (\lambda-1)(1-p)/p` and
-a = (r-1)/2, the point x of the axis belongs to the best set where half the squared norm across exceeds
+which the device's components have variance 1, with :math:`\eta = s/v`, means n > f, :math:`\lambda = e^\epsilon`,
+:math:`c = (\lambda-1)(1-p)/p` and a = (r-1)/2, the point x of the axis belongs to the best set where half the squared
+norm across exceeds
 
 .. math:: t(x) = \frac1\eta\Bigl[\log c + \tfrac r2\log(1+\eta)
           - \log\bigl(e^{nx-n^2/2}-\lambda e^{fx-f^2/2}\bigr)\Bigr] - \frac{x^2}2 ,

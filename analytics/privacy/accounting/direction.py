@@ -22,8 +22,8 @@ class Order:
 
     A release may stand for a family of pairs, of which the greatest curve is asked for: then what dominates all of it
     (:meth:`~airtight.analytics.privacy.mechanisms.mechanism.Release.dominating`) is composed for the upper end, and one
-    pair of it,
-    the same in all releases (:meth:`~airtight.analytics.privacy.mechanisms.mechanism.Release.attained`), for the lower.
+    pair of it, the same in all releases (:meth:`~airtight.analytics.privacy.mechanisms.mechanism.Release.attained`),
+    for the lower.
     """
 
     factors: Factors

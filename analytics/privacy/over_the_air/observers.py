@@ -6,15 +6,13 @@ observer               ``absent``                         ``silent``, ``replace`
 participants           delta = p_k for every epsilon      exact (FDP-T1b)                    :math:`p\,\delta_G` at the
                                                                                              constant noise; ``absent``
                                                                                              delta = p_k
-others                 exact (FDP-T1a)
-:mod:`airtight.analytics.privacy.over_the_air.hidden_participation`    exact (FDP-T1d)
+others                 exact (FDP-T1a)                    :mod:`.hidden_participation`       exact (FDP-T1d)
 signal, upper end      as others                          as others                          as others
 ====================== ================================== ================================== ==========================
 
 "Exact" is :mod:`airtight.analytics.privacy.over_the_air.amplification`. Each observer sees what the next one sees and
-more, so what protects against
-it protects against the next (post-processing). For `signal` the others' codes shift y by what the server cannot subtract; which
-codes are worst is open, so the answer is an interval: :func:`signal_bracket`.
+more, so what protects against it protects against the next (post-processing). For `signal` the others' codes shift y by
+what the server cannot subtract; which codes are worst is open, so the answer is an interval: :func:`signal_bracket`.
 """
 
 from __future__ import annotations

@@ -6,10 +6,9 @@ and clip the MSE falls with it, epsilon and energy rise. What is left is a box o
 box every quantity has a bound from its corners (docs/design.md):
 
 * epsilon: :mod:`airtight.solvers.design.over_the_air.screen`, over many rounds
-:mod:`airtight.solvers.design.over_the_air.rounds`;
-* the MSE of :mod:`airtight.solvers.design.over_the_air.moments` falls with participation and weight, rises with the noise; in the
-clip its parts are
-  monotone;
+  :mod:`airtight.solvers.design.over_the_air.rounds`;
+* the MSE of :mod:`airtight.solvers.design.over_the_air.moments` falls with participation and weight, rises with the noise;
+  in the clip its parts are monotone;
 * so does the energy :math:`\frac{\gamma^2}{|h|^2}(pw^2\sum_k\|z_k\|^2 + qKr\sigma^2)` at the least weight that keeps the MSE.
 
 Thresholds are those of a fine grid; boxes bound everything between its points.

@@ -1,10 +1,10 @@
 r"""Whether equal devices can keep an epsilon over T rounds: delta from below on boxes of systems, vectorised.
 
-Of every component (how many of the others take part) the outcomes are put into cells between levels of the loss of presence
-against absence. What a device gives away in cells it gives away in full (post-processing), in any number of rounds; the corner
-of the box is that of :mod:`airtight.solvers.design.over_the_air.screen`. On cells that laws are known of, P and Q, losses
-:math:`\log P/Q` rounded
-down to a grid lower every divergence once more, and the T-fold sum is a power in Fourier space.
+Of every component (how many of the others take part) the outcomes are put into cells between levels of the loss of
+presence against absence. What a device gives away in cells it gives away in full (post-processing), in any number of
+rounds; the corner of the box is that of :mod:`airtight.solvers.design.over_the_air.screen`. On cells that laws are
+known of, P and Q, losses :math:`\log P/Q` rounded down to a grid lower every divergence once more, and the T-fold sum
+is a power in Fourier space.
 
 Where the noise of a box begins at 0 and leaves with its device, the cells are those of half-spaces: with the chance of each
 bounded from below with the device and from above without it, the concave hull of these points lies below the trade-off of

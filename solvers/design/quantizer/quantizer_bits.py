@@ -1,9 +1,8 @@
 r"""A lower bound for quantizers of b bits: every alphabet of 2^b outputs, wherever they are, by a covering with certificates.
 
-A certificate (:class:`airtight.solvers.design.quantizer.quantizer_bound.Certificate`) whose G is not negative outside a set N
-bounds every quantizer
-that has no output in N. An alphabet that escapes the bound has an output in each of the sets N of a family; where no k places
-meet them all, the bound holds for k outputs.
+A certificate (:class:`airtight.solvers.design.quantizer.quantizer_bound.Certificate`) whose G is not negative outside a
+set N bounds every quantizer that has no output in N. An alphabet that escapes the bound has an output in each of the
+sets N of a family; where no k places meet them all, the bound holds for k outputs.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ _DERIVATIVES: dict[Any, Callable[[Ball, Ball], Ball]] = {
 def sloped(expression: sp.Expr) -> Sloped:
     """Value and partial derivatives of an expression on a box; a parameter that is absent has derivative 0.
 
-    Where |x|, Max and Min have a kink the ball holds the derivatives of both sides: the mean value theorem holds with it.
+    Where Abs, Max and Min have a kink the ball holds the derivatives of both sides: the mean value theorem holds with it.
 
     Raises
     ------
