@@ -152,13 +152,13 @@ def aggregation(system: FederatedSystem, *, client: str = "either") -> PrivacyCu
 
     Notes
     -----
-    *Upper end.* Whatever the updates, also if they are chosen with knowledge of what came out before, the divergence of all
-    parameters of all rounds is at most the greatest curve V of
-    :mod:`airtight.analytics.privacy.accounting.adaptive_composition` at every
-    :math:`\\lambda > 0`, in either order, since the corners of a client contain every pair in both orders. So a pair with
-    this curve dominates and may stand for the release in every composition (docs/rounds.md). With dropout the curve of a round
-    is a mean over who stays (:func:`airtight.analytics.federated.corbin.dropout_survivors.curve`), and rounds are
-    composed like any other release.
+    *Upper end.* Whatever the updates, also if they are chosen with knowledge of what came out before, the divergence of
+    all parameters of all rounds is at most the greatest curve V of
+    :mod:`airtight.analytics.privacy.accounting.adaptive_composition` at every :math:`\\lambda > 0`, in either order,
+    since the corners of a client contain every pair in both orders. So a pair with this curve dominates and may stand
+    for the release in every composition (docs/rounds.md). With dropout the curve of a round is a mean over who stays
+    (:func:`airtight.analytics.federated.corbin.dropout_survivors.curve`), and rounds are composed like any other
+    release.
 
     *Lower end.* One choice of all updates, that of some which gives away most
     (:func:`airtight.analytics.federated.corbin.attained_lower_bound.lower_pair`). With dropout it is a mean over who stays, too.

@@ -318,8 +318,8 @@ def update_epsilon(
     -----
     *Bound.* The m T parameters are independent given the updates, and each may have its own worst corner, chosen with
     knowledge of earlier outputs (:mod:`airtight.analytics.privacy.accounting.adaptive_composition`). Corners are
-    gathered in a few overlapping
-    groups by the share j/N of clients at the upper end; the chords of a group's greatest curve give its law of the loss.
+    gathered in a few overlapping groups by the share j/N of clients at the upper end; the chords of a group's greatest
+    curve give its law of the loss.
 
     *Rounding.* Probabilities with relative errors a of P and b of Q have losses that err by a + b: that is added for each of
     the m T parameters. The ends of the intervals are the doubles nearest to them; with bits, so are the levels in their cells.

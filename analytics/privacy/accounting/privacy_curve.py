@@ -114,8 +114,8 @@ class PrivacyCurve:
     Notes
     -----
     Gaussian releases are put together in closed form, the others on a grid of losses
-    (:mod:`airtight.analytics.privacy.accounting.numerical_composition`). Every
-    number returned is on the safe side of its interval, which :meth:`bracket` gives.
+    (:mod:`airtight.analytics.privacy.accounting.numerical_composition`). Every number returned is on the safe side of
+    its interval, which :meth:`bracket` gives.
 
     Examples
     --------

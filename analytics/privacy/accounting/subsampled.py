@@ -27,9 +27,9 @@ class Subsampled(Mechanism):
     Notes
     -----
     Both divergences of the mixture are rising functions of one divergence of the release
-    (:mod:`airtight.analytics.privacy.mechanisms.subsampling`). So what dominates a family of releases, subsampled, dominates the
-    subsampled family,
-    and a pair of the family, subsampled, is a pair of it: both ends of a family come from its own two ends.
+    (:mod:`airtight.analytics.privacy.mechanisms.subsampling`). So what dominates a family of releases, subsampled,
+    dominates the subsampled family, and a pair of the family, subsampled, is a pair of it: both ends of a family come
+    from its own two ends.
     """
 
     release: Mechanism

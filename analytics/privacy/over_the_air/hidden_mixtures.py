@@ -34,12 +34,12 @@ class Unseen(Participation):
 
     Notes
     -----
-    On a grid of the others' noise the second difference over the slack :math:`\sigma` is a mean of the second derivative within
-    :math:`\sigma` of v. There the second derivative itself differs from it by at most :math:`2\sigma` times the greatest third
-    derivative (:meth:`NoiseInterpolant.log_third_derivative`). Where none is known the proved bound of
-    :func:`airtight.analytics.privacy.over_the_air.divergence_curvature.concavity_of_hidden` stands in, and nothing
-    bounds the convexity. In few
-    dimensions, where the interpolation's error is estimated, so is the curvature: as twice the second difference.
+    On a grid of the others' noise the second difference over the slack :math:`\sigma` is a mean of the second
+    derivative within :math:`\sigma` of v. There the second derivative itself differs from it by at most :math:`2\sigma`
+    times the greatest third derivative (:meth:`NoiseInterpolant.log_third_derivative`). Where none is known the proved
+    bound of :func:`airtight.analytics.privacy.over_the_air.divergence_curvature.concavity_of_hidden` stands in, and
+    nothing bounds the convexity. In few dimensions, where the interpolation's error is estimated, so is the curvature:
+    as twice the second difference.
     """
 
     def _directions(self) -> list[Curve]:

@@ -90,13 +90,12 @@ def solve(bits: int, *, epsilon: float) -> Solution:
 
     Notes
     -----
-    The law is given at 33 inputs and linear between them, so each column stays between its own ends: bias and privacy hold for
-    every input, and the variance between two inputs is a parabola whose top is taken. The places of the outputs are
-    symmetric; the search for them is local. The bound
-    (:class:`airtight.solvers.design.quantizer.quantizer_bound.Certificate`) is for every alphabet, of any size, continuous ones
-    included: with few
-    bits it is not attained, and the gap is told; above epsilon = 5 its 33 inputs are too few, and it falls to 0. For one bit
-    the bound is :math:`\alpha^2` itself.
+    The law is given at 33 inputs and linear between them, so each column stays between its own ends: bias and privacy
+    hold for every input, and the variance between two inputs is a parabola whose top is taken. The places of the
+    outputs are symmetric; the search for them is local. The bound
+    (:class:`airtight.solvers.design.quantizer.quantizer_bound.Certificate`) is for every alphabet, of any size,
+    continuous ones included: with few bits it is not attained, and the gap is told; above epsilon = 5 its 33 inputs are
+    too few, and it falls to 0. For one bit the bound is :math:`\alpha^2` itself.
 
     Examples
     --------

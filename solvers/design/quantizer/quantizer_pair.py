@@ -64,10 +64,10 @@ def solve(bits: int, *, epsilon: float) -> PairQuantizer:
 
     Notes
     -----
-    With a coupling for each pair of inputs as unknown the problem is linear in laws and couplings together, and the couplings
-    that
-    it finds are those of :func:`airtight.analytics.federated.corbin.antithetic.coupled`. One law for both clients is no
-    restriction (take the mean of a pair of laws and the exchanged one, chosen by a shared coin), nor is its symmetry.
+    With a coupling for each pair of inputs as unknown the problem is linear in laws and couplings together, and the
+    couplings that it finds are those of :func:`airtight.analytics.federated.corbin.antithetic.coupled`. One law for
+    both clients is no restriction (take the mean of a pair of laws and the exchanged one, chosen by a shared coin), nor
+    is its symmetry.
 
     *No alphabet is best.* With :math:`X = w_1 + N`, :math:`Y = w_2 - N`, N Laplace noise that both know, either uplink is
     epsilon-private and the sum has no error at all: the error goes to 0 as b grows, at every epsilon, and a bound above 0 has to
