@@ -3,16 +3,18 @@
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from support.common import refused, run
 
 from airtight.validate.claims import proofs
-from airtight.validate.claims.claim import FAILING
+from airtight.validate.claims.claim import FAILING, Verdict
 from airtight.validate.claims.evidence import How
 from airtight.validate.claims.shipped_evidence import shipped
 from airtight.validate.claims.sources import INSTALLED, Source
+from airtight.validate.report import paper
 from airtight.validate.report.latex import Latex, escaped
 from airtight.validate.report.paper import write
 
@@ -138,3 +140,17 @@ def test_of_a_file_of_ones_own(tmp_path):
     assert run("paper", hopeful, "--out", tmp_path).exit_code == 0
     assert "Plainly" not in (tmp_path / "lemmas.tex").read_text()
     assert refused(run("paper", tmp_path / "none.py", "--out", tmp_path), "none.py: no such file")
+
+
+def test_an_unsettled_row_is_no_theorem(monkeypatch, tmp_path):
+    """A witness that no ball confirms settles nothing: once this was a KeyError."""
+    rows = shipped()
+    row = next(e for e in rows.evidence if e.claim.paper == "feature-dp" and e.witness is not None)
+    doubtful = replace(row, verdict=Verdict.UNSETTLED, how=How.WITNESS, fault="")
+    evidence = [doubtful if e.claim.id == row.claim.id else e for e in rows.evidence]
+    monkeypatch.setattr(paper, "shipped", lambda: replace(rows, evidence=evidence))
+    text = paper.write("feature-dp", tmp_path)[0].read_text()
+    after = text[text.index(rf"\textbf{{{escaped(row.claim.id)}}} (") :]
+    assert (
+        balanced(text) and f"Not settled: {row.evaluations} evaluations were too few." in after.split(r"\end{tried}")[0]
+    )

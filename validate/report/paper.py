@@ -75,8 +75,8 @@ class _Document:
     def text(self) -> str:
         """The whole document but its references."""
         stands = [e for e in self.evidence if e.verdict not in FAILING]
-        true = [e for e in stands if e.how is not How.SEARCHED or e.form]
-        tried = [e for e in stands if e.how is How.SEARCHED and not e.form]
+        true = [e for e in stands if e.verdict is not Verdict.UNSETTLED and (e.how is not How.SEARCHED or e.form)]
+        tried = [e for e in stands if e not in true]
         here = {e.claim.id for e in self.evidence}
         left = [e for e in self.evidence if e.verdict in REFUTED and e.claim.ruling.corrected_by not in here]
         read = [
@@ -170,8 +170,8 @@ class _Document:
             said = self.refutation(e)
         else:
             found = f"{escaped(e.claim.reason)} It {e.known}."
-            if e.fault:
-                found = f"Not settled: {escaped(e.fault)}."
+            if e.verdict is Verdict.UNSETTLED:
+                found = f"Not settled: {escaped(e.fault or f'{e.evaluations} evaluations were too few')}."
             said = f"{self.domain(e)}\n{self.statement(e)}\n{found}"
         return f"\\begin{{{kind}}}\n{said}\n\\end{{{kind}}}" + (f"\n{self.corrected(e)}" if kind == "tried" else "")
 
