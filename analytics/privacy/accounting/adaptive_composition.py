@@ -1,4 +1,4 @@
-r"""What many releases leak together when each may be chosen, knowing the earlier ones, from several privacy losses.
+r"""Adaptive composition: what many releases leak together when each may be chosen in view of the earlier outcomes.
 
 With laws :math:`\nu_1,\dots,\nu_G` of the loss, the greatest hockey-stick curve over adaptive choices obeys
 

@@ -1,4 +1,4 @@
-r"""Many independent outcomes of two laws, of which only a function is told: pairs of laws on few outcomes, for lower ends.
+r"""Coarse graining: pairs of laws on few outcomes that tell no more than many independent outcomes do; for lower bounds.
 
 Whatever is done with an outcome, the divergence of what comes out is no greater (post-processing), for every order and
 composition. Told is here in which bin each loss lies, and of many only the sum of their bins' numbers, as far as it lies in a

@@ -1,4 +1,4 @@
-r"""Composition of M private releases: what papers print, what is true of any mechanism, and of Gaussian noise.
+r"""Composition theorems for M releases: as papers print them, optimal for any mechanism, and exact for Gaussian noise.
 
 For arbitrary (epsilon, delta) releases :func:`optimal_epsilon` is the last word (Kairouz, Oh and Viswanath); for Gaussian noise
 :func:`gaussian_exact`. What else is known of a release goes through

@@ -1,4 +1,4 @@
-r"""From a hockey-stick curve to two laws on a grid of losses: one whose curve is nowhere below, one nowhere above.
+r"""Connect the dots: from a hockey-stick curve to two laws on a grid of losses, whose curves bound it from above and below.
 
 A curve :math:`\delta(x)`, :math:`x = e^\epsilon`, of a pair (P, Q) is convex; a piecewise linear one with breaks at
 :math:`x_i = e^{ih}` is the curve of a law of the loss on multiples of h, whose P-masses are

@@ -1,4 +1,4 @@
-"""One order of the releases of a curve, each between what it is at most and what it is at least."""
+"""One direction of a privacy curve, (P, Q) or (Q, P): its upper and its lower bound."""
 
 from __future__ import annotations
 

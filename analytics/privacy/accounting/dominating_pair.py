@@ -1,4 +1,4 @@
-"""A privacy curve known from above only: values at some epsilons, and their chords."""
+"""A dominating pair from upper bounds of a curve at some epsilons: the curve of its chords."""
 
 from __future__ import annotations
 

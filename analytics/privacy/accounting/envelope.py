@@ -1,4 +1,4 @@
-r"""Hockey-stick divergence of finitely many pairs of laws on finite sets, greatest over the pairs.
+r"""The greatest hockey-stick divergence among finitely many pairs of laws on finite sets.
 
 For a pair (P, Q) with outcomes ordered by falling loss and cumulative sums :math:`P_k, Q_k`,
 

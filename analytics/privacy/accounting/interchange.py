@@ -1,4 +1,4 @@
-"""Doors to other accountants: privacy loss distributions of ``dp_accounting``, in and out."""
+"""Exchange with ``dp_accounting``: its privacy loss distributions come in and go out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-r"""What many releases leak together, between two proved ends: curves to laws on a grid, laws to a product.
+r"""Numerical composition of unlike mechanisms: delta and epsilon between two proved bounds.
 
 Both ends come from one grid of losses, :mod:`airtight.analytics.privacy.accounting.connect_the_dots`, and one tilted product,
 :mod:`airtight.analytics.privacy.accounting.loss_distribution`; when they are too far apart the step is halved. Where to put
@@ -271,8 +271,8 @@ class Composed:
             if span > _CELLS * _COARSEST:
                 return 0.0, np.inf
             step = _COARSEST
-        dear = any(release.side >= 1 / 2 for release, _ in self.factors)
-        cells, best = _CELLS if dear else _MANY_CELLS, (0.0, np.inf)
+        costly = any(release.side >= 1 / 2 for release, _ in self.factors)
+        cells, best = _CELLS if costly else _MANY_CELLS, (0.0, np.inf)
         for refinement in range(_REFINEMENTS):
             made = [self._laws(i, step, *each) for i, each in enumerate(ranges)]
             products = (

@@ -1,4 +1,4 @@
-r"""One privacy curve for every mechanism, and what releases say together.
+r"""The privacy curve: one value type for every mechanism and every composition.
 
 A pair of laws (P, Q) is known by :math:`\delta(\epsilon) = \sup_A P(A) - e^\epsilon Q(A)` and that of (Q, P). Everything
 an attacker can reach is read off them; both orders are composed before any maximum is taken, because neither need dominate.

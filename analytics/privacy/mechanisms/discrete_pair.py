@@ -1,4 +1,4 @@
-"""Two laws on finitely many outcomes, seen once."""
+"""A pair of laws on finitely many outcomes, as a mechanism."""
 
 from __future__ import annotations
 

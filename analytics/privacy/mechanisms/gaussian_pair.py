@@ -1,4 +1,4 @@
-r"""Hockey-stick divergence of two isotropic Gaussians with different means *and* variances, with a proved error.
+r"""The hockey-stick divergence of two isotropic Gaussians that differ in mean *and* variance, with a proved error.
 
 With the privacy loss :math:`L = \log(P/Q)` under :math:`P` and its cumulant :math:`K(z) = \log E_P[e^{zL}]`,
 

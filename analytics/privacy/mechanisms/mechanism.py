@@ -39,7 +39,7 @@ class Mechanism(ABC):
     symmetric = False  # whether both orders have one curve
     bounded_below = True  # whether the lower ends of both orders say something
     spacing: float | None = None  # losses are multiples of it
-    side = SIDE  # of lines below its curve: 1/2 if values are dear
+    side = SIDE  # of lines below its curve: 1/2 if values are costly
     sketched = 20  # points a decade of a first look at its curve
     pair = True  # whether it is one pair of laws, not a family of them
     closed = False  # whether several of its kind are one of that kind

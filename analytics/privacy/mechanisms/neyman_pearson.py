@@ -1,4 +1,4 @@
-r"""Two shifted Gaussians against a common third one on a line: the best set is a half-line, its value in closed form.
+r"""Two shifted Gaussians against a third one on a line: the Neyman-Pearson set is a half-line, its value a closed form.
 
 With :math:`\lambda = e^\epsilon`, means n > f (`near`, `far`, :math:`n + f \ge 0`), and a Gaussian density h of mean 0 and
 variance :math:`1/(1+\eta)`,

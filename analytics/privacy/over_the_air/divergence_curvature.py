@@ -1,4 +1,4 @@
-"""How divergences bend in the variance of the common noise: bounds of the second derivative, of either sign.
+"""How strongly a divergence bends in the variance of the common noise: bounds of its second derivative, of either sign.
 
 What a law of the noise on a grid (:mod:`airtight.analytics.distributions.weighted_sum`) needs, to bound a mean from both sides.
 """
@@ -145,9 +145,9 @@ def excess(v: FloatArray, weights: FloatArray, values: FloatArray, cost: FloatAr
     `cost` is what the curvature may cost at each place. The function kept constant below some v_j is a smaller one, bent only
     above v_j - slack: j is taken so that beyond there the cost is nowhere more than the value.
     """
-    dear = np.where(weights > 0, cost > values, False)
-    some = np.any(dear, axis=1)
-    final = v.shape[1] - 1 - np.argmax(dear[:, ::-1], axis=1)
+    above = np.where(weights > 0, cost > values, False)
+    some = np.any(above, axis=1)
+    final = v.shape[1] - 1 - np.argmax(above[:, ::-1], axis=1)
     beyond = np.where(some, np.take_along_axis(v, final[:, None], axis=1)[:, 0] + slack, -np.inf)
     last = np.minimum(np.sum(v <= beyond[:, None], axis=1), v.shape[1] - 1)[:, None]
     at, level = (np.take_along_axis(x, last, axis=1) for x in (v, values))

@@ -1,4 +1,4 @@
-r"""Privacy of the feature-aware schemes: the score that decides on participation, and the feature that is then sent.
+r"""Privacy of the feature-aware schemes: of the score that decides on participation, and of the feature that is sent then.
 
 FDP Lemma 2 adds the score's :math:`(\epsilon_k^{(0)},\delta_k^{(0)})` to the *amplified* guarantee of Theorem 1. But whether k
 takes part is a function of the released score: once it is known nothing is left to amplify (ledger FDP-L2). What holds is

@@ -1,4 +1,4 @@
-"""The mixtures over who else takes part, for an observer who sees the others but not whether device k takes part."""
+"""Mixtures over the other participants for an observer who does not see whether device k takes part."""
 
 from __future__ import annotations
 

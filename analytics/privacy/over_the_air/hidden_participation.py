@@ -1,4 +1,4 @@
-r"""Divergence of two neighbours one of which a device hides behind its own participation, given the others' noise.
+r"""The divergence of two neighbours when the observer does not see whether the device takes part, given the others' noise.
 
 With v the noise variance without the device, s what its own noise adds, :math:`w = v + s`, :math:`\lambda = e^\epsilon` and r
 dimensions

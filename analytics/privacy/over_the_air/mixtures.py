@@ -1,4 +1,4 @@
-"""The mixtures over who else takes part that a system has: devices alike share one, laws alike are solved together.
+"""The mixtures over the other participants that a system has: devices alike share one, mixtures alike are solved together.
 
 Of :class:`~airtight.analytics.inference.homogeneous.HomogeneousSystems` each is asked about one of its devices; all are
 solved together.

@@ -1,4 +1,4 @@
-r"""A divergence at many values of the others' noise from its values at few: Chebyshev polynomials in log v, piece by piece.
+r"""A divergence as a function of the others' noise variance v, interpolated by Chebyshev polynomials in log v.
 
 A piece of half width h in log v with N nodes errs by at most :math:`4M\rho^{-(N-1)}/(\rho-1)` if the divergence is
 analytic in the Bernstein ellipse :math:`\rho` of the piece and at most M there (Trefethen, Approximation Theory and

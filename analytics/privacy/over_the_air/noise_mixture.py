@@ -1,4 +1,4 @@
-"""Mixtures over who else takes part: the laws of the others' noise, and the divergences averaged over them."""
+"""A mixture over the other participants: the law of their noise, and divergences averaged over it."""
 
 from __future__ import annotations
 

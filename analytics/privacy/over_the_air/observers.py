@@ -1,4 +1,4 @@
-r"""Privacy of device k against three observers: who sees the participants, who sees the others', who sees y alone.
+r"""Privacy of device k against three observers: one sees who takes part, one sees which others do, one sees y alone.
 
 ====================== ================================== ================================== ==========================
 observer               ``absent``                         ``silent``, ``replace``            any, idle noise

@@ -35,7 +35,7 @@ _SHORTENED = 1.01 / _SHORT  # relative, by which an epsilon may be moved by that
 _NATS = 24.0, 20.0  # of the divergences' rules, and of hidden devices: finer than any grid of losses
 _AT_ONCE = 1 << 20  # epsilons times values of the others' noise
 _NOTHING = -746.0  # log of what is no double
-_FEW = 8  # points a decade of a first look at what is dear
+_FEW = 8  # points a decade of a first look at a curve whose values are costly
 _BEYOND_CELLS = 1e-6  # share of delta that may lie where cells are coarse
 _DOUBTFUL = 1e-13  # with a delta below this over that, nothing is left out
 
@@ -51,7 +51,7 @@ class Query(Mechanism):
     device: int
     observer: Observer
     _parts: dict[float, Participation] = field(default_factory=dict, compare=False, repr=False)
-    side = 1 / 2  # of lines: values are dear
+    side = 1 / 2  # of lines: values are costly
     _seen: dict[bool, FloatArray] = field(
         default_factory=dict, compare=False, repr=False
     )  # by order: epsilon, both ends

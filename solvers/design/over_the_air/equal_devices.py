@@ -38,7 +38,7 @@ MARGIN = 1e-6  # of delta, kept off its limit by what is proposed
 _DROWNED = 1e-9  # of the error of the constant output, left of the noise where any weight may be had
 _ROUNDING = 1e-10  # of an error or an energy, likewise
 _SEARCHED = 10  # tests that the search for the greatest weight counts as
-_FEW = 64  # boxes at a time where a test is dear
+_FEW = 64  # boxes at a time where a test is costly
 
 
 @dataclass(frozen=True)
