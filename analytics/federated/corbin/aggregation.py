@@ -1,4 +1,4 @@
-r"""What the sum of CorBin-FL's updates gives away of one client, as a privacy curve that composes with any other.
+r"""What the sum of CorBin-FL's updates leaks about one client, as a privacy curve that composes with any other.
 
 Adjacency ``replace``: one client's updates are others in every round. The server sees the sum of what arrives, and who
 dropped out (observer ``aggregate``).

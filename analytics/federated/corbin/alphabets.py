@@ -1,4 +1,4 @@
-"""Pairs of two-output quantizers over all alphabets: in what sense CorBinQ is optimal (CB Theorem 1)."""
+"""All pairs of two-output quantizers: in which sense CorBinQ is optimal (CB Theorem 1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one choice of all updates gives away of a client in the sum of CorBin-FL's outputs: lower ends. Adjacency ``replace``."""
+"""A lower bound of what the sum of CorBin-FL's outputs leaks, attained by one choice of updates. Adjacency ``replace``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every corner of the updates of many clients that quantize alone: each at the upper or the lower end of its interval."""
+"""The corners of the set of updates: every client that quantizes alone holds the least or the greatest value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-r"""A count S of independent coins against S + 1: pairs of laws on few outcomes that dominate it.
+r"""A number S of heads among independent coins against S + 1: dominating pairs with few outcomes.
 
 S is the sum of `first` coins of probability h = expit(eps) and `rest` coins of probability l = 1 - h, with law B. The ratio
 B(s - 1)/B(s) rises with s (sums of coins are log-concave). Outcomes may therefore be gathered in runs, and a run's masses under

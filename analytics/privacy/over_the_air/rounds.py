@@ -1,4 +1,4 @@
-r"""A system of collaborative inference over T rounds: what a device gives away in all of them together.
+r"""Privacy of collaborative inference over T rounds: what a device gives away in all of them together.
 
 What is assumed, and what need not be: docs/rounds.md.
 """

@@ -1,4 +1,4 @@
-r"""What a server that sees y alone learns when the others send zero codes: a lower end for every data set's worst case.
+r"""A lower bound for a server that sees y alone: the others send zero codes.
 
 Zero codes are a legal data set. The others' noise then only widens the law of y, which is a mixture of concentric Gaussians over
 their sets S, and device k's shifts it: with :math:`F_x = \sum_S\pi_S N(x, v_S+s)`, :math:`H = \sum_S\pi_S N(0, v_S)`

@@ -1,4 +1,4 @@
-r"""Delta from below by one threshold along the code, for a system and for every quieter one at once.
+r"""A lower bound of delta from one threshold test along the code, for a system and for every quieter one at once.
 
 Given who else takes part, let v be the variance of the noise without device k, s what its own noise adds,
 :math:`\lambda = e^\epsilon`, and A the event :math:`\langle y, e\rangle > \tau`, e the direction of its code. What neighbours
