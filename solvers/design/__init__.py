@@ -1,1 +1,1 @@
-"""Design: the noise, clip or participation that keeps a cap, and what is reached then."""
+"""Design problems: the noise, clip, participation, weights or bits that keep a requirement at least cost."""

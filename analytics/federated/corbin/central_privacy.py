@@ -1,4 +1,4 @@
-r"""Central privacy of AugCorBin-FL: what the mean of one-bit updates gives away about one client.
+r"""Central privacy of AugCorBin-FL: what the mean of one-bit updates leaks about one client.
 
 The server's sum counts the outputs :math:`c + A`. Neighbours differ in one client's update (``replace``); removing a client
 is always seen, because n and n - 1 outputs of :math:`\pm A` sum to lattices that do not meet (ledger CB-T3): there the only true

@@ -1,4 +1,4 @@
-r"""Clients that drop out, each with probability p: who is left, what the mean costs, what protects the rest (CB Theorem 4).
+r"""Dropout in CorBin-FL, each client with probability p: the law of who is left, the error of the mean, privacy (CB Theorem 4).
 
 Exact where the paper uses Chebyshev: broken pairs are :math:`\mathrm{Bin}(n/2, 2p(1-p))`, survivors :math:`\mathrm{Bin}(n, 1-p)`.
 """

@@ -1,4 +1,4 @@
-r"""One round of (Aug)CorBin-FL with dropout as a privacy curve: who stays is seen, so that delta is a mean over who stays.
+r"""A round of (Aug)CorBin-FL with dropout as a privacy curve: the server sees who is left, so delta is a mean over that.
 
 Adjacency ``replace``; observer: the server of the sum, who knows who stayed; the client in question stays.
 """

@@ -1,4 +1,4 @@
-r"""How well the server knows the mean update: LDP-FL, CorBin-FL and AugCorBin-FL, exactly and in the worst case.
+r"""The error of the mean update in LDP-FL, CorBin-FL and AugCorBin-FL: exact, and in the worst case.
 
 Errors are per parameter and add up over parameters. With offsets :math:`x_i = w_i - c` and :math:`A = r\alpha` a paired couple
 contributes :math:`2A|s| - s^2`, :math:`s = x_i + x_j` (ledger CB-T1*), a single client :math:`A^2 - x_i^2`, each over n squared.

@@ -1,4 +1,4 @@
-r"""What CorBin-FL is compared with: Laplace and Gaussian noise, one-bit correlated quantization without privacy, three levels.
+r"""What CorBin-FL is compared with: Laplace and Gaussian noise, correlated quantization without privacy, three levels.
 
 Variances are of one client's parameter; the mean of n independent clients has an n-th of it.
 """

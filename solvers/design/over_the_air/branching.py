@@ -1,4 +1,4 @@
-"""Branch and bound over a box, many boxes at a time."""
+"""Branch and bound on boxes, many at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The joint problem where nothing is proved: many starts, common scales of what is free, everything evaluated exactly."""
+"""Local search for the joint problem: many starts, scaled together, evaluated exactly; nothing is proved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where no design keeps the constraints: what could be kept of each, the others unchanged."""
+"""For a design problem without solution: the nearest limit of each constraint that could be kept, the others unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be had: the least energy over epsilon and accuracy (or error), a surface of joint designs."""
+"""The surface of joint designs: the least energy over epsilon and accuracy (or error)."""
 
 from __future__ import annotations
 
