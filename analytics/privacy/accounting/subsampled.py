@@ -20,9 +20,9 @@ _SHIFT = 8 * UNIT  # relative, of an epsilon that was computed
 
 @dataclass(frozen=True)
 class Subsampled(Mechanism):
-    """A release that happens with probability p, against none; whether it happened is not seen.
+    """A mechanism that is used with probability p, against one that is never used; the observer does not see whether it is.
 
-    Adjacency: P of the release is there with probability p in the first law, never in the second, where Q is all there is.
+    Adjacency: the first law is the mixture p P + (1 - p) Q of the mechanism's pair, the second is Q.
 
     Notes
     -----
@@ -81,7 +81,7 @@ class Subsampled(Mechanism):
         return self._each(self.release.dominating(level / max(self.p, SMALLEST)))
 
     def attained(self, level: float) -> Factors:
-        """Of a pair of the family; that of several releases, which are there together or not at all, is known by its curve."""
+        """For a lower bound: several mechanisms that are used together or not at all are joined into one, known by its curve."""
         if self.pair:
             return ((self, 1),)
         return self._each(self.release.attained(level / max(self.p, SMALLEST)))

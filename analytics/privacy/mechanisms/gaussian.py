@@ -386,17 +386,17 @@ class Gaussian(Mechanism):
 
 @dataclass(frozen=True)
 class Shown(Mechanism):
-    r"""A Gaussian release whose ratio is drawn by chance and seen: :math:`\delta = \sum_i w_i\,\delta_G(\epsilon;\mu_i)`.
+    r"""A Gaussian mechanism whose ratio is random and seen: :math:`\delta = \sum_i w_i\,\delta_G(\epsilon;\mu_i)`.
 
     Attributes
     ----------
     weights, mu, least : tuple of float
-        Probabilities; the ratios at most, and at least.
+        The probability of each ratio, its upper bound and its lower bound.
     slack : float
         Relative error of the weights.
     doubt : tuple of float
-        By how much the lower end may be too high besides, relative and absolute, of which the lesser counts: the weights are
-        those of the least noise that is possible.
+        What the lower bound of delta is reduced by, relative and absolute, whichever reduces it less: the weights are those of
+        the least noise that is possible.
     """
 
     weights: tuple[float, ...]

@@ -61,7 +61,7 @@ def _pair(sensitivity: ArrayLike, scale: ArrayLike) -> tuple[FloatArray, ...]:
 
 @dataclass(frozen=True)
 class Laplace(Bounded):
-    r"""Laplace noise on a number that moves by `loss` times its scale: :math:`\delta = (1-e^{(\epsilon-\epsilon_0)/2})_+`."""
+    r"""Laplace noise whose scale is the sensitivity over `loss`: :math:`\delta = (1-e^{(\epsilon-\epsilon_0)/2})_+`."""
 
     loss: float
     unit: str = ""

@@ -1,8 +1,8 @@
 r"""A mechanism: a pair of laws (P, Q) known by both ends of its hockey-stick curve, in either order.
 
-A curve holds for a whole family of neighbours when the pair dominates it: :math:`D_\lambda(P\|Q)` is the greatest of the family
-at every :math:`\lambda > 0`, not only from 1 on. Only then do compositions of the pair hold for adaptively composed members
-(Zhu, Dong and Wang 2022).
+The curve of a pair holds for a whole family of neighbours when the pair dominates the family: :math:`D_\lambda(P\|Q)` is at least
+that of every member at every :math:`\lambda > 0`, also below 1. Only then does a composition of the pair bound every adaptive
+composition of members (Zhu, Dong and Wang 2022).
 
 A new mechanism is a class with :meth:`Mechanism.ends` in a module of its own, which calls :func:`register`. Composition,
 trade-off, JSON and the exchange with dp_accounting ask for nothing else.
@@ -36,57 +36,57 @@ class Mechanism(ABC):
     """
 
     unit: str
-    symmetric = False  # whether both orders have one curve
-    bounded_below = True  # whether the lower ends of both orders say something
-    spacing: float | None = None  # losses are multiples of it
-    side = SIDE  # of lines below its curve: 1/2 if values are costly
-    sketched = 20  # points a decade of a first look at its curve
+    symmetric = False  # whether (P, Q) and (Q, P) have the same curve
+    bounded_below = True  # whether the lower bounds of both orders say something
+    spacing: float | None = None  # every privacy loss is a multiple of it
+    side = SIDE  # where connect_the_dots takes slopes, as a share of a cell: 1/2 where values of the curve are costly
+    sketched = 20  # points in a decade of epsilon at which the curve is first evaluated
     pair = True  # whether it is one pair of laws, not a family of them
-    closed = False  # whether several of its kind are one of that kind
+    closed = False  # whether a composition of mechanisms of this kind is one of this kind
 
     @abstractmethod
     def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
-        """Both ends of the divergence at each epsilon in [0, inf]; of (Q, P) if `reverse`.
+        """Lower and upper bound of the hockey-stick divergence at each epsilon in [0, inf]; of (Q, P) if `reverse`.
 
-        Of a family of pairs the lower end is 0: the greatest of its curves is bounded from below by :meth:`attained` only.
+        A family of pairs has the lower bound 0 here; :meth:`attained` gives a lower bound of its greatest curve.
         """
 
     def greatest_loss(self, *, reverse: bool = False) -> float:
-        """What the pure epsilon of an order is at most; infinite where there is none, or none is known."""
+        """An upper bound of the pure epsilon of (P, Q), or of (Q, P); infinite where none exists or none is known."""
         return np.inf
 
     def reached_loss(self, *, reverse: bool = False) -> float:
-        """What the pure epsilon of an order is at least, for a pair; 0 where nothing is known."""
+        """A lower bound of the pure epsilon of (P, Q), or of (Q, P); 0 where nothing is known."""
         return 0.0
 
     @property
     def kind(self) -> Hashable:
-        """What those have in common that :meth:`composed` makes one."""
+        """A key: mechanisms with equal keys can be merged by :meth:`composed`."""
         return self
 
     def composed(self, factors: Factors) -> tuple[Mechanism, int]:
-        """What releases of one kind, each some number of times, say together."""
+        """One mechanism, and how often it is used, in place of several of one kind."""
         raise NotImplementedError(type(self).__name__)
 
     def dominating(self, level: float) -> Factors:
-        """Releases that together give away no less than any pair of the family; `level` is about the delta that matters."""
+        """Mechanisms whose composition dominates the family; `level` is the order of magnitude of the delta of interest."""
         return ((self, 1),)
 
     def attained(self, level: float) -> Factors:
-        """Releases that together give away no more than one pair of the family; none where none is known."""
+        """Mechanisms whose composition some pair of the family dominates, for lower bounds; empty where none is known."""
         return ((self, 1),)
 
     def in_composition(self) -> Mechanism:
-        """What stands for it among several: its ends need not be as near each other there."""
+        """The mechanism that replaces this one in a composition, where looser bounds of the curve suffice."""
         return self
 
     @property
     def constructor(self) -> str:
-        """The name by which JSON knows it."""
+        """The name of the constructor in JSON."""
         return _NAMES[type(self)]
 
     def parameters(self) -> dict[str, Any]:
-        """What makes it again: numbers, strings, lists of them."""
+        """The arguments of the constructor: numbers, strings and lists of them."""
         return {each.name: _plain(getattr(self, each.name)) for each in fields(self)}  # type: ignore[arg-type]
 
     @classmethod
@@ -95,7 +95,7 @@ class Mechanism(ABC):
         return cls(**parameters)
 
 
-Factors = tuple[tuple[Mechanism, int], ...]  # releases, and how often each occurs
+Factors = tuple[tuple[Mechanism, int], ...]  # the mechanisms of a composition, and how often each is used
 
 
 def _plain(value: Any) -> Any:
@@ -109,7 +109,7 @@ def around(value: FloatArray) -> Ends:
 
 @dataclass(frozen=True)
 class Bounded(Mechanism, ABC):
-    """One of a pure epsilon `loss` that both orders reach."""
+    """A mechanism with the pure epsilon `loss`, which both (P, Q) and (Q, P) attain."""
 
     loss: float
     symmetric = True

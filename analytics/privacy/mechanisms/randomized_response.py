@@ -27,7 +27,7 @@ def alpha(epsilon: ArrayLike) -> FloatArray:
 
 @dataclass(frozen=True)
 class RandomizedResponse(Bounded):
-    r"""The truth with odds :math:`e^{\epsilon_0}` against each of ``symbols - 1`` other answers."""
+    r"""Randomized response: the truth is :math:`e^{\epsilon_0}` times as likely as each of ``symbols - 1`` other answers."""
 
     loss: float
     symbols: int = 2
