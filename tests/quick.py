@@ -10,13 +10,15 @@ FLOORS = ("analytics", "solvers", "validate")
 
 
 def changed() -> list[Path]:
-    """Python files that differ from the last commit; where none does, those that it changed."""
-    for command in (["diff", "--name-only", "HEAD"], ["diff", "--name-only", "HEAD~1"]):
-        names = subprocess.run(["git", *command], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
-        found = [ROOT / name for name in names if name.endswith(".py") and (ROOT / name).exists()]
-        if found:
-            return found
-    return []
+    """Python files that differ from the last commit, new ones too; where none does, those that it changed."""
+    new = listed("ls-files", "--others", "--exclude-standard")
+    return listed("diff", "--name-only", "HEAD") + new or listed("diff", "--name-only", "HEAD~1")
+
+
+def listed(*command: str) -> list[Path]:
+    """The Python files that a git command names and that are there."""
+    names = subprocess.run(["git", *command], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    return [ROOT / name for name in names if name.endswith(".py") and (ROOT / name).exists()]
 
 
 def tests_of(source: Path) -> set[Path]:

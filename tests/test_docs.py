@@ -3,6 +3,7 @@
 import re
 import shlex
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from click.testing import CliRunner
 from latex2mathml.converter import convert
 
 import airtight
+from airtight.analytics.checks import ParameterError
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.accounting.privacy_curve import PrivacyCurve
 from airtight.analytics.privacy.mechanisms import mechanism
@@ -125,6 +127,8 @@ def test_the_mechanism_of_contributing_is_one():
     (text,) = re.findall(r"```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), re.DOTALL)
     told: dict = {"__name__": "erasure"}
     exec(text, told)
+    with pytest.raises(ParameterError, match="seen"):
+        told["Erasure"](1.0, seen=1.5)
     try:
         once = PrivacyCurve(((told["Erasure"](1.0, seen=0.25), 1),))
         truth, lie = 0.25 / (1 + np.exp(-1.0)), 0.25 / (1 + np.exp(1.0))
@@ -136,6 +140,19 @@ def test_the_mechanism_of_contributing_is_one():
         assert once.beta(0.1) == pytest.approx(pair.beta(0.1)) and PrivacyCurve.from_json(once.to_json()) == once
     finally:
         mechanism._NAMES.pop(told["Erasure"])
+
+
+def test_its_file_is_all_that_json_needs(tmp_path, monkeypatch):
+    """A process that has not imported it yet finds it in its room."""
+    (text,) = re.findall(r"```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), re.DOTALL)
+    (tmp_path / "erasure.py").write_text(text)
+    described = '[{"constructor": "erasure", "parameters": {"loss": 1.0, "seen": 0.25}, "count": 2}]'
+    code = (
+        "import sys; from airtight.analytics.privacy import mechanisms; mechanisms.__path__.append(sys.argv[1])\n"
+        "from airtight import PrivacyCurve; print(PrivacyCurve.from_json(sys.argv[2]).epsilon(0.0))"
+    )
+    done = subprocess.run([sys.executable, "-c", code, tmp_path, described], capture_output=True, text=True, check=True)
+    assert float(done.stdout) == pytest.approx(2.0)
 
 
 def test_the_architecture_names_what_is_there():

@@ -2,10 +2,14 @@
 
 import json
 import math
+from fractions import Fraction
 
 import pytest
+from hunt import judge
 from hunt.__main__ import CORPUS, hunt
 from hunt.targets import TARGETS, Target
+
+from airtight.analytics.forms.balls.ball import ball
 
 CASES = json.loads(CORPUS.read_text())
 PROMISES = {target.name: target for target in TARGETS}
@@ -30,3 +34,8 @@ def test_a_hunt_finds_what_is_wrong(monkeypatch, capsys):
     assert found["planted"]["worst"] > 1 and nearest["planted"][0][0] == found["planted"]["worst"]
     assert "planted" in capsys.readouterr().out
     assert not any(math.isnan(ratio) for ratio, _ in nearest["planted"])
+
+
+def test_the_judge_tells_two_laws_that_lie_far_apart():
+    """A signal of 1e8 deviations; its epsilon is a ball."""
+    assert 1 - 1e-12 < float(judge.gaussian(ball(1), Fraction(10**8), Fraction(1)).mid()) <= 1

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from airtight.analytics.checks import FloatArray, IntArray, ParameterError, real
 from airtight.analytics.distributions import saddlepoints
+from airtight.analytics.rounding import UNIT
 
 _WIDTH = 64  # trials whose law is made at once with those of all others
 
@@ -87,7 +88,7 @@ def relative_error(trials: int, classes: int) -> float:
     products, and one level of a tree sums no more products than it has entries.
     """
     entries = trials + 2 * classes
-    return float(np.finfo(float).eps * entries * (9 + np.ceil(np.log2(max(classes, 1)))))
+    return float(UNIT * entries * (9 + np.ceil(np.log2(max(classes, 1)))))
 
 
 def leave_one_out(probability: FloatArray, multiplicity: IntArray) -> Iterator[tuple[int, Block]]:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from airtight.analytics.checks import ConvergenceError, FloatArray, broadcast, real
+from airtight.analytics.rounding import UNIT
 
 _CELLS = 1 << 20  # complex numbers held at a time
 _NEWTON_STEPS = 60
@@ -254,7 +255,7 @@ def _saddle_integral(t0: FloatArray, x: FloatArray, lam: FloatArray, n: FloatArr
         if reach > _FARTHEST:
             raise ConvergenceError("quadratic form: the contour integral did not decay")
     estimate = step * total
-    allowed = _AGREEMENT + 32 * np.finfo(float).eps * (np.abs(t0) * x + np.abs(height))
+    allowed = _AGREEMENT + 32 * UNIT * (np.abs(t0) * x + np.abs(height))
     while True:
         half = values(step * (np.arange(reach) + 0.5)).sum(axis=1)
         finer = (estimate + step * half) / 2

@@ -85,7 +85,7 @@ def ratio_on_a_quadratic() -> sp.Expr:
 
 
 def equation_51_on_a_quadratic() -> sp.Expr:
-    """Squared gradient over L (F - F*): (51) says at most 1.
+    """The squared gradient over L (F - F*) for F = Lx^2/2; (51) says that it is at most 1.
 
     Examples
     --------

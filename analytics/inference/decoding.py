@@ -1,4 +1,4 @@
-r"""Better than nothing? What the decoder makes of y beside an output that ignores it, and beside what any decoder could.
+r"""The error of the decoder beside that of an output that ignores y, and of the best possible decoder.
 
 Before its gain the server's output is :math:`\hat f = Dy/\gamma`. Every function takes one task or several that share codec
 and system (the same devices at work on other targets); then it speaks of the mean over them. Features may be given without a
@@ -41,7 +41,7 @@ def constant_output(features: Tasks) -> float:
 def constant_accuracy(features: Tasks, *, margin: float, ideal_accuracy: float = 1.0) -> float:
     r"""Accuracy of the output that ignores y: :math:`P_0` where :math:`\|f^*\| \le \Delta`, else 0.
 
-    Where it is not 0 the margin says nothing: nobody has to send anything.
+    Where it is positive the margin is vacuous: it is kept without any transmission.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def best_gain(system: InferenceSystem, features: Tasks) -> Gain:
     Parameters
     ----------
     system : InferenceSystem
-        Its own ``decoder_gain`` does not count.
+        Its ``decoder_gain`` is ignored.
     features : Features or sequence of Features
 
     Returns
@@ -144,7 +144,7 @@ def linear_mmse(system: InferenceSystem, features: Tasks) -> LinearDecoder:
     ----------
     system : InferenceSystem
     features : Features or sequence of Features
-        Public tasks, such as those that the codec was trained on. From a single one a decoder learns the answer.
+        Public tasks, such as those that the codec was trained on. With a single task the decoder is fitted to its own answer.
 
     Notes
     -----

@@ -12,6 +12,7 @@ from scipy import special
 
 from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, ParameterError, broadcast, real
+from airtight.analytics.rounding import UNIT
 
 _SAFE = 1e-12
 
@@ -200,7 +201,7 @@ def proven_bounds(score: ArrayLike, noise: ArrayLike, selected: int) -> tuple[Fl
         t = (u[k] - np.delete(u, k)) / np.hypot(sigma[k], np.delete(sigma, k))
         lower[k] = 1 - _least_mean(np.sort(special.ndtr(t)), K - m, m)
         upper[k] = _least_mean(np.sort(special.ndtr(-t)), m, K - m)
-    safe = max(_SAFE, K * float(np.finfo(float).eps))
+    safe = max(_SAFE, K * float(UNIT))
     return np.clip(lower - safe, 0.0, 1.0), np.clip(upper + safe, 0.0, 1.0)
 
 

@@ -17,6 +17,7 @@ from scipy import special
 
 from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, ParameterError, real
+from airtight.analytics.rounding import SMALLEST
 
 _CHOOSING = 0.25  # share of the samples on which the set is chosen
 _CANDIDATES = 400  # thresholds
@@ -110,4 +111,4 @@ def _shown(hits: np.ndarray, of: int, misses: np.ndarray, among: int, delta: flo
         least = np.where(hits > 0, special.betaincinv(np.maximum(hits, 1), of - hits + 1, failure / 2), 0.0)
         few = misses < among
         most = np.where(few, special.betaincinv(misses + 1, np.maximum(among - misses, 1), 1 - failure / 2), 1.0)
-        return np.asarray(np.where(least > delta, np.log(np.maximum(least - delta, 5e-324) / most), -np.inf))
+        return np.asarray(np.where(least > delta, np.log(np.maximum(least - delta, SMALLEST) / most), -np.inf))

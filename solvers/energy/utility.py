@@ -24,11 +24,12 @@ from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, IntArray
 from airtight.analytics.federated.fair.device import DeviceFleet
 from airtight.analytics.records import Record
+from airtight.analytics.rounding import UNIT
 from airtight.solvers.energy import exact, published
 from airtight.solvers.energy.energy_problem import Case, Problem
 from airtight.solvers.errors import InfeasibleError
 
-_ROUNDED = 8 * float(np.finfo(float).eps)  # share of the deadline that its three terms may be rounded by
+_ROUNDED = 8 * float(UNIT)  # share of the deadline that its three terms may be rounded by
 
 
 class Method(StrEnum):

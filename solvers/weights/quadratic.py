@@ -17,8 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from airtight.analytics.checks import FloatArray
+from airtight.analytics.rounding import UNIT
 
-_UNIT = float(np.finfo(float).eps) / 2
+_ROUNDOFF = float(UNIT) / 2
 _SUMS = 1e-12  # what feasible weights may miss the sum by
 
 
@@ -169,7 +170,7 @@ def certificate(program: QuadraticProgram, w: FloatArray, found: Multipliers) ->
     if np.all(np.isfinite(best)):
         # d w^2/2 + q w, minus the same at the minimiser: (w - b)(d (w + b)/2 + q)
         gap = float(np.sum((w - best) * (program.d * (w + best) / 2 + q))) + found.total * excess
-    error = 2 * (w.size + 2) * _UNIT * (np.abs(program.V).T @ np.abs(w) + np.abs(program.c))
+    error = 2 * (w.size + 2) * _ROUNDOFF * (np.abs(program.V).T @ np.abs(w) + np.abs(program.c))
     rounding = float(np.abs(y) @ error + 0.5 * (error @ error))
     if scale <= rounding and primal <= _SUMS and np.all(program.g >= 0):
         gap = min(gap, scale)

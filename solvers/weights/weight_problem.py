@@ -25,6 +25,7 @@ from airtight.analytics.checks import FloatArray, ParameterError
 from airtight.analytics.inference import distortion
 from airtight.analytics.inference.features import Features, matched
 from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.rounding import UNIT
 from airtight.solvers.errors import InfeasibleError
 from airtight.solvers.weights import caps, conic_weights, kkt, structured
 from airtight.solvers.weights.caps import Cap
@@ -32,7 +33,7 @@ from airtight.solvers.weights.quadratic import Multipliers, QuadraticProgram, ce
 from airtight.solvers.weights.solution import Solution
 
 _TOLERANCE = 1e-12
-_ROUNDING = 4 * np.finfo(float).eps  # of weights that are to sum to 1, each rounded, and of their sum
+_ROUNDING = 4 * UNIT  # of weights that are to sum to 1, each rounded, and of their sum
 
 
 class Objective(StrEnum):

@@ -45,7 +45,7 @@ def gaussian(epsilon: Ball | Fraction, distance: Fraction, variance: Fraction) -
     if variance == 0:
         return flint.arb(1)
     square = distance**2 / variance
-    if square > 10**12 and epsilon < square / 4:
+    if square > 10**12 and ball(epsilon) < ball(square / 4):
         return flint.arb(1) - flint.arb("0 +/- 1e-1000")
 
     def compute() -> Ball:

@@ -1,4 +1,4 @@
-"""What a system file describes: value types, checked."""
+"""The contents of a system file, as validated value types."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Scores:
 
 @dataclass(frozen=True)
 class Description:
-    """What a system file describes; what it does not speak of is None."""
+    """The contents of a system file; a table that the file omits is None."""
 
     name: str
     inference: InferenceSystem | None = None

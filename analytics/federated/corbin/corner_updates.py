@@ -12,6 +12,7 @@ from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray
 from airtight.analytics.federated.corbin.count_shift import LONG, Shift, count_law, dominating, relative_error
 from airtight.analytics.privacy.accounting.envelope import Envelope
+from airtight.analytics.rounding import UNIT
 
 _EVERY_CORNER = 1000  # others up to which every corner is tried; beyond, ranges of corners share a bound
 _RANGES = 256
@@ -23,7 +24,7 @@ _GROUPS = 0, 1 / 64, 1 / 16, 1 / 4, 1 / 2, 3 / 4, 15 / 16, 63 / 64, 1  # of corn
 _DIGITS = 10  # leading binary digits of the number of others that are made use of
 _LEAST, LEAST_DIRECT = 1e-300, 1e-320  # mass that is trimmed of long and of short windows of the count, at least
 _NEGLIGIBLE = 1e-10  # share of delta that trimming may cost
-_MIXING = 16 * np.finfo(float).eps  # of a loss, when a client's own law and the others' are put together
+_MIXING = 16 * UNIT  # of a loss, when a client's own law and the others' are put together
 
 
 def corners(others: int, every: int, pieces: int) -> list[tuple[int, int]]:

@@ -53,7 +53,7 @@ class Shift:
     loss_error: float
 
     def mirrored(self) -> Shift:
-        """With the numbers of both kinds of coins exchanged."""
+        """The shift with `first` and `rest` exchanged."""
         return replace(self, above=self.base[::-1], base=self.above[::-1])
 
 
@@ -100,7 +100,7 @@ def count_law(first: int, rest: int, low: float, high: float, *, negligible: flo
 
 
 def _gathered(first: int, rest: int, low: float, high: float, negligible: float) -> Shift | None:
-    """With runs of outcomes; None when the window comes too near to the ends of the count."""
+    """The dominating pair with outcomes gathered in runs; None when the window comes too near to the ends of the count."""
     mean, variance = first * high + rest * low, (first + rest) * low * high
     level = 0.7 - np.log(negligible)
     reach = level / 3 + np.sqrt(level * level / 9 + 2 * level * variance)  # Bernstein's inequality

@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, ParameterError, broadcast, real
 from airtight.analytics.privacy.mechanisms.randomized_response import alpha as alpha
+from airtight.analytics.rounding import UNIT
 
 _MOST_BITS = 60
 _PIECE = 1 << 16  # parameters quantized at a time
@@ -58,7 +59,7 @@ def offset(w: ArrayLike, *, center: ArrayLike, radius: ArrayLike, name: str = "w
     array([-1. ,  0.5])
     """
     weights, c, r = broadcast(w=real(name, w), center=real("center", center), radius=real("radius", radius, "(0, inf)"))
-    outside = np.abs(weights - c) > r * (1 + 4 * np.finfo(float).eps)
+    outside = np.abs(weights - c) > r * (1 + 4 * UNIT)
     if np.any(outside):
         index = tuple(int(i) for i in np.argwhere(outside)[0])
         low, high = float((c - r)[index]), float((c + r)[index])
@@ -247,7 +248,7 @@ def _quantized(
     with pieces:
         for value, factor, middle, width, target in pieces:
             x = value - middle
-            if not np.all(np.abs(x) <= width * (1 + 4 * np.finfo(float).eps)):
+            if not np.all(np.abs(x) <= width * (1 + 4 * UNIT)):
                 if not inside or np.any(np.isnan(x)):
                     offset(weights, center=c, radius=r)  # raises, and names the first weight outside
                 x = np.clip(x, -width, width)

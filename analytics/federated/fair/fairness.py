@@ -20,9 +20,10 @@ from airtight.analytics.federated.fair.unequal_noise import UnequalNoise
 from airtight.analytics.privacy.accounting.privacy_curve import PrivacyCurve
 from airtight.analytics.privacy.mechanisms import gaussian, gaussian_pair
 from airtight.analytics.privacy.mechanisms.gaussian import Gaussian
+from airtight.analytics.rounding import UNIT
 
 _ONE_SAMPLE = "one sample, replace"  # what neighbours differ in
-_ROUNDING = 16 * np.finfo(float).eps
+_ROUNDING = 16 * UNIT
 
 
 class Repair(StrEnum):

@@ -10,7 +10,7 @@ from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray
 from airtight.analytics.privacy.mechanisms import gaussian_pair
 from airtight.analytics.privacy.mechanisms.mechanism import Ends, Mechanism, register
-from airtight.analytics.rounding import UNIT
+from airtight.analytics.rounding import SMALLEST, UNIT
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class UnequalNoise(Mechanism):
         )
         room = 32 * UNIT  # of the ratios
         with np.errstate(under="ignore"):
-            lower, upper = np.exp(low) * (1 - room), np.exp(high) * (1 + room) + 5e-324
+            lower, upper = np.exp(low) * (1 - room), np.exp(high) * (1 + room) + SMALLEST
         upper = np.where(high > -np.inf, np.minimum(upper, 1.0), 0.0)
         return np.where(finite, lower, 0.0), np.where(finite, upper, 0.0)
 

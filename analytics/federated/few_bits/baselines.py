@@ -17,6 +17,7 @@ from airtight.analytics.privacy.accounting.privacy_curve import PrivacyCurve
 from airtight.analytics.privacy.mechanisms import gaussian as gaussian_mechanism
 from airtight.analytics.privacy.mechanisms import laplace as laplace_mechanism
 from airtight.analytics.privacy.mechanisms.gaussian import Gaussian, Shown
+from airtight.analytics.rounding import UNIT
 
 _RATIO, _WEIGHT = 1e-13, 1e-11  # relative errors: of a ratio, and of the probability of a number of clients
 
@@ -57,7 +58,7 @@ def gaussian_variance(*, epsilon: ArrayLike, delta: ArrayLike, radius: ArrayLike
     3.182
     """
     unit = gaussian_mechanism.sigma(epsilon, delta, sensitivity=1.0)  # one calibration, whatever the number of radii
-    return np.asarray((2 * real("radius", radius, "(0, inf)") * unit * (1 + 4 * np.finfo(float).eps)) ** 2)[()]
+    return np.asarray((2 * real("radius", radius, "(0, inf)") * unit * (1 + 4 * UNIT)) ** 2)[()]
 
 
 def gaussian_curve(

@@ -16,6 +16,7 @@ from scipy.special import gammaln
 from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, real
 from airtight.analytics.privacy.accounting.envelope import Envelope
+from airtight.analytics.rounding import UNIT
 
 _MOST = 1e4  # radii that a calibration may need
 _MOST_COINS = 5000
@@ -273,7 +274,7 @@ def binomial_sum(*, epsilon: float, trials: int, clients: int) -> Envelope:
         others = np.convolve(_coins(k, 0.5 + theta), _coins(N - k, 0.5 - theta))
         first, second = np.convolve(others, down), np.convolve(others, up)
         pairs += [(first, second), (second, first)]
-    error = (n * m + 40) * 8 * np.finfo(float).eps * max(1.0, float(np.log(n * m + 1)))
+    error = (n * m + 40) * 8 * UNIT * max(1.0, float(np.log(n * m + 1)))
     return Envelope(pairs, error=error, loss_error=2 * error)
 
 

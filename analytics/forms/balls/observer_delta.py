@@ -1,6 +1,6 @@
-r"""What a device that hides behind its own participation gives away, enclosed: by the axis, with the norm across in closed form.
+r"""Enclosures of the divergence of a hidden device: the axis is integrated, the norm across is in closed form.
 
-The other order of integration than :mod:`airtight.analytics.privacy.over_the_air.hidden_participation`. In units in
+This module integrates in the other order than :mod:`airtight.analytics.privacy.over_the_air.hidden_participation`. In units in
 which the device's components have variance 1, with :math:`\eta = s/v`, means n > f, :math:`\lambda = e^\epsilon`,
 :math:`c = (\lambda-1)(1-p)/p` and a = (r-1)/2, the point x of the axis belongs to the best set where half the squared
 norm across exceeds
@@ -66,7 +66,7 @@ class _Axis:
         return (n * x - n * n / 2).exp() - self.odds * (f * x - f * f / 2).exp()
 
     def edge(self, x: flint.acb, gain: flint.acb | None = None) -> flint.acb:
-        """t(x); without noise of the device's own its sign only."""
+        """t(x); where the device adds no noise, a number with the sign of t."""
         excess = self.common.log() - (self.gain(x) if gain is None else gain).log()
         if self.eta == 0:
             return excess
@@ -86,17 +86,17 @@ class _Axis:
         return signal * t.gamma_upper(a, regularized=1) - absent * (t * (1 + self.eta)).gamma_upper(a, regularized=1)
 
     def parts(self, x: Ball) -> tuple[Ball, Ball]:
-        """Right of x, whatever the norm across: the device's two components, and what is common to both neighbours."""
+        """Integrals over the axis right of x and all norms across: of the device's two components, and of the common one."""
         root = (1 + self.eta).sqrt()
         return upper_tail(x - self.near) - self.odds * upper_tail(x - self.far), self.common * upper_tail(x * root)
 
     def beyond(self, x: Ball) -> Ball:
-        """The best set right of x_1."""
+        """What the half-space right of x_1 contributes to D/p."""
         signal, absent = self.parts(x)
         return signal - absent
 
     def most(self, x: Ball) -> Ball:
-        """Right of x the integrand is nowhere greater: what the nearer component has there."""
+        """An upper bound of the integrand right of x: the greatest density there of the component with mean `near`."""
         return _density(flint.acb((x - self.near).max(flint.arb(0)))).real
 
     def zero(self, start: Ball) -> tuple[Ball, Ball]:
@@ -194,12 +194,13 @@ def hidden_at_least(
     replace: bool = False,
     steps: int = 256,
 ) -> Ball:
-    r"""Enclosure of what one set gives, so of a lower bound of :func:`hidden`; quick in any dimension.
+    r"""Enclosure of the value of one set, a lower bound of :func:`hidden`; quick in any dimension.
 
     Notes
     -----
-    The set is a staircase: between neighbouring points of the axis the bound of the squared norm is t in their middle.
-    Its probabilities are products of normal and gamma tails. It loses a share of some 1/`steps`:sup:`2`.
+    The set is a staircase: between two neighbouring points of the axis, half the squared norm exceeds t at their midpoint.
+    Its probabilities are products of normal and gamma tails. Its value is below the supremum by a share of some
+    1/`steps`:sup:`2`.
 
     Examples
     --------
@@ -249,9 +250,9 @@ def _of_axis(
     digits: int,
     bits: int,
 ) -> Ball:
-    """p times what `inner` makes of the axis between x_0 and x_1, x_1 between two points, and what lies beyond both.
+    """p times the sum of two integrals: `inner` from x_0 to the upper end of x_1, and the closed form beyond it.
 
-    A device that is always there has the Gaussian's curve.
+    Where p = 1 or epsilon = 0 the divergence is p times that of the Gaussian mechanism.
     """
     chance = ball(p)
 
@@ -270,7 +271,7 @@ def _of_axis(
 
 
 def _integral(axis: _Axis, start: Ball, end: Ball) -> Ball:
-    """Of the integrand from x_0 to `end` in pieces that shrink towards x_0; what is left there lies between 0 and a bound."""
+    """The integral from x_0 to `end` in pieces that shrink towards x_0; the rest next to x_0 lies between 0 and a bound."""
     a, tolerance = ball(axis.dimension - 1) / 2, flint.arb(2) ** (-flint.ctx.prec // 2)
     total, high, left = flint.acb(0), end, (end - start) * axis.most(start)
     for _ in range(_MOST_PIECES):
@@ -311,7 +312,7 @@ def theorem1(
     delta_prime: Fraction,
     form: str,
 ) -> tuple[Ball, Ball]:
-    """The delta of FDP Theorem 1 for a hidden device among others that surely take part, and less than the true one.
+    """The delta of FDP Theorem 1 for a hidden device among others that surely take part, and a lower bound of the true one.
 
     As :func:`airtight.analytics.forms.balls.amplified_delta.theorem1`; noise kept, gamma = 1. The others' noise being
     constant, all observers of y who do not see the device take part know the same.

@@ -21,8 +21,8 @@ class Order:
     """Independent releases, each `count` times, in one order throughout.
 
     A release may stand for a family of pairs, of which the greatest curve is asked for: then what dominates all of it
-    (:meth:`~airtight.analytics.privacy.mechanisms.mechanism.Release.dominating`) is composed for the upper end, and one
-    pair of it, the same in all releases (:meth:`~airtight.analytics.privacy.mechanisms.mechanism.Release.attained`),
+    (:meth:`~airtight.analytics.privacy.mechanisms.mechanism.Mechanism.dominating`) is composed for the upper end, and one
+    pair of it, the same in all releases (:meth:`~airtight.analytics.privacy.mechanisms.mechanism.Mechanism.attained`),
     for the lower.
     """
 

@@ -4,13 +4,14 @@ The curve of a pair holds for a whole family of neighbours when the pair dominat
 that of every member at every :math:`\lambda > 0`, also below 1. Only then does a composition of the pair bound every adaptive
 composition of members (Zhu, Dong and Wang 2022).
 
-A new mechanism is a class with :meth:`Mechanism.ends` in a module of its own, which calls :func:`register`. Composition,
-trade-off, JSON and the exchange with dp_accounting ask for nothing else.
+A new mechanism is a class with :meth:`Mechanism.ends` in a module of its own beside this one, which calls :func:`register`.
+Composition, trade-off, JSON and the exchange with dp_accounting ask for nothing else.
 """
 
 from __future__ import annotations
 
 import importlib
+import pkgutil
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, fields
@@ -103,7 +104,7 @@ def _plain(value: Any) -> Any:
 
 
 def around(value: FloatArray) -> Ends:
-    """Both ends of a divergence that was computed in closed form: sixteen units in the last place to either side."""
+    """Lower and upper bound of a divergence whose computed value errs by less than sixteen units in the last place."""
     return value * (1 - 16 * UNIT), np.minimum(value * (1 + 16 * UNIT), 1.0)
 
 
@@ -129,13 +130,7 @@ class Bounded(Mechanism, ABC):
 
 
 _NAMES: dict[type[Mechanism], str] = {}
-_ROOT = "airtight.analytics"
-_HOMES = {  # of every mechanism of the package the module that registers it, by the name of its constructor in JSON
-    "gaussian": "privacy.mechanisms.gaussian",
-    "shown": "privacy.mechanisms.gaussian",
-    "laplace": "privacy.mechanisms.laplace",
-    "randomized_response": "privacy.mechanisms.randomized_response",
-    "discrete": "privacy.mechanisms.discrete_pair",
+_ELSEWHERE = {  # constructor in JSON: the module that registers it, where that is not beside this one
     "subsampled": "privacy.accounting.subsampled",
     "tabulated": "privacy.accounting.interchange",
     "system": "privacy.over_the_air.rounds",
@@ -170,9 +165,18 @@ def release_of(description: Mapping[str, Any]) -> Mechanism:
     Gaussian(mu=1.0, unit='', slack=0.0)
     """
     name = description.get("constructor")
-    if isinstance(name, str) and name in _HOMES:
-        importlib.import_module(f"{_ROOT}.{_HOMES[name]}")
+    if isinstance(name, str) and name in _ELSEWHERE:
+        importlib.import_module(f"airtight.analytics.{_ELSEWHERE[name]}")
+    elif name not in _NAMES.values():
+        _register_room()
     kinds = {name: kind for kind, name in _NAMES.items()}
     if name not in kinds:
-        raise ParameterError("constructor", name, "one of " + ", ".join(sorted({*kinds, *_HOMES})))
+        raise ParameterError("constructor", name, "one of " + ", ".join(sorted({*kinds, *_ELSEWHERE})))
     return kinds[name].made(description.get("parameters", {}))
+
+
+def _register_room() -> None:
+    """Import the modules beside this one: each registers its own mechanisms."""
+    room = importlib.import_module(__name__.rpartition(".")[0])
+    for module in pkgutil.iter_modules(room.__path__, f"{room.__name__}."):
+        importlib.import_module(module.name)

@@ -1,8 +1,8 @@
 r"""Privacy of the feature-aware schemes: of the score that decides on participation, and of the feature that is sent then.
 
 FDP Lemma 2 adds the score's :math:`(\epsilon_k^{(0)},\delta_k^{(0)})` to the *amplified* guarantee of Theorem 1. But whether k
-takes part is a function of the released score: once it is known nothing is left to amplify (ledger FDP-L2). What holds is
-the composition of the score with the feature *given* participation.
+takes part is a function of the released score: once the score is known, participation is known and amplifies nothing (ledger
+FDP-L2). What holds is the composition of the score with the feature *given* participation.
 
 Neighbours are features that are changed (``replace``) or zeroed (``silent``); their scores differ by at most `sensitivity`.
 """
@@ -26,7 +26,7 @@ from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.analytics.privacy.over_the_air import amplification
 from airtight.analytics.privacy.over_the_air.amplification import TheoremForm
-from airtight.analytics.rounding import UNIT
+from airtight.analytics.rounding import SMALLEST, UNIT
 
 if TYPE_CHECKING:
     from airtight.analytics.privacy.accounting.privacy_curve import PrivacyCurve
@@ -134,7 +134,7 @@ def lowest_curve(
 
 
 def _lowest_ratios(system: InferenceSystem, noise: ArrayLike, sensitivity: ArrayLike, selected: int) -> FloatArray:
-    """Of every device: the greatest ratio of score and answer together."""
+    """For each device, the greatest ratio of sensitivity to noise of score and answer together."""
     mu0 = _score_ratio(system, noise, sensitivity)
     m = checks.count("selected", selected, f"[1, {system.devices}]")
     system = system.normalised()
@@ -170,7 +170,7 @@ def proven_threshold(
     eta : float
         The threshold.
     greatest_score : array_like, shape (K,) or scalar
-        What no score exceeds, for instance log2 L for entropies of L labels. The sensitivity alone does not bound it.
+        An upper bound of every score, for instance log2 L for entropies of L labels; the sensitivity does not imply one.
 
     Notes
     -----
@@ -237,14 +237,14 @@ def threshold_curve(
 
 
 def _likely(system: InferenceSystem, noise: ArrayLike, eta: float, greatest_score: ArrayLike) -> FloatArray:
-    """The least probability with which each device takes part, rounded down."""
+    """For each device a lower bound of its participation probability over all permitted scores."""
     greatest = checks.vector("greatest_score", greatest_score, system.devices, "(-inf, inf)")
     likely = np.asarray(participation.threshold(greatest, noise, checks.scalar("eta", eta)))
     return likely * (1 - _PROBABILITY_ROUNDING)
 
 
 def _doubt_of(likely: FloatArray) -> tuple[float, float]:
-    r"""What rounding the others' probabilities p down adds to delta, at most: relative, and absolute.
+    r"""Upper bounds, relative and absolute, of what rounding the others' probabilities p down adds to delta.
 
     The true ones are at most :math:`p(1+\eta)`. The probability of a set falls at most by the product over who is not in it of
     :math:`1 - \eta p/(1-p)`, and delta by the sum of what each moves, for it lies between 0 and 1.
@@ -299,7 +299,7 @@ def _ratio(change: FloatArray, deviation: FloatArray) -> FloatArray:
 
 
 def _mixture_epsilon(weight: FloatArray, mu: FloatArray, delta: float) -> float:
-    """An epsilon, hardly above the least, at which the mean of the Gaussian curves is at most delta."""
+    """An epsilon close to the least one at which the mean of the Gaussian curves is at most delta."""
     from scipy import optimize
 
     if not np.all(np.isfinite(mu)):
@@ -308,11 +308,11 @@ def _mixture_epsilon(weight: FloatArray, mu: FloatArray, delta: float) -> float:
     rounding = (weight.size + 16) * UNIT
 
     def most(epsilon: float) -> float:
-        """The mean is at most that."""
+        """An upper bound of the mean of the Gaussian curves at epsilon."""
         value, _, error = gaussian.log_curve(np.full(mu.shape, epsilon * (1 - 8 * UNIT)), mu)
         with np.errstate(under="ignore", invalid="ignore"):
             curve = np.exp(np.where(value > -np.inf, np.minimum(value + error, 0.0), -np.inf))
-        return float(weight @ curve) * (1 + rounding) + 5e-324
+        return float(weight @ curve) * (1 + rounding) + SMALLEST
 
     if most(0.0) <= delta:
         return 0.0

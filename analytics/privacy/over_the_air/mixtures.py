@@ -17,7 +17,7 @@ from airtight.analytics.inference.homogeneous import HomogeneousSystems
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.over_the_air import threshold_bound
 from airtight.analytics.privacy.over_the_air.noise_mixture import Participation
-from airtight.analytics.rounding import UNIT
+from airtight.analytics.rounding import SMALLEST, UNIT
 
 Systems = InferenceSystem | HomogeneousSystems
 
@@ -105,7 +105,7 @@ def _ends(
 
 def _highest(part: Participation, eps: FloatArray, rows: IntArray) -> FloatArray:
     high = part.log_upper(eps, rows)
-    return np.where(high > -np.inf, np.minimum(np.exp(high) * (1 + 2e-15) + 5e-324, 1.0), 0.0)
+    return np.where(high > -np.inf, np.minimum(np.exp(high) * (1 + 2e-15) + SMALLEST, 1.0), 0.0)
 
 
 def _lowest(part: Participation, eps: FloatArray, rows: IntArray) -> FloatArray:

@@ -27,17 +27,17 @@ from airtight.analytics.privacy.over_the_air import noise_mixture, observers, si
 from airtight.analytics.privacy.over_the_air.hidden_mixtures import Unseen
 from airtight.analytics.privacy.over_the_air.mixtures import participations
 from airtight.analytics.privacy.over_the_air.noise_mixture import Participation
-from airtight.analytics.rounding import UNIT
+from airtight.analytics.rounding import SMALLEST, UNIT
 
 _NEGLIGIBLE = 1e-25  # probability of the others' noise that a first try leaves out
 _SHORT = 2.0**40
-_SHORTENED = 1.01 / _SHORT  # relative, by which an epsilon may be moved by that
-_NATS = 24.0, 20.0  # of the divergences' rules, and of hidden devices: finer than any grid of losses
+_SHORTENED = 1.01 / _SHORT  # relative change of epsilon that rounding its mantissa to so many bits may cause
+_NATS = 24.0, 20.0  # minus the log of the quadrature error, of visible and of hidden devices: below any loss grid's
 _AT_ONCE = 1 << 20  # epsilons times values of the others' noise
-_NOTHING = -746.0  # log of what is no double
-_FEW = 8  # points a decade of a first look at a curve whose values are costly
-_BEYOND_CELLS = 1e-6  # share of delta that may lie where cells are coarse
-_DOUBTFUL = 1e-13  # with a delta below this over that, nothing is left out
+_NOTHING = -746.0  # log of a positive number that underflows to 0
+_FEW = 8  # points in a decade of epsilon at which a costly curve is first evaluated
+_BEYOND_CELLS = 1e-6  # share of delta that may lie outside the fine cells
+_DOUBTFUL = 1e-13  # where delta is below _NEGLIGIBLE / _DOUBTFUL, no value of the noise is left out
 
 
 @dataclass(frozen=True)
@@ -51,10 +51,9 @@ class Query(Mechanism):
     device: int
     observer: Observer
     _parts: dict[float, Participation] = field(default_factory=dict, compare=False, repr=False)
-    side = 1 / 2  # of lines: values are costly
-    _seen: dict[bool, FloatArray] = field(
-        default_factory=dict, compare=False, repr=False
-    )  # by order: epsilon, both ends
+    side = 1 / 2  # see Mechanism.side: values of the curve are costly
+    # for each order three rows: epsilon, lower and upper bound of delta
+    _seen: dict[bool, FloatArray] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def unit(self) -> str:  # type: ignore[override]
@@ -74,11 +73,14 @@ class Query(Mechanism):
         return self.observer is not Observer.SIGNAL
 
     def dominating(self, level: float) -> Factors:
-        """Before `signal`: what one sees who is told who of the others takes part."""
+        """For observer `signal`, the query before observer `others`, who is also told which other devices take part."""
         return ((self if self.pair else replace(self, observer=Observer.OTHERS), 1),)
 
     def attained(self, level: float) -> Factors:
-        """Before `signal`: zero codes of the others, and of y but its cell (:meth:`concentric.Mixture.outcomes`)."""
+        """For observer `signal`, a discrete pair: the others send zero codes, and only the cell of y is released.
+
+        See :meth:`airtight.analytics.privacy.over_the_air.signal_lower_bound.Mixture.outcomes`.
+        """
         if self.pair:
             return ((self, 1),)
         mixture = signal_lower_bound.Mixture.of(self._part(0.0), 0)
@@ -111,13 +113,13 @@ class Query(Mechanism):
         return 0.0 if float(part.participation[0]) == 0 or (silent and float(part.sensitivity[0]) == 0) else np.inf
 
     def reached_loss(self, *, reverse: bool = False) -> float:
-        """Where k moves the mean of normal noise, the loss of present against not has no bound."""
+        """Where device k moves the mean of Gaussian noise, the privacy loss of participation has no bound."""
         part = self._part(0.0)
         moves = self.pair and float(part.participation[0]) > 0 and float(part.sensitivity[0]) > 0
         return np.inf if moves and (self.symmetric or not reverse) else 0.0
 
     def _divergences(self, eps: FloatArray, reverse: bool) -> Ends:
-        lower, upper = np.zeros(eps.shape), np.full(eps.shape, 5e-324)
+        lower, upper = np.zeros(eps.shape), np.full(eps.shape, SMALLEST)
         near = (self._log_greatest(eps) > _NOTHING) | np.isinf(eps)
         lower[near], upper[near] = self._ends(eps[near], reverse, _NEGLIGIBLE)
         doubtful = np.flatnonzero(near & (upper * _DOUBTFUL < _NEGLIGIBLE))
@@ -126,7 +128,7 @@ class Query(Mechanism):
         return lower, upper
 
     def _log_greatest(self, eps: FloatArray) -> FloatArray:
-        """log of what delta cannot exceed: that of a device seen to take part, with the least noise that there may be."""
+        """log of an upper bound of delta: the observer sees the device take part, and the noise is the least possible."""
         if self.system.adjacency is Adjacency.ABSENT:
             return np.zeros(eps.shape)
         part = self._part(0.0)
@@ -153,11 +155,11 @@ class Query(Mechanism):
                 rows = np.zeros(some.size, dtype=np.int64)
                 found = noise_mixture.log_ends(part, some, rows, reverse=reverse, doubt=_SHORTENED)
                 low[start::parts], high[start::parts] = found
-            upper = np.minimum(np.exp(high) * (1 + 2e-15) + 5e-324, 1.0)
+            upper = np.minimum(np.exp(high) * (1 + 2e-15) + SMALLEST, 1.0)
             return np.exp(low) * (1 - 2e-15), np.where(high > -np.inf, upper, 0.0)
 
     def constant(self) -> tuple[float, float, float] | None:
-        """p, sensitivity and noise variance of a device whose noise does not depend on who takes part, if it does not."""
+        """p, sensitivity and noise variance, where the noise does not depend on who takes part; None otherwise."""
         part = self._part(0.0)
         if part.slack or part.missing[0] or np.sum(part.weights[0] > 0) != 1:
             return None
@@ -169,7 +171,7 @@ register(Query, "system")
 
 
 def _shortened(epsilon: FloatArray) -> FloatArray:
-    """With a mantissa of so few bits that the same point of several grids is the same number."""
+    """Epsilon with a mantissa of 40 bits, so that a point that several grids share is one double."""
     mantissa, exponent = np.frexp(epsilon)
     return np.asarray(np.where(np.isfinite(epsilon), np.ldexp(np.round(mantissa * _SHORT), exponent) / _SHORT, epsilon))
 
@@ -180,7 +182,7 @@ def unit(system: InferenceSystem, device: int) -> str:
 
 
 def query(system: InferenceSystem, device: int, observer: Observer | str) -> Mechanism:
-    """One query, in closed form where it has one.
+    """The mechanism of one query, in closed form where one exists.
 
     Examples
     --------

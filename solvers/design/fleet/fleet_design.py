@@ -33,6 +33,7 @@ from airtight.analytics.federated.fair import fairness
 from airtight.analytics.federated.fair.device import DeviceFleet
 from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.analytics.records import Record
+from airtight.analytics.rounding import UNIT
 from airtight.solvers.design.fleet.fleet_requirements import FleetRequirements, Goal, Hears
 from airtight.solvers.energy import exact, utility
 from airtight.solvers.energy.energy_problem import Problem
@@ -41,7 +42,7 @@ from airtight.solvers.errors import InfeasibleError
 
 _HALVINGS = 60
 _FARTHEST = 1e9  # price of a joule, in utility of a joule
-_ROUNDING, _ROOT, _UNIT = 1e-12, 1e-10, np.finfo(float).eps
+_ROUNDING, _ROOT = 1e-12, 1e-10
 _UP = 1 + 1e-6  # for what is named as feasible
 
 
@@ -299,7 +300,7 @@ def _moved(
 ) -> _Offer:
     """One device after the other moved to the other plan where that gains and all together still spend no more than the limit."""
     cost, rows = instead - spent, np.zeros(gain.size, dtype=bool)
-    rounding = 4 * gain.size * _UNIT * (abs(limit) + float(np.sum(np.abs(spent)) + np.sum(np.abs(instead))))
+    rounding = 4 * gain.size * UNIT * (abs(limit) + float(np.sum(np.abs(spent)) + np.sum(np.abs(instead))))
     room = limit - float(np.sum(spent)) - rounding
     order = np.argsort(-gain, kind="stable")[: np.count_nonzero(gain > 0)]
     for k, price in zip(order.tolist(), cost[order].tolist(), strict=True):

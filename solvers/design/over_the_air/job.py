@@ -27,7 +27,7 @@ _ROUNDING = 1e-10  # of an error that has to be kept
 _PEAK = 1 + 1e-6  # likewise of a power
 _DOMAIN = "noise up to 1e8 times the receiver's"  # what boxes cover
 _SHORT, _FARTHEST = 6e-3, 0.05  # share of epsilon that proposed points stay below it
-_ANY = 1e300  # an energy that every design has
+ANY_ENERGY = 1e300  # an energy that every design has
 
 
 @dataclass(frozen=True)
@@ -236,7 +236,7 @@ class Job:
         most = math.inf if self.wanted.epsilon_at_most is None else self.wanted.epsilon_at_most
         budget = self.wanted.energy_at_most
         goal, limit = (
-            (Goal.ENERGY, _ANY if budget is None else budget) if self.error is None else (Goal.ERROR, self.error)
+            (Goal.ENERGY, ANY_ENERGY if budget is None else budget) if self.error is None else (Goal.ERROR, self.error)
         )
         problem = self._problem(system, goal, None, short)
         found = equal_devices.solve(problem, gap=self.gap, effort=effort.part(1 / 3), enough=limit * (1 - _ROUNDING))

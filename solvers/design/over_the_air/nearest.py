@@ -12,13 +12,12 @@ from airtight.analytics.checks import ParameterError
 from airtight.analytics.inference import distortion
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.solvers.design.over_the_air import local
-from airtight.solvers.design.over_the_air.job import Answer, Job, down, up
+from airtight.solvers.design.over_the_air.job import ANY_ENERGY, Answer, Job, down, up
 from airtight.solvers.design.over_the_air.requirements import Goal
 from airtight.solvers.design.peak import Peak
 from airtight.solvers.errors import InfeasibleError, NotSettledError
 
 _ROOM = 1 + 5e-4
-_ANY = 1e300  # an energy that every design has
 _STEPS = 8  # of the bisection of a power
 
 
@@ -104,7 +103,7 @@ def _least(job: Job, goal: Goal, **dropped: Any) -> Answer | None:
     except ParameterError:  # it was the only one
         if goal is Goal.ENERGY:
             return None
-        wanted = replace(job.wanted, **{**changes, "energy_at_most": _ANY})
+        wanted = replace(job.wanted, **{**changes, "energy_at_most": ANY_ENERGY})
     return job.asking(wanted).solved()
 
 

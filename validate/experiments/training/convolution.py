@@ -21,7 +21,7 @@ class Convolutional:
     Attributes
     ----------
     side : int
-        Pixels of a side, even.
+        Pixels along each side of the image, an even number.
     channels : int
         Filters.
     hidden : tuple of int
@@ -96,7 +96,7 @@ class Convolutional:
         np.subtract(flat, gradient, out=flat)
 
     def accuracy(self, flat: Array, x: Array, y: IntArray) -> float:
-        """Share of x that is classified right."""
+        """The fraction of the images x that is classified correctly."""
         return float(np.mean(np.argmax(self.scores(flat, x), axis=-1) == y))
 
     def _pooled(self, flat: Array, x: Array) -> tuple[Array, Array, NDArray[np.bool_]]:

@@ -105,7 +105,7 @@ def measure(
     ----------
     setup : Setup
     system : InferenceSystem
-        Its participation counts in Scheme 1 only; its weights are used as they are.
+        Its participation probabilities are used in Scheme 1 only, its weights unchanged.
     scheme : {"1", "2.1", "2.2"}
     selection : Selection, optional
     transmitter : Transmitter, optional
@@ -114,7 +114,7 @@ def measure(
     checkpoint : Path, optional
         Written after every round; an interrupted measurement goes on from it, with the same result.
     progress : callable, optional
-        Hears of every round and of the accuracy so far.
+        Called after every round with its number and the accuracy so far.
 
     Raises
     ------
