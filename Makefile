@@ -3,6 +3,7 @@ BIN := .venv/bin
 
 .PHONY: report test quick lint docs ledger findings formal bench mutants hunt lock clean
 SECONDS ?= 600
+ID ?=
 
 report: .venv/installed
 	$(BIN)/airtight report examples/paper.toml --out report
@@ -25,7 +26,7 @@ docs: .venv/installed
 	$(BIN)/sphinx-build -j auto -W --keep-going -q docs docs/_build/html
 
 ledger: .venv/installed
-	$(BIN)/python -m airtight.validate.report.document docs
+	$(BIN)/python -m airtight.validate.report.document docs $(ID)
 
 formal: .venv/installed
 	@command -v coqc >/dev/null || { echo "make formal needs coqc with coq-interval; Debian: apt-get install coq libcoq-interval"; exit 1; }

@@ -22,12 +22,13 @@ extensions = [
 sphinx_gallery_conf = {
     "examples_dirs": "gallery",
     "gallery_dirs": "_gallery",
-    "subsection_order": ["gallery/papers"],
+    "subsection_order": ["gallery/notebooks", "gallery/papers"],
     "image_scrapers": ("drawn",),
     "reset_modules": ("drawn.style",),
     "filename_pattern": "/plot_",
     "abort_on_example_error": True,
     "download_all_examples": False,
+    "capture_repr": ("_repr_html_", "__repr__"),
     "show_signature": False,
     "min_reported_time": 60,
     "parallel": 2,
@@ -45,6 +46,6 @@ exclude_patterns = ["_build", "_extra", "gallery"]
 html_math_renderer = "mathml"
 html_static_path = ["_static"]
 html_css_files = ["math.css", "narrow.css"]
-html_js_files = ["narrow.js"]
+html_js_files = ["narrow.js", "ledger.js"]
 html_extra_path = [name for name in ("_extra",) if _Path(__file__).parent.joinpath(name).exists()]  # the live report
 _autosummary.WELL_KNOWN_ABBREVIATIONS += ("Sec.", "Eq.", "Eqs.", "Fig.", "Figs.", "Lemma.", "resp.")

@@ -57,15 +57,18 @@ def test_identifiers_are_unique_and_papers_known():
 
 
 def test_the_page_is_up_to_date():
-    page = (DOCS / "ledger.md").read_text()
+    pages = {name: (DOCS / "ledger" / f"{name}.md").read_text() for name in PAPERS}
+    assert {path.stem for path in (DOCS / "ledger").iterdir()} == set(PAPERS)
     assert [e.claim.id for e in shipped().evidence] == list(CLAIMS), "run make ledger"
     for e in shipped().evidence:
-        claim = e.claim
+        claim, page = e.claim, pages[e.claim.paper]
         assert e.verdict is claim.expected and document.row(e) in page, f"{claim.id}: run make ledger"
-        assert f"### {claim.id}\n" in page and f"$${claim.statement}$$" in page
+        assert f"## {claim.id}\n" in page and f"$${claim.statement}$$" in page
     for item in ITEMS.values():
-        assert f"| {item.id} | {item.location} |" in page
-    assert "not certified" not in page and "unsettled" not in page
+        assert f"| {item.id} | {item.location} |" in pages[item.paper]
+    assert not any("not certified" in page or "unsettled" in page for page in pages.values())
+    index = (DOCS / "ledger.md").read_text()
+    assert all(f"(ledger/{name}.md)" in index for name in PAPERS)
     agreement = (DOCS / "twins.md").read_text()
     assert all(
         f"| {name} | {twin.form.source} | {twin.form.face.value} |" in agreement for name, twin in twins().items()
@@ -74,10 +77,24 @@ def test_the_page_is_up_to_date():
 
 def test_pages_are_made():
     found = list(audit.run(["FDP-T1t", "FDP-L3", "FDP-L3*", "CB-A1"]))
-    page = document.ledger(found, [PAPERS["feature-dp"]])
+    index, page = document.ledger(found, [PAPERS["feature-dp"]]).values()
     assert "certified in ball arithmetic" in page and "tightness" in page
     assert "Corrects FDP-L3." in page and "Corrected by FDP-L3*." in page
-    assert f"{len(found) + len(PAPERS['feature-dp'].items)} items" in page
+    assert f"{len(found) + len(PAPERS['feature-dp'].items)} items" in index
+
+
+def test_a_claim_is_tried_anew_alone(tmp_path, monkeypatch):
+    """`make ledger ID=FDP-D2`: the others keep their evidence; the page of the twins stays."""
+    monkeypatch.setattr(document.writing, "published", lambda pool: "sums\n")
+    monkeypatch.setattr(document.papers, "__file__", str(tmp_path / "papers" / "__init__.py"))
+    document.main(str(tmp_path), ["FDP-D2"])
+    written = sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.*"))
+    assert "ledger/feature-dp.md" in written and "twins.md" not in written
+    old = {e.claim.id: e for e in shipped().evidence}
+    text = (tmp_path / "papers" / "evidence.json").read_text()
+    rows = json.loads(text)["rows"]
+    assert list(rows) == list(old) and rows["FDP-D2"]["seconds"] != old["FDP-D2"].seconds
+    assert rows["CB-A1"]["seconds"] == old["CB-A1"].seconds
 
 
 def test_the_command_lists_everything():

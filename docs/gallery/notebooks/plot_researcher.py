@@ -1,13 +1,10 @@
-# ---
-# jupyter: {jupytext: {text_representation: {format_name: percent}}}
-# ---
+"""
+What Theorem 1 promises, and what is true
+=========================================
 
-# %% [markdown]
-# # What Theorem 1 promises, and what is true
-# For who knows (epsilon, delta) and wants to know which neighbour, which observer, which number.
-# Open with jupytext; nothing is downloaded.
+For a reader who knows (epsilon, delta) and wants to know which neighbours, which observer, and which number.
+"""
 
-# %%
 from dataclasses import replace
 
 import numpy as np
@@ -29,10 +26,9 @@ system = airtight.InferenceSystem(
 )
 system
 
-# %% [markdown]
+# %%
 # The theorem as printed, a closed form with a proof, and the exact value, for the paper's own neighbour: a device that is absent.
 
-# %%
 claim = amplification.published(system, form="eq23")
 faces = {
     "published": claim.epsilon[0],
@@ -41,26 +37,23 @@ faces = {
 }
 faces
 
-# %% [markdown]
+# %%
 # At the epsilon claimed the true delta is thousands of times the one claimed.
 
-# %%
 true_delta = airtight.delta(system, float(claim.epsilon[0]))[0]
 assert true_delta > 1000 * claim.delta[0]
 true_delta, claim.delta[0]
 
-# %% [markdown]
+# %%
 # It grows with the encoded dimension, which the theorem does not contain.
 
-# %%
 by_dimension = {r: airtight.epsilon(replace(system, dimension=r))[0] for r in (1, 10, 100, 1000, 10_000)}
 assert np.all(np.diff(list(by_dimension.values())) > 0)
 by_dimension
 
-# %% [markdown]
+# %%
 # What helps: absent devices that send noise all the same. Then random participation amplifies as the paper wants, exactly.
 
-# %%
 idle = replace(system, idle_noise=True)
 assert airtight.epsilon(idle)[0] < claim.epsilon[0]
 airtight.epsilon(idle)[0]

@@ -1,12 +1,10 @@
-# ---
-# jupyter: {jupytext: {text_representation: {format_name: percent}}}
-# ---
+"""
+From a link budget to a plan
+============================
 
-# %% [markdown]
-# # From a link budget to a plan
-# For who has devices, a channel and a deadline: what each device should do, proved, and what it costs.
+For a reader who has devices, a channel and a deadline: what each device should do, with a proof, and what it costs.
+"""
 
-# %%
 import numpy as np
 
 from airtight.analytics.federated.fair.device import table_1
@@ -22,20 +20,18 @@ assert plan.is_optimal()
     "energy (mJ)": (1e3 * plan.energy).round(1),
 }
 
-# %% [markdown]
+# %%
 # Beside the benchmark of the paper, and beside its own Theorem 2.
 
-# %%
 cut = schemes.compare(fleet, schemes.benchmark_energy(fleet))
 lost = energy.solve(fleet, method="published").gap
 assert cut.std_cut > 0 and np.nanmax(lost) >= 0
 cut.std_cut, cut.mean_cut
 
-# %% [markdown]
+# %%
 # Weights for inference over the air, under a cap on the exact epsilon of every device,
 # and whether they beat an output that ignores y.
 
-# %%
 import airtight
 from airtight.solvers import weights
 
