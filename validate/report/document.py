@@ -284,13 +284,13 @@ def main(folder: str, names: Sequence[str] = ()) -> None:
 
     Where claims are named the twins are not compared again: their page stays as it is.
     """
-    evidence = {e.claim.id: e for e in shipped_evidence.shipped().evidence} if names else {}
+    by_id = {e.claim.id: e for e in shipped_evidence.shipped().evidence} if names else {}
     with ProcessPoolExecutor(2, get_context("spawn")) as pool:
-        evidence |= {e.claim.id: e for e in audit.run(names, executor=pool)}
+        by_id |= {e.claim.id: e for e in audit.run(names, executor=pool)}
         sums = writing.published(pool)
-    if missing := [name for name in INSTALLED.claims() if name not in evidence]:
+    if missing := [name for name in INSTALLED.claims() if name not in by_id]:
         raise ParameterError("ID", " ".join(names), f"also {', '.join(missing)}, of which there is no evidence yet")
-    ordered = [evidence[name] for name in INSTALLED.claims()]
+    ordered = [by_id[name] for name in INSTALLED.claims()]
     made = {
         **ledger(ordered, list(INSTALLED.papers().values())),
         "parameters.md": parameters(),
