@@ -66,6 +66,8 @@ def test_the_page_is_up_to_date():
         assert f"## {claim.id}\n" in page and f"$${claim.statement}$$" in page
     for item in ITEMS.values():
         assert f"| {item.id} | {item.location} |" in pages[item.paper]
+    rows = [line for page in pages.values() for line in page.splitlines() if line.startswith("| ")]
+    assert all(len(re.findall(r"(?<!\\)\|", row)) == 6 for row in rows), "a bar inside a cell cuts it"
     assert not any("not certified" in page or "unsettled" in page for page in pages.values())
     index = (DOCS / "ledger.md").read_text()
     assert all(f"(ledger/{name}.md)" in index for name in PAPERS)

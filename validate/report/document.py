@@ -60,12 +60,12 @@ def ledger(evidence: Sequence[Evidence], tried: Sequence[Paper]) -> dict[str, st
         lines += ["| item | where | verdict | severity | why |", "|---|---|---|---|---|"]
         lines += [row(e) for e in here]
         lines += [
-            f"| {r.id} | {r.location} | see {e.claim.id} | | |"
+            _cells(r.id, r.location, f"see {e.claim.id}", "", "")
             for e in evidence
             for r in e.claim.also
             if r.paper == paper.id
         ]
-        lines += [f"| {i.id} | {i.location} | **{i.verdict.value}** | | {i.reason} |" for i in paper.items]
+        lines += [_cells(i.id, i.location, f"**{i.verdict.value}**", "", i.reason) for i in paper.items]
         for e in here:
             lines += ["", f"## {e.claim.id}", "", "$$" + e.claim.statement + "$$", ""]
             lines += [*computed(e.claim), *_source(e.claim), *box(e.claim), *_evidence(e)]
@@ -108,7 +108,12 @@ def row(e: Evidence) -> str:
     """What the ledger page says of a claim in its table: how it is known, and the verdict."""
     claim = e.claim
     severity = claim.ruling.severity.value if claim.ruling.severity else ""
-    return f"| {claim.id} | {claim.location} | **{e.said}** | {severity} | {claim.reason} |"
+    return _cells(claim.id, claim.location, f"**{e.said}**", severity, claim.reason)
+
+
+def _cells(*texts: str) -> str:
+    """A row of a table in Markdown; a bar inside a cell is escaped."""
+    return f"| {' | '.join(text.replace('|', chr(92) + '|') for text in texts)} |"
 
 
 def _compared(evidence: Sequence[Evidence]) -> str:
