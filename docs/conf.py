@@ -46,6 +46,7 @@ exclude_patterns = ["_build", "_extra", "gallery"]
 html_math_renderer = "mathml"
 html_static_path = ["_static"]
 html_css_files = ["math.css", "narrow.css"]
+html_search_scorer = "_static/scorer.js"
 html_js_files = ["narrow.js", "ledger.js"]
 html_extra_path = [name for name in ("_extra",) if _Path(__file__).parent.joinpath(name).exists()]  # the live report
 _autosummary.WELL_KNOWN_ABBREVIATIONS += ("Sec.", "Eq.", "Eqs.", "Fig.", "Figs.", "Lemma.", "resp.")
