@@ -169,6 +169,12 @@ class Described:
         rows = of(type(self))
         return {name: _plain(vars(self)[name], one="devices" in rows) for name in rows}
 
+    def derived(self, **values: Any) -> Self:
+        """A copy with other values that follow from those of this object, so that nothing is checked again."""
+        copy = object.__new__(type(self))
+        vars(copy).update(vars(self), **values)
+        return copy
+
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented

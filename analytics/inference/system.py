@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -137,8 +137,7 @@ class InferenceSystem(Described):
         gone = np.flatnonzero(found.lost[:-1])
         if gone.size and self.adjacency is Adjacency.ABSENT and not self.idle_noise:
             raise vanishing("noise_variance", noise, (int(gone[0]),))
-        return replace(
-            self,
+        return self.derived(
             alignment=float(found.alignment),
             clip=found.clip,
             weight=found.weight,
