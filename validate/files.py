@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Writes files that appear whole or not at all."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import IO
 
 @contextmanager
 def whole(path: Path) -> Iterator[IO[bytes]]:
-    """Write beside the target, then put in its place: a reader finds the old file or the new one.
+    """Write a temporary file, then move it to `path`: a reader finds the old file or the new one.
 
     Examples
     --------

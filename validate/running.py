@@ -1,4 +1,4 @@
-"""Long work on the command line: as many processes as there are processors, and a bar on stderr."""
+"""Long work on the command line: one process for each processor, and a progress bar on stderr."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
     from airtight.validate.claims.evidence import Evidence
     from airtight.validate.claims.sources import Source
 
-QUIET = "airtight.quiet"  # in the context's meta
-_ALONE = 4  # claims
+QUIET = "airtight.quiet"  # key in the meta data of the click context
+_ALONE = 4  # claims; so few are tried sooner than another process starts
 
 
 @contextmanager
 def pool_of(tasks: int) -> Iterator[tuple[Executor | None, int]]:
-    """Processes, and how many, for so many tasks: one for each processor that we may use, each with one thread."""
+    """A pool of processes for so many tasks, and its size: one for each usable processor, each with one thread."""
     workers = min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, tasks)
     if workers == 1:
         yield None, 1
         return
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ.setdefault(name, "1")  # what the processes inherit
+        os.environ.setdefault(name, "1")  # the processes inherit the environment
     with ProcessPoolExecutor(workers, get_context("spawn"), initializer=_patient) as pool:
         try:
             yield pool, workers
@@ -46,32 +46,32 @@ def pool_of(tasks: int) -> Iterator[tuple[Executor | None, int]]:
 
 
 def pool_for_claims(count: int) -> AbstractContextManager[tuple[Executor | None, int]]:
-    """Processes for so many claims; none for a few, which are tried sooner than another process starts."""
+    """A pool of processes for so many claims, or None for a few, which are tried in this process."""
     return pool_of(count if count > _ALONE else 1)
 
 
 def _patient() -> None:
-    """Workers leave Ctrl-C to the command, which ends them, and do not outlive it."""
+    """Prepare a worker: it ignores Ctrl-C, on which the command ends it, and it does not outlive the command."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if (parent := parent_process()) is not None:
         threading.Thread(target=_orphaned, args=(parent,), daemon=True).start()
 
 
 def _orphaned(parent: BaseProcess) -> None:
-    """End this worker when the command has ended, by whatever: else it would wait for work for ever."""
+    """End this worker when the command has ended in whatever way; else it would wait for work forever."""
     parent.join()
     os._exit(1)
 
 
 def quiet() -> bool:
-    """Whether the command that runs was told to say nothing on the way."""
+    """Whether the running command was asked to print no progress."""
     context = click.get_current_context(silent=True)
     return context is not None and bool(context.meta.get(QUIET))
 
 
 @contextmanager
 def progress(title: str, total: int) -> Iterator[Callable[[str], None]]:
-    """A bar on stderr when that is a terminal; the function given advances it by one and says what was done."""
+    """A progress bar on stderr where that is a terminal; the yielded function advances it by one and names what was done."""
     from rich.console import Console
     from rich.progress import (
         BarColumn,

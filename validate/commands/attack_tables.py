@@ -1,4 +1,4 @@
-"""What an attack has shown, as a table on stdout."""
+"""Prints the results of attacks as tables."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from airtight.validate.results.attack import AttackResult, TrainingAttack
 
 
 def attacked(name: str, found: AttackResult) -> None:
-    """Print what was shown of each kind of device, beside the exact epsilon and the published promise."""
+    """Print for each run of equal devices the epsilon that the attack has shown, the exact and the published one."""
     console = screen()
     queries = "one query" if found.rounds == 1 else f"{found.rounds} queries"
     table = Table(
@@ -37,7 +37,7 @@ def attacked(name: str, found: AttackResult) -> None:
 
 
 def trained(name: str, found: list[TrainingAttack]) -> None:
-    """Print what was shown of one client of federated training, a row a mechanism, beside the exact epsilon and Theorem 3."""
+    """Print for each mechanism the epsilon that the attack on one client has shown, the exact one and that of Theorem 3."""
     console, first = screen(), found[0]
     rounds = "one round" if first.rounds == 1 else f"{first.rounds} rounds"
     table = Table(

@@ -47,7 +47,7 @@ def _warn(message: Warning | str, *_: Any) -> None:
 
 
 class _Group(click.Group):
-    """Turns every foreseen error into one line on stderr and exit code 2."""
+    """Turns every expected error into one line on stderr and exit code 2."""
 
     def invoke(self, ctx: click.Context) -> Any:
         with warnings.catch_warnings():
@@ -95,7 +95,7 @@ def main() -> None:
 @click.argument("files", type=click.Path(path_type=Path), nargs=-1, required=True, metavar="FILE...")
 @_JSON
 def bounds(files: tuple[Path, ...], as_json: bool) -> None:
-    """Every bound of the systems in FILE: published, proven, exact. Of several files the JSON is an object by file."""
+    """Every bound of the systems in FILE: published, proven, exact. For several files the JSON is an object by file."""
     from airtight.validate.results.bounds import Bounds, each
     from airtight.validate.results.inference_results import InferenceBounds
 
@@ -340,7 +340,7 @@ def certify(ids: tuple[str, ...], out: Path, coq: bool) -> None:
 
 
 def _certified(ids: Sequence[str], out: Path, source: Source, *, quiet: bool) -> None:
-    """Certify, and say what was and what was not; what check.py does not rebuild is none."""
+    """Certify the claims, and say which were certified; only what check.py rebuilds is a certificate."""
     from airtight.validate.claims import audit
     from airtight.validate.claims.certificates import writing
 

@@ -119,7 +119,7 @@ def design(
 
 
 def _settled(found: JointDesign) -> None:
-    """Exit 4 where the effort was spent first."""
+    """Exit with 4 where the effort was spent before the design was settled."""
     if not found.settled:
         gap = "nothing is proved of others" if found.gap is None else f"gap {found.gap:.3g}"
         click.echo(f"airtight: not settled: {found.minimised} {found.value:.6g} is the best met, {gap}", err=True)
@@ -158,7 +158,7 @@ def _frontier(description: Description, over: Sequence[str], plot: Path | None, 
 
 
 def _devices_of(file: Path, devices: Path | None) -> str:
-    """The table whose devices a CSV file holds."""
+    """Name of the table whose devices a CSV file holds."""
     return "inference" if devices is None or "inference" in read(file) else "energy"
 
 
@@ -184,7 +184,7 @@ def _fleet(
 
 
 def _before(description: Description) -> dict[str, float]:
-    """What the system reaches as it was described."""
+    """Epsilon, error and energy of the system as the file describes it."""
     import numpy as np
 
     from airtight.analytics.inference import accuracy, distortion

@@ -1,4 +1,4 @@
-"""Designs as tables on stdout."""
+"""Prints designs as tables."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SOUGHT = {"noise": "least noise variance", "clip": "greatest clip", "participat
 
 
 def calibration(name: str, found: CalibrationResult) -> None:
-    """Print the quantity that keeps epsilon, and what is proved about it."""
+    """Print the calibrated quantity and its certificate."""
     console = screen()
     sought = _SOUGHT[found.variable]
     queries = "one query" if found.rounds == 1 else f"{found.rounds} queries"
@@ -41,7 +41,7 @@ def calibration(name: str, found: CalibrationResult) -> None:
 
 
 def design(name: str, found: DesignResult) -> None:
-    """Print a joint design, what it reaches, and what is proved about it."""
+    """Print a joint design, the values that it reaches, and its certificate."""
     console = screen()
     table = Table(title=f"{name}: least {found.minimised}", box=box.SIMPLE_HEAD, title_justify="left")
     for heading in ("variable", "value"):
@@ -134,12 +134,12 @@ def fleet_design(name: str, found: FleetDesignResult) -> None:
 
 
 def frontier(name: str, found: FrontierResult) -> None:
-    """Print a design for every combination of what is kept."""
+    """Print one design for every combination of constraints."""
     console = screen()
     sought = f"{'greatest' if found.sought == 'utility' else 'least'} {found.sought}"
     table = Table(title=f"{name}: what can be had, {sought}", box=box.SIMPLE_HEAD, title_justify="left")
     columns = [key for key in found.points[0] if any(one[key] is not None for one in found.points)]
-    shown = [key for key in columns if key != found.sought]  # it is the value
+    shown = [key for key in columns if key != found.sought]  # its column is called value
     for key in shown:
         table.add_column({"value": sought}.get(key, key.replace("_", " ")), justify="right")
     for one in found.points:

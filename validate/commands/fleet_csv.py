@@ -1,4 +1,4 @@
-"""Fleets as CSV: one device a row, the header names keys of the system file."""
+"""Fleets as CSV files: each row is a device, and the header names keys of the system file."""
 
 from __future__ import annotations
 
@@ -29,12 +29,15 @@ from airtight.validate.system_file.config import SystemFileError, described, mea
 from airtight.validate.system_file.description import Description
 
 _KINDS: dict[str, type] = {"energy": DeviceFleet, "inference": InferenceSystem}
-LABELS = ("device", "epsilon")  # names of devices, and what is written beside them
+LABELS = (
+    "device",
+    "epsilon",
+)  # columns that are no keys: the name of a device, and the epsilon that is written beside a design
 
 
 @dataclass(frozen=True, order=True)
 class Row:
-    """A row of the table, 1 for the first below the header, and its name in the column ``device``, else that number."""
+    """A row of the table: its number, 1 for the first below the header, and its name from the column ``device``, if any."""
 
     number: int
     name: str
@@ -42,7 +45,7 @@ class Row:
 
 @dataclass(frozen=True, order=True)
 class Left:
-    """A device that was left out, and why."""
+    """A device that was left out, and the reason."""
 
     row: Row
     reason: str
@@ -52,29 +55,29 @@ class Left:
 
 
 def load(path: Path, devices: Path | None, table: str, *, leave_out: bool) -> tuple[Description, list[Row], list[Left]]:
-    """A system file, the devices of one of its tables taken from a CSV file.
+    """Read a system file whose devices, in one of its tables, come from a CSV file.
 
     Parameters
     ----------
     path : Path
-        What is not in the CSV file stays as it is there, for every device.
+        System file; it gives the keys that the CSV file has no column for, equal for every device.
     devices : Path or None
-        None: all is in the system file.
+        None where the system file holds all devices.
     table : {"energy", "inference"}
     leave_out : bool
-        Devices with a value out of range are left out and told, instead of refused.
+        Whether devices with a value out of range are left out and listed instead of refused.
 
     Returns
     -------
     Description
     rows : list of Row
-        Of the devices kept.
+        The rows of the devices that are kept.
     left : list of Left
 
     Raises
     ------
     SystemFileError
-        Of either file, naming column, row, value and what is allowed.
+        An error in either file; it names column, row, value and what is allowed.
     """
     raw = read(path)
     if devices is None:
@@ -96,7 +99,7 @@ def load(path: Path, devices: Path | None, table: str, *, leave_out: bool) -> tu
 
 
 def _merged(table: Mapping[str, Any], columns: Mapping[str, list[float]], name: str) -> dict[str, Any]:
-    """The table with the columns in the place of its own keys, in whatever unit these are."""
+    """The table with the columns instead of its own keys, whatever the unit of either."""
     linear = {units.ALTERNATIVES[key][0] if key in units.ALTERNATIVES else key for key in columns}
     other = {key for key, (meant_key, _, _) in units.ALTERNATIVES.items() if meant_key in linear}
     out = {key: value for key, value in table.items() if key not in linear | other}
@@ -142,7 +145,7 @@ def _columns(path: Path, table: str) -> tuple[dict[str, list[float]], list[Row]]
 
 
 def numbered(devices: int, names: Sequence[str] = ()) -> list[Row]:
-    """Rows of so many devices."""
+    """Rows for so many devices, named by their numbers."""
     return [Row(k, names[k - 1].strip() if names else str(k)) for k in range(1, devices + 1)]
 
 
@@ -174,7 +177,7 @@ def _usable(columns: Mapping[str, Sequence[float]], table: str, rows: Iterable[R
 
 
 def write(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
-    """Columns as CSV, numbers to their last digit; ``-`` is standard output."""
+    """Write columns as CSV with all digits of each number; ``-`` is standard output."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
@@ -211,7 +214,7 @@ def in_time(fleet: DeviceFleet, rows: Sequence[Row], *, integer: bool) -> tuple[
 
 
 def plan(solution: EnergySolution, rows: Sequence[Row]) -> dict[str, Sequence[Any]]:
-    """What every device should do, as columns."""
+    """The plan of every device, as columns."""
     names = [field.name for field in fields(EnergyResult) if hasattr(solution, field.name)]
     columns = {name: getattr(solution, name).tolist() for name in names}
     return {
@@ -222,7 +225,7 @@ def plan(solution: EnergySolution, rows: Sequence[Row]) -> dict[str, Sequence[An
 
 
 def designed(found: JointDesign, rows: Sequence[Row]) -> dict[str, Sequence[Any]]:
-    """A joint design as columns that can be read again, and the epsilon of every device."""
+    """A joint design as columns that :func:`load` reads, and the epsilon of every device."""
     system, K = found.system, found.system.devices
     columns = {
         name: np.broadcast_to(getattr(system, name), (K,)).tolist()
@@ -233,7 +236,7 @@ def designed(found: JointDesign, rows: Sequence[Row]) -> dict[str, Sequence[Any]
 
 
 def planned(found: FleetDesign, rows: Sequence[Row]) -> dict[str, Sequence[Any]]:
-    """A design of a fleet as columns."""
+    """The design of a fleet as columns."""
     names = ("iterations", "power", "transmit_time", "energy", "utility", "deviation", "heard", "own_epsilon")
     columns = {name: getattr(found, name).tolist() for name in names}
     return {"device": [row.name for row in rows or numbered(found.energy.size)], **columns}

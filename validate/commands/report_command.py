@@ -16,7 +16,11 @@ if TYPE_CHECKING:
     from airtight.validate.experiments.figures.gallery import Rendered
     from airtight.validate.system_file.description import Description
 
-_PAPERS = {"inference": "FDP", "federated": "CB", "energy": "UF"}  # what each part of a system file is about
+_PAPERS = {
+    "inference": "FDP",
+    "federated": "CB",
+    "energy": "UF",
+}  # prefix of the figures that belong to each table of a system file
 
 
 @click.command()
@@ -68,7 +72,7 @@ def report(
 
 
 def _redrawn(description: Description) -> list[Rendered]:
-    """The figures of the papers that speak of what is described, of the shipped results, in the order of the gallery."""
+    """The figures of the papers that belong to the tables of the file, from shipped results, in the order of the gallery."""
     from airtight.validate.experiments.figures import gallery
 
     wanted = gallery.selected([f"{p}-" for part, p in _PAPERS.items() if getattr(description, part) is not None])

@@ -1,4 +1,4 @@
-"""Makes a report part by part: the system's own first, and the page written again with each."""
+"""Computes a report part by part, the results of the system first, and writes the page again after each part."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ def report(
     thorough: bool = False,
     heard: Callable[[str], None] = lambda done: None,
 ) -> None:
-    """Write the report of what is described into `out`.
+    """Write the report on the described systems into `out`.
 
     Parameters
     ----------
     audit : callable
-        Gives the evidence, and how it came about.
+        Returns the evidence of the claims, and a sentence that says how it was obtained.
     source : str
         The text of the system file.
     gallery : callable, optional
-        Gives the papers' figures.
+        Returns the redrawn figures of the papers.
     thorough : bool
-        Whether all rounds and seeds of the description are trained, not a few.
+        Whether all rounds and seeds of the description are trained, instead of a few.
     heard : callable
-        Told of each part that is done.
+        Called with the name of each finished part.
     """
     parts = Parts(description, Bounds.of(description), source)
     heard("bounds")
@@ -69,7 +69,7 @@ def _later(
     gallery: Callable[[], Sequence[Rendered]] | None,
     thorough: bool,
 ) -> list[Part]:
-    """What there is to compute after the system's own page, in the order of use."""
+    """The parts that follow the results of the system, in the order in which they are computed."""
     description = parts.description
 
     def tried() -> None:

@@ -1,6 +1,7 @@
-r"""The part of Markdown that proofs are written in as LaTeX.
+r"""Converts the subset of Markdown in which the proofs are written to LaTeX.
 
-Paragraphs, lists, headings, ``$...$``, ``$$...$$``, emphasis, code, links and roles of Sphinx. A link to a DOI is cited.
+Paragraphs, lists, headings, ``$...$``, ``$$...$$``, emphasis, code, links and Sphinx roles are converted. A link to a DOI becomes a
+citation.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _INLINE = re.compile(
 
 
 def escaped(text: str) -> str:
-    r"""Plain text, every sign as itself.
+    r"""Plain text with every special character of LaTeX escaped.
 
     Examples
     --------
@@ -49,21 +50,21 @@ def escaped(text: str) -> str:
 
 @dataclass
 class Latex:
-    """Markdown as LaTeX; what it cites is kept.
+    """Converts Markdown to LaTeX and collects the works that it cites.
 
     Attributes
     ----------
     cited : dict of str to str
         Text of every link to a DOI, by DOI.
     refer : callable
-        From a label of the documentation to what stands for it in the text, or None where it is not in the document.
+        Maps a label of the documentation to its reference in the document, or to None where the document has none.
     """
 
     refer: Callable[[str], str | None] = lambda label: None
     cited: dict[str, str] = field(default_factory=dict)
 
     def __call__(self, text: str) -> str:
-        r"""All blocks.
+        r"""Convert all blocks of a text.
 
         Examples
         --------
@@ -83,7 +84,7 @@ class Latex:
         return self.inline(block)
 
     def inline(self, text: str) -> str:
-        """What stands in one paragraph."""
+        """Convert the text of one paragraph."""
         made, end, text = "", 0, text.replace("\\*", "\0")
         for found in _INLINE.finditer(text):
             made += escaped(text[end : found.start()]) + self._part(found)
@@ -124,12 +125,12 @@ class Latex:
 
 
 def key(doi: str) -> str:
-    """Under what a DOI is cited."""
+    """The citation key of a DOI."""
     return re.sub(r"[^\w]+", "-", doi)
 
 
 def entry(doi: str, text: str) -> str:
-    """BibTeX of a work that a link names as "A. Author, B. Author, Journal volume, year": who, where, when.
+    """BibTeX entry of a work whose link text is "A. Author, B. Author, Journal volume, year".
 
     Examples
     --------

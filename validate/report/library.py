@@ -1,11 +1,11 @@
 """The ledger as pages and data with stable addresses: ``python -m airtight.validate.report.library OUT``.
 
-From the evidence that comes with the version, so that the same version makes the same bytes. What is in OUT:
+The pages are made from the shipped evidence, so that the same version makes the same bytes. OUT then holds:
 
-- ``index.html``: every claim, searched and filtered by the browser alone;
-- ``claims/NAME.html``: one claim, at an address that does not change; NAME is its identifier with words for signs;
-- ``ledger.json``: the same as data, by ``ledger.schema.json``;
-- ``ro-crate-metadata.json``: what the folder is (RO-Crate 1.1).
+- ``index.html``: every claim, with search and filters that need no server;
+- ``claims/NAME.html``: one claim, at an address that never changes; NAME is its identifier with words instead of signs;
+- ``ledger.json``: the same as data; its schema is ``ledger.schema.json``;
+- ``ro-crate-metadata.json``: a description of the folder (RO-Crate 1.1).
 
 Certificates that lie in ``OUT/certificates`` (``airtight certify --out``) are linked.
 """
@@ -30,11 +30,11 @@ from airtight.validate.results.tree import as_json
 
 SCHEMA = "airtight-ledger-1"
 _WORDS = {"*": "-star", "'": "-prime", "+": "-plus"}
-_UNSTEADY = ("seconds", "error")  # of one run, not of the claim
+_UNSTEADY = ("seconds", "error")  # fields that describe one run and not the claim
 
 
 def address(name: str) -> str:
-    """Where the page of a claim is, below the ledger.
+    """Address of the page of a claim, relative to the ledger.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def address(name: str) -> str:
 
 
 def data(evidence: Sequence[Evidence]) -> dict[str, Any]:
-    """The ledger as a tree: papers, and all their items with verdict, witness and how it is known."""
+    """The ledger as a tree for JSON: the papers, and all items with verdict, witness and how it is known."""
     papers = INSTALLED.papers().values()
     rows = [{"address": address(e.claim.id), **e.as_json()} for e in evidence]
     rows += [{"address": None, **item_as_json(item)} for paper in papers for item in paper.items]
@@ -58,7 +58,7 @@ def data(evidence: Sequence[Evidence]) -> dict[str, Any]:
 
 
 def schema() -> dict[str, Any]:
-    """JSON Schema of ledger.json, with the words that verdicts and the like may be."""
+    """JSON Schema of ledger.json, with the allowed words of verdicts and severities."""
     made: dict[str, Any] = json.loads(
         files("airtight.validate.report").joinpath("templates/ledger.schema.json").read_text("utf-8")
     )
@@ -70,7 +70,7 @@ def schema() -> dict[str, Any]:
 
 
 def write(out: Path) -> list[Path]:
-    """Write everything into a folder; returns the files in order."""
+    """Write all files into a folder; returns their paths."""
     evidence = shipped().evidence
     pages = {address(e.claim.id): claim_page(e, evidence, certified=_certified(out, e.claim)) for e in evidence}
     tree = json.dumps(as_json(data(evidence)), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
@@ -89,7 +89,7 @@ def write(out: Path) -> list[Path]:
 
 
 def claim_page(e: Evidence, evidence: Sequence[Evidence], *, certified: bool) -> str:
-    """One claim: statement, verdict, how it is known, witnesses, what is true instead, what it corrects."""
+    """The page of one claim: statement, verdict, how it is known, witnesses, corrections."""
     by_id = {one.claim.id: one for one in evidence}
     made = page.environment().get_template("claim.html")
     return made.render(
@@ -105,13 +105,13 @@ def claim_page(e: Evidence, evidence: Sequence[Evidence], *, certified: bool) ->
 
 
 def index(evidence: Sequence[Evidence]) -> str:
-    """Every claim, to be searched and filtered, with the address of its page."""
+    """The page that lists every claim with a link to its own page, with search and filters."""
     made = page.environment().get_template("library.html")
     return made.render(version=version("airtight-dp"), address=address, **page.listed(evidence))
 
 
 def crate(names: Sequence[str]) -> dict[str, Any]:
-    """RO-Crate metadata: the folder, what it is about, and each file."""
+    """RO-Crate metadata of the folder, of the papers, and of each file."""
     papers = INSTALLED.papers().values()
     about = [{"@id": f"#{p.id}", "@type": "ScholarlyArticle", "name": p.title, "author": p.authors} for p in papers]
     root = {

@@ -1,4 +1,4 @@
-"""The page's sliders: the printed forms as JavaScript, the exact curve of devices alike, and where the sliders begin."""
+"""The sliders of the page: the printed forms as JavaScript, the exact curve of equal devices, and the initial values."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from airtight.analytics.inference.system import InferenceSystem
 from airtight.validate.report.summary import Card
 from airtight.validate.results.tree import as_json
 
-_PARTS_OF_ERFCX, _DEGREE = 32, 8  # of its polynomials: their error is below 3e-15
+_PARTS_OF_ERFCX, _DEGREE = 32, 8  # intervals and degree of the polynomials for erfcx: their error is below 3e-15
 _MIDDLE = 3.75
-_NODES = (4, 8, 16)  # of the rules for short differences and for the norm across, loose and close
+_NODES = (4, 8, 16)  # quadrature nodes: for short differences, and for the norm across with a loose and a close rule
 _TEMPLATES = resources.files("airtight.validate.report").joinpath("templates")
 _PARTS = ("exact", "hidden", "rounds")
 _OFFERED = (
     "erfcx, gaussian, unlike, hidden, binomial, covered, "
     "logDelta, logDeltaOver, epsilon, oneQuery, proven, overRounds, finished"
 )
-_MOST_ROUNDS = 1000  # of the slider
+_MOST_ROUNDS = 1000  # greatest number of rounds that the slider offers
 
 
 @cache
 def script() -> str:
-    """What the page computes with: ``airtight`` (exact and proven values) and ``printed`` (Theorem 1, from its expressions).
+    """JavaScript of the page: ``airtight`` (exact and proven values) and ``printed`` (Theorem 1, from its expressions).
 
     Examples
     --------
@@ -76,7 +76,7 @@ def function(form: Form) -> str:
 
 
 def _erfcx() -> list[list[float]]:
-    """Of (1 + 2x) erfcx(x), on equal parts of t = x/(x + 3.75), each from -1 to 1."""
+    """Polynomials for (1 + 2x) erfcx(x) on equal intervals of t = x/(x + 3.75), each interval mapped to [-1, 1]."""
 
     def polynomial(part: int) -> list[float]:
         def value(z: Any) -> Any:
@@ -91,12 +91,12 @@ def _erfcx() -> list[list[float]]:
 
 
 def _rules() -> list[list[list[float]]]:
-    """Nodes and weights of the rules of Gauss and Legendre."""
+    """Nodes and weights of the Gauss-Legendre rules."""
     return [[each.tolist() for each in leggauss(number)] for number in _NODES]
 
 
 def start(card: Card, system: InferenceSystem) -> dict[str, Any]:
-    """Where the sliders begin: all devices like the one that is least protected, and what Python finds for them."""
+    """Initial values of the sliders: every device equals the least protected one; and the values of Python for them."""
     k = card.worst
     vectors = ("participation", "noise_variance", "weight", "clip")
     alike = all(np.ptp(getattr(system, name)) == 0 for name in vectors)
@@ -120,6 +120,6 @@ def start(card: Card, system: InferenceSystem) -> dict[str, Any]:
 
 
 def starts(cards: list[tuple[Card, InferenceSystem]]) -> Markup:
-    """The same of every system, as JSON that may stand in a page."""
+    """The initial values of every system, as JSON that may be embedded in a page."""
     text = json.dumps([start(card, system) for card, system in cards], allow_nan=False)
     return Markup(text.replace("<", "\\u003c"))

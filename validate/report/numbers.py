@@ -1,4 +1,4 @@
-"""Numbers for readers: few digits, the whole number in the title."""
+"""Numbers for readers: few digits are shown, and the title holds all digits."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import math
 
 from markupsafe import Markup
 
-_NOTHING = 1e-9  # a gap or a slack below this, in its unit, is rounding
+_NOTHING = 1e-9  # a gap or a slack below this, in its unit, is rounding error and is shown as 0
 
 
 def plain(value: float, digits: int = 4) -> str:
-    """So many digits, as text.
+    """The number with so many significant digits, as text.
 
     Examples
     --------
@@ -36,7 +36,7 @@ def _signed(text: str) -> str:
 
 
 def shown(value: float | None, digits: int = 4) -> Markup:
-    """The same for a page: powers of ten as such, every digit in the title.
+    """The number as HTML: powers of ten are typeset, and the title holds every digit.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def shown(value: float | None, digits: int = 4) -> Markup:
 
 
 def small(value: float | None, digits: int = 2) -> Markup:
-    """A gap or a slack: what is below rounding is called nothing.
+    """A gap or a slack as HTML: 0 where it is below rounding error.
 
     Examples
     --------
@@ -69,6 +69,6 @@ def small(value: float | None, digits: int = 2) -> Markup:
 
 
 def span(values: list[float]) -> Markup:
-    """One number, or from the least to the greatest."""
+    """One number, or the range from the least to the greatest."""
     low, high = min(values), max(values)
     return shown(low) if low == high else Markup("{} to {}").format(shown(low), shown(high))

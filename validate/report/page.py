@@ -1,4 +1,4 @@
-"""The report of one system: its page, written as parts are done, the page of the audit, and the numbers as JSON and CSV."""
+"""The report on a system file: its page, which grows with each finished part, the page of the audit, and JSON and CSV."""
 
 from __future__ import annotations
 
@@ -43,27 +43,27 @@ if TYPE_CHECKING:
     from airtight.validate.experiments.figures.gallery import Rendered
 
 SCHEMA = "airtight-report-1"
-_MOST = 40  # rows of a table of the page
+_MOST = 40  # rows that a table of the page shows at most
 
 
 @dataclass
 class Parts:
-    """What a report consists of; it can be written before all is there.
+    """The parts of a report; it can be written before all of them are computed.
 
     Attributes
     ----------
     description : Description
     source : str
-        The system file as it was read.
+        Text of the system file.
     bounds : Bounds
     figures : dict
     designs, training, energy, audit, gallery : optional
     trained : str
-        By how much the training is shorter than described.
+        Says how much shorter the training is than the description asks for.
     audited : str
-        How the evidence came about.
+        Says how the evidence was obtained.
     pending : list of str
-        What is still to come.
+        Names of the parts that are still to be computed.
     """
 
     description: Description
@@ -80,12 +80,12 @@ class Parts:
     pending: Sequence[str] = ()
 
     def draw(self, drawn: Any) -> None:
-        """Add figures."""
+        """Draw figures and add them."""
         self.figures |= {one.name: one for one in drawn}
 
     @property
     def cards(self) -> list[Card]:
-        """The first screen of each system, computed once."""
+        """The summary of each system, computed once."""
         if not self._cards and self.bounds.inference is not None:
             known = self.bounds.inference.named(self.description.name)
             for name, system in self.description.systems.items():
@@ -97,7 +97,7 @@ class Parts:
 
 @dataclass(frozen=True)
 class EnergyPart:
-    """What the template shows of a fleet: what each device should do and what that saves, or why there is nothing."""
+    """What the template shows of a fleet: the plan of each device and the energy it saves, or why no plan exists."""
 
     rows: Sequence[EnergyResult | None]
     cut: Comparison | None = None
@@ -105,7 +105,7 @@ class EnergyPart:
 
     @classmethod
     def of(cls, fleet: DeviceFleet) -> EnergyPart:
-        """The optimum of the fleet beside the published solution and the benchmark."""
+        """The optimum of a fleet beside the published solution and the benchmark."""
         try:
             found = energy_utility.solve(fleet)
         except InfeasibleError as error:
@@ -116,7 +116,7 @@ class EnergyPart:
 
 
 def write(out: Path, parts: Parts) -> None:
-    """index.html, audit.html, report.json and figures/ in `out`: what is done of them, each file whole."""
+    """Write index.html, audit.html, report.json and figures/ in `out` with the finished parts; each file appears whole."""
     out.mkdir(parents=True, exist_ok=True)
     texts = {"report.json": json.dumps(tree(parts), indent=2, allow_nan=False), "index.html": render(parts)}
     if parts.audit is not None:
@@ -135,7 +135,7 @@ def write(out: Path, parts: Parts) -> None:
 
 
 def tree(parts: Parts) -> dict[str, Any]:
-    """The report as JSON: version, schema and input first."""
+    """The report as JSON, which begins with version, schema and input."""
     audit = parts.audit
     found: dict[str, Any] = {
         "schema": SCHEMA,
@@ -158,7 +158,7 @@ def tree(parts: Parts) -> dict[str, Any]:
 
 
 def render(parts: Parts) -> str:
-    """The page as HTML."""
+    """The page of the report as HTML."""
     description, bounds, cards = parts.description, parts.bounds, parts.cards
     selection = None if bounds.inference is None else bounds.inference.selection
     others = []
@@ -210,7 +210,7 @@ def render(parts: Parts) -> str:
 
 
 def _more(rows: Sequence[Any]) -> Markup:
-    """What is said below a table that holds only the first of many rows."""
+    """The remark below a table that shows only the first of many rows."""
     if len(rows) <= _MOST:
         return Markup("")
     return Markup('<p class="small soft">{} more in <a href="report.json">report.json</a>.</p>').format(
@@ -219,7 +219,7 @@ def _more(rows: Sequence[Any]) -> Markup:
 
 
 def _plotter(figures: dict[str, Drawn]) -> Any:
-    """A figure with its caption and a link to its data; nothing where it was not drawn."""
+    """HTML of a figure with its caption and a link to its data; empty where the figure was not drawn."""
 
     def plot(name: str, caption: str) -> Markup:
         if name not in figures:
@@ -231,7 +231,7 @@ def _plotter(figures: dict[str, Drawn]) -> Any:
 
 
 def _counted(evidence: Sequence[Evidence]) -> dict[str, Any]:
-    """The audit in one line."""
+    """The counts of the audit, for one line of the page."""
     refuted = sum(e.verdict in REFUTED for e in evidence)
     return {
         "claims": len(evidence),
@@ -244,13 +244,13 @@ def _counted(evidence: Sequence[Evidence]) -> dict[str, Any]:
 
 
 def audit_page(title: str, evidence: Sequence[Evidence], audited: str, *, home: bool) -> str:
-    """All verdicts, refuted ones first, to be searched and filtered; `home` where a report stands beside it."""
+    """The page of all verdicts, refuted ones first, with search and filters; `home` says whether a report stands beside it."""
     made = environment().get_template("audit.html")
     return made.render(title=title, home=home, **_edition(), audit=audited, **listed(evidence))
 
 
 def listed(evidence: Sequence[Evidence]) -> dict[str, Any]:
-    """What the template of the verdicts needs."""
+    """The values that the template of the verdicts needs."""
     refuted = [e for e in evidence if e.verdict in REFUTED]
     kinds = [kind.value for kind in Severity if kind in severities(evidence)]
     verdicts = [v.value for v in Verdict if any(e.verdict is v for e in evidence)]
@@ -282,7 +282,7 @@ def tried(out: Path, title: str, evidence: Sequence[Evidence], *, seed: int, eff
 
 @cache
 def environment() -> Environment:
-    """Templates of the pages, with numbers, formulas and prose as filters."""
+    """The templates of the pages, with filters for numbers, formulas and prose."""
     made = Environment(loader=PackageLoader("airtight.validate.report"), autoescape=True, undefined=StrictUndefined)
     made.filters["shown"], made.filters["small"] = numbers.shown, numbers.small
     made.filters["mathml"] = lambda latex: Markup(latex2mathml.converter.convert(latex, display="block"))
@@ -292,7 +292,7 @@ def environment() -> Environment:
 
 
 def _prose(text: str) -> Markup:
-    """A sentence; where it is one in LaTeX, its words as words, which may be broken into lines, between formulas."""
+    """A sentence as HTML; of a sentence in LaTeX the words become text, which can wrap, and only the formulas are MathML."""
     if "\\" not in text or re.search(r"\$", text):
         return escape(text)
     parts = re.split(r"\\text\{([^{}]*)\}", text)

@@ -1,7 +1,8 @@
-"""A paper's theorems as they are true, with hypotheses and proofs, in LaTeX: ``airtight paper``.
+"""The true statements of a paper with hypotheses and proofs, in LaTeX: ``airtight paper``.
 
-What is true comes first, in the order of the paper, each statement with what it corrects; then what was only tried, and what is
-refuted without another statement in its place. Proofs are those of the documentation (:mod:`airtight.validate.claims.proofs`).
+The proved statements come first, in the order of the paper, each with the statements that it corrects. Then follow statements
+that were tried and not proved, and refuted statements that no true one replaces. Proofs are those of the documentation
+(:mod:`airtight.validate.claims.proofs`).
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ _FORM = " This is of the formula; the algorithm that computes the quantities agr
 
 @dataclass
 class _Document:
-    """The text as it grows."""
+    """The LaTeX document while it is written."""
 
     paper: Paper
     evidence: Sequence[Evidence]
@@ -66,14 +67,14 @@ class _Document:
         self.latex = Latex(self.refer)
 
     def refer(self, label: str) -> str | None:
-        """A link to a section of this document; what nothing else prints goes to its end."""
+        """A link to a section of this document; a section that is not yet in it is appended at the end."""
         if label not in self.known:
             return None
         self.used.setdefault(label, self.known[label])
         return f"\\hyperref[{label}]{{{escaped(self.known[label].heading)}}}"
 
     def text(self) -> str:
-        """The whole document but its references."""
+        """The whole document without its bibliography."""
         stands = [e for e in self.evidence if e.verdict not in FAILING]
         true = [e for e in stands if e.verdict is not Verdict.UNSETTLED and (e.how is not How.SEARCHED or e.form)]
         tried = [e for e in stands if e not in true]
@@ -94,7 +95,7 @@ class _Document:
         return "\n\n".join([self.opening(), *body])
 
     def opening(self) -> str:
-        """Title, what this is, notation."""
+        """Title, purpose of the document, and notation."""
         paper = self.paper
         of = f"{paper.title}, {paper.authors}, {paper.year}".replace(", ,", ",")
         preambles = dict.fromkeys(s.preamble for s in self.known.values() if s.preamble)
@@ -108,14 +109,14 @@ class _Document:
         ).strip()
 
     def theorems(self, found: Sequence[Evidence]) -> list[str]:
-        """One theorem for each proof, of all the rows that it shows."""
+        """One theorem for each proof; it states all claims that the proof covers."""
         groups: dict[str, list[Evidence]] = {}
         for e in found:
             groups.setdefault(e.claim.argued if e.how is How.ARGUED else e.claim.id, []).append(e)
         return [self.theorem(rows) for rows in groups.values()]
 
     def theorem(self, rows: Sequence[Evidence]) -> str:
-        """Hypotheses, statements, proof, and what is corrected."""
+        """One theorem: hypotheses, statements, proof, and the statements that it corrects."""
         first = rows[0]
         section = proofs.of(first.claim, self.known) if first.how is How.ARGUED else None
         names = ", ".join(e.claim.id for e in rows)
@@ -137,23 +138,23 @@ class _Document:
         return escaped(found + (_FORM.format(evaluations=e.evaluations) if e.form else ""))
 
     def domain(self, e: Evidence) -> str:
-        """The box, which is all that a machine speaks of, and further hypotheses."""
+        """The domain, outside of which nothing is claimed, and further hypotheses."""
         given = [f"${_typeset(condition)}$" for condition in e.claim.given if not callable(condition)]
         return self.latex(" ".join([*box(e.claim), f"Further, {', '.join(given)}." if given else ""]).strip())
 
     def statement(self, e: Evidence) -> str:
-        """A formula, where it stands, and what its symbols mean."""
+        """A formula, its place in the paper, and the meaning of its symbols."""
         said = [f"\\textbf{{{escaped(e.claim.id)}}} ({escaped(e.claim.location)}).", f"\\fit{{{e.claim.statement}}}"]
         return "\n".join([*said, self.latex("\n".join(computed(e.claim)).strip())]).strip()
 
     def corrected(self, e: Evidence) -> str:
-        """The refuted statements in whose place this one stands, and those that are true as this one alone."""
+        """The refuted statements that this one replaces, and those that are true only in the reading of this one."""
         wrong = [o for o in self.evidence if o.claim.ruling.corrected_by == e.claim.id]
         kinds = [(o, "reads" if o.verdict is Verdict.OTHER_READING else "corrects") for o in wrong]
         return "\n".join(f"\\begin{{{kind}}}\n{self.refutation(o)}\n\\end{{{kind}}}" for o, kind in kinds)
 
     def refutation(self, e: Evidence) -> str:
-        """What was claimed, why it is not so, and where."""
+        """A refuted statement, the reason why it fails, and its witness."""
         found = [self.statement(e), escaped(e.claim.reason) if e.as_expected else ""]
         if e.witness is not None:
             proved = ", proved in ball arithmetic" if e.witness.certified else ""
@@ -165,7 +166,7 @@ class _Document:
         return "\n".join(found)
 
     def plain(self, kind: str, e: Evidence) -> str:
-        """A row without proof."""
+        """A claim without proof."""
         if kind != "tried":
             said = self.refutation(e)
         else:
@@ -176,7 +177,7 @@ class _Document:
         return f"\\begin{{{kind}}}\n{said}\n\\end{{{kind}}}" + (f"\n{self.corrected(e)}" if kind == "tried" else "")
 
     def rest(self, printed: set[str]) -> str:
-        """The sections that proofs refer to and that are no theorem here; these may refer to others."""
+        """The sections that the proofs cite and that are no theorems here, and the sections that these cite in turn."""
         made: dict[str, str] = {}
         while missing := [label for label in self.used if label not in printed and label not in made]:
             for label in missing:
@@ -194,7 +195,7 @@ def _typeset(condition: Any) -> str:
 
 
 def bibliography(paper: Paper, cited: dict[str, str]) -> str:
-    """What the text cites: the paper itself, this package, and the works that proofs link to."""
+    """BibTeX of the cited works: the paper itself, this package, and the works that the proofs link to."""
     names = [name.strip() for name in paper.authors.split(",") if name.strip()]
     author = f"  author = {{{' and '.join(names)}}},\n" if names else ""
     own = f"@misc{{paper,\n{author}  title = {{{{{escaped(paper.title)}}}}},\n  year = {{{paper.year}}},\n}}"
@@ -220,7 +221,7 @@ def write(
     source : Source
         Where the paper comes from.
     tried : callable, optional
-        From the paper's name to evidence, where the version brings none.
+        Returns the evidence for the name of a paper of which none is shipped.
 
     Returns
     -------

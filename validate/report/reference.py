@@ -1,4 +1,4 @@
-"""Writes docs/reference.md: every public module of the package, room by room, from the tree itself."""
+"""Lists every public module of the package, folder by folder, as docs/reference.md has it."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pathlib import Path
 
 import airtight
 
-_PRIVATE = ("commands", "papers", "report", "twins")  # rooms of validate that nobody calls from Python
-_ALONE = ("check",)  # copied beside the certificates, and read there
+_PRIVATE = ("commands", "papers", "report", "twins")  # folders of validate that have no Python interface
+_ALONE = ("check",)  # a program that is copied beside the certificates
 
 
 def rooms() -> Iterator[tuple[str, str, list[str]]]:
-    """Name, subject and modules of every folder of the package that holds modules to call.
+    """Name, subject and modules of every folder with a Python interface.
 
     Examples
     --------
@@ -31,7 +31,7 @@ def rooms() -> Iterator[tuple[str, str, list[str]]]:
 
 
 def reference() -> str:
-    """The page."""
+    """The page docs/reference.md."""
     lines = [
         "# Reference",
         "",

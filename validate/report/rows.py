@@ -1,4 +1,4 @@
-"""What the ledger says of a claim, in Markdown: what its symbols mean, its domain, a witness."""
+"""Parts of a claim in Markdown, as the ledger prints them: meaning of the symbols, domain, witness."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from airtight.validate.claims.relation import Sign
 from airtight.validate.claims.statement import legend
 from airtight.validate.report.tables import number
 
-_LONGEST = 700  # characters of LaTeX that a reader can compare with the statement
+_LONGEST = 700  # characters; longer LaTeX is not printed, because no reader can compare it with the statement
 
 
 def computed(claim: Claim) -> list[str]:
-    """What the symbols of a statement mean; the expressions themselves, where they are not compared with it."""
+    """Meaning of the symbols of a statement, and the tried expressions where they are not compared with the statement."""
     said = [f"${name} = {_meant(meaning)}$" for name, meaning in legend(claim).items()]
     found = ["where " + ", ".join(one for one in said if len(one) <= _LONGEST) + ".", ""] if said else []
     if claim.unread:
@@ -27,14 +27,14 @@ def computed(claim: Claim) -> list[str]:
 
 
 def _meant(meaning: Any) -> str:
-    """An entry of a legend; a function with its arguments."""
+    """LaTeX of an entry of a legend; of a function with its arguments."""
     if isinstance(meaning, sp.Lambda):
         return rf"({', '.join(sp.latex(x) for x in meaning.signature)}) \mapsto {sp.latex(meaning.expr)}"
     return str(sp.latex(sp.sympify(meaning)))
 
 
 def box(claim: Claim) -> list[str]:
-    """The domain: of the search, and of a proof."""
+    """The domain of the search and of a proof."""
     ranges = []
     for name, r in claim.domain.items():
         symbol = f" (${r.symbol}$)" if r.symbol and r.symbol != name else ""
@@ -45,7 +45,7 @@ def box(claim: Claim) -> list[str]:
 
 
 def truth(claim: Claim) -> str:
-    """What the actual value of a witness is called: the truth, or what a bound of it says.
+    """Words before the actual value of a witness: they say whether it is the true value or a bound of it.
 
     Examples
     --------
@@ -59,6 +59,6 @@ def truth(claim: Claim) -> str:
 
 
 def witnessed(claim: Claim, witness: Witness) -> str:
-    """Where the claim fails, and what both quantities are there."""
+    """The parameters of a witness, and both quantities there."""
     at = ", ".join(f"`{name} = {value}`" for name, value in witness.text().items()) or "the values of the statement"
     return f"at {at} the claim gives {number(witness.claimed)}, {truth(claim)} {number(witness.actual)}"

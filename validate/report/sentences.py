@@ -1,4 +1,4 @@
-"""The most important things about a system, as sentences made of its numbers."""
+"""The main findings about a system, as sentences with its numbers."""
 
 from __future__ import annotations
 
@@ -21,8 +21,11 @@ from airtight.validate.results.energy import EnergyResult
 from airtight.validate.results.federated_results import FederatedBounds
 from airtight.validate.results.inference_results import Distortion, InferenceBounds, Privacy, TheoremBound
 
-_NOISE_LEAVES = 0.5  # share of epsilon: if idle noise leaves less, that is worth a sentence
-_TOLD, _HIDDEN = 0.9, 0.75  # probabilities of a right guess, at even odds
+_NOISE_LEAVES = 0.5  # if idle noise leaves less than this share of epsilon, a sentence recommends it
+_TOLD, _HIDDEN = (
+    0.9,
+    0.75,
+)  # probabilities of a right guess at even odds, above and below which the tone is bad and good
 _QUESTIONS = {
     Adjacency.ABSENT: "whether device {} is there at all",
     Adjacency.SILENT: "whether device {} sends its feature or noise alone",
@@ -32,20 +35,20 @@ _QUESTIONS = {
 
 @dataclass(frozen=True)
 class Sentence:
-    """One thing that the numbers say; `tone` is ``bad``, ``good`` or empty."""
+    """One finding; `tone` is ``bad``, ``good`` or empty."""
 
     text: Markup
     tone: str = ""
 
 
 def _said(tone: str, text: str, *values: Any) -> Sentence:
-    """Numbers are shown with four digits."""
+    """A sentence whose numbers are shown with four digits."""
     told = (shown(value) if isinstance(value, float) else value for value in values)
     return Sentence(Markup(text).format(*told), tone)
 
 
 def of_inference(system: InferenceSystem, bounds: InferenceBounds, schemes: dict[str, float]) -> list[Sentence]:
-    """Three at most: the claim, the protection, the use; what is merely worth knowing where there is no use.
+    """At most three sentences: on the claim, on the protection, and on the usefulness or else on idle noise.
 
     Parameters
     ----------
@@ -60,7 +63,7 @@ def of_inference(system: InferenceSystem, bounds: InferenceBounds, schemes: dict
 
 
 def true_epsilon(privacy: Privacy) -> FloatArray:
-    """Against the observer that the file asks about."""
+    """The exact epsilon against the observer that the file asks about."""
     match privacy.observer:
         case Observer.PARTICIPANTS:
             return privacy.observers.participants
@@ -73,12 +76,12 @@ def true_epsilon(privacy: Privacy) -> FloatArray:
 
 
 def relation(observer: Observer) -> str:
-    """Of epsilon to the number that is shown: for a server that sees y alone only an upper end is known."""
+    """Relation sign before epsilon: for a server that sees y alone only an upper bound is known."""
     return "≤" if observer is Observer.SIGNAL else "="
 
 
 def claimed(privacy: Privacy) -> tuple[str, TheoremBound]:
-    """The printed form that says something; Theorem 1 itself where neither does or both do."""
+    """Name and epsilon of the printed form that is finite; of Theorem 1 itself where both are finite or neither is."""
     first, proof = privacy.published.theorem1, privacy.published.eq23
     if first.vacuous and not proof.vacuous:
         return "Theorem 1 with the t of its proof", proof
@@ -86,7 +89,7 @@ def claimed(privacy: Privacy) -> tuple[str, TheoremBound]:
 
 
 def refuted(privacy: Privacy) -> bool:
-    """Whether what is claimed here is false for who sees the participants, and not shown for a server that sees y alone."""
+    """Whether the claim fails for an observer of the participants; for a server that sees y alone this need not follow."""
     claim = claimed(privacy)[1]
     return bool(
         not claim.vacuous and np.any(claim.true_delta > claim.delta) and np.any(claim.hidden_delta > claim.delta)
@@ -171,7 +174,7 @@ def _of_devices(true: FloatArray) -> Sentence | None:
 
 
 def of_federation(system: FederatedSystem, found: FederatedBounds) -> list[Sentence]:
-    """Against the server, against who sees the mean, and the error."""
+    """Sentences on a federation: epsilon against the server, epsilon against an observer of the mean, and the error."""
     out = []
     central, mse = found.central, found.mse
     if system.pairs:
@@ -200,7 +203,7 @@ def of_federation(system: FederatedSystem, found: FederatedBounds) -> list[Sente
 
 
 def of_fleet(rows: Sequence[EnergyResult | None], cut: Comparison | None, infeasible: str | None) -> list[Sentence]:
-    """Who keeps the deadline, what Theorem 2 loses, and how evenly energy is spent."""
+    """Sentences on a fleet: which devices keep the deadline, what Theorem 2 loses, how evenly energy is spent."""
     known = [row for row in rows if row is not None]
     if infeasible is not None or not known:
         return [_said("bad", "Not every device can keep its deadline: {}.", infeasible or "")]

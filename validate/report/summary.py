@@ -1,4 +1,4 @@
-"""The first screen: what is claimed of a system and what is true."""
+"""The summary on top of the report: what is claimed of a system and what is true."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from airtight.validate.report.sentences import Sentence
 from airtight.validate.report.tables import groups, observer_rows, privacy_rows
 from airtight.validate.results.inference_results import InferenceBounds, Privacy
 
-_USEFUL = 0.01  # of accuracy above that of an output that ignores y
+_USEFUL = 0.01  # accuracy above that of an output that ignores y, from which a system counts as better
 _SEEN = {
     Observer.PARTICIPANTS: "and sees who takes part",
     Observer.OTHERS: "and sees who of the others takes part",
@@ -28,20 +28,20 @@ _SEEN = {
 
 @dataclass(frozen=True)
 class Card:
-    """What the first screen says of one system of collaborative inference.
+    """The summary of one system of collaborative inference.
 
     Attributes
     ----------
     line : Markup
         The system in one line.
     observer : Observer
-        What the server sees beside y.
+        What the server sees besides y.
     claimed, true, composed : ndarray, shape (K,)
-        Epsilon: what Theorem 1 claims, what is true, and what is true after `rounds` queries (None where that is one).
+        Epsilon claimed by Theorem 1, the exact one, and the exact one after `rounds` queries (None for one query).
     theorem : str
-        Which of the two printed forms the claim is.
+        Name of the printed form that the claim is taken from.
     worst : int
-        The device of greatest true epsilon.
+        The device with the greatest exact epsilon.
     rows : list
         Runs of equal devices with their epsilons.
     schemes : dict
@@ -67,37 +67,37 @@ class Card:
 
     @property
     def seen(self) -> str:
-        """What the server knows beside y, in words."""
+        """What the server knows besides y, in words."""
         return _SEEN[self.observer]
 
     @property
     def refuted(self) -> bool:
-        """Whether the claim is false here: its delta is exceeded at its epsilon."""
+        """Whether the claim fails here: at the claimed epsilon the true delta exceeds the claimed one."""
         return sentences.refuted(self.bounds.privacy)
 
     @property
     def upper(self) -> bool:
-        """Whether only an upper end of the true epsilon is known, and shown."""
+        """Whether only an upper bound of the exact epsilon is known, and shown."""
         return self.observer is Observer.SIGNAL
 
     @property
     def slug(self) -> str:
-        """The name, fit for an anchor."""
+        """The name in a form that can be an anchor."""
         return re.sub(r"[^A-Za-z0-9_-]+", "-", self.name)
 
     @property
     def faces(self) -> list[tuple[str, tuple[float, ...]]]:
-        """Theorem 1 in both forms, proven and exact, of runs of equal devices."""
+        """Epsilon of both printed forms of Theorem 1, proven and exact, one row for each run of equal devices."""
         return privacy_rows(self.bounds.privacy)
 
     @property
     def observers(self) -> list[tuple[str, tuple[float, ...]]]:
-        """By what the server sees, of runs of equal devices."""
+        """Epsilon for each observer, one row for each run of equal devices."""
         return observer_rows(self.bounds.privacy)
 
     @property
     def light(self) -> tuple[str, str]:
-        """Whether the system does better than an output that ignores y: a class of the style, and words."""
+        """Whether the system is better than an output that ignores y, as a CSS class and in words."""
         mse, accuracy = self.bounds.distortion, self.bounds.accuracy
         if mse is None or accuracy is None:
             return "soft", ""
@@ -110,7 +110,7 @@ class Card:
 
 
 def card(name: str, system: InferenceSystem, bounds: InferenceBounds, schemes: dict[str, InferenceSystem]) -> Card:
-    """Of a system with its bounds; `schemes` are the same system under other adjacencies."""
+    """The summary of a system with its bounds; `schemes` holds epsilon of the system under other adjacencies."""
     privacy = bounds.privacy
     true = sentences.true_epsilon(privacy)
     theorem, claim = sentences.claimed(privacy)
@@ -140,7 +140,7 @@ def card(name: str, system: InferenceSystem, bounds: InferenceBounds, schemes: d
 
 
 def _composed(privacy: Privacy) -> tuple[int, FloatArray | None]:
-    """Over the rounds of the file, where it asks for more than one."""
+    """Epsilon over the rounds of the file, where it asks for more than one."""
     found = privacy.composed
     return (1, None) if found is None else (found.rounds, found.epsilon)
 

@@ -1,4 +1,4 @@
-"""Results as tables on stdout."""
+"""Prints results as tables on stdout."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from airtight.validate.results.inference_results import Accuracy, Distortion, In
 from airtight.validate.results.quantizer import PairResult, QuantizerResult
 from airtight.validate.results.weights import WeightResult
 
-_MOST = 40  # devices of a table of energies
+_MOST = 40  # devices that a table of energies shows at most
 _FILE_WIDTH = 140  # columns when the output goes to a file
 
 
 def screen() -> Console:
-    """As wide as the terminal or as COLUMNS says; wide enough for every table when the output goes to a file."""
+    """A console as wide as the terminal or COLUMNS; wide enough for every table when the output goes to a file."""
     console = Console()
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = _FILE_WIDTH
@@ -34,12 +34,12 @@ def screen() -> Console:
 
 
 def number(value: float) -> str:
-    """Six digits; infinity as the sign."""
+    """The number with six digits; infinity as its sign."""
     return "∞" if value == float("inf") else f"{value:.6g}"
 
 
 def groups(rows: Sequence[tuple[float, ...]]) -> list[tuple[str, tuple[float, ...]]]:
-    """Runs of equal rows with the devices that they stand for.
+    """Merge runs of equal rows, each with the devices that it stands for.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def groups(rows: Sequence[tuple[float, ...]]) -> list[tuple[str, tuple[float, ..
 
 
 def privacy_rows(privacy: Privacy) -> list[tuple[str, tuple[float, ...]]]:
-    """Theorem 1 with either t, proven and exact epsilon, of runs of equal devices."""
+    """Epsilon by Theorem 1 with either t, proven and exact, one row for each run of equal devices."""
     columns = (
         privacy.published.theorem1.epsilon,
         privacy.published.eq23.epsilon,
@@ -67,13 +67,13 @@ def privacy_rows(privacy: Privacy) -> list[tuple[str, tuple[float, ...]]]:
 
 
 def observer_rows(privacy: Privacy) -> list[tuple[str, tuple[float, ...]]]:
-    """Epsilon against who sees the participants, the others, and y alone (both ends), of runs of equal devices."""
+    """Epsilon for the observers participants, others and signal (both ends), one row for each run of equal devices."""
     seen = privacy.observers
     return groups(list(zip(seen.participants, seen.others, seen.signal.lower, seen.signal.epsilon, strict=True)))
 
 
 def bounds(parts: Iterable[tuple[str, Part]]) -> None:
-    """Print the bounds of every system described, each as soon as it is there."""
+    """Print the bounds of every system of a file, each as soon as it is computed."""
     console = screen()
     for name, part in parts:
         match part:
@@ -88,7 +88,7 @@ def bounds(parts: Iterable[tuple[str, Part]]) -> None:
 
 
 def _inference(console: Console, name: str, part: InferenceBounds) -> None:
-    """Privacy of one system; with features its MSE and accuracy."""
+    """Print the privacy of one system and, where it has features, its MSE and accuracy."""
     privacy = part.privacy
     table = Table(
         title=f"{name}: epsilon at delta = {number(privacy.exact.delta)}, adjacency {privacy.adjacency}",
@@ -128,7 +128,7 @@ def _inference(console: Console, name: str, part: InferenceBounds) -> None:
 
 
 def _devices(console: Console, name: str, rows: Sequence[DeviceBounds]) -> None:
-    """What each device can do."""
+    """Print what each device of a fleet can reach."""
     table = Table(title=f"{name}: devices", box=box.SIMPLE_HEAD, title_justify="left")
     for heading in ("device", "gain (1/W)", "least power (W)", "most iterations", "least deadline (s)", "feasible"):
         table.add_column(heading, justify="right")
@@ -139,7 +139,7 @@ def _devices(console: Console, name: str, rows: Sequence[DeviceBounds]) -> None:
 
 
 def energy(name: str, method: str, rows: Sequence[EnergyResult], devices: Sequence[str] = ()) -> None:
-    """Print what every device should do, the published solution beside it, and what is proved; of many devices the first."""
+    """Print the plan of every device, the published solution and the certificate; of many devices only the first ones."""
     console = screen()
     table = Table(title=f"{name}: energy and utility, {method}", box=box.SIMPLE_HEAD, title_justify="left")
     headings = ("device", "iterations", "power (W)", "Mbit/s", "slack (ms)", "energy (mJ)", "utility", "gap")
@@ -168,7 +168,7 @@ def energy(name: str, method: str, rows: Sequence[EnergyResult], devices: Sequen
 
 
 def quantizer(name: str, found: QuantizerResult) -> None:
-    """Print the outputs, how often each is sent at both ends and in the middle, and what is proved."""
+    """Print the outputs of a quantizer, their probabilities at both ends and in the middle, and its certificate."""
     lines = [
         f"worst MSE {number(found.worst_mse)}, mean {number(found.mean_mse)}; one bit (LDP-FL) {number(found.ldp_mse)}",
         f"no alphabet of any size is below {number(found.lower_bound)}"
@@ -180,7 +180,7 @@ def quantizer(name: str, found: QuantizerResult) -> None:
 
 
 def pair(name: str, found: PairResult) -> None:
-    """The same of a quantizer for two clients."""
+    """Print a quantizer for two clients in the same way."""
     lines = [
         f"worst MSE of a pair's sum {number(found.worst_mse)}, mean {number(found.mean_mse)};"
         f" one bit each (CorBinQ) {number(found.one_bit_mse)}",
@@ -203,7 +203,7 @@ def _law(title: str, found: QuantizerResult | PairResult, lines: Sequence[str]) 
 
 
 def training(name: str, tree: dict[str, Any]) -> None:
-    """Print what was trained, part by part: the JSON of ``train``."""
+    """Print the results of ``train``, part by part, from its JSON."""
     console = screen()
     for part, headings, rows, foot in training_rows(tree):
         table = Table(title=f"{name}: {part}", box=box.SIMPLE_HEAD, title_justify="left")
@@ -220,13 +220,13 @@ TrainingPart = tuple[str, tuple[str, ...], list[tuple[str, tuple[Cell, ...]]], s
 
 
 def training_rows(tree: dict[str, Any]) -> list[TrainingPart]:
-    """Title, headings, rows and a remark for each part that was trained."""
+    """Title, headings, rows and a remark for each trained part."""
     kinds = {"federated": _mechanisms, "inference": _schemes, "energy": _policies}
     return [_known(*rows(tree[part])) for part, rows in kinds.items() if part in tree]
 
 
 def _known(title: str, headings: tuple[str, ...], rows: list[tuple[str, tuple[Cell, ...]]], foot: str) -> TrainingPart:
-    """Without columns that hold nothing but nan, or no text."""
+    """A trained part without the columns that hold only nan or no text."""
     kept = [j for j in range(len(headings) - 1) if not all(v[j] == "" or v[j] != v[j] for _, v in rows)]
     columns = (headings[0], *(headings[j + 1] for j in kept))
     return title, columns, [(label, tuple(values[j] for j in kept)) for label, values in rows], foot
@@ -254,7 +254,7 @@ def _mechanisms(part: dict[str, Any]) -> TrainingPart:
 
 
 def _over_seeds(row: dict[str, Any], name: str) -> tuple[str, str]:
-    """Mean with its interval, and the paired difference with its; nothing where there is none: one seed, or the base itself."""
+    """Mean and paired difference with their intervals; empty for a single seed and for the base of the differences."""
     found = row["over_seeds"][name]
     if not math.isfinite(found["interval"][0]):
         return f"{found['mean']:.3f}", ""
@@ -267,7 +267,7 @@ def _over_seeds(row: dict[str, Any], name: str) -> tuple[str, str]:
 
 
 def _seeds(rows: dict[str, Any], rest: str, kind: str = "") -> str:
-    """What the columns over seeds are."""
+    """The remark that explains the columns over seeds."""
     said = next(iter(rows.values()))["over_seeds"]
     if len(said["seeds"]) == 1:
         return f"one seed ({said['seeds'][0]}), no intervals"
@@ -304,7 +304,7 @@ def _policies(part: dict[str, Any]) -> TrainingPart:
 
 
 def _federated(console: Console, name: str, part: FederatedBounds) -> None:
-    """CorBin-FL: errors, privacy against whom, bits."""
+    """Print the errors, the privacy against each observer and the bits of CorBin-FL."""
     mse, central, server, bits = part.mse, part.central, part.server, part.communication
     table = Table(title=f"{name}: worst mean squared error of a parameter", box=box.SIMPLE_HEAD, title_justify="left")
     for heading in ("", "published", "exact, d = ∞", "at most, this d"):
@@ -353,7 +353,7 @@ def _federated(console: Console, name: str, part: FederatedBounds) -> None:
 
 
 def _task(console: Console, mse: Distortion, accuracy: Accuracy) -> None:
-    """MSE and accuracy of one system, a line each."""
+    """Print MSE and accuracy of one system, one line each."""
     table = Table(box=box.SIMPLE_HEAD)
     for heading in ("", "published", "proven", "exact", "constant"):
         table.add_column(heading, justify="right" if heading else "left")
@@ -377,7 +377,7 @@ def _task(console: Console, mse: Distortion, accuracy: Accuracy) -> None:
 
 
 def weights(name: str, found: WeightResult) -> None:
-    """Print the weights and what is proved about them."""
+    """Print weights and their certificate."""
     console = screen()
     table = Table(title=f"{name}: weights, {found.method}", box=box.SIMPLE_HEAD, title_justify="left")
     for heading in ("devices", "w", "w_max"):
@@ -401,7 +401,7 @@ def weights(name: str, found: WeightResult) -> None:
 
 
 def selection_rows(selection: Selection) -> list[tuple[str, tuple[float, ...]]]:
-    """Scheme 2.1, then published, proven and exact bounds of Scheme 2.2, of runs of equal devices."""
+    """Participation by Scheme 2.1, then published, proven and exact by Scheme 2.2, one row for each run of equal devices."""
     local, lowest = selection.scheme_2_1, selection.scheme_2_2
     columns = (
         local.participation,

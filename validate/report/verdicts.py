@@ -1,4 +1,4 @@
-"""What a trial found, as tables."""
+"""Prints the evidence of trials as tables."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _COLOURS = {
 
 
 def verdicts(evidence: Sequence[Evidence]) -> None:
-    """Print one row a claim; the first word of a verdict says how it is known."""
+    """Print one row for each claim; the first word of a verdict says how it is known."""
     table = Table(box=box.SIMPLE_HEAD)
     table.add_column("claim", no_wrap=True)
     table.add_column("verdict", min_width=16)
@@ -63,7 +63,7 @@ def verdicts(evidence: Sequence[Evidence]) -> None:
 
 
 def bound(e: Evidence) -> str:
-    """What stands before the actual value of a witness that is only a bound of it.
+    """The relation sign before the actual value of a witness, where this value is only a bound.
 
     Examples
     --------
@@ -77,13 +77,13 @@ def bound(e: Evidence) -> str:
 
 
 def severities(evidence: Sequence[Evidence]) -> dict[Severity, int]:
-    """How many of the refuted claims are faults of each kind; kinds that do not occur are left out."""
+    """Number of refuted claims of each severity that occurs."""
     kinds = [e.claim.ruling.severity for e in evidence if e.verdict in REFUTED]
     return {kind: kinds.count(kind) for kind in Severity if kind in kinds}
 
 
 def numbered(evidence: Sequence[Evidence]) -> set[tuple[str, str]]:
-    """The theorems, lemmas and propositions that fail in the authors' own model, each once, by paper and number.
+    """Paper and number of each theorem, lemma and proposition that fails in the authors' own model.
 
     Examples
     --------
@@ -96,13 +96,13 @@ def numbered(evidence: Sequence[Evidence]) -> set[tuple[str, str]]:
 
 
 def known(evidence: Sequence[Evidence]) -> dict[How, int]:
-    """How many claims are known in each way."""
+    """Number of claims that are known in each way that occurs."""
     ways = [e.how for e in evidence]
     return {way: ways.count(way) for way in How if way in ways}
 
 
 def told(counts: Mapping[Severity, int] | Mapping[How, int]) -> str:
-    """Counts in words.
+    """Counts as text.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def told(counts: Mapping[Severity, int] | Mapping[How, int]) -> str:
 
 
 def items(found: Sequence[Item]) -> None:
-    """Print the numbered items that are no claims."""
+    """Print the numbered items that are not claims."""
     table = Table(box=box.SIMPLE_HEAD)
     for heading in ("item", "verdict", "where"):
         table.add_column(heading, no_wrap=True)

@@ -1,4 +1,4 @@
-"""The figures of a report: drawn, as SVG that a page can hold many of, and their data."""
+"""The figures of a report as SVG, of which one page can hold many, and their data."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from airtight.validate.system_file.description import Description
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_EFFORT = 50_000  # evaluations for a design of a frontier
+_EFFORT = 50_000  # evaluations for each design of a frontier
 _TITLES = {
     "privacy-curves": "delta against epsilon: claimed, proven, exact",
     "epsilon-against-dimension": "Exact epsilon against the encoded dimension",
@@ -41,7 +41,7 @@ _TITLES = {
 
 @dataclass(frozen=True)
 class Drawn:
-    """A figure as text, and its data as CSV."""
+    """A figure as SVG text, and its data as CSV."""
 
     name: str
     svg: Markup
@@ -49,12 +49,12 @@ class Drawn:
 
 
 def render(name: str, figure: Figure) -> Drawn:
-    """As SVG with a title and identifiers of its own."""
+    """Render a figure as SVG with its own title and its own identifiers."""
     return Drawn(name, Markup(style.svg(figure, name, _TITLES[name])), style.data(figure))
 
 
 def of_inference(description: Description, bounds: Bounds) -> Iterator[Drawn]:
-    """Curves of the system, or of its first variant, where that is the one with a useful epsilon."""
+    """Figures of the system that :func:`plotted` names."""
     if description.inference is None or bounds.inference is None:
         return
     useful = description.systems[plotted(description)]
@@ -68,12 +68,12 @@ def of_inference(description: Description, bounds: Bounds) -> Iterator[Drawn]:
 
 
 def plotted(description: Description) -> str:
-    """Name of the system that the curves are of: the first variant, or the system itself."""
+    """Name of the plotted system: the first variant where its epsilon is the useful one, else the system itself."""
     return next(iter(description.variants), description.name)
 
 
 def of_observers(description: Description) -> Iterator[Drawn]:
-    """By what the server sees, where some epsilon is finite when the noise stays."""
+    """Figures over observers, where some epsilon is finite for a neighbour that keeps its noise."""
     useful = description.systems[plotted(description)]
     silent = replace(useful, adjacency=Adjacency.SILENT, idle_noise=False)
     if np.isfinite(amplification.exact_epsilon(silent, device=0)):
@@ -81,7 +81,7 @@ def of_observers(description: Description) -> Iterator[Drawn]:
 
 
 def of_design(description: Description) -> Iterator[Drawn]:
-    """What each design reaches at each cap."""
+    """Figures of what each weight design reaches at each cap on epsilon."""
     if description.task is not None:
         yield render(
             "trade-off", inference_plots.trade_off(description.systems[plotted(description)], description.task.features)
@@ -89,7 +89,7 @@ def of_design(description: Description) -> Iterator[Drawn]:
 
 
 def of_frontier(description: Description) -> Iterator[Drawn]:
-    """Designs over what the table [design] keeps."""
+    """Figures of designs over the constraints of the table [design]."""
     from airtight.validate.sweep import frontier_designs
 
     over = frontier_designs.usual(description)
@@ -99,7 +99,7 @@ def of_frontier(description: Description) -> Iterator[Drawn]:
 
 
 def of_others(description: Description) -> Iterator[Drawn]:
-    """Of the federation and of the fleet."""
+    """Figures of the federation and of the fleet."""
     if description.federated is not None:
         yield render("mse-against-epsilon", federated_plots.mse_against_epsilon(description.federated))
         yield render("central-against-clients", federated_plots.central_against_clients(description.federated))

@@ -1,4 +1,4 @@
-"""The plots of the report that speak of energy and utility."""
+"""Plots of energy and utility."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _BLUE, _RED, _GREEN, _GREY = "#2166ac", "#b2182b", "#1b7837", "#999999"
 
 
 def _path_loss(fleet: DeviceFleet) -> FloatArray:
-    """1/g, from 0 at the best device to 1 at the worst, as in Figs. 2 to 4."""
+    """Path loss 1/g, scaled to 0 at the best device and to 1 at the worst, as in Figs. 2 to 4."""
     loss = -np.log(fleet.gain)
     span = float(np.ptp(loss))
     return np.asarray((loss - loss.min()) / (span if span > 0 else 1.0))
 
 
 def energy_against_path_loss(fleet: DeviceFleet) -> Figure:
-    """Analogue of Figs. 2 and 3: energies of the optimum and of the benchmark as described."""
+    """Analogue of Figs. 2 and 3: energies of the optimum and of the benchmark."""
     import matplotlib as mpl
 
     loss = _path_loss(fleet)
@@ -53,7 +53,7 @@ def energy_against_path_loss(fleet: DeviceFleet) -> Figure:
 
 
 def policy_against_path_loss(fleet: DeviceFleet) -> Figure:
-    """Analogue of Fig. 4: iterations and rate."""
+    """Analogue of Fig. 4: iterations and rate against path loss."""
     import matplotlib as mpl
 
     loss = _path_loss(fleet)
@@ -75,7 +75,7 @@ def policy_against_path_loss(fleet: DeviceFleet) -> Figure:
 
 
 def utility_is_not_concave(fleet: DeviceFleet, device: int = 0) -> Figure:
-    """U against Z at the least iterations: rising with wasted energy until E = varrho/2."""
+    """Utility U against Z at the least iterations: it rises with wasted energy until E = varrho/2."""
     import matplotlib as mpl
 
     p = Problem.of(fleet)[[device]]
@@ -98,7 +98,7 @@ def utility_is_not_concave(fleet: DeviceFleet, device: int = 0) -> Figure:
 
 
 def where_theorem_2_fails(fleet: DeviceFleet, device: int = 0) -> Figure:
-    """How far below the certified optimum Theorem 2 is, over deadline and energy target of one device."""
+    """Loss of Theorem 2 against the certified optimum, over deadline and energy target of one device."""
     import matplotlib as mpl
     from matplotlib.colors import LogNorm
 

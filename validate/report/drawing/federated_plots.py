@@ -1,4 +1,4 @@
-"""The plots of the report that speak of CorBin-FL."""
+"""Plots of CorBin-FL."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _COLOURS = {"LDPQ": "#999999", "CorBinQ": "#2166ac", "published": "black", "Lapl
 
 
 def mse_against_epsilon(system: FederatedSystem) -> Figure:
-    """Worst MSE of every mechanism against the privacy of a parameter."""
+    """Worst-case MSE of every mechanism against epsilon of one parameter."""
     import matplotlib as mpl
 
     epsilon = np.geomspace(0.1, 10, 120)
@@ -45,11 +45,11 @@ def mse_against_epsilon(system: FederatedSystem) -> Figure:
 
 
 def central_against_clients(system: FederatedSystem) -> Figure:
-    """Central epsilon of one parameter against the number of clients: Eq. (5), and exact for clients of either kind."""
+    """Central epsilon of one parameter against the number of clients: Eq. (5), and exact for paired and unpaired clients."""
     import matplotlib as mpl
 
     share = system.ldp_fraction or 0.2
-    clients = np.unique(np.geomspace(10, 1e5, 9).astype(int))  # a third of a second each, at most
+    clients = np.unique(np.geomspace(10, 1e5, 9).astype(int))  # each takes a third of a second at most
     claim = [
         central_privacy.published(
             int(n), 1, local_epsilon=system.epsilon, delta=system.delta, fraction=share, radius=system.radius

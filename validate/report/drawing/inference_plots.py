@@ -1,4 +1,4 @@
-"""The plots of the report that speak of collaborative inference."""
+"""Plots of collaborative inference."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _EXACT = {"absent": "#b2182b", "silent": "#2166ac", "replace": "#762a83", "idle 
 
 
 def schemes(system: InferenceSystem) -> dict[str, InferenceSystem]:
-    """The system under every adjacency, and with idle noise."""
+    """The system under every adjacency, and with idle noise, by name."""
     plain = {a.value: replace(system, adjacency=a, idle_noise=False) for a in Adjacency}
     return {**plain, "idle noise": replace(system, adjacency=Adjacency.SILENT, idle_noise=True)}
 
 
 def privacy_curves(system: InferenceSystem, device: int = 0) -> Figure:
-    """delta against epsilon of one device: what Theorem 1 (Eq. 23) claims, what is proven, what is exact."""
+    """delta against epsilon of one device: claimed by Theorem 1 (Eq. 23), proven, exact."""
     import matplotlib as mpl
 
     targets = np.logspace(-12, -1, 23)
@@ -65,7 +65,7 @@ def privacy_curves(system: InferenceSystem, device: int = 0) -> Figure:
 
 
 def epsilon_against_dimension(system: InferenceSystem, device: int = 0) -> Figure:
-    """Exact epsilon against r: it grows under ``absent`` only; Theorem 1 has no r at all."""
+    """Exact epsilon against the dimension r: it grows under ``absent`` only; Theorem 1 does not contain r."""
     import matplotlib as mpl
 
     dimensions = np.unique(np.round(np.logspace(0, np.log10(25088), 24)).astype(int))
@@ -145,7 +145,7 @@ _DESIGNS = {
 
 
 def trade_off(system: InferenceSystem, features: Features) -> Figure:
-    """Exact MSE of each design against the cap on the exact epsilon; dashed: everybody sends noise."""
+    """Exact MSE of each design against the cap on the exact epsilon; dashed where absent devices send noise."""
     import matplotlib as mpl
 
     from airtight.solvers.design.over_the_air import frontier
@@ -168,7 +168,7 @@ _CAUSES = {"bias": "#d6604d", "participation": "#f4a582", "local_noise": "#4393c
 
 
 def mse_breakdown(parts: Mapping[str, InferenceBounds]) -> Figure:
-    """The exact MSE of each system by cause, one bar a system, with its proven bound as a mark."""
+    """The exact MSE of each system, split by cause, as one bar, with the proven bound as a mark."""
     import matplotlib as mpl
 
     shown = {name: part.distortion for name, part in parts.items() if part.distortion is not None}
@@ -189,7 +189,7 @@ def mse_breakdown(parts: Mapping[str, InferenceBounds]) -> Figure:
 
 
 def participation_bounds(selection: Selection) -> Figure:
-    """Participation probability of each device under Scheme 2.2, published and proven bounds; Scheme 2.1 beside it."""
+    """Participation probability of each device under Scheme 2.2 with published and proven bounds, and under Scheme 2.1."""
     import matplotlib as mpl
 
     lowest, local = selection.scheme_2_2, selection.scheme_2_1.participation

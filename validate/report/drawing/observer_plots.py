@@ -1,4 +1,4 @@
-"""What random participation is worth against each observer, as the code grows longer."""
+"""Plot of the amplification by random participation against each observer, over the dimension of the code."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 _DIMENSIONS = np.unique(np.round(np.logspace(0, np.log10(25088), 25)).astype(int))
 _PAPER = ((784, "q = 16"), (25088, "q = 512"))
-_APART = 1.002  # ends of an interval that are drawn as two
+_APART = 1.002  # ratio of the ends of an interval from which they are drawn as two curves
 
 
 def seldom_among_many() -> InferenceSystem:
-    """One device with p = .1 among nineteen that surely take part; the plain Gaussian mechanism would have epsilon = .820.
+    """One device with p = .1 among nineteen that always take part; its plain Gaussian mechanism has epsilon = .820.
 
     Examples
     --------
@@ -44,9 +44,9 @@ def seldom_among_many() -> InferenceSystem:
 
 
 def epsilon_for_observers(system: InferenceSystem, device: int = 0) -> Figure:
-    """Exact epsilon of a device that falls silent against r, for three observers; noise kept.
+    """Exact epsilon under ``silent`` against the dimension r, for three observers.
 
-    `others` lies between what amplification promises and `participants`; `signal` between its lower end and `others`.
+    `others` lies between the promise of amplification and `participants`, `signal` between its lower bound and `others`.
     """
     import matplotlib as mpl
 

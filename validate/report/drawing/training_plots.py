@@ -1,4 +1,4 @@
-"""The plot of the report that speaks of training."""
+"""Plot of training."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def accuracy_over_rounds(found: Sequence[Run]) -> Figure:
-    """Test accuracy of the global model, the mean over seeds with its interval for each mechanism."""
+    """Test accuracy of the global model for each mechanism: the mean over seeds with its interval."""
     import matplotlib as mpl
     from matplotlib.ticker import MaxNLocator
 
