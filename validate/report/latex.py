@@ -1,7 +1,7 @@
 r"""Converts the subset of Markdown in which the proofs are written to LaTeX.
 
-Paragraphs, lists, headings, ``$...$``, ``$$...$$``, emphasis, code, links and Sphinx roles are converted. A link to a DOI becomes a
-citation.
+Paragraphs, lists, headings, ``$...$``, ``$$...$$``, emphasis, code, links and Sphinx roles are converted. A link to a DOI
+becomes a citation.
 """
 
 from __future__ import annotations
