@@ -17,8 +17,8 @@ def rooms() -> Iterator[tuple[str, str, list[str]]]:
 
     Examples
     --------
-    >>> {name: modules for name, _, modules in rooms()}["airtight.solvers.design.fleet"]
-    ['fleet_design', 'fleet_requirements']
+    >>> {name: modules for name, _, modules in rooms()}["airtight.validate.attack"]
+    ['experiment', 'training']
     """
     root = Path(airtight.__file__).parent
     for floor in ("analytics", "solvers", "validate"):
