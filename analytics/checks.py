@@ -1,7 +1,7 @@
-"""Argument checking, the one way of it: every public function states its ranges with these functions.
+"""Argument checks: every public function states the ranges of its arguments with these functions.
 
-A range is written as mathematicians do, ``"(0, 1]"`` or ``"[0, inf)"``; infinity is accepted only where the bracket
-closes on it, and NaN never.
+A range is written as an interval, ``"(0, 1]"`` or ``"[0, inf)"``. Infinity is accepted only where a closed bracket includes it,
+and NaN is never accepted.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 Choice = TypeVar("Choice", bound=StrEnum)
 
-_BEYOND = 2**63  # of integers that numpy holds
+_BEYOND = 2**63  # integers from here on do not fit into int64
 
 
 class AirtightError(Exception):
-    """Whatever this toolkit raises on purpose."""
+    """Base class of all errors that this toolkit raises on purpose."""
 
 
 class ConvergenceError(AirtightError, ArithmeticError):
@@ -34,13 +34,13 @@ class ParameterError(AirtightError, ValueError):
     Attributes
     ----------
     name : str
-        The parameter.
+        Name of the parameter.
     value : object
         The offending value (one entry, when the parameter is an array).
     allowed : str
         What is allowed, in words or as an interval.
     index : tuple of int or None
-        Where in the array the value stands.
+        Index of the value in the array.
     """
 
     def __init__(self, name: str, value: object, allowed: str, index: tuple[int, ...] | None = None) -> None:
@@ -62,7 +62,7 @@ def _parse(interval: str) -> tuple[float, bool, float, bool]:
 
 
 def _inside(values: Any, interval: str) -> Any:
-    """Whether each is; NaN is not."""
+    """Whether each value lies in the interval; NaN lies in none."""
     low, low_closed, high, high_closed = _parse(interval)
     above = values >= low if low_closed else values > low
     return above & (values <= high if high_closed else values < high)
@@ -76,7 +76,7 @@ def _require(name: str, values: NDArray[Any], interval: str, kind: str) -> None:
 
 
 def _ends(values: NDArray[Any]) -> tuple[Any, ...]:
-    """The least and the greatest entry; NaN where one is."""
+    """The least and the greatest entry; NaN if there is a NaN."""
     return (values.item(),) if values.size == 1 else (values.min(), values.max())
 
 
@@ -177,7 +177,7 @@ class _Words(str):
 
 
 def _told(array: FloatArray) -> object:
-    """A short array itself, of a long one its shape."""
+    """A short array as it is, and the shape of a long one."""
     if array.ndim == 1 and array.size <= 4:
         return array.tolist()
     return _Words(f"{array.size} numbers" if array.ndim == 1 else f"an array of shape {array.shape}")

@@ -1,4 +1,4 @@
-"""A value known up to sampling: an estimate with a confidence interval."""
+"""Estimates with confidence intervals, for values that are known from samples only."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ class Interval:
 def mean_interval(values: FloatArray, failure: float) -> Interval:
     """Empirical Bernstein interval for the mean of independent values in [0, 1].
 
-    It misses with probability at most `failure`, whatever the law (Maurer and Pontil 2009, Theorem 4, on either side).
+    The interval misses the mean with probability at most `failure`, whatever the law (Maurer and Pontil 2009, Theorem 4,
+    applied to both sides).
 
     Examples
     --------

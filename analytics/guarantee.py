@@ -1,4 +1,4 @@
-"""What a pair (epsilon, delta) means, for whom and against whom: adjacency, observer and guarantee."""
+"""The meaning of a pair (epsilon, delta): its adjacency, its observer, and the guarantee for every device."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from airtight.analytics.records import Record
 
 
 class Adjacency(StrEnum):
-    """What the neighbour of "device k is present with its feature" looks like at the receiver.
+    """The neighbour of the data set in which device k is present with its feature.
 
     ======== ===================================== ======================================================
     value    the neighbour sends                   sensitivity of the received signal
     ======== ===================================== ======================================================
     absent   neither its signal nor its noise      gamma w_k C_k, and the noise variance drops by
                                                    gamma^2 sigma_k^2
-    silent   no signal, its noise all the same     gamma w_k C_k
+    silent   no signal, but its noise              gamma w_k C_k
     replace  another clipped signal, and its noise 2 gamma w_k C_k
     ======== ===================================== ======================================================
 
@@ -37,12 +37,12 @@ class Observer(StrEnum):
     value        what it sees
     ============ ============================================================================================
     participants who takes part, device k included
-    others       who of the others takes part: whether k does is hidden
-    signal       nothing more: the server of the papers. Its privacy is an interval, a guarantee its upper end
-    auto         what ``exact`` means: `participants` for ``silent`` and ``replace``, `others` for ``absent`` and idle noise
+    others       who of the others takes part; the participation of k itself is hidden
+    signal       nothing more, as the server of the papers; epsilon is an interval, and its upper end a guarantee
+    auto         the default: `participants` for ``silent`` and ``replace``, `others` for ``absent`` and idle noise
     ============ ============================================================================================
 
-    Who sees more gets more: an epsilon for `participants` holds for `others`, and that for `others` holds for `signal`.
+    An epsilon for `participants` holds for `others`, and one for `others` holds for `signal`, because each sees less.
     """
 
     PARTICIPANTS = "participants"
@@ -60,7 +60,7 @@ class Guarantee(Record):
     epsilon, delta : ndarray, shape (K,)
         ``epsilon`` is infinite where no privacy is claimed.
     adjacency : Adjacency
-        The neighbours that the pair speaks of.
+        The neighbours for which the pair holds.
     """
 
     epsilon: FloatArray

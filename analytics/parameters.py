@@ -1,4 +1,4 @@
-"""What a value type is made of: each parameter's symbol, unit, interval and typical range, said once, where the type is.
+"""Parameters of value types: symbol, unit, interval and typical range of each, declared once, in its type.
 
 The parameters are descriptors: ``weight: Vector = Vector("w_k", "[0, inf)", "...")`` in a dataclass takes any array_like and
 holds a checked array. The tables of the system file, the documentation and the domains of claims are read from the same place.
@@ -27,22 +27,22 @@ class Parameter(Generic[Given, Held]):
     Parameters
     ----------
     symbol : str
-        In the papers (LaTeX).
+        Symbol of the papers, in LaTeX.
     interval : str
-        What is allowed, such as ``"(0, 1]"``.
+        Allowed values, such as ``"(0, 1]"``.
     meaning : str
     unit : str
     typical : tuple of float, optional
         The least and greatest value that the papers use.
     default : optional
-        Required where there is none.
+        Value where none is given; a parameter without default is required.
 
     Attributes
     ----------
     name : str
-        In code and files.
+        Name in code and files.
     holds : str
-        What kind of value, in words.
+        Kind of value, in words.
     """
 
     holds = ""
@@ -69,7 +69,7 @@ class Parameter(Generic[Given, Held]):
     @overload
     def __get__(self, instance: object, owner: type) -> Held: ...
     def __get__(self, instance: object | None, owner: type) -> Self | Held:
-        """The value of an instance; of the class the default, which is how a dataclass learns whether there is one."""
+        """The value of an instance; for the class the default, where a dataclass looks for it."""
         if instance is not None:
             held: Held = instance.__dict__[self.name]
             return held
@@ -86,7 +86,7 @@ class Parameter(Generic[Given, Held]):
         return self.default is _REQUIRED
 
     def checked(self, value: Any) -> Any:
-        """The value as it is held; a ParameterError when it is not allowed."""
+        """The value in the form in which it is held; raises ParameterError where it is not allowed."""
         raise NotImplementedError
 
 
@@ -109,7 +109,7 @@ class Count(Parameter[int, int]):
 
 
 class Vector(Parameter[ArrayLike, FloatArray]):
-    """A number, or one for each device; the type itself spreads a number over its devices."""
+    """One number for each device; the value type repeats a single number for all devices."""
 
     holds = "number or one per device"
 
@@ -127,7 +127,7 @@ class Flag(Parameter[bool, bool]):
 
 
 class Choice(Parameter[Any, Held]):
-    """A name of an enumeration, which `default` belongs to."""
+    """A member of the enumeration to which `default` belongs."""
 
     holds = "name"
 
@@ -149,7 +149,7 @@ def of(kind: type) -> dict[str, Parameter[Any, Any]]:
 
 
 class Described:
-    r"""What a value type made of parameters can do: compare itself, give its values, show itself in a notebook.
+    r"""Base of value types made of parameters: comparison by value, conversion to JSON, display in a notebook.
 
     Examples
     --------
@@ -165,7 +165,7 @@ class Described:
     """
 
     def to_dict(self) -> dict[str, Any]:
-        """The values by name, fit for JSON and for the constructor; equal entries as one number where their count is said."""
+        """The values by name, for JSON and the constructor; equal entries become one number where `devices` gives their count."""
         rows = of(type(self))
         return {name: _plain(vars(self)[name], one="devices" in rows) for name in rows}
 

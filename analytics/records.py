@@ -1,4 +1,4 @@
-"""What results have in common: they compare by value, give their values as JSON, and show themselves in a notebook."""
+"""Base of result types: comparison by value, conversion to JSON, display in a notebook."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-_FEW = 6  # entries of an array that are shown
+_FEW = 6  # entries of an array that are displayed at most
 
 
 class Record:
-    """A dataclass of results; ``eq=False`` leaves the comparison to this class, which knows arrays.
+    """Base of a dataclass of results; ``eq=False`` leaves the comparison to this class, which compares arrays.
 
     Examples
     --------
@@ -35,7 +35,7 @@ class Record:
     """
 
     def to_dict(self) -> dict[str, Any]:
-        """The values by name, fit for JSON: arrays as lists, what is not finite as a string."""
+        """The values by name, for JSON: arrays become lists, and numbers that are not finite become strings."""
         return {name: plain(value) for name, value in _parts(self)}
 
     def __eq__(self, other: object) -> bool:
@@ -52,7 +52,7 @@ class Record:
 
 
 def table(caption: str, rows: Iterable[tuple[str, str]]) -> str:
-    """Names and texts as a table of HTML.
+    """An HTML table of names and texts.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def plain(value: Any) -> Any:
-    """As a tree for strict JSON.
+    """Convert a value to a tree for strict JSON.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def plain(value: Any) -> Any:
 
 
 def told(value: Any) -> str:
-    """In a line: four digits, the first entries of an array.
+    """A value in one line: four digits, and the first entries of an array.
 
     Examples
     --------

@@ -1,8 +1,9 @@
-"""The Poisson-binomial law: how many of K devices take part when device k does so with probability p_k.
+"""The Poisson-binomial law: the number of participants among K devices when device k takes part with probability p_k.
 
-Every probability that is a normal double, however small, is right to a relative error of about K * 2.2e-16. Sums of positive
-products only (direct convolution of blocks with their zeros trimmed); where the variance is at least 15 000, Fourier inversion of
-tilted laws (:mod:`airtight.analytics.distributions.saddlepoints`), right to 2e-11 whatever K is.
+Every probability that is a normal double, however small, has a relative error of about K * 2.2e-16 at most. The law is
+computed by sums of positive products (direct convolution of blocks without their zeros). Where the variance is at least
+15 000 it is computed by Fourier inversion of tilted laws (:mod:`airtight.analytics.distributions.saddlepoints`), with a
+relative error of at most 2e-11 for every K.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from airtight.analytics.checks import FloatArray, IntArray, ParameterError, real
 from airtight.analytics.distributions import saddlepoints
 from airtight.analytics.rounding import UNIT
 
-_WIDTH = 64  # trials whose law is made at once with those of all others
+_WIDTH = 64  # trials in a block; the laws of all blocks are computed together
 
 
 class Block:
-    """Consecutive probabilities ``weights`` of the integers from ``start`` on; what is not listed is zero."""
+    """Probabilities ``weights`` of consecutive integers from ``start`` on; all other integers have probability zero."""
 
     __slots__ = ("start", "weights")
 
@@ -43,14 +44,14 @@ class Block:
 
 
 def binomial(trials: int, probability: float, *, negligible: float = 0.0) -> Block:
-    """The binomial law, by ratios of neighbours from the mode outward: relative error about sqrt(trials) * 2e-15.
+    """The binomial law, by ratios of neighbouring terms from the mode outward; relative error about sqrt(trials) * 2e-15.
 
     Parameters
     ----------
     trials : int
     probability : float
     negligible : float
-        Mass that may be left out at either end; it goes to the others.
+        Mass that may be left out at either end; the other terms are rescaled.
     """
     if trials == 0 or probability == 0.0:
         return Block(0, np.ones(1))
@@ -72,7 +73,7 @@ def binomial(trials: int, probability: float, *, negligible: float = 0.0) -> Blo
 
 
 def total(blocks: list[Block]) -> Block:
-    """The law of the sum of independent counts, by halves."""
+    """The law of the sum of independent counts, by convolving halves recursively."""
     if not blocks:
         return Block(0, np.ones(1))
     while len(blocks) > 1:
@@ -82,20 +83,20 @@ def total(blocks: list[Block]) -> Block:
 
 
 def relative_error(trials: int, classes: int) -> float:
-    """Of any probability that `total` or `leave_one_out` give for so many trials of so many classes, at most.
+    """Bound of the relative error of each probability of `total` and `leave_one_out`.
 
-    Six roundings a step from the mode and as many again for the norm, for each binomial; n + 1 half units for a sum of n positive
-    products, and one level of a tree sums no more products than it has entries.
+    Each binomial law has six roundings for each step from the mode and as many for its norm. A sum of n positive products has
+    n + 1 half units, and one level of the tree sums at most as many products as it has entries.
     """
     entries = trials + 2 * classes
     return float(UNIT * entries * (9 + np.ceil(np.log2(max(classes, 1)))))
 
 
 def leave_one_out(probability: FloatArray, multiplicity: IntArray) -> Iterator[tuple[int, Block]]:
-    """For each class of equal devices, the law of the count of all the others when one of the class is left out.
+    """For each class of equal devices, the law of the count of all devices except one of this class.
 
-    A product tree walked downwards: each node carries the law of everything outside it. Only sums of positive
-    products, O(C^2 log C) multiplications for C classes, O(log C) laws in memory at a time.
+    A product tree is walked downwards, and each node carries the law of all classes outside it. Only positive products are
+    summed: O(C^2 log C) multiplications for C classes, with O(log C) laws in memory at a time.
     """
 
     def walk(classes: IntArray, outside: Block) -> Iterator[tuple[int, Block]]:
@@ -165,7 +166,7 @@ def _by_products(p: FloatArray) -> FloatArray:
 
 
 def _products(p: FloatArray) -> FloatArray:
-    """Laws of the counts of 64 trials each, one a row; what is wanting in the last is made up by trials that never succeed."""
+    """Laws of the counts of 64 trials each, one for each row; the last row is filled with trials that never succeed."""
     count = -(-p.size // _WIDTH)
     trials = np.concatenate([p, np.zeros(count * _WIDTH - p.size)]).reshape(count, _WIDTH)
     rows = np.zeros((_WIDTH + 1, count))

@@ -1,12 +1,12 @@
-r"""The law of a sum of weighted noncentral chi-squares: how far a Gaussian vector strays.
+r"""The law of a sum of weighted noncentral chi-squares, such as the squared distance of a Gaussian vector from a point.
 
 .. math:: Q = \sum_i \lambda_i\,\chi^2_{n_i}(\delta_i), \qquad
           K(t) = \log E e^{tQ} = \sum_i \Bigl[-\tfrac{n_i}2\log(1 - 2\lambda_i t)
                  + \frac{\lambda_i\delta_i t}{1 - 2\lambda_i t}\Bigr].
 
 The distribution function is the contour integral of :math:`e^{K(t) - tx}/(-t)` over a hyperbola that crosses the real axis
-at the saddle point along the path of steepest descent (t < 0 gives the lower tail, t > 0 the upper one): no oscillation,
-no cancellation, and every tail is relatively accurate however small it is.
+at the saddle point along the path of steepest descent; t < 0 gives the lower tail, t > 0 the upper one. On this path the
+integrand neither oscillates nor cancels, so that every tail has a small relative error, however small the tail is.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from numpy.typing import ArrayLike, NDArray
 from airtight.analytics.checks import ConvergenceError, FloatArray, broadcast, real
 from airtight.analytics.rounding import UNIT
 
-_CELLS = 1 << 20  # complex numbers held at a time
+_CELLS = 1 << 20  # complex numbers in memory at a time
 _NEWTON_STEPS = 60
 _STEP = 0.35  # first step of the trapezoidal rule, in widths of the saddle
 _FINEST, _FARTHEST = 0.002, 100_000
 _AGREEMENT = 1e-12
-_RIGHTMOST = 0.5 - 1e-12  # a saddle beyond has a tail that underflows, as it has here
+_RIGHTMOST = 0.5 - 1e-12  # a saddle point beyond belongs to a tail that underflows
 _UNDERFLOW = -760.0
-_SLOPE = 0.8  # of the arms of the contour: real over imaginary part
+_SLOPE = 0.8  # slope of the arms of the contour: real over imaginary part
 
 
 def cdf(x: ArrayLike, *, weight: ArrayLike, degrees: ArrayLike, noncentrality: ArrayLike = 0.0) -> FloatArray:
@@ -158,14 +158,14 @@ class _Saddle:
         return np.asarray(self.excess + np.sum(central - 2 * self.delta * self.a**2, axis=1))
 
     def rise(self, r: NDArray[Any]) -> NDArray[Any]:
-        """How much greater K - t x is at t_0 (1 + r); r has shape (R, points)."""
+        """Increase of K - t x from t_0 to t_0 (1 + r); r has shape (R, points)."""
         z = 2 * self.a[:, None] * r[:, :, None]
         terms = self.n[:, None] / -2 * _log1p_rest(-z, 1 - z) + (self.delta / (2 * self.u))[:, None] * z * z / (1 - z)
         return np.asarray(np.sum(terms, axis=-1) + self.excess[:, None] * r)
 
 
 def _log1p_rest(z: NDArray[Any], sum_: NDArray[Any]) -> NDArray[Any]:
-    """log(1 + z) - z, real or complex, given 1 + z; its rounding is relative to abs(z)^2 / 2 where z is small."""
+    """log(1 + z) - z for real or complex z, given 1 + z; its rounding error is relative to abs(z)^2 / 2 where z is small."""
     small = np.abs(z) < 0.1
     near = np.where(small, z, 0.0)
     series = np.zeros_like(near)
@@ -215,7 +215,7 @@ def _saddle(x: FloatArray, lam: FloatArray, n: FloatArray, delta: FloatArray, ne
 
 
 def _smaller_tail(x: FloatArray, lam: FloatArray, n: FloatArray, delta: FloatArray, *, negative: bool) -> FloatArray:
-    """The tail on one side; 0 where Chernoff's bound, the exponential of the height of the saddle, underflows."""
+    """The tail on one side; 0 where Chernoff's bound, the exponential of K - t x at the saddle point, underflows."""
     t0 = _saddle(x, lam, n, delta, negative)
     rows = _Saddle.of(t0, x, lam, n, delta).height > _UNDERFLOW
     out = np.zeros(x.size)

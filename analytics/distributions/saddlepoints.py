@@ -1,8 +1,8 @@
-r"""How many of very many unlike devices take part: Fourier inversion at saddle points, relatively accurate in the far tails too.
+r"""The Poisson-binomial law of very many different devices by Fourier inversion at saddle points, accurate in the far tails too.
 
-A tilt :math:`e^{\theta n}` moves the bulk of the count's law elsewhere. Some dozens of tilts put every n near the middle of one
-of them, where no other probability is much greater, and so no error either. The cumulant generating function needs the
-devices once, for power sums: with :math:`d_k = 2 p_k - 1` and :math:`t = \tanh(s/2)`
+An exponential tilt :math:`e^{\theta n}` moves the bulk of the law. With a few dozen tilts every n is near the mean of one tilted
+law. There no other probability is much greater, so that a small absolute error is also a small relative one. The cumulant
+generating function depends on the devices through power sums alone: with :math:`d_k = 2 p_k - 1` and :math:`t = \tanh(s/2)`
 
 .. math::
     K(s) = \sum_k \log(1 - p_k + p_k e^s) = s \sum_k p_k + \sum_{l \ge 2} (-1)^l \frac{a_l}{l} t^l, \qquad
@@ -47,8 +47,8 @@ from scipy import special
 from airtight.analytics.checks import FloatArray
 
 LEAST_VARIANCE = 15_000.0
-_VANISHED = 750.0  # -log of what is below the least positive double
-_NEGLIGIBLE = 50.0  # -log of what is left out of a tilted law or folded into it
+_VANISHED = 750.0  # minus the log of a number below the least positive double
+_NEGLIGIBLE = 50.0  # minus the log of the mass that is left out of a tilted law or folded into it
 _CACHED = 1 << 15
 
 
@@ -103,7 +103,7 @@ def law(p: FloatArray) -> FloatArray:
 
 
 def _mean(p: FloatArray) -> tuple[int, float]:
-    """The sum, as an integer and a rest of at most one half: multiples of a power of two add up exactly."""
+    """The sum of p as an integer and a remainder of at most one half; multiples of a power of two are added exactly."""
     unit = 2.0 ** (52 - p.size.bit_length())
     coarse = np.rint(p * unit) / unit
     total = float(np.sum(coarse))
@@ -112,7 +112,7 @@ def _mean(p: FloatArray) -> tuple[int, float]:
 
 
 def _series(p: FloatArray, variance: float, radius: float) -> FloatArray:
-    """Coefficients of K(s) - s K'(0) in t, as many as count for abs(s) <= radius."""
+    """Coefficients of K(s) - s K'(0) in t, as many as matter for abs(s) <= radius."""
     last = int(np.ceil(np.log(2 * variance * 2.0**56) / -np.log(np.tan(radius / 2))))
     starts = range(0, p.size, _CACHED)
     sums = np.empty((last - 1, len(starts)))

@@ -1,4 +1,4 @@
-r"""Who is selected when the server takes the `selected` lowest of K noisy scores: exact probabilities.
+r"""Exact probability that each device is selected when the server takes the `selected` lowest of K noisy scores.
 
 Device k is selected when fewer than :math:`\tilde k` of the others lie below it:
 
@@ -8,8 +8,8 @@ Device k is selected when fewer than :math:`\tilde k` of the others lie below it
 The sum is Poisson-binomial with probabilities :math:`F_j(x) = \Phi((x-u_j)/\sigma_j)`. Outside a window of x the
 probability :math:`G_k` is 1 or 0 by Bernstein's inequality; inside, its generating function is inverted on the unit circle
 for all k at once (leaving one out divides by one factor), and the integral over x is composite Gauss-Legendre on a mesh
-that follows every device's scale. Places on the mesh are unevaluated sums of two doubles, so scores near one another
-and noise of very different scales do not disturb each other.
+that resolves the scale of every device. Each node is an unevaluated sum of two doubles, so that neither nearly equal scores
+nor noise of very different scales lose accuracy.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from airtight.analytics.checks import FloatArray, IntArray, ParameterError, real
 
 ComplexArray = NDArray[np.complex128]
 
-_REACH = 8.5  # standard deviations beyond which a normal law is taken as 0 or 1: 1e-17
+_REACH = 8.5  # standard deviations beyond which a normal distribution function counts as 0 or 1 (error 1e-17)
 _STEPS = np.linspace(-_REACH, _REACH, 5)
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
-_TAIL = 30.0  # minus the log of what the periodised Poisson-binomial law may lose: 1e-13
+_TAIL = 30.0  # minus the log of the mass that the periodised Poisson-binomial law may lose (1e-13)
 _SPREAD = 2.0  # standard deviations of the count that one panel may cross
-_CELLS = 1 << 21  # numbers held at a time
+_CELLS = 1 << 21  # numbers in memory at a time
 _BLOCK, _DEGREE = 16, 16
 _SMOOTH = 100.0
 
@@ -52,7 +52,7 @@ def probability(score: ArrayLike, noise: ArrayLike, selected: int) -> FloatArray
     -------
     ndarray, shape (K,)
         Absolute error below 1e-11 for a few devices, 1e-10 up to a few thousand; the sum is `selected` to K * 1e-12.
-        Of equal scores without any noise the device that comes first is the lower one.
+        Of devices with equal scores and no noise the first counts as the lower one.
 
     Raises
     ------
@@ -120,7 +120,7 @@ def _atom(u: FloatArray, sigma: FloatArray, k: int, m: int) -> float:
 
 
 class _Mesh:
-    """Panels of x between which everything is smooth; a place is the unevaluated sum ``high + low``."""
+    """Panels of x, inside of which the integrand is smooth; a point is the unevaluated sum ``high + low``."""
 
     def __init__(self, u: FloatArray, sigma: FloatArray, multiplicity: IntArray, m: int) -> None:
         self.u, self.sigma, self.multiplicity, self.m = u, sigma, multiplicity, m
@@ -137,18 +137,18 @@ class _Mesh:
         self.high, self.low = high[fresh], low[fresh]
 
     def _standardised(self, which: IntArray, high: FloatArray, low: FloatArray) -> FloatArray:
-        """(x - u_k) / sigma_k, places by devices."""
+        """(x - u_k) / sigma_k, points by devices."""
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             t = ((high[:, None] - self.u[which]) + low[:, None]) / self.sigma[which]
         return np.nan_to_num(t, nan=0.0, posinf=np.inf, neginf=-np.inf)
 
     def below(self, which: IntArray, places: IntArray | int) -> FloatArray:
-        """F_k at some places, places by devices."""
+        """F_k at some points, points by devices."""
         at = np.atleast_1d(places)
         return np.asarray(special.ndtr(self._standardised(which, self.high[at], self.low[at])))
 
     def _count(self, places: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of the number of devices below some places."""
+        """Mean and variance of the number of devices below some points."""
         mean, variance = np.empty(places.size), np.empty(places.size)
         every = np.arange(self.u.size)
         step = max(_CELLS // self.u.size, 1)
@@ -160,7 +160,7 @@ class _Mesh:
         return mean, variance
 
     def _trim(self) -> None:
-        """Drop the places left of which every G_k is 1, or right of which it is 0."""
+        """Drop the points where every G_k is surely 1 or surely 0."""
 
         def last(certain: bool) -> int:
             low, high = 0, self.high.size - 1
@@ -179,7 +179,7 @@ class _Mesh:
         self.high, self.low = self.high[first : final + 1], self.low[first : final + 1]
 
     def _thin(self) -> None:
-        """Merge neighbouring panels while they stay short beside the narrowest device that is not settled there."""
+        """Merge neighbouring panels that remain short compared with the least noise of a device that is undecided there."""
         order = np.argsort(-self.sigma)
         order = order[self.sigma[order] > 0]
         starts = self._find(*_two_sum(self.u[order], -_REACH * self.sigma[order]))
@@ -235,7 +235,7 @@ class _Mesh:
             mean, deviation = np.insert(mean, wide + 1, 0.0), np.insert(deviation, wide + 1, 0.0)
 
     def _movable(self, wide: IntArray, width: FloatArray) -> FloatArray:
-        """Whether halving helps: a jump of devices without noise stays however narrow the panel."""
+        """Whether halving helps; a jump by devices without noise remains in a panel of any width."""
         smallest = np.min(self.sigma[self.sigma > 0])
         return np.asarray(width[wide] > 1e-3 * smallest / np.sqrt(self.multiplicity.sum()))
 
@@ -283,7 +283,7 @@ def _two_sum(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _deviation(variance: FloatArray | float) -> FloatArray:
-    """How far a Poisson-binomial count strays with probability exp(-30) at most (Bernstein)."""
+    """Deviation that a Poisson-binomial count exceeds with probability at most exp(-30) (Bernstein)."""
     third = _TAIL / 3
     return np.asarray(third + np.sqrt(third * third + 2 * _TAIL * np.asarray(variance)))
 

@@ -1,7 +1,7 @@
-r"""The law of sum_k tau_k x_k, tau_k ~ Bern(p_k): the noise that random participants bring along.
+r"""The law of sum_k tau_k x_k with tau_k ~ Bern(p_k), such as the noise variance of random participants.
 
-Exact as long as the law has few atoms (equal x_k, or few devices). Otherwise every atom is split between its two neighbours on
-a grid so that the mean is kept, and the law says how far any mass has moved and what variance that added at most.
+The law is exact while it has few atoms (equal x_k, or few devices). Otherwise every atom is split between its two neighbours on
+a grid so that the mean is kept, and the law records bounds of the distance by which mass has moved and of the added variance.
 
 Bounds from such a law
 ----------------------
@@ -31,7 +31,7 @@ from airtight.analytics.checks import FloatArray, IntArray, ParameterError, broa
 from airtight.analytics.distributions import poisson_binomial
 from airtight.analytics.rounding import UNIT
 
-_ROUNDING = 1e-14  # relative error of a float sum of grid points, given away on the safe side for decreasing functions
+_ROUNDING = 1e-14  # relative error of a sum of grid points in doubles, taken on the safe side for decreasing functions
 
 
 @dataclass(frozen=True)
@@ -44,15 +44,15 @@ class Law:
         Increasing.
     probabilities : ndarray, shape (A,)
     slack : float
-        How far any mass has been moved at most; 0 when the law is exact.
+        Bound of the distance by which mass has been moved; 0 when the law is exact.
     spread : float
-        Variance that was added at most.
+        Bound of the added variance.
     missing : float
-        Probability dropped at the low end; as much at most was moved down from the high end.
+        Bound of the probability that was dropped at the low end, and of that moved down from the high end.
     error : float
-        Relative error of any probability at most, from rounding.
+        Bound of the relative rounding error of each probability.
     lost : float
-        By how much rounding has lowered the values at most.
+        Bound of the amount by which rounding has lowered the values.
     """
 
     values: FloatArray
@@ -80,7 +80,7 @@ def law(p: ArrayLike, x: ArrayLike, *, cells: int = 4096) -> Law:
     x : array_like, shape (K,) or scalar
         Non-negative values.
     cells : int
-        Atoms to keep at most; with more, the law is put on a grid of that size (`slack` > 0).
+        Greatest number of atoms; a law with more is put on a grid of that size (`slack` > 0).
 
     Returns
     -------
@@ -206,7 +206,7 @@ _NOTHING = Law(np.zeros(1), np.ones(1))
 
 
 def _both(a: Law, b: Law, values: FloatArray, mass: FloatArray, terms: int) -> Law:
-    """What a sum of two inherits; `terms` products are summed at most for one of its masses."""
+    """The error bounds of a sum of two laws; each mass of it is a sum of at most `terms` products."""
     return Law(
         values=values,
         probabilities=mass,
@@ -229,20 +229,20 @@ def _trimmed(law: Law, most: float) -> Law:
 
 
 def trimmed(weights: FloatArray, most: float) -> tuple[FloatArray, FloatArray]:
-    """Without the lowest columns of each row; the highest moved onto the last one kept.
+    """Drop the lowest columns of each row, and move the highest onto the last column that is kept.
 
     Parameters
     ----------
     weights : ndarray, shape (R, A)
         Probabilities of increasing values.
     most : float
-        What may go at either end.
+        Mass that may be dropped or moved at either end.
 
     Returns
     -------
     weights : ndarray, shape (R, A)
     missing : ndarray, shape (R,)
-        The greater of what was dropped and what was moved.
+        The greater of the dropped and the moved mass.
     """
     if most == 0.0:
         return weights, np.zeros(weights.shape[0])
@@ -258,7 +258,8 @@ def trimmed(weights: FloatArray, most: float) -> tuple[FloatArray, FloatArray]:
 def _split(law: Law, least: float, step: float) -> tuple[FloatArray, int]:
     """Masses on a grid from the law's least value on, each atom shared by its neighbours so that the mean is kept.
 
-    The upper share is rounded down: the mean may fall by rounding, not rise. Also the greatest number of terms in one mass.
+    The upper share is rounded down, so that rounding can only lower the mean. Also returns the greatest number of terms in
+    one mass.
     """
     place = (law.values - least) / step
     index = place.astype(np.int64)
@@ -269,7 +270,7 @@ def _split(law: Law, least: float, step: float) -> tuple[FloatArray, int]:
 
 
 def _on_grid(law: Law, step: float, times: int) -> Law:
-    """A law that has just been split `times` times: without empty places, its values rounded down."""
+    """A law that has been split `times` times, without empty grid points and with its values rounded down."""
     inside = np.flatnonzero(law.probabilities)
     lost = _ROUNDING * float(law.values[-1])
     return replace(

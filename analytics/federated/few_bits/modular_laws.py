@@ -1,4 +1,4 @@
-"""Laws of discrete noise modulo M: wrapped, summed, with their proved errors, and which of two inputs' distances is worst."""
+"""Laws of sums of discrete noise modulo M with proved errors, and the distance of two inputs that is worst for privacy."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 from airtight.analytics.checks import FloatArray
 from airtight.analytics.rounding import UNIT
 
-LEAST = 1e-290  # masses below it may be lost
-ROOM = 1e-10  # relative, of one distance's curve over another's
+LEAST = 1e-290  # masses below this may be lost
+ROOM = 1e-10  # relative amount by which the curve of one distance may exceed that of another unnoticed
 
 
 class Noise(StrEnum):
@@ -31,20 +31,20 @@ def coins(share: FloatArray) -> FloatArray:
 
 
 def circular(f: FloatArray, g: FloatArray) -> FloatArray:
-    """Direct, all terms positive: relative error at most M + 2 roundings."""
+    """Circular convolution by direct sums of positive terms; the relative error is at most M + 2 roundings."""
     long, M = np.convolve(f, g), f.size
     return np.asarray(long[:M] + np.append(long[M:], 0.0))
 
 
 @lru_cache(maxsize=64)
 def worst_shift(noise: Noise, variance: float, bits: int, count: int, widest: int) -> tuple[int, float]:
-    """The distance of the inputs that is worst, up to `widest`, and what another is above it."""
+    """The worst distance of two inputs up to `widest`, and the excess of any other distance's curve over its curve."""
     return _dominating(summed(noise, variance, bits, count)[0], widest)
 
 
 @lru_cache(maxsize=64)
 def summed(noise: Noise, variance: float, bits: int, count: int) -> tuple[FloatArray, float]:
-    """The noise of `count` clients modulo M, and a bound on its relative error (cells below 1e-290 apart)."""
+    """The law of the noise of `count` clients modulo M, and a bound of its relative error (except for cells below 1e-290)."""
     M = 2**bits
     if noise is Noise.SKELLAM:
         return _wrapped(*_skellam(variance * count, M), M)
@@ -60,7 +60,7 @@ def summed(noise: Noise, variance: float, bits: int, count: int) -> tuple[FloatA
 
 
 def _wrapped(half: FloatArray, off: FloatArray, M: int) -> tuple[FloatArray, float]:
-    """From masses at 0, 1, 2, ... of a symmetric law, and their errors: the masses of the remainders, with sum 1."""
+    """Masses of the remainders, with sum 1, from the masses at 0, 1, 2, ... of a symmetric law and their errors."""
     found, wrong = (_folded(part, M) for part in (half, half * off))
     sent = found > LEAST
     error = float(np.max(wrong[sent] / found[sent])) + (half.size / M + 6) * UNIT
@@ -69,7 +69,7 @@ def _wrapped(half: FloatArray, off: FloatArray, M: int) -> tuple[FloatArray, flo
 
 
 def _folded(half: FloatArray, M: int) -> FloatArray:
-    """Sums over what leaves the same remainder, on both sides of 0."""
+    """Sums over the integers with the same remainder, on both sides of 0."""
     turns = -(-half.size // M)
     ahead, back = (np.append(part, np.zeros(turns * M - half.size)) for part in (half, np.append(0.0, half[1:])))
     return np.asarray(ahead.reshape(turns, M).sum(axis=0) + back.reshape(turns, M).sum(axis=0)[-np.arange(M)])

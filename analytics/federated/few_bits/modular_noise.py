@@ -21,10 +21,10 @@ from airtight.analytics.privacy.accounting.privacy_curve import PrivacyCurve, di
 from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.analytics.rounding import UNIT
 
-_TURNS = 200  # wrong remainders that are told apart
+_TURNS = 200  # numbers of wrap-arounds that are distinguished
 _MOST_BITS = 13
-_STEPS = 24  # from the root of a search to the safe side
-_SMALLEST, _GREATEST = 0.01, 1e7  # variances of one client's noise
+_STEPS = 24  # steps from the root of a search to the safe side
+_SMALLEST, _GREATEST = 0.01, 1e7  # range in which the variance of one client's noise is sought
 
 
 class Observer(StrEnum):
@@ -44,13 +44,13 @@ class ModularNoise:
     ----------
     noise : Noise
     variance : float
-        Of one client's noise, in squared steps of the grid; for the discrete Gaussian its parameter :math:`\sigma^2`.
+        Variance of one client's noise, in squared steps of the grid; for the discrete Gaussian its parameter :math:`\sigma^2`.
     levels : int
-        The integer that w = 1 becomes: 2 levels + 1 integers, at most M.
+        The integer that represents w = 1; there are 2 levels + 1 integers, at most M.
     bits : int
-        Of one message, in [1, 13].
+        Bits of one message, in [1, 13].
     clients : int
-        n >= 1, those whose messages arrive.
+        n >= 1, number of clients whose messages arrive.
 
     Notes
     -----
@@ -94,7 +94,7 @@ class ModularNoise:
 
     @property
     def modulus(self) -> int:
-        """M."""
+        """M, the number of remainders."""
         return int(2**self.bits)
 
     @property
@@ -120,13 +120,13 @@ class ModularNoise:
         return np.asarray((1 - share) * here + share * above)
 
     def noise_law(self, observer: Observer | str = Observer.AGGREGATE, *, colluding: int = 0) -> FloatArray:
-        """The noise that an observer does not know, modulo M; entry 0 for none.
+        """The law of the noise that an observer does not know, modulo M; entry 0 is the probability of no noise.
 
         Parameters
         ----------
         observer : {"uplink", "aggregate"}
         colluding : int
-            Clients that tell the observer their noise; not the one in question.
+            Number of other clients that reveal their noise to the observer.
 
         Examples
         --------
@@ -145,7 +145,7 @@ class ModularNoise:
         return summed(Noise(self.noise), self.variance, self.bits, count)
 
     def shift(self, observer: Observer | str = Observer.AGGREGATE, *, colluding: int = 0) -> int:
-        """The distance of the two inputs of the worst pair, in steps: M/2 or the whole range, whichever is less.
+        """The distance of the two inputs of the worst pair, in steps: the smaller of M/2 and the whole range.
 
         Examples
         --------
@@ -158,7 +158,7 @@ class ModularNoise:
         return worst_shift(Noise(self.noise), self.variance, self.bits, count, 2 * self.levels)
 
     def curve(self, observer: Observer | str = Observer.AGGREGATE, *, colluding: int = 0) -> PrivacyCurve:
-        """The privacy of one parameter in one round, of the law as computed; :meth:`epsilon` counts its rounding too.
+        """Privacy curve of one parameter in one round, from the computed law; :meth:`epsilon` also counts rounding errors.
 
         Adjacency ``replace``.
 
@@ -203,7 +203,7 @@ class ModularNoise:
         return self._epsilon(level, T, count, self._worst(count)[1])
 
     def _epsilon(self, delta: float, T: int, count: int, above: float) -> float:
-        """`above`: what another distance's curve is above that of the worst pair."""
+        """Epsilon, where `above` bounds the excess of the curve of another distance over that of the worst pair."""
         f, error = self._summed(count)
         s = min(2 * self.levels, self.modulus // 2)
         room = T * (math.log1p(error) - math.log1p(-error))
@@ -221,7 +221,7 @@ class ModularNoise:
         return float((float(pair.compose(T).epsilon(left)) + room) * (1 + 4 * UNIT))
 
     def local_variance(self) -> float:
-        """Of the noise of one client, without the remainder: exact for Skellam, and for the discrete Gaussian below `variance`.
+        """Variance of one client's noise before the remainder: exact for Skellam, below `variance` for the discrete Gaussian.
 
         Examples
         --------
@@ -236,7 +236,7 @@ class ModularNoise:
         return float(k * k @ mass / mass.sum())
 
     def mse(self, w: ArrayLike) -> float:
-        """Exact mean squared error of the decoded mean of n clients, the wrong remainders among them.
+        """Exact mean squared error of the decoded mean of n clients, including the error by wrap-around.
 
         Parameters
         ----------
@@ -263,7 +263,7 @@ class ModularNoise:
         return float(sum_law @ (decoded - total) ** 2) / (self.clients * self.levels) ** 2
 
     def mean_mse(self) -> float:
-        """Averaged over uniform inputs, without wrong remainders: noise, and rounding of variance 1/6 on average.
+        """Mean squared error, averaged over uniform inputs, without wrap-around: the noise, and rounding of mean variance 1/6.
 
         Examples
         --------
@@ -273,7 +273,7 @@ class ModularNoise:
         return float((self.local_variance() + 1 / 6) / (self.clients * self.levels**2))
 
     def worst_mse(self) -> float:
-        r"""The greatest error of the decoded mean, from above; infinite where the remainder does not hold the range of the sum.
+        r"""Upper bound of the greatest error of the decoded mean; infinite where M remainders do not cover the range of the sum.
 
         Notes
         -----

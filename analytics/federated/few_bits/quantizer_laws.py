@@ -1,4 +1,4 @@
-r"""Quantizers of few bits with published laws: exact laws, exact local epsilon, exact errors; one client, or the sum of many.
+r"""Published quantizers of few bits: exact laws, exact local epsilon and exact errors, for one client and for the sum of many.
 
 Inputs w lie in [-1, 1] (offset over radius). A law has a row for each input and a column for each output. For every mechanism
 here each column is monotone, or linear between the breakpoints: epsilon and the worst error are those of finitely many inputs.
@@ -18,7 +18,7 @@ from airtight.analytics.checks import FloatArray, real
 from airtight.analytics.privacy.accounting.envelope import Envelope
 from airtight.analytics.rounding import UNIT
 
-_MOST = 1e4  # radii that a calibration may need
+_MOST = 1e4  # greatest reach, in radii, that a calibration tries
 _MOST_COINS = 5000
 
 
@@ -136,12 +136,12 @@ def random_reach(*, epsilon: float, levels: int, keep: float) -> float:
 
 
 def local_epsilon(law: ArrayLike) -> float:
-    """The greatest log-ratio of one output under two inputs: against the server that sees one uplink.
+    """The local epsilon: the greatest log-ratio of the probabilities of one output under two inputs.
 
     Parameters
     ----------
     law : array_like, shape (inputs, outputs)
-        At inputs that hold the extremes of every column.
+        Law at inputs among which every column attains its extremes.
 
     Returns
     -------
@@ -191,7 +191,7 @@ def worst_variance(inputs: ArrayLike, outputs: ArrayLike, law: ArrayLike) -> flo
 
 
 def sum_law(laws: Sequence[ArrayLike]) -> FloatArray:
-    """The law of the sum of the output indices of independent clients: what secure aggregation shows.
+    """The law of the sum of the output indices of independent clients, which secure aggregation reveals.
 
     Parameters
     ----------
@@ -210,14 +210,14 @@ def sum_law(laws: Sequence[ArrayLike]) -> FloatArray:
 
 
 def aggregate_delta(first: ArrayLike, second: ArrayLike, others: Sequence[ArrayLike], *, epsilon: float) -> float:
-    """delta of one client behind secure aggregation, the others' laws given: the greater of both directions.
+    """delta of one client behind secure aggregation for given laws of the others: the greater of both directions.
 
     Parameters
     ----------
     first, second : array_like, shape (outputs,)
         The law of the client under its two inputs (adjacency replace).
     others : sequence of array_like
-        The laws of the others, for their own inputs; another choice of these may be worse.
+        The laws of the others for their inputs; other inputs of theirs may be worse.
     epsilon : float
 
     Examples
@@ -235,12 +235,12 @@ def aggregate_delta(first: ArrayLike, second: ArrayLike, others: Sequence[ArrayL
 
 
 def binomial_sum(*, epsilon: float, trials: int, clients: int) -> Envelope:
-    r"""The privacy of one client's parameter behind secure aggregation of :func:`binomial`, whatever the others' inputs.
+    r"""Privacy of one parameter of one client behind secure aggregation of :func:`binomial`, for the worst inputs of the others.
 
     Parameters
     ----------
     epsilon : float
-        Of one uplink: of the coins' bias.
+        Local epsilon of one uplink, which sets the bias of the coins.
     trials, clients : int
         m coins for each of n clients; (n - 1) m at most 5000.
 

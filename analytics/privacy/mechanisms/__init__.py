@@ -1,2 +1,1 @@
-"""Single mechanisms: Gaussian, Laplace, randomized response, discrete pairs, subsampling; each knows both ends of its
-privacy curve."""
+"""Single mechanisms (Gaussian, Laplace, randomized response, discrete pairs, subsampling) with bounds of their privacy curves."""

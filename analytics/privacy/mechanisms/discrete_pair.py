@@ -13,7 +13,7 @@ from airtight.analytics.checks import FloatArray, ParameterError
 from airtight.analytics.privacy.mechanisms.mechanism import Ends, Mechanism, register
 from airtight.analytics.rounding import SMALLEST, UNIT
 
-_AT_ONCE = 1 << 18  # outcomes times epsilons
+_AT_ONCE = 1 << 18  # outcomes times epsilons in memory at a time
 _GREATEST = 700.0
 
 
@@ -21,10 +21,8 @@ _GREATEST = 700.0
 class Discrete(Mechanism):
     """Two laws p and q on finitely many outcomes, each probability known up to a relative error of `doubt`.
 
-    Notes
-    -----
-    Doubles seldom sum to 1. The likeliest outcome of each law has what the others leave, without rounding: a divergence in one
-    order is then that of the same laws in the other, however small it is.
+    Notes ----- Doubles seldom sum to 1. The likeliest outcome of each law therefore gets the mass that the others leave,
+    without rounding, so that the divergences in both orders belong to the same pair of laws, however small they are.
     """
 
     p: tuple[float, ...]
@@ -43,7 +41,7 @@ class Discrete(Mechanism):
             raise ParameterError("q", f"{len(self.q)} outcomes", f"as long as p: {len(self.p)}")
 
     def _pair(self, reverse: bool) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """p, q and p - q, of which the likeliest outcomes are completed."""
+        """p, q and p - q after the likeliest outcome of each law has been completed."""
         p, q = np.array((self.q, self.p) if reverse else (self.p, self.q))
         difference, likeliest = p - q, (int(np.argmax(p)), int(np.argmax(q)))
         left = [math.fsum([1.0, *-law]) for law in (p, q)]
@@ -79,7 +77,7 @@ class Discrete(Mechanism):
 
 
 def _hockey_stick(p: FloatArray, q: FloatArray, difference: FloatArray, epsilon: FloatArray, room: float) -> FloatArray:
-    """The sum of what p is above exp(epsilon) q, every rounding on the side of `room`."""
+    """Sum of the positive parts of p - exp(epsilon) q, with every rounding error on the side of `room`."""
     with np.errstate(divide="ignore", over="ignore", invalid="ignore", under="ignore"):
         growth = np.expm1(epsilon)[:, None] * (1 - room)
         near = difference + room * np.abs(difference) - np.where(q > 0, growth * q, 0.0)
@@ -91,7 +89,7 @@ def _hockey_stick(p: FloatArray, q: FloatArray, difference: FloatArray, epsilon:
 
 
 def discrete(p: ArrayLike, q: ArrayLike, unit: str = "", doubt: float = 0.0) -> Discrete:
-    """Of two arrays."""
+    """The pair of two laws that are given as arrays."""
     first, second = (tuple(np.asarray(law, dtype=float).tolist()) for law in (p, q))
     return Discrete(first, second, unit, doubt)
 

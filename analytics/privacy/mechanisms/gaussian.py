@@ -5,7 +5,7 @@ With :math:`\mu = \Delta_f/\sigma`, :math:`a = \epsilon/\mu - \mu/2`, :math:`b =
 
 .. math:: \delta(\epsilon) = \Phi(-a) - e^\epsilon \Phi(-b) \quad\text{into}\quad \varphi(a)\,[R(a) - R(b)],
 
-which neither overflows nor underflows in logarithms.
+whose logarithm neither overflows nor underflows.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from airtight.analytics.rounding import SMALLEST, UNIT
 _LOG_SQRT_2PI = 0.5 * np.log(2 * np.pi)
 _SQRT_HALF_PI = np.sqrt(np.pi / 2)
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(4)
-_CLOSE = 0.05  # relative drop of Mills' ratio below which its slope is integrated
-_FRACTION_FROM, _FRACTION_TERMS = 8.0, 16  # there the continued fraction errs by 1e-16, beyond by less
+_CLOSE = 0.05  # relative drop of Mills' ratio below which the drop is computed as an integral of the slope
+_FRACTION_FROM, _FRACTION_TERMS = 8.0, 16  # at this argument the continued fraction errs by 1e-16, beyond it by less
 _NEWTON_STEPS = 100
 _HUGE = 1e150  # a ratio sensitivity / sigma from here on counts as infinite, so that its square does not overflow
 
@@ -395,8 +395,8 @@ class Shown(Mechanism):
     slack : float
         Relative error of the weights.
     doubt : tuple of float
-        What the lower bound of delta is reduced by, relative and absolute, whichever reduces it less: the weights are those of
-        the least noise that is possible.
+        Relative and absolute amount by which the lower bound of delta is reduced; the smaller reduction counts. The weights
+        belong to the least possible noise, so that delta itself may be smaller.
     """
 
     weights: tuple[float, ...]
