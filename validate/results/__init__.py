@@ -1,1 +1,1 @@
-"""What the commands answer: one value type for each part, its numbers computed by ``of``, its JSON by ``tree``."""
+"""Results of the commands: one value type for each part; ``of`` computes its numbers, ``tree`` converts it to JSON."""

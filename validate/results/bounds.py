@@ -1,4 +1,4 @@
-"""Every bound of a described system: the answer of ``bounds``."""
+"""Results of ``bounds``: every bound of the described systems."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from airtight.validate.system_file.description import Description
 
 @dataclass(frozen=True, kw_only=True)
 class Bounds:
-    """Published, proven and exact values of what is described; what is not is None."""
+    """Published, proven and exact values of the tables of a system file; None for a missing table."""
 
     inference: InferenceBounds | None = None
     federated: FederatedBounds | None = None
@@ -21,12 +21,12 @@ class Bounds:
 
     @classmethod
     def of(cls, description: Description) -> Bounds:
-        """All of it at once."""
+        """Compute all parts."""
         return cls.joined(each(description))
 
     @classmethod
     def joined(cls, parts: Iterable[tuple[str, Part]]) -> Bounds:
-        """What :func:`each` gives, put together."""
+        """Combine the parts that :func:`each` yields."""
         systems: dict[str, InferenceBounds] = {}
         federated, energy = None, None
         for name, part in parts:
@@ -48,7 +48,7 @@ Part = InferenceBounds | FederatedBounds | list[DeviceBounds]
 
 
 def each(description: Description) -> Iterator[tuple[str, Part]]:
-    """Part after part, as it is computed: the system, its variants, the federation, the fleet, each with its name."""
+    """Yield name and result of each part as it is computed: the system, its variants, the federation, the fleet."""
     for name, system in description.systems.items():
         scores = description.scores if system is description.inference else None
         yield (

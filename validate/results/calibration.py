@@ -1,4 +1,4 @@
-"""The answer of ``calibrate``."""
+"""Result of ``calibrate``."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class CalibrationResult:
         noise (variances), clip or participation.
     value : ndarray, shape (K,)
     target : float
-        What no device's epsilon exceeds.
+        Greatest epsilon that is allowed for any device.
     epsilon : ndarray, shape (K,)
-        With these values, never below the truth.
+        Exact epsilon with these values, never below the truth.
     delta : float
     adjacency : Adjacency
     observer : Observer
@@ -29,7 +29,7 @@ class CalibrationResult:
     monotone : bool
         Whether epsilon is monotone in the variable.
     unsettled : tuple of (float, float)
-        Intervals of the greatest value beyond the one found of which it is not proved that they break the target.
+        Intervals of the scale for which no proof was found that they violate the target.
     """
 
     variable: str

@@ -1,4 +1,4 @@
-"""The answer of ``design``."""
+"""Results of ``design``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from airtight.solvers.design.over_the_air.requirements import Free, JointDesign
 
 @dataclass(frozen=True, kw_only=True)
 class Beside:
-    """What to hold beside the design: MSE (accuracy) of the output that ignores y, and of the system as it was described."""
+    """Baselines of a design: MSE (accuracy) of the output that ignores y, and of the system as the file describes it."""
 
     constant_output: dict[str, float]
     published_design: dict[str, float]
@@ -32,15 +32,15 @@ class FederatedDesignResult:
     ----------
     minimised : str
     value, lower_bound, gap : float
-        Of the proven worst error, of epsilon, or of bits: nothing is less, to the rounding of a root.
+        Value of the objective (proven worst error, epsilon, or bits), and its lower bound, to the rounding of a root.
     variables : dict
         Those that were free.
     epsilon : float
-        Of one parameter of one uplink.
+        Local epsilon of one parameter and uplink.
     error : float
-        Worst mean squared error of one parameter of the mean, proven.
+        Proven worst-case mean squared error of one parameter of the mean.
     bits : int
-        Of one client and round.
+        Bits of one client and round.
     baseline : dict
         The error of the constant mean.
     beats_constant : bool
@@ -86,26 +86,26 @@ class FleetDesignResult:
     Attributes
     ----------
     minimised, maximised : str or None
-        One of them: energy or epsilon; utility.
+        The objective; one of the two is None.
     value : float
     lower_bound, upper_bound : float or None
-        Of what is least, or of what is greatest: proved.
+        Proved bound of the objective.
     gap : float
     variables : dict
-        iterations and power (W) of every device, and noise, the multiplier of the global model.
+        Iterations and power (W) of every device, and the noise of the global model.
     epsilon : float
-        Of the copies heard over all rounds, whatever the deviations.
+        Epsilon of the copies that the observer receives in all rounds, for any deviations.
     own_epsilon : ndarray, shape (K,)
-        Of each device's copy, at its modelled deviation.
+        Epsilon of the copy of each device, at its modelled deviation.
     noise_heard, deviation, energy, utility : ndarray, shape (K,)
     baseline : dict
-        Energy and utility of most iterations at the greatest power.
+        Energy and utility at the greatest power with the greatest number of iterations.
     adjacency : str
-        What neighbours differ by is what the sensitivity bounds, in whose units the noise is.
+        Neighbours differ by at most the sensitivity; noise is in units of the sensitivity.
     rounds : int
     delta : float
     hears : str
-        The observer: one that hears its `own` copy, or `all` of them.
+        The observer: it receives its `own` copy, or `all` copies.
     method : str
     seconds : float
     """
@@ -170,12 +170,12 @@ class DesignResult:
     value, lower_bound, gap : float
         `lower_bound` and `gap` are null where nothing is proved.
     variables : dict
-        Those that were free: numbers, or one for each device.
+        The free parameters: one number, or one for each device.
     epsilon : ndarray, shape (K,)
-        Over all rounds.
+        Epsilon over all rounds.
     accuracy, error : float, optional
     energy : float
-        Of all devices, one query.
+        Energy of all devices for one query.
     baseline : Beside, optional
     beats_constant : bool, optional
         Whether the error is below that of the output that ignores y.
@@ -184,7 +184,7 @@ class DesignResult:
     settled : bool
         Whether the search ended before the effort did.
     seconds : float
-        What it took; nothing depends on it.
+        Duration; no result depends on it.
     """
 
     minimised: str
@@ -233,7 +233,7 @@ class DesignResult:
 
 
 def _plain(value: Any) -> Any:
-    """A number where all devices have the same."""
+    """One number where all devices have the same value."""
     if isinstance(value, np.ndarray) and np.ptp(value) == 0:
         return float(value.flat[0])
     return value

@@ -1,4 +1,4 @@
-"""What each device of a fleet can do, and what it should: the answers of ``bounds`` and of ``solve energy``."""
+"""Results for a fleet: the limits of each device (``bounds``) and its optimal plan (``solve energy``)."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from airtight.analytics.federated.fair.device import DeviceFleet
 from airtight.solvers.energy import proved
 from airtight.solvers.energy.utility import EnergySolution
 
-_PROVED = 10_000  # devices
+_PROVED = 10_000  # devices up to which gaps are proved in ball arithmetic
 
 
 @dataclass(frozen=True, kw_only=True)
 class DeviceBounds:
-    """What the channel and the deadline allow one device.
+    """Limits of one device by channel and deadline.
 
     Attributes
     ----------
@@ -39,13 +39,13 @@ class DeviceBounds:
 
     @classmethod
     def of(cls, fleet: DeviceFleet) -> list[DeviceBounds]:
-        """Of every device."""
+        """The limits of every device."""
         return [cls(**row) for row in _rows(cls, fleet)]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Theorem2:
-    """What the published solution tells one device to do.
+    """The published solution for one device.
 
     Attributes
     ----------
@@ -68,9 +68,9 @@ class EnergyCertificate:
     Attributes
     ----------
     gap : float
-        In doubles.
+        Gap in double precision.
     proved_gap : float, optional
-        The same in ball arithmetic (:mod:`airtight.solvers.energy.proved`); infinite where nothing is proved, absent
+        Gap in ball arithmetic (:mod:`airtight.solvers.energy.proved`); infinite where nothing is proved, absent
         for large fleets and without python-flint.
     """
 
@@ -80,7 +80,7 @@ class EnergyCertificate:
 
 @dataclass(frozen=True, kw_only=True)
 class EnergyResult:
-    """What one device should do.
+    """The optimal plan of one device.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class EnergyResult:
     energy, utility : float
         energy in J.
     case : str
-        Which constraints hold with equality.
+        Names the constraints that hold with equality.
     certificate : EnergyCertificate
     published : Theorem2
     """
@@ -110,7 +110,7 @@ class EnergyResult:
 
     @classmethod
     def of(cls, found: EnergySolution, printed: EnergySolution, fleet: DeviceFleet | None = None) -> list[EnergyResult]:
-        """Of every device, the published solution beside the one found; of whose `fleet` the gaps are proved."""
+        """The plan of every device beside the published solution; with `fleet` the gaps are proved in ball arithmetic."""
         gaps = zip(found.gap.tolist(), _proved(fleet, found), strict=True)
         certificates = (EnergyCertificate(gap=gap, proved_gap=proven) for gap, proven in gaps)
         theorem = (Theorem2(**row) for row in _rows(Theorem2, printed))
@@ -133,7 +133,7 @@ def _proved(fleet: DeviceFleet | None, found: EnergySolution) -> list[float] | l
 
 
 def _rows(kind: type, columns: DeviceFleet | EnergySolution) -> Iterator[dict[str, Any]]:
-    """Device after device, what has the name of a field of `kind`."""
+    """One object for each device, from the arrays that are named like the fields of `kind`."""
     names = [field.name for field in fields(kind) if hasattr(columns, field.name)]
     for row in zip(*(getattr(columns, name).tolist() for name in names), strict=True):
         yield dict(zip(names, row, strict=True))

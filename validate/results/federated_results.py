@@ -1,4 +1,4 @@
-"""What CorBin-FL costs and protects: errors in the worst case, central and local privacy, dropout, bits."""
+"""Results for CorBin-FL: worst-case errors, central and local privacy, dropout, bits."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from airtight.analytics.federated.corbin.federated_system import FederatedSystem
 from airtight.analytics.federated.few_bits import baselines
 from airtight.analytics.guarantee import Adjacency
 
-_LEVEL = 0.01  # what the intervals of survivors and broken pairs miss
+_LEVEL = 0.01  # probability that the intervals of survivors and broken pairs miss
 
 
 @dataclass(frozen=True, kw_only=True)
 class WorstError:
-    """Mean squared error of one parameter of the mean, greatest over the updates, in squared units of the parameter.
+    """Mean squared error of one parameter of the mean, for the worst updates, in squared units of the parameter.
 
     Attributes
     ----------
     ldp, laplace, gaussian : float
         Independent quantizers; additive noise of the same local privacy.
     corbin_published, augmented_published : float
-        As the paper prints it, all clients paired and with those alone.
+        As the paper prints it, for paired clients only and with unpaired ones.
     corbin_worst, augmented_worst : float
         Exact for infinitely many shared bits.
     corbin_worst_finite_bits, augmented_worst_finite_bits : float
@@ -67,7 +67,7 @@ class WorstError:
 
 @dataclass(frozen=True, kw_only=True)
 class UpdateEpsilon:
-    """Exact epsilon of one client against who sees only the mean: of one parameter, its whole update, and all its updates."""
+    """Exact epsilon of one client against an observer of the mean: for one parameter, the whole update, and all rounds."""
 
     one_parameter: float
     update: float
@@ -76,7 +76,7 @@ class UpdateEpsilon:
 
 @dataclass(frozen=True, kw_only=True)
 class Central:
-    """Privacy against who sees only the mean.
+    """Privacy against an observer who sees only the mean.
 
     Attributes
     ----------
@@ -86,21 +86,21 @@ class Central:
         Theorem 3; infinite where its condition fails.
     published_condition : bool
     published_value : float
-        Theorem 3's formula whatever its condition.
+        Formula of Theorem 3, whether or not its condition holds.
     removal_delta : float
         delta of removing a client, at every epsilon.
     proven_epsilon_update : float
-        In closed form, of the worse kind of client.
+        Proven closed form, for the worse of paired and unpaired clients.
     exact_epsilon_one_parameter, exact_epsilon_update : float
-        Of the worse kind of client.
+        For the worse of paired and unpaired clients.
     local_epsilon_update : float
-        What local privacy alone gives a whole update.
+        Epsilon of a whole update by local privacy alone.
     clients : dict
-        Exact, of either kind of client that there is.
+        Exact epsilon of paired and of unpaired clients, where there are any.
     rounds : int
-        T; the rest speaks of one.
+        Number of rounds T; the values above are those of one round.
     exact_epsilon_all_rounds, local_epsilon_all_rounds : float
-        Of whole updates in each of them, with delta for all together.
+        Epsilon of whole updates in all rounds, with delta for all rounds together.
     """
 
     adjacency: Adjacency
@@ -121,7 +121,7 @@ class Central:
     @classmethod
     def of(cls, system: FederatedSystem) -> Central:
         claim = theorem_3(system)
-        among = {}  # how many others quantize alone
+        among = {}  # number of other clients that quantize alone
         if system.alone > 0:
             among[Client.UNPAIRED] = system.alone - 1
         if system.pairs > 0:
@@ -148,7 +148,7 @@ class Central:
 
 
 def theorem_3(system: FederatedSystem) -> PublishedCentral:
-    """As printed, of one round of the system; adjacency ``replace``."""
+    """Theorem 3 as printed, for one round of the system; adjacency ``replace``."""
     return central_privacy.published(
         system.clients,
         system.parameters,
@@ -164,7 +164,7 @@ def _proven(system: FederatedSystem, client: Client, others: int) -> float:
 
 
 def _exact(system: FederatedSystem, client: Client, others: int) -> UpdateEpsilon:
-    """Of a client of this kind, hidden among so many others that are alone."""
+    """Exact epsilon of a paired or unpaired client among so many unpaired others."""
 
     def epsilon(parameters: int, rounds: int) -> float:
         return central_privacy.update_epsilon(
@@ -191,11 +191,11 @@ class Server:
     ----------
     adjacency : Adjacency
     delta_one_parameter : float
-        At every epsilon.
+        delta of one parameter, at every epsilon.
     local_epsilon : float
-        Of one parameter against one uplink.
+        Epsilon of one parameter for an observer of one uplink.
     epsilon_one_parameter : float
-        Infinite with pairs.
+        Infinite where there are pairs.
     """
 
     adjacency: Adjacency
@@ -215,20 +215,20 @@ class Server:
 
 @dataclass(frozen=True, kw_only=True)
 class Dropout:
-    """What is left when each client is missing with some probability.
+    """Error and privacy when each client is missing with some probability.
 
     Attributes
     ----------
     probability : float
     adjacency : Adjacency
     survivors, broken_pairs : tuple of int
-        99 % intervals of how many clients are left, and of how many pairs one client is left.
+        99 % intervals of the number of surviving clients, and of the number of pairs with one survivor.
     worst_mse : float
-        Of the survivors' mean, a parameter.
+        Worst-case error of one parameter of the survivors' mean.
     central_epsilon_one_parameter, central_epsilon_update : float
-        Against who sees only the survivors' mean.
+        Epsilon against an observer who sees only the survivors' mean.
     central_epsilon_all_rounds : float
-        Of whole updates in T rounds, with fresh dropout in each and delta for all together.
+        Epsilon of whole updates in T rounds, with fresh dropout in each round and delta for all rounds together.
     """
 
     probability: float
@@ -283,7 +283,7 @@ class Bits:
 
 @dataclass(frozen=True, kw_only=True)
 class Communication:
-    """As the paper counts, with a stream cipher, and with the agreed key as seed."""
+    """Communication as the paper counts it, with a stream cipher, and with the agreed key as seed."""
 
     published: Bits
     stream: Bits
@@ -301,14 +301,14 @@ class Communication:
 
 @dataclass(frozen=True, kw_only=True)
 class FederatedBounds:
-    """Everything about one system of federated learning.
+    """All results for one system of federated learning.
 
     Attributes
     ----------
     alpha : float
-        What a quantizer puts out, about the center and over the radius.
+        Distance of the outputs from the center, over the radius.
     clients_alone : int
-        Those without a partner.
+        Number of clients without a partner.
     mse : WorstError
     central : Central
     server : Server

@@ -1,4 +1,4 @@
-"""The answer of ``design --frontier``."""
+"""Result of ``design --frontier``."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class FrontierResult:
-    """One design for every combination of what is kept.
+    """One design for every combination of the constraints.
 
     Attributes
     ----------
     sought : str
-        What is least, or utility, which is greatest.
+        The objective: a quantity that is minimised, or utility, which is maximised.
     axes : dict
         Values of each constraint, by its key in [design].
     points : list of dict
-        Of each combination: the constraints, `value` of what is sought, its proved `bound`, and what the design reaches; null
-        where no design was found, or nothing is proved; where none keeps all, proved, `bound` is infinite.
+        For each combination the constraints, the `value` of the objective, its proved `bound`, and the values that the
+        design reaches. Entries are null where no design was found or nothing is proved; `bound` is infinite where
+        infeasibility is proved.
     """
 
     sought: str

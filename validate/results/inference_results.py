@@ -1,4 +1,4 @@
-"""What a system of collaborative inference guarantees and what it costs: privacy, distortion, accuracy, selection."""
+"""Results for a system of collaborative inference: privacy, distortion, accuracy, selection."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class EpsilonDelta:
 
 @dataclass(frozen=True, kw_only=True)
 class TheoremBound:
-    """What Theorem 1 claims of a system, with one of the two printed t.
+    """The claim of Theorem 1 for a system, with one of the two printed t.
 
     Attributes
     ----------
@@ -51,8 +51,8 @@ class TheoremBound:
     true_delta : ndarray, shape (K,)
         The exact delta at the claimed epsilon, against the observer that `auto` stands for.
     hidden_delta : ndarray, shape (K,)
-        The same against `others`, more than a server learns that sees y alone: where it does not exceed the delta claimed, the
-        theorem is true for this system as its authors mean it.
+        The exact delta at the claimed epsilon for the observer `others`, who sees more than a server that sees y alone: where it
+        does not exceed the claimed delta, the theorem is true for this system as its authors mean it.
     """
 
     t: float
@@ -208,7 +208,7 @@ class Distortion:
     best_gain, at_best_gain : float
         The decoder gain of least MSE (0: no positive gain beats the constant output), and that MSE.
     any_decoder : float
-        What no decoder and no encoders of these clips go below, for a normal target of the same size.
+        Lower bound of the MSE of every decoder and all encoders with these clips, for a Gaussian target of the same size.
     breakdown : Breakdown
     """
 
@@ -253,9 +253,9 @@ class Accuracy:
     exact : float
         The probability that the decoded feature stays within the margin, times the accuracy there.
     interval : tuple of float
-        What certainly holds `exact`; a point unless sets of participants had to be drawn.
+        Contains `exact` for certain; a point unless sets of participants had to be sampled.
     constant_output : float
-        Of an output that ignores y: not 0 only where the margin exceeds the norm of the target, and then says nothing.
+        The same bound for an output that ignores y; it is positive only where the margin exceeds the norm of the target.
     beats_constant : bool
         Whether `exact` is above that.
     """
@@ -286,7 +286,7 @@ class Accuracy:
 
 @dataclass(frozen=True, kw_only=True)
 class SchemePrivacy:
-    """What Lemma 2 claims of a scheme of selection, and what is proven where enough is known of the scores."""
+    """The guarantee of a selection scheme by Lemma 2, and the proven one where enough is known of the scores."""
 
     adjacency: Adjacency
     published: EpsilonDelta
@@ -302,7 +302,7 @@ class SchemePrivacy:
         noise: FloatArray,
         sensitivity: float,
     ) -> SchemePrivacy:
-        """Of devices that take part with such a probability, their scores released with such noise."""
+        """The guarantee of devices with given participation probabilities and given noise of their scores."""
         lemma = feature_aware.published(
             system,
             probability=probability,
@@ -319,7 +319,7 @@ class SchemePrivacy:
 
 @dataclass(frozen=True, kw_only=True)
 class ThresholdScheme:
-    """Scheme 2.1: whose noisy score is below a threshold takes part.
+    """Scheme 2.1: a device takes part when its noisy score is below a threshold.
 
     Attributes
     ----------
@@ -334,14 +334,14 @@ class ThresholdScheme:
 
 @dataclass(frozen=True, kw_only=True)
 class LowestScheme:
-    """Scheme 2.2: the devices of the lowest noisy scores take part.
+    """Scheme 2.2: the devices with the lowest noisy scores take part.
 
     Attributes
     ----------
     published_lower : float
         Eq. (20), one for all devices.
     published_upper, proven_lower, proven_upper, exact : ndarray, shape (K,)
-        Participation probabilities: Eq. (21), what is proven of them, and themselves.
+        Participation probabilities: by Eq. (21), proven bounds, and exact.
     privacy : SchemePrivacy, optional
     """
 
@@ -355,7 +355,7 @@ class LowestScheme:
 
 @dataclass(frozen=True, kw_only=True)
 class Selection:
-    """Who takes part under Schemes 2.1 and 2.2, and their privacy when the score's sensitivity is given."""
+    """Participation under Schemes 2.1 and 2.2, and privacy where the sensitivity of the score is given."""
 
     scheme_2_1: ThresholdScheme
     scheme_2_2: LowestScheme
@@ -391,7 +391,7 @@ class Selection:
 
 @dataclass(frozen=True, kw_only=True)
 class InferenceBounds:
-    """Everything about one system of collaborative inference, and about its variants.
+    """All results for one system of collaborative inference and its variants.
 
     Attributes
     ----------
@@ -420,7 +420,7 @@ class InferenceBounds:
         observer: Observer = Observer.AUTO,
         rounds: int = 1,
     ) -> InferenceBounds:
-        """Of the system alone; the task is left aside where it has other numbers of devices or dimensions."""
+        """The results for one system; without the task where that has another number of devices or dimensions."""
         privacy = Privacy.of(system, observer, rounds)
         selection = None if scores is None else Selection.of(system, scores)
         if task is None or not task.fits(system):
@@ -429,5 +429,5 @@ class InferenceBounds:
         return cls(privacy=privacy, distortion=mse, accuracy=Accuracy.of(system, task, mse), selection=selection)
 
     def named(self, name: str) -> dict[str, InferenceBounds]:
-        """Itself under the name given, and its variants under theirs."""
+        """Pairs of name and results: the system itself, and its variants."""
         return {name: self, **self.variants}

@@ -1,4 +1,4 @@
-"""The best quantizer of so many bits for one epsilon: the answer of ``solve quantizer``."""
+"""Results of ``solve quantizer``: the best quantizer of a number of bits for one epsilon."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ from airtight.solvers.design.quantizer.quantizer_pair import PairQuantizer
 
 @dataclass(frozen=True, kw_only=True)
 class QuantizerResult:
-    """A law that a client can run, in the units of the parameter.
+    """A quantizer for one client, in the units of the parameter.
 
     Attributes
     ----------
     bits : int
     epsilon : float
-        Exact, of one parameter against one uplink; at most what was asked for.
+        Exact epsilon of one parameter for an observer of one uplink; at most the requested one.
     inputs, outputs : ndarray
         Between two inputs the law is linear.
     law : ndarray, shape (inputs, outputs)
     worst_mse, mean_mse : float
-        Of one client: over all inputs, from above; over uniform ones.
+        Error of one client: an upper bound over all inputs, and the mean over uniform inputs.
     lower_bound, gap : float
-        No unbiased quantizer with this epsilon has a smaller worst MSE, whatever its alphabet; how far this one is from it.
+        Lower bound of the worst MSE of every unbiased quantizer with this epsilon, and the distance to it.
     ldp_mse : float
-        Of one bit, LDP-FL.
+        Error of LDP-FL, with one bit.
     bias : float
     proved : bool
         Whether the certificate of the bound holds in exact arithmetic; one bit rests on Proposition 1 of CB.
     bits_bound : float or None
-        No unbiased quantizer with this epsilon and so many bits has a smaller worst MSE; None where it was not asked for, or
-        nothing above `lower_bound` was proved.
+        Lower bound of the worst MSE of every unbiased quantizer with this epsilon and number of bits; None where it was not
+        requested, or no bound above `lower_bound` was proved.
     """
 
     bits: int
@@ -79,20 +79,20 @@ class QuantizerResult:
 
 @dataclass(frozen=True, kw_only=True)
 class PairResult:
-    """A law that two clients with common randomness can run, in the units of the parameter.
+    """A quantizer for two clients with common randomness, in the units of the parameter.
 
     Attributes
     ----------
     bits : int
     epsilon : float
-        Exact, of one parameter against one uplink; against the server, which sees both, there is none.
+        Exact epsilon of one parameter for an observer of one uplink; for the server, which sees both, it is infinite.
     inputs, outputs : ndarray
         Between two inputs the law is linear.
     law : ndarray, shape (inputs, outputs)
     worst_mse, mean_mse : float
-        Of the sum of both outputs: over all inputs, from above; over uniform ones.
+        Error of the sum of both outputs: an upper bound over all inputs, and the mean over uniform inputs.
     one_bit_mse : float
-        Worst, of one bit each: CorBinQ with all its randomness shared.
+        Worst-case error with one bit for each client: CorBinQ with all its randomness shared.
     bias : float
     """
 
@@ -124,7 +124,7 @@ class PairResult:
 
 
 def alone(bits: int, system: FederatedSystem, *, prove: bool = False) -> QuantizerResult:
-    """For one client; with a bound for so many bits when it is asked for."""
+    """The best quantizer for one client, on request with the bound for its number of bits."""
     solution = quantizer_design.solve(bits, epsilon=system.epsilon)
     if not prove:
         return QuantizerResult.of(solution, system)
@@ -133,10 +133,10 @@ def alone(bits: int, system: FederatedSystem, *, prove: bool = False) -> Quantiz
 
 
 def paired(bits: int, system: FederatedSystem) -> PairResult:
-    """For two clients with common randomness."""
+    """The best quantizer for two clients with common randomness."""
     return PairResult.of(quantizer_pair.solve(bits, epsilon=system.epsilon), bits, system)
 
 
 def _mean(inputs: FloatArray, second: FloatArray) -> float:
-    """Over uniform inputs: E y^2 is linear between them, and w^2 has mean 1/3."""
+    """Mean error over uniform inputs: E y^2 is linear between the inputs, and w^2 has mean 1/3."""
     return float(np.sum(np.diff(inputs) * (second[:-1] + second[1:]) / 2) / 2 - 1 / 3)

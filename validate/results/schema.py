@@ -1,4 +1,4 @@
-"""The JSON of the commands as JSON Schema, made from the result types."""
+"""JSON Schema of the output of the commands, made from the result types."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NUMBER = {
 
 
 def schema() -> dict[str, Any]:
-    """One document; the output of a command is ``#/$defs`` and its name with a dash for each space.
+    """The schema; the output of a command is under ``#/$defs``, by its name with a dash for each space.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def schema() -> dict[str, Any]:
 
 
 def _of(kind: Any, found: dict[str, Any]) -> dict[str, Any]:
-    """The schema of a type; those of dataclasses are put into `found`, once."""
+    """The schema of a type; the schema of each dataclass is added to `found` once."""
     origin, inner = get_origin(kind), get_args(kind)
     if is_dataclass(kind) and isinstance(kind, type):
         return _object(kind, found)
@@ -79,7 +79,7 @@ def _of(kind: Any, found: dict[str, Any]) -> dict[str, Any]:
 def _object(kind: type, found: dict[str, Any]) -> dict[str, Any]:
     name = kind.__name__
     if name not in found:
-        found[name] = {}  # it may hold itself
+        found[name] = {}  # a type may contain itself
         hints = get_type_hints(kind)
         optional = {f.name for f in fields(kind) if f.default is not MISSING or f.default_factory is not MISSING}
         found[name] = {
@@ -93,5 +93,5 @@ def _object(kind: type, found: dict[str, Any]) -> dict[str, Any]:
 
 
 def text() -> str:
-    """The published file, docs/schema.json."""
+    """Text of the published file, docs/schema.json."""
     return json.dumps(schema(), indent=1) + "\n"

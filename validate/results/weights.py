@@ -1,4 +1,4 @@
-"""The weights found and what they reach: the answer of ``solve weights``, and the designs that the report compares."""
+"""Results of ``solve weights``: the weights with their certificate, and the designs that the report compares."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from airtight.validate.system_file.description import Task
 
 @dataclass(frozen=True, kw_only=True)
 class WeightCertificate:
-    """Greatest violation of a constraint, of stationarity, and how far the objective can be from the least, in its units.
+    """Greatest violation of a constraint and of stationarity, and a bound of the distance to the optimal objective.
 
     Attributes
     ----------
     primal_residual, dual_residual, duality_gap : float
-        In doubles.
+        Computed in double precision.
     proved_gap : float, optional
         The duality gap in rational arithmetic, rounded up (:mod:`airtight.solvers.weights.rational_certificate`);
         absent for large problems.
@@ -61,13 +61,13 @@ def _proved(found: Solution) -> float | None:
 
 @dataclass(frozen=True, kw_only=True)
 class WeightResult:
-    """Weights, what they achieve and what is proved about them.
+    """Weights, the objective and errors that they reach, and their certificate.
 
     Attributes
     ----------
     w : ndarray, shape (K,)
     objective, exact_mse, published_mse : float
-        What was minimised; both MSEs at these weights.
+        The minimised objective, and both MSEs at these weights.
     w_max : ndarray, shape (K,)
         Greatest weights under the cap; infinite without one.
     certificate : WeightCertificate
@@ -75,7 +75,7 @@ class WeightResult:
     iterations : int
     seconds : float
     converged, optimal : bool
-        The method's own word, and the certificate's.
+        Convergence as the method reports it, and optimality as the certificate shows.
     constant_output : float, optional
         MSE of the best output that ignores y, when the features are known.
     """
@@ -113,14 +113,14 @@ class WeightResult:
 
 @dataclass(frozen=True, kw_only=True)
 class Design:
-    """What some weights reach.
+    """Errors and accuracy of one choice of weights.
 
     Attributes
     ----------
     exact_mse, published_mse, accuracy : float
     w : ndarray, shape (K,)
     duality_gap : float, optional
-        Of weights that were solved for.
+        Gap of weights that a solver has found.
     optimal : bool, optional
         Whether the certificate proves them optimal.
     """
@@ -134,7 +134,7 @@ class Design:
 
     @classmethod
     def of(cls, system: InferenceSystem, task: Task, w: FloatArray, found: Solution | None = None) -> Design:
-        """Of the weights `w`; `found` is what they were solved with."""
+        """The design with weights `w`; `found` is the solution that they come from, if any."""
         weighted = replace(system, weight=w)
         inside = accuracy.exact(weighted, task.features, margin=task.margin, ideal_accuracy=task.ideal_accuracy)
         return cls(
@@ -149,7 +149,7 @@ class Design:
 
 @dataclass(frozen=True, kw_only=True)
 class Designs:
-    """What uniform, published and exact weights reach under a privacy cap beside an output that ignores y, or why nothing does.
+    """Uniform, published and exact weights under a privacy cap, beside an output that ignores y, or why there are none.
 
     Attributes
     ----------
@@ -158,7 +158,7 @@ class Designs:
     adjacency : Adjacency
     infeasible : str, optional
     designs : dict
-        By name; uniform weights only where they keep the cap.
+        Designs by name; uniform weights only where they keep the cap.
     """
 
     epsilon_cap: float

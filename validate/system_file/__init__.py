@@ -1,1 +1,1 @@
-"""The system file: TOML in, checked value types out."""
+"""Reads system files (TOML) into checked value types."""

@@ -1,4 +1,4 @@
-"""The files that hold features: f, W, D, and a public centre."""
+"""Reads the files of features: arrays f, W, D, and a public centre."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from airtight.analytics.inference.features import Features
 
 @lru_cache(maxsize=2)
 def tasks(archive: Path, written: int) -> tuple[Features, ...]:
-    """The tasks in a file of that time, without their public centre; a KeyError names what is missing."""
+    """The tasks of a features file, with the public centre subtracted; a KeyError names missing arrays."""
     with np.load(archive, allow_pickle=False) as arrays:
         missing = [name for name in ("f", "W", "D") if name not in arrays]
         if missing:

@@ -1,4 +1,4 @@
-"""The system file: TOML in, checked descriptions out, and one-line errors that name the key."""
+"""Reads and checks system files (TOML); each error is one line that names the key."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class _Energy(_table("_Fleet", (p for p in parameters.of(DeviceFleet).values() i
 
 
 class _Training(_Table):
-    """The table [training]: every key optional."""
+    """The table [training]; every key is optional."""
 
     dataset: str | None = None
     hidden: list[int] | None = None
@@ -124,7 +124,7 @@ _ABOUT = {"inference": Requirements, "federated": FederatedRequirements, "energy
 
 
 def _asked() -> type[_Table]:
-    """The table [design]: what any design may be asked for."""
+    """The table [design] with the keys of all kinds of design."""
     kinds: dict[str, Any] = {"float": Number, "int": int, "tuple[Free, ...]": list[str]}
     asked = [one for kind in _ABOUT.values() for one in fields(kind)]
     held: dict[str, Any] = {
@@ -145,18 +145,18 @@ class _File(_Table):
 
 
 def load(path: str | Path) -> Description:
-    """Read and check a system file; ``-`` is standard input, and what it names is relative to the working directory.
+    """Read and check a system file; ``-`` is standard input, whose file names are relative to the working directory.
 
     Raises
     ------
     SystemFileError
-        When the file cannot be read, is not TOML, or says something that is not allowed.
+        When the file cannot be read, is not TOML, or holds a key or value that is not allowed.
     """
     return described(read(path), Path(path))
 
 
 def read(path: str | Path) -> dict[str, Any]:
-    """The tables of a system file as they stand there, unchecked.
+    """Read the tables of a system file without checking them.
 
     Raises
     ------
@@ -174,12 +174,12 @@ def read(path: str | Path) -> dict[str, Any]:
 
 
 def described(raw: dict[str, Any], path: Path) -> Description:
-    """What the tables of a system file say; `path` is where they stand, in errors and for the files that they name.
+    """Check the tables of a system file; `path` appears in errors, and names of other files are relative to it.
 
     Raises
     ------
     SystemFileError
-        When they say something that is not allowed.
+        When they hold a key or value that is not allowed.
     """
     try:
         raw = units.linearised(raw)
@@ -201,14 +201,14 @@ def described(raw: dict[str, Any], path: Path) -> Description:
 
 
 class _Complaints:
-    """What is wrong in the parts of a file: all of it is told, not the first alone."""
+    """Collects all errors in a file, so that they are reported together."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.lines: list[str] = []
 
     def unless(self, build: Callable[..., Any], table: BaseModel | None, *rest: Any) -> Any:
-        """What is built from a table; None, and a complaint, where that is refused."""
+        """Build a value from a table; where that fails, record the error and return None."""
         if table is None:
             return None
         try:
@@ -223,7 +223,7 @@ class _Complaints:
 
 
 def _checked(path: Path, raw: dict[str, Any]) -> _File:
-    """The tables, every key there, of its kind and within its interval."""
+    """The tables after a check that every key is known and every value has its type and lies in its interval."""
     file, problems = None, dict[tuple[str, ...], str]()
     try:
         file = _File.model_validate(raw)
@@ -253,7 +253,7 @@ def _value_tables(raw: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], dict[s
 
 
 def _out_of_range(kind: type, values: dict[str, Any], raw: dict[str, Any], key: str, value: Any) -> str:
-    """What is wrong with one value of a value type; nothing where it is no parameter of it."""
+    """The error message for one value of a value type; empty where it is valid or no parameter of the type."""
     row = parameters.of(kind).get(key)
     if row is None:
         return ""
@@ -396,7 +396,7 @@ def _system(path: Path, table: str, values: dict[str, Any], own: set[str]) -> In
 
 
 def _told(error: ValidationError) -> dict[tuple[str, ...], str]:
-    """The complaints of the validation library in our words, by place; of a mistyped key only that it is mistyped."""
+    """Error messages by place, from the errors of the validation library; one message for a mistyped key."""
     told: dict[tuple[str, ...], str] = {}
     missing: dict[tuple[str, ...], list[str]] = {}
     guessed: set[tuple[str, ...]] = set()
@@ -426,7 +426,7 @@ def _told(error: ValidationError) -> dict[tuple[str, ...], str]:
 
 
 def meant(key: str, allowed: Sequence[str]) -> str:
-    """What may have been meant by a name that is none of those allowed, and these."""
+    """A suggestion for an unknown name, and the list of allowed names."""
     near = difflib.get_close_matches(key, allowed, 1)
     return (f"did you mean {near[0]}? " if near else "") + f"allowed: {', '.join(allowed)}"
 

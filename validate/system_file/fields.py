@@ -1,4 +1,4 @@
-"""What a key of the system file may hold: a number, a number for each device, a pair."""
+"""Types of the keys of a system file: a number, a number for each device, a pair."""
 
 from __future__ import annotations
 

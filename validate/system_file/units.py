@@ -1,4 +1,4 @@
-"""Units people use: keys in dB and dBm that stand for linear ones."""
+"""Converts keys in dB and dBm to linear keys."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from airtight.analytics.checks import ParameterError
 
-_FARTHEST = 3000.0  # dB either way, within the range of doubles
+_FARTHEST = 3000.0  # greatest absolute level in dB; its linear value is a double
 
 
 def _power(level: float) -> float:
@@ -30,19 +30,19 @@ ALTERNATIVES: dict[str, tuple[str, Callable[[float], float], str]] = {
 
 
 def linear(table: Mapping[str, Any], base: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """A table of the system file with linear keys in the place of those in dB.
+    """A table of the system file with its keys in dB replaced by linear keys.
 
     Parameters
     ----------
     table : mapping
-        Keys that are neither linear nor in dB are passed on.
+        The table; other keys are kept.
     base : mapping, optional
-        What the table changes; an SNR that stands there is kept when the table moves the alignment.
+        Table to which the changes apply; an SNR in it is kept when the table changes the alignment.
 
     Raises
     ------
     ParameterError
-        When a linear key and its other form, or two forms, are both there, or a level is no number within 3000 dB.
+        When a key occurs in two forms, or a level is not a number within 3000 dB.
 
     Examples
     --------
@@ -73,12 +73,12 @@ def linear(table: Mapping[str, Any], base: Mapping[str, Any] | None = None) -> d
 
 
 def linearised(raw: dict[str, Any]) -> dict[str, Any]:
-    """A system file with linear keys for those in dB; what is no table is left to the checks behind.
+    """A system file with its keys in dB replaced by linear keys; entries that are no tables are kept for later checks.
 
     Raises
     ------
     ParameterError
-        Of a name with its table.
+        As :func:`linear`; the name includes the table.
     """
     table = raw.get("inference")
     if not isinstance(table, dict):
@@ -106,7 +106,7 @@ def _is_level(value: object) -> bool:
 
 
 def _noise_of(snr: float, alignment: object) -> float:
-    """Variance of the receiver's noise at this SNR; 1 for an alignment that the checks are going to refuse."""
+    """Variance of the receiver's noise at this SNR; 1 for an alignment that later checks refuse."""
     usable = isinstance(alignment, int | float) and not isinstance(alignment, bool) and 0 < alignment < math.inf
     if not isinstance(alignment, int | float) or not usable:
         return 1.0
