@@ -1,4 +1,4 @@
-"""A closed form with its symbols: printed as LaTeX or MathML, evaluated to as many digits as wanted, turned into NumPy code."""
+"""Closed forms: printed as LaTeX or MathML, evaluated to any number of digits, converted to NumPy functions."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from airtight.analytics.checks import ConvergenceError
 
 Argument = Any  # sympy.Symbol, or a tuple of them
 _MOST_DIGITS = 20_000
-_ZERO_DIGITS = 1_000  # what vanishes with so many digits is below every double
+_ZERO_DIGITS = 1_000  # digits; a value that vanishes at this precision is below every double
 
 
 class Face(StrEnum):
-    """What a form is: the paper's formula, a bound of ours with a proof, or the quantity itself."""
+    """The face of a form: the formula of the paper, a proven bound, or the quantity itself."""
 
     PUBLISHED = "published"
     PROVEN = "proven"
@@ -33,13 +33,13 @@ class Form:
     Attributes
     ----------
     name : str
-        What it is, such as "Theorem 1, epsilon".
+        Name such as "Theorem 1, epsilon".
     source : str
         Paper and equation, or the ledger's identifier.
     face : Face
     expression : sympy.Expr
     arguments : mapping of str to Symbol or tuple of Symbol
-        By the names of the numeric function's parameters; a tuple for one entry per device.
+        Symbols by the parameter names of the numeric function; a tuple holds one symbol for each device.
 
     Examples
     --------
@@ -61,7 +61,7 @@ class Form:
         return [s for a in self.arguments.values() for s in (a if isinstance(a, tuple) else (a,))]
 
     def at(self, **values: Any) -> sp.Expr:
-        """The expression with others for these arguments; a sequence for those that have one entry a device.
+        """The expression with these values for its arguments; a sequence for an argument with one entry for each device.
 
         Examples
         --------
@@ -77,7 +77,7 @@ class Form:
         return self.expression.xreplace(given)
 
     def latex(self) -> str:
-        r"""With :math:`\delta'` for a primed name, and sums over the devices as such where they have one term a device.
+        r"""LaTeX of the expression, with :math:`\delta'` for a primed name and a sum sign for sums over the devices.
 
         Examples
         --------
@@ -90,7 +90,7 @@ class Form:
         return str(sp.latex(folded(self.expression, devices), symbol_names=_primed(self.expression)))
 
     def to_dict(self) -> dict[str, Any]:
-        """Name, source, face, LaTeX and arguments, fit for JSON."""
+        """Name, source, face, LaTeX and arguments, for JSON."""
         about = {"name": self.name, "source": self.source, "face": self.face.value}
         return {**about, "latex": self.latex(), "arguments": list(self.arguments)}
 
@@ -120,7 +120,7 @@ class Form:
         return self.lambdify("mpmath")
 
     def evaluate(self, *, digits: int = 50, **values: Any) -> mpmath.mpf:
-        """The value to so many significant digits at these arguments, each taken as the number that it exactly is.
+        """The value to so many significant digits at these arguments, whose exact binary values count.
 
         The working precision is doubled until two evaluations agree, so that cancellation costs time, not digits.
 
@@ -151,12 +151,12 @@ def _exact(value: Any) -> Any:
 
 
 def folded(expression: sp.Expr, devices: Sequence[tuple[sp.Symbol, ...]]) -> sp.Expr:
-    """The expression with terms that differ in the device's number alone gathered to sums over it.
+    """The expression with terms that differ in the number of the device alone written as sums over the devices.
 
     Parameters
     ----------
     devices : sequence of tuples of Symbol
-        One symbol a device each, named by a letter and a number.
+        Symbols of the devices, each named by a letter and a number.
 
     Examples
     --------
@@ -199,17 +199,17 @@ def folded(expression: sp.Expr, devices: Sequence[tuple[sp.Symbol, ...]]) -> sp.
 
 
 def _primed(expression: sp.Expr) -> dict[sp.Symbol, str]:
-    """How a symbol whose name ends in a prime is written."""
+    """LaTeX of a symbol whose name ends in a prime."""
     return {s: sp.latex(sp.Symbol(s.name[:-1])) + "'" for s in expression.free_symbols if s.name.endswith("'")}
 
 
 def normal_cdf(x: sp.Expr) -> sp.Expr:
-    """Phi, by the complementary error function."""
+    """The standard normal distribution function, by erfc."""
     return sp.erfc(-x / sp.sqrt(2)) / 2
 
 
 def per_device(letter: str, count: int, **assumptions: bool) -> tuple[sp.Symbol, ...]:
-    """One symbol a device.
+    """One symbol for each device.
 
     Examples
     --------
@@ -220,7 +220,7 @@ def per_device(letter: str, count: int, **assumptions: bool) -> tuple[sp.Symbol,
 
 
 def collected(forms: Sequence[Form]) -> dict[str, Form]:
-    """By name; a name that occurs twice is an error."""
+    """Forms by name; a name that occurs twice is an error."""
     found: dict[str, Form] = {}
     for form in forms:
         if form.name in found:

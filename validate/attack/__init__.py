@@ -1,1 +1,1 @@
-"""Attacks on the simulated channel: what is shown from samples, beside what is exact and what is published."""
+"""Attacks on the simulated channel: lower bounds of epsilon from samples, beside exact and published values."""

@@ -1,4 +1,4 @@
-"""The best attack on each kind of device of a system, over the simulated channel."""
+"""The optimal attack on the devices of a system, over the simulated channel."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ def attacked(
     seed: int = 0,
     failure: float = FAILURE,
 ) -> AttackResult:
-    """The likelihood-ratio attack on one device of each kind, before the observer that `auto` means.
+    """Run the likelihood-ratio attack on one device of each group of equal devices, for the observer that `auto` stands for.
 
     Parameters
     ----------
     system : InferenceSystem
     features : Features, optional
-        A data set, such as what a trained model makes of an image; each device is then attacked with its own code as well.
+        A data set, for example of trained features; each device is then also attacked with its own code.
     rounds : int
-        T queries; Theorem 1 speaks of one.
+        T queries; Theorem 1 is about one query.
     samples : int
-        Under either neighbour.
+        Samples under each neighbour.
     seed : int
     failure : float
 

@@ -1,11 +1,12 @@
-r"""The likelihood-ratio attack on federated training: what the sums of all rounds tell of one client, whoever the others are.
+r"""The likelihood-ratio attack on one client of federated training, from the sums of all rounds.
 
 The training loop runs as in ``airtight train``, many times, with one client's updates or with its neighbour's. The attacker
-sees what the server sums up in each round and who dropped out; it knows all else: the others' updates, the batches, who is
-paired with whom. Given that the law of each sum is known, and so is the likelihood ratio of all rounds, each given those before.
+sees the sum that the server forms in each round, and who dropped out. It knows everything else: the updates of the others,
+the batches, and the pairs. With this knowledge the law of each sum, given the earlier rounds, is known, and so is the
+likelihood ratio of all rounds.
 
-Any score makes a valid lower bound (:mod:`airtight.analytics.privacy.empirical_epsilon`); that the ratio is exact makes
-it the best one.
+Every score gives a valid lower bound (:mod:`airtight.analytics.privacy.empirical_epsilon`); the exact likelihood ratio is
+the best score.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def attacked(
     task: data.Splits | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> TrainingAttack:
-    """The attack on one client of federated training with a private mechanism. Adjacency ``replace``, observer ``aggregate``.
+    """Attack one client of federated training with a private mechanism. Adjacency ``replace``, observer ``aggregate``.
 
     Parameters
     ----------
@@ -58,12 +59,12 @@ def attacked(
     settings : Settings, optional
         Network, data and steps; a linear network on the digits with one local step by default.
     rounds : int
-        T; delta is that of all together.
+        T; delta is that of all rounds together.
     runs : int
-        Of the whole training under either neighbour, at least 8; what can be shown is log(runs/5) or so.
+        Runs of the whole training under each neighbour, at least 8; they can show an epsilon up to about log(runs/5).
     seed : int
     failure : float
-        Of each lower bound.
+        Failure probability of each lower bound.
     task : Splits, optional
         Other data.
     progress : callable, optional
@@ -72,13 +73,13 @@ def attacked(
     Returns
     -------
     TrainingAttack
-        What is shown with a canary (a client that sends one end of every parameter's interval, or the other end), and with data
+        Lower bounds with a canary (a client that sends one end of every parameter's interval, or the other end), and with data
         (a client that learns from its own samples, or from the same with other labels), beside the exact epsilon.
 
     Notes
     -----
-    The loop is that of :func:`airtight.validate.experiments.training.federated_training.run` but for two things: a round in
-    which nobody is there is left out, and the server does not go back to an earlier model, which is post-processing.
+    The loop is that of :func:`airtight.validate.experiments.training.federated_training.run` with two exceptions: a round
+    without participants is left out, and the server does not return to an earlier model, which would be post-processing.
 
     Examples
     --------
@@ -125,7 +126,7 @@ def attacked(
 
 
 def exact_curve(system: FederatedSystem, mechanism: Mechanism) -> PrivacyCurve:
-    """Of one round, as it concerns one client; adjacency ``replace``, observer ``aggregate``.
+    """The exact privacy curve of one client in one round; adjacency ``replace``, observer ``aggregate``.
 
     Examples
     --------
@@ -142,7 +143,7 @@ def exact_curve(system: FederatedSystem, mechanism: Mechanism) -> PrivacyCurve:
 
 @dataclass(frozen=True)
 class _Setup:
-    """What all runs share; of the shard, the client's neighbour comes last."""
+    """Data that all runs share; the last shard is that of the client's neighbour."""
 
     system: FederatedSystem
     kind: Mechanism
@@ -169,7 +170,7 @@ class _Setup:
         return cls(meant, kind, settings, network, shard, initial)
 
     def log_ratio(self, rng: np.random.Generator, *, rounds: int, second: bool, canary: bool) -> float:
-        """Of one training, with the client's own updates or, if `second`, its neighbour's."""
+        """Log-likelihood ratio of one training with the updates of the client or, if `second`, of its neighbour."""
         weights, found, n = self.initial, 0.0, self.system.clients
         for _ in range(rounds):
             center, radius = loop.layer_ranges(self.network, weights)
@@ -193,7 +194,7 @@ class _Setup:
     def _told(
         self, total: FloatArray, local: FloatArray, mine: FloatArray, here: NDArray[np.bool_], order: IntArray
     ) -> float:
-        """The log-likelihood ratio of one sum, all in radii about the center."""
+        """The log-likelihood ratio of one sum; all values are in radii about the center."""
         if self.kind is Mechanism.GAUSSIAN:
             others = here.copy()
             others[_CLIENT] = False
@@ -205,14 +206,14 @@ class _Setup:
         own, noise = self._laws(local, mine, here, order)
         with np.errstate(divide="ignore"):
             first, second = (np.log(_at(noise, law, count)) for law in own)
-        if np.any(np.isneginf(first)) or np.any(np.isneginf(second)):  # one of them cannot be
+        if np.any(np.isneginf(first)) or np.any(np.isneginf(second)):  # one of the two laws excludes the sum
             return np.inf if np.any(np.isneginf(second)) else -np.inf
         return float(np.sum(first - second))
 
     def _laws(
         self, local: FloatArray, mine: FloatArray, here: NDArray[np.bool_], order: IntArray
     ) -> tuple[list[FloatArray], FloatArray]:
-        """Of how many outputs are the upper one, a row a parameter: the client's, with its partner, twice; all others'."""
+    """Laws of the number of upper outputs, one row a parameter: for both updates of the client, and for the others."""
         scale = float(alpha(self.system.epsilon))
         alone = self.system.alone
         units = [(int(i),) for i in order[:alone]] + [(int(i), int(j)) for i, j in order[alone:].reshape(-1, 2)]
@@ -236,7 +237,7 @@ class _Setup:
 
 
 def _convolved(first: FloatArray, second: FloatArray) -> FloatArray:
-    """Row by row."""
+    """Convolution of two arrays, row by row."""
     found = np.zeros((len(first), first.shape[1] + second.shape[1] - 1))
     for k in range(second.shape[1]):
         found[:, k : k + first.shape[1]] += first * second[:, k : k + 1]

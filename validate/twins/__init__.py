@@ -1,1 +1,1 @@
-"""Numeric functions held against their symbolic twins, evaluated to 50 digits, over the whole legal domain."""
+"""Compares numeric functions with symbolic forms, evaluated to 50 digits, over the whole legal domain."""

@@ -1,4 +1,4 @@
-"""All twins."""
+"""The list of all twins."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from airtight.validate.twins.twin import Twin
 
 @cache
 def twins() -> dict[str, Twin]:
-    """By the name of the form, with its source where two have the same name.
+    """Twins by the name of their form, with its source where two forms have one name.
 
     Examples
     --------

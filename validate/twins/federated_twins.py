@@ -1,4 +1,4 @@
-"""CorBin-FL's quantizers and utility fairness."""
+"""Twins of CorBin-FL and of utility fairness."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from airtight.validate.twins.twin import COUNT, DELTA, LENGTH, SOME, TINY, Twin
 
 
 def corbin() -> list[Twin]:
-    """Quantizers, their errors, Theorems 2 to 4."""
+    """Twins of the quantizers, their errors, and Theorems 2 to 4."""
     forms = quantizer_forms.FORMS
     epsilon = Range(1e-9, 700.0, logarithmic=True)
     size = {"epsilon": epsilon, "radius": LENGTH}
@@ -36,7 +36,7 @@ def corbin() -> list[Twin]:
     pair = {"w1": Range(-1.0, 1.0, extra=(0.0,)), "w2": Range(-1.0, 1.0, extra=(0.0,)), **unit}
 
     def far_from_edges(**v: Any) -> bool:
-        """A floor is decided by rounding where a level is an integer to the last digit."""
+        """Whether no level is within rounding of an integer, where a floor would be decided by rounding."""
         A = float(quantizers.alpha(v["epsilon"]))
         levels = 2.0 ** v["bits"] * np.array([0.5 + v["w1"] / (2 * A), 0.5 - v["w2"] / (2 * A)])
         return bool(np.all(np.abs(levels - np.rint(levels)) > 1e-6))
@@ -158,7 +158,7 @@ def _costs() -> list[Twin]:
 
 
 def descent() -> list[Twin]:
-    """Gradient descent."""
+    """Twins of gradient descent."""
     forms = convergence_forms.FORMS
     goal = {"accuracy": Range(1e-300, 0.99, logarithmic=True)}
     kind = {
@@ -169,7 +169,7 @@ def descent() -> list[Twin]:
     j = {"iterations": Range(1, 10**4, logarithmic=True, integer=True)}
 
     def away(step: float, strong_convexity: float = 0.0, **rest: Any) -> bool:
-        """From the steps that solve a quadratic at once, and from those at which a rate is 1."""
+        """Whether the step is away from steps that solve a quadratic at once, and from those with rate 1."""
         return min(abs(1 - step), abs(1 - step * strong_convexity)) > 1e-6
 
     def visible(value: Callable[..., Any]) -> Callable[..., bool]:
@@ -214,7 +214,7 @@ def descent() -> list[Twin]:
 
 
 def devices() -> list[Twin]:
-    """Energies, limits and utility of a device; noise scaled by the deviation factor."""
+    """Twins of energies, limits and utility of a device, and of noise scaled by the deviation factor."""
     forms = device_forms.FORMS
     fleet = {
         "distance": Range(1.0, 1e4, logarithmic=True),

@@ -1,4 +1,4 @@
-"""MSE, accuracy, transmission and selection."""
+"""Twins of MSE, accuracy, transmission and selection."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from airtight.validate.twins.twin import DELTA, LENGTH, NONNEGATIVE, PROBABILITY
 
 
 def bounds() -> list[Twin]:
-    """Accuracy, transmission, entropies, MSE, selection."""
+    """Twins of accuracy, transmission, entropies, MSE and selection."""
     forms = inference_forms.FORMS
     bound = {"mse": NONNEGATIVE, "margin": LENGTH, "ideal_accuracy": Range(0.0, 1.0)}
     limit = {"power": LENGTH, "weight": NONNEGATIVE, "clip": LENGTH, "noise_norm": LENGTH}

@@ -1,4 +1,4 @@
-"""Systems and fleets from the arguments of a form."""
+"""Builds systems and fleets from the arguments of a form."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ K = 3
 
 
 def system_of(**values: Any) -> InferenceSystem:
-    """K devices; what is not given is one of everything."""
+    """A system of K devices; parameters that are not given are 1."""
     given = {
         "devices": K,
         "participation": 0.5,
@@ -33,19 +33,19 @@ def system_of(**values: Any) -> InferenceSystem:
 
 
 def of_first(values: Any) -> float:
-    """The first device's."""
+    """The value of the first device."""
     return float(np.asarray(values)[0])
 
 
 def scalar_features(**v: Any) -> tuple[InferenceSystem, Features]:
-    """Of scalar features, encoders and decoder, without clipping."""
+    """Scalar features, encoders and decoder, without clipping."""
     names = ("participation", "weight", "noise_variance", "receiver_noise_variance")
     made = system_of(clip=1e300, **{name: v[name] for name in names})
     return made, Features(f=np.array(v["f"])[:, None], W=np.array(v["W"])[:, None, None], D=[[v["D"]]])
 
 
 def largest_term(**v: Any) -> float:
-    """Of the MSE: bias, participation and noise with absolute values."""
+    """Scale of the MSE: bias, participation and noise with absolute values."""
     p, w, f, W, s = (np.array(v[name]) for name in ("participation", "weight", "f", "W", "noise_variance"))
     sent = np.abs(w * v["D"] * W * f)
     norms = (np.sum((1 + w) ** 2 * (v["D"] * W * f) ** 2)) * K
@@ -55,12 +55,12 @@ def largest_term(**v: Any) -> float:
 
 
 def fleet_of(v: dict[str, Any]) -> DeviceFleet:
-    """One device."""
+    """A fleet of one device."""
     return DeviceFleet(**{name: value for name, value in v.items() if name not in ("iterations", "power")})
 
 
 def largest_utility(**v: Any) -> float:
-    """The utility's terms with positive signs."""
+    """Scale of the utility: its terms with positive signs."""
     there = fleet_of(v)
     energy = float(there.energy(v["iterations"], v["power"])[0])
     return float(v["beta_1"] + energy * (energy + v["utility_energy"]))

@@ -1,4 +1,4 @@
-"""Slow, simple computations of the same quantities by other means, to hold the library against."""
+"""Slow and simple computations of some quantities by other methods, for comparison."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _probability(a: float, b: float, mixture: FloatArray) -> float:
 
 
 def enumerated_mse(system: InferenceSystem, features: Features) -> float:
-    """E of the squared error of the decoded feature, added up over every set of participants."""
+    """Expected squared error of the decoded feature, as a sum over every set of participants."""
     D = system.decoder_gain * features.D
     decoder = float(np.trace(D.T @ D))
     codes = []
@@ -87,7 +87,7 @@ def enumerated_mse(system: InferenceSystem, features: Features) -> float:
 
 
 def selection_probabilities(score: FloatArray, noise: FloatArray, selected: int) -> FloatArray:
-    """Probability that each device is among the `selected` lowest, added up over every set of those below it.
+    """Probability that each device is among the `selected` lowest, as a sum over every set of devices below it.
 
     Gauss-Legendre on a fine mesh; for few devices whose noise spans a few decades at most.
     """
@@ -107,7 +107,7 @@ def selection_probabilities(score: FloatArray, noise: FloatArray, selected: int)
 
 
 def order_probability(score: FloatArray, noise: FloatArray) -> float:
-    """Probability that the noisy scores come in the order given: repeated integration on a fine mesh."""
+    """Probability that the noisy scores have the given order, by repeated integration on a fine mesh."""
     mesh = np.unique(np.add.outer(np.linspace(-9, 9, 73), np.zeros(score.size)) * noise + score)
     basis = np.linalg.inv(np.polynomial.legendre.legvander(_NODES, 9))
     antiderivative = np.stack([np.polynomial.legendre.legint(row, lbnd=-1) for row in basis.T])

@@ -1,4 +1,4 @@
-"""Gaussian release, composition, Theorem 1 and amplification."""
+"""Twins of Gaussian releases, composition, Theorem 1 and amplification."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _positive_margin(form: str) -> Callable[..., bool]:
 
 
 def releases() -> list[Twin]:
-    """Gaussian and Laplace releases, and their composition."""
+    """Twins of Gaussian and Laplace releases, and of their composition."""
     forms = gaussian_forms.FORMS
     ratio = {"sensitivity": Range(1e-3, 1e3, logarithmic=True), "sigma": Range(1e-2, 1e2, logarithmic=True)}
     many = {"epsilon": EPSILON, "delta": DELTA, "count": COUNT}
@@ -99,7 +99,7 @@ def releases() -> list[Twin]:
 
 
 def theorem_1() -> list[Twin]:
-    """Bernstein, Theorem 1 and the weights it allows, amplification."""
+    """Twins of Bernstein's inequality, Theorem 1, the weights that it allows, and amplification."""
     forms, devices = amplification_forms.FORMS, amplification_forms.devices(K)
     tail = {"t": NONNEGATIVE, "variance": LENGTH, "bound": LENGTH}
     all_devices = {

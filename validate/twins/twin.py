@@ -15,7 +15,7 @@ from airtight.analytics.forms.form import Form
 from airtight.validate.claims.domain import Range, Value
 
 Values = dict[str, Any]
-TINY = 1e-290  # relative errors of what lies below are not asked for
+TINY = 1e-290  # relative errors of smaller values are not required
 
 PROBABILITY = Range(1e-12, 1.0, logarithmic=True, extra=(0.0, 0.5, 1.0))
 SOME = Range(1e-6, 1.0, logarithmic=True, extra=(0.5,))
@@ -35,15 +35,15 @@ class Twin:
     ----------
     form : Form
     numeric : callable
-        Takes the arguments of the form by name.
+        Function that takes the arguments of the form by name.
     domain : mapping of str to Range
-        Of every argument; of each entry of a vector.
+        Range of every argument, and of each entry of a vector.
     tolerance : float
         Greatest relative error allowed.
     defined : callable
-        Whether the form means anything at these arguments.
+        Says whether the form is defined at these arguments.
     scale : callable or None
-        What the error is relative to where that is not the value itself: the largest term of a sum that cancels.
+        Scale of the relative error where that is not the value itself: the largest term of a sum with cancellation.
     """
 
     form: Form
@@ -54,7 +54,7 @@ class Twin:
     scale: Callable[..., float] | None = None
 
     def sample(self, rng: np.random.Generator) -> Values:
-        """Random arguments, ends and special values often."""
+        """Random arguments, among which ends and special values are frequent."""
         return {
             name: tuple(_sample(self.domain[name], rng) for _ in symbol)
             if isinstance(symbol, tuple)
@@ -80,7 +80,7 @@ class Twin:
 
 
 def _sample(allowed: Range, rng: np.random.Generator) -> Value:
-    """A random value; ends and extra values come up often."""
+    """A random value; ends and extra values are frequent."""
     kind = rng.random()
     if kind < 0.1:
         return allowed.at(float(rng.integers(2)))
@@ -91,7 +91,7 @@ def _sample(allowed: Range, rng: np.random.Generator) -> Value:
 
 @dataclass(frozen=True)
 class Worst:
-    """The greatest relative error that was met, and where."""
+    """The greatest relative error that was met, and its arguments."""
 
     error: float
     at: Values
@@ -99,7 +99,7 @@ class Worst:
 
 
 def worst(twin: Twin, *, samples: int = 200, seed: int = 0) -> Worst:
-    """Sample the domain.
+    """Greatest relative error among samples of the domain.
 
     Examples
     --------

@@ -1,1 +1,1 @@
-"""Quantities in ball arithmetic: a value with its proved error."""
+"""Quantities in ball arithmetic, each with a proved error."""

@@ -17,7 +17,7 @@ def binomial_pmf(trials: int, probability: Fraction | Ball, k: int) -> Ball:
 
 
 def upper_tail(trials: int, probability: Fraction | Ball, start: int) -> Ball:
-    """P(X >= start): terms until they no longer matter, the rest as a ball."""
+    """P(X >= start): the sum of terms while they matter, and a ball for the remainder."""
     p = ball(probability)
     if start <= 0:
         return ball(1)
@@ -34,7 +34,7 @@ def upper_tail(trials: int, probability: Fraction | Ball, start: int) -> Ball:
 
 
 def unpaired_delta_from_below(others: int, share: Fraction, epsilon: Ball, start: int) -> Ball:
-    """P(S >= start) - e^eps Q(S >= start): a lower bound on delta, all others at the upper end of their interval.
+    """P(S >= start) - e^eps Q(S >= start): a lower bound of delta, with all others at the upper end of their interval.
 
     S counts the plus outputs of one client, at the upper end under P and at the lower under Q, and of the others;
     `share` is 1/alpha.
@@ -47,7 +47,7 @@ def unpaired_delta_from_below(others: int, share: Fraction, epsilon: Ball, start
 
 
 def dropout_mse(n: int, p: Fraction, alpha: Fraction) -> Ball:
-    """The worst MSE of CorBin-FL with dropout, n even, radius 1; from below should the best s not be decidable."""
+    """The worst MSE of CorBin-FL with dropout for even n and radius 1; a lower bound if the best s cannot be decided."""
     with flint.ctx.workprec(128):
 
         def inverse_square(offset: int) -> Ball:

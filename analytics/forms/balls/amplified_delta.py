@@ -1,4 +1,4 @@
-"""Theorem 1 of FDP and the divergences that it speaks of, enclosed."""
+"""Enclosures of Theorem 1 of FDP and of the divergences that it bounds."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def theorem1_epsilon(
     delta_prime: Fraction,
     form: str,
 ) -> Ball:
-    """epsilon of Eq. (11) for device 0, which takes part with probability p while the others surely do."""
+    """epsilon of Eq. (11) for device 0, which takes part with probability p, while the others always take part."""
 
     def compute() -> Ball:
         L = (2 / ball(delta_prime)).log()
@@ -56,7 +56,7 @@ def theorem1(
     form: str,
     adjacency: Adjacency,
 ) -> tuple[Ball, Ball]:
-    """The delta that Theorem 1 claims for device 0, and a lower end of the true one at the epsilon that it claims."""
+    """The delta that Theorem 1 claims for device 0, and a lower bound of the true delta at the claimed epsilon."""
     epsilon = theorem1_epsilon(
         devices=devices,
         p=p,
@@ -83,7 +83,7 @@ def theorem1(
 def mixture_lemma(
     *, p: Fraction, distance: Fraction, variance: Fraction, noise: Fraction, dimension: Fraction, epsilon: Fraction
 ) -> tuple[Ball, Ball]:
-    """p delta of the local mechanism at epsilon, and the divergence at the amplified epsilon that Lemma 4 bounds by it."""
+    """Both sides of Lemma 4: p delta of the local mechanism at epsilon, and the divergence at the amplified epsilon."""
     claimed = ball(p) * gaussian_delta.curve(ball(epsilon), distance, variance + noise)
     actual = ball(p) * hockey_stick(
         epsilon, distance=distance, variance_p=variance + noise, variance_q=variance, dimension=int(dimension)
@@ -107,10 +107,10 @@ def visible_by_enumeration(
 def absent_by_enumeration(
     *, devices: int, p: float, variance: float, spread: float, signal: float, dimension: int, epsilon: float
 ) -> float:
-    """The same for adjacency ``absent``, the worse of both directions."""
+    """delta(epsilon) of device 0 for adjacency ``absent``, over the same sets: the worse of both directions."""
     own = [ball(variance) * (1 + ball(spread) * j) for j in range(devices)]
     odds, taken = ball(epsilon).exp(), ball(p)
-    left = 1 - odds * (1 - taken)  # of the absent neighbour's mass, less what the mixture has of it
+    left = 1 - odds * (1 - taken)  # mass of the absent neighbour minus its share in the mixture
     removing, adding = flint.arb(0), flint.arb(0)
     for chosen in product((0, 1), repeat=devices - 1):
         weight = prod((taken if c else 1 - taken for c in chosen), start=flint.arb(1))

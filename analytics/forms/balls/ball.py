@@ -1,4 +1,4 @@
-"""Numbers with an error bound: conversion in and out of ball arithmetic, and raising the precision until it suffices."""
+"""Balls (numbers with error bounds): conversion from and to other numbers, and refinement until the precision suffices."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MOST_BITS = 1 << 15
 
 
 def ball(value: Number | Ball) -> Ball:
-    """Enclose a number: a float is its exact binary value, a string a decimal or a fraction, both without rounding.
+    """Enclose a number: a float by its exact binary value, a string (decimal or fraction) without prior rounding.
 
     Examples
     --------
@@ -34,7 +34,7 @@ def ball(value: Number | Ball) -> Ball:
 
 
 def ends(value: Ball) -> tuple[float, float]:
-    """Doubles below and above everything in the ball.
+    """Doubles below and above every number in the ball.
 
     Examples
     --------
@@ -53,8 +53,8 @@ def ends(value: Ball) -> tuple[float, float]:
 def refine(compute: Callable[[], Ball], *, digits: int = 15, bits: int = 64, most: int = _MOST_BITS) -> Ball:
     """Call `compute` with rising working precision, `bits` to `most`, until its ball has `digits` significant digits.
 
-    A ball that is still too wide at the highest precision, or that more precision no longer narrows because the inputs
-    are balls themselves, is returned as it is: true, and useless, rather than wrong.
+    A ball that is still too wide at the highest precision is returned as it is, and so is a ball that more precision does not
+    narrow because the inputs are balls; such a ball is valid, though of little use.
     """
     needed = math.ceil(digits * math.log2(10)) + 1
     reached = None

@@ -27,7 +27,7 @@ _TABLE: dict[str, str] = {
 
 @dataclass(frozen=True)
 class Device:
-    """One device; every number a ball."""
+    """One device whose numbers are all balls."""
 
     a: Ball
     gain: Ball
@@ -43,7 +43,7 @@ class Device:
 
     @classmethod
     def table_1(cls, distance: Fraction, **changes: Fraction | str) -> Device:
-        """The device of UF Table I (T = 0.75 s) at a distance in m, with other values by name."""
+        """The device of UF Table I (T = 0.75 s) at a distance in m; other values can be given by name."""
         v = {name: ball(value) for name, value in {**_TABLE, **changes}.items()}
         kappa = (ball(299792458) / (4 * flint.arb.pi() * ball(32_000_000))) ** 2
         ten = ball(10)
@@ -91,7 +91,7 @@ class Device:
         return 2 * (self.energy(self.T - self.a / Z, Z) - self.half) * self.saving(Z)
 
     def root_near(self, Z: float) -> Ball:
-        """A ball that holds a root of (39), by a change of sign around Z; everything when none is proved."""
+        """A ball that contains a root of (39), by a change of sign around Z; the whole line when none is proved."""
         for width in (1e-12, 1e-10, 1e-8):
             low, high = ball(Z * (1 - width)), ball(Z * (1 + width))
             if self.residual(low) * self.residual(high) < 0:
@@ -99,15 +99,15 @@ class Device:
         return flint.arb("nan")
 
     def feasible(self, x: Ball, Z: Ball) -> bool:
-        """Whether the point is proved to keep every constraint of (35)."""
+        """Whether the point is proved to satisfy every constraint of (35)."""
         return bool(self.Z_max >= Z and x >= self.x_min and x + self.a / Z <= self.T)
 
     def optimum(self, x: Ball, Z: Ball) -> Ball:
         r"""Encloses the greatest utility, given a feasible point: from below by its utility, from above by concavity.
 
-        :math:`U \le R = \beta_1(1-e^{-y/\beta_2}) + \varrho^2/4 - (E-\varrho/2)_+^2`, concave in (x, t), t = a/Z; its tangent
-        plane at the point is greatest at a vertex of the triangle of feasible points. Narrow where the point is optimal and
-        :math:`E \ge \varrho/2` there. Everything when the point is not proved feasible.
+        :math:`U \le R = \beta_1(1-e^{-y/\beta_2}) + \varrho^2/4 - (E-\varrho/2)_+^2`, concave in (x, t), t = a/Z; its
+        tangent plane at the point is greatest at a vertex of the triangle of feasible points. The ball is narrow where the
+        point is optimal and :math:`E \ge \varrho/2` there, and the whole line when the point is not proved feasible.
         """
         if not self.feasible(x, Z):
             return flint.arb.nan()

@@ -1,4 +1,4 @@
-"""The Gaussian mechanism's privacy curve, enclosed."""
+"""Enclosures of the privacy curve of the Gaussian mechanism."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def delta(epsilon: Number, *, sensitivity: Number, sigma: Number) -> Ball:
 
 
 def curve(epsilon: Number | Ball, distance: Number | Ball, variance: Number | Ball) -> Ball:
-    """delta(epsilon) of two Gaussians of one variance, this far apart."""
+    """delta(epsilon) of two Gaussians of equal variance at the given distance."""
     if ball(distance) == 0:
         return flint.arb(0)
 

@@ -1,7 +1,7 @@
-"""Divergence of two isotropic Gaussians by noncentral chi-square tails, enclosed.
+"""Enclosures of the divergence of two isotropic Gaussians by noncentral chi-square tails.
 
 The set that distinguishes N(d e_1, v_P I) best from N(0, v_Q I) is the outside (or inside) of a ball; both probabilities
-are noncentral chi-square tails, summed here as Poisson mixtures with a proven remainder. This is another road than the
+are noncentral chi-square tails, summed here as Poisson mixtures with a proved remainder. This method is independent of the
 contour integral of :mod:`airtight.analytics.privacy.mechanisms.gaussian_pair`.
 """
 
@@ -20,7 +20,7 @@ def chi_square_above(x: Ball, df: int, noncentrality: Ball) -> Ball:
 
     With J ~ Poisson(lambda / 2), X is chi-square with df + 2 J degrees, and Q(a + 1, x) = Q(a, x) + x^a e^-x / Gamma(a + 1).
     The terms left out have probability at most Pr(J > last), a geometric tail beyond twice the mean. Where more than 500 000
-    terms would be needed (means that many standard deviations apart) the ball is the whole of [0, 1].
+    terms would be needed (for means very many standard deviations apart), the ball is the whole interval [0, 1].
 
     Examples
     --------
@@ -44,11 +44,11 @@ def chi_square_above(x: Ball, df: int, noncentrality: Ball) -> Ball:
 
 
 def chi_square_below(x: Ball, df: int, noncentrality: Ball) -> Ball:
-    """Pr(X <= x) of the same law.
+    """Pr(X <= x) of a noncentral chi-square law, as in :func:`chi_square_above`.
 
     P(a + j, x) is the sum of the steps x^(a+k) e^-x / Gamma(a + k + 1) from k = j on, added up from the last one with a
-    geometric tail. The probability is at least its greatest product of a Poisson weight and a step: what is below that by the
-    working precision is left to the remainder.
+    geometric tail. The probability is at least its greatest product of a Poisson weight and a step; terms that are smaller by the
+    working precision are left to the remainder.
     """
     mean, half, shape = noncentrality / 2, x / 2, flint.arb(df) / 2
     last, enough = _last_term(mean, half, df), _negligible()
@@ -76,12 +76,12 @@ def _step(half: Ball, shape: Ball) -> Ball:
 
 
 def _negligible() -> Ball:
-    """The share of a probability that is below the working precision."""
+    """The relative size of a term that is below the working precision."""
     return flint.arb(2) ** -int(flint.ctx.prec)
 
 
 def _last_term(mean: Ball, half: Ball, df: int) -> int:
-    """So many terms that the remainder is below the working precision, whatever the probability."""
+    """A number of terms for which the remainder is below the working precision, whatever the probability."""
     return int(2 * max(float(mean.upper()), float(half.upper()) - df / 2)) + 2 * int(flint.ctx.prec)
 
 

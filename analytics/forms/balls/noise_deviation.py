@@ -1,4 +1,4 @@
-"""Bernstein's inequality and the deviations of Theorem 1, enclosed; binomial tails as exact fractions."""
+"""Enclosures of Bernstein's inequality and of the deviations of Theorem 1; binomial tails are exact fractions."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def proof_t(devices: Fraction, p: Fraction, variance: Fraction, delta_prime: Fra
 def deviation_of_the_proof(
     devices: Fraction, p: Fraction, variance: Fraction, delta_prime: Fraction
 ) -> tuple[Ball, Ball]:
-    """delta', and the probability that the participants' noise strays from its mean by t of Eq. (23) or more.
+    """delta', and the probability that the noise of the participants deviates from its mean by t of Eq. (23) or more.
 
-    Only counts whose deviation surely reaches t are added, so the probability is a lower bound.
+    Only counts whose deviation is proved to reach t are added, so the probability is a lower bound.
     """
     return ball(delta_prime), _strays(devices, p, variance, proof_t(devices, p, variance, delta_prime))
 
@@ -48,7 +48,7 @@ def deviation_of_the_proof(
 def deviation_of_the_theorem(
     devices: Fraction, p: Fraction, variance: Fraction, delta_prime: Fraction
 ) -> tuple[Ball, Ball]:
-    """The same with t as printed in Theorem 1."""
+    """delta' and the probability of a deviation by t as printed in Theorem 1."""
     return ball(delta_prime), _strays(devices, p, variance, theorem_t(devices, p, variance, delta_prime))
 
 

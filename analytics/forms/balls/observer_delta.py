@@ -31,9 +31,9 @@ from airtight.analytics.forms.balls.ball import Ball, Number, ball, refine
 from airtight.analytics.forms.balls.gaussian_delta import curve, upper_tail
 
 _MOST_PIECES = 400
-_MOST_VALUES = 8000  # of the integrand in a piece; where they do not suffice the ball is the whole line
-_SETTLED = 33  # bits, ten digits
-_MOST_BITS = 384  # a quadrature that has not settled by then will not
+_MOST_VALUES = 8000  # evaluations of the integrand in a piece; where they do not suffice the ball is the whole line
+_SETTLED = 33  # bits of the value that count as settled: ten digits
+_MOST_BITS = 384  # bits; a quadrature that has not settled at this precision is given up
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class _Axis:
     def of(
         cls, eps: Ball, p: Ball, distance: Ball, variance: Ball, noise: Ball, dimension: int, replace: bool
     ) -> _Axis:
-        """From the units of the signal."""
+        """Convert from the units of the signal."""
         m, odds = distance / (variance + noise).sqrt(), eps.exp()
         near, far = (m / 2, -m / 2) if replace else (m, flint.arb(0))
         return cls(near, far, odds, (odds - 1) * (1 - p) / p, noise / variance, dimension)
@@ -73,7 +73,7 @@ class _Axis:
         return (excess + (1 + self.eta).log() * self.dimension / 2) / self.eta - x * x / 2
 
     def inside(self, x: flint.acb) -> flint.acb:
-        """The integrand left of x_1."""
+        """The integrand on the part of the axis left of x_1."""
         gain = self.gain(x)
         if not gain.real > 0:
             return flint.acb(flint.arb.nan())  # next to the branch of the logarithm
@@ -91,7 +91,7 @@ class _Axis:
         return upper_tail(x - self.near) - self.odds * upper_tail(x - self.far), self.common * upper_tail(x * root)
 
     def beyond(self, x: Ball) -> Ball:
-        """What the half-space right of x_1 contributes to D/p."""
+        """Contribution to D/p of the half-space right of x_1."""
         signal, absent = self.parts(x)
         return signal - absent
 
@@ -149,7 +149,7 @@ def hidden(
     replace : bool
         Means :math:`\pm d/2`, or 0 and d.
     digits : int
-        That are wanted.
+        Significant digits that are requested.
 
     Returns
     -------
@@ -194,7 +194,7 @@ def hidden_at_least(
     replace: bool = False,
     steps: int = 256,
 ) -> Ball:
-    r"""Enclosure of the value of one set, a lower bound of :func:`hidden`; quick in any dimension.
+    r"""Enclosure of the value of one set, which is a lower bound of :func:`hidden`; fast in any dimension.
 
     Notes
     -----
@@ -276,7 +276,7 @@ def _integral(axis: _Axis, start: Ball, end: Ball) -> Ball:
     total, high, left = flint.acb(0), end, (end - start) * axis.most(start)
     for _ in range(_MOST_PIECES):
         if not axis.gain(flint.acb(high)).real > 0:
-            break  # x_0 and `high` are one at this precision
+            break  # x_0 and `high` cannot be distinguished at this precision
         t = axis.edge(flint.acb(high)).real
         left = (high - start) * axis.most(start) * t.gamma_upper(a, regularized=1)
         low = (start + (high - start) / 4).mid()
@@ -312,10 +312,11 @@ def theorem1(
     delta_prime: Fraction,
     form: str,
 ) -> tuple[Ball, Ball]:
-    """The delta of FDP Theorem 1 for a hidden device among others that surely take part, and a lower bound of the true one.
+    """The delta of FDP Theorem 1 for a hidden device among others that always take part, and a lower bound of the true one.
 
-    As :func:`airtight.analytics.forms.balls.amplified_delta.theorem1`; noise kept, gamma = 1. The others' noise being
-    constant, all observers of y who do not see the device take part know the same.
+    As :func:`airtight.analytics.forms.balls.amplified_delta.theorem1`; the neighbour keeps its noise, and gamma = 1. Since
+    the others' noise is constant, all observers of y who do not see the participation of the device have the same
+    information.
     """
     epsilon = theorem1_epsilon(
         devices=devices,

@@ -1,4 +1,4 @@
-"""How many independent devices take part, enclosed: the coefficients of a product of linear polynomials."""
+"""Enclosures of the Poisson-binomial law: the coefficients of a product of linear polynomials."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from airtight.analytics.forms.balls.ball import Ball, Number, ball
 def pmf(p: Sequence[Number | Ball]) -> list[Ball]:
     """Enclosure of :func:`airtight.analytics.distributions.poisson_binomial.pmf`, by a balanced tree of products.
 
-    Every entry has the working precision relative to itself, less about two digits for each doubling of the number: all terms
-    are positive. One minus p is taken in balls, so that p may be a ball too.
+    Every entry has the working precision relative to itself, less about two digits for each doubling of the number of
+    devices, because all terms are positive. 1 - p is computed in balls, so that p may be a ball too.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Scores, thresholds and selection among few devices, enclosed."""
+"""Enclosures of participation by scores: thresholds, and selection among few devices."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def probability(
     r"""Enclosure of :func:`airtight.analytics.distributions.selection.probability`: a rigorous integral over the
     device's noisy score.
 
-    :math:`\int\varphi(z)\Pr(\text{at most } \tilde k - 1 \text{ of the others are below } u_k + \sigma_kz)\,dz`, the others'
-    number by one multiplication each; what lies beyond the range of z is part of the ball.
+    :math:`\int\varphi(z)\Pr(\text{at most } \tilde k - 1 \text{ of the others are below } u_k + \sigma_kz)\,dz`, where the law of
+    the others' number takes one multiplication for each of them. The ball includes the integral beyond the range of z.
 
     Parameters
     ----------
