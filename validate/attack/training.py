@@ -213,7 +213,7 @@ class _Setup:
     def _laws(
         self, local: FloatArray, mine: FloatArray, here: NDArray[np.bool_], order: IntArray
     ) -> tuple[list[FloatArray], FloatArray]:
-    """Laws of the number of upper outputs, one row a parameter: for both updates of the client, and for the others."""
+        """Laws of the number of upper outputs, one row a parameter: for both updates of the client, and for the others."""
         scale = float(alpha(self.system.epsilon))
         alone = self.system.alone
         units = [(int(i),) for i in order[:alone]] + [(int(i), int(j)) for i, j in order[alone:].reshape(-1, 2)]
