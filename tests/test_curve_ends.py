@@ -13,6 +13,7 @@ from airtight.analytics.forms.balls.ball import ball
 from airtight.analytics.privacy.accounting.numerical_composition import Joint
 from airtight.analytics.privacy.accounting.subsampled import Subsampled
 from airtight.analytics.privacy.mechanisms import laplace
+from airtight.analytics.privacy.mechanisms.gaussian import Gaussian
 from airtight.analytics.privacy.over_the_air import rounds
 
 QUIET = {
@@ -266,3 +267,11 @@ def test_the_judge_on_a_line():
         a, root = ball(1) / 2, flint.arb(2).sqrt()
         truth = (a / root).erfc() / 2 - ball(1).exp() * ((a + 1) / root).erfc() / 2
     assert found == pytest.approx(float(truth), rel=1e-12) and between(found, found, found, found) == 1
+
+
+def test_a_curve_of_a_mechanism_takes_a_count():
+    three = airtight.PrivacyCurve.of(Gaussian(0.5), 3)
+    assert three == airtight.compose([airtight.gaussian(0.5)], [3]) and three.factors == ((Gaussian(0.5), 3),)
+    for count in (0, -1, 1.5, True, "2"):
+        with pytest.raises(airtight.ParameterError, match="count"):
+            airtight.PrivacyCurve.of(Gaussian(0.5), count)

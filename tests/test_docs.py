@@ -127,7 +127,7 @@ def test_the_mechanism_of_contributing_is_one():
     with pytest.raises(ParameterError, match="seen"):
         told["Erasure"](1.0, seen=1.5)
     try:
-        once = PrivacyCurve(((told["Erasure"](1.0, seen=0.25), 1),))
+        once = PrivacyCurve.of(told["Erasure"](1.0, seen=0.25))
         truth, lie = 0.25 / (1 + np.exp(-1.0)), 0.25 / (1 + np.exp(1.0))
         pair = airtight.discrete_pair([truth, lie, 0.75], [lie, truth, 0.75])
         grid = np.array([0.0, 0.5, 1.5, 3.0])

@@ -178,4 +178,4 @@ def aggregation(system: FederatedSystem, *, client: str = "either") -> PrivacyCu
     >>> float(compose([one, gaussian(0.5)], [10, 1]).epsilon(1e-5)) > float(one.compose(10).epsilon(1e-5))
     True
     """
-    return PrivacyCurve(((Aggregate(system, client), 1),))
+    return PrivacyCurve.of(Aggregate(system, client))

@@ -272,10 +272,10 @@ def utility_fair(
             raise ParameterError(name, factor, "below 1/theta")
     first, second = (float(noise_scale(factor, epsilon=epsilon, delta=delta, theta=theta)) for factor in factors)
     if first == second:
-        return PrivacyCurve(((Gaussian(1 / first, _ONE_SAMPLE, _ROUNDING), 1),))
+        return PrivacyCurve.of(Gaussian(1 / first, _ONE_SAMPLE, _ROUNDING))
     if dimension is None:
         raise ParameterError("dimension", None, "given when the factors differ")
-    return PrivacyCurve(((UnequalNoise(1.0, first, second, dimension, _ONE_SAMPLE), 1),))
+    return PrivacyCurve.of(UnequalNoise(1.0, first, second, dimension, _ONE_SAMPLE))
 
 
 def variance_leak(

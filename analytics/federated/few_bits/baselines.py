@@ -94,9 +94,9 @@ def gaussian_curve(
     seen = others > 0
     ratio = 2 * np.sqrt(m / (np.arange(n)[seen] + 1.0)) / sigma
     if missing == 0:
-        return PrivacyCurve(((Gaussian(float(ratio[-1]), "one client, replace", _RATIO), 1),))
+        return PrivacyCurve.of(Gaussian(float(ratio[-1]), "one client, replace", _RATIO))
     most, least = tuple((ratio * (1 + _RATIO)).tolist()), tuple((ratio * (1 - _RATIO)).tolist())
-    return PrivacyCurve(((Shown(tuple(others[seen].tolist()), most, least, _WEIGHT, "one client, replace"), 1),))
+    return PrivacyCurve.of(Shown(tuple(others[seen].tolist()), most, least, _WEIGHT, "one client, replace"))
 
 
 def gaussian(w: ArrayLike, *, epsilon: float, delta: float, radius: ArrayLike, rng: np.random.Generator) -> FloatArray:

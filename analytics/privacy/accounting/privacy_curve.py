@@ -133,6 +133,17 @@ class PrivacyCurve:
                 "curves", " and ".join(repr(unit) for unit in sorted(units)), "of one neighbour relation"
             )
 
+    @classmethod
+    def of(cls, mechanism: Mechanism, count: int = 1) -> PrivacyCurve:
+        """The curve of `count` independent releases of one mechanism.
+
+        Examples
+        --------
+        >>> PrivacyCurve.of(Gaussian(0.5), 4) == gaussian(0.5).compose(4)
+        True
+        """
+        return cls(((mechanism, checks.count("count", count, "[1, inf)")),))
+
     @property
     def unit(self) -> str:
         """What neighbours differ in; empty where it is left open."""
@@ -458,7 +469,7 @@ def gaussian(mu: float, *, unit: str = "") -> PrivacyCurve:
     >>> round(float(gaussian(1.0).epsilon(1e-250)), 6)
     34.194535
     """
-    return PrivacyCurve(((Gaussian(mu, unit), 1),))
+    return PrivacyCurve.of(Gaussian(mu, unit))
 
 
 def laplace(epsilon: float, *, unit: str = "") -> PrivacyCurve:
@@ -469,7 +480,7 @@ def laplace(epsilon: float, *, unit: str = "") -> PrivacyCurve:
     >>> bool(laplace(1.0).epsilon(0.0) >= 1.0)
     True
     """
-    return PrivacyCurve(((Laplace(epsilon, unit), 1),))
+    return PrivacyCurve.of(Laplace(epsilon, unit))
 
 
 def randomized_response(epsilon: float, symbols: int = 2, *, unit: str = "") -> PrivacyCurve:
@@ -480,7 +491,7 @@ def randomized_response(epsilon: float, symbols: int = 2, *, unit: str = "") -> 
     >>> round(randomized_response(np.log(3)).advantage(), 6)
     0.5
     """
-    return PrivacyCurve(((RandomizedResponse(epsilon, symbols, unit), 1),))
+    return PrivacyCurve.of(RandomizedResponse(epsilon, symbols, unit))
 
 
 def discrete_pair(p: ArrayLike, q: ArrayLike, *, unit: str = "") -> PrivacyCurve:
@@ -491,7 +502,7 @@ def discrete_pair(p: ArrayLike, q: ArrayLike, *, unit: str = "") -> PrivacyCurve
     >>> round(discrete_pair([0.75, 0.25], [0.25, 0.75]).advantage(), 6)
     0.5
     """
-    return PrivacyCurve(((discrete(p, q, unit), 1),))
+    return PrivacyCurve.of(discrete(p, q, unit))
 
 
 def subsampled(curve: PrivacyCurve | float, p: float) -> PrivacyCurve:
@@ -507,7 +518,7 @@ def subsampled(curve: PrivacyCurve | float, p: float) -> PrivacyCurve:
     inner = curve if isinstance(curve, PrivacyCurve) else gaussian(curve)
     if len(inner.factors) != 1 or inner.factors[0][1] != 1:
         raise ParameterError("curve", repr(inner), "of a single release")
-    return PrivacyCurve(((Subsampled(inner.factors[0][0], p), 1),))
+    return PrivacyCurve.of(Subsampled(inner.factors[0][0], p))
 
 
 def _highest(start: FloatArray, fall: FloatArray, at: float) -> float:

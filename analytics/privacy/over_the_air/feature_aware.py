@@ -130,7 +130,7 @@ def lowest_curve(
 
     k = checks.count("device", device, f"[0, {system.devices - 1}]")
     mu = float(_lowest_ratios(system, noise, sensitivity, selected)[k])
-    return PrivacyCurve(((Gaussian(mu, rounds.unit(system, k), (system.devices + 32) * UNIT), 1),))
+    return PrivacyCurve.of(Gaussian(mu, rounds.unit(system, k), (system.devices + 32) * UNIT))
 
 
 def _lowest_ratios(system: InferenceSystem, noise: ArrayLike, sensitivity: ArrayLike, selected: int) -> FloatArray:
@@ -233,7 +233,7 @@ def threshold_curve(
         if found == k:
             joint = Shown(tuple(law.probabilities), tuple(mu), tuple(least), law.error, rounds.unit(system, k), doubt)
             break
-    return PrivacyCurve(((joint, 1),))
+    return PrivacyCurve.of(joint)
 
 
 def _likely(system: InferenceSystem, noise: ArrayLike, eta: float, greatest_score: ArrayLike) -> FloatArray:

@@ -240,7 +240,7 @@ def curve(system: InferenceSystem, *, device: int = 0, observer: Observer | str 
     >>> round(float(one.epsilon(1e-5)), 3), round(float(one.compose(200).epsilon(1e-5)), 2)
     (0.218, 4.03)
     """
-    return PrivacyCurve(((query(system, device, "auto" if observer is None else observer), 1),))
+    return PrivacyCurve.of(query(system, device, "auto" if observer is None else observer))
 
 
 def epsilon(
