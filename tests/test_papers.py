@@ -161,7 +161,7 @@ def test_the_witness_near_the_paper_leads():
     """FDP-T1: p = 1, no receiver noise and no signal come second; a domain that was chosen is called so."""
     found = list(audit.run(["FDP-T1", "FDP-L6-raw"]))
     papers = [INSTALLED.papers()["feature-dp"]]
-    text = document.ledger(found, papers)
+    text = "".join(document.ledger(found, papers).values())
     assert "**refuted: false**: nearest to the paper's own parameters, at" in text and "\nSimplest: at" in text
     assert "of the domain, chosen where it fails" in text
     assert text.index("nearest to the paper's own") < text.index("Simplest:")
