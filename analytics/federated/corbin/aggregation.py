@@ -1,7 +1,7 @@
-r"""What the sum of CorBin-FL's updates leaks about one client, as a privacy curve that composes with any other.
+r"""The privacy curve of one client for an observer of the sum of CorBin-FL's updates; it composes with any other curve.
 
-Adjacency ``replace``: one client's updates are others in every round. The server sees the sum of what arrives, and who
-dropped out (observer ``aggregate``).
+Adjacency ``replace``: neighbours differ in the updates of one client, in every round. The server sees the sum of the received
+updates, and who dropped out (observer ``aggregate``).
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from airtight.analytics.privacy.accounting.numerical_composition import Composed
 from airtight.analytics.privacy.accounting.privacy_curve import PrivacyCurve
 from airtight.analytics.privacy.mechanisms.mechanism import Ends, Factors, Mechanism, register
 
-_LEAST = 1e-12  # of delta, to which a curve is known where it is asked for as such
+_LEAST = 1e-12  # least delta down to which the curve of one parameter is computed
 
 
 @dataclass(frozen=True)
 class Aggregate(Mechanism):
-    """The sums of the updates of T rounds, as they concern one client; worst over all updates, also if chosen adaptively.
+    """The sums of the updates of T rounds as a mechanism of one client, worst over all updates, also adaptive ones.
 
     Attributes
     ----------
     system : FederatedSystem
-        Its rounds, center, radius and delta do not matter.
+        The federation; its rounds, center, radius and delta have no effect.
     client : str
-        "unpaired", "paired", or "either": now this, now that.
+        "unpaired", "paired", or "either", for a client that may be paired in some rounds only.
     rounds : int
         T.
     """
@@ -90,7 +90,7 @@ class Aggregate(Mechanism):
         return np.zeros(epsilon.shape), np.vectorize(lambda eps: whole.delta(float(eps))[1], otypes=[float])(epsilon)
 
     def dominating(self, level: float) -> Factors:
-        """Any corner in each parameter, chosen with knowledge of the others; with dropout by rounds, otherwise all at once."""
+        """Adaptively chosen corners in each parameter; with dropout one factor for each round, otherwise one for all rounds."""
         about, rounds = 10.0 ** math.floor(math.log10(min(level, 0.5))), self.rounds if self.system.dropout > 0 else 1
         if about not in self._known:
             self._known[about] = self._bounded(about)
@@ -119,7 +119,7 @@ class Aggregate(Mechanism):
         return dropout_survivors.worst(kinds)
 
     def attained(self, level: float) -> Factors:
-        """One pair of updates, the same in every parameter of every round: that which gives away most of some that are tried."""
+        """One pair of updates, the same in every parameter and round: the one with the greatest divergence among a few."""
         return lower_pair(self.system, self._laws(level), self.rounds, level)
 
     def _laws(self, negligible: float) -> dict[Client, list[tuple[float, Client, Block]]]:
@@ -132,9 +132,10 @@ register(Aggregate, "aggregation")
 
 
 def aggregation(system: FederatedSystem, *, client: str = "either") -> PrivacyCurve:
-    """What one round of (Aug)CorBin-FL gives away of a client's update to who sees the sum; ``.compose(T)`` for T rounds.
+    """Privacy curve of a client in one round of (Aug)CorBin-FL for an observer of the sum; ``.compose(T)`` gives T rounds.
 
-    The client itself stays in every round; with probability `dropout` each other one does not, anew in every round.
+    The client itself remains in every round; every other client drops out with probability `dropout`, independently in every
+    round.
 
     Parameters
     ----------
@@ -147,12 +148,12 @@ def aggregation(system: FederatedSystem, *, client: str = "either") -> PrivacyCu
     -------
     PrivacyCurve
         Adjacency ``replace``, observer ``aggregate``. The upper end is that of
-        :func:`airtight.analytics.federated.corbin.central_privacy.mixed_epsilon`, worst over all updates; the lower one
-        is what one pair of updates gives away, the same in every parameter and round.
+        :func:`airtight.analytics.federated.corbin.central_privacy.mixed_epsilon`, worst over all updates; the
+        lower end is the divergence of one pair of updates, the same in every parameter and round.
 
     Notes
     -----
-    *Upper end.* Whatever the updates, also if they are chosen with knowledge of what came out before, the divergence of
+    *Upper end.* For any updates, also if they are chosen with knowledge of earlier outputs, the divergence of
     all parameters of all rounds is at most the greatest curve V of
     :mod:`airtight.analytics.privacy.accounting.adaptive_composition` at every :math:`\\lambda > 0`, in either order,
     since the corners of a client contain every pair in both orders. So a pair with this curve dominates and may stand
@@ -160,8 +161,9 @@ def aggregation(system: FederatedSystem, *, client: str = "either") -> PrivacyCu
     (:func:`airtight.analytics.federated.corbin.dropout_survivors.curve`), and rounds are composed like any other
     release.
 
-    *Lower end.* One choice of all updates, that of some which gives away most
-    (:func:`airtight.analytics.federated.corbin.attained_lower_bound.lower_pair`). With dropout it is a mean over who stays, too.
+    *Lower end.* One choice of all updates, the one with the greatest divergence among a few
+    (:func:`airtight.analytics.federated.corbin.attained_lower_bound.lower_pair`). With dropout it is also a mean over who
+    remains.
 
     *How near.* At delta = 1e-5 and eps_p = 1, a fifth dropping out, clients alone, the ends of epsilon are .4 % apart for one
     round of 1000 clients and ten parameters, 1 % for twenty rounds; for 30 clients .2 and 2 %. With half or all of 1000 clients

@@ -1,4 +1,4 @@
-"""All pairs of two-output quantizers: in which sense CorBinQ is optimal (CB Theorem 1)."""
+"""All pairs of two-output quantizers, and the sense in which CorBinQ is optimal among them (CB Theorem 1)."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-r"""CorBin's shared randomness for any number of bits: two clients turn one common number into outputs that cancel.
+r"""CorBin's shared randomness for quantizers of any number of bits: two clients derive cancelling outputs from one number.
 
 Both know U, uniform on [0, 1] for each parameter. The leader sends the output at level U of its law, the follower the one at
 level 1 - U (inverse distribution functions, outputs in increasing order). One bit is CorBinQ (CB, Algorithm 2). Each output
-alone has its own law, so its privacy against one uplink is that of the quantizer. Against the server, which sees both, there is
-none (:func:`coupled`), and behind secure aggregation what cancels cannot hide (see docs/few-bits.md).
+alone has the law of its quantizer, and so its privacy for an observer of one uplink. For the server, which sees both outputs, no
+finite epsilon holds (:func:`coupled`), and behind secure aggregation outputs that cancel hide nothing (see docs/few-bits.md).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def coupled(first: ArrayLike, second: ArrayLike, *, bits: int | None = None) -> 
            [0.125, 0.375]])
     """
     p, q = _law("first", first), _law("second", second)
-    lead, follow = _levels(p), 1 - _levels(q)[..., ::-1]  # the follower's outputs fall as the level grows
+    lead, follow = _levels(p), 1 - _levels(q)[..., ::-1]  # the follower's output falls as the level rises
     if bits is None:
         return np.asarray(_overlap(lead, follow)[..., ::-1])
     d = checks.count("bits", bits, f"[0, {_MOST_BITS}]")
@@ -89,7 +89,7 @@ def pair_mse(
 
 
 def worst_pair_mse(inputs: ArrayLike, *, outputs: ArrayLike, law: ArrayLike) -> tuple[float, float]:
-    r"""Both ends of the greatest error of a pair's sum, over all inputs, with all of U shared.
+    r"""Lower and upper bound of the greatest error of a pair's sum over all inputs, with all of U shared.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def _levels(law: FloatArray) -> FloatArray:
 
 
 def _overlap(first: FloatArray, second: FloatArray) -> FloatArray:
-    """Length of what each interval of one partition shares with each of another."""
+    """Lengths of the intersections of the intervals of two partitions."""
     low = np.maximum(first[..., :-1, None], second[..., None, :-1])
     high = np.minimum(first[..., 1:, None], second[..., None, 1:])
     return np.asarray(np.maximum(high - low, 0.0))

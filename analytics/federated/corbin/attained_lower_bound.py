@@ -1,4 +1,4 @@
-"""A lower bound of what the sum of CorBin-FL's outputs leaks, attained by one choice of updates. Adjacency ``replace``."""
+"""A lower bound of the divergence of the sum of CorBin-FL's outputs, attained by one choice of updates (``replace``)."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from airtight.analytics.privacy.mechanisms import discrete_pair
 from airtight.analytics.privacy.mechanisms.mechanism import Factors
 
 UNIT = "one client, replace"
-_MISSING = 1e-15  # share of delta that the counts looked at may lack
+_MISSING = 1e-15  # share of delta that the considered counts may lack
 _LEAST_MISSING, _LEAST = 1e-285, 1e-290
-_CERTAIN = 1e-3  # relative error of probabilities beyond which nothing is said
-_GREATEST = 500.0  # loss of a round beyond which its probabilities would not be doubles
-_ONE_END, _BOTH_ENDS = 48, 12  # classes of those who stay: if all are at one end, and at either end
+_CERTAIN = 1e-3  # relative error of probabilities beyond which no bound is given
+_GREATEST = 500.0  # loss of a round beyond which its probabilities would underflow
+_ONE_END, _BOTH_ENDS = 48, 12  # classes of the numbers of remaining clients: with all at one end, and at both ends
 _TILTS = np.geomspace(1e-2, 1e4, 61)
-_Case = tuple[float, FloatArray, FloatArray]  # its probability, and what is added under both updates
+_Case = tuple[float, FloatArray, FloatArray]  # probability, and laws of the client's contribution under both updates
 
 
 @dataclass(frozen=True)
 class _Choice:
-    """Of all updates: what the client, with its partner if that is there, adds under both, and how likely that is; the others.
+    """A choice of all updates: the client's contribution (with its partner, if present) under both updates, and the others.
 
     A coin at the lower end gives a plus with probability `low`, one at the upper end with 1 - low. Of `pairs` each has one
     client at either end, so that its outputs add up to a constant when both are there.
@@ -50,28 +50,30 @@ class _Choice:
         return _Choice(cases, self.upper, self.lower, self.pairs, self.low)
 
     def parameter(self, case: int, upper: int, lower: int, negligible: float) -> Merged:
-        """One parameter, with so many others at either end."""
+        """The pair of laws of one parameter, with so many others at each end."""
         _, p, q = self.cases[case]
         noise = count_law(upper, lower, self.low, 1 - self.low, negligible=negligible)
         noise = noise[noise > _LEAST]
         doubt = relative_error(upper + lower, self.low, 1 - self.low, negligible) + 1e-13
-        trimmed = slice(p.size - 1, 1 - p.size) if noise.size <= upper + lower else slice(None)  # of it nothing is said
+        trimmed = (
+            slice(p.size - 1, 1 - p.size) if noise.size <= upper + lower else slice(None)
+        )  # the trimmed part is not used
         return Merged.of(np.convolve(noise, p)[trimmed], np.convolve(noise, q)[trimmed], doubt)
 
 
 def lower_pair(
     system: FederatedSystem, kinds: Mapping[Client, Sequence[tuple[float, Client, Block]]], rounds: int, delta: float
 ) -> Factors:
-    """A pair of laws, and how often it occurs, that gives away no more than some choice, the same in each parameter and round.
+    """A pair of laws with its multiplicity, dominated by some choice of updates that is the same in each parameter and round.
 
     Parameters
     ----------
     system : FederatedSystem
     kinds : mapping
-        Of the client in question: part of :func:`airtight.analytics.federated.corbin.dropout_survivors.laws`.
+        Entries of :func:`airtight.analytics.federated.corbin.dropout_survivors.laws` for the client in question.
     rounds : int
     delta : float
-        Where the pair is to give away much.
+        The delta at which the divergence of the pair should be large.
 
     Returns
     -------
@@ -84,9 +86,9 @@ def lower_pair(
     either end of a slightly shorter interval, whose ends are multiples of :math:`2^{-d}`: its sum is constant. Of the client's
     extreme moves that one is taken, with these, for which Chernoff's bound at `delta` is greatest.
 
-    *With dropout* the pair of a round is a mixture over who stays, each a power of one parameter's pair. Who stays is
-    told only up to a class, and to all members of a class coins are added up to the most that any of them has at either
-    end; of the losses of all parameters only the sum of the numbers of their bins is told
+    *With dropout* the pair of a round is a mixture over who remains, and each component is a power of one parameter's pair. The
+    observer learns who remains only up to a class, and for every member of a class coins are added up to the greatest number at
+    either end in the class. Of the losses of all parameters the observer learns only the sum of the numbers of their bins
     (:mod:`airtight.analytics.privacy.accounting.coarse_graining`). All of this is post-processing. The classes of both
     counts at either end: those at the end with fewer, say d, are cut first; given d in a class the others' number falls
     with d in the usual order, so it can be raised by chance to the law that it has given the least d.
@@ -138,7 +140,7 @@ def _choices(
 
 
 def _moves(ends: Sequence[float], system: FederatedSystem) -> Iterator[tuple[_Case, ...]]:
-    """Of a client with a partner, which may have dropped out."""
+    """Moves of a client with a partner, which may have dropped out."""
     p, bits = system.dropout, system.shared_bits
     for first, second in itertools.combinations(sorted(set(ends)), 2):
         for partner in ends[:2]:
@@ -153,7 +155,7 @@ def _coin(plus: float) -> FloatArray:
 def _score(
     choice: _Choice, system: FederatedSystem, rounds: int, delta: float, negligible: float
 ) -> tuple[float, float]:
-    """About what epsilon a choice has, and the tilt: with as many others as stay on average."""
+    """Approximate epsilon of a choice, and its tilt, with the mean number of remaining others."""
     p, m = system.dropout, system.parameters
     upper, lower = (round(n * (1 - p) + choice.pairs * p * (1 - p)) for n in (choice.upper, choice.lower))
     whole, infinite = np.full(_TILTS.size, -np.inf), 0.0
@@ -168,9 +170,9 @@ def _score(
 
 
 def _stay(choice: _Choice, system: FederatedSystem, rounds: int, delta: float) -> Iterator[tuple[float, int, int]]:
-    """Probabilities of classes of who stays, and how many of them are at either end at most."""
+    """Probabilities of the classes of remaining clients, and the greatest numbers at both ends in each class."""
     p, singles = system.dropout, choice.upper + choice.lower
-    one = p * (1 - p)  # of a pair who stays is the client at one end
+    one = p * (1 - p)  # probability that of a pair exactly the client at one given end remains
     missing = delta * _MISSING / rounds
     mean = round(singles * (1 - p) + choice.pairs * one)
     fewer = binomial(choice.pairs, one, negligible=missing)

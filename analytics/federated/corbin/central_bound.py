@@ -1,7 +1,7 @@
-r"""A closed form for what Theorem 3 of CorBin-FL is after: central privacy of a replaced update, whatever the others' updates.
+r"""A proven closed form in place of Theorem 3 of CorBin-FL: central privacy of a replaced update, for any updates of the others.
 
-Where :mod:`airtight.analytics.federated.corbin.central_privacy` computes, this is a formula with its proof, of the
-shape of (5): a root of the number of parameters over that of the others, and a term linear in it.
+:mod:`airtight.analytics.federated.corbin.central_privacy` computes the exact value; this module has a formula with a proof. Like
+(5) it is a square root of the number of parameters over the number of others, plus a linear term.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import math
 from airtight.analytics import checks
 from airtight.analytics.federated.corbin.central_privacy import Client, interval, local_epsilon
 
-_OUTWARDS = 1e-12  # relative; a dozen elementary operations of relative error 1e-15
+_OUTWARDS = 1e-12  # relative amount by which results are rounded up: a dozen operations of relative error 1e-15
 
 
 def proven(
@@ -50,7 +50,7 @@ def proven(
 
     Notes
     -----
-    *Proof.* Whatever is revealed in addition can only raise a divergence.
+    *Proof.* Revealing additional variables can only raise a divergence.
 
     Others. Each of the N puts out + with a probability in :math:`[\ell, 1-\ell]`, :math:`\ell = q/2`: with probability q it
     tosses a fair coin, else another one. Reveal who tosses the fair coin, and what the rest and all other pairs put out: of the

@@ -1,4 +1,4 @@
-"""What a round of CorBin-FL costs in bits, as the paper counts it and with one seed for each pair (CB Sec. IV-5)."""
+"""Bits of a round of CorBin-FL, as the paper counts them and with one seed for each pair (CB Sec. IV-5)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Cost:
 
 
 def published(clients: int, parameters: int, *, bits: int, key_bits: int = 256) -> Cost:
-    """As printed: d m k bits to share Z, every shared bit in a ciphertext of its own.
+    """Cost as printed: d m k bits to share Z, with a separate ciphertext for every shared bit.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def published(clients: int, parameters: int, *, bits: int, key_bits: int = 256) 
 
 
 def stream(clients: int, parameters: int, *, bits: int, key_bits: int = 256) -> Cost:
-    """With a stream cipher: Z in d m bits of ciphertext.
+    """Cost with a stream cipher: Z takes d m bits of ciphertext.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def stream(clients: int, parameters: int, *, bits: int, key_bits: int = 256) -> 
 
 
 def seeded(clients: int, parameters: int, *, bits: int, key_bits: int = 256) -> Cost:
-    """With the agreed key as the seed that both expand into Z: keys with the partner only, no further bit, whatever d.
+    """Cost when both expand the agreed key into Z: a key exchange with the partner only, and no further bits, for any d.
 
     Examples
     --------

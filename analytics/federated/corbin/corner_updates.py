@@ -1,4 +1,4 @@
-"""The corners of the set of updates: every client that quantizes alone holds the least or the greatest value."""
+"""The corners of the set of updates, at which every unpaired client holds the least or the greatest value."""
 
 from __future__ import annotations
 
@@ -14,24 +14,34 @@ from airtight.analytics.federated.corbin.count_shift import LONG, Shift, count_l
 from airtight.analytics.privacy.accounting.envelope import Envelope
 from airtight.analytics.rounding import UNIT
 
-_EVERY_CORNER = 1000  # others up to which every corner is tried; beyond, ranges of corners share a bound
+_EVERY_CORNER = 1000  # number of others up to which every corner is tried; beyond, ranges of corners share a bound
 _RANGES = 256
 _EVERY_CORNER_OF_THREE, _RANGES_OF_THREE = 128, 64  # the same when a pair's sum may take all its three values
-_MOST_VARIANCE = 2000.0  # of the others' sum: what is more is not made use of in that case
-_UNTRIMMED = 256  # others up to which nothing is trimmed
-_ALONE = 8  # others up to which each corner has a law of its own
-_GROUPS = 0, 1 / 64, 1 / 16, 1 / 4, 1 / 2, 3 / 4, 15 / 16, 63 / 64, 1  # of corners, by the share at the upper end
-_DIGITS = 10  # leading binary digits of the number of others that are made use of
-_LEAST, LEAST_DIRECT = 1e-300, 1e-320  # mass that is trimmed of long and of short windows of the count, at least
+_MOST_VARIANCE = 2000.0  # greatest variance of the others' sum that is used in that case
+_UNTRIMMED = 256  # number of others up to which nothing is trimmed
+_ALONE = 8  # number of others up to which each corner has its own law
+_GROUPS = (
+    0,
+    1 / 64,
+    1 / 16,
+    1 / 4,
+    1 / 2,
+    3 / 4,
+    15 / 16,
+    63 / 64,
+    1,
+)  # boundaries of groups of corners, by the share at the upper end
+_DIGITS = 10  # leading binary digits of the number of others that are kept
+_LEAST, LEAST_DIRECT = 1e-300, 1e-320  # least mass that is trimmed from long and from short windows of the count
 _NEGLIGIBLE = 1e-10  # share of delta that trimming may cost
-_MIXING = 16 * UNIT  # of a loss, when a client's own law and the others' are put together
+_MIXING = 16 * UNIT  # rounding error of a loss when the laws of the client and of the others are convolved
 
 
 def corners(others: int, every: int, pieces: int) -> list[tuple[int, int]]:
     """Numbers of clients at the upper and at the lower end that together bound every corner of `others` clients.
 
-    All corners up to `every` clients; beyond, what the members of each range of corners have in common. Each entry for more
-    clients has at least as many at both ends as some entry for fewer: bounds fall with the number of clients.
+    All corners up to `every` clients; beyond, the least numbers at both ends in each range of corners. Each entry for more
+    clients has at least as many at both ends as some entry for fewer clients, so that bounds fall with the number of clients.
 
     Examples
     --------
@@ -46,7 +56,7 @@ def corners(others: int, every: int, pieces: int) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True)
 class Family:
-    """The corners of the other clients, what their laws may lack, and the pairs found so far."""
+    """The corners of the other clients, the mass that their laws may lack, and the pairs computed so far."""
 
     corners: list[tuple[int, int]]
     low: float
@@ -74,7 +84,7 @@ class Family:
         return cls(found, low, high, negligible, 4 * negligible)
 
     def envelope(self, corners: Iterable[tuple[int, int]], laws: Sequence[tuple[FloatArray, FloatArray]]) -> Envelope:
-        """Of the laws of the whole count under both updates, or what dominates them."""
+        """Envelope of the laws of the whole count under both updates, or of pairs that dominate them."""
         low, high = self.low, self.high
         pairs, error, loss_error = [], 0.0, 0.0
         with np.errstate(under="ignore"):
@@ -94,7 +104,7 @@ class Family:
         return Envelope(pairs, lost=self.lost, error=error, loss_error=loss_error + _MIXING)
 
     def _noise(self, first: int, rest: int) -> FloatArray:
-        """Of the count; with both numbers exchanged they are each other's mirror images."""
+        """Law of the count of others; laws with exchanged numbers are mirror images of each other."""
         if first > rest:
             return self._noise(rest, first)[::-1]
         if (first, rest) not in self._counts:
@@ -102,7 +112,7 @@ class Family:
         return self._counts[first, rest]
 
     def _dominating(self, first: int, rest: int) -> Shift:
-        """Of the count plus one and the count; likewise."""
+        """Dominating pair of the count plus one and the count; pairs with exchanged numbers are mirror images."""
         if first > rest:
             return self._dominating(rest, first).mirrored()
         if (first, rest) not in self._found:
@@ -112,14 +122,14 @@ class Family:
 
 
 def _neighbours(pair: tuple[FloatArray, FloatArray]) -> int | None:
-    """The lesser of the two neighbouring values that both laws of a client are confined to, if they are."""
+    """The lesser of two neighbouring values to which both laws of a client are confined, if they are; else None."""
     possible = np.flatnonzero(pair[0] + pair[1])
     start = min(int(possible[0]), pair[0].size - 2)
     return start if possible[-1] <= start + 1 else None
 
 
 def groups(corners: list[tuple[int, int]]) -> Iterator[list[tuple[int, int]]]:
-    """Each corner of few, overlapping runs of many."""
+    """Groups of corners: each corner where there are few, else overlapping runs."""
     last = len(corners) - 1
     if last <= _ALONE:
         yield from ([corner] for corner in corners)
@@ -131,7 +141,7 @@ def groups(corners: list[tuple[int, int]]) -> Iterator[list[tuple[int, int]]]:
 
 
 def by_direction(laws: Sequence[tuple[FloatArray, FloatArray]]) -> list[list[tuple[FloatArray, FloatArray]]]:
-    """Those that raise the mean of the count, and those that lower it."""
+    """The moves that raise the mean of the count, and those that lower it."""
     raising = [bool((p - q) @ np.arange(p.size) > 0) for p, q in laws]
     split = [[pair for pair, up in zip(laws, raising, strict=True) if up is way] for way in (True, False)]
     return [part for part in split if part]

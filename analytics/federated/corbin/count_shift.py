@@ -1,8 +1,8 @@
-r"""A number S of heads among independent coins against S + 1: dominating pairs with few outcomes.
+r"""Dominating pairs with few outcomes for the number S of heads among independent coins against S + 1.
 
 S is the sum of `first` coins of probability h = expit(eps) and `rest` coins of probability l = 1 - h, with law B. The ratio
-B(s - 1)/B(s) rises with s (sums of coins are log-concave). Outcomes may therefore be gathered in runs, and a run's masses under
-both laws shared between the ratios at its two ends: the hockey-stick curve becomes its chords, never less.
+B(s - 1)/B(s) rises with s (sums of coins are log-concave). Outcomes may therefore be gathered in runs, with the masses of a run
+under both laws split between the ratios at its two ends: the hockey-stick curve is replaced by its chords, which lie above it.
 
 Notes
 -----
@@ -37,15 +37,15 @@ from airtight.analytics.checks import FloatArray
 from airtight.analytics.distributions.poisson_binomial import binomial
 from airtight.analytics.rounding import UNIT
 
-LONG = 25.0  # standard deviation of the count from which outcomes are gathered
-_LEAST_DEVIATION, _GREATEST_TILT = 12.0, 2.0  # for the sums in Fourier space
-_RUN = 16  # runs in a standard deviation
+LONG = 25.0  # standard deviation of the count from which outcomes are gathered in runs
+_LEAST_DEVIATION, _GREATEST_TILT = 12.0, 2.0  # limits of the tilted law for the sums in Fourier space
+_RUN = 16  # runs in one standard deviation
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
 
 
 @dataclass(frozen=True)
 class Shift:
-    """Masses of outcomes under S + 1 and under S, the relative error of both, and by how much the log of a ratio may err."""
+    """Masses of outcomes under S + 1 and under S, the relative error of both, and the error of the log of their ratio."""
 
     above: FloatArray
     base: FloatArray
@@ -58,7 +58,7 @@ class Shift:
 
 
 def relative_error(coins: int, low: float, high: float, negligible: float) -> float:
-    """Of the probabilities that :func:`count_law` gives."""
+    """Relative error of the probabilities of :func:`count_law`."""
     level = -float(np.log(max(negligible, 1e-320)))
     return float(8 * (10 + level + np.sqrt(2 * level * coins * low * high)) * UNIT)
 
@@ -110,7 +110,7 @@ def _gathered(first: int, rest: int, low: float, high: float, negligible: float)
     edges = edges[(edges >= 1) & (edges <= first + rest)]
     coins = np.array([[first, high], [rest, low]])
     saddle = _saddle(edges.astype(float), coins)
-    likely = np.flatnonzero(saddle[1] > np.log(negligible) - 2)  # the exponent is Chernoff's bound of what is beyond
+    likely = np.flatnonzero(saddle[1] > np.log(negligible) - 2)  # the exponent is Chernoff's bound of the tail beyond
     kept = slice(max(int(likely[0]) - 1, 0), int(likely[-1]) + 2)
     edges, (tilt, exponent, centre, deviation) = edges[kept], (part[kept] for part in saddle)
     if np.min(deviation) < _LEAST_DEVIATION or np.max(np.abs(tilt)) > _GREATEST_TILT:
@@ -132,9 +132,9 @@ def _gathered(first: int, rest: int, low: float, high: float, negligible: float)
     mass = np.sum((kernel * run_sum).real, axis=1)[:-1]
     change = -np.sum((kernel * (1 + shift) * whole).real, axis=1)[:-1]
     at_edge = np.sum(kernel.real, axis=1)
-    excess = np.sum((kernel * shift).real, axis=1) / at_edge  # of the ratio over one
+    excess = np.sum((kernel * shift).real, axis=1) / at_edge  # excess of the ratio over one
     left, right = excess[:-1], excess[1:]
-    upper = np.clip((change - left * mass) / (right - left), 0.0, mass)  # goes to the right edge
+    upper = np.clip((change - left * mass) / (right - left), 0.0, mass)  # mass that goes to the right edge
     q = np.append(mass - upper, 0.0) + np.append(0.0, upper)
     error = float((64 + 4 * level) * (1 + np.sqrt(variance) / 16) * UNIT)
     return Shift(q * (1 + excess), q, error, 2 * error * float(np.max(np.abs(np.log1p(excess)))) + 4 * UNIT)
@@ -146,7 +146,7 @@ def _tilted(probability: float, tilt: FloatArray) -> FloatArray:
 
 
 def _saddle(k: FloatArray, coins: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Tilts under which the mean is near k; log of G(tilt) exp(-tilt k); the means and deviations under them."""
+    """Tilts under which the mean is near k, log of G(tilt) exp(-tilt k), and the tilted means and standard deviations."""
     tilt = np.zeros(k.size)
     for _ in range(6):
         p = [_tilted(q, tilt) for _, q in coins]
