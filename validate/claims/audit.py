@@ -1,4 +1,4 @@
-"""The theorem audit: many claims, side by side; the papers they come from, and files of one's own."""
+"""The theorem audit: tries many claims, of the installed papers or of a user's file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from airtight.validate.claims.sources import INSTALLED, Source
 def selected(ids: Sequence[str] = (), source: Source = INSTALLED) -> list[Claim]:
     """The claims with these identifiers, or beginning with them ("CB", "UF-E"), or of these papers; all of them by default.
 
-    An identifier that stands for the same theorem elsewhere means the row that tries it.
+    An identifier of the same theorem in another paper selects the row that tries it.
 
     Examples
     --------
@@ -47,17 +47,17 @@ def run(
     Parameters
     ----------
     ids : sequence of str
-        Identifiers, or what several of them begin with; all claims by default.
+        Identifiers, or common beginnings of identifiers; all claims by default.
     seed : int
     effort : int
         Evaluations for each claim.
     limit : float
-        Wall-clock seconds after which the rest is left ``unsettled: stopped``.
+        Wall-clock seconds after which the remaining claims are reported as ``unsettled: stopped``.
     source : Source
         The papers installed, by default, or a file.
     executor : concurrent.futures.Executor, optional
-        Where to run them; here, one after the other, by default. Of processes, not threads: the precision of ball
-        arithmetic is one for all threads.
+        Runs the trials; by default they run in this process, one after the other. It must use processes, not threads, because
+        all threads share one precision of ball arithmetic.
     """
     checks.count("effort", effort)
     deadline = time.time() + limit
@@ -79,7 +79,7 @@ def run(
 
 
 def _tried(source: Source, name: str, seed: int, effort: int, deadline: float) -> tuple[str, dict[str, Any]]:
-    """Claims hold functions and do not travel between processes; where they come from, names and findings do."""
+    """Try one claim in a worker. Claims hold functions and cannot be pickled; sources, names and evidence can."""
     claim = source.claims()[name]
     found = trial(claim, seed=seed, effort=effort, deadline=deadline)
     return name, {key: value for key, value in vars(found).items() if key != "claim"}

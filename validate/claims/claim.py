@@ -1,4 +1,4 @@
-"""What a paper states, made executable, and what is known to be true of it."""
+"""Statements of papers as executable claims, with what is known about their truth."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from airtight.validate.claims.implementation import Implementation
 from airtight.validate.claims.proving.balls import decided
 from airtight.validate.claims.relation import RATIO, Agreement, Point, Relation, Scale, one_each, relation
 
-_TOLERANCE = 1e-9  # of a side that an algorithm computes in doubles
+_TOLERANCE = 1e-9  # default tolerance for a side that an algorithm computes in doubles
 
 
 class Verdict(StrEnum):
-    """What is true of a published statement; ``other-reading``: true in the authors' reading, false in the plain one."""
+    """Verdict on a published statement; ``other-reading``: true in the authors' reading, false in the plain one."""
 
     HOLDS = "holds"
     HOLDS_UNDER = "holds-under"
@@ -41,12 +41,12 @@ FAILING = REFUTED | {
 
 
 class Severity(StrEnum):
-    """What breaks where a statement is refuted.
+    """What fails where a statement is refuted.
 
-    ``theorem``: a numbered statement, or what one rests on, in the authors' own model. ``step``: of a proof or a remark whose
-    end may stand. ``misprint``: a sign, an index, a constant, a unit that the context puts right. ``experiment``: a number
-    or a figure that does not come out.
-    Of code: ``guarantee``: what it promises is not what its law gives. ``rounding``: missed by its arithmetic alone.
+    ``theorem``: a numbered statement, or a statement on which one rests, in the authors' own model. ``step``: a step of a
+    proof, or a remark; its conclusion may be true. ``misprint``: a sign, an index, a constant or a unit that the context
+    puts right. ``experiment``: a number or a figure that cannot be reproduced. For code: ``guarantee``: the law of its
+    output breaks the promise. ``rounding``: only its arithmetic breaks the promise.
     """
 
     THEOREM = "theorem"
@@ -59,7 +59,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True)
 class Ruling:
-    """The verdict on a statement, and why; see :func:`holds`, :func:`false` and the like.
+    """The expected verdict on a statement with its reason; see :func:`holds`, :func:`false` and the other constructors.
 
     Attributes
     ----------
@@ -67,15 +67,15 @@ class Ruling:
     reason : str
         One sentence.
     severity : Severity or None
-        None where the statement holds, in the authors' reading at least.
+        None where the statement holds at least in the authors' reading.
     corrected_by : str
-        Identifier of the row that says what is true instead.
+        Identifier of the row that states the correction.
     true_where : str
-        Where a refuted statement is true, in words or LaTeX.
+        Conditions under which a refuted statement is true, in words or LaTeX.
     exhibited : bool
-        Refuted by exhibiting what the paper says does not exist: the claim tried is that the exhibit is right.
+        The statement says that something does not exist and is refuted by an example; the trial checks the example.
     uncorrected : str
-        Why no row says what is true instead.
+        Why no row states a correction.
     """
 
     verdict: Verdict
@@ -93,31 +93,31 @@ class Ruling:
 
 
 def holds(reason: str) -> Ruling:
-    """True as printed."""
+    """The statement is true as printed."""
     return Ruling(Verdict.HOLDS, reason)
 
 
 def holds_under(reason: str) -> Ruling:
-    """True under hypotheses that the paper does not state."""
+    """The statement is true under hypotheses that the paper does not state."""
     return Ruling(Verdict.HOLDS_UNDER, reason)
 
 
 def defined(reason: str) -> Ruling:
-    """A definition, checked for what it implies."""
+    """The statement is a definition; the trial checks a consequence of it."""
     return Ruling(Verdict.DEFINITION, reason)
 
 
 def false(
     reason: str, severity: str = "theorem", *, corrected_by: str = "", true_where: str = "", uncorrected: str = ""
 ) -> Ruling:
-    """False as printed."""
+    """The statement is false as printed."""
     return Ruling(Verdict.FALSE, reason, Severity(severity), corrected_by, true_where, uncorrected=uncorrected)
 
 
 def other_reading(reason: str, *, corrected_by: str = "", true_where: str = "", shown: bool = False) -> Ruling:
-    """True as the authors may mean it, which the reason says first; false in the plain reading, which is tried.
+    """The statement is true as the authors may mean it (the reason says how), and false in the plain reading, which is tried.
 
-    `shown`: what the plain reading excludes is exhibited, and the exhibit survives the trial.
+    With `shown` the plain reading is refuted by an example, and the trial checks the example.
     """
     return Ruling(Verdict.OTHER_READING, reason, None, corrected_by, true_where, exhibited=shown)
 
@@ -125,27 +125,27 @@ def other_reading(reason: str, *, corrected_by: str = "", true_where: str = "", 
 def ill_defined(
     reason: str, severity: str = "step", *, corrected_by: str = "", true_where: str = "", uncorrected: str = ""
 ) -> Ruling:
-    """Without meaning as printed."""
+    """The statement has no meaning as printed."""
     return Ruling(Verdict.ILL_DEFINED, reason, Severity(severity), corrected_by, true_where, uncorrected=uncorrected)
 
 
 def not_reproducible(
     reason: str, severity: str = "experiment", *, corrected_by: str = "", true_where: str = "", uncorrected: str = ""
 ) -> Ruling:
-    """The paper's own numbers do not come out."""
+    """The numbers of the paper cannot be reproduced."""
     return Ruling(
         Verdict.NOT_REPRODUCIBLE, reason, Severity(severity), corrected_by, true_where, uncorrected=uncorrected
     )
 
 
 def exhibited(reason: str, severity: str = "step", *, corrected_by: str = "") -> Ruling:
-    """False: what the paper says does not exist is exhibited, and the exhibit survives the trial."""
+    """The statement is false, because something that it excludes exists: an example, which the trial checks."""
     return Ruling(Verdict.FALSE, reason, Severity(severity), corrected_by, exhibited=True)
 
 
 @dataclass(frozen=True)
 class Reference:
-    """Another place where the same statement stands."""
+    """Another place of the same statement."""
 
     id: str
     paper: str
@@ -154,53 +154,53 @@ class Reference:
 
 @dataclass(frozen=True)
 class Claim:
-    """One numbered statement of a paper, or one of ours, made executable.
+    """One numbered statement of a paper, or one of ours, in executable form.
 
     Attributes
     ----------
     id, location : str
-        Identifier, and where it stands in the paper.
+        Identifier, and place in the paper.
     relation : Relation
-        What is claimed of two quantities: `at_most(actual, claimed)`, `at_least`, `equal`, or an inequality of SymPy.
+        The claimed relation of two quantities: `at_most(actual, claimed)`, `at_least`, `equal`, or an inequality of SymPy.
     ruling : Ruling
-        What is known of it: `holds(why)`, `false(why, severity)` ...; that it holds, by default.
+        The expected verdict: `holds(why)`, `false(why, severity)` ...; by default that the claim holds.
     domain : mapping of str to Range
-        The hypotheses on each parameter; what is not given here is taken from the expressions.
+        The range of each parameter; missing ranges are taken from the expressions.
     given : sequence
         Further hypotheses: callables of the parameters by name, or conditions of SymPy.
     statement : str
-        LaTeX; made from the expressions where these are given. Else it is read back and compared with them.
+        LaTeX. By default it is made from the expressions; a given statement is parsed and compared with them.
     where : mapping of str to sympy.Expr
-        The legend: what else stands in the statement, as LaTeX, and what it means; a function is a ``sympy.Lambda``.
+        The legend: further symbols of the statement, in LaTeX, and their meaning; a function is a ``sympy.Lambda``.
     unread : str
         Why a statement cannot be compared with the expressions, or with the code.
     scale : Scale
-        On which the two quantities are compared.
+        The scale on which the two quantities are compared.
     slack : float
-        How far from tight a true statement is at most, on its scale: a factor for ratios. The trial has to come as near.
+        Greatest distance from tightness of a true statement, on its scale (a factor for ratios). The trial must come as near.
     near : mapping of str to number, or str
         The paper's own parameters, or why there are none; by default the middle of the typical ranges, where all have one.
     also : sequence of Reference
-        Where else the same statement stands.
+        Other places of the same statement.
     effort : float
-        Share of the evaluations that this claim is worth, for costly ones.
+        Share of the evaluations that are spent on this claim, below 1 for costly ones.
     tolerance : float or None
-        On the scale; a smaller excess is rounding. By default 1e-9 where a side is computed by code, and none where both
-        are expressions: there balls decide.
+        Excess on the scale that counts as rounding error. By default 1e-9 where a side is computed by code, and none where both
+        are expressions, because there balls decide.
     constants : bool
         True where both quantities are constants.
     idle : sequence of str
-        Parameters on which, as the statement says, nothing depends: those of a way there and back.
+        Parameters on which, according to the statement, neither side depends, as in a round trip.
     argued : str
-        Where a complete proof by hand stands: a function with Notes, or a section of a page (set by the :class:`Paper`).
+        Place of a complete proof by hand: a function with Notes, or a section of a page (set by the :class:`Paper`).
     form : Relation, sympy.Expr or None
-        The same in expressions, for a proof, where a side is a function; the trial compares the two at all its points. What is
-        proved is the form: the claim itself has survived the search. Of an expression it is the actual value, beside the
-        claimed one that the relation has.
+        The relation in expressions, for a proof, where a side is a function; the trial compares both at all its points. The proof
+        is one of the form, while the claim itself has survived the search. A single expression replaces the actual value, and
+        the claimed one is that of the relation.
     implementation : Implementation or None
-        The code that the claim is about, where it is about code.
+        The code, where the claim is about code.
     chosen : bool
-        The domain is cut to where the statement fails, so that its share says nothing.
+        Whether the domain was chosen where the statement fails, so that the share of failures has no meaning.
     paper : str
         Set by the :class:`Paper` that holds the claim.
 
@@ -255,7 +255,7 @@ class Claim:
             object.__setattr__(self, "slack", 1.0 if self.scale is RATIO else 0.0)
 
     def _check_names(self) -> None:
-        """Every name means one parameter, and has a range."""
+        """Check that every name belongs to one parameter with a range."""
         for one in (self.relation, self.provable):
             told = [part for part in (one.actual, one.claimed, *self.given) if isinstance(part, sp.Basic)]
             for name in one_each(told):
@@ -277,18 +277,18 @@ class Claim:
 
     @property
     def provable(self) -> Relation:
-        """What a proof or a certificate is of: the expressions, if there are any."""
+        """The relation that a proof or certificate is about: the form in expressions, if there is one."""
         found: Relation = self.relation if self.form is None else self.form
         return found
 
     @property
     def room(self) -> float:
-        """The slack as a distance on the scale, one per cent added."""
+        """The slack as a distance on the scale, plus one per cent."""
         return self.scale.room(self.slack if self.slack is not None else 0.0)
 
     @property
     def allowance(self) -> float:
-        """The excess on the scale that counts as rounding: what is stated; else of doubles 1e-9, of expressions nothing."""
+        """The excess on the scale that counts as rounding error: the tolerance, else 1e-9 for doubles and 0 for expressions."""
         if self.tolerance is not None:
             return self.tolerance
         return 0.0 if self.relation.symbolic else _TOLERANCE
@@ -305,20 +305,20 @@ class Claim:
         return claimed, actual, self.scale.distance(claimed, actual, self.relation.sign, point) + self.allowance
 
     def agreement(self, point: Point, **precision: int) -> tuple[tuple[float, float, float], Agreement]:
-        """The same of two expressions, whose order balls decide, and how far they agree where they do not."""
+        """The comparison of two expressions by balls, and the number of agreeing digits where balls do not separate them."""
         found = self.relation.agreement(point, **precision)
         return (found.claimed, found.actual, found.margin(self.scale, self.relation.sign, point, self.allowance)), found
 
     def allows(self, point: Point) -> bool:
-        """Whether every parameter is in its range, and all further hypotheses are met."""
+        """Whether every parameter is in its range and all further hypotheses hold."""
         return all(self.domain[name].allows(exact(value)) for name, value in point.items()) and self.admits(point)
 
     def admits(self, point: Mapping[str, Any]) -> bool:
-        """Whether all further hypotheses are met; where that cannot be decided they count as not met."""
+        """Whether all further hypotheses hold; a hypothesis that cannot be decided counts as violated."""
         return all(_met(condition, point) for condition in self.given)
 
     def to_dict(self) -> dict[str, Any]:
-        """What is stated and how it is ruled, fit for JSON."""
+        """Statement and expected verdict, for JSON."""
         severity = self.ruling.severity
         return {
             "id": self.id,
@@ -341,7 +341,7 @@ class Claim:
         return table(self.id, [("statement", self._repr_latex_()), *rows.items()])
 
     def planted(self) -> Claim:
-        """The claim with its actual quantity moved against it by the slack and a per cent: a trial has to notice."""
+        """The claim with its actual quantity changed by the slack and one per cent; a trial must find this claim false."""
         return replace(self, relation=self.relation.moved(self.scale, self.room), form=None)
 
 
@@ -353,14 +353,14 @@ def _met(condition: Any, point: Mapping[str, Any]) -> bool:
 
 @dataclass(frozen=True)
 class Item:
-    """A numbered item of a paper that asserts nothing, or nothing that a computation could decide.
+    """A numbered item of a paper that asserts nothing, or nothing that a computation can decide.
 
     Attributes
     ----------
     verdict : Verdict
         ``definition`` or ``undecidable``.
     reason : str
-        What it defines and where it stands in the code, or why it cannot be decided and what stands in for it.
+        The defined quantity and its place in the code, or why the item cannot be decided and which claim replaces it.
     """
 
     id: str
@@ -391,11 +391,11 @@ class Paper:
     year : int
     claims : sequence of Claim
     items : sequence of Item
-        What is numbered and no claim.
+        The numbered items that are not claims.
     numbered : mapping of str to int
-        How many equations, theorems ... the paper numbers, such as ``{"Eq.": 63}``.
+        Counts of numbered equations, theorems and so on, such as ``{"Eq.": 63}``.
     proofs : mapping of str to str
-        Where a complete proof by hand stands, by identifier, for claims that do not say it (`argued`).
+        Places of complete proofs by hand, by identifier, for claims without `argued`.
     """
 
     id: str
@@ -419,7 +419,7 @@ class Paper:
             seen.add(name)
 
     def to_dict(self) -> dict[str, Any]:
-        """The paper and its claims, fit for JSON."""
+        """The paper and its claims, for JSON."""
         about = {"id": self.id, "title": self.title, "authors": self.authors, "year": self.year}
         return {**about, "claims": [claim.to_dict() for claim in self.claims]}
 

@@ -1,4 +1,4 @@
-"""The values that the hypotheses of a statement allow its parameters."""
+"""Domains of claims: the ranges of their parameters."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ Value = float | int
 
 @dataclass(frozen=True)
 class Range:
-    """The values that one hypothesis allows a parameter.
+    """The range of a parameter.
 
     Attributes
     ----------
     low, high : float
-        Both included, as the decimals that they are written as; equal for a constant. Of integers they are rounded inwards.
+        Both ends belong to the range, as the decimals that are written; equal for a constant. For integers they are rounded
+        inwards.
     logarithmic : bool
         Sample evenly in the logarithm.
     integer : bool
@@ -32,7 +33,7 @@ class Range:
     typical : tuple of float or None
         The least and greatest value that the paper itself uses; None where it names none.
     symbol : str
-        In the paper (LaTeX); the name where there is none.
+        Symbol of the paper, in LaTeX; the name where there is none.
     unit : str
 
     Examples
@@ -70,14 +71,14 @@ class Range:
 
     @property
     def size(self) -> float:
-        """How many values there are, with the extra ones; infinite unless they are integers or constants."""
+        """Number of values, with the extra ones; infinite unless the range is one of integers or a constant."""
         if not self.integer and self.low != self.high:
             return math.inf
         return self.high - self.low + 1 + len({value for value in self.extra if not self.low <= value <= self.high})
 
     @property
     def values(self) -> Iterator[Value]:
-        """All of them, where they are finitely many."""
+        """All values of a finite range."""
         yield from range(int(self.low), int(self.high) + 1) if self.integer else [self.low]
         outside = (value for value in dict.fromkeys(self.extra) if not self.low <= value <= self.high)
         yield from (int(value) if self.integer else value for value in outside)
@@ -109,31 +110,31 @@ class Range:
 
     @property
     def specials(self) -> tuple[Value, ...]:
-        """Ends and extra values: where statements break first."""
+        """Ends and extra values, where statements fail most often."""
         extra = tuple(int(value) for value in self.extra) if self.integer else self.extra
         return (self.at(0.0), self.at(1.0), *extra)
 
     def regime(self) -> Range:
-        """The part of it that the paper uses."""
+        """The part of the range that the paper uses."""
         if self.typical is None:
             return self
         return Range(*self.typical, self.logarithmic and self.typical[0] > 0, self.integer)
 
     @property
     def told(self) -> str:
-        """As a message names it."""
+        """The range as text for messages."""
         extra = "".join(f" or {value}" for value in self.extra)
         return f"{'integers in ' if self.integer else ''}[{self.low}, {self.high}]{extra}"
 
     def allows(self, value: Fraction) -> bool:
-        """Whether a candidate witness is in the range, whose ends are the decimals that they are written as."""
+        """Whether a candidate witness is in the range, whose ends are decimals."""
         if self.integer and value.denominator != 1:
             return False
         return exact(self.low) <= value <= exact(self.high) or value in map(exact, self.extra)
 
 
 def exact(value: Value | Fraction) -> Fraction:
-    """The number that a reader sees: the shortest decimal of a double, not the binary fraction nearest to it.
+    """The shortest decimal of a double, which is the number that a reader sees, instead of its binary fraction.
 
     Examples
     --------
@@ -146,7 +147,7 @@ def exact(value: Value | Fraction) -> Fraction:
 def _finite(value: Value) -> bool:
     try:
         return math.isfinite(value)
-    except OverflowError:  # of an integer beyond all doubles
+    except OverflowError:  # an integer beyond all doubles
         return False
 
 
@@ -177,9 +178,9 @@ class Parameter(sp.Symbol):  # type: ignore[misc]
         return made
 
     def _hashable_content(self) -> tuple[Any, ...]:
-        """Symbols of one name and another range are other symbols: else SymPy's cache hands out one for the other.
+        """Make symbols of equal name and different range different, since SymPy's cache would confuse them.
 
-        SymPy puts contents in order: the range is a string there.
+        SymPy sorts these contents, so the range is given as a string.
         """
         return (*super()._hashable_content(), self._told)
 
@@ -212,18 +213,18 @@ def parameter(
 def parameter_of(
     kind: type, key: str, low: float, high: float, *, name: str = "", latex: str = "", **rest: Any
 ) -> Parameter:
-    """A parameter of a value type: its symbol, unit, typical range, and whether it is whole, as they are declared there.
+    """A parameter with the symbol, unit, typical range and integrality that a value type declares.
 
     Parameters
     ----------
     kind : type
         Such as :class:`airtight.analytics.inference.system.InferenceSystem`.
     key : str
-        What the parameter is called there.
+        Name of the parameter in the value type.
     low, high : float
-        Inside of what the type allows.
+        Ends of the range, within the interval of the type.
     name, latex : str
-        In the claim, where it is called otherwise.
+        Name and symbol in the claim, where they differ.
     **rest
         As for :func:`parameter`.
 

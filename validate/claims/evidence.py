@@ -1,4 +1,4 @@
-"""What the trial of a claim has found."""
+"""Evidence: the results of the trial of a claim."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Witness:
     point : dict of str to Fraction
     claimed, actual : float
     balls : pair of Ball or None
-        Of the claimed and the actual value.
+        Balls of the claimed and the actual value.
     certified : bool
         Whether the balls prove the violation.
     """
@@ -63,7 +63,7 @@ class Witness:
 
 
 def decimal_ends(ball: Ball) -> tuple[str, str]:
-    """Decimal strings below and above everything in a ball.
+    """Decimal strings below and above every number in a ball.
 
     Examples
     --------
@@ -98,9 +98,9 @@ class Extent:
     domain : float
         Share of the domain's points at which it fails.
     regime : float or None
-        The same where the parameters are the paper's; None where the paper names none.
+        The same share within the parameters of the paper; None where the paper names none.
     median, worst : float
-        Of the factors (or differences on the scale) by which it fails.
+        Median and maximum of the factors (or differences on the scale) by which it fails.
     """
 
     domain: float
@@ -111,30 +111,30 @@ class Extent:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What the trial of one claim found.
+    """The evidence of one claim.
 
     Attributes
     ----------
     verdict : Verdict
-        ``unsettled`` when a violation was seen but not proved, when the trial was stopped, and when a survival says nothing.
+        ``unsettled`` when a violation was met but not proved, when the trial was stopped, and when a survival has no meaning.
     how : How
     fault : str
-        Why the trial says nothing, or less than it ought to; empty when all is well.
+        Why the trial has no result or a weaker one than expected; empty otherwise.
     witness : Witness or None
-        The simplest one.
+        The simplest witness.
     near_paper : Witness or None
-        The one nearest to the paper's parameters.
+        The witness nearest to the paper's parameters.
     margin : float
         Least distance to a violation met, on the claim's scale (negative: violated).
     tightest : dict
-        Where that was, and the two quantities there.
+        Parameters at that distance, and both quantities there.
     extent : Extent or None
-        Of a refuted statement.
+        Extent of the failure of a refuted statement.
     evaluations : int
     boxes : int or None
-        Of a proof.
+        Number of boxes of a proof.
     error : bool
-        The claim itself cannot be evaluated; `fault` says where.
+        Whether the claim cannot be evaluated; `fault` says where.
     form : How or None
         How the form of the claim is known, in expressions, where the claim itself is an algorithm that survived a search.
     digits : int or None
@@ -187,7 +187,7 @@ class Evidence:
 
     @property
     def _shown(self) -> str:
-        """How it is known that the trial met no violation."""
+        """Words for how it is known that the trial met no violation."""
         if self.how is How.ENUMERATED:
             return f"enumerated at {self.evaluations} point{'s' * (self.evaluations != 1)}"
         told = self.how.value
@@ -197,7 +197,7 @@ class Evidence:
 
     @property
     def said(self) -> str:
-        """How it is known, and then the verdict.
+        """How the verdict is known, and then the verdict.
 
         Examples
         --------
@@ -264,7 +264,7 @@ class Evidence:
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """The same fit for strict JSON: what is not finite is a string."""
+        """The row for strict JSON: numbers that are not finite become strings."""
         found: dict[str, Any] = plain(self.as_json())
         return found
 

@@ -1,4 +1,4 @@
-"""A published implementation on trial: where its code stands, what its documentation promises, how to mend it."""
+"""Published implementations: the place of the code, the promise of its documentation, and how to mend it."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Implementation:
-    """The source of a claim about code; the law in the claim is ours, rewritten from reading it.
+    """The source of a claim about code; the law in the claim is our own formulation from reading the code.
 
     Attributes
     ----------
     repository : str
-        Of GitHub, ``owner/name``; or a package and its version, ``package 1.2``.
+        GitHub repository ``owner/name``, or a package and its version, ``package 1.2``.
     commit : str
-        That was read; empty for a package whose version says it.
+        The commit that was read; empty for a package with a version.
     file, function : str
     promise : str
         What the documentation says, in our words.

@@ -1,4 +1,4 @@
-"""Identifiers that a user gives: whole, or the beginning of several."""
+"""Selects identifiers by their whole names or common beginnings."""
 
 from __future__ import annotations
 

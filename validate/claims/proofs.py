@@ -1,6 +1,7 @@
 r"""Proofs written by hand: sections of the Markdown files in a paper's folder, and Notes of docstrings.
 
-Both stand once: the documentation includes the files and prints the docstrings, and ``airtight paper`` makes LaTeX of them.
+Each proof is written once: the documentation includes the files and prints the docstrings, and ``airtight paper`` converts
+them to LaTeX.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ _MATH = re.compile(r"^( *)\.\. math:: *(.*(?:\n(?:\1 +\S.*|(?=\n\1 +\S)))*)", re
 
 @dataclass(frozen=True)
 class Section:
-    """One proof, or what several proofs rest on.
+    """One proof, or a section on which several proofs rest.
 
     Attributes
     ----------
     label, heading : str
-        Its address, and its title: identifiers of rows with commas; of a docstring the name of what it documents.
+        Address and title. The title lists identifiers of rows; for a docstring it is the name of the documented object.
     hypotheses, body : str
         Markdown.
     preamble : str
@@ -43,7 +44,7 @@ class Section:
 
 
 def sections(paper: str, source: Source = INSTALLED) -> dict[str, Section]:
-    """All sections beside a paper, by label, in the order of the files.
+    """All sections in the folder of a paper, by label, in the order of the files.
 
     Examples
     --------
@@ -54,7 +55,7 @@ def sections(paper: str, source: Source = INSTALLED) -> dict[str, Section]:
 
 
 def by_row(module: str) -> dict[str, str]:
-    """Where in the documentation the proofs stand that are written beside a module, by the rows that their headings name.
+    """Addresses of the proofs in the folder of a module, by the rows that their headings name.
 
     Examples
     --------
@@ -79,7 +80,7 @@ def _beside(module: Path) -> Iterator[tuple[str, Section]]:
 
 
 def of(claim: Claim, known: dict[str, Section]) -> Section | None:
-    """What a claim says to be its proof: a section, by the label of its link, or the Notes of what it names."""
+    """The proof that a claim names: a section, by the label of its link, or the Notes of a docstring."""
     if "#" in claim.argued:
         return known.get(claim.argued.partition("#")[2])
     notes = _NOTES.search(inspect.getdoc(locate(claim.argued)) or "") if claim.argued else None
