@@ -17,9 +17,7 @@ from airtight.analytics.checks import FloatArray
 from airtight.analytics.rounding import UNIT
 
 _FINE = 40  # bins in one standard deviation of the tilted loss
-_SIDE = (
-    9.0  # standard deviations that a window keeps on either side of the mean, both of the tilted and of the plain loss
-)
+_SIDE = 9.0  # standard deviations that a window keeps on either side of the mean, of the tilted and of the plain loss
 _BINS = 2048  # greatest number of bins for the losses of one outcome
 _LEAST = 1e-290  # probabilities up to this one are left out: close to underflow they have lost digits
 

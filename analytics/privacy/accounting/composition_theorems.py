@@ -61,8 +61,8 @@ def strong_published(epsilon: float, delta: float, *, count: int) -> Composed:
 def advanced(epsilon: float, delta: float, *, count: int, slack: float, improved: bool = True) -> Composed:
     r"""Advanced composition: :math:`\epsilon\sqrt{2M\log(1/\delta')} + M\epsilon b` at :math:`M\delta + \delta'`.
 
-    It is a theorem. Here :math:`b = (e^\epsilon-1)/(e^\epsilon+1)`, the mean loss of randomised response, or with ``improved=False``
-    :math:`b = e^\epsilon-1` of Dwork, Rothblum and Vadhan.
+    It is a theorem. Here :math:`b = (e^\epsilon-1)/(e^\epsilon+1)`, the mean loss of randomised response, or, with
+    ``improved=False``, :math:`b = e^\epsilon-1` of Dwork, Rothblum and Vadhan.
 
     Examples
     --------
@@ -183,7 +183,7 @@ def gaussian_rdp(mu: float, *, count: int, delta: float) -> float:
 
 
 def renyi_to_epsilon(order: FloatArray | float, divergence: FloatArray | float, *, delta: float) -> FloatArray:
-    r"""epsilon at delta implied by a Renyi divergence of one order (Canonne, Kamath and Steinke 2020); not clipped at 0.
+    r"""epsilon at delta implied by a Renyi divergence of one order (Canonne, Kamath, Steinke 2020); not clipped at 0.
 
     Examples
     --------
