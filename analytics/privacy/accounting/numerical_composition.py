@@ -50,7 +50,7 @@ _SECTIONS = 24  # points that are evaluated together in the search for the epsil
 _CLOSE = 1e-13  # relative length of an interval at which this search ends
 _ASIDE = 1e-10  # relative distance of a multiple of the step below a loss that has positive mass
 _ABSOLUTE = 1e-12  # error of delta where only absolute accuracy is asked for
-_FINER = 4  # how often the first step is divided there
+_FINER = 4  # divisor of the first step there
 _FINEST, _COARSEST = 1e-12, 256.0  # least and greatest step; the exponential of a greater one may overflow
 _AN_OCTAVE = 8  # steps to choose from between h and 2h: so both orders mostly evaluate the curve at equal points
 _ONE_BY_ONE = 8  # greatest number of epsilons for which a joint curve is composed anew at each
@@ -146,7 +146,7 @@ class Composed:
         return len(self.factors) == 1 and self.factors[0][1] == 1
 
     def law(self, step: float, *, pessimistic: bool) -> LossDistribution:
-        """Law of the total loss on multiples of the step, above or below the true law, as accurate as :meth:`breaks`."""
+        """Law of the total loss on a grid of this step, above or below the true law; as accurate as :meth:`breaks`."""
         _, ranges = self._grid(0.0, _ABSOLUTE)
         counts = [count for _, count in self.factors]
         laws = [self._laws(i, step, *grid_range)[int(pessimistic)] for i, grid_range in enumerate(ranges)]
@@ -156,8 +156,10 @@ class Composed:
         composed = product.tilted(0.0)
         whole = np.exp(product.cumulant(0.0)[0])
         if pessimistic:
-            infinite = product.infinite() + composed.beyond + composed.below
-            return LossDistribution(step, composed.first, composed.law * whole * (1 + _ABSOLUTE), min(infinite, 1.0))
+            infinite_mass = product.infinite() + composed.beyond + composed.below
+            return LossDistribution(
+                step, composed.first, composed.law * whole * (1 + _ABSOLUTE), min(infinite_mass, 1.0)
+            )
         mass = (
             np.maximum(composed.law - 2 * composed.error - composed.below - composed.beyond, 0.0)
             * whole
@@ -245,20 +247,20 @@ class Composed:
         return float(value), float(mean), float(variance)
 
     def _tilt(self, rising: Rising) -> float:
-        """The tilt where an increasing function of the cumulant, its slope and the tilt vanishes; 0 if it is positive at 0."""
+        """The tilt where an increasing function of cumulant, slope and tilt vanishes; 0 if it is positive at 0."""
 
         def at(tilt: float) -> float:
             value, slope, _ = self._cumulant(tilt)
             return rising(value, slope, tilt)
 
-        if value_at(0.0) >= 0:
+        if at(0.0) >= 0:
             return 0.0
         high = 1e-6
-        while value_at(high) < 0:
+        while at(high) < 0:
             high *= 4
             if high > 1e12:
                 return high
-        return float(optimize.brentq(value_at, 0.0, high, rtol=1e-3))
+        return float(optimize.brentq(at, 0.0, high, rtol=1e-3))
 
     def _narrowed(
         self,
