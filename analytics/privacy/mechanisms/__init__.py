@@ -1,2 +1,4 @@
-"""Single mechanisms: Gaussian, Laplace, randomized response, discrete pairs, subsampling; each knows both ends of its
-privacy curve."""
+"""Single mechanisms: Gaussian, Laplace, randomized response, discrete pairs, subsampling.
+
+Each of them gives lower and upper bounds of its privacy curve.
+"""
