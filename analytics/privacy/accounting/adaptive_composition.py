@@ -95,7 +95,7 @@ def epsilon(laws: Sequence[LossDistribution], delta: float, *, count: int) -> fl
 
 
 def curve(laws: Sequence[LossDistribution], delta: float, *, count: int) -> tuple[FloatArray, FloatArray]:
-    """Increasing epsilons >= 0 and upper bounds of the greatest curve there; the chords in exp(epsilon) are bounds, too.
+    """Increasing epsilons >= 0 and upper bounds of the greatest curve there; so are their chords in exp(epsilon).
 
     Parameters
     ----------

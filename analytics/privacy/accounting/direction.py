@@ -10,7 +10,7 @@ from airtight.analytics.privacy.accounting.loss_distribution import LossDistribu
 from airtight.analytics.privacy.accounting.numerical_composition import WIDTH, Composed
 from airtight.analytics.privacy.mechanisms.mechanism import Factors, Mechanism
 
-_FIRST_LEVEL = 1e-6  # order of magnitude of delta that is assumed first when delta is what is asked
+_FIRST_LEVEL = 1e-6  # order of magnitude of delta that is assumed first when delta is to be computed
 _FALLEN = 1e-2  # delta is computed again, at its own order of magnitude, if it is below this share of the assumed one
 _LEAST_LEVEL = 1e-300  # least order of magnitude of delta
 _TRADED = 1e-12  # order of magnitude of delta where only absolute accuracy is needed
@@ -20,7 +20,7 @@ _TRADED = 1e-12  # order of magnitude of delta where only absolute accuracy is n
 class Order:
     """Independent releases, each `count` times, all in the same order.
 
-    A release may stand for a family of pairs; then the greatest curve of the family is asked for. For the upper bound,
+    A release may stand for a family of pairs; then the result is the greatest curve of the family. For the upper bound,
     what dominates the whole family (:meth:`~airtight.analytics.privacy.mechanisms.mechanism.Mechanism.dominating`) is
     composed. For the lower bound, one pair of the family, the same in all releases, is composed
     (:meth:`~airtight.analytics.privacy.mechanisms.mechanism.Mechanism.attained`).

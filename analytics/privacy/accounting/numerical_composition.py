@@ -49,7 +49,7 @@ _WORTHWHILE = 1 / 4  # share of the bounds' distance that a grid must gain from 
 _SECTIONS = 24  # points that are evaluated together in the search for the epsilon of one release
 _CLOSE = 1e-13  # relative length of an interval at which this search ends
 _ASIDE = 1e-10  # relative distance of a multiple of the step below a loss that has positive mass
-_ABSOLUTE = 1e-12  # error of delta where only absolute accuracy is asked for
+_ABSOLUTE = 1e-12  # error of delta where only absolute accuracy is needed
 _FINER = 4  # divisor of the first step there
 _FINEST, _COARSEST = 1e-12, 256.0  # least and greatest step; the exponential of a greater one may overflow
 _AN_OCTAVE = 8  # steps to choose from between h and 2h: so both orders mostly evaluate the curve at equal points
@@ -266,7 +266,7 @@ class Composed:
         self,
         tilt: float,
         level: float,
-        ends: Callable[[Product, Product], tuple[float, float]],
+        bounds_of: Callable[[Product, Product], tuple[float, float]],
         excess: Callable[[float, float], float],
     ) -> tuple[float, float]:
         """Lower and upper bound on finer and finer grids, until an excess of at most 1 says that they are close enough.
@@ -295,7 +295,7 @@ class Composed:
                 for laws in zip(*laws_of_releases, strict=True)
             )
             try:
-                low, high = ends(*products)
+                low, high = bounds_of(*products)
             except ConvergenceError:
                 if not refinement:
                     raise

@@ -147,7 +147,7 @@ class PrivacyCurve:
             return {Direction.FORWARD: forward}
         return {Direction.FORWARD: forward, Direction.REVERSE: Order(forward.factors, reverse=True)}
 
-    def _asked(self, direction: Direction | str) -> list[Order]:
+    def _selected_orders(self, direction: Direction | str) -> list[Order]:
         """The orders that a direction stands for."""
         way = choice("direction", direction, Direction)
         if way is Direction.WORST:
@@ -213,7 +213,7 @@ class PrivacyCurve:
         True
         """
         goal = checks.scalar("width", width, "(0, 1)")
-        orders = self._asked(direction)
+        orders = self._selected_orders(direction)
         if (epsilon is None) == (delta is None):
             raise ParameterError("epsilon, delta", (epsilon, delta), "one value and one None")
         if delta is not None:
@@ -270,7 +270,7 @@ class PrivacyCurve:
         array([0.7405, 0.1587])
         """
         levels = real("alpha", alpha, "[0, 1]")
-        orders = self._asked(direction)
+        orders = self._selected_orders(direction)
         if all(order.curved for order in orders):
 
             def least_error(group: list[Order], alpha: float) -> float:

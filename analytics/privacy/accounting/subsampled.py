@@ -81,7 +81,7 @@ class Subsampled(Mechanism):
         return self._subsampled_jointly(self.release.dominating(level / max(self.p, SMALLEST)))
 
     def attained(self, level: float) -> Factors:
-        """For lower bounds; mechanisms that are used together or not at all are joined into one :class:`Joint`."""
+        """For lower bounds; mechanisms that are used together or not at all are joined into one ``Joint``."""
         if self.pair:
             return ((self, 1),)
         return self._subsampled_jointly(self.release.attained(level / max(self.p, SMALLEST)))

@@ -1,4 +1,2 @@
-"""Single mechanisms: Gaussian, Laplace, randomized response, discrete pairs, subsampling.
-
-Each of them gives lower and upper bounds of its privacy curve.
-"""
+"""Single mechanisms: Gaussian, Laplace, randomized response, discrete pairs, subsampling; each gives
+lower and upper bounds of its privacy curve."""

@@ -51,7 +51,7 @@ below :math:`e^{-T}` of the estimate. Beyond k = 5/2 :math:`\Re\omega` increases
 by at most :math:`e^{.042p}`, where :math:`p = \tfrac{\mu^2}2\tfrac{1+\eta}{\eta^2w}`. If U lies before k = 1, the size
 never returns to its value at U. If U lies beyond k = 1, then at k = 1 the term of :math:`\omega` alone has reduced the
 logarithm of the size by p, but the size had not yet decreased by T in all. So p is at most T, and the size increases by
-at most :math:`e^{1.3}`; the variable `rule` has room for this factor.
+at most :math:`e^{1.3}`; the variable `rule_error` has room for this factor.
 
 *Rounding.* Every factor of a term has a relative error of a few units in the last place. So the relative error of a
 term is the sum of the magnitudes of all that is added up in its exponent, in units in the last place; these magnitudes
@@ -282,7 +282,7 @@ class _Loss:
         return np.asarray(self.half_square * x * above / w - self.half_r * (log_w + x * self.log_ratio) - x * level)
 
     def reach(self, level: FloatArray) -> FloatArray:
-        """2 rho of the proof, proportional to the squared radius of the ball outside of which the loss exceeds `level`."""
+        """2 rho of the proof, proportional to the squared radius of the ball outside which the loss exceeds `level`."""
         return np.asarray(2 * level + 2 * self.half_r * self.log_ratio + self.mu * (self.mu / self.eta))
 
 

@@ -1,4 +1,4 @@
-r"""A mechanism: a pair of laws (P, Q) known by both ends of its hockey-stick curve, in either order.
+r"""A mechanism: a pair of laws (P, Q), given by lower and upper bounds of its hockey-stick curve in either order.
 
 The curve of a pair holds for a whole family of neighbours when the pair dominates the family: :math:`D_\lambda(P\|Q)`
 is at least that of every member at every :math:`\lambda > 0`, also below 1. Only then does a composition of the pair
