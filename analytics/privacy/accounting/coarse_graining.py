@@ -1,8 +1,9 @@
-r"""Coarse graining: pairs of laws on few outcomes that tell no more than many independent outcomes do; for lower bounds.
+r"""Coarse graining: merges the outcomes of a composition of pairs into few bins, for lower bounds of the divergence.
 
-Whatever is done with an outcome, the divergence of what comes out is no greater (post-processing), for every order and
-composition. Told is here in which bin each loss lies, and of many only the sum of their bins' numbers, as far as it lies in a
-window. Laws of sums of independent numbers are convolutions: sums of positive products, relatively accurate however small.
+A function of the outcome has at most the divergence of the outcome itself (post-processing), in either order and in
+every composition. Here the function of one outcome is the number of the bin in which the loss lies; the function of
+many outcomes is the sum of these numbers, clipped to a window. The law of a sum of independent numbers is a
+convolution. Its sums have positive terms, so that small probabilities, too, are relatively accurate.
 """
 
 from __future__ import annotations
@@ -15,17 +16,24 @@ import numpy as np
 from airtight.analytics.checks import FloatArray
 from airtight.analytics.rounding import UNIT
 
-_FINE = 40  # bins in a deviation of the loss
-_SIDE = 9.0  # deviations kept on either side of where the losses lie, tilted and not
-_BINS = 2048  # of one outcome's losses, at most
-_LEAST = 1e-290  # probability that is told from nothing
+_FINE = 40  # bins in one standard deviation of the tilted loss
+_SIDE = 9.0  # standard deviations that a window keeps on either side of the mean, of the tilted and of the plain loss
+_BINS = 2048  # greatest number of bins for the losses of one outcome
+_LEAST = 1e-290  # probabilities up to this one are left out: close to underflow they have lost digits
 
 
 @dataclass(frozen=True)
 class Merged:
-    """Probabilities of the same outcomes under P and Q, and of what only one of them can do; relative error of them all.
+    """Probabilities of the same outcomes under P and Q; mass that is missing to 1 is that of outcomes left out.
 
-    What is missing to one was never looked at.
+    Attributes
+    ----------
+    p, q : ndarray
+        Probabilities of the outcomes that are possible under both laws.
+    only : tuple of float
+        Mass under P of outcomes that are impossible under Q, and mass under Q of outcomes that are impossible under P.
+    doubt : float
+        Bound on the relative error of all these probabilities.
     """
 
     p: FloatArray
@@ -35,12 +43,12 @@ class Merged:
 
     @classmethod
     def of(cls, p: FloatArray, q: FloatArray, doubt: float) -> Merged:
-        """Of two laws, in which a zero says that an outcome is impossible."""
+        """From two laws on the same outcomes; probability zero means that an outcome is impossible."""
         both = (p > _LEAST) & (q > _LEAST)
         return cls(p[both], q[both], (float(np.sum(p[q == 0])), float(np.sum(q[p == 0]))), doubt)
 
     def cumulants(self, tilts: FloatArray) -> FloatArray:
-        """log of the moments of the finite loss under P; minus infinity where no loss is finite."""
+        """Logarithm of E_P[exp(tilt L); L finite] at each tilt; minus infinity where no loss is finite."""
         if not self.p.size:
             return np.full(tilts.shape, -np.inf)
         exponent = np.log(self.p) + np.multiply.outer(tilts, np.log(self.p) - np.log(self.q))
@@ -48,7 +56,7 @@ class Merged:
         return np.asarray(top + np.log(np.sum(np.exp(exponent - top[:, None]), axis=1)))
 
     def power(self, count: int, tilt: float) -> Merged:
-        """Of `count` independent outcomes, with most bins where the total loss lies under a tilt.
+        """The pair of `count` independent outcomes, with bins that are fine where the tilted total loss lies.
 
         Examples
         --------
@@ -58,39 +66,45 @@ class Merged:
         """
         if count == 1:
             return self
-        base, found, widest, left = _Binned.of(self, tilt), None, 0, count
-        while found is None or left:
-            if left & 1:
-                found = base if found is None else found.added(base, tilt)
-            left >>= 1
-            if left:
+        base, product, widest, remaining = _Binned.of(self, tilt), None, 0, count
+        while product is None or remaining:  # binary powering
+            if remaining & 1:
+                product = base if product is None else product.added(base, tilt)
+            remaining >>= 1
+            if remaining:
                 base = base.added(base, tilt)
             widest = max(widest, base.p.size)
         only = [-np.expm1(count * np.log1p(-min(each, 1 - UNIT))) for each in self.only]
-        return found.merged((float(only[0]), float(only[1])), count * (self.doubt + 8 * (widest + 8) * UNIT))
+        return product.merged((float(only[0]), float(only[1])), count * (self.doubt + 8 * (widest + 8) * UNIT))
 
 
 def mixture(parts: Iterable[tuple[float, Merged]], tilt: float) -> Merged:
-    """Of which one is drawn with its probability, and told but for what outcomes of one loss have in common."""
-    each = list(parts)
+    """A mixture of pairs: one pair is drawn with its probability, and the observer learns which one.
+
+    Outcomes whose losses lie in one bin are merged, also outcomes of different pairs.
+    """
+    weighted_pairs = list(parts)
     p, q = (
         np.concatenate([share * law for share, law in laws])
-        for laws in ([(share, one.p) for share, one in each], [(share, one.q) for share, one in each])
+        for laws in (
+            [(share, pair.p) for share, pair in weighted_pairs],
+            [(share, pair.q) for share, pair in weighted_pairs],
+        )
     )
     known = (p > _LEAST) & (q > _LEAST)
-    only = [sum(share * one.only[i] for share, one in each) for i in (0, 1)]
-    doubt = max(one.doubt for _, one in each) + 2 * p.size * UNIT
+    only = [sum(share * pair.only[i] for share, pair in weighted_pairs) for i in (0, 1)]
+    doubt = max(pair.doubt for _, pair in weighted_pairs) + 2 * p.size * UNIT
     return _Binned.of(Merged(p[known], q[known]), tilt).merged((only[0], only[1]), doubt)
 
 
 @dataclass(frozen=True)
 class _Binned:
-    """Probabilities of numbers that rise with the loss, one for each `step` of it."""
+    """Probabilities of bin numbers under P and Q; each bin covers a `step` of the loss, numbers rise with the loss."""
 
     p: FloatArray
     q: FloatArray
     step: float
-    deviation: float  # of a tilted loss
+    deviation: float  # standard deviation of the tilted loss
 
     @classmethod
     def of(cls, pair: Merged, tilt: float) -> _Binned:
@@ -99,7 +113,7 @@ class _Binned:
         deviation = _tilted(pair.p, pair.q, loss, tilt)[1]
         step = max(deviation / _FINE, (high - low) / _BINS, UNIT)
         number = ((loss - low) / step).astype(int)
-        p, q = (np.bincount(number, part).astype(float) for part in (pair.p, pair.q))
+        p, q = (np.bincount(number, law).astype(float) for law in (pair.p, pair.q))
         return cls(p, q, step, deviation)._window(tilt)
 
     def merged(self, only: tuple[float, float], doubt: float) -> Merged:
@@ -107,14 +121,16 @@ class _Binned:
         return Merged(self.p[known], self.q[known], only, doubt)
 
     def added(self, other: _Binned, tilt: float) -> _Binned:
-        """Of the sum of both numbers, those of the finer one first made coarser."""
+        """Laws of the sum of two independent bin numbers; the finer bins are first made as coarse as the others."""
         a, b = (self, other) if self.step >= other.step else (other, self)
+        # the steps need to agree only roughly: every function of the outcome is a valid post-processing
         b = b._coarser(round(np.log2(a.step / b.step)))
         deviation = float(np.hypot(a.deviation, b.deviation))
-        found = _Binned(np.convolve(a.p, b.p), np.convolve(a.q, b.q), a.step, deviation)
-        return found._coarser(int(np.log2(max(deviation / (_FINE * a.step), 1.0))))._window(tilt)
+        total = _Binned(np.convolve(a.p, b.p), np.convolve(a.q, b.q), a.step, deviation)
+        return total._coarser(int(np.log2(max(deviation / (_FINE * a.step), 1.0))))._window(tilt)
 
     def _coarser(self, halvings: int) -> _Binned:
+        """The laws with every 2**halvings neighbouring bins merged."""
         if not halvings:
             return self
         starts = np.arange(0, self.p.size, 2**halvings)
@@ -122,21 +138,25 @@ class _Binned:
         return _Binned(p, q, self.step * 2**halvings, self.deviation)
 
     def _window(self, tilt: float) -> _Binned:
-        """With the numbers beyond a window, or too unlikely to be known, told as its ends."""
+        """The laws with every number outside a window moved to the nearer end of the window.
+
+        The window covers `_SIDE` standard deviations about the mean of the plain and of the tilted law, and no number
+        beyond the first or the last one whose probabilities exceed `_LEAST`.
+        """
         number = np.arange(self.p.size)
         known = np.flatnonzero((self.p > _LEAST) & (self.q > _LEAST))
-        seen = known.astype(float)
-        places = [_tilted(self.p[known], self.q[known], seen, each) for each in (0.0, tilt)]
-        low = max(min(mean - _SIDE * spread for mean, spread in places) - 1, seen[0])
-        high = min(max(mean + _SIDE * spread for mean, spread in places) + 1, seen[-1])
+        known_numbers = known.astype(float)
+        means_and_spreads = [_tilted(self.p[known], self.q[known], known_numbers, t) for t in (0.0, tilt)]
+        low = max(min(mean - _SIDE * spread for mean, spread in means_and_spreads) - 1, known_numbers[0])
+        high = min(max(mean + _SIDE * spread for mean, spread in means_and_spreads) + 1, known_numbers[-1])
         first, last = int(np.floor(low)), int(np.ceil(high))
         inside = np.clip(number, first, last) - first
-        p, q = (np.bincount(inside, part).astype(float) for part in (self.p, self.q))
+        p, q = (np.bincount(inside, law).astype(float) for law in (self.p, self.q))
         return _Binned(p, q, self.step, self.deviation)
 
 
 def _tilted(p: FloatArray, q: FloatArray, value: FloatArray, tilt: float) -> tuple[float, float]:
-    """Mean and deviation of values under P times the exponential of a tilt of the loss."""
+    """Mean and standard deviation of values under the law proportional to P exp(tilt L)."""
     exponent = np.log(p) + tilt * (np.log(p) - np.log(q))
     weight = np.exp(exponent - np.max(exponent))
     mean = float(weight @ value / np.sum(weight))

@@ -1,7 +1,7 @@
-r"""Composition theorems for M releases: as papers print them, optimal for any mechanism, and exact for Gaussian noise.
+r"""Composition theorems for M releases: as printed in papers, optimal for all mechanisms, and exact for Gaussian noise.
 
-For arbitrary (epsilon, delta) releases :func:`optimal_epsilon` is the last word (Kairouz, Oh and Viswanath); for Gaussian noise
-:func:`gaussian_exact`. What else is known of a release goes through
+When only (epsilon, delta) of a release is known, :func:`optimal_epsilon` is the best possible bound (Kairouz, Oh and
+Viswanath). For Gaussian noise :func:`gaussian_exact` is exact. When more is known of a release, compose it with
 :mod:`airtight.analytics.privacy.accounting.loss_distribution`. Adjacency is that of the single release throughout.
 """
 
@@ -20,20 +20,20 @@ from airtight.analytics.privacy.accounting.envelope import Envelope
 from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.analytics.rounding import UNIT
 
-_GREATEST_ORDER = 1e12
-_LAW_ERROR = 1e-14  # relative, of a binomial probability, times the root of the count
-_LEAST = 1e-300  # probabilities below it have lost digits
+_GREATEST_ORDER = 1e12  # greatest Renyi order less 1 that the search tries
+_LAW_ERROR = 1e-14  # relative error of a binomial probability, over the square root of the count
+_LEAST = 1e-300  # probabilities below it are close to underflow and have lost digits
 
 
 class Composed(NamedTuple):
-    """epsilon and delta of all releases together."""
+    """epsilon and delta of the composition."""
 
     epsilon: float
     delta: float
 
 
 def basic(epsilon: float, delta: float, *, count: int) -> Composed:
-    """M epsilon and M delta, true of any mechanisms (UF-C1).
+    """Basic composition: M epsilon and M delta, valid for all mechanisms (UF-C1).
 
     Examples
     --------
@@ -45,7 +45,7 @@ def basic(epsilon: float, delta: float, *, count: int) -> Composed:
 
 
 def strong_published(epsilon: float, delta: float, *, count: int) -> Composed:
-    r"""Strong composition as printed in UF Sec. II: :math:`(\epsilon\sqrt{M\log(1/\delta)}, M\delta)`. False (UF-C2).
+    r"""Strong composition as printed in UF Sec. II: :math:`(\epsilon\sqrt{M\log(1/\delta)}, M\delta)`; false (UF-C2).
 
     Examples
     --------
@@ -59,10 +59,10 @@ def strong_published(epsilon: float, delta: float, *, count: int) -> Composed:
 
 
 def advanced(epsilon: float, delta: float, *, count: int, slack: float, improved: bool = True) -> Composed:
-    r"""Advanced composition, true: :math:`\epsilon\sqrt{2M\log(1/\delta')} + M\epsilon b` at :math:`M\delta + \delta'`.
+    r"""Advanced composition: :math:`\epsilon\sqrt{2M\log(1/\delta')} + M\epsilon b` at :math:`M\delta + \delta'`.
 
-    Here :math:`b = (e^\epsilon-1)/(e^\epsilon+1)`, the mean loss of randomised response, or with ``improved=False``
-    :math:`b = e^\epsilon-1` of Dwork, Rothblum and Vadhan.
+    It is a theorem. Here :math:`b = (e^\epsilon-1)/(e^\epsilon+1)`, the mean loss of randomised response, or, with
+    ``improved=False``, :math:`b = e^\epsilon-1` of Dwork, Rothblum and Vadhan.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def advanced(epsilon: float, delta: float, *, count: int, slack: float, improved
 
 
 def optimal_delta(epsilon: float, delta: float, *, count: int, total_epsilon: float) -> float:
-    r"""The exact delta at `total_epsilon` of M releases of which only (epsilon, delta) is known (Kairouz, Oh, Viswanath 2015).
+    r"""Exact delta at `total_epsilon` of M releases known by (epsilon, delta) only (Kairouz, Oh and Viswanath 2015).
 
     .. math:: 1 - (1-\delta)^M\Bigl(1 - \sum_l\binom Ml
               \frac{\bigl[e^{(M-l)\epsilon} - e^{\epsilon_g}e^{l\epsilon}\bigr]_+}{(1+e^\epsilon)^M}\Bigr)
@@ -89,17 +89,18 @@ def optimal_delta(epsilon: float, delta: float, *, count: int, total_epsilon: fl
     0.99863
     """
     eps, d, m = _checked(epsilon, delta, count)
-    goal = checks.scalar("total_epsilon", total_epsilon, "[0, inf)")
+    target = checks.scalar("total_epsilon", total_epsilon, "[0, inf)")
     p, loss, lost = _lies(eps, m)
-    beyond = np.maximum(loss - goal + 4 * UNIT * m * eps, 0.0)  # the losses are rounded; all terms are positive
+    # the losses are rounded, so they are raised by the error; all terms below are positive
+    beyond = np.maximum(loss - target + 4 * UNIT * m * eps, 0.0)
     with np.errstate(under="ignore"):
         inner = float(np.sum(p * -np.expm1(-beyond)) * (1 + _LAW_ERROR * np.sqrt(m) + (m + 8) * UNIT)) + lost
-    kept = m * np.log1p(-d) if d < 1 else -np.inf
-    return float(min((-np.expm1(kept) + np.exp(kept) * inner) * (1 + 4 * UNIT), 1.0))
+    log_kept = m * np.log1p(-d) if d < 1 else -np.inf
+    return float(min((-np.expm1(log_kept) + np.exp(log_kept) * inner) * (1 + 4 * UNIT), 1.0))
 
 
 def optimal_epsilon(epsilon: float, delta: float, *, count: int, total_delta: float) -> float:
-    """The least epsilon at `total_delta` of M releases of which only (epsilon, delta) is known, rounded up.
+    """Least epsilon at `total_delta` of M releases known by (epsilon, delta) only, rounded up.
 
     Infinite when `total_delta` is below :math:`1-(1-\\delta)^M`.
 
@@ -109,37 +110,39 @@ def optimal_epsilon(epsilon: float, delta: float, *, count: int, total_delta: fl
     131.043336
     """
     eps, d, m = _checked(epsilon, delta, count)
-    goal = checks.scalar("total_delta", total_delta, "[0, 1]")
-    if goal == 1:
+    target = checks.scalar("total_delta", total_delta, "[0, 1]")
+    if target == 1:
         return 0.0
     if d == 1:
         return np.inf
-    kept = m * np.log1p(-d)
-    left = (goal + np.expm1(kept) * (1 + 8 * UNIT)) * np.exp(-kept) * (1 - 64 * UNIT)
-    basic_holds = left >= 0 or Fraction(goal) >= m * Fraction(d)
-    most = m * eps * (1 + 2 * UNIT) if basic_holds else np.inf
-    return min(float(_responses(eps, m).epsilon(left)), most) if left >= 0 else most
+    log_kept = m * np.log1p(-d)
+    response_delta = (target + np.expm1(log_kept) * (1 + 8 * UNIT)) * np.exp(-log_kept) * (1 - 64 * UNIT)
+    basic_holds = response_delta >= 0 or Fraction(target) >= m * Fraction(d)
+    basic_epsilon = m * eps * (1 + 2 * UNIT) if basic_holds else np.inf
+    return (
+        min(float(_responses(eps, m).epsilon(response_delta)), basic_epsilon) if response_delta >= 0 else basic_epsilon
+    )
 
 
 def _lies(epsilon: float, count: int) -> tuple[FloatArray, FloatArray, float]:
-    """The law of the count of lies in M randomised responses, the loss of each count, and what the law may lack."""
+    """Law of the number of lies in M randomised responses, the loss of each, and the mass that the law may lack."""
     p = binomial(count, float(expit(-epsilon))).dense(count + 1)
     loss = np.asarray((count - 2.0 * np.arange(count + 1)) * epsilon, dtype=np.float64)
     return p, loss, (count + 1) * _LEAST if p[loss >= 0].min() < _LEAST else 0.0
 
 
 def _responses(epsilon: float, count: int) -> Envelope:
-    """M randomised responses: the count of lies under either answer."""
+    """M randomised responses: the law of the number of lies under either true answer."""
     p, loss, lost = _lies(epsilon, count)
-    few = loss >= 0  # as many lies as truths at most; the other half is its mirror image, where exp(-loss) may overflow
+    few_lies = loss >= 0  # the other half of the law is the mirror image, where exp(-loss) may overflow
     with np.errstate(under="ignore"):
         q = p * np.exp(-np.abs(loss))
-    p, q = np.where(few, p, q[::-1]), np.where(few, q, p[::-1])
+    p, q = np.where(few_lies, p, q[::-1]), np.where(few_lies, q, p[::-1])
     return Envelope([(p, q)], lost=lost, error=_LAW_ERROR * np.sqrt(count))
 
 
 def gaussian_zcdp(mu: float, *, count: int, delta: float) -> float:
-    r"""Through zero-concentrated privacy: :math:`\rho + 2\sqrt{\rho\log(1/\delta)}` with :math:`\rho = M\mu^2/2`.
+    r"""Bound through zero-concentrated privacy: :math:`\rho + 2\sqrt{\rho\log(1/\delta)}` with :math:`\rho = M\mu^2/2`.
 
     Parameters
     ----------
@@ -157,7 +160,8 @@ def gaussian_zcdp(mu: float, *, count: int, delta: float) -> float:
 
 
 def gaussian_rdp(mu: float, *, count: int, delta: float) -> float:
-    r"""Through Renyi privacy: the least :math:`a\rho + \log\frac{a-1}a - \frac{\log(a\delta)}{a-1}` (Canonne et al. 2020).
+    r"""Bound through Renyi privacy: minimum over orders a > 1 of
+    :math:`a\rho + \log\frac{a-1}a - \frac{\log(a\delta)}{a-1}` (Canonne et al. 2020).
 
     Examples
     --------
@@ -173,13 +177,13 @@ def gaussian_rdp(mu: float, *, count: int, delta: float) -> float:
         return float(renyi_to_epsilon(1 + np.exp(log_excess), (1 + np.exp(log_excess)) * rho, delta=d))
 
     grid = np.linspace(-20, np.log(_GREATEST_ORDER), 400)
-    start = grid[int(np.argmin([bound(x) for x in grid]))]
+    start = grid[int(np.argmin([bound(x) for x in grid]))]  # log(a - 1)
     best = minimize_scalar(bound, bounds=(start - 0.2, start + 0.2), method="bounded", options={"xatol": 1e-10})
     return max(float(best.fun), 0.0)
 
 
 def renyi_to_epsilon(order: FloatArray | float, divergence: FloatArray | float, *, delta: float) -> FloatArray:
-    r"""epsilon at delta that a Renyi divergence of one order implies (Canonne, Kamath and Steinke 2020); not clipped at 0.
+    r"""epsilon at delta implied by a Renyi divergence of one order (Canonne, Kamath, Steinke 2020); not clipped at 0.
 
     Examples
     --------
@@ -191,7 +195,7 @@ def renyi_to_epsilon(order: FloatArray | float, divergence: FloatArray | float, 
 
 
 def gaussian_exact(mu: float, *, count: int, delta: float) -> float:
-    r"""Exactly: M Gaussian releases are one with :math:`\mu\sqrt M`; rounded up.
+    r"""Exact epsilon, rounded up: M Gaussian releases equal one release with :math:`\mu\sqrt M`.
 
     Examples
     --------
@@ -199,6 +203,7 @@ def gaussian_exact(mu: float, *, count: int, delta: float) -> float:
     15.069269611
     """
     ratio, m, d = _ratio(mu, count, delta)
+    # 4e-16: relative rounding of the product
     return float(gaussian.epsilon(d, sensitivity=ratio * np.sqrt(m) * (1 + 4e-16), sigma=1.0))
 
 

@@ -1,33 +1,39 @@
-r"""Connect the dots: from a hockey-stick curve to two laws on a grid of losses, whose curves bound it from above and below.
+r"""Connect the dots: turns a hockey-stick curve into two loss distributions on a grid, its upper and lower bounds.
 
-A curve :math:`\delta(x)`, :math:`x = e^\epsilon`, of a pair (P, Q) is convex; a piecewise linear one with breaks at
-:math:`x_i = e^{ih}` is the curve of a law of the loss on multiples of h, whose P-masses are
+A curve :math:`\delta(x)`, :math:`x = e^\epsilon`, of a pair (P, Q) is convex. A convex, piecewise linear function with
+breaks at :math:`x_i = e^{ih}` is the curve of a loss distribution on the multiples of h, whose masses under P are
 
 .. math:: p_i = \frac{(\delta_{i+1} - \delta_i) - e^h(\delta_i - \delta_{i-1})}{e^h - 1} .
 
-Affine parts drop out, so that :math:`L = \delta - (1 - x)` serves left of x = 1: each tail keeps its relative accuracy.
+Affine functions of x cancel in this formula. Left of x = 1 it is therefore applied to :math:`L = \delta - (1 - x)`: in
+this way each tail keeps its relative accuracy.
 
-*Above*: the chords (Doroshenko et al. 2022). *Below*: in each cell a line through a point of the middle that is nowhere above the
-curve; at a grid point the lesser of its two neighbours' lines. Between grid points the chord of these values is below the line
-of the cell, hence below the curve. Chords err by :math:`h^2/12` of the
-curvature on average, lines by :math:`h^2/24` or a little more.
+*Upper bound*: the chords of the curve (Doroshenko et al. 2022). *Lower bound*: for each cell a line through the lower
+bound of the curve at the middle of the cell, which is nowhere above the curve in this cell. The value at a grid point
+is the lesser one of the lines of the two neighbouring cells. Between two grid points the chord of these values is below
+the line of the cell, hence below the curve. The error of the chords is :math:`h^2/12` times the curvature on average,
+that of the lines :math:`h^2/24` or a little more.
 
 Notes
 -----
-*Lines.* With m the middle of a cell and :math:`m_\mp` points a little to its left and right, the slope from :math:`m_-` to m,
-lower end at m and upper end at :math:`m_-`, is at most a subgradient at m: right of m its line is below the curve. Left of m it
-is the slope from m to :math:`m_+`. The curve falls: where a line is so steep that it ends below the curve in the next cell's
-middle, this value all over the cell is the better line; on the left, where L rises, that of the cell before. A law whose losses
-below 0 fill a small part of a cell has them all on one multiple of the step.
+*Lines.* Let m be the middle of a cell, and :math:`m_\mp` points a little to its left and right. The slope from
+:math:`m_-` to m, computed from the lower bound of the curve at m and its upper bound at :math:`m_-`, is at most a
+subgradient at m: right of m the line of this slope is below the curve. Left of m the line has the slope from m to
+:math:`m_+`. The curve is decreasing. If a line is so steep that at the end of its cell it is below the curve's value at
+the middle of the next cell, the constant of this value is the better line in the whole cell. Left of x = 1, where L
+increases, the constant is the value at the middle of the cell before. If the losses below 0 fill only a small part of a
+cell, the law has all of them on one multiple of the step.
 
-*Noise* of the values bends the sequences; a value above the chord of two others is lowered to it, which leaves both kinds valid.
+*Noise* in the values can make the sequences non-convex. A value above the chord of two others is lowered to this chord;
+both the upper and the lower bound stay valid.
 
-*What is proved afterwards.* Masses that rounding made negative become 0. The curve of the masses found is then summed up again,
-from positive terms, and all masses are scaled so that it is on the right side of every value: whatever the masses are, this is
-what makes the law valid. At x = 0 the curve is the whole mass, which must be at least 1, or at most what the first cell's line
-left of its middle is there, which goes on left of the grid; beyond the last grid point the curve is what is infinite.
-A curve that is lower for every x > 0 composes to a lower one:
-:math:`\delta_{A\otimes B}(x) = E_B\,\delta_A(xe^{-L})` under a positive measure.
+*Proof by scaling.* Masses that rounding made negative become 0. Then the curve of the resulting masses is summed again,
+from positive terms, and all masses are multiplied by one factor, such that this curve is on the right side of every
+value. This step alone makes the law valid, whatever the masses are. At x = 0 the curve is the total mass. For the upper
+bound the total mass must be at least 1. For the lower bound, the left half of the first cell's line is continued left
+of the grid, and the total mass must be at most the value of this line at x = 0. Beyond the last grid point the curve is
+the mass of the infinite loss. A curve that is lower at every x > 0 composes to a lower curve, because
+:math:`\delta_{A\otimes B}(x) = E_B\,\delta_A(xe^{-L})` is a mean under a positive measure.
 """
 
 from __future__ import annotations
@@ -44,34 +50,37 @@ from airtight.analytics.privacy.accounting.loss_distribution import LossDistribu
 from airtight.analytics.privacy.mechanisms.mechanism import SIDE
 from airtight.analytics.rounding import UNIT
 
-_LEAST = 1e-307
-_BEFORE, _AFTER = 1 - 4 * UNIT, 1 + 4 * UNIT  # multiples of the step are rounded
-_BENT = 1e-14  # share of a value by which it may stand above a chord
-
-_STEEP = 2.0  # step from which lines in exp(epsilon) say less than a staircase
-Curve = Callable[[FloatArray], tuple[FloatArray, FloatArray]]  # both ends of delta at each epsilon >= 0
+_LEAST = 1e-307  # near the least normal double: a lower bound up to it counts as 0; underflow loses less in each mass
+_BEFORE, _AFTER = 1 - 4 * UNIT, 1 + 4 * UNIT  # put a rounded multiple of the step below, or above, the exact one
+_BENT = 1e-14  # relative excess over a chord from which a value is lowered to the chord
+_STEEP = 2.0  # step from which a staircase is a better lower bound than lines in exp(epsilon)
+Curve = Callable[[FloatArray], tuple[FloatArray, FloatArray]]  # lower and upper bound of delta at each epsilon >= 0
 
 
 @dataclass(frozen=True)
 class Sides:
-    """A sequence along the grid: delta from 0 on, and delta - (1 - x) up to 0."""
+    """Values along the grid: `right` has delta at losses from 0 on, `left` has delta - (1 - x) at losses up to 0."""
 
     right: FloatArray
     left: FloatArray
 
     @property
     def both(self) -> FloatArray:
-        """One array, first grid point first; the value at 0 is the same on both sides."""
+        """One array, first grid point first; both sides have the same value at 0."""
         return np.concatenate([self.left[:-1], self.right])
 
 
 def above(forward: Curve, reverse: Curve, *, step: float, first: int, last: int) -> LossDistribution:
-    """A law whose curve is nowhere below: losses from ``first * step`` <= 0 to ``last * step``, the rest infinite.
+    """Loss distribution whose curve is nowhere below a given one; greater losses than those of the grid are infinite.
 
     Parameters
     ----------
     forward, reverse : callable
-        Both ends of D(P, Q) and of D(Q, P) at each epsilon >= 0.
+        Lower and upper bound of D(P, Q), and of D(Q, P), at each epsilon >= 0.
+    step : float
+        Distance of the grid points.
+    first, last : int
+        The finite losses go from ``first * step`` <= 0 to ``last * step``.
 
     Examples
     --------
@@ -84,9 +93,10 @@ def above(forward: Curve, reverse: Curve, *, step: float, first: int, last: int)
     """
     right = forward(np.arange(last + 1) * step * _BEFORE)[1]
     eps = -np.arange(first, 1) * step
+    # L(x) = x R(-log x), where R is the reverse curve
     left = np.exp(-eps) * reverse(eps * _BEFORE)[1]
-    middle = min(float(right[0]), float(left[-1]))
-    right[0] = left[-1] = middle
+    at_zero = min(float(right[0]), float(left[-1]))
+    right[0] = left[-1] = at_zero
     values = _straightened(Sides(right, left), step)
     return _law(values, step, first, float(values.right[-1]))
 
@@ -94,10 +104,15 @@ def above(forward: Curve, reverse: Curve, *, step: float, first: int, last: int)
 def below(
     forward: Curve, reverse: Curve, *, step: float, first: int, last: int, side: float = SIDE
 ) -> LossDistribution:
-    """A law whose curve is nowhere above; arguments as of :func:`above`, first < 0 < last. What lies beyond the grid is left out.
+    """Loss distribution whose curve is nowhere above a given one; finite losses beyond the grid are left out.
 
-    `side`, at most 1/2, is how far from its middle, in cells, the slope of a line is taken: 1/2 asks for no other values than
-    grids of this step and of half of it, and errs by twice as much.
+    Parameters
+    ----------
+    forward, reverse, step, first, last
+        As in :func:`above`, with first < 0 < last.
+    side : float
+        At most 1/2. Distance, in cells, of the points from the middle of a cell that give the slope of its line. With
+        1/2 the curve is evaluated only on the grids of this step and of half of it, and the error doubles.
 
     Examples
     --------
@@ -115,40 +130,42 @@ def below(
     h = step
     cells: FloatArray = np.arange(last, dtype=np.float64)
     infinite = float(forward(np.array([np.inf]))[0][0])
-    ends = _line_ends(forward, cells * h, h, side * h, infinite)
-    right = np.append(ends[0][:1], np.minimum(ends[1][:-1], ends[0][1:]))
+    line_ends = _line_ends(forward, cells * h, h, side * h, infinite)
+    right = np.append(line_ends[0][:1], np.minimum(line_ends[1][:-1], line_ends[0][1:]))
     right = np.append(right[: int(np.argmin(np.append(right > max(infinite, _LEAST), False)))], infinite)
-    # left of 0, in units of the local x: L(x e^u) / x = e^u R(-log x - u)
+    # left of x = 1: L(x) = x R(-log x), where R is the reverse curve
     cells = np.arange(-first - 1, -1, -1, dtype=np.float64)
     starts, stops, middles = _line_ends_left(reverse, cells * h, h, side * h)
     left = np.concatenate([starts[:1], np.minimum(stops[:-1], starts[1:]), stops[-1:]])
     if right.size > 1 and left[-1] < right[0] / 2:
-        steep = _sunk(forward, right, h)
-        if steep is not None:
-            return _law(_straightened(steep, h), h, 1 - steep.left.size, infinite, sunk=True)
-    middle = min(float(right[0]), float(left[-1]))
-    if not middle > infinite:
+        sunk_sides = _sunk(forward, right, h)
+        if sunk_sides is not None:
+            return _law(_straightened(sunk_sides, h), h, 1 - sunk_sides.left.size, infinite, sunk=True)
+    at_zero = min(float(right[0]), float(left[-1]))
+    if not at_zero > infinite:
         right, left = np.full(1, infinite), np.zeros(1)
-    right[0] = left[-1] = max(middle, infinite)
-    whole = 1.0
-    if left.size > 1:  # left of the grid the first cell's line left of its middle goes on, or one that is steeper
+    right[0] = left[-1] = max(at_zero, infinite)
+    total = 1.0
+    if left.size > 1:  # left of the grid, the left half of the first cell's line goes on, or a steeper line
         start = float(starts[0])
-        rise = (float(middles[0]) - start) / float(np.expm1(h / 2)) if start > 0 else 0.0  # from x = 0 to the grid
+        # increase of this line from x = 0 to the first grid point
+        rise = (float(middles[0]) - start) / float(np.expm1(h / 2)) if start > 0 else 0.0
         left[0] = min(left[0], left[1] - rise * float(np.expm1(h)))
-        whole = 1 + start - rise
+        total = 1 + start - rise
     values = _straightened(Sides(right, left), step)
-    return _law(values, step, 1 - values.left.size, infinite, whole)
+    return _law(values, step, 1 - values.left.size, infinite, total)
 
 
 def _sunk(forward: Curve, right: FloatArray, h: float) -> Sides | None:
-    """All mass of losses below 0 on one multiple of the step: for laws that a cell on the left of 0 holds.
+    """Sides that have all losses below 0 on one multiple of the step: for laws whose losses below 0 lie in one cell.
 
-    Left of 1 the curve is above its line there, of slope -s, and above 1 - x; so below both is the line as far as 1 - x is
-    greater, and from there one to (0, 1). None if the line is nowhere below 1 - x.
+    Left of x = 1 the curve is above its line there, which has the slope -s, and above 1 - x. A lower bound of both
+    follows the line down from x = 1 as far as 1 - x is greater, and from there a straight line to the point (0, 1).
+    None unless the line crosses 1 - x at an x > 1/2.
     """
-    low, after = float(forward(np.zeros(1))[0][0]), float(forward(np.array([h / 2 * _BEFORE]))[1][0])
-    s = max((low - after) / float(np.expm1(h / 2)) * _BEFORE - 8 * UNIT * low / h, 0.0)
-    top = min(float(right[0]), low, float(right[1]) + s * float(np.expm1(h)))
+    delta_lower, delta_after = float(forward(np.zeros(1))[0][0]), float(forward(np.array([h / 2 * _BEFORE]))[1][0])
+    s = max((delta_lower - delta_after) / float(np.expm1(h / 2)) * _BEFORE - 8 * UNIT * delta_lower / h, 0.0)
+    top = min(float(right[0]), delta_lower, float(right[1]) + s * float(np.expm1(h)))
     if not top < (1 - s) / 2:
         return None
     cells = int(np.ceil(-np.log1p(-top / (1 - s)) / h * (1 + 1e-9))) + (top == 0)
@@ -156,54 +173,61 @@ def _sunk(forward: Curve, right: FloatArray, h: float) -> Sides | None:
 
 
 def _stepped(forward: Curve, step: float, last: int) -> LossDistribution:
-    r"""A law whose curve is nowhere above, on a coarse grid: every loss from 0 on lowered by less than a step.
+    r"""Loss distribution whose curve is nowhere above, on a coarse grid: a loss >= 0 is lowered by less than a step.
 
     Notes
     -----
-    With :math:`\delta_i` at most :math:`\delta(ih)` and falling, :math:`\delta_i - \delta_{i+1}` is put on the loss ih, i from 0
-    on, and what is left, :math:`1 - \delta_0`, on a loss -b with :math:`e^{-b} \le 1 - \delta_0`. For :math:`x \ge 1` its curve
-    is at most the mass on losses above :math:`\log x`, a :math:`\delta_i` with :math:`ih \ge \log x`. For
-    :math:`e^{-b} \le x < 1` it is at most :math:`\delta_0 \le \delta(x)`; for less it is at most
-    :math:`\delta_0 + (1 - \delta_0)(1 - xe^b) \le 1 - x \le \delta(x)`. What is infinite stays so.
+    Let :math:`\delta_i \le \delta(ih)` be decreasing in i. The law has the mass :math:`\delta_i - \delta_{i+1}` at the
+    loss ih for i from 0 on, and the remaining mass :math:`1 - \delta_0` at a loss -b with :math:`e^{-b} \le 1 -
+    \delta_0`. For :math:`x \ge 1` its curve is at most the mass of the losses above :math:`\log x`, which is a
+    :math:`\delta_i` with :math:`ih \ge \log x`. For :math:`e^{-b} \le x < 1` its curve is at most :math:`\delta_0 \le
+    \delta(x)`. For smaller x it is at most :math:`\delta_0 + (1 - \delta_0)(1 - xe^b) \le 1 - x \le \delta(x)`.
+    Infinite losses stay infinite.
     """
-    ends = np.minimum.accumulate(forward(np.append(np.arange(last + 1) * step * _AFTER, np.inf))[0])
-    ends = ends * (1 - (ends.size + 8) * UNIT)
-    rest = 1 - float(ends[0]) * (1 + 4 * UNIT)
-    if not rest > _LEAST:
-        return LossDistribution(step, 0, ends[:-1] - ends[1:], float(ends[-1]))
-    low = int(np.ceil(-np.log(rest) / step * (1 + 1e-12))) + 1
-    mass = np.concatenate([[rest * (1 - 4 * UNIT)], np.zeros(low - 1), ends[:-1] - ends[1:]])
-    return LossDistribution(step, -low, mass, float(ends[-1]))
+    delta_lower = np.minimum.accumulate(forward(np.append(np.arange(last + 1) * step * _AFTER, np.inf))[0])
+    delta_lower = delta_lower * (1 - (delta_lower.size + 8) * UNIT)
+    remaining = 1 - float(delta_lower[0]) * (1 + 4 * UNIT)
+    if not remaining > _LEAST:
+        return LossDistribution(step, 0, delta_lower[:-1] - delta_lower[1:], float(delta_lower[-1]))
+    low = int(np.ceil(-np.log(remaining) / step * (1 + 1e-12))) + 1
+    mass = np.concatenate([[remaining * (1 - 4 * UNIT)], np.zeros(low - 1), delta_lower[:-1] - delta_lower[1:]])
+    return LossDistribution(step, -low, mass, float(delta_lower[-1]))
 
 
 def _line_ends(
     curve: Curve, start: FloatArray, h: float, side: float, infinite: float
 ) -> tuple[FloatArray, FloatArray]:
-    """The lines of cells [start, start + h] at both ends; what is less in the next middle, where a line falls below it."""
+    """Values of the lines of the cells [start, start + h] at the two ends of each cell.
+
+    A line that falls below the curve's value at the next middle is replaced by the constant of this value.
+    """
     middle = start + h / 2
     low = curve(middle * _AFTER)[0]
     before, after = curve((middle - side) * _BEFORE)[1], curve((middle + side) * _BEFORE)[1]
     left, right = _extended(low, before, after, side, h)
-    level = np.append(low[1:], infinite)
-    return np.where(right < level, level, left), np.where(right < level, level, right)
+    next_low = np.append(low[1:], infinite)
+    return np.where(right < next_low, next_low, left), np.where(right < next_low, next_low, right)
 
 
 def _line_ends_left(
     curve: Curve, start: FloatArray, h: float, side: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """The same of L = x delta_reverse(1/x) in cells [-start - h, -start], and its least values in their middles."""
+    """The same for L = x delta_reverse(1/x) in the cells [-start - h, -start], and lower bounds of L at the middles."""
     middle = start + h / 2
     low = np.exp(-middle) * curve(middle * _AFTER)[0]
     before, after = (np.exp(-at) * curve(at * _BEFORE)[1] for at in (middle + side, middle - side))
     left, right = _extended(low, before, after, side, h)
-    level = np.append(0.0, low[:-1] * (1 - 8 * UNIT))
-    return np.where(left < level, level, left), np.where(left < level, level, right), low
+    previous_low = np.append(0.0, low[:-1] * (1 - 8 * UNIT))
+    return np.where(left < previous_low, previous_low, left), np.where(left < previous_low, previous_low, right), low
 
 
 def _extended(
     low: FloatArray, before: FloatArray, after: FloatArray, side: float, h: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Lines through the middle in x, with the slope from `before` on its right and to `after` on its left."""
+    """Values at both ends of a cell of its line, which is straight in x = exp(loss) and goes through the middle.
+
+    Right of the middle the slope is that from `before` to the middle, left of it that from the middle to `after`.
+    """
     to_right = np.expm1(h / 2) / -np.expm1(-side)
     to_left = -np.expm1(-h / 2) / np.expm1(side)
     noise = 8 * UNIT * (low + before + after)
@@ -213,40 +237,42 @@ def _extended(
 
 
 def _straightened(values: Sides, step: float) -> Sides:
-    """The lower convex hull of either side, where noise has bent it."""
+    """Both sides, each replaced by its lower convex hull where noise made it non-convex."""
     return Sides(_hull(values.right, step), _hull(values.left, step))
 
 
 def _hull(side: FloatArray, step: float) -> FloatArray:
+    """Lower convex hull, in exp(loss), of values at consecutive grid points; convex values are returned unchanged."""
     half = 1 / (1 + np.exp(-step))
     chord = side[:-2] * half + side[2:] * (1 - half)
     if not np.any(side[1:-1] > chord * (1 + _BENT)):
         return side
-    kept: list[int] = []
+    corners: list[int] = []
     for i, value in enumerate(side.tolist()):
-        while len(kept) > 1:
-            a, b = kept[-2:]
+        while len(corners) > 1:
+            a, b = corners[-2:]
             weight = math.expm1((b - i) * step) / math.expm1((a - i) * step)
             if side[b] <= side[a] * weight + value * (1 - weight):
                 break
-            kept.pop()
-        kept.append(i)
-    corner, place = np.array(kept), np.arange(side.size)
-    after = np.clip(np.searchsorted(corner, place, side="left"), 1, None)
-    before, behind = corner[after - 1], corner[after]
-    share = np.expm1((place - behind) * step) / np.expm1((before - behind) * step)
-    return np.asarray(np.minimum(side, side[before] * share + side[behind] * (1 - share)))
+            corners.pop()
+        corners.append(i)
+    corner_place, place = np.array(corners), np.arange(side.size)
+    corner_index = np.clip(np.searchsorted(corner_place, place, side="left"), 1, None)
+    left_corner, right_corner = corner_place[corner_index - 1], corner_place[corner_index]
+    share = np.expm1((place - right_corner) * step) / np.expm1((left_corner - right_corner) * step)
+    return np.asarray(np.minimum(side, side[left_corner] * share + side[right_corner] * (1 - share)))
 
 
 def _law(
-    values: Sides, step: float, first: int, infinite: float, most: float | None = None, *, sunk: bool = False
+    values: Sides, step: float, first: int, infinite: float, total_limit: float | None = None, *, sunk: bool = False
 ) -> LossDistribution:
-    """The law of the chords of the values, scaled to the right side of them.
+    """Loss distribution whose curve is the chords of the values, scaled so that its curve is on the right side of them.
 
-    Below if its whole mass is to be at most `most`, the line of the first cell going on to x = 0, or if it is `sunk`, with a line
-    from the first value to (0, 1).
+    An upper bound by default. A lower bound if `total_limit` is given: the total mass is at most this value at x = 0 of
+    the line that the first cell continues. A lower bound also if `sunk`: then a straight line goes from the first value
+    to the point (0, 1).
     """
-    up, whole = most is None and not sunk, 1.0 if most is None else most
+    is_upper, required_total = total_limit is None and not sunk, 1.0 if total_limit is None else total_limit
     width, growth = np.expm1(step), np.exp(step)
     right, left = values.right, values.left
     mass = np.zeros(left.size + right.size - 1)
@@ -263,27 +289,30 @@ def _law(
         else:  # the chord from (0, 1) to (1, delta(0))
             mass[zero] = 1 - float(right[0]) + to_right / width
     mass = np.maximum(mass, 0.0)
-    if not (up or sunk) and zero:
+    if not (is_upper or sunk) and zero:
         mass[0] = 0.0
-    if up:  # what underflow may have lost
+    if is_upper:  # add the mass that underflow may have lost
         infinite = infinite + mass.size * _LEAST
     curve, total = summed(mass, infinite, step)
-    wanted = np.concatenate([-np.expm1(np.arange(first, 0) * step) + left[:-1], right])
+    required = np.concatenate([-np.expm1(np.arange(first, 0) * step) + left[:-1], right])
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.where(wanted > 0, wanted / curve, np.nan)
+        ratio = np.where(required > 0, required / curve, np.nan)
         scale = float(
-            np.nanmax(np.append(ratio, whole / total)) if up else np.nanmin(np.append(ratio[curve > 0], whole / total))
+            np.nanmax(np.append(ratio, required_total / total))
+            if is_upper
+            else np.nanmin(np.append(ratio[curve > 0], required_total / total))
         )
-    rounding = (8 * mass.size + 64) * UNIT
-    scale = max(scale, 1.0) * (1 + rounding) if up else max(min(scale, 1.0), 0.0) * (1 - rounding)
+    rounding = (8 * mass.size + 64) * UNIT  # of the sums that made the curve
+    scale = max(scale, 1.0) * (1 + rounding) if is_upper else max(min(scale, 1.0), 0.0) * (1 - rounding)
     return LossDistribution(step, first, mass * scale, infinite * scale)
 
 
 def summed(mass: FloatArray, infinite: float, step: float) -> tuple[FloatArray, float]:
-    """The hockey-stick curve of masses at the grid points, from sums of positive terms, and the whole mass."""
+    """Hockey-stick curve of masses at the grid points, from sums of positive terms; and the total mass."""
     shrink, width = np.exp(-step), np.expm1(step)
     with np.errstate(under="ignore"):
         shifted = np.append(mass[::-1][:-1], 0.0)  # p_last, ..., p_{first + 1}
+        # decayed: sums over j > i of p_j exp((i - j) step); the curve at i less that at i + 1 is width times this sum
         decayed = signal.lfilter([shrink], [1.0, -shrink], shifted[:-1]) if mass.size > 1 else np.zeros(0)
         below_last = infinite + width * np.cumsum(decayed)
     return np.append(below_last[::-1], infinite), float(np.sum(mass)) + infinite

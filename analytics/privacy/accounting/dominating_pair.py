@@ -1,4 +1,4 @@
-"""A dominating pair from upper bounds of a curve at some epsilons: the curve of its chords."""
+"""A dominating pair from upper bounds of a curve at some epsilons: its curve is their chords."""
 
 from __future__ import annotations
 
@@ -14,22 +14,24 @@ from airtight.analytics.rounding import UNIT
 
 @dataclass(frozen=True, eq=False)
 class Majorant(Mechanism):
-    r"""What dominates every pair whose curve is nowhere above `delta`, in either order.
+    r"""A pair that dominates every pair whose curve is nowhere above `delta`, in either order.
 
     Attributes
     ----------
     epsilon, delta : ndarray
-        Rising, at least 0; falling. Below the first delta is 1, beyond the last it does not fall.
+        `epsilon` is increasing and at least 0, `delta` is decreasing. Below the first epsilon delta is 1; beyond the
+        last epsilon delta keeps its last value.
     pure : float
-        Beyond which delta is 0.
+        The epsilon from which on delta is 0.
     shift : float
-        All losses may be greater by so much.
+        Amount by which every loss may be greater than that of the curve.
 
     Notes
     -----
-    A curve is convex in :math:`e^\epsilon` and falls, so it is below the chords of values that are not below it. With losses
-    moved by s, :math:`\delta(\epsilon) \le \delta'(\epsilon - s)`; also, as :math:`(1-e^{-x})_+` has slope 1 at most,
-    :math:`\delta(\epsilon) \le \delta'(\epsilon) + s`.
+    A curve is convex in :math:`e^\epsilon` and decreasing, so it is below the chords of its upper bounds. Let
+    :math:`\delta'` be the curve before all losses are raised by at most s. Then :math:`\delta(\epsilon) \le
+    \delta'(\epsilon - s)`; and, since :math:`(1-e^{-x})_+` has a slope of at most 1, :math:`\delta(\epsilon) \le
+    \delta'(\epsilon) + s`.
     """
 
     epsilon: FloatArray
@@ -41,22 +43,24 @@ class Majorant(Mechanism):
     bounded_below = False
 
     def parameters(self) -> dict[str, Any]:
-        raise NotImplementedError("a bound is made anew from what it bounds")
+        raise NotImplementedError("a Majorant has no JSON form: make it again from the curve that it bounds")
 
     def greatest_loss(self, *, reverse: bool = False) -> float:
         return self.pure
 
     def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
         moved = np.maximum(epsilon - self.shift, 0.0)
-        early = -np.expm1(-np.maximum(self.shift - epsilon, 0.0))  # at negative arguments a curve rises no faster
-        found = np.minimum(self._chords(moved) + early, self._chords(epsilon) + self.shift)
-        found = np.where((epsilon >= self.pure) & (self.pure < np.inf), 0.0, found)
-        upper = np.minimum(found * (1 + 16 * UNIT), 1.0)
+        # at -x < 0 a curve is at most its value at 0 plus 1 - exp(-x)
+        excess = -np.expm1(-np.maximum(self.shift - epsilon, 0.0))
+        bound = np.minimum(self._chords(moved) + excess, self._chords(epsilon) + self.shift)
+        bound = np.where((epsilon >= self.pure) & (self.pure < np.inf), 0.0, bound)
+        upper = np.minimum(bound * (1 + 16 * UNIT), 1.0)
         return np.zeros(epsilon.shape), upper
 
     def _chords(self, at: FloatArray) -> FloatArray:
-        after = np.clip(np.searchsorted(self.epsilon, at, side="left"), 1, self.epsilon.size - 1)
-        x, left, right = np.minimum(at, self.epsilon[-1]), self.epsilon[after - 1], self.epsilon[after]
+        """The chords of `delta`, which are straight in exp(epsilon)."""
+        right_index = np.clip(np.searchsorted(self.epsilon, at, side="left"), 1, self.epsilon.size - 1)
+        x, left, right = np.minimum(at, self.epsilon[-1]), self.epsilon[right_index - 1], self.epsilon[right_index]
         share = np.clip(np.expm1(np.minimum(x - right, 0.0)) / np.expm1(left - right), 0.0, 1.0)
-        chord = self.delta[after] + share * (self.delta[after - 1] - self.delta[after])
+        chord = self.delta[right_index] + share * (self.delta[right_index - 1] - self.delta[right_index])
         return np.where(at < self.epsilon[0], 1.0, chord)

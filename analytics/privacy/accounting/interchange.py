@@ -1,4 +1,4 @@
-"""Exchange with ``dp_accounting``: its privacy loss distributions come in and go out."""
+"""Exchange with ``dp_accounting``: import and export of its privacy loss distributions."""
 
 from __future__ import annotations
 
@@ -14,17 +14,20 @@ from airtight.analytics.privacy.mechanisms.mechanism import Ends, Mechanism, reg
 
 @dataclass(frozen=True)
 class Tabulated(Mechanism):
-    """Laws of the loss on a grid, of both orders, that are above the truth or below it: what another library computed.
+    """Loss distributions of both orders on a grid, which another library computed as upper or as lower bounds.
 
     Attributes
     ----------
     step : float
+        Distance of the grid points.
     first : tuple of int
+        Number of the first grid point, of either order.
     mass : tuple of tuple of float
+        Masses at consecutive grid points, of either order.
     infinite : tuple of float
-        Of the first and of the second order.
+        Mass of the infinite loss, of either order.
     pessimistic : bool
-        Whether they bound from above; from below otherwise. The other end is what is trivially true.
+        Whether the laws are upper bounds; otherwise they are lower bounds. The other bound of the curve is then 0 or 1.
     """
 
     step: float
@@ -44,7 +47,7 @@ class Tabulated(Mechanism):
         return self.step
 
     def law(self, *, reverse: bool = False) -> LossDistribution:
-        """The law of one order."""
+        """Loss distribution of one order."""
         i = int(reverse)
         return LossDistribution(self.step, self.first[i], np.asarray(self.mass[i]), self.infinite[i])
 
@@ -59,7 +62,10 @@ class Tabulated(Mechanism):
 
 
 def distribution(law: LossDistribution, pessimistic: bool) -> Any:
-    """A ``PrivacyLossDistribution`` of one order, taken for both: compose it, and compare it with that of the other order."""
+    """A ``PrivacyLossDistribution`` of one order.
+
+    The library takes it for both orders. A guarantee needs the composition of this one and that of the other order.
+    """
     from dp_accounting.pld import pld_pmf, privacy_loss_distribution
 
     mass = pld_pmf.DensePLDPmf(law.step, law.first, law.mass, law.infinite, pessimistic)
@@ -67,18 +73,18 @@ def distribution(law: LossDistribution, pessimistic: bool) -> Any:
 
 
 def tabulated(pld: Any, optimistic: bool, unit: str) -> Tabulated:
-    """A release from the laws that a ``PrivacyLossDistribution`` holds."""
-    both = [pld._pmf_remove, pld._pmf_add]
-    pessimistic = bool(both[0]._pessimistic_estimate)
+    """A release from the two loss distributions that a ``PrivacyLossDistribution`` holds."""
+    pmfs = [pld._pmf_remove, pld._pmf_add]
+    pessimistic = bool(pmfs[0]._pessimistic_estimate)
     if not pessimistic and not optimistic:
-        raise ParameterError("pld", "an optimistic one", "pessimistic, or asked for with optimistic=True")
-    laws = [_law(each) for each in both]
-    step = float(both[0]._discretization)
+        raise ParameterError("pld", "an optimistic estimate", "a pessimistic estimate unless optimistic=True is given")
+    laws = [_law(pmf) for pmf in pmfs]
+    step = float(pmfs[0]._discretization)
     return Tabulated(
         step,
         (laws[0][0], laws[1][0]),
         (tuple(laws[0][1].tolist()), tuple(laws[1][1].tolist())),
-        (float(both[0]._infinity_mass), float(both[1]._infinity_mass)),
+        (float(pmfs[0]._infinity_mass), float(pmfs[1]._infinity_mass)),
         pessimistic,
         unit,
     )

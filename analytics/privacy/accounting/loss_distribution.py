@@ -1,11 +1,12 @@
-r"""Privacy loss distributions: what many independent releases leak together, exactly up to a grid that errs upward.
+r"""Privacy loss distributions (PLD): compose many independent releases, up to a grid whose error is upward.
 
-A pair of laws (P, Q) is kept as the law of its privacy loss :math:`L = \log(P/Q)` under P, on a grid of losses. Mass between two
-grid points is shared among them so that P and Q are both kept ("connect the dots", Doroshenko et al. 2022): the
-hockey-stick curve of the grid's law is the chord above the true one, so every composition of it is an upper bound.
+A pair of laws (P, Q) is represented by the law of its privacy loss :math:`L = \log(P/Q)` under P, on a grid of losses.
+Mass between two grid points is shared among them such that the masses under P and under Q are both preserved ("connect
+the dots", Doroshenko et al. 2022). Then the hockey-stick curve of the law on the grid is a chord above the true curve,
+so that every composition of it is an upper bound.
 
-Composition is a power in Fourier space, taken after an exponential tilt that puts the asked tail in the middle: relative
-accuracy at delta = 1e-300 as at 1e-5.
+A composition is a power in Fourier space. Before, an exponential tilt moves the tail in question to the middle of the
+law, so that the relative accuracy at delta = 1e-300 is the same as at 1e-5.
 """
 
 from __future__ import annotations
@@ -22,32 +23,34 @@ from airtight.analytics import checks
 from airtight.analytics.checks import ConvergenceError, FloatArray, ParameterError, real
 from airtight.analytics.rounding import UNIT
 
-_NEGLIGIBLE = 1e-10  # share of delta that may go to infinite losses
-_BEYOND = 3e-316  # normal mass beyond 38 standard deviations
-MOST_POINTS = 1 << 23
-_OUTSIDE = -41.0  # log of the tilted mass that may lie beyond the window: it is added to delta
-_LEAST_TILT = 1e-9
-_AT_THE_END = 1e-3  # steps from the greatest loss that the tilted mean may lie
-_FAR = 20.0  # an answer further below the tilted mean than this over the tilt is sought again with half the tilt
-_VANISHED = -700.0  # log of a power that is taken for zero
-_INFINITE = 1e-12  # relative error of the probability of an infinite loss, and twice what is given away for it
-_LARGE = 600.0  # greatest exponent; a loss that would need more lies far below the asked one
+_NEGLIGIBLE = 1e-10  # share of delta that trimming may move to infinite losses
+_BEYOND = 3e-316  # upper bound of the normal mass beyond 38 standard deviations
+MOST_POINTS = 1 << 23  # greatest number of grid points of a law
+_OUTSIDE = -41.0  # log of the tilted mass that may lie beyond the window; it is added to delta, and is below UNIT
+_LEAST_TILT = 1e-9  # a lesser tilt is not halved again
+_AT_THE_END = 1e-3  # distance in steps of the tilted mean from the greatest loss at which the search for a tilt ends
+_FAR = 20.0  # an epsilon further below the tilted mean than this over the tilt is computed again with half the tilt
+_VANISHED = -700.0  # log of a power that is replaced by zero: exp underflows below -708
+_INFINITE = 1e-12  # bound on the relative error of the probability of an infinite loss, which is rounded up by it
+_LARGE = 600.0  # greatest argument of exp, which overflows above 709; a loss that needs more is far below epsilon
 
 
 @dataclass(frozen=True)
 class LossDistribution:
-    """The privacy loss under P on a grid, never less than the truth.
+    """Law of the privacy loss under P on a grid of losses.
+
+    The functions of this module make laws whose curves are nowhere below the true one.
 
     Attributes
     ----------
     step : float
-        Distance of the losses.
+        Distance of the grid points.
     first : int
         ``mass[i]`` belongs to loss ``(first + i) * step``.
     mass : ndarray
-        Non-negative; may add up to slightly more than one.
+        Non-negative; the sum may be slightly more than one.
     infinite : float
-        Mass of what P can do and Q cannot.
+        Mass under P of outcomes that are impossible under Q.
     """
 
     step: float
@@ -57,7 +60,7 @@ class LossDistribution:
 
     def __post_init__(self) -> None:
         if not np.all(np.isfinite(self.mass)):
-            raise ConvergenceError(f"masses of losses on a grid of step {self.step!r} are no numbers")
+            raise ConvergenceError(f"the masses on a grid of losses with step {self.step!r} must be finite numbers")
 
     @cached_property
     def losses(self) -> FloatArray:
@@ -69,7 +72,7 @@ class LossDistribution:
             return np.asarray(np.log(self.mass))
 
     def delta(self, epsilon: ArrayLike, *, count: int = 1) -> FloatArray:
-        """delta of `count` independent releases at each epsilon.
+        """delta of `count` independent releases at each epsilon, rounded up.
 
         Examples
         --------
@@ -81,15 +84,16 @@ class LossDistribution:
         return np.asarray([product.delta(float(e)) for e in eps.ravel()]).reshape(eps.shape)[()]
 
     def epsilon(self, delta: ArrayLike, *, count: int = 1, besides: LossDistribution | None = None) -> FloatArray:
-        """The least epsilon >= 0 of `count` independent releases at each delta, rounded up.
+        """Least epsilon >= 0 of `count` independent releases at each delta, rounded up.
 
         Parameters
         ----------
         delta : array_like
             In [0, 1].
         count : int
+            Number of releases.
         besides : LossDistribution, optional
-            Of one more release, on the same grid.
+            Law of one more release, on the same grid.
 
         Examples
         --------
@@ -101,32 +105,32 @@ class LossDistribution:
         return np.asarray([product.epsilon(float(d)) for d in level.ravel()]).reshape(level.shape)[()]
 
     def trimmed(self, mass: float, count: int) -> LossDistribution:
-        """With the greatest losses of a negligible part of `mass` counted as infinite, and the least ones raised."""
+        """The law with a negligible share of `mass` made infinite at the greatest losses, and raised at the least."""
         if count == 1 or not self.mass.size:
             return self
         negligible = mass * _NEGLIGIBLE
-        top = self.mass.size - int(np.sum(np.cumsum(self.mass[::-1]) <= negligible))
-        bottom = min(int(np.sum(np.cumsum(self.mass) <= negligible)), top)
-        if top == bottom:
+        stop = self.mass.size - int(np.sum(np.cumsum(self.mass[::-1]) <= negligible))
+        start = min(int(np.sum(np.cumsum(self.mass) <= negligible)), stop)
+        if stop == start:
             return self
-        kept = self.mass[bottom:top].copy()
-        kept[0] += float(np.sum(self.mass[:bottom]))
-        infinite = self.infinite + float(np.sum(self.mass[top:])) * (1 + 1e-12)
-        return LossDistribution(self.step, self.first + bottom, kept, infinite)
+        kept = self.mass[start:stop].copy()
+        kept[0] += float(np.sum(self.mass[:start]))
+        infinite = self.infinite + float(np.sum(self.mass[stop:])) * (1 + 1e-12)
+        return LossDistribution(self.step, self.first + start, kept, infinite)
 
     def cumulant(self, tilt: float) -> tuple[float, float, float]:
-        """log of the moment generating function of one finite loss, its slope and curvature."""
+        """Logarithm of the moment generating function of one finite loss, and its first and second derivative."""
         exponent = self._log_mass + tilt * self.losses
         top = float(np.max(exponent))
         weight = np.exp(exponent - top)
-        whole = float(np.sum(weight))
-        value, weight = top + float(np.log(whole)), weight / whole
+        total = float(np.sum(weight))
+        value, weight = top + float(np.log(total)), weight / total
         mean = float(weight @ self.losses)
         return value, mean, float(weight @ (self.losses - mean) ** 2)
 
 
 def from_bins(p: ArrayLike, q: ArrayLike, *, first: int, step: float, infinite: float = 0.0) -> LossDistribution:
-    r"""From the masses under P and Q of the losses between ``(first + i) * step`` and ``(first + i + 1) * step``.
+    r"""Law from the masses under P and Q of the losses between ``(first + i) * step`` and ``(first + i + 1) * step``.
 
     Examples
     --------
@@ -134,25 +138,27 @@ def from_bins(p: ArrayLike, q: ArrayLike, *, first: int, step: float, infinite: 
     >>> flip.mass.round(12)
     array([0.25, 0.  , 0.75])
     """
-    upper_p, upper_q = real("p", p, "[0, inf)"), real("q", q, "[0, inf)")
-    k = first + np.arange(upper_p.size)
+    p_mass, q_mass = real("p", p, "[0, inf)"), real("q", q, "[0, inf)")
+    k = first + np.arange(p_mass.size)
     with np.errstate(over="ignore", invalid="ignore"):
-        bottom = np.where(upper_q > 0, upper_q * np.exp(k * step), 0.0)
-    up = np.clip((upper_p - bottom) / -np.expm1(-step), 0.0, upper_p)
-    mass = np.zeros(upper_p.size + 1)
-    mass[:-1] += upper_p - up
-    mass[1:] += up
+        q_scaled = np.where(q_mass > 0, q_mass * np.exp(k * step), 0.0)
+    # p and q exp(k step) are a + b and a + b exp(-step) with the shares a, b of the left and the right grid point
+    right_share = np.clip((p_mass - q_scaled) / -np.expm1(-step), 0.0, p_mass)
+    mass = np.zeros(p_mass.size + 1)
+    mass[:-1] += p_mass - right_share
+    mass[1:] += right_share
     return LossDistribution(step, first, mass, infinite)
 
 
 def of_pair(p: ArrayLike, q: ArrayLike, *, step: float = 1e-3) -> LossDistribution:
-    """Of two laws on one finite set.
+    """Law of the loss of two laws on one finite set.
 
     Parameters
     ----------
     p, q : array_like, shape (S,)
         Probabilities of the same outcomes.
     step : float
+        Distance of the grid points.
 
     Examples
     --------
@@ -160,75 +166,84 @@ def of_pair(p: ArrayLike, q: ArrayLike, *, step: float = 1e-3) -> LossDistributi
     >>> round(float(response.delta(0.0)), 9), bool(response.epsilon(0.0) >= np.log(3))
     (0.5, True)
     """
-    a, b = checks.broadcast(p=real("p", p, "[0, 1]"), q=real("q", q, "[0, 1]"))
+    p_mass, q_mass = checks.broadcast(p=real("p", p, "[0, 1]"), q=real("q", q, "[0, 1]"))
     h = checks.scalar("step", step, "(0, inf)")
-    impossible = b == 0
-    infinite = float(np.sum(a[impossible]))
-    a, b = a[~impossible & (a > 0)], b[~impossible & (a > 0)]
-    if not a.size:
+    impossible = q_mass == 0
+    infinite = float(np.sum(p_mass[impossible]))
+    p_mass, q_mass = p_mass[~impossible & (p_mass > 0)], q_mass[~impossible & (p_mass > 0)]
+    if not p_mass.size:
         return LossDistribution(h, 0, np.zeros(0), infinite)
-    k = np.floor((np.log(a) - np.log(b)) / h).astype(np.int64)
+    k = np.floor((np.log(p_mass) - np.log(q_mass)) / h).astype(np.int64)
     low = int(k.min())
     if int(k.max()) - low > MOST_POINTS:
-        raise ParameterError("step", h, f"coarser: the losses span {(int(k.max()) - low) * h:g}")
+        raise ParameterError("step", h, f"greater: the losses span {(int(k.max()) - low) * h:g}, over 2**23 steps")
     size = int(k.max()) - low + 1
-    return from_bins(np.bincount(k - low, a, size), np.bincount(k - low, b, size), first=low, step=h, infinite=infinite)
+    return from_bins(
+        np.bincount(k - low, p_mass, size), np.bincount(k - low, q_mass, size), first=low, step=h, infinite=infinite
+    )
 
 
 def from_curve(
     upper: FloatArray, lower: FloatArray, *, first: int, step: float, upper_error: FloatArray, lower_error: FloatArray
 ) -> LossDistribution:
-    r"""From a hockey-stick curve at grid points, as its chords: what dominates every pair below the curve.
+    r"""Law whose curve is the chords of a hockey-stick curve given at grid points; it dominates each pair below it.
 
     Parameters
     ----------
     upper : ndarray
-        :math:`\sum (P - e^\epsilon Q)_+` at epsilon = ``(first + i) * step``; its last value becomes infinite loss.
+        :math:`\sum (P - e^\epsilon Q)_+` at epsilon = ``(first + i) * step``; its last value becomes the mass of the
+        infinite loss.
     lower : ndarray
-        :math:`\sum (e^\epsilon Q - P)_+ = ` upper :math:`- 1 + e^\epsilon`, which keeps the accuracy where upper is near 1.
+        :math:`\sum (e^\epsilon Q - P)_+ = ` upper :math:`- 1 + e^\epsilon`, which keeps the accuracy where upper is
+        near 1.
+    first : int
+        Number of the first grid point.
+    step : float
+        Distance of the grid points.
     upper_error, lower_error : ndarray
-        Bounds on the absolute errors of both; the masses are raised by what they can cause.
+        Bounds on the absolute errors of `upper` and `lower`; the masses are raised by what these errors can cause.
 
     Notes
     -----
-    In :math:`x = e^\epsilon` a hockey-stick curve is convex and piecewise linear, its slope being minus the Q-mass of
-    greater losses. The second differences of the chords are Q-masses at the grid points; times x they are P-masses.
-    The maximum of several curves is again the curve of some pair, and a pair with a greater curve composes to a greater
-    curve (Zhu, Dong and Wang 2022).
+    In :math:`x = e^\epsilon` a hockey-stick curve is convex and piecewise linear; its slope is minus the Q-mass of the
+    greater losses. Hence the differences of the slopes of the chords are Q-masses at the grid points; times x they are
+    P-masses. The maximum of several curves is again the curve of some pair, and a pair with a greater curve composes to
+    a greater curve (Zhu, Dong and Wang 2022).
 
-    *Rounding.* A difference of neighbours, the width and the quotient cost four roundings of a slope that is at most the sum
-    of both values over the width; where -1 enters, at one point, a few of one; each mass four more. The slacks are
-    twice that: no mass is below that of the exact chords if the multiples of the step are exact (a power of two).
+    *Rounding.* The difference of two neighbours, the width and the quotient cost four rounding errors of a slope, which
+    is at most the sum of both values over the width. At the one point where -1 enters, they cost a few rounding errors
+    of 1. Each mass costs four more. The slacks are twice these errors. Therefore no mass is below that of the exact
+    chords, if the multiples of the step are exact, as for a step that is a power of two.
     """
     x = np.exp((first + np.arange(upper.size)) * step)
-    right = (np.arange(upper.size - 1) + first) * step >= 0
+    is_right = (np.arange(upper.size - 1) + first) * step >= 0
     width = x[:-1] * np.expm1(step)
-    slope = np.where(right, np.diff(upper), np.diff(lower) - width) / width
+    slope = np.where(is_right, np.diff(upper), np.diff(lower) - width) / width
     upper_slack, lower_slack = upper_error + 8 * UNIT * upper, lower_error + 8 * UNIT * lower
-    slack = np.where(right, upper_slack[:-1] + upper_slack[1:], lower_slack[:-1] + lower_slack[1:]) / width
-    below = (lower[0] - x[0]) / x[0] if first < 0 else (upper[0] - 1) / x[0]
-    # jumps of the slope; between two left chords the -1 of both cancels and must not cost accuracy
-    jump = np.diff(np.concatenate([[below], slope, [0.0]]))
-    left = ~right
-    if np.any(left):
-        slope_lower = np.diff(lower)[left] / width[left]
-        jump[: left.sum()] = np.diff(np.concatenate([[lower[0] / x[0]], slope_lower]))
-    least = (lower_slack if first < 0 else upper_slack)[0] / x[0]
-    spread = np.concatenate([[least], slack]) + np.concatenate([slack, [0.0]])
-    spread += 8 * UNIT * np.diff(right.astype(int), prepend=0, append=1)  # where a slope of order one is taken off
-    mass = x * (np.maximum(jump, 0.0) + spread) * (1 + 8 * UNIT)
+    slack = np.where(is_right, upper_slack[:-1] + upper_slack[1:], lower_slack[:-1] + lower_slack[1:]) / width
+    first_slope = (lower[0] - x[0]) / x[0] if first < 0 else (upper[0] - 1) / x[0]
+    # jumps of the slope; the -1 in the slopes of two left chords cancels, so it is left out to keep the accuracy
+    jump = np.diff(np.concatenate([[first_slope], slope, [0.0]]))
+    is_left = ~is_right
+    if np.any(is_left):
+        slope_lower = np.diff(lower)[is_left] / width[is_left]
+        jump[: is_left.sum()] = np.diff(np.concatenate([[lower[0] / x[0]], slope_lower]))
+    first_slack = (lower_slack if first < 0 else upper_slack)[0] / x[0]
+    raise_by = np.concatenate([[first_slack], slack]) + np.concatenate([slack, [0.0]])
+    raise_by += 8 * UNIT * np.diff(is_right.astype(int), prepend=0, append=1)  # where the -1 enters
+    mass = x * (np.maximum(jump, 0.0) + raise_by) * (1 + 8 * UNIT)
     return LossDistribution(step, first, mass, float(upper[-1] + upper_error[-1]))
 
 
 def gaussian(mu: float, *, step: float | None = None) -> LossDistribution:
-    """Of the Gaussian mechanism with sensitivity mu times its standard deviation.
+    """Law of the loss of the Gaussian mechanism with a sensitivity of mu standard deviations.
 
     Parameters
     ----------
     mu : float
-        > 0.
+        In (0, 1000].
     step : float, optional
-        By default mu / 50.
+        Distance of the grid points; by default mu / 50.
 
     Examples
     --------
@@ -250,16 +265,18 @@ def gaussian(mu: float, *, step: float | None = None) -> LossDistribution:
 def subsampled_gaussian(
     mu: float, rate: float, *, step: float | None = None, reverse: bool = False
 ) -> LossDistribution:
-    r"""Of the Gaussian mechanism on a Poisson sample: :math:`(1-q)N(0,1) + qN(\mu,1)` against :math:`N(0,1)`.
+    r"""Law of the loss of the Poisson-subsampled Gaussian: :math:`(1-q)N(0,1) + qN(\mu,1)` against :math:`N(0,1)`.
 
-    Adjacency: a record is removed, or with `reverse` added. A guarantee needs the greater epsilon of both.
+    Adjacency: a record is removed, or, with `reverse`, added. A guarantee needs the greater epsilon of both.
 
     Parameters
     ----------
     mu, rate : float
-        mu > 0, q in (0, 1].
+        mu in (0, 100] and the sampling rate q in (0, 1].
     step : float, optional
-        By default a fiftieth of q mu.
+        Distance of the grid points; by default q mu / 50.
+    reverse : bool
+        Whether the pair is :math:`N(0,1)` against the mixture.
 
     Examples
     --------
@@ -272,13 +289,14 @@ def subsampled_gaussian(
     ends = np.logaddexp(np.log1p(-q) if q < 1 else -np.inf, np.log(q) + m * np.array(edge) - m * m / 2)
     low, high = int(np.floor(ends[0] / h)), int(np.ceil(ends[1] / h))
     if high - low > MOST_POINTS:
-        raise ParameterError("step", h, f"coarser: the losses span {(high - low) * h:g}")
+        raise ParameterError("step", h, f"greater: the losses span {(high - low) * h:g}, over 2**23 steps")
     losses = np.arange(low, high + 1) * h
     with np.errstate(divide="ignore", invalid="ignore"):
-        above = np.where(
+        # a loss exceeds l if q exp(mu x - mu^2 / 2) > exp(l) - (1 - q)
+        log_excess = np.where(
             losses > np.log1p(-q) if q < 1 else True, losses + np.log1p(-(1 - q) * np.exp(-losses)), -np.inf
         )
-        x = (above - np.log(q)) / m + m / 2
+        x = (log_excess - np.log(q)) / m + m / 2
     x = np.where(np.isnan(x), -np.inf, x)
     x[0], x[-1] = -np.inf, np.inf
     plain, shifted = _between(x), _between(x - m)
@@ -289,17 +307,17 @@ def subsampled_gaussian(
 
 
 def _between(x: FloatArray) -> FloatArray:
-    """Normal probabilities between neighbours of rising x, in either tail to full relative accuracy."""
+    """Normal probabilities between neighbours of increasing x, relatively accurate in both tails."""
     left, right = x[:-1], x[1:]
-    upper = left > 0
+    positive = left > 0
     return np.asarray(
-        np.where(upper, special.ndtr(-left) - special.ndtr(-right), special.ndtr(right) - special.ndtr(left))
+        np.where(positive, special.ndtr(-left) - special.ndtr(-right), special.ndtr(right) - special.ndtr(left))
     )
 
 
 @dataclass(frozen=True)
 class Product:
-    """Independent releases: laws on one grid and how often each occurs; the most frequent first."""
+    """Independent releases: laws on one grid and how often each occurs, the most frequent one first."""
 
     factors: tuple[tuple[LossDistribution, int], ...]
 
@@ -313,7 +331,7 @@ class Product:
 
     @property
     def greatest(self) -> float:
-        """The greatest finite loss that has any mass."""
+        """The greatest finite total loss with positive mass."""
         return float(sum(count * law.losses[np.flatnonzero(law.mass)[-1]] for law, count in self.factors))
 
     @property
@@ -322,64 +340,70 @@ class Product:
         return not all(np.any(law.mass) for law, _ in self.factors)
 
     def delta(self, epsilon: float) -> float:
-        """delta at epsilon, rounded up."""
+        """Upper bound of delta at epsilon."""
         if self.impossible or epsilon >= self.greatest * (1 + 8 * UNIT) + 1e-300:
             return self.infinite()
         tilt = self._tilt_of_loss(epsilon)
-        chernoff = self.cumulant(tilt)[0] - tilt * epsilon
-        kept = self._trimmed(float(np.exp(min(chernoff, 0.0))) / self.count)
-        rest = kept.infinite()
-        tail = kept._tail(tilt)
-        most = tail.delta(epsilon) + tail.beyond + (tail.below if epsilon < tail.bottom else 0.0)
-        return min(float(np.exp(np.log(most) + tail.log_scale)) + rest, 1.0) if most > 0 else min(rest, 1.0)
+        chernoff = self.cumulant(tilt)[0] - tilt * epsilon  # log of a bound on delta
+        trimmed = self._trimmed(float(np.exp(min(chernoff, 0.0))) / self.count)
+        infinite_delta = trimmed.infinite()
+        tail = trimmed._tail(tilt)
+        tail_delta = tail.delta(epsilon) + tail.beyond + (tail.below if epsilon < tail.bottom else 0.0)
+        return (
+            min(float(np.exp(np.log(tail_delta) + tail.log_scale)) + infinite_delta, 1.0)
+            if tail_delta > 0
+            else min(infinite_delta, 1.0)
+        )
 
     def least_delta(self, epsilon: float) -> float:
-        """What delta at epsilon is at least, for laws whose curves are nowhere above those of the releases."""
-        rest = self.infinite() * (1 - _INFINITE)
+        """Lower bound of delta at epsilon, if the curves of the laws are nowhere above those of the releases."""
+        infinite_delta = self.infinite() * (1 - _INFINITE)
         if self.impossible or epsilon >= self.greatest:
-            return rest
+            return infinite_delta
         tail = self._tail(self._tilt_of_loss(epsilon), lower=True)
-        most = tail.delta(epsilon)
-        return min((float(np.exp(np.log(most) + tail.log_scale)) if most > 0 else 0.0) + rest, 1.0)
+        tail_delta = tail.delta(epsilon)
+        return min(
+            (float(np.exp(np.log(tail_delta) + tail.log_scale)) if tail_delta > 0 else 0.0) + infinite_delta, 1.0
+        )
 
     def least_epsilon(self, delta: float) -> float:
-        """What epsilon at delta is at least, for laws whose curves are nowhere above those of the releases; at least 0."""
+        """Lower bound of the least epsilon >= 0 at delta, if no law's curve is above that of its release."""
         if delta >= 1:
             return 0.0
-        left = delta - self.infinite() * (1 - _INFINITE)
-        if left < 0:
+        finite_delta = delta - self.infinite() * (1 - _INFINITE)
+        if finite_delta < 0:
             return np.inf
         if self.impossible:
             return 0.0
-        if left == 0:
+        if finite_delta == 0:
             return max(self.greatest * (1 - 4 * UNIT), 0.0)
-        tilt = self._tilt_of_level(np.log(left))
+        tilt = self._tilt_of_level(np.log(finite_delta))
         while True:
             tail = self._tail(tilt, lower=True)
-            found, unseen = tail.epsilon(left)
-            if tilt < _LEAST_TILT or tail.reaches(found, unseen, tilt):
-                return max(found * (1 - 4 * UNIT), 0.0)
+            summed_epsilon, epsilon_below = tail.epsilon(finite_delta)
+            if tilt < _LEAST_TILT or tail.reaches(summed_epsilon, epsilon_below, tilt):
+                return max(summed_epsilon * (1 - 4 * UNIT), 0.0)
             tilt /= 2
 
     def epsilon(self, delta: float) -> float:
-        """The least epsilon >= 0 at delta, rounded up."""
+        """Upper bound of the least epsilon >= 0 at delta."""
         if delta >= 1:
             return 0.0
-        kept = self._trimmed(delta / self.count)
-        left = delta - kept.infinite()
-        if left < 0 or (left == 0 and kept.infinite() > 0):
+        trimmed = self._trimmed(delta / self.count)
+        finite_delta = delta - trimmed.infinite()
+        if finite_delta < 0 or (finite_delta == 0 and trimmed.infinite() > 0):
             return np.inf
-        if kept.impossible:
+        if trimmed.impossible:
             return 0.0
-        if left == 0:
-            return max(kept.greatest * (1 + 4 * UNIT), 0.0)
-        tilt = kept._tilt_of_level(np.log(left))
+        if finite_delta == 0:
+            return max(trimmed.greatest * (1 + 4 * UNIT), 0.0)
+        tilt = trimmed._tilt_of_level(np.log(finite_delta))
         best = np.inf
         while True:
-            tail = kept._tail(tilt)
-            found, unseen = tail.epsilon(left)
-            best = min(best, max(found, 0.0 if found >= tail.bottom else unseen, 0.0))
-            if tilt < _LEAST_TILT or found == np.inf or tail.reaches(found, unseen, tilt):
+            tail = trimmed._tail(tilt)
+            summed_epsilon, epsilon_below = tail.epsilon(finite_delta)
+            best = min(best, max(summed_epsilon, 0.0 if summed_epsilon >= tail.bottom else epsilon_below, 0.0))
+            if tilt < _LEAST_TILT or summed_epsilon == np.inf or tail.reaches(summed_epsilon, epsilon_below, tilt):
                 return best * (1 + 4 * UNIT)
             tilt /= 2
 
@@ -387,31 +411,36 @@ class Product:
         return Product(tuple((law.trimmed(mass, count), count) for law, count in self.factors))
 
     def infinite(self) -> float:
-        """Probability that some loss is infinite."""
-        kept = added = 0.0
+        """Probability that some loss is infinite, rounded up.
+
+        With finite masses f and infinite masses g of the releases it is prod(f + g) - prod(f).
+        """
+        log_finite = log_ratio = 0.0
         for law, count in self.factors:
             finite = float(np.sum(law.mass))
             if finite == 0 < law.infinite:
                 return 1.0
-            kept += count * np.log(finite) if finite else 0.0
-            added += count * np.log1p(law.infinite / finite) if finite else 0.0
-        if added == 0:
+            log_finite += count * np.log(finite) if finite else 0.0
+            log_ratio += count * np.log1p(law.infinite / finite) if finite else 0.0
+        if log_ratio == 0:
             return 0.0
-        log_whole = kept + (np.log(np.expm1(added)) if added < 1 else added + np.log(-np.expm1(-added)))
+        log_whole = log_finite + (
+            np.log(np.expm1(log_ratio)) if log_ratio < 1 else log_ratio + np.log(-np.expm1(-log_ratio))
+        )
         return float(min(np.exp(min(log_whole, 0.0)) * (1 + _INFINITE), 1.0))
 
     def cumulant(self, tilt: float) -> tuple[float, float, float]:
-        """Of the sum of all losses."""
+        """Logarithm of the moment generating function of the total loss, and its first and second derivative."""
         each = [(law.cumulant(tilt), count) for law, count in self.factors]
         value, mean, variance = (sum(count * one[i] for one, count in each) for i in range(3))
         return float(value), float(mean), float(variance)
 
     def _tilt_of_loss(self, loss: float) -> float:
-        """The tilt under which the mean total loss is as asked; 0 when it is greater without."""
+        """The tilt under which the mean total loss is `loss`; 0 if the mean without a tilt is greater."""
         return self._root(lambda t: self.cumulant(t)[1] - loss)
 
     def _tilt_of_level(self, log_delta: float) -> float:
-        """The tilt of the best Chernoff bound K(t) - t eps = log delta."""
+        """The tilt t of the best Chernoff bound: K(t) - t eps = log delta where eps = K'(t)."""
 
         def excess(t: float) -> float:
             value, slope, _ = self.cumulant(t)
@@ -420,7 +449,10 @@ class Product:
         return self._root(excess)
 
     def _root(self, rising: Callable[[float], float]) -> float:
-        """Where an increasing function of the tilt vanishes, to three digits, or all mass is on the greatest loss by then."""
+        """The tilt at which an increasing function vanishes, to three digits; 0 if it is positive there.
+
+        If the function is negative until all mass is at the greatest loss, the tilt at which this happens.
+        """
         if rising(0.0) >= 0:
             return 0.0
         high = 1.0
@@ -431,21 +463,24 @@ class Product:
         return float(optimize.brentq(rising, 0.0, high, xtol=1e-9, rtol=1e-3))
 
     def _tail(self, tilt: float, *, lower: bool = False) -> _Tail:
-        """The composed law around the mean of the tilted one, its upper tails under P and Q; all errors up, or down."""
+        """Upper tails of the composed law under P and Q; all errors are added, or subtracted if `lower`."""
         value, mean, _ = self.cumulant(tilt)
-        found = self.tilted(tilt)
-        losses = (found.first + np.arange(found.law.size, dtype=np.float64)) * self.step
+        composed = self.tilted(tilt)
+        losses = (composed.first + np.arange(composed.law.size, dtype=np.float64)) * self.step
         rounding = self.rounding(tilt)
         lowest = sum(count * float(law.losses[0]) for law, count in self.factors)
         with np.errstate(over="ignore"):
-            below = found.below * np.exp(tilt * (mean - lowest)) if found.below > 0 else 0.0
+            below = composed.below * np.exp(tilt * (mean - lowest)) if composed.below > 0 else 0.0
         if lower:
-            law = np.maximum(found.law - 2 * found.error - found.below - found.beyond, 0.0)
+            law = np.maximum(composed.law - 2 * composed.error - composed.below - composed.beyond, 0.0)
             return _Tail.of(law, losses, tilt, mean, value - rounding, 0.0, below, -1)
-        return _Tail.of(found.law, losses, tilt, mean, value + rounding, found.beyond, below, 1)
+        return _Tail.of(composed.law, losses, tilt, mean, value + rounding, composed.beyond, below, 1)
 
     def rounding(self, tilt: float) -> float:
-        """Relative error of the tilted laws' entries, each the exponential of a sum, in all releases together."""
+        """Bound on the relative error of the tilted masses, over all releases together.
+
+        Each mass is the exponential of a sum, whose rounding error is proportional to the magnitudes of its terms.
+        """
         total = 0.0
         for law, count in self.factors:
             greatest = max(abs(float(law.losses[0])), abs(float(law.losses[-1]))) * tilt
@@ -453,9 +488,13 @@ class Product:
         return total
 
     def tilted(self, tilt: float) -> Tilted:
-        """The composed law under an exponential tilt, normalised, around its mean; what lies outside may be folded in."""
+        """The composed law under an exponential tilt, normalised, in a window about its mean.
+
+        The transform may fold mass from outside the window into it (aliasing). Chernoff bounds of that mass are
+        returned.
+        """
         value, mean, variance = self.cumulant(tilt)
-        laws = []
+        laws = []  # tilted
         for law, _ in self.factors:
             with np.errstate(divide="ignore"):
                 laws.append(np.exp(np.log(law.mass) + tilt * law.losses - law.cumulant(tilt)[0]))
@@ -466,12 +505,12 @@ class Product:
         longest = max(law.mass.size for law, _ in self.factors)
         reach = 9.0
         while True:
-            half = int(reach * np.sqrt(variance) / self.step) + longest + 1
-            points = min(2 * half + 1, span)
+            half_width = int(reach * np.sqrt(variance) / self.step) + longest + 1
+            points = min(2 * half_width + 1, span)
             if points == span:
                 low, below, beyond = first, -np.inf, -np.inf
                 break
-            low = round(mean / self.step) - half
+            low = round(mean / self.step) - half_width
             deviation = max(float(np.sqrt(variance)), self.step)
             beyond = self._chernoff(tilt, value, (low + points) * self.step, deviation)
             if beyond <= _OUTSIDE:
@@ -480,7 +519,7 @@ class Product:
             reach *= 1.25
         if points > MOST_POINTS:
             raise ConvergenceError(
-                f"{self.count} releases need {points} grid points: use a coarser step than {self.step:g}"
+                f"{self.count} releases need {points} grid points, over 2**23: use a greater step than {self.step:g}"
             )
         length = fft.next_fast_len(max(points, longest), real=True)
         spectra = [fft.rfft(law, length) for law in laws]
@@ -488,12 +527,14 @@ class Product:
         for spectrum, (_, count) in zip(spectra[1:], self.factors[1:], strict=True):
             power = power * _power(spectrum, count)
         folded = np.roll(fft.irfft(power, length), -((low - first) % length))[:points]
-        most = float(np.mean(np.abs(spectra[0]) ** (self.factors[0][1] - 1)))
-        error = float(8 * UNIT * np.log2(length + 2) * self.count * most)
+        # the power multiplies an error of the spectrum by count * |spectrum|^(count - 1); the mean of this over the
+        # frequencies bounds the error at every grid point
+        mean_power = float(np.mean(np.abs(spectra[0]) ** (self.factors[0][1] - 1)))
+        error = float(8 * UNIT * np.log2(length + 2) * self.count * mean_power)
         return Tilted(np.maximum(folded, 0.0) + error, low, error, float(np.exp(below)), float(np.exp(beyond)))
 
     def _chernoff(self, tilt: float, value: float, end: float, deviation: float) -> float:
-        """log of a bound on the tilted mass of total losses from `end` on; down from it if the deviation is negative."""
+        """Log of a bound on the tilted mass of losses from `end` up, or from `end` down if `deviation` is negative."""
         best = 0.0
         for extra in np.logspace(-3, 4, 43) / deviation:
             best = min(best, self.cumulant(tilt + extra)[0] - value - extra * end)
@@ -501,18 +542,23 @@ class Product:
 
 
 def _power(spectrum: np.ndarray, count: int) -> np.ndarray:
+    """The power of a spectrum through its logarithm; values that are too small are zero."""
     if count == 1:
         return spectrum
     with np.errstate(divide="ignore"):
-        seen = count * np.log(np.abs(spectrum)) > _VANISHED
+        nonzero = count * np.log(np.abs(spectrum)) > _VANISHED
     out = np.zeros_like(spectrum)
-    out[seen] = np.exp(count * np.log(spectrum[seen]))
+    out[nonzero] = np.exp(count * np.log(spectrum[nonzero]))
     return out
 
 
 @dataclass(frozen=True)
 class Tilted:
-    """A law on consecutive multiples of the step: what each may be too great by, and mass that may lie at lesser and greater."""
+    """A law on consecutive multiples of the step, from ``first`` on.
+
+    Each mass is between the true one and the true one plus twice `error`, aliasing left aside. `below` and `beyond`
+    bound the mass at lesser and at greater losses.
+    """
 
     law: FloatArray
     first: int
@@ -523,14 +569,15 @@ class Tilted:
 
 @dataclass(frozen=True)
 class _Tail:
-    """Masses of the total loss over ``exp(log_scale)`` under P, from the greatest loss down, and their sums.
+    """Masses under P, over ``exp(log_scale)``, of the greatest total losses in decreasing order, and their sums.
 
-    Losses below `bottom` are not summed; their sum is at most `below`, and `beyond` that of greater ones than the first.
+    Losses below `bottom` are left out of the sums; the sum of their masses is at most `below`. The sum of the masses of
+    losses above the first one is at most `beyond`.
     """
 
     mass: FloatArray
     losses: FloatArray
-    room: float  # what sums and exponentials may have lost, as a factor: above 1 for bounds from above, below 1 from below
+    room: float  # factor for the rounding of sums and exponentials: above 1 in upper bounds, below 1 in lower bounds
     mean: float
     log_scale: float
     beyond: float
@@ -538,11 +585,11 @@ class _Tail:
 
     @cached_property
     def p(self) -> FloatArray:
-        """Sums under P."""
+        """Cumulative sums under P."""
         return np.cumsum(self.mass) * self.room
 
     def q(self, epsilon: float) -> FloatArray:
-        """Sums under Q times ``exp(epsilon)``; of losses further below than doubles reach too small."""
+        """Cumulative sums under Q times ``exp(epsilon)``; too small where a loss is out of the range of exp."""
         with np.errstate(under="ignore", over="ignore"):
             return np.cumsum(self.mass * np.exp(np.minimum(epsilon - self.losses, _LARGE))) / self.room
 
@@ -551,15 +598,18 @@ class _Tail:
         return float(self.losses[-1])
 
     def delta(self, epsilon: float) -> float:
-        """The greatest difference, at least 0. Where q is too small the difference falls, so that it is not the greatest."""
+        """The greatest difference of the sums, at least 0.
+
+        Where q is too small, the difference decreases from one loss to the next, so it is not the greatest one.
+        """
         return max(float(np.max(self.p - self.q(epsilon))), 0.0)
 
     def epsilon(self, delta: float) -> tuple[float, float]:
-        """The least epsilon if it is among the losses that were summed, and what it is at most if it is below them.
+        """The least epsilon if it is among the summed losses, and an upper bound of it if it is below them.
 
-        It is the greatest value of a function of the loss that is attained where the loss is epsilon itself. `about` is the
-        loss at which the probability first exceeds delta: epsilon is not above it, and below it by the logarithm of the excess.
-        Infinite, if what lies beyond exceeds delta alone.
+        The first is the maximum, over the losses l, of log((p - delta) / q) with the sums p and q down to l; it is
+        attained at the loss epsilon. `about` is the first loss at which p exceeds delta: epsilon is not above it, and
+        is below it by the logarithm of the excess. Both values are infinite if the mass `beyond` alone exceeds delta.
         """
         excess = self.beyond - np.exp(np.log(delta) - self.log_scale)
         if excess > 0:
@@ -568,15 +618,19 @@ class _Tail:
         about = float(self.losses[int(np.argmax(over > 0))])
         q = self.q(about)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            found = float(np.max(np.where(over > 0, np.log(over / q), -np.inf))) + about
-            rest = over[-1] + self.below
-            unseen = float(np.log(rest / q[-1])) + about if rest > 0 and self.below > 0 else -np.inf
-        return found, unseen
+            summed_epsilon = float(np.max(np.where(over > 0, np.log(over / q), -np.inf))) + about
+            total_excess = over[-1] + self.below
+            epsilon_below = (
+                float(np.log(total_excess / q[-1])) + about if total_excess > 0 and self.below > 0 else -np.inf
+            )
+        return summed_epsilon, epsilon_below
 
-    def reaches(self, found: float, unseen: float, tilt: float) -> bool:
-        """Whether the epsilon found is the one sought, and not far below the tilted mean."""
-        least = max(found, 0.0)
-        return (found >= self.bottom or unseen <= least) and tilt * (self.mean - least) <= _FAR
+    def reaches(self, summed_epsilon: float, epsilon_below: float, tilt: float) -> bool:
+        """Whether the summed losses contain the least epsilon, and it is not far below the tilted mean."""
+        clipped_epsilon = max(summed_epsilon, 0.0)
+        return (summed_epsilon >= self.bottom or epsilon_below <= clipped_epsilon) and tilt * (
+            self.mean - clipped_epsilon
+        ) <= _FAR
 
     @classmethod
     def of(
@@ -588,23 +642,23 @@ class _Tail:
         value: float,
         beyond: float,
         below: float,
-        way: int,
+        sign: int,
     ) -> _Tail:
-        """From the law tilted to `mean`; `value` is the log of its normalisation, `beyond` tilted mass of greater losses.
+        """From the law tilted to `mean`, with the log of its normalisation and the tilted mass of greater losses.
 
-        Rounded up for `way` = 1, down for -1.
+        Rounded up for `sign` = 1, down for -1.
         """
-        grows = tilt * (mean - losses)
-        known = int(np.argmin(np.append(grows[::-1] < _LARGE, False)))  # of the greatest losses
+        exponent = tilt * (mean - losses)  # undoes the tilt
+        kept = int(np.argmin(np.append(exponent[::-1] < _LARGE, False)))  # number of greatest losses that exp can hold
         with np.errstate(under="ignore"):
-            mass = law[::-1][:known] * np.exp(grows[::-1][:known])
-            top = beyond * np.exp(-tilt * (losses[-1] - mean))
+            mass = law[::-1][:kept] * np.exp(exponent[::-1][:kept])
+            mass_beyond = beyond * np.exp(-tilt * (losses[-1] - mean))
         return cls(
             mass,
-            losses[::-1][:known],
-            (1 + (law.size + 4 * _LARGE) * UNIT) ** way,
+            losses[::-1][:kept],
+            (1 + (law.size + 4 * _LARGE) * UNIT) ** sign,
             mean,
             value - tilt * mean,
-            float(top),
-            below if known == law.size else np.inf,
+            float(mass_beyond),
+            below if kept == law.size else np.inf,
         )

@@ -1,17 +1,21 @@
-r"""Numerical composition of unlike mechanisms: delta and epsilon between two proved bounds.
+r"""Numerical composition of different mechanisms: delta and epsilon between two proved bounds.
 
-Both ends come from one grid of losses, :mod:`airtight.analytics.privacy.accounting.connect_the_dots`, and one tilted product,
-:mod:`airtight.analytics.privacy.accounting.loss_distribution`; when they are too far apart the step is halved. Where to put
-the grid is read off a sketch: the same chords on a geometric grid. Only the width depends on it, never the validity.
+The lower and the upper bound come from one grid of losses,
+:mod:`airtight.analytics.privacy.accounting.connect_the_dots`, and one tilted product,
+:mod:`airtight.analytics.privacy.accounting.loss_distribution`. If they are too far apart, the step is reduced. A sketch
+of each law, made from chords on a geometric grid, tells where to put the grid. Only the distance of the bounds depends
+on the sketch, never their validity.
 
 Notes
 -----
-Five errors are carried. (i) *Noise of the curve*: its proved or stated ends enter, the upper one in the chords, the lower one in
-the lines; what noise bends is replaced by its lower hull. (ii) *Grid*: chords and lines, second order in the step; each law is
-scaled to the right side of every value it was made from. (iii) *Truncation*: greater losses are infinite for the upper end
-and left out for the lower; lesser ones are raised, and left out. (iv) *Aliasing*: Chernoff's bound of the tilted mass outside the
-window. (v) *Rounding*: of the transform at most :math:`8u\log_2N` for each release, in the norm of the tilted law (assumed of the
-library, u the unit of the last place), and of the entries, each the exponential of a sum.
+Five errors are bounded. (i) *Errors of the curve*: its lower and upper bounds, proved or stated by the mechanism, are
+used. The upper bound gives the chords, the lower bound the lines; sequences that errors make non-convex are replaced by
+their lower hulls. (ii) *Grid*: the errors of chords and lines are of second order in the step; each law is scaled to
+the right side of every value from which it was made. (iii) *Truncation*: losses above the grid are infinite in the
+upper bound and left out of the lower bound; losses below the grid are raised in the upper bound and left out of the
+lower bound. (iv) *Aliasing*: Chernoff's bound of the tilted mass outside the window. (v) *Rounding*: the error of the
+transform is at most :math:`8u\log_2N` for each release, in the norm of the tilted law, where u is the unit in the last
+place. This is assumed of the library. The error of the masses, each of which is the exponential of a sum, is added.
 """
 
 from __future__ import annotations
@@ -31,43 +35,40 @@ from airtight.analytics.privacy.accounting.loss_distribution import LossDistribu
 from airtight.analytics.privacy.mechanisms.mechanism import Ends, Factors, Mechanism
 from airtight.analytics.rounding import UNIT
 
-WIDTH = 1e-3  # relative, of an interval, unless another is asked for
-_DECADES = 10.0 ** np.arange(-15, 6)
-_FAR_DECADES = 10.0 ** np.arange(-15, 13)  # where losses beyond the others are known to occur
-_STEPS = 25  # in one deviation of a tilted loss, at first
+WIDTH = 1e-3  # default relative distance of the lower and upper bound that is aimed at
+_DECADES = 10.0 ** np.arange(-15, 6)  # epsilons at which a sketch first evaluates a curve
+_FAR_DECADES = 10.0 ** np.arange(-15, 13)  # the same where finite losses beyond the last decade are known to occur
+_STEPS = 25  # steps of the first grid in one standard deviation of a tilted loss
 _CUT = 1e-6  # share of delta that losses beyond the grid may cost
-_LEFT_OUT = 1e-10  # tilted mass below the grid
-_FIRST_CELLS, _CELLS, _MANY_CELLS = (
-    1 << 12,
-    1 << 16,
-    1 << 18,
-)  # of a law, at first; at most; at most where values are cheap
-_POINTS = 1 << 21  # of the product, wanted at most
-_REFINEMENTS = 6
-_WORTHWHILE = 1 / 4  # of the distance that a finer grid ought to gain where the upper end gains nothing
-_SECTIONS = 24  # points at once when a single release is inverted
-_CLOSE = 1e-13
-_ASIDE = 1e-10  # share of itself by which a multiple of the step lies below a loss that many outcomes have
-_ABSOLUTE = 1e-12  # what may be lost where only absolute accuracy is asked for
-_FINER = 4  # there
-_FINEST, _COARSEST = 1e-12, 256.0  # step; the exponential of a coarser one may not be a double
-_AN_OCTAVE = 8  # steps to choose from, so that both orders mostly ask for the same values
-_ONE_BY_ONE = 8  # epsilons of a joint curve that are computed each for itself
-_NOTHING = 1e-290  # a delta that is not told from 0
-_LEAST_LOG = -690.0
+_LEFT_OUT = 1e-10  # tilted mass that may lie below the grid
+# greatest number of cells of a law: in the first grid; in any grid; in any grid if no curve is costly to evaluate
+_FIRST_CELLS, _CELLS, _MANY_CELLS = 1 << 12, 1 << 16, 1 << 18
+_POINTS = 1 << 21  # grid points of the composed law that the first step aims at, at most
+_REFINEMENTS = 6  # greatest number of grids
+_WORTHWHILE = 1 / 4  # share of the bounds' distance that a grid must gain from below if it gains nothing from above
+_SECTIONS = 24  # points that are evaluated together in the search for the epsilon of one release
+_CLOSE = 1e-13  # relative length of an interval at which this search ends
+_ASIDE = 1e-10  # relative distance of a multiple of the step below a loss that has positive mass
+_ABSOLUTE = 1e-12  # error of delta where only absolute accuracy is needed
+_FINER = 4  # divisor of the first step there
+_FINEST, _COARSEST = 1e-12, 256.0  # least and greatest step; the exponential of a greater one may overflow
+_AN_OCTAVE = 8  # steps to choose from between h and 2h: so both orders mostly evaluate the curve at equal points
+_ONE_BY_ONE = 8  # greatest number of epsilons for which a joint curve is composed anew at each
+_NOTHING = 1e-290  # a delta up to this one counts as 0
+_LEAST_LOG = -690.0  # least log of delta for which a grid is planned: exp underflows below -708
 
 Rising = Callable[[float, float, float], float]
 
 
 @dataclass(frozen=True)
 class Composed:
-    """Independent releases, each `count` times, in one order throughout."""
+    """Independent releases, each `count` times, all in the same order."""
 
     factors: Factors
     reverse: bool = False
 
     def delta(self, epsilon: float, width: float = WIDTH) -> tuple[float, float]:
-        """Both ends of delta at epsilon >= 0."""
+        """Lower and upper bound of delta at epsilon >= 0."""
         if not self.factors:
             return 0.0, 0.0
         if self.single:
@@ -78,26 +79,31 @@ class Composed:
         tilt = self._tilt(lambda value, slope, t: slope - epsilon)
         log_level = self._cumulant(tilt)[0] - tilt * epsilon - np.log1p(tilt)
         level = float(np.exp(np.clip(log_level, _LEAST_LOG, 0.0)))
-        # what is told apart at any epsilon is told apart at 0, and of several releases no more than of each, summed
-        most = sum(count * sketch.curve[0] for sketch, (_, count) in zip(self._sketches, self.factors, strict=True))
-        level = max(min(level, float(most)), np.exp(_LEAST_LOG))
-        goal = width * max(tilt * epsilon, 1.0)
+        # delta at any epsilon is at most delta at 0, which for several releases is at most the sum of theirs
+        delta_at_0 = sum(
+            count * sketch.curve[0] for sketch, (_, count) in zip(self._sketches, self.factors, strict=True)
+        )
+        level = max(min(level, float(delta_at_0)), np.exp(_LEAST_LOG))
+        log_width = width * max(tilt * epsilon, 1.0)
         low, high = self._narrowed(
             tilt,
             level,
             lambda lower, upper: (lower.least_delta(epsilon), upper.delta(epsilon)),
-            lambda low, high: (np.log(high / low) if low > 0 else np.inf) / goal if high > _NOTHING else 0.0,
+            lambda low, high: (np.log(high / low) if low > 0 else np.inf) / log_width if high > _NOTHING else 0.0,
         )
-        if np.log(max(high, _NOTHING) / max(low, _NOTHING)) > goal:
-            alone = [self._curves(i)[0](np.array([epsilon])) for i in range(len(self.factors))]
-            low = max([low, *(float(ends[0][0]) for ends in alone)])  # one release says no more than all of them
-            if epsilon == 0:  # total variations add up at most
-                each = sum(count * float(ends[1][0]) for ends, (_, count) in zip(alone, self.factors, strict=True))
-                high = min(high, each * (1 + 4 * UNIT * (len(self.factors) + 1)))
+        if np.log(max(high, _NOTHING) / max(low, _NOTHING)) > log_width:
+            single_bounds = [self._curves(i)[0](np.array([epsilon])) for i in range(len(self.factors))]
+            # the composition dominates each of its releases
+            low = max([low, *(float(ends[0][0]) for ends in single_bounds)])
+            if epsilon == 0:  # the total variation of a composition is at most the sum of those of the releases
+                total_variation = sum(
+                    count * float(ends[1][0]) for ends, (_, count) in zip(single_bounds, self.factors, strict=True)
+                )
+                high = min(high, total_variation * (1 + 4 * UNIT * (len(self.factors) + 1)))
         return min(low, high, 1.0), min(high, 1.0)
 
     def reached(self, epsilon: float, low: float, high: float, width: float = WIDTH) -> bool:
-        """Whether both ends of delta at epsilon are as near each other as `width` of epsilon amounts to."""
+        """Whether the bounds of delta at epsilon are as close as a relative distance `width` of epsilon implies."""
         distance = np.log(high / low) if low > 0 else np.inf
         if high <= _NOTHING or distance <= width:
             return True
@@ -106,7 +112,7 @@ class Composed:
         return bool(distance <= width * max(self._tilt(lambda value, slope, t: slope - epsilon) * epsilon, 1.0))
 
     def epsilon(self, delta: float, width: float = WIDTH, floor: float = 0.0) -> tuple[float, float]:
-        """Both ends of the least epsilon >= 0 at delta in [0, 1]; as they come where it is below the floor."""
+        """Lower and upper bound of the least epsilon >= 0 at delta in [0, 1]; they are not narrowed below the floor."""
         if not self.factors or delta >= 1:
             return 0.0, 0.0
         if delta == 0:
@@ -136,36 +142,42 @@ class Composed:
 
     @property
     def single(self) -> bool:
-        """Whether there is but one release, whose curve is at hand."""
+        """Whether there is only one release, used once, so that its curve is the answer."""
         return len(self.factors) == 1 and self.factors[0][1] == 1
 
     def law(self, step: float, *, pessimistic: bool) -> LossDistribution:
-        """The total loss on multiples of the step, above the truth or below it; absolute accuracy as of :meth:`breaks`."""
+        """Law of the total loss on a grid of this step, above or below the true law; as accurate as :meth:`breaks`."""
         _, ranges = self._grid(0.0, _ABSOLUTE)
         counts = [count for _, count in self.factors]
-        laws = [self._laws(i, step, *each)[int(pessimistic)] for i, each in enumerate(ranges)]
-        product = Product(tuple(sorted(zip(laws, counts, strict=True), key=lambda one: -one[1])))
+        laws = [self._laws(i, step, *grid_range)[int(pessimistic)] for i, grid_range in enumerate(ranges)]
+        product = Product(tuple(sorted(zip(laws, counts, strict=True), key=lambda factor: -factor[1])))
         if product.impossible:
             return LossDistribution(step, 0, np.zeros(1), product.infinite())
-        found = product.tilted(0.0)
+        composed = product.tilted(0.0)
         whole = np.exp(product.cumulant(0.0)[0])
         if pessimistic:
-            rest = product.infinite() + found.beyond + found.below
-            return LossDistribution(step, found.first, found.law * whole * (1 + _ABSOLUTE), min(rest, 1.0))
-        kept = np.maximum(found.law - 2 * found.error - found.below - found.beyond, 0.0) * whole * (1 - _ABSOLUTE)
-        return LossDistribution(step, found.first, kept, product.infinite() * (1 - _ABSOLUTE))
+            infinite_mass = product.infinite() + composed.beyond + composed.below
+            return LossDistribution(
+                step, composed.first, composed.law * whole * (1 + _ABSOLUTE), min(infinite_mass, 1.0)
+            )
+        mass = (
+            np.maximum(composed.law - 2 * composed.error - composed.below - composed.beyond, 0.0)
+            * whole
+            * (1 - _ABSOLUTE)
+        )
+        return LossDistribution(step, composed.first, mass, product.infinite() * (1 - _ABSOLUTE))
 
     def breaks(self) -> tuple[FloatArray, FloatArray]:
-        """Real epsilons and a delta at each, nowhere below the truth, nor are the chords in exp(epsilon).
+        """Real epsilons and upper bounds of delta there; the chords in exp(epsilon) are upper bounds, too.
 
-        For what needs no relative accuracy: rounding costs some 1e-12, losses beyond the grid as much.
+        The accuracy is absolute: rounding errors and losses beyond the grid cost about 1e-12 each.
         """
         law = self.law(self.usual_step, pessimistic=True)
         return law.losses, np.minimum(connect_the_dots.summed(law.mass, law.infinite, law.step)[0], 1.0)
 
     @property
     def usual_step(self) -> float:
-        """Of the grid where no relative accuracy is needed."""
+        """Step of the grid where no relative accuracy is needed."""
         return self._grid(0.0, _ABSOLUTE)[0] / _FINER
 
     @property
@@ -173,6 +185,7 @@ class Composed:
         return all(release.bounded_below for release, _ in self.factors)
 
     def _curves(self, i: int) -> tuple[connect_the_dots.Curve, connect_the_dots.Curve]:
+        """The curve of a release in the order of this composition, and the curve in the other order."""
         release = self.factors[i][0] if self.single else self.factors[i][0].in_composition()
         return (
             lambda epsilon: release.ends(epsilon, reverse=self.reverse),
@@ -180,19 +193,20 @@ class Composed:
         )
 
     def _pure(self) -> tuple[float, float]:
-        """Both ends of the pure epsilon; what has no divergence at epsilon 0 says nothing at all."""
+        """Lower and upper bound of the pure epsilon; a release with delta(0) = 0 has the pure epsilon 0."""
         low = high = 0.0
         for release, count in self.factors:
             if release.ends(np.zeros(1), reverse=self.reverse)[1][0] > 0:
-                known = release.reached_loss(reverse=self.reverse)
-                if known == 0 and release.bounded_below:
-                    known = Composed(((release, 1),), self.reverse)._inverse(_NOTHING)[0]
-                low += count * known
+                pure_lower = release.reached_loss(reverse=self.reverse)  # 0 if nothing is known
+                if pure_lower == 0 and release.bounded_below:
+                    pure_lower = Composed(((release, 1),), self.reverse)._inverse(_NOTHING)[0]
+                low += count * pure_lower
                 high += count * release.greatest_loss(reverse=self.reverse)
-        room = 4 * UNIT * len(self.factors)
-        return min(low * (1 - room), high), high * (1 + room)
+        rounding = 4 * UNIT * len(self.factors)
+        return min(low * (1 - rounding), high), high * (1 + rounding)
 
     def _infinite(self) -> tuple[float, float]:
+        """Lower and upper bound of delta at infinite epsilon: the probability that some loss is infinite."""
         logs = np.zeros(2)
         with np.errstate(divide="ignore"):
             for i, (_, count) in enumerate(self.factors):
@@ -202,13 +216,13 @@ class Composed:
         return float(lower) * (1 - 1e-14), min(float(upper) * (1 + 1e-14), 1.0)
 
     def _inverse(self, delta: float) -> tuple[float, float]:
-        """Of one release, from its curve."""
+        """Lower and upper bound of the epsilon of one release at delta, from its curve."""
         curve = self._curves(0)[0]
-        found = []
-        for end in (0, 1):
+        bounds = []
+        for side in (0, 1):  # the lower and the upper bound
             grid = np.concatenate([[0.0], _DECADES, [1e8, 1e16, 1e100, np.inf]])
             for _ in range(40):
-                safe = curve(grid)[end] <= delta
+                safe = curve(grid)[side] <= delta
                 first = int(np.argmax(safe)) if np.any(safe) else grid.size
                 low, high = (grid[max(first - 1, 0)], grid[min(first, grid.size - 1)])
                 if first in (0, grid.size) or high == np.inf or high - low <= _CLOSE * high:
@@ -219,20 +233,21 @@ class Composed:
                     else np.geomspace(max(low, 1e-4 * high), high, _SECTIONS + 2)
                 )
                 grid[0] = low
-            found.append(np.inf if first == grid.size else float(low if end == 0 else high))
-        return found[0], found[1]
+            bounds.append(np.inf if first == grid.size else float(low if side == 0 else high))
+        return bounds[0], bounds[1]
 
     @cached_property
     def _sketches(self) -> list[_Sketch]:
         return [_Sketch.of(*self._curves(i), release.sketched) for i, (release, _) in enumerate(self.factors)]
 
     def _cumulant(self, tilt: float) -> tuple[float, float, float]:
+        """Cumulant generating function of the sketched total loss, and its first and second derivative."""
         each = [(sketch.cumulant(tilt), count) for sketch, (_, count) in zip(self._sketches, self.factors, strict=True)]
         value, mean, variance = (sum(count * one[i] for one, count in each) for i in range(3))
         return float(value), float(mean), float(variance)
 
     def _tilt(self, rising: Rising) -> float:
-        """The tilt at which an increasing function of the cumulant, its slope and the tilt vanishes; 0 if it is positive."""
+        """The tilt where an increasing function of cumulant, slope and tilt vanishes; 0 if it is positive at 0."""
 
         def at(tilt: float) -> float:
             value, slope, _ = self._cumulant(tilt)
@@ -251,21 +266,21 @@ class Composed:
         self,
         tilt: float,
         level: float,
-        ends: Callable[[Product, Product], tuple[float, float]],
+        bounds_of: Callable[[Product, Product], tuple[float, float]],
         excess: Callable[[float, float], float],
     ) -> tuple[float, float]:
-        """Both ends, on finer and finer grids, until their distance is not more than wanted: an excess of at most 1.
+        """Lower and upper bound on finer and finer grids, until an excess of at most 1 says that they are close enough.
 
-        Where nothing is known from below, the upper end of a grid is taken to err by a third of what it gained; nothing at
-        all is said on a grid that is too coarse.
+        If no release has a lower bound, the upper bound of a grid is assumed to err by a third of what it gained over
+        the grid before. If even the greatest allowed step gives too many cells, the bounds are 0 and infinity.
         """
         counts = [count for _, count in self.factors]
-        tables = {release.step for release, _ in self.factors if isinstance(release, Tabulated)}
-        if len(tables) > 1:
-            raise ParameterError("step", sorted(tables), "one grid of losses in all tables that are composed")
+        table_steps = {release.step for release, _ in self.factors if isinstance(release, Tabulated)}
+        if len(table_steps) > 1:
+            raise ParameterError("step", sorted(table_steps), "the same in all tables of losses that are composed")
         step, ranges = self._grid(tilt, level)
-        if tables:
-            step = tables.pop()
+        if table_steps:
+            step = table_steps.pop()
         span = max([2 * step, *(top - bottom for bottom, top in ranges)])
         if step > _COARSEST:
             if span > _CELLS * _COARSEST:
@@ -274,29 +289,37 @@ class Composed:
         costly = any(release.side >= 1 / 2 for release, _ in self.factors)
         cells, best = _CELLS if costly else _MANY_CELLS, (0.0, np.inf)
         for refinement in range(_REFINEMENTS):
-            made = [self._laws(i, step, *each) for i, each in enumerate(ranges)]
+            laws_of_releases = [self._laws(i, step, *grid_range) for i, grid_range in enumerate(ranges)]
             products = (
-                Product(tuple(sorted(zip(laws, counts, strict=True), key=lambda one: -one[1])))
-                for laws in zip(*made, strict=True)
+                Product(tuple(sorted(zip(laws, counts, strict=True), key=lambda factor: -factor[1])))
+                for laws in zip(*laws_of_releases, strict=True)
             )
             try:
-                low, high = ends(*products)
+                low, high = bounds_of(*products)
             except ConvergenceError:
                 if not refinement:
                     raise
                 return best
-            guess = low if self._bounded_below else high - (best[1] - high) / 3
-            spent = high >= best[1] and low - best[0] < _WORTHWHILE * (best[1] - best[0])
+            # half the step has a fourth of the error, so the error is a third of what halving has gained
+            lower_estimate = low if self._bounded_below else high - (best[1] - high) / 3
+            gains_little = high >= best[1] and low - best[0] < _WORTHWHILE * (best[1] - best[0])
             best = max(best[0], low), min(best[1], high)
-            left = excess(max(best[0], guess), best[1])
+            remaining_excess = excess(max(best[0], lower_estimate), best[1])
             finest = int(np.log2(max(cells * step / span, 1.0)))
-            halvings = min(int(np.ceil(np.log2(min(max(left, 1.0), 16.0)) / 2)), finest)
-            if left <= 1 or halvings < 1 or spent or any(isinstance(release, Tabulated) for release, _ in self.factors):
+            # the distance of the bounds falls as the square of the step
+            halvings = min(int(np.ceil(np.log2(min(max(remaining_excess, 1.0), 16.0)) / 2)), finest)
+            if (
+                remaining_excess <= 1
+                or halvings < 1
+                or gains_little
+                or any(isinstance(release, Tabulated) for release, _ in self.factors)
+            ):
                 return best
             step /= 2**halvings
         return best
 
     def _laws(self, i: int, h: float, bottom: float, top: float) -> tuple[LossDistribution, LossDistribution]:
+        """The loss distributions below and above the curve of a release, on multiples of h from `bottom` to `top`."""
         release = self.factors[i][0]
         if isinstance(release, Tabulated):
             law, nothing = release.law(reverse=self.reverse), LossDistribution(h, 0, np.zeros(0), 0.0)
@@ -310,14 +333,14 @@ class Composed:
         return below, connect_the_dots.above(forward, reverse, step=h, first=first, last=last)
 
     def _grid(self, tilt: float, level: float) -> tuple[float, list[tuple[float, float]]]:
-        """A step, and for each release the least and greatest finite loss."""
+        """A step, and for each release the least and the greatest finite loss of its grid."""
         total = sum(count for _, count in self.factors)
         ranges = [sketch.range(tilt, level * _CUT / total, _LEFT_OUT / total) for sketch in self._sketches]
         _, _, variance = self._cumulant(tilt)
         step = max(np.sqrt(variance / total) / _STEPS, _FINEST)
         step = max(step, 20 * np.sqrt(variance) / _POINTS, max(top - bottom for bottom, top in ranges) / _FIRST_CELLS)
         spacings = [release.spacing for release, _ in self.factors if release.spacing and release.spacing >= step]
-        if spacings:
+        if spacings:  # all losses of a release are multiples of a spacing: put grid points just below them
             step = max(spacings) / np.ceil(max(spacings) / step) * (1 - _ASIDE)
         else:
             step = 2.0 ** (np.floor(np.log2(step) * _AN_OCTAVE) / _AN_OCTAVE)
@@ -326,7 +349,7 @@ class Composed:
 
 @dataclass(frozen=True)
 class _Sketch:
-    """The loss of one release on a geometric grid: where its mass is. Nothing is proved from it."""
+    """The loss of one release on a geometric grid. It shows where the mass is; nothing is proved from it."""
 
     losses: FloatArray
     mass: FloatArray
@@ -336,25 +359,25 @@ class _Sketch:
 
     @classmethod
     def of(cls, forward: connect_the_dots.Curve, reverse: connect_the_dots.Curve, points: int) -> _Sketch:
-        ends = np.array([_DECADES[-1], np.inf])
-        far = any(values[0][0] > values[1][1] for values in (forward(ends), reverse(ends)))
-        decades: FloatArray = np.asarray(_FAR_DECADES if far else _DECADES, dtype=np.float64)
-        rough = forward(decades)[1], reverse(decades)[1]
-        start = min(int(np.argmax(side < 0.999 * side[0])) if side[0] > 0 else 0 for side in rough)
-        stops = [int(np.argmax(side <= max(side[-1], 1e-320))) for side in rough]
+        far_ends = np.array([_DECADES[-1], np.inf])
+        has_far_losses = any(values[0][0] > values[1][1] for values in (forward(far_ends), reverse(far_ends)))
+        decades: FloatArray = np.asarray(_FAR_DECADES if has_far_losses else _DECADES, dtype=np.float64)
+        decade_curves = forward(decades)[1], reverse(decades)[1]
+        start = min(int(np.argmax(side < 0.999 * side[0])) if side[0] > 0 else 0 for side in decade_curves)
+        stops = [int(np.argmax(side <= max(side[-1], 1e-320))) for side in decade_curves]
         high = min(max(*stops, start + 1), decades.size - 1)
         low = min(max(start - 1, 0), high - 1)
         eps: FloatArray = np.append(0.0, np.geomspace(decades[low], decades[high], (high - low) * points))
         right, left = forward(eps)[1], reverse(eps)[1]
         with np.errstate(under="ignore", over="ignore"):
-            up = _masses(eps, right)
-            down = _masses(-eps[::-1], (left * np.exp(-eps))[::-1])[::-1]
-        middle = max(1 - float(np.sum(up[1:])) - float(np.sum(down[1:])) - float(right[-1]), 1e-300)
+            right_mass = _masses(eps, right)
+            left_mass = _masses(-eps[::-1], (left * np.exp(-eps))[::-1])[::-1]
+        middle = max(1 - float(np.sum(right_mass[1:])) - float(np.sum(left_mass[1:])) - float(right[-1]), 1e-300)
         losses = np.concatenate([-eps[:0:-1], [0.0], eps[1:]])
-        return cls(losses, np.concatenate([down[:0:-1], [middle], up[1:]]), eps, right, float(right[-1]))
+        return cls(losses, np.concatenate([left_mass[:0:-1], [middle], right_mass[1:]]), eps, right, float(right[-1]))
 
     def cumulant(self, tilt: float) -> tuple[float, float, float]:
-        """log of the moment generating function of a finite loss, its slope and curvature."""
+        """Logarithm of the moment generating function of a finite loss, and its first and second derivative."""
         weight, value = self._tilted(tilt)
         mean = float(weight @ self.losses)
         return value, mean, float(weight @ (self.losses - mean) ** 2)
@@ -364,11 +387,11 @@ class _Sketch:
             exponent = np.log(self.mass) + tilt * self.losses
         top = float(np.max(exponent))
         weight = np.exp(exponent - top)
-        whole = float(np.sum(weight))
-        return weight / whole, top + float(np.log(whole))
+        total = float(np.sum(weight))
+        return weight / total, top + float(np.log(total))
 
     def range(self, tilt: float, cut: float, left_out: float) -> tuple[float, float]:
-        """The losses that matter: beyond the greatest delta has fallen to `cut`, below the least is such tilted mass."""
+        """Least and greatest loss that matter: the tilted mass below is `left_out`, delta beyond is at most `cut`."""
         small = self.curve <= max(cut, self.infinite * (1 + _CUT))
         top = float(self.eps[int(np.argmax(small))])
         below = np.cumsum(self._tilted(tilt)[0]) <= left_out
@@ -377,7 +400,7 @@ class _Sketch:
 
 
 def _masses(losses: FloatArray, curve: FloatArray) -> FloatArray:
-    """P-masses of the chords, losses ascending; affine parts of the curve drop out."""
+    """Masses under P of the law whose curve is the chords, losses ascending; affine parts of the curve cancel."""
     gap, rise = np.diff(losses), np.diff(curve)
     after = np.append(rise / np.expm1(np.minimum(gap, 700.0)), 0.0)
     before = np.concatenate([[0.0], rise / -np.expm1(-gap)])
@@ -386,13 +409,14 @@ def _masses(losses: FloatArray, curve: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class Joint(Mechanism):
-    r"""Several releases, each some number of times, as one: its curve is that of their composition.
+    r"""Several releases, each used some number of times, as one release whose curve is that of their composition.
 
     Notes
     -----
-    At few epsilons it is computed for each; at many it is read off the two laws of the total loss, one above the truth and one
-    below it to absolute accuracy (:meth:`airtight.analytics.privacy.accounting.numerical_composition.Composed.law`).
-    The curve of a law on a grid is linear in :math:`e^\epsilon` between grid points, so that it is known everywhere.
+    For few epsilons the composition is computed at each of them. For many, the curve is read from two laws of the total
+    loss, one above and one below the true law, with absolute accuracy
+    (:meth:`airtight.analytics.privacy.accounting.numerical_composition.Composed.law`). The curve of a law on a grid is
+    linear in :math:`e^\epsilon` between grid points, so that it is known everywhere.
     """
 
     factors: Factors
@@ -409,7 +433,7 @@ class Joint(Mechanism):
         return all(release.bounded_below for release, _ in self.factors)
 
     def parameters(self) -> dict[str, Any]:
-        raise NotImplementedError("it is made anew from the family that it bounds")
+        raise NotImplementedError("a Joint has no JSON form: make it again from the family that it bounds")
 
     def greatest_loss(self, *, reverse: bool = False) -> float:
         return float(sum(count * release.greatest_loss(reverse=reverse) for release, count in self.factors))
@@ -418,26 +442,26 @@ class Joint(Mechanism):
         return float(sum(count * release.reached_loss(reverse=reverse) for release, count in self.factors))
 
     def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
-        whole = Composed(self.factors, reverse)
+        composition = Composed(self.factors, reverse)
         if epsilon.size > _ONE_BY_ONE:
             if reverse not in self._laws:
-                low, high = (whole.law(whole.usual_step, pessimistic=upward) for upward in (False, True))
+                low, high = (composition.law(composition.usual_step, pessimistic=upward) for upward in (False, True))
                 self._laws[reverse] = low, high
             return _around_laws(epsilon, *self._laws[reverse])
-        found = np.array([whole.delta(float(x)) for x in epsilon.ravel()]).reshape(*epsilon.shape, 2)
-        return found[..., 0], found[..., 1]
+        bounds = np.array([composition.delta(float(x)) for x in epsilon.ravel()]).reshape(*epsilon.shape, 2)
+        return bounds[..., 0], bounds[..., 1]
 
 
 def _around_laws(epsilon: FloatArray, low: LossDistribution, high: LossDistribution) -> Ends:
-    """The curve of one law from below and of another from above, at each epsilon >= 0."""
-    found = []
-    for law, room in ((low, -1), (high, 1)):
+    """Lower bound from the curve of one law, upper bound from that of another, at each epsilon >= 0."""
+    bounds = []
+    for law, sign in ((low, -1), (high, 1)):
         grid = law.losses
         value, _ = connect_the_dots.summed(law.mass, law.infinite, law.step)
-        after = np.clip(np.searchsorted(grid, epsilon, side="left"), 1, grid.size - 1)
-        left, right, at = grid[after - 1], grid[after], np.clip(epsilon, grid[0], grid[-1])
+        right_index = np.clip(np.searchsorted(grid, epsilon, side="left"), 1, grid.size - 1)
+        left, right, at = grid[right_index - 1], grid[right_index], np.clip(epsilon, grid[0], grid[-1])
         share = np.clip(np.expm1(at - right) / np.expm1(left - right), 0.0, 1.0)
-        chord = value[after] + share * (value[after - 1] - value[after])
-        chord = np.where(epsilon < grid[0], value[0] if room < 0 else 1.0, chord)
-        found.append(chord * (1 + room * (law.mass.size + 64) * UNIT))
-    return found[0], np.minimum(found[1], 1.0)
+        chord = value[right_index] + share * (value[right_index - 1] - value[right_index])
+        chord = np.where(epsilon < grid[0], value[0] if sign < 0 else 1.0, chord)
+        bounds.append(chord * (1 + sign * (law.mass.size + 64) * UNIT))
+    return bounds[0], np.minimum(bounds[1], 1.0)

@@ -1,7 +1,8 @@
 r"""The privacy curve: one value type for every mechanism and every composition.
 
-A pair of laws (P, Q) is known by :math:`\delta(\epsilon) = \sup_A P(A) - e^\epsilon Q(A)` and that of (Q, P). Everything
-an attacker can reach is read off them; both orders are composed before any maximum is taken, because neither need dominate.
+A pair of laws (P, Q) is described by :math:`\delta(\epsilon) = \sup_A P(A) - e^\epsilon Q(A)` and by the same function
+of (Q, P). These two curves determine everything that an attacker can achieve. Each order is composed by itself, and the
+maximum of the two is taken afterwards, because neither of them needs to dominate the other.
 """
 
 from __future__ import annotations
@@ -31,23 +32,23 @@ from airtight.analytics.privacy.mechanisms.randomized_response import Randomized
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_SHOWN = (1e-3, 1e-5, 1e-7, 1e-9)
-_GREATEST = 700.0
+_TABLE_DELTAS = (1e-3, 1e-5, 1e-7, 1e-9)  # deltas of the table in a notebook
+_GREATEST = 700.0  # greatest epsilon of which the exponential is taken: exp overflows above 709
 
 
 class Bracket(tuple[FloatArray, FloatArray]):
-    """Both ends of a number, and how near each other they came: unpacks, indexes and compares as the pair (lower, upper).
+    """Lower and upper bound of a number; unpacks, indexes and compares as the pair (lower, upper).
 
     Attributes
     ----------
     lower, upper : ndarray or float
         The number lies between them.
     width : ndarray or float
-        The relative distance that was reached, (upper - lower) / upper: 0 where both are 0 or both are infinite, 1 where nothing
-        but 0 is known from below or only the upper end is infinite.
+        The relative distance of the bounds, (upper - lower) / upper. It is 0 where both are 0 or both are infinite, and
+        1 where the lower bound is 0 or only the upper bound is infinite.
     reached : ndarray or bool
-        Whether that is as near as was asked for. Where it is False a finer grid gained nothing more, or a release is known
-        between two ends of its own only.
+        Whether the bounds are as close as requested. Where it is False, either a finer grid did not bring them closer,
+        or the curve of a release is itself known only between two bounds.
 
     Examples
     --------
@@ -70,7 +71,7 @@ class Bracket(tuple[FloatArray, FloatArray]):
 
     @classmethod
     def of(cls, lower: FloatArray, upper: FloatArray, asked: float) -> Bracket:
-        """Of ends that are to have a relative distance of at most `asked`."""
+        """From bounds whose relative distance should be at most `asked`."""
         with np.errstate(invalid="ignore"):
             near = (upper < np.inf) & (upper - lower <= asked * upper)
         return cls(lower, upper, np.asarray((lower == upper) | near))
@@ -91,7 +92,7 @@ class Bracket(tuple[FloatArray, FloatArray]):
 
 
 class Direction(StrEnum):
-    """Which order of the neighbours: (P, Q), (Q, P), or whichever is worse."""
+    """Order of the neighbours: (P, Q), (Q, P), or the worse of the two."""
 
     WORST = "worst"
     FORWARD = "forward"
@@ -100,22 +101,22 @@ class Direction(StrEnum):
 
 @dataclass(frozen=True, eq=True, repr=False)
 class PrivacyCurve:
-    """What independent releases, each some number of times, give away together.
+    """The privacy curve of a composition of independent releases, each used some number of times.
 
-    Made by :func:`gaussian`, :func:`laplace`, :func:`randomized_response`, :func:`discrete_pair`, :func:`subsampled`,
-    ``airtight.curve(system)``, :meth:`from_json` and :meth:`from_dp_accounting`, and put together by :meth:`compose` and
-    :func:`compose`. Two curves are equal when they are made of the same releases.
+    The functions :func:`gaussian`, :func:`laplace`, :func:`randomized_response`, :func:`discrete_pair`,
+    :func:`subsampled`, ``airtight.curve(system)``, :meth:`from_json` and :meth:`from_dp_accounting` make a curve.
+    :meth:`compose` and :func:`compose` compose curves. Two curves are equal when they are made of the same releases.
 
     Attributes
     ----------
     factors : tuple of (Mechanism, int)
-        The releases and how often each occurs.
+        The releases and how often each is used.
 
     Notes
     -----
-    Gaussian releases are put together in closed form, the others on a grid of losses
-    (:mod:`airtight.analytics.privacy.accounting.numerical_composition`). Every number returned is on the safe side of
-    its interval, which :meth:`bracket` gives.
+    Gaussian releases are composed in closed form, all others on a grid of losses
+    (:mod:`airtight.analytics.privacy.accounting.numerical_composition`). Every number returned is the bound on the safe
+    side; :meth:`bracket` returns both bounds.
 
     Examples
     --------
@@ -130,7 +131,7 @@ class PrivacyCurve:
         units = {release.unit for release, _ in self.factors if release.unit}
         if len(units) > 1:
             raise ParameterError(
-                "curves", " and ".join(repr(unit) for unit in sorted(units)), "of one neighbour relation"
+                "curves", " and ".join(repr(unit) for unit in sorted(units)), "curves of one neighbour relation"
             )
 
     @classmethod
@@ -146,24 +147,28 @@ class PrivacyCurve:
 
     @property
     def unit(self) -> str:
-        """What neighbours differ in; empty where it is left open."""
+        """What neighbours differ in; empty if it is not specified."""
         return next((release.unit for release, _ in self.factors if release.unit), "")
 
     @cached_property
     def _orders(self) -> dict[Direction, Order]:
+        """The composition in either order; only one of them if both have the same curve."""
         forward = Order(gathered(self.factors))
         if forward.symmetric:
             return {Direction.FORWARD: forward}
         return {Direction.FORWARD: forward, Direction.REVERSE: Order(forward.factors, reverse=True)}
 
-    def _asked(self, direction: Direction | str) -> list[Order]:
+    def _selected_orders(self, direction: Direction | str) -> list[Order]:
+        """The orders that a direction stands for."""
         way = choice("direction", direction, Direction)
         if way is Direction.WORST:
             return list(self._orders.values())
         return [self._orders.get(way, self._orders[Direction.FORWARD])]
 
     def delta(self, epsilon: ArrayLike, *, direction: Direction | str = Direction.WORST) -> FloatArray:
-        r"""delta at each real epsilon, rounded up; for x > 0 :math:`\delta(-x) = 1 - e^{-x} + e^{-x}\delta_{rev}(x)`.
+        r"""delta at each real epsilon, rounded up.
+
+        At -x < 0 it is :math:`1 - e^{-x} + e^{-x}\delta'(x)` with the curve :math:`\delta'` of the other order.
 
         Examples
         --------
@@ -173,12 +178,13 @@ class PrivacyCurve:
         return self.bracket(epsilon=epsilon, direction=direction)[1]
 
     def epsilon(self, delta: ArrayLike, *, direction: Direction | str = Direction.WORST) -> FloatArray:
-        """The least epsilon >= 0 at each delta, rounded up; infinite where there is none.
+        """Least epsilon >= 0 at each delta, rounded up; infinite where there is none.
 
         Parameters
         ----------
         delta : array_like
-            At least 0; 0 asks for the pure epsilon, from 1 on the answer is 0.
+            At least 0. At 0 the result is the pure epsilon, from 1 on it is 0.
+        direction : {"worst", "forward", "reverse"}
 
         Examples
         --------
@@ -195,20 +201,21 @@ class PrivacyCurve:
         direction: Direction | str = Direction.WORST,
         width: float = WIDTH,
     ) -> Bracket:
-        """Both ends of delta at `epsilon`, or of epsilon at `delta`, and whether they are as near each other as was asked.
+        """Lower and upper bound of delta at `epsilon`, or of epsilon at `delta`.
 
         Parameters
         ----------
         epsilon, delta : array_like
-            One of them.
+            Exactly one of them.
         direction : {"worst", "forward", "reverse"}
         width : float
-            Relative distance of the ends of epsilon that is aimed at, in (0, 1); of delta, what that amounts to.
+            In (0, 1). Relative distance of the bounds of epsilon that is aimed at; for bounds of delta, the distance
+            that corresponds to it.
 
         Returns
         -------
         Bracket
-            The pair (lower, upper), with the fields `width`, the relative distance of these two, and `reached`.
+            The pair (lower, upper), with the fields `width`, their relative distance, and `reached`.
 
         Examples
         --------
@@ -217,52 +224,56 @@ class PrivacyCurve:
         True
         """
         goal = checks.scalar("width", width, "(0, 1)")
-        asked = self._asked(direction)
+        orders = self._selected_orders(direction)
         if (epsilon is None) == (delta is None):
-            raise ParameterError("epsilon, delta", (epsilon, delta), "one given, the other left out")
+            raise ParameterError("epsilon, delta", (epsilon, delta), "one value and one None")
         if delta is not None:
             level = real("delta", delta, "[0, inf]")
-            lower, upper = _ends(level, lambda x: _greatest_epsilon(asked, x, goal))
+            lower, upper = _bounds(level, lambda x: _greatest_epsilon(orders, x, goal))
             return Bracket.of(lower, upper, goal)
         eps = real("epsilon", epsilon if epsilon is not None else 0.0, "[-inf, inf]")
-        lower, upper = _ends(eps, lambda x: _greatest([self._delta(one, x, goal) for one in asked]))
-        each = zip(np.ravel(eps).tolist(), np.ravel(lower).tolist(), np.ravel(upper).tolist(), strict=True)
-        enough = [any(one.reached(abs(x), low, high, goal) for one in asked) for x, low, high in each]
-        return Bracket(lower, upper, np.array(enough, dtype=bool).reshape(eps.shape))
+        lower, upper = _bounds(eps, lambda x: _greatest_of_bounds([self._delta(order, x, goal) for order in orders]))
+        points = zip(np.ravel(eps).tolist(), np.ravel(lower).tolist(), np.ravel(upper).tolist(), strict=True)
+        close_enough = [any(order.reached(abs(x), low, high, goal) for order in orders) for x, low, high in points]
+        return Bracket(lower, upper, np.array(close_enough, dtype=bool).reshape(eps.shape))
 
     def _delta(self, order: Order, epsilon: float, width: float) -> tuple[float, float]:
-        if epsilon == 0:  # the total variation, which both orders have in common
+        """Lower and upper bound of delta of one order at any real epsilon."""
+        if epsilon == 0:  # the total variation, which is the same in both orders
             low, high = 0.0, 1.0
-            for one in self._orders.values():
-                ends = one.delta(0.0, width)
+            for each_order in self._orders.values():
+                ends = each_order.delta(0.0, width)
                 low, high = max(low, ends[0]), min(high, ends[1])
-                if low > 0 or one.reached(0.0, low, high, width):
+                if low > 0 or each_order.reached(0.0, low, high, width):
                     break
             return min(low, high), high
         if epsilon > 0:
             return order.delta(epsilon, width)
-        other = Direction.FORWARD if order.reverse else Direction.REVERSE
-        low, high = self._orders.get(other, self._orders[Direction.FORWARD]).delta(-epsilon, width)
+        opposite = Direction.FORWARD if order.reverse else Direction.REVERSE
+        low, high = self._orders.get(opposite, self._orders[Direction.FORWARD]).delta(-epsilon, width)
         share, rest = np.exp(epsilon), -np.expm1(epsilon)
         return float((rest + share * low) * (1 - 1e-15)), float(min((rest + share * high) * (1 + 1e-15), 1.0))
 
     def beta(
         self, alpha: ArrayLike, *, direction: Direction | str = Direction.WORST, envelope: bool = False
     ) -> FloatArray:
-        r"""The least second-kind error of an attack whose first-kind error is at most alpha; never above the truth.
+        r"""Least type II error of an attack whose type I error is at most alpha (trade-off function), rounded down.
 
         Parameters
         ----------
         alpha : array_like
             In [0, 1].
         direction : {"worst", "forward", "reverse"}
-            `forward`: Q is the tested hypothesis. The other order gives the inverse function; `worst` is the lesser of both.
+            With `forward`, Q is the tested hypothesis. The other order gives the inverse function; `worst` is the
+            minimum of both.
         envelope : bool
-            The greatest convex function below `worst`: what one attacker can be held to who may choose the order.
+            Whether to return the greatest convex function below `worst`, which bounds one attacker who may choose the
+            order.
 
         Notes
         -----
-        :math:`\beta(\alpha) = \sup_{\lambda\ge0} 1 - \delta(\log\lambda) - \lambda\alpha`, for every :math:`\lambda` a bound.
+        :math:`\beta(\alpha) = \sup_{\lambda\ge0} 1 - \delta(\log\lambda) - \lambda\alpha`; every :math:`\lambda` gives
+        a lower bound.
 
         Examples
         --------
@@ -270,24 +281,26 @@ class PrivacyCurve:
         array([0.7405, 0.1587])
         """
         levels = real("alpha", alpha, "[0, 1]")
-        orders = self._asked(direction)
-        if all(one.curved for one in orders):
+        orders = self._selected_orders(direction)
+        if all(order.curved for order in orders):
 
-            def least(some: list[Order], alpha: float) -> float:
-                return trade_off.least_error(lambda eps: max(self._delta(one, eps, WIDTH)[1] for one in some), alpha)
+            def least_error(group: list[Order], alpha: float) -> float:
+                return trade_off.least_error(
+                    lambda eps: max(self._delta(order, eps, WIDTH)[1] for order in group), alpha
+                )
 
-            groups = [orders] if envelope else [[one] for one in orders]
-            found = [min(least(some, float(a)) for some in groups) for a in levels.ravel()]
+            groups = [orders] if envelope else [[order] for order in orders]
+            errors = [min(least_error(group, float(a)) for group in groups) for a in levels.ravel()]
         else:
-            tables = [one.breaks() for one in orders]
+            tables = [order.breaks() for order in orders]
             tables = [trade_off.greater(*tables)] if envelope and len(tables) > 1 else tables
             with np.errstate(over="ignore"):
                 lines = [(1 - delta, np.where(eps > _GREATEST, np.inf, np.exp(eps))) for eps, delta in tables]
-                found = [max(min(_highest(*line, float(a)) for line in lines), 0.0) for a in levels.ravel()]
-        return np.array(found).reshape(levels.shape)[()]
+                errors = [max(min(_highest(*line, float(a)) for line in lines), 0.0) for a in levels.ravel()]
+        return np.array(errors).reshape(levels.shape)[()]
 
     def advantage(self) -> float:
-        """The greatest advantage over guessing of one who is to tell the neighbours apart: their total variation.
+        """Greatest advantage over guessing of an attacker who distinguishes the neighbours: their total variation.
 
         Examples
         --------
@@ -297,7 +310,7 @@ class PrivacyCurve:
         return float(self.delta(0.0))
 
     def bayes_risk(self, prior: ArrayLike, *, direction: Direction | str = Direction.WORST) -> FloatArray:
-        """The least probability of error when the tested hypothesis is true with probability `prior`; never above the truth.
+        """Least probability of error if the tested hypothesis is true with probability `prior`, rounded down.
 
         Examples
         --------
@@ -310,7 +323,7 @@ class PrivacyCurve:
         return np.asarray(np.maximum((1 - share) * (1 - self.delta(eps, direction=direction)), 0.0))[()]
 
     def tpr(self, fpr: ArrayLike, *, direction: Direction | str = Direction.WORST) -> FloatArray:
-        """The greatest true-positive rate of an attack at each false-positive rate; never below the truth.
+        """Greatest true-positive rate of an attack at each false-positive rate, rounded up.
 
         Examples
         --------
@@ -320,7 +333,9 @@ class PrivacyCurve:
         return np.asarray(1 - self.beta(real("fpr", fpr, "[0, 1]"), direction=direction))[()]
 
     def compose(self, count: int) -> PrivacyCurve:
-        """`count` independent ones, chosen adaptively if each is dominated by this; none at all for 0.
+        """The composition of `count` independent releases of this curve; for `count` = 0 nothing is released.
+
+        It bounds an adaptive choice of releases as well, if this curve dominates each of them.
 
         Examples
         --------
@@ -331,7 +346,7 @@ class PrivacyCurve:
         return PrivacyCurve(tuple((release, each * times) for release, each in self.factors if times))
 
     def to_json(self) -> str:
-        """Constructors, parameters and counts.
+        """The releases as JSON: constructor, parameters and count of each.
 
         Examples
         --------
@@ -341,7 +356,7 @@ class PrivacyCurve:
         return json.dumps(self.to_dict()["releases"])
 
     def to_dict(self) -> dict[str, Any]:
-        """The releases of which it is composed: constructor, parameters and count of each."""
+        """The releases as a dictionary: constructor, parameters and count of each."""
         return {"releases": [{**described(release), "count": count} for release, count in self.factors]}
 
     @classmethod
@@ -354,11 +369,11 @@ class PrivacyCurve:
         True
         """
         try:
-            each = json.loads(text)
-            found = [(release_of(one), checks.count("count", one["count"])) for one in each]
+            releases = json.loads(text)
+            factors = [(release_of(release), checks.count("count", release["count"])) for release in releases]
         except (TypeError, KeyError, AttributeError, json.JSONDecodeError) as error:
-            raise ParameterError("text", text[:80], f"what to_json writes ({error})") from None
-        return cls(tuple(found))
+            raise ParameterError("text", text[:80], f"the text that to_json writes ({error})") from None
+        return cls(tuple(factors))
 
     def to_dp_accounting(self, step: float = 1e-3, *, pessimistic: bool = True) -> tuple[Any, Any]:
         """Two privacy loss distributions of Google's library, of (P, Q) and of (Q, P), on multiples of `step`.
@@ -368,7 +383,8 @@ class PrivacyCurve:
         step : float
             > 0.
         pessimistic : bool
-            Nowhere below the truth; nowhere above it otherwise. Of what is composed on either side both orders are needed.
+            Whether the distributions are nowhere below the truth; otherwise they are nowhere above it. A composition
+            needs both orders: compose each and take the worse result.
 
         Returns
         -------
@@ -379,16 +395,16 @@ class PrivacyCurve:
         h = checks.scalar("step", step, "(0, inf)")
         orders = [self._orders[Direction.FORWARD], self._orders.get(Direction.REVERSE, self._orders[Direction.FORWARD])]
         forward, reverse = (
-            interchange.distribution(one.law(h, pessimistic=pessimistic), pessimistic) for one in orders
+            interchange.distribution(order.law(h, pessimistic=pessimistic), pessimistic) for order in orders
         )
         return forward, reverse
 
     @classmethod
     def from_dp_accounting(cls, pld: Any, *, optimistic: bool = False, unit: str = "") -> PrivacyCurve:
-        """Of a privacy loss distribution of Google's library, with both its orders.
+        """The curve of a privacy loss distribution of Google's library, with both its orders.
 
-        A pessimistic one fills the upper end of :meth:`bracket` only. An optimistic one, which is no guarantee, fills the lower
-        only, and is refused unless `optimistic` asks for it.
+        A pessimistic distribution gives only the upper bound of :meth:`bracket`. An optimistic one gives only the lower
+        bound, which is no guarantee; it is refused unless `optimistic` is true.
         """
         from airtight.analytics.privacy.accounting import interchange
 
@@ -402,11 +418,11 @@ class PrivacyCurve:
         return f"PrivacyCurve({', '.join(parts) or 'nothing released'}{'; ' + self.unit if self.unit else ''})"
 
     def _repr_html_(self) -> str:
-        rows = "".join(f"<tr><td>{d:g}</td><td>{float(self.epsilon(d)):.6g}</td></tr>" for d in _SHOWN)
+        rows = "".join(f"<tr><td>{d:g}</td><td>{float(self.epsilon(d)):.6g}</td></tr>" for d in _TABLE_DELTAS)
         return f"<table><caption>{self!r}</caption><tr><th>delta</th><th>epsilon</th></tr>{rows}</table>"
 
     def plot(self, axes: Axes | None = None, *, deltas: Sequence[float] = tuple(10.0 ** -np.arange(1, 13))) -> Axes:
-        """epsilon against delta, both orders and the worse one, on the axes given or on new ones."""
+        """Plot epsilon against delta, of both orders and of the worse one, on the given axes or on new ones."""
         from matplotlib import pyplot
 
         axes = pyplot.figure().add_subplot() if axes is None else axes
@@ -418,51 +434,52 @@ class PrivacyCurve:
         return axes
 
 
-def _ends(values: FloatArray, ends: Callable[[float], tuple[float, float]]) -> tuple[FloatArray, FloatArray]:
-    found = np.array([ends(float(x)) for x in values.ravel()]).reshape(*values.shape, 2)
-    return found[..., 0][()], found[..., 1][()]
+def _bounds(values: FloatArray, bounds_at: Callable[[float], tuple[float, float]]) -> tuple[FloatArray, FloatArray]:
+    """Lower and upper bounds at each value."""
+    pairs = np.array([bounds_at(float(x)) for x in values.ravel()]).reshape(*values.shape, 2)
+    return pairs[..., 0][()], pairs[..., 1][()]
 
 
 def _greatest_epsilon(orders: Iterable[Order], delta: float, width: float) -> tuple[float, float]:
-    """Of an order that stays below what another reaches no more is asked."""
+    """Bounds of the greatest epsilon of the orders; an order below what another one reaches is not refined."""
     low = high = 0.0
-    for one in orders:
-        ends = one.epsilon(delta, width, low)
-        low, high = max(low, ends[0]), max(high, ends[1])
+    for order in orders:
+        bounds = order.epsilon(delta, width, low)
+        low, high = max(low, bounds[0]), max(high, bounds[1])
     return low, high
 
 
-def _greatest(ends: Iterable[tuple[float, float]]) -> tuple[float, float]:
-    lower, upper = zip(*ends, strict=True)
+def _greatest_of_bounds(bounds: Iterable[tuple[float, float]]) -> tuple[float, float]:
+    lower, upper = zip(*bounds, strict=True)
     return max(lower), max(upper)
 
 
 def compose(curves: Iterable[PrivacyCurve], counts: Iterable[int] | None = None) -> PrivacyCurve:
-    """Unlike releases together, each `counts` times.
+    """The composition of different releases, each used `counts` times.
 
     Raises
     ------
     ParameterError
-        When they speak of different neighbours; when a count is negative or not whole.
+        When the curves have different neighbour relations; when a count is negative or not an integer.
 
     Examples
     --------
     >>> round(float(compose([gaussian(0.3), laplace(0.1)], [3, 10]).epsilon(1e-5)), 2)
     2.45
     """
-    each = list(curves)
-    times = [1] * len(each) if counts is None else list(counts)
-    if len(times) != len(each):
-        raise ParameterError("counts", f"{len(times)} numbers", f"one for each of {len(each)} curves")
-    gathered: dict[Mechanism, int] = {}
-    for one, count in zip(each, times, strict=True):
-        for release, number in one.compose(count).factors:
-            gathered[release] = gathered.get(release, 0) + number
-    return PrivacyCurve(tuple(gathered.items()))
+    all_curves = list(curves)
+    times = [1] * len(all_curves) if counts is None else list(counts)
+    if len(times) != len(all_curves):
+        raise ParameterError("counts", f"{len(times)} numbers", f"one number for each of the {len(all_curves)} curves")
+    count_by_release: dict[Mechanism, int] = {}
+    for curve, count in zip(all_curves, times, strict=True):
+        for release, factor_count in curve.compose(count).factors:
+            count_by_release[release] = count_by_release.get(release, 0) + factor_count
+    return PrivacyCurve(tuple(count_by_release.items()))
 
 
 def gaussian(mu: float, *, unit: str = "") -> PrivacyCurve:
-    """Of Gaussian noise: `mu` is the sensitivity over the standard deviation, in [0, inf].
+    """The curve of Gaussian noise; `mu` in [0, inf] is the sensitivity over the standard deviation.
 
     Examples
     --------
@@ -473,7 +490,7 @@ def gaussian(mu: float, *, unit: str = "") -> PrivacyCurve:
 
 
 def laplace(epsilon: float, *, unit: str = "") -> PrivacyCurve:
-    """Of Laplace noise: `epsilon` >= 0 is the sensitivity over the scale.
+    """The curve of Laplace noise; `epsilon` >= 0 is the sensitivity over the scale.
 
     Examples
     --------
@@ -484,7 +501,7 @@ def laplace(epsilon: float, *, unit: str = "") -> PrivacyCurve:
 
 
 def randomized_response(epsilon: float, symbols: int = 2, *, unit: str = "") -> PrivacyCurve:
-    """Of an answer among `symbols`: the truth, with odds exp(epsilon) against each other one.
+    """The curve of randomized response: the truth is exp(epsilon) times as likely as each other one of `symbols`.
 
     Examples
     --------
@@ -495,7 +512,7 @@ def randomized_response(epsilon: float, symbols: int = 2, *, unit: str = "") -> 
 
 
 def discrete_pair(p: ArrayLike, q: ArrayLike, *, unit: str = "") -> PrivacyCurve:
-    """Of two laws on the same outcomes.
+    """The curve of two laws on the same outcomes.
 
     Examples
     --------
@@ -506,9 +523,10 @@ def discrete_pair(p: ArrayLike, q: ArrayLike, *, unit: str = "") -> PrivacyCurve
 
 
 def subsampled(curve: PrivacyCurve | float, p: float) -> PrivacyCurve:
-    """Of a release that happens with probability `p`, unseen, against none; a number is the mu of a Gaussian one.
+    """The curve of a release that happens with probability `p`, unseen by the observer, against no release.
 
-    Adjacency: taken out or added. A fixed-size sample, or one that is used again, is something else.
+    A number in place of `curve` is the mu of a Gaussian release. Adjacency: the participant is removed or added. A
+    sample of fixed size, or one sample that is used several times, needs another analysis.
 
     Examples
     --------
@@ -517,10 +535,10 @@ def subsampled(curve: PrivacyCurve | float, p: float) -> PrivacyCurve:
     """
     inner = curve if isinstance(curve, PrivacyCurve) else gaussian(curve)
     if len(inner.factors) != 1 or inner.factors[0][1] != 1:
-        raise ParameterError("curve", repr(inner), "of a single release")
-    return PrivacyCurve.of(Subsampled(inner.factors[0][0], p))
+        raise ParameterError("curve", repr(inner), "the curve of a single release")
+    return PrivacyCurve(((Subsampled(inner.factors[0][0], p), 1),))
 
 
 def _highest(start: FloatArray, fall: FloatArray, at: float) -> float:
-    """The highest of falling lines, of which infinitely steep ones count at 0 only."""
+    """The greatest value of decreasing lines at `at`; infinitely steep lines count at 0 only."""
     return float(np.max(start - fall * at if at > 0 else start))

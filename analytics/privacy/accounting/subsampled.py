@@ -1,4 +1,4 @@
-"""A mechanism that is used with some probability, and nobody sees whether it was: amplification by subsampling."""
+"""Amplification by subsampling: a mechanism is used with some probability, unseen by the observer."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from airtight.analytics.privacy.mechanisms import subsampling
 from airtight.analytics.privacy.mechanisms.mechanism import Ends, Factors, Mechanism, described, register, release_of
 from airtight.analytics.rounding import SMALLEST, UNIT
 
-_SHIFT = 8 * UNIT  # relative, of an epsilon that was computed
+_SHIFT = 8 * UNIT  # bound on the relative error of a computed epsilon, and of a computed factor of delta
 
 
 @dataclass(frozen=True)
 class Subsampled(Mechanism):
-    """A mechanism that is used with probability p, against one that is never used; the observer does not see whether it is.
+    """A mechanism that is used with probability p, unseen by the observer, against one that is never used.
 
     Adjacency: the first law is the mixture p P + (1 - p) Q of the mechanism's pair, the second is Q.
 
     Notes
     -----
-    Both divergences of the mixture are rising functions of one divergence of the release
-    (:mod:`airtight.analytics.privacy.mechanisms.subsampling`). So what dominates a family of releases, subsampled,
-    dominates the subsampled family, and a pair of the family, subsampled, is a pair of it: both ends of a family come
-    from its own two ends.
+    Either divergence of the mixture is an increasing function of one divergence of the release
+    (:mod:`airtight.analytics.privacy.mechanisms.subsampling`). So a pair that dominates a family of releases,
+    subsampled, dominates the subsampled family; and a pair of the family, subsampled, belongs to the subsampled family.
+    Thus the lower and the upper bound for the subsampled family come from those for the family.
     """
 
     release: Mechanism
@@ -78,27 +78,29 @@ class Subsampled(Mechanism):
     def dominating(self, level: float) -> Factors:
         if self.pair:
             return ((self, 1),)
-        return self._each(self.release.dominating(level / max(self.p, SMALLEST)))
+        return self._subsampled_jointly(self.release.dominating(level / max(self.p, SMALLEST)))
 
     def attained(self, level: float) -> Factors:
-        """For a lower bound: several mechanisms that are used together or not at all are joined into one, known by its curve."""
+        """For lower bounds; mechanisms that are used together or not at all are joined into one ``Joint``."""
         if self.pair:
             return ((self, 1),)
-        return self._each(self.release.attained(level / max(self.p, SMALLEST)))
+        return self._subsampled_jointly(self.release.attained(level / max(self.p, SMALLEST)))
 
-    def _each(self, factors: Factors) -> Factors:
+    def _subsampled_jointly(self, factors: Factors) -> Factors:
+        """The mechanisms of a composition as one subsampled mechanism."""
         if not factors:
             return ()
-        alone = len(factors) == 1 and factors[0][1] == 1
-        return ((Subsampled(factors[0][0] if alone else Joint(factors), self.p), 1),)
+        is_single = len(factors) == 1 and factors[0][1] == 1
+        return ((Subsampled(factors[0][0] if is_single else Joint(factors), self.p), 1),)
 
     def _mixed_loss(self, inner: float, reverse: bool) -> float:
+        """Pure epsilon of the mixture from that of the release."""
         if self.p in (0.0, 1.0):
             return inner * self.p if self.p else 0.0
         if reverse:  # Q / (p P + (1 - p) Q)
-            taken = self.p * np.expm1(-inner)
-            most = -np.log1p(taken) if taken > -0.5 else -np.logaddexp(np.log1p(-self.p), np.log(self.p) - inner)
-            return float(most)
+            shift = self.p * np.expm1(-inner)
+            loss = -np.log1p(shift) if shift > -0.5 else -np.logaddexp(np.log1p(-self.p), np.log(self.p) - inner)
+            return float(loss)
         return float(subsampling.amplified(inner, self.p)) if inner < np.inf else np.inf
 
     def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
@@ -108,6 +110,7 @@ class Subsampled(Mechanism):
         return lower * (1 - _SHIFT), np.minimum(upper * (1 + _SHIFT), 1.0)
 
     def _ends(self, epsilon: FloatArray, reverse: bool) -> Ends:
+        """Bounds of the divergence, without the rounding errors of this class."""
         if not reverse:
             finite = np.minimum(epsilon, np.finfo(float).max / 4)
             inner = np.where(epsilon < np.inf, subsampling.unamplified(finite, np.array(self.p)), np.inf)

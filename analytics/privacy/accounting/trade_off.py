@@ -1,4 +1,4 @@
-"""From a privacy curve to the errors of an attack: the lines below a trade-off."""
+"""From a privacy curve to the trade-off function: the supporting lines of the errors of an attack."""
 
 from __future__ import annotations
 
@@ -8,27 +8,29 @@ import numpy as np
 
 from airtight.analytics.checks import FloatArray
 
-_GOLDEN = (np.sqrt(5) - 1) / 2
-_STEPS = 60  # of a golden section
-_REACH = 1e-12
-_GREATEST = 700.0
+_GOLDEN = (np.sqrt(5) - 1) / 2  # ratio of a golden section
+_STEPS = 60  # greatest number of golden sections
+_REACH = 1e-12  # relative length of the interval of epsilon at which the search ends
+_GREATEST = 700.0  # from here on the interval is not extended: exp overflows above 709
 
 
 def greater(one: tuple[FloatArray, FloatArray], other: tuple[FloatArray, FloatArray]) -> tuple[FloatArray, FloatArray]:
-    """The greater of two falling curves at the breaks of both; between its breaks each is held at the one before."""
+    """The maximum of two decreasing curves at the breaks of both; between breaks a curve keeps the value before."""
     eps = np.union1d(one[0], other[0])
-    return eps, np.maximum(*(np.append(1.0, d)[np.searchsorted(e, eps, side="right")] for e, d in (one, other)))
+    return eps, np.maximum(
+        *(np.append(1.0, deltas)[np.searchsorted(breaks, eps, side="right")] for breaks, deltas in (one, other))
+    )
 
 
 def least_error(delta: Callable[[float], float], alpha: float) -> float:
-    """The greatest of the lines 1 - delta(log lambda) - lambda alpha: concave in lambda."""
+    """The greatest of the lines 1 - delta(log lambda) - lambda alpha, which are concave in lambda; at least 0."""
     if alpha == 1:
         return 0.0
 
     def line(eps: float) -> float:
         return 1 - delta(eps) - float(np.exp(eps)) * alpha
 
-    low, high = -30.0, 1.0
+    low, high = -30.0, 1.0  # epsilon; the maximum is sought by golden sections, and every point gives a valid bound
     while line(high) > line(high - 1e-3) and high < _GREATEST:
         low, high = high / 2, high * 2
     a, b = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)

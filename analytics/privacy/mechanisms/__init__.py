@@ -1,1 +1,2 @@
-"""Single mechanisms (Gaussian, Laplace, randomized response, discrete pairs, subsampling) with bounds of their privacy curves."""
+"""Single mechanisms: Gaussian, Laplace, randomized response, discrete pairs, subsampling; each gives
+lower and upper bounds of its privacy curve."""

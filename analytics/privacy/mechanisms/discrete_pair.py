@@ -13,16 +13,19 @@ from airtight.analytics.checks import FloatArray, ParameterError
 from airtight.analytics.privacy.mechanisms.mechanism import Ends, Mechanism, register
 from airtight.analytics.rounding import SMALLEST, UNIT
 
-_AT_ONCE = 1 << 18  # outcomes times epsilons in memory at a time
-_GREATEST = 700.0
+_AT_ONCE = 1 << 18  # outcomes times epsilons that one batch evaluates
+_GREATEST = 700.0  # from this epsilon on, exp(epsilon) may overflow (at 709)
 
 
 @dataclass(frozen=True)
 class Discrete(Mechanism):
     """Two laws p and q on finitely many outcomes, each probability known up to a relative error of `doubt`.
 
-    Notes ----- Doubles seldom sum to 1. The likeliest outcome of each law therefore gets the mass that the others leave,
-    without rounding, so that the divergences in both orders belong to the same pair of laws, however small they are.
+    Notes
+    -----
+    Probabilities in double precision seldom sum to 1. The missing mass of each law is added to its likeliest outcome
+    without rounding. So both orders have the same two laws, and their divergences are consistent, however small they
+    are.
     """
 
     p: tuple[float, ...]
@@ -41,18 +44,18 @@ class Discrete(Mechanism):
             raise ParameterError("q", f"{len(self.q)} outcomes", f"as long as p: {len(self.p)}")
 
     def _pair(self, reverse: bool) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """p, q and p - q after the likeliest outcome of each law has been completed."""
+        """p, q and p - q, with the missing mass of each law added to its likeliest outcome."""
         p, q = np.array((self.q, self.p) if reverse else (self.p, self.q))
         difference, likeliest = p - q, (int(np.argmax(p)), int(np.argmax(q)))
-        left = [math.fsum([1.0, *-law]) for law in (p, q)]
-        p[likeliest[0]] += left[0]
-        q[likeliest[1]] += left[1]
-        difference[likeliest[0]] += left[0]
-        difference[likeliest[1]] -= left[1]
+        missing = [math.fsum([1.0, *-law]) for law in (p, q)]
+        p[likeliest[0]] += missing[0]
+        q[likeliest[1]] += missing[1]
+        difference[likeliest[0]] += missing[0]
+        difference[likeliest[1]] -= missing[1]
         return p, q, difference
 
     def greatest_loss(self, *, reverse: bool = False) -> float:
-        p, q, difference = (each[np.array(self.q if reverse else self.p) > 0] for each in self._pair(reverse))
+        p, q, difference = (part[np.array(self.q if reverse else self.p) > 0] for part in self._pair(reverse))
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             near = np.log1p(difference / q)
             far = np.where(p / q < np.inf, np.log(p / q), np.log(p) - np.log(q))
@@ -63,33 +66,35 @@ class Discrete(Mechanism):
 
     def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
         p, q, difference = self._pair(reverse)
-        flat, moved = np.ravel(epsilon), 3 * self.doubt
+        flat, loss_error = np.ravel(epsilon), 3 * self.doubt  # at first order a loss errs by 2 doubt
         lower, upper = np.empty(flat.size), np.empty(flat.size)
         block = max(_AT_ONCE // p.size, 1)
         for i in range(0, flat.size, block):
-            for end, room in ((lower, -1), (upper, 1)):
-                at = np.maximum(flat[i : i + block] - room * moved, 0.0)
-                end[i : i + block] = _hockey_stick(p, q, difference, at, room * 16 * UNIT)
-        if moved:
-            lower *= 1 - moved
-            upper = upper * (1 + moved) + np.maximum(moved - flat, 0.0)
+            for bound, sign in ((lower, -1), (upper, 1)):
+                shifted = np.maximum(flat[i : i + block] - sign * loss_error, 0.0)
+                bound[i : i + block] = _hockey_stick(p, q, difference, shifted, sign * 16 * UNIT)
+        if loss_error:
+            lower *= 1 - loss_error
+            upper = upper * (1 + loss_error) + np.maximum(loss_error - flat, 0.0)
         return lower.reshape(np.shape(epsilon)), np.minimum(upper, 1.0).reshape(np.shape(epsilon))
 
 
-def _hockey_stick(p: FloatArray, q: FloatArray, difference: FloatArray, epsilon: FloatArray, room: float) -> FloatArray:
-    """Sum of the positive parts of p - exp(epsilon) q, with every rounding error on the side of `room`."""
+def _hockey_stick(
+    p: FloatArray, q: FloatArray, difference: FloatArray, epsilon: FloatArray, rounding: float
+) -> FloatArray:
+    """The sum of (p - exp(epsilon) q)_+, rounded up for a positive `rounding`, down for a negative one."""
     with np.errstate(divide="ignore", over="ignore", invalid="ignore", under="ignore"):
-        growth = np.expm1(epsilon)[:, None] * (1 - room)
-        near = difference + room * np.abs(difference) - np.where(q > 0, growth * q, 0.0)
-        loss = (np.log(p) - np.log(q)) * (1 + room)
-        far = p * -np.expm1(epsilon[:, None] - loss) * (1 + room)
+        growth = np.expm1(epsilon)[:, None] * (1 - rounding)
+        near = difference + rounding * np.abs(difference) - np.where(q > 0, growth * q, 0.0)
+        loss = (np.log(p) - np.log(q)) * (1 + rounding)
+        far = p * -np.expm1(epsilon[:, None] - loss) * (1 + rounding)
         term = np.where(epsilon[:, None] < _GREATEST, near, np.where(q > 0, np.nan_to_num(far, nan=0.0), p))
-        found = np.sum(np.maximum(term, 0.0), axis=1) * (1 + room * p.size)
-    return np.asarray(found + (SMALLEST * p.size if room > 0 else 0.0) * (found > 0))
+        total = np.sum(np.maximum(term, 0.0), axis=1) * (1 + rounding * p.size)
+    return np.asarray(total + (SMALLEST * p.size if rounding > 0 else 0.0) * (total > 0))
 
 
 def discrete(p: ArrayLike, q: ArrayLike, unit: str = "", doubt: float = 0.0) -> Discrete:
-    """The pair of two laws that are given as arrays."""
+    """The mechanism of two arrays of probabilities."""
     first, second = (tuple(np.asarray(law, dtype=float).tolist()) for law in (p, q))
     return Discrete(first, second, unit, doubt)
 

@@ -26,9 +26,9 @@ from airtight.analytics.rounding import SMALLEST, UNIT
 _LOG_SQRT_2PI = 0.5 * np.log(2 * np.pi)
 _SQRT_HALF_PI = np.sqrt(np.pi / 2)
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(4)
-_CLOSE = 0.05  # relative drop of Mills' ratio below which the drop is computed as an integral of the slope
-_FRACTION_FROM, _FRACTION_TERMS = 8.0, 16  # at this argument the continued fraction errs by 1e-16, beyond it by less
-_NEWTON_STEPS = 100
+_CLOSE = 0.05  # relative drop of Mills' ratio below which its slope is integrated instead of taking the difference
+_FRACTION_FROM, _FRACTION_TERMS = 8.0, 16  # from 8 on, 16 terms of the continued fraction err by at most 1e-16
+_NEWTON_STEPS = 100  # at most
 _HUGE = 1e150  # a ratio sensitivity / sigma from here on counts as infinite, so that its square does not overflow
 
 
@@ -41,13 +41,13 @@ def mills_slope(x: FloatArray) -> FloatArray:
     """-R'(x) = 1 - x R(x) for x > -1, without cancellation."""
     ratio = mills(x)
     slope = np.asarray(1 - x * ratio)
-    beyond = x >= _FRACTION_FROM
-    if np.any(beyond):
-        far = x[beyond]
+    is_far = x >= _FRACTION_FROM
+    if np.any(is_far):
+        far = x[is_far]
         fraction = far
         for n in range(_FRACTION_TERMS, 1, -1):
             fraction = far + n / fraction
-        slope[beyond] = ratio[beyond] / fraction
+        slope[is_far] = ratio[is_far] / fraction
     return slope
 
 
@@ -56,10 +56,11 @@ def mills_drop(a: FloatArray, b: FloatArray, width: FloatArray) -> FloatArray:
 
     Notes
     -----
-    Four Gauss nodes on -R' err by at most 1.3e-14 relative, w being the width: :math:`R(a) = \int_0^\infty e^{-at - t^2/2}dt` is
-    the weight of a log-concave law of t with mean m, so :math:`|R^{(9)}| \le 9!\,m^9R(a)` on [a, b] (Barlow, Marshall and
-    Proschan 1963), and its failure rate rises, so :math:`R(b)/R(a) = E e^{-wt} \le 1/(1 + wm)`: a drop below 1/20 has
-    :math:`wm < 1/19`, and the error :math:`\frac{(4!)^4}{9\,(8!)^3}w^9|R^{(9)}|` is at most
+    Four Gauss nodes on -R' err by at most 1.3e-14 (relative). Proof, with the width w. :math:`R(a) =
+    \int_0^\infty e^{-at - t^2/2}dt` is the total mass of a log-concave law of t; let m be its mean. Then
+    :math:`|R^{(9)}| \le 9!\,m^9R(a)` on [a, b] (Barlow, Marshall and Proschan 1963). The failure rate of the law
+    increases, so :math:`R(b)/R(a) = E e^{-wt} \le 1/(1 + wm)`. Hence a relative drop below 1/20 has :math:`wm < 1/19`,
+    and the error :math:`\frac{(4!)^4}{9\,(8!)^3}w^9|R^{(9)}|` is at most
     :math:`5.63\cdot10^{-10}\cdot9!\,(wm)^8(1 + wm)` of the drop.
     """
     upper = mills(a)
@@ -75,7 +76,8 @@ def mills_drop(a: FloatArray, b: FloatArray, width: FloatArray) -> FloatArray:
 def _curve(epsilon: FloatArray, mu: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """log delta, its derivative with respect to epsilon, and a bound on the error of log delta.
 
-    One-dimensional input, 0 < mu < inf, 0 <= epsilon < inf.
+    One-dimensional input, 0 < mu < inf, 0 <= epsilon < inf. Where delta is near 1 (`bulk`), log delta is computed from
+    1 - delta; elsewhere (`tail`) from the drop of Mills' ratio.
     """
     with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
         a = epsilon / mu - mu / 2
@@ -117,7 +119,7 @@ def log_delta(epsilon: ArrayLike, *, sensitivity: ArrayLike, sigma: ArrayLike) -
 
 
 def log_curve(eps: FloatArray, mu: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """log delta for one-dimensional arrays, mu = sensitivity / sigma, its derivative in epsilon, and a bound on its error."""
+    """log delta of one-dimensional arrays, its derivative in epsilon, its error bound; mu = sensitivity / sigma."""
     out = np.where((mu >= _HUGE) & (eps < np.inf), 0.0, -np.inf)
     slope, error = np.zeros(eps.shape), np.zeros(eps.shape)
     regular = (mu > 0) & (mu < _HUGE) & (eps < np.inf)
@@ -144,7 +146,7 @@ def delta(epsilon: ArrayLike, *, sensitivity: ArrayLike, sigma: ArrayLike) -> Fl
     Returns
     -------
     ndarray or float
-        The least delta, relative error below 1e-10 down to 1e-300; the arguments are broadcast.
+        The least delta; its relative error is below 1e-10 down to 1e-300. The arguments are broadcast.
 
     Raises
     ------
@@ -165,7 +167,7 @@ def delta(epsilon: ArrayLike, *, sensitivity: ArrayLike, sigma: ArrayLike) -> Fl
 
 
 def epsilon(delta: ArrayLike, *, sensitivity: ArrayLike, sigma: ArrayLike) -> FloatArray:
-    r"""Least epsilon with delta(epsilon) <= delta, never below the truth.
+    r"""Least epsilon with delta(epsilon) <= delta, rounded up.
 
     Parameters
     ----------
@@ -213,6 +215,7 @@ def epsilon(delta: ArrayLike, *, sensitivity: ArrayLike, sigma: ArrayLike) -> Fl
 
 
 def _invert(target: FloatArray, mu: FloatArray) -> FloatArray:
+    """Newton's method from the right of the root; see the notes of :func:`epsilon`."""
     start = -special.ndtri_exp(np.minimum(target, -1e-300)) * (1 + 1e-9)
     result = np.maximum(mu * (start + mu / 2), 0.0)
     active = np.arange(mu.size)
@@ -230,7 +233,7 @@ def _invert(target: FloatArray, mu: FloatArray) -> FloatArray:
 
 
 def _step_up(result: FloatArray, target: FloatArray, mu: FloatArray) -> FloatArray:
-    """Raise epsilon by doubling steps from one part in 1e15 until the curve, with its error, is below the target."""
+    """Raise epsilon by doubling steps, first one unit in the last place, until curve plus error is below the target."""
     step = np.spacing(result)
     while True:
         value, _, error = _curve(result, mu)
@@ -242,7 +245,7 @@ def _step_up(result: FloatArray, target: FloatArray, mu: FloatArray) -> FloatArr
 
 
 def sigma(epsilon: ArrayLike, delta: ArrayLike, *, sensitivity: ArrayLike) -> FloatArray:
-    r"""Least noise with which the Gaussian mechanism is (epsilon, delta)-DP, never below the truth.
+    r"""Least noise with which the Gaussian mechanism is (epsilon, delta)-DP, rounded up.
 
     Parameters
     ----------
@@ -270,37 +273,37 @@ def sigma(epsilon: ArrayLike, delta: ArrayLike, *, sensitivity: ArrayLike) -> Fl
     """
     from scipy.optimize import elementwise
 
-    eps, target, reach = broadcast(
+    eps, target, sensitivities = broadcast(
         epsilon=real("epsilon", epsilon, "[0, inf]"),
         delta=np.log(real("delta", delta, "(0, 1]")),
         sensitivity=real("sensitivity", sensitivity, "[0, inf)"),
     )
     shape = eps.shape
-    eps, target, reach = eps.ravel(), target.ravel(), reach.ravel()
+    eps, target, sensitivities = eps.ravel(), target.ravel(), sensitivities.ravel()
     out = np.zeros(eps.shape)
-    regular = (eps < np.inf) & (target < 0) & (reach > 0)
+    regular = (eps < np.inf) & (target < 0) & (sensitivities > 0)
     eps, target = eps[regular], target[regular]
 
     def excess(log_mu: FloatArray, eps: FloatArray, target: FloatArray) -> FloatArray:
         value, _, error = _curve(eps.ravel(), np.exp(log_mu).ravel())
         return np.asarray((value + 3 * error - target.ravel()).reshape(log_mu.shape))
 
-    a = -special.ndtri_exp(target)  # delta <= Phi(-a): mu is at least what this a gives
+    a = -special.ndtri_exp(target)  # delta <= Phi(-a), so the mu of this a is a lower bound of the root
     spread = np.sqrt(2) * np.sqrt(eps)
     root = np.hypot(a, spread)
     floor = np.where(a > 0, spread * (spread / (root + np.abs(a))), root - a)
     low = np.log(np.maximum(floor, 2 * np.sqrt(2) * special.erfinv(np.exp(target)))) - 1.0
-    low = np.maximum(low, target - 2.0)  # delta <= mu / sqrt(2 pi), where exp(target) has underflowed
-    high = np.log(spread + np.abs(a) + 40.0)  # there a <= -40: delta is 1 in double precision
-    found = elementwise.find_root(
+    low = np.maximum(low, target - 2.0)  # from delta <= mu / sqrt(2 pi), for an exp(target) that underflows
+    high = np.log(spread + np.abs(a) + 40.0)  # epsilon / mu - mu / 2 <= -20: delta is 1 in doubles
+    root_search = elementwise.find_root(
         excess, (low, high), args=(eps, target), tolerances={"xrtol": 1e-14, "xatol": 0, "fatol": 0, "frtol": 0}
     )
-    out[regular] = reach[regular] / _step_down(np.exp(found.x), target, eps)
+    out[regular] = sensitivities[regular] / _step_down(np.exp(root_search.x), target, eps)
     return np.asarray(out.reshape(shape))[()]
 
 
 def _step_down(mu: FloatArray, target: FloatArray, eps: FloatArray) -> FloatArray:
-    """Lower mu by doubling steps until the curve at mu and a little above, with its error, is below the target."""
+    """Lower mu by doubling steps until the curve at mu, and a little above it, is below the target with its error."""
     step = 1e-15
     while True:
         value, _, error = _curve(eps, mu * (1 + 4 * UNIT))
@@ -314,7 +317,7 @@ def _step_down(mu: FloatArray, target: FloatArray, eps: FloatArray) -> FloatArra
 def classical_epsilon(delta: ArrayLike, *, sensitivity: ArrayLike, sigma: ArrayLike) -> FloatArray:
     r"""The epsilon that FDP Definition 2 prints, :math:`(\Delta_f/\sigma)\sqrt{2\log(1.25/\delta)}` (FDP Eq. (10)).
 
-    Published: a valid guarantee only where the result is at most 1 (Dwork and Roth, Theorem A.1), although the paper
+    This is a valid guarantee only where the result is at most 1 (Dwork and Roth, Theorem A.1), although the paper
     states it "for any delta in (0, 1]".
 
     Examples
@@ -329,7 +332,7 @@ def classical_epsilon(delta: ArrayLike, *, sensitivity: ArrayLike, sigma: ArrayL
 
 
 def _ratio(sensitivity: ArrayLike, sigma: ArrayLike) -> FloatArray:
-    """mu = sensitivity / sigma; 0 / 0 is 0: nothing is released about the input."""
+    """mu = sensitivity / sigma; 0 / 0 is 0, since nothing is released about the input."""
     top, bottom = broadcast(
         sensitivity=real("sensitivity", sensitivity, "[0, inf)"), sigma=real("sigma", sigma, "[0, inf)")
     )
@@ -339,7 +342,7 @@ def _ratio(sensitivity: ArrayLike, sigma: ArrayLike) -> FloatArray:
 
 @dataclass(frozen=True)
 class Gaussian(Mechanism):
-    """N(mu, 1) against N(0, 1); mu in [0, inf], known up to a relative error of `slack`."""
+    """N(mu, 1) against N(0, 1); mu in [0, inf] is known up to a relative error of `slack`."""
 
     mu: float
     unit: str = ""
@@ -364,6 +367,7 @@ class Gaussian(Mechanism):
 
     @staticmethod
     def _at(epsilon: FloatArray, mu: float) -> Ends:
+        """Lower and upper bound of delta at one exact mu."""
         value, _, error = log_curve(epsilon, np.full(epsilon.shape, mu))
         known = value > -np.inf
         value = np.where(known, value, 0.0)
@@ -377,26 +381,26 @@ class Gaussian(Mechanism):
         return Gaussian
 
     def composed(self, factors: Factors) -> tuple[Mechanism, int]:
-        each = [(one, count) for one, count in factors if isinstance(one, Gaussian)]
-        square = math.fsum(n * (one.mu if one.mu < 1e150 else np.inf) ** 2 for one, n in each)
-        slack = max(one.slack for one, _ in each)
-        alone = len(each) == 1 and each[0][1] == 1
-        return Gaussian(math.sqrt(square), self.unit, slack if alone else slack + 8 * UNIT), 1
+        gaussians = [(release, count) for release, count in factors if isinstance(release, Gaussian)]
+        square = math.fsum(n * (release.mu if release.mu < 1e150 else np.inf) ** 2 for release, n in gaussians)
+        slack = max(release.slack for release, _ in gaussians)
+        is_single = len(gaussians) == 1 and gaussians[0][1] == 1
+        return Gaussian(math.sqrt(square), self.unit, slack if is_single else slack + 8 * UNIT), 1
 
 
 @dataclass(frozen=True)
 class Shown(Mechanism):
-    r"""A Gaussian mechanism whose ratio is random and seen: :math:`\delta = \sum_i w_i\,\delta_G(\epsilon;\mu_i)`.
+    r"""A Gaussian mechanism with an observed random mu: :math:`\delta = \sum_i w_i\,\delta_G(\epsilon;\mu_i)`.
 
     Attributes
     ----------
     weights, mu, least : tuple of float
-        The probability of each ratio, its upper bound and its lower bound.
+        The probability of each value of mu, its upper bound and its lower bound.
     slack : float
         Relative error of the weights.
     doubt : tuple of float
-        Relative and absolute amount by which the lower bound of delta is reduced; the smaller reduction counts. The weights
-        belong to the least possible noise, so that delta itself may be smaller.
+        Relative and absolute amount by which the lower bound of delta is reduced; of the two, the smaller reduction is
+        used. It is needed because the weights are those of the least possible noise.
     """
 
     weights: tuple[float, ...]
@@ -425,10 +429,10 @@ class Shown(Mechanism):
         for weight, mu, least in zip(self.weights, self.mu, self.least, strict=True):
             lower += weight * Gaussian(least).ends(epsilon)[0]
             upper += weight * Gaussian(mu).ends(epsilon)[1]
-        room = self.slack + (len(self.weights) + 8) * UNIT
+        rounding = self.slack + (len(self.weights) + 8) * UNIT
         relative, absolute = self.doubt
         lower = np.maximum(lower * (1 - min(relative, 1.0)), lower - absolute)
-        return np.maximum(lower, 0.0) * (1 - room), np.minimum(upper * (1 + room), 1.0)
+        return np.maximum(lower, 0.0) * (1 - rounding), np.minimum(upper * (1 + rounding), 1.0)
 
 
 register(Gaussian, "gaussian")

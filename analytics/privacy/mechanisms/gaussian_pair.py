@@ -5,49 +5,57 @@ With the privacy loss :math:`L = \log(P/Q)` under :math:`P` and its cumulant :ma
 .. math:: D_{e^\epsilon}(P\|Q) = E[(1 - e^{\epsilon - L})_+]
           = \frac1{2\pi i}\int_{c - i\infty}^{c + i\infty} \frac{e^{K(z) - z\epsilon}}{z(1+z)}\,dz, \qquad c > 0,
 
-because :math:`\int_0^\infty (1-e^{-x}) e^{-zx} dx = 1/(z(1+z))`. Moved across the poles at 0 and -1 the same integral
-gives the complement :math:`D - 1` and the reverse divergence. For :math:`P = N(d e_1, (1+\eta) v I_r)`,
-:math:`Q = N(0, v I_r)` and :math:`\mu = d/\sqrt v`
+because :math:`\int_0^\infty (1-e^{-x}) e^{-zx} dx = 1/(z(1+z))`. If the path is moved across the pole at 0, the
+integral is :math:`D - 1`; if it is moved across both poles, at 0 and -1, the integral is :math:`e^\epsilon
+D_{e^{-\epsilon}}(Q\|P)`, the reverse divergence. For :math:`P = N(d e_1, (1+\eta) v I_r)`, :math:`Q = N(0, v I_r)` and
+:math:`\mu = d/\sqrt v`
 
 .. math:: K(z) = \frac{\mu^2}{2}\,\frac{z(1+z)}{1-\eta z} - \frac r2\bigl[\log(1-\eta z) + z\log(1+\eta)\bigr],
 
-which stays smooth as :math:`\eta \to 0`, the Gaussian mechanism. The path is a hyperbola whose focus is the branch point,
+which stays smooth as :math:`\eta \to 0`, the limit of the Gaussian mechanism. The path is a hyperbola whose focus is
+the branch point :math:`1/\eta`,
 
 .. math:: z(u) = c + R\,[\sin(\varphi + iu) - \sin\varphi],\qquad R = \frac{1/\eta - c}{1 - \sin\varphi},
 
-and the rule is the trapezoidal one in u. Nothing cancels, so that delta = 1e-3000 is as accurate as delta = 0.1.
+and the integral is computed by the trapezoidal rule in u. No large terms cancel, so that delta = 1e-3000 is as accurate
+as delta = 0.1.
 
 Proof of the error
 ------------------
 *Size on a path.* Write :math:`\omega = 1/(1-\eta z)`; then :math:`K = \tfrac{\mu^2}2[\mathrm{const} - z/\eta +
-\tfrac{1+\eta}{\eta^2}\omega] + \tfrac r2[\log\omega - z\log(1+\eta)]`. Since the focus is the branch point,
-:math:`|1 - \eta z(u)| = \eta R(\cosh u - \sin\varphi)`: with u away from 0, :math:`|\omega|` falls, and
-:math:`\Re\omega` is never above its value at the crossing, as
-:math:`w\,\Re\omega - 1 = -k[(1-S)(2+S)+k]/(1-S+k)^2 \le 0`, :math:`S = \sin\varphi`, :math:`k = \cosh u - 1`,
-:math:`w = 1 - \eta c`. It falls up to k = (1-S)(2+S)/S, to -1.042 at S = 1/2, and rises from there to -1; for S >= 0
-the real part of z rises. z enters :math:`\Re(K - z\epsilon)` otherwise only as :math:`-\rho\,\Re z`,
-:math:`\rho = \mu^2/2\eta + \tfrac r2\log(1+\eta) + \epsilon > 0` (reverse: epsilon changes its sign, and where
-then :math:`\rho \le 0` no loss reaches epsilon). So :math:`|e^{K - z\epsilon}|` is greatest where the path crosses the real axis.
+\tfrac{1+\eta}{\eta^2}\omega] + \tfrac r2[\log\omega - z\log(1+\eta)]`. Let :math:`S = \sin\varphi`, :math:`k = \cosh u
+- 1` and :math:`w = 1 - \eta c`. Since the focus is the branch point, :math:`|1 - \eta z(u)| = \eta R(\cosh u - S)`.
+Hence :math:`|\omega|` decreases as u moves away from 0. The real part :math:`\Re\omega` is never above its value at the
+crossing of the real axis, because :math:`w\,\Re\omega - 1 = -k[(1-S)(2+S)+k]/(1-S+k)^2 \le 0`. This expression
+decreases up to k = (1-S)(2+S)/S, where it is -1.042 for S = 1/2, and from there it increases to -1. For S >= 0 the real
+part of z increases. Apart from :math:`\omega`, z enters :math:`\Re(K - z\epsilon)` only as :math:`-\rho\,\Re z`,
+:math:`\rho = \mu^2/2\eta + \tfrac r2\log(1+\eta) + \epsilon > 0`. (For the reverse divergence epsilon changes its sign;
+if then :math:`\rho \le 0`, no loss reaches epsilon.) So :math:`|e^{K - z\epsilon}|` is greatest where the path crosses
+the real axis.
 
-*Discretisation.* For u + ia the path is the hyperbola of angle :math:`\varphi - a` with the same foci, its crossing x'. The
-integrand there is at most :math:`e^{K(x') - x'\epsilon}` times :math:`\int|dz|/|z(1+z)| \le
-\tfrac{2}{\cos\varphi'\,B}(2 + \log\tfrac BA)`: :math:`|dz| \le dy/\cos\varphi'`, and a pole at distance s from x' is
-never nearer than max(abs(y), s), or max(abs(y), :math:`s\cos\varphi'`) if the path bends round it (the convex region that the
-path bounds holds the wedge from x' along its asymptotes); A <= B are these distances for the two poles. For a function
-analytic in the strip :math:`-a_1 < \Im u < a_2` with such integrals :math:`M_1, M_2` on its edges the trapezoidal rule of
-step h errs by at most :math:`\sum_i M_i/(e^{2\pi a_i/h}-1)` (Trefethen and Weideman 2014, Theorem 5.1). The strip ends before
-:math:`\varphi - a = 0`, :math:`\varphi + a = \pi/2` and the poles; h is the greatest step for which both terms, at one of a
-few a each, are below :math:`e^{-T}` times a saddle point estimate.
+*Discretisation.* If u is replaced by u + ia, the path becomes the hyperbola of angle :math:`\varphi' = \varphi - a`
+with the same foci. Let x' be its crossing of the real axis. The integral of the modulus of the integrand over this path
+is at most :math:`e^{K(x') - x'\epsilon}` times :math:`\int|dz|/|z(1+z)| \le \tfrac{2}{\cos\varphi'\,B}(2 + \log\tfrac
+BA)`. For :math:`|dz| \le dy/\cos\varphi'`; and a pole at distance s from x' is never nearer to the path than
+max(abs(y), s), or max(abs(y), :math:`s\cos\varphi'`) if the path bends round the pole (the convex region that the path
+bounds contains the wedge from x' along its asymptotes). A <= B are these values, s or :math:`s\cos\varphi'`, of the two
+poles. Let a function be analytic in the strip :math:`-a_1 < \Im u < a_2`, with such integrals :math:`M_1, M_2` on its
+edges. Then the error of the trapezoidal rule of step h is at most :math:`\sum_i M_i/(e^{2\pi a_i/h}-1)` (Trefethen and
+Weideman 2014, Theorem 5.1). The strip must end before :math:`\varphi - a = 0`, before :math:`\varphi + a = \pi/2` and
+before the poles. The step h is the greatest one for which both terms, each at one of a few values of a, are below
+:math:`e^{-T}` times a saddle point estimate of the value.
 
-*Truncation.* Beyond U the sum is at most :math:`(\pi RC^2\sinh U)^{-1}` times the size at U, :math:`C = \cos\varphi`, because
-:math:`|z'|/|z(1+z)| \le R\cosh u/(RC\sinh u)^2`, while the size falls. Beyond k = 5/2 :math:`\Re\omega` pulls it up again, by
-.042 of its pull. That matters only if U lies beyond k = 1 (from an earlier U the size does not come back), where the whole
-pull has counted without the size having fallen by T: so the pull is at most T, and the rise :math:`e^{1.3}`, for which `rule`
-has room. U is taken where this, too, is below :math:`e^{-T}` of the estimate.
+*Truncation.* The sum beyond U is at most :math:`(\pi RC^2\sinh U)^{-1}` times the size at U, :math:`C = \cos\varphi`,
+as long as the size decreases, because :math:`|z'|/|z(1+z)| \le R\cosh u/(RC\sinh u)^2`. U is taken where this bound is
+below :math:`e^{-T}` of the estimate. Beyond k = 5/2 :math:`\Re\omega` increases again, by .042/w; this raises the size
+by at most :math:`e^{.042p}`, where :math:`p = \tfrac{\mu^2}2\tfrac{1+\eta}{\eta^2w}`. If U lies before k = 1, the size
+never returns to its value at U. If U lies beyond k = 1, then at k = 1 the term of :math:`\omega` alone has reduced the
+logarithm of the size by p, but the size had not yet decreased by T in all. So p is at most T, and the size increases by
+at most :math:`e^{1.3}`; the variable `rule_error` has room for this factor.
 
-*Rounding.* Every factor of a term has a relative error of a few units, so a term errs by the sum of the magnitudes of all
-that is added up in its exponent, in units of the last place; these magnitudes are summed along with the terms. That
-library functions are right to two units is assumed.
+*Rounding.* Every factor of a term has a relative error of a few units in the last place. So the relative error of a
+term is the sum of the magnitudes of all that is added up in its exponent, in units in the last place; these magnitudes
+are summed along with the terms. It is assumed that library functions are right to two units in the last place.
 """
 
 from __future__ import annotations
@@ -62,17 +70,17 @@ from airtight.analytics.checks import FloatArray, IntArray, broadcast, integer, 
 from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.analytics.rounding import UNIT
 
-_NATS = 30.0  # T: the rule errs by some e^-30 = 1e-13 of the value
-_SINE, _COSINE, _ANGLE = 0.5, np.sqrt(0.75), np.pi / 6  # of the hyperbola
-_INSIDE = 0.93  # of the distance to a pole that a strip may reach
-_STRIPS = np.array([1.0, 0.75, 0.5, 0.3])
-_LENGTHS = 2.0 ** np.arange(3, 24, 0.5)  # numbers of nodes: problems are grouped by them
-_DOUBLINGS = 22.0
-_FEW = 4096  # nodes that one group may take
-_CHUNK = 1 << 16  # nodes at a time: temporaries of half a megabyte
-_BISECTIONS = 14
+_NATS = 30.0  # T: the quadrature error is about e^-30 = 1e-13 of the value
+_SINE, _COSINE, _ANGLE = 0.5, np.sqrt(0.75), np.pi / 6  # of phi, the angle of the hyperbola
+_INSIDE = 0.93  # greatest share of the distance to a pole that a strip may reach
+_STRIPS = np.array([1.0, 0.75, 0.5, 0.3])  # shares of the greatest half-width of a strip that are tried
+_LENGTHS = 2.0 ** np.arange(3, 24, 0.5)  # numbers of nodes: problems with similar numbers are evaluated together
+_DOUBLINGS = 22.0  # log2 of the greatest number of nodes
+_FEW = 4096  # nodes, or problems, up to which all problems are evaluated together
+_CHUNK = 1 << 16  # nodes that are evaluated at a time: temporary arrays of half a megabyte
+_BISECTIONS = 14  # of an interval of length 1400: the crossing need not be exact, the error bounds hold at any
 _HUGE = 1e60  # means this many standard deviations apart count as infinitely far
-_ROUGH = 1e-3  # with a greater relative error a Chernoff bound is given instead
+_ROUGH = 1e-3  # relative error above which a Chernoff bound is returned instead
 
 
 def log_hockey_stick(
@@ -94,8 +102,9 @@ def log_hockey_stick(
     Returns
     -------
     ndarray or float
-        Within the error of :func:`log_bracket`, some 1e-12 of the divergence; -inf where it is 0. Where epsilon is within
-        rounding of the greatest possible loss (P narrower than Q) the value is a Chernoff bound, from above.
+        The error is that of :func:`log_bracket`, about 1e-12 of the divergence; -inf where the divergence is 0. Where
+        epsilon is equal to the greatest possible loss up to rounding (P narrower than Q), the value is a Chernoff upper
+        bound.
 
     Raises
     ------
@@ -108,7 +117,7 @@ def log_hockey_stick(
 
     Examples
     --------
-    Removing a silent device, noise and all, at the paper's dimension:
+    A silent device is removed together with its noise, at the paper's dimension:
 
     >>> import numpy as np
     >>> float(np.exp(log_hockey_stick(0.0, distance=0, variance_p=1.2, variance_q=1.1, dimension=25088)))
@@ -120,7 +129,7 @@ def log_hockey_stick(
 def log_bracket(
     epsilon: ArrayLike, *, distance: ArrayLike, variance_p: ArrayLike, variance_q: ArrayLike, dimension: ArrayLike
 ) -> tuple[FloatArray, FloatArray]:
-    """Proved lower and upper ends of :func:`log_hockey_stick`; the proof is in the notes of this module.
+    """Proved lower and upper bounds of :func:`log_hockey_stick`; the proof is in the docstring of this module.
 
     Examples
     --------
@@ -137,6 +146,7 @@ def log_bracket(
 def _evaluated(
     epsilon: ArrayLike, distance: ArrayLike, variance_p: ArrayLike, variance_q: ArrayLike, dimension: ArrayLike
 ) -> tuple[FloatArray, FloatArray]:
+    """log_hockey_stick and the bound on its error."""
     eps, d, vp, vq, r = broadcast(
         epsilon=real("epsilon", epsilon, "[0, inf]"),
         distance=real("distance", distance, "[0, inf)"),
@@ -148,8 +158,10 @@ def _evaluated(
     reverse = vp < vq
     out, error = np.empty(eps.shape), np.empty(eps.shape)
     for direction in (False, True):
-        some = reverse == direction
-        out[some], _, error[some] = log_curve(eps[some], d[some], narrow[some], gap[some], r[some], reverse=direction)
+        selected = reverse == direction
+        out[selected], _, error[selected] = log_curve(
+            eps[selected], d[selected], narrow[selected], gap[selected], r[selected], reverse=direction
+        )
     return out, error
 
 
@@ -165,39 +177,39 @@ def log_curve(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """log D of N(d e_1, (narrow + gap) I_r) from N(0, narrow I_r), or the reverse; its slope in epsilon; its error.
 
-    One-dimensional arrays. The gap is given by itself, since narrow + gap would round it away. The error is infinite where
-    the logarithm may be anything below a Chernoff bound, which is then the value. Time grows as `nats`, the rule's error falls
-    as exp(-nats).
+    The arrays are one-dimensional. The gap is an argument of its own, since the sum narrow + gap would lose it to
+    rounding. Where the value is only a Chernoff upper bound, the error is infinite. The time grows in proportion to
+    `nats`, and the quadrature error decreases as exp(-nats).
     """
     out, slope, error = np.full(eps.shape, -np.inf), np.zeros(eps.shape), np.zeros(eps.shape)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         far = d / np.sqrt(narrow) > _HUGE
     proper = (narrow > 0) & (eps < np.inf) & ~far
     singular = ~proper & (eps < np.inf) & ((gap > 0) | (d > 0))
-    out[singular] = 0.0  # a point mass and another law: disjoint supports up to null sets
+    out[singular] = 0.0  # a point mass and another law, or means infinitely far apart: the laws are mutually singular
     equal = proper & (gap == 0)
     out[equal], slope[equal], error[equal] = gaussian.log_curve(eps[equal], d[equal] / np.sqrt(narrow[equal]))
-    some = proper & (gap > 0)
+    regular = proper & (gap > 0)
     with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
-        loss = _Loss(d[some] / np.sqrt(narrow[some]), gap[some] / narrow[some], r[some])
-        out[some], slope[some], error[some] = _log_divergence(eps[some], loss, reverse, nats)
+        loss = _Loss(d[regular] / np.sqrt(narrow[regular]), gap[regular] / narrow[regular], r[regular])
+        out[regular], slope[regular], error[regular] = _log_divergence(eps[regular], loss, reverse, nats)
     return out, slope, error
 
 
 def _log_divergence(
     eps: FloatArray, loss: _Loss, reverse: bool, nats: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """log D_{e^eps} of N(mu e_1, (1 + eta) I_r) from N(0, I_r), or the reverse, its slope and error; eta > 0."""
+    """log D_{e^eps} of N(mu e_1, (1 + eta) I_r) from N(0, I_r), or the reverse, its slope and error bound; eta > 0."""
     level = -eps if reverse else eps
     end = np.full(eps.shape, -1.0 if reverse else 0.0)
     towards = -1.0 if reverse else 1.0
     mean, spread = towards * loss.slope(end), np.sqrt(loss.curvature(end))
-    bulk = mean - eps > spread  # more than half: the complement is the small number
+    bulk = mean - eps > spread  # the divergence is more than about half: compute the complement, which is small
     side = np.where(bulk, 0.0, towards)
-    never = loss.reach(level) <= 0
+    unreached = loss.reach(level) <= 0
     value, mean_z, error = (np.full(eps.shape, x) for x in (-np.inf, 0.0, 0.0))
-    some = np.flatnonzero(~never)
-    value[some], mean_z[some], error[some] = _integral(loss.only(some), level[some], side[some], nats)
+    reached = np.flatnonzero(~unreached)
+    value[reached], mean_z[reached], error[reached] = _integral(loss.only(reached), level[reached], side[reached], nats)
     value = value + (eps if reverse else 0.0)
     error = error + (2 * UNIT * eps if reverse else 0.0)
     value_slope = 1 + mean_z if reverse else -mean_z
@@ -205,15 +217,15 @@ def _log_divergence(
     out = np.where(bulk, np.log1p(-np.exp(value)), value)
     slope = np.where(bulk, -value_slope * np.exp(value) / complement, value_slope)
     error = np.where(bulk, error * np.exp(value) / complement - 2 * UNIT * out, error)
-    rough = np.flatnonzero(~never & ~(error <= _ROUGH))
+    rough = np.flatnonzero(~unreached & ~(error <= _ROUGH))
     if rough.size:
         out[rough], error[rough] = _chernoff(eps[rough], loss.only(rough), reverse), np.inf
-    out[never], slope[never], error[never] = -np.inf, 0.0, 0.0
+    out[unreached], slope[unreached], error[unreached] = -np.inf, 0.0, 0.0
     return np.minimum(out, 0.0), slope, error
 
 
 def _chernoff(eps: FloatArray, loss: _Loss, reverse: bool) -> FloatArray:
-    """An upper bound for what the integral cannot resolve: losses within rounding of the greatest possible one.
+    """An upper bound where the integral is too inaccurate: for losses within rounding of the greatest possible one.
 
     (1 - e^-x)_+ <= e^(zx) z^z / (1 + z)^(1 + z) for z > 0, so log D <= K(z) - z eps + z log z - (1 + z) log(1 + z).
     """
@@ -229,7 +241,7 @@ def _chernoff(eps: FloatArray, loss: _Loss, reverse: bool) -> FloatArray:
 
 @dataclass
 class _Crossing:
-    """Where the path crosses the real axis: c, 1 + c and 1 - eta c, each without cancellation, and the last one's logarithm."""
+    """Where the path crosses the real axis: c, 1 + c and 1 - eta c, each without cancellation, and log(1 - eta c)."""
 
     c: FloatArray
     above: FloatArray
@@ -252,11 +264,13 @@ class _Loss:
         return _Loss(self.mu[part], self.eta[part], self.r[part])
 
     def slope(self, c: FloatArray, w: FloatArray | None = None) -> FloatArray:
+        """K'(c) at real c; w is 1 - eta c, to be given if the difference would cancel."""
         w = 1 - self.eta * c if w is None else w
         signal = self.half_square * ((1 + 2 * c) / w + (self.eta * c / w) * ((1 + c) / w))
         return np.asarray(signal + self.half_r * (self.eta / w - self.log_ratio))
 
     def curvature(self, c: FloatArray, w: FloatArray | None = None) -> FloatArray:
+        """K''(c) at real c, with w as in :meth:`slope`."""
         w = 1 - self.eta * c if w is None else w
         ratio = self.eta / w
         return np.asarray(2 * self.half_square * (1 + self.eta) / w**3 + self.half_r * ratio * ratio)
@@ -264,28 +278,29 @@ class _Loss:
     def exponent(
         self, level: FloatArray, x: FloatArray, above: FloatArray, w: FloatArray, log_w: FloatArray
     ) -> FloatArray:
-        """K(x) - x level at real x; 1 + x, 1 - eta x and its logarithm are given."""
+        """K(x) - x level at real x; above = 1 + x, w = 1 - eta x, and log_w is its logarithm."""
         return np.asarray(self.half_square * x * above / w - self.half_r * (log_w + x * self.log_ratio) - x * level)
 
     def reach(self, level: FloatArray) -> FloatArray:
-        """Proportional to the squared radius of the ball outside which the loss exceeds `level`."""
+        """2 rho of the proof, proportional to the squared radius of the ball outside which the loss exceeds `level`."""
         return np.asarray(2 * level + 2 * self.half_r * self.log_ratio + self.mu * (self.mu / self.eta))
 
 
 def _crossing(loss: _Loss, level: FloatArray, side: FloatArray) -> _Crossing:
-    """The minimum of the integrand on an interval of the real axis, which is its maximum along the path.
+    """The point of an interval of the real axis where the integrand is least; there it is greatest along the path.
 
-    `side` tells which interval: 1 right of 0, 0 between -1 and 0, -1 left of -1. The logarithm of the integrand is
-    convex on each, so its derivative is bisected in a coordinate that maps the interval to the line.
+    `side` names the interval: 1 right of 0, 0 between -1 and 0, -1 left of -1. The logarithm of the integrand is convex
+    on each, so its derivative is bisected in a coordinate that maps the interval to the real line.
     """
-    found = np.empty((4, level.size))
-    for one in np.unique(side):
-        part = np.flatnonzero(side == one)
-        found[:, part] = _crossing_on(loss.only(part), level[part], float(one))
-    return _Crossing(*found)
+    points = np.empty((4, level.size))
+    for each_side in np.unique(side):
+        members = np.flatnonzero(side == each_side)
+        points[:, members] = _crossing_on(loss.only(members), level[members], float(each_side))
+    return _Crossing(*points)
 
 
 def _crossing_on(loss: _Loss, level: FloatArray, side: float) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """c, 1 + c, 1 - eta c and its logarithm at the crossing, for problems with the same `side`."""
     low, high = np.full(level.shape, -700.0), np.full(level.shape, 700.0)
     for step in range(_BISECTIONS + 1):
         middle = (low + high) / 2
@@ -307,7 +322,7 @@ def _crossing_on(loss: _Loss, level: FloatArray, side: float) -> tuple[FloatArra
 def _integral(
     loss: _Loss, level: FloatArray, side: FloatArray, nats: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Logarithm of the absolute value of the integral, the mean of z under it, and the error of the logarithm."""
+    """Logarithm of the modulus of the integral, the mean of z under the integrand, and the error of the logarithm."""
     crossing = _crossing(loss, level, side)
     rule = _Rule.of(loss, level, side, crossing, nats)
     nodes = rule.nodes()
@@ -318,14 +333,14 @@ def _integral(
     for i in np.unique(group):
         members = np.flatnonzero(group == i)
         length = int(np.max(nodes[members]))
-        for part in np.array_split(members, max(-(-members.size * length // _CHUNK), 1)):
-            value[part], mean_z[part], error[part] = rule.only(part).total(length)
+        for batch in np.array_split(members, max(-(-members.size * length // _CHUNK), 1)):
+            value[batch], mean_z[batch], error[batch] = rule.only(batch).total(length)
     return value, mean_z, error
 
 
 @dataclass
 class _Rule:
-    """A trapezoidal rule on the hyperbola: its scale R, its step, and the saddle point estimate its error refers to."""
+    """The trapezoidal rule on the hyperbola: scale R, step, and the saddle point estimate that its error refers to."""
 
     loss: _Loss
     level: FloatArray
@@ -342,9 +357,9 @@ class _Rule:
         scale = w / loss.eta / (1 - _SINE)
         peak = loss.exponent(level, c, above, w, crossing.log_w)
         estimate = peak - np.log(np.abs(c * above)) - 0.5 * np.log(2 * np.pi * curvature)
-        widest = np.sqrt(2 * nats / curvature) / (scale * _COSINE)  # where a Gaussian would have its best strip
+        widest = np.sqrt(2 * nats / curvature) / (scale * _COSINE)  # the best half-width for a Gaussian integrand
         step = np.full(c.shape, np.inf)
-        for direction in (-1, 1):
+        for direction in (-1, 1):  # the strip to the left and the one to the right of the path
             pole = np.where(side > 0, c, np.where(side == 0, above, np.inf))
             if direction > 0:
                 pole = np.where(side > 0, np.inf, np.where(side == 0, -c, -above))
@@ -352,12 +367,16 @@ class _Rule:
             best = np.zeros(c.shape)
             for share in (_STRIPS[:, None],) if c.size <= _FEW else _STRIPS:
                 a = share * np.minimum(widest, _INSIDE * limit)
-                moved = scale * (direction * _COSINE * np.sin(a) - 2 * _SINE * np.sin(a / 2) ** 2)
-                x, x_above, q = c + moved, above + moved, w - loss.eta * moved
+                # the crossing x' of the shifted path; sin(phi + a) - sin(phi) without cancellation
+                offset = scale * (direction * _COSINE * np.sin(a) - 2 * _SINE * np.sin(a / 2) ** 2)
+                x, x_above, q = c + offset, above + offset, w - loss.eta * offset
                 cosine = np.cos(_ANGLE + direction * a)
-                to_zero = np.abs(x) * np.where(x < 0, cosine, 1.0)
-                to_one = np.abs(x_above) * np.where(x_above < 0, cosine, 1.0)
-                near, far = np.minimum(to_zero, to_one), np.maximum(to_zero, to_one)
+                distance_to_0 = np.abs(x) * np.where(x < 0, cosine, 1.0)
+                distance_to_minus_1 = np.abs(x_above) * np.where(x_above < 0, cosine, 1.0)
+                near, far = (
+                    np.minimum(distance_to_0, distance_to_minus_1),
+                    np.maximum(distance_to_0, distance_to_minus_1),
+                )
                 length = 2 / (cosine * far) * (2 + np.log(far / near))
                 size = loss.exponent(level, x, x_above, q, np.log(q)) + np.log(length / (2 * np.pi))
                 steps = 2 * np.pi * a / np.maximum(nats + size - estimate, nats / 2)
@@ -377,9 +396,9 @@ class _Rule:
         )
 
     def nodes(self) -> IntArray:
-        """How many until what is left out is below e^-T of the estimate; 0 where the rule makes no sense."""
+        """Number of nodes after which the rest is below e^-T of the estimate; 0 where the rule cannot be used."""
         loss, c, w = self.loss, self.crossing.c, self.crossing.w
-        pull = loss.half_square * (1 + loss.eta) / (loss.eta * loss.eta) / w
+        pull = loss.half_square * (1 + loss.eta) / (loss.eta * loss.eta) / w  # p of the proof
         rate = loss.reach(self.level) / 2 * self.scale * _SINE
         start = loss.exponent(self.level, c, self.crossing.above, w, self.crossing.log_w) - self.estimate
         start = start - np.log(np.pi * self.scale * _COSINE**2)
@@ -388,15 +407,15 @@ class _Rule:
             middle = (low + high) / 2
             u = np.minimum(self.step * 2**middle, 700.0)
             k = 2 * np.sinh(u / 2) ** 2
-            fallen = pull * k * ((1 - _SINE) * (2 + _SINE) + k) / (1 - _SINE + k) ** 2 + rate * k
-            fallen += loss.half_r * np.log1p(k / (1 - _SINE)) + np.log(np.sinh(u))
-            enough = start - fallen <= -self.nats
+            decrease = pull * k * ((1 - _SINE) * (2 + _SINE) + k) / (1 - _SINE + k) ** 2 + rate * k
+            decrease += loss.half_r * np.log1p(k / (1 - _SINE)) + np.log(np.sinh(u))
+            enough = start - decrease <= -self.nats
             low, high = np.where(enough, low, middle), np.where(enough, middle, high)
-        sound = np.isfinite(self.step) & (self.step > 0) & np.isfinite(start) & (high < _DOUBLINGS)
-        return np.where(sound, np.ceil(2**high) + 1, 0).astype(np.int64)
+        usable = np.isfinite(self.step) & (self.step > 0) & np.isfinite(start) & (high < _DOUBLINGS)
+        return np.where(usable, np.ceil(2**high) + 1, 0).astype(np.int64)
 
     def total(self, nodes: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """The sum over so many nodes: see :func:`_integral`."""
+        """The sum over `nodes` nodes; returns what :func:`_integral` returns."""
         if nodes == 0:
             unknown = np.full(self.step.shape, np.nan)
             return unknown, unknown, unknown
@@ -404,8 +423,9 @@ class _Rule:
         half_r, scale = loss.half_r[:, None], self.scale[:, None]
         u = self.step[:, None] * np.arange(float(nodes))
         k, sinh = 2 * np.sinh(u / 2) ** 2, np.sinh(u)
+        # apart = cosh u - sin phi, so that |1 - eta z| = eta R apart
         apart, turned_back = 1 - _SINE + k, 1 - _SINE - _SINE * k
-        # z = x + i y and 1 + z, omega = 1 / (1 - eta z) over its value at the crossing
+        # z = x + i y; product = z (1 + z); omega = 1 / (1 - eta z) over its value at the crossing; _y: imaginary parts
         y, shift = scale * _COSINE * sinh, scale * _SINE * k
         x, x_above = crossing.c[:, None] + shift, crossing.above[:, None] + shift
         product, product_y = x * x_above - y * y, y * (x + x_above)
@@ -414,16 +434,16 @@ class _Rule:
         omega_y = (1 - _SINE) * _COSINE * sinh / (apart * apart)
         pull = (loss.half_square / crossing.w)[:, None]
         log_q = crossing.log_w[:, None] + np.log1p(k / (1 - _SINE))
-        turn = half_r * np.arctan2(_COSINE * sinh, turned_back)
+        phase = half_r * np.arctan2(_COSINE * sinh, turned_back)
         rate = (loss.half_r * loss.log_ratio + self.level)[:, None]
         log_size = pull * (product * omega - product_y * omega_y) - half_r * log_q - x * rate
-        angle = pull * (product * omega_y + product_y * omega) + turn - y * rate
+        angle = pull * (product * omega_y + product_y * omega) + phase - y * rate
         peak = log_size[:, :1]
         speed, speed_y = scale * _COSINE * (1 + k), -scale * _SINE * sinh
         quotient = (speed * product + speed_y * product_y) / square
         quotient_y = (speed_y * product - speed * product_y) / square
         size = np.exp(log_size - peak)
-        size[:, 0] /= 2
+        size[:, 0] /= 2  # the node at u = 0; every other node stands for u and -u
         cosine, sine = np.cos(angle), np.sin(angle)
         terms = size * (cosine * quotient - sine * quotient_y)
         across = size * (cosine * quotient_y + sine * quotient)
@@ -431,20 +451,25 @@ class _Rule:
         mean_z = np.sum(terms * x - across * y, axis=1) / whole
         value = peak[:, 0] + np.log(np.abs(whole) * self.step / np.pi)
 
-        added = pull * np.sqrt(square) * (1 - _SINE) / apart + turn + (np.abs(x) + y) * _absolute_rate(loss, self.level)
+        # magnitudes of all that is added up in the exponent
+        added = (
+            pull * np.sqrt(square) * (1 - _SINE) / apart + phase + (np.abs(x) + y) * _absolute_rate(loss, self.level)
+        )
         added += half_r * (np.abs(crossing.log_w[:, None]) + log_q - crossing.log_w[:, None])
         rounding = np.sum(size * np.hypot(quotient, quotient_y) * (32 + nodes / 4 + 8 * added), axis=1)
-        rule = 8 * np.exp(self.estimate - value - self.nats)
-        error = rule + UNIT * (rounding / np.abs(whole) + 8 * np.abs(peak[:, 0]))
+        # two terms of the discretisation and one of the truncation, which may be greater by e^1.3
+        rule_error = 8 * np.exp(self.estimate - value - self.nats)
+        error = rule_error + UNIT * (rounding / np.abs(whole) + 8 * np.abs(peak[:, 0]))
         return value, mean_z, np.where(error < 0.1, error * (1 + error), np.inf)
 
 
 def _absolute_rate(loss: _Loss, level: FloatArray) -> FloatArray:
+    """Bound on the coefficient of z in the exponent, as a column."""
     return np.asarray((loss.half_r * loss.log_ratio + np.abs(level))[:, None])
 
 
 def _turn(ratio: FloatArray) -> FloatArray:
-    """The angle between phi and that of the hyperbola whose crossing lies `ratio` scales to the right of c (left: negative)."""
+    """Angle between phi and that of the hyperbola whose crossing is `ratio` scales right of c (left if negative)."""
     near = np.abs(ratio) < 1e-6
     sine = np.clip(_SINE + np.where(near, 0.0, ratio), -1.0, 1.0)
     return np.where(near, np.abs(ratio) / _COSINE, np.abs(np.arcsin(sine) - _ANGLE))

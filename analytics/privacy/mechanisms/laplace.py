@@ -19,9 +19,9 @@ def epsilon(*, sensitivity: ArrayLike, scale: ArrayLike) -> FloatArray:
     >>> float(epsilon(sensitivity=1.0, scale=2.0))
     0.5
     """
-    reach, width = _pair(sensitivity, scale)
+    sensitivities, scales = _pair(sensitivity, scale)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(reach == 0, 0.0, reach / width)[()]
+        return np.where(sensitivities == 0, 0.0, sensitivities / scales)[()]
 
 
 def scale(epsilon: ArrayLike, *, sensitivity: ArrayLike) -> FloatArray:
@@ -32,10 +32,10 @@ def scale(epsilon: ArrayLike, *, sensitivity: ArrayLike) -> FloatArray:
     >>> float(scale(0.5, sensitivity=1.0))
     2.0
     """
-    eps, reach = broadcast(
+    eps, sensitivities = broadcast(
         epsilon=real("epsilon", epsilon, "(0, inf]"), sensitivity=real("sensitivity", sensitivity, "[0, inf)")
     )
-    return np.asarray(reach / eps)[()]
+    return np.asarray(sensitivities / eps)[()]
 
 
 def delta(epsilon: ArrayLike, *, sensitivity: ArrayLike, scale: ArrayLike) -> FloatArray:
@@ -47,21 +47,25 @@ def delta(epsilon: ArrayLike, *, sensitivity: ArrayLike, scale: ArrayLike) -> Fl
     0.39346...
     """
     eps = real("epsilon", epsilon, "[0, inf]")
-    reach, width = _pair(sensitivity, scale)
+    sensitivities, scales = _pair(sensitivity, scale)
     with np.errstate(divide="ignore", invalid="ignore"):
-        loss = np.where(reach == 0, 0.0, reach / width)
+        loss = np.where(sensitivities == 0, 0.0, sensitivities / scales)
     eps, loss = broadcast(epsilon=eps, **{"sensitivity, scale": loss})
     slack = np.where(eps == np.inf, 0.0, np.minimum(np.where(eps == np.inf, 0.0, eps) - loss, 0.0))
     return np.asarray(0.0 - np.expm1(slack / 2))[()]
 
 
 def _pair(sensitivity: ArrayLike, scale: ArrayLike) -> tuple[FloatArray, ...]:
+    """The two arguments, checked and broadcast."""
     return broadcast(sensitivity=real("sensitivity", sensitivity, "[0, inf)"), scale=real("scale", scale, "[0, inf)"))
 
 
 @dataclass(frozen=True)
 class Laplace(Bounded):
-    r"""Laplace noise whose scale is the sensitivity over `loss`: :math:`\delta = (1-e^{(\epsilon-\epsilon_0)/2})_+`."""
+    r"""Laplace noise whose scale is the sensitivity over `loss` = :math:`\epsilon_0`.
+
+    :math:`\delta = (1-e^{(\epsilon-\epsilon_0)/2})_+`.
+    """
 
     loss: float
     unit: str = ""

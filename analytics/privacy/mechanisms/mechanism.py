@@ -1,11 +1,11 @@
-r"""A mechanism: a pair of laws (P, Q) known by both ends of its hockey-stick curve, in either order.
+r"""A mechanism: a pair of laws (P, Q), given by lower and upper bounds of its hockey-stick curve in either order.
 
-The curve of a pair holds for a whole family of neighbours when the pair dominates the family: :math:`D_\lambda(P\|Q)` is at least
-that of every member at every :math:`\lambda > 0`, also below 1. Only then does a composition of the pair bound every adaptive
-composition of members (Zhu, Dong and Wang 2022).
+The curve of a pair holds for a whole family of neighbours when the pair dominates the family: :math:`D_\lambda(P\|Q)`
+is at least that of every member at every :math:`\lambda > 0`, also below 1. Only then does a composition of the pair
+bound every adaptive composition of members (Zhu, Dong and Wang 2022).
 
-A new mechanism is a class with :meth:`Mechanism.ends` in a module of its own beside this one, which calls :func:`register`.
-Composition, trade-off, JSON and the exchange with dp_accounting ask for nothing else.
+A new mechanism is a class with :meth:`Mechanism.ends` in a module of its own beside this one, which calls
+:func:`register`. Composition, trade-off, JSON and the exchange with dp_accounting ask for nothing else.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Mechanism(ABC):
     bounded_below = True  # whether the lower bounds of both orders say something
     spacing: float | None = None  # every privacy loss is a multiple of it
     side = SIDE  # where connect_the_dots takes slopes, as a share of a cell: 1/2 where values of the curve are costly
-    sketched = 20  # points in a decade of epsilon at which the curve is first evaluated
+    sketched = 20  # points in a decade of epsilon at which a sketch of the curve is evaluated
     pair = True  # whether it is one pair of laws, not a family of them
     closed = False  # whether a composition of mechanisms of this kind is one of this kind
 
@@ -70,11 +70,11 @@ class Mechanism(ABC):
         raise NotImplementedError(type(self).__name__)
 
     def dominating(self, level: float) -> Factors:
-        """Mechanisms whose composition dominates the family; `level` is the order of magnitude of the delta of interest."""
+        """Mechanisms whose composition dominates the family; `level` is the order of magnitude of delta in question."""
         return ((self, 1),)
 
     def attained(self, level: float) -> Factors:
-        """Mechanisms whose composition some pair of the family dominates, for lower bounds; empty where none is known."""
+        """Mechanisms whose composition is dominated by a pair of the family: lower bounds; empty if none is known."""
         return ((self, 1),)
 
     def in_composition(self) -> Mechanism:
@@ -88,7 +88,7 @@ class Mechanism(ABC):
 
     def parameters(self) -> dict[str, Any]:
         """The arguments of the constructor: numbers, strings and lists of them."""
-        return {each.name: _plain(getattr(self, each.name)) for each in fields(self)}  # type: ignore[arg-type]
+        return {entry.name: _plain(getattr(self, entry.name)) for entry in fields(self)}  # type: ignore[arg-type]
 
     @classmethod
     def made(cls, parameters: Mapping[str, Any]) -> Mechanism:
@@ -100,6 +100,7 @@ Factors = tuple[tuple[Mechanism, int], ...]  # the mechanisms of a composition, 
 
 
 def _plain(value: Any) -> Any:
+    """A tuple as a list, which is what JSON has; any other value unchanged."""
     return list(value) if isinstance(value, tuple) else value
 
 
@@ -129,7 +130,7 @@ class Bounded(Mechanism, ABC):
         return self.loss
 
 
-_NAMES: dict[type[Mechanism], str] = {}
+_NAMES: dict[type[Mechanism], str] = {}  # of the constructor in JSON
 _ELSEWHERE = {  # constructor in JSON: the module that registers it, where that is not beside this one
     "subsampled": "privacy.accounting.subsampled",
     "tabulated": "privacy.accounting.interchange",
@@ -168,15 +169,15 @@ def release_of(description: Mapping[str, Any]) -> Mechanism:
     if isinstance(name, str) and name in _ELSEWHERE:
         importlib.import_module(f"airtight.analytics.{_ELSEWHERE[name]}")
     elif name not in _NAMES.values():
-        _register_room()
-    kinds = {name: kind for kind, name in _NAMES.items()}
-    if name not in kinds:
-        raise ParameterError("constructor", name, "one of " + ", ".join(sorted({*kinds, *_ELSEWHERE})))
-    return kinds[name].made(description.get("parameters", {}))
+        _register_package()
+    classes = {name: kind for kind, name in _NAMES.items()}
+    if name not in classes:
+        raise ParameterError("constructor", name, "one of " + ", ".join(sorted({*classes, *_ELSEWHERE})))
+    return classes[name].made(description.get("parameters", {}))
 
 
-def _register_room() -> None:
+def _register_package() -> None:
     """Import the modules beside this one: each registers its own mechanisms."""
-    room = importlib.import_module(__name__.rpartition(".")[0])
-    for module in pkgutil.iter_modules(room.__path__, f"{room.__name__}."):
+    package = importlib.import_module(__name__.rpartition(".")[0])
+    for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
         importlib.import_module(module.name)

@@ -1,4 +1,4 @@
-"""Randomized response: one of two outputs, the likelier one with odds exp(epsilon)."""
+"""Randomized response: one of several answers, the truth with odds of exp(epsilon) against each other one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ def alpha(epsilon: ArrayLike) -> FloatArray:
 
 @dataclass(frozen=True)
 class RandomizedResponse(Bounded):
-    r"""Randomized response: the truth is :math:`e^{\epsilon_0}` times as likely as each of ``symbols - 1`` other answers."""
+    r"""Among ``symbols`` answers, the truth is :math:`e^{\epsilon_0}` times as likely as each other one; `loss` is
+    :math:`\epsilon_0`."""
 
     loss: float
     symbols: int = 2

@@ -1,11 +1,12 @@
-r"""Random participation against an observer who does not see it: two mixtures that share the component "not there".
+r"""Random participation, unseen by the observer: two mixtures that share the component of absence.
 
-With :math:`\lambda = e^\epsilon` and components :math:`P_1` (present), :math:`P_0` (not),
+With :math:`\lambda = e^\epsilon` and the components :math:`P_1` (present) and :math:`P_0` (absent),
 
 .. math:: D_\lambda(pP_1 + (1-p)P_0 \,\|\, P_0) &= p\,D_{1 + (\lambda-1)/p}(P_1\|P_0), \\
-          D_\lambda(P_0 \,\|\, pP_1 + (1-p)P_0) &= u\,D_{\lambda p/u}(P_0\|P_1), \qquad u = 1 - \lambda(1-p),
+          D_\lambda(P_0 \,\|\, pP_1 + (1-p)P_0) &= u\,D_{\lambda p/u}(P_0\|P_1), \qquad u = 1 - \lambda(1-p).
 
-the second being 0 where u <= 0: pull the common component out of the positive part.
+The second divergence is 0 where u <= 0. Both identities follow when the terms of :math:`P_0` in the positive part are
+collected.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from numpy.typing import ArrayLike
 from airtight.analytics.checks import FloatArray, broadcast, real
 from airtight.analytics.privacy.mechanisms import gaussian, neyman_pearson
 
-_LARGE = 600.0  # exp of it is far from overflow
+_LARGE = 600.0  # greatest argument of exp, which overflows above 709
 
 
 def amplified(epsilon: ArrayLike, p: ArrayLike) -> FloatArray:
-    r""":math:`\log(1 + p(e^\epsilon - 1))`, the epsilon of a mechanism that runs with probability p.
+    r""":math:`\log(1 + p(e^\epsilon - 1))`, the epsilon of a mechanism that is used with probability p.
 
     Examples
     --------
@@ -53,21 +54,22 @@ def unamplified(epsilon: ArrayLike, p: ArrayLike) -> FloatArray:
 
 
 def reversed_order(epsilon: FloatArray, p: FloatArray) -> tuple[FloatArray, FloatArray]:
-    r"""log u and :math:`\log(\lambda p/u)` of the second identity; (-inf, inf) where u <= 0."""
+    r"""log u and :math:`\log(\lambda p/u)` of the second identity of this module; (-inf, inf) where u <= 0."""
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        used = np.expm1(epsilon) * (1 - p) / p
-        share = np.where(used < 1, np.log1p(-np.minimum(used, 1.0)), -np.inf)
+        absent_share = np.expm1(epsilon) * (1 - p) / p
+        share = np.where(absent_share < 1, np.log1p(-np.minimum(absent_share, 1.0)), -np.inf)
     return share + np.log(p), np.where(share > -np.inf, epsilon - share, np.inf)
 
 
 def subsampled_gaussian_log_delta(epsilon: ArrayLike, *, p: ArrayLike, mu: ArrayLike) -> FloatArray:
-    r"""log delta(epsilon) of :math:`pN(\mu, 1) + (1-p)N(0, 1)` against :math:`N(0, 1)`, worst of both directions. Exact.
+    r"""log delta(epsilon) of :math:`pN(\mu, 1) + (1-p)N(0, 1)` against :math:`N(0, 1)`, worst of both directions.
 
     Notes
     -----
-    The first direction is p H(a) with H the Gaussian curve in lambda, a = 1 + (lambda - 1)/p; the second is u H(b) with
-    b = lambda p/u. With m = lambda - 1, b >= a amounts to (1 + m) p^2 >= (p + m)(p - m(1 - p)) = p^2 (1 + m) - m^2 (1 - p),
-    which is true; and u <= p. So the first is never the smaller one.
+    The result is exact. Let H be the Gaussian curve in lambda. The first direction is p H(a) with a = 1 + (lambda -
+    1)/p; the second is u H(b) with b = lambda p/u. With m = lambda - 1, b >= a is equivalent to (1 + m) p^2 >= (p +
+    m)(p - m(1 - p)) = p^2 (1 + m) - m^2 (1 - p), which is true; and u <= p. H is decreasing, so the first direction is
+    never the smaller one.
 
     Examples
     --------
@@ -79,22 +81,22 @@ def subsampled_gaussian_log_delta(epsilon: ArrayLike, *, p: ArrayLike, mu: Array
         epsilon=real("epsilon", epsilon, "[0, inf)"), p=real("p", p, "[0, 1]"), mu=real("mu", mu, "[0, inf]")
     )
     out = np.full(eps.shape, -np.inf)
-    some = prob > 0
-    curve, _, _ = gaussian.log_curve(unamplified(eps[some], prob[some]), ratio[some])
-    out[some] = np.log(prob[some]) + curve
+    positive = prob > 0
+    curve, _, _ = gaussian.log_curve(unamplified(eps[positive], prob[positive]), ratio[positive])
+    out[positive] = np.log(prob[positive]) + curve
     return out[()]
 
 
 def opposite_gaussians_log_delta(epsilon: ArrayLike, *, p: ArrayLike, mu: ArrayLike) -> FloatArray:
-    r"""log delta(epsilon) of :math:`pN(\mu/2, 1) + (1-p)N(0, 1)` against :math:`pN(-\mu/2, 1) + (1-p)N(0, 1)`. Exact.
+    r"""log delta(epsilon) of :math:`pN(\mu/2, 1) + (1-p)N(0, 1)` against :math:`pN(-\mu/2, 1) + (1-p)N(0, 1)`.
 
-    Replacing a feature when the noise does not depend on participation; mu is the distance between the two features.
+    A feature is replaced, and the noise does not depend on participation; mu is the distance between the two features.
 
     Notes
     -----
-    Opposite features of greatest norm a = mu/2 are the worst pair of features u, u' of norm at most a: for any set A with
-    N(0)(A) = t, N(u)(A) <= Phi(Phi^-1(t) + a) and N(u')(A) >= Phi(Phi^-1(t) - a) (Neyman-Pearson), both attained by one
-    half-space.
+    The result is exact. Opposite features of greatest norm a = mu/2 are the worst pair of features u, u' of norm at
+    most a: for any set A with N(0)(A) = t, N(u)(A) <= Phi(Phi^-1(t) + a) and N(u')(A) >= Phi(Phi^-1(t) - a)
+    (Neyman-Pearson), and one half-space attains both.
 
     Examples
     --------
@@ -108,12 +110,14 @@ def opposite_gaussians_log_delta(epsilon: ArrayLike, *, p: ArrayLike, mu: ArrayL
     shape = eps.shape
     eps, prob, distance = eps.ravel(), prob.ravel(), distance.ravel()
     out = np.full(eps.shape, -np.inf)
-    apart = (prob > 0) & (distance >= 1e150)
-    out[apart] = np.log(prob[apart])
+    disjoint = (prob > 0) & (distance >= 1e150)
+    out[disjoint] = np.log(prob[disjoint])
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        visible = eps / distance < 1e150  # beyond, log delta is below -1e299
-    some = (prob > 0) & (distance > 1e-150) & (distance < 1e150) & visible
-    a = distance[some] / 2
-    nothing = np.zeros(a.size)
-    out[some] = np.log(prob[some]) + neyman_pearson.best(eps[some], prob[some], a, -a, nothing, nothing).log_value
+        visible = eps / distance < 1e150  # for a greater ratio log delta is below -1e299
+    regular = (prob > 0) & (distance > 1e-150) & (distance < 1e150) & visible
+    a = distance[regular] / 2
+    no_third = np.zeros(a.size)
+    out[regular] = (
+        np.log(prob[regular]) + neyman_pearson.best(eps[regular], prob[regular], a, -a, no_third, no_third).log_value
+    )
     return np.asarray(np.minimum(out, 0.0).reshape(shape))[()]
