@@ -3,6 +3,7 @@
 import itertools
 import math
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from airtight.analytics.checks import ParameterError
 from airtight.analytics.privacy.accounting import loss_distribution
 from airtight.analytics.privacy.accounting.envelope import Envelope
+from airtight.analytics.privacy.accounting.loss_distribution import LossDistribution, Product
 from airtight.analytics.privacy.mechanisms import gaussian
 
 PROBABILITY = st.floats(0.01, 1.0)
@@ -180,3 +182,27 @@ def test_envelope_composes_to_an_upper_bound(data, epsilon):
 def test_bad_input(call):
     with pytest.raises(ParameterError):
         call()
+
+
+@pytest.mark.parametrize("count", [1, 1000, 10**5, 10**7])
+def test_infinite_losses_are_enclosed(count):
+    """prod(f + g) - prod(f) of the doubles themselves, with sixty digits; long runs lost 1e-9 of it by rounding."""
+    rng = np.random.default_rng(count)
+    for _ in range(20):
+        infinite = 10.0 ** rng.uniform(-20, -1) / count
+        mass = rng.random(int(2 ** rng.uniform(1, 14)))
+        mass *= (1 - infinite) / mass.sum()
+        product = Product(((LossDistribution(0.1, 0, mass, infinite), count),))
+        with mpmath.workdps(60):
+            finite = mpmath.fsum(mpmath.mpf(float(x)) for x in mass)
+            true = (finite + mpmath.mpf(infinite)) ** count - finite**count
+            low, high = (mpmath.mpf(end) for end in product.infinite_ends())
+            assert low <= true <= high <= true * (1 + 1e-7)
+        beyond = float(product.greatest) + 1.0
+        assert product.least_delta(beyond) == float(low) and product.delta(beyond) == float(high)
+
+
+def test_a_law_of_infinite_losses_alone_need_not_be_whole():
+    product = Product(((LossDistribution(0.1, 0, np.zeros(1), 0.5), 2),))
+    low, high = product.infinite_ends()
+    assert low <= 0.25 <= high == 1.0

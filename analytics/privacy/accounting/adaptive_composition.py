@@ -241,7 +241,7 @@ def _cumulants(laws: Sequence[LossDistribution], tilts: FloatArray) -> FloatArra
 
 def _by_moments(laws: Sequence[LossDistribution], delta: float, count: int) -> tuple[float, float]:
     """Moment bound of epsilon, and the tilt that gives it."""
-    finite_delta = delta - _some_infinite(laws, count)
+    finite_delta = (delta - _some_infinite(laws, count)) * (1 - UNIT)
     if finite_delta <= 0:
         return np.inf, 0.0
     tilts = _TILTS
@@ -265,9 +265,10 @@ def _log_by_moments(laws: Sequence[LossDistribution], eps: FloatArray, count: in
 
 
 def _some_infinite(laws: Sequence[LossDistribution], count: int) -> float:
-    """Bound on the probability that some loss is infinite."""
+    """Upper bound of the probability that some loss is infinite."""
     with np.errstate(divide="ignore"):
-        return -float(np.expm1(count * np.log1p(-min(max(law.infinite for law in laws), 1.0))))
+        computed = -float(np.expm1(count * np.log1p(-min(max(law.infinite for law in laws), 1.0))))
+    return min(computed * (1 + 8 * UNIT), 1.0)
 
 
 def _reach(laws: Sequence[LossDistribution], delta: float, count: int) -> float:

@@ -152,7 +152,7 @@ class Composed:
         laws = [self._laws(i, step, *grid_range)[int(pessimistic)] for i, grid_range in enumerate(ranges)]
         product = Product(tuple(sorted(zip(laws, counts, strict=True), key=lambda factor: -factor[1])))
         if product.impossible:
-            return LossDistribution(step, 0, np.zeros(1), product.infinite())
+            return LossDistribution(step, 0, np.zeros(1), product.infinite_ends()[int(pessimistic)])
         composed = product.tilted(0.0)
         whole = np.exp(product.cumulant(0.0)[0])
         if pessimistic:
@@ -165,7 +165,7 @@ class Composed:
             * whole
             * (1 - _ABSOLUTE)
         )
-        return LossDistribution(step, composed.first, mass, product.infinite() * (1 - _ABSOLUTE))
+        return LossDistribution(step, composed.first, mass, product.infinite_ends()[0])
 
     def breaks(self) -> tuple[FloatArray, FloatArray]:
         """Real epsilons and upper bounds of delta there; the chords in exp(epsilon) are upper bounds, too.
