@@ -1,4 +1,4 @@
-"""What a pair (epsilon, delta) means, for whom and against whom: adjacency, observer and guarantee."""
+"""The meaning of a pair (epsilon, delta): adjacency, observer and guarantee."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from airtight.analytics.records import Record
 
 
 class Adjacency(StrEnum):
-    """What the neighbour of "device k is present with its feature" looks like at the receiver.
+    """The neighbour of the case "device k is present with its feature", as it appears at the receiver.
 
     ======== ===================================== ======================================================
     value    the neighbour sends                   sensitivity of the received signal
     ======== ===================================== ======================================================
     absent   neither its signal nor its noise      gamma w_k C_k, and the noise variance drops by
                                                    gamma^2 sigma_k^2
-    silent   no signal, its noise all the same     gamma w_k C_k
+    silent   no signal, but its noise              gamma w_k C_k
     replace  another clipped signal, and its noise 2 gamma w_k C_k
     ======== ===================================== ======================================================
 
@@ -31,18 +31,19 @@ class Adjacency(StrEnum):
 
 
 class Observer(StrEnum):
-    """What the server sees besides the received signal y; the docs' page on observers has the theorems.
+    """What the server sees besides the received signal y; the documentation page on observers has the theorems.
 
     ============ ============================================================================================
-    value        what it sees
+    value        what the observer sees
     ============ ============================================================================================
-    participants who takes part, device k included
-    others       who of the others takes part: whether k does is hidden
-    signal       nothing more: the server of the papers. Its privacy is an interval, a guarantee its upper end
-    auto         what ``exact`` means: `participants` for ``silent`` and ``replace``, `others` for ``absent`` and idle noise
+    participants which devices take part, device k included
+    others       which of the other devices take part; whether k does is hidden
+    signal       nothing more, as in the papers; epsilon is then an interval, and a guarantee uses its upper bound
+    auto         as in ``exact``: `participants` for ``silent`` and ``replace``, `others` for ``absent`` and idle noise
     ============ ============================================================================================
 
-    Who sees more gets more: an epsilon for `participants` holds for `others`, and that for `others` holds for `signal`.
+    An observer who sees more has a greater epsilon: an epsilon against `participants` also holds against `others`, and
+    one against `others` also holds against `signal`.
     """
 
     PARTICIPANTS = "participants"
@@ -53,14 +54,14 @@ class Observer(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class Guarantee(Record):
-    """(epsilon_k, delta_k)-feature differential privacy of each device, under a named adjacency.
+    """(epsilon_k, delta_k)-feature differential privacy of each device under a given adjacency.
 
     Attributes
     ----------
     epsilon, delta : ndarray, shape (K,)
         ``epsilon`` is infinite where no privacy is claimed.
     adjacency : Adjacency
-        The neighbours that the pair speaks of.
+        The adjacency for which the pair holds.
     """
 
     epsilon: FloatArray

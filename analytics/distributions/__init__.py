@@ -1,1 +1,1 @@
-"""Laws of the random sums that a system produces."""
+"""Laws of the random sums that occur in a system."""
