@@ -25,7 +25,9 @@ _NEWTON_STEPS = 60  # at most, for the saddle point
 _STEP = 0.35  # first step of the trapezoidal rule, in widths of the saddle
 _FINEST, _FARTHEST = 0.002, 100_000  # least step, in widths, and greatest number of points before the rule is given up
 _AGREEMENT = 1e-12  # relative difference of two results of the rule at which it stops
-_RIGHTMOST = 0.5 - 1e-12  # greatest saddle: a tail whose saddle lies farther right underflows
+_RIGHTMOST = (
+    0.5 - 1e-12
+)  # greatest saddle; where the exact one is farther right, both the tail and its value here underflow
 _UNDERFLOW = -760.0  # log of a Chernoff bound below which the tail underflows to 0
 _SLOPE = 0.8  # slope of the arms of the contour: real part over imaginary part
 
@@ -188,7 +190,7 @@ def _slopes(
 
 
 def _saddle(x: FloatArray, lam: FloatArray, n: FloatArray, delta: FloatArray, negative: bool) -> FloatArray:
-    """The minimum of the convex K(t) - t x - log(abs t) on t < 0, or on 0 < t < 1/2, by Newton's method in a bracket.
+    """The minimiser of the convex K(t) - t x - log(abs t) on t < 0, or on 0 < t < 1/2, by Newton's method in a bracket.
 
     The bracket follows on the left from K'(-s) <= (sum n / 2 + sum delta / 8) / s, and on the right from K'(t) <= 2 sum
     lam (n + 2 delta) for t up to 1/4.

@@ -379,7 +379,7 @@ def _numerator(law: ComplexArray, roots: ComplexArray) -> tuple[FloatArray, Floa
 
 
 def _window(first: IntArray, most: int, points: int, roots: ComplexArray) -> ComplexArray:
-    """sum of z^(-n) for n from first to min(most, first + points - 1), which selects these counts of the periodic law."""
+    """sum of z^(-n) for n from first to min(most, first + points - 1): selects these counts of the periodic law."""
     length = np.clip(most - first + 1, 0, points)
     turns = np.arange(roots.size)
     backwards = np.exp(-2j * np.pi * np.arange(points) / points)
