@@ -168,7 +168,7 @@ class Described:
     def to_dict(self) -> dict[str, Any]:
         """The values by name, suitable for JSON and for the constructor; equal device entries become one number."""
         parameters = of(type(self))
-        return {name: _plain(vars(self)[name], one="devices" in parameters) for name in parameters}
+        return {name: _plain(vars(self)[name], collapse="devices" in parameters) for name in parameters}
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
@@ -193,14 +193,14 @@ class Described:
         return "$" + r",\; ".join(equations) + "$"
 
 
-def _plain(value: Any, *, one: bool) -> Any:
+def _plain(value: Any, *, collapse: bool) -> Any:
     if isinstance(value, np.ndarray):
-        return float(value.flat[0]) if one and value.size and np.all(value == value.flat[0]) else value.tolist()
+        return float(value.flat[0]) if collapse and value.size and np.all(value == value.flat[0]) else value.tolist()
     return value.value if isinstance(value, StrEnum) else value
 
 
 def _short_text(value: Any) -> str:
-    plain = _plain(value, one=True)
+    plain = _plain(value, collapse=True)
     if isinstance(plain, list):
         entries = ", ".join(f"{x:.4g}" for x in plain[:6])
         return entries + (f", ... ({len(plain)})" if len(plain) > 6 else "")

@@ -62,9 +62,7 @@ class Unseen(Participation):
         return np.log(self.participation[rows]) + value, slope, up, down
 
     def _matters(self, epsilon: FloatArray, rows: IntArray) -> tuple[FloatArray, FloatArray] | None:
-        """Interval of v that contributes all of the mean except a share of the tolerance, judged at some v by a visible
-        device.
-        """
+        """Interval of v that contributes all of the mean up to the tolerance, judged at some v by a visible device."""
         step = self.variance.shape[1] // _PLACES
         if step < 2:
             return None

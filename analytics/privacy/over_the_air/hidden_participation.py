@@ -214,26 +214,26 @@ def log_largest(
         log_odds = np.log(p) - np.log1p(-p) - eps - np.log(-np.expm1(-eps))
         zeta = _panel_ends(eps, d, np.exp(low) + s)
         on_axis = _Arcs.on_axis(low, high, s)
-        size, _, tau, _, _ = on_axis.terms(eps, d, s, mean, log_odds, zeta, a)
+        log_factors, _, tau, _, _ = on_axis.terms(eps, d, s, mean, log_odds, zeta, a)
         width = np.log(np.diff(zeta, axis=1))[:, None, :]
         above = special.gammainc(a, np.maximum(tau, 0.0)) if a else (tau > 0).astype(float)
         excess = np.log(np.expm1(np.clip(s[:, None, None] * np.exp(-low)[:, None, None] * tau, 0.0, 700.0)))
-        doubt = np.where(above > 0, size + width + np.log(above) + excess, -np.inf)
+        doubt = np.where(above > 0, log_factors + width + np.log(above) + excess, -np.inf)
         right = np.all(doubt <= slight[:, None, None], axis=1, keepdims=True)
         arcs = _Arcs.around((low + high) / 2, (high - low) / 2, rho, s)
-        size, tau, _, turn, rest = arcs.terms(eps, d, s, mean, log_odds, zeta, a)
-        sound = tau > 0
-        tau = np.where(sound, tau, 1.0)
-        slant = turn / tau
+        log_factors, tau, _, imaginary, log_right = arcs.terms(eps, d, s, mean, log_odds, zeta, a)
+        left_of_kink = tau > 0
+        tau = np.where(left_of_kink, tau, 1.0)
+        slant = imaginary / tau
         slant[:, :, 0] = np.maximum(slant[:, :, 0], arcs.v[2][:, :, 0] / arcs.v[0][:, :, 0])
         eta = np.broadcast_to(s[:, None, None] * arcs.inverse[1], tau.shape)
         of_left = np.log(_log_remainder(-tau * eta, eta, a)[0]) - np.log(arcs.cosine)
-        of_left = np.where(sound, of_left + max(a - 1, 0.0) / 2 * np.log1p(slant * slant), np.inf)
-        of_right = np.logaddexp(0.0, rest)
-        each = np.max(size + width + np.where(right, of_right, of_left), axis=1)
-        found = np.logaddexp(special.logsumexp(each, axis=1), arcs.tail(eps, d, s, mean, log_odds, zeta[:, -1], a))
+        of_left = np.where(left_of_kink, of_left + max(a - 1, 0.0) / 2 * np.log1p(slant * slant), np.inf)
+        of_right = np.logaddexp(0.0, log_right)
+        each = np.max(log_factors + width + np.where(right, of_right, of_left), axis=1)
+        log_bound = np.logaddexp(special.logsumexp(each, axis=1), arcs.tail(eps, d, s, mean, log_odds, zeta[:, -1], a))
         doubt = special.logsumexp(np.where(right, doubt, -np.inf), axis=(1, 2))
-        return np.where(found == found, found, np.inf), doubt
+        return np.where(log_bound == log_bound, log_bound, np.inf), doubt
 
 
 def _panel_ends(eps: FloatArray, d: FloatArray, w: FloatArray) -> FloatArray:
@@ -597,21 +597,21 @@ def _bounds(problem: _Problem, centre: FloatArray, half: FloatArray) -> tuple[Fl
         left, right, across = offset + low / m, offset + high / m, aside / m
         squares = np.stack([left * left, right * right])
         least_square = np.where((left < 0) & (right > 0), 0.0, np.min(squares, axis=0)) - across * across
-        most = problem.level + log_factor + eta * np.max(squares, axis=0) / 2 + near * right
-        least = problem.level + log_least + eta * least_square / 2 + near * left
+        real_high = problem.level + log_factor + eta * np.max(squares, axis=0) / 2 + near * right
+        real_low = problem.level + log_least + eta * least_square / 2 + near * left
         turn = np.minimum(angle + aside, np.pi / 2)
         imaginary = turn + across * (eta * np.maximum(np.abs(left), np.abs(right)) + near)
-        return rest, most, least, imaginary
+        return rest, real_high, real_low, imaginary
 
     angle = np.where(valid, angle, 0.0)
-    rest, most, least, imaginary = size(_REACH * half, angle)
-    value = _log_remainder(most, eta, a)[0]
-    log_growth = np.where(most < 0, max(a - 1, 0.0) / 2 * np.log1p((imaginary / most) ** 2), np.inf)
+    rest, real_high, real_low, imaginary = size(_REACH * half, angle)
+    value = _log_remainder(real_high, eta, a)[0]
+    log_growth = np.where(real_high < 0, max(a - 1, 0.0) / 2 * np.log1p((imaginary / real_high) ** 2), np.inf)
     left_of_kink = rest + np.log(value) + log_growth
     log_factors, highest, lowest, _ = size(half, 0 * angle)
     tau = np.maximum(-lowest / eta, 0.0)
     gamma_below = special.gammainc(a, tau) if a else (tau > 0).astype(float)
-    right_of_kink = rest + np.log1p(np.exp(-least - a * np.log1p(eta)))
+    right_of_kink = rest + np.log1p(np.exp(-real_low - a * np.log1p(eta)))
     width = np.log(2 * half)
     log_difference = log_factors + width + np.log(2 * gamma_below) + np.log(np.expm1(np.minimum(eta * tau, 700.0)))
     rule = _LOG_RULE + np.log(half)

@@ -481,7 +481,7 @@ def log_ends(
     twice the sum of these, which also covers the change of :math:`\kappa` and :math:`\ell` along the way.
 
     Where this loss exceeds all other errors and the tolerance of the interpolation, the lower bound is computed again,
-    with everything rounded the other way.
+    with all roundings in the opposite direction.
     """
     lower, upper = np.full(epsilon.shape, -np.inf), np.full(epsilon.shape, -np.inf)
     taking_part = np.flatnonzero(part.participation[rows] > 0)

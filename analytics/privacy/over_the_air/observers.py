@@ -135,25 +135,23 @@ def _signal_delta(
     lower = np.zeros(which.shape)
     distinct, inverse = np.unique(which, return_inverse=True)
     negligible = float(np.min(upper[upper > 0], initial=1.0)) * _TRIMMED
-    for mixture_batch in participations(equivalent, distinct, negligible, model):
-        rows = dict(zip(mixture_batch.devices.tolist(), mixture_batch.kind.tolist(), strict=True))
+    for batch in participations(equivalent, distinct, negligible, model):
+        rows = dict(zip(batch.devices.tolist(), batch.kind.tolist(), strict=True))
         mixtures_of = {
-            row: signal_lower_bound.Mixture.of(mixture_batch, row)
-            for row in set(rows.values())
-            if not constant(mixture_batch, row)
+            row: signal_lower_bound.Mixture.of(batch, row) for row in set(rows.values()) if not constant(batch, row)
         }
-        known: dict[tuple[int, float], float] = {}
+        computed: dict[tuple[int, float], float] = {}
         for place, device in enumerate(distinct[inverse].tolist()):
             row = rows.get(device)
             if row is None or not upper[place] > 0:
                 continue
             if row not in mixtures_of:
-                lower[place] = 0.0 if mixture_batch.slack else others[place]
+                lower[place] = 0.0 if batch.slack else others[place]
             elif (mixture := mixtures_of[row]) is not None:
                 key = row, float(eps[place])
-                if key not in known:
-                    known[key] = mixture.delta(key[1], 1e-4 * float(upper[place]))
-                lower[place] = known[key]
+                if key not in computed:
+                    computed[key] = mixture.delta(key[1], 1e-4 * float(upper[place]))
+                lower[place] = computed[key]
     return lower
 
 
@@ -309,16 +307,16 @@ def signal_lower(system: Systems, upper: FloatArray, total: float | FloatArray, 
     deltas = np.broadcast_to(total, which.shape).ravel()[index]
     equivalent, model = modelled(system, Observer.OTHERS)
     negligible = float(np.min(deltas)) * _TRIMMED
-    for part in participations(equivalent, distinct, negligible, model):
-        batch_places = np.searchsorted(distinct, part.devices)
-        for row in np.unique(part.kind):
-            places = batch_places[part.kind == row]
+    for batch in participations(equivalent, distinct, negligible, model):
+        batch_places = np.searchsorted(distinct, batch.devices)
+        for row in np.unique(batch.kind):
+            places = batch_places[batch.kind == row]
             epsilon_upper = float(highest[places[0]])
-            if not part.slack and constant(part, row):
+            if not batch.slack and constant(batch, row):
                 lower[places] = epsilon_at_least(
-                    equivalent, part.devices[part.kind == row][:1], deltas[places[0]], highest[places[:1]], model
+                    equivalent, batch.devices[batch.kind == row][:1], deltas[places[0]], highest[places[:1]], model
                 )
-            elif 0 < epsilon_upper < np.inf and (mixture := signal_lower_bound.Mixture.of(part, row)) is not None:
+            elif 0 < epsilon_upper < np.inf and (mixture := signal_lower_bound.Mixture.of(batch, row)) is not None:
                 lower[places] = signal_lower_bound.least_epsilon(mixture, float(deltas[places[0]]), epsilon_upper)
     return np.asarray(lower[inverse].reshape(which.shape))[()]
 

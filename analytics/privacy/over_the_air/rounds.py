@@ -110,13 +110,15 @@ class Query(Mechanism):
         return (bounds[0] if self.pair else np.zeros(bounds[0].shape)), bounds[1]
 
     def greatest_loss(self, *, reverse: bool = False) -> float:
-        part, silent = self._part(0.0), self.system.adjacency is not Adjacency.ABSENT
-        return 0.0 if float(part.participation[0]) == 0 or (silent and float(part.sensitivity[0]) == 0) else np.inf
+        mixture, silent = self._part(0.0), self.system.adjacency is not Adjacency.ABSENT
+        return (
+            0.0 if float(mixture.participation[0]) == 0 or (silent and float(mixture.sensitivity[0]) == 0) else np.inf
+        )
 
     def reached_loss(self, *, reverse: bool = False) -> float:
         """Infinite where device k moves the mean of Gaussian noise, even if its participation is random."""
-        part = self._part(0.0)
-        moves = self.pair and float(part.participation[0]) > 0 and float(part.sensitivity[0]) > 0
+        mixture = self._part(0.0)
+        moves = self.pair and float(mixture.participation[0]) > 0 and float(mixture.sensitivity[0]) > 0
         return np.inf if moves and (self.symmetric or not reverse) else 0.0
 
     def _divergences(self, eps: FloatArray, reverse: bool) -> Ends:
@@ -132,9 +134,11 @@ class Query(Mechanism):
         """log of an upper bound of delta: participation is visible, and the noise is the least possible."""
         if self.system.adjacency is Adjacency.ABSENT:
             return np.zeros(eps.shape)
-        part = self._part(0.0)
-        least_noise = max(float(part.variance[0, 0]) - part.slack, float(part.receiver[0])) + float(part.own_noise[0])
-        mu = _ratio(float(part.sensitivity[0]), least_noise) * (1 + 1e-9)
+        mixture = self._part(0.0)
+        least_noise = max(float(mixture.variance[0, 0]) - mixture.slack, float(mixture.receiver[0])) + float(
+            mixture.own_noise[0]
+        )
+        mu = _ratio(float(mixture.sensitivity[0]), least_noise) * (1 + 1e-9)
         value, _, error = gaussian.log_curve(eps, np.full(eps.shape, mu))
         return np.asarray(value + error)
 
@@ -148,24 +152,24 @@ class Query(Mechanism):
         return self._parts[negligible]
 
     def _ends(self, eps: FloatArray, reverse: bool, negligible: float) -> Ends:
-        part, low, high = self._part(negligible), np.empty(eps.shape), np.empty(eps.shape)
-        steps = -(-eps.size * part.weights.shape[1] // _AT_ONCE)
+        mixture, low, high = self._part(negligible), np.empty(eps.shape), np.empty(eps.shape)
+        steps = -(-eps.size * mixture.weights.shape[1] // _AT_ONCE)
         with np.errstate(under="ignore"):
             for start in range(steps):
                 chunk = eps[start::steps]
                 rows = np.zeros(chunk.size, dtype=np.int64)
-                log_bounds = noise_mixture.log_ends(part, chunk, rows, reverse=reverse, doubt=_SHORTENED)
+                log_bounds = noise_mixture.log_ends(mixture, chunk, rows, reverse=reverse, doubt=_SHORTENED)
                 low[start::steps], high[start::steps] = log_bounds
             upper = np.minimum(np.exp(high) * (1 + 2e-15) + SMALLEST, 1.0)
             return np.exp(low) * (1 - 2e-15), np.where(high > -np.inf, upper, 0.0)
 
     def constant(self) -> tuple[float, float, float] | None:
         """p, sensitivity and noise variance, where the noise does not depend on the participants; None otherwise."""
-        part = self._part(0.0)
-        if part.slack or part.missing[0] or np.sum(part.weights[0] > 0) != 1:
+        mixture = self._part(0.0)
+        if mixture.slack or mixture.missing[0] or np.sum(mixture.weights[0] > 0) != 1:
             return None
-        v = float(part.variance[0][part.weights[0] > 0][0] + part.own_noise[0])
-        return float(part.participation[0]), float(part.sensitivity[0]), v
+        v = float(mixture.variance[0][mixture.weights[0] > 0][0] + mixture.own_noise[0])
+        return float(mixture.participation[0]), float(mixture.sensitivity[0]), v
 
 
 register(Query, "system")
