@@ -14,7 +14,7 @@ from airtight.analytics.privacy.over_the_air import divergence_curvature
 from airtight.analytics.privacy.over_the_air.noise_interpolant import Component, NoiseInterpolant, Triple
 from airtight.analytics.rounding import UNIT
 
-# (atoms, -log of the quadrature error) of smaller laws, on which the root is first searched if the law has twice as many
+# (atoms, -log of the quadrature error) of smaller laws, on which the root is first searched if the law is twice as big
 _SKETCHES = ((48, 12.0), (512, 24.0))
 _ROUGHLY = (1e-4, 1e-8)  # relative accuracy of the root on these laws
 _ON_GRID = 1e-6  # relative accuracy of the root for a law on a grid; below the error of the grid
