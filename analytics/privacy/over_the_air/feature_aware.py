@@ -109,8 +109,7 @@ def proven_lowest(system: InferenceSystem, *, noise: ArrayLike, sensitivity: Arr
 def lowest_curve(
     system: InferenceSystem, *, noise: ArrayLike, sensitivity: ArrayLike, selected: int, device: int = 0
 ) -> PrivacyCurve:
-    r"""Scheme 2.2: privacy curve of all scores and the answer of one query together; ``.compose(T)`` gives that of T
-    queries.
+    r"""Scheme 2.2: privacy curve of all scores and the answer of one query; ``.compose(T)`` gives that of T queries.
 
     Parameters
     ----------
