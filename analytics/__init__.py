@@ -1,1 +1,1 @@
-"""Closed forms, exact values and enclosures: pure functions and value types, on numpy and scipy alone."""
+"""Closed forms, exact values and enclosures: pure functions and value types that need only numpy and scipy."""

@@ -1,7 +1,7 @@
-"""Argument checks: every public function states the ranges of its arguments with these functions.
+"""Argument checks: every public function checks the ranges of its arguments with these functions.
 
-A range is written as an interval, ``"(0, 1]"`` or ``"[0, inf)"``. Infinity is accepted only where a closed bracket includes it,
-and NaN is never accepted.
+A range is written in interval notation, ``"(0, 1]"`` or ``"[0, inf)"``. Infinity is accepted only where the interval is
+closed at it, and NaN is never accepted.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 Choice = TypeVar("Choice", bound=StrEnum)
 
-_BEYOND = 2**63  # integers from here on do not fit into int64
+_BEYOND = 2**63  # the least positive integer that does not fit int64
 
 
 class AirtightError(Exception):
@@ -29,18 +29,18 @@ class ConvergenceError(AirtightError, ArithmeticError):
 
 
 class ParameterError(AirtightError, ValueError):
-    """An argument is outside what is allowed.
+    """An argument has a value that is not allowed.
 
     Attributes
     ----------
     name : str
         Name of the parameter.
     value : object
-        The offending value (one entry, when the parameter is an array).
+        The invalid value (one entry if the parameter is an array).
     allowed : str
         What is allowed, in words or as an interval.
     index : tuple of int or None
-        Index of the value in the array.
+        Position of the value in the array.
     """
 
     def __init__(self, name: str, value: object, allowed: str, index: tuple[int, ...] | None = None) -> None:
@@ -62,31 +62,31 @@ def _parse(interval: str) -> tuple[float, bool, float, bool]:
 
 
 def _inside(values: Any, interval: str) -> Any:
-    """Whether each value lies in the interval; NaN lies in none."""
+    """Whether each value lies in the interval; NaN never does."""
     low, low_closed, high, high_closed = _parse(interval)
     above = values >= low if low_closed else values > low
     return above & (values <= high if high_closed else values < high)
 
 
 def _require(name: str, values: NDArray[Any], interval: str, kind: str) -> None:
-    if values.size == 0 or all(_inside(end, interval) for end in _ends(values)):
+    if values.size == 0 or all(_inside(extreme, interval) for extreme in _extremes(values)):
         return
     index = tuple(int(i) for i in np.argwhere(~_inside(values, interval))[0])
     raise ParameterError(name, values[index].item(), f"{kind} in {interval}", index)
 
 
-def _ends(values: NDArray[Any]) -> tuple[Any, ...]:
-    """The least and the greatest entry; NaN if there is a NaN."""
+def _extremes(values: NDArray[Any]) -> tuple[Any, ...]:
+    """The least and the greatest entry; both are NaN if any entry is."""
     return (values.item(),) if values.size == 1 else (values.min(), values.max())
 
 
 def real(name: str, value: ArrayLike, interval: str = "(-inf, inf)") -> FloatArray:
-    """Return `value` as a float64 array all of whose entries lie in `interval`.
+    """Return `value` as a float64 array; all entries must lie in `interval`.
 
     Raises
     ------
     ParameterError
-        When an entry is not a real number or not in the interval; NaN is in no interval.
+        If an entry is not a real number or not in the interval; NaN is in no interval.
 
     Examples
     --------
@@ -104,15 +104,15 @@ def real(name: str, value: ArrayLike, interval: str = "(-inf, inf)") -> FloatArr
     except ValueError:
         raise ParameterError(name, value, "a number or a rectangular array of numbers") from None
     if raw.dtype.kind not in "iuf":
-        shown = value if raw.ndim == 0 else _Verbatim(f"array of type {raw.dtype}")
-        raise ParameterError(name, shown, f"a number in {interval}")
+        value_text = value if raw.ndim == 0 else _Verbatim(f"array of type {raw.dtype}")
+        raise ParameterError(name, value_text, f"a number in {interval}")
     array = raw.astype(np.float64)
     _require(name, array, interval, "a number")
     return array
 
 
 def integer(name: str, value: ArrayLike, interval: str = "(-inf, inf)") -> IntArray:
-    """Return `value` as an int64 array all of whose entries lie in `interval`.
+    """Return `value` as an int64 array; all entries must lie in `interval`.
 
     Examples
     --------
@@ -135,7 +135,7 @@ def integer(name: str, value: ArrayLike, interval: str = "(-inf, inf)") -> IntAr
 
 
 def scalar(name: str, value: ArrayLike, interval: str = "(-inf, inf)") -> float:
-    """Return `value` as one float in `interval`."""
+    """Return `value`, which must be one number in `interval`, as a float."""
     if isinstance(value, float) and _inside(value, interval):
         return float(value)
     array = real(name, value, interval)
@@ -145,7 +145,7 @@ def scalar(name: str, value: ArrayLike, interval: str = "(-inf, inf)") -> float:
 
 
 def count(name: str, value: ArrayLike, interval: str = "[1, inf)") -> int:
-    """Return `value` as one int in `interval`."""
+    """Return `value`, which must be one integer in `interval`, as an int."""
     if type(value) is int and abs(value) < _BEYOND and _inside(value, interval):
         return value
     array = integer(name, value, interval)
@@ -155,7 +155,7 @@ def count(name: str, value: ArrayLike, interval: str = "[1, inf)") -> int:
 
 
 def flag(name: str, value: object) -> bool:
-    """Return `value`, which must be a boolean."""
+    """Return `value`, which must be a boolean, as a bool."""
     if not isinstance(value, bool | np.bool_):
         raise ParameterError(name, value, "true or false")
     return bool(value)
@@ -170,24 +170,24 @@ def choice(name: str, value: object, kinds: type[Choice]) -> Choice:
 
 
 class _Words(str):
-    """Stands in a message without quotes."""
+    """A string that an error message shows without quotes."""
 
     __slots__ = ()
     __repr__ = str.__str__
 
 
-def _told(array: FloatArray) -> object:
-    """A short array as it is, and the shape of a long one."""
+def _array_text(array: FloatArray) -> object:
+    """What an error message shows of an array: a short vector itself, otherwise the size or the shape."""
     if array.ndim == 1 and array.size <= 4:
         return array.tolist()
     return _Words(f"{array.size} numbers" if array.ndim == 1 else f"an array of shape {array.shape}")
 
 
 def vector(name: str, value: ArrayLike, length: int, interval: str = "(-inf, inf)") -> FloatArray:
-    """Return `value` as `length` numbers in `interval`; a scalar stands for equal entries."""
+    """Return `value` as an array of `length` numbers in `interval`; a scalar is repeated."""
     array = real(name, value, interval)
     if array.ndim > 1 or (array.ndim == 1 and array.size != length):
-        raise ParameterError(name, _told(array), f"a number or {length} numbers")
+        raise ParameterError(name, _array_text(array), f"a number or {length} numbers")
     filled = array if array.ndim else np.full(length, array)
     filled.flags.writeable = False
     return filled
@@ -212,7 +212,7 @@ def broadcast(**arrays: NDArray[Any]) -> tuple[NDArray[Any], ...]:
 
 
 class _Verbatim(str):
-    """A string shown in an error without quotes."""
+    """A string that an error message shows without quotes."""
 
     def __repr__(self) -> str:
         return str(self)

@@ -1,4 +1,4 @@
-"""Estimates with confidence intervals, for values that are known from samples only."""
+"""A value known up to sampling error: an estimate with a confidence interval."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from airtight.analytics.checks import FloatArray
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate with a confidence interval; both ends equal the estimate when nothing was sampled."""
+    """An estimate with a confidence interval; both bounds equal the estimate if nothing was sampled."""
 
     estimate: float
     lower: float
@@ -21,8 +21,8 @@ class Interval:
 def mean_interval(values: FloatArray, failure: float) -> Interval:
     """Empirical Bernstein interval for the mean of independent values in [0, 1].
 
-    The interval misses the mean with probability at most `failure`, whatever the law (Maurer and Pontil 2009, Theorem 4,
-    applied to both sides).
+    For every law, the interval misses the mean with probability at most `failure` (Maurer and Pontil 2009, Theorem 4,
+    on each side).
 
     Examples
     --------
@@ -31,6 +31,6 @@ def mean_interval(values: FloatArray, failure: float) -> Interval:
     """
     n = values.size
     log_term = np.log(4 / failure)
-    half = float(np.sqrt(2 * np.var(values, ddof=1) * log_term / n) + 7 * log_term / (3 * (n - 1)))
+    half_width = float(np.sqrt(2 * np.var(values, ddof=1) * log_term / n) + 7 * log_term / (3 * (n - 1)))
     mean = float(np.mean(values))
-    return Interval(mean, max(mean - half, 0.0), min(mean + half, 1.0))
+    return Interval(mean, max(mean - half_width, 0.0), min(mean + half_width, 1.0))

@@ -1,4 +1,4 @@
-"""The meaning of a pair (epsilon, delta): its adjacency, its observer, and the guarantee for every device."""
+"""The meaning of a pair (epsilon, delta): adjacency, observer and guarantee."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from airtight.analytics.records import Record
 
 
 class Adjacency(StrEnum):
-    """The neighbour of the data set in which device k is present with its feature.
+    """The neighbour of the case "device k is present with its feature", as it appears at the receiver.
 
     ======== ===================================== ======================================================
     value    the neighbour sends                   sensitivity of the received signal
@@ -31,18 +31,19 @@ class Adjacency(StrEnum):
 
 
 class Observer(StrEnum):
-    """What the server sees besides the received signal y; the docs' page on observers has the theorems.
+    """What the server sees besides the received signal y; the documentation page on observers has the theorems.
 
     ============ ============================================================================================
-    value        what it sees
+    value        what the observer sees
     ============ ============================================================================================
-    participants who takes part, device k included
-    others       who of the others takes part; the participation of k itself is hidden
-    signal       nothing more, as the server of the papers; epsilon is an interval, and its upper end a guarantee
-    auto         the default: `participants` for ``silent`` and ``replace``, `others` for ``absent`` and idle noise
+    participants which devices take part, device k included
+    others       which of the other devices take part; whether k does is hidden
+    signal       nothing more, as in the papers; epsilon is then an interval, and a guarantee uses its upper bound
+    auto         as in ``exact``: `participants` for ``silent`` and ``replace``, `others` for ``absent`` and idle noise
     ============ ============================================================================================
 
-    An epsilon for `participants` holds for `others`, and one for `others` holds for `signal`, because each sees less.
+    An observer who sees more has a greater epsilon: an epsilon against `participants` also holds against `others`, and
+    one against `others` also holds against `signal`.
     """
 
     PARTICIPANTS = "participants"
@@ -53,14 +54,14 @@ class Observer(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class Guarantee(Record):
-    """(epsilon_k, delta_k)-feature differential privacy of each device, under a named adjacency.
+    """(epsilon_k, delta_k)-feature differential privacy of each device under a given adjacency.
 
     Attributes
     ----------
     epsilon, delta : ndarray, shape (K,)
         ``epsilon`` is infinite where no privacy is claimed.
     adjacency : Adjacency
-        The neighbours for which the pair holds.
+        The adjacency for which the pair holds.
     """
 
     epsilon: FloatArray

@@ -1,7 +1,8 @@
-"""Parameters of value types: symbol, unit, interval and typical range of each, declared once, in its type.
+"""Parameters of value types: symbol, unit, interval and typical range of each, defined once, in the type itself.
 
-The parameters are descriptors: ``weight: Vector = Vector("w_k", "[0, inf)", "...")`` in a dataclass takes any array_like and
-holds a checked array. The tables of the system file, the documentation and the domains of claims are read from the same place.
+The parameters are descriptors: ``weight: Vector = Vector("w_k", "[0, inf)", "...")`` in a dataclass accepts any
+array_like and holds a checked array. The tables of the system file, the documentation and the domains of claims read
+these definitions.
 """
 
 from __future__ import annotations
@@ -27,22 +28,22 @@ class Parameter(Generic[Given, Held]):
     Parameters
     ----------
     symbol : str
-        Symbol of the papers, in LaTeX.
+        Symbol in the papers (LaTeX).
     interval : str
         Allowed values, such as ``"(0, 1]"``.
     meaning : str
     unit : str
     typical : tuple of float, optional
-        The least and greatest value that the papers use.
+        Least and greatest value that the papers use.
     default : optional
-        Value where none is given; a parameter without default is required.
+        Default value; without it, the parameter is required.
 
     Attributes
     ----------
     name : str
         Name in code and files.
     holds : str
-        Kind of value, in words.
+        Type of the value, in words.
     """
 
     holds = ""
@@ -69,7 +70,7 @@ class Parameter(Generic[Given, Held]):
     @overload
     def __get__(self, instance: object, owner: type) -> Held: ...
     def __get__(self, instance: object | None, owner: type) -> Self | Held:
-        """The value of an instance; for the class the default, where a dataclass looks for it."""
+        """The value of an instance; on the class, the default, from which a dataclass learns whether one exists."""
         if instance is not None:
             held: Held = instance.__dict__[self.name]
             return held
@@ -86,7 +87,7 @@ class Parameter(Generic[Given, Held]):
         return self.default is _REQUIRED
 
     def checked(self, value: Any) -> Any:
-        """The value in the form in which it is held; raises ParameterError where it is not allowed."""
+        """The value in the form in which it is held; a ParameterError if it is not allowed."""
         raise NotImplementedError
 
 
@@ -109,7 +110,7 @@ class Count(Parameter[int, int]):
 
 
 class Vector(Parameter[ArrayLike, FloatArray]):
-    """One number for each device; the value type repeats a single number for all devices."""
+    """One number, or one per device; the value type repeats a single number for all its devices."""
 
     holds = "number or one per device"
 
@@ -149,7 +150,7 @@ def of(kind: type) -> dict[str, Parameter[Any, Any]]:
 
 
 class Described:
-    r"""Base of value types made of parameters: comparison by value, conversion to JSON, display in a notebook.
+    r"""Base class of value types made of parameters: comparison, conversion to a dictionary, display in a notebook.
 
     Examples
     --------
@@ -165,9 +166,9 @@ class Described:
     """
 
     def to_dict(self) -> dict[str, Any]:
-        """The values by name, for JSON and the constructor; equal entries become one number where `devices` gives their count."""
-        rows = of(type(self))
-        return {name: _plain(vars(self)[name], one="devices" in rows) for name in rows}
+        """The values by name, suitable for JSON and for the constructor; equal device entries become one number."""
+        parameters = of(type(self))
+        return {name: _plain(vars(self)[name], collapse="devices" in parameters) for name in parameters}
 
     def derived(self, **values: Any) -> Self:
         """A copy with other values that follow from those of this object, so that nothing is checked again."""
@@ -186,7 +187,7 @@ class Described:
 
     def _repr_html_(self) -> str:
         rows = (
-            f"<tr><td><code>{name}</code></td><td>{escape(_told(vars(self)[name]))}</td><td>{escape(p.unit)}</td>"
+            f"<tr><td><code>{name}</code></td><td>{escape(_short_text(vars(self)[name]))}</td><td>{escape(p.unit)}</td>"
             f"<td>{escape(p.meaning)}</td></tr>"
             for name, p in of(type(self)).items()
         )
@@ -194,19 +195,19 @@ class Described:
         return f"<table>{head}{''.join(rows)}</table>"
 
     def _repr_latex_(self) -> str:
-        shown = (f"{p.symbol} = {_told(vars(self)[name])}" for name, p in of(type(self)).items() if p.symbol)
-        return "$" + r",\; ".join(shown) + "$"
+        equations = (f"{p.symbol} = {_short_text(vars(self)[name])}" for name, p in of(type(self)).items() if p.symbol)
+        return "$" + r",\; ".join(equations) + "$"
 
 
-def _plain(value: Any, *, one: bool) -> Any:
+def _plain(value: Any, *, collapse: bool) -> Any:
     if isinstance(value, np.ndarray):
-        return float(value.flat[0]) if one and value.size and np.all(value == value.flat[0]) else value.tolist()
+        return float(value.flat[0]) if collapse and value.size and np.all(value == value.flat[0]) else value.tolist()
     return value.value if isinstance(value, StrEnum) else value
 
 
-def _told(value: Any) -> str:
-    plain = _plain(value, one=True)
+def _short_text(value: Any) -> str:
+    plain = _plain(value, collapse=True)
     if isinstance(plain, list):
-        few = ", ".join(f"{x:.4g}" for x in plain[:6])
-        return few + (f", ... ({len(plain)})" if len(plain) > 6 else "")
+        entries = ", ".join(f"{x:.4g}" for x in plain[:6])
+        return entries + (f", ... ({len(plain)})" if len(plain) > 6 else "")
     return f"{plain:.6g}" if isinstance(plain, float) else str(plain)

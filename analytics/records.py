@@ -1,4 +1,4 @@
-"""Base of result types: comparison by value, conversion to JSON, display in a notebook."""
+"""Base class of results: comparison by value, conversion to JSON, display in a notebook."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-_FEW = 6  # entries of an array that are displayed at most
+_FEW = 6  # entries of an array that are displayed
 
 
 class Record:
-    """Base of a dataclass of results; ``eq=False`` leaves the comparison to this class, which compares arrays.
+    """Base class of dataclasses of results; with ``eq=False`` they use the comparison of this class, which handles
+    arrays.
 
     Examples
     --------
@@ -35,20 +36,20 @@ class Record:
     """
 
     def to_dict(self) -> dict[str, Any]:
-        """The values by name, for JSON: arrays become lists, and numbers that are not finite become strings."""
-        return {name: plain(value) for name, value in _parts(self)}
+        """The values by name, suitable for JSON: arrays become lists, infinite and NaN values become strings."""
+        return {name: plain(value) for name, value in _fields_of(self)}
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
         compared = {field.name for field in fields(self) if field.compare}  # type: ignore[arg-type]
-        pairs = zip(_parts(self), _parts(other), strict=True)
+        pairs = zip(_fields_of(self), _fields_of(other), strict=True)
         return all(_same(a, b) for (name, a), (_, b) in pairs if name in compared)
 
     __hash__ = None  # type: ignore[assignment]
 
     def _repr_html_(self) -> str:
-        return table(type(self).__name__, [(name, told(value)) for name, value in _parts(self)])
+        return table(type(self).__name__, [(name, told(value)) for name, value in _fields_of(self)])
 
 
 def table(caption: str, rows: Iterable[tuple[str, str]]) -> str:
@@ -63,7 +64,7 @@ def table(caption: str, rows: Iterable[tuple[str, str]]) -> str:
     return f"<table><caption>{escape(caption)}</caption>{body}</table>"
 
 
-def _parts(record: Any) -> Iterator[tuple[str, Any]]:
+def _fields_of(record: Any) -> Iterator[tuple[str, Any]]:
     return ((field.name, getattr(record, field.name)) for field in fields(record) if field.repr)
 
 
@@ -76,7 +77,7 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def plain(value: Any) -> Any:
-    """Convert a value to a tree for strict JSON.
+    """Convert a value to a tree that strict JSON can hold.
 
     Examples
     --------
@@ -88,20 +89,20 @@ def plain(value: Any) -> Any:
     if hasattr(value, "to_dict"):
         return value.to_dict()
     if is_dataclass(value) and not isinstance(value, type):
-        return {name: plain(part) for name, part in _parts(value)}
+        return {name: plain(item) for name, item in _fields_of(value)}
     if isinstance(value, Mapping):
-        return {str(key): plain(part) for key, part in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, np.ndarray | np.generic):
         return plain(value.tolist())
     if isinstance(value, list | tuple):
-        return [plain(part) for part in value]
+        return [plain(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)
 
 
 def told(value: Any) -> str:
-    """A value in one line: four digits, and the first entries of an array.
+    """Text of a value in one line: four digits, and the first entries of an array.
 
     Examples
     --------
@@ -115,7 +116,7 @@ def told(value: Any) -> str:
     if hasattr(value, "_repr_html_"):
         return type(value).__name__
     if is_dataclass(value):
-        return "; ".join(f"{name} {told(part)}" for name, part in _parts(value))
+        return "; ".join(f"{name} {told(item)}" for name, item in _fields_of(value))
     if isinstance(value, float):
         return f"{value:.4g}"
     return "-" if value is None else str(value.value if isinstance(value, Enum) else value)

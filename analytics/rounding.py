@@ -1,8 +1,10 @@
-"""Constants of double precision, of which error bounds are made."""
+"""Constants of double rounding, used in error bounds."""
 
 from __future__ import annotations
 
 import numpy as np
 
-UNIT = np.finfo(float).eps  # 2^-52, from 1 to the next double: an operation has a relative error of half of it
-SMALLEST = 5e-324  # the least positive double: an upper bound for a value that underflowed to 0
+UNIT = np.finfo(
+    float
+).eps  # 2^-52, from 1 to the next double: the relative error of one operation is at most half of it
+SMALLEST = 5e-324  # the least positive double: upper bound of what an underflow loses

@@ -62,7 +62,10 @@ def test_choosing_on_the_samples_that_are_counted_would_not_cover():
         first, second = np.sort(rng.random((2, 400)))
         grid = np.concatenate([first, second])
         above = [400 - np.searchsorted(x, grid) for x in (first, second)]
-        found += max(np.max(empirical_epsilon._shown(x, 400, y, 400, 0.0, 0.05)) for x, y in (above, above[::-1])) > 0
+        found += (
+            max(np.max(empirical_epsilon._proved_epsilon(x, 400, y, 400, 0.0, 0.05)) for x, y in (above, above[::-1]))
+            > 0
+        )
     assert found > 0.05 * 300
     assert misses(lambda rng: rng.random((2, 400)), 0.0, 0.0, runs=300) <= 0.05
 

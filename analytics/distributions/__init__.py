@@ -1,1 +1,1 @@
-"""Laws of random counts, sums and selections."""
+"""Laws of the random sums that occur in a system."""

@@ -1,9 +1,9 @@
-"""The Poisson-binomial law: the number of participants among K devices when device k takes part with probability p_k.
+"""The Poisson-binomial law: the number of K devices that take part, device k with probability p_k.
 
-Every probability that is a normal double, however small, has a relative error of about K * 2.2e-16 at most. The law is
-computed by sums of positive products (direct convolution of blocks without their zeros). Where the variance is at least
-15 000 it is computed by Fourier inversion of tilted laws (:mod:`airtight.analytics.distributions.saddlepoints`), with a
-relative error of at most 2e-11 for every K.
+Every probability that is a normal double, however small, has a relative error of about K * 2.2e-16, because the
+computation adds only positive products (direct convolution of blocks without their zeros). Where the variance is at
+least 15 000, Fourier inversion of tilted laws (:mod:`airtight.analytics.distributions.saddlepoints`) is used; its
+relative error is at most 2e-11 for every K.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from airtight.analytics.checks import FloatArray, IntArray, ParameterError, real
 from airtight.analytics.distributions import saddlepoints
 from airtight.analytics.rounding import UNIT
 
-_WIDTH = 64  # trials in a block; the laws of all blocks are computed together
+_WIDTH = 64  # trials per block; the laws of all blocks are computed together
 
 
 class Block:
-    """Probabilities ``weights`` of consecutive integers from ``start`` on; all other integers have probability zero."""
+    """Consecutive probabilities ``weights`` of the integers from ``start`` on; all other probabilities are zero."""
 
     __slots__ = ("start", "weights")
 
@@ -44,14 +44,15 @@ class Block:
 
 
 def binomial(trials: int, probability: float, *, negligible: float = 0.0) -> Block:
-    """The binomial law, by ratios of neighbouring terms from the mode outward; relative error about sqrt(trials) * 2e-15.
+    """The binomial law, by ratios of neighbouring probabilities from the mode outward; relative error about
+    sqrt(trials) * 2e-15.
 
     Parameters
     ----------
     trials : int
     probability : float
     negligible : float
-        Mass that may be left out at either end; the other terms are rescaled.
+        Mass that may be left out at either end; the remaining probabilities are normalised.
     """
     if trials == 0 or probability == 0.0:
         return Block(0, np.ones(1))
@@ -60,7 +61,7 @@ def binomial(trials: int, probability: float, *, negligible: float = 0.0) -> Blo
     mode = min(int((trials + 1) * probability), trials)
     first, last = 0, trials
     if negligible > 0:
-        level = -np.log(negligible)  # Bernstein's inequality about the mean, one away from the mode at most
+        level = -np.log(negligible)  # Bernstein's inequality about the mean, which differs from the mode by at most 1
         reach = int(level / 3 + np.sqrt(level * level / 9 + 2 * level * trials * probability * (1 - probability))) + 2
         first, last = max(mode - reach, 0), min(mode + reach, trials)
     upward, below = np.arange(mode, last, dtype=float), np.arange(first, mode, dtype=float)[::-1]
@@ -73,7 +74,7 @@ def binomial(trials: int, probability: float, *, negligible: float = 0.0) -> Blo
 
 
 def total(blocks: list[Block]) -> Block:
-    """The law of the sum of independent counts, by convolving halves recursively."""
+    """The law of the sum of independent counts; the counts are added pairwise."""
     if not blocks:
         return Block(0, np.ones(1))
     while len(blocks) > 1:
@@ -83,20 +84,22 @@ def total(blocks: list[Block]) -> Block:
 
 
 def relative_error(trials: int, classes: int) -> float:
-    """Bound of the relative error of each probability of `total` and `leave_one_out`.
+    """Upper bound of the relative error of any probability from `total` or `leave_one_out`, for these numbers of trials
+    and classes.
 
-    Each binomial law has six roundings for each step from the mode and as many for its norm. A sum of n positive products has
-    n + 1 half units, and one level of the tree sums at most as many products as it has entries.
+    A binomial law has six roundings per step from the mode, and as many again for the norm. A sum of n positive
+    products errs by at most n + 1 half units, and one level of a tree sums no more products than it has entries.
     """
     entries = trials + 2 * classes
     return float(UNIT * entries * (9 + np.ceil(np.log2(max(classes, 1)))))
 
 
 def leave_one_out(probability: FloatArray, multiplicity: IntArray) -> Iterator[tuple[int, Block]]:
-    """For each class of equal devices, the law of the count of all devices except one of this class.
+    """For each class of equal devices, the law of the count of all other devices when one device of the class is left
+    out.
 
-    A product tree is walked downwards, and each node carries the law of all classes outside it. Only positive products are
-    summed: O(C^2 log C) multiplications for C classes, with O(log C) laws in memory at a time.
+    A product tree is walked downwards; each node carries the law of everything outside it. This needs only sums of
+    positive products, O(C^2 log C) multiplications for C classes, and O(log C) laws in memory at a time.
     """
 
     def walk(classes: IntArray, outside: Block) -> Iterator[tuple[int, Block]]:
@@ -129,13 +132,13 @@ def pmf(p: ArrayLike) -> FloatArray:
     Returns
     -------
     ndarray, shape (..., K + 1)
-        Every entry has a relative error of about K * 2.2e-16, of 2e-11 at most where the variance is 15 000 or more;
-        entries below the least normal double have its absolute error instead.
+        Every entry has a relative error of about K * 2.2e-16, or of at most 2e-11 where the variance is 15 000 or more.
+        Entries below the least normal double have this double as an absolute error instead.
 
     Raises
     ------
     ParameterError
-        When `p` has no axis, or an entry is not in [0, 1].
+        If `p` has no axis, or an entry is not in [0, 1].
 
     Examples
     --------
@@ -159,14 +162,14 @@ def _pmf(p: FloatArray) -> FloatArray:
 
 def _by_products(p: FloatArray) -> FloatArray:
     distinct, multiplicity = np.unique(p, return_counts=True)
-    alone = multiplicity == 1
-    blocks = [Block(0, row) for row in _products(distinct[alone])]
-    blocks += [binomial(int(m), float(q)) for q, m in zip(distinct[~alone], multiplicity[~alone], strict=True)]
+    single = multiplicity == 1
+    blocks = [Block(0, row) for row in _products(distinct[single])]
+    blocks += [binomial(int(m), float(q)) for q, m in zip(distinct[~single], multiplicity[~single], strict=True)]
     return total(blocks).dense(p.size + 1)
 
 
 def _products(p: FloatArray) -> FloatArray:
-    """Laws of the counts of 64 trials each, one for each row; the last row is filled with trials that never succeed."""
+    """Laws of the counts of 64 trials each, one per row; the last row is filled up with trials that never succeed."""
     count = -(-p.size // _WIDTH)
     trials = np.concatenate([p, np.zeros(count * _WIDTH - p.size)]).reshape(count, _WIDTH)
     rows = np.zeros((_WIDTH + 1, count))

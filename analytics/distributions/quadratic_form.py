@@ -1,12 +1,12 @@
-r"""The law of a sum of weighted noncentral chi-squares, such as the squared distance of a Gaussian vector from a point.
+r"""The law of a weighted sum of noncentral chi-squares, that is, of a quadratic form of a Gaussian vector.
 
 .. math:: Q = \sum_i \lambda_i\,\chi^2_{n_i}(\delta_i), \qquad
           K(t) = \log E e^{tQ} = \sum_i \Bigl[-\tfrac{n_i}2\log(1 - 2\lambda_i t)
                  + \frac{\lambda_i\delta_i t}{1 - 2\lambda_i t}\Bigr].
 
-The distribution function is the contour integral of :math:`e^{K(t) - tx}/(-t)` over a hyperbola that crosses the real axis
-at the saddle point along the path of steepest descent; t < 0 gives the lower tail, t > 0 the upper one. On this path the
-integrand neither oscillates nor cancels, so that every tail has a small relative error, however small the tail is.
+The distribution function is the contour integral of :math:`e^{K(t) - tx}/(-t)` over a hyperbola that crosses the real
+axis at the saddle point along the path of steepest descent (t < 0 gives the lower tail, t > 0 the upper one). The
+integrand does not oscillate, nothing cancels, and every tail has a small relative error, however small the tail is.
 """
 
 from __future__ import annotations
@@ -21,13 +21,15 @@ from airtight.analytics.checks import ConvergenceError, FloatArray, broadcast, r
 from airtight.analytics.rounding import UNIT
 
 _CELLS = 1 << 20  # complex numbers in memory at a time
-_NEWTON_STEPS = 60
+_NEWTON_STEPS = 60  # at most, for the saddle point
 _STEP = 0.35  # first step of the trapezoidal rule, in widths of the saddle
-_FINEST, _FARTHEST = 0.002, 100_000
-_AGREEMENT = 1e-12
-_RIGHTMOST = 0.5 - 1e-12  # a saddle point beyond belongs to a tail that underflows
-_UNDERFLOW = -760.0
-_SLOPE = 0.8  # slope of the arms of the contour: real over imaginary part
+_FINEST, _FARTHEST = 0.002, 100_000  # least step, in widths, and greatest number of points before the rule is given up
+_AGREEMENT = 1e-12  # relative difference of two results of the rule at which it stops
+_RIGHTMOST = (
+    0.5 - 1e-12
+)  # greatest saddle; where the exact one is farther right, both the tail and its value here underflow
+_UNDERFLOW = -760.0  # log of a Chernoff bound below which the tail underflows to 0
+_SLOPE = 0.8  # slope of the arms of the contour: real part over imaginary part
 
 
 def cdf(x: ArrayLike, *, weight: ArrayLike, degrees: ArrayLike, noncentrality: ArrayLike = 0.0) -> FloatArray:
@@ -40,25 +42,25 @@ def cdf(x: ArrayLike, *, weight: ArrayLike, degrees: ArrayLike, noncentrality: A
     weight : array_like, shape (..., I)
         lambda_i >= 0.
     degrees : array_like, shape (..., I)
-        n_i >= 1, whole or not.
+        n_i >= 1, not necessarily integers.
     noncentrality : array_like, shape (..., I)
         delta_i >= 0.
 
     Returns
     -------
     ndarray or float, shape (...)
-        Relative error below 1e-11 + 1e-14 (abs(log Pr) + sqrt(sum delta_i) + sum n_i) in the smaller tail, for noncentralities
-        to 1e15 and any ratio of weights; a tail whose Chernoff bound is below exp(-760) is 0.
+        Relative error below 1e-11 + 1e-14 (abs(log Pr) + sqrt(sum delta_i) + sum n_i) in the smaller tail, for
+        noncentralities up to 1e15 and any ratio of weights; a tail whose Chernoff bound is below exp(-760) is 0.
 
     Raises
     ------
     ParameterError
-        When a value is out of range or the shapes disagree.
+        If a value is out of range or the shapes do not match.
 
     Notes
     -----
-    The trapezoidal rule converges geometrically on an analytic integrand; it is halved until two results agree to 1e-12.
-    Some 25 to 100 points a tail, each O(I).
+    The trapezoidal rule converges geometrically for an analytic integrand; its step is halved until two results agree
+    to a relative 1e-12. One tail needs some 25 to 100 points, each of cost O(I).
 
     Examples
     --------
@@ -71,7 +73,7 @@ def cdf(x: ArrayLike, *, weight: ArrayLike, degrees: ArrayLike, noncentrality: A
 
 
 def sf(x: ArrayLike, *, weight: ArrayLike, degrees: ArrayLike, noncentrality: ArrayLike = 0.0) -> FloatArray:
-    """Pr(Q > x), with the accuracy of :func:`cdf` in the upper tail.
+    """Pr(Q > x), with the accuracy of :func:`cdf`, in particular in the upper tail.
 
     Examples
     --------
@@ -82,61 +84,61 @@ def sf(x: ArrayLike, *, weight: ArrayLike, degrees: ArrayLike, noncentrality: Ar
 
 
 def _tail(x: ArrayLike, weight: ArrayLike, degrees: ArrayLike, noncentrality: ArrayLike, *, lower: bool) -> FloatArray:
-    places = real("x", x, "(-inf, inf)")
+    x_values = real("x", x, "(-inf, inf)")
     lam, n, delta = broadcast(
         weight=np.atleast_1d(real("weight", weight, "[0, inf)")),
         degrees=np.atleast_1d(real("degrees", degrees, "[1, inf)")),
         noncentrality=np.atleast_1d(real("noncentrality", noncentrality, "[0, inf)")),
     )
-    at, _ = broadcast(x=places[..., None], weight=lam)
-    shape, terms = at.shape[:-1], at.shape[-1]
-    at = at[..., 0].reshape(-1)
+    points, _ = broadcast(x=x_values[..., None], weight=lam)
+    shape, terms = points.shape[:-1], points.shape[-1]
+    points = points[..., 0].reshape(-1)
     lam, n, delta = (np.broadcast_to(a, (*shape, terms)).reshape(-1, terms) for a in (lam, n, delta))
-    out = np.empty(at.size)
+    out = np.empty(points.size)
     step = max(_CELLS // (64 * terms), 1)
-    for start in range(0, at.size, step):
-        part = slice(start, start + step)
-        out[part] = _rows(at[part], lam[part], n[part], delta[part], lower=lower)
+    for start in range(0, points.size, step):
+        chunk = slice(start, start + step)
+        out[chunk] = _rows(points[chunk], lam[chunk], n[chunk], delta[chunk], lower=lower)
     return out.reshape(shape)[()]
 
 
 def _rows(x: FloatArray, lam: FloatArray, n: FloatArray, delta: FloatArray, *, lower: bool) -> FloatArray:
-    """One row for each problem, scaled so that the greatest weight is 1."""
+    """The tails of the problems, one per row, each scaled so that its greatest weight is 1."""
     scale = lam.max(axis=1)
     out = np.where(x >= 0, 1.0, 0.0) if lower else np.where(x < 0, 1.0, 0.0)
-    proper = (scale > 0) & (x > 0)
+    regular = (scale > 0) & (x > 0)
     if lower:
         out[(scale > 0) & (x == 0)] = 0.0
     else:
         out[(scale > 0) & (x == 0)] = 1.0
-    if not np.any(proper):
+    if not np.any(regular):
         return out
-    lam = lam[proper] / scale[proper, None]
-    n, delta = n[proper], delta[proper]
+    lam = lam[regular] / scale[regular, None]
+    n, delta = n[regular], delta[regular]
     with np.errstate(over="ignore"):
-        x = x[proper] / scale[proper]
+        x = x[regular] / scale[regular]
     mean = np.sum(lam * (n + delta), axis=1)
-    left = x < mean
-    small = np.empty(x.size)
-    for side in (True, False):
-        rows = left == side
+    below_mean = x < mean
+    smaller_tail = np.empty(x.size)
+    for below in (True, False):
+        rows = below_mean == below
         if np.any(rows):
-            small[rows] = _smaller_tail(x[rows], lam[rows], n[rows], delta[rows], negative=side)
-    out[proper] = np.where(left == lower, small, 1 - small)
+            smaller_tail[rows] = _smaller_tail(x[rows], lam[rows], n[rows], delta[rows], negative=below)
+    out[regular] = np.where(below_mean == lower, smaller_tail, 1 - smaller_tail)
     return out
 
 
 @dataclass(frozen=True)
 class _Saddle:
-    r"""The saddle :math:`t_0` and the exponent :math:`K(t) - tx` about it, without the cancellation of its two parts.
+    r"""The saddle :math:`t_0`, and the exponent :math:`K(t) - tx` near it without cancellation between its two terms.
 
-    With :math:`a = \lambda t_0/(1-2\lambda t_0)` and e the excess of :math:`t_0K'(t_0)` over :math:`t_0x`, which is rounded once,
+    Let :math:`a = \lambda t_0/(1-2\lambda t_0)`, and let e be the excess of :math:`t_0K'(t_0)` over :math:`t_0x`, which
+    is rounded once. Then
 
     .. math:: K(t_0) - t_0x = e + \sum_i\bigl[\tfrac{n_i}2(\log(1+2a_i) - 2a_i) - 2\delta_ia_i^2\bigr],
 
-    a sum of terms of one sign, and at :math:`t = t_0(1+r)` it is greater by
-    :math:`er + \sum_i\bigl[-\tfrac{n_i}2(\log(1-2a_ir) + 2a_ir) + 2\delta_i(1+2a_i)a_i^2r^2/(1-2a_ir)
-    \bigr]`.
+    is a sum of terms of one sign, and at :math:`t = t_0(1+r)` the exponent is greater by :math:`er +
+    \sum_i\bigl[-\tfrac{n_i}2(\log(1-2a_ir) + 2a_ir) + 2\delta_i(1+2a_i)a_i^2r^2/(1-2a_ir) \bigr]`.
     """
 
     excess: FloatArray
@@ -153,31 +155,31 @@ class _Saddle:
 
     @property
     def height(self) -> FloatArray:
-        """K - t x at the saddle."""
+        """K(t) - t x at the saddle."""
         central = self.n / 2 * _log1p_rest(2 * self.a, 1 / self.u)
         return np.asarray(self.excess + np.sum(central - 2 * self.delta * self.a**2, axis=1))
 
     def rise(self, r: NDArray[Any]) -> NDArray[Any]:
-        """Increase of K - t x from t_0 to t_0 (1 + r); r has shape (R, points)."""
+        """The increase of K(t) - t x from the saddle t_0 to t_0 (1 + r); r has shape (R, points)."""
         z = 2 * self.a[:, None] * r[:, :, None]
         terms = self.n[:, None] / -2 * _log1p_rest(-z, 1 - z) + (self.delta / (2 * self.u))[:, None] * z * z / (1 - z)
         return np.asarray(np.sum(terms, axis=-1) + self.excess[:, None] * r)
 
 
-def _log1p_rest(z: NDArray[Any], sum_: NDArray[Any]) -> NDArray[Any]:
-    """log(1 + z) - z for real or complex z, given 1 + z; its rounding error is relative to abs(z)^2 / 2 where z is small."""
+def _log1p_rest(z: NDArray[Any], one_plus_z: NDArray[Any]) -> NDArray[Any]:
+    """log(1 + z) - z, real or complex, given 1 + z; its rounding error is relative to abs(z)^2 / 2 where z is small."""
     small = np.abs(z) < 0.1
-    near = np.where(small, z, 0.0)
-    series = np.zeros_like(near)
+    small_z = np.where(small, z, 0.0)
+    series = np.zeros_like(small_z)
     for k in range(17, 1, -1):
-        series = near * series + (-1) ** (k + 1) / k
-    return np.where(small, near * near * series, np.log(sum_) - z)
+        series = small_z * series + (-1) ** (k + 1) / k
+    return np.where(small, small_z * small_z * series, np.log(one_plus_z) - z)
 
 
 def _slopes(
     t: FloatArray, lam: FloatArray, n: FloatArray, delta: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """t, t^2, t^3 times the first three derivatives of K at real t, shape (R,)."""
+    """The first three derivatives of K at real t, shape (R,), times t, t^2 and t^3."""
     u = 1 - 2 * lam * t[:, None]
     a = lam * t[:, None] / u
     return (
@@ -188,9 +190,10 @@ def _slopes(
 
 
 def _saddle(x: FloatArray, lam: FloatArray, n: FloatArray, delta: FloatArray, negative: bool) -> FloatArray:
-    """Where K(t) - t x - log(abs t), convex, is least on t < 0 or on 0 < t < 1/2: Newton within a bracket.
+    """The minimiser of the convex K(t) - t x - log(abs t) on t < 0, or on 0 < t < 1/2, by Newton's method in a bracket.
 
-    Left: K'(-s) <= (sum n / 2 + sum delta / 8) / s. Right, up to t = 1/4: K'(t) <= 2 sum lam (n + 2 delta).
+    The bracket follows on the left from K'(-s) <= (sum n / 2 + sum delta / 8) / s, and on the right from K'(t) <= 2 sum
+    lam (n + 2 delta) for t up to 1/4.
     """
     if negative:
         near, far = 1 / x, (np.sum(n, axis=1) / 2 + np.sum(delta, axis=1) / 8 + 1) / x
@@ -205,17 +208,17 @@ def _saddle(x: FloatArray, lam: FloatArray, n: FloatArray, delta: FloatArray, ne
         slope = first - sign * size * x - 1  # times t; grows with abs t on the right, falls on the left
         beyond = slope * sign > 0 if sign > 0 else slope > 0
         far, near = np.where(beyond, size, far), np.where(beyond, near, size)
-        fresh = size * (1 - slope / (second + 1))
-        fresh = np.where((fresh > near) & (fresh < far), fresh, np.sqrt(near) * np.sqrt(far))
-        done = np.abs(fresh - size) <= 1e-3 * size / np.sqrt(second + 1)
-        size = fresh
+        proposal = size * (1 - slope / (second + 1))
+        proposal = np.where((proposal > near) & (proposal < far), proposal, np.sqrt(near) * np.sqrt(far))
+        done = np.abs(proposal - size) <= 1e-3 * size / np.sqrt(second + 1)
+        size = proposal
         if np.all(done):
             break
     return np.asarray(sign * size)
 
 
 def _smaller_tail(x: FloatArray, lam: FloatArray, n: FloatArray, delta: FloatArray, *, negative: bool) -> FloatArray:
-    """The tail on one side; 0 where Chernoff's bound, the exponential of K - t x at the saddle point, underflows."""
+    """The tail on one side; 0 where the Chernoff bound, the exponential of the height of the saddle, underflows."""
     t0 = _saddle(x, lam, n, delta, negative)
     rows = _Saddle.of(t0, x, lam, n, delta).height > _UNDERFLOW
     out = np.zeros(x.size)
@@ -225,21 +228,21 @@ def _smaller_tail(x: FloatArray, lam: FloatArray, n: FloatArray, delta: FloatArr
 
 
 def _saddle_integral(t0: FloatArray, x: FloatArray, lam: FloatArray, n: FloatArray, delta: FloatArray) -> FloatArray:
-    """The tail by the trapezoidal rule on a hyperbola with the curvature of the path of steepest descent.
+    """The tail by the trapezoidal rule on a hyperbola whose curvature is that of the path of steepest descent.
 
-    Its arms stay outside the sector abs(arg(t - t0)) < 45 degrees, where the noncentral terms would grow.
+    The arms of the hyperbola stay outside the sector abs(arg(t - t0)) < 45 degrees, where the noncentral terms grow.
     """
     _, second, third = _slopes(t0, lam, n, delta)
     width = 1 / np.sqrt(second + 1)
-    bend = third * width**3 / 6
+    curvature = third * width**3 / 6
     saddle = _Saddle.of(t0, x, lam, n, delta)
     height = saddle.height
     direction = 1j * np.sign(t0)
 
     def values(u: NDArray[Any]) -> FloatArray:
-        root = np.sqrt(1 + (2 * bend[:, None] / _SLOPE * u) ** 2)
-        away = width[:, None] * (direction[:, None] * u + 2 * bend[:, None] * u * u / (1 + root))
-        path = width[:, None] * (direction[:, None] + 2 * bend[:, None] * u / root)
+        root = np.sqrt(1 + (2 * curvature[:, None] / _SLOPE * u) ** 2)
+        away = width[:, None] * (direction[:, None] * u + 2 * curvature[:, None] * u * u / (1 + root))
+        path = width[:, None] * (direction[:, None] + 2 * curvature[:, None] * u / root)
         with np.errstate(under="ignore"):
             return np.asarray((np.exp(saddle.rise(away)) / (1 + away) * path).imag)
 
@@ -253,18 +256,19 @@ def _saddle_integral(t0: FloatArray, x: FloatArray, lam: FloatArray, n: FloatArr
         if np.all(np.abs(block[:, -8:]).max(axis=1) <= 1e-17 * np.abs(total)):
             break
         if reach > _FARTHEST:
-            raise ConvergenceError("quadratic form: the contour integral did not decay")
+            raise ConvergenceError("quadratic form: the integrand on the contour did not decay")
     estimate = step * total
+    # rounding of the exponent limits the agreement
     allowed = _AGREEMENT + 32 * UNIT * (np.abs(t0) * x + np.abs(height))
     while True:
-        half = values(step * (np.arange(reach) + 0.5)).sum(axis=1)
-        finer = (estimate + step * half) / 2
+        midpoint_sum = values(step * (np.arange(reach) + 0.5)).sum(axis=1)
+        finer = (estimate + step * midpoint_sum) / 2
         step, reach = step / 2, 2 * reach
         agreed = np.all(np.abs(finer - estimate) <= allowed * np.abs(finer))
         estimate = finer
         if agreed:
             break
         if step < _FINEST:
-            raise ConvergenceError("quadratic form: the contour integral did not settle")
+            raise ConvergenceError("quadratic form: the trapezoidal rule on the contour did not converge")
     with np.errstate(under="ignore"):
         return np.asarray(np.clip(np.sign(t0) * estimate / np.pi * np.exp(height), 0.0, 1.0))

@@ -1,22 +1,26 @@
-r"""The law of sum_k tau_k x_k with tau_k ~ Bern(p_k), such as the noise variance of random participants.
+r"""The law of sum_k tau_k x_k with tau_k ~ Bern(p_k), such as the total noise of random participants.
 
-The law is exact while it has few atoms (equal x_k, or few devices). Otherwise every atom is split between its two neighbours on
-a grid so that the mean is kept, and the law records bounds of the distance by which mass has moved and of the added variance.
+The law is exact as long as it has few atoms (equal x_k, or few devices). Otherwise every atom is split between the two
+neighbouring points of a grid such that the mean is kept. The law then states bounds of the distance by which mass was
+moved and of the variance that this added.
 
 Bounds from such a law
 ----------------------
-Let V be the sum, V' its law on the grid. Each splitting adds a variable of conditional mean 0, of absolute value at most its
-step h and of conditional variance at most :math:`h^2/4`; `slack` is the sum of the steps, `spread` that of the variances.
+Let V be the sum and V' the variable on the grid. Each splitting adds a variable of conditional mean 0, of absolute
+value at most its step h and of conditional variance at most :math:`h^2/4`; `slack` is the sum of the steps, and
+`spread` the sum of the variance bounds.
 
-* abs(V' - V) <= slack, so for a decreasing f: :math:`E f(V'+\text{slack}) \le E f(V) \le E f(V' - \text{slack})`.
-* With :math:`f'' \ge -b(v)` within `slack` of v, Taylor's theorem at each splitting, on whose cell b(V') bounds f'' whichever end
-  the splitting takes and wherever later ones lead (all of it lies within `slack` of V'), gives
-  :math:`E f(V) \le E f(V') + \tfrac12\,\text{spread}\,E\,b(V')`; with :math:`f'' \le b`,
-  :math:`E f(V) \ge E f(V') - \tfrac12\,\text{spread}\,E\,b(V')`: both ends of second order in the step.
-* `missing` mass was dropped from the low end and as much at most at the high end moved down to the greatest value kept: for
-  a decreasing f <= 1 the first counts as 1, and both only raise the expectation, by at most ``2 * missing``.
-* Masses are sums of positive products: n terms in floating point are right to (n + 1)u, and `error` adds these up. Values are
-  rounded down, by `lost` at most.
+* abs(V' - V) <= slack, so for a decreasing f, :math:`E f(V'+\text{slack}) \le E f(V) \le E f(V' - \text{slack})`.
+* Suppose that :math:`f'' \ge -b(v)` within `slack` of v. Apply Taylor's theorem to each splitting. All points of its
+  cell lie within `slack` of V', whichever end the splitting takes and wherever later splittings lead, so b(V') bounds
+  f'' on the cell. This gives :math:`E f(V) \le E f(V') + \tfrac12\,\text{spread}\,E\,b(V')`. Likewise :math:`f'' \le b`
+  gives :math:`E f(V) \ge E f(V') - \tfrac12\,\text{spread}\,E\,b(V')`. The errors of both bounds are of second order in
+  the step.
+* The mass `missing` was dropped at the low end, and at most the same mass at the high end was moved down to the
+  greatest value that is kept. For a decreasing f <= 1, f is replaced by 1 on the dropped mass; both changes only raise
+  the expectation, by at most ``2 * missing``.
+* Masses are sums of positive products. A sum of n terms in floating point has a relative error of at most (n + 1)u;
+  `error` is the sum of these errors. Values are rounded down by at most `lost`.
 """
 
 from __future__ import annotations
@@ -31,7 +35,7 @@ from airtight.analytics.checks import FloatArray, IntArray, ParameterError, broa
 from airtight.analytics.distributions import poisson_binomial
 from airtight.analytics.rounding import UNIT
 
-_ROUNDING = 1e-14  # relative error of a sum of grid points in doubles, taken on the safe side for decreasing functions
+_ROUNDING = 1e-14  # relative error bound of a sum of grid points; lowering values by it is safe for decreasing f
 
 
 @dataclass(frozen=True)
@@ -44,15 +48,15 @@ class Law:
         Increasing.
     probabilities : ndarray, shape (A,)
     slack : float
-        Bound of the distance by which mass has been moved; 0 when the law is exact.
+        Upper bound of the distance by which mass was moved; 0 if the law is exact.
     spread : float
-        Bound of the added variance.
+        Upper bound of the variance that was added.
     missing : float
-        Bound of the probability that was dropped at the low end, and of that moved down from the high end.
+        Probability dropped at the low end; at most the same probability was moved down at the high end.
     error : float
-        Bound of the relative rounding error of each probability.
+        Upper bound of the relative rounding error of any probability.
     lost : float
-        Bound of the amount by which rounding has lowered the values.
+        Upper bound of the amount by which rounding lowered the values.
     """
 
     values: FloatArray
@@ -64,7 +68,7 @@ class Law:
     lost: float = 0.0
 
     def quantile(self, level: float) -> float:
-        """A value v with Pr(sum < v) <= level: the largest atom, less the slack, that is surely a lower `level`-quantile."""
+        """A value v with Pr(sum < v) <= level: the largest atom with this property, minus the slack."""
         below = np.cumsum(self.probabilities) + self.missing
         place = min(int(np.searchsorted(below, level, side="right")), below.size - 1)
         return max(float(self.values[place]) - self.slack, 0.0)
@@ -80,7 +84,7 @@ def law(p: ArrayLike, x: ArrayLike, *, cells: int = 4096) -> Law:
     x : array_like, shape (K,) or scalar
         Non-negative values.
     cells : int
-        Greatest number of atoms; a law with more is put on a grid of that size (`slack` > 0).
+        Greatest number of atoms; a law with more atoms is put on a grid of this size (`slack` > 0).
 
     Returns
     -------
@@ -88,13 +92,13 @@ def law(p: ArrayLike, x: ArrayLike, *, cells: int = 4096) -> Law:
 
     Notes
     -----
-    Devices are merged pairwise. A merge of two laws with ranges a and b moves each by at most (a + b)/cells, so over a
-    balanced tree the slack is at most 2 log2(K) sum(x)/cells.
+    Devices are merged pairwise. A merge of two laws with ranges a and b moves each of them by at most (a + b)/cells, so
+    the slack of a balanced tree is at most 2 log2(K) sum(x)/cells.
 
     Examples
     --------
-    >>> found = law([0.5, 0.5], [1.0, 2.0])
-    >>> found.values, found.probabilities, found.slack
+    >>> exact = law([0.5, 0.5], [1.0, 2.0])
+    >>> exact.values, exact.probabilities, exact.slack
     (array([0., 1., 2., 3.]), array([0.25, 0.25, 0.25, 0.25]), 0.0)
     """
     probability, value = broadcast(p=real("p", p, "[0, 1]"), x=real("x", x, "[0, inf)"))
@@ -113,9 +117,9 @@ def leave_one_out(
     negligible: float = 0.0,
     wanted: IntArray | None = None,
 ) -> Iterator[tuple[int, Law]]:
-    """For each class of equal devices (p, x), the law of the sum over all the others; `negligible` mass may be `missing`.
+    """For each class of equal devices (p, x), the law of the sum over all other devices.
 
-    `wanted` says for which classes at least.
+    Up to `negligible` mass may be `missing`. `wanted` lists the classes that are needed; others may be yielded too.
     """
     if p.size and np.all(x == x[0]):
         error = poisson_binomial.relative_error(int(np.sum(multiplicity)), p.size)
@@ -148,7 +152,7 @@ def _scaled(block: poisson_binomial.Block, x: float, error: float) -> Law:
 
 
 def _leaves(p: FloatArray, x: FloatArray, multiplicity: IntArray) -> list[Law]:
-    """One law for each distinct x, in increasing order."""
+    """One law per distinct x, in increasing order of x."""
     leaves = []
     for value in np.unique(x):
         same = x == value
@@ -166,47 +170,50 @@ def _total(laws: list[Law], cells: int, trim: float) -> Law:
 
 
 def _add(a: Law, b: Law, cells: int, trim: float) -> Law:
-    """The law of the sum of two independent ones: exact while it has at most `cells` atoms."""
+    """The law of the sum of two independent variables, exact as long as it has at most `cells` atoms."""
     with np.errstate(under="ignore"):
         if a.values.size * b.values.size <= 16 * cells:
             sums = np.add.outer(a.values, b.values).ravel()
             mass = np.multiply.outer(a.probabilities, b.probabilities).ravel()
-            whole = _both(a, b, sums, mass, terms=1)
-            if sums.size <= cells or whole.slack == 0:
-                values, where = np.unique(sums, return_inverse=True)
-                mass = np.asarray(np.bincount(where, mass), np.float64)
-                whole = _both(a, b, values, mass, terms=min(a.values.size, b.values.size))
+            total = _both(a, b, sums, mass, terms=1)
+            if sums.size <= cells or total.slack == 0:
+                values, index = np.unique(sums, return_inverse=True)
+                mass = np.asarray(np.bincount(index, mass), np.float64)
+                total = _both(a, b, values, mass, terms=min(a.values.size, b.values.size))
                 if values.size <= cells:
-                    return whole
-                whole = _trimmed(whole, trim)
-            least, most = float(whole.values.min()), float(whole.values.max())
+                    return total
+                total = _trimmed(total, trim)
+            least, most = float(total.values.min()), float(total.values.max())
             if most <= least:
-                whole = replace(whole, error=whole.error + whole.values.size * UNIT)
+                total = replace(total, error=total.error + total.values.size * UNIT)
                 return replace(
-                    whole, values=np.array([least]), probabilities=np.sum(whole.probabilities, keepdims=True)
+                    total, values=np.array([least]), probabilities=np.sum(total.probabilities, keepdims=True)
                 )
             step = (most - least) / (cells - 1)
-            split, terms = _split(whole, least, step)
+            masses, terms = _split(total, least, step)
             return _on_grid(
-                _both(whole, _NOTHING, least + step * np.arange(split.size, dtype=np.float64), split, terms), step, 1
+                _both(total, _NOTHING, least + step * np.arange(masses.size, dtype=np.float64), masses, terms), step, 1
             )
         a, b = _trimmed(a, trim), _trimmed(b, trim)
         start = float(a.values[0]) + float(b.values[0])
         step = (float(a.values[-1]) + float(b.values[-1]) - start) / (cells - 1)
         if step == 0:
-            chance = np.array([float(np.sum(a.probabilities)) * float(np.sum(b.probabilities))])
-            return _both(a, b, np.array([start]), chance, a.values.size + b.values.size)
-        (left, some), (right, others) = _split(a, float(a.values[0]), step), _split(b, float(b.values[0]), step)
-        terms = some + others + min(left.size, right.size)
-        split = np.asarray(np.convolve(left, right), np.float64)
-        return _on_grid(_both(a, b, start + step * np.arange(split.size, dtype=np.float64), split, terms), step, 2)
+            mass_product = np.array([float(np.sum(a.probabilities)) * float(np.sum(b.probabilities))])
+            return _both(a, b, np.array([start]), mass_product, a.values.size + b.values.size)
+        (left, left_terms), (right, right_terms) = (
+            _split(a, float(a.values[0]), step),
+            _split(b, float(b.values[0]), step),
+        )
+        terms = left_terms + right_terms + min(left.size, right.size)
+        masses = np.asarray(np.convolve(left, right), np.float64)
+        return _on_grid(_both(a, b, start + step * np.arange(masses.size, dtype=np.float64), masses, terms), step, 2)
 
 
 _NOTHING = Law(np.zeros(1), np.ones(1))
 
 
 def _both(a: Law, b: Law, values: FloatArray, mass: FloatArray, terms: int) -> Law:
-    """The error bounds of a sum of two laws; each mass of it is a sum of at most `terms` products."""
+    """The sum of two laws with the given values and masses; each mass is a sum of at most `terms` products."""
     return Law(
         values=values,
         probabilities=mass,
@@ -229,37 +236,38 @@ def _trimmed(law: Law, most: float) -> Law:
 
 
 def trimmed(weights: FloatArray, most: float) -> tuple[FloatArray, FloatArray]:
-    """Drop the lowest columns of each row, and move the highest onto the last column that is kept.
+    """Drop the lowest columns of each row, and move the highest ones onto the last column that is kept.
 
     Parameters
     ----------
     weights : ndarray, shape (R, A)
         Probabilities of increasing values.
     most : float
-        Mass that may be dropped or moved at either end.
+        Greatest probability that may be removed at each end.
 
     Returns
     -------
     weights : ndarray, shape (R, A)
     missing : ndarray, shape (R,)
-        The greater of the dropped and the moved mass.
+        The greater of the dropped and the moved probability.
     """
     if most == 0.0:
         return weights, np.zeros(weights.shape[0])
     dropped = np.cumsum(weights, axis=1) <= most
-    over = (np.cumsum(weights[:, ::-1], axis=1)[:, ::-1] <= most) & ~dropped
-    kept = np.where(dropped | over, 0.0, weights)
-    last = weights.shape[1] - 1 - np.argmax(kept[:, ::-1] > 0, axis=1)
-    low, high = (np.sum(np.where(which, weights, 0.0), axis=1) for which in (dropped, over))
-    kept[np.arange(kept.shape[0]), last] += high
-    return kept, np.maximum(low, high)
+    moved = (np.cumsum(weights[:, ::-1], axis=1)[:, ::-1] <= most) & ~dropped
+    kept = np.where(dropped | moved, 0.0, weights)
+    last_kept = weights.shape[1] - 1 - np.argmax(kept[:, ::-1] > 0, axis=1)
+    dropped_mass, moved_mass = (np.sum(np.where(which, weights, 0.0), axis=1) for which in (dropped, moved))
+    kept[np.arange(kept.shape[0]), last_kept] += moved_mass
+    return kept, np.maximum(dropped_mass, moved_mass)
 
 
 def _split(law: Law, least: float, step: float) -> tuple[FloatArray, int]:
-    """Masses on a grid from the law's least value on, each atom shared by its neighbours so that the mean is kept.
+    """Masses on a grid that starts at `least`; each atom is shared by the two neighbouring points such that the mean is
+    kept.
 
-    The upper share is rounded down, so that rounding can only lower the mean. Also returns the greatest number of terms in
-    one mass.
+    The upper share is rounded down, so rounding may lower the mean but not raise it. The second result is the greatest
+    number of terms in one mass.
     """
     place = (law.values - least) / step
     index = place.astype(np.int64)
@@ -270,7 +278,7 @@ def _split(law: Law, least: float, step: float) -> tuple[FloatArray, int]:
 
 
 def _on_grid(law: Law, step: float, times: int) -> Law:
-    """A law that has been split `times` times, without empty grid points and with its values rounded down."""
+    """A law that has just been split `times` times, without grid points of no mass, and with values rounded down."""
     inside = np.flatnonzero(law.probabilities)
     lost = _ROUNDING * float(law.values[-1])
     return replace(

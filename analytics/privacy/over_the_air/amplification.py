@@ -1,17 +1,18 @@
-r"""Privacy of device k amplified by random participation and by the others' noise: published, proven, exact.
+r"""Privacy of device k, amplified by random participation and the others' noise: published, proven and exact values.
 
-Given the set S of the other participants the received noise has variance :math:`v_S = \gamma^2\sum_{j\in S}\sigma_j^2
-+ \sigma_m^2`, and the device's own noise adds :math:`s = \gamma^2\sigma_k^2`. With
-:math:`\lambda = e^\epsilon` and d the sensitivity, the exact divergence is an expectation over S:
+Let S be the set of the other participants. Given S, the received noise has variance :math:`v_S = \gamma^2\sum_{j\in
+S}\sigma_j^2 + \sigma_m^2`, and the noise of device k adds :math:`s = \gamma^2\sigma_k^2`. With :math:`\lambda =
+e^\epsilon` and d the sensitivity, the exact divergence is the expectation over S of
 
 ``absent``
-    :math:`p\,D_{1+(\lambda-1)/p}(N(d, v_S+s)\|N(0, v_S))` and its reverse; the others' participation is known (FDP-T1a).
+    :math:`p\,D_{1+(\lambda-1)/p}(N(d, v_S+s)\|N(0, v_S))` and its reverse; the observer knows which other devices take
+    part (FDP-T1a).
 ``silent``, ``replace``
-    :math:`p\,\delta_G(\epsilon; d/\sqrt{v_S+s})`; the whole set of participants is visible (FDP-T1b).
-any, with idle noise
-    the noise variance is constant: one subsampled Gaussian (FDP-T1d).
+    :math:`p\,\delta_G(\epsilon; d/\sqrt{v_S+s})`; the observer knows all participants, k included (FDP-T1b).
+any adjacency, with idle noise
+    the noise variance is constant, so this is one subsampled Gaussian mechanism (FDP-T1d).
 
-Each bounds from above what an observer with less knowledge can achieve (joint convexity).
+Each value is an upper bound of the divergence for an observer who knows less (joint convexity).
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from airtight.analytics.privacy.over_the_air.mixtures import proven_epsilon
 
 
 class TheoremForm(StrEnum):
-    """Which printed t Theorem 1 is evaluated with: the theorem's own, or that of its proof, Eq. (23)."""
+    """The deviation t with which Theorem 1 is evaluated: as the theorem prints it, or as its proof does in Eq. (23)."""
 
     THEOREM1 = "theorem1"
     EQ23 = "eq23"
@@ -40,16 +41,17 @@ class TheoremForm(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class PublishedGuarantee(Guarantee):
-    """What Theorem 1 claims.
+    """The guarantee that Theorem 1 claims.
 
     Attributes
     ----------
     t : float
-        The deviation used.
+        Deviation of the noise from its mean that the formula uses.
     mean_noise : float
         Mean noise variance of the participants.
     vacuous : bool
-        True when t >= mean_noise: the square root has no real value, the theorem says nothing, epsilon is infinite.
+        True when t >= mean_noise: the square root is not a positive number, so the theorem states nothing and epsilon
+        is infinite.
     """
 
     t: float
@@ -64,13 +66,14 @@ def published(system: InferenceSystem, *, form: TheoremForm | str = TheoremForm.
               \tilde\delta_k = \delta' + \frac{p_k\delta}{1-\delta'},\quad
               c_k = \gamma w_k C_k\sqrt{2\log(1.25/\delta)}.
 
-    The paper's adjacency is ``absent`` whatever the system's; its sensitivity is never doubled. Not a guarantee.
+    The result has the paper's adjacency ``absent``, whatever the adjacency of the system, and the sensitivity is never
+    doubled. It is not a valid guarantee.
 
     Parameters
     ----------
     system : InferenceSystem
     form : {"theorem1", "eq23"}
-        The t of the theorem, or of its proof.
+        Take t from the theorem or from its proof.
 
     Returns
     -------
@@ -111,7 +114,7 @@ def published(system: InferenceSystem, *, form: TheoremForm | str = TheoremForm.
 
 
 def proven(system: InferenceSystem, *, delta: float | None = None) -> Guarantee:
-    r"""A closed form that holds, at total delta, for the system's adjacency (ledger FDP-T1c).
+    r"""Closed-form bound, proved for the system's adjacency at total delta (ledger FDP-T1c).
 
     Without idle noise let v be a lower quantile of the others' noise, :math:`\beta = \Pr(\mu_{-k} < v)`. Then
 
@@ -119,15 +122,15 @@ def proven(system: InferenceSystem, *, delta: float | None = None) -> Guarantee:
               \beta\bigr]
 
     for ``silent`` and ``replace``, and the same with the divergence of the two Gaussians for ``absent``. The quantile
-    spends half of delta. With idle noise the curve is
-    :func:`~airtight.analytics.privacy.mechanisms.subsampling.subsampled_gaussian_log_delta`
-    (``replace``: :math:`p\,\delta_G(\epsilon; d)`).
+    uses half of delta. With idle noise the privacy curve is
+    :func:`~airtight.analytics.privacy.mechanisms.subsampling.subsampled_gaussian_log_delta` (``replace``:
+    :math:`p\,\delta_G(\epsilon; d)`).
 
     Parameters
     ----------
     system : InferenceSystem
     delta : float, optional
-        Total delta in (0, 1); the system's by default.
+        Total delta in (0, 1); by default that of the system.
 
     Returns
     -------
@@ -135,9 +138,10 @@ def proven(system: InferenceSystem, *, delta: float | None = None) -> Guarantee:
 
     Notes
     -----
-    The divergence is jointly convex, so revealing the participants only raises it; given them both neighbours are
-    Gaussian. More common noise is post-processing, so the divergence falls with v; where the others' noise is below v it
-    is at most 1. ``replace`` with idle noise: the observer sees whether k takes part.
+    The divergence is jointly convex, so revealing the participants can only raise it. Given the participants, both
+    neighbours are Gaussian. Additional common noise is post-processing, so the divergence falls with v. Where the
+    others' noise is below v, the divergence is at most 1. For ``replace`` with idle noise the bound is that of an
+    observer who sees whether k takes part.
 
     Examples
     --------
@@ -153,7 +157,7 @@ def proven(system: InferenceSystem, *, delta: float | None = None) -> Guarantee:
 
 
 def exact_delta(system: InferenceSystem, epsilon: ArrayLike, *, device: ArrayLike | None = None) -> FloatArray:
-    r"""Exact delta(epsilon) of a device, worst of both directions, for the system's adjacency.
+    """Exact delta(epsilon) of a device, the larger of both directions, for the system's adjacency.
 
     Parameters
     ----------
@@ -161,12 +165,12 @@ def exact_delta(system: InferenceSystem, epsilon: ArrayLike, *, device: ArrayLik
     epsilon : array_like
         At least 0; broadcast against the devices.
     device : int or array_like of int, optional
-        Which devices; all K by default.
+        Indices of the devices; all K by default.
 
     Returns
     -------
     ndarray or float
-        The upper end of :func:`exact_delta_bracket`, at half its cost: never below the truth.
+        The upper bound of :func:`exact_delta_bracket`, computed at half the cost; it is never below the true value.
 
     References
     ----------
@@ -186,11 +190,12 @@ def exact_delta(system: InferenceSystem, epsilon: ArrayLike, *, device: ArrayLik
 def exact_delta_bracket(
     system: InferenceSystem, epsilon: ArrayLike, *, device: ArrayLike | None = None
 ) -> tuple[FloatArray, FloatArray]:
-    """Lower and upper ends of delta(epsilon), both proved.
+    """Lower and upper bounds of delta(epsilon), both proved.
 
-    Their distance is some 1e-12 of delta as long as the law of the others' noise is exact (at most 4096 possible sums). Otherwise
-    it is of second order in the grid's step: mostly 1e-6 to 1e-3, more where noises span many decades, and for ``absent`` more
-    wherever the divergence bends sharply within a cell: there the upper end may be far above the truth.
+    Their relative distance is about 1e-12 as long as the law of the others' noise is exact (at most 4096 possible
+    sums). Otherwise it is of second order in the grid step: mostly 1e-6 to 1e-3, and more where the noise variances
+    span many decades. For ``absent`` it is also greater where the divergence bends sharply within a cell; there the
+    upper bound may be far above the true value.
 
     Parameters
     ----------
@@ -205,9 +210,10 @@ def exact_delta_bracket(
     -----
     Errors of the Gaussian divergences (:mod:`airtight.analytics.privacy.mechanisms.gaussian_pair`,
     :mod:`airtight.analytics.privacy.mechanisms.gaussian`) and of the grid
-    (:mod:`airtight.analytics.distributions.weighted_sum`) are added. Noises are rounded down and sensitivities up for the upper
-    end, the other way for the lower, which is right because delta falls with the noise of the others and of the
-    receiver and rises with the sensitivity. The larger of both directions is taken; no order between them is assumed.
+    (:mod:`airtight.analytics.distributions.weighted_sum`) are added. For the upper bound, noises are rounded down and
+    sensitivities up, and the other way round for the lower bound. This is valid because delta falls with the noise of
+    the others and of the receiver and rises with the sensitivity. The result is the larger of both directions; the code
+    does not assume which one is larger.
 
     Examples
     --------
@@ -224,27 +230,27 @@ def exact_delta_bracket(
 def exact_epsilon(
     system: InferenceSystem, *, delta: float | None = None, device: ArrayLike | None = None
 ) -> FloatArray:
-    """Least epsilon with delta(epsilon) <= delta for the system's adjacency, never below the truth.
+    """Least epsilon with delta(epsilon) <= delta for the system's adjacency, never below the true value.
 
     Parameters
     ----------
     system : InferenceSystem
     delta : float, optional
-        In (0, 1); the system's by default.
+        In (0, 1); by default that of the system.
     device : int or array_like of int, optional
-        Which devices; all K by default.
+        Indices of the devices; all K by default.
 
     Returns
     -------
     ndarray or float
-        Infinite where no epsilon below 1e100 reaches delta. Above the truth by what the bracket of
-        :func:`exact_delta_bracket` is wide, and by 1e-11 of itself (1e-6 on a grid).
+        Infinite where no epsilon below 1e100 reaches delta. Otherwise it exceeds the true value by at most a relative
+        1e-11 (1e-6 on a grid), plus the error that the distance of the bounds of :func:`exact_delta_bracket` causes.
 
     Notes
     -----
-    K devices of C distinct (p_k, sigma_k^2) cost O(C log C) merges of laws of at most 4096 values and, for each distinct
-    device, some two evaluations of as many divergences, 3 microseconds each; the root is sought on fewer values first.
-    Memory is that of 256 laws at a time.
+    K devices with C distinct pairs (p_k, sigma_k^2) cost O(C log C) merges of laws of at most 4096 values. Each
+    distinct device also costs about two evaluations of as many divergences as its law has values, at 3 microseconds
+    each, since the root is first searched on fewer values. At most 256 laws are held in memory at a time.
 
     Examples
     --------

@@ -1,10 +1,12 @@
-r"""Privacy of the feature-aware schemes: of the score that decides on participation, and of the feature that is sent then.
+r"""Privacy of the feature-aware schemes: the score that decides on participation, and the feature that is then sent.
 
-FDP Lemma 2 adds the score's :math:`(\epsilon_k^{(0)},\delta_k^{(0)})` to the *amplified* guarantee of Theorem 1. But whether k
-takes part is a function of the released score: once the score is known, participation is known and amplifies nothing (ledger
-FDP-L2). What holds is the composition of the score with the feature *given* participation.
+FDP Lemma 2 adds the guarantee :math:`(\epsilon_k^{(0)},\delta_k^{(0)})` of the score to the *amplified* guarantee of
+Theorem 1. But whether k takes part is a function of the released score: once the score is known, participation is known
+and amplifies nothing (ledger FDP-L2). The valid statement is the composition of the score with the feature *given*
+participation.
 
-Neighbours are features that are changed (``replace``) or zeroed (``silent``); their scores differ by at most `sensitivity`.
+Neighbours are features that are changed (``replace``) or zeroed (``silent``); their scores differ by at most
+`sensitivity`.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ from airtight.analytics.rounding import SMALLEST, UNIT
 if TYPE_CHECKING:
     from airtight.analytics.privacy.accounting.privacy_curve import PrivacyCurve
 
-_PROBABILITY_ROUNDING = 1e-13  # relative, of a normal probability beyond which no score decides
+_PROBABILITY_ROUNDING = 1e-13  # relative rounding error of a participation probability, a value of the normal cdf
 
 
 def published(
@@ -49,7 +51,7 @@ def published(
     Parameters
     ----------
     probability : array_like, shape (K,)
-        Participation probabilities of the scheme, put into Theorem 1.
+        Participation probabilities of the scheme, which are inserted into Theorem 1.
     score_epsilon, score_delta : array_like, shape (K,) or scalar
         Guarantee of the released score.
 
@@ -67,30 +69,32 @@ def published(
 
 
 def proven_lowest(system: InferenceSystem, *, noise: ArrayLike, sensitivity: ArrayLike, selected: int) -> Guarantee:
-    r"""Scheme 2.2 with all scores released: a true epsilon at the system's delta.
+    r"""Scheme 2.2 with all scores released: a proved epsilon at the system's delta.
 
     .. math:: \delta_k(\epsilon) \le \delta_G\Bigl(\epsilon;\ \sqrt{(\Delta u/\sigma_k^{(0)})^2 + d_k^2/v_k}\Bigr),
 
-    d the sensitivity of what is received, v_k the noise of k, of the receiver and of the k~ - 1 other devices with the least.
+    where d is the sensitivity of the received signal, and v_k the noise variance of k, the receiver and the k~ - 1
+    other devices with the least noise.
 
     Parameters
     ----------
     system : InferenceSystem
         Adjacency ``silent`` or ``replace``; its participation is not used.
     noise, sensitivity : array_like, shape (K,) or scalar
-        Standard deviation > 0 of the score's noise; greatest change of the score, >= 0.
+        Standard deviation of the score's noise, > 0; greatest change of the score, >= 0.
     selected : int
-        In [1, K].
+        Number of selected devices, in [1, K].
 
     Notes
     -----
-    *Hypotheses.* (Ledger FDP-L2*-2.2.) The server sees every noisy score and y; neighbours differ in the data of device k, whose
-    score moves by at most :math:`\Delta u` and whose code by at most :math:`d_k`.
+    *Hypotheses.* (Ledger FDP-L2*-2.2.) The server sees every noisy score and y; neighbours differ in the data of device
+    k, whose score moves by at most :math:`\Delta u` and whose code by at most :math:`d_k`.
 
-    Given every noisy score the set of participants is fixed. If k is in it, the feature's release is a Gaussian mechanism
-    with at least that noise; if not, nothing depends on k. The noise is at least that of k and of the :math:`\tilde k - 1`
-    others that have least. The score is a Gaussian mechanism of ratio :math:`\Delta u/\sigma_k^{(0)}`. Adaptive composition
-    of Gaussian mechanisms (Dong, Roth, Su 2022, Theorem 4) adds the squared ratios.
+    Given all noisy scores, the set of participants is fixed. If it contains k, the release of the feature is a Gaussian
+    mechanism whose noise is at least that of the receiver, of k and of the :math:`\tilde k - 1` others with the least
+    noise. If it does not contain k, the release does not depend on k. The score is a Gaussian mechanism of ratio
+    :math:`\Delta u/\sigma_k^{(0)}`. Adaptive composition of Gaussian mechanisms (Dong, Roth, Su 2022, Theorem 4) adds
+    the squared ratios.
 
     Examples
     --------
@@ -105,18 +109,19 @@ def proven_lowest(system: InferenceSystem, *, noise: ArrayLike, sensitivity: Arr
 def lowest_curve(
     system: InferenceSystem, *, noise: ArrayLike, sensitivity: ArrayLike, selected: int, device: int = 0
 ) -> PrivacyCurve:
-    """Scheme 2.2: all scores and the answer of one query together, as a curve; ``.compose(T)`` for T queries.
+    r"""Scheme 2.2: privacy curve of all scores and the answer of one query; ``.compose(T)`` gives that of T queries.
 
     Parameters
     ----------
     system, noise, sensitivity, selected
-        As of :func:`proven_lowest`; scores are noised afresh in every query.
+        As in :func:`proven_lowest`; every query draws new noise for the scores.
     device : int
 
     Notes
     -----
-    One Gaussian release of squared ratio :math:`(\\Delta u/\\sigma_k^{(0)})^2 + d_k^2/v_k`, not the sum of two epsilons. It is
-    the worst case over the scores: approached where they leave no doubt that k and the others of least noise are selected.
+    Score and answer together are one Gaussian release of squared ratio :math:`(\Delta u/\sigma_k^{(0)})^2 + d_k^2/v_k`;
+    the epsilons are not added. This is the worst case over the scores. It is approached when the scores make it almost
+    certain that k and the others of least noise are selected.
 
     Examples
     --------
@@ -138,27 +143,28 @@ def _lowest_ratios(system: InferenceSystem, noise: ArrayLike, sensitivity: Array
     mu0 = _score_ratio(system, noise, sensitivity)
     m = checks.count("selected", selected, f"[1, {system.devices}]")
     system = system.normalised()
-    own = system.received_noise_variance
+    received_noise = system.received_noise_variance
     if system.idle_noise:
-        others = np.sum(own) - own
+        others = np.sum(received_noise) - received_noise
     else:
-        order = np.argsort(own, kind="stable")
-        sums = np.concatenate([[0.0], np.cumsum(own[order])])
-        among = np.empty(system.devices, dtype=bool)
-        among[order] = np.arange(system.devices) < m - 1
-        others = np.where(among, sums[m] - own, sums[m - 1])
-    mu1 = _ratio(system.sensitivity, np.sqrt(others + own + system.receiver_noise_variance))
+        order = np.argsort(received_noise, kind="stable")
+        noise_sums = np.concatenate([[0.0], np.cumsum(received_noise[order])])
+        is_quiet = np.empty(system.devices, dtype=bool)
+        is_quiet[order] = np.arange(system.devices) < m - 1
+        # a device among the m - 1 of least noise is not one of its own m - 1 others: the m-th takes its place
+        others = np.where(is_quiet, noise_sums[m] - received_noise, noise_sums[m - 1])
+    mu1 = _ratio(system.sensitivity, np.sqrt(others + received_noise + system.receiver_noise_variance))
     return np.asarray(np.hypot(mu0, mu1))
 
 
 def proven_threshold(
     system: InferenceSystem, *, noise: ArrayLike, sensitivity: ArrayLike, eta: float, greatest_score: ArrayLike
 ) -> Guarantee:
-    r"""Scheme 2.1 with the score of k released: a true epsilon at the system's delta, whatever the scores are.
+    r"""Scheme 2.1 with the score of k released: a proved epsilon at the system's delta, for all scores.
 
     .. math:: \delta_k(\epsilon) \le E_S\,\delta_G\Bigl(\epsilon;\ \sqrt{(\Delta u/\sigma_k^{(0)})^2 + d_k^2/v_S}\Bigr)
 
-    over sets S of the others, each taking part with the least probability that its score allows,
+    over sets S of the other devices, where each device takes part with the least probability that its score allows,
     :math:`\Phi((\eta - u_j^{\max})/\sigma_j^{(0)})`.
 
     Parameters
@@ -166,21 +172,22 @@ def proven_threshold(
     system : InferenceSystem
         Adjacency ``silent`` or ``replace``; its participation is not used.
     noise, sensitivity : array_like, shape (K,) or scalar
-        Standard deviation > 0 of the score's noise; greatest change of the score, >= 0.
+        Standard deviation of the score's noise, > 0; greatest change of the score, >= 0.
     eta : float
         The threshold.
     greatest_score : array_like, shape (K,) or scalar
-        An upper bound of every score, for instance log2 L for entropies of L labels; the sensitivity does not imply one.
+        Upper bound of the scores, for instance log2 L for entropies of L labels; the sensitivity does not imply one.
 
     Notes
     -----
-    *Hypotheses.* (Ledger FDP-L2*-2.1.) The server sees the noisy score of k and y; device j takes part if its noisy score is
-    at most eta, independently of the others; scores are at most :math:`u^{\max}`.
+    *Hypotheses.* (Ledger FDP-L2*-2.1.) The server sees the noisy score of k and y; device j takes part if its noisy
+    score is at most eta, independently of the others; scores are at most :math:`u^{\max}`.
 
-    Given the set S of the others that take part it is as for :func:`proven_lowest`; revealing S only raises the divergence, whose
-    mean over S is the right-hand side with the true probabilities. Devices that are less likely to take part can be had
-    from more likely ones by turning some away, which takes noise away: the divergence given S falls with the noise, so the
-    mean rises when probabilities fall to :math:`\Phi((\eta - u^{\max})/\sigma^{(0)})`.
+    Given the set S of the others that take part, the argument is that of :func:`proven_lowest`. Revealing S can only
+    raise the divergence, whose mean over S is the right-hand side with the true probabilities. Participation with lower
+    probabilities is obtained from participation with higher ones by removing some participants at random, which removes
+    noise. The divergence given S falls with the noise, so its mean rises when the probabilities are lowered to
+    :math:`\Phi((\eta - u^{\max})/\sigma^{(0)})`.
 
     Examples
     --------
@@ -202,19 +209,19 @@ def threshold_curve(
     greatest_score: ArrayLike,
     device: int = 0,
 ) -> PrivacyCurve:
-    """Scheme 2.1: the score of k and the answer of one query together, as a curve; ``.compose(T)`` for T queries.
+    """Scheme 2.1: privacy curve of the score of k and the answer of one query; ``.compose(T)`` gives that of T queries.
 
     Parameters
     ----------
     system, noise, sensitivity, eta, greatest_score
-        As of :func:`proven_threshold`; scores are noised afresh in every query.
+        As in :func:`proven_threshold`; every query draws new noise for the scores.
     device : int
 
     Notes
     -----
-    Given who of the others takes part score and answer are one Gaussian release; that is seen in every query. The worst case
-    over the scores, approached where k surely takes part and the others have the greatest scores; an upper bound where no
-    score makes k so sure.
+    Given which of the others take part, score and answer are one Gaussian release; the observer sees this set in every
+    query. The curve is the worst case over the scores. It is approached when k is almost certain to take part and the
+    others have the greatest scores; if no score makes k that certain, it is an upper bound.
 
     Examples
     --------
@@ -227,56 +234,69 @@ def threshold_curve(
     from airtight.analytics.privacy.over_the_air import rounds
 
     k = checks.count("device", device, f"[0, {system.devices - 1}]")
-    likely = np.delete(_likely(system, noise, eta, greatest_score), k)
-    doubt = (0.0, 0.0) if system.idle_noise else _doubt_of(likely)
-    for found, law, mu, least in _threshold_laws(system, noise, sensitivity, eta, greatest_score):
-        if found == k:
-            joint = Shown(tuple(law.probabilities), tuple(mu), tuple(least), law.error, rounds.unit(system, k), doubt)
+    participation_least = np.delete(_likely(system, noise, eta, greatest_score), k)
+    probability_doubt = (0.0, 0.0) if system.idle_noise else _doubt_of(participation_least)
+    for owner, law, mu, mu_least in _threshold_laws(system, noise, sensitivity, eta, greatest_score):
+        if owner == k:
+            joint = Shown(
+                tuple(law.probabilities),
+                tuple(mu),
+                tuple(mu_least),
+                law.error,
+                rounds.unit(system, k),
+                probability_doubt,
+            )
             break
     return PrivacyCurve.of(joint)
 
 
 def _likely(system: InferenceSystem, noise: ArrayLike, eta: float, greatest_score: ArrayLike) -> FloatArray:
-    """For each device a lower bound of its participation probability over all permitted scores."""
+    """For each device, a lower bound of its participation probability over all permitted scores."""
     greatest = checks.vector("greatest_score", greatest_score, system.devices, "(-inf, inf)")
-    likely = np.asarray(participation.threshold(greatest, noise, checks.scalar("eta", eta)))
-    return likely * (1 - _PROBABILITY_ROUNDING)
+    probability = np.asarray(participation.threshold(greatest, noise, checks.scalar("eta", eta)))
+    return probability * (1 - _PROBABILITY_ROUNDING)
 
 
-def _doubt_of(likely: FloatArray) -> tuple[float, float]:
-    r"""Upper bounds, relative and absolute, of what rounding the others' probabilities p down adds to delta.
+def _doubt_of(probability: FloatArray) -> tuple[float, float]:
+    r"""Upper bounds, relative and absolute, of the error of delta that rounding the others' probabilities p down
+    causes.
 
-    The true ones are at most :math:`p(1+\eta)`. The probability of a set falls at most by the product over who is not in it of
-    :math:`1 - \eta p/(1-p)`, and delta by the sum of what each moves, for it lies between 0 and 1.
+    The true probabilities are at most :math:`p(1+\eta)`. The probability of a set then falls at most by the factor
+    :math:`\prod (1 - \eta p/(1-p))` over the devices outside the set. In absolute terms, each device changes delta by
+    at most the change of its probability, because every conditional delta lies between 0 and 1.
     """
-    moved = 2 * _PROBABILITY_ROUNDING * likely * (1 + 4 * UNIT)
-    return float(np.sum(moved / np.maximum(1 - likely, UNIT))), float(np.sum(moved))
+    change = 2 * _PROBABILITY_ROUNDING * probability * (1 + 4 * UNIT)
+    return float(np.sum(change / np.maximum(1 - probability, UNIT))), float(np.sum(change))
 
 
 def _threshold_laws(
     system: InferenceSystem, noise: ArrayLike, sensitivity: ArrayLike, eta: float, greatest_score: ArrayLike
 ) -> Iterator[tuple[int, weighted_sum.Law, FloatArray, FloatArray]]:
-    """Each device, the law of the others' noise, and the ratio of score and answer at each value, at most and at least."""
+    """Yield each device, the law of the others' noise, and upper and lower bounds of its ratio of score and answer at
+    each value.
+    """
     mu0 = _score_ratio(system, noise, sensitivity)
-    likely = _likely(system, noise, eta, greatest_score)
+    participation_least = _likely(system, noise, eta, greatest_score)
     system = system.normalised()
-    own = system.received_noise_variance
-    p = np.ones(system.devices) if system.idle_noise else likely
-    classes, member, multiplicity = np.unique(
-        np.column_stack([p, own]), axis=0, return_inverse=True, return_counts=True
+    received_noise = system.received_noise_variance
+    p = np.ones(system.devices) if system.idle_noise else participation_least
+    device_classes, class_of, multiplicity = np.unique(
+        np.column_stack([p, received_noise]), axis=0, return_inverse=True, return_counts=True
     )
     rounding = (system.devices + 8) * UNIT
-    for c, law in weighted_sum.leave_one_out(classes[:, 0].copy(), classes[:, 1].copy(), multiplicity):
-        for k in np.flatnonzero(member == c):
+    for c, law in weighted_sum.leave_one_out(device_classes[:, 0].copy(), device_classes[:, 1].copy(), multiplicity):
+        for k in np.flatnonzero(class_of == c):
             d = np.full(law.values.size, system.sensitivity[k])
-            low = (np.maximum(law.values - law.slack, 0.0) + own[k] + system.receiver_noise_variance) * (1 - rounding)
-            high = law.values + law.slack + law.lost + own[k] + system.receiver_noise_variance
-            least = np.hypot(mu0[k], _ratio(d, np.sqrt(high * (1 + rounding)))) * (1 - 16 * UNIT)
-            yield int(k), law, np.hypot(mu0[k], _ratio(d, np.sqrt(low))) * (1 + 8 * UNIT), least
+            variance_low = (
+                np.maximum(law.values - law.slack, 0.0) + received_noise[k] + system.receiver_noise_variance
+            ) * (1 - rounding)
+            variance_high = law.values + law.slack + law.lost + received_noise[k] + system.receiver_noise_variance
+            mu_least = np.hypot(mu0[k], _ratio(d, np.sqrt(variance_high * (1 + rounding)))) * (1 - 16 * UNIT)
+            yield int(k), law, np.hypot(mu0[k], _ratio(d, np.sqrt(variance_low))) * (1 + 8 * UNIT), mu_least
 
 
 def score_epsilon(delta: ArrayLike, *, sensitivity: ArrayLike, noise: ArrayLike) -> FloatArray:
-    """Exact epsilon of the released score at delta, for a change of the score by `sensitivity` (adjacency ``replace``).
+    """Exact epsilon at delta of the released score when the score changes by `sensitivity` (adjacency ``replace``).
 
     Examples
     --------
@@ -299,7 +319,7 @@ def _ratio(change: FloatArray, deviation: FloatArray) -> FloatArray:
 
 
 def _mixture_epsilon(weight: FloatArray, mu: FloatArray, delta: float) -> float:
-    """An epsilon close to the least one at which the mean of the Gaussian curves is at most delta."""
+    """An epsilon slightly above the least one at which the mean of the Gaussian privacy curves is at most delta."""
     from scipy import optimize
 
     if not np.all(np.isfinite(mu)):
@@ -307,26 +327,28 @@ def _mixture_epsilon(weight: FloatArray, mu: FloatArray, delta: float) -> float:
     mu = mu * (1 + 8 * UNIT)
     rounding = (weight.size + 16) * UNIT
 
-    def most(epsilon: float) -> float:
-        """An upper bound of the mean of the Gaussian curves at epsilon."""
+    def delta_upper(epsilon: float) -> float:
+        """Upper bound of the mean of the Gaussian privacy curves at epsilon."""
         value, _, error = gaussian.log_curve(np.full(mu.shape, epsilon * (1 - 8 * UNIT)), mu)
         with np.errstate(under="ignore", invalid="ignore"):
             curve = np.exp(np.where(value > -np.inf, np.minimum(value + error, 0.0), -np.inf))
         return float(weight @ curve) * (1 + rounding) + SMALLEST
 
-    if most(0.0) <= delta:
+    if delta_upper(0.0) <= delta:
         return 0.0
-    high = float(np.max(gaussian.epsilon(delta, sensitivity=mu, sigma=1.0)))
-    if most(high) < delta:
-        high = optimize.brentq(lambda epsilon: math.log(most(epsilon) / delta), 0.0, high, xtol=1e-13 * high)
-    step = 1e-15 * high
-    while not most(high) <= delta:
-        high, step = high + step, 2 * step
-    return high
+    epsilon_upper = float(np.max(gaussian.epsilon(delta, sensitivity=mu, sigma=1.0)))
+    if delta_upper(epsilon_upper) < delta:
+        epsilon_upper = optimize.brentq(
+            lambda epsilon: math.log(delta_upper(epsilon) / delta), 0.0, epsilon_upper, xtol=1e-13 * epsilon_upper
+        )
+    step = 1e-15 * epsilon_upper
+    while not delta_upper(epsilon_upper) <= delta:
+        epsilon_upper, step = epsilon_upper + step, 2 * step
+    return epsilon_upper
 
 
 def _example() -> InferenceSystem:
-    """Sixty devices, neighbours that keep their noise."""
+    """Example with sixty devices whose neighbours keep their noise."""
     return InferenceSystem(
         devices=60,
         participation=1.0,

@@ -1,4 +1,4 @@
-"""Mixtures over the other participants for an observer who does not see whether device k takes part."""
+"""Divergences averaged over the other participants, for an observer who does not see whether device k takes part."""
 
 from __future__ import annotations
 
@@ -19,27 +19,28 @@ from airtight.analytics.privacy.over_the_air.noise_interpolant import (
 )
 from airtight.analytics.privacy.over_the_air.noise_mixture import Curvature, Curve, Participation, Values
 
-_PROVED_FROM = 100  # dimensions; below, kinks in v come too near the real axis for the bound
-_TOLERANCE = 3e-11  # relative, of the quadrature and of the interpolation
-_VARIED = 2.0  # by how much an estimated curvature may vary within the slack
-_PLACES = 128  # values of the others' noise among which what matters is sought
+_PROVED_FROM = 100  # dimensions from which an error bound is proved; below, kinks in v are too near the real axis
+_TOLERANCE = 3e-11  # relative error of the quadrature and of the interpolation
+_VARIED = 2.0  # factor by which an estimated curvature is assumed to vary at most within the slack
+_PLACES = 128  # values of the others' noise at which the contributions to the mean are compared
 
 
 class Unseen(Participation):
     r"""``silent`` and ``replace`` without idle noise: :math:`E_S\,D_\lambda(P_S\|Q_S)` of
     :mod:`airtight.analytics.privacy.over_the_air.hidden_participation`.
 
-    Of the two directions of ``silent`` the one from present to silent is never the smaller (docs, observers, theorem d), so it is
-    all that one round needs; those of ``replace`` are equal.
+    Of the two directions of ``silent``, the one from present to silent is never the smaller (docs, observers, theorem
+    d), so one round needs only this direction. The two directions of ``replace`` are equal.
 
     Notes
     -----
-    On a grid of the others' noise the second difference over the slack :math:`\sigma` is a mean of the second
-    derivative within :math:`\sigma` of v. There the second derivative itself differs from it by at most :math:`2\sigma`
-    times the greatest third derivative (:meth:`NoiseInterpolant.log_third_derivative`). Where none is known the proved
-    bound of :func:`airtight.analytics.privacy.over_the_air.divergence_curvature.concavity_of_hidden` stands in, and
-    nothing bounds the convexity. In few dimensions, where the interpolation's error is estimated, so is the curvature:
-    as twice the second difference.
+    On a grid of the others' noise, the second difference with step :math:`\sigma`, the slack, is a mean of the second
+    derivative within :math:`\sigma` of v. There the second derivative differs from this mean by at most :math:`2\sigma`
+    times the greatest third derivative (:meth:`NoiseInterpolant.log_third_derivative`). Where no bound of the third
+    derivative is known, the concavity has the proved bound of
+    :func:`airtight.analytics.privacy.over_the_air.divergence_curvature.concavity_of_hidden`, and the convexity has no
+    bound. In few dimensions, where the error of the interpolation is estimated, the curvature is estimated as well, as
+    twice the second difference.
     """
 
     def _directions(self) -> list[Curve]:
@@ -61,7 +62,7 @@ class Unseen(Participation):
         return np.log(self.participation[rows]) + value, slope, up, down
 
     def _matters(self, epsilon: FloatArray, rows: IntArray) -> tuple[FloatArray, FloatArray] | None:
-        """Where all of the mean is but a share of the tolerance, judged by a visible device at some values of v."""
+        """Interval of v that contributes all of the mean up to the tolerance, judged at some v by a visible device."""
         step = self.variance.shape[1] // _PLACES
         if step < 2:
             return None
@@ -69,64 +70,64 @@ class Unseen(Participation):
         weights = np.add.reduceat(self.weights, np.arange(0, self.variance.shape[1], step), axis=1)[rows]
         with np.errstate(divide="ignore", invalid="ignore", under="ignore"):
             mu = self.sensitivity[rows, None] / np.sqrt(v + self.own_noise[rows, None])
-            each = gaussian.log_curve(*(x.ravel() for x in np.broadcast_arrays(epsilon[:, None], mu)))[0].reshape(
+            log_terms = gaussian.log_curve(*(x.ravel() for x in np.broadcast_arrays(epsilon[:, None], mu)))[0].reshape(
                 v.shape
             )
-            each = np.log(weights) + np.where(np.isfinite(each), each, -np.inf)
-            share = np.exp(each - np.max(each, axis=1, keepdims=True))
+            log_terms = np.log(weights) + np.where(np.isfinite(log_terms), log_terms, -np.inf)
+            share = np.exp(log_terms - np.max(log_terms, axis=1, keepdims=True))
         share = np.where(np.isfinite(share), share, 1.0)
-        slight = self.tolerance * np.sum(share, axis=1, keepdims=True)
-        first = np.maximum(np.sum(np.cumsum(share, axis=1) <= slight, axis=1) - 1, 0)
-        last = np.sum(np.cumsum(share[:, ::-1], axis=1)[:, ::-1] > slight, axis=1)
+        negligible = self.tolerance * np.sum(share, axis=1, keepdims=True)
+        first = np.maximum(np.sum(np.cumsum(share, axis=1) <= negligible, axis=1) - 1, 0)
+        last = np.sum(np.cumsum(share[:, ::-1], axis=1)[:, ::-1] > negligible, axis=1)
         high = self.variance[rows, np.minimum(last * step, self.variance.shape[1] - 1)]
         return v[np.arange(rows.size), first], np.full(rows.size, np.inf) if self.slack else high
 
     @property
     def tolerance(self) -> float:
-        """Relative, of what is interpolated, and of the quadrature."""
+        """Relative error allowed for the interpolation and for the quadrature."""
         return max(_TOLERANCE, super().tolerance)
 
     def _component(self, epsilon: FloatArray, rows: IntArray, *, reverse: bool) -> Component:
         def component(v: FloatArray, i: IntArray) -> Triple:
-            kind = rows[i, None]
-            each = epsilon[i, None], self.participation[kind], self.sensitivity[kind], v, self.own_noise[kind]
-            problem = (x.ravel() for x in np.broadcast_arrays(*each))
-            found = hidden_participation.log_curve(
+            row = rows[i, None]
+            arguments = epsilon[i, None], self.participation[row], self.sensitivity[row], v, self.own_noise[row]
+            problem = (x.ravel() for x in np.broadcast_arrays(*arguments))
+            curve = hidden_participation.log_curve(
                 *problem,
                 dimension=int(self.dimension[0]),  # all rows have one
                 replace=self.adjacency is Adjacency.REPLACE,
                 reverse=reverse,
                 tolerance=self.tolerance,
             )
-            value, slope, error = (x.reshape(v.shape) for x in found)
+            value, slope, error = (x.reshape(v.shape) for x in curve)
             return value, slope, error
 
         return component
 
     def _largest(self, epsilon: FloatArray, rows: IntArray, *, reverse: bool) -> Largest:
         def largest(
-            i: IntArray, low: FloatArray, high: FloatArray, rho: float, slight: FloatArray
+            i: IntArray, low: FloatArray, high: FloatArray, rho: float, log_negligible: FloatArray
         ) -> tuple[FloatArray, FloatArray]:
-            kind = rows[i]
-            found, doubt = np.full((2, i.size), np.inf)
-            some = (epsilon[i] > 0) & (epsilon[i] < np.inf) & (self.participation[kind] < 1)
-            some &= (self.own_noise[kind] > 0) & (self.sensitivity[kind] > 0)
-            if np.any(some):
-                kind = kind[some]
-                found[some], doubt[some] = hidden_participation.log_largest(
-                    epsilon[i][some],
-                    self.participation[kind],
-                    self.sensitivity[kind],
-                    self.own_noise[kind],
-                    low[some],
-                    high[some],
+            row = rows[i]
+            log_bound, doubt = np.full((2, i.size), np.inf)
+            regular = (epsilon[i] > 0) & (epsilon[i] < np.inf) & (self.participation[row] < 1)
+            regular &= (self.own_noise[row] > 0) & (self.sensitivity[row] > 0)
+            if np.any(regular):
+                row = row[regular]
+                log_bound[regular], doubt[regular] = hidden_participation.log_largest(
+                    epsilon[i][regular],
+                    self.participation[row],
+                    self.sensitivity[row],
+                    self.own_noise[row],
+                    low[regular],
+                    high[regular],
                     rho,
-                    slight[some],
+                    log_negligible[regular],
                     dimension=int(self.dimension[0]),
                     replace=self.adjacency is Adjacency.REPLACE,
                     reverse=reverse,
                 )
-            return found, doubt
+            return log_bound, doubt
 
         return largest
 
@@ -148,10 +149,10 @@ class Unseen(Participation):
                 doubt = np.where(known, doubt, np.inf)
                 floor, d = np.maximum(v - step, self.receiver[rows[i], None]), self.sensitivity[rows[i], None]
                 near = d / 2 if self.adjacency is Adjacency.REPLACE else 0.0 * d if reverse else d
-                most = divergence_curvature.concavity_of_hidden(
+                concavity_upper = divergence_curvature.concavity_of_hidden(
                     near, d, floor, self.own_noise[rows[i], None], float(self.dimension[0])
                 )
-                concave = np.fmin(np.maximum(-second, 0.0) + doubt, most * np.exp(-unit))
+                concave = np.fmin(np.maximum(-second, 0.0) + doubt, concavity_upper * np.exp(-unit))
                 return concave, np.where(doubt < np.inf, np.maximum(second, 0.0) + doubt, np.inf)
 
         return bend

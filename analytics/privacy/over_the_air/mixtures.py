@@ -1,7 +1,8 @@
-"""The mixtures over the other participants that a system has: devices alike share one, mixtures alike are solved together.
+"""The mixtures over the other participants that belong to a system.
 
-Of :class:`~airtight.analytics.inference.homogeneous.HomogeneousSystems` each is asked about one of its devices; all are
-solved together.
+Equal devices share one mixture, and mixtures are solved together in batches. Of several
+:class:`~airtight.analytics.inference.homogeneous.HomogeneousSystems`, each is queried for one of its devices, and all
+systems are solved together.
 """
 
 from __future__ import annotations
@@ -21,21 +22,24 @@ from airtight.analytics.rounding import SMALLEST, UNIT
 
 Systems = InferenceSystem | HomogeneousSystems
 
-_ROWS, _ATOMS = 256, 1 << 18  # classes of devices solved together, and values of their laws in all
-_TOGETHER = 1 << 14  # of different systems: so that what is computed of one part stays in the cache
-_NATS = (30.0, 20.0)  # of the divergences' rule, where the law is exact and where it is on a grid
-_CELLS = 4096  # of the law of the others' noise, where it is not exact
-_TRIED = (_CELLS // 8, _CELLS)
+_ROWS, _ATOMS = 256, 1 << 18  # at most: classes of devices in a batch, and values of their laws in total
+_TOGETHER = 1 << 14  # values of the laws in a batch of different systems: few enough for the processor's cache
+_NATS = (30.0, 20.0)  # -log of the quadrature error of the divergences, for an exact law and for one on a grid
+_CELLS = 4096  # cells of the law of the others' noise, where it is not exact
+_TRIED = (_CELLS // 8, _CELLS)  # cells with which `exceeds` tries a proof, in this order
 TRIMMED = 1e-15  # share of delta that may be spent on rare values of the others' noise
 _NEGLIGIBLE = 1e-25  # probability of the others' noise that a first try leaves out
-_BELOW = (1e-9, 1e-6, 1e-4, 1e-2, 0.1, 0.5)  # shares by which a lower end is tried below an upper one
-_FARTHEST = 1e99  # and where the upper one is infinite
+_BELOW = (1e-9, 1e-6, 1e-4, 1e-2, 0.1, 0.5)  # relative distances below the upper bound at which a lower bound is tried
+_FARTHEST = 1e99  # the epsilon tried where the upper bound is infinite
 
 
 def delta_bracket(
     system: Systems, which: IntArray, epsilon: FloatArray, model: type[Participation] = Participation
 ) -> tuple[FloatArray, FloatArray]:
-    """Both ends of delta(epsilon[i]) of device which[i] (of a device of system which[i]), as the model of the observer has it."""
+    """Lower and upper bound of delta(epsilon[i]) of device which[i] under an observer model.
+
+    Of several systems: for a device of system which[i].
+    """
     upper, lower = _delta(system, which, epsilon, model, (_highest, _lowest))
     return lower, upper
 
@@ -43,21 +47,21 @@ def delta_bracket(
 def delta_at_most(
     system: Systems, which: IntArray, epsilon: FloatArray, model: type[Participation] = Participation
 ) -> FloatArray:
-    """The upper end of :func:`delta_bracket`, at half its cost."""
+    """The upper bound of :func:`delta_bracket`, at half its cost."""
     return np.asarray(_delta(system, which, epsilon, model, (_highest,))[0])
 
 
 def exceeds(
     system: Systems, device: int, epsilon: float, total: float, model: type[Participation] = Participation
 ) -> bool:
-    """Whether delta(epsilon) of a device is proved to be above `total`: on few cells of the others' noise, or on many."""
-    at, goal = (np.array([epsilon]), np.zeros(1, dtype=np.int64)), float(np.log(total)) * (1 - 4 * UNIT)
+    """Whether delta(epsilon) of a device is proved to be above `total`, on few or on many cells."""
+    arguments, log_total = (np.array([epsilon]), np.zeros(1, dtype=np.int64)), float(np.log(total)) * (1 - 4 * UNIT)
     for cells in _TRIED:
-        (part,) = participations(system, np.array([device]), total * TRIMMED, model, cells)
+        (mixture,) = participations(system, np.array([device]), total * TRIMMED, model, cells)
         with np.errstate(under="ignore"):
-            if _log_lowest(part, *at)[0] > goal:
+            if _log_lowest(mixture, *arguments)[0] > log_total:
                 return True
-            if not part.slack or part.log_upper(*at)[0] <= goal:
+            if not mixture.slack or mixture.log_upper(*arguments)[0] <= log_total:
                 return False
     return False
 
@@ -65,9 +69,9 @@ def exceeds(
 def exceeds_quieter(
     system: Systems, device: int, epsilon: float, total: float, model: type[Participation] = Participation
 ) -> bool:
-    """Whether delta(epsilon) of a device is proved to be above `total` with these noises of the devices and all lower ones."""
-    (part,) = participations(system, np.array([device]), total * TRIMMED, model, _TRIED[0])
-    return threshold_bound.delta_at_least(part, epsilon) > total
+    """Whether delta(epsilon) of a device is proved to exceed `total` for this and all lower noise of the devices."""
+    (mixture,) = participations(system, np.array([device]), total * TRIMMED, model, _TRIED[0])
+    return threshold_bound.delta_at_least(mixture, epsilon) > total
 
 
 End = Callable[[Participation, FloatArray, IntArray], FloatArray]
@@ -76,14 +80,15 @@ End = Callable[[Participation, FloatArray, IntArray], FloatArray]
 def _delta(
     system: Systems, which: IntArray, epsilon: FloatArray, model: type[Participation], ends: tuple[End, ...]
 ) -> FloatArray:
-    """A row for each end, the upper one first: what it is tells whether rare values of the others' noise matter."""
-    found = np.empty((len(ends), epsilon.size))
-    doubtful = np.arange(epsilon.size)
+    """One row per bound, the upper one first: it decides whether rare values of the noise can be left out."""
+    bounds = np.empty((len(ends), epsilon.size))
+    open_places = np.arange(epsilon.size)
     for negligible in (_NEGLIGIBLE, 0.0):
-        if doubtful.size:
-            found[:, doubtful] = _ends(system, which[doubtful], epsilon[doubtful], negligible, model, ends)
-            doubtful = np.flatnonzero(found[0] * 1e-12 < negligible)
-    return found
+        if open_places.size:
+            bounds[:, open_places] = _ends(system, which[open_places], epsilon[open_places], negligible, model, ends)
+            # the omitted probability must be below 1e-12 of delta
+            open_places = np.flatnonzero(bounds[0] * 1e-12 < negligible)
+    return bounds
 
 
 def _ends(
@@ -94,48 +99,50 @@ def _ends(
     model: type[Participation],
     ends: tuple[End, ...],
 ) -> FloatArray:
-    found = np.empty((len(ends), eps.size))
+    bounds = np.empty((len(ends), eps.size))
     with np.errstate(under="ignore"):
-        for part in participations(system, np.unique(which), negligible, model):
-            place = np.flatnonzero(np.isin(which, part.devices))
-            rows = part.kind[np.searchsorted(part.devices, which[place])]
-            found[:, place] = [end(part, eps[place], rows) for end in ends]
-    return found
+        for mixture in participations(system, np.unique(which), negligible, model):
+            places = np.flatnonzero(np.isin(which, mixture.devices))
+            rows = mixture.kind[np.searchsorted(mixture.devices, which[places])]
+            bounds[:, places] = [bound(mixture, eps[places], rows) for bound in ends]
+    return bounds
 
 
-def _highest(part: Participation, eps: FloatArray, rows: IntArray) -> FloatArray:
-    high = part.log_upper(eps, rows)
-    return np.where(high > -np.inf, np.minimum(np.exp(high) * (1 + 2e-15) + SMALLEST, 1.0), 0.0)
+def _highest(mixture: Participation, eps: FloatArray, rows: IntArray) -> FloatArray:
+    log_delta = mixture.log_upper(eps, rows)
+    return np.where(log_delta > -np.inf, np.minimum(np.exp(log_delta) * (1 + 2e-15) + SMALLEST, 1.0), 0.0)
 
 
-def _lowest(part: Participation, eps: FloatArray, rows: IntArray) -> FloatArray:
-    return np.asarray(np.exp(_log_lowest(part, eps, rows)))
+def _lowest(mixture: Participation, eps: FloatArray, rows: IntArray) -> FloatArray:
+    return np.asarray(np.exp(_log_lowest(mixture, eps, rows)))
 
 
-def _log_lowest(part: Participation, eps: FloatArray, rows: IntArray) -> FloatArray:
-    """With the noises as they are, and on a grid raised by its slack: the better lower end."""
-    low = part.log_lower(eps, rows)
-    return np.maximum(low, part.raised().log_lower(eps, rows)) if part.slack else low
+def _log_lowest(mixture: Participation, eps: FloatArray, rows: IntArray) -> FloatArray:
+    """The better of two lower bounds: with the noise as given and, on a grid, with the noise raised by its slack."""
+    low = mixture.log_lower(eps, rows)
+    return np.maximum(low, mixture.raised().log_lower(eps, rows)) if mixture.slack else low
 
 
 def least_epsilon(
     system: Systems, which: IntArray, total: float | FloatArray, model: type[Participation] = Participation
 ) -> FloatArray:
-    """Least epsilon of every device of `which` at delta `total`, as the model of the observer has it, rounded up.
+    """Least epsilon of every device of `which` at delta `total` under an observer model, rounded up.
 
-    Of many systems `which` says which, and `total` may have an entry for each.
+    Of several systems, `which` lists the systems, and `total` may have one entry for each.
     """
-    return _each(system, which, total, model, lambda part, spent, _: part.least_epsilon(spent))
+    return _each(system, which, total, model, lambda mixture, delta, _: mixture.least_epsilon(delta))
 
 
 def proven_epsilon(system: Systems, which: IntArray, total: float | FloatArray) -> FloatArray:
-    """The closed form of :func:`airtight.analytics.privacy.over_the_air.amplification.proven`, each noise at one lower
-    quantile."""
+    """The closed form of :func:`airtight.analytics.privacy.over_the_air.amplification.proven`.
 
-    def simple(part: Participation, spent: FloatArray, _: IntArray) -> FloatArray:
-        return (part if part.idle_noise else part.at_quantile(spent)).least_epsilon(spent, convex=True)
+    The others' noise is replaced by one lower quantile.
+    """
 
-    return _each(system, which, total, Participation, simple)
+    def closed_form(mixture: Participation, delta: FloatArray, _: IntArray) -> FloatArray:
+        return (mixture if mixture.idle_noise else mixture.at_quantile(delta)).least_epsilon(delta, convex=True)
+
+    return _each(system, which, total, Participation, closed_form)
 
 
 def epsilon_at_least(
@@ -145,27 +152,27 @@ def epsilon_at_least(
     upper: FloatArray,
     model: type[Participation] = Participation,
 ) -> FloatArray:
-    """A lower end of the least epsilon whose upper end is `upper`: there delta still exceeds `total`.
+    """A lower bound of the least epsilon whose upper bound is `upper`: at this epsilon delta still exceeds `total`.
 
-    That is proved as the lower end of delta is. The nearest of a few shares below the upper end at which that can be
-    shown; 0 where it can at none.
+    The proof is the lower bound of delta. The result is the greatest of a few epsilons below the upper bound for which
+    the proof succeeds, and 0 where it succeeds for none.
     """
 
-    def shown(part: Participation, spent: FloatArray, place: IntArray) -> FloatArray:
-        highest, goal = np.zeros(spent.shape), np.log(spent) * (1 - 4 * UNIT)
-        highest[part.kind] = upper.ravel()[place]
-        lower = np.zeros(spent.shape)
-        todo = np.flatnonzero(highest > 0)
+    def lower_bounds(mixture: Participation, delta: FloatArray, place: IntArray) -> FloatArray:
+        highest, log_delta = np.zeros(delta.shape), np.log(delta) * (1 - 4 * UNIT)
+        highest[mixture.kind] = upper.ravel()[place]
+        lower = np.zeros(delta.shape)
+        remaining = np.flatnonzero(highest > 0)
         for share in _BELOW:
-            tried = np.where(highest[todo] < np.inf, highest[todo] * (1 - share), _FARTHEST)
-            above = _log_lowest(part, tried, todo) > goal[todo]
-            lower[todo[above]] = tried[above]
-            todo = todo[~above]
-            if not todo.size:
+            tried = np.where(highest[remaining] < np.inf, highest[remaining] * (1 - share), _FARTHEST)
+            above = _log_lowest(mixture, tried, remaining) > log_delta[remaining]
+            lower[remaining[above]] = tried[above]
+            remaining = remaining[~above]
+            if not remaining.size:
                 break
         return lower
 
-    return _each(system, which, total, model, shown)
+    return _each(system, which, total, model, lower_bounds)
 
 
 def _each(
@@ -175,16 +182,16 @@ def _each(
     model: type[Participation],
     answer: Callable[[Participation, FloatArray, IntArray], FloatArray],
 ) -> FloatArray:
-    """`answer` of every part: from it, the delta of each kind, and the places in `which` (flat) of the part's devices."""
-    distinct, first, back = np.unique(which, return_index=True, return_inverse=True)
-    given = np.broadcast_to(total, which.shape).ravel()[first]
-    out = np.empty(distinct.size)
-    for part in participations(system, distinct, float(np.min(given, initial=1.0)) * TRIMMED, model):
-        place = np.searchsorted(distinct, part.devices)
-        spent = np.empty(part.participation.shape)
-        spent[part.kind] = given[place]
-        out[place] = answer(part, spent, first[place])[part.kind]
-    return np.asarray(out[back].reshape(which.shape))
+    """`answer` of every batch: from its mixtures, delta of each kind, and its devices' places in `which` (flat)."""
+    distinct, first, inverse = np.unique(which, return_index=True, return_inverse=True)
+    deltas = np.broadcast_to(total, which.shape).ravel()[first]
+    answers = np.empty(distinct.size)
+    for mixture in participations(system, distinct, float(np.min(deltas, initial=1.0)) * TRIMMED, model):
+        places = np.searchsorted(distinct, mixture.devices)
+        delta = np.empty(mixture.participation.shape)
+        delta[mixture.kind] = deltas[places]
+        answers[places] = answer(mixture, delta, first[places])[mixture.kind]
+    return np.asarray(answers[inverse].reshape(which.shape))
 
 
 def participations(
@@ -194,25 +201,25 @@ def participations(
     model: type[Participation] = Participation,
     cells: int = _CELLS,
 ) -> Iterator[Participation]:
-    """Split `devices` (sorted, distinct) into parts; drop at most `negligible` probability from either end of a law.
+    """Split `devices` (sorted, distinct) into batches; omit at most `negligible` probability at either end of a law.
 
-    Of many systems: the systems `devices`.
+    Of several systems, `devices` lists the systems.
     """
     system = system.normalised()
     if isinstance(system, HomogeneousSystems):
         yield from _homogeneous(system, devices, negligible, model)
         return
-    own = system.received_noise_variance
-    keys = np.stack([system.participation, own])
+    received_noise = system.received_noise_variance
+    keys = np.stack([system.participation, received_noise])
     classes, class_of, multiplicity = np.unique(keys, axis=1, return_inverse=True, return_counts=True)
     class_of = class_of.ravel()
     if system.idle_noise:
-        nothing = [(c, weighted_sum.Law(np.zeros(1), np.ones(1))) for c in range(multiplicity.size)]
-        yield _participation(system, devices, class_of, classes, nothing, negligible, model)
+        no_others = [(c, weighted_sum.Law(np.zeros(1), np.ones(1))) for c in range(multiplicity.size)]
+        yield _participation(system, devices, class_of, classes, no_others, negligible, model)
         return
     wanted = np.unique(class_of[devices])
     batch: list[tuple[int, weighted_sum.Law]] = []
-    cells = cells if multiplicity.size <= cells // 16 else cells // 2  # of many devices the law is smoother
+    cells = cells if multiplicity.size <= cells // 16 else cells // 2  # the law of many devices is smoother
     for c, law in weighted_sum.leave_one_out(
         classes[0], classes[1], multiplicity, cells=cells, negligible=negligible, wanted=wanted
     ):
@@ -273,14 +280,17 @@ def _participation(
 
 
 def _rounded_down(own: FloatArray, adjacency: Adjacency) -> FloatArray:
-    """The device's own noise, unless it leaves with the device."""
+    """The device's own noise, rounded down except for ``absent``, where delta need not fall with it."""
     return own * (1 if adjacency is Adjacency.ABSENT else 1 - 4 * UNIT)
 
 
 def _homogeneous(
     systems: HomogeneousSystems, which: IntArray, negligible: float, model: type[Participation]
 ) -> Iterator[Participation]:
-    """Parts of systems with about as many devices and, where the observer is one who is shown less, of one dimension."""
+    """Batches of systems with similar numbers of devices.
+
+    An observer who does not see the device's participation needs one dimension per batch.
+    """
     one_dimension = model is not Participation
     keys = np.stack([systems.devices[which], np.where(one_dimension, systems.dimension[which], 0)])
     order = np.lexsort(keys)
@@ -289,33 +299,37 @@ def _homogeneous(
     cut = np.diff(group) > 0
     if one_dimension:
         cut |= np.diff(keys[1, order]) > 0
-    for part in np.split(order, np.flatnonzero(cut) + 1):
-        inside = np.sort(which[part])
-        yield _of_counts(systems.only(inside), inside, negligible, model)
+    for places in np.split(order, np.flatnonzero(cut) + 1):
+        systems_inside = np.sort(which[places])
+        yield _of_counts(systems.only(systems_inside), systems_inside, negligible, model)
 
 
 def _of_counts(
     systems: HomogeneousSystems, numbers: IntArray, negligible: float, model: type[Participation]
 ) -> Participation:
-    """A row a system: how many of the others take part is all that matters."""
-    own = systems.received_noise_variance
-    alone = systems.idle_noise | (own == 0)
-    others = np.where(alone, 0, systems.devices - 1)
-    counts = np.stack([others.astype(float), systems.participation])
-    distinct, back = np.unique(counts, axis=1, return_inverse=True)
+    """One row per system: the law of the others' noise follows from the number of the others that take part."""
+    received_noise = systems.received_noise_variance
+    constant = systems.idle_noise | (received_noise == 0)
+    other_count = np.where(constant, 0, systems.devices - 1)
+    counts = np.stack([other_count.astype(float), systems.participation])
+    distinct, law_of_system = np.unique(counts, axis=1, return_inverse=True)
     blocks = [poisson_binomial.binomial(int(n), float(p)) for n, p in distinct.T]
     weights = np.zeros((len(blocks), max(block.weights.size for block in blocks)))
     for row, block in enumerate(blocks):
         weights[row, : block.weights.size] = block.weights
     weights, missing = weighted_sum.trimmed(weights, negligible)
-    inside = weights > 0
-    first, atoms = np.argmax(inside, axis=1), np.sum(inside, axis=1)
-    place = first[:, None] + np.minimum(np.arange(np.max(atoms)), atoms[:, None] - 1)
-    kept = np.where(np.arange(place.shape[1]) < atoms[:, None], np.take_along_axis(weights, place, axis=1), 0.0)
-    participants = place + np.array([block.start for block in blocks])[:, None]
-    back = back.ravel()
-    values = own[:, None] * participants[back].astype(float) + systems.receiver_noise_variance[:, None]
-    everybody = systems.devices * own + systems.receiver_noise_variance
+    used = weights > 0
+    first_used, atoms = np.argmax(used, axis=1), np.sum(used, axis=1)
+    places = first_used[:, None] + np.minimum(np.arange(np.max(atoms)), atoms[:, None] - 1)
+    kept_weights = np.where(
+        np.arange(places.shape[1]) < atoms[:, None], np.take_along_axis(weights, places, axis=1), 0.0
+    )
+    participants = places + np.array([block.start for block in blocks])[:, None]
+    law_of_system = law_of_system.ravel()
+    values = (
+        received_noise[:, None] * participants[law_of_system].astype(float) + systems.receiver_noise_variance[:, None]
+    )
+    everybody = systems.devices * received_noise + systems.receiver_noise_variance
     return model(
         adjacency=systems.adjacency,
         idle_noise=systems.idle_noise,
@@ -326,11 +340,11 @@ def _of_counts(
         receiver=systems.receiver_noise_variance,
         everybody=everybody,
         participation=systems.participation,
-        own_noise=_rounded_down(own, systems.adjacency),
+        own_noise=_rounded_down(received_noise, systems.adjacency),
         sensitivity=systems.sensitivity * (1 + 4 * UNIT),
         variance=values * (1 - (systems.devices[:, None] + 8) * UNIT),
-        weights=kept[back],
-        missing=missing[back],
+        weights=kept_weights[law_of_system],
+        missing=missing[law_of_system],
         slack=0.0,
         spread=0.0,
         error=poisson_binomial.relative_error(int(np.max(systems.devices)), 1),

@@ -1,15 +1,16 @@
 r"""A divergence as a function of the others' noise variance v, interpolated by Chebyshev polynomials in log v.
 
-A piece of half width h in log v with N nodes errs by at most :math:`4M\rho^{-(N-1)}/(\rho-1)` if the divergence is
-analytic in the Bernstein ellipse :math:`\rho` of the piece and at most M there (Trefethen, Approximation Theory and
-Approximation Practice, theorem 8.2; at the zeros of a Chebyshev polynomial too, where coefficients alias with either
-sign). What the nodes' own errors do is at most Lebesgue's constant times the greatest of them, and the doubt by which
-the divergence differs from an analytic function counts as such an error. Where no number of nodes suffices the
-divergence itself is computed.
+The error on a piece of half width h in log v with N nodes is at most :math:`4M\rho^{-(N-1)}/(\rho-1)` if the divergence
+is analytic in the Bernstein ellipse :math:`\rho` of the piece and at most M there (Trefethen, Approximation Theory and
+Approximation Practice, theorem 8.2; the bound also holds at the zeros of a Chebyshev polynomial, where coefficients
+alias with either sign). The errors of the values at the nodes contribute at most Lebesgue's constant times the greatest
+of them. The doubt by which the divergence differs from an analytic function counts as such an error. Where no number of
+nodes suffices, the divergence itself is computed.
 
 *Estimates.* Where no bound M is known at all, the logarithm of the divergence is interpolated on the whole range, and
-the error is *estimated*, not proved: twice the last quarter of the coefficients, if the divergence itself, at both
-ends of the range and at places between nodes, is no farther off. docs/accuracy.md names the numbers that rest on it.
+the error is *estimated*, not proved: the estimate is twice the sum of the magnitudes of the last quarter of the
+coefficients. It is accepted if the divergence itself differs by no more at both ends of the range and at some places
+between nodes. docs/accuracy.md names the numbers that rest on this estimate.
 """
 
 from __future__ import annotations
@@ -23,36 +24,37 @@ from airtight.analytics.checks import FloatArray, IntArray
 from airtight.analytics.rounding import UNIT
 
 Triple = tuple[FloatArray, FloatArray, FloatArray]  # log of a divergence, its slope in epsilon, its error
-Component = Callable[[FloatArray, IntArray], Triple]  # of values of v, a row a problem, and which problems these are
-# log of the divergence on the Bernstein ellipse of pieces [low, high] of log v, at most, and of a doubt
+Component = Callable[[FloatArray, IntArray], Triple]  # of v, one row per problem, and of the problems' indices
+# of problems' indices, low, high, rho and the log of a negligible doubt: log of an upper bound of the divergence on the
+# Bernstein ellipse rho of the piece [low, high] of log v, and log of its doubt
 Largest = Callable[[IntArray, FloatArray, FloatArray, float, FloatArray], tuple[FloatArray, FloatArray]]
 
-_RHO = 3.0
-_NODES = (11, 13, 15, 17, 19, 21, 23, 26)
-_WIDEST = 0.3  # half width of a piece, at most
-_REACH = 8.0  # times 1 / sqrt(dimension): half width of a piece, at most
-_HALVINGS = 3
-_DEGREES = (24, 48, 96)  # of an estimate on the whole range
-_WORTH_ESTIMATING = 3
-_ENDS = 17  # of the cells where little matters
-_WORTH = 2  # values for each node from which it is worth while
-_LEBESGUE = 5.0
-_DISC = (_RHO + 1 / _RHO) / 2 - 1  # radius of a disc about a place of a piece that lies in the ellipse, in half widths
-NARROW = 1 / 16  # share of v up to which a margin is near
+_RHO = 3.0  # parameter of the Bernstein ellipses
+_NODES = (11, 13, 15, 17, 19, 21, 23, 26)  # numbers of nodes of a piece, tried in this order
+_WIDEST = 0.3  # greatest half width of a piece, in log v
+_REACH = 8.0  # the half width of a piece is also at most this over sqrt(dimension)
+_HALVINGS = 3  # rounds of fitting; after each, the pieces without a fit are halved
+_DEGREES = (24, 48, 96)  # numbers of nodes of an estimate on the whole range, tried in this order
+_WORTH_ESTIMATING = 3  # values of v per node from which an estimate saves time
+_ENDS = 17  # ends of the cells on an interval where the divergence hardly matters
+_WORTH = 2  # values of v per node from which interpolation saves time
+_LEBESGUE = 5.0  # upper bound of Lebesgue's constant of at most 96 Chebyshev nodes, which is below 4
+_DISC = (_RHO + 1 / _RHO) / 2 - 1  # radius, in half widths, of discs about the piece's points in the ellipse
+NARROW = 1 / 16  # share of v up to which a margin counts as small
 
 
 @dataclass
 class _Piece:
-    """Pieces of one number of nodes, one a row."""
+    """Pieces with the same number of nodes, one per row."""
 
     rows: IntArray
     low: FloatArray
     high: FloatArray
-    unit: FloatArray  # log
-    value: FloatArray  # coefficients, in units of exp(unit)
-    slope: FloatArray
-    error: FloatArray  # of the value, in that unit
-    largest: FloatArray  # log; infinite where coefficients are those of the logarithm and of its slope
+    unit: FloatArray  # log of the unit
+    value: FloatArray  # Chebyshev coefficients of the divergence, in that unit
+    slope: FloatArray  # Chebyshev coefficients of the divergence times the slope of its logarithm in epsilon
+    error: FloatArray  # of the divergence, in that unit
+    largest: FloatArray  # log of M; infinite for estimates, whose coefficients are of the logarithm and its slope
 
     @property
     def logarithmic(self) -> bool:
@@ -61,7 +63,7 @@ class _Piece:
 
 @dataclass
 class _Cells:
-    """A few values of v a row, and the log of the divergence at each."""
+    """A few values of v per row, and the log of the divergence at each."""
 
     rows: IntArray
     log_v: FloatArray
@@ -72,21 +74,21 @@ class _Cells:
 
 @dataclass
 class NoiseInterpolant:
-    """A component at many values of the noise; once fitted it is asked about the same problems again.
+    """A component at many values of the noise variance; the fit of the first call serves all later calls.
 
     Parameters
     ----------
     component : callable
     largest : callable, optional
-        The bound M; without it errors are estimates (the module's notes).
+        The bound M; without it, errors are estimates (the module's notes).
     tolerance : float
-        Relative, wanted.
+        Relative error that the interpolation aims at.
     margin : float
-        By how much values asked for later may lie beyond those of the first call.
+        Distance by which values of later calls may lie outside the range of the first call.
     dimension : int
     matters : tuple of ndarray of float, shape (N,), optional
-        Of each problem an interval of v outside of which hardly anything depends on the divergence: there it is only known to lie
-        between its values at the ends of a few cells, as it falls in v.
+        For each problem, an interval of v outside of which the divergence hardly matters. There, the divergence is
+        evaluated only at the ends of a few cells, and lies between the values at these ends because it falls in v.
     """
 
     component: Component
@@ -100,7 +102,7 @@ class NoiseInterpolant:
     _cells: list[_Cells] = field(default_factory=list)
 
     def __call__(self, v: FloatArray, i: IntArray) -> Triple:
-        """Value, slope and error; `i` must be the same in every call."""
+        """Value, slope and error; `i`, the indices of the problems, must be the same in every call."""
         if not self._asked:
             self._asked = True
             self._fit(v, i)
@@ -118,8 +120,8 @@ class NoiseInterpolant:
                 at = piece.rows[row], column
                 value[at], slope[at], error[at] = of_value, of_slope, piece.error[row]
                 continue
-            sound = of_value > 2 * piece.error[row]
-            row, column, of_value, of_slope = row[sound], column[sound], of_value[sound], of_slope[sound]
+            precise = of_value > 2 * piece.error[row]
+            row, column, of_value, of_slope = row[precise], column[precise], of_value[precise], of_slope[precise]
             at = piece.rows[row], column
             value[at], slope[at] = piece.unit[row] + np.log(of_value), of_slope / of_value
             error[at] = -np.log1p(-piece.error[row] / of_value)
@@ -133,24 +135,26 @@ class NoiseInterpolant:
                 cells.value[row, cell + 1] - cells.error[row, cell + 1],
             )
             value[at], error[at], slope[at] = (high + low) / 2, (high - low) / 2, cells.slope[row, cell]
-        left = np.isnan(value)
-        full = np.flatnonzero(np.all(left, axis=1))
+        missing = np.isnan(value)
+        full = np.flatnonzero(np.all(missing, axis=1))
         if full.size:
             value[full], slope[full], error[full] = self.component(v[full], i[full])
-            left[full] = False
-        row, column = np.nonzero(left)
+            missing[full] = False
+        row, column = np.nonzero(missing)
         if row.size:
-            found = self.component(v[row, column][:, None], i[row])
-            value[row, column], slope[row, column], error[row, column] = (each[:, 0] for each in found)
+            computed = self.component(v[row, column][:, None], i[row])
+            value[row, column], slope[row, column], error[row, column] = (each[:, 0] for each in computed)
         return value, slope, error
 
     def log_third_derivative(self, v: FloatArray, step: float) -> FloatArray:
-        r"""log of the third derivative in v within `step` of each v, at most; infinite where nothing is known.
+        r"""log of an upper bound of the third derivative in v within `step` of each v; infinite where no bound is
+        known.
 
         Notes
         -----
-        With :math:`|\log v' - \log v| \le c` inside the ellipse, so is every complex :math:`|v'-v| \le v(1-e^{-c})`, and Cauchy's
-        estimate on a disc that is smaller by the step bounds the derivative by :math:`6M/R^3`.
+        If the disc :math:`|\log v' - \log v| \le c` lies inside the ellipse, so does :math:`\log v'` for every complex
+        :math:`|v'-v| \le v(1-e^{-c})`. Cauchy's estimate on a disc whose radius R is smaller by `step` bounds the
+        derivative by :math:`6M/R^3`.
         """
         out = np.full(v.shape, np.inf)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -164,12 +168,12 @@ class NoiseInterpolant:
         return out
 
     def _fit(self, v: FloatArray, i: IntArray) -> None:
-        least, most = np.min(np.where(v > 0, v, np.inf), axis=1), np.max(v, axis=1)
-        least, most = np.where(self.margin < NARROW * least, least - self.margin, least), most + self.margin
-        rows = np.flatnonzero((least < most) & (most < np.inf))
+        v_low, v_high = np.min(np.where(v > 0, v, np.inf), axis=1), np.max(v, axis=1)
+        v_low, v_high = np.where(self.margin < NARROW * v_low, v_low - self.margin, v_low), v_high + self.margin
+        rows = np.flatnonzero((v_low < v_high) & (v_high < np.inf))
         if not rows.size:
             return
-        low, high = np.log(least[rows]) - 4 * UNIT, np.log(most[rows]) + 4 * UNIT
+        low, high = np.log(v_low[rows]) - 4 * UNIT, np.log(v_high[rows]) + 4 * UNIT
         if self.largest is None:
             self._estimate(i, rows, low, high, v.shape[1])
         else:
@@ -185,12 +189,12 @@ class NoiseInterpolant:
         if self.matters is not None:
             inner = np.clip(np.log(self.matters[0][rows]), low, high), np.clip(np.log(self.matters[1][rows]), low, high)
             for first, last in ((low, inner[0]), (inner[1], high)):
-                some = last > first
-                self._fit_cells(i, rows[some], first[some], last[some])
+                nonempty = last > first
+                self._fit_cells(i, rows[nonempty], first[nonempty], last[nonempty])
             low, high = inner
             number = int(np.ceil(np.max(high - low, initial=0.0) / widest))
-            kept = high > low
-            rows, low, high = rows[kept], low[kept], high[kept]
+            nonempty_rows = high > low
+            rows, low, high = rows[nonempty_rows], low[nonempty_rows], high[nonempty_rows]
             if not rows.size:
                 return
         width = (high - low) / number
@@ -208,22 +212,24 @@ class NoiseInterpolant:
         for degree in _DEGREES:
             if size < _WORTH_ESTIMATING * degree or not rows.size:
                 return
-            between = np.array([0.25, degree / 3, degree / 2, degree - 0.25])
-            checks = np.concatenate([[1.0, -1.0], np.cos(np.pi * between / degree)])
+            between_nodes = np.array([0.25, degree / 3, degree / 2, degree - 0.25])
+            check_points = np.concatenate([[1.0, -1.0], np.cos(np.pi * between_nodes / degree)])
             middle, half = (low + high)[:, None] / 2, (high - low)[:, None] / 2
-            value, slope, own = self.component(
-                np.exp(middle + half * np.concatenate([_zeros(degree), checks])), i[rows]
+            value, slope, own_error = self.component(
+                np.exp(middle + half * np.concatenate([_zeros(degree), check_points])), i[rows]
             )
             cosines = _cosines(degree)
             with np.errstate(invalid="ignore"):
                 of_value, of_slope = (x[:, :degree] @ cosines.T for x in (value, slope))
                 doubt = 2 * np.sum(np.abs(of_value[:, 3 * degree // 4 :]), axis=1)
-                error = doubt + _LEBESGUE * np.max(own, axis=1)
-                away = np.abs(of_value @ np.polynomial.chebyshev.chebvander(checks, degree - 1).T - value[:, degree:])
-                settled = (doubt <= self.tolerance) & np.all(away <= error[:, None], axis=1)
+                error = doubt + _LEBESGUE * np.max(own_error, axis=1)
+                deviation = np.abs(
+                    of_value @ np.polynomial.chebyshev.chebvander(check_points, degree - 1).T - value[:, degree:]
+                )
+                settled = (doubt <= self.tolerance) & np.all(deviation <= error[:, None], axis=1)
             if np.any(settled):
-                each = low, high, 0 * low, of_value, of_slope, error, low + np.inf
-                self._pieces.append(_Piece(rows[settled], *(x[settled] for x in each)))
+                fields = low, high, 0 * low, of_value, of_slope, error, low + np.inf
+                self._pieces.append(_Piece(rows[settled], *(x[settled] for x in fields)))
             rows, low, high = (x[~settled] for x in (rows, low, high))
 
     def _fit_cells(self, i: IntArray, rows: IntArray, low: FloatArray, high: FloatArray) -> None:
@@ -236,61 +242,66 @@ class NoiseInterpolant:
     def _fitted(
         self, bound: Largest, i: IntArray, row: IntArray, low: FloatArray, high: FloatArray
     ) -> tuple[IntArray, FloatArray, FloatArray]:
-        """Fits the pieces that a bound is known for; returns the others."""
-        known, _, doubtful = (x[:, 0] for x in self.component(np.exp(high)[:, None], i[row]))
+        """Fit the pieces for which a sufficient bound is known; return the others."""
+        # the divergence falls in v, so its value at the right end makes the tolerance absolute
+        log_least, _, its_error = (x[:, 0] for x in self.component(np.exp(high)[:, None], i[row]))
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-            wanted = known + np.log(self.tolerance)
-            largest, doubt = bound(i[row], low, high, _RHO, wanted)
+            log_goal = log_least + np.log(self.tolerance)
+            largest, doubt = bound(i[row], low, high, _RHO, log_goal)
             error = np.log(4 / (_RHO - 1)) + largest[:, None] - (np.array(_NODES) - 1) * np.log(_RHO)
-            sound = np.isfinite(known) & np.isfinite(doubtful) & (doubt <= wanted + 1)
-            enough = (error <= wanted[:, None]) & sound[:, None]
+            usable = np.isfinite(log_least) & np.isfinite(its_error) & (doubt <= log_goal + 1)
+            enough = (error <= log_goal[:, None]) & usable[:, None]
         first = np.where(np.any(enough, axis=1), np.argmax(enough, axis=1), -1)
         for k, size in enumerate(_NODES):
-            some = np.flatnonzero(first == k)
-            if not some.size:
+            same_size = np.flatnonzero(first == k)
+            if not same_size.size:
                 continue
-            middle, half = (low[some] + high[some]) / 2, (high[some] - low[some]) / 2
-            value, slope, own = self.component(np.exp(middle[:, None] + half[:, None] * _zeros(size)), i[row[some]])
+            middle, half = (low[same_size] + high[same_size]) / 2, (high[same_size] - low[same_size]) / 2
+            value, slope, node_error = self.component(
+                np.exp(middle[:, None] + half[:, None] * _zeros(size)), i[row[same_size]]
+            )
             unit = np.max(value, axis=1)
             scaled = np.exp(value - unit[:, None])
             cosines = _cosines(size)
             with np.errstate(over="ignore"):
-                rule = np.exp(np.logaddexp(error[some, k], np.log(2 + _LEBESGUE) + doubt[some]) - unit)
-                rule = rule + _LEBESGUE * np.max(scaled * np.expm1(own), axis=1) + 8 * size * size * UNIT
-            good = np.isfinite(rule) & np.all(np.isfinite(value), axis=1) & np.isfinite(largest[some])
-            first[some[~good]] = -1
+                error_bound = np.exp(np.logaddexp(error[same_size, k], np.log(2 + _LEBESGUE) + doubt[same_size]) - unit)
+                error_bound = (
+                    error_bound + _LEBESGUE * np.max(scaled * np.expm1(node_error), axis=1) + 8 * size * size * UNIT
+                )
+            usable_fit = np.isfinite(error_bound) & np.all(np.isfinite(value), axis=1) & np.isfinite(largest[same_size])
+            first[same_size[~usable_fit]] = -1
             self._pieces.append(
                 _Piece(
-                    row[some[good]],
-                    low[some[good]],
-                    high[some[good]],
-                    unit[good],
-                    (scaled @ cosines.T)[good],
-                    ((scaled * slope) @ cosines.T)[good],
-                    rule[good],
-                    largest[some[good]],
+                    row[same_size[usable_fit]],
+                    low[same_size[usable_fit]],
+                    high[same_size[usable_fit]],
+                    unit[usable_fit],
+                    (scaled @ cosines.T)[usable_fit],
+                    ((scaled * slope) @ cosines.T)[usable_fit],
+                    error_bound[usable_fit],
+                    largest[same_size[usable_fit]],
                 )
             )
-        left = first < 0
-        return row[left], low[left], high[left]
+        unfitted = first < 0
+        return row[unfitted], low[unfitted], high[unfitted]
 
 
 def _zeros(size: int) -> FloatArray:
-    """Of the Chebyshev polynomial of that degree."""
+    """The zeros of the Chebyshev polynomial of degree `size`."""
     return np.asarray(np.cos(np.pi * (np.arange(size) + 0.5) / size))
 
 
 def _cosines(size: int) -> FloatArray:
-    """The matrix that takes values at the zeros to the coefficients of the series, a row a coefficient."""
+    """Matrix that maps values at these zeros to the coefficients of the Chebyshev series, one per row."""
     cosines = np.cos(np.outer(np.arange(size), np.pi * (np.arange(size) + 0.5) / size)) * (2 / size)
     cosines[0] /= 2
     return np.asarray(cosines)
 
 
 def _clenshaw(coefficients: FloatArray, row: IntArray, x: FloatArray) -> FloatArray:
-    """The series of a row at each x."""
-    last = before = np.zeros(x.shape)
+    """The Chebyshev series of the given row at each x, by Clenshaw's recurrence."""
+    current = previous = np.zeros(x.shape)
     columns = np.ascontiguousarray(coefficients.T)
     for each in columns[:0:-1]:
-        last, before = each[row] + 2 * x * last - before, last
-    return np.asarray(columns[0][row] + x * last - before)
+        current, previous = each[row] + 2 * x * current - previous, current
+    return np.asarray(columns[0][row] + x * current - previous)

@@ -1,4 +1,4 @@
-"""A mixture over the other participants: the law of their noise, and divergences averaged over it."""
+"""Mixtures over the other participants: the law of the others' noise, and divergences averaged over it."""
 
 from __future__ import annotations
 
@@ -14,50 +14,52 @@ from airtight.analytics.privacy.over_the_air import divergence_curvature
 from airtight.analytics.privacy.over_the_air.noise_interpolant import Component, NoiseInterpolant, Triple
 from airtight.analytics.rounding import UNIT
 
-_SKETCHES = ((48, 12.0), (512, 24.0))  # atoms and nats: with twice as many atoms the root is first sought on so few
-_ROUGHLY = (1e-4, 1e-8)  # relative accuracy of the root on these
-_ON_GRID = 1e-6  # relative accuracy of the root there; less than the grid costs
-_STEPS = 300  # Newton or bisection steps; a dozen suffice unless the guess is absurd
-_PATIENCE = 8  # steps that Newton's method has to itself; a signal far below the noise falls by a thousandth a step
-_GROWTH = 16  # of epsilon in one step, as long as no upper end is known
-COARSE = 1e-3  # share of delta that curvature may cost before the noise is lowered instead
+# (atoms, -log of the quadrature error) of smaller laws, on which the root is first searched if the law is twice as big
+_SKETCHES = ((48, 12.0), (512, 24.0))
+_ROUGHLY = (1e-4, 1e-8)  # relative accuracy of the root on these laws
+_ON_GRID = 1e-6  # relative accuracy of the root for a law on a grid; below the error of the grid
+_STEPS = 300  # Newton or bisection steps at most; a dozen suffice unless the initial guess is very far off
+_PATIENCE = 8  # steps of pure Newton's method; with a very weak signal each changes epsilon by only 1e-3
+_GROWTH = 16  # greatest factor of epsilon in one step while no upper bound is known
+COARSE = 1e-3  # relative error of delta by curvature from which the noise is lowered instead
 _FAR = 1e100  # an epsilon beyond this is reported as infinite
-_EPSILON_ROUNDING = 8 * UNIT  # relative; where the loss is large its curve is steeper than doubles can resolve
+_EPSILON_ROUNDING = 8 * UNIT  # relative; where epsilon is large, one rounding of it changes delta noticeably
 
-# log delta, its slope in epsilon, and how far above and below the truth may be
+# log delta, its slope in epsilon, and the errors by which the true value may lie above and below
 Values = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 Curve = Callable[[FloatArray, IntArray], Values]
-# bounds of the second derivative in v, negative and positive part, from the values on the columns and their errors
+# of v, problems' indices, log divergences and the log of a unit: bounds, in that unit, of the negative and the positive
+# part of the second derivative in v
 Curvature = Callable[[FloatArray, IntArray, FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
 
 
 @dataclass(frozen=True)
 class Participation:
-    """Distinct devices ("kinds", the rows), each with the atoms of its others' noise (the columns)."""
+    """Mixtures over the other participants: a row per distinct device ("kind"), a column per noise atom."""
 
     adjacency: Adjacency
     idle_noise: bool
     devices: IntArray  # sorted
     kind: IntArray  # the row of each of `devices`
-    among: IntArray  # how many devices there are; one entry a row, so in all up to `sensitivity`
+    among: IntArray  # number of devices; this and all fields up to `sensitivity` have one entry per row
     dimension: IntArray
     receiver: FloatArray  # noise variance of the receiver alone
-    everybody: FloatArray  # and with that of all devices
+    everybody: FloatArray  # noise variance of the receiver and of all devices
     participation: FloatArray
     own_noise: FloatArray
     sensitivity: FloatArray
-    variance: FloatArray  # received noise variance without the device, of each row's atoms; never falling along a row
+    variance: FloatArray  # received noise variance without the device, of each row's atoms; nondecreasing along a row
     weights: FloatArray  # probability of each atom
-    missing: FloatArray  # probability of atoms left out: the divergence counts as 1 there
-    slack: float  # of the law on a grid, as the next: see airtight.analytics.distributions.weighted_sum
+    missing: FloatArray  # probability of the atoms left out; the divergence there is replaced by 1
+    slack: float  # slack and spread of a law on a grid: see airtight.analytics.distributions.weighted_sum
     spread: float
-    error: float  # relative, of the weights
-    lost: float  # of the variance, by rounding down
-    nats: float = 30.0  # the rule for divergences of unlike variances errs by e^-nats
-    estimating: bool = False  # divergences of unlike variances are interpolated in v, with an estimated error
+    error: float  # relative error of the weights
+    lost: float  # absolute error of the variances, which are rounded down
+    nats: float = 30.0  # divergences of Gaussians with unequal variances have a quadrature error of e^-nats
+    estimating: bool = False  # whether these divergences are interpolated in v, with an estimated error
 
     def unrounded(self) -> Participation:
-        """The same with what was rounded down (noise) or up (sensitivity) rounded the other way: for lower bounds."""
+        """The same mixtures with the noise rounded up and the sensitivity rounded down, for lower bounds."""
         return replace(
             self,
             variance=self.variance * (1 + 3 * self.rounding[:, None]) + self.lost,
@@ -67,72 +69,77 @@ class Participation:
 
     @property
     def tolerance(self) -> float:
-        """Relative, of what is interpolated."""
+        """Relative error allowed for interpolated divergences."""
         return 30 * float(np.exp(-self.nats))
 
     @property
     def rounding(self) -> FloatArray:
-        """Relative error of a sum of the noises, and of as many weights."""
+        """Relative error of a sum of as many noises, or of as many weights, as there are devices."""
         return (self.among + 8) * UNIT
 
     @property
     def _constant_sigma(self) -> FloatArray:
-        """Standard deviation at the receiver when every device sends noise all the time."""
+        """Standard deviation of the noise at the receiver when every device always sends noise."""
         return np.sqrt(self.everybody)
 
     def raised(self) -> Participation:
-        """The same with the noise raised by the slack and without missing mass: a lower bound where it is :meth:`unrounded`."""
+        """The same mixtures with the noise raised by the slack and without missing mass.
+
+        They give a lower bound if the mixture is :meth:`unrounded`.
+        """
         return self._with(self.variance + self.slack, self.weights, np.zeros_like(self.missing))
 
     def lowered(self) -> Participation:
-        """The same with the noise lowered by the slack: an upper bound."""
+        """The same mixtures with the noise lowered by the slack: an upper bound."""
         return self._with(np.maximum(self.variance - self.slack, self.receiver[:, None]), self.weights, self.missing)
 
     def _with(self, variance: FloatArray, weights: FloatArray, missing: FloatArray) -> Participation:
         return replace(self, variance=variance, weights=weights, missing=missing, slack=0.0, spread=0.0)
 
     def at_quantile(self, total: float | FloatArray) -> Participation:
-        """Every row's noise at one lower quantile that spends half of `total`."""
+        """The noise of every row replaced by one lower quantile that uses half of `total`."""
         below = np.cumsum(self.weights, axis=1) - self.weights + self.missing[:, None]
         with np.errstate(divide="ignore"):
             budget = np.where(self.participation > 0, total / (2 * self.participation), np.inf)
-        last = np.sum(below <= budget[:, None], axis=1, keepdims=True) - 1
-        variance, missing = (np.take_along_axis(x, last, axis=1) for x in (self.lowered().variance, below))
-        return self._with(variance, np.ones(last.shape), missing[:, 0])
+        quantile_column = np.sum(below <= budget[:, None], axis=1, keepdims=True) - 1
+        variance, missing = (np.take_along_axis(x, quantile_column, axis=1) for x in (self.lowered().variance, below))
+        return self._with(variance, np.ones(quantile_column.shape), missing[:, 0])
 
     def sketch(self, columns: int, nats: float) -> Participation:
-        """Nearly the same law on few columns: where to look for the root."""
+        """Nearly the same law on few columns, used only to find an initial guess of the root."""
         variance, weights = _paired(self.variance, self.weights, columns)
         return replace(self, variance=variance, weights=weights, nats=nats)
 
     def pessimistic(self, columns: int) -> Participation:
-        """The same with the noise lowered to few columns: an upper bound."""
+        """The same mixtures with the noise lowered to few columns: an upper bound."""
         first, weights = _grouped(self.variance, self.weights, columns)
         return self._with(self.lowered().variance[:, first], weights, self.missing)
 
     def log_upper(self, epsilon: FloatArray, rows: IntArray) -> FloatArray:
-        """log delta(epsilon[i]) of kind rows[i] at most, worst of both directions."""
+        """Upper bound of log delta(epsilon[i]) of kind rows[i], the larger of both directions."""
         return self._worst(epsilon * (1 - _EPSILON_ROUNDING), rows, upper=True)
 
     def log_lower(self, epsilon: FloatArray, rows: IntArray) -> FloatArray:
-        """log delta(epsilon[i]) of kind rows[i] at least, worst of both directions."""
+        """Lower bound of log delta(epsilon[i]) of kind rows[i], the larger of both directions."""
         return self.unrounded()._worst(epsilon * (1 + _EPSILON_ROUNDING), rows, upper=False)
 
     def _worst(self, epsilon: FloatArray, rows: IntArray, *, upper: bool) -> FloatArray:
         out = np.full(epsilon.shape, -np.inf)
-        some = self.participation[rows] > 0
-        if np.any(some):
+        taking_part = self.participation[rows] > 0
+        if np.any(taking_part):
             for curve in self._directions():
-                value, _, up, down = curve(epsilon[some], rows[some])
+                value, _, up, down = curve(epsilon[taking_part], rows[taking_part])
                 with np.errstate(invalid="ignore"):
-                    logarithm = -4 * UNIT * value
-                    end = np.where(value > -np.inf, value + (up + logarithm if upper else -down - logarithm), value)
-                out[some] = np.maximum(out[some], end)
-            out[some] = np.minimum(out[some], np.log(self.participation[rows[some]]) + UNIT)
+                    log_rounding = -4 * UNIT * value
+                    bound = np.where(
+                        value > -np.inf, value + (up + log_rounding if upper else -down - log_rounding), value
+                    )
+                out[taking_part] = np.maximum(out[taking_part], bound)
+            out[taking_part] = np.minimum(out[taking_part], np.log(self.participation[rows[taking_part]]) + UNIT)
         return np.asarray(np.minimum(out, 0.0))
 
     def _directions(self) -> list[Curve]:
-        """The curves of log delta, one a direction, that can be the larger; each also gives its slope."""
+        """The curves of log delta, with slope and errors, for the directions that can be the larger one."""
         if self.idle_noise:
             return [self._constant_noise]
         if self.adjacency is Adjacency.ABSENT:
@@ -140,7 +147,7 @@ class Participation:
         return [self._visible]
 
     def order(self, reverse: bool) -> Curve:
-        """With device k against without, or the reverse."""
+        """The curve of the neighbour with device k against the one without it, or of the reverse direction."""
         return self._directions()[-1 if reverse else 0]
 
     def _constant_noise(self, epsilon: FloatArray, rows: IntArray) -> Values:
@@ -152,13 +159,13 @@ class Participation:
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             if self.adjacency is Adjacency.REPLACE:
                 out[finite] = subsampling.opposite_gaussians_log_delta(eps, p=p, mu=mu)
-                least = np.abs(eps / mu - mu / 2)
+                steepness = np.abs(eps / mu - mu / 2)
             else:
                 inner = subsampling.unamplified(eps, p)
                 curve, _, error[finite] = gaussian.log_curve(inner, mu)
                 out[finite] = np.log(p) + curve
-                least, eps = np.abs(inner / mu - mu / 2), inner
-            error[finite] += 1e-12 + 2 * rounding * (1 + least) * (1 + eps / mu + mu / 2)
+                steepness, eps = np.abs(inner / mu - mu / 2), inner
+            error[finite] += 1e-12 + 2 * rounding * (1 + steepness) * (1 + eps / mu + mu / 2)
         error = np.where(out > -np.inf, error, 0.0)
         return out, np.full(epsilon.shape, np.nan), error, error
 
@@ -169,8 +176,8 @@ class Participation:
             eps, d, sigma = np.broadcast_arrays(
                 epsilon[i, None], self.sensitivity[rows[i], None], np.sqrt(v + self.own_noise[rows[i], None])
             )
-            found = gaussian.log_curve(eps.ravel(), _ratio(d, sigma).ravel())
-            value, slope, error = (x.reshape(eps.shape) for x in found)
+            curve = gaussian.log_curve(eps.ravel(), _ratio(d, sigma).ravel())
+            value, slope, error = (x.reshape(eps.shape) for x in curve)
             return value, slope, error
 
         def bend(v: FloatArray, i: IntArray, values: FloatArray, log_unit: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -205,21 +212,22 @@ class Participation:
         return out, slope, up, down
 
     def _own_noise(self, inner: FloatArray, rows: IntArray, *, removing: bool) -> tuple[Component, Curvature]:
-        """Of a device that takes its noise along: the divergence, and its curvature in the others' noise."""
+        """The divergence for a device whose noise leaves with it, and its curvature in the others' noise."""
 
         def component(v: FloatArray, i: IntArray) -> Triple:
-            kind, r = rows[i, None], self.dimension[rows[i], None].astype(float)
-            problem = np.broadcast_arrays(inner[i, None], self.sensitivity[kind], v, self.own_noise[kind], r)
-            found = gaussian_pair.log_curve(*(x.ravel() for x in problem), reverse=not removing, nats=self.nats)
-            value, slope, error = (x.reshape(v.shape) for x in found)
+            row, r = rows[i, None], self.dimension[rows[i], None].astype(float)
+            arguments = np.broadcast_arrays(inner[i, None], self.sensitivity[row], v, self.own_noise[row], r)
+            curve = gaussian_pair.log_curve(*(x.ravel() for x in arguments), reverse=not removing, nats=self.nats)
+            value, slope, error = (x.reshape(v.shape) for x in curve)
             return value, slope, error
 
-        at = NoiseInterpolant(component, None, self.tolerance, self.slack, 1) if self.estimating else component
+        divergence = NoiseInterpolant(component, None, self.tolerance, self.slack, 1) if self.estimating else component
 
         def bend(v: FloatArray, i: IntArray, values: FloatArray, log_unit: FloatArray) -> tuple[FloatArray, FloatArray]:
             level, own = inner[i, None] * (1 if removing else -1), self.own_noise[rows[i], None]
             low, high = np.maximum(v - self.slack, self.receiver[rows[i], None]), v + self.slack
-            d, r = self.sensitivity[rows[i], None], float(self.dimension[0])  # a law on a grid is of one system
+            # only a single system can have a law on a grid, so all rows have one dimension
+            d, r = self.sensitivity[rows[i], None], float(self.dimension[0])
             steepest, falling, rising = divergence_curvature.slope_of_pair(level, d, low, high, own, r)
             with np.errstate(over="ignore", invalid="ignore"):
                 size = np.exp(steepest - log_unit)
@@ -227,15 +235,16 @@ class Participation:
                     np.where(values > -np.inf, np.nan_to_num(size * np.maximum(x, 0.0), nan=np.inf), 0.0)
                     for x in (rising, -falling)
                 )
-                most = divergence_curvature.concavity_of_pair(d, low, own, r, reverse=not removing)
-                return np.minimum(concave, most * np.exp(-log_unit)), convex
+                concavity_upper = divergence_curvature.concavity_of_pair(d, low, own, r, reverse=not removing)
+                return np.minimum(concave, concavity_upper * np.exp(-log_unit)), convex
 
-        return at, bend
+        return divergence, bend
 
     def _expected(self, component: Component, rows: IntArray, bend: Curvature) -> Values:
         """log of (missing mass + sum over columns of weight times the component's divergence), its slope and errors.
 
-        On a grid the curvature of the divergence in v enters with the variance that the grid has added.
+        For a law on a grid, the errors include the curvature of the divergence in v times the variance that the grid
+        has added.
         """
         weights, missing = self.weights[rows], self.missing[rows]
         used = np.flatnonzero(np.any(weights > 0, axis=0))
@@ -247,41 +256,44 @@ class Participation:
             peak = np.maximum(np.max(exponents, axis=1), np.log(missing))
             safe = np.where(peak > -np.inf, peak, 0.0)
             terms = np.exp(exponents - safe[:, None])
-            left_out = np.exp(np.log(missing) - safe)
-            total = np.sum(terms, axis=1) + left_out
+            missing_mass = np.exp(np.log(missing) - safe)
+            total = np.sum(terms, axis=1) + missing_mass
             slope = np.sum(np.where(terms > 0, terms * slopes, 0.0), axis=1) / total
             bounded = np.isfinite(errors)
             rounding = self.rounding[rows] + self.error + (8 + used.size) * UNIT
-            highest = exponents + np.where(bounded & (exponents > -np.inf), errors, 0.0)
-            summit = np.maximum(np.max(highest, axis=1), np.log(missing))
-            summit = np.where(summit > -np.inf, summit, 0.0)
-            above = np.sum(np.exp(highest - summit[:, None]), axis=1) + np.exp(np.log(missing) - summit)
+            upper_exponents = exponents + np.where(bounded & (exponents > -np.inf), errors, 0.0)
+            upper_peak = np.maximum(np.max(upper_exponents, axis=1), np.log(missing))
+            upper_peak = np.where(upper_peak > -np.inf, upper_peak, 0.0)
+            above = np.sum(np.exp(upper_exponents - upper_peak[:, None]), axis=1) + np.exp(np.log(missing) - upper_peak)
             below = np.sum(terms * np.where(bounded, np.minimum(errors, 1.0), 1.0), axis=1) + rounding * total
-            below = below + 2 * left_out
+            below = below + 2 * missing_mass
             if self.spread:
                 concave, convex = bend(variance, index, values, safe[:, None])
                 concave = np.where(weights > 0, concave, 0.0)
-                bent = self.spread / 2 * np.sum(weights * concave, axis=1) * np.exp(safe - summit)
-                if np.any(bent > COARSE * above):
+                curvature_error = self.spread / 2 * np.sum(weights * concave, axis=1) * np.exp(safe - upper_peak)
+                # the noise lowered by the slack gives another upper bound, without curvature
+                if np.any(curvature_error > COARSE * above):
                     least = self.receiver[rows, None]
                     lowered, _, error = component(np.maximum(variance - self.slack, least), index)
                     lowered = np.where(weights > 0, lowered + np.where(np.isfinite(error), error, 0.0), -np.inf)
-                    whole = np.sum(weights * np.exp(lowered - summit[:, None]), axis=1)
-                    bent = np.minimum(bent, whole + np.exp(np.log(missing) - summit) - above)
-                above += bent
+                    lowered_mean = np.sum(weights * np.exp(lowered - upper_peak[:, None]), axis=1)
+                    curvature_error = np.minimum(
+                        curvature_error, lowered_mean + np.exp(np.log(missing) - upper_peak) - above
+                    )
+                above += curvature_error
                 below += divergence_curvature.excess(
                     variance, weights, np.exp(values - safe[:, None]), self.spread / 2 * convex, self.slack
                 )
-            known = peak > -np.inf
-            value = np.where(known, np.minimum(safe + np.log(total), 0.0), -np.inf)
-            up = summit - safe + np.log(above / total) + rounding
+            positive = peak > -np.inf
+            value = np.where(positive, np.minimum(safe + np.log(total), 0.0), -np.inf)
+            up = upper_peak - safe + np.log(above / total) + rounding
             down = -np.log1p(-np.minimum(below / total, 1.0))
-            return value, slope, np.where(known, up, 0.0), np.where(known, down, 0.0)
+            return value, slope, np.where(positive, up, 0.0), np.where(positive, down, 0.0)
 
     def least_epsilon(self, total: float | FloatArray, *, convex: bool = False) -> FloatArray:
-        """Least epsilon of each kind, at one delta or one a kind, rounded up.
+        """Least epsilon of each kind, at one delta or at one delta per kind, rounded up.
 
-        `convex`: the proven bound of ``replace`` with idle noise.
+        `convex` selects the proven bound of ``replace`` with idle noise.
         """
         total = np.broadcast_to(total, self.participation.shape)
         if self.idle_noise:
@@ -291,12 +303,12 @@ class Participation:
         sketches = [self.sketch(n, nats) for n, nats in _SKETCHES if self.variance.shape[1] > 2 * n]
         for number, curve in enumerate(self._directions()):
             rows = np.flatnonzero((out < np.inf) & (self.participation > total))  # delta is at most p
-            below = out[rows]
-            if np.any(below):  # not the first direction: most are already safe in this one
-                tests = [self.pessimistic(_SKETCHES[0][0])] if sketches else []
-                for law in [*tests, self]:
-                    unsafe = ~(law._upper(law._directions()[number], below, rows)[0] <= target[rows])
-                    rows, below = rows[unsafe], below[unsafe]
+            known_epsilon = out[rows]
+            if np.any(known_epsilon):  # not the first direction: the root of the first one mostly suffices for this one
+                cheaper_laws = [self.pessimistic(_SKETCHES[0][0])] if sketches else []
+                for law in [*cheaper_laws, self]:
+                    unsafe = ~(law._upper(law._directions()[number], known_epsilon, rows)[0] <= target[rows])
+                    rows, known_epsilon = rows[unsafe], known_epsilon[unsafe]
             if rows.size:
                 goal = target[rows]
                 guess = self._guess(rows, goal)
@@ -304,15 +316,15 @@ class Participation:
                     rough = sketch._directions()[number]
                     guess = sketch._root(rough, rows, goal, np.zeros(rows.size), guess, near=near, proved=False)
                 near = _ON_GRID if self.slack else 1e-11
-                out[rows] = self._root(curve, rows, goal, below, guess * (1 + 0.8 * near), near=near)
-        if self.slack:  # where the grid is too coarse one value of the noise may be better
+                out[rows] = self._root(curve, rows, goal, known_epsilon, guess * (1 + 0.8 * near), near=near)
+        if self.slack:  # where the grid is too coarse, one quantile of the noise may give a smaller epsilon
             single = self.at_quantile(total)
             if np.any(single.log_upper(out, np.arange(out.size)) <= target):
                 out = np.minimum(out, single.least_epsilon(total))
         return out
 
     def _constant_noise_epsilon(self, total: FloatArray, convex: bool) -> FloatArray:
-        """Idle noise: one Gaussian curve, amplified (the larger direction), or the root of the opposite pair's."""
+        """With idle noise: the amplified Gaussian curve (the larger direction), or the root for opposite Gaussians."""
         p = self.participation
         with np.errstate(divide="ignore"):
             share = np.minimum(total / p, 1.0)
@@ -327,7 +339,7 @@ class Participation:
             return np.asarray(upper - np.log(total[rows]) * (1 + UNIT) + 16 * UNIT)
 
         if self.adjacency is Adjacency.REPLACE:
-            # `single` is that of an observer who sees whether k takes part: an upper bound
+            # `single` is the epsilon of an observer who sees whether k takes part: an upper bound
             out[rows] = _bisected(excess, rows, out[rows])
         else:
             out[rows] = subsampling.amplified(out[rows], p[rows])
@@ -348,33 +360,37 @@ class Participation:
         near: float,
         proved: bool = True,
     ) -> FloatArray:
-        """Where a curve falls to the target, right of `low`; `low` itself where it is 0 and already safe.
+        """The epsilon right of `low` at which a curve falls to the target; `low` itself where it is 0 and already safe.
 
-        Newton's method kept inside a bracket, each point a hair to the right so that the last one is on the safe side.
-        Where Newton's steps stay short (the curve is flat, its upper bound flatter), each third step widens or halves
-        the bracket.
+        Newton's method within a bracket. Each step goes slightly beyond Newton's point, so that the last point is on
+        the safe side. Where Newton's steps stay short (the curve is flat, and its upper bound flatter), every third
+        step widens or halves the bracket.
         """
         low, high = low.copy(), np.full(rows.size, np.inf)
         untried = low == 0
         x = np.maximum(guess, low * (1 + 1e-9))
         active = np.arange(rows.size)
         for step in range(_STEPS):
-            here = x[active]
-            value, slope = self._upper(curve, here, rows[active])
+            current = x[active]
+            value, slope = self._upper(curve, current, rows[active])
             excess = value - target[active]
             safe = excess <= 0
-            high[active[safe]], low[active[~safe]] = here[safe], here[~safe]
+            high[active[safe]], low[active[~safe]] = current[safe], current[~safe]
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-                newton = here - excess / slope
-            a, b = low[active], high[active]
-            settled = (safe & (np.abs(newton - here) <= near * here)) | ((b < np.inf) & (b - a <= 1e-12 * b))
-            settled |= ~safe & (here > _FAR)
+                newton = current - excess / slope
+            left, right = low[active], high[active]
+            settled = (safe & (np.abs(newton - current) <= near * current)) | (
+                (right < np.inf) & (right - left <= 1e-12 * right)
+            )
+            settled |= ~safe & (current > _FAR)
             with np.errstate(invalid="ignore", over="ignore"):
-                farthest = _GROWTH * np.maximum(here, a)  # on a plateau the slope tells nothing
-                newton = np.where(b < np.inf, newton, np.minimum(newton, farthest)) * (1 + near / 8)
-                middle = np.where(4 * a > b, (a + b) / 2, np.sqrt(np.maximum(a, 1e-6 * b)) * np.sqrt(b))
-            inside = (newton > a) & (newton < b) & (step <= _PATIENCE or step % 3 > 0)
-            x[active] = np.where(inside, newton, np.where(b < np.inf, middle, farthest))
+                farthest = _GROWTH * np.maximum(current, left)  # on a plateau the slope is useless
+                newton = np.where(right < np.inf, newton, np.minimum(newton, farthest)) * (1 + near / 8)
+                middle = np.where(
+                    4 * left > right, (left + right) / 2, np.sqrt(np.maximum(left, 1e-6 * right)) * np.sqrt(right)
+                )
+            inside = (newton > left) & (newton < right) & (step <= _PATIENCE or step % 3 > 0)
+            x[active] = np.where(inside, newton, np.where(right < np.inf, middle, farthest))
             to_zero = untried[active] & safe & ((newton <= 0) | (step >= _PATIENCE))
             x[active[to_zero]], untried[active[to_zero]] = 0.0, False
             active = active[~settled]
@@ -383,11 +399,15 @@ class Participation:
         if not proved:
             return x
         raise ConvergenceError(
-            f"epsilon of device {self.devices[rows[active[0]]]} did not settle at log delta = {target[active[0]]}"
+            f"the search for epsilon of device {self.devices[rows[active[0]]]} did not converge at "
+            f"log delta = {target[active[0]]}"
         )
 
     def _guess(self, rows: IntArray, target: FloatArray) -> FloatArray:
-        """Mean loss plus as many standard deviations as a Gaussian loss would need, at a low quantile of the noise."""
+        """An initial guess of epsilon: mean and standard deviations of a privacy loss, as if it were normal.
+
+        The others' noise is a low quantile.
+        """
         low = np.argmax(np.cumsum(self.weights[rows], axis=1) >= 0.05, axis=1)
         v, own, d = self.variance[rows, low], self.own_noise[rows], self.sensitivity[rows]
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -405,13 +425,13 @@ class Participation:
         return np.maximum(guess, 1e-300)
 
     def _upper(self, curve: Curve, epsilon: FloatArray, rows: IntArray) -> tuple[FloatArray, FloatArray]:
-        """A curve with its error added, at an epsilon rounded down, and its slope."""
+        """Upper bound of a curve (its error added, epsilon rounded down), and its slope."""
         value, slope, up, _ = curve(epsilon * (1 - _EPSILON_ROUNDING), rows)
         with np.errstate(invalid="ignore"):
             return np.where(value > -np.inf, np.minimum(value + up - 4 * UNIT * value, 0.0), -np.inf), slope
 
     def _singular(self) -> FloatArray:
-        """The limit of delta(epsilon) as epsilon grows: mass on which the neighbours are mutually singular."""
+        """The limit of delta(epsilon) for large epsilon: the mass on which the neighbours are mutually singular."""
         if self.adjacency is Adjacency.ABSENT:
             apart = (self.own_noise > 0) | (self.sensitivity > 0)
         else:
@@ -427,7 +447,10 @@ def _ratio(d: FloatArray, sigma: FloatArray | float) -> FloatArray:
 
 
 def _bisected(excess: Callable[[FloatArray, IntArray], FloatArray], rows: IntArray, high: FloatArray) -> FloatArray:
-    """The point right of which a decreasing function is not positive, to relative 1e-15, from an upper bound of it."""
+    """Zero of a decreasing function below the upper bound `high`, to a relative 1e-15.
+
+    The function is not positive at the result.
+    """
     low = np.zeros(rows.size)
     for _ in range(60):
         middle = (low + high) / 2
@@ -439,65 +462,67 @@ def _bisected(excess: Callable[[FloatArray, IntArray], FloatArray], rows: IntArr
 def log_ends(
     part: Participation, epsilon: FloatArray, rows: IntArray, *, reverse: bool, doubt: float
 ) -> tuple[FloatArray, FloatArray]:
-    r"""Both ends of log delta near epsilon[i], within the relative `doubt`: with device k against without, or the reverse.
+    r"""Lower and upper bounds of log delta near epsilon[i], within the relative distance `doubt`.
+
+    The direction is device k against no device k, or the reverse.
 
     Notes
     -----
-    With A the best set and :math:`\kappa = \lambda Q(A)/\delta`, minus the slope of log delta, delta at a greater
-    :math:`\lambda'` is at least :math:`\delta[1 - \kappa(\lambda'/\lambda - 1)]` by convexity.
+    With A the optimal set and :math:`\kappa = \lambda Q(A)/\delta`, which is minus the slope of log delta, convexity
+    shows that delta at a greater :math:`\lambda'` is at least :math:`\delta[1 - \kappa(\lambda'/\lambda - 1)]`.
 
-    What was rounded to the safe side moves variances only (a sensitivity is one, by scale), each by a share :math:`\tau` at
-    most. The derivative of :math:`P(A) - \lambda Q(A)` at the best set is that of delta, a Gaussian density q of variance w has
-    :math:`w\,\partial_wq = q\,(\chi - r)/2`, and for any set of probability m
-    :math:`\int_Aq\chi \le m(r + 2\sqrt{r\ell} + 2\ell)`, :math:`\ell = 1 - \log m` (Gibbs's inequality, and the cumulant of
-    :math:`\chi`), which rises in m. P(A) and :math:`\lambda Q(A)` are :math:`(1 + \kappa)\delta` and :math:`\kappa\delta`, so
-    the share lost is at most :math:`\tau(1 + 2\kappa)(r + \sqrt{r\ell} + \ell)` with
-    :math:`\ell = 1 + \epsilon - \log\delta`, but for terms below :math:`\tau(r + \sqrt{r\ell} + \ell)`; the bound taken is twice
-    all that, for what changes on the way.
+    Rounding to the safe side changes only variances (a sensitivity becomes a variance by scaling), each by a relative
+    :math:`\tau` at most. The derivative of :math:`P(A) - \lambda Q(A)` at the optimal set is that of delta. A Gaussian
+    density q of variance w satisfies :math:`w\,\partial_wq = q\,(\chi - r)/2`, and any set of probability m satisfies
+    :math:`\int_Aq\chi \le m(r + 2\sqrt{r\ell} + 2\ell)` with :math:`\ell = 1 - \log m` (Gibbs's inequality, and the
+    cumulant of :math:`\chi`); this bound rises in m. P(A) and :math:`\lambda Q(A)` are :math:`(1 + \kappa)\delta` and
+    :math:`\kappa\delta`. So the relative loss is at most :math:`\tau(1 + 2\kappa)(r + \sqrt{r\ell} + \ell)` with
+    :math:`\ell = 1 + \epsilon - \log\delta`, up to terms below :math:`\tau(r + \sqrt{r\ell} + \ell)`. The code uses
+    twice the sum of these, which also covers the change of :math:`\kappa` and :math:`\ell` along the way.
 
-    Where that is more than all other errors and the tolerance of the interpolation, the lower end is computed anew, with all
-    rounded the other way.
+    Where this loss exceeds all other errors and the tolerance of the interpolation, the lower bound is computed again,
+    with all roundings in the opposite direction.
     """
     lower, upper = np.full(epsilon.shape, -np.inf), np.full(epsilon.shape, -np.inf)
-    some = np.flatnonzero(part.participation[rows] > 0)
-    if not some.size:
+    taking_part = np.flatnonzero(part.participation[rows] > 0)
+    if not taking_part.size:
         return lower, upper
-    at, kind = epsilon[some] * (1 - doubt), rows[some]
-    low, high, down, moved = _both(part, at, kind, reverse, doubt)
-    if part.slack and np.any(wide := ~(down <= COARSE)):
-        found = _both(part.raised(), at[wide], kind[wide], reverse, doubt)[0]
-        low[wide] = np.maximum(low[wide], found)
-    enough = np.maximum(down, part.tolerance)
-    if np.any(again := ~(moved <= np.minimum(enough, COARSE))):
-        value, _, _, down = part.unrounded().order(reverse)(epsilon[some[again]] * (1 + doubt), kind[again])
+    safe_epsilon, kind = epsilon[taking_part] * (1 - doubt), rows[taking_part]
+    low, high, down, rounding_loss = _both(part, safe_epsilon, kind, reverse, doubt)
+    if part.slack and np.any(imprecise := ~(down <= COARSE)):
+        other_low = _both(part.raised(), safe_epsilon[imprecise], kind[imprecise], reverse, doubt)[0]
+        low[imprecise] = np.maximum(low[imprecise], other_low)
+    tolerated = np.maximum(down, part.tolerance)
+    if np.any(rounded := ~(rounding_loss <= np.minimum(tolerated, COARSE))):
+        value, _, _, down = part.unrounded().order(reverse)(epsilon[taking_part[rounded]] * (1 + doubt), kind[rounded])
         with np.errstate(invalid="ignore"):
-            found = np.where(value > -np.inf, value - down + 4 * UNIT * value, value)
-        low[again] = np.maximum(low[again], found)
+            other_low = np.where(value > -np.inf, value - down + 4 * UNIT * value, value)
+        low[rounded] = np.maximum(low[rounded], other_low)
     greatest = np.minimum(np.log(part.participation[kind]) + UNIT, 0.0)
-    lower[some], upper[some] = np.minimum(low, greatest), np.minimum(high, greatest)
+    lower[taking_part], upper[taking_part] = np.minimum(low, greatest), np.minimum(high, greatest)
     return lower, upper
 
 
 def _both(
     part: Participation, epsilon: FloatArray, rows: IntArray, reverse: bool, doubt: float
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Both ends, how far the lower one is from the value but for rounding, and what rounding costs."""
+    """Lower and upper bound; distance of the value from the lower bound without rounding; relative loss by rounding."""
     value, slope, up, down = part.order(reverse)(epsilon, rows)
     with np.errstate(invalid="ignore", over="ignore", divide="ignore", under="ignore"):
-        logarithm, some = -4 * UNIT * value, value > -np.inf
-        least = np.maximum(np.min(part.variance, axis=1), 1e-300)[rows]
-        share = 3 * part.rounding[rows] + part.lost / least + 64 * UNIT
+        log_rounding, positive = -4 * UNIT * value, value > -np.inf
+        least_variance = np.maximum(np.min(part.variance, axis=1), 1e-300)[rows]
+        relative_change = 3 * part.rounding[rows] + part.lost / least_variance + 64 * UNIT
         r, level = part.dimension[rows], 1 + epsilon - value
-        each = r + np.sqrt(r * level) + level
-        moved = 4 * share * (1 - slope) * each - slope * np.expm1(2.02 * doubt * epsilon)
-        moved = np.where(some, moved, 0.0)
-        low = value + np.log(np.maximum(np.exp(-down) - moved, 0.0)) - logarithm
-        low = np.where(some, np.where(moved <= COARSE, low, -np.inf), value)
-        return low, np.where(some, value + up + logarithm, value), down, moved
+        moment = r + np.sqrt(r * level) + level
+        rounding_loss = 4 * relative_change * (1 - slope) * moment - slope * np.expm1(2.02 * doubt * epsilon)
+        rounding_loss = np.where(positive, rounding_loss, 0.0)
+        low = value + np.log(np.maximum(np.exp(-down) - rounding_loss, 0.0)) - log_rounding
+        low = np.where(positive, np.where(rounding_loss <= COARSE, low, -np.inf), value)
+        return low, np.where(positive, value + up + log_rounding, value), down, rounding_loss
 
 
 def _grouped(variance: FloatArray, weights: FloatArray, columns: int) -> tuple[IntArray, FloatArray]:
-    """Where groups of neighbouring columns start, even in number and in log v, and their weights.
+    """First columns of groups of neighbouring columns, equal in size or in log v, and the weights of the groups.
 
     Examples
     --------
@@ -506,15 +531,15 @@ def _grouped(variance: FloatArray, weights: FloatArray, columns: int) -> tuple[I
     (array([0, 3]), array([[0.75, 0.25]]))
     """
     size = variance.shape[1]
-    depth = np.mean(np.log(np.maximum(variance, variance[:, -1:] * 1e-30)), axis=0)
-    edges = np.searchsorted(depth, np.linspace(depth[0], depth[-1], columns // 2))
-    even = np.linspace(0, size - 1, columns // 2).astype(int)
-    first = np.unique(np.concatenate([[0], edges[edges < size], even]))
+    log_variance = np.mean(np.log(np.maximum(variance, variance[:, -1:] * 1e-30)), axis=0)
+    edges = np.searchsorted(log_variance, np.linspace(log_variance[0], log_variance[-1], columns // 2))
+    equal_sizes = np.linspace(0, size - 1, columns // 2).astype(int)
+    first = np.unique(np.concatenate([[0], edges[edges < size], equal_sizes]))
     return first, _group_totals(weights, first)
 
 
 def _paired(variance: FloatArray, weights: FloatArray, columns: int) -> tuple[FloatArray, FloatArray]:
-    """Values and weights: two a group, with its mean and variance.
+    """Values and weights of two atoms per group, with the mean and the variance of the group.
 
     Examples
     --------
@@ -522,14 +547,14 @@ def _paired(variance: FloatArray, weights: FloatArray, columns: int) -> tuple[Fl
     >>> float(np.sum(values * weights)), float(np.sum(weights))
     (3.75, 1.0)
     """
-    first, together = _grouped(variance, weights, columns // 2)
-    mass = np.maximum(together, 1e-300)
+    first, group_weights = _grouped(variance, weights, columns // 2)
+    mass = np.maximum(group_weights, 1e-300)
     mean = np.maximum(_group_totals(weights * variance, first) / mass, variance[:, first])
-    apart = variance - np.repeat(mean, np.diff(first, append=variance.shape[1]), axis=1)
-    deviation = np.sqrt(_group_totals(weights * apart**2, first) / mass)
+    deviations = variance - np.repeat(mean, np.diff(first, append=variance.shape[1]), axis=1)
+    deviation = np.sqrt(_group_totals(weights * deviations**2, first) / mass)
     deviation = np.minimum(deviation, mean - variance[:, first])
     pairs = np.stack([mean - deviation, mean + deviation], axis=2).reshape(mean.shape[0], -1)
-    return pairs, np.repeat(together / 2, 2, axis=1)
+    return pairs, np.repeat(group_weights / 2, 2, axis=1)
 
 
 def _group_totals(terms: FloatArray, first: IntArray) -> FloatArray:

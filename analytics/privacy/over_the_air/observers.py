@@ -1,4 +1,4 @@
-r"""Privacy of device k against three observers: one sees who takes part, one sees which others do, one sees y alone.
+r"""Privacy of device k against three observers: of all participants, of the other participants, and of y alone.
 
 ====================== ================================== ================================== ==========================
 observer               ``absent``                         ``silent``, ``replace``            any, idle noise
@@ -7,12 +7,13 @@ participants           delta = p_k for every epsilon      exact (FDP-T1b)       
                                                                                              constant noise; ``absent``
                                                                                              delta = p_k
 others                 exact (FDP-T1a)                    :mod:`.hidden_participation`       exact (FDP-T1d)
-signal, upper end      as others                          as others                          as others
+signal, upper bound    as others                          as others                          as others
 ====================== ================================== ================================== ==========================
 
-"Exact" is :mod:`airtight.analytics.privacy.over_the_air.amplification`. Each observer sees what the next one sees and
-more, so what protects against it protects against the next (post-processing). For `signal` the others' codes shift y by
-what the server cannot subtract; which codes are worst is open, so the answer is an interval: :func:`signal_bracket`.
+"Exact" refers to :mod:`airtight.analytics.privacy.over_the_air.amplification`. Each observer sees everything that the
+next one sees, so a guarantee against it is also a guarantee against the next (post-processing). For `signal`, the
+others' codes shift y by an amount that the server cannot subtract. It is an open question which codes are worst, so the
+answer is an interval: :func:`signal_bracket`.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from airtight.analytics.privacy.over_the_air.mixtures import (
 from airtight.analytics.privacy.over_the_air.noise_mixture import Participation
 from airtight.analytics.rounding import UNIT
 
-_TRIMMED = 1e-6  # share of delta that the lower end may lose with rare values of the others' noise
+_TRIMMED = 1e-6  # share of delta that the lower bound may lose with rare values of the others' noise
 
 
 def exact_delta(
@@ -50,21 +51,21 @@ def exact_delta(
     observer: Observer | str = Observer.AUTO,
     device: ArrayLike | None = None,
 ) -> FloatArray:
-    r"""delta(epsilon) of a device against an observer, worst of both directions; for `signal` the upper end.
+    """delta(epsilon) of a device against an observer, the larger of both directions; for `signal` the upper bound.
 
     Parameters
     ----------
     system : InferenceSystem or HomogeneousSystems
     epsilon : array_like
-        At least 0; broadcast against the devices (of many systems, against the systems).
+        At least 0; broadcast against the devices (for several systems, against the systems).
     observer : {"auto", "participants", "others", "signal"}
     device : int or array_like of int, optional
-        Which devices; all K by default.
+        Indices of the devices; all K by default.
 
     Returns
     -------
     ndarray or float
-        The upper end of :func:`exact_delta_bracket`, at half its cost.
+        The upper bound of :func:`exact_delta_bracket`, at half its cost.
 
     Examples
     --------
@@ -74,12 +75,12 @@ def exact_delta(
     >>> [float(exact_delta(system, 0.5, observer=o, device=0)) for o in ("participants", "others")]
     [0.00012525..., 2.7278...e-10]
     """
-    which, eps = _asked_at(system, device, epsilon)
+    which, eps = _indices_and_epsilon(system, device, epsilon)
     if roll_call(system, observer):
-        upper = _told_apart(system, which)
+        upper = _participation_delta(system, which)
     else:
-        meant, model = modelled(system, observer)
-        upper = delta_at_most(meant, which.ravel(), eps.ravel(), model)
+        equivalent, model = modelled(system, observer)
+        upper = delta_at_most(equivalent, which.ravel(), eps.ravel(), model)
     return upper.reshape(eps.shape)[()]
 
 
@@ -90,15 +91,17 @@ def exact_delta_bracket(
     observer: Observer | str = Observer.AUTO,
     device: ArrayLike | None = None,
 ) -> tuple[FloatArray, FloatArray]:
-    """Lower and upper ends of delta(epsilon) against an observer.
+    """Lower and upper bounds of delta(epsilon) against an observer.
 
-    Against `signal` delta is the supremum over the others' codes: the upper end is that of `others`, the lower one what zero
-    codes of the others already give away (:mod:`airtight.analytics.privacy.over_the_air.signal_lower_bound`). It is 0,
-    which says nothing, where the law of the others' noise is not exact, has more than 512 values, or may be 0.
+    Against `signal` delta is the supremum over the others' codes: the upper bound is that of `others`, and the lower
+    bound is the delta for zero codes of the others (:mod:`airtight.analytics.privacy.over_the_air.signal_lower_bound`).
+    The lower bound is the trivial 0 where the law of the others' noise is not exact, has more than 512 values, or gives
+    positive probability to 0.
 
-    Proved where :func:`airtight.analytics.privacy.over_the_air.amplification.exact_delta_bracket` is what is meant; of
-    a hidden ``silent`` or ``replace`` device the error of the quadrature is stated
-    (:mod:`airtight.analytics.privacy.over_the_air.hidden_participation`), some 1e-11 of delta.
+    The bounds are proved where they are those of
+    :func:`airtight.analytics.privacy.over_the_air.amplification.exact_delta_bracket`. For a ``silent`` or ``replace``
+    device whose participation is hidden, they include the error of the quadrature
+    (:mod:`airtight.analytics.privacy.over_the_air.hidden_participation`), about 1e-11 of delta.
 
     Examples
     --------
@@ -109,42 +112,47 @@ def exact_delta_bracket(
     >>> float(low.round(4)), float(high.round(4))
     (0.0177, 0.0934)
     """
-    which, eps = _asked_at(system, device, epsilon)
+    which, eps = _indices_and_epsilon(system, device, epsilon)
     if roll_call(system, observer):
-        lower = upper = _told_apart(system, which)
+        lower = upper = _participation_delta(system, which)
     else:
-        meant, model = modelled(system, observer)
-        lower, upper = delta_bracket(meant, which.ravel(), eps.ravel(), model)
+        equivalent, model = modelled(system, observer)
+        lower, upper = delta_bracket(equivalent, which.ravel(), eps.ravel(), model)
         if choice("observer", observer, Observer) is Observer.SIGNAL:
-            lower = np.minimum(_signal_delta(meant, model, which.ravel(), eps.ravel(), lower, upper), upper)
+            lower = np.minimum(_signal_delta(equivalent, model, which.ravel(), eps.ravel(), lower, upper), upper)
     return lower.reshape(eps.shape)[()], upper.reshape(eps.shape)[()]
 
 
 def _signal_delta(
-    meant: Systems, model: type[Participation], which: IntArray, eps: FloatArray, others: FloatArray, upper: FloatArray
+    equivalent: Systems,
+    model: type[Participation],
+    which: IntArray,
+    eps: FloatArray,
+    others: FloatArray,
+    upper: FloatArray,
 ) -> FloatArray:
-    """The lower end for a server that sees y alone; `others`, `upper` are both ends for who knows the others' participation."""
-    found = np.zeros(which.shape)
-    distinct, back = np.unique(which, return_inverse=True)
+    """The lower bound for a server that sees y alone; `others`, `upper`: both bounds for the observer `others`."""
+    lower = np.zeros(which.shape)
+    distinct, inverse = np.unique(which, return_inverse=True)
     negligible = float(np.min(upper[upper > 0], initial=1.0)) * _TRIMMED
-    for part in participations(meant, distinct, negligible, model):
-        rows = dict(zip(part.devices.tolist(), part.kind.tolist(), strict=True))
+    for batch in participations(equivalent, distinct, negligible, model):
+        rows = dict(zip(batch.devices.tolist(), batch.kind.tolist(), strict=True))
         mixtures_of = {
-            row: signal_lower_bound.Mixture.of(part, row) for row in set(rows.values()) if not constant(part, row)
+            row: signal_lower_bound.Mixture.of(batch, row) for row in set(rows.values()) if not constant(batch, row)
         }
-        same: dict[tuple[int, float], float] = {}
-        for place, device in enumerate(distinct[back].tolist()):
+        computed: dict[tuple[int, float], float] = {}
+        for place, device in enumerate(distinct[inverse].tolist()):
             row = rows.get(device)
             if row is None or not upper[place] > 0:
                 continue
             if row not in mixtures_of:
-                found[place] = 0.0 if part.slack else others[place]
+                lower[place] = 0.0 if batch.slack else others[place]
             elif (mixture := mixtures_of[row]) is not None:
                 key = row, float(eps[place])
-                if key not in same:
-                    same[key] = mixture.delta(key[1], 1e-4 * float(upper[place]))
-                found[place] = same[key]
-    return found
+                if key not in computed:
+                    computed[key] = mixture.delta(key[1], 1e-4 * float(upper[place]))
+                lower[place] = computed[key]
+    return lower
 
 
 def exceeds(
@@ -157,14 +165,15 @@ def exceeds(
 ) -> bool:
     """Whether delta(epsilon) of a device against an observer is proved to be above the system's delta.
 
-    By the lower end of :func:`exact_delta_bracket`, mostly at a tenth of its cost; not for `signal`.
+    The proof uses the lower bound of :func:`exact_delta_bracket`, mostly at a tenth of its cost; `signal` is not
+    supported.
 
     Parameters
     ----------
     quieter : bool
-        Whether it is so with all lower noises of the devices too, by one threshold
-        (:mod:`airtight.analytics.privacy.over_the_air.threshold_bound`); for an ``absent`` device, and one that hides
-        its silence.
+        Whether delta must also be above for all lower noise of the devices. The proof then uses one threshold test
+        (:mod:`airtight.analytics.privacy.over_the_air.threshold_bound`); it applies to an ``absent`` device, and to one
+        whose participation is hidden.
 
     Examples
     --------
@@ -175,10 +184,10 @@ def exceeds(
     ([True, False], True)
     """
     if roll_call(system, observer):
-        return bool(_told_apart(system, np.array([device]))[0] > system.delta)
-    meant, model = modelled(system, observer)
-    shown = mixtures.exceeds_quieter if quieter else mixtures.exceeds
-    return shown(meant, device, epsilon, system.delta, model)
+        return bool(_participation_delta(system, np.array([device]))[0] > system.delta)
+    equivalent, model = modelled(system, observer)
+    proof = mixtures.exceeds_quieter if quieter else mixtures.exceeds
+    return proof(equivalent, device, epsilon, system.delta, model)
 
 
 def exact_epsilon(
@@ -188,16 +197,16 @@ def exact_epsilon(
     device: ArrayLike | None = None,
     observer: Observer | str = Observer.AUTO,
 ) -> FloatArray:
-    """Least epsilon with delta(epsilon) <= delta against an observer, never below the truth; for `signal` the upper end.
+    """Least epsilon with delta(epsilon) <= delta against an observer, rounded up; for `signal` the upper bound.
 
     Parameters
     ----------
     system : InferenceSystem or HomogeneousSystems
-        Of many systems, all are solved together, each for one of its devices.
+        Several systems are solved together, each for one of its devices.
     delta : float, optional
-        In (0, 1); the system's by default.
+        In (0, 1); by default that of the system.
     device : int or array_like of int, optional
-        Which devices; all K by default. Of many systems, which systems.
+        Indices of the devices; all K by default. For several systems, indices of the systems.
     observer : {"auto", "participants", "others", "signal"}
 
     Returns
@@ -213,21 +222,22 @@ def exact_epsilon(
     >>> [float(exact_epsilon(system, observer=o, device=0)) for o in ("participants", "others")]
     [0.68..., 0.144...]
     """
-    which = _asked(system, device)
-    total = _spent(system, which) if delta is None else checks.scalar("delta", delta, "(0, 1)")
+    which = _indices(system, device)
+    total = _target_delta(system, which) if delta is None else checks.scalar("delta", delta, "(0, 1)")
     if roll_call(system, observer):
         return np.where(system.participation[which] <= total, 0.0, np.inf)[()]
-    meant, model = modelled(system, observer)
-    return least_epsilon(meant, which, total, model)[()]
+    equivalent, model = modelled(system, observer)
+    return least_epsilon(equivalent, which, total, model)[()]
 
 
 def epsilon_bracket(
     system: Systems, *, device: ArrayLike | None = None, observer: Observer | str = Observer.AUTO
 ) -> tuple[FloatArray, FloatArray]:
-    """The least epsilon at the system's delta lies between these; the upper end is :func:`exact_epsilon`.
+    """Lower and upper bound of the least epsilon at the system's delta; the upper one is :func:`exact_epsilon`.
 
-    The lower end is the nearest at which delta is shown to be exceeded: mostly 1e-9 below the upper one, relative, and less near
-    where the law of the others' noise is on a grid; for `signal` that of :func:`signal_bracket`.
+    The lower bound is the greatest of a few epsilons at which delta is proved to be exceeded. It is mostly a relative
+    1e-9 below the upper bound, and farther below where the law of the others' noise is on a grid. For `signal` it is
+    that of :func:`signal_bracket`.
 
     Examples
     --------
@@ -238,41 +248,42 @@ def epsilon_bracket(
     >>> high.round(4), bool(np.all((low < high) & (high < low * (1 + 1e-8))))
     (array([154.7658,  12.0049]), True)
     """
-    which = _asked(system, device)
+    which = _indices(system, device)
     upper = np.asarray(exact_epsilon(system, device=which, observer=observer))
-    total = _spent(system, which)
+    total = _target_delta(system, which)
     if choice("observer", observer, Observer) is Observer.SIGNAL:
         return signal_lower(system, upper, total, which), upper[()]
     if roll_call(system, observer):
         return upper[()], upper[()]
-    meant, model = modelled(system, observer)
-    return epsilon_at_least(meant, which, total, upper, model)[()], upper[()]
+    equivalent, model = modelled(system, observer)
+    return epsilon_at_least(equivalent, which, total, upper, model)[()], upper[()]
 
 
 def signal_bracket(
     system: InferenceSystem, *, delta: float | None = None, device: ArrayLike | None = None
 ) -> tuple[FloatArray, FloatArray]:
-    r"""The least epsilon against a server that sees y alone lies between these, whatever the others' codes.
+    """Lower and upper bound of the least epsilon against a server that sees y alone, for all codes of the others.
 
     Parameters
     ----------
     system : InferenceSystem
     delta : float, optional
-        In (0, 1); the system's by default.
+        In (0, 1); by default that of the system.
     device : int or array_like of int, optional
-        Which devices; all K by default.
+        Indices of the devices; all K by default.
 
     Returns
     -------
     lower, upper : ndarray or float
-        The upper end is that of `others`, and the one that a guarantee uses. At the lower one the zero codes of the others
-        already give away more than delta (:mod:`airtight.analytics.privacy.over_the_air.signal_lower_bound`); it is 0,
-        which says nothing, where the law of the others' noise is not exact, has more than 512 values, or may be 0.
+        The upper bound is that of `others`; a guarantee uses this bound. At the lower bound, delta is already exceeded
+        when the others send zero codes (:mod:`airtight.analytics.privacy.over_the_air.signal_lower_bound`). The lower
+        bound is the trivial 0 where the law of the others' noise is not exact, has more than 512 values, or gives
+        positive probability to 0.
 
     Notes
     -----
-    Where the others' noise does not depend on who takes part (idle noise, p_j in {0, 1}, others without noise) both coincide:
-    given zero codes, S then tells nothing of y.
+    Where the others' noise does not depend on who takes part (idle noise, p_j in {0, 1}, others without noise) both
+    bounds coincide: if the others send zero codes, y is then independent of the set S of participants among them.
 
     Examples
     --------
@@ -290,24 +301,24 @@ def signal_bracket(
 
 
 def signal_lower(system: Systems, upper: FloatArray, total: float | FloatArray, which: IntArray) -> FloatArray:
-    """The lower end of :func:`signal_bracket` for the devices `which`, their upper ends at delta `total` known."""
-    distinct, index, back = np.unique(which, return_index=True, return_inverse=True)
+    """The lower bound of :func:`signal_bracket` for the devices `which`, given their upper bounds at delta `total`."""
+    distinct, index, inverse = np.unique(which, return_index=True, return_inverse=True)
     lower, highest = np.zeros(distinct.size), np.ravel(upper)[index]
-    spent = np.broadcast_to(total, which.shape).ravel()[index]
-    meant, model = modelled(system, Observer.OTHERS)
-    negligible = float(np.min(spent)) * _TRIMMED
-    for part in participations(meant, distinct, negligible, model):
-        place = np.searchsorted(distinct, part.devices)
-        for row in np.unique(part.kind):
-            at = place[part.kind == row]
-            most = float(highest[at[0]])
-            if not part.slack and constant(part, row):
-                lower[at] = epsilon_at_least(
-                    meant, part.devices[part.kind == row][:1], spent[at[0]], highest[at[:1]], model
+    deltas = np.broadcast_to(total, which.shape).ravel()[index]
+    equivalent, model = modelled(system, Observer.OTHERS)
+    negligible = float(np.min(deltas)) * _TRIMMED
+    for batch in participations(equivalent, distinct, negligible, model):
+        batch_places = np.searchsorted(distinct, batch.devices)
+        for row in np.unique(batch.kind):
+            places = batch_places[batch.kind == row]
+            epsilon_upper = float(highest[places[0]])
+            if not batch.slack and constant(batch, row):
+                lower[places] = epsilon_at_least(
+                    equivalent, batch.devices[batch.kind == row][:1], deltas[places[0]], highest[places[:1]], model
                 )
-            elif 0 < most < np.inf and (mixture := signal_lower_bound.Mixture.of(part, row)) is not None:
-                lower[at] = signal_lower_bound.least_epsilon(mixture, float(spent[at[0]]), most)
-    return np.asarray(lower[back].reshape(which.shape))[()]
+            elif 0 < epsilon_upper < np.inf and (mixture := signal_lower_bound.Mixture.of(batch, row)) is not None:
+                lower[places] = signal_lower_bound.least_epsilon(mixture, float(deltas[places[0]]), epsilon_upper)
+    return np.asarray(lower[inverse].reshape(which.shape))[()]
 
 
 def meaning(system: Systems) -> Observer:
@@ -317,53 +328,53 @@ def meaning(system: Systems) -> Observer:
 
 
 def constant(part: Participation, row: int) -> bool:
-    """Whether one value of the others' noise is all there is."""
+    """Whether the others' noise has only one possible value."""
     if part.idle_noise:
         return True
     return bool(np.sum(part.weights[row] > 0) == 1) and part.missing[row] == 0
 
 
-def _asked(system: Systems, which: ArrayLike | None) -> IntArray:
-    """The devices of a system, or the systems of many."""
+def _indices(system: Systems, which: ArrayLike | None) -> IntArray:
+    """The indices of devices of one system, or of systems among several."""
     if isinstance(system, InferenceSystem):
         return device_indices(system, which)
     return np.arange(system.size) if which is None else checks.integer("device", which, f"[0, {system.size - 1}]")
 
 
-def _asked_at(system: Systems, device: ArrayLike | None, epsilon: ArrayLike) -> tuple[IntArray, FloatArray]:
-    which, eps = broadcast(device=_asked(system, device), epsilon=real("epsilon", epsilon, "[0, inf]"))
+def _indices_and_epsilon(system: Systems, device: ArrayLike | None, epsilon: ArrayLike) -> tuple[IntArray, FloatArray]:
+    which, eps = broadcast(device=_indices(system, device), epsilon=real("epsilon", epsilon, "[0, inf]"))
     return which, eps
 
 
-def _spent(system: Systems, which: IntArray) -> float | FloatArray:
-    """delta of each of `which`."""
+def _target_delta(system: Systems, which: IntArray) -> float | FloatArray:
+    """The delta of each of `which`."""
     return system.delta if isinstance(system, InferenceSystem) else system.delta[which]
 
 
 def roll_call(system: Systems, observer: Observer | str) -> bool:
-    """Whether the neighbour is told by the roll alone: it never takes part, and the observer sees who does."""
+    """Whether participation alone distinguishes the neighbours: one never takes part, and the observer sees this."""
     seen = choice("observer", observer, Observer) is Observer.PARTICIPANTS
     return seen and system.adjacency is Adjacency.ABSENT
 
 
-def _told_apart(system: Systems, which: IntArray) -> FloatArray:
-    """delta where the roll tells, whatever epsilon: that the device takes part."""
+def _participation_delta(system: Systems, which: IntArray) -> FloatArray:
+    """delta where participation alone distinguishes the neighbours: its probability, for every epsilon."""
     return np.asarray(system.participation[which], dtype=np.float64)
 
 
 def modelled(system: Systems, observer: Observer | str) -> tuple[Systems, type[Participation]]:
-    """A system whose exact privacy, under the model, is that of `system` against the observer."""
-    kind = choice("observer", observer, Observer)
-    if kind is Observer.AUTO:
+    """An equivalent system, and the model under which its exact privacy is that of `system` against the observer."""
+    seen = choice("observer", observer, Observer)
+    if seen is Observer.AUTO:
         return system, Participation
-    if kind is Observer.PARTICIPANTS:
+    if seen is Observer.PARTICIPANTS:
         return (_at_receiver(system) if system.idle_noise else system), Participation
     hidden = system.adjacency is not Adjacency.ABSENT and not system.idle_noise
     return system, Unseen if hidden else Participation
 
 
 def _at_receiver(system: Systems) -> Systems:
-    """Idle noise, all of it moved to the receiver: the same signal, and a participation that may be shown."""
+    """The system with its idle noise moved to the receiver: the same signal, and participation may be visible."""
     system = system.normalised()
     if isinstance(system, HomogeneousSystems):
         noise = system.devices * system.received_noise_variance + system.receiver_noise_variance

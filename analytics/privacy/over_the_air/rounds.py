@@ -1,6 +1,6 @@
-r"""Privacy of collaborative inference over T rounds: what a device gives away in all of them together.
+"""Privacy of collaborative inference over T rounds: privacy curve and epsilon of a device for all rounds together.
 
-What is assumed, and what need not be: docs/rounds.md.
+The assumptions are listed in docs/rounds.md.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from airtight.analytics.privacy.over_the_air.mixtures import participations
 from airtight.analytics.privacy.over_the_air.noise_mixture import Participation
 from airtight.analytics.rounding import SMALLEST, UNIT
 
-_NEGLIGIBLE = 1e-25  # probability of the others' noise that a first try leaves out
-_SHORT = 2.0**40
-_SHORTENED = 1.01 / _SHORT  # relative change of epsilon that rounding its mantissa to so many bits may cause
-_NATS = 24.0, 20.0  # minus the log of the quadrature error, of visible and of hidden devices: below any loss grid's
-_AT_ONCE = 1 << 20  # epsilons times values of the others' noise
+_NEGLIGIBLE = 1e-25  # probability of the others' noise that the first evaluation leaves out
+_SHORT = 2.0**40  # to which the mantissa of epsilon is rounded: 40 bits
+_SHORTENED = 1.01 / _SHORT  # bound of the relative change of epsilon by this rounding
+_NATS = 24.0, 20.0  # -log of the quadrature error for visible and hidden devices: below the error of any loss grid
+_AT_ONCE = 1 << 20  # epsilons times values of the others' noise that are computed at a time
 _NOTHING = -746.0  # log of a positive number that underflows to 0
 _FEW = 8  # points in a decade of epsilon at which a costly curve is first evaluated
 _BEYOND_CELLS = 1e-6  # share of delta that may lie outside the fine cells
@@ -42,17 +42,18 @@ _DOUBTFUL = 1e-13  # where delta is below _NEGLIGIBLE / _DOUBTFUL, no value of t
 
 @dataclass(frozen=True)
 class Query(Mechanism):
-    """One query of a system, as it concerns one device, before one observer.
+    """One query of a system, as seen by one observer, for the privacy of one device.
 
-    The pair is that of the feature of greatest norm, which dominates all others in either order (docs/observers.md).
+    The pair is that of the feature of greatest norm, which dominates the pairs of all other features in either order
+    (docs/observers.md).
     """
 
     system: InferenceSystem
     device: int
     observer: Observer
     _parts: dict[float, Participation] = field(default_factory=dict, compare=False, repr=False)
-    side = 1 / 2  # see Mechanism.side: values of the curve are costly
-    # for each order three rows: epsilon, lower and upper bound of delta
+    side = 1 / 2  # see Mechanism.side; one value of this curve is costly
+    # for each of the two orders, three rows: epsilon, lower and upper bound of delta
     _seen: dict[bool, FloatArray] = field(default_factory=dict, compare=False, repr=False)
 
     @property
@@ -73,7 +74,7 @@ class Query(Mechanism):
         return self.observer is not Observer.SIGNAL
 
     def dominating(self, level: float) -> Factors:
-        """For observer `signal`, the query before observer `others`, who is also told which other devices take part."""
+        """For observer `signal`, the query against observer `others`, who also sees which other devices take part."""
         return ((self if self.pair else replace(self, observer=Observer.OTHERS), 1),)
 
     def attained(self, level: float) -> Factors:
@@ -99,41 +100,45 @@ class Query(Mechanism):
         return query(InferenceSystem(**parameters["system"]), parameters["device"], parameters["observer"])
 
     def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
-        order, at = reverse and not self.symmetric, _shortened(epsilon)
+        order, rounded = reverse and not self.symmetric, _shortened(epsilon)
         known = self._seen.get(order, np.empty((3, 0)))
-        new = np.setdiff1d(at, known[0])
-        if new.size:
-            known = np.concatenate([known, np.stack([new, *self._divergences(new, order)])], axis=1)
+        missing = np.setdiff1d(rounded, known[0])
+        if missing.size:
+            known = np.concatenate([known, np.stack([missing, *self._divergences(missing, order)])], axis=1)
             known = self._seen[order] = known[:, np.argsort(known[0])]
-        found = known[1:, np.searchsorted(known[0], at)]
-        return (found[0] if self.pair else np.zeros(found[0].shape)), found[1]
+        bounds = known[1:, np.searchsorted(known[0], rounded)]
+        return (bounds[0] if self.pair else np.zeros(bounds[0].shape)), bounds[1]
 
     def greatest_loss(self, *, reverse: bool = False) -> float:
-        part, silent = self._part(0.0), self.system.adjacency is not Adjacency.ABSENT
-        return 0.0 if float(part.participation[0]) == 0 or (silent and float(part.sensitivity[0]) == 0) else np.inf
+        mixture, silent = self._part(0.0), self.system.adjacency is not Adjacency.ABSENT
+        return (
+            0.0 if float(mixture.participation[0]) == 0 or (silent and float(mixture.sensitivity[0]) == 0) else np.inf
+        )
 
     def reached_loss(self, *, reverse: bool = False) -> float:
-        """Where device k moves the mean of Gaussian noise, the privacy loss of participation has no bound."""
-        part = self._part(0.0)
-        moves = self.pair and float(part.participation[0]) > 0 and float(part.sensitivity[0]) > 0
+        """Infinite where device k moves the mean of Gaussian noise, even if its participation is random."""
+        mixture = self._part(0.0)
+        moves = self.pair and float(mixture.participation[0]) > 0 and float(mixture.sensitivity[0]) > 0
         return np.inf if moves and (self.symmetric or not reverse) else 0.0
 
     def _divergences(self, eps: FloatArray, reverse: bool) -> Ends:
         lower, upper = np.zeros(eps.shape), np.full(eps.shape, SMALLEST)
-        near = (self._log_greatest(eps) > _NOTHING) | np.isinf(eps)
-        lower[near], upper[near] = self._ends(eps[near], reverse, _NEGLIGIBLE)
-        doubtful = np.flatnonzero(near & (upper * _DOUBTFUL < _NEGLIGIBLE))
+        relevant = (self._log_greatest(eps) > _NOTHING) | np.isinf(eps)
+        lower[relevant], upper[relevant] = self._ends(eps[relevant], reverse, _NEGLIGIBLE)
+        doubtful = np.flatnonzero(relevant & (upper * _DOUBTFUL < _NEGLIGIBLE))
         if doubtful.size and self._part(_NEGLIGIBLE).missing[0] > 0:
             lower[doubtful], upper[doubtful] = self._ends(eps[doubtful], reverse, 0.0)
         return lower, upper
 
     def _log_greatest(self, eps: FloatArray) -> FloatArray:
-        """log of an upper bound of delta: the observer sees the device take part, and the noise is the least possible."""
+        """log of an upper bound of delta: participation is visible, and the noise is the least possible."""
         if self.system.adjacency is Adjacency.ABSENT:
             return np.zeros(eps.shape)
-        part = self._part(0.0)
-        least = max(float(part.variance[0, 0]) - part.slack, float(part.receiver[0])) + float(part.own_noise[0])
-        mu = _ratio(float(part.sensitivity[0]), least) * (1 + 1e-9)
+        mixture = self._part(0.0)
+        least_noise = max(float(mixture.variance[0, 0]) - mixture.slack, float(mixture.receiver[0])) + float(
+            mixture.own_noise[0]
+        )
+        mu = _ratio(float(mixture.sensitivity[0]), least_noise) * (1 + 1e-9)
         value, _, error = gaussian.log_curve(eps, np.full(eps.shape, mu))
         return np.asarray(value + error)
 
@@ -147,24 +152,24 @@ class Query(Mechanism):
         return self._parts[negligible]
 
     def _ends(self, eps: FloatArray, reverse: bool, negligible: float) -> Ends:
-        part, low, high = self._part(negligible), np.empty(eps.shape), np.empty(eps.shape)
-        parts = -(-eps.size * part.weights.shape[1] // _AT_ONCE)
+        mixture, low, high = self._part(negligible), np.empty(eps.shape), np.empty(eps.shape)
+        steps = -(-eps.size * mixture.weights.shape[1] // _AT_ONCE)
         with np.errstate(under="ignore"):
-            for start in range(parts):
-                some = eps[start::parts]
-                rows = np.zeros(some.size, dtype=np.int64)
-                found = noise_mixture.log_ends(part, some, rows, reverse=reverse, doubt=_SHORTENED)
-                low[start::parts], high[start::parts] = found
+            for start in range(steps):
+                chunk = eps[start::steps]
+                rows = np.zeros(chunk.size, dtype=np.int64)
+                log_bounds = noise_mixture.log_ends(mixture, chunk, rows, reverse=reverse, doubt=_SHORTENED)
+                low[start::steps], high[start::steps] = log_bounds
             upper = np.minimum(np.exp(high) * (1 + 2e-15) + SMALLEST, 1.0)
             return np.exp(low) * (1 - 2e-15), np.where(high > -np.inf, upper, 0.0)
 
     def constant(self) -> tuple[float, float, float] | None:
-        """p, sensitivity and noise variance, where the noise does not depend on who takes part; None otherwise."""
-        part = self._part(0.0)
-        if part.slack or part.missing[0] or np.sum(part.weights[0] > 0) != 1:
+        """p, sensitivity and noise variance, where the noise does not depend on the participants; None otherwise."""
+        mixture = self._part(0.0)
+        if mixture.slack or mixture.missing[0] or np.sum(mixture.weights[0] > 0) != 1:
             return None
-        v = float(part.variance[0][part.weights[0] > 0][0] + part.own_noise[0])
-        return float(part.participation[0]), float(part.sensitivity[0]), v
+        v = float(mixture.variance[0][mixture.weights[0] > 0][0] + mixture.own_noise[0])
+        return float(mixture.participation[0]), float(mixture.sensitivity[0]), v
 
 
 register(Query, "system")
@@ -177,7 +182,7 @@ def _shortened(epsilon: FloatArray) -> FloatArray:
 
 
 def unit(system: InferenceSystem, device: int) -> str:
-    """What neighbours differ in."""
+    """The unit of privacy: what neighbours differ in."""
     return f"device {device}, {system.adjacency}"
 
 
@@ -190,27 +195,27 @@ def query(system: InferenceSystem, device: int, observer: Observer | str) -> Mec
     ...     receiver_noise_variance=0.0, dimension=8, delta=1e-5, delta_prime=1e-5, adjacency="silent"), 0, "auto").mu
     1.0...
     """
-    kind = choice("observer", observer, Observer)
-    kind = observers.meaning(system) if kind is Observer.AUTO else kind
+    seen = choice("observer", observer, Observer)
+    seen = observers.meaning(system) if seen is Observer.AUTO else seen
     k = checks.count("device", device, f"[0, {system.devices - 1}]")
-    name = unit(system, k)
+    privacy_unit = unit(system, k)
     p = float(system.participation[k])
     slack = (system.devices + 32) * UNIT
-    if observers.roll_call(system, kind):
-        return Discrete((p, 1 - p), (0.0, 1.0), name)
+    if observers.roll_call(system, seen):
+        return Discrete((p, 1 - p), (0.0, 1.0), privacy_unit)
     if system.idle_noise and (
-        p == 1 or (kind is not Observer.PARTICIPANTS and system.adjacency is not Adjacency.REPLACE)
+        p == 1 or (seen is not Observer.PARTICIPANTS and system.adjacency is not Adjacency.REPLACE)
     ):
         scaled = system.normalised()
         noise = float(np.sum(scaled.received_noise_variance)) + scaled.receiver_noise_variance
-        release = Gaussian(_ratio(float(scaled.sensitivity[k]), noise), name, slack)
+        release = Gaussian(_ratio(float(scaled.sensitivity[k]), noise), privacy_unit, slack)
         return release if p == 1 else Subsampled(release, p)
-    found = Query(system, k, kind)
-    if kind is Observer.SIGNAL and found.constant() is not None:
-        found = Query(system, k, Observer.OTHERS)  # who takes part tells nothing of y
-    if p == 1 and system.adjacency is not Adjacency.ABSENT and (known := found.constant()) is not None:
-        return Gaussian(_ratio(known[1], known[2]), name, slack)
-    return found
+    general = Query(system, k, seen)
+    if seen is Observer.SIGNAL and general.constant() is not None:
+        general = Query(system, k, Observer.OTHERS)  # y is independent of who of the others takes part
+    if p == 1 and system.adjacency is not Adjacency.ABSENT and (gaussian_case := general.constant()) is not None:
+        return Gaussian(_ratio(gaussian_case[1], gaussian_case[2]), privacy_unit, slack)
+    return general
 
 
 def _ratio(distance: float, variance: float) -> float:
@@ -218,15 +223,15 @@ def _ratio(distance: float, variance: float) -> float:
 
 
 def curve(system: InferenceSystem, *, device: int = 0, observer: Observer | str | None = None) -> PrivacyCurve:
-    """The privacy curve of one device and one query; ``.compose(T)`` is that of T rounds.
+    """The privacy curve of one device for one query; ``.compose(T)`` gives that of T rounds.
 
     Parameters
     ----------
     system : InferenceSystem
     device : int
     observer : {"auto", "participants", "others", "signal"}, optional
-        What the server sees beside y; for `signal` the upper end is that of `others`, the lower what zero codes of the others
-        give away (:func:`bracket`).
+        What the server sees besides y; for `signal` the upper bound is that of `others`, and the lower bound is that of
+        zero codes of the others (:func:`bracket`).
 
     Returns
     -------
@@ -251,18 +256,19 @@ def epsilon(
     device: ArrayLike | None = None,
     observer: Observer | str = Observer.AUTO,
 ) -> FloatArray:
-    """Least epsilon of each device after T rounds, never below the truth; for `signal` the upper end.
+    """Least epsilon of each device after T rounds, never below the true value; for `signal` the upper bound.
 
     Parameters
     ----------
     system : InferenceSystem
     delta : float, optional
-        At least 0, of all rounds together; the system's by default. At 0 normal noise leaves no finite epsilon but where nothing
-        is given away; from 1 on epsilon is 0.
+        At least 0, for all rounds together; by default that of the system. At 0, epsilon is infinite unless the device
+        reveals nothing, because the noise is normal; from 1 on, epsilon is 0.
     rounds : int
-        T >= 1, with fresh participation and noise in each; features may change, also with what came out before.
+        T >= 1, with independent participation and noise in each round; features may change and may depend on earlier
+        outputs.
     device : int or array_like of int, optional
-        Which devices; all K by default.
+        Indices of the devices; all K by default.
     observer : {"auto", "participants", "others", "signal"}
 
     Returns
@@ -293,21 +299,21 @@ def bracket(
     observer: Observer | str = Observer.AUTO,
     width: float = WIDTH,
 ) -> Bracket:
-    """Both ends of :func:`epsilon`, and whether their relative distance is `width` at most.
+    """Lower and upper bound of :func:`epsilon`, and whether their relative distance is at most `width`.
 
-    The lower end of `signal` is what zero codes of the others give away, and one who is told of each y but its cell
-    (:meth:`airtight.analytics.privacy.over_the_air.signal_lower_bound.Mixture.outcomes`); 0 where
-    :func:`airtight.analytics.privacy.over_the_air.observers.signal_bracket` has 0.
+    The lower bound for `signal` is that of zero codes of the others, for an observer who learns only the cell of each y
+    (:meth:`airtight.analytics.privacy.over_the_air.signal_lower_bound.Mixture.outcomes`). It is 0 where the lower bound
+    of :func:`airtight.analytics.privacy.over_the_air.observers.signal_bracket` is 0.
     """
     count, seen = checks.count("rounds", rounds), choice("observer", observer, Observer)
     total = system.delta if delta is None else checks.scalar("delta", delta, "(0, 1)")
     which = device_indices(system, device)
     if count == 1:
         return Bracket.of(*observers.epsilon_bracket(replace(system, delta=total), device=which, observer=seen), width)
-    kinds, back = _kinds(system, which)
-    curves = [curve(system, device=int(k), observer=seen).compose(count) for k in kinds]
-    ends = np.array([one.bracket(delta=total, width=width) for one in curves])
-    lower, upper = (ends[back, i].reshape(which.shape)[()] for i in (0, 1))
+    representatives, inverse = _kinds(system, which)
+    curves = [curve(system, device=int(k), observer=seen).compose(count) for k in representatives]
+    brackets = np.array([composed.bracket(delta=total, width=width) for composed in curves])
+    lower, upper = (brackets[inverse, i].reshape(which.shape)[()] for i in (0, 1))
     return Bracket.of(lower, upper, width)
 
 
@@ -319,7 +325,7 @@ def delta_at(
     device: ArrayLike | None = None,
     observer: Observer | str = Observer.AUTO,
 ) -> FloatArray:
-    """delta(epsilon) of each device after T rounds, never below the truth; arguments as of :func:`epsilon`.
+    """delta(epsilon) of each device after T rounds, never below the true value; arguments as in :func:`epsilon`.
 
     Examples
     --------
@@ -332,17 +338,17 @@ def delta_at(
     if count == 1:
         return observers.exact_delta(system, epsilon, device=device, observer=observer)
     which, eps = checks.broadcast(device=device_indices(system, device), epsilon=real("epsilon", epsilon, "[0, inf]"))
-    kinds, back = _kinds(system, which)
+    representatives, inverse = _kinds(system, which)
     out = np.empty(which.size)
-    for i, k in enumerate(kinds):
-        at = back == i
-        out[at] = curve(system, device=int(k), observer=observer).compose(count).delta(eps.ravel()[at])
+    for i, k in enumerate(representatives):
+        same_kind = inverse == i
+        out[same_kind] = curve(system, device=int(k), observer=observer).compose(count).delta(eps.ravel()[same_kind])
     return out.reshape(which.shape)[()]
 
 
 def _kinds(system: InferenceSystem, which: IntArray) -> tuple[IntArray, IntArray]:
-    """One device of each kind, and whose kind each of `which` has."""
+    """One device of each kind of equal devices, and for each of `which` the index of its kind."""
     keys = np.stack([system.participation, system.noise_variance, system.sensitivity], axis=1)
     _, first, kind = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-    wanted, back = np.unique(kind.ravel()[which.ravel()], return_inverse=True)
-    return np.asarray(first[wanted]), np.asarray(back.ravel())
+    used_kinds, inverse = np.unique(kind.ravel()[which.ravel()], return_inverse=True)
+    return np.asarray(first[used_kinds]), np.asarray(inverse.ravel())

@@ -1,18 +1,22 @@
-r"""A lower bound for a server that sees y alone: the others send zero codes.
+r"""A lower bound of delta for a server that sees y alone, obtained when the others send zero codes.
 
-Zero codes are a legal data set. The others' noise then only widens the law of y, which is a mixture of concentric Gaussians over
-their sets S, and device k's shifts it: with :math:`F_x = \sum_S\pi_S N(x, v_S+s)`, :math:`H = \sum_S\pi_S N(0, v_S)`
+Zero codes are a valid data set. The others then contribute only noise, so the law of y is a mixture of concentric
+Gaussians over the sets S of other participants, and the code of device k shifts it. With :math:`F_x = \sum_S\pi_S N(x,
+v_S+s)`, :math:`H = \sum_S\pi_S N(0, v_S)`, the supremum
 
 .. math:: \sup_A \int_A c_1F_x - c_2F_{x'} - c_3H
 
-is each direction of the divergence: ``silent`` and ``replace`` :math:`(p,\ \lambda p,\ (\lambda-1)(1-p))`, ``absent``
-:math:`(p,\ 0,\ \lambda-1+p)`, and :math:`\lambda pF_x` taken from :math:`(1-\lambda(1-p))H` in reverse.
+is each direction of the divergence, where :math:`(c_1, c_2, c_3)` is, for ``silent`` and ``replace``, :math:`(p,\
+\lambda p,\ (\lambda-1)(1-p))`, and for ``absent`` :math:`(p,\ 0,\ \lambda-1+p)`. In the reverse direction of
+``absent``, the integrand is :math:`(1-\lambda(1-p))H - \lambda pF_x`.
 
-Any set A gives a lower bound. Here it is a union of rectangles: the norm across x is cut into cells, and with each cell go the
-intervals of the axis on which the integrand is positive at its middle, on a grid, their ends interpolated; there may be several.
-The probability of a rectangle is a product of differences of distribution functions, normal and gamma: nothing is integrated by a
-rule. What lies outside the window, between missed roots or beside the curve that the rectangles follow is only lost, of second
-order in the cells' width. So the result is a lower bound but for rounding, which is taken off.
+Any set A gives a lower bound. Here A is a union of rectangles. The range of the norm across the axis through x is cut
+into cells; for each cell, A contains the intervals of the axis (possibly several) on which the integrand is positive at
+the middle of the cell. These intervals are found on a grid, and their ends are interpolated. The probability of a
+rectangle is a product of differences of a normal and a gamma distribution function, so no quadrature is needed. The
+parts of the optimal set outside the window, between missed roots or beside the rectangles are lost; this loss is of
+second order in the width of the cells. So the result is a lower bound up to rounding, and the bound of the rounding
+error is subtracted.
 """
 
 from __future__ import annotations
@@ -26,16 +30,16 @@ from airtight.analytics.checks import FloatArray
 from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.privacy.over_the_air.noise_mixture import Participation
 
-_FINENESS, _CELLS = 8, 3200  # cells of the norm across for each standard deviation of the least noise; in all, at first
-_DOUBLINGS, _TOLERANCE = 3, 2e-3  # of the cells, until the bound rises by no more
-_GAMMA = 1e-12  # relative, of the distribution function of the norm across: rounding
+_FINENESS, _CELLS = 8, 3200  # cells of the norm across: per standard deviation of the least noise; at most at first
+_DOUBLINGS, _TOLERANCE = 3, 2e-3  # doublings of the cells, at most; relative rise of the bound that stops them
+_GAMMA = 1e-12  # bound of the relative rounding error of the distribution function of the norm across
 _AXIAL = 241  # points of the axis about each centre
-_ROUNDING = 1e-11  # of the sum of the magnitudes of all terms
-_SCALES, _RADIAL = 12, 20  # of the norm across: scales, and ends of cells in each of its tails
-_LOSSES = 500  # ranges of losses
-_RAREST = 1e-280  # probability of an outcome of its own
-LOSS_ERROR = 1e-9  # of the loss of one outcome: rounding
-_ATOMS = 512  # values of the others' noise at most
+_ROUNDING = 1e-11  # bound of the rounding error, relative to the sum of the magnitudes of all terms
+_SCALES, _RADIAL = 12, 20  # for the norm across: scales, and ends of cells in each of the two tails
+_LOSSES = 500  # ranges of privacy losses
+_RAREST = 1e-280  # least probability of an outcome whose loss is computed
+LOSS_ERROR = 1e-9  # absolute error, by rounding, of the privacy loss of one outcome
+_ATOMS = 512  # greatest number of values of the others' noise
 
 
 @dataclass(frozen=True)
@@ -46,9 +50,9 @@ class Mixture:
     ----------
     v, weights : ndarray, shape (A,)
     missing : float
-        Probability left out or moved.
+        Probability that was left out or moved.
     p, d, s : float
-        Of the device: participation, distance of the means, own noise.
+        Participation probability of the device, distance of the means, own noise variance.
     dimension : int
     adjacency : Adjacency
     """
@@ -64,7 +68,7 @@ class Mixture:
 
     @classmethod
     def of(cls, part: Participation, row: int) -> Mixture | None:
-        """Of a row of a participation whose law is exact and not too long; else None."""
+        """The mixture of one row of a participation whose law is exact and has few values; None for other rows."""
         weights, v = part.weights[row], part.variance[row]
         inside = weights > 0
         if part.slack or np.sum(inside) > _ATOMS or np.any(v[inside] == 0):
@@ -81,26 +85,28 @@ class Mixture:
         )
 
     def delta(self, eps: float, level: float) -> float:
-        """A lower bound of delta(eps) for every level; one near the least delta of interest makes it tight."""
+        """A lower bound of delta(eps), for any `level`; tight if `level` is near the least delta of interest."""
         if self.p == 0 or self.d + self.s == 0 or not eps < 700:
             return 0.0
         lam, p = float(np.exp(eps)), self.p
         with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
             if self.adjacency is not Adjacency.ABSENT:
                 near, far = (self.d / 2, -self.d / 2) if self.adjacency is Adjacency.REPLACE else (self.d, 0.0)
-                found = self._best([(p, near, True)], [(lam * p, far, True), ((lam - 1) * (1 - p), 0.0, False)], level)
+                bound = self._best([(p, near, True)], [(lam * p, far, True), ((lam - 1) * (1 - p), 0.0, False)], level)
             else:
-                found = self._best([(p, self.d, True)], [(lam - 1 + p, 0.0, False)], level)
-                left = 1 - lam * (1 - p)
-                if left > 0:
-                    found = max(found, self._best([(left, 0.0, False)], [(lam * p, self.d, True)], level))
-        return max(found - (1 + lam) * 2 * self.missing, 0.0)
+                bound = self._best([(p, self.d, True)], [(lam - 1 + p, 0.0, False)], level)
+                remaining = 1 - lam * (1 - p)
+                if remaining > 0:
+                    bound = max(bound, self._best([(remaining, 0.0, False)], [(lam * p, self.d, True)], level))
+        return max(bound - (1 + lam) * 2 * self.missing, 0.0)
 
     def outcomes(self, level: float) -> tuple[FloatArray, FloatArray]:
-        """Two laws on finitely many outcomes: of y only its cell is told, and of that only a range of losses.
+        """Two laws on finitely many outcomes: the observer learns only the cell of y, and of the cell only a range of
+        losses.
 
-        Cells cut the plane of the axis and the norm across; their probabilities are sums of products over the sets. Either step
-        is post-processing, for any cells; `level`, a small probability, says how far they reach.
+        Cells partition the plane of the axis and the norm across it; their probabilities are sums of products over the
+        sets S. Both steps are post-processing, for any cells; `level`, a small probability, determines how far the
+        cells reach.
         """
         reach = np.sqrt(-2 * np.log(level)) + 3
         least, most = float(np.sqrt(np.min(self.v))), float(np.sqrt(np.max(self.v) + self.s))
@@ -115,14 +121,14 @@ class Mixture:
             across = np.array([gamma_cells(a, squares / (2 * x)) for x in v]) if a else np.ones((v.size, 1))
             return np.maximum((along * self.weights) @ across, 0.0).ravel()
 
-        absent, here = law(0.0, False), law(self.d - half, True)
-        first = self.p * here + (1 - self.p) * absent
+        absent, present = law(0.0, False), law(self.d - half, True)
+        with_device = self.p * present + (1 - self.p) * absent
         if self.adjacency is Adjacency.ABSENT:
-            return _merged(first, absent)
-        return _merged(first, self.p * law(-half, True) + (1 - self.p) * absent)
+            return _merged(with_device, absent)
+        return _merged(with_device, self.p * law(-half, True) + (1 - self.p) * absent)
 
     def _squares(self, level: float) -> FloatArray:
-        """Ends of the cells of the squared norm across."""
+        """Ends of the cells of the squared norm across the axis."""
         if self.dimension == 1:
             return np.array([0.0, np.inf])
         a = (self.dimension - 1) / 2
@@ -134,7 +140,7 @@ class Mixture:
         return np.concatenate([[0.0], inner, [np.inf]])
 
     def _best(self, plus: list[_Term], minus: list[_Term], level: float) -> float:
-        """The integral of the positive part of all `plus` less all `minus`, from below."""
+        """Lower bound of the integral of the positive part of the sum of `plus` minus the sum of `minus`."""
         reach = np.sqrt(-2 * np.log(level)) + 3
         low, high = float(np.min(self.v)), float(np.max(self.v)) + self.s
         axis = self._axis(reach, np.sqrt(low), np.sqrt(high), [mean for _, mean, _ in plus + minus])
@@ -152,9 +158,9 @@ class Mixture:
                 v = self.v + (self.s if own else 0.0)
                 along = c * self.weights * _between(left, right, mean, np.sqrt(v))
                 across, error = self._cells(ends, v)
-                part = float(np.sum(along * across))
-                value += part if number < len(plus) else -part
-                rounding += _ROUNDING * part + float(np.sum(along * error))
+                mass = float(np.sum(along * across))
+                value += mass if number < len(plus) else -mass
+                rounding += _ROUNDING * mass + float(np.sum(along * error))
             return value - rounding
 
         if self.dimension == 1:
@@ -162,23 +168,23 @@ class Mixture:
         a = (self.dimension - 1) / 2
         start, end = np.sqrt(low * special.gammaincinv(a, level)), np.sqrt(high * special.gammainccinv(a, level))
         cells = int(min(np.ceil(_FINENESS * (end - start) / np.sqrt(low)) + 2, _CELLS))
-        found = integral(np.linspace(start, end, cells + 1))
+        best_value = integral(np.linspace(start, end, cells + 1))
         for _ in range(_DOUBLINGS):
             cells *= 2
-            before, found = found, max(found, integral(np.linspace(start, end, cells + 1)))
-            if found - before <= _TOLERANCE * found:
+            previous, best_value = best_value, max(best_value, integral(np.linspace(start, end, cells + 1)))
+            if best_value - previous <= _TOLERANCE * best_value:
                 break
-        return found
+        return best_value
 
     def _cells(self, ends: FloatArray, v: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Probabilities of the cells of u, one row a cell and one column a variance, and how far rounding may move them."""
+        """Probabilities of the cells of u, one row per cell and one column per variance, and their rounding errors."""
         if self.dimension == 1:
             return np.ones((1, v.size)), np.zeros((1, v.size))
         a, t = (self.dimension - 1) / 2, ends[:, None] ** 2 / v
         lower, upper = special.gammainc(a, t), special.gammaincc(a, t)
-        least = t[1:] < a  # the tail that is the smaller one
-        inside = np.where(least, np.diff(lower, axis=0), -np.diff(upper, axis=0))
-        return np.maximum(inside, 0.0), _GAMMA * np.where(least, lower[1:], upper[:-1])
+        use_lower_tail = t[1:] < a  # whether the lower tail is the smaller one; its differences cancel less
+        inside = np.where(use_lower_tail, np.diff(lower, axis=0), -np.diff(upper, axis=0))
+        return np.maximum(inside, 0.0), _GAMMA * np.where(use_lower_tail, lower[1:], upper[:-1])
 
     @staticmethod
     def _axis(reach: float, least: float, most: float, means: list[float]) -> FloatArray:
@@ -187,12 +193,12 @@ class Mixture:
         return np.unique(np.concatenate([mean + steps for mean in set(means)]))
 
     def _kernel(self, axis: FloatArray, mean: float, own: bool) -> FloatArray:
-        """Densities on the axis, one row a value of the others' noise."""
+        """Densities on the axis, one row per value of the others' noise."""
         v = (self.v + (self.s if own else 0.0))[:, None]
         return np.asarray(np.exp(-((axis - mean) ** 2) / (2 * v)) / np.sqrt(2 * np.pi * v))
 
     def _across(self, u: FloatArray, own: bool) -> FloatArray:
-        """log density of u, the norm across over sqrt 2, under each value of the noise: one row a node."""
+        """log density of u, the norm across divided by sqrt 2, under each value of the noise; one row per node."""
         a = (self.dimension - 1) / 2
         if a == 0:
             return np.zeros((u.size, self.v.size))
@@ -201,29 +207,32 @@ class Mixture:
 
 
 def _merged(p: FloatArray, q: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """With outcomes of nearly one loss made one, and those one that are too rare to know their loss."""
+    """The two laws after merging outcomes of nearly equal loss.
+
+    All outcomes that are too rare for their loss to be computed are merged into one.
+    """
     known = (p > _RAREST) & (q > _RAREST)
     losses = np.log(p[known]) - np.log(q[known])
     weight = np.sqrt(p[known] * q[known]) + 1e-3 * (p[known] + q[known])
     order = np.argsort(losses)
-    even = np.cumsum(weight[order]) / np.sum(weight)
-    far = (losses[order] - losses[order[0]]) / max(float(losses[order[-1]] - losses[order[0]]), 1e-300)
+    rank = np.cumsum(weight[order]) / np.sum(weight)
+    position = (losses[order] - losses[order[0]]) / max(float(losses[order[-1]] - losses[order[0]]), 1e-300)
     groups = np.zeros(p.size, dtype=np.int64)
-    groups[np.flatnonzero(known)[order]] = 1 + np.unique(np.floor((even + far) * _LOSSES), return_inverse=True)[1]
+    groups[np.flatnonzero(known)[order]] = 1 + np.unique(np.floor((rank + position) * _LOSSES), return_inverse=True)[1]
     return np.asarray(np.bincount(groups, p), dtype=float), np.asarray(np.bincount(groups, q), dtype=float)
 
 
-_Term = tuple[float, float, bool]  # a factor, a mean, whether the device's own noise is there
+_Term = tuple[float, float, bool]  # a factor, a mean, whether the device's own noise is added
 
 
 def _positive(axis: FloatArray, above: FloatArray, below: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Ends of the intervals on which above > below, one row a node; empty ones are (0, 0)."""
+    """Ends of the intervals on which above > below, one row per node; empty intervals are (0, 0)."""
     ratio = np.log(above) - np.log(below)
     ratio = np.where(above > 0, np.nan_to_num(ratio, nan=-np.inf), -np.inf)
     inside = ratio > 0
     edges = np.diff(np.pad(inside, ((0, 0), (1, 1))).astype(np.int8), axis=1)
-    most = int(np.max(np.sum(edges == 1, axis=1), initial=0))
-    left, right = np.zeros((above.shape[0], most)), np.zeros((above.shape[0], most))
+    interval_count = int(np.max(np.sum(edges == 1, axis=1), initial=0))
+    left, right = np.zeros((above.shape[0], interval_count)), np.zeros((above.shape[0], interval_count))
     for side, target in ((1, left), (-1, right)):
         row, place = np.nonzero(edges == side)
         order = np.cumsum(edges == side, axis=1)[row, place] - 1
@@ -237,10 +246,11 @@ def _positive(axis: FloatArray, above: FloatArray, below: FloatArray) -> tuple[F
 
 
 def _between(left: FloatArray, right: FloatArray, mean: float, sigma: FloatArray) -> FloatArray:
-    """Probability of the intervals of each row under normal laws, one column a sigma."""
+    """Probability of the intervals of each row under normal laws, one column per sigma."""
     out = np.zeros((left.shape[0], sigma.size))
     for start, end in zip(left.T, right.T, strict=True):
         a, b = (start[:, None] - mean) / sigma, (end[:, None] - mean) / sigma
+        # of the two tails, the smaller one is used, which avoids cancellation
         positive = special.ndtr(-a) - special.ndtr(-b)
         negative = special.ndtr(b) - special.ndtr(a)
         out += np.where(a > 0, positive, np.where(b < 0, negative, 1 - special.ndtr(a) - special.ndtr(-b)))
@@ -248,11 +258,11 @@ def _between(left: FloatArray, right: FloatArray, mean: float, sigma: FloatArray
 
 
 def least_epsilon(mixture: Mixture, delta: float, most: float) -> float:
-    """An epsilon at which the lower bound of delta still exceeds `delta`, near the greatest one below `most`; else 0."""
+    """The greatest epsilon found below `most` at which the lower bound still exceeds `delta`; 0 if there is none."""
 
     def excess(eps: float) -> float:
-        found = mixture.delta(eps, 1e-4 * delta)
-        return float(np.log(found / delta)) if found > 0 else -np.inf
+        bound = mixture.delta(eps, 1e-4 * delta)
+        return float(np.log(bound / delta)) if bound > 0 else -np.inf
 
     low, high = 0.0, most
     at_low, at_high = excess(low), -np.inf
@@ -282,14 +292,14 @@ def gamma_cells(a: float, t: FloatArray) -> FloatArray:
 
 
 def log_norm_density(u: FloatArray, a: float) -> FloatArray:
-    """log density of u, the square root of a gamma variable of shape a; without cancellation for large a.
+    """log density of u, the square root of a gamma variable of shape a; no cancellation for large a.
 
     Examples
     --------
     >>> float(np.exp(log_norm_density(np.array([1.0]), 0.5))[0])  # 2 exp(-1) / sqrt(pi)
     0.41510...
     """
-    if a > 30:  # the next term is below 1e-16
+    if a > 30:  # Stirling's series; its next term is below 1e-16
         square = a * a
         stirling = (1 / 12 - (1 / 360 - (1 / 1260 - 1 / (1680 * square)) / square) / square) / a
     else:
@@ -298,7 +308,7 @@ def log_norm_density(u: FloatArray, a: float) -> FloatArray:
 
 
 def _deviance(t: FloatArray, a: float) -> FloatArray:
-    """t/a - 1 - log(t/a)."""
+    """t/a - 1 - log(t/a), without cancellation where t is near a."""
     apart = (t - a) / a
     near = np.abs(apart) < 0.5
     return np.asarray(apart - np.where(near, np.log1p(np.where(near, apart, 0.0)), np.log(np.where(near, 1.0, t / a))))
