@@ -119,11 +119,13 @@ def solve(
     ----------
     system : InferenceSystem
         Its weights are not used.
-    features : Features epsilon_cap : float
+    features : Features
+    epsilon_cap : float
         Cap on every device's epsilon at the system's delta and adjacency; infinite by default.
     cap : {"exact", "proven", "theorem1", "eq23", "none"}
         How epsilon is computed for the cap, see :func:`airtight.solvers.weights.caps.greatest_weights`.
-    objective : {"exact", "published"} method : {"structured", "cvxpy", "published"}
+    objective : {"exact", "published"}
+    method : {"structured", "cvxpy", "published"}
         "published" is the update (46) with positive part; it minimises the published objective only.
     sums_to_one : bool
         False drops the constraint sum w = 1, which contradicts unbiasedness (FDP-E4): the shrinkage design.
