@@ -159,8 +159,9 @@ def demand_feasible(fleet: DeviceFleet) -> None:
     if not np.all(fleet.feasible):
         k = int(np.argmax(np.where(fleet.feasible, -np.inf, fleet.least_deadline)))
         raise InfeasibleError(
-            f"device {k}: deadline = {fleet.deadline[k]:.9g} s is too short for {fleet.min_iterations[k]:g} iterations and "
-            f"the transmission at {fleet.max_power[k]:g} W; the least feasible deadline is {fleet.least_deadline[k]:.9g} s",
+            f"device {k}: deadline = {fleet.deadline[k]:.9g} s is too short for {fleet.min_iterations[k]:g} iterations "
+            f"and the transmission at {fleet.max_power[k]:g} W; "
+            f"the least feasible deadline is {fleet.least_deadline[k]:.9g} s",
             least_deadline=float(fleet.least_deadline[k]),
         )
 
