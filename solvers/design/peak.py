@@ -67,10 +67,10 @@ class Peak:
         sigma = np.sqrt(variance)
         low, high = np.zeros(reach.shape), np.array(reach)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            infeasible = (sigma > 0) & (self._fails(low, sigma, reach) > self.outage)
+            infeasible = (sigma > 0) & (self._outage(low, sigma, reach) > self.outage)
             for _ in range(_HALVINGS):
                 middle = (low + high) / 2
-                safe = self._fails(middle, sigma, reach) <= self.outage
+                safe = self._outage(middle, sigma, reach) <= self.outage
                 low, high = np.where(safe, middle, low), np.where(safe, high, middle)
         return np.where(infeasible, -1.0, np.where(sigma > 0, low, reach) / clip)
 
