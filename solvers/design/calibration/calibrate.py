@@ -86,8 +86,7 @@ class Calibration(Record):
     unsettled : tuple of (float, float)
         Where epsilon is not monotone: intervals beyond `value`, of the common scale of the variances (of the greatest
         variance) or of the participations, on which it is not proved that the target is exceeded. On the rest beyond
-        `value` it is
-        proved.
+        `value` it is proved.
     """
 
     variable: Variable

@@ -52,10 +52,8 @@ from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.analytics.privacy.over_the_air import observers
 from airtight.solvers.design.over_the_air.requirements import Purpose
 
-_SCALES = (
-    1.0,
-    *(1 + 10.0**-k for k in range(10, 1, -1)),
-)  # tried on the multipliers, which prove too little by rounding
+# factors tried on the multipliers, because rounding may make them prove slightly less than the allowed MSE
+_SCALES = (1.0, *(1 + 10.0**-k for k in range(10, 1, -1)))
 
 
 @dataclass(frozen=True)
@@ -99,7 +97,7 @@ class Model:
 
 
 def _reduced(rows: FloatArray) -> FloatArray:
-    """A matrix with the same Gram matrix rows' rows, up to rounding, and as few rows as its rank."""
+    """A matrix with the Gram matrix of `rows`, up to rounding, and as few rows as its rank."""
     if rows.shape[0] > rows.shape[1]:
         rows = linalg.qr(rows, mode="r")[0][: rows.shape[1]]
     _, values, right = linalg.svd(rows, full_matrices=False)
@@ -324,7 +322,7 @@ def _dual(model: Model, limits: Limits, multipliers: Multipliers) -> float:
         solution = linalg.cho_solve(linalg.cho_factor(curvature), model.inner)
     except linalg.LinAlgError:  # M is singular up to rounding, in directions that c lacks
         solution = linalg.lstsq(curvature, model.inner)[0]
-    # c'M^-1c = (2c - Mx)'x + e'M^-1e for any x with residual e = c - Mx; `room` covers the residual
+    # c'M^-1c = (2c - Mx)'x + e'M^-1e for any x with residual e = c - Mx; `error_bound` covers the residual
     residual = model.inner - curvature @ solution
     error_bound = float(np.linalg.norm(residual)) * (1 + float(np.linalg.norm(solution)))
     if error_bound > 1e-6 * model.own:

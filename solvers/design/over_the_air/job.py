@@ -26,10 +26,8 @@ _SETTLED_FACTOR = 10.0  # a default gap times this still counts as settled
 _ROUNDING = 1e-10  # relative distance that a design keeps from its limit
 _POWER_ROUNDING = 1 + 1e-6  # rounding error allowed for the peak power
 _DOMAIN = "noise up to 1e8 times the receiver's"  # the domain of branch and bound, for messages
-_LEAST_MARGIN, _GREATEST_MARGIN = (
-    6e-3,
-    0.05,
-)  # share by which proposed points stay below epsilon: the first and the last that is tried
+# share by which proposed points stay below epsilon: the first and the greatest that is tried
+_LEAST_MARGIN, _GREATEST_MARGIN = 6e-3, 0.05
 ANY_ENERGY = 1e300  # a limit that every design keeps
 
 
@@ -43,8 +41,7 @@ class Answer:
     value : float
     lower : float or None
         A lower bound of the value of every design that keeps the constraints; infinite where none does, None where
-        nothing is
-        proved.
+        nothing is proved.
     boxes : int
     method : str
     settled : bool
@@ -143,9 +140,8 @@ class Job:
             if found.system is None or self.keeps(found.system):
                 return found
             short *= 2
-            if (
-                self.closed or short > _GREATEST_MARGIN or effort.out
-            ):  # rounding, or the lower bound of epsilon is not tight enough
+            # epsilon is exceeded by rounding, or the bound on delta is not tight enough to propose a design
+            if self.closed or short > _GREATEST_MARGIN or effort.out:
                 return replace(found, system=None, value=math.inf, settled=False)
 
     def _without_boxes(self, system: InferenceSystem, effort: Effort) -> Answer:

@@ -22,7 +22,7 @@ from airtight.analytics.privacy.over_the_air import rounds as many
 from airtight.solvers.design.effort import Effort, Spent
 from airtight.solvers.design.over_the_air.requirements import Free, Goal, Purpose, Requirements
 
-_STARTS = 8  # random starts; the better half is used
+_STARTS = 8  # the given system and random starts; the better half is used
 _STEPS = 160  # evaluations from each start
 _SPAN = {  # greatest logarithm of the factor of each variable in a random start
     Free.WEIGHT: 6.0,
