@@ -1,1 +1,1 @@
-"""Design problems: what to set a system's free parameters to, with a certificate."""
+"""Design problems: the best values of a system's free parameters, each with a certificate of optimality."""

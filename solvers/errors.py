@@ -1,4 +1,4 @@
-"""What a solver raises when there is no design, or none is known."""
+"""Errors of the solvers: no feasible design exists, or none was found."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from airtight.analytics.checks import AirtightError
 
 
 class InfeasibleError(AirtightError, ValueError):
-    """No design meets the constraints: proved, and the message says by what.
+    """It is proved that no design meets the constraints; the message gives the reason.
 
     Attributes
     ----------
     least_epsilon : float
-        The smallest cap that would be feasible; nan when none is, or the problem has no cap.
+        The smallest feasible privacy cap; nan when no cap is feasible or the problem has no cap.
     least_deadline : float
-        The smallest deadline (s) that would be feasible; nan when the problem has none.
+        The smallest feasible deadline in seconds; nan when the problem has no deadline.
     """
 
     def __init__(
@@ -30,14 +30,16 @@ class InfeasibleError(AirtightError, ValueError):
 
 
 class NotSettledError(AirtightError):
-    """The effort was spent before a design was found or excluded; a greater effort may do either.
+    """The search used all allowed evaluations without finding a design or proving that none exists.
+
+    A greater effort may do either.
 
     Attributes
     ----------
     lower_bound : float
-        What no design that keeps the constraints goes below, as far as it is proved; nan where nothing is.
+        A proved lower bound on the objective of every feasible design; nan where nothing is proved.
     effort : int
-        Evaluations that were allowed.
+        The number of evaluations that was allowed.
     """
 
     def __init__(self, message: str, *, lower_bound: float = float("nan"), effort: int = 0) -> None:

@@ -114,7 +114,7 @@ def test_common_participation_is_not_monotone_and_the_greatest_is_found():
 
 def test_absent_may_be_hopeless_and_says_the_nearest():
     system = equal(adjacency="absent", dimension=784, participation=0.9)
-    with pytest.raises(InfeasibleError, match="least epsilon met") as error:
+    with pytest.raises(InfeasibleError, match="least epsilon found") as error:
         calibrate(system, 0.5)
     assert error.value.least_epsilon > 0.5
     for s in np.geomspace(1e-5, 1e5, 40):
@@ -181,7 +181,7 @@ def test_command(tmp_path):
     assert refused(run("calibrate", path, "--epsilon", 2, "--variable", "weight"), "variable")
     hopeless = written(tmp_path, GOOD.replace("dimension = 4", "dimension = 5000"))
     result = run("calibrate", hopeless, "--epsilon", 0.01)
-    assert result.exit_code == 3 and "least epsilon met" in result.stderr and result.stdout == ""
+    assert result.exit_code == 3 and "least epsilon found" in result.stderr and result.stdout == ""
 
 
 def test_the_verb():

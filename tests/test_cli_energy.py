@@ -66,7 +66,7 @@ def test_infeasible(tmp_path):
     path = written(tmp_path, FLEET.replace("deadline = 0.75 ", "deadline = 0.2 "))
     result = run("solve", "energy", path)
     assert result.exit_code == 3 and result.stdout == ""
-    assert "device 9" in result.stderr and "least that would do is 0.2911" in result.stderr
+    assert "device 9" in result.stderr and "least feasible deadline is 0.2911" in result.stderr
     rows = json.loads(run("bounds", path, "--json").stdout)["energy"]
     assert not any(row["feasible"] for row in rows)
 

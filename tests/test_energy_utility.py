@@ -270,7 +270,7 @@ def test_the_least_deadline_is_feasible_and_no_shorter_one_is(integer):
 
 
 def test_least_deadline_in_the_error():
-    with pytest.raises(InfeasibleError, match=r"device 1.*least that would do is") as caught:
+    with pytest.raises(InfeasibleError, match=r"device 1.*least feasible deadline is") as caught:
         solve(table_1(distance=[50.0, 200.0], deadline=[0.75, 0.2]))
     least = caught.value.least_deadline
     assert solve(table_1(distance=200.0, deadline=least * (1 + 1e-9))).utility.size == 1

@@ -1,1 +1,1 @@
-"""Design problems: the noise, clip, participation, weights or bits that keep a requirement at least cost."""
+"""Design problems: the noise, clip, participation, weights or bits that meet requirements at the least cost."""

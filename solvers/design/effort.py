@@ -1,19 +1,26 @@
-"""How much a design may cost, counted in evaluations: the same on every machine, at any load."""
+"""The budget of a design in evaluations, which does not depend on the machine or its load."""
 
 from __future__ import annotations
 
-DEFAULT = 100_000
+DEFAULT = 100_000  # evaluations
 
 
 class Spent(Exception):
-    """Ends a search in the middle; never leaves the package."""
+    """Stops a search whose effort is spent; it is always caught inside the package."""
 
 
 class Effort:
-    """Evaluations that are left to all searches of one design.
+    """The remaining evaluations of all searches of one design.
 
-    One is the test of a box, or of a point, whose epsilon has a closed form; what takes longer counts as several,
-    by fixed numbers.
+    The unit is the test of one box or point whose epsilon has a closed form. Slower steps count as a fixed number of
+    evaluations.
+
+    Parameters
+    ----------
+    evaluations : int
+        The budget.
+    whole : Effort, optional
+        The effort of which this one is a part; evaluations are counted there as well.
 
     Examples
     --------
@@ -29,15 +36,15 @@ class Effort:
 
     @property
     def out(self) -> bool:
-        """Whether nothing is left."""
+        """Whether no evaluations are left."""
         return self.left <= 0
 
     def spend(self, evaluations: int) -> None:
-        """Count evaluations, here and in the whole that this is a part of."""
+        """Count evaluations here and in the effort of which this one is a part."""
         self.left -= evaluations
         if self.whole is not None:
             self.whole.spend(evaluations)
 
     def part(self, share: float) -> Effort:
-        """A share of what is left, at least one evaluation."""
+        """An effort with a share of the remaining evaluations, at least one."""
         return Effort(max(int(self.left * share), 1), self)

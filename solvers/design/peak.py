@@ -1,12 +1,14 @@
-r"""Peak power: how heavy a code may be for its device to be aligned, but for a given share of all queries.
+r"""Peak power: the greatest weight with which a device can send aligned in all but a given share of the queries.
 
-A device sends :math:`(\gamma/h)(wz + n)` if its power suffices, :math:`\|wz + n\| \le R = h\sqrt P/\gamma` (Eq. (6) corrected).
-The noise has no bound, so the constraint is on the chance that this fails for the longest code,
+A device sends :math:`(\gamma/h)(wz + n)` if its power suffices, :math:`\|wz + n\| \le R = h\sqrt P/\gamma` (Eq. (6)
+corrected). The noise is unbounded, so the constraint limits the probability that the power does not suffice for the
+longest code,
 
 .. math:: \Pr\bigl(\sigma^2\chi_r^2(w^2C^2/\sigma^2) > R^2\bigr) \le \text{outage}.
 
-It rises with w C, and with the noise as long as w C <= R: in units of the noise the ball of radius R around -wz holds the
-origin and shrinks towards it. Beyond, more than half of all queries fail where the outage may be at most 1/2.
+This probability increases with w C. It also increases with the noise as long as w C <= R: measured in standard
+deviations of the noise, the ball of radius R around -wz contains the origin and shrinks towards it. Where w C > R,
+more than half of all queries fail, but the outage is at most 1/2.
 """
 
 from __future__ import annotations
@@ -19,12 +21,12 @@ from scipy import special
 from airtight.analytics.checks import FloatArray
 from airtight.analytics.inference.system import InferenceSystem
 
-_HALVINGS = 50
+_HALVINGS = 50  # bisection steps for the weight; the bracket shrinks to 2^-50 of its width
 
 
 @dataclass(frozen=True)
 class Peak:
-    """The constraint, of every device.
+    """The peak power constraint of every device.
 
     Attributes
     ----------
@@ -41,12 +43,12 @@ class Peak:
 
     @classmethod
     def of(cls, system: InferenceSystem, power: float, outage: float) -> Peak:
-        """For a peak power of a block of r symbols."""
+        """The constraint for a peak power over a block of r symbols."""
         return cls(np.sqrt(system.channel_gain * power) / system.alignment, outage, system.dimension)
 
     @staticmethod
     def needed(system: InferenceSystem, outage: float) -> float:
-        """The peak power with which every device of a system keeps the outage."""
+        """The least peak power with which every device of a system keeps the outage."""
         length, sigma = system.weight * system.clip, np.sqrt(system.noise_variance)
         unit = np.where(sigma > 0, sigma, 1.0)
         square = special.chndtrix(1 - outage, float(system.dimension), (length / unit) ** 2) * unit**2
@@ -54,7 +56,7 @@ class Peak:
         return float(np.max((reach * system.alignment) ** 2 / system.channel_gain))
 
     def greatest_weight(self, clip: FloatArray, noise: FloatArray) -> FloatArray:
-        """The greatest weight at a clip and a noise variance, from below; negative where none keeps the constraint.
+        """A lower bound of the greatest weight at a clip and a noise variance; negative where no weight is allowed.
 
         Examples
         --------
@@ -65,14 +67,14 @@ class Peak:
         sigma = np.sqrt(variance)
         low, high = np.zeros(reach.shape), np.array(reach)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            hopeless = (sigma > 0) & (self._fails(low, sigma, reach) > self.outage)
+            infeasible = (sigma > 0) & (self._outage(low, sigma, reach) > self.outage)
             for _ in range(_HALVINGS):
                 middle = (low + high) / 2
-                safe = self._fails(middle, sigma, reach) <= self.outage
+                safe = self._outage(middle, sigma, reach) <= self.outage
                 low, high = np.where(safe, middle, low), np.where(safe, high, middle)
-        return np.where(hopeless, -1.0, np.where(sigma > 0, low, reach) / clip)
+        return np.where(infeasible, -1.0, np.where(sigma > 0, low, reach) / clip)
 
-    def _fails(self, length: FloatArray, sigma: FloatArray, reach: FloatArray) -> FloatArray:
-        """The chance that a code of this length is not sent aligned."""
+    def _outage(self, length: FloatArray, sigma: FloatArray, reach: FloatArray) -> FloatArray:
+        """The probability that a code of this length cannot be sent aligned."""
         unit = np.where(sigma > 0, sigma, 1.0)
         return np.asarray(1 - special.chndtr((reach / unit) ** 2, float(self.dimension), (length / unit) ** 2))

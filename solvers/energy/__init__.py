@@ -1,4 +1,4 @@
-"""The energy-utility problem: how many iterations, at which power, serve a device best (UF Lemma 1, App. D)."""
+"""The energy-utility problem: the number of iterations and the power of greatest utility (UF Lemma 1, App. D)."""
 
 from airtight.solvers.energy.utility import EnergySolution, Method, solve
 

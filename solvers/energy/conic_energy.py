@@ -1,4 +1,4 @@
-"""The relaxed energy-utility problem as an exponential cone program, by cvxpy and Clarabel; parametrised, built once."""
+"""The relaxed energy-utility problem as an exponential cone program in cvxpy, built once and solved by Clarabel."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from airtight.analytics.checks import FloatArray, IntArray
 from airtight.solvers.energy.energy_problem import Case, Problem
 from airtight.solvers.energy.exact import exact_cases
 
-_TOLERANCE = 1e-11
+_TOLERANCE = 1e-11  # absolute and relative, for Clarabel; the gap of the answer is computed independently
 
 
 @cache
 def program() -> tuple[Any, dict[str, Any], dict[str, Any]]:
     r"""The problem, its parameters and its variables.
 
-    :math:`u \ge te^{(a-Z_st)/t}` scales the perspective by :math:`e^{Z_s}`, Z_s the greatest rate, so that u is of the size of t.
+    In :math:`u \ge te^{(a-Z_st)/t}` the perspective of the exponential is divided by :math:`e^{Z_s}`, where Z_s is the
+    greatest rate, so that u has the magnitude of t.
 
     Examples
     --------
@@ -46,56 +47,64 @@ def program() -> tuple[Any, dict[str, Any], dict[str, Any]]:
 
 
 def solve(problem: Problem) -> tuple[FloatArray, FloatArray, IntArray, FloatArray]:
-    """Device after device, where the relaxation is lossless; elsewhere the closed form's vertex, or branch and bound."""
+    """x, Z, case and bound: by the cone program where the relaxation is lossless, one device after the other.
+
+    The other devices get the result of :func:`airtight.solvers.energy.exact.exact_cases`.
+    """
     import cvxpy as cp
 
-    built, p, v = program()
+    compiled, p, variables = program()
     x, Z, case, bound = exact_cases(problem)
     for k in np.flatnonzero(problem.energy(problem.x_max, problem.Z_max) >= problem.half):
-        one = problem[[k]]
-        top = float(one.Z_max[0])
+        device = problem[[k]]
+        greatest_rate = float(device.Z_max[0])
         values = {
-            "a": one.a[0],
-            "Z_s": top,
-            "P_cp": one.P_cp[0],
-            "circuit": one.P_cir[0] - one.inverse_gain[0],
-            "amplifier": one.inverse_gain[0] * np.exp(top),
-            "T": one.T[0],
-            "x_min": one.x_min[0],
-            "t_min": one.t_min[0],
-            "half": one.half[0],
-            "log_beta_1": np.log(one.beta_1[0]),
-            "per_beta_2": one.P_cp[0] / one.beta_2[0],
+            "a": device.a[0],
+            "Z_s": greatest_rate,
+            "P_cp": device.P_cp[0],
+            "circuit": device.P_cir[0] - device.inverse_gain[0],
+            "amplifier": device.inverse_gain[0] * np.exp(greatest_rate),
+            "T": device.T[0],
+            "x_min": device.x_min[0],
+            "t_min": device.t_min[0],
+            "half": device.half[0],
+            "log_beta_1": np.log(device.beta_1[0]),
+            "per_beta_2": device.P_cp[0] / device.beta_2[0],
         }
         for name, value in values.items():
             p[name].value = float(value)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # doubts of the solver: the gap decides
-            built.solve(
+            warnings.simplefilter("ignore")  # the solver's warnings about accuracy: the gap decides
+            compiled.solve(
                 solver=cp.CLARABEL, tol_gap_abs=_TOLERANCE, tol_gap_rel=_TOLERANCE, tol_feas=_TOLERANCE, max_iter=500
             )
-        if v["x"].value is None:
+        if variables["x"].value is None:
             x[k] = Z[k] = np.nan
             case[k] = list(Case).index(Case.UNSOLVED)
             continue
-        Z[k] = np.clip(one.a[0] / float(v["t"].value), one.a[0] / (one.T[0] - one.x_min[0]), one.Z_max[0])
-        x[k] = np.clip(float(v["x"].value), one.x_min[0], one.T[0] - one.a[0] / Z[k])
-        x[[k]], Z[[k]] = raised(one, x[[k]], Z[[k]])
+        Z[k] = np.clip(
+            device.a[0] / float(variables["t"].value), device.a[0] / (device.T[0] - device.x_min[0]), device.Z_max[0]
+        )
+        x[k] = np.clip(float(variables["x"].value), device.x_min[0], device.T[0] - device.a[0] / Z[k])
+        x[[k]], Z[[k]] = raised(device, x[[k]], Z[[k]])
     return x, Z, case, bound
 
 
 def raised(problem: Problem, x: FloatArray, Z: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """More iterations, then more power on the delay edge, until the energy reaches its target: nothing is lost by it.
+    """x and Z with more iterations, then more power on the delay edge, until the energy reaches its target.
 
-    Where the learning term has died out the relaxed objective is flat below the target, the true one is not.
+    This never lowers the utility. It is needed where the learning term is saturated: there the relaxed objective is
+    flat below the energy target, but the true utility is not.
     """
-    end = problem.T - problem.a / Z
-    x = np.minimum(x + np.maximum(problem.half - problem.energy(x, Z), 0.0) / problem.P_cp, np.maximum(end, x))
+    latest = problem.T - problem.a / Z
+    x = np.minimum(x + np.maximum(problem.half - problem.energy(x, Z), 0.0) / problem.P_cp, np.maximum(latest, x))
     low, high = x, problem.x_max
     short = problem.energy(x, Z) < problem.half * (1 - 1e-12)
     for _ in range(100):
         middle = 0.5 * (low + high)
-        over = problem.energy(middle, np.minimum(problem.a / (problem.T - middle), problem.Z_max)) >= problem.half
-        low, high = np.where(over, low, middle), np.where(over, middle, high)
-    edge = np.minimum(problem.a / (problem.T - high), problem.Z_max)
-    return np.where(short, high, x), np.where(short, edge, Z)
+        target_reached = (
+            problem.energy(middle, np.minimum(problem.a / (problem.T - middle), problem.Z_max)) >= problem.half
+        )
+        low, high = np.where(target_reached, low, middle), np.where(target_reached, middle, high)
+    edge_rate = np.minimum(problem.a / (problem.T - high), problem.Z_max)
+    return np.where(short, high, x), np.where(short, edge_rate, Z)

@@ -1,4 +1,4 @@
-r"""The energy-utility problem in compute time and transmission time: its numbers, its cases, its upper bounds."""
+r"""The energy-utility problem in compute time and transmission time: its data, its cases and its upper bounds."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from scipy import special
 from airtight.analytics.checks import FloatArray
 from airtight.analytics.federated.fair.device import DeviceFleet
 
-_NEAR = 1e-5  # P_cir in units of 1/(rho g) below which Z_0 comes from a series
+_NEAR = 1e-5  # rho g P_cir below which Z_0 comes from its series: Lambert's W loses half the digits at its branch point
 
 
 class Case(StrEnum):
-    """Where the optimum lies."""
+    """The part of the feasible set in which the optimum lies."""
 
     DELAY = "delay active"
     SLACK = "slack"
@@ -27,7 +27,10 @@ class Case(StrEnum):
 
 @dataclass(frozen=True)
 class Problem:
-    """The numbers of the problem, one a device, in the unknowns x and t (s), E (J) and Z (nat)."""
+    """The data of the problem, one entry per device.
+
+    The unknowns are the compute time x and the transmission time t (s); E is the energy (J) and Z = a/t the rate (nat).
+    """
 
     A: FloatArray
     a: FloatArray
@@ -76,7 +79,7 @@ class Problem:
         return self.P_cp * x + self.transmit_energy(Z)
 
     def saving(self, Z: FloatArray) -> FloatArray:
-        """m' = -dE_tx/dt, W: what a longer transmission saves."""
+        """m' = -dE_tx/dt, W: the energy that a longer transmission saves per second."""
         with np.errstate(over="ignore"):
             return np.asarray((Z * np.exp(Z) - np.expm1(Z)) * self.inverse_gain - self.P_cir)
 
@@ -89,7 +92,11 @@ class Problem:
 
     @property
     def Z_0(self) -> FloatArray:
-        """The rate of least transmission energy, 1 + W((rho g P_cir - 1)/e); by its series for small P_cir."""
+        """The rate of least transmission energy, 1 + W((rho g P_cir - 1)/e).
+
+        With p = rho g P_cir it is computed by its series in sqrt(2 p) where p is small, from log p where p > 2, and in
+        between by Lambert's W with two Newton steps on Z e^Z - (e^Z - 1) = p.
+        """
         p = self.P_cir / self.inverse_gain
         root = np.sqrt(2 * np.minimum(p, _NEAR))
         near = root * (
@@ -105,25 +112,31 @@ class Problem:
     def gap_bound(self, x: FloatArray, Z: FloatArray) -> FloatArray:
         """An upper bound on how far U(x, Z) is below the optimum.
 
-        The lesser of two: the relaxed objective is concave, so its linearisation at the point, at the three vertices of the
-        triangle, bounds it (the Frank-Wolfe gap), plus what relaxing adds at the point; and no x or E beyond the vertices'.
+        It is the lesser of two bounds. First, the relaxed objective is concave, so that it is at most its
+        linearisation at the point, which is greatest at one of the three vertices of the triangle (the Frank-Wolfe
+        gap); the amount by which the relaxation exceeds the true utility at the point is added. Second, the learning
+        term is at most that of the greatest x, and E, which is convex, is at most the greatest E of the vertices.
         """
         energy = self.energy(x, Z)
         t = self.a / Z
         excess = 2 * np.maximum(energy - self.half, 0.0)
         dx = self.beta_1 / self.beta_2 * self.P_cp * np.exp(-self.P_cp * x / self.beta_2) - excess * self.P_cp
         dt = excess * self.saving(Z)
-        ends = ((self.x_max, self.t_min), (self.x_min, self.t_min), (self.x_min, self.T - self.x_min))
-        steps = [dx * (vx - x) + dt * (vt - t) for vx, vt in ends]
+        vertices = ((self.x_max, self.t_min), (self.x_min, self.t_min), (self.x_min, self.T - self.x_min))
+        steps = [dx * (vx - x) + dt * (vt - t) for vx, vt in vertices]
         relaxed = np.maximum.reduce(steps) + np.maximum(self.half - energy, 0.0) ** 2
-        most = np.maximum(self.energy(self.x_max, self.Z_max), self.energy(self.x_min, self.a / (self.T - self.x_min)))
-        short = np.maximum(self.half - most, 0.0)
-        best = self.learning(self.x_max) - short**2
-        return np.asarray(np.maximum(np.minimum(relaxed, best - self.learning(x) + (energy - self.half) ** 2), 0.0))
+        greatest_energy = np.maximum(
+            self.energy(self.x_max, self.Z_max), self.energy(self.x_min, self.a / (self.T - self.x_min))
+        )
+        shortfall = np.maximum(self.half - greatest_energy, 0.0)
+        greatest_utility = self.learning(self.x_max) - shortfall**2
+        return np.asarray(
+            np.maximum(np.minimum(relaxed, greatest_utility - self.learning(x) + (energy - self.half) ** 2), 0.0)
+        )
 
 
 def log_lambert_exp(L: FloatArray) -> FloatArray:
-    """y with y + e^y = L, that is log W(e^L), for any real L."""
+    """y with y + e^y = L, that is log W(e^L), for any real L, by six Newton steps."""
     y = np.where(L > 1, np.log(np.maximum(L - np.log(np.maximum(L, 1.0)), 0.5)), np.minimum(L, 0.0))
     for _ in range(6):
         e = np.exp(np.minimum(y, 700.0))

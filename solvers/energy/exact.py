@@ -1,4 +1,4 @@
-"""The optimum of the energy-utility problem, vectorised over devices: closed form, one root, or branch and bound."""
+"""The optimum of the energy-utility problem, vectorised over devices: a closed form, one root, or branch and bound."""
 
 from __future__ import annotations
 
@@ -8,57 +8,59 @@ from airtight.analytics.checks import ConvergenceError, FloatArray, IntArray
 from airtight.analytics.federated.fair.device import DeviceFleet
 from airtight.solvers.energy.energy_problem import Case, Problem, log_lambert_exp
 
-_SWEEPS = 200
-_NEAR = 32  # sweeps after which even near the root a bracket is halved
-_BRANCHINGS = 200
-_GAP = 1e-12
-_CHUNK = 1 << 16  # devices worked on at a time: their arrays stay in the cache
-_EXHAUSTIVE = 1_000_000
+_SWEEPS = 200  # most Newton or bisection steps of the edge root
+_NEAR = 32  # sweeps after which every eighth step is a bisection even near the root
+_BRANCHINGS = 200  # most levels of branch and bound
+_GAP = 1e-12  # of branch and bound, relative to the terms of the utility
+_CHUNK = 1 << 16  # devices handled at a time, so that their arrays stay in the cache
+_EXHAUSTIVE = 1_000_000  # whole numbers of iterations that are compared at most for one device
 
 
 def exact_cases(problem: Problem) -> tuple[FloatArray, FloatArray, IntArray, FloatArray]:
-    """x, Z, case (its place in :class:`Case`), and the bound of branch and bound, nan where none was needed."""
-    pieces = [_closed_form(problem[slice(start, start + _CHUNK)]) for start in range(0, max(problem.a.size, 1), _CHUNK)]
-    x, Z, case, bound = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
+    """x, Z, case (its index in :class:`Case`), and the upper bound of branch and bound, nan where it was not needed."""
+    chunks = [_closed_form(problem[slice(start, start + _CHUNK)]) for start in range(0, max(problem.a.size, 1), _CHUNK)]
+    x, Z, case, bound = (np.concatenate(parts) for parts in zip(*chunks, strict=True))
     return x, Z, case, bound
 
 
 def _closed_form(problem: Problem) -> tuple[FloatArray, FloatArray, IntArray, FloatArray]:
-    """x, Z, case, and the upper bound of branch and bound (nan where none was needed)."""
-    order = {kind: i for i, kind in enumerate(Case)}
+    """x, Z, case, and the upper bound of branch and bound, for one chunk of devices."""
+    case_index = {name: i for i, name in enumerate(Case)}
     fastest = problem.energy(problem.x_max, problem.Z_max)
     slowest_Z = problem.a / (problem.T - problem.x_min)
     slowest = problem.energy(problem.x_min, slowest_Z)
     Z_free = np.minimum(problem.Z_0, problem.Z_max)
     with np.errstate(divide="ignore", invalid="ignore"):
         t_free = np.where(Z_free > 0, problem.a / Z_free, np.inf)
-        x_free = np.maximum(_unhurried(problem, np.where(Z_free > 0, Z_free, 1.0)), problem.x_min)
-    case = np.full(problem.a.size, order[Case.DELAY])
-    slack = (x_free + t_free <= problem.T) & np.isfinite(t_free)
-    x, Z = np.where(slack, x_free, 0.0), np.where(slack, Z_free, 1.0)
-    case[slack] = order[Case.SLACK]
-    short = fastest < problem.half
-    vertex = short & ((problem.P_cp >= problem.P_cir) | (slowest <= fastest))
-    x[vertex], Z[vertex], case[vertex] = problem.x_max[vertex], problem.Z_max[vertex], order[Case.FASTEST]
-    rows = np.flatnonzero(~slack & ~short)
+        x_free = np.maximum(_time_without_deadline(problem, np.where(Z_free > 0, Z_free, 1.0)), problem.x_min)
+    case = np.full(problem.a.size, case_index[Case.DELAY])
+    fits = (x_free + t_free <= problem.T) & np.isfinite(t_free)
+    x, Z = np.where(fits, x_free, 0.0), np.where(fits, Z_free, 1.0)
+    case[fits] = case_index[Case.SLACK]
+    target_missed = fastest < problem.half
+    vertex = target_missed & ((problem.P_cp >= problem.P_cir) | (slowest <= fastest))
+    x[vertex], Z[vertex], case[vertex] = problem.x_max[vertex], problem.Z_max[vertex], case_index[Case.FASTEST]
+    rows = np.flatnonzero(~fits & ~target_missed)
     if rows.size:
-        part = problem[rows]
-        low = np.minimum(np.maximum(Z_free[rows], slowest_Z[rows]), part.Z_max)
-        Z[rows] = _edge_root(part, low)
-        x[rows] = np.where(Z[rows] == part.Z_max, part.x_max, np.maximum(part.T - part.a / Z[rows], part.x_min))
-        case[rows[Z[rows] == part.Z_max]] = order[Case.FASTEST]
+        selected = problem[rows]
+        low = np.minimum(np.maximum(Z_free[rows], slowest_Z[rows]), selected.Z_max)
+        Z[rows] = _edge_root(selected, low)
+        x[rows] = np.where(
+            Z[rows] == selected.Z_max, selected.x_max, np.maximum(selected.T - selected.a / Z[rows], selected.x_min)
+        )
+        case[rows[Z[rows] == selected.Z_max]] = case_index[Case.FASTEST]
     bound = np.full(problem.a.size, np.nan)
-    rows = np.flatnonzero(short & ~vertex)
+    rows = np.flatnonzero(target_missed & ~vertex)
     if rows.size:
-        part = problem[rows]
-        x[rows], bound[rows] = _branch_and_bound(part)
-        Z[rows] = np.minimum(part.a / (part.T - x[rows]), part.Z_max)
-        case[rows] = order[Case.NONCONVEX]
+        selected = problem[rows]
+        x[rows], bound[rows] = _branch_and_bound(selected)
+        Z[rows] = np.minimum(selected.a / (selected.T - x[rows]), selected.Z_max)
+        case[rows] = case_index[Case.NONCONVEX]
     return x, Z, case, bound
 
 
-def _unhurried(problem: Problem, Z: FloatArray) -> FloatArray:
-    """The compute time of greatest relaxed utility when the transmission does not depend on it."""
+def _time_without_deadline(problem: Problem, Z: FloatArray) -> FloatArray:
+    """The compute time of greatest relaxed utility at the rate Z when the delay constraint is dropped."""
     q = (problem.transmit_energy(Z) - problem.half) / problem.beta_2
     log_K = np.log(problem.beta_1) - np.log(2) - 2 * np.log(problem.beta_2)
     # W(K e^q) - q = log K - log W, without cancellation
@@ -66,18 +68,18 @@ def _unhurried(problem: Problem, Z: FloatArray) -> FloatArray:
 
 
 def _edge_root(problem: Problem, low: FloatArray) -> FloatArray:
-    """Z in [low, Z_max] where (39) holds, an end where it does not: safeguarded Newton on the logarithm of its ratio."""
+    """Z in [low, Z_max] where (39) holds, else the nearer end: safeguarded Newton on the log ratio of its two sides."""
     high = problem.Z_max.copy()
     out = np.empty(low.size)
-    at_low, _ = _balance(problem, low)
-    at_high, _ = _balance(problem, high)
-    first, last = at_low >= 0, at_high <= 0
-    out[first] = low[first]
-    out[last & ~first] = high[last & ~first]
-    rows = np.flatnonzero(~first & ~last)
-    part, low, high = problem[rows], low[rows], high[rows]
+    at_low, _ = _log_ratio(problem, low)
+    at_high, _ = _log_ratio(problem, high)
+    root_below, root_above = at_low >= 0, at_high <= 0
+    out[root_below] = low[root_below]
+    out[root_above & ~root_below] = high[root_above & ~root_below]
+    rows = np.flatnonzero(~root_below & ~root_above)
+    open_problem, low, high = problem[rows], low[rows], high[rows]
     Z = high.copy()
-    value, slope = at_high[rows], _balance(part, high)[1]
+    value, slope = at_high[rows], _log_ratio(open_problem, high)[1]
     for sweep in range(_SWEEPS):
         if not rows.size:
             return out
@@ -85,9 +87,9 @@ def _edge_root(problem: Problem, low: FloatArray) -> FloatArray:
             step = Z - value / slope
         middle = 0.5 * (low + high)
         Z_next = np.where((step > low) & (step < high), step, middle)
-        if sweep % 8 == 7:  # three digits in eight sweeps at the least; near the root Newton does better
+        if sweep % 8 == 7:  # bisection guarantees progress; near the root, Newton's method converges faster
             Z_next = np.where((np.abs(value) < 1e-3) & (sweep < _NEAR), Z_next, middle)
-        value, slope = _balance(part, Z_next)
+        value, slope = _log_ratio(open_problem, Z_next)
         low, high = np.where(value < 0, Z_next, low), np.where(value < 0, high, Z_next)
         done = (np.abs(Z_next - Z) <= 4e-16 * Z_next) | (high - low <= 4e-16 * high)
         done |= np.abs(value) <= 4e-16 * Z_next * slope  # the next step would be below rounding
@@ -95,9 +97,9 @@ def _edge_root(problem: Problem, low: FloatArray) -> FloatArray:
         if np.any(done):
             out[rows[done]] = Z[done]
             keep = ~done
-            rows, part, low, high, Z, value, slope = (
+            rows, open_problem, low, high, Z, value, slope = (
                 rows[keep],
-                part[keep],
+                open_problem[keep],
                 low[keep],
                 high[keep],
                 Z[keep],
@@ -108,7 +110,7 @@ def _edge_root(problem: Problem, low: FloatArray) -> FloatArray:
     return out
 
 
-def _balance(problem: Problem, Z: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _log_ratio(problem: Problem, Z: FloatArray) -> tuple[FloatArray, FloatArray]:
     r"""log of the left over the right side of (39), rising in Z, and its slope; -inf where :math:`2E \le \varrho`."""
     t = problem.a / Z
     x = problem.T - t
@@ -131,25 +133,25 @@ def _balance(problem: Problem, Z: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _branch_and_bound(problem: Problem) -> tuple[FloatArray, FloatArray]:
-    """Best x on the delay edge where E is below its target, and an upper bound on the utility."""
+    """The best x on the part of the delay edge where E is below its target, and an upper bound on the utility there."""
     count = problem.a.size
-    left = problem.x_min.copy()
-    over = _edge_energy(problem, left) > problem.half
-    low, high = left.copy(), problem.x_max.copy()
-    for _ in range(100):  # the place where E falls below the target: E is convex and below it at the right end
+    start = problem.x_min.copy()
+    reached = _edge_energy(problem, start) > problem.half
+    low, high = start.copy(), problem.x_max.copy()
+    for _ in range(100):  # the x where E falls below the target: E is convex, and below the target at the right end
         middle = 0.5 * (low + high)
-        above = _edge_energy(problem, middle) >= problem.half
-        low, high = np.where(above, middle, low), np.where(above, high, middle)
-    left = np.where(over, high, left)
-    best_x, best = left.copy(), _edge_utility(problem, left)
+        target_reached = _edge_energy(problem, middle) >= problem.half
+        low, high = np.where(target_reached, middle, low), np.where(target_reached, high, middle)
+    start = np.where(reached, high, start)
+    best_x, best = start.copy(), _edge_utility(problem, start)
     _improve(problem, best_x, best, np.arange(count), problem.x_max)
-    device, low, high = np.arange(count), left, problem.x_max.copy()
+    device, low, high = np.arange(count), start, problem.x_max.copy()
     proved = best.copy()
-    size = np.abs(best) + np.abs(problem.learning(problem.x_max)) + problem.half**2  # of the terms of U, in its unit
+    size = np.abs(best) + np.abs(problem.learning(problem.x_max)) + problem.half**2  # magnitude of the terms of U
     for _ in range(_BRANCHINGS):
         bound = _edge_bound(problem[device], low, high)
-        goal = best[device] + _GAP * size[device]
-        closed = (bound <= goal) | (high - low <= 4e-16 * high)
+        closing_bound = best[device] + _GAP * size[device]
+        closed = (bound <= closing_bound) | (high - low <= 4e-16 * high)
         np.maximum.at(proved, device[closed], bound[closed])
         device, low, high = device[~closed], low[~closed], high[~closed]
         if not device.size:
@@ -163,7 +165,7 @@ def _branch_and_bound(problem: Problem) -> tuple[FloatArray, FloatArray]:
 
 
 def _improve(problem: Problem, best_x: FloatArray, best: FloatArray, device: IntArray, x: FloatArray) -> None:
-    """Take over, in place, what is better at x."""
+    """Replace, in place, the best x and utility of each device where the utility at x is greater."""
     value = _edge_utility(problem[device], x)
     order = np.argsort(value, kind="stable")
     device, x, value = device[order], x[order], value[order]
@@ -181,7 +183,12 @@ def _edge_utility(problem: Problem, x: FloatArray) -> FloatArray:
 
 
 def _edge_bound(problem: Problem, low: FloatArray, high: FloatArray) -> FloatArray:
-    """Above U on the piece of the edge: tangent of the learning term, chord of the missing energy."""
+    """An upper bound of U on a piece [low, high] of the delay edge where E is below its target.
+
+    The learning term is concave, so it is below its tangent at the middle. The missing energy is concave, so it is
+    above its chord, and minus its square is below minus the square of the chord. The bound is the maximum of this
+    concave parabola.
+    """
     middle, width = 0.5 * (low + high), high - low
     value = problem.learning(middle)
     slope = problem.beta_1 / problem.beta_2 * problem.P_cp * np.exp(-problem.P_cp * middle / problem.beta_2)
@@ -196,28 +203,33 @@ def _edge_bound(problem: Problem, low: FloatArray, high: FloatArray) -> FloatArr
 
 
 def best_rate(problem: Problem, x: FloatArray) -> FloatArray:
-    """Z of greatest utility for a given compute time: E as near to its target as the transmission allows."""
+    """The rate Z of greatest utility for a given compute time: it brings E as near to its target as possible."""
     slow = np.minimum(problem.a / np.maximum(problem.T - x, problem.t_min), problem.Z_max)
-    least = np.clip(problem.Z_0, slow, problem.Z_max)
-    out = least.copy()
-    below = problem.energy(x, least) < problem.half
+    thriftiest = np.clip(problem.Z_0, slow, problem.Z_max)
+    out = thriftiest.copy()
+    below = problem.energy(x, thriftiest) < problem.half
     fast_over = problem.energy(x, problem.Z_max) >= problem.half
     slow_over = problem.energy(x, slow) >= problem.half
-    for end, over in ((problem.Z_max, fast_over), (slow, slow_over & ~fast_over)):
+    for limit, over in ((problem.Z_max, fast_over), (slow, slow_over & ~fast_over)):
         rows = np.flatnonzero(below & over)
-        part, inside, outside = problem[rows], least[rows], end[rows]
+        selected, inside, outside = problem[rows], thriftiest[rows], limit[rows]
         for _ in range(120):
             middle = 0.5 * (inside + outside)
-            reached = part.energy(x[rows], middle) >= part.half
+            reached = selected.energy(x[rows], middle) >= selected.half
             inside, outside = np.where(reached, inside, middle), np.where(reached, middle, outside)
         out[rows] = outside
-    neither = below & ~fast_over & ~slow_over
-    out[neither] = np.where(problem.energy(x, problem.Z_max) >= problem.energy(x, slow), problem.Z_max, slow)[neither]
+    unreachable = below & ~fast_over & ~slow_over
+    out[unreachable] = np.where(problem.energy(x, problem.Z_max) >= problem.energy(x, slow), problem.Z_max, slow)[
+        unreachable
+    ]
     return out
 
 
 def whole_iterations(problem: Problem, x: FloatArray, fleet: DeviceFleet) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Compute time, rate, number of whole iterations: both neighbours where P_cp >= P_cir, all numbers elsewhere."""
+    """Compute time, rate and number of iterations of greatest utility among whole numbers of iterations.
+
+    Where P_cp >= P_cir the two whole numbers next to the real optimum are compared, elsewhere all allowed numbers.
+    """
     first = np.ceil(fleet.min_iterations)
     last = np.maximum(np.floor(problem.x_max / problem.A * (1 + 1e-14)), first)  # the fleet is feasible with `first`
     start = np.nan_to_num(x / problem.A)
@@ -229,9 +241,11 @@ def whole_iterations(problem: Problem, x: FloatArray, fleet: DeviceFleet) -> tup
     j = np.where(value > best, other, j)
     for k in np.flatnonzero(problem.P_cp < problem.P_cir).tolist():
         if last[k] - first[k] > _EXHAUSTIVE:
-            raise ConvergenceError(f"device {k}: {last[k] - first[k]:g} whole numbers of iterations to compare")
-        every = np.arange(first[k], last[k] + 1)
-        row = problem[np.full(every.size, k)]
-        j[k] = every[int(np.argmax(row.utility(every * row.A, best_rate(row, every * row.A))))]
+            raise ConvergenceError(
+                f"device {k}: {last[k] - first[k]:g} whole numbers of iterations to compare, more than 1e6"
+            )
+        counts = np.arange(first[k], last[k] + 1)
+        copies = problem[np.full(counts.size, k)]
+        j[k] = counts[int(np.argmax(copies.utility(counts * copies.A, best_rate(copies, counts * copies.A))))]
     x = np.minimum(j * problem.A, problem.x_max)
     return x, best_rate(problem, x), j

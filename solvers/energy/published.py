@@ -1,4 +1,4 @@
-"""UF Theorem 2 as printed: a root of (39), clamped by (38), iterations by (40)."""
+"""UF Theorem 2 as printed: a root of (39), clamped by (38), and the iterations by (40)."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from airtight.solvers.energy.energy_problem import Case, Problem
 
 
 def point(problem: Problem) -> tuple[FloatArray, FloatArray, IntArray]:
-    """Theorem 2 as printed: the greatest root of (39) with x >= 0 (the paper does not say which), (38) and (40)."""
-    order = {kind: i for i, kind in enumerate(Case)}
+    """Theorem 2 as printed: (38), (40) and the greatest root of (39) with x >= 0; the paper does not say which root."""
+    case_index = {name: i for i, name in enumerate(Case)}
     Z_hat = np.full(problem.a.size, np.nan)
     for start in range(0, problem.a.size, 4096):
         rows = slice(start, start + 4096)
@@ -22,24 +22,26 @@ def point(problem: Problem) -> tuple[FloatArray, FloatArray, IntArray]:
     Z = np.where(Z_hat < problem.Z_max, np.maximum(Z_min, Z_hat), problem.Z_max)
     Z = np.where(np.isnan(Z_hat), np.nan, Z)
     x = np.minimum(problem.T - problem.a / Z, problem.x_max)
-    case = np.full(Z.size, order[Case.DELAY])
-    case[problem.Z_max == Z] = order[Case.FASTEST]
-    case[np.isnan(Z)] = order[Case.UNSOLVED]
+    case = np.full(Z.size, case_index[Case.DELAY])
+    case[problem.Z_max == Z] = case_index[Case.FASTEST]
+    case[np.isnan(Z)] = case_index[Case.UNSOLVED]
     return x, Z, case
 
 
 def residual(problem: Problem, Z: FloatArray) -> FloatArray:
-    """Left minus right side of (39)."""
+    """The left side of (39) minus its right side."""
     x = problem.T - problem.a / Z
     with np.errstate(over="ignore", invalid="ignore"):
-        left = 2 * (problem.energy(x, Z) - problem.half) * (1 + problem.saving(Z) / problem.P_cp)
+        left_side = 2 * (problem.energy(x, Z) - problem.half) * (1 + problem.saving(Z) / problem.P_cp)
         return np.asarray(
-            left - problem.beta_1 / problem.beta_2 * np.exp(np.minimum(-problem.P_cp * x / problem.beta_2, 700.0))
+            left_side - problem.beta_1 / problem.beta_2 * np.exp(np.minimum(-problem.P_cp * x / problem.beta_2, 700.0))
         )
 
 
 def roots(fleet: DeviceFleet, *, points: int = 2000) -> IntArray:
-    """How many roots (39) has between the rate at which no time is left to compute and the greatest rate, per device.
+    """The number of roots of (39) per device, counted as sign changes on a grid of rates.
+
+    The grid extends from the rate at which no time is left to compute to the greatest rate.
 
     Examples
     --------
@@ -52,26 +54,29 @@ def roots(fleet: DeviceFleet, *, points: int = 2000) -> IntArray:
 
 
 def _signs(problem: Problem, points: int) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """Rates on a grid, a row for each device, and where the left side of (39) is the greater."""
+    """A grid of rates, one row for each device, and where the left side of (39) is greater than the right side."""
     low = problem.a / problem.T
     Z = low[:, None] + (problem.Z_max - low)[:, None] * np.linspace(0, 1, points)
     return Z, residual(problem[(slice(None), None)], Z) > 0
 
 
 def _greatest_root(problem: Problem) -> FloatArray:
-    """nan when there is none below Z_max and the residual is positive there; Z_max when it lies beyond."""
+    """The greatest root of (39).
+
+    Z_max where the root lies beyond, and nan where there is no root below Z_max and the residual at Z_max is positive.
+    """
     Z, positive = _signs(problem, 513)
     out = np.where(positive[:, -1], np.nan, problem.Z_max)
     change = positive[:, 1:] != positive[:, :-1]
-    some = change.any(axis=1) & positive[:, -1]
-    last = change.shape[1] - 1 - np.argmax(change[:, ::-1], axis=1)
-    rows = np.flatnonzero(some)
-    part, left, right = problem[rows], Z[rows, last[rows]], Z[rows, last[rows] + 1]
+    with_root = change.any(axis=1) & positive[:, -1]
+    last_change = change.shape[1] - 1 - np.argmax(change[:, ::-1], axis=1)
+    rows = np.flatnonzero(with_root)
+    selected, left, right = problem[rows], Z[rows, last_change[rows]], Z[rows, last_change[rows] + 1]
     for _ in range(100):
         middle = 0.5 * (left + right)
         if np.all((middle == left) | (middle == right)):
             break
-        below = ~(residual(part, middle) > 0)
+        below = ~(residual(selected, middle) > 0)
         left, right = np.where(below, middle, left), np.where(below, right, middle)
     out[rows] = 0.5 * (left + right)
     return out

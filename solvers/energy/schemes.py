@@ -1,9 +1,9 @@
-r"""The benchmark scheme of UF Sec. IV and its variants, and how evenly energy is spent over a fleet.
+r"""The benchmark scheme of UF Sec. IV, its variants, and the spread of the energy over a fleet.
 
-What the paper calls proportional utility fairness is, for a wide range of parameters, target tracking: at an optimum with
-the delay constraint active the energy exceeds :math:`\varrho/2` by
-:math:`\tfrac{\beta_1}{2\beta_2}e^{-y/\beta_2}/(1+m'/P_{cp})`, which vanishes with :math:`\beta_1/\beta_2`, deviation
-factor or not.
+The proportional utility fairness of the paper is, for a wide range of parameters, the tracking of an energy target: at
+an optimum with the delay constraint active, the energy exceeds :math:`\varrho/2` by
+:math:`\tfrac{\beta_1}{2\beta_2}e^{-y/\beta_2}/(1+m'/P_{cp})`, which vanishes with :math:`\beta_1/\beta_2`, with or
+without the deviation factor.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from airtight.solvers.energy.energy_problem import Problem
 
 @dataclass(frozen=True)
 class Spread:
-    """Energy over the devices: mean and standard deviation (population), J."""
+    """Mean and population standard deviation of the energy over the devices, in J."""
 
     mean: float
     std: float
@@ -33,7 +33,7 @@ class Spread:
 
 
 def benchmark_energy(fleet: DeviceFleet, *, power: float | None = None) -> FloatArray:
-    """Energy of the benchmark as described: the greatest number of iterations, sent at the greatest power (or at `power`).
+    """Energy of the benchmark: the greatest number of iterations, transmitted at the greatest power (or at `power`).
 
     Examples
     --------
@@ -42,8 +42,8 @@ def benchmark_energy(fleet: DeviceFleet, *, power: float | None = None) -> Float
     >>> round(1e3 * spread.mean, 2), round(1e3 * spread.std, 2)
     (500.47, 55.55)
     """
-    sent = fleet.max_power if power is None else checks.vector("power", power, fleet.devices, "(0, 1e100]")
-    return fleet.energy(np.maximum(fleet.iterations_left(fleet.transmit_time(sent)), 0.0), sent)
+    powers = fleet.max_power if power is None else checks.vector("power", power, fleet.devices, "(0, 1e100]")
+    return fleet.energy(np.maximum(fleet.iterations_left(fleet.transmit_time(powers)), 0.0), powers)
 
 
 def linear_cost_energy(fleet: DeviceFleet, price: float) -> FloatArray:
@@ -56,8 +56,9 @@ def linear_cost_energy(fleet: DeviceFleet, price: float) -> FloatArray:
 
     Notes
     -----
-    Concave. Without the delay constraint :math:`y = \beta_2\log\frac{\beta_1}{\lambda\beta_2}` at :math:`Z_0`; on the delay edge
-    :math:`\log\lambda(1+m'/P_{cp}) + y/\beta_2 = \log(\beta_1/\beta_2)`, rising in Z.
+    The objective is concave. Without the delay constraint the optimum is
+    :math:`y = \beta_2\log\frac{\beta_1}{\lambda\beta_2}` at :math:`Z_0`. On the delay edge it is the root of
+    :math:`\log\lambda(1+m'/P_{cp}) + y/\beta_2 = \log(\beta_1/\beta_2)`, whose left side increases in Z.
 
     Examples
     --------
@@ -66,23 +67,28 @@ def linear_cost_energy(fleet: DeviceFleet, price: float) -> FloatArray:
     >>> round(1e3 * float(energy.std()), 1)
     63.2
     """
-    lam = checks.scalar("price", price, "(0, inf)")
-    p = Problem.of(fleet)
-    Z = np.minimum(p.Z_0, p.Z_max)
-    x = np.maximum(p.beta_2 / p.P_cp * np.log(np.maximum(p.beta_1 / (lam * p.beta_2), 1e-300)), p.x_min)
-    late = x + p.a / Z > p.T
-    low, high = np.maximum(Z, p.a / (p.T - p.x_min)), p.Z_max.copy()
+    price_value = checks.scalar("price", price, "(0, inf)")
+    problem = Problem.of(fleet)
+    Z = np.minimum(problem.Z_0, problem.Z_max)
+    x = np.maximum(
+        problem.beta_2 / problem.P_cp * np.log(np.maximum(problem.beta_1 / (price_value * problem.beta_2), 1e-300)),
+        problem.x_min,
+    )
+    late = x + problem.a / Z > problem.T
+    low, high = np.maximum(Z, problem.a / (problem.T - problem.x_min)), problem.Z_max.copy()
     for _ in range(100):
         middle = 0.5 * (low + high)
-        y = p.P_cp * (p.T - p.a / middle)
-        over = np.log(lam * (1 + p.saving(middle) / p.P_cp)) + y / p.beta_2 >= np.log(p.beta_1 / p.beta_2)
+        y = problem.P_cp * (problem.T - problem.a / middle)
+        over = np.log(price_value * (1 + problem.saving(middle) / problem.P_cp)) + y / problem.beta_2 >= np.log(
+            problem.beta_1 / problem.beta_2
+        )
         low, high = np.where(over, low, middle), np.where(over, middle, high)
     Z = np.where(late, high, Z)
-    return p.energy(np.where(late, p.T - p.a / Z, x), Z)
+    return problem.energy(np.where(late, problem.T - problem.a / Z, x), Z)
 
 
 def power_for_mean(fleet: DeviceFleet, mean: float) -> float:
-    """The common power at which the benchmark's mean energy is as asked, J; below the fleet's greatest power.
+    """The common power (W) at which the mean energy of the benchmark is `mean` (J); at most the least maximum power.
 
     Examples
     --------
@@ -90,18 +96,18 @@ def power_for_mean(fleet: DeviceFleet, mean: float) -> float:
     >>> round(power_for_mean(table_1(distance=np.linspace(50, 200, 10)), 0.2855), 3)
     0.471
     """
-    goal = checks.scalar("mean", mean, "(0, inf)")
-    top = float(np.min(fleet.max_power))
+    target = checks.scalar("mean", mean, "(0, inf)")
+    greatest_power = float(np.min(fleet.max_power))
 
     def excess(log_power: float) -> float:
-        return float(np.mean(benchmark_energy(fleet, power=float(np.exp(log_power))))) - goal
+        return float(np.mean(benchmark_energy(fleet, power=float(np.exp(log_power))))) - target
 
-    least = float(np.log(np.max(fleet.min_power)))
-    return float(np.exp(brentq(excess, least, np.log(top), xtol=1e-12)))
+    least_log_power = float(np.log(np.max(fleet.min_power)))
+    return float(np.exp(brentq(excess, least_log_power, np.log(greatest_power), xtol=1e-12)))
 
 
 def price_for_mean(fleet: DeviceFleet, mean: float) -> float:
-    """The price at which the linear-cost scheme's mean energy is as asked, 1/J.
+    """The price (1/J) at which the mean energy of the linear-cost scheme is `mean` (J).
 
     Examples
     --------
@@ -109,17 +115,17 @@ def price_for_mean(fleet: DeviceFleet, mean: float) -> float:
     >>> round(price_for_mean(table_1(distance=np.linspace(50, 200, 10), beta_1=0.02), 0.2855), 5)
     0.00124
     """
-    goal = checks.scalar("mean", mean, "(0, inf)")
+    target = checks.scalar("mean", mean, "(0, inf)")
 
     def excess(log_price: float) -> float:
-        return float(np.mean(linear_cost_energy(fleet, float(np.exp(log_price))))) - goal
+        return float(np.mean(linear_cost_energy(fleet, float(np.exp(log_price))))) - target
 
     return float(np.exp(brentq(excess, -40.0, 10.0, xtol=1e-12)))
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What the proposed scheme saves against a benchmark: shares of its standard deviation and of its mean."""
+    """Relative reduction of the standard deviation and of the mean of the energy by the proposed scheme."""
 
     std_cut: float
     mean_cut: float
@@ -128,7 +134,7 @@ class Comparison:
 
 
 def compare(fleet: DeviceFleet, benchmark: FloatArray) -> Comparison:
-    """The proposed scheme (optimal utilities) against the energies of a benchmark.
+    """Compare the energies of the proposed scheme (optimal utilities) with those of a benchmark.
 
     Examples
     --------
@@ -143,9 +149,10 @@ def compare(fleet: DeviceFleet, benchmark: FloatArray) -> Comparison:
 
 
 def faded(fleet: DeviceFleet, rounds: int, rng: np.random.Generator, *, mean_gain: float = 1.0) -> list[DeviceFleet]:
-    """The fleet in rounds of Rayleigh fading: abs(h)^2 exponential with the given mean, drawn afresh for every device.
+    """The fleet in rounds of Rayleigh fading.
 
-    Rounds in which a device cannot keep its deadline keep it: check ``feasible``.
+    abs(h)^2 is exponential with the given mean and independent over devices and rounds. The list includes rounds in
+    which a device cannot keep its deadline; check ``feasible``.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The weight problem: which weights serve the server best under a privacy cap (FDP Lemma 5, App. C)."""
+"""The weight problem: aggregation weights of least MSE under a privacy cap (FDP Lemma 5, App. C)."""
 
 from airtight.solvers.weights.caps import Cap
 from airtight.solvers.weights.weight_problem import (

@@ -1,6 +1,7 @@
-r"""The greatest weights that a privacy cap allows: from Theorem 1 as printed, and from what is proven and exact.
+r"""The greatest weights that a privacy cap allows: Theorem 1 as printed, our proven closed form or the exact epsilon.
 
-A device's own weight enters its privacy only through the sensitivity :math:`\gamma w_kC_k`, so each cap stands alone.
+The privacy of device k depends on the weights only through its own sensitivity :math:`\gamma w_kC_k`, so the greatest
+weight of each device is found separately.
 """
 
 from __future__ import annotations
@@ -21,18 +22,18 @@ from airtight.analytics.privacy.over_the_air.mixtures import TRIMMED, participat
 from airtight.analytics.privacy.over_the_air.noise_mixture import Participation
 from airtight.analytics.rounding import UNIT
 
-_STEPS = 200
-_NEAR, _NEAR_ON_GRID = 1e-11, 1e-7  # relative distance to the limit, but for the rounding
-_SHORT = 2e-6  # below it where the law of the others' noise is on a grid: the evaluation of epsilon is no nearer
-_NATS = 12.0  # of the divergences' rule there
-_COLUMNS = 64  # of the rough law that the search starts on
-_DOUBT = 0.3  # excess on it above which weight 0 is tried on the whole law
-_FARTHEST = 1400.0  # in log weight: beyond the range of doubles
-_LONGEST = 690.0
+_ROOT_STEPS = 200  # evaluations after which the root search stops
+_NEAR, _NEAR_ON_GRID = 1e-11, 1e-7  # step or bracket width in log weight at which the root search stops
+_GRID_MARGIN = 2e-6  # subtracted from log weights where the others' noise is on a grid: epsilon is known to 1e-6 there
+_SKETCH_NATS = 12.0  # the quadrature of the rough law's divergences errs by e^-12
+_SKETCH_COLUMNS = 64  # atoms of the rough law, on which the search starts
+_SKETCH_DOUBT = 0.3  # where the rough law's excess is above -0.3, weight 0 is evaluated on the whole law
+_FARTHEST = 1400.0  # distance in log weight from the start; the logarithms of all doubles span 1454
+_LARGEST_LOG_WEIGHT = 690.0  # greatest log weight: e^690 = 5e299, and exp overflows from 709.8 on
 
 
 class Cap(StrEnum):
-    """Where w_max comes from: Theorem 1 with either printed t, our closed form, the exact epsilon, or no cap."""
+    """How w_max is computed: Theorem 1 with either printed t, our proven closed form, the exact epsilon, or no cap."""
 
     THEOREM1 = "theorem1"
     EQ23 = "eq23"
@@ -48,7 +49,7 @@ def greatest_weights(
     *,
     observer: Observer | str = Observer.AUTO,
 ) -> FloatArray:
-    """w_max of every device for a cap on epsilon.
+    """The greatest weight w_max of every device for a cap on epsilon.
 
     Parameters
     ----------
@@ -57,26 +58,29 @@ def greatest_weights(
     epsilon : float
         In (0, inf].
     cap : {"exact", "proven", "theorem1", "eq23", "none"}
-        With "exact" and "proven" the guarantee is at the system's delta, for its adjacency.
+        How w_max is computed. With "exact" and "proven" the guarantee holds at the system's delta, for its adjacency.
     observer : {"auto", "participants", "others", "signal"}
-        Of the exact cap.
+        The observer of the exact cap.
 
     Returns
     -------
     ndarray, shape (K,)
-        nan where the theorem is vacuous, or where even weight 0 breaks the cap (adjacency ``absent``); infinite where any
-        weight will do. With "exact" and "proven" :func:`~airtight.analytics.privacy.over_the_air.amplification.exact_epsilon` and
-        :func:`~airtight.analytics.privacy.over_the_air.amplification.proven`, evaluated at these weights, do not exceed
-        `epsilon`, not by an ulp.
+        nan where the theorem is vacuous, or where even weight 0 exceeds the cap (adjacency ``absent``); infinite where
+        every weight keeps the cap. With "exact" and "proven",
+        :func:`~airtight.analytics.privacy.over_the_air.amplification.exact_epsilon` and
+        :func:`~airtight.analytics.privacy.over_the_air.amplification.proven`, evaluated at these weights, do not
+        exceed `epsilon`, not even by one unit in the last place.
 
     Notes
     -----
-    As the weight grows, each divergence grows to p_k: the neighbours become mutually singular where device k takes part
-    (and p_k bounds it). Both curves are cut off there, so any weight will do exactly where p_k is at most delta.
+    As the weight grows, each hockey-stick divergence grows to its upper bound p_k: given that device k takes part, the
+    neighbouring laws become mutually singular. Both computed curves are cut off at p_k, so every weight keeps the cap
+    exactly where p_k is at most delta.
 
-    The laws of the others' noise do not depend on the weights and are computed once; the root in log weight is found on a
-    rough law first. The answer is evaluated, and lowered where epsilon is exceeded, by twice the excess (then four times, eight
-    times) or by a step that grows by 8 each time from four ulps on.
+    The laws of the other devices' noise do not depend on the weights and are computed once. The root in log weight is
+    searched on a rough law first, then on the whole law. Epsilon is evaluated at the weight that was found. Where it
+    exceeds the cap, the weight is lowered by twice the relative excess (then by four times, eight times, ...), and at
+    least by a step that starts at four units in the last place and grows eightfold each time.
 
     Examples
     --------
@@ -85,7 +89,7 @@ def greatest_weights(
     >>> greatest_weights(system, 1.0, "eq23").round(4), greatest_weights(system, 1.0).round(4)
     (array([0.1046, 0.1046, 0.1046]), array([0.3015, 0.3015, 0.3015]))
     """
-    return _greatest(system, epsilon, cap, observer, "weight")
+    return _greatest_of(system, epsilon, cap, observer, "weight")
 
 
 def greatest_clips(
@@ -93,8 +97,8 @@ def greatest_clips(
 ) -> FloatArray:
     """The greatest clipping threshold of every device, at its weight, for a cap on epsilon.
 
-    Only w_k C_k enters the privacy of device k: this is w_max in another unit, with its nan and infinity; infinite where the
-    weight is 0.
+    The privacy of device k depends on the product w_k C_k only, so the threshold is w_max C_k / w_k. It is nan or
+    infinite where w_max is, and infinite where the weight is 0.
 
     Examples
     --------
@@ -102,156 +106,181 @@ def greatest_clips(
     >>> greatest_clips(_example()[0], 1.0).round(4)
     array([3.618, 3.618, 3.618])
     """
-    return _greatest(system, epsilon, cap, observer, "clip")
+    return _greatest_of(system, epsilon, cap, observer, "clip")
 
 
-def _greatest(
-    system: InferenceSystem, epsilon: float, cap: Cap | str, observer: Observer | str, key: str
+def _greatest_of(
+    system: InferenceSystem, epsilon: float, cap: Cap | str, observer: Observer | str, quantity: str
 ) -> FloatArray:
-    kind, seen = checks.choice("cap", cap, Cap), checks.choice("observer", observer, Observer)
-    eps = checks.scalar("epsilon", epsilon, "(0, inf]")
-    if kind is Cap.NONE or eps == np.inf:
-        found = np.full(system.devices, np.inf)
-    elif kind in (Cap.THEOREM1, Cap.EQ23):
-        found = published(system, eps, form=TheoremForm(kind.value))
-    elif kind is Cap.EXACT and observers.roll_call(system, seen):
-        found = np.where(system.participation <= system.delta, np.inf, np.nan)  # whatever the weight
+    method, observer_kind = checks.choice("cap", cap, Cap), checks.choice("observer", observer, Observer)
+    epsilon_cap = checks.scalar("epsilon", epsilon, "(0, inf]")
+    if method is Cap.NONE or epsilon_cap == np.inf:
+        greatest = np.full(system.devices, np.inf)
+    elif method in (Cap.THEOREM1, Cap.EQ23):
+        greatest = published(system, epsilon_cap, form=TheoremForm(method.value))
+    elif method is Cap.EXACT and observers.roll_call(system, observer_kind):
+        greatest = np.where(system.participation <= system.delta, np.inf, np.nan)  # at every weight
     else:
-        found = _largest(system, seen, eps, kind)
-    if key == "clip":
+        greatest = _greatest_by_search(system, observer_kind, epsilon_cap, method)
+    if quantity == "clip":
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = np.where(system.weight > 0, found * system.clip / system.weight, np.inf)
-    return _kept(system, eps, kind, found, seen, key) if kind in (Cap.EXACT, Cap.PROVEN) else found
+            greatest = np.where(system.weight > 0, greatest * system.clip / system.weight, np.inf)
+    return (
+        _lowered_to_cap(system, epsilon_cap, method, greatest, observer_kind, quantity)
+        if method in (Cap.EXACT, Cap.PROVEN)
+        else greatest
+    )
 
 
 def published(system: InferenceSystem, epsilon: float, *, form: TheoremForm | str) -> FloatArray:
-    r"""Theorem 1 solved for the weight; the paper says "can be found numerically" (ledger FDP-wmax).
+    r"""Theorem 1 solved for the weight, which the paper says "can be found numerically" (ledger FDP-wmax).
 
     .. math:: w_{k,\max} = \frac{\sqrt{\bar\mu - t}}{\gamma C_k\sqrt{2\log(1.25/\delta)}}
               \log\Bigl(1 + \frac{(1-\delta')(e^\epsilon - 1)}{p_k}\Bigr)
 
-    nan where t >= the mean noise, infinite where p_k = 0. **Not safe**: Theorem 1 is false.
+    The weight is nan where t is at least the mean noise and infinite where p_k = 0. **Not safe**: Theorem 1 is false.
     """
-    kind = checks.choice("form", form, TheoremForm)
-    eps = checks.scalar("epsilon", epsilon, "[0, inf)")
-    deviation = concentration.theorem1_deviation if kind is TheoremForm.THEOREM1 else concentration.eq23_deviation
-    left = concentration.mean_noise(system) - deviation(system)
-    if not left > 0:
+    theorem_form = checks.choice("form", form, TheoremForm)
+    epsilon_cap = checks.scalar("epsilon", epsilon, "[0, inf)")
+    deviation = (
+        concentration.theorem1_deviation if theorem_form is TheoremForm.THEOREM1 else concentration.eq23_deviation
+    )
+    noise_left = concentration.mean_noise(system) - deviation(system)
+    if not noise_left > 0:
         return np.full(system.devices, np.nan)
     with np.errstate(divide="ignore", over="ignore"):
         odds = np.log1p(-system.delta_prime) - np.log(system.participation)
         # log(1 + a (e^eps - 1)) without overflow
-        growth = np.logaddexp(0.0, odds + eps + np.log(-np.expm1(-eps))) if eps > 0 else np.zeros(system.devices)
+        growth = (
+            np.logaddexp(0.0, odds + epsilon_cap + np.log(-np.expm1(-epsilon_cap)))
+            if epsilon_cap > 0
+            else np.zeros(system.devices)
+        )
         unit = system.alignment * system.clip * np.sqrt(2 * np.log(1.25 / system.delta))
-        return np.asarray(np.sqrt(left) / unit * growth)
+        return np.asarray(np.sqrt(noise_left) / unit * growth)
 
 
-def _largest(system: InferenceSystem, observer: Observer, epsilon: float, kind: Cap) -> FloatArray:
-    """The greatest weight of each device, up to rounding to either side."""
-    out = np.full(system.devices, np.inf)
+def _greatest_by_search(system: InferenceSystem, observer: Observer, epsilon: float, kind: Cap) -> FloatArray:
+    """The greatest weight of each device, up to the error of the root search in either direction."""
+    greatest = np.full(system.devices, np.inf)
     bounded = np.flatnonzero(system.participation > system.delta)
-    meant, model = observers.modelled(replace(system, weight=np.ones(system.devices)), observer)
-    for part in participations(meant, bounded, system.delta * TRIMMED, model):
-        simple = kind is Cap.PROVEN and not system.idle_noise
-        excess = _Excess(part.at_quantile(system.delta) if simple else part, epsilon, system.delta, kind)
-        x, slope = excess.scale, np.ones(part.participation.size)
-        silent, doubtful = np.full(x.size, -np.inf), np.arange(x.size)
-        rough = kind is Cap.EXACT and part.variance.shape[1] > 2 * _COLUMNS
-        sketch = replace(excess, part=part.sketch(_COLUMNS, _NATS)) if rough else excess
+    unit_system, model = observers.modelled(replace(system, weight=np.ones(system.devices)), observer)
+    for group in participations(unit_system, bounded, system.delta * TRIMMED, model):
+        closed_form = kind is Cap.PROVEN and not system.idle_noise
+        excess = _Excess(group.at_quantile(system.delta) if closed_form else group, epsilon, system.delta, kind)
+        log_weight, slope = excess.scale, np.ones(group.participation.size)
+        weight_zero, doubtful = np.full(log_weight.size, -np.inf), np.arange(log_weight.size)
+        use_sketch = kind is Cap.EXACT and group.variance.shape[1] > 2 * _SKETCH_COLUMNS
+        sketch = replace(excess, group=group.sketch(_SKETCH_COLUMNS, _SKETCH_NATS)) if use_sketch else excess
         if system.adjacency is Adjacency.ABSENT:
-            if rough:
-                doubtful = np.flatnonzero(sketch(silent, doubtful) > -_DOUBT)
-            x[doubtful[excess(silent[doubtful], doubtful) > 0]] = np.nan
-        if rough:
-            x, slope = _root(sketch, x, slope, near=1e-6)
-            x = np.where(np.isneginf(x), excess.scale, x)
-        near = _NEAR_ON_GRID if part.slack else _NEAR
-        root, _ = _root(excess, x, slope, near=near)
+            if use_sketch:
+                doubtful = np.flatnonzero(sketch(weight_zero, doubtful) > -_SKETCH_DOUBT)
+            log_weight[doubtful[excess(weight_zero[doubtful], doubtful) > 0]] = np.nan
+        if use_sketch:
+            log_weight, slope = _root(sketch, log_weight, slope, near=1e-6)
+            log_weight = np.where(np.isneginf(log_weight), excess.scale, log_weight)
+        near = _NEAR_ON_GRID if group.slack else _NEAR
+        root, _ = _root(excess, log_weight, slope, near=near)
         if system.adjacency is Adjacency.ABSENT:
-            lost = np.flatnonzero(np.isneginf(root))
-            root[lost[excess(silent[lost], lost) > 0]] = np.nan
-        root -= _SHORT if part.slack else 0.0
-        out[part.devices] = np.exp(np.minimum(root, _LONGEST))[part.kind]
-    return out
+            without_root = np.flatnonzero(np.isneginf(root))
+            root[without_root[excess(weight_zero[without_root], without_root) > 0]] = np.nan
+        root -= _GRID_MARGIN if group.slack else 0.0
+        greatest[group.devices] = np.exp(np.minimum(root, _LARGEST_LOG_WEIGHT))[group.kind]
+    return greatest
 
 
-def _kept(
-    system: InferenceSystem, epsilon: float, cap: Cap, value: FloatArray, observer: Observer, key: str
+def _lowered_to_cap(
+    system: InferenceSystem, epsilon: float, cap: Cap, value: FloatArray, observer: Observer, quantity: str
 ) -> FloatArray:
-    """Weights (clips), where positive and finite, lowered until epsilon, evaluated with them, is kept exactly."""
-    out, step, times = value.copy(), 4 * float(UNIT), 2.0
+    """Weights (or clips), lowered where positive and finite until the epsilon evaluated there is at most the cap."""
+    lowered, step, factor = value.copy(), 4 * float(UNIT), 2.0
     doubtful = np.flatnonzero((value > 0) & (value < np.inf))
     while doubtful.size:
-        changed: dict[str, Any] = {key: np.where((out > 0) & (out < np.inf), out, getattr(system, key))}
+        changed: dict[str, Any] = {
+            quantity: np.where((lowered > 0) & (lowered < np.inf), lowered, getattr(system, quantity))
+        }
         trial = replace(system, **changed)
         if cap is Cap.EXACT:
-            found = np.asarray(observers.exact_epsilon(trial, device=doubtful, observer=observer))
+            epsilons = np.asarray(observers.exact_epsilon(trial, device=doubtful, observer=observer))
         else:
-            found = amplification.proven(trial).epsilon[doubtful]
-        unsafe = ~(found <= epsilon)
+            epsilons = amplification.proven(trial).epsilon[doubtful]
+        unsafe = ~(epsilons <= epsilon)
         doubtful = doubtful[unsafe]
-        excess = np.minimum(times * (found[unsafe] / epsilon - 1), 0.5)
-        out[doubtful] *= 1 - np.minimum(np.maximum(excess, step), 0.5)
-        doubtful = doubtful[out[doubtful] > 0]  # at 0 there is nothing left to lower
-        step, times = min(8 * step, 0.5), 2 * times
-    return out
+        excess = np.minimum(factor * (epsilons[unsafe] / epsilon - 1), 0.5)
+        lowered[doubtful] *= 1 - np.minimum(np.maximum(excess, step), 0.5)
+        doubtful = doubtful[lowered[doubtful] > 0]  # a weight of 0 cannot be lowered
+        step, factor = min(8 * step, 0.5), 2 * factor
+    return lowered
 
 
 @dataclass(frozen=True)
 class _Excess:
-    """By how much the cap is exceeded, in a unit that is nearly linear in the logarithm of the weight; rises with it."""
+    """The excess over the cap as a function of log weight: increasing, nearly linear, at most 0 where the cap is kept.
 
-    part: Participation
+    With idle noise it is log epsilon(delta) minus the logarithm of the cap. Otherwise delta at the epsilon of the cap
+    is mapped to z = sqrt(-2 log delta), the argument of a Gaussian tail up to factors; the excess is z of the allowed
+    delta minus this z.
+    """
+
+    group: Participation
     epsilon: float
     delta: float
-    kind: Cap
+    cap: Cap
 
     @property
     def scale(self) -> FloatArray:
-        """Logarithm of the weight whose sensitivity is one standard deviation of everybody's noise."""
-        variance = self.part.everybody
-        return np.asarray(0.5 * np.log(np.where(variance > 0, variance, 1.0)) - np.log(self.part.sensitivity))
+        """Logarithm of the weight at which the sensitivity equals the standard deviation of all devices' noise."""
+        variance = self.group.everybody
+        return np.asarray(0.5 * np.log(np.where(variance > 0, variance, 1.0)) - np.log(self.group.sensitivity))
 
     def __call__(self, x: FloatArray, rows: IntArray) -> FloatArray:
-        sensitivity = np.zeros_like(self.part.sensitivity)
+        sensitivity = np.zeros_like(self.group.sensitivity)
         with np.errstate(over="ignore", under="ignore"):
-            sensitivity[rows] = np.minimum(np.exp(x) * self.part.sensitivity[rows], np.finfo(float).max)
-        part = replace(self.part, sensitivity=sensitivity)
+            sensitivity[rows] = np.minimum(np.exp(x) * self.group.sensitivity[rows], np.finfo(float).max)
+        group = replace(self.group, sensitivity=sensitivity)
         with np.errstate(divide="ignore"):
-            if part.idle_noise:
-                found = part.least_epsilon(self.delta, convex=self.kind is Cap.PROVEN)[rows]
-                return np.asarray(np.clip(np.log(found) - np.log(self.epsilon), -1e3, 1e3))
-            reached = part.log_upper(np.full(rows.size, self.epsilon), rows)
-        return np.asarray(np.sqrt(-2 * np.log(self.delta)) - np.sqrt(-2 * np.maximum(reached, -1e300)))
+            if group.idle_noise:
+                epsilons = group.least_epsilon(self.delta, convex=self.cap is Cap.PROVEN)[rows]
+                return np.asarray(np.clip(np.log(epsilons) - np.log(self.epsilon), -1e3, 1e3))
+            log_delta = group.log_upper(np.full(rows.size, self.epsilon), rows)
+        return np.asarray(np.sqrt(-2 * np.log(self.delta)) - np.sqrt(-2 * np.maximum(log_delta, -1e300)))
 
 
 def _root(excess: _Excess, start: FloatArray, slope: FloatArray, *, near: float) -> tuple[FloatArray, FloatArray]:
-    """Where the excess changes its sign, and its slope there: secants kept in a bracket; -inf where it is
-    positive everywhere, and nan from nan."""
+    """The zero of the excess in log weight and the slope there, by secant steps that are kept inside a bracket.
+
+    The zero is -inf where the excess is positive at every weight; a start of nan stays nan.
+    """
     x, slope = start.copy(), slope.copy()
     low, high = np.full(x.size, -np.inf), np.full(x.size, np.inf)
-    stride, last, value = np.ones(x.size), np.full(x.size, np.nan), np.full(x.size, np.nan)
+    stride, last_x, last_value = np.ones(x.size), np.full(x.size, np.nan), np.full(x.size, np.nan)
     active = np.flatnonzero(~np.isnan(x))
-    for count in range(_STEPS if active.size else 0):
-        here, found = x[active], excess(x[active], active)
+    for step_number in range(_ROOT_STEPS if active.size else 0):
+        x_here, value_here = x[active], excess(x[active], active)
         with np.errstate(invalid="ignore", divide="ignore"):
-            secant = (found - value[active]) / (here - last[active])
+            secant = (value_here - last_value[active]) / (x_here - last_x[active])
         slope[active] = np.where((secant > 0) & np.isfinite(secant), secant, slope[active])
-        last[active], value[active] = here, found
-        low[active], high[active] = np.where(found <= 0, here, low[active]), np.where(found > 0, here, high[active])
-        a, b = low[active], high[active]
-        step = np.clip(-found / slope[active], -stride[active], stride[active])
-        inside = np.isfinite(a) & np.isfinite(b)
+        last_x[active], last_value[active] = x_here, value_here
+        low[active], high[active] = (
+            np.where(value_here <= 0, x_here, low[active]),
+            np.where(value_here > 0, x_here, high[active]),
+        )
+        low_here, high_here = low[active], high[active]
+        step = np.clip(-value_here / slope[active], -stride[active], stride[active])
+        inside = np.isfinite(low_here) & np.isfinite(high_here)
+        # bisection where the secant leaves the bracket, and in every eighth step so that the bracket surely shrinks
         with np.errstate(invalid="ignore"):
-            middle = (a + b) / 2
-            out = ((here + step <= a) | (here + step >= b) | (count % 8 == 7)) & (np.abs(step) > near)
+            middle = (low_here + high_here) / 2
+            bisect = ((x_here + step <= low_here) | (x_here + step >= high_here) | (step_number % 8 == 7)) & (
+                np.abs(step) > near
+            )
         stride[active] = np.where(inside, stride[active], np.minimum(4 * stride[active], 100.0))
-        step = np.where(inside, step, np.where(found > 0, np.minimum(step, -near), np.maximum(step, near)))
-        x[active] = np.where(inside & out, middle, here + step)
-        settled = (np.abs(step) <= near) | (b - a <= near)
-        gone = x[active] < start[active] - _FARTHEST
-        x[active[gone]] = -np.inf
-        active = active[~(settled | gone | (x[active] > start[active] + _FARTHEST))]
+        step = np.where(inside, step, np.where(value_here > 0, np.minimum(step, -near), np.maximum(step, near)))
+        x[active] = np.where(inside & bisect, middle, x_here + step)
+        converged = (np.abs(step) <= near) | (high_here - low_here <= near)
+        below_range = x[active] < start[active] - _FARTHEST
+        x[active[below_range]] = -np.inf
+        active = active[~(converged | below_range | (x[active] > start[active] + _FARTHEST))]
         if not active.size:
             break
     return x, slope

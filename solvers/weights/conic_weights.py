@@ -1,4 +1,4 @@
-"""The weight problem stated in cvxpy: compiled once for each size and re-solved, or stated with its numbers when it is large."""
+"""The weight problem in cvxpy: compiled once per size and solved again with new data, or stated anew if it is large."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ import numpy as np
 from airtight.analytics.checks import ConvergenceError, FloatArray
 from airtight.solvers.weights.quadratic import Multipliers, QuadraticProgram
 
-_COMPILED = 300  # devices
+_COMPILED = 300  # devices up to which the problem is compiled once with parameters
+# Clarabel's tolerances are near rounding error because the certificate, not Clarabel's status, decides on optimality
 _SETTINGS = {"tol_gap_abs": 1e-13, "tol_gap_rel": 1e-13, "tol_feas": 1e-13, "tol_ktratio": 1e-9, "max_iter": 400}
 
 
 def minimise(qp: QuadraticProgram) -> tuple[FloatArray, Multipliers, int, bool]:
-    """Solve with Clarabel; returns weights within their bounds, multipliers, iterations, and whether it claims success.
+    """Solve with Clarabel; returns weights within bounds, multipliers, iterations, and whether it reports success.
 
     Notes
     -----
-    The objective is divided by its size, and without the sum each weight is measured in a unit in which its curvature is
-    one, so that the solver's tolerances mean something; Clarabel's word is not taken for it: the caller computes the
-    certificate.
+    The objective is divided by its size, so that the solver's absolute tolerances become relative ones. Without the
+    sum constraint each weight is also measured in a unit in which its curvature is one. Clarabel's status is not
+    relied on: the caller computes the certificate.
     """
     import cvxpy
 
@@ -41,39 +42,39 @@ def minimise(qp: QuadraticProgram) -> tuple[FloatArray, Multipliers, int, bool]:
         root = np.sqrt(np.where(curvature > 0, curvature, scale))
         size = max(float(np.linalg.norm(qp.c)), float(np.max(np.abs(qp.g) / root, initial=0.0)), 1e-150)
         unit, scale = size / root, size * size
-    numbers = {
+    data = {
         "root_d": np.sqrt(np.maximum(qp.d, 0.0) / scale) * unit,
         "V": qp.V * unit[:, None] / np.sqrt(scale),
         "c": qp.c / np.sqrt(scale),
         "g": qp.g * unit / scale,
     }
     if bounded:
-        numbers["upper"] = np.minimum(upper / unit, 1e6)
-    if K > _COMPILED:  # parametrised, a sum of squares of so many terms goes dense
-        problem, w, constraints = _stated(K, r, qp.sums_to_one, numbers)
+        data["upper"] = np.minimum(upper / unit, 1e6)
+    if K > _COMPILED:  # with parameters, cvxpy stores the sum of squares of many terms as a dense matrix
+        problem, w, constraints = _stated(K, r, qp.sums_to_one, data)
     else:
         problem, w, parameters, constraints = _compiled(K, r, qp.sums_to_one, bounded)
-        for name, value in numbers.items():
+        for name, value in data.items():
             parameters[name].value = value
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Solution may be inaccurate")  # the certificate says how accurate
             problem.solve(solver=cvxpy.CLARABEL, **_SETTINGS)
     except cvxpy.SolverError as error:
-        raise ConvergenceError(f"cvxpy: {error}") from None
+        raise ConvergenceError(f"cvxpy could not solve the weight problem: {error}") from None
     if w.value is None:
-        raise ConvergenceError(f"cvxpy: status {problem.status}")
+        raise ConvergenceError(f"cvxpy found no weights: its status is {problem.status}")
     weights = np.clip(w.value * unit, 0.0, upper)
     nu = -float(constraints["total"].dual_value) * scale if qp.sums_to_one else 0.0
-    bound = constraints["upper"].dual_value * scale / unit if "upper" in constraints else np.zeros(K)
-    lower = constraints["lower"].dual_value * scale / unit
-    found = Multipliers(nu, np.maximum(lower, 0.0), np.maximum(bound, 0.0))
-    return weights, found, int(problem.solver_stats.num_iters or 0), problem.status == cvxpy.OPTIMAL
+    upper_dual = constraints["upper"].dual_value * scale / unit if "upper" in constraints else np.zeros(K)
+    lower_dual = constraints["lower"].dual_value * scale / unit
+    multipliers = Multipliers(nu, np.maximum(lower_dual, 0.0), np.maximum(upper_dual, 0.0))
+    return weights, multipliers, int(problem.solver_stats.num_iters or 0), problem.status == cvxpy.OPTIMAL
 
 
 @lru_cache(maxsize=32)
 def _compiled(K: int, r: int, sums_to_one: bool, bounded: bool) -> tuple[Any, Any, dict[str, Any], dict[str, Any]]:
-    """The problem with parameters in place of numbers."""
+    """The problem with cvxpy parameters as data, its variable, the parameters and the constraints."""
     cp: Any = import_module("cvxpy")
     parameters = {
         "root_d": cp.Parameter(K, nonneg=True),
@@ -88,7 +89,7 @@ def _compiled(K: int, r: int, sums_to_one: bool, bounded: bool) -> tuple[Any, An
 
 
 def _stated(K: int, r: int, sums_to_one: bool, data: Mapping[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
-    """The problem with these numbers, or parameters."""
+    """The problem with the given numbers or cvxpy parameters as data, its variable and the constraints."""
     cp: Any = import_module("cvxpy")
     w, y = cp.Variable(K), cp.Variable(r)
     constraints = {"residual": y == data["V"].T @ w - data["c"], "lower": w >= 0}

@@ -3,8 +3,8 @@ r"""The paper's own algorithm for the weight problem: Eq. (45), (46) with bisect
 .. math:: w_k^{(t)} = \min\Bigl\{w_{k,\max}, \Bigl[\frac{T_{1}^{(t-1)} + T_2 + \nu}{2p_kG_k}\Bigr]^+\Bigr\},\quad
           T_1 = -\sum_{j\ne k}p_k(p_jw_j - 1)\,b_k^Tb_j,\quad T_2 = 2p_kG_k .
 
-The paper calls it Gauss-Seidel, but every term comes from step t - 1: it is Jacobi's method, and can cycle for ever; and as
-printed in (36), (46) it lacks the positive part (ledger FDP-L5).
+The paper calls the method Gauss-Seidel, but every term on the right comes from step t - 1, so it is Jacobi's method,
+which can cycle without end. As printed in (36) and (46) the update also lacks the positive part (ledger FDP-L5).
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from airtight.analytics.checks import FloatArray, ParameterError
 from airtight.analytics.inference.features import Features, matched
 from airtight.analytics.inference.system import InferenceSystem
 
-_BISECTIONS = 200
+_BISECTIONS = 200  # most halvings of the bracket of nu; it ends sooner when no double lies inside
 
 
 @dataclass(frozen=True)
 class Trace:
-    """Where the iteration went.
+    """The result and the course of the iteration.
 
     Attributes
     ----------
     w : ndarray, shape (K,)
-        Last weights; may be negative without the positive part.
+        Last weights; may be negative where the positive part was left out.
     nu : float
     iterations : int
     converged : bool
         Whether the last step was below the tolerance.
     steps : ndarray
-        Greatest change of a weight in each iteration: the convergence report.
+        Greatest change of a weight in each iteration.
     """
 
     w: FloatArray
@@ -61,14 +61,18 @@ def update(
     Parameters
     ----------
     upper : ndarray, shape (K,)
-        w_max.
+        The greatest weights w_max.
     positive_part : bool
-        True as in (45), False as printed in (36) and (46).
+        True takes the positive part as in (45); False omits it as printed in (36) and (46).
     sequential : bool
-        True for what the paper's words say: Gauss-Seidel, bisection on nu outside. It converges, at O(K d) a sweep and a
-        sweep for each of some fifty values of nu times the sweeps of each.
+        True runs the method that the paper describes in words: Gauss-Seidel sweeps inside, bisection on nu outside. It
+        converges. A sweep costs O(K d); each of some fifty values of nu needs its own sweeps until they converge.
     start : ndarray, optional
         First weights; 1/K each by default.
+    tolerance : float
+        The iteration has converged when no weight changes by more than this.
+    iterations : int
+        The greatest number of iterations; with `sequential`, of sweeps for each value of nu.
 
     Raises
     ------
@@ -83,10 +87,10 @@ def update(
     (array([0.    , 0.6562, 0.3438]), True)
     """
     p = system.participation
-    heard = matched(system, features)
-    b = heard.encoded @ heard.D.T
+    matched_features = matched(system, features)
+    b = matched_features.encoded @ matched_features.D.T
     square = np.sum(b * b, axis=1)
-    G = heard.printed_square
+    G = matched_features.printed_square
     if np.any(p * G == 0):
         k = int(np.flatnonzero(p * G == 0)[0])
         raise ParameterError("p_k * norm(f_k)", 0.0, "positive: Eq. (46) divides by it", (k,))
@@ -97,9 +101,9 @@ def update(
         return _sequential(rule, w, tolerance, iterations)
     steps = []
     for t in range(iterations):
-        fresh, nu = _balanced(partial(rule.all_at_once, w), rule)
-        steps.append(float(np.max(np.abs(fresh - w))))
-        w = fresh
+        new_w, nu = _balanced(partial(rule.all_at_once, w), rule)
+        steps.append(float(np.max(np.abs(new_w - w))))
+        w = new_w
         if steps[-1] <= tolerance:
             return Trace(w, nu, t + 1, True, np.array(steps))
         if not np.all(np.isfinite(w)) or steps[-1] > 1e12:
@@ -119,26 +123,26 @@ class _Rule:
     floor: float
 
     def all_at_once(self, w: FloatArray, nu: float) -> FloatArray:
-        """Every device from the weights of the step before."""
+        """The update of every device from the weights of the previous step (Jacobi)."""
         u = self.p * w - 1
         T1 = -self.p * (self.b @ (u @ self.b) - u * self.square)
         return np.clip((T1 + nu) / (2 * self.p * self.G) + 1, self.floor, self.upper)
 
     def one_by_one(self, w: FloatArray, nu: float) -> FloatArray:
-        """Each device from the newest weights of all the others."""
+        """The update of each device from the newest weights of all other devices (Gauss-Seidel)."""
         w = w.copy()
         pooled = (self.p * w - 1) @ self.b
         for k in range(w.size):
-            own = (self.p[k] * w[k] - 1) * self.b[k]
-            T1 = -self.p[k] * float(self.b[k] @ (pooled - own))
-            fresh = (T1 + nu) / (2 * self.p[k] * self.G[k]) + 1
-            w[k] = min(max(fresh, self.floor), self.upper[k])
-            pooled = pooled - own + (self.p[k] * w[k] - 1) * self.b[k]
+            own_term = (self.p[k] * w[k] - 1) * self.b[k]
+            T1 = -self.p[k] * float(self.b[k] @ (pooled - own_term))
+            new_weight = (T1 + nu) / (2 * self.p[k] * self.G[k]) + 1
+            w[k] = min(max(new_weight, self.floor), self.upper[k])
+            pooled = pooled - own_term + (self.p[k] * w[k] - 1) * self.b[k]
         return w
 
 
 def _balanced(weights: Callable[[float], FloatArray], rule: _Rule) -> tuple[FloatArray, float]:
-    """Bisection on nu until the weights sum to one."""
+    """The weights of sum one and their nu, by bisection on nu, in which the sum does not decrease."""
     scale = float(np.max(2 * rule.p * rule.G))
     low, high = -scale, scale
     while np.sum(weights(low)) > 1 and low > -1e300:
@@ -157,16 +161,16 @@ def _sequential(rule: _Rule, w: FloatArray, tolerance: float, iterations: int) -
     steps: list[float] = []
     state = [w]
 
-    def settled(nu: float) -> FloatArray:
+    def converged_weights(nu: float) -> FloatArray:
         w = state[0]
         for _ in range(iterations):
-            fresh = rule.one_by_one(w, nu)
-            steps.append(float(np.max(np.abs(fresh - w))))
-            w = fresh
+            new_w = rule.one_by_one(w, nu)
+            steps.append(float(np.max(np.abs(new_w - w))))
+            w = new_w
             if steps[-1] <= tolerance:
                 break
         state[0] = w
         return w
 
-    w, nu = _balanced(settled, rule)
+    w, nu = _balanced(converged_weights, rule)
     return Trace(w, nu, len(steps), steps[-1] <= tolerance, np.array(steps))

@@ -1,14 +1,15 @@
-r"""How far weights are from the optimum, in rational arithmetic: no rounding, hence no tolerance.
+r"""A bound on the distance of weights from the optimum in rational arithmetic: no rounding, hence no tolerance.
 
-Every double is a rational number. The program that the solver was given is therefore an exact one, and for it
+Every double is a rational number. The program that the solver received is therefore exact, and for it
 
-- the weights, moved by what rounding lacks until they keep every bound and sum to 1 exactly, have an exact objective F(w);
+- the weights have an exact objective F(w), after a correction by their rounding error that makes them keep every bound
+  and sum to 1 exactly;
 - the dual D(lambda, nu) of :mod:`airtight.solvers.weights.quadratic` at :math:`\lambda = V^Tw - c` and any rational
-  nu has an exact value: what a weight contributes is minimised over its interval in closed form, and so is dual
-  feasible by construction.
+  nu has an exact value: the contribution of each weight is minimised over its interval in closed form, so that every
+  lambda and nu are dual feasible by construction.
 
-By weak duality no feasible weights have an objective below D. What is proved is of the program in these doubles; the rounding of
-the data before (powers, features, the cap's greatest weights) is not part of it.
+By weak duality no feasible weights have an objective below D. The proof is about the program with these doubles as its
+data; the rounding of the data themselves (powers, features, the greatest weights of the cap) is not part of it.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from fractions import Fraction
 from airtight.analytics.checks import AirtightError
 from airtight.solvers.weights.quadratic import Multipliers, QuadraticProgram
 
-LARGEST = 20_000  # entries of V: beyond, exact arithmetic takes longer than anybody waits
+LARGEST = 20_000  # entries of V up to which callers should ask for a proof: exact arithmetic is slow beyond
 
 
 class NotProvedError(AirtightError, ValueError):
@@ -30,18 +31,18 @@ class NotProvedError(AirtightError, ValueError):
 
 @dataclass(frozen=True)
 class Proof:
-    """An optimum between two rational numbers.
+    """Two rational numbers with the least objective between them.
 
     Attributes
     ----------
     w : tuple of Fraction, shape (K,)
-        Exactly feasible.
+        Exactly feasible weights.
     objective : Fraction
-        F(w), which the least objective does not exceed.
+        F(w), an upper bound of the least objective.
     bound : Fraction
-        What no feasible weights undercut.
+        A lower bound of the objective of all feasible weights.
     moved : Fraction
-        The greatest change of a weight that made them feasible.
+        The greatest change of a weight in the correction that made them feasible.
     """
 
     w: tuple[Fraction, ...]
@@ -51,25 +52,25 @@ class Proof:
 
     @property
     def gap(self) -> Fraction:
-        """At least 0, and at least what the objective is above the least one."""
+        """An upper bound of how far the objective is above the least one; never negative."""
         return self.objective - self.bound
 
 
 def proof(program: QuadraticProgram, w: Sequence[float], found: Multipliers) -> Proof:
-    """Prove how near weights are to the optimum of a program.
+    """Prove an upper bound on how far the objective of weights is above the optimum of a program.
 
     Parameters
     ----------
     program : QuadraticProgram
     w : sequence of float, shape (K,)
     found : Multipliers
-        Only `total`, the multiplier of the sum, is used; a wrong one makes the gap greater, never the proof wrong.
+        Only `total`, the multiplier of the sum, is used. An inaccurate one makes the gap larger; the proof stays valid.
 
     Raises
     ------
     NotProvedError
-        When the greatest weights sum to less than 1, exactly; or when a weight without bound and curvature has a slope that
-        the multipliers do not cover.
+        When the exact sum of the greatest weights is less than 1; or when a weight without upper bound and curvature
+        has a negative slope at these multipliers.
 
     Examples
     --------
@@ -87,38 +88,40 @@ def proof(program: QuadraticProgram, w: Sequence[float], found: Multipliers) -> 
     y = [sum((row[i] * x for row, x in zip(V, feasible, strict=True)), -c[i]) for i in range(len(c))]
     half, square = Fraction(1, 2), sum((v * v for v in y), Fraction(0))
     nu = Fraction(found.total) if program.sums_to_one else Fraction(0)
-    own = [half * a * x * x + b * x for a, b, x in zip(d, g, feasible, strict=True)]
+    separable_terms = [half * a * x * x + b * x for a, b, x in zip(d, g, feasible, strict=True)]
     slopes = [b + sum((v * z for v, z in zip(row, y, strict=True)), -nu) for b, row in zip(g, V, strict=True)]
     constant = Fraction(program.constant)
     bound = nu - half * square - sum((a * b for a, b in zip(y, c, strict=True)), Fraction(0)) + constant
-    bound += sum((_least(a, q, u) for a, q, u in zip(d, slopes, upper, strict=True)), Fraction(0))
+    bound += sum((_minimum_over_interval(a, q, u) for a, q, u in zip(d, slopes, upper, strict=True)), Fraction(0))
     moved = max((abs(x - Fraction(float(z))) for x, z in zip(feasible, w, strict=True)), default=Fraction(0))
-    return Proof(tuple(feasible), sum(own, half * square + constant), bound, moved)
+    return Proof(tuple(feasible), sum(separable_terms, half * square + constant), bound, moved)
 
 
-def _least(d: Fraction, q: Fraction, upper: Fraction | None) -> Fraction:
+def _minimum_over_interval(d: Fraction, q: Fraction, upper: Fraction | None) -> Fraction:
     """The minimum of d w^2 / 2 + q w over 0 <= w <= upper."""
     if q >= 0:
         return Fraction(0)
     if d > 0 and (upper is None or -q <= d * upper):
         return -q * q / (2 * d)
     if upper is None:
-        raise NotProvedError("a weight without bound and curvature: the dual has no finite value here")
+        raise NotProvedError("a weight has neither an upper bound nor curvature: the dual has no finite value here")
     return d * upper * upper / 2 + q * upper
 
 
 def _feasible(w: list[Fraction], upper: list[Fraction | None], *, sums_to_one: bool) -> list[Fraction]:
-    """The nearest weights, one after the other, that keep every bound and the sum."""
-    inside = [max(x, Fraction(0)) if u is None else min(max(x, Fraction(0)), u) for x, u in zip(w, upper, strict=True)]
+    """The weights clipped to their bounds, then corrected to sum to 1, the largest weights first."""
+    feasible = [
+        max(x, Fraction(0)) if u is None else min(max(x, Fraction(0)), u) for x, u in zip(w, upper, strict=True)
+    ]
     if not sums_to_one:
-        return inside
-    lack = 1 - sum(inside, Fraction(0))
-    for k in sorted(range(len(inside)), key=lambda k: -inside[k]):
-        most = upper[k]
-        step = lack if most is None else min(lack, most - inside[k])
-        step = max(step, -inside[k])
-        inside[k] += step
-        lack -= step
-        if lack == 0:
-            return inside
+        return feasible
+    missing = 1 - sum(feasible, Fraction(0))
+    for k in sorted(range(len(feasible)), key=lambda k: -feasible[k]):
+        bound = upper[k]
+        step = missing if bound is None else min(missing, bound - feasible[k])
+        step = max(step, -feasible[k])
+        feasible[k] += step
+        missing -= step
+        if missing == 0:
+            return feasible
     raise NotProvedError("the greatest weights sum to less than 1")

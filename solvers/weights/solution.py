@@ -1,4 +1,4 @@
-"""Weights together with the proof of how good they are."""
+"""Optimal weights together with their certificate."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from airtight.solvers.weights.quadratic import Certificate, Multipliers, Quadrat
 
 @dataclass(frozen=True, eq=False)
 class Solution(Record):
-    """Weights, what they achieve, and the certificate.
+    """Weights, the MSE that they achieve, and the certificate of their optimality.
 
     Attributes
     ----------
@@ -21,16 +21,16 @@ class Solution(Record):
     exact_mse, published_mse : float
         Both MSEs at these weights.
     w_max : ndarray, shape (K,)
-        Greatest weights that the privacy cap allows; infinite without a cap.
+        The greatest weights that the privacy cap allows; infinite without a cap.
     certificate : Certificate
     multipliers : Multipliers
     method : str
     iterations : int
     seconds : float
     converged : bool
-        Whether the method itself says that it came to rest; believe the certificate.
+        Whether the method reports convergence. Only the certificate is evidence of optimality.
     program : QuadraticProgram
-        What was solved; :func:`airtight.solvers.weights.rational_certificate.proof` takes it.
+        The program that was solved; :func:`airtight.solvers.weights.rational_certificate.proof` takes it.
     """
 
     w: FloatArray

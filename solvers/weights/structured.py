@@ -1,12 +1,16 @@
-r"""Our solver for the weight problem: semismooth Newton on the dual, in as many variables as V has columns.
+r"""Our solver for the weight problem: a semismooth Newton method on the dual, with one variable per column of V.
 
-For given :math:`\lambda` the multiplier :math:`\nu(\lambda)` of the sum is the root of a monotone piecewise linear function;
-then :math:`w_k = \mathrm{clip}((\nu - q_k)/d_k, 0, u_k)` is feasible, the dual's gradient is :math:`V^Tw - c - \lambda`, and
-half its square is the duality gap: every iterate carries its certificate. Where d is (nearly) 0 beside the curvature
-:math:`d_k + \|V_k\|^2` of its own device, a proximal term is added, of every device in the unit of its curvature, and driven out
-by an outer loop that ends with the gap. No device is judged by the curvature of another, so features may differ by decades. When
-the sum is free each weight is first measured in the unit in which its curvature is one.
-One step costs O(K r^2) operations in one matrix product, memory is O(K r).
+For given :math:`\lambda` the multiplier :math:`\nu(\lambda)` of the sum is the root of a monotone piecewise linear
+function. Then :math:`w_k = \mathrm{clip}((\nu - q_k)/d_k, 0, u_k)` with :math:`q = g + V\lambda` is feasible, the
+gradient of the dual is :math:`V^Tw - c - \lambda`, and half its squared norm is the duality gap: every iterate carries
+its certificate.
+
+Where :math:`d_k` is (nearly) 0 in comparison with the curvature :math:`d_k + \|V_k\|^2` of its device, a proximal term
+in the unit of that curvature is added for every device, and an outer loop removes its effect until the gap is small
+enough. No device is compared with the curvature of another, so features may differ by orders of magnitude. When the
+sum is free, each weight is first measured in the unit in which its curvature is one.
+
+One Newton step costs O(K r^2) operations in one matrix product; the memory is O(K r).
 """
 
 from __future__ import annotations
@@ -22,25 +26,27 @@ from airtight.solvers.weights.quadratic import QuadraticProgram, certificate, mu
 
 BoolArray = NDArray[np.bool_]
 
-_INNER, _OUTER, _ROOT, _LINE = 100, 200, 100, 40
-_FLAT = 1e-9  # share of d in a device's own curvature, below which a proximal term is added
-_CURVED = 1e-6  # share from which on the stationarity that Newton's method reaches is believed without the gap
-_PROXIMAL = 1e-5  # the first proximal term of a device, beside its own curvature
-_LEAST, _GREATEST = 1e-8, 1e-2  # between which it stays: V'w is known to a unit of rounding divided by it
-_SHARPER = 1e-3  # times the tolerance where the gap no longer falls: slopes without curvature enter it to first order
-_STALLED = 1e-9  # a gradient as small as this, relatively, that no longer falls is rounding
-_SAMPLED, _STRIDE, _ROUGH = 20000, 16, 3e-2  # from this many devices on, start from a sample of every 16th
-_ENOUGH = 1e-9  # of the objective: a gap with which the method may rest when it falls no further
-_PROGRESS, _PATIENCE = 0.5, 8  # the gap has to fall by this factor in so many proximal steps
-_SETTLED = 1e-14  # excess of the sum that is left to the last correction
-_SMALL = 256
-_FLATTENED = 0.2  # how flat the dual must have become along a step
-_REFRESH = 8  # updates after which the Hessian is summed afresh
+_INNER, _OUTER, _ROOT, _LINE = 100, 200, 100, 40  # most Newton steps, proximal steps, root steps, line search steps
+_FLAT = 1e-9  # share of d in a device's own curvature below which a proximal term is added
+_CURVED = 1e-6  # share of d from which on the stationarity reached by Newton's method is accepted without the gap
+_PROXIMAL = 1e-5  # the first proximal coefficient of a device, relative to its own curvature
+# range of the proximal coefficient: V'w has the rounding error 2^-52 divided by it
+_LEAST_PROXIMAL, _GREATEST_PROXIMAL = 1e-8, 1e-2
+_SHARPER_FACTOR = 1e-3  # on the tolerance once the gap stalls: slopes without curvature enter the gap to first order
+_STALLED_GRADIENT = 1e-9  # relative gradient below which a gradient that no longer falls is taken for rounding error
+# from this many devices on, every 16th device gives the start, solved to this tolerance
+_SAMPLED, _STRIDE, _ROUGH_TOLERANCE = 20000, 16, 3e-2
+_ACCEPTED_GAP = 1e-9  # gap, relative to the scale, that is accepted when it falls no further
+_PROGRESS, _PATIENCE = 0.5, 8  # the gap has to fall by this factor within this number of proximal steps
+_SUM_ERROR = 1e-14  # excess of the sum that is left to the last correction
+_SMALL_PROGRAM = 256  # devices up to which the root search keeps all of them in each pass
+_FLATTENED = 0.2  # the line search ends where the slope of the dual has fallen to this share
+_REFRESH = 8  # updates after which the Hessian is summed anew, so that rounding errors do not accumulate
 
 
 @dataclass(frozen=True)
 class Result:
-    """Weights, the multiplier of the sum, how many Newton steps, and whether the method came to rest."""
+    """Weights, the multiplier of the sum, the number of Newton steps, and whether the method converged."""
 
     w: FloatArray
     nu: float
@@ -49,7 +55,7 @@ class Result:
 
 
 def minimise(program: QuadraticProgram, *, tolerance: float = 1e-12) -> Result:
-    """Solve the program until its stationarity is violated by `tolerance` times its scale at most, rounding permitting."""
+    """Solve the program until stationarity holds up to `tolerance` times its scale, or up to rounding error."""
     if not program.sums_to_one:
         unit = _unit(program)
         result = _minimise(_scaled(program, unit), tolerance)
@@ -58,13 +64,13 @@ def minimise(program: QuadraticProgram, *, tolerance: float = 1e-12) -> Result:
 
 
 def _unit(program: QuadraticProgram) -> FloatArray:
-    """What to measure each weight in for the Hessian to have a diagonal of ones."""
+    """The unit of each weight in which the diagonal of the Hessian is one."""
     root = np.sqrt(program.d + np.einsum("kr,kr->k", program.V, program.V))
     return np.asarray(1 / np.where(root > 0, root, np.max(root, initial=0.0) or 1.0))
 
 
 def _scaled(program: QuadraticProgram, unit: FloatArray) -> QuadraticProgram:
-    """The program, of free sum, in the weights divided by their units."""
+    """The program of free sum in the weights divided by their units."""
     return replace(
         program,
         d=program.d * unit * unit,
@@ -79,46 +85,52 @@ def _minimise(program: QuadraticProgram, tolerance: float) -> Result:
     upper = program.effective_upper
     curvature = program.d + np.einsum("kr,kr->k", program.V, program.V)
     steepest = max(float(np.max(np.abs(program.g - program.V @ program.c), initial=0.0)), 1e-300)
-    steps, best, least = 0, Result(_start(upper, program.sums_to_one), 0.0, 0, False), np.inf
-    share = float(np.min(program.d / np.where(curvature > 0, curvature, 1.0), initial=np.inf))
-    if share >= _FLAT:
-        state = _coarse(program)
+    steps, best, least_gap = 0, Result(_level_weights(upper, program.sums_to_one), 0.0, 0, False), np.inf
+    curvature_share = float(np.min(program.d / np.where(curvature > 0, curvature, 1.0), initial=np.inf))
+    if curvature_share >= _FLAT:
+        state = _rough_start(program)
         w, steps, done = _newton(program, state, tolerance)
         best = Result(w, state.nu, steps, done)
-        if done and share >= _CURVED:
+        if done and curvature_share >= _CURVED:
             return best
-        judged = certificate(program, w, multipliers(program, w, state.nu))
-        if judged.is_optimal(tolerance):
+        verdict = certificate(program, w, multipliers(program, w, state.nu))
+        if verdict.is_optimal(tolerance):
             return replace(best, converged=True)
-        least = judged.duality_gap
+        least_gap = verdict.duality_gap
     positive = curvature[curvature > 0]
     unit = np.where(curvature > 0, curvature, np.min(positive) if positive.size else steepest)
-    rho, idle = _PROXIMAL, 0
-    state = _coarse(replace(program, d=program.d + rho * unit))
-    w = _start(upper, program.sums_to_one)
+    rho, idle_steps = _PROXIMAL, 0
+    state = _rough_start(replace(program, d=program.d + rho * unit))
+    w = _level_weights(upper, program.sums_to_one)
     for _ in range(_OUTER):
         term = rho * unit
-        near = replace(program, d=program.d + term, g=program.g - term * w)
-        w, inner, done = _newton(near, state, _SHARPER * tolerance if idle else tolerance)
+        proximal_program = replace(program, d=program.d + term, g=program.g - term * w)
+        w, inner, done = _newton(proximal_program, state, _SHARPER_FACTOR * tolerance if idle_steps else tolerance)
         steps += inner
-        judged = certificate(program, w, multipliers(program, w, state.nu))
-        idle = 0 if judged.duality_gap < _PROGRESS * least else idle + 1
-        if judged.duality_gap < least:
-            best, least = Result(w, state.nu, steps, judged.is_optimal(_ENOUGH)), judged.duality_gap
-        if judged.is_optimal(_SHARPER * tolerance) or (idle >= _PATIENCE and best.converged) or idle >= 4 * _PATIENCE:
+        verdict = certificate(program, w, multipliers(program, w, state.nu))
+        idle_steps = 0 if verdict.duality_gap < _PROGRESS * least_gap else idle_steps + 1
+        if verdict.duality_gap < least_gap:
+            best, least_gap = Result(w, state.nu, steps, verdict.is_optimal(_ACCEPTED_GAP)), verdict.duality_gap
+        if (
+            verdict.is_optimal(_SHARPER_FACTOR * tolerance)
+            or (idle_steps >= _PATIENCE and best.converged)
+            or idle_steps >= 4 * _PATIENCE
+        ):
             break
-        rho = max(rho * 0.5, _LEAST) if done and not idle else min(10 * rho, _GREATEST)
+        rho = max(rho * 0.5, _LEAST_PROXIMAL) if done and not idle_steps else min(10 * rho, _GREATEST_PROXIMAL)
     return replace(best, iterations=steps)
 
 
-def _start(upper: FloatArray, sums_to_one: bool) -> FloatArray:
-    """A feasible point: the level at which the capped weights sum to one."""
+def _level_weights(upper: FloatArray, sums_to_one: bool) -> FloatArray:
+    """A feasible point: every weight is the lesser of its upper bound and a common level, so that they sum to one."""
     if not sums_to_one:
         return np.zeros(upper.size)
     ordered = np.sort(upper)
-    before = np.concatenate([[0.0], np.cumsum(ordered)[:-1]])
-    left = np.arange(upper.size, 0, -1)
-    level = np.max(np.where((1 - before) / left <= ordered, (1 - before) / left, 0.0), initial=0.0)
+    sum_below = np.concatenate([[0.0], np.cumsum(ordered)[:-1]])
+    devices_left = np.arange(upper.size, 0, -1)
+    level = np.max(
+        np.where((1 - sum_below) / devices_left <= ordered, (1 - sum_below) / devices_left, 0.0), initial=0.0
+    )
     if level == 0.0:
         return upper / np.sum(upper)
     capped = np.minimum(upper, level)
@@ -127,46 +139,46 @@ def _start(upper: FloatArray, sums_to_one: bool) -> FloatArray:
 
 @dataclass
 class _State:
-    """Dual variables, kept between outer steps."""
+    """The dual variables lambda and nu, kept between outer steps."""
 
     lam: FloatArray
     nu: float
 
 
-def _coarse(program: QuadraticProgram) -> _State:
-    """Dual variables of a sample of the devices, each standing for many: near enough to start from."""
+def _rough_start(program: QuadraticProgram) -> _State:
+    """Approximate dual variables as a start: from a sample of the devices, each of which represents several."""
     K = program.d.size
     if K < _SAMPLED:
-        return _State(program.V.T @ _start(program.effective_upper, program.sums_to_one) - program.c, 0.0)
-    part = slice(None, None, _STRIDE)
-    share = K / program.d[part].size
+        return _State(program.V.T @ _level_weights(program.effective_upper, program.sums_to_one) - program.c, 0.0)
+    sampled = slice(None, None, _STRIDE)
+    devices_per_sample = K / program.d[sampled].size
     sample = replace(
         program,
-        d=program.d[part] / share,
-        g=program.g[part],
-        upper=program.effective_upper[part] * share,
-        V=np.ascontiguousarray(program.V[part]),
+        d=program.d[sampled] / devices_per_sample,
+        g=program.g[sampled],
+        upper=program.effective_upper[sampled] * devices_per_sample,
+        V=np.ascontiguousarray(program.V[sampled]),
     )
     if program.sums_to_one and np.sum(sample.effective_upper) <= 1:
         return _State(-program.c, 0.0)
-    state = _coarse(sample)
-    _newton(sample, state, _ROUGH)
+    state = _rough_start(sample)
+    _newton(sample, state, _ROUGH_TOLERANCE)
     return state
 
 
 def _newton(program: QuadraticProgram, state: _State, tolerance: float) -> tuple[FloatArray, int, bool]:
-    """Maximise the dual from the state, which is updated; returns the weights of the last dual point."""
+    """Maximise the dual from the state, which is updated; returns weights, number of steps and whether it converged."""
     V, c = program.V, program.c
     inverse = 1 / program.d
     upper = program.effective_upper
     point = _Point.of(program, inverse, program.g + V @ state.lam, state.nu)
     state.nu = point.nu
     hessian = _Hessian(V, inverse)
-    stalled = _STALLED
+    stalled = _STALLED_GRADIENT
     smallest, fresh = (
         np.inf,
         False,
-    )  # fresh: q comes from a lambda near the last, not from long steps whose rounding stays
+    )  # fresh: q was computed anew from lambda, without the rounding errors of the accumulated steps
     for step in range(_INNER):
         gradient = V.T @ point.w - c - state.lam
         size = float(np.linalg.norm(gradient))
@@ -179,28 +191,28 @@ def _newton(program: QuadraticProgram, state: _State, tolerance: float) -> tuple
             continue
         smallest = min(smallest, size)
         M, ones, weight = hessian.at((point.w > 0) & (point.w < upper))
-        stalled = max(_STALLED, 8 * UNIT * float(np.trace(M)))  # the rounding of V lambda, magnified by 1 / d
+        stalled = max(_STALLED_GRADIENT, 8 * UNIT * float(np.trace(M)))  # the rounding of V lambda, magnified by 1 / d
         if program.sums_to_one and weight > 0:
             M = M - np.outer(ones, ones) / weight
         direction = np.linalg.solve(M, gradient)
         ascent = float(gradient @ direction)
         if not ascent > 0:
             direction, ascent = gradient, float(gradient @ gradient)
-        toward = V @ direction
-        drift = float(ones @ direction) / weight if weight > 0 else 0.0
+        q_change = V @ direction
+        nu_change = float(ones @ direction) / weight if weight > 0 else 0.0
         low, high, length = 0.0, np.inf, 1.0
         slope_low, slope_high = ascent, np.nan
         for _ in range(_LINE):
-            trial = _Point.of(program, inverse, point.q + length * toward, point.nu + length * drift)
-            slope = float(toward @ trial.w - direction @ (c + state.lam + length * direction))
+            trial = _Point.of(program, inverse, point.q + length * q_change, point.nu + length * nu_change)
+            slope = float(q_change @ trial.w - direction @ (c + state.lam + length * direction))
             if abs(slope) <= _FLATTENED * ascent:
                 break
             if slope < 0:
                 high, slope_high = length, slope
             else:
                 low, slope_low = length, slope
-            share = slope_low / (slope_low - slope_high)
-            length = low + (high - low) * min(max(share, 0.1), 0.9) if np.isfinite(high) else 4 * length
+            fraction = slope_low / (slope_low - slope_high)
+            length = low + (high - low) * min(max(fraction, 0.1), 0.9) if np.isfinite(high) else 4 * length
         state.lam = state.lam + length * direction
         point = trial
         state.nu = point.nu
@@ -208,7 +220,10 @@ def _newton(program: QuadraticProgram, state: _State, tolerance: float) -> tuple
 
 
 class _Hessian:
-    """I + sum over free devices of V_k V_k' / d_k, with sum V_k / d_k and sum 1 / d_k; few changes cost little."""
+    """I + sum over free devices of V_k V_k' / d_k, with sum V_k / d_k and sum 1 / d_k.
+
+    A device is free when its weight is strictly between its bounds. Where few devices changed, the sums are updated.
+    """
 
     def __init__(self, V: FloatArray, inverse: FloatArray) -> None:
         self.V, self.inverse = V, inverse
@@ -245,7 +260,7 @@ class _Hessian:
 
 @dataclass
 class _Point:
-    """q = g + V lambda, the root nu, and the weights they give."""
+    """A dual point: q = g + V lambda, the root nu, and the weights that minimise the Lagrangian there."""
 
     q: FloatArray
     nu: float
@@ -263,34 +278,35 @@ class _Point:
 def _root(q: FloatArray, inverse: FloatArray, upper: FloatArray, nu: float) -> tuple[float, FloatArray]:
     """nu with sum clip((nu - q)/d, 0, upper) = 1, and the weights: Newton on a monotone piecewise linear function.
 
-    Bracketed; devices that the bracket settles (at 0 or at their bound) are summed once and left out of further passes.
+    Newton steps are kept in a bracket. Devices whose weight is 0 or at its bound on the whole bracket are summed once
+    and left out of further passes.
     """
     low, high, settled = -np.inf, np.inf, 0.0
-    part_q, part_inverse, part_upper = q, inverse, upper
+    open_q, open_inverse, open_upper = q, inverse, upper
     for step in range(_ROOT):
-        w, free = _clipped(part_q, part_inverse, part_upper, nu)
+        w, free = _clipped(open_q, open_inverse, open_upper, nu)
         excess = float(w.sum()) + settled - 1
-        if abs(excess) <= _SETTLED:
+        if abs(excess) <= _SUM_ERROR:
             break
         low, high = (low, nu) if excess > 0 else (nu, high)
-        slope = float(np.dot(free.astype(np.float64), part_inverse))
-        fresh = nu - excess / slope if slope > 0 else np.nan
-        if abs(fresh - nu) <= 4 * UNIT * abs(nu):
+        slope = float(np.dot(free.astype(np.float64), open_inverse))
+        new_nu = nu - excess / slope if slope > 0 else np.nan
+        if abs(new_nu - nu) <= 4 * UNIT * abs(nu):
             break
-        if not low < fresh < high:
+        if not low < new_nu < high:
             if low == -np.inf:
-                low = float(np.min(part_q))
+                low = float(np.min(open_q))
             if high == np.inf:
-                high = float(np.max(part_q + part_upper / part_inverse))
-            fresh = (low + high) / 2
-        if fresh == nu:
+                high = float(np.max(open_q + open_upper / open_inverse))
+            new_nu = (low + high) / 2
+        if new_nu == nu:
             break
-        nu = fresh
-        if step and part_q.size > _SMALL and low > -np.inf and high < np.inf:
-            ends = part_q + part_upper / part_inverse
-            full, open_ = ends <= low, (part_q < high) & (ends > low)
-            settled += float(part_upper[full].sum())
-            part_q, part_inverse, part_upper = part_q[open_], part_inverse[open_], part_upper[open_]
+        nu = new_nu
+        if step and open_q.size > _SMALL_PROGRAM and low > -np.inf and high < np.inf:
+            bound_reached = open_q + open_upper / open_inverse
+            at_bound, undecided = bound_reached <= low, (open_q < high) & (bound_reached > low)
+            settled += float(open_upper[at_bound].sum())
+            open_q, open_inverse, open_upper = open_q[undecided], open_inverse[undecided], open_upper[undecided]
     w, free = _clipped(q, inverse, upper, nu)
     excess = float(w.sum()) - 1
     slope = float(np.dot(free.astype(np.float64), inverse))
@@ -300,7 +316,7 @@ def _root(q: FloatArray, inverse: FloatArray, upper: FloatArray, nu: float) -> t
 
 
 def _clipped(q: FloatArray, inverse: FloatArray, upper: FloatArray, nu: float) -> tuple[FloatArray, BoolArray]:
-    """clip((nu - q)/d, 0, upper), and where it is inside."""
+    """clip((nu - q)/d, 0, upper), and where the weight is strictly inside its bounds."""
     w = (nu - q) * inverse
     free = (w > 0) & (w < upper)
     np.maximum(w, 0.0, out=w)

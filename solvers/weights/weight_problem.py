@@ -1,7 +1,8 @@
-r"""The weight problem: which weights serve the server best under a privacy cap (FDP Lemma 5, App. C).
+r"""The weight problem: aggregation weights of least MSE under a privacy cap (FDP Lemma 5, App. C).
 
-``objective="exact"`` minimises the exact MSE (ledger FDP-P38*), ``"published"`` the printed bound, as the paper does. Both
-are convex quadratic programs with a diagonal plus low-rank Hessian; constants aside
+``objective="exact"`` minimises the exact MSE (ledger FDP-P38*); ``"published"`` minimises the printed bound, as the
+paper does. Both are convex quadratic programs whose Hessian is a diagonal plus a matrix of low rank. Without their
+constants they are
 
 .. math:: \text{exact: } \Bigl\|\sum_k p_kw_ka_k - f^*\Bigr\|^2 + \sum_k p_k(1-p_k)\|a_k\|^2w_k^2,\qquad
           \text{published: } \tfrac12\Bigl\|\sum_k(1 - p_kw_k)b_k\Bigr\|^2
@@ -32,8 +33,8 @@ from airtight.solvers.weights.caps import Cap
 from airtight.solvers.weights.quadratic import Multipliers, QuadraticProgram, certificate, multipliers
 from airtight.solvers.weights.solution import Solution
 
-_TOLERANCE = 1e-12
-_ROUNDING = 4 * UNIT  # of weights that are to sum to 1, each rounded, and of their sum
+_TOLERANCE = 1e-12  # relative stationarity that the structured solver is asked for
+_ROUNDING = 4 * UNIT  # error allowed for rounding each weight and their sum, where the sum should be 1
 
 
 class Objective(StrEnum):
@@ -44,7 +45,7 @@ class Objective(StrEnum):
 
 
 class Method(StrEnum):
-    """How: our dual Newton method, cvxpy with Clarabel, or the paper's update (46) with bisection."""
+    """The algorithm: our dual Newton method, cvxpy with Clarabel, or the paper's update (46) with bisection."""
 
     STRUCTURED = "structured"
     CVXPY = "cvxpy"
@@ -59,7 +60,7 @@ def program(
     upper: FloatArray | None = None,
     sums_to_one: bool = True,
 ) -> QuadraticProgram:
-    """The weight problem as a quadratic program; `upper` is w_max, none by default.
+    """The weight problem as a quadratic program; `upper` is w_max, infinite by default.
 
     Examples
     --------
@@ -68,12 +69,12 @@ def program(
     >>> round(qp.value(system.weight) - distortion.exact(system, views), 12)
     0.0
     """
-    heard = matched(system, features)
-    kind = checks.choice("objective", objective, Objective)
+    matched_features = matched(system, features)
+    objective_kind = checks.choice("objective", objective, Objective)
     p = system.participation
     bound = np.full(system.devices, np.inf) if upper is None else upper
-    if kind is Objective.EXACT:
-        a = heard.decoded(system.clip)
+    if objective_kind is Objective.EXACT:
+        a = matched_features.decoded(system.clip)
         square = np.sum(a * a, axis=1)
         parts = distortion.breakdown(system, features)
         return QuadraticProgram(
@@ -85,9 +86,9 @@ def program(
             constant=parts.local_noise + parts.receiver_noise,
             sums_to_one=sums_to_one,
         )
-    b = heard.encoded @ heard.D.T
+    b = matched_features.encoded @ matched_features.D.T
     square = np.sum(b * b, axis=1)
-    G = heard.printed_square
+    G = matched_features.printed_square
     silent = distortion.published(replace(system, weight=np.zeros(system.devices)), features)
     total = b.sum(axis=0)
     return QuadraticProgram(
@@ -120,16 +121,16 @@ def solve(
         Its weights are not used.
     features : Features
     epsilon_cap : float
-        Cap on every device's epsilon at the system's delta and adjacency; none by default.
+        Cap on every device's epsilon at the system's delta and adjacency; infinite by default.
     cap : {"exact", "proven", "theorem1", "eq23", "none"}
-        What the cap is reckoned with, see :func:`airtight.solvers.weights.caps.greatest_weights`.
+        How epsilon is computed for the cap, see :func:`airtight.solvers.weights.caps.greatest_weights`.
     objective : {"exact", "published"}
     method : {"structured", "cvxpy", "published"}
-        "published" is the update (46) with positive part and minimises the published objective only.
+        "published" is the update (46) with positive part; it minimises the published objective only.
     sums_to_one : bool
-        False drops sum w = 1, which contradicts unbiasedness (FDP-E4): the shrinkage design.
+        False drops the constraint sum w = 1, which contradicts unbiasedness (FDP-E4): the shrinkage design.
     w_max : array_like, shape (K,) or scalar, optional
-        Greatest weights, at least 0 or infinite, instead of those that a cap gives.
+        Greatest weights in [0, inf], used instead of those of the privacy cap.
 
     Returns
     -------
@@ -138,10 +139,11 @@ def solve(
     Raises
     ------
     InfeasibleError
-        When the caps sum to less than 1, by more than their sum's rounding, with the least cap that would do; or when no
-        weight keeps the cap.
+        When the greatest weights sum to less than 1 by more than the rounding of their sum, or when no weight of a
+        device keeps the cap. The error states the least feasible cap where there is one.
     ParameterError
-        When the inputs disagree, the method does not minimise this objective, or the problem is unbounded.
+        When the shapes of the inputs disagree, the method does not minimise this objective, or the problem is
+        unbounded.
 
     Examples
     --------
@@ -153,10 +155,15 @@ def solve(
     True
     """
     started = time.perf_counter()
-    kind, how = checks.choice("objective", objective, Objective), checks.choice("method", method, Method)
-    if how is Method.PUBLISHED and (kind is not Objective.PUBLISHED or not sums_to_one):
+    objective_kind, method_kind = (
+        checks.choice("objective", objective, Objective),
+        checks.choice("method", method, Method),
+    )
+    if method_kind is Method.PUBLISHED and (objective_kind is not Objective.PUBLISHED or not sums_to_one):
         raise ParameterError(
-            "method", how.value, "structured or cvxpy for this objective: (46) minimises the printed MSE, sum w = 1"
+            "method",
+            method_kind.value,
+            "structured or cvxpy for this objective: (46) minimises the printed MSE, sum w = 1",
         )
     matched(system, features)
     if w_max is None:
@@ -165,32 +172,37 @@ def solve(
         upper = checks.vector("w_max", w_max, system.devices, "[0, inf]")
         if sums_to_one and not _reaches_one(upper):
             raise InfeasibleError(f"w_max: the greatest weights sum to {np.sum(upper):.6g} < 1")
-    qp = program(system, features, objective=kind, upper=upper, sums_to_one=sums_to_one)
-    _bounded(qp)
+    qp = program(system, features, objective=objective_kind, upper=upper, sums_to_one=sums_to_one)
+    _demand_bounded(qp)
     converged = True
-    if how is Method.CVXPY:
+    if method_kind is Method.CVXPY:
         w, found, iterations, converged = conic_weights.minimise(qp)
-    elif how is Method.PUBLISHED:
+    elif method_kind is Method.PUBLISHED:
         trace = kkt.update(system, features, upper)
         w, iterations, converged = trace.w, trace.iterations, trace.converged
         found = multipliers(qp, w, trace.nu)
     else:
         result = structured.minimise(qp, tolerance=_TOLERANCE)
         w, iterations, converged = result.w, result.iterations, result.converged
-        w = _summing(w, qp.effective_upper) if sums_to_one else w
+        w = _with_unit_sum(w, qp.effective_upper) if sums_to_one else w
         found = multipliers(qp, w, result.nu)
-    return _solution(system, features, qp, w, found, how.value, iterations, converged, time.perf_counter() - started)
+    return _solution(
+        system, features, qp, w, found, method_kind.value, iterations, converged, time.perf_counter() - started
+    )
 
 
 def greatest_weights(
     system: InferenceSystem, epsilon_cap: float, cap: Cap | str = Cap.EXACT, *, sums_to_one: bool = True
 ) -> FloatArray:
-    """w_max of every device, see :func:`airtight.solvers.weights.caps.greatest_weights`, provided that some weights keep the cap.
+    """The greatest weight of every device, checked to be feasible.
+
+    The weights are those of :func:`airtight.solvers.weights.caps.greatest_weights`.
 
     Raises
     ------
     InfeasibleError
-        When the theorem behind the cap is vacuous, even weight 0 exceeds the cap, or the greatest weights sum to less than 1.
+        When the theorem behind the cap is vacuous, even weight 0 exceeds the cap, or the greatest weights sum to less
+        than 1.
 
     Examples
     --------
@@ -201,23 +213,25 @@ def greatest_weights(
     airtight.solvers.errors.InfeasibleError: epsilon_cap = 1: the greatest weights sum to 0.904497 < 1; the least
     feasible cap is 1.14981
     """
-    kind = checks.choice("cap", cap, Cap)
-    upper = caps.greatest_weights(system, checks.scalar("epsilon_cap", epsilon_cap, "(0, inf]"), kind)
-    hopeless = np.isnan(upper)
-    if np.any(hopeless):
-        why = "Theorem 1 is vacuous here" if kind in (Cap.THEOREM1, Cap.EQ23) else "even weight 0 exceeds it"
-        problem = f"{why} (device {int(np.flatnonzero(hopeless)[0])}, adjacency {system.adjacency})"
+    cap_kind = checks.choice("cap", cap, Cap)
+    upper = caps.greatest_weights(system, checks.scalar("epsilon_cap", epsilon_cap, "(0, inf]"), cap_kind)
+    no_weight = np.isnan(upper)
+    if np.any(no_weight):
+        reason = "Theorem 1 is vacuous here" if cap_kind in (Cap.THEOREM1, Cap.EQ23) else "even weight 0 exceeds it"
+        problem = f"{reason} (device {int(np.flatnonzero(no_weight)[0])}, adjacency {system.adjacency})"
     elif sums_to_one and not _reaches_one(upper):
         problem = f"the greatest weights sum to {np.sum(upper):.6g} < 1"
     else:
         return upper
-    least = least_feasible_epsilon(system, kind) if sums_to_one else float("nan")
+    least = least_feasible_epsilon(system, cap_kind) if sums_to_one else float("nan")
     remedy = "" if np.isnan(least) else f"; the least feasible cap is {least:.6g}"
     raise InfeasibleError(f"epsilon_cap = {epsilon_cap:g}: {problem}{remedy}", least_epsilon=least)
 
 
 def least_feasible_epsilon(system: InferenceSystem, cap: Cap | str = Cap.EXACT) -> float:
-    """The least cap for which the greatest weights sum to 1, to relative 1e-6 from above; nan when there is none.
+    """The least cap for which the greatest weights sum to at least 1; nan when there is none.
+
+    The result is feasible and exceeds the least cap by a relative error of at most 1e-6.
 
     Examples
     --------
@@ -242,31 +256,31 @@ def least_feasible_epsilon(system: InferenceSystem, cap: Cap | str = Cap.EXACT) 
 
 
 def _reaches_one(upper: FloatArray) -> bool:
-    """Whether the greatest weights sum to 1, each and their sum known to rounding only: K times 1/K does."""
+    """Whether the greatest weights sum to at least 1 up to rounding: K weights of 1/K do."""
     return bool(math.fsum(np.minimum(upper, 1.0)) >= 1 - _ROUNDING)
 
 
-def _summing(w: FloatArray, upper: FloatArray) -> FloatArray:
-    """The weights with what their sum lacks of 1 given to the greatest that has room for it."""
-    lack = 1 - math.fsum(w)
-    room = np.where((w + lack <= upper) & (w + lack >= 0), w, -1.0)
+def _with_unit_sum(w: FloatArray, upper: FloatArray) -> FloatArray:
+    """The weights, with the difference of their sum to 1 added to the largest weight whose bounds allow it."""
+    missing = 1 - math.fsum(w)
+    room = np.where((w + missing <= upper) & (w + missing >= 0), w, -1.0)
     k = int(np.argmax(room))
-    if lack == 0 or room[k] <= 0 or abs(lack) > 1e-12:
+    if missing == 0 or room[k] <= 0 or abs(missing) > 1e-12:
         return w
     out = w.copy()
-    out[k] += lack
+    out[k] += missing
     return out
 
 
-def _bounded(qp: QuadraticProgram) -> None:
-    """Without the sum, a weight whose square does not count must have a bound."""
-    loose = (qp.d <= 0) & np.isinf(qp.effective_upper)
-    if np.any(loose):
-        k = int(np.flatnonzero(loose)[0])
+def _demand_bounded(qp: QuadraticProgram) -> None:
+    """Raise unless every weight without curvature has an upper bound; the sum constraint would be one."""
+    unbounded = (qp.d <= 0) & np.isinf(qp.effective_upper)
+    if np.any(unbounded):
+        k = int(np.flatnonzero(unbounded)[0])
         raise ParameterError(
             "w_max",
             np.inf,
-            "finite where p_k is 0 or 1 or the feature 0, when the sum is free: the problem is unbounded",
+            "finite where p_k is 0 or 1 or the feature is 0 when sums_to_one is false; else the problem is unbounded",
             (k,),
         )
 
@@ -276,14 +290,14 @@ def _solution(
     features: Features,
     qp: QuadraticProgram,
     w: FloatArray,
-    found: Multipliers,
+    multiplier_values: Multipliers,
     method: str,
     iterations: int,
     converged: bool,
     seconds: float,
 ) -> Solution:
-    proper = np.maximum(w, 0.0)
-    weighted = replace(system, weight=proper)
+    nonnegative = np.maximum(w, 0.0)
+    weighted = replace(system, weight=nonnegative)
     negative = bool(np.any(w < 0))
     return Solution(
         w=w,
@@ -291,8 +305,8 @@ def _solution(
         exact_mse=float("nan") if negative else distortion.exact(weighted, features),
         published_mse=float("nan") if negative else distortion.published(weighted, features),
         w_max=qp.upper,
-        certificate=certificate(qp, w, found),
-        multipliers=found,
+        certificate=certificate(qp, w, multiplier_values),
+        multipliers=multiplier_values,
         method=method,
         iterations=iterations,
         seconds=seconds,
@@ -302,7 +316,7 @@ def _solution(
 
 
 def _example() -> tuple[InferenceSystem, Features]:
-    """Three devices that keep their noise, with features of different length."""
+    """Three devices, silent when they do not take part, with features of different norms."""
     system = InferenceSystem(
         devices=3,
         participation=0.8,

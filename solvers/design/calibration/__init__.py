@@ -1,1 +1,1 @@
-"""The least noise, or the greatest clip or participation, that keeps a cap on epsilon."""
+"""The least noise, the greatest clip or the greatest participation that keeps a cap on epsilon."""

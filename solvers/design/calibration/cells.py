@@ -1,6 +1,6 @@
-"""Systems over a positive scale: the first on the way that keeps a target epsilon, proved by bounds on cells.
+"""A family of systems over a positive scale: the first scale that keeps a target epsilon, proved by bounds on cells.
 
-What is bounded and why is said in :mod:`airtight.solvers.design.calibration.calibrate`.
+The bounds are derived in :mod:`airtight.solvers.design.calibration.calibrate`.
 """
 
 from __future__ import annotations
@@ -18,42 +18,50 @@ from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.over_the_air import observers
 from airtight.analytics.privacy.over_the_air import rounds as many
 
-_NEAR = 2e-6  # relative distance to the limit: where the law of the others' noise is on a grid, no evaluation is nearer
-_CELL = 1.05  # ratio of the ends of the last cells where it is not, before the edge is sought inside one
-_WIDE = 16.0  # ratio of the ends of the first one
-_GROWTH = 1.6  # of its logarithm after each that was settled
-_CELLS = 2000
-_EDGES = 8
+_NEAR = (
+    2e-6  # relative accuracy of the edge: where the law of the others' noise is on a grid, epsilon is no more accurate
+)
+_CELL = 1.05  # ratio of the ends of a cell below which it is not divided further
+_WIDE = 16.0  # ratio of the ends of the first cell
+_GROWTH = 1.6  # factor on the logarithm of this ratio after each cell that was proved
+_CELLS = 2000  # most cells
+_EDGES = 8  # bisection steps for the proved part of the last cell
 
 
 @dataclass(frozen=True)
 class Target:
-    """The target, and how epsilon is evaluated."""
+    """The target epsilon, the number of rounds and the observer."""
 
     epsilon: float
     rounds: int
     observer: Observer
 
     def upper(self, system: InferenceSystem, device: IntArray | None = None) -> FloatArray:
-        """Epsilon of the devices, all by default, from above."""
+        """An upper bound of the epsilon of the devices, by default of all."""
         if self.rounds > 1:
             return np.atleast_1d(many.epsilon(system, rounds=self.rounds, device=device, observer=self.observer))
         return np.atleast_1d(observers.exact_epsilon(system, device=device, observer=self.observer))
 
     def excess(self, system: InferenceSystem, device: int) -> float:
-        """The upper end of a measure of how far the device is from the target: positive where it breaks it, in a mild unit."""
+        """An upper bound of how far the device exceeds the target; positive where it exceeds it.
+
+        Over several rounds it is the logarithm of epsilon over the target. In one round delta at the target is mapped
+        to z = sqrt(-2 log delta), which is nearly linear in the logarithm of the scale, and compared with z of the
+        allowed delta.
+        """
         with np.errstate(divide="ignore"):
             if self.rounds > 1:
-                found = many.epsilon(system, rounds=self.rounds, device=device, observer=self.observer)
-                return float(np.clip(np.log(float(found) / self.epsilon), -1e3, 1e3))
-            found = observers.exact_delta(system, self.epsilon, device=device, observer=self.observer)
-            upper = math.sqrt(-2 * max(float(np.log(min(float(found), 1.0))), -1e6))
+                value = many.epsilon(system, rounds=self.rounds, device=device, observer=self.observer)
+                return float(np.clip(np.log(float(value) / self.epsilon), -1e3, 1e3))
+            value = observers.exact_delta(system, self.epsilon, device=device, observer=self.observer)
+            upper = math.sqrt(-2 * max(float(np.log(min(float(value), 1.0))), -1e6))
         return math.sqrt(-2 * math.log(system.delta)) - upper
 
     def broken(self, system: InferenceSystem, device: int, *, quieter: bool = False) -> bool:
-        """Whether the device is proved to break the target; with all lower noises too, where it takes its own along.
+        """Whether it is proved that the device exceeds the target.
 
-        What one query gives away, all of them do.
+        With `quieter` it is proved for all lower noises as well, where the device takes its noise along. A proof for
+        one round holds for several rounds: they reveal no less.
         """
         if observers.exceeds(system, self.epsilon, device=device, observer=self.observer, quieter=quieter):
             return True
@@ -64,9 +72,19 @@ class Target:
 
 
 class Family:
-    """A family of systems over a positive scale, and the device that was last found to break the target.
+    """A family of systems over a positive scale, and the device that was last found to exceed the target.
 
-    `louder`: whether the scale is that of the noise.
+    Parameters
+    ----------
+    asked : Target
+    at : callable
+        The system at a scale.
+    best : callable
+        From the ends of a cell and a device: a system whose epsilon for this device is a lower bound on the whole cell.
+    start : float
+        The first scale.
+    louder : bool
+        Whether the scale is that of the noise.
     """
 
     def __init__(
@@ -84,38 +102,38 @@ class Family:
         self.settles(start)
 
     def epsilons(self, scale: float) -> FloatArray:
-        """Of all devices, from above; the last ones are kept."""
+        """Upper bounds of the epsilon of all devices; the last result is cached."""
         if self.last is None or self.last[0] != scale:
             self.last = scale, self.asked.upper(self.at(scale))
         return self.last[1]
 
     def settles(self, scale: float) -> bool:
-        """Whether all devices keep the target; the worst of them is remembered."""
-        found = self.epsilons(scale)
-        self.worst = int(np.argmax(found))
-        if found[self.worst] < self.least:
-            self.least, self.where = float(found[self.worst]), scale
-        return bool(found[self.worst] <= self.asked.epsilon)
+        """Whether all devices keep the target; the device of greatest epsilon is stored."""
+        reached = self.epsilons(scale)
+        self.worst = int(np.argmax(reached))
+        if reached[self.worst] < self.least:
+            self.least, self.where = float(reached[self.worst]), scale
+        return bool(reached[self.worst] <= self.asked.epsilon)
 
     def excess(self, scale: float) -> float:
-        """Of the worst device, from above."""
+        """An upper bound of the excess of the worst device."""
         return self.asked.excess(self.at(scale), self.worst)
 
     def kept(self, scale: float) -> bool:
-        """Whether all devices keep the target; the others are tried where the worst one does."""
+        """Whether all devices keep the target; all are evaluated only if the worst known device keeps it."""
         if self.excess(scale) > 0:
             return False
         alone = self.asked.upper(self.at(scale), np.array([self.worst]))
         return bool(alone[0] <= self.asked.epsilon) and self.settles(scale)
 
     def broken(self, low: float, high: float) -> bool:
-        """Whether the whole cell is proved to break the target."""
+        """Whether it is proved that every scale of the cell exceeds the target."""
         if self.louder and high < math.inf and self.asked.broken(self.at(high), self.worst, quieter=True):
             return True
         return self.asked.broken(self.best(low, high, self.worst), self.worst)
 
     def edge(self, bad: float, good: float) -> float:
-        """Between a scale that breaks the target and one that keeps it, the first that keeps it, to relative 2e-6."""
+        """The first scale that keeps the target, between one that does not and one that does, to relative 2e-6."""
         x, end = math.log(bad), math.log(good)
         step = math.copysign(_NEAR, end - x)
         while True:
@@ -126,11 +144,11 @@ class Family:
                 return good
             if self.kept(math.exp(x)):
                 return math.exp(x)
-            if self.worst == worst:  # no more than the rounding of the evaluation
+            if self.worst == worst:  # the same device: it exceeds the target only by the error of the evaluation
                 x, step = x + step, 4 * step
 
     def first(self, start: float, stop: float) -> tuple[float | None, list[tuple[float, float]]]:
-        """The first scale on the way from start to stop that keeps the target, and the cells before it left open."""
+        """The first scale from start to stop that keeps the target, and the cells before it without a proof."""
         sign = math.copysign(1.0, stop - start)
         here, ratio = start, _WIDE
         unsettled: list[tuple[float, float]] = []
@@ -146,32 +164,32 @@ class Family:
                 ratio = math.sqrt(high / low)
                 continue
             if self.kept(there):
-                found = self.edge(here, there)
-                proved = self._proved(here, found)
-                return found, joined([*unsettled, (min(proved, found), max(proved, found))])
-            if not self.broken(low, high):  # by the device that breaks it now
+                first_kept = self.edge(here, there)
+                proved_end = self._proved(here, first_kept)
+                return first_kept, joined([*unsettled, (min(proved_end, first_kept), max(proved_end, first_kept))])
+            if not self.broken(low, high):  # `kept` may have found another worst device
                 unsettled.append((low, high))
             here = there
         return None, joined([*unsettled, (min(here, stop), max(here, stop))])
 
     def _proved(self, far: float, near: float) -> float:
-        """How far from the one end towards the other the target is proved to be broken."""
-        proved, beyond = far, near
+        """The scale between `far` and `near` up to which it is proved, from `far` on, that the target is exceeded."""
+        proved_end, unproved_end = far, near
         for _ in range(_EDGES):
-            middle = (proved + beyond) / 2
-            if self.broken(min(proved, middle), max(proved, middle)):
-                proved = middle
+            middle = (proved_end + unproved_end) / 2
+            if self.broken(min(proved_end, middle), max(proved_end, middle)):
+                proved_end = middle
             else:
-                beyond = middle
-        return proved
+                unproved_end = middle
+        return proved_end
 
 
 def joined(cells: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Cells in order, those that touch made one."""
-    out: list[tuple[float, float]] = []
+    """The cells in increasing order, with touching cells joined."""
+    merged: list[tuple[float, float]] = []
     for low, high in sorted(cells):
-        if out and low <= out[-1][1]:
-            out[-1] = out[-1][0], max(high, out[-1][1])
+        if merged and low <= merged[-1][1]:
+            merged[-1] = merged[-1][0], max(high, merged[-1][1])
         else:
-            out.append((low, high))
-    return out
+            merged.append((low, high))
+    return merged

@@ -1,1 +1,1 @@
-"""The joint design of collaborative inference over the air."""
+"""Joint design of collaborative inference over the air."""

@@ -1,4 +1,4 @@
-"""Branch and bound on boxes, many at a time."""
+"""Branch and bound over the unit cube, with many boxes per step."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 
 from airtight.analytics.checks import FloatArray
 
-BATCH = 4096
-_TRIALS = 8  # one of so many boxes has its middle and its ends tried
-_MOST = 3_000_000
+BATCH = 4096  # boxes that are split in one step
+_TRIALS = 8  # in one of this number of boxes, the middle and both ends are evaluated
+_MOST_BOXES = 3_000_000  # boxes after which the search stops: the memory is limited
 
 Bound = Callable[[FloatArray, FloatArray, float], FloatArray]
 Value = Callable[[FloatArray, float], FloatArray]
@@ -19,7 +19,7 @@ Value = Callable[[FloatArray, float], FloatArray]
 
 @dataclass(frozen=True)
 class Found:
-    """The best point (None when none was found), its value, a lower bound, how many boxes were examined, and at what cost."""
+    """The best point (None when none was found), its value, a lower bound, and the numbers of boxes and evaluations."""
 
     point: FloatArray | None
     value: float
@@ -38,30 +38,31 @@ def minimise(
     enough: float = -np.inf,
     batch: int = BATCH,
 ) -> Found:
-    """Least value over the unit cube.
+    """Minimise a function over the unit cube.
 
     Parameters
     ----------
     bound : callable
-        A lower bound of the value on each of n boxes, from their lower and upper ends, shape (n, dimensions), and a number beyond
-        which it need be no sharper; infinite where nothing in the box is feasible.
+        From the lower and the upper ends of n boxes, shape (n, dimensions), and a number: a lower bound of the value
+        on each box. Bounds above the number need not be sharp. Infinite where no point of the box is feasible.
     value : callable
-        Of n points, and the least value so far; infinite where infeasible, and at will where it is no less.
+        From n points and the least value so far: their values. Infinite where a point is infeasible; any number that
+        is not less than the least value so far is allowed where the value is not less either.
     gap : float
-        Relative, at which to stop.
+        The relative gap at which the search stops.
     effort : int
-        Bounds and values, of one box or point each, after which to stop.
+        The number of bounds and values, counted per box and point, after which the search stops.
     enough : float
-        A value at which to stop; until it is reached no box leaves whose bound does not exclude it.
+        A value at which the search stops. Until it is reached, a box is kept unless its bound is above it.
     batch : int
-        Boxes split at a time.
+        Boxes split in one step.
 
     Notes
     -----
-    Boxes are split in the middle of their longest side. A box leaves when its bound is above the best value less the gap, so at
-    the end no point of the cube has a value below that; when effort or memory ends first, the least bound of the boxes left is
-    what is proved. The value is infinite without a point; then the lower bound is infinite, too, only where every box was
-    excluded: no point is feasible.
+    Boxes are split in the middle of their longest side. A box is dropped when its bound is at least the best value
+    minus the gap, so at the end no point of the cube has a value below that. When effort or memory ends first, the
+    least bound of all boxes is proved instead. The value is infinite when no point was found; the lower bound is then
+    infinite only where every box was excluded, so that no point is feasible.
 
     Examples
     --------
@@ -74,35 +75,39 @@ def minimise(
     low, high = np.zeros((1, dimensions)), np.ones((1, dimensions))
     bounds = bound(low, high, np.inf)
     best, point, boxes, evaluations = np.inf, None, 1, 1
-    above = float(np.nextafter(enough, np.inf)) if enough > -np.inf else -np.inf
-    dropped = np.inf
+    just_above_enough = float(np.nextafter(enough, np.inf)) if enough > -np.inf else -np.inf
+    least_dropped = np.inf
     while low.shape[0]:
-        most = min(batch, max((effort - evaluations) // 3, 1))
-        order = np.argsort(bounds, kind="stable")[:most]
+        batch_size = min(batch, max((effort - evaluations) // 3, 1))
+        order = np.argsort(bounds, kind="stable")[:batch_size]
         middle = (low[order] + high[order]) / 2
-        few = max(order.size // _TRIALS, 1)
-        for trial in (middle[:few], high[order[:few]], low[order[:few]]):
+        trial_count = max(order.size // _TRIALS, 1)
+        for trial in (middle[:trial_count], high[order[:trial_count]], low[order[:trial_count]]):
             values = value(trial, best)
             evaluations += values.size
             k = int(np.argmin(values))
             if values[k] < best:
                 best, point = float(values[k]), trial[k].copy()
-        floor = max(best - gap * abs(best), above) if best < np.inf else (above if above > -np.inf else np.inf)
-        if best <= enough or float(bounds.min()) >= floor or boxes > _MOST or evaluations >= effort:
+        cutoff = (
+            max(best - gap * abs(best), just_above_enough)
+            if best < np.inf
+            else (just_above_enough if just_above_enough > -np.inf else np.inf)
+        )
+        if best <= enough or float(bounds.min()) >= cutoff or boxes > _MOST_BOXES or evaluations >= effort:
             break
         side = np.argmax(high[order] - low[order], axis=1)
         rows = np.arange(order.size)
-        left, right = high[order].copy(), low[order].copy()
-        left[rows, side] = right[rows, side] = middle[rows, side]
-        fresh_low, fresh_high = np.concatenate([low[order], right]), np.concatenate([left, high[order]])
-        fresh = bound(fresh_low, fresh_high, floor)
-        boxes += fresh.size
-        evaluations += fresh.size
-        rest = np.ones(low.shape[0], bool)
-        rest[order] = False
-        low, high = np.concatenate([low[rest], fresh_low]), np.concatenate([high[rest], fresh_high])
-        bounds = np.concatenate([bounds[rest], fresh])
-        keep = bounds < floor
-        dropped = min(dropped, float(bounds[~keep].min(initial=np.inf)))
+        lower_half_high, upper_half_low = high[order].copy(), low[order].copy()
+        lower_half_high[rows, side] = upper_half_low[rows, side] = middle[rows, side]
+        new_low, new_high = np.concatenate([low[order], upper_half_low]), np.concatenate([lower_half_high, high[order]])
+        new_bounds = bound(new_low, new_high, cutoff)
+        boxes += new_bounds.size
+        evaluations += new_bounds.size
+        unsplit = np.ones(low.shape[0], bool)
+        unsplit[order] = False
+        low, high = np.concatenate([low[unsplit], new_low]), np.concatenate([high[unsplit], new_high])
+        bounds = np.concatenate([bounds[unsplit], new_bounds])
+        keep = bounds < cutoff
+        least_dropped = min(least_dropped, float(bounds[~keep].min(initial=np.inf)))
         low, high, bounds = low[keep], high[keep], bounds[keep]
-    return Found(point, best, min(float(bounds.min(initial=np.inf)), dropped, best), boxes, evaluations)
+    return Found(point, best, min(float(bounds.min(initial=np.inf)), least_dropped, best), boxes, evaluations)

@@ -1,36 +1,38 @@
-r"""The joint problem of different devices at given participations and clips: convex after a change of variables.
+r"""The joint problem of unequal devices at given participations and clips: convex after a change of variables.
 
-With :math:`u_k = g\|D\|w_k`, :math:`m_k = g^2\|D\|^2\sigma_k^2`, :math:`\varphi = g^2\|D\|^2s`, :math:`s = \sigma_m^2/\gamma^2`
-the MSE is
+With :math:`u_k = g\|D\|w_k`, :math:`m_k = g^2\|D\|^2\sigma_k^2`, :math:`\varphi = g^2\|D\|^2s`,
+:math:`s = \sigma_m^2/\gamma^2` the MSE is
 
 .. math:: u^TQu - 2c^Tu + \|f^*\|^2 + \sum_kq_km_k + \varphi,
 
-Q and c the second moments of what the devices' codes decode to, over norm(D), and with the target; and with numbers
-:math:`a_k = \gamma^2p_k\|z_k\|^2/|h_k|^2`, :math:`b_k = \gamma^2q_kr/|h_k|^2` energy and privacy are
+where Q is the second moment of the devices' decoded codes divided by norm(D), and c is their moment with the target.
+With :math:`a_k = \gamma^2p_k\|z_k\|^2/|h_k|^2` and :math:`b_k = \gamma^2q_kr/|h_k|^2`, the energy and privacy
+constraints are
 
 .. math:: s\sum_k(a_ku_k^2 + b_km_k) \le E\varphi, \qquad C_k^2u_k^2 \le \kappa_k^2\Bigl(\sum_jm_j + \varphi\Bigr).
 
-All is convex, so the least MSE is a second-order cone program; it falls with E, so the least energy is a root, and the least
-epsilon one, too.
+All of these are convex, so the least MSE is a second-order cone program. It decreases in E, so the least energy is a
+root; so is the least epsilon.
 
-:math:`\kappa_k` is the greatest ratio of a code's length to the deviation of the noise that keeps epsilon when the noise of all
-devices is always there: exact with idle noise, and where everybody always takes part. Elsewhere a participation that leaves
-noise out gives more away to who sees the participants, so this is a relaxation; the design itself is made with ratios that are
-exact for its own noise, by turns. Peak power relaxed is :math:`w_kC_k \le R_k` and a noise alone that keeps the outage; by
-turns likewise.
+:math:`\kappa_k` is the greatest ratio of the code length to the standard deviation of the noise that keeps epsilon
+when the noise of all devices is always present. It is exact with idle noise, and where all devices always take part.
+In other cases an observer who sees the participants learns more when some noise is absent, so the constraint is a
+relaxation. The design itself is then made with ratios that are exact for its own noise, by alternating steps
+(:mod:`airtight.solvers.design.over_the_air.unequal_devices`). The peak power constraint is relaxed to
+:math:`w_kC_k \le R_k` and to a noise variance :math:`\sigma_k^2 \le S_k` that keeps the outage at code length 0; it is
+made exact in the same way.
 
 Notes
 -----
-*Lower bounds.* With multipliers :math:`\lambda` of privacy, nu of energy, rho and eta of peak power the Lagrange function is
-least at
-:math:`u = M^{-1}c`, :math:`M = Q + \mathrm{diag}(\lambda C^2/\kappa^2 + \nu sa + \rho sC^2/R^2)`, if its slopes in m and phi
-are not negative:
+*Lower bounds.* With multipliers :math:`\lambda` of privacy, nu of energy, rho and eta of peak power, the Lagrangian is
+minimal at :math:`u = M^{-1}c`, :math:`M = Q + \mathrm{diag}(\lambda C^2/\kappa^2 + \nu sa + \rho sC^2/R^2)`, if its
+slopes in m and phi are not negative:
 
 .. math:: q_k + \nu sb_k + \eta_k \ge \sum\lambda, \qquad 1 \ge \sum\lambda + \nu E + \sum\rho + \sum\eta S/s.
 
-Whatever the solver says, :math:`\|f^*\|^2 - c^TM^{-1}c` for multipliers that keep both is below every MSE. And below every
-energy is the greatest E that the second allows, if that number is no less than the MSE allowed: with less energy no design has
-it.
+For any multipliers that satisfy both conditions, :math:`\|f^*\|^2 - c^TM^{-1}c` is a lower bound of every MSE, however
+the multipliers were found. If this number is at least the allowed MSE, the greatest E that the second condition allows
+is a lower bound of every energy, because no design with less energy has the allowed MSE.
 """
 
 from __future__ import annotations
@@ -50,12 +52,13 @@ from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.analytics.privacy.over_the_air import observers
 from airtight.solvers.design.over_the_air.requirements import Purpose
 
+# factors tried on the multipliers, because rounding may make them prove slightly less than the allowed MSE
 _SCALES = (1.0, *(1 + 10.0**-k for k in range(10, 1, -1)))
 
 
 @dataclass(frozen=True)
 class Model:
-    """The numbers of the problem; shapes (K,) and (rank, K)."""
+    """The data of the problem; shapes (K,) and, for `root`, (rank, K)."""
 
     system: InferenceSystem
     root: FloatArray  # Q = root' root + diag(apart)
@@ -71,17 +74,17 @@ class Model:
     @classmethod
     def of(cls, system: InferenceSystem, purpose: Purpose) -> Model:
         tasks, p = purpose.features, system.participation
-        clipped = np.stack([one.clipped(system.clip) for one in tasks])
+        clipped = np.stack([task.clipped(system.clip) for task in tasks])
         decoded = clipped @ tasks[0].D.T  # (N, K, d)
-        targets = np.stack([one.target for one in tasks])
-        rows = np.moveaxis(decoded * p[None, :, None], 1, 2).reshape(-1, system.devices) / np.sqrt(len(tasks))
+        targets = np.stack([task.target for task in tasks])
+        weighted_codes = np.moveaxis(decoded * p[None, :, None], 1, 2).reshape(-1, system.devices) / np.sqrt(len(tasks))
         decoder = float(np.linalg.norm(tasks[0].D))
         cost = system.alignment**2 / np.broadcast_to(system.channel_gain, p.shape)
         sends = np.ones_like(p) if system.idle_noise else p
         factor = 2.0 if system.adjacency is Adjacency.REPLACE else 1.0
         return cls(
             system=system,
-            root=_reduced(rows) / decoder,
+            root=_reduced(weighted_codes) / decoder,
             apart=p * (1 - p) * np.mean(np.sum(decoded**2, axis=2), axis=0) / decoder**2,
             inner=p * np.mean(np.einsum("nkd,nd->nk", decoded, targets), axis=0) / decoder,
             own=float(np.mean(np.sum(targets**2, axis=1))),
@@ -94,7 +97,7 @@ class Model:
 
 
 def _reduced(rows: FloatArray) -> FloatArray:
-    """The same products on as few rows as the rank, to rounding."""
+    """A matrix with the Gram matrix of `rows`, up to rounding, and as few rows as its rank."""
     if rows.shape[0] > rows.shape[1]:
         rows = linalg.qr(rows, mode="r")[0][: rows.shape[1]]
     _, values, right = linalg.svd(rows, full_matrices=False)
@@ -104,19 +107,19 @@ def _reduced(rows: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class Limits:
-    """What is kept, one a device but for the energy; infinite where nothing is.
+    """The limits of the constraints, one per device except the energy; infinite where a quantity is not limited.
 
     Attributes
     ----------
     ratio : ndarray
-        kappa.
+        kappa, the limit on the ratio of code length to noise.
     energy : float
     reach : ndarray
-        R, of w C.
+        R, the limit on w C.
     variance : ndarray
-        S, of the noise.
+        S, the limit on the noise variance.
     fixed : ndarray or None
-        Noise variances that are not free.
+        The noise variances where they are not free.
     """
 
     ratio: FloatArray
@@ -128,7 +131,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Multipliers:
-    """Of the Lagrange function above."""
+    """The multipliers lambda, nu, rho and eta of the Lagrangian in the module's notes."""
 
     privacy: FloatArray
     energy: float
@@ -136,13 +139,13 @@ class Multipliers:
     variance: FloatArray
 
     def times(self, factor: float) -> Multipliers:
-        """All scaled."""
+        """All multipliers times a factor."""
         return Multipliers(factor * self.privacy, factor * self.energy, factor * self.reach, factor * self.variance)
 
 
 @dataclass(frozen=True)
 class Relaxed:
-    """What the solver found."""
+    """The solution of the cone program: the system, its MSE and the multipliers."""
 
     system: InferenceSystem
     error: float
@@ -150,13 +153,13 @@ class Relaxed:
 
 
 def ratios(system: InferenceSystem, epsilon: float, observer: Observer, rounds: int) -> FloatArray:
-    """kappa: no design whose noise is at most that of all devices together exceeds it."""
+    """kappa of every device: an upper bound of the ratio when at most the noise of all devices together is present."""
     hidden = system.idle_noise and observer is not Observer.PARTICIPANTS
-    out = np.empty(system.devices)
-    kinds, back = np.unique(system.participation, return_inverse=True)
-    for i, p in enumerate(kinds.tolist()):
-        out[back == i] = _ratio(p, epsilon, system.delta, rounds, hidden=hidden)
-    return out
+    kappa = np.empty(system.devices)
+    probabilities, index_of = np.unique(system.participation, return_inverse=True)
+    for i, p in enumerate(probabilities.tolist()):
+        kappa[index_of == i] = _ratio(p, epsilon, system.delta, rounds, hidden=hidden)
+    return kappa
 
 
 def _ratio(p: float, epsilon: float, delta: float, rounds: int, *, hidden: bool) -> float:
@@ -173,78 +176,84 @@ def _ratio(p: float, epsilon: float, delta: float, rounds: int, *, hidden: bool)
     inner = math.log1p(math.expm1(epsilon) / p) if hidden and epsilon < 500 else epsilon
 
     def excess(log_ratio: float) -> float:
-        found = gaussian.delta(inner, sensitivity=np.sqrt(count) * math.exp(log_ratio), sigma=1.0)
-        return math.log(max(float(chance @ np.asarray(found)), 1e-300)) - math.log(delta)
+        deltas = gaussian.delta(inner, sensitivity=np.sqrt(count) * math.exp(log_ratio), sigma=1.0)
+        return math.log(max(float(chance @ np.asarray(deltas)), 1e-300)) - math.log(delta)
 
     root = float(optimize.brentq(excess, -30, 30, xtol=1e-13))
     return math.exp(root) * (1 + 1e-9)
 
 
 def exact(system: InferenceSystem, observer: Observer, rounds: int) -> bool | None:
-    """Whether `ratios` are exact; None where they are not even a relaxation."""
-    seen = observers.meaning(system) if observer is Observer.AUTO else observer
+    """True where `ratios` are exact, False where they are a relaxation, None where they are neither."""
+    meant_observer = observers.meaning(system) if observer is Observer.AUTO else observer
     if system.idle_noise:
         simple = system.adjacency is Adjacency.SILENT or (
-            system.adjacency is Adjacency.ABSENT and seen is not Observer.PARTICIPANTS
+            system.adjacency is Adjacency.ABSENT and meant_observer is not Observer.PARTICIPANTS
         )
-        hides = seen is not Observer.PARTICIPANTS
+        hides = meant_observer is not Observer.PARTICIPANTS
         return True if simple and (rounds == 1 or not hides or bool(np.all(system.participation == 1))) else None
-    if system.adjacency is Adjacency.ABSENT or seen is not Observer.PARTICIPANTS:
+    if system.adjacency is Adjacency.ABSENT or meant_observer is not Observer.PARTICIPANTS:
         return None
     return bool(np.all(system.participation == 1))
 
 
 def least_error(model: Model, limits: Limits) -> Relaxed | None:
-    """Least MSE under the limits; None where the solver finds nothing.
+    """The least MSE under the limits; None where the solver finds no solution.
 
     Raises
     ------
     ModuleNotFoundError
-        Without cvxpy.
+        When cvxpy is not installed.
     """
     import cvxpy as cp
 
-    K, floor = model.system.devices, model.system.decoded_receiver_noise
+    K, receiver_noise = model.system.devices, model.system.decoded_receiver_noise
     u, m, phi = cp.Variable(K), cp.Variable(K, nonneg=True), cp.Variable(nonneg=True)
-    whole = cp.Variable()  # of its own, lest every row of privacy has K entries
+    total_noise = cp.Variable()  # the total noise as a variable, so that a privacy row has few entries
     linear = model.sends @ m + phi - 2 * model.inner @ u
     error = cp.sum_squares(model.root @ u) + cp.sum_squares(cp.multiply(np.sqrt(model.apart), u)) + linear
-    bounded = np.flatnonzero(np.isfinite(limits.ratio))
-    far = np.flatnonzero(np.isfinite(limits.reach))
-    loud = np.flatnonzero(np.isfinite(limits.variance) & (limits.fixed is None))
-    kept: dict[str, Any] = {}
-    if bounded.size:
-        kept["privacy"] = cp.square(cp.multiply(_squares(model, limits)[bounded], u[bounded])) <= whole
-        kept["whole"] = whole == cp.sum(m) + phi
+    limited_ratio = np.flatnonzero(np.isfinite(limits.ratio))
+    limited_reach = np.flatnonzero(np.isfinite(limits.reach))
+    limited_noise = np.flatnonzero(np.isfinite(limits.variance) & (limits.fixed is None))
+    constraints: dict[str, Any] = {}
+    if limited_ratio.size:
+        constraints["privacy"] = (
+            cp.square(cp.multiply(_squares(model, limits)[limited_ratio], u[limited_ratio])) <= total_noise
+        )
+        constraints["whole"] = total_noise == cp.sum(m) + phi
     if math.isfinite(limits.energy):
-        code, noise = np.sqrt(floor * model.code / limits.energy), floor * model.noise / limits.energy
-        kept["energy"] = cp.sum_squares(cp.multiply(code, u)) + noise @ m <= phi
-    if far.size:
-        kept["reach"] = cp.square(cp.multiply(_reaches(model, limits)[far], u[far])) <= phi
-    if loud.size:
-        kept["variance"] = m[loud] <= (limits.variance[loud] / floor) * phi
+        code, noise = np.sqrt(receiver_noise * model.code / limits.energy), receiver_noise * model.noise / limits.energy
+        constraints["energy"] = cp.sum_squares(cp.multiply(code, u)) + noise @ m <= phi
+    if limited_reach.size:
+        constraints["reach"] = cp.square(cp.multiply(_reaches(model, limits)[limited_reach], u[limited_reach])) <= phi
+    if limited_noise.size:
+        constraints["variance"] = m[limited_noise] <= (limits.variance[limited_noise] / receiver_noise) * phi
     if limits.fixed is not None:
-        kept["fixed"] = m == (limits.fixed / floor) * phi
-    problem = cp.Problem(cp.Minimize(error), list(kept.values()))
+        constraints["fixed"] = m == (limits.fixed / receiver_noise) * phi
+    problem = cp.Problem(cp.Minimize(error), list(constraints.values()))
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # that it may be inaccurate: the bound is computed apart
+            warnings.simplefilter("ignore", UserWarning)  # about accuracy: the bound is computed independently
             problem.solve(solver=cp.CLARABEL)
     except cp.error.SolverError:
         return None
     if u.value is None or not _number(phi.value) > 0:
         return None
 
-    def dual(name: str, places: IntArray) -> FloatArray:
-        out = np.zeros(K)
-        if name in kept:
-            out[places] = np.maximum(kept[name].dual_value, 0.0)
-        return out
+    def dual(name: str, devices: IntArray) -> FloatArray:
+        dual_values = np.zeros(K)
+        if name in constraints:
+            dual_values[devices] = np.maximum(constraints[name].dual_value, 0.0)
+        return dual_values
 
-    spent = max(_number(kept["energy"].dual_value), 0.0) / limits.energy if "energy" in kept else 0.0
-    multipliers = Multipliers(dual("privacy", bounded), spent, dual("reach", far), dual("variance", loud))
-    gain = math.sqrt(_number(phi.value) / floor) / model.decoder
-    noise = np.maximum(m.value, 0.0) / _number(phi.value) * floor if limits.fixed is None else limits.fixed
+    energy_dual = (
+        max(_number(constraints["energy"].dual_value), 0.0) / limits.energy if "energy" in constraints else 0.0
+    )
+    multipliers = Multipliers(
+        dual("privacy", limited_ratio), energy_dual, dual("reach", limited_reach), dual("variance", limited_noise)
+    )
+    gain = math.sqrt(_number(phi.value) / receiver_noise) / model.decoder
+    noise = np.maximum(m.value, 0.0) / _number(phi.value) * receiver_noise if limits.fixed is None else limits.fixed
     weight = np.maximum(u.value, 0.0) / gain / model.decoder
     designed = replace(model.system, weight=weight, noise_variance=noise, decoder_gain=gain)
     return Relaxed(designed, model.own + _number(problem.value), multipliers)
@@ -263,52 +272,59 @@ def _reaches(model: Model, limits: Limits) -> FloatArray:
 
 
 def error_at_least(model: Model, limits: Limits, found: Multipliers) -> float:
-    """A bound of every MSE under the limits."""
-    mended, room = _mended(model, limits, found)
-    used = 1 - room + (mended.energy * limits.energy if mended.energy > 0 else 0.0)
-    return _dual(model, limits, mended.times(1 / used) if used > 1 else mended)
+    """A lower bound of every MSE under the limits."""
+    corrected, phi_slope = _corrected(model, limits, found)
+    used = 1 - phi_slope + (corrected.energy * limits.energy if corrected.energy > 0 else 0.0)
+    return _dual(model, limits, corrected.times(1 / used) if used > 1 else corrected)
 
 
 def energy_at_least(model: Model, limits: Limits, found: Multipliers, error: float) -> float:
-    """A bound of the energy of every design with this MSE under the other limits; 0 where the multipliers show none."""
+    """A lower bound of the energy of every design with at most this MSE under the other limits; 0 if none is proved."""
     for scale in _SCALES:
-        mended, room = _mended(model, limits, found.times(scale))
-        if mended.energy > 0 and room > 0 and _dual(model, limits, mended) >= error:
-            return room / mended.energy
+        corrected, phi_slope = _corrected(model, limits, found.times(scale))
+        if corrected.energy > 0 and phi_slope > 0 and _dual(model, limits, corrected) >= error:
+            return phi_slope / corrected.energy
     return 0.0
 
 
-def _mended(model: Model, limits: Limits, found: Multipliers) -> tuple[Multipliers, float]:
-    """Multipliers that keep the slopes in m, and what the slope in phi is without that of the energy."""
-    floor = model.system.decoded_receiver_noise
-    whole = float(np.sum(found.privacy))
-    slopes = model.sends + found.energy * floor * model.noise
+def _corrected(model: Model, limits: Limits, multipliers: Multipliers) -> tuple[Multipliers, float]:
+    """Multipliers corrected to satisfy the condition on the slopes in m, and the slope in phi without energy term."""
+    receiver_noise = model.system.decoded_receiver_noise
+    privacy_sum = float(np.sum(multipliers.privacy))
+    slopes = model.sends + multipliers.energy * receiver_noise * model.noise
     if limits.fixed is not None:
-        share = limits.fixed / floor
-        return found, 1 + float(slopes @ share) - whole * (1 + float(np.sum(share))) - float(np.sum(found.reach))
+        noise_share = limits.fixed / receiver_noise
+        return multipliers, 1 + float(slopes @ noise_share) - privacy_sum * (1 + float(np.sum(noise_share))) - float(
+            np.sum(multipliers.reach)
+        )
     limited = np.isfinite(limits.variance)
-    above = np.where(limited, np.maximum(found.variance, whole - slopes), 0.0)
-    least = float(np.min(np.where(limited, np.inf, slopes)))
-    if whole > least:
-        found = replace(found, privacy=found.privacy * (least / whole))
-        whole = least
-        above = np.where(limited, np.maximum(whole - slopes, 0.0), 0.0)
-    above = np.maximum(above, 0.0)
-    spent = float(np.sum(above[limited] * limits.variance[limited])) / floor
-    return replace(found, variance=above), 1 - whole - float(np.sum(found.reach)) - spent
+    variance_dual = np.where(limited, np.maximum(multipliers.variance, privacy_sum - slopes), 0.0)
+    least_slope = float(np.min(np.where(limited, np.inf, slopes)))
+    if privacy_sum > least_slope:
+        multipliers = replace(multipliers, privacy=multipliers.privacy * (least_slope / privacy_sum))
+        privacy_sum = least_slope
+        variance_dual = np.where(limited, np.maximum(privacy_sum - slopes, 0.0), 0.0)
+    variance_dual = np.maximum(variance_dual, 0.0)
+    variance_term = float(np.sum(variance_dual[limited] * limits.variance[limited])) / receiver_noise
+    return replace(multipliers, variance=variance_dual), 1 - privacy_sum - float(
+        np.sum(multipliers.reach)
+    ) - variance_term
 
 
-def _dual(model: Model, limits: Limits, found: Multipliers) -> float:
-    floor = model.system.decoded_receiver_noise
-    extra = found.privacy * _squares(model, limits) ** 2 + found.energy * floor * model.code
-    curvature = model.root.T @ model.root + np.diag(model.apart + extra + found.reach * _reaches(model, limits) ** 2)
+def _dual(model: Model, limits: Limits, multipliers: Multipliers) -> float:
+    """The dual value norm(f*)^2 - c'M^-1c, lowered by a bound on the error of the linear solution."""
+    receiver_noise = model.system.decoded_receiver_noise
+    penalty = multipliers.privacy * _squares(model, limits) ** 2 + multipliers.energy * receiver_noise * model.code
+    curvature = model.root.T @ model.root + np.diag(
+        model.apart + penalty + multipliers.reach * _reaches(model, limits) ** 2
+    )
     try:
-        solved = linalg.cho_solve(linalg.cho_factor(curvature), model.inner)
-    except linalg.LinAlgError:  # no curvature where nothing is gained, to rounding
-        solved = linalg.lstsq(curvature, model.inner)[0]
-    # c'M^-1c = (2c - Mx)'x + e'M^-1e for any x with c - Mx = e, to second order in e
-    missed = model.inner - curvature @ solved
-    room = float(np.linalg.norm(missed)) * (1 + float(np.linalg.norm(solved)))
-    if room > 1e-6 * model.own:
+        solution = linalg.cho_solve(linalg.cho_factor(curvature), model.inner)
+    except linalg.LinAlgError:  # M is singular up to rounding, in directions that c lacks
+        solution = linalg.lstsq(curvature, model.inner)[0]
+    # c'M^-1c = (2c - Mx)'x + e'M^-1e for any x with residual e = c - Mx; `error_bound` covers the residual
+    residual = model.inner - curvature @ solution
+    error_bound = float(np.linalg.norm(residual)) * (1 + float(np.linalg.norm(solution)))
+    if error_bound > 1e-6 * model.own:
         return -math.inf
-    return model.own - float(model.inner @ solved) - room
+    return model.own - float(model.inner @ solution) - error_bound

@@ -1,17 +1,19 @@
-r"""The joint problem of equal devices, to a proved gap: branch and bound over participation, noise and clip.
+r"""The joint problem of equal devices with a proved gap: branch and bound over participation, noise and clip.
 
-The gauge :math:`(w, \sigma, \gamma, g) \to (cw, c\sigma, \gamma/c, g/c)` changes neither epsilon nor MSE nor energy, so the
-alignment stays where it is. The gain is the best one (closed form), and the weight is eliminated: at given participation, noise
-and clip the MSE falls with it, epsilon and energy rise. What is left is a box of at most three dimensions, and on each smaller
-box every quantity has a bound from its corners (docs/design.md):
+The gauge :math:`(w, \sigma, \gamma, g) \to (cw, c\sigma, \gamma/c, g/c)` changes neither epsilon nor MSE nor energy,
+so the alignment is not changed. The gain is the best one, in closed form. The weight is eliminated: at a given
+participation, noise and clip, the MSE decreases with the weight, and epsilon and energy increase. The remaining
+variables are a box of at most three dimensions. On each smaller box every quantity has a bound from the corners of the
+box (docs/design.md):
 
-* epsilon: :mod:`airtight.solvers.design.over_the_air.screen`, over many rounds
+* epsilon: :mod:`airtight.solvers.design.over_the_air.screen`, over several rounds
   :mod:`airtight.solvers.design.over_the_air.rounds`;
-* the MSE of :mod:`airtight.solvers.design.over_the_air.moments` falls with participation and weight, rises with the noise;
-  in the clip its parts are monotone;
-* so does the energy :math:`\frac{\gamma^2}{|h|^2}(pw^2\sum_k\|z_k\|^2 + qKr\sigma^2)` at the least weight that keeps the MSE.
+* the MSE of :mod:`airtight.solvers.design.over_the_air.moments` decreases with participation and weight and increases
+  with the noise; as a function of the clip, its parts are monotone;
+* the energy :math:`\frac{\gamma^2}{|h|^2}(pw^2\sum_k\|z_k\|^2 + qKr\sigma^2)`, at the least weight that keeps the MSE,
+  is bounded in the same way.
 
-Thresholds are those of a fine grid; boxes bound everything between its points.
+Clipping thresholds are those of a fine grid; the boxes bound all quantities between its points as well.
 """
 
 from __future__ import annotations
@@ -32,20 +34,20 @@ from airtight.solvers.design.over_the_air.requirements import Free, Goal
 from airtight.solvers.design.over_the_air.screen import Box, Screen
 from airtight.solvers.design.peak import Peak
 
-_RAREST = 1e-3  # participation, but for 0 as the end of a box
-_QUIETEST, _LOUDEST = 1e-6, 1e8  # noise, in units of the receiver's, but for 0
-MARGIN = 1e-6  # of delta, kept off its limit by what is proposed
-_DROWNED = 1e-9  # of the error of the constant output, left of the noise where any weight may be had
-_ROUNDING = 1e-10  # of an error or an energy, likewise
-_SEARCHED = 10  # tests that the search for the greatest weight counts as
-_FEW = 64  # boxes at a time where a test is costly
+_RAREST = 1e-3  # least participation other than 0, which is only the end of a box
+_QUIETEST, _LOUDEST = 1e-6, 1e8  # least and greatest noise other than 0, in units of the receiver noise
+MARGIN = 1e-6  # relative distance that proposed points keep from the limit on delta
+_NEGLIGIBLE_NOISE = 1e-9  # share of the constant output's error that noise may cause where every weight keeps epsilon
+_ROUNDING = 1e-10  # relative distance that proposed points keep from the limits on error and energy
+_SEARCH_COST = 10  # tests that the search for the greatest weight counts as
+_COSTLY_BATCH = 64  # boxes per step where a test has no closed form
 
 
 @dataclass(frozen=True)
 class Problem:
-    """The problem on the unit cube of what is free among participation, noise, clip.
+    """The problem on the unit cube of the free variables among participation, noise and clip.
 
-    With the goal epsilon, what is least is delta at the epsilon of the screen, at the least weight that keeps the error.
+    With the goal epsilon, it minimises delta at the epsilon of the screen, at the least weight that keeps the error.
     """
 
     system: InferenceSystem
@@ -59,13 +61,13 @@ class Problem:
 
     @property
     def axes(self) -> tuple[Free, ...]:
-        """The dimensions of the cube; with nothing free but the weight one that changes nothing."""
-        wanted = (Free.PARTICIPATION, Free.NOISE, Free.CLIP)
-        return tuple(f for f in wanted if f in self.free and (f is not Free.CLIP or self.moments.clip.size > 1))
+        """The free variables among participation, noise and clip: the dimensions of the cube."""
+        candidates = (Free.PARTICIPATION, Free.NOISE, Free.CLIP)
+        return tuple(f for f in candidates if f in self.free and (f is not Free.CLIP or self.moments.clip.size > 1))
 
-    def _at(self, cube: FloatArray, axis: Free, given: float) -> FloatArray:
+    def _at(self, cube: FloatArray, axis: Free, default: float) -> FloatArray:
         if axis not in self.axes:
-            return np.full(cube.shape[0], given)
+            return np.full(cube.shape[0], default)
         t = cube[:, self.axes.index(axis)]
         if axis is Free.PARTICIPATION:
             return np.where(t > 0, _RAREST ** (1 - t), 0.0)
@@ -74,35 +76,38 @@ class Problem:
 
     @property
     def unit(self) -> float:
-        """Of noise variances: the receiver's before the alignment, or else the square of the weighted clip."""
+        """The unit of noise variances: the decoded receiver noise or, if it is 0, the square of the weighted clip."""
         floor = self.system.decoded_receiver_noise
         return floor if floor > 0 else float(self.system.weight[0] * self.system.clip[0]) ** 2 or 1.0
 
     def _clips(self, cube: FloatArray, rounding: Callable[[FloatArray], FloatArray]) -> IntArray:
-        most = self.moments.clip.size - 1
+        last = self.moments.clip.size - 1
         if Free.CLIP not in self.axes:
             return np.zeros(cube.shape[0], dtype=np.int64)
-        return np.asarray(np.clip(rounding(cube[:, self.axes.index(Free.CLIP)] * most), 0, most), dtype=np.int64)
+        return np.asarray(np.clip(rounding(cube[:, self.axes.index(Free.CLIP)] * last), 0, last), dtype=np.int64)
 
     def bound(self, low: FloatArray, high: FloatArray, enough: float = np.inf) -> FloatArray:
-        """Of the goal, at least, on every box; where it is at least `enough` without it, privacy is not asked for."""
+        """Lower bounds of the goal on boxes; epsilon is not tested where the bound without it is at least `enough`."""
         p, s = float(self.system.participation[0]), float(self.system.noise_variance[0])
         own, others = self._at(low, Free.PARTICIPATION, p), self._at(high, Free.PARTICIPATION, p)
         quiet, loud = self._at(low, Free.NOISE, s), self._at(high, Free.NOISE, s)
         i, j = self._clips(low, np.floor), self._clips(high, np.ceil)
-        return self._least(self._heard(own, others, quiet, loud), i, j, enough)[0]
+        return self._corner(self._received(own, others, quiet, loud), i, j, enough)[0]
 
     def value(self, points: FloatArray, enough: float = np.inf) -> FloatArray:
-        """Of the goal at points; infinite where a constraint is broken, and where it is not below `enough`."""
+        """The goal at points; infinite where a constraint is violated.
+
+        Where the goal is not below `enough`, the result may be any number that is not below it either.
+        """
         return self.at(points, enough)[0]
 
     def at(self, points: FloatArray, enough: float = np.inf) -> tuple[FloatArray, FloatArray]:
-        """Values and the weights that go with them."""
+        """The goal at points, and the weights that attain it."""
         p = self._at(points, Free.PARTICIPATION, float(self.system.participation[0]))
         s = self._at(points, Free.NOISE, float(self.system.noise_variance[0]))
         i = self._clips(points, np.round)
         p = np.maximum(p, _RAREST) if Free.PARTICIPATION in self.axes else p
-        return self._least(self._heard(p, p, s, s), i, i, enough, point=True)
+        return self._corner(self._received(p, p, s, s), i, i, enough, point=True)
 
     def designed(self, point: FloatArray) -> dict[Free, float]:
         """The variables at a point."""
@@ -116,101 +121,125 @@ class Problem:
             Free.WEIGHT: float(self.at(points)[1][0]),
         }
 
-    def _heard(self, own: FloatArray, others: FloatArray, quiet: FloatArray, loud: FloatArray) -> Box:
-        """With the noise as it arrives."""
+    def _received(self, own: FloatArray, others: FloatArray, quiet: FloatArray, loud: FloatArray) -> Box:
+        """The boxes with the noise variances at the receiver."""
         scale = self.system.alignment**2
         return Box(own, others, scale * quiet, scale * loud)
 
-    def _least(
+    def _corner(
         self, box: Box, i: IntArray, j: IntArray, enough: float, *, point: bool = False
     ) -> tuple[FloatArray, FloatArray]:
-        """The goal at its most favourable corner, and the weight there; infinite where a constraint cannot be kept."""
+        """The goal at the most favourable corner and the weight there; infinite where a constraint cannot be kept."""
         system, moments = self.system, self.moments
         K, gamma, floor = system.devices, system.alignment, system.decoded_receiver_noise
         own, others, quiet = box.own, box.others, box.quiet / gamma**2
         sends = np.ones_like(own) if system.idle_noise else own
         cost = float(np.max(gamma**2 / system.channel_gain))
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            # p^2 V: noise in the decoded mean, times p
-            heard = K * quiet + floor if system.idle_noise else K * quiet * others + floor
-            noisy = moments.decoder * heard / others**2
-            hiss = cost * sends * system.dimension * K * quiet
-            least = np.zeros_like(own)
+            # p^2 V: variance of the noise in the decoded mean, times p^2
+            received_variance = K * quiet + floor if system.idle_noise else K * quiet * others + floor
+            decoded_noise = moments.decoder * received_variance / others**2
+            noise_energy = cost * sends * system.dimension * K * quiet
+            least_weight = np.zeros_like(own)
             if self.error is not None:
                 room = moments.room(i, j, others, self.error * (1 - _ROUNDING if point else 1))
-                least = np.where(room > 0, np.sqrt(noisy / room), np.inf)
-            most = np.full_like(own, np.inf)
+                least_weight = np.where(room > 0, np.sqrt(decoded_noise / room), np.inf)
+            weight_limit = np.full_like(own, np.inf)
             factor = 2.0 if system.adjacency is Adjacency.REPLACE else 1.0
-            reach = factor * gamma * moments.clip[i]
+            sensitivity_per_weight = factor * gamma * moments.clip[i]
             if Free.WEIGHT not in self.free:
-                given = float(system.weight[0])
-                least, most = np.where(given >= least * (1 - 1e-12), given, np.inf), np.full_like(own, given)
+                fixed_weight = float(system.weight[0])
+                least_weight, weight_limit = (
+                    np.where(fixed_weight >= least_weight * (1 - 1e-12), fixed_weight, np.inf),
+                    np.full_like(own, fixed_weight),
+                )
             if self.peak is not None:
-                loudest = self.peak.greatest_weight(moments.clip[i], quiet)
-                least = np.where(least <= loudest * (1 if point else 1 + MARGIN), least, np.inf)
-                most = np.where(loudest < 0, 0.0, np.minimum(most, loudest) if Free.WEIGHT in self.free else most)
-                most = np.where(most <= loudest * (1 + MARGIN), most, 0.0)
+                peak_weight = self.peak.greatest_weight(moments.clip[i], quiet)
+                least_weight = np.where(
+                    least_weight <= peak_weight * (1 if point else 1 + MARGIN), least_weight, np.inf
+                )
+                weight_limit = np.where(
+                    peak_weight < 0,
+                    0.0,
+                    np.minimum(weight_limit, peak_weight) if Free.WEIGHT in self.free else weight_limit,
+                )
+                weight_limit = np.where(weight_limit <= peak_weight * (1 + MARGIN), weight_limit, 0.0)
             if self.goal is Goal.ENERGY:
-                # p w^2 falls with p where w is the least that keeps the MSE
-                power = np.where(Free.WEIGHT in self.free, least**2 * others, least**2 * own)
-                spent = np.where(np.isfinite(least), cost * power * moments.energy[i] + hiss, np.inf)
-                return self._screened(box, least * reach, spent, enough, point), least
+                # p w^2 decreases in p where w is the least weight that keeps the MSE
+                power = np.where(Free.WEIGHT in self.free, least_weight**2 * others, least_weight**2 * own)
+                spent = np.where(np.isfinite(least_weight), cost * power * moments.energy[i] + noise_energy, np.inf)
+                return self._screened(box, least_weight * sensitivity_per_weight, spent, enough, point), least_weight
             if self.goal is Goal.EPSILON:
-                power = np.where(Free.WEIGHT in self.free, least**2 * others, least**2 * own)
-                spent = np.where(np.isfinite(least), cost * power * moments.energy[i] + hiss, np.inf)
+                power = np.where(Free.WEIGHT in self.free, least_weight**2 * others, least_weight**2 * own)
+                spent = np.where(np.isfinite(least_weight), cost * power * moments.energy[i] + noise_energy, np.inf)
                 budget = np.inf if self.energy is None else self.energy * (1 - _ROUNDING if point else 1)
-                return self._deltas(box, least * reach, (spent <= budget) & np.isfinite(spent), point), least
+                return self._deltas(
+                    box, least_weight * sensitivity_per_weight, (spent <= budget) & np.isfinite(spent), point
+                ), least_weight
             if self.screen is not None:
-                hopeless = self._hopeless(box, noisy, reach, i, j, enough, point)
-                safest = self._safest(box, ~hopeless, point)
-                most = np.minimum(most, safest / reach)
-            if point and Free.WEIGHT in self.free:  # where epsilon holds at any weight, one that drowns the noise
-                drowned = np.where(noisy * moments.own > 0, np.sqrt(noisy / (_DROWNED * moments.own)), 1 / reach)
-                most = np.where(most < np.inf, most, drowned)
-            noise = np.where(most < np.inf, noisy / most**2, 0.0)
-            broken = most < (least if Free.WEIGHT not in self.free else 0.0) * (1 - 1e-12)
+                exceeds_epsilon = self._exceeds_epsilon(box, decoded_noise, sensitivity_per_weight, i, j, enough, point)
+                greatest_sensitivity = self._greatest_sensitivity(box, ~exceeds_epsilon, point)
+                weight_limit = np.minimum(weight_limit, greatest_sensitivity / sensitivity_per_weight)
+            if (
+                point and Free.WEIGHT in self.free
+            ):  # where every weight keeps epsilon: one at which the noise is negligible
+                negligible_noise_weight = np.where(
+                    decoded_noise * moments.own > 0,
+                    np.sqrt(decoded_noise / (_NEGLIGIBLE_NOISE * moments.own)),
+                    1 / sensitivity_per_weight,
+                )
+                weight_limit = np.where(weight_limit < np.inf, weight_limit, negligible_noise_weight)
+            noise = np.where(weight_limit < np.inf, decoded_noise / weight_limit**2, 0.0)
+            violated = weight_limit < (least_weight if Free.WEIGHT not in self.free else 0.0) * (1 - 1e-12)
             if self.energy is not None:
-                left = self.energy * (1 - _ROUNDING if point else 1) - hiss
-                broken |= left <= 0
-                limit = np.sqrt(np.maximum(left, 0.0) / (cost * moments.energy[i] * others))
+                energy_left = self.energy * (1 - _ROUNDING if point else 1) - noise_energy
+                violated |= energy_left <= 0
+                energy_weight = np.sqrt(np.maximum(energy_left, 0.0) / (cost * moments.energy[i] * others))
                 if Free.WEIGHT in self.free:
-                    noise = np.maximum(noise, noisy / limit**2)
-                    most = np.minimum(most, limit)
+                    noise = np.maximum(noise, decoded_noise / energy_weight**2)
+                    weight_limit = np.minimum(weight_limit, energy_weight)
                 else:
-                    broken |= cost * own * most**2 * moments.energy[i] > left * (1 + 1e-12)
-            broken |= ~(most > 0)
-            found = np.where(broken, np.inf, moments.error(i, j, others, noise))
+                    violated |= cost * own * weight_limit**2 * moments.energy[i] > energy_left * (1 + 1e-12)
+            violated |= ~(weight_limit > 0)
+            mse = np.where(violated, np.inf, moments.error(i, j, others, noise))
             if self.screen is not None:
-                found = np.where(hopeless, np.inf if point else enough, found)
-            return found, most
+                mse = np.where(exceeds_epsilon, np.inf if point else enough, mse)
+            return mse, weight_limit
 
-    def _hopeless(
-        self, box: Box, noisy: FloatArray, reach: FloatArray, i: IntArray, j: IntArray, enough: float, point: bool
+    def _exceeds_epsilon(
+        self,
+        box: Box,
+        decoded_noise: FloatArray,
+        sensitivity_per_weight: FloatArray,
+        i: IntArray,
+        j: IntArray,
+        enough: float,
+        point: bool,
     ) -> NDArray[np.bool_]:
-        """Whether the weight for an error of `enough` is tested to break epsilon: cheaper than to find the greatest weight."""
+        """Whether the weight for an error of `enough` exceeds epsilon: faster than a search for the greatest weight."""
         if self.screen is None or self.screen.closed or not enough < np.inf or Free.WEIGHT not in self.free:
             return np.zeros(box.own.shape, bool)
         room = self.moments.room(i, j, box.others, enough)
-        weight = np.where(room > 0, np.sqrt(noisy / np.maximum(room, 1e-300)), np.inf)
-        out = ~np.isfinite(weight)
-        rows = np.flatnonzero(~out)
+        weight = np.where(room > 0, np.sqrt(decoded_noise / np.maximum(room, 1e-300)), np.inf)
+        exceeds = ~np.isfinite(weight)
+        rows = np.flatnonzero(~exceeds)
         screen = self.screen.safe if point else self.screen
-        out[rows] = screen.delta(box.only(rows), (weight * reach)[rows]) > self._total(point)
-        return out
+        exceeds[rows] = screen.delta(box.only(rows), (weight * sensitivity_per_weight)[rows]) > self._total(point)
+        return exceeds
 
-    def _safest(self, box: Box, wanted: NDArray[np.bool_], point: bool) -> FloatArray:
-        """The greatest sensitivity of the boxes wanted; infinite of the others."""
+    def _greatest_sensitivity(self, box: Box, selected: NDArray[np.bool_], point: bool) -> FloatArray:
+        """The greatest sensitivity on the boxes selected by `wanted`; infinite on the others."""
         assert self.screen is not None
-        screen, rows = self.screen.safe if point else self.screen, np.flatnonzero(wanted)
-        out = np.full(box.own.shape, np.inf)
-        out[rows] = screen.greatest(box.only(rows), self._total(point), kept=point)
-        return out
+        screen, rows = self.screen.safe if point else self.screen, np.flatnonzero(selected)
+        sensitivities = np.full(box.own.shape, np.inf)
+        sensitivities[rows] = screen.greatest(box.only(rows), self._total(point), kept=point)
+        return sensitivities
 
     def _total(self, point: bool) -> float:
         return self.system.delta * (1 - MARGIN if point else 1)
 
     def _deltas(self, box: Box, sensitivity: FloatArray, allowed: NDArray[np.bool_], point: bool) -> FloatArray:
-        """delta where everything else is kept, infinite elsewhere."""
+        """delta where all other constraints are kept, infinite elsewhere."""
         assert self.screen is not None
         screen, rows = self.screen.safe if point else self.screen, np.flatnonzero(allowed)
         out = np.full(sensitivity.shape, np.inf)
@@ -218,7 +247,7 @@ class Problem:
         return out
 
     def _screened(self, box: Box, sensitivity: FloatArray, spent: FloatArray, enough: float, point: bool) -> FloatArray:
-        """Infinite where epsilon is broken; asked for where it matters alone."""
+        """`spent`, set to infinity where epsilon is exceeded; tested only where `spent` is below `enough`."""
         rows = np.flatnonzero(spent < enough)
         if self.screen is None or not rows.size:
             return spent
@@ -229,12 +258,23 @@ class Problem:
 
 
 def solve(problem: Problem, *, gap: float, effort: Effort, enough: float = -np.inf) -> branching.Found:
-    """Branch and bound on the problem, until it is settled or the effort is spent."""
+    """Branch and bound on the problem, until it is settled or the effort is spent.
+
+    Parameters
+    ----------
+    problem : Problem
+    gap : float
+        The relative gap at which the search stops.
+    effort : Effort
+        Its remaining evaluations limit the search, and are reduced by it.
+    enough : float
+        A value at which the search stops.
+    """
     dimensions = max(len(problem.axes), 1)
-    few = problem.screen is not None and not problem.screen.closed
+    costly = problem.screen is not None and not problem.screen.closed
     cost = 1 if problem.screen is None else problem.screen.cost
     if problem.screen is not None and problem.screen.closed and problem.goal is Goal.ERROR:
-        cost *= _SEARCHED
+        cost *= _SEARCH_COST
     found = branching.minimise(
         problem.bound,
         problem.value,
@@ -242,7 +282,7 @@ def solve(problem: Problem, *, gap: float, effort: Effort, enough: float = -np.i
         gap=gap,
         effort=max(effort.left // cost, 1),
         enough=enough,
-        batch=_FEW if few else branching.BATCH,
+        batch=_COSTLY_BATCH if costly else branching.BATCH,
     )
     effort.spend(cost * found.evaluations)
     return found

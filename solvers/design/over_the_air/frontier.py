@@ -1,4 +1,4 @@
-"""Trade-offs between privacy, distortion and accuracy: what each design reaches at each cap, as labelled arrays."""
+"""Trade-offs between privacy, distortion and accuracy: MSE and accuracy of each design at each privacy cap."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ Design = Callable[[InferenceSystem, Features, FloatArray], InferenceSystem]
 
 
 def _uniform(system: InferenceSystem, features: Features, upper: FloatArray) -> InferenceSystem:
-    """w = 1/K, one clipping threshold for all: the least that a device needs."""
-    return replace(_even(system), clip=np.minimum(np.min(_clips(system, upper)), system.clip))
+    """w = 1/K and one clipping threshold for all devices: the least of their greatest thresholds."""
+    return replace(_with_equal_weights(system), clip=np.minimum(np.min(_clips(system, upper)), system.clip))
 
 
-def _clipped(system: InferenceSystem, features: Features, upper: FloatArray) -> InferenceSystem:
-    """w = 1/K, every device its own threshold (Figs. 8, 9: "refining the clipping parameters")."""
-    return replace(_even(system), clip=np.minimum(_clips(system, upper), system.clip))
+def _clip_tuned(system: InferenceSystem, features: Features, upper: FloatArray) -> InferenceSystem:
+    """w = 1/K and a threshold for each device (Figs. 8, 9: "refining the clipping parameters")."""
+    return replace(_with_equal_weights(system), clip=np.minimum(_clips(system, upper), system.clip))
 
 
-def _even(system: InferenceSystem) -> InferenceSystem:
+def _with_equal_weights(system: InferenceSystem) -> InferenceSystem:
     return replace(system, weight=np.full(system.devices, 1 / system.devices))
 
 
 def _clips(system: InferenceSystem, upper: FloatArray) -> FloatArray:
-    """Thresholds at w = 1/K that keep the cap: only w C counts."""
+    """The greatest thresholds at w = 1/K that keep the cap; epsilon depends on the product w C only."""
     clips = upper * system.clip * system.devices
     if np.any(clips == 0):
-        raise InfeasibleError("no clipping threshold keeps the cap")
+        raise InfeasibleError("a device cannot keep the privacy cap at any positive clipping threshold")
     return np.asarray(clips)
 
 
@@ -56,17 +56,17 @@ def _exact(system: InferenceSystem, features: Features, upper: FloatArray) -> In
     return replace(system, weight=weights.solve(system, features, w_max=upper).w)
 
 
-def _free(system: InferenceSystem, features: Features, upper: FloatArray) -> InferenceSystem:
-    """The weights that minimise the exact MSE, whatever their sum."""
+def _free_sum(system: InferenceSystem, features: Features, upper: FloatArray) -> InferenceSystem:
+    """The weights that minimise the exact MSE, without a constraint on their sum."""
     return replace(system, weight=weights.solve(system, features, w_max=upper, sums_to_one=False).w)
 
 
 DESIGNS: dict[str, Design] = {
     "uniform": _uniform,
-    "clip-tuned": _clipped,
+    "clip-tuned": _clip_tuned,
     "published weights": _published,
     "exact weights": _exact,
-    "exact, free sum": _free,
+    "exact, free sum": _free_sum,
 }
 
 
@@ -88,7 +88,7 @@ def trade_off(
     margin, ideal_accuracy : float
         See :func:`airtight.analytics.inference.accuracy.exact`; without a margin no accuracy is computed.
     designs : tuple of str
-        Among uniform, clip-tuned, published weights, exact weights, and exact with a free sum.
+        Keys of `DESIGNS`: uniform, clip-tuned, published weights, exact weights, and exact with a free sum.
 
     Returns
     -------
@@ -105,13 +105,13 @@ def trade_off(
     """
     import xarray
 
-    eps = checks.real("epsilons", epsilons, "(0, inf)").ravel()
-    kinds = ("participants", "everybody")
-    mse = np.full((2, len(designs), eps.size), np.nan)
-    right = np.full_like(mse, np.nan)
+    caps_on_epsilon = checks.real("epsilons", epsilons, "(0, inf)").ravel()
+    noise_names = ("participants", "everybody")
+    mse = np.full((2, len(designs), caps_on_epsilon.size), np.nan)
+    accuracies = np.full_like(mse, np.nan)
     for i, idle in enumerate((False, True)):
         variant = replace(system, idle_noise=idle)
-        for n, epsilon in enumerate(eps):
+        for n, epsilon in enumerate(caps_on_epsilon):
             upper = caps.greatest_weights(variant, float(epsilon))
             if np.any(np.isnan(upper)):
                 continue
@@ -122,17 +122,19 @@ def trade_off(
                     continue
                 mse[i, j, n] = distortion.exact(designed, features)
                 if margin is not None:
-                    inside = accuracy.exact(designed, features, margin=margin, ideal_accuracy=ideal_accuracy)
-                    right[i, j, n] = inside.estimate
-    coordinates = {"noise": list(kinds), "design": list(designs), "epsilon": eps}
+                    sampled_accuracy = accuracy.exact(designed, features, margin=margin, ideal_accuracy=ideal_accuracy)
+                    accuracies[i, j, n] = sampled_accuracy.estimate
+    coordinates = {"noise": list(noise_names), "design": list(designs), "epsilon": caps_on_epsilon}
     dims = ("noise", "design", "epsilon")
-    return xarray.Dataset({"mse": (dims, mse), "accuracy": (dims, right)}, coordinates)
+    return xarray.Dataset({"mse": (dims, mse), "accuracy": (dims, accuracies)}, coordinates)
 
 
 def feasible_segment(
     system: InferenceSystem, epsilon: float, *, cap: caps.Cap | str = caps.Cap.EXACT
 ) -> tuple[float, float]:
-    """For two devices: the weights w_1 for which (w_1, 1 - w_1) keeps the cap (FDP Fig. 11); (nan, nan) when there is none.
+    """For two devices: the interval of w_1 in which (w_1, 1 - w_1) keeps the cap (FDP Fig. 11).
+
+    (nan, nan) when no weight keeps it.
 
     Examples
     --------
@@ -143,7 +145,7 @@ def feasible_segment(
     (0.32814..., 0.33592...)
     """
     if system.devices != 2:
-        raise checks.ParameterError("devices", system.devices, "2 for a segment")
+        raise checks.ParameterError("devices", system.devices, "2: the feasible set is a segment for two devices only")
     upper = np.minimum(caps.greatest_weights(system, epsilon, cap), 1.0)
     low, high = 1.0 - float(upper[1]), float(upper[0])
     if not low <= high:

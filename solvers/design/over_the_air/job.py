@@ -1,4 +1,4 @@
-"""A joint problem and its answer: which method solves it, and what is proved of all other designs."""
+"""A joint problem and its answer: the choice of the method, and the proved bound on all other designs."""
 
 from __future__ import annotations
 
@@ -21,30 +21,32 @@ from airtight.solvers.design.over_the_air.rounds import screen_of
 from airtight.solvers.design.peak import Peak
 from airtight.solvers.errors import InfeasibleError
 
-_GAP, _COSTLY_GAP = 1e-3, 1e-2
-_ROUGHLY = 10.0  # times these gaps: what settles a design that no gap is asked of
-_ROUNDING = 1e-10  # of an error that has to be kept
-_PEAK = 1 + 1e-6  # likewise of a power
-_DOMAIN = "noise up to 1e8 times the receiver's"  # what boxes cover
-_SHORT, _FARTHEST = 6e-3, 0.05  # share of epsilon that proposed points stay below it
-ANY_ENERGY = 1e300  # an energy that every design has
+_GAP, _COSTLY_GAP = 1e-3, 1e-2  # default relative gap where epsilon has a closed form, and where it has none
+_SETTLED_FACTOR = 10.0  # a default gap times this still counts as settled
+_ROUNDING = 1e-10  # relative distance that a design keeps from its limit
+_POWER_ROUNDING = 1 + 1e-6  # rounding error allowed for the peak power
+_DOMAIN = "noise up to 1e8 times the receiver's"  # the domain of branch and bound, for messages
+# share by which proposed points stay below epsilon: the first and the greatest that is tried
+_LEAST_MARGIN, _GREATEST_MARGIN = 6e-3, 0.05
+ANY_ENERGY = 1e300  # a limit that every design keeps
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The best design met, and what is proved of all others.
+    """The best design found, and what is proved about all others.
 
     Attributes
     ----------
     system : InferenceSystem or None
     value : float
     lower : float or None
-        No design that keeps the constraints has less: infinite where there is none.
+        A lower bound of the value of every design that keeps the constraints; infinite where none does, None where
+        nothing is proved.
     boxes : int
     method : str
     settled : bool
     excluded : str
-        Why no design keeps the constraints; empty where that is not proved.
+        The proof that no design keeps the constraints, for the message; empty where that is not proved.
     """
 
     system: InferenceSystem | None
@@ -57,7 +59,19 @@ class Answer:
 
 
 class Job:
-    """One joint problem."""
+    """One joint problem.
+
+    Parameters
+    ----------
+    system : InferenceSystem
+    wanted : Requirements
+    purpose : Purpose or None
+        Tasks, margin and ideal accuracy.
+    rounds : int
+    observer : Observer
+    gap : float or None
+        The relative gap of branch and bound; None for the default.
+    """
 
     def __init__(
         self,
@@ -70,65 +84,68 @@ class Job:
     ) -> None:
         self.system, self.wanted, self.purpose = system, wanted, purpose
         self.rounds, self.observer = rounds, observer
-        self.error = _error(wanted, purpose)
+        self.error = _error_limit(wanted, purpose)
         self.steady = Free.PARTICIPATION not in wanted.free and bool(np.all(system.participation == 1))
         self.closed = screen_of(system, 1.0, observer, rounds, steady=self.steady, short=0.0).closed
         self.asked_gap = gap
         self.gap = (_GAP if self.closed else _COSTLY_GAP) if gap is None else gap
-        self.enough = _ROUGHLY * self.gap if gap is None else gap
+        self.enough = _SETTLED_FACTOR * self.gap if gap is None else gap
         self.effort = Effort(wanted.effort)
         self.moments: Moments | None = None
 
     @property
     def options(self) -> list[InferenceSystem]:
-        """With and without idle noise, where that is free."""
+        """The systems with and without idle noise where that is free, else the given system."""
         if Free.IDLE not in self.wanted.free:
             return [self.system]
         return [replace(self.system, idle_noise=idle) for idle in (False, True)]
 
     def asking(self, wanted: Requirements) -> Job:
-        """The same with other requirements, for a quarter of the effort."""
-        less = replace(wanted, effort=max(wanted.effort // 4, 1))
-        job = Job(self.system, less, self.purpose, self.rounds, self.observer, self.asked_gap)
+        """The same problem with other requirements and a quarter of the effort."""
+        reduced = replace(wanted, effort=max(wanted.effort // 4, 1))
+        job = Job(self.system, reduced, self.purpose, self.rounds, self.observer, self.asked_gap)
         job.moments = self.moments
         return job
 
     def solved(self) -> Answer:
-        """The best design met."""
+        """The best design found, over all options of idle noise."""
         options = self.options
-        found = [self._best(option, self.effort.part(1 / (len(options) - i))) for i, option in enumerate(options)]
-        best = min(found, key=lambda one: math.inf if one.system is None else one.value)
-        bounds = [one.lower for one in found if one.lower is not None]
-        lower = min(bounds) if len(bounds) == len(found) else None
-        # an option that has not settled matters only as long as it may hold something better
-        open_ = [one for one in found if not one.settled and not (one.lower or -math.inf) >= best.value]
-        excluded = best.excluded if best.system is None and all(one.excluded for one in found) else ""
-        boxes = sum(one.boxes for one in found)
-        return replace(best, lower=lower, boxes=boxes, settled=not open_, excluded=excluded)
+        answers = [self._best(option, self.effort.part(1 / (len(options) - i))) for i, option in enumerate(options)]
+        best = min(answers, key=lambda answer: math.inf if answer.system is None else answer.value)
+        bounds = [answer.lower for answer in answers if answer.lower is not None]
+        lower = min(bounds) if len(bounds) == len(answers) else None
+        # an option that is not settled matters only if its bound allows a better design
+        unsettled = [
+            answer for answer in answers if not answer.settled and not (answer.lower or -math.inf) >= best.value
+        ]
+        excluded = best.excluded if best.system is None and all(answer.excluded for answer in answers) else ""
+        boxes = sum(answer.boxes for answer in answers)
+        return replace(best, lower=lower, boxes=boxes, settled=not unsettled, excluded=excluded)
 
     def _certifiable(self, system: InferenceSystem) -> bool:
-        """Whether branch and bound has bounds for it."""
+        """Whether branch and bound has bounds for this problem."""
         free = self.wanted.free
-        gauge = Free.ALIGNMENT not in free or {Free.WEIGHT, Free.NOISE} <= set(free)
-        known = self.purpose is not None and Free.GAIN in free
-        scaled = Free.CLIP not in free or Free.WEIGHT in free  # else shorter clips than every code are other designs
-        return gauge and known and scaled and screen.certifiable(system, self.observer)
+        gauge_free = Free.ALIGNMENT not in free or {Free.WEIGHT, Free.NOISE} <= set(free)
+        gain_best = self.purpose is not None and Free.GAIN in free
+        clip_bounded = Free.CLIP not in free or Free.WEIGHT in free  # else thresholds below every code matter, too
+        return gauge_free and gain_best and clip_bounded and screen.certifiable(system, self.observer)
 
     def _best(self, system: InferenceSystem, effort: Effort) -> Answer:
-        """The best design of one kind of idle noise."""
+        """The best design for one option of idle noise."""
         if not self._certifiable(system):
-            return self._different(system, effort)
-        short, found = _SHORT, None
+            return self._without_boxes(system, effort)
+        short, found = _LEAST_MARGIN, None
         while True:
             found = self._global(system, short, effort.part(1.0 if self.closed else 1 / 2))
             if found.system is None or self.keeps(found.system):
                 return found
             short *= 2
-            if self.closed or short > _FARTHEST or effort.out:  # rounding, or epsilon is not known near enough
+            # epsilon is exceeded by rounding, or the bound on delta is not tight enough to propose a design
+            if self.closed or short > _GREATEST_MARGIN or effort.out:
                 return replace(found, system=None, value=math.inf, settled=False)
 
-    def _different(self, system: InferenceSystem, effort: Effort) -> Answer:
-        """Of different devices, or where nothing is proved."""
+    def _without_boxes(self, system: InferenceSystem, effort: Effort) -> Answer:
+        """The best design of unequal devices, or of a problem that branch and bound has no bounds for."""
         if self.purpose is not None and unequal_devices.applies(system, self.wanted, self.purpose):
             asked = unequal_devices.Question(self.wanted, self.purpose, self.error, self.rounds, self.observer)
             found = unequal_devices.best(system, asked, effort)
@@ -141,12 +158,12 @@ class Job:
         return Answer(*point, None, 0, "local", not effort.out)
 
     def keeps(self, system: InferenceSystem) -> bool:
-        """Whether the library's own epsilon is kept."""
+        """Whether the limit on epsilon is kept by its upper bound, evaluated by the library."""
         target = self.wanted.epsilon_at_most
         return target is None or bool(np.all(self.epsilons(system) <= target))
 
     def value(self, system: InferenceSystem) -> float:
-        """What is least, of a system."""
+        """The minimised quantity of a system."""
         if self.wanted.minimise is Goal.EPSILON:
             return float(np.max(self.epsilons(system)))
         return local.energy(system, self.purpose) if self.wanted.minimise is Goal.ENERGY else self._error_of(system)
@@ -157,7 +174,7 @@ class Job:
         return float(np.mean([distortion.exact(system, one) for one in self.purpose.features]))
 
     def keeps_all(self, system: InferenceSystem) -> bool:
-        """Whether the library finds every constraint kept."""
+        """Whether a system keeps every constraint, evaluated by the library."""
         wanted, energy = self.wanted, self.wanted.energy_at_most
         return (
             self.keeps(system)
@@ -165,16 +182,20 @@ class Job:
             and (energy is None or local.energy(system, self.purpose) <= energy)
             and (
                 wanted.power_at_most is None
-                or Peak.needed(system, wanted.outage_at_most) <= wanted.power_at_most * _PEAK
+                or Peak.needed(system, wanted.outage_at_most) <= wanted.power_at_most * _POWER_ROUNDING
             )
         )
 
     def _near(self, value: float, lower: float) -> bool:
-        """Whether a gap is what was asked for."""
+        """Whether the gap is small enough to count as settled."""
         return value - lower <= self.enough * abs(value) * (1 + 1e-9)
 
     def _global(self, system: InferenceSystem, short: float, effort: Effort) -> Answer:
-        """By branch and bound; a limit on what is least is asked for where the least value met is above it."""
+        """The answer by branch and bound.
+
+        Where the minimised quantity has a limit itself and the least value found is above it, the search is repeated
+        until it finds a value within the limit or proves that there is none.
+        """
         goal, method = self.wanted.minimise, "global: branch and bound"
         limit = {Goal.ENERGY: self.wanted.energy_at_most, Goal.ERROR: self.error, Goal.EPSILON: None}[goal]
         if goal is Goal.EPSILON:
@@ -186,11 +207,11 @@ class Job:
             found = equal_devices.solve(problem, gap=self.gap, effort=effort, enough=limit)
             boxes, lower = boxes + found.boxes, max(lower, found.lower)
         if lower == math.inf:
-            why = f"branch and bound excludes every design that keeps the constraints ({boxes} boxes, {_DOMAIN})"
-            return Answer(None, math.inf, lower, boxes, method, True, why)
+            reason = f"branch and bound excludes every design that keeps the constraints ({boxes} boxes, {_DOMAIN})"
+            return Answer(None, math.inf, lower, boxes, method, True, reason)
         if limit is not None and lower > limit:
-            why = f"{goal} is at least {down(lower)} where the constraints are kept ({boxes} boxes, {_DOMAIN}), "
-            return Answer(None, math.inf, math.inf, boxes, method, True, f"{why}above {goal}_at_most = {limit:g}")
+            reason = f"{goal} is at least {down(lower)} where the constraints are kept ({boxes} boxes, {_DOMAIN}), "
+            return Answer(None, math.inf, math.inf, boxes, method, True, f"{reason}above {goal}_at_most = {limit:g}")
         if found.point is None or (limit is not None and found.value > limit):
             return Answer(None, math.inf, lower, boxes, method, False)
         designed = self._system(problem, found.point)
@@ -223,86 +244,95 @@ class Job:
         return self.tuned(replace(problem.system, **changes))
 
     def tuned(self, system: InferenceSystem) -> InferenceSystem:
-        """With the best gain, where it is free."""
+        """The system with the best gain, where the gain is free."""
         if self.purpose is None or Free.GAIN not in self.wanted.free:
             return system
         gain = decoding.best_gain(system, self.purpose.features).gain
         return replace(system, decoder_gain=gain) if gain > 0 else system
 
     def _least_epsilon(self, system: InferenceSystem, short: float, effort: Effort) -> Answer:
-        """By bisection: at each epsilon a design is found, or it is proved that there is none, or neither within a share of
-        the effort. It begins at a design that keeps everything else, at whatever epsilon."""
+        """The answer for the goal epsilon, by bisection.
+
+        It starts from a design that keeps all other constraints at any epsilon. At each epsilon of the bisection a
+        design is found, or it is proved that there is none, or neither succeeds within a share of the effort.
+        """
         method = "global: branch and bound at each epsilon of a bisection"
-        most = math.inf if self.wanted.epsilon_at_most is None else self.wanted.epsilon_at_most
-        budget = self.wanted.energy_at_most
+        epsilon_limit = math.inf if self.wanted.epsilon_at_most is None else self.wanted.epsilon_at_most
+        energy_limit = self.wanted.energy_at_most
         goal, limit = (
-            (Goal.ENERGY, ANY_ENERGY if budget is None else budget) if self.error is None else (Goal.ERROR, self.error)
+            (Goal.ENERGY, ANY_ENERGY if energy_limit is None else energy_limit)
+            if self.error is None
+            else (Goal.ERROR, self.error)
         )
         problem = self._problem(system, goal, None, short)
         found = equal_devices.solve(problem, gap=self.gap, effort=effort.part(1 / 3), enough=limit * (1 - _ROUNDING))
         boxes = found.boxes
         if found.lower > limit:
-            why = f"{goal} is at least {down(found.lower)} at any epsilon ({boxes} boxes, {_DOMAIN}), above {limit:g}"
-            return Answer(None, math.inf, math.inf, boxes, method, True, why)
+            reason = (
+                f"{goal} is at least {down(found.lower)} at any epsilon ({boxes} boxes, {_DOMAIN}), above {limit:g}"
+            )
+            return Answer(None, math.inf, math.inf, boxes, method, True, reason)
         best, value = None, math.inf
         if found.point is not None and found.value <= limit:
             best = self._system(problem, found.point)
             value = float(np.max(self.epsilons(best)))
         low, high, unsettled = 0.0, value, list[float]()
-        x = 1.0 if not value < 1 else value / 4
-        while x and 1e-6 < x < 1e6 and not effort.out:
-            problem = self._problem(system, Goal.EPSILON, x, short)
-            kept = system.delta * (1 - equal_devices.MARGIN)
-            found = equal_devices.solve(problem, gap=self.gap, effort=effort.part(1 / 3), enough=kept)
+        epsilon = 1.0 if not value < 1 else value / 4
+        while epsilon and 1e-6 < epsilon < 1e6 and not effort.out:
+            problem = self._problem(system, Goal.EPSILON, epsilon, short)
+            delta_limit = system.delta * (1 - equal_devices.MARGIN)
+            found = equal_devices.solve(problem, gap=self.gap, effort=effort.part(1 / 3), enough=delta_limit)
             boxes += found.boxes
-            if found.point is not None and found.value <= kept:
+            if found.point is not None and found.value <= delta_limit:
                 designed = self._system(problem, found.point)
                 reached = float(np.max(self.epsilons(designed)))
                 best, value = (designed, reached) if reached < value else (best, value)
-                high = min(x, value)
+                high = min(epsilon, value)
             elif found.lower > system.delta:
-                low = x
+                low = epsilon
             else:
-                unsettled.append(x)
+                unsettled.append(epsilon)
             unsettled = [y for y in unsettled if low < y < high]
-            x = self._between(low, high, unsettled)
-        if low > most:
-            why = f"epsilon is above {down(low)} where the constraints are kept ({boxes} boxes, {_DOMAIN}), "
-            return Answer(None, math.inf, math.inf, boxes, method, True, why + f"above epsilon_at_most = {most:g}")
-        if best is None or value > most:
+            epsilon = self._between(low, high, unsettled)
+        if low > epsilon_limit:
+            reason = f"epsilon is above {down(low)} where the constraints are kept ({boxes} boxes, {_DOMAIN}), "
+            return Answer(
+                None, math.inf, math.inf, boxes, method, True, reason + f"above epsilon_at_most = {epsilon_limit:g}"
+            )
+        if best is None or value > epsilon_limit:
             return Answer(None, math.inf, low, boxes, method, False)
         return Answer(best, value, min(low, value), boxes, method, self._near(value, low))
 
     def _between(self, low: float, high: float, unsettled: list[float]) -> float:
-        """Where to ask next, in the wider of the gaps beside what is unsettled; 0 where both are small."""
+        """The next epsilon, in the wider of the gaps beside the unsettled ones; 0 where both gaps are small."""
         if high == math.inf:
             return 4 * max(low, *unsettled, 0.0)
         if low == 0:
             return min(high, *unsettled, math.inf) / 4
         spans = [(low, min(unsettled, default=high)), (max(unsettled, default=low), high)]
-        a, b = max(spans, key=lambda span: span[1] / span[0])
-        return math.sqrt(a * b) if b > a * (1 + self.gap) else 0.0
+        span_low, span_high = max(spans, key=lambda span: span[1] / span[0])
+        return math.sqrt(span_low * span_high) if span_high > span_low * (1 + self.gap) else 0.0
 
     def epsilons(self, system: InferenceSystem) -> FloatArray:
-        """Over all rounds."""
+        """Upper bounds of the epsilon of every device over all rounds."""
         return local.epsilons(system, self.observer, self.rounds)
 
     def reported(self, answer: Answer, system: InferenceSystem, seconds: float) -> JointDesign:
-        """With everything evaluated by the library itself."""
+        """The design with all its properties evaluated by the library."""
         epsilon = self.epsilons(system)
         energy = local.energy(system, self.purpose)
-        error = chance = nothing = None
+        error = accuracy_mean = nothing = None
         if self.purpose is not None:
             tasks, margin = self.purpose.features, self.purpose.margin
-            error = float(np.mean([distortion.exact(system, one) for one in tasks]))
-            none = None
+            error = float(np.mean([distortion.exact(system, task) for task in tasks]))
+            accuracy_of_constant = None
             if margin is not None:
-                radius: dict[str, Any] = {"margin": margin, "ideal_accuracy": self.purpose.ideal_accuracy}
-                chance = float(np.mean([accuracy.exact(system, one, **radius).estimate for one in tasks]))
-                none = decoding.constant_accuracy(tasks, **radius)
-            nothing = Nothing(error=decoding.constant_output(tasks), accuracy=none)
-        known = {Goal.ENERGY: energy, Goal.EPSILON: float(np.max(epsilon)), Goal.ERROR: error}
-        value = known[self.wanted.minimise]
+                options: dict[str, Any] = {"margin": margin, "ideal_accuracy": self.purpose.ideal_accuracy}
+                accuracy_mean = float(np.mean([accuracy.exact(system, task, **options).estimate for task in tasks]))
+                accuracy_of_constant = decoding.constant_accuracy(tasks, **options)
+            nothing = Nothing(error=decoding.constant_output(tasks), accuracy=accuracy_of_constant)
+        values = {Goal.ENERGY: energy, Goal.EPSILON: float(np.max(epsilon)), Goal.ERROR: error}
+        value = values[self.wanted.minimise]
         return JointDesign(
             system=system,
             minimised=self.wanted.minimise,
@@ -310,7 +340,7 @@ class Job:
             lower_bound=answer.lower if answer.lower is None or value is None else min(answer.lower, value),
             epsilon=epsilon,
             error=error,
-            accuracy=chance,
+            accuracy=accuracy_mean,
             energy=energy,
             nothing=nothing,
             method=answer.method,
@@ -320,13 +350,14 @@ class Job:
         )
 
 
-def _error(wanted: Requirements, purpose: Purpose | None) -> float | None:
-    """The MSE that keeps both constraints, the accuracy by Markov's inequality."""
+def _error_limit(wanted: Requirements, purpose: Purpose | None) -> float | None:
+    """The limit on the MSE that keeps both constraints, the accuracy by Markov's inequality; None without either."""
     limits = [] if wanted.error_at_most is None else [wanted.error_at_most]
     if wanted.accuracy_at_least is not None and purpose is not None and purpose.margin is not None:
         if wanted.accuracy_at_least >= purpose.ideal_accuracy:
             raise InfeasibleError(
-                f"accuracy_at_least = {wanted.accuracy_at_least:g}: not below the ideal accuracy {purpose.ideal_accuracy:g}"
+                f"accuracy_at_least = {wanted.accuracy_at_least:g}: must be below the ideal accuracy "
+                f"{purpose.ideal_accuracy:g}"
             )
         limits.append(purpose.margin**2 * (1 - wanted.accuracy_at_least / purpose.ideal_accuracy))
     return min(limits) if limits else None

@@ -1,4 +1,7 @@
-"""Local search for the joint problem: many starts, scaled together, evaluated exactly; nothing is proved."""
+"""Local search for the joint problem: Nelder-Mead from several starts, with exact evaluations but no proved bound.
+
+Each free variable is scaled by one factor common to all devices.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +22,9 @@ from airtight.analytics.privacy.over_the_air import rounds as many
 from airtight.solvers.design.effort import Effort, Spent
 from airtight.solvers.design.over_the_air.requirements import Free, Goal, Purpose, Requirements
 
-_STARTS = 8
-_STEPS = 160
-_SPAN = {
+_STARTS = 8  # the given system and random starts; the better half is used
+_STEPS = 160  # evaluations from each start
+_SPAN = {  # greatest logarithm of the factor of each variable in a random start
     Free.WEIGHT: 6.0,
     Free.NOISE: 8.0,
     Free.CLIP: 2.0,
@@ -29,18 +32,18 @@ _SPAN = {
     Free.ALIGNMENT: 3.0,
     Free.GAIN: 3.0,
 }
-_PENALTY = 50.0
+_PENALTY = 50.0  # weight of the logarithmic excess over the limits, in the logarithm of the value
 
 
 def epsilons(system: InferenceSystem, observer: Observer, rounds: int) -> FloatArray:
-    """Of every device over all rounds, never below the truth."""
+    """Upper bounds of the epsilon of every device over all rounds."""
     if rounds == 1:
         return np.asarray(observers.exact_epsilon(system, observer=observer))
     return np.asarray(many.epsilon(system, rounds=rounds, observer=observer))
 
 
 def energy(system: InferenceSystem, purpose: Purpose | None) -> float:
-    """Of all devices, one query: the mean over the tasks, or as great as the clips allow."""
+    """Energy of all devices in one query: the mean over the tasks; without tasks, for codes as long as the clips."""
     if purpose is None:
         return float(np.sum(transmission.transmit_energy(system)))
     return float(np.mean([np.sum(transmission.transmit_energy(system, one)) for one in purpose.features]))
@@ -55,22 +58,22 @@ def best(
     observer: Observer,
     effort: Effort,
 ) -> tuple[InferenceSystem, float] | None:
-    """The best feasible design met within the effort, and its value; None when none was."""
+    """The best feasible design found within the effort, and its value; None when none was found."""
     axes = [f for f in _SPAN if f in wanted.free and not (f is Free.GAIN and purpose is not None)]
     if Free.ALIGNMENT in axes and {Free.WEIGHT, Free.NOISE} <= set(axes):
         axes.remove(Free.ALIGNMENT)
-    found: list[tuple[float, InferenceSystem]] = []
+    feasible: list[tuple[float, InferenceSystem]] = []
 
-    def at(x: FloatArray) -> InferenceSystem:
-        named = dict(zip(axes, np.exp(np.clip(x, -40, 40)), strict=True))
+    def scaled_system(x: FloatArray) -> InferenceSystem:
+        factors = dict(zip(axes, np.exp(np.clip(x, -40, 40)), strict=True))
         changes: dict[str, Any] = {}
-        for free, factor in named.items():
+        for free, factor in factors.items():
             value = getattr(system, free.value) * factor
             if free is Free.NOISE and not np.any(system.noise_variance > 0):
                 value = np.full(system.devices, factor)
             changes[free.value] = np.minimum(value, 1.0) if free is Free.PARTICIPATION else value
         for free in (Free.ALIGNMENT, Free.GAIN):
-            if free in named:
+            if free in factors:
                 changes[free.value] = float(np.ravel(changes[free.value])[0])
         changed = replace(system, **changes)
         if purpose is not None and Free.GAIN in wanted.free:
@@ -78,17 +81,17 @@ def best(
             changed = replace(changed, decoder_gain=gain) if gain > 0 else changed
         return changed
 
-    def measured(x: FloatArray) -> float:
+    def penalised(x: FloatArray) -> float:
         if effort.out:
             raise Spent
         effort.spend(1)
-        one = at(x)
+        candidate = scaled_system(x)
         reached = {
-            Goal.EPSILON: float(np.max(epsilons(one, observer, rounds))),
-            Goal.ENERGY: energy(one, purpose),
+            Goal.EPSILON: float(np.max(epsilons(candidate, observer, rounds))),
+            Goal.ENERGY: energy(candidate, purpose),
             Goal.ERROR: math.nan
             if purpose is None
-            else float(np.mean([distortion.exact(one, task) for task in purpose.features])),
+            else float(np.mean([distortion.exact(candidate, task) for task in purpose.features])),
         }
         limits = {Goal.EPSILON: wanted.epsilon_at_most, Goal.ENERGY: wanted.energy_at_most, Goal.ERROR: error}
         excess = 0.0
@@ -97,19 +100,19 @@ def best(
                 excess += max(math.log(max(min(reached[goal], 1e300), 1e-300) / max(limit, 1e-300)), 0.0)
         value = reached[wanted.minimise]
         if excess == 0 and math.isfinite(value):
-            found.append((value, one))
+            feasible.append((value, candidate))
         return math.log(max(min(value, 1e300), 1e-300)) + _PENALTY * excess
 
     rng = np.random.default_rng(0)
     spans = np.array([_SPAN[f] for f in axes])
     starts = [np.zeros(len(axes))] + [rng.uniform(-spans, spans) for _ in range(_STARTS - 1)]
     with contextlib.suppress(Spent):
-        ranked = sorted(starts, key=measured)
+        ranked = sorted(starts, key=penalised)
         for start in ranked[: _STARTS // 2]:
             optimize.minimize(
-                measured, start, method="Nelder-Mead", options={"maxfev": _STEPS, "xatol": 1e-4, "fatol": 1e-5}
+                penalised, start, method="Nelder-Mead", options={"maxfev": _STEPS, "xatol": 1e-4, "fatol": 1e-5}
             )
-    if found:
-        near = min(found, key=lambda one: one[0])
-        return near[1], near[0]
+    if feasible:
+        least = min(feasible, key=lambda candidate: candidate[0])
+        return least[1], least[0]
     return None

@@ -1,12 +1,13 @@
-r"""What the MSE of equal devices depends on: tables over the clipping threshold.
+r"""Moments of the codes that determine the MSE of equal devices, tabulated over the clipping threshold.
 
-With the best gain, equal devices and :math:`\theta_k = \min(1, C/n_k)`, n_k the length of the code, a_k what it decodes to,
+Let n_k be the length of the code of device k, a_k its decoded value, and :math:`\theta_k = \min(1, C/n_k)`. For equal
+devices with the best gain
 
 .. math:: \mathrm{MSE} = \|f^*\|^2 - \frac{\langle A, f^*\rangle^2}{\|A\|^2 + (1/p - 1)B + V\|D\|_F^2/w^2},\qquad
           A = \sum_k\theta_ka_k,\ B = \sum_k\theta_k^2\|a_k\|^2,\ V = K\sigma^2/p + \sigma_m^2/(\gamma p)^2
 
-(idle noise: :math:`V = (K\sigma^2 + \sigma_m^2/\gamma^2)/p^2`). Over several tasks the four moments are means, for one common
-gain.
+(with idle noise, :math:`V = (K\sigma^2 + \sigma_m^2/\gamma^2)/p^2`). For several tasks with one common gain the four
+moments are means over the tasks.
 """
 
 from __future__ import annotations
@@ -18,25 +19,27 @@ import numpy as np
 from airtight.analytics.checks import FloatArray, IntArray
 from airtight.analytics.inference.features import Features
 
-_GRID = 2049
+_GRID = 2049  # thresholds; boxes bound all thresholds between two of them
 
 
 @dataclass(frozen=True)
 class Moments:
-    """Of thresholds on a grid; where a moment is no monotone function of C, its rising and its falling part.
+    """The moments at thresholds C on a grid; one that is not monotone in C is stored as two increasing parts.
 
     Attributes
     ----------
     clip : ndarray, shape (G,)
-        From the shortest code to the longest: below, only w C counts; above, nothing is clipped.
+        Thresholds from the shortest to the longest code. Below them the MSE depends on w C only; above them nothing is
+        clipped.
     own : float
         Mean of norm(f*)^2.
     decoder : float
         norm(D)_F^2.
     along : tuple of ndarray, shape (G,)
-        <A, f*>: the parts that rise and fall.
+        <A, f*>: the sums of its positive and of its negative terms, both increasing in C; the moment is their
+        difference.
     square : tuple of ndarray, shape (G,)
-        norm(A)^2 likewise.
+        norm(A)^2, in the same way.
     apart, energy : ndarray, shape (G,)
         B, and the mean of the sum of theta_k^2 n_k^2.
     """
@@ -51,10 +54,10 @@ class Moments:
 
     @classmethod
     def of(cls, tasks: tuple[Features, ...], clip: float | None) -> Moments:
-        """For one threshold, or for all of use when it is free (None)."""
+        """The moments at one threshold, or on a grid of all useful thresholds when the threshold is free (None)."""
         decoder = tasks[0].D
-        codes = np.stack([one.encoded for one in tasks])  # (N, K, r)
-        targets = np.stack([one.target for one in tasks])
+        codes = np.stack([task.encoded for task in tasks])  # (N, K, r)
+        targets = np.stack([task.target for task in tasks])
         length = np.linalg.norm(codes, axis=-1)
         positive = length[length > 0]
         if clip is not None or not positive.size:
@@ -65,7 +68,7 @@ class Moments:
         decoded = codes @ decoder.T
         inner = np.einsum("nkd,nd->nk", decoded, targets)
         gram = np.einsum("nkd,njd->nkj", decoded, decoded)
-        up, down = np.maximum(gram, 0.0), np.maximum(-gram, 0.0)
+        positive_gram, negative_gram = np.maximum(gram, 0.0), np.maximum(-gram, 0.0)
         norms = np.einsum("nkk->nk", gram)
         rows: list[tuple[float, ...]] = []
         with np.errstate(divide="ignore"):
@@ -76,26 +79,26 @@ class Moments:
                 (
                     float(np.mean(np.sum(theta * np.maximum(inner, 0.0), axis=1))),
                     float(np.mean(np.sum(theta * np.maximum(-inner, 0.0), axis=1))),
-                    float(np.mean(np.einsum("nk,nkj,nj->n", theta, up, theta))),
-                    float(np.mean(np.einsum("nk,nkj,nj->n", theta, down, theta))),
+                    float(np.mean(np.einsum("nk,nkj,nj->n", theta, positive_gram, theta))),
+                    float(np.mean(np.einsum("nk,nkj,nj->n", theta, negative_gram, theta))),
                     float(np.mean(np.sum(theta**2 * norms, axis=1))),
                     float(np.mean(np.sum((theta * length) ** 2, axis=1))),
                 )
             )
-        t = np.array(rows).T
+        table = np.array(rows).T
         own = float(np.mean(np.sum(targets**2, axis=1)))
-        return cls(grid, own, float(np.sum(decoder**2)), (t[0], t[1]), (t[2], t[3]), t[4], t[5])
+        return cls(grid, own, float(np.sum(decoder**2)), (table[0], table[1]), (table[2], table[3]), table[4], table[5])
 
     def room(self, i: IntArray, j: IntArray, p: FloatArray, most: float | FloatArray) -> FloatArray:
-        """How great V norm(D)^2 / w^2 may be for an MSE of `most`, at most, for thresholds from the i-th to the j-th."""
+        """An upper bound of V norm(D)^2 / w^2 for an MSE of at most `most`, at thresholds from the i-th to the j-th."""
         along = np.maximum(self.along[0][j] - self.along[1][i], 0.0)
         square = np.maximum(self.square[0][i] - self.square[1][j], 0.0)
         with np.errstate(divide="ignore", invalid="ignore"):
-            needed = np.where(most < self.own, along**2 / np.maximum(self.own - most, 1e-300), np.inf)
-            return np.asarray(needed - square - np.maximum(1 / p - 1, 0.0) * self.apart[i])
+            greatest_denominator = np.where(most < self.own, along**2 / np.maximum(self.own - most, 1e-300), np.inf)
+            return np.asarray(greatest_denominator - square - np.maximum(1 / p - 1, 0.0) * self.apart[i])
 
     def error(self, i: IntArray, j: IntArray, p: FloatArray, noise: FloatArray) -> FloatArray:
-        """The MSE, at least, for V norm(D)^2 / w^2 of `noise`."""
+        """A lower bound of the MSE for V norm(D)^2 / w^2 of `noise`, at thresholds from the i-th to the j-th."""
         along = np.maximum(self.along[0][j] - self.along[1][i], 0.0)
         square = np.maximum(self.square[0][i] - self.square[1][j], 0.0)
         total = square + np.maximum(1 / p - 1, 0.0) * self.apart[i] + noise

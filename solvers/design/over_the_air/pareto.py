@@ -1,4 +1,4 @@
-"""The surface of joint designs: the least energy over epsilon and accuracy (or error)."""
+"""The surface of joint designs: the least energy as a function of epsilon and accuracy (or error)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import xarray
     from matplotlib.axes import Axes
 
-_REACHED = ("epsilon", "error", "accuracy", "energy", "utility", "noise", "bits")
+_PROPERTIES = ("epsilon", "error", "accuracy", "energy", "utility", "noise", "bits")
 
 
 def traced(
@@ -31,25 +31,26 @@ def traced(
     *,
     heard: Callable[[str], None] = lambda point: None,
 ) -> xarray.Dataset:
-    """One design for every combination of what is kept.
+    """One design for every combination of limits.
 
     Parameters
     ----------
     solve : callable
-        Gives the design of requirements, of whichever kind, or raises :class:`airtight.solvers.errors.InfeasibleError` or
-        :class:`airtight.solvers.errors.NotSettledError`.
+        Returns the design for requirements of any of the three types, or raises
+        :class:`airtight.solvers.errors.InfeasibleError` or :class:`airtight.solvers.errors.NotSettledError`.
     wanted : Requirements, FederatedRequirements or FleetRequirements
     axes : mapping of str to array_like
-        Values in the place of those of `wanted`.
+        For each named limit, the values that replace the one of `wanted`.
     heard : callable
-        Told of each point when it is done.
+        Called with a description of each point when it is done.
 
     Returns
     -------
     xarray.Dataset
-        Over the axes: ``value`` of what is sought, its proved ``bound`` (nan where nothing is proved), and what the designs
-        reach: the greatest epsilon, sums of energy and utility. nan where no design was found; the bound then is infinite
-        (of what is greatest: minus infinity) where it is proved that none keeps all.
+        Over the axes: the ``value`` of the optimised quantity, its proved ``bound`` (nan where nothing is proved), and
+        the properties of the designs, such as the greatest epsilon and the sums of energy and utility. All are nan
+        where no design was found; the bound is then infinite (minus infinity when the quantity is maximised) where it
+        is proved that no design keeps all limits.
 
     Examples
     --------
@@ -63,31 +64,31 @@ def traced(
     """
     import xarray
 
-    given = {name: checks.real(name, values).ravel() for name, values in axes.items()}
-    shape = tuple(values.size for values in given.values())
-    found: dict[str, FloatArray] = {name: np.full(shape, np.nan) for name in ("value", "bound")}
-    for at in np.ndindex(*shape):
-        point = {name: float(values[i]) for (name, values), i in zip(given.items(), at, strict=True)}
-        asked = replace(wanted, **point)
+    grid = {name: checks.real(name, values).ravel() for name, values in axes.items()}
+    shape = tuple(values.size for values in grid.values())
+    arrays: dict[str, FloatArray] = {name: np.full(shape, np.nan) for name in ("value", "bound")}
+    for index in np.ndindex(*shape):
+        point = {name: float(values[i]) for (name, values), i in zip(grid.items(), index, strict=True)}
+        requirements = replace(wanted, **point)
         try:
-            reached = _reached(solve(asked))
+            reached = _properties(solve(requirements))
         except InfeasibleError:
             reached = {"bound": -np.inf if getattr(wanted, "goal", None) == "utility" else np.inf}
         except NotSettledError as error:
             reached = {"bound": error.lower_bound}
         for name, value in reached.items():
-            found.setdefault(name, np.full(shape, np.nan))[at] = value
+            arrays.setdefault(name, np.full(shape, np.nan))[index] = value
         heard(", ".join(f"{name} = {value:g}" for name, value in point.items()))
-    return xarray.Dataset({name: (tuple(given), values) for name, values in found.items()}, given)
+    return xarray.Dataset({name: (tuple(grid), values) for name, values in arrays.items()}, grid)
 
 
-def _reached(one: Any) -> dict[str, float]:
-    bound = getattr(one, "lower_bound", getattr(one, "bound", None))
-    found = {"value": float(one.value), "bound": np.nan if bound is None else float(bound)}
-    for name in _REACHED:
-        if (value := getattr(one, name, None)) is not None:
-            found[name] = float(np.max(value) if name == "epsilon" else np.sum(value))
-    return found
+def _properties(result: Any) -> dict[str, float]:
+    bound = getattr(result, "lower_bound", getattr(result, "bound", None))
+    properties = {"value": float(result.value), "bound": np.nan if bound is None else float(bound)}
+    for name in _PROPERTIES:
+        if (value := getattr(result, name, None)) is not None:
+            properties[name] = float(np.max(value) if name == "epsilon" else np.sum(value))
+    return properties
 
 
 def surface(
@@ -108,25 +109,26 @@ def surface(
     system : InferenceSystem
     features : Features or sequence of Features
     epsilon : array_like, shape (E,)
-        Of every device, over all rounds, > 0.
+        Limits on the epsilon of every device, over all rounds, > 0.
     accuracy, error : array_like, shape (A,)
-        One of the two: what is asked for; an accuracy by Markov's inequality.
+        Limits on one of the two; an accuracy is kept by Markov's inequality.
     margin : float, optional
-        For accuracies.
+        Needed for accuracies.
     free : iterable of str
         See :class:`airtight.solvers.design.over_the_air.requirements.Requirements`.
     **options
-        Of :func:`airtight.solvers.design.over_the_air.joint.design`.
+        Options of :func:`airtight.solvers.design.over_the_air.joint.design`.
 
     Returns
     -------
     xarray.Dataset
-        Over (epsilon, accuracy or error): ``energy``, ``energy_lower`` (no design has less; nan where nothing is proved), and
-        what the designs reach. nan where none keeps both.
+        Over (epsilon, accuracy or error): ``energy``, its proved lower bound ``energy_lower`` (nan where nothing is
+        proved), and the epsilon, error and accuracy that the designs reach. nan where no design keeps both limits.
 
     Raises
     ------
     ParameterError
+        When both or neither of `accuracy` and `error` are given.
 
     Examples
     --------
@@ -137,21 +139,23 @@ def surface(
     (('epsilon', 'error'), True)
     """
     if (accuracy is None) == (error is None):
-        given = "both" if accuracy is not None else "neither"
-        raise ParameterError("accuracy", given, "one of accuracy and error")
-    eps = checks.real("epsilon", epsilon, "(0, inf)")
-    name, key, limits = "error", "error_at_most", error
+        given_limits = "both" if accuracy is not None else "neither"
+        raise ParameterError("accuracy", given_limits, "given where error is absent, and absent where error is given")
+    epsilons = checks.real("epsilon", epsilon, "(0, inf)")
+    name, key, values = "error", "error_at_most", error
     if accuracy is not None:
-        name, key, limits = "accuracy", "accuracy_at_least", accuracy
-    assert limits is not None
-    wanted = Requirements(minimise=Goal.ENERGY, epsilon_at_most=1.0, free=tuple(free))  # type: ignore[arg-type]
+        name, key, values = "accuracy", "accuracy_at_least", accuracy
+    assert values is not None
+    base = Requirements(minimise=Goal.ENERGY, epsilon_at_most=1.0, free=tuple(free))  # type: ignore[arg-type]
 
-    def solve(asked: Requirements) -> JointDesign:
-        return design(system, asked, features, margin=margin, explain=False, **options)
+    def solve(requirements: Requirements) -> JointDesign:
+        return design(system, requirements, features, margin=margin, explain=False, **options)
 
-    found = traced(solve, wanted, {"epsilon_at_most": eps, key: checks.real(name, limits, "[0, inf)")})
-    reached = {one: found.get(one, found.value * np.nan) for one in ("epsilon", "error", "accuracy")}
-    dataset = found[["value", "bound"]].assign({f"{one}_reached": values for one, values in reached.items()})
+    found = traced(solve, base, {"epsilon_at_most": epsilons, key: checks.real(name, values, "[0, inf)")})
+    reached = {quantity: found.get(quantity, found.value * np.nan) for quantity in ("epsilon", "error", "accuracy")}
+    dataset = found[["value", "bound"]].assign(
+        {f"{quantity}_reached": reached_values for quantity, reached_values in reached.items()}
+    )
     dataset = dataset.rename({"value": "energy", "bound": "energy_lower", "epsilon_at_most": "epsilon", key: name})
     dataset.attrs = {"adjacency": str(system.adjacency), "delta": system.delta, "rounds": options.get("rounds", 1)}
     dataset.attrs["observer"] = str(options.get("observer", "auto"))
@@ -159,7 +163,7 @@ def surface(
 
 
 def front(found: xarray.Dataset) -> FloatArray:
-    """The designs of a surface that no other one beats in epsilon, error and energy together, shape (n, 3), by epsilon.
+    """The Pareto-optimal designs of a surface in (epsilon, error, energy), shape (n, 3), in order of epsilon.
 
     Examples
     --------
@@ -170,15 +174,15 @@ def front(found: xarray.Dataset) -> FloatArray:
     (2, 3)
     """
     columns = (found.epsilon_reached, found.error_reached, found.energy)
-    points = np.stack([np.ravel(one.values) for one in columns], axis=1)
+    points = np.stack([np.ravel(column.values) for column in columns], axis=1)
     points = points[np.all(np.isfinite(points), axis=1)]
     points = np.unique(points, axis=0)
-    beaten = [np.any(np.all(points <= one, axis=1) & np.any(points < one, axis=1)) for one in points]
+    beaten = [np.any(np.all(points <= column, axis=1) & np.any(points < column, axis=1)) for column in points]
     return np.asarray(points[~np.array(beaten, dtype=bool)])
 
 
 def plot(found: xarray.Dataset, axes: Axes | None = None) -> Axes:
-    """Energy over epsilon, a line for every accuracy (error); shaded down to the lower bound where one is proved.
+    """Plot energy over epsilon, one line per accuracy (or error), shaded down to the proved lower bound.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What a joint design is asked for, and what it answers."""
+"""Requirements and result of a joint design."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from airtight.solvers.design.effort import DEFAULT
 
 
 class Goal(StrEnum):
-    """What is least: transmit energy of all devices and one query, the greatest epsilon, or the mean squared error."""
+    """The minimised quantity: transmit energy of all devices in a query, greatest epsilon, or mean squared error."""
 
     ENERGY = "energy"
     EPSILON = "epsilon"
@@ -23,7 +23,7 @@ class Goal(StrEnum):
 
 
 class Free(StrEnum):
-    """What may be changed."""
+    """The variables that a design may change."""
 
     WEIGHT = "weight"
     NOISE = "noise_variance"
@@ -44,20 +44,22 @@ class Requirements:
     epsilon_at_most : float, optional
         For every device, over all rounds.
     error_at_most : float, optional
-        Mean squared error.
+        The mean squared error.
     accuracy_at_least : float, optional
-        Kept by Markov's inequality: MSE at most :math:`\\Delta^2(1 - A/P_0)`; the exact accuracy of the answer is given.
+        Kept by Markov's inequality, as MSE at most :math:`\\Delta^2(1 - A/P_0)`; the result states the exact accuracy.
     energy_at_most : float, optional
-        Of all devices together, one query.
+        Of all devices together, for one query.
     power_at_most : float, optional
-        Peak power of every device in a block of r symbols (Eq. (6) corrected): enough for alignment.
+        Peak power of every device in a block of r symbols (Eq. (6) corrected), with which it must be able to send
+        aligned.
     outage_at_most : float
-        In (0, 1/2]; the chance that it is not, in one query of one device: the noise has no bound.
+        In (0, 1/2]; the probability, in one query of one device, that the peak power does not suffice. It cannot be 0
+        because the noise is unbounded.
     free : tuple of Free
-        All but idle noise by default.
+        The variables that the design may change; by default all except idle noise.
     effort : int
-        Evaluations that the search may take (:class:`airtight.solvers.design.effort.Effort`); the answer depends on it,
-        never on the clock.
+        Evaluations that the search may use (:class:`airtight.solvers.design.effort.Effort`). The result depends on
+        this number, not on the time that they take.
     """
 
     minimise: Goal = Goal.ENERGY
@@ -90,7 +92,7 @@ class Requirements:
                 object.__setattr__(self, name, checks.scalar(name, value, interval))
         if self.kept == {self.minimise}:
             raise ParameterError(
-                f"{self.minimise}_at_most", "alone", f"another constraint: {self.minimise} is what is least"
+                f"{self.minimise}_at_most", "alone", f"given with another constraint: {self.minimise} is minimised"
             )
         if not self.kept:
             raise ParameterError(
@@ -101,25 +103,25 @@ class Requirements:
 
     @property
     def kept(self) -> set[Goal]:
-        """What is constrained."""
+        """The constrained quantities."""
         error = self.error_at_most is not None or self.accuracy_at_least is not None
-        known = {
+        constrained = {
             Goal.EPSILON: self.epsilon_at_most is not None,
             Goal.ERROR: error,
             Goal.ENERGY: self.energy_at_most is not None,
         }
-        return {goal for goal, given in known.items() if given}
+        return {goal for goal, is_constrained in constrained.items() if is_constrained}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Purpose:
-    """What the server wants to know: one task or several of one codec, the margin and the accuracy without noise.
+    """The purpose of the queries: one or several tasks of one codec, the margin, and the accuracy without noise.
 
     Attributes
     ----------
     features : tuple of Features
     margin : float, optional
-        One for all tasks; needed for an accuracy.
+        Common to all tasks; needed for an accuracy.
     ideal_accuracy : float
     """
 
@@ -143,7 +145,7 @@ class Purpose:
 
 @dataclass(frozen=True, kw_only=True)
 class Nothing:
-    """What the output that ignores y reaches."""
+    """Error and accuracy of the best constant output, which ignores the received signal y."""
 
     error: float
     accuracy: float | None = None
@@ -151,30 +153,33 @@ class Nothing:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class JointDesign(Record):
-    """A design, what it reaches, and what is proved about it.
+    """A design, its properties, and a bound on all other designs.
 
     Attributes
     ----------
     system : InferenceSystem
-        As designed.
+        The designed system.
     minimised : Goal
     value : float
+        The minimised quantity.
     lower_bound : float or None
-        No design of the free variables that keeps the constraints has less; None where nothing is proved.
+        A lower bound of the value of every design of the free variables that keeps the constraints; None where nothing
+        is
+        proved.
     epsilon : ndarray, shape (K,)
-        Over all rounds, never below the truth.
+        Upper bounds over all rounds.
     error, accuracy : float or None
-        Exact, means over the tasks; None without features (margin).
+        Exact means over the tasks; the error is None without features, the accuracy without a margin.
     energy : float
-        Of all devices, one query.
+        Of all devices, for one query.
     nothing : Nothing or None
-        The output that ignores y, to hold beside it.
+        The output that ignores y, for comparison.
     method : str
-        "global: ..." or "local".
+        "global: ...", "convex steps, ..." or "local".
     boxes : int
-        Examined by branch and bound.
+        Boxes examined by branch and bound.
     settled : bool
-        Whether the search ended before the effort did, with the gap asked for where it has one.
+        Whether the search ended before its effort was spent, and reached the requested gap where it has one.
     seconds : float
     """
 

@@ -1,20 +1,22 @@
-r"""Whether equal devices can keep an epsilon over T rounds: delta from below on boxes of systems, vectorised.
+r"""Lower bounds of delta over T rounds on boxes of systems of equal devices, vectorised.
 
-Of every component (how many of the others take part) the outcomes are put into cells between levels of the loss of
-presence against absence. What a device gives away in cells it gives away in full (post-processing), in any number of
-rounds; the corner of the box is that of :mod:`airtight.solvers.design.over_the_air.screen`. On cells that laws are
-known of, P and Q, losses :math:`\log P/Q` rounded down to a grid lower every divergence once more, and the T-fold sum
-is a power in Fourier space.
+For every component (the number of other participants) the outcomes are grouped into cells between levels of the
+privacy loss of presence against absence. By post-processing, the cells reveal no more than the outcomes, over any
+number of rounds. The corner of the box is that of :mod:`airtight.solvers.design.over_the_air.screen`. The
+probabilities P and Q of the cells are known. The losses :math:`\log P/Q` are rounded down to a grid, which lowers
+every divergence further, and the law of the sum over T rounds is a power of the Fourier transform.
 
-Where the noise of a box begins at 0 and leaves with its device, the cells are those of half-spaces: with the chance of each
-bounded from below with the device and from above without it, the concave hull of these points lies below the trade-off of
-every system of the box, so its pair says less (Blackwell).
+Where the noise of a box begins at 0 and leaves with its device, the cells lie between half-spaces. The probability of
+each half-space is bounded from below with the device and from above without it. The concave hull of these points lies
+below the ROC curve (one minus the trade-off function) of every system of the box, so the pair that attains it reveals
+less (Blackwell).
 
 Notes
 -----
-Cells err by the rounding of Phi and by the quadrature of the slope of a divergence, which is not proved: P is
-lowered and Q raised by 1e-9 of themselves and 1e-14. The law of the loss is tilted so that sums near epsilon are common; sums
-beyond the window are bounded by Chernoff's inequality and taken off, and so is the rounding of the transform (docs/accuracy.md).
+The probabilities of the cells have the rounding error of Phi and the quadrature error of the slope of a divergence,
+which is not proved: P is lowered and Q is raised by a relative 1e-9 and an absolute 1e-14. The law of the loss is
+exponentially tilted so that sums near epsilon have a large probability. The probability of sums outside the window is
+bounded by Chernoff's inequality and subtracted, and so is the rounding error of the transform (docs/accuracy.md).
 """
 
 from __future__ import annotations
@@ -32,26 +34,28 @@ from airtight.analytics.privacy.over_the_air import observers
 from airtight.analytics.rounding import UNIT
 from airtight.solvers.design.over_the_air.screen import Box, Components, Screen
 
-_CELLS = 64
-_COMPOSED = 250  # what a test that composes rounds counts as
-_LEAVING_CELLS = 40
-_TAIL = 5.5  # standard deviations
-_KEPT, _NOISE = 1e-9, 1e-14
-_ROUNDED = 1.5e-3  # share of epsilon that rounding the losses down may cost, if the grid has enough points
-_FEWEST, _MOST = 1 << 12, 1 << 18
-_SPREAD = 9.0
-_AT_ONCE = 1 << 22  # grid points in memory
-_EXPONENTS = np.geomspace(0.1, 30.0, 12)  # of Chernoff's inequality, in standard deviations
+_CELLS = 64  # per component, where the device's noise stays
+_COMPOSED = 250  # evaluations that a test over several rounds counts as
+_LEAVING_CELLS = 40  # per component, where the device takes its noise along
+_TAIL = 5.5  # standard deviations of the loss that the cells cover on each side
+_RELATIVE_MARGIN, _ABSOLUTE_MARGIN = 1e-9, 1e-14  # relative and absolute margin on the probabilities of the cells
+_ROUNDING_SHARE = 1.5e-3  # share of epsilon that rounding the losses down may cost, if the grid has enough points
+_FEWEST_POINTS, _MOST_POINTS = 1 << 12, 1 << 18  # least and greatest number of grid points
+_WINDOW = 9.0  # half width of the window in standard deviations of the tilted sum
+_AT_ONCE = 1 << 22  # grid points in memory at a time
+_EXPONENTS = np.geomspace(0.1, 30.0, 12)  # exponents tried in Chernoff's inequality, times the standard deviation
 
 
 @dataclass(frozen=True)
 class ManyRounds(Screen):
-    """delta at epsilon of T rounds with chance in them; at points it is known to some .4 % of epsilon.
+    """Lower bounds of delta at epsilon over T rounds of random participation.
+
+    At points they are at least the exact delta at an epsilon that is about 0.4 % larger.
 
     Attributes
     ----------
     short : float
-        Share of epsilon by which points that are proposed stay below it.
+        Proposed points are tested at an epsilon that is smaller by this share.
     """
 
     short: float = 0.0
@@ -71,46 +75,53 @@ class ManyRounds(Screen):
     def delta(self, box: Box, sensitivity: FloatArray) -> FloatArray:
         out = np.zeros(box.own.shape)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
-            some = np.flatnonzero(box.own > 0)
-            if some.size:
-                present, away = self._cells(box.only(some), sensitivity[some])
-                out[some] = composed(present, away, self.epsilon, self.rounds)
+            takes_part = np.flatnonzero(box.own > 0)
+            if takes_part.size:
+                present, away = self._cells(box.only(takes_part), sensitivity[takes_part])
+                out[takes_part] = composed(present, away, self.epsilon, self.rounds)
         return out
 
     def _cells(self, box: Box, sensitivity: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Chances of every outcome of one round with the code and with the neighbour's, shapes (n, cells)."""
-        parts = self.components(box)
+        """Probabilities of every outcome of one round under P and Q, the neighbouring laws, shapes (n, cells)."""
+        mixture = self.components(box)
         if not self.leaves:
-            above = _levels(sensitivity / np.sqrt(parts.variance))
+            above_level = _levels(sensitivity / np.sqrt(mixture.variance))
         else:
-            above = self._leaving_levels(box, parts, sensitivity)
-        with_code, without = (_between(x) for x in above)  # (K or 1, n, cells)
+            above_level = self._leaving_levels(box, mixture, sensitivity)
+        with_code, without = (_between(x) for x in above_level)  # (K or 1, n, cells)
         if self.hides:
             mixed = box.own[:, None] * with_code + (1 - box.own[:, None]) * without
-            pair = mixed, without
+            unweighted = mixed, without
         else:
-            pair = box.own[:, None] * with_code, box.own[:, None] * without
+            unweighted = box.own[:, None] * with_code, box.own[:, None] * without
         n = box.own.size
-        p, q = (np.moveaxis(parts.chance[..., None] * x, 0, 1).reshape(n, -1) for x in pair)
+        p, q = (np.moveaxis(mixture.chance[..., None] * x, 0, 1).reshape(n, -1) for x in unweighted)
         if not self.hides:
-            rest = (1 - box.own)[:, None]
-            p, q = np.hstack([p, rest]), np.hstack([q, rest])
+            no_participation = (1 - box.own)[:, None]
+            p, q = np.hstack([p, no_participation]), np.hstack([q, no_participation])
         return p, q
 
-    def _leaving_levels(self, box: Box, parts: Components, d: FloatArray) -> tuple[FloatArray, FloatArray]:
-        present = np.empty((*parts.variance.shape, _LEAVING_CELLS + 1))
+    def _leaving_levels(self, box: Box, mixture: Components, d: FloatArray) -> tuple[FloatArray, FloatArray]:
+        present = np.empty((*mixture.variance.shape, _LEAVING_CELLS + 1))
         away = np.empty_like(present)
-        edge = (box.quiet == 0) & (box.loud > 0)
-        for rows, find in ((np.flatnonzero(edge), self._half_space_levels), (np.flatnonzero(~edge), self._loss_levels)):
+        from_zero_noise = (box.quiet == 0) & (box.loud > 0)
+        for rows, levels_of in (
+            (np.flatnonzero(from_zero_noise), self._half_space_levels),
+            (np.flatnonzero(~from_zero_noise), self._loss_levels),
+        ):
             if rows.size:
-                part = Components(parts.chance[:, rows], parts.variance[:, rows], parts.own[:, rows])
-                present[:, rows], away[:, rows] = find(part, d[rows])
+                selected_mixture = Components(mixture.chance[:, rows], mixture.variance[:, rows], mixture.own[:, rows])
+                present[:, rows], away[:, rows] = levels_of(selected_mixture, d[rows])
         return present, away
 
-    def _loss_levels(self, parts: Components, d: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Chances that the loss exceeds levels, from the divergence and its slope there."""
-        v, r = parts.variance, float(self.system.dimension)
-        eta, square = parts.own / v, d * d / v
+    def _loss_levels(self, mixture: Components, d: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Probabilities that the loss exceeds each level, present and absent, from the divergence and its slope there.
+
+        With H the divergence at the level t and H' its slope, the loss exceeds t with probability H - H' under P and
+        -H' e^-t under Q. Negative levels use the reversed order of the pair.
+        """
+        v, r = mixture.variance, float(self.system.dimension)
+        eta, square = mixture.own / v, d * d / v
         bend = r / 2 * (eta - np.log1p(eta))
         mean_with, spread_with = square / 2 + bend, np.sqrt(square * (1 + eta) + r / 2 * eta**2)
         shrunk = 1 / (1 + eta)
@@ -120,66 +131,89 @@ class ManyRounds(Screen):
         share = np.linspace(0, 1, _LEAVING_CELLS + 1)
         level = low[..., None] + (high - low)[..., None] * share
         shape = level.shape
-        problem = np.broadcast_arrays(level, d[:, None], v[..., None], parts.own[..., None], np.asarray(r))
-        flat, distance, narrow, gap, dimension = (np.ascontiguousarray(x.ravel()) for x in problem)
-        present, away = np.empty(flat.size), np.empty(flat.size)
-        right = flat >= 0
+        problem = np.broadcast_arrays(level, d[:, None], v[..., None], mixture.own[..., None], np.asarray(r))
+        levels, distance, narrow, gap, dimension = (np.ascontiguousarray(x.ravel()) for x in problem)
+        present, away = np.empty(levels.size), np.empty(levels.size)
+        nonnegative = levels >= 0
         value, slope, _ = gaussian_pair.log_curve(
-            flat[right], distance[right], narrow[right], gap[right], dimension[right], reverse=False
+            levels[nonnegative],
+            distance[nonnegative],
+            narrow[nonnegative],
+            gap[nonnegative],
+            dimension[nonnegative],
+            reverse=False,
         )
         size = np.exp(value)
-        present[right], away[right] = size * (1 - slope), -size * slope * np.exp(-flat[right])
-        left = ~right
+        present[nonnegative], away[nonnegative] = (
+            size * (1 - slope),
+            -size * slope * np.exp(-levels[nonnegative]),
+        )
+        negative = ~nonnegative
         value, slope, _ = gaussian_pair.log_curve(
-            -flat[left], distance[left], narrow[left], gap[left], dimension[left], reverse=True
+            -levels[negative], distance[negative], narrow[negative], gap[negative], dimension[negative], reverse=True
         )
         size = np.exp(value)
-        present[left], away[left] = 1 + size * slope * np.exp(flat[left]), 1 - size * (1 - slope)
+        present[negative], away[negative] = (
+            1 + size * slope * np.exp(levels[negative]),
+            1 - size * (1 - slope),
+        )
         return present.reshape(shape), away.reshape(shape)
 
-    def _half_space_levels(self, parts: Components, d: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Chances of half-spaces, least with the device and greatest without it, on their concave hull."""
-        floor = np.sqrt(self.system.receiver_noise_variance)
-        most = np.sqrt(parts.variance + parts.own)
-        at = np.linspace(0, 1, _LEAVING_CELLS + 1) * (d + _TAIL * most)[..., None]
-        behind = (d[:, None] - at) / np.where(at < d[:, None], most[..., None], floor)
-        present, away = special.ndtr(behind), special.ndtr(-at / np.sqrt(parts.variance)[..., None])
+    def _half_space_levels(self, mixture: Components, d: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Probabilities of half-spaces on their concave hull: lower bounds with the device, upper bounds without it."""
+        receiver_deviation = np.sqrt(self.system.receiver_noise_variance)
+        greatest_deviation = np.sqrt(mixture.variance + mixture.own)
+        threshold = np.linspace(0, 1, _LEAVING_CELLS + 1) * (d + _TAIL * greatest_deviation)[..., None]
+        scaled_distance = (d[:, None] - threshold) / np.where(
+            threshold < d[:, None], greatest_deviation[..., None], receiver_deviation
+        )
+        present, away = special.ndtr(scaled_distance), special.ndtr(-threshold / np.sqrt(mixture.variance)[..., None])
         for index in np.ndindex(present.shape[:2]):
             present[index], away[index] = _hull(present[index], away[index])
         return present, away
 
 
 def _levels(mu: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Chances of half-lines under N(mu, 1) and N(0, 1)."""
+    """Probabilities of half-lines under N(mu, 1) and N(0, 1)."""
     mu = np.minimum(np.nan_to_num(mu, nan=0.0, posinf=1e3), 1e3)[..., None]
-    at = -_TAIL + (mu + 2 * _TAIL) * np.linspace(0, 1, _CELLS + 1)
-    return special.ndtr(mu - at), special.ndtr(-at)
+    threshold = -_TAIL + (mu + 2 * _TAIL) * np.linspace(0, 1, _CELLS + 1)
+    return special.ndtr(mu - threshold), special.ndtr(-threshold)
 
 
 def _between(above: FloatArray) -> FloatArray:
-    """Chances of the cells between falling chances of half-lines, and of both ends."""
+    """Probabilities of the cells between half-lines of decreasing probability, and of both tails."""
     ends = np.zeros((*above.shape[:-1], 1))
     return np.maximum(-np.diff(np.concatenate([1 + ends, above, ends], axis=-1), axis=-1), 0.0)
 
 
 def _hull(present: FloatArray, away: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The corners of the concave hull of (away, present) from (1, 1) to (0, 0); what is below it repeats the corner before."""
+    """The corners of the concave hull of (away, present) from (1, 1) to (0, 0).
+
+    A point below the hull is replaced by the corner before it.
+    """
     x = np.concatenate([[1.0], away, [0.0]])
     y = np.concatenate([[1.0], present, [0.0]])
-    kept = [0]
+    corners = [0]
     for i in range(1, x.size):
-        while len(kept) > 1:
-            a, b = kept[-2], kept[-1]
+        while len(corners) > 1:
+            a, b = corners[-2], corners[-1]
             if (y[b] - y[a]) * (x[i] - x[a]) < (y[i] - y[a]) * (x[b] - x[a]):
                 break
-            kept.pop()
-        kept.append(i)
-    last = np.asarray(kept)[np.searchsorted(kept, np.arange(x.size), side="right") - 1][1:-1]
-    return y[last], x[last]
+            corners.pop()
+        corners.append(i)
+    corner = np.asarray(corners)[np.searchsorted(corners, np.arange(x.size), side="right") - 1][1:-1]
+    return y[corner], x[corner]
 
 
 def composed(present: FloatArray, away: FloatArray, epsilon: float, rounds: int) -> FloatArray:
-    """delta at epsilon of T independent outcomes, at least; chances of one outcome with and without, shapes (n, cells).
+    """A lower bound of delta at epsilon over T independent rounds.
+
+    Parameters
+    ----------
+    present, away : ndarray, shape (n, cells)
+        Probabilities of the outcomes of one round with and without the device.
+    epsilon : float
+    rounds : int
 
     Examples
     --------
@@ -189,9 +223,9 @@ def composed(present: FloatArray, away: FloatArray, epsilon: float, rounds: int)
     >>> composed(flip, other, 0.5, 10).round(3)
     array([0.889])
     """
-    p = np.maximum(present * (1 - _KEPT) - _NOISE, 0.0)
-    p = np.where(p > _NOISE, p, 0.0)
-    q = away * (1 + _KEPT) + _NOISE
+    p = np.maximum(present * (1 - _RELATIVE_MARGIN) - _ABSOLUTE_MARGIN, 0.0)
+    p = np.where(p > _ABSOLUTE_MARGIN, p, 0.0)
+    q = away * (1 + _RELATIVE_MARGIN) + _ABSOLUTE_MARGIN
     loss = np.where(p > 0, np.log(np.where(p > 0, p, 1.0) / q), 0.0)
     tilt = _tilt(p, loss, epsilon / rounds)
     weight = p * np.exp(tilt[:, None] * (loss - np.max(loss, axis=1, keepdims=True)))
@@ -199,13 +233,13 @@ def composed(present: FloatArray, away: FloatArray, epsilon: float, rounds: int)
     mean = np.sum(weight * loss, axis=1)
     spread = np.sqrt(rounds * np.maximum(np.sum(weight * (loss - mean[:, None]) ** 2, axis=1), 1e-300))
     centre = rounds * mean
-    low, high = np.minimum(centre - _SPREAD * spread, epsilon), np.maximum(centre + _SPREAD * spread, epsilon)
-    wanted = (high - low) * rounds / (2 * _ROUNDED * epsilon)
-    size = 1 << int(np.clip(np.ceil(np.log2(np.max(wanted))), np.log2(_FEWEST), np.log2(_MOST)))
+    low, high = np.minimum(centre - _WINDOW * spread, epsilon), np.maximum(centre + _WINDOW * spread, epsilon)
+    points = (high - low) * rounds / (2 * _ROUNDING_SHARE * epsilon)
+    size = 1 << int(np.clip(np.ceil(np.log2(np.max(points))), np.log2(_FEWEST_POINTS), np.log2(_MOST_POINTS)))
     out = np.empty(p.shape[0])
-    some = max(_AT_ONCE // size, 1)
-    for first in range(0, out.size, some):
-        rows = slice(first, first + some)
+    rows_at_once = max(_AT_ONCE // size, 1)
+    for first in range(0, out.size, rows_at_once):
+        rows = slice(first, first + rows_at_once)
         grid = _Grid(low[rows], (high[rows] - low[rows]) / size, size, spread[rows])
         out[rows] = _summed(p[rows], loss[rows], tilt[rows], grid, epsilon, rounds)
     return np.where(np.max(loss, axis=1) * rounds > epsilon, out, 0.0)
@@ -213,7 +247,7 @@ def composed(present: FloatArray, away: FloatArray, epsilon: float, rounds: int)
 
 @dataclass(frozen=True)
 class _Grid:
-    """A window of sums of losses."""
+    """A grid of sums of losses, per row: the lower end of the window, the step, the number of points, the spread."""
 
     low: FloatArray
     step: FloatArray
@@ -222,65 +256,74 @@ class _Grid:
 
 
 def _tilt(p: FloatArray, loss: FloatArray, mean: float) -> FloatArray:
-    """Where the tilted mean loss is `mean`; 0 where it is more without. Nothing is proved from it."""
+    """The exponent at which the exponentially tilted loss has mean `mean`; 0 where the untilted mean is at least that.
+
+    No proof depends on it: every exponent gives a valid bound.
+    """
     low, high = np.zeros(p.shape[0]), np.full(p.shape[0], 200.0)
-    top = np.max(loss, axis=1, keepdims=True)
+    greatest_loss = np.max(loss, axis=1, keepdims=True)
     for _ in range(40):
         middle = (low + high) / 2
-        weight = p * np.exp(middle[:, None] * (loss - top))
-        less = np.sum(weight * loss, axis=1) < mean * np.sum(weight, axis=1)
-        low, high = np.where(less, middle, low), np.where(less, high, middle)
+        weight = p * np.exp(middle[:, None] * (loss - greatest_loss))
+        below = np.sum(weight * loss, axis=1) < mean * np.sum(weight, axis=1)
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
     return np.where(np.sum(p * loss, axis=1) >= mean * np.sum(p, axis=1), 0.0, low)
 
 
 def _summed(p: FloatArray, loss: FloatArray, tilt: FloatArray, grid: _Grid, epsilon: float, rounds: int) -> FloatArray:
+    """A lower bound of delta of the sum of losses, by the fast Fourier transform of the tilted law of one loss.
+
+    The error of the transform and the mass that wraps around from outside the window are subtracted, and the tilt is
+    undone in the integrand and in `scale`.
+    """
     n, size, step = p.shape[0], grid.size, grid.step[:, None]
-    place, first = np.floor(loss / step), np.floor(grid.low[:, None] / step)
-    rounded = place * step
-    top = np.max(rounded, axis=1)
-    weight = p * np.exp(tilt[:, None] * (rounded - top[:, None]))
+    grid_index, first = np.floor(loss / step), np.floor(grid.low[:, None] / step)
+    rounded = grid_index * step
+    greatest_rounded = np.max(rounded, axis=1)
+    weight = p * np.exp(tilt[:, None] * (rounded - greatest_rounded[:, None]))
     moment = np.sum(weight, axis=1)
     weight /= moment[:, None]
-    at = np.mod(place, size).astype(np.int64) + size * np.arange(n)[:, None]
-    law = np.bincount(at.ravel(), weights=weight.ravel(), minlength=n * size).reshape(n, size)
-    total = fft.irfft(fft.rfft(law, axis=1) ** rounds, size, axis=1)
+    index = np.mod(grid_index, size).astype(np.int64) + size * np.arange(n)[:, None]
+    law = np.bincount(index.ravel(), weights=weight.ravel(), minlength=n * size).reshape(n, size)
+    sum_law = fft.irfft(fft.rfft(law, axis=1) ** rounds, size, axis=1)
     sums = (first + np.mod(np.arange(size) - first, size)) * step
-    beyond = np.maximum(sums - epsilon, 0.0)
-    tail = np.sum(total * np.exp(-tilt[:, None] * beyond) * -np.expm1(-beyond), axis=1)
+    above_epsilon = np.maximum(sums - epsilon, 0.0)
+    tail = np.sum(sum_law * np.exp(-tilt[:, None] * above_epsilon) * -np.expm1(-above_epsilon), axis=1)
     error = (rounds + 1) * 7 * UNIT * np.log2(size) * np.sqrt(size * np.sum(law**2, axis=1))
-    for end, sign in ((first[:, 0] * grid.step, -1.0), ((first[:, 0] + size) * grid.step, 1.0)):
-        error += _chernoff(weight, rounded, sign, sign * end, grid.spread, rounds)
-    scale = np.exp(np.minimum(rounds * (np.log(moment) + tilt * top) - tilt * epsilon, 0.0))
+    for window_end, sign in ((first[:, 0] * grid.step, -1.0), ((first[:, 0] + size) * grid.step, 1.0)):
+        error += _chernoff(weight, rounded, sign, sign * window_end, grid.spread, rounds)
+    scale = np.exp(np.minimum(rounds * (np.log(moment) + tilt * greatest_rounded) - tilt * epsilon, 0.0))
     return np.asarray(np.maximum(tail - error, 0.0) * scale)
 
 
 def _chernoff(
     weight: FloatArray, loss: FloatArray, sign: float, end: FloatArray, spread: FloatArray, rounds: int
 ) -> FloatArray:
-    """The chance that the sum, times the sign, exceeds an end, at most."""
-    best = np.zeros(end.shape)
+    """Chernoff's upper bound of the probability that the sum times the sign exceeds `end`."""
+    log_bound = np.zeros(end.shape)
     for exponent in _EXPONENTS:
         t = exponent / spread
         power = np.where(weight > 0, sign * t[:, None] * loss, -np.inf)
-        top = np.max(power, axis=1, keepdims=True)
-        moment = top[:, 0] + np.log(np.sum(weight * np.exp(power - top), axis=1))
-        best = np.minimum(best, rounds * moment - t * end)
-    return np.exp(best)
+        greatest_power = np.max(power, axis=1, keepdims=True)
+        moment = greatest_power[:, 0] + np.log(np.sum(weight * np.exp(power - greatest_power), axis=1))
+        log_bound = np.minimum(log_bound, rounds * moment - t * end)
+    return np.exp(log_bound)
 
 
 def screen_of(
     system: InferenceSystem, epsilon: float, observer: Observer, rounds: int, *, steady: bool, short: float
 ) -> Screen:
-    """The screen of T rounds.
+    """The screen for T rounds.
 
     Parameters
     ----------
     steady : bool
-        Whether everybody always takes part.
+        Whether all devices always take part.
     short : float
-        Share of epsilon by which proposed points stay below it where their delta is only known from below.
+        Where only a lower bound of delta is computed, proposed points are tested at an epsilon that is smaller by this
+        share.
     """
-    seen = observers.meaning(system) if observer is Observer.AUTO else observer
+    meant_observer = observers.meaning(system) if observer is Observer.AUTO else observer
     if rounds == 1 or steady:
-        return Screen(system, epsilon, seen, rounds)
-    return ManyRounds(system, epsilon, seen, rounds, short)
+        return Screen(system, epsilon, meant_observer, rounds)
+    return ManyRounds(system, epsilon, meant_observer, rounds, short)
