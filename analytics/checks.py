@@ -169,7 +169,7 @@ def choice(name: str, value: object, kinds: type[Choice]) -> Choice:
         raise ParameterError(name, value, "one of " + ", ".join(kinds)) from None
 
 
-class _Words(str):
+class _Verbatim(str):
     """A string that an error message shows without quotes."""
 
     __slots__ = ()
@@ -180,7 +180,7 @@ def _array_text(array: FloatArray) -> object:
     """What an error message shows of an array: a short vector itself, otherwise the size or the shape."""
     if array.ndim == 1 and array.size <= 4:
         return array.tolist()
-    return _Words(f"{array.size} numbers" if array.ndim == 1 else f"an array of shape {array.shape}")
+    return _Verbatim(f"{array.size} numbers" if array.ndim == 1 else f"an array of shape {array.shape}")
 
 
 def vector(name: str, value: ArrayLike, length: int, interval: str = "(-inf, inf)") -> FloatArray:
@@ -209,10 +209,3 @@ def broadcast(**arrays: NDArray[Any]) -> tuple[NDArray[Any], ...]:
     except ValueError:
         shapes = "shapes " + ", ".join(str(a.shape) for a in arrays.values())
         raise ParameterError(", ".join(arrays), _Verbatim(shapes), "broadcastable") from None
-
-
-class _Verbatim(str):
-    """A string that an error message shows without quotes."""
-
-    def __repr__(self) -> str:
-        return str(self)

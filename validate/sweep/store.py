@@ -92,7 +92,7 @@ class Store:
         return zarr.open_group(self.path, mode="a", zarr_format=3, use_consolidated=False)
 
     def prepare(self, sweep: Sweep) -> dict[str, Kept]:
-        """Create the arrays and coordinates of the sweep; return the reusable cells of an older grid, by the name of their part."""
+        """Create the arrays and coordinates of the sweep; return reusable cells of an older grid, by part."""
         for leftover in [*self.path.rglob("*.partial"), *self.path.rglob(".*.json.*")]:
             leftover.unlink()
         group = self.group()
