@@ -240,7 +240,7 @@ class _Search:
         if not sets or not places:
             return None if sets else tuple(range(min(places, self.cells)))
         membership = np.array([[cell in cell_set for cell in range(self.cells)] for cell_set in sets], dtype=float)
-        found = milp(
+        solution = milp(
             np.random.default_rng(len(sets)).random(self.cells),
             constraints=[
                 LinearConstraint(membership, 1, np.inf),
@@ -249,7 +249,7 @@ class _Search:
             integrality=np.ones(self.cells),
             bounds=Bounds(0, 1),
         )
-        return None if found.x is None else tuple(int(cell) for cell in np.flatnonzero(found.x > 0.5))
+        return None if solution.x is None else tuple(int(cell) for cell in np.flatnonzero(solution.x > 0.5))
 
     def covering(
         self, alphabet: tuple[int, ...], value: float, goal: float
@@ -288,7 +288,7 @@ class _Search:
         row_limits = np.append(np.zeros(self.rows.shape[0] - 1), -value)
         unit_sum = np.concatenate([np.ones(q), np.zeros(2 * q + Y * q + n)])
         for _ in range(_PASSES):
-            found = linprog(
+            solution = linprog(
                 np.concatenate([np.zeros(3 * q + Y * q), price]),
                 A_ub=self.rows,
                 b_ub=row_limits,
@@ -297,16 +297,16 @@ class _Search:
                 bounds=np.stack([lower_bounds, upper_bounds], axis=1),
                 method="highs",
             )
-            if found.status != 0:
+            if solution.status != 0:
                 where = ", ".join(f"{float(self.marks[cell]):g}" for cell in alphabet)
                 raise ConvergenceError(
                     f"an alphabet in the cells that begin at {where} "
                     f"is not proved to have a worst variance of at least {value:g}"
                 )
             # cells of small slack get a high price in the next pass, so that the slack becomes sparse
-            slack = found.x[-n:]
+            slack = solution.x[-n:]
             price = 1 / (slack / max(float(slack.max()), 1e-12) + 0.03)
-        mu, slope, level = found.x[: 3 * q].reshape(3, q)
+        mu, slope, level = solution.x[: 3 * q].reshape(3, q)
         return mu, slope, level, slack[:-1]
 
 
