@@ -23,6 +23,7 @@ from airtight.analytics.federated.corbin.quantizers import alpha
 from airtight.solvers.design.quantizer.quantizer_bound import Certificate, certified
 
 _INPUTS = 9  # inputs of the certificates, evenly spaced in [-1, 1]
+# points beyond the cells where the program requires G >= 0, in units of alpha
 _BEYOND = (
     *np.linspace(1.0, 1.5, 31),
     1.6,
@@ -33,7 +34,7 @@ _BEYOND = (
     2.8,
     4.0,
     8.0,
-)  # points beyond the cells where the program requires G >= 0, in units of alpha
+)
 _PASSES = 3  # reweighted linear programs, which concentrate the violations of G >= 0 in few cells
 _DIGITS = 10**6  # denominator of the ends of the cells
 _MOST = 400  # certificates
