@@ -111,7 +111,7 @@ def _edge_root(problem: Problem, low: FloatArray) -> FloatArray:
 
 
 def _log_ratio(problem: Problem, Z: FloatArray) -> tuple[FloatArray, FloatArray]:
-    r"""Logarithm of the left over the right side of (39), increasing in Z, and its slope; -inf where :math:`2E \le \varrho`."""
+    r"""Log of the left over the right side of (39), increasing in Z, and its slope; -inf where :math:`2E \le \varrho`."""
     t = problem.a / Z
     x = problem.T - t
     excess = 2 * (problem.energy(x, Z) - problem.half)
