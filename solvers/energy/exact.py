@@ -111,7 +111,7 @@ def _edge_root(problem: Problem, low: FloatArray) -> FloatArray:
 
 
 def _log_ratio(problem: Problem, Z: FloatArray) -> tuple[FloatArray, FloatArray]:
-    r"""log of the left over the right side of (39), rising in Z, and its slope; -inf where :math:`2E \le \varrho`."""
+    r"""Log of the left over the right side of (39), increasing in Z, and its slope; -inf where :math:`2E \le \varrho`."""
     t = problem.a / Z
     x = problem.T - t
     excess = 2 * (problem.energy(x, Z) - problem.half)
@@ -192,13 +192,13 @@ def _edge_bound(problem: Problem, low: FloatArray, high: FloatArray) -> FloatArr
     middle, width = 0.5 * (low + high), high - low
     value = problem.learning(middle)
     slope = problem.beta_1 / problem.beta_2 * problem.P_cp * np.exp(-problem.P_cp * middle / problem.beta_2)
-    first = np.maximum(problem.half - _edge_energy(problem, low), 0.0)
-    last = np.maximum(problem.half - _edge_energy(problem, high), 0.0)
+    missing_low = np.maximum(problem.half - _edge_energy(problem, low), 0.0)
+    missing_high = np.maximum(problem.half - _edge_energy(problem, high), 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        rate = np.where(width > 0, (last - first) / width, 0.0)
-        top = np.where(rate != 0, low + (slope / (2 * rate) - first) / rate, high)
-    x = np.clip(top, low, high)
-    bound = value + slope * (x - middle) - (first + rate * (x - low)) ** 2
+        chord_slope = np.where(width > 0, (missing_high - missing_low) / width, 0.0)
+        maximiser = np.where(chord_slope != 0, low + (slope / (2 * chord_slope) - missing_low) / chord_slope, high)
+    x = np.clip(maximiser, low, high)
+    bound = value + slope * (x - middle) - (missing_low + chord_slope * (x - low)) ** 2
     return bound + problem.half**2
 
 

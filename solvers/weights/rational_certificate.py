@@ -83,7 +83,7 @@ def proof(program: QuadraticProgram, w: Sequence[float], found: Multipliers) -> 
     """
     upper = [None if math.isinf(u) else Fraction(u) for u in program.effective_upper.tolist()]
     feasible = _feasible([Fraction(float(x)) for x in w], upper, sums_to_one=program.sums_to_one)
-    d, g, c = ([Fraction(x) for x in part.tolist()] for part in (program.d, program.g, program.c))
+    d, g, c = ([Fraction(x) for x in array.tolist()] for array in (program.d, program.g, program.c))
     V = [[Fraction(x) for x in row] for row in program.V.tolist()]
     y = [sum((row[i] * x for row, x in zip(V, feasible, strict=True)), -c[i]) for i in range(len(c))]
     half, square = Fraction(1, 2), sum((v * v for v in y), Fraction(0))

@@ -175,10 +175,8 @@ def _newton(program: QuadraticProgram, state: _State, tolerance: float) -> tuple
     state.nu = point.nu
     hessian = _Hessian(V, inverse)
     stalled = _STALLED_GRADIENT
-    smallest, fresh = (
-        np.inf,
-        False,
-    )  # fresh: q was computed anew from lambda, without the rounding errors of the accumulated steps
+    # fresh: q was computed anew from lambda, without the rounding errors of the accumulated steps
+    smallest, fresh = np.inf, False
     for step in range(_INNER):
         gradient = V.T @ point.w - c - state.lam
         size = float(np.linalg.norm(gradient))

@@ -176,18 +176,26 @@ def solve(
     _demand_bounded(qp)
     converged = True
     if method_kind is Method.CVXPY:
-        w, found, iterations, converged = conic_weights.minimise(qp)
+        w, multiplier_values, iterations, converged = conic_weights.minimise(qp)
     elif method_kind is Method.PUBLISHED:
         trace = kkt.update(system, features, upper)
         w, iterations, converged = trace.w, trace.iterations, trace.converged
-        found = multipliers(qp, w, trace.nu)
+        multiplier_values = multipliers(qp, w, trace.nu)
     else:
         result = structured.minimise(qp, tolerance=_TOLERANCE)
         w, iterations, converged = result.w, result.iterations, result.converged
         w = _with_unit_sum(w, qp.effective_upper) if sums_to_one else w
-        found = multipliers(qp, w, result.nu)
+        multiplier_values = multipliers(qp, w, result.nu)
     return _solution(
-        system, features, qp, w, found, method_kind.value, iterations, converged, time.perf_counter() - started
+        system,
+        features,
+        qp,
+        w,
+        multiplier_values,
+        method_kind.value,
+        iterations,
+        converged,
+        time.perf_counter() - started,
     )
 
 

@@ -42,12 +42,10 @@ from airtight.solvers.design.calibration.cells import Family, Target, joined
 from airtight.solvers.errors import InfeasibleError
 from airtight.solvers.weights import caps
 
-_NEAR = (
-    2e-6  # relative accuracy of the root: where the law of the others' noise is on a grid, epsilon is no more accurate
-)
-_STEPS = tuple(
-    float(4.0**n) * 1e-6 for n in range(9)
-)  # relative corrections of a value that rounding put past the limit
+# relative accuracy of the root: where the law of the others' noise is on a grid, epsilon is no more accurate
+_NEAR = 2e-6
+# relative corrections of a value that rounding put past the limit
+_STEPS = tuple(float(4.0**n) * 1e-6 for n in range(9))
 _LONGEST = 300.0  # log of a clip from which on the clip counts as unlimited
 _FARTHEST = 1e15  # greatest noise variance, in squares of the longest weighted code
 _NEAREST = 1e-4  # least noise of all devices together, relative to that of the receiver

@@ -18,9 +18,8 @@ from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.over_the_air import observers
 from airtight.analytics.privacy.over_the_air import rounds as many
 
-_NEAR = (
-    2e-6  # relative accuracy of the edge: where the law of the others' noise is on a grid, epsilon is no more accurate
-)
+# relative accuracy of the edge: where the law of the others' noise is on a grid, epsilon is no more accurate
+_NEAR = 2e-6
 _CELL = 1.05  # ratio of the ends of a cell below which it is not divided further
 _WIDE = 16.0  # ratio of the ends of the first cell
 _GROWTH = 1.6  # factor on the logarithm of this ratio after each cell that was proved

@@ -1,1 +1,1 @@
-"""The design of a federation of CorBin-FL."""
+"""Design of a CorBin-FL federation."""

@@ -1,8 +1,9 @@
-r"""The joint problem of CorBin-FL: local epsilon, worst error, and bits on the air, two kept and the third least.
+r"""The joint problem of CorBin-FL: minimise local epsilon, worst error or transmitted bits with limits on the others.
 
-With :math:`\theta(\epsilon)` the only way in which epsilon enters, the proven worst error of the mean falls with epsilon and
-with the number d of shared bits; the bits of a client's round, d m of them shared under a stream cipher, rise with d. So for
-every d the least epsilon that keeps an error is a root, and of the 61 numbers of bits the best is taken: nothing is left open.
+Epsilon enters only through :math:`\theta(\epsilon)`. The proven worst error of the mean decreases with epsilon and
+with the number d of shared bits. The bits that a client transmits in a round, d m of which are shared under a stream
+cipher, increase with d. So for every d the least epsilon that keeps an error is a root, and the best of the 61
+possible values of d is the optimum: the design has no gap other than the rounding of the root.
 """
 
 from __future__ import annotations
@@ -18,15 +19,15 @@ from airtight.analytics.federated.corbin.federated_system import FederatedSystem
 from airtight.solvers.design.federated.federated_requirements import FederatedRequirements, Free, Goal
 from airtight.solvers.errors import InfeasibleError
 
-_BITS = range(61)
-_LEAST, _MOST = 1e-6, 700.0  # epsilon
-_NEAR = 1e-12
-_ROUNDING = 1e-10  # of a root
+_BITS = range(61)  # numbers of shared bits
+_LEAST_EPSILON, _GREATEST_EPSILON = 1e-6, 700.0  # range of epsilon; e^700 is still a double
+_NEAR = 1e-12  # absolute accuracy of a root in log epsilon
+_ROUNDING = 1e-10  # bound on the relative error of a root
 
 
 @dataclass(frozen=True, kw_only=True)
 class FederatedDesign:
-    """A design of CorBin-FL; `value` is the least there is of the proven worst error, of epsilon, or of bits.
+    """A design of CorBin-FL; `value` is the minimum of the proven worst error, of epsilon, or of the bits.
 
     Attributes
     ----------
@@ -36,7 +37,7 @@ class FederatedDesign:
     epsilon, error : float
     bits : int
     nothing : float
-        The worst error of the constant mean, the centre: r^2.
+        The worst error of a constant output at the centre of the range, r^2.
     seconds : float
     """
 
@@ -51,7 +52,7 @@ class FederatedDesign:
 
     @property
     def lower_bound(self) -> float:
-        """No design has less: the value, to the rounding of a root."""
+        """A lower bound of the value of every design: the value minus the error of a root."""
         return self.value * (1 - _ROUNDING)
 
 
@@ -61,7 +62,8 @@ def design(system: FederatedSystem, wanted: FederatedRequirements) -> FederatedD
     Raises
     ------
     InfeasibleError
-        With the nearest that could be kept of each constraint.
+        When no design keeps the constraints. The message states, for each constraint, the nearest feasible limit with
+        the others unchanged.
 
     Examples
     --------
@@ -71,21 +73,25 @@ def design(system: FederatedSystem, wanted: FederatedRequirements) -> FederatedD
     (0.9555, 53, True)
     """
     started = time.monotonic()
-    options = [one for bits in _bits(system, wanted) if (one := _at(system, wanted, bits)) is not None]
+    options = [
+        option for bits in _feasible_bits(system, wanted) if (option := _with_bits(system, wanted, bits)) is not None
+    ]
     if not options:
         nearest = _nearest(system, wanted)
-        raise InfeasibleError(f"no design keeps the constraints; nearest that can be kept, each alone: {nearest}")
-
-    def reached(one: FederatedSystem) -> tuple[float, int]:
-        return {Goal.ERROR: error(one), Goal.EPSILON: one.epsilon, Goal.BITS: bits_of(one)}[wanted.minimise], bits_of(
-            one
+        raise InfeasibleError(
+            f"no design keeps the constraints; nearest feasible limits, if changed each alone: {nearest}"
         )
 
-    best = min(options, key=reached)
+    def value_and_bits(option: FederatedSystem) -> tuple[float, int]:
+        return {Goal.ERROR: error(option), Goal.EPSILON: option.epsilon, Goal.BITS: bits_of(option)}[
+            wanted.minimise
+        ], bits_of(option)
+
+    best = min(options, key=value_and_bits)
     return FederatedDesign(
         system=best,
         minimised=wanted.minimise,
-        value=float(reached(best)[0]),
+        value=float(value_and_bits(best)[0]),
         epsilon=best.epsilon,
         error=error(best),
         bits=bits_of(best),
@@ -108,38 +114,44 @@ def error(system: FederatedSystem) -> float:
 
 
 def bits_of(system: FederatedSystem) -> int:
-    """Of one client and round, shared randomness under a stream cipher."""
+    """Transmitted bits of one client in one round, with shared randomness under a stream cipher."""
     return communication.stream(system.clients, system.parameters, bits=system.shared_bits).total
 
 
-def _bits(system: FederatedSystem, wanted: FederatedRequirements) -> list[int]:
-    """Numbers of shared bits that keep the bits on the air."""
-    numbers = list(_BITS) if Free.SHARED_BITS in wanted.free else [system.shared_bits]
-    most = math.inf if wanted.bits_at_most is None else wanted.bits_at_most
-    return [d for d in numbers if bits_of(replace(system, shared_bits=d)) <= most]
+def _feasible_bits(system: FederatedSystem, wanted: FederatedRequirements) -> list[int]:
+    """The numbers of shared bits that keep the limit on transmitted bits."""
+    candidates = list(_BITS) if Free.SHARED_BITS in wanted.free else [system.shared_bits]
+    limit = math.inf if wanted.bits_at_most is None else wanted.bits_at_most
+    return [d for d in candidates if bits_of(replace(system, shared_bits=d)) <= limit]
 
 
-def _at(system: FederatedSystem, wanted: FederatedRequirements, bits: int) -> FederatedSystem | None:
-    """With so many shared bits: the greatest epsilon, or where that is least the least; None where that breaks a constraint."""
+def _with_bits(system: FederatedSystem, wanted: FederatedRequirements, bits: int) -> FederatedSystem | None:
+    """The design with a given number of shared bits; None where it violates a constraint.
+
+    Its epsilon is the limit on epsilon, where epsilon is free; it is the least epsilon that keeps the error where
+    epsilon is minimised or has no limit.
+    """
     system = replace(system, shared_bits=bits)
-    most = _MOST if wanted.epsilon_at_most is None else wanted.epsilon_at_most
-    limit = math.inf if wanted.error_at_most is None else wanted.error_at_most
+    epsilon_limit = _GREATEST_EPSILON if wanted.epsilon_at_most is None else wanted.epsilon_at_most
+    error_limit = math.inf if wanted.error_at_most is None else wanted.error_at_most
     if Free.EPSILON in wanted.free:
-        system = replace(system, epsilon=most)
-    elif system.epsilon > most:
+        system = replace(system, epsilon=epsilon_limit)
+    elif system.epsilon > epsilon_limit:
         return None
-    if error(system) > limit:
+    if error(system) > error_limit:
         return None
     if Free.EPSILON in wanted.free and (wanted.minimise is Goal.EPSILON or wanted.epsilon_at_most is None):
-        system = replace(system, epsilon=_least_epsilon(system, limit, most))
+        system = replace(system, epsilon=_least_epsilon(system, error_limit, epsilon_limit))
     return system
 
 
-def _least_epsilon(system: FederatedSystem, limit: float, most: float) -> float:
-    def excess(log_epsilon: float) -> float:
-        return error(replace(system, epsilon=math.exp(log_epsilon))) - limit
+def _least_epsilon(system: FederatedSystem, error_limit: float, greatest_epsilon: float) -> float:
+    """The least epsilon, at most `most`, whose error is within the limit, by a root in log epsilon."""
 
-    low, high = math.log(min(_LEAST, most)), math.log(most)
+    def excess(log_epsilon: float) -> float:
+        return error(replace(system, epsilon=math.exp(log_epsilon))) - error_limit
+
+    low, high = math.log(min(_LEAST_EPSILON, greatest_epsilon)), math.log(greatest_epsilon)
     if excess(low) <= 0:
         return math.exp(low)
     x = float(optimize.brentq(excess, low, high, xtol=_NEAR))
@@ -149,19 +161,27 @@ def _least_epsilon(system: FederatedSystem, limit: float, most: float) -> float:
 
 
 def _nearest(system: FederatedSystem, wanted: FederatedRequirements) -> str:
-    """What could be kept of each constraint, the others unchanged."""
-    named = []
-    options = [replace(system, shared_bits=d) for d in _bits(system, wanted)]
-    most = _MOST if wanted.epsilon_at_most is None else wanted.epsilon_at_most
+    """For each constraint the nearest feasible limit with the others unchanged, for the message."""
+    limits = []
+    options = [replace(system, shared_bits=d) for d in _feasible_bits(system, wanted)]
+    epsilon_limit = _GREATEST_EPSILON if wanted.epsilon_at_most is None else wanted.epsilon_at_most
     if wanted.error_at_most is not None and options:
-        epsilon = most if Free.EPSILON in wanted.free else system.epsilon
-        named.append(f"error_at_most = {min(error(replace(one, epsilon=epsilon)) for one in options) * (1 + 1e-6):.6g}")
+        epsilon = epsilon_limit if Free.EPSILON in wanted.free else system.epsilon
+        limits.append(
+            f"error_at_most = {min(error(replace(option, epsilon=epsilon)) for option in options) * (1 + 1e-6):.6g}"
+        )
         if wanted.epsilon_at_most is not None:
-            loosest = replace(wanted, epsilon_at_most=None, minimise=Goal.EPSILON)
-            kept = [one.epsilon for d in _bits(system, wanted) if (one := _at(system, loosest, d)) is not None]
-            named += [f"epsilon_at_most = {min(kept) * (1 + 1e-6):.6g}"] if kept else []
+            without_epsilon_limit = replace(wanted, epsilon_at_most=None, minimise=Goal.EPSILON)
+            epsilons = [
+                option.epsilon
+                for d in _feasible_bits(system, wanted)
+                if (option := _with_bits(system, without_epsilon_limit, d)) is not None
+            ]
+            limits += [f"epsilon_at_most = {min(epsilons) * (1 + 1e-6):.6g}"] if epsilons else []
     if wanted.bits_at_most is not None:
         free = replace(wanted, bits_at_most=None)
-        kept_bits = [bits_of(one) for d in _bits(system, free) if (one := _at(system, free, d)) is not None]
-        named += [f"bits_at_most = {min(kept_bits)}"] if kept_bits else []
-    return ", ".join(named) or "none"
+        bit_counts = [
+            bits_of(option) for d in _feasible_bits(system, free) if (option := _with_bits(system, free, d)) is not None
+        ]
+        limits += [f"bits_at_most = {min(bit_counts)}"] if bit_counts else []
+    return ", ".join(limits) or "none"

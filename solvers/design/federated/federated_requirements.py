@@ -1,4 +1,4 @@
-"""What a design of CorBin-FL is asked for."""
+"""Requirements of a CorBin-FL design."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from airtight.analytics.checks import ParameterError
 
 
 class Goal(StrEnum):
-    """What is least: the worst mean squared error of a parameter of the mean, epsilon of a parameter of an uplink, or bits."""
+    """The minimised quantity: worst mean squared error of a parameter of the mean, epsilon of one uplink, or bits."""
 
     ERROR = "error"
     EPSILON = "epsilon"
@@ -18,7 +18,7 @@ class Goal(StrEnum):
 
 
 class Free(StrEnum):
-    """What may be changed."""
+    """The variables that a design may change."""
 
     EPSILON = "epsilon"
     SHARED_BITS = "shared_bits"
@@ -32,12 +32,13 @@ class FederatedRequirements:
     ----------
     minimise : Goal
     epsilon_at_most : float, optional
-        Of one parameter of one uplink.
+        Epsilon of one parameter of one uplink.
     error_at_most : float, optional
         The proven worst mean squared error of one parameter of the mean, over all updates.
     bits_at_most : int, optional
-        Of one client and round, shared randomness under a stream cipher.
+        Transmitted bits of one client in one round, with shared randomness under a stream cipher.
     free : tuple of Free
+        The variables that the design may change.
     """
 
     minimise: Goal = Goal.ERROR
@@ -60,5 +61,5 @@ class FederatedRequirements:
         needed = "epsilon_at_most" if self.minimise is Goal.ERROR else "error_at_most"
         if getattr(self, needed) is None and Free.EPSILON in self.free:
             raise ParameterError(
-                needed, "absent", f"given where {self.minimise} is least: else there is no end to epsilon"
+                needed, "absent", f"given where {self.minimise} is minimised: otherwise epsilon has no limit"
             )

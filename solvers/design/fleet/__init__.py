@@ -1,1 +1,1 @@
-"""The design of a fleet of wireless devices."""
+"""Design of a fleet of wireless devices."""

@@ -1,22 +1,23 @@
-r"""The joint problem of a utility-fair fleet: iterations, power and the noise of the global model, for energy, utility, epsilon.
+r"""The joint problem of a utility-fair fleet: iterations, power and noise for the best energy, utility or epsilon.
 
-Copies of the global model carry Gaussian noise of multiplier :math:`\sigma/(1-\theta\mathcal E_k) \ge \sigma` (UF Eqs. (25),
-(27)), so epsilon over T rounds is at most that of :math:`\mu = \sqrt T/\sigma`, or :math:`\sqrt{TK}/\sigma` for all copies
-together, whatever the deviations; neither energy nor utility depends on :math:`\sigma`. What is left is energy against utility,
-over the devices together.
+Copies of the global model carry Gaussian noise of multiplier :math:`\sigma/(1-\theta\mathcal E_k) \ge \sigma` (UF Eqs.
+(25), (27)). So epsilon over T rounds is at most that of a Gaussian mechanism with :math:`\mu = \sqrt T/\sigma`, or
+:math:`\sqrt{TK}/\sigma` for all copies together, for all deviations. Neither energy nor utility depends on
+:math:`\sigma`. The remaining problem is the trade-off between the energy and the utility of all devices together.
 
 Notes
 -----
-*A price of energy.* :math:`U_k - \lambda E_k` is the utility of UF Eq. (30) with :math:`\varrho-\lambda` for :math:`\varrho`, so
-:mod:`airtight.solvers.energy` finds its maximum, with an upper bound :math:`M_k(\lambda)`. For any plan with
-:math:`\sum E_k \le B` then :math:`\sum U_k \le \sum M_k(\lambda) + \lambda B`, for any with :math:`\sum U_k \ge u`:
-:math:`\sum E_k \ge (u - \sum M_k(\lambda))/\lambda`, at every price :math:`\lambda > 0`. The price is a root; what the prices
-tried prove is the bound given, so that the gap stands by itself. Between two plans on both sides of a jump, device after device
-moves to the better one as long as the constraint allows.
+*A price of energy.* :math:`U_k - \lambda E_k` is the utility of UF Eq. (30) with :math:`\varrho-\lambda` for
+:math:`\varrho`, so :mod:`airtight.solvers.energy` finds its maximum with an upper bound :math:`M_k(\lambda)`. At every
+price :math:`\lambda > 0`, :math:`\sum U_k \le \sum M_k(\lambda) + \lambda B` for every plan with
+:math:`\sum E_k \le B`, and :math:`\sum E_k \ge (u - \sum M_k(\lambda))/\lambda` for every plan with
+:math:`\sum U_k \ge u`. The price is found as a root. The stated bound is the best one over all prices tried, so it is
+valid however accurate the root is. Where the optimal plan jumps at a price, devices are moved one after the other from
+the feasible plan to the better plan as long as the constraint allows it.
 
-*Epsilon* is that of neighbours that differ by what the sensitivity bounds (one device, or one sample:
-:func:`airtight.analytics.federated.fair.fairness.sensitivity`), if the deviations that scale the noise are public: a
-deviation that depends on the data speaks by itself (ledger UF-A1-variance, UF-E26-clear).
+*Epsilon* is that of neighbours whose difference the sensitivity bounds (one device, or one sample:
+:func:`airtight.analytics.federated.fair.fairness.sensitivity`), provided that the deviations that scale the noise are
+public. A deviation that depends on the data reveals information itself (ledger UF-A1-variance, UF-E26-clear).
 """
 
 from __future__ import annotations
@@ -40,10 +41,10 @@ from airtight.solvers.energy.energy_problem import Problem
 from airtight.solvers.energy.utility import EnergySolution
 from airtight.solvers.errors import InfeasibleError
 
-_HALVINGS = 60
-_FARTHEST = 1e9  # price of a joule, in utility of a joule
-_ROUNDING, _ROOT = 1e-12, 1e-10
-_UP = 1 + 1e-6  # for what is named as feasible
+_HALVINGS = 60  # bisection steps in the price
+_FARTHEST = 1e9  # greatest price of a joule, in units of utility
+_ROUNDING, _ROOT = 1e-12, 1e-10  # relative error of a sum, and of a root
+_UP = 1 + 1e-6  # margin of the limits that a message names as feasible
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -54,19 +55,20 @@ class FleetDesign(Record):
     ----------
     goal : Goal
     value, bound : float
-        Of what is sought, a round; no design that keeps the constraints has more utility (less energy, less epsilon).
+        The optimised quantity in a round, and its bound: no design that keeps the constraints has more utility (less
+        energy, less epsilon).
     iterations, power, transmit_time, energy, utility : ndarray, shape (K,)
-        j, P (W), s, E (J), U of every device, a round.
+        j, P (W), transmission time (s), E (J) and U of every device in a round.
     noise : float
-        Multiplier of the global model; 0 where nothing is asked of epsilon.
+        Noise multiplier of the global model; 0 where neither epsilon nor the noise is limited.
     deviation, heard : ndarray, shape (K,)
-        The deviation of the model (28), and the multiplier of the copy that the device hears.
+        The deviation in the model (28), and the noise multiplier of the copy that the device receives.
     epsilon : float
-        Of the copies heard, over all rounds, whatever the deviations.
+        Upper bound of epsilon of the received copies over all rounds, for all deviations.
     own_epsilon : ndarray, shape (K,)
-        Of the copy of each device at its modelled deviation, at most `epsilon` where `hears` is own.
+        Epsilon of the copy of each device at its modelled deviation; at most `epsilon` where `hears` is own.
     benchmark_energy, benchmark_utility : float
-        Of most iterations at the greatest power, all devices together.
+        Energy and utility of all devices together with the most iterations at the greatest power.
     seconds : float
     """
 
@@ -89,7 +91,7 @@ class FleetDesign(Record):
 
     @property
     def gap(self) -> float:
-        """How far the value may be from the best."""
+        """An upper bound of the distance of the value from the optimum."""
         return abs(self.bound - self.value)
 
 
@@ -104,7 +106,8 @@ def design(fleet: DeviceFleet, wanted: FleetRequirements) -> FleetDesign:
     Raises
     ------
     InfeasibleError
-        When a device cannot keep its deadline, or with the nearest that could be kept of each constraint.
+        When a device cannot keep its deadline, or no design was found that keeps the constraints. In the second case
+        the message states, for each constraint, the nearest feasible limit with the others unchanged.
 
     Examples
     --------
@@ -118,22 +121,22 @@ def design(fleet: DeviceFleet, wanted: FleetRequirements) -> FleetDesign:
     utility.demand_feasible(fleet)
     market = _Market(Problem.of(fleet), fleet)
     noise, epsilon = _noise(fleet, wanted)
-    named: dict[str, str] = {}
+    nearest_limits: dict[str, str] = {}
     if wanted.epsilon_at_most is not None and wanted.noise_at_most is not None and noise > wanted.noise_at_most:
-        named["epsilon_at_most"] = _up(_epsilon(wanted, fleet.devices, wanted.noise_at_most))
-        named["noise_at_most"] = _up(noise)
-    plan, bound = market.planned(wanted, named)
-    if named or plan is None:
-        nearest = ", ".join(f"{name} = {value}" for name, value in named.items())
+        nearest_limits["epsilon_at_most"] = _up(_epsilon(wanted, fleet.devices, wanted.noise_at_most))
+        nearest_limits["noise_at_most"] = _up(noise)
+    plan, bound = market.planned(wanted, nearest_limits)
+    if nearest_limits or plan is None:
+        nearest = ", ".join(f"{name} = {value}" for name, value in nearest_limits.items())
         raise InfeasibleError(
-            f"no design found that keeps the constraints; nearest that can be kept, each alone: {nearest}"
+            f"no design found that keeps the constraints; nearest feasible limits, if changed each alone: {nearest}"
         )
     deviation = fairness.model(
         plan.iterations * fleet.iteration_time * fleet.compute_power, beta_1=fleet.beta_1, beta_2=fleet.beta_2
     )
     heard = noise / (1 - wanted.theta * np.minimum(deviation, 1.0))
     value = {Goal.UTILITY: float(np.sum(plan.utility)), Goal.ENERGY: float(np.sum(plan.energy)), Goal.EPSILON: epsilon}
-    most = fleet.max_iterations, fleet.max_power
+    benchmark = fleet.max_iterations, fleet.max_power
     return FleetDesign(
         goal=wanted.goal,
         value=value[wanted.goal],
@@ -148,14 +151,17 @@ def design(fleet: DeviceFleet, wanted: FleetRequirements) -> FleetDesign:
         heard=heard,
         epsilon=epsilon,
         own_epsilon=np.array([_epsilon(replace(wanted, hears=Hears.OWN), 1, sigma) for sigma in heard]),
-        benchmark_energy=float(np.sum(fleet.energy(*most))),
-        benchmark_utility=float(np.sum(fleet.utility(*most))),
+        benchmark_energy=float(np.sum(fleet.energy(*benchmark))),
+        benchmark_utility=float(np.sum(fleet.utility(*benchmark))),
         seconds=time.monotonic() - started,
     )
 
 
 def _copies(wanted: FleetRequirements, devices: int) -> float:
-    """Square root of the number of copies heard: their noise is that of one with so many times the sensitivity."""
+    """The square root of the number of received copies, rounded up.
+
+    Gaussian mechanisms compose to one whose sensitivity is multiplied by this factor.
+    """
     return math.sqrt(wanted.rounds * (devices if wanted.hears is Hears.ALL else 1)) * (1 + _ROUNDING)
 
 
@@ -166,7 +172,7 @@ def _epsilon(wanted: FleetRequirements, devices: int, noise: float) -> float:
 
 
 def _noise(fleet: DeviceFleet, wanted: FleetRequirements) -> tuple[float, float]:
-    """The least noise that keeps epsilon (the greatest allowed, where epsilon is not given), and epsilon with it."""
+    """The least noise that keeps epsilon, or the greatest allowed noise where epsilon has no limit, and its epsilon."""
     noise = wanted.noise_at_most or 0.0
     if wanted.epsilon_at_most is not None:
         sensitivity = _copies(wanted, fleet.devices)
@@ -178,25 +184,25 @@ def _noise(fleet: DeviceFleet, wanted: FleetRequirements) -> tuple[float, float]
 
 @dataclass(frozen=True)
 class _Offer:
-    """What every device does at a price, and the greatest that utility less price times energy can be."""
+    """A plan: what every device does at a price, and an upper bound of the total utility minus price times energy."""
 
     price: float
     x: FloatArray
     Z: FloatArray
     energy: FloatArray
     utility: FloatArray
-    most: float
+    value_bound: float
 
     def mixed(self, other: _Offer, rows: FloatArray) -> _Offer:
-        """The other's for the devices `rows`."""
-        x, Z, energy, gained = (
+        """This plan, with the devices selected by `rows` as in the other plan."""
+        x, Z, energy, utility = (
             np.where(rows, getattr(other, name), getattr(self, name)) for name in ("x", "Z", "energy", "utility")
         )
-        return _Offer(self.price, x, Z, energy, gained, self.most)
+        return _Offer(self.price, x, Z, energy, utility, self.value_bound)
 
 
 class _Market:
-    """Plans over the price of energy; all that were made prove something."""
+    """The optimal plans over the price of energy; every plan computed so far contributes to the bounds."""
 
     def __init__(self, problem: Problem, fleet: DeviceFleet) -> None:
         self.problem, self.fleet = problem, fleet
@@ -206,101 +212,125 @@ class _Market:
         """The best plan at a price."""
         priced = replace(self.problem, half=self.problem.half - price / 2)
         x, Z, _, bound = exact.exact_cases(priced)
-        top = utility.upper_bound(priced, x, Z, bound)
-        energy, gained = self.problem.energy(x, Z), self.problem.utility(x, Z)
-        rounding = _ROUNDING * float(np.sum(np.abs(gained) + np.abs(energy) * (price + energy) + np.abs(top)))
-        self.offers.append(_Offer(price, x, Z, energy, gained, float(np.sum(top)) + rounding))
+        utility_bound = utility.upper_bound(priced, x, Z, bound)
+        energy, utilities = self.problem.energy(x, Z), self.problem.utility(x, Z)
+        rounding = _ROUNDING * float(
+            np.sum(np.abs(utilities) + np.abs(energy) * (price + energy) + np.abs(utility_bound))
+        )
+        self.offers.append(_Offer(price, x, Z, energy, utilities, float(np.sum(utility_bound)) + rounding))
         return self.offers[-1]
 
     @property
     def thriftiest(self) -> _Offer:
-        """The plan of least energy: least iterations, the rate of least energy that the deadline allows; energy is convex."""
+        """The plan of least energy: fewest iterations at the rate of least energy that the deadline allows.
+
+        The energy is convex, so this is its minimum.
+        """
         p = self.problem
         Z = np.clip(p.Z_0, p.a / (p.T - p.x_min), p.Z_max)
         return _Offer(math.inf, p.x_min, Z, p.energy(p.x_min, Z), p.utility(p.x_min, Z), math.inf)
 
-    def planned(self, wanted: FleetRequirements, named: dict[str, str]) -> tuple[EnergySolution | None, float]:
-        """The plan and its bound; where there is none, what could be kept of the constraints goes into `named`."""
+    def planned(self, wanted: FleetRequirements, nearest_limits: dict[str, str]) -> tuple[EnergySolution | None, float]:
+        """The plan and its bound; where there is no plan, the nearest feasible limits are stored in `named`."""
         budget = math.inf if wanted.energy_at_most is None else wanted.energy_at_most
         demand = -math.inf if wanted.utility_at_least is None else wanted.utility_at_least
         if wanted.goal is Goal.ENERGY or demand > -math.inf:
-            cheapest, least = self.cheapest(demand)
+            cheapest, energy_bound = self.cheapest(demand)
             if cheapest is not None and np.sum(cheapest.energy) <= budget:
-                return cheapest, least
+                return cheapest, energy_bound
             if wanted.goal is Goal.ENERGY or budget == math.inf:
-                named["utility_at_least"] = _down(float(np.sum(self.offers[0].utility)))
-                return None, least
+                nearest_limits["utility_at_least"] = _down(float(np.sum(self.offers[0].utility)))
+                return None, energy_bound
             if cheapest is not None:
-                named["energy_at_most"] = _up(float(np.sum(cheapest.energy)))
-        richest, most = self.richest(budget)
+                nearest_limits["energy_at_most"] = _up(float(np.sum(cheapest.energy)))
+        richest, utility_bound = self.richest(budget)
         if richest is None:
-            named.setdefault("energy_at_most", _up(float(np.sum(self.thriftiest.energy))))
+            nearest_limits.setdefault("energy_at_most", _up(float(np.sum(self.thriftiest.energy))))
         elif np.sum(richest.utility) < demand:
-            named["utility_at_least"] = _down(float(np.sum(richest.utility)))
+            nearest_limits["utility_at_least"] = _down(float(np.sum(richest.utility)))
         else:
-            named.pop("energy_at_most", None)
-        return richest, most
+            nearest_limits.pop("energy_at_most", None)
+        return richest, utility_bound
 
     def richest(self, budget: float) -> tuple[EnergySolution | None, float]:
-        """The plan of greatest utility within an energy, None where there is none, and what no such plan exceeds."""
-        dear, thrifty = self.at(0.0), self.thriftiest
-        if np.sum(thrifty.energy) > budget:
+        """The plan of greatest utility within an energy (None if there is none), and an upper bound of the utility."""
+        costly_plan, thrifty_plan = self.at(0.0), self.thriftiest
+        if np.sum(thrifty_plan.energy) > budget:
             return None, math.nan
-        if np.sum(dear.energy) > budget:
-            dear, thrifty = self._bracket(dear, thrifty, lambda one: float(np.sum(one.energy)) <= budget)
-            gain = dear.utility - thrifty.utility
-            thrifty = _moved(thrifty, dear, gain, thrifty.energy, dear.energy, budget)
+        if np.sum(costly_plan.energy) > budget:
+            costly_plan, thrifty_plan = self._bracket(
+                costly_plan, thrifty_plan, lambda offer: float(np.sum(offer.energy)) <= budget
+            )
+            gain = costly_plan.utility - thrifty_plan.utility
+            thrifty_plan = _moved(thrifty_plan, costly_plan, gain, thrifty_plan.energy, costly_plan.energy, budget)
         else:
-            thrifty = dear
-        bound = min(one.most + (one.price * budget if one.price else 0.0) for one in self.offers)
-        return self._plan(thrifty), max(bound, float(np.sum(thrifty.utility)))
+            thrifty_plan = costly_plan
+        bound = min(offer.value_bound + (offer.price * budget if offer.price else 0.0) for offer in self.offers)
+        return self._plan(thrifty_plan), max(bound, float(np.sum(thrifty_plan.utility)))
 
     def cheapest(self, demand: float) -> tuple[EnergySolution | None, float]:
-        """The plan of least energy with a utility, None where there is none, and what no such plan goes below."""
-        thrifty, dear = self.thriftiest, self.at(0.0)
-        least = float(np.sum(thrifty.energy)) * (1 - _ROUNDING)
-        if np.sum(thrifty.utility) >= demand:
-            return self._plan(thrifty), least
-        if np.sum(dear.utility) < demand:
+        """The plan of least energy with a utility (None where there is none), and a lower bound of the energy."""
+        thrifty_plan, costly_plan = self.thriftiest, self.at(0.0)
+        least = float(np.sum(thrifty_plan.energy)) * (1 - _ROUNDING)
+        if np.sum(thrifty_plan.utility) >= demand:
+            return self._plan(thrifty_plan), least
+        if np.sum(costly_plan.utility) < demand:
             return None, math.nan
-        thrifty, dear = self._bracket(thrifty, dear, lambda one: float(np.sum(one.utility)) >= demand, up=True)
-        dear = _moved(dear, thrifty, dear.energy - thrifty.energy, -dear.utility, -thrifty.utility, -demand)
-        proved = [(demand - one.most) / one.price for one in self.offers if one.price > 0]
-        return self._plan(dear), min(max([least, *proved]), float(np.sum(dear.energy)))
+        thrifty_plan, costly_plan = self._bracket(
+            thrifty_plan, costly_plan, lambda offer: float(np.sum(offer.utility)) >= demand, up=True
+        )
+        costly_plan = _moved(
+            costly_plan,
+            thrifty_plan,
+            costly_plan.energy - thrifty_plan.energy,
+            -costly_plan.utility,
+            -thrifty_plan.utility,
+            -demand,
+        )
+        energy_bounds = [(demand - offer.value_bound) / offer.price for offer in self.offers if offer.price > 0]
+        return self._plan(costly_plan), min(max([least, *energy_bounds]), float(np.sum(costly_plan.energy)))
 
     def _bracket(
-        self, bad: _Offer, good: _Offer, kept: Callable[[_Offer], bool], *, up: bool = False
+        self, violating: _Offer, keeping: _Offer, kept: Callable[[_Offer], bool], *, up: bool = False
     ) -> tuple[_Offer, _Offer]:
-        """Two plans, on both sides of the price at which the constraint is kept; towards a high price, or (`up`) a low one."""
+        """A plan that violates the constraint and one that keeps it, on both sides of the price at which this changes.
+
+        The constraint is kept at high prices, or with `up` at low ones.
+        """
         low, high = 1e-9, 1e-9
-        while (one := self.at(high)).price < _FARTHEST and kept(one) is up:
-            bad, good = (bad, one) if up else (one, good)
+        while (offer := self.at(high)).price < _FARTHEST and kept(offer) is up:
+            violating, keeping = (violating, offer) if up else (offer, keeping)
             low, high = high, 8 * high
-        bad, good = (one, good) if up else (bad, one if kept(one) else good)
+        violating, keeping = (offer, keeping) if up else (violating, offer if kept(offer) else keeping)
         for _ in range(_HALVINGS):
             middle = math.sqrt(low * high)
             if not low < middle < high:
                 break
-            one = self.at(middle)
-            if kept(one):
-                good = one
+            offer = self.at(middle)
+            if kept(offer):
+                keeping = offer
             else:
-                bad = one
-            low, high = (middle, high) if kept(one) is up else (low, middle)
-        return bad, good
+                violating = offer
+            low, high = (middle, high) if kept(offer) is up else (low, middle)
+        return violating, keeping
 
-    def _plan(self, one: _Offer) -> EnergySolution:
+    def _plan(self, offer: _Offer) -> EnergySolution:
         p = self.problem
-        top = self.offers[0].utility  # alone, at no price
-        return utility.described(self.fleet, p, one.x, one.Z, np.zeros(one.x.size, dtype=np.int64), top, "priced")
+        first_utility = self.offers[0].utility  # utility bound of the first plan, at price 0
+        return utility.described(
+            self.fleet, p, offer.x, offer.Z, np.zeros(offer.x.size, dtype=np.int64), first_utility, "priced"
+        )
 
 
 def _moved(
-    kept: _Offer, other: _Offer, gain: FloatArray, spent: FloatArray, instead: FloatArray, limit: float
+    kept: _Offer, other: _Offer, gain: FloatArray, spent: FloatArray, spent_instead: FloatArray, limit: float
 ) -> _Offer:
-    """One device after the other moved to the other plan where that gains and all together still spend no more than the limit."""
-    cost, rows = instead - spent, np.zeros(gain.size, dtype=bool)
-    rounding = 4 * gain.size * UNIT * (abs(limit) + float(np.sum(np.abs(spent)) + np.sum(np.abs(instead))))
+    """The plan `kept`, with devices moved to the other plan as long as the total spent is at most the limit.
+
+    Devices are moved in the order of their gain, if it is positive.
+    """
+    cost, rows = spent_instead - spent, np.zeros(gain.size, dtype=bool)
+    rounding = 4 * gain.size * UNIT * (abs(limit) + float(np.sum(np.abs(spent)) + np.sum(np.abs(spent_instead))))
     room = limit - float(np.sum(spent)) - rounding
     order = np.argsort(-gain, kind="stable")[: np.count_nonzero(gain > 0)]
     for k, price in zip(order.tolist(), cost[order].tolist(), strict=True):

@@ -1,4 +1,4 @@
-"""What a design of a utility-fair fleet is asked for."""
+"""Requirements of a design of a utility-fair fleet."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from airtight.analytics.checks import ParameterError
 
 
 class Goal(StrEnum):
-    """What is greatest (utility) or least: of all devices in a round (energy in J), or epsilon of the global model's copies."""
+    """The optimised quantity: utility (maximised) or energy (J) of all devices in a round, or epsilon of the copies."""
 
     UTILITY = "utility"
     ENERGY = "energy"
@@ -18,7 +18,7 @@ class Goal(StrEnum):
 
 
 class Hears(StrEnum):
-    """Who is guarded against: a device that hears its own copy of the global model, or all of them together."""
+    """The observer: a device that receives its own copy of the global model, or one that receives all copies."""
 
     OWN = "own"
     ALL = "all"
@@ -32,21 +32,21 @@ class FleetRequirements:
     ----------
     minimise : {"energy", "epsilon"}, optional
     maximise : {"utility"}, optional
-        The default, where neither is given.
+        The default when neither is given.
     epsilon_at_most : float, optional
-        Of the copies heard over all rounds.
+        Epsilon of the received copies over all rounds.
     noise_at_most : float, optional
-        Noise multiplier of the global model: standard deviation over sensitivity, for a device that does not deviate.
+        Noise multiplier of the global model: standard deviation over sensitivity, for a device with deviation 0.
     energy_at_most : float, optional
-        J, of all devices in a round.
+        Energy of all devices in a round, in J.
     utility_at_least : float, optional
-        Sum over the devices, a round.
+        Sum of the utility over the devices in a round.
     rounds : int
         T >= 1.
     delta : float
-        In (0, 1), of all rounds.
+        In (0, 1), over all rounds.
     theta : float
-        Of UF Eq. (25), in [0, 1): a device of deviation E hears noise 1/(1 - theta E) times as great.
+        The parameter of UF Eq. (25), in [0, 1): a device of deviation E receives noise 1/(1 - theta E) times as great.
     hears : {"own", "all"}
     """
 
@@ -76,14 +76,16 @@ class FleetRequirements:
                 object.__setattr__(self, name, checks.scalar(name, value, interval))
         object.__setattr__(self, "rounds", checks.count("rounds", self.rounds))
         object.__setattr__(self, "hears", checks.choice("hears", self.hears, Hears))
-        own = {Goal.UTILITY: "utility_at_least", Goal.ENERGY: "energy_at_most", Goal.EPSILON: "epsilon_at_most"}[
+        goal_limit = {Goal.UTILITY: "utility_at_least", Goal.ENERGY: "energy_at_most", Goal.EPSILON: "epsilon_at_most"}[
             self.goal
         ]
-        if getattr(self, own) is not None:
-            raise ParameterError(own, getattr(self, own), f"absent: {self.goal} is what is sought")
+        if getattr(self, goal_limit) is not None:
+            raise ParameterError(
+                goal_limit, getattr(self, goal_limit), f"absent: {self.goal} is the optimised quantity"
+            )
         if self.goal is Goal.EPSILON and self.noise_at_most is None:
             raise ParameterError(
-                "noise_at_most", "absent", "given where epsilon is least: else there is no end to the noise"
+                "noise_at_most", "absent", "given where epsilon is minimised: otherwise the noise has no limit"
             )
         if all(getattr(self, name) is None for name in list(intervals)[:4]):
             raise ParameterError("epsilon_at_most", "absent", f"given, or another of {', '.join(list(intervals)[1:4])}")
@@ -99,5 +101,5 @@ class FleetRequirements:
 
     @property
     def goal(self) -> Goal:
-        """What is sought."""
+        """The optimised quantity."""
         return self.minimise or self.maximise or Goal.UTILITY

@@ -275,7 +275,7 @@ def solve(problem: Problem, *, gap: float, effort: Effort, enough: float = -np.i
     cost = 1 if problem.screen is None else problem.screen.cost
     if problem.screen is not None and problem.screen.closed and problem.goal is Goal.ERROR:
         cost *= _SEARCH_COST
-    found = branching.minimise(
+    search = branching.minimise(
         problem.bound,
         problem.value,
         dimensions,
@@ -284,5 +284,5 @@ def solve(problem: Problem, *, gap: float, effort: Effort, enough: float = -np.i
         enough=enough,
         batch=_COSTLY_BATCH if costly else branching.BATCH,
     )
-    effort.spend(cost * found.evaluations)
-    return found
+    effort.spend(cost * search.evaluations)
+    return search

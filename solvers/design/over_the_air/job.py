@@ -134,24 +134,24 @@ class Job:
         """The best design for one option of idle noise."""
         if not self._certifiable(system):
             return self._without_boxes(system, effort)
-        short, found = _LEAST_MARGIN, None
+        short, answer = _LEAST_MARGIN, None
         while True:
-            found = self._global(system, short, effort.part(1.0 if self.closed else 1 / 2))
-            if found.system is None or self.keeps(found.system):
-                return found
+            answer = self._global(system, short, effort.part(1.0 if self.closed else 1 / 2))
+            if answer.system is None or self.keeps(answer.system):
+                return answer
             short *= 2
             # epsilon is exceeded by rounding, or the bound on delta is not tight enough to propose a design
             if self.closed or short > _GREATEST_MARGIN or effort.out:
-                return replace(found, system=None, value=math.inf, settled=False)
+                return replace(answer, system=None, value=math.inf, settled=False)
 
     def _without_boxes(self, system: InferenceSystem, effort: Effort) -> Answer:
         """The best design of unequal devices, or of a problem that branch and bound has no bounds for."""
         if self.purpose is not None and unequal_devices.applies(system, self.wanted, self.purpose):
             asked = unequal_devices.Question(self.wanted, self.purpose, self.error, self.rounds, self.observer)
-            found = unequal_devices.best(system, asked, effort)
-            if found is not None:
-                method = "local" if found.lower is None else "convex steps, lower bound by a relaxation"
-                return Answer(found.system, found.value, found.lower, 0, method, not effort.out)
+            design = unequal_devices.best(system, asked, effort)
+            if design is not None:
+                method = "local" if design.lower is None else "convex steps, lower bound by a relaxation"
+                return Answer(design.system, design.value, design.lower, 0, method, not effort.out)
         point = local.best(system, self.wanted, self.purpose, self.error, self.rounds, self.observer, effort)
         if point is None:
             return Answer(None, math.inf, None, 0, "local", False)
@@ -171,7 +171,7 @@ class Job:
     def _error_of(self, system: InferenceSystem) -> float:
         if self.purpose is None:
             return math.nan
-        return float(np.mean([distortion.exact(system, one) for one in self.purpose.features]))
+        return float(np.mean([distortion.exact(system, task) for task in self.purpose.features]))
 
     def keeps_all(self, system: InferenceSystem) -> bool:
         """Whether a system keeps every constraint, evaluated by the library."""
@@ -201,21 +201,21 @@ class Job:
         if goal is Goal.EPSILON:
             return self._least_epsilon(system, short, effort)
         problem = self._problem(system, goal, self.wanted.epsilon_at_most, short)
-        found = equal_devices.solve(problem, gap=self.gap, effort=effort)
-        boxes, lower = found.boxes, found.lower
-        if limit is not None and found.value > limit >= lower:
-            found = equal_devices.solve(problem, gap=self.gap, effort=effort, enough=limit)
-            boxes, lower = boxes + found.boxes, max(lower, found.lower)
+        search = equal_devices.solve(problem, gap=self.gap, effort=effort)
+        boxes, lower = search.boxes, search.lower
+        if limit is not None and search.value > limit >= lower:
+            search = equal_devices.solve(problem, gap=self.gap, effort=effort, enough=limit)
+            boxes, lower = boxes + search.boxes, max(lower, search.lower)
         if lower == math.inf:
             reason = f"branch and bound excludes every design that keeps the constraints ({boxes} boxes, {_DOMAIN})"
             return Answer(None, math.inf, lower, boxes, method, True, reason)
         if limit is not None and lower > limit:
             reason = f"{goal} is at least {down(lower)} where the constraints are kept ({boxes} boxes, {_DOMAIN}), "
             return Answer(None, math.inf, math.inf, boxes, method, True, f"{reason}above {goal}_at_most = {limit:g}")
-        if found.point is None or (limit is not None and found.value > limit):
+        if search.point is None or (limit is not None and search.value > limit):
             return Answer(None, math.inf, lower, boxes, method, False)
-        designed = self._system(problem, found.point)
-        return Answer(designed, found.value, lower, boxes, method, self._near(found.value, lower))
+        designed = self._system(problem, search.point)
+        return Answer(designed, search.value, lower, boxes, method, self._near(search.value, lower))
 
     def _problem(
         self, system: InferenceSystem, goal: Goal, epsilon: float | None, short: float
@@ -265,30 +265,30 @@ class Job:
             else (Goal.ERROR, self.error)
         )
         problem = self._problem(system, goal, None, short)
-        found = equal_devices.solve(problem, gap=self.gap, effort=effort.part(1 / 3), enough=limit * (1 - _ROUNDING))
-        boxes = found.boxes
-        if found.lower > limit:
+        search = equal_devices.solve(problem, gap=self.gap, effort=effort.part(1 / 3), enough=limit * (1 - _ROUNDING))
+        boxes = search.boxes
+        if search.lower > limit:
             reason = (
-                f"{goal} is at least {down(found.lower)} at any epsilon ({boxes} boxes, {_DOMAIN}), above {limit:g}"
+                f"{goal} is at least {down(search.lower)} at any epsilon ({boxes} boxes, {_DOMAIN}), above {limit:g}"
             )
             return Answer(None, math.inf, math.inf, boxes, method, True, reason)
         best, value = None, math.inf
-        if found.point is not None and found.value <= limit:
-            best = self._system(problem, found.point)
+        if search.point is not None and search.value <= limit:
+            best = self._system(problem, search.point)
             value = float(np.max(self.epsilons(best)))
         low, high, unsettled = 0.0, value, list[float]()
         epsilon = 1.0 if not value < 1 else value / 4
         while epsilon and 1e-6 < epsilon < 1e6 and not effort.out:
             problem = self._problem(system, Goal.EPSILON, epsilon, short)
             delta_limit = system.delta * (1 - equal_devices.MARGIN)
-            found = equal_devices.solve(problem, gap=self.gap, effort=effort.part(1 / 3), enough=delta_limit)
-            boxes += found.boxes
-            if found.point is not None and found.value <= delta_limit:
-                designed = self._system(problem, found.point)
+            search = equal_devices.solve(problem, gap=self.gap, effort=effort.part(1 / 3), enough=delta_limit)
+            boxes += search.boxes
+            if search.point is not None and search.value <= delta_limit:
+                designed = self._system(problem, search.point)
                 reached = float(np.max(self.epsilons(designed)))
                 best, value = (designed, reached) if reached < value else (best, value)
                 high = min(epsilon, value)
-            elif found.lower > system.delta:
+            elif search.lower > system.delta:
                 low = epsilon
             else:
                 unsettled.append(epsilon)

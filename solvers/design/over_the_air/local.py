@@ -46,7 +46,7 @@ def energy(system: InferenceSystem, purpose: Purpose | None) -> float:
     """Energy of all devices in one query: the mean over the tasks; without tasks, for codes as long as the clips."""
     if purpose is None:
         return float(np.sum(transmission.transmit_energy(system)))
-    return float(np.mean([np.sum(transmission.transmit_energy(system, one)) for one in purpose.features]))
+    return float(np.mean([np.sum(transmission.transmit_energy(system, task)) for task in purpose.features]))
 
 
 def best(

@@ -88,7 +88,7 @@ def _limits_kept(job: Job, goal: Goal, system: InferenceSystem) -> list[str]:
         return [f"energy_at_most = {up(local.energy(system, job.purpose) * _ROOM)}"]
     assert job.purpose is not None
     limits = []
-    error = float(np.mean([distortion.exact(system, one) for one in job.purpose.features])) * _ROOM
+    error = float(np.mean([distortion.exact(system, task) for task in job.purpose.features])) * _ROOM
     if wanted.error_at_most is not None:
         limits.append(f"error_at_most = {up(error)}")
     if wanted.accuracy_at_least is not None and job.purpose.margin is not None:
@@ -121,9 +121,9 @@ def _least_power(job: Job) -> float | None:
         if best <= low * _ROOM:
             break
         middle = math.sqrt(low * best)
-        found = job.asking(replace(job.wanted, power_at_most=middle)).solved().system
-        if found is None:
+        design = job.asking(replace(job.wanted, power_at_most=middle)).solved().system
+        if design is None:
             low = middle
         else:
-            best = min(Peak.needed(found, job.wanted.outage_at_most), middle)
+            best = min(Peak.needed(design, job.wanted.outage_at_most), middle)
     return best

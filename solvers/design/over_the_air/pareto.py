@@ -151,9 +151,9 @@ def surface(
     def solve(requirements: Requirements) -> JointDesign:
         return design(system, requirements, features, margin=margin, explain=False, **options)
 
-    found = traced(solve, base, {"epsilon_at_most": epsilons, key: checks.real(name, values, "[0, inf)")})
-    reached = {quantity: found.get(quantity, found.value * np.nan) for quantity in ("epsilon", "error", "accuracy")}
-    dataset = found[["value", "bound"]].assign(
+    designs = traced(solve, base, {"epsilon_at_most": epsilons, key: checks.real(name, values, "[0, inf)")})
+    reached = {quantity: designs.get(quantity, designs.value * np.nan) for quantity in ("epsilon", "error", "accuracy")}
+    dataset = designs[["value", "bound"]].assign(
         {f"{quantity}_reached": reached_values for quantity, reached_values in reached.items()}
     )
     dataset = dataset.rename({"value": "energy", "bound": "energy_lower", "epsilon_at_most": "epsilon", key: name})

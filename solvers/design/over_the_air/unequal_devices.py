@@ -264,10 +264,10 @@ class _Alternation:
         """Value of the goal, the system, and a lower bound, under limits that represent the constraints."""
         goal, error = self.asked.wanted.minimise, self.asked.error
         if goal is Goal.ERROR:
-            found = self._least_error(limits)
-            if found is None:
+            relaxed = self._least_error(limits)
+            if relaxed is None:
                 return None
-            return found.error, found.system, convex.error_at_least(self.model, limits, found.multipliers)
+            return relaxed.error, relaxed.system, convex.error_at_least(self.model, limits, relaxed.multipliers)
         if goal is Goal.ENERGY and error is not None:
             return self._least_energy(limits, error)
         if goal is Goal.EPSILON and error is not None:
@@ -289,11 +289,11 @@ class _Alternation:
         solutions: dict[float, Relaxed] = {}
 
         def excess(log_energy: float) -> float:
-            found = self._least_error(replace(limits, energy=math.exp(log_energy)))
-            if found is None:
+            relaxed = self._least_error(replace(limits, energy=math.exp(log_energy)))
+            if relaxed is None:
                 return math.inf
-            solutions[log_energy] = found
-            return found.error - error * _TIGHTENING
+            solutions[log_energy] = relaxed
+            return relaxed.error - error * _TIGHTENING
 
         greatest = math.log(limits.energy)
         bracket = _root(excess, min(math.log(self.start), greatest), greatest)
@@ -313,18 +313,18 @@ class _Alternation:
 
         def excess(log_epsilon: float) -> float:
             limits_here = replace(limits, ratio=self._ratios(math.exp(log_epsilon)))
-            found = self._least_error(limits_here)
-            if found is None:
+            relaxed = self._least_error(limits_here)
+            if relaxed is None:
                 return math.inf
-            solutions[log_epsilon] = found, limits_here
-            return found.error - error * _TIGHTENING
+            solutions[log_epsilon] = relaxed, limits_here
+            return relaxed.error - error * _TIGHTENING
 
         bracket = _root(excess, 0.0, 6.0)
         if bracket is None:
             return None
         lower = 0.0
-        for x, (found, limits_here) in sorted(solutions.items()):
-            if convex.error_at_least(self.model, limits_here, found.multipliers) > error:
+        for x, (relaxed, limits_here) in sorted(solutions.items()):
+            if convex.error_at_least(self.model, limits_here, relaxed.multipliers) > error:
                 lower = max(lower, math.exp(x))
         return math.exp(bracket[1]), solutions[bracket[1]][0].system, lower
 

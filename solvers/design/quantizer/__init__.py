@@ -1,1 +1,1 @@
-"""The design of quantizers of few bits."""
+"""Design of quantizers with few bits."""

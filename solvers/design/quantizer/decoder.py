@@ -1,4 +1,4 @@
-"""Numbers for the symbols of a given law: unbiased, with the least worst variance; what takes the bias of a remainder away."""
+"""Unbiased outputs of least worst variance for the symbols of a given law, for example of a modular remainder."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ from airtight.analytics.federated.few_bits import quantizer_laws
 
 @dataclass(frozen=True)
 class Decoder:
-    """Numbers for the symbols of a law.
+    """Unbiased outputs for the symbols of a law.
 
     Attributes
     ----------
     outputs : ndarray, shape (k,)
-        The number for each symbol.
+        The output for each symbol.
     worst_variance : float
-        Over all inputs, the law being linear between the given ones.
+        The greatest variance over all inputs, where the law is linear between the given inputs.
     lower_bound : float
-        No other unbiased numbers for this law have a smaller one at the given inputs.
+        A lower bound of the greatest variance at the given inputs, for all unbiased outputs for this law.
     bias : float
+        The greatest error of the mean at the given inputs, from rounding.
     """
 
     outputs: FloatArray
@@ -33,24 +34,29 @@ class Decoder:
 
 
 def unbiased(inputs: ArrayLike, law: ArrayLike) -> Decoder:
-    r"""Minimise the worst of :math:`\sum_z P(z \mid x_i)\,y_z^2 - x_i^2` over y with :math:`\sum_z P(z \mid x_i)\,y_z = x_i`.
+    r"""The unbiased outputs of least worst variance.
+
+    They minimise the greatest of :math:`\sum_z P(z \mid x_i)\,y_z^2 - x_i^2` over all y with
+    :math:`\sum_z P(z \mid x_i)\,y_z = x_i`.
 
     Parameters
     ----------
     inputs : array_like, shape (q,)
         Increasing, in [-1, 1].
     law : array_like, shape (q, k)
-        Every symbol possible; k >= q.
+        Probabilities of the symbols, all positive; k >= q.
 
     Raises
     ------
     ParameterError
-        When no numbers are unbiased.
+        When no outputs are unbiased for this law.
 
     Notes
     -----
-    For weights mu of the inputs the sum of the weighted variances is least at a weighted least-squares solution, a lower bound;
-    the best weights are sought (a concave problem). Any solution is unbiased: its own variance is what is returned.
+    For any weights mu of the inputs, the weighted sum of the variances is minimised by a weighted least-squares
+    solution; its minimum is a lower bound of the worst variance. The weights of the greatest lower bound solve a
+    concave problem. The solution for any weights is unbiased, and the returned worst variance is that of the solution
+    itself.
 
     Examples
     --------
@@ -60,24 +66,24 @@ def unbiased(inputs: ArrayLike, law: ArrayLike) -> Decoder:
     """
     from scipy.optimize import minimize
 
-    x, table = real("inputs", inputs, "[-1, 1]"), real("law", law, "(0, 1]")
-    if table.ndim != 2 or x.shape != table.shape[:1]:
-        raise ParameterError("law", f"shape {table.shape}", f"({x.size}, symbols)")
+    x, probabilities = real("inputs", inputs, "[-1, 1]"), real("law", law, "(0, 1]")
+    if probabilities.ndim != 2 or x.shape != probabilities.shape[:1]:
+        raise ParameterError("law", f"shape {probabilities.shape}", f"({x.size}, symbols)")
 
-    def numbers(weight: FloatArray) -> FloatArray:
-        scale = np.sqrt(weight @ table)
-        return np.asarray(np.linalg.lstsq(table / scale, x, rcond=1e-15)[0] / scale)
+    def outputs_for(weight: FloatArray) -> FloatArray:
+        scale = np.sqrt(weight @ probabilities)
+        return np.asarray(np.linalg.lstsq(probabilities / scale, x, rcond=1e-15)[0] / scale)
 
-    def variance(y: FloatArray) -> FloatArray:
-        return np.asarray(table @ (y * y) - x * x)
+    def variance(outputs: FloatArray) -> FloatArray:
+        return np.asarray(probabilities @ (outputs * outputs) - x * x)
 
     def loss(weight: FloatArray) -> tuple[float, FloatArray]:
-        found = variance(numbers(weight)) / size
-        return -float(weight @ found), -found
+        solution = variance(outputs_for(weight)) / size
+        return -float(weight @ solution), -solution
 
     start = np.full(x.size, 1 / x.size)
-    size = float(start @ variance(numbers(start)))
-    found = minimize(
+    size = float(start @ variance(outputs_for(start)))
+    solution = minimize(
         loss,
         start,
         jac=True,
@@ -86,10 +92,10 @@ def unbiased(inputs: ArrayLike, law: ArrayLike) -> Decoder:
         constraints={"type": "eq", "fun": lambda mu: mu.sum() - 1, "jac": lambda mu: np.ones(x.size)},
         options={"maxiter": 300, "ftol": 1e-12},
     )
-    weight = np.maximum(found.x, 1e-12) / np.maximum(found.x, 1e-12).sum()
-    y = numbers(weight)
-    bound, worst = float(weight @ variance(y)), quantizer_laws.worst_variance(x, y, table)
-    bias = float(np.max(np.abs(table @ y - x)))
-    if bias > 1e-9 * float(np.max(np.abs(y))):
-        raise ParameterError("law", f"shape {table.shape}", "one with unbiased numbers")
-    return Decoder(y, worst, min(bound, worst), bias)
+    weight = np.maximum(solution.x, 1e-12) / np.maximum(solution.x, 1e-12).sum()
+    outputs = outputs_for(weight)
+    bound, worst = float(weight @ variance(outputs)), quantizer_laws.worst_variance(x, outputs, probabilities)
+    bias = float(np.max(np.abs(probabilities @ outputs - x)))
+    if bias > 1e-9 * float(np.max(np.abs(outputs))):
+        raise ParameterError("law", f"shape {probabilities.shape}", "one for which unbiased outputs exist")
+    return Decoder(outputs, worst, min(bound, worst), bias)

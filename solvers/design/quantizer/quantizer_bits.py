@@ -1,8 +1,9 @@
-r"""A lower bound for quantizers of b bits: every alphabet of 2^b outputs, wherever they are, by a covering with certificates.
+r"""A lower bound for quantizers of b bits with any alphabet of 2^b outputs, by a covering with certificates.
 
-A certificate (:class:`airtight.solvers.design.quantizer.quantizer_bound.Certificate`) whose G is not negative outside a
-set N bounds every quantizer that has no output in N. An alphabet that escapes the bound has an output in each of the
-sets N of a family; where no k places meet them all, the bound holds for k outputs.
+A certificate (:class:`airtight.solvers.design.quantizer.quantizer_bound.Certificate`) whose G is not negative outside
+a set N bounds every quantizer without an output in N. For a family of certificates, an alphabet that none of them
+bounds has an output in each of their sets N. If no k points meet all sets N, the least bound of the family holds for
+all quantizers with k outputs.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from airtight.analytics.checks import ConvergenceError, FloatArray
 from airtight.analytics.federated.corbin.quantizers import alpha
 from airtight.solvers.design.quantizer.quantizer_bound import Certificate, certified
 
-_INPUTS = 9
+_INPUTS = 9  # inputs of the certificates, evenly spaced in [-1, 1]
+# points beyond the cells where the program requires G >= 0, in units of alpha
 _BEYOND = (
     *np.linspace(1.0, 1.5, 31),
     1.6,
@@ -32,17 +34,17 @@ _BEYOND = (
     2.8,
     4.0,
     8.0,
-)  # times alpha: where G is looked at there
-_PASSES = 3  # that drive what is left out into few cells
-_DIGITS = 10**6
+)
+_PASSES = 3  # reweighted linear programs, which concentrate the violations of G >= 0 in few cells
+_DIGITS = 10**6  # denominator of the ends of the cells
 _MOST = 400  # certificates
-_REFINED = 12  # times that points are added
-_SPARE = 4e-3  # of the bound, what the fractions may prove less
+_REFINED = 12  # most rounds in which points are added to the program
+_SPARE = 4e-3  # relative amount by which the bound proved in fractions may be less than the goal
 
 
 @dataclass(frozen=True)
 class BitsBound:
-    """Every unbiased, epsilon-private quantizer with at most `outputs` outputs has a worst variance of at least `value`.
+    """A proof that unbiased, epsilon-private quantizers with at most `outputs` outputs have worst variance >= `value`.
 
     Attributes
     ----------
@@ -50,7 +52,7 @@ class BitsBound:
     marks : tuple of Fraction
         Ends of the cells [marks[0], marks[1]], ...; the first is at least -alpha, the last at most alpha.
     certificates : tuple of (Certificate, frozenset of int)
-        Each with the cells that it leaves out: it bounds every alphabet without an output in one of these.
+        Each certificate with the cells that it leaves out: it bounds every alphabet without an output in these cells.
     """
 
     outputs: int
@@ -63,7 +65,10 @@ class BitsBound:
         return min(certificate.value for certificate, _ in self.certificates)
 
     def valid(self) -> bool:
-        """Whether every certificate holds outside its cells, in fractions, and no places of the outputs meet all these."""
+        """Whether every certificate holds outside the cells that it leaves out, and no outputs meet all these sets.
+
+        The test uses exact fractions.
+        """
         return (
             all(certificate.valid(_gaps(left_out, self.marks)) for certificate, left_out in self.certificates)
             and escape([left_out for _, left_out in self.certificates], self.outputs - 2) is None
@@ -71,16 +76,20 @@ class BitsBound:
 
 
 def _gaps(left_out: Iterable[int], marks: Sequence[Fraction]) -> list[tuple[Fraction, Fraction]]:
-    """The intervals that these cells make up; neighbours are one."""
-    found: list[tuple[Fraction, Fraction]] = []
+    """The union of these cells as intervals; neighbouring cells are joined."""
+    intervals: list[tuple[Fraction, Fraction]] = []
     for cell in sorted(left_out):
         low, high = marks[cell], marks[cell + 1]
-        found = [*found[:-1], (found[-1][0], high)] if found and found[-1][1] == low else [*found, (low, high)]
-    return found
+        intervals = (
+            [*intervals[:-1], (intervals[-1][0], high)]
+            if intervals and intervals[-1][1] == low
+            else [*intervals, (low, high)]
+        )
+    return intervals
 
 
 def escape(sets: Sequence[frozenset[int]], places: int) -> tuple[int, ...] | None:
-    """So many cells, or fewer, that meet every set; None where there are none, by trying all.
+    """At most `places` cells that meet every set, by exhaustive search; None where there are none.
 
     Examples
     --------
@@ -91,14 +100,14 @@ def escape(sets: Sequence[frozenset[int]], places: int) -> tuple[int, ...] | Non
         return ()
     if places == 0:
         return None
-    least = min(sets, key=len)
+    smallest = min(sets, key=len)
     tried: set[int] = set()
-    for cell in sorted(least, key=lambda c: -sum(c in s for s in sets)):
-        left = [s - tried for s in sets if cell not in s]  # what was tried before need not be chosen again
-        if all(left):
-            found = escape(left, places - 1)
-            if found is not None:
-                return (cell, *found)
+    for cell in sorted(smallest, key=lambda c: -sum(c in s for s in sets)):
+        remaining = [s - tried for s in sets if cell not in s]  # cells tried before need not be chosen again
+        if all(remaining):
+            further = escape(remaining, places - 1)
+            if further is not None:
+                return (cell, *further)
         tried.add(cell)
     return None
 
@@ -109,28 +118,32 @@ def bound(bits: int, *, epsilon: float, value: float, cells: int = 28) -> BitsBo
     Parameters
     ----------
     bits : int
-        In [1, 3]; two take half a minute, three are proved only little above the bound for any alphabet.
+        In [1, 3]; two bits take half a minute; the provable bound for three bits is only slightly above that for any
+        alphabet.
     epsilon : float
         In [0.1, 10].
     value : float
-        Aimed at; what the fractions prove may be a little less.
+        The intended bound; the bound proved in fractions may be slightly less.
     cells : int
-        Between -alpha and alpha; more make larger values provable.
+        Number of cells between -alpha and alpha; with more cells greater values are provable.
 
     Raises
     ------
     ConvergenceError
-        When an alphabet in some cells escapes: with the cells' width, or indeed.
+        When an alphabet with outputs in some cells is not bounded by `value`: because the cells are too wide, or
+        because such a quantizer exists.
 
     Notes
     -----
-    In turns: an alphabet that no certificate covers is sought (an integer program, minimal), and a certificate for it by linear
-    programming over mu, lambda, nu: G at least 0 in the cells of this alphabet, the bound at least `value`, and as little
-    violated elsewhere as possible. With each certificate its mirror image holds.
+    Two steps alternate. An integer program finds the cells of an alphabet that no certificate covers. A linear program
+    over mu, lambda and nu finds a certificate for it: G is at least 0 in the cells of this alphabet, the bound is at
+    least `value`, and G >= 0 is violated elsewhere as little as possible. The mirror image of each certificate is
+    valid as well.
 
-    An unbiased private quantizer has an output of at least alpha: from Y at most u follows
-    :math:`u + 1 = \mathrm{E}_{-1}(u - Y) \le e^\epsilon\,\mathrm{E}_1(u - Y) = e^\epsilon(u - 1)`; and so one of at most
-    -alpha. At most k - 2 of k outputs are left for the cells between; beyond alpha G is nowhere negative.
+    An unbiased private quantizer has an output of at least alpha: if Y is at most u, then
+    :math:`u + 1 = \mathrm{E}_{-1}(u - Y) \le e^\epsilon\,\mathrm{E}_1(u - Y) = e^\epsilon(u - 1)`, so u is at least
+    alpha. By symmetry it has an output of at most -alpha. At most k - 2 of the k outputs are in the cells between;
+    beyond alpha, G is nowhere negative.
 
     Examples
     --------
@@ -140,27 +153,28 @@ def bound(bits: int, *, epsilon: float, value: float, cells: int = 28) -> BitsBo
     """
     k = 2 ** checks.count("bits", bits, "[1, 3]")
     eps = checks.scalar("epsilon", epsilon, "[0.1, 10]")
-    goal = checks.scalar("value", value, "(0, inf)") * (1 - _SPARE)
+    required = checks.scalar("value", value, "(0, inf)") * (1 - _SPARE)
     search = _Search(eps, checks.count("cells", cells, "[8, 200]"))
-    found: list[tuple[Certificate, frozenset[int]]] = []
-    while len(found) < _MOST:
-        alphabet = search.missing([left_out for _, left_out in found], k - 2)
+    covered: list[tuple[Certificate, frozenset[int]]] = []
+    while len(covered) < _MOST:
+        alphabet = search.missing([left_out for _, left_out in covered], k - 2)
         if alphabet is None:
-            return BitsBound(k, search.marks, tuple(found))
-        found += search.covering(alphabet, goal / (1 - _SPARE), goal)
-    raise ConvergenceError(f"{_MOST} certificates are not enough")
+            return BitsBound(k, search.marks, tuple(covered))
+        covered += search.covering(alphabet, required / (1 - _SPARE), required)
+    raise ConvergenceError(f"{_MOST} certificates are not enough to prove the value")
 
 
 def best(bits: int, *, epsilon: float, low: float, high: float, cells: int = 40, steps: int = 4) -> BitsBound | None:
-    """The greatest bound that bisection between two values proves; None where none above `low` is.
+    """The greatest bound that bisection between two values proves; None where no bound above `low` is proved.
 
     Parameters
     ----------
     bits, epsilon, cells
         As in :func:`bound`.
     low, high : float
-        Of the worst variance: a bound for any alphabet, and what a quantizer reaches.
+        Worst variances: a lower bound for any alphabet, and that of a known quantizer.
     steps : int
+        Bisection steps.
 
     Examples
     --------
@@ -168,38 +182,41 @@ def best(bits: int, *, epsilon: float, low: float, high: float, cells: int = 40,
     >>> found is not None and 4.5 < found.value
     True
     """
-    found = None
+    best_bound = None
     for _ in range(checks.count("steps", steps)):
         middle = (low + high) / 2
         try:
-            made = bound(bits, epsilon=epsilon, value=middle, cells=cells)
+            proved = bound(bits, epsilon=epsilon, value=middle, cells=cells)
         except ConvergenceError:
             high = middle
             continue
-        found, low = made, middle
-    return found
+        best_bound, low = proved, middle
+    return best_bound
 
 
 class _Search:
-    """Cells between -alpha and alpha, points in them and beyond, and the linear program over the multipliers."""
+    """The cells between -alpha and alpha, points in them and beyond, and the linear program over the multipliers."""
 
     def __init__(self, epsilon: float, cells: int) -> None:
         self.epsilon, self.cells = epsilon, cells
         self.x = np.linspace(-1.0, 1.0, _INPUTS)
-        top = Fraction(math.floor(float(alpha(epsilon)) * (1 - 1e-12) * _DIGITS), _DIGITS)
-        self.marks = tuple(top * j / cells for j in range(-cells, cells + 1, 2))
+        outermost = Fraction(math.floor(float(alpha(epsilon)) * (1 - 1e-12) * _DIGITS), _DIGITS)
+        self.marks = tuple(outermost * j / cells for j in range(-cells, cells + 1, 2))
         ends = np.array([float(m) for m in self.marks])
-        inside = [(j, y) for j in range(cells) for y in np.linspace(ends[j], ends[j + 1], 3)]
-        beyond = [(cells, side * ends[-1] * t) for side in (-1, 1) for t in _BEYOND]
-        self.place = np.array([cell for cell, _ in (*inside, *beyond)])
-        self.y = np.array([y for _, y in (*inside, *beyond)])
+        inner_points = [(j, y) for j in range(cells) for y in np.linspace(ends[j], ends[j + 1], 3)]
+        outer_points = [(cells, side * ends[-1] * t) for side in (-1, 1) for t in _BEYOND]
+        self.place = np.array([cell for cell, _ in (*inner_points, *outer_points)])
+        self.y = np.array([y for _, y in (*inner_points, *outer_points)])
         self.fine = np.linspace(3 * ends[0], 3 * ends[-1], 60 * cells + 1)
-        here = np.searchsorted(ends, self.fine) - 1
-        self.fine_place = np.where((here >= 0) & (here < cells), here, cells)
+        cell_of_fine = np.searchsorted(ends, self.fine) - 1
+        self.fine_place = np.where((cell_of_fine >= 0) & (cell_of_fine < cells), cell_of_fine, cells)
         self.rows = self._matrix(np.exp(epsilon))
 
     def _matrix(self, odds: float) -> Any:
-        """g <= c, g <= O c, sum of g >= -slack of the cell; unknowns mu, lambda, nu, g (points x inputs), slacks."""
+        """The rows of the constraints g <= c, g <= O c, and sum of g >= -slack of the cell, and of the bound.
+
+        The unknowns are mu, lambda, nu, g (points x inputs) and the slacks. With O > 1, g <= min(c, O c).
+        """
         from scipy import sparse
 
         q, Y, n = _INPUTS, self.y.size, self.cells + 1
@@ -208,56 +225,56 @@ class _Search:
         g, blank = sparse.eye(Y * q), sparse.csr_matrix
         slack = blank((np.ones(Y), (np.arange(Y), self.place)), shape=(Y, n))
         total = sparse.kron(sparse.eye(Y), np.ones((1, q)))
-        value = np.concatenate([self.x**2, -self.x, -np.ones(q), np.zeros(Y * q + n)])
+        bound_row = np.concatenate([self.x**2, -self.x, -np.ones(q), np.zeros(Y * q + n)])
         parts = [
             sparse.hstack([-c, g, blank((Y * q, n))]),
             sparse.hstack([-odds * c, g, blank((Y * q, n))]),
             sparse.hstack([blank((Y, 3 * q)), -total, -slack]),
-            blank(value[None, :]),
+            blank(bound_row[None, :]),
         ]
         return sparse.vstack(parts).tocsr()
 
     def missing(self, sets: Sequence[frozenset[int]], places: int) -> tuple[int, ...] | None:
-        """Cells of an alphabet that no certificate covers."""
+        """At most `places` cells of an alphabet that no certificate covers; None where there are none."""
         from scipy.optimize import Bounds, LinearConstraint, milp
 
         if not sets or not places:
             return None if sets else tuple(range(min(places, self.cells)))
-        meets = np.array([[cell in one for cell in range(self.cells)] for one in sets], dtype=float)
-        found = milp(
+        membership = np.array([[cell in cell_set for cell in range(self.cells)] for cell_set in sets], dtype=float)
+        solution = milp(
             np.random.default_rng(len(sets)).random(self.cells),
             constraints=[
-                LinearConstraint(meets, 1, np.inf),
+                LinearConstraint(membership, 1, np.inf),
                 LinearConstraint(np.ones((1, self.cells)), 0, places),
             ],
             integrality=np.ones(self.cells),
             bounds=Bounds(0, 1),
         )
-        return None if found.x is None else tuple(int(cell) for cell in np.flatnonzero(found.x > 0.5))
+        return None if solution.x is None else tuple(int(cell) for cell in np.flatnonzero(solution.x > 0.5))
 
     def covering(
         self, alphabet: tuple[int, ...], value: float, goal: float
     ) -> list[tuple[Certificate, frozenset[int]]]:
-        """A certificate for these cells, and its mirror image."""
-        for _ in range(_REFINED):  # until the fractions prove enough, or as much as they can
+        """A certificate that bounds the alphabets in these cells, and its mirror image."""
+        for _ in range(_REFINED):  # until the bound in fractions reaches the goal
             mu, slope, level, slack = self._multipliers(alphabet, value)
             left_out = frozenset(int(cell) for cell in np.flatnonzero(slack > 1e-9 * value))
             gaps = _gaps(left_out, self.marks)
-            found = certified(mu, slope, level, inputs=self.x, epsilon=self.epsilon, gaps=gaps), left_out
-            if found[0].value >= goal:
+            certificate = certified(mu, slope, level, inputs=self.x, epsilon=self.epsilon, gaps=gaps), left_out
+            if certificate[0].value >= goal:
                 break
             self._refine(mu, slope, level, left_out)
-        turned = mirrored(found[0]), frozenset(self.cells - 1 - cell for cell in left_out)
-        return [found] if turned[1] == left_out else [found, turned]
+        mirror = mirrored(certificate[0]), frozenset(self.cells - 1 - cell for cell in left_out)
+        return [certificate] if mirror[1] == left_out else [certificate, mirror]
 
     def _refine(self, mu: FloatArray, slope: FloatArray, level: FloatArray, left_out: frozenset[int]) -> None:
-        """More points in the program: where G is least, in every cell that is not left out and beyond, if it is negative."""
+        """Add points to the program: the minimum of G in each cell that is not left out and beyond, if negative."""
         c = mu * self.fine[:, None] ** 2 - slope * self.fine[:, None] - level
         G = np.minimum(c, np.exp(self.epsilon) * c).sum(axis=1)
         for cell in set(range(self.cells + 1)) - left_out:
-            here = np.flatnonzero(self.fine_place == cell)
-            for part in (here[self.fine[here] < 0], here[self.fine[here] >= 0]):
-                if part.size and G[lowest := part[np.argmin(G[part])]] < 0:
+            points_of_cell = np.flatnonzero(self.fine_place == cell)
+            for side in (points_of_cell[self.fine[points_of_cell] < 0], points_of_cell[self.fine[points_of_cell] >= 0]):
+                if side.size and G[lowest := side[np.argmin(G[side])]] < 0:
                     self.y, self.place = np.append(self.y, self.fine[lowest]), np.append(self.place, cell)
         self.rows = self._matrix(np.exp(self.epsilon))
 
@@ -265,33 +282,37 @@ class _Search:
         from scipy.optimize import linprog
 
         q, Y, n = _INPUTS, self.y.size, self.cells + 1
-        price, high = np.ones(n), np.full(n, np.inf)
-        high[[*alphabet, self.cells]] = 0.0
-        low = np.concatenate([np.zeros(q), np.full(2 * q + Y * q, -np.inf), np.zeros(n)])
-        top = np.concatenate([np.full(3 * q + Y * q, np.inf), high])
-        upper = np.append(np.zeros(self.rows.shape[0] - 1), -value)
-        one = np.concatenate([np.ones(q), np.zeros(2 * q + Y * q + n)])
+        price, slack_limit = np.ones(n), np.full(n, np.inf)
+        slack_limit[[*alphabet, self.cells]] = 0.0
+        lower_bounds = np.concatenate([np.zeros(q), np.full(2 * q + Y * q, -np.inf), np.zeros(n)])
+        upper_bounds = np.concatenate([np.full(3 * q + Y * q, np.inf), slack_limit])
+        row_limits = np.append(np.zeros(self.rows.shape[0] - 1), -value)
+        unit_sum = np.concatenate([np.ones(q), np.zeros(2 * q + Y * q + n)])
         for _ in range(_PASSES):
-            found = linprog(
+            solution = linprog(
                 np.concatenate([np.zeros(3 * q + Y * q), price]),
                 A_ub=self.rows,
-                b_ub=upper,
-                A_eq=one[None, :],
+                b_ub=row_limits,
+                A_eq=unit_sum[None, :],
                 b_eq=[1.0],
-                bounds=np.stack([low, top], axis=1),
+                bounds=np.stack([lower_bounds, upper_bounds], axis=1),
                 method="highs",
             )
-            if found.status != 0:
+            if solution.status != 0:
                 where = ", ".join(f"{float(self.marks[cell]):g}" for cell in alphabet)
-                raise ConvergenceError(f"an alphabet in the cells from {where} on is not bounded by {value:g}")
-            slack = found.x[-n:]
+                raise ConvergenceError(
+                    f"an alphabet in the cells that begin at {where} "
+                    f"is not proved to have a worst variance of at least {value:g}"
+                )
+            # cells of small slack get a high price in the next pass, so that the slack becomes sparse
+            slack = solution.x[-n:]
             price = 1 / (slack / max(float(slack.max()), 1e-12) + 0.03)
-        mu, slope, level = found.x[: 3 * q].reshape(3, q)
+        mu, slope, level = solution.x[: 3 * q].reshape(3, q)
         return mu, slope, level, slack[:-1]
 
 
 def mirrored(certificate: Certificate) -> Certificate:
-    """The certificate of the mirrored quantizer: y for -y, x for -x.
+    """The certificate of the mirrored quantizer, with -y for y and -x for x.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-r"""A lower bound on the worst variance of every unbiased, locally private quantizer, whatever its outputs, certified."""
+r"""A certified lower bound on the worst variance of every unbiased, locally private quantizer with any outputs."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ import numpy as np
 from airtight.analytics import checks
 from airtight.analytics.checks import ConvergenceError, FloatArray
 
-_DIGITS = 10**11  # denominators of the multipliers
-_AMBIGUOUS = 6  # signs left open on one interval before it is cut
-_CUTS = 40
-_SLACK = Fraction(1, 10**7)  # of the bound, given away for the proof
+_DIGITS = 10**11  # denominator of the multipliers
+_AMBIGUOUS = 6  # functions c_i of unknown sign on an interval up to which all 2^6 choices of signs are tested
+_CUTS = 40  # most bisections of an interval
+_SLACK = Fraction(1, 10**7)  # relative amount by which the bound is first lowered to make the certificate valid
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Certificate:
     odds : Fraction
         At least :math:`e^\epsilon`.
     inputs : tuple of Fraction
-        In [-1, 1]; the bound needs no others.
+        In [-1, 1]; the bound uses these inputs only.
     curvature, slope, level : tuple of Fraction
         :math:`\mu_i \ge 0` with sum 1, :math:`\lambda_i`, :math:`\nu_i`.
 
@@ -39,9 +39,9 @@ class Certificate:
     .. math:: \max_i \Bigl(\int y^2p_i - x_i^2\Bigr) \ge \sum_i \mu_i\Bigl(\int y^2p_i - x_i^2\Bigr)
        = \sum_i (\nu_i + \lambda_ix_i - \mu_ix_i^2) + \int \sum_i c_i(y)\,p_i(y)\,dy, \quad c_i(y) = \mu_iy^2 - \lambda_iy - \nu_i
 
-    and the integrand is at least :math:`m(y)\,G(y)`, :math:`G = \sum_i \min(c_i, O\,c_i)`. Where G is nowhere negative the first
-    sum is a lower bound, for finitely many outputs and for a continuum alike. Larger odds allow more laws, so that a
-    rational number above :math:`e^\epsilon` will do.
+    and the integrand is at least :math:`m(y)\,G(y)`, :math:`G = \sum_i \min(c_i, O\,c_i)`. If G is nowhere negative,
+    the first sum is a lower bound, for finitely many outputs and for a continuum of outputs. Larger odds allow more
+    laws, so a rational number above :math:`e^\epsilon` may be used for O.
     """
 
     odds: Fraction
@@ -57,7 +57,9 @@ class Certificate:
         return sum((v + b * x - m * x * x for x, m, b, v in terms), Fraction(0))
 
     def valid(self, gaps: Sequence[tuple[Fraction, Fraction]] = ()) -> bool:
-        """Whether G is nowhere negative, in exact arithmetic; open intervals without an output may be left out.
+        """Whether G is nowhere negative, in exact arithmetic.
+
+        `gaps` are open intervals without an output, in which G may be negative.
 
         Examples
         --------
@@ -75,35 +77,44 @@ class Certificate:
         marks = sorted({-far, far, *(Fraction(r).limit_denominator(10**9) for r in _roots(quadratics))})
         marks = sorted({e for m in marks for e in (m - Fraction(1, 10**8), m + Fraction(1, 10**8))} | ends)
         pieces = [(a, b) for a, b in pairwise(marks) if not any(low <= a and b <= high for low, high in gaps)]
-        return all(self._above(a, b, quadratics, 0) for a, b in pieces) and all(
-            self._tail(sign, far, quadratics) for sign in (-1, 1)
+        return all(self._nonnegative_between(a, b, quadratics, 0) for a, b in pieces) and all(
+            self._nonnegative_beyond(sign, far, quadratics) for sign in (-1, 1)
         )
 
-    def _above(self, a: Fraction, b: Fraction, quadratics: Sequence[tuple[Fraction, ...]], cuts: int) -> bool:
-        """G >= 0 on [a, b]: the signs of the c_i where they are known, every choice where not; G is the least of these."""
-        known, open_ = [], []
+    def _nonnegative_between(
+        self, a: Fraction, b: Fraction, quadratics: Sequence[tuple[Fraction, ...]], cuts: int
+    ) -> bool:
+        """Whether G >= 0 on [a, b] is proved.
+
+        G is the minimum, over all choices of a factor 1 or O for each c_i, of the sum of the c_i times their factors.
+        Where the sign of c_i on [a, b] is known, so is its factor; for the other c_i all choices are tested. With too
+        many of these the interval is bisected.
+        """
+        signed, unknown = [], []
         for q in quadratics:
-            low, high = _least(q, a, b), max(_at(q, a), _at(q, b))
+            low, high = _minimum(q, a, b), max(_at(q, a), _at(q, b))
             if low >= 0:
-                known.append((Fraction(1), q))
+                signed.append((Fraction(1), q))
             elif high <= 0:
-                known.append((self.odds, q))
+                signed.append((self.odds, q))
             else:
-                open_.append(q)
-        if len(open_) <= _AMBIGUOUS:
-            choices = product((Fraction(1), self.odds), repeat=len(open_))
-            if all(_least(_sum([*known, *zip(choice, open_, strict=True)]), a, b) >= 0 for choice in choices):
+                unknown.append(q)
+        if len(unknown) <= _AMBIGUOUS:
+            choices = product((Fraction(1), self.odds), repeat=len(unknown))
+            if all(_minimum(_sum([*signed, *zip(choice, unknown, strict=True)]), a, b) >= 0 for choice in choices):
                 return True
         if cuts >= _CUTS:
             return False
         middle = (a + b) / 2
-        return self._above(a, middle, quadratics, cuts + 1) and self._above(middle, b, quadratics, cuts + 1)
+        return self._nonnegative_between(a, middle, quadratics, cuts + 1) and self._nonnegative_between(
+            middle, b, quadratics, cuts + 1
+        )
 
-    def _tail(self, sign: int, far: Fraction, quadratics: Sequence[tuple[Fraction, ...]]) -> bool:
-        """G >= 0 beyond `far`: no c_i changes its sign there, and their sum is past its lowest point."""
+    def _nonnegative_beyond(self, sign: int, far: Fraction, quadratics: Sequence[tuple[Fraction, ...]]) -> bool:
+        """Whether G >= 0 beyond `far` is proved: no c_i changes its sign there, and their sum is past its minimum."""
         signed = []
         for m, b, v in quadratics:
-            q = (m, sign * b, v)  # seen from the other side for sign -1
+            q = (m, sign * b, v)  # mirrored for sign -1
             if m == 0 and b * sign > 0 and _at(q, far) <= 0:
                 signed.append((self.odds, q))
             elif _at(q, far) >= 0 and 2 * m * far - q[1] >= 0:
@@ -118,7 +129,7 @@ def _at(q: tuple[Fraction, ...], y: Fraction) -> Fraction:
     return (q[0] * y - q[1]) * y - q[2]
 
 
-def _least(q: tuple[Fraction, ...], a: Fraction, b: Fraction) -> Fraction:
+def _minimum(q: tuple[Fraction, ...], a: Fraction, b: Fraction) -> Fraction:
     """The least value of m y^2 - l y - n on [a, b]; m >= 0."""
     ends = min(_at(q, a), _at(q, b))
     if q[0] > 0 and a < (vertex := q[1] / (2 * q[0])) < b:
@@ -126,19 +137,19 @@ def _least(q: tuple[Fraction, ...], a: Fraction, b: Fraction) -> Fraction:
     return ends
 
 
-def _sum(parts: Iterable[tuple[Fraction, tuple[Fraction, ...]]]) -> tuple[Fraction, ...]:
+def _sum(terms: Iterable[tuple[Fraction, tuple[Fraction, ...]]]) -> tuple[Fraction, ...]:
     total = [Fraction(0)] * 3
-    for weight, q in parts:
+    for weight, q in terms:
         total = [t + weight * x for t, x in zip(total, q, strict=True)]
     return tuple(total)
 
 
 def _roots(quadratics: Sequence[tuple[Fraction, ...]]) -> list[float]:
-    found: list[float] = []
+    real_roots: list[float] = []
     for m, b, v in quadratics:
         roots = np.roots([float(m), -float(b), -float(v)])
-        found += [float(r.real) for r in roots if abs(r.imag) < 1e-12 and abs(r.real) < 1e9]
-    return found
+        real_roots += [float(r.real) for r in roots if abs(r.imag) < 1e-12 and abs(r.real) < 1e9]
+    return real_roots
 
 
 def certified(
@@ -150,12 +161,12 @@ def certified(
     epsilon: float,
     gaps: Sequence[tuple[Fraction, Fraction]] = (),
 ) -> Certificate:
-    """Exact multipliers near given ones, the levels lowered until G is nowhere negative, but in the gaps.
+    """A valid certificate near given multipliers: the levels are lowered until G is nowhere negative outside the gaps.
 
     Raises
     ------
     ConvergenceError
-        When no small shift makes them valid.
+        When no small shift of the levels makes the certificate valid.
 
     Examples
     --------
@@ -167,22 +178,22 @@ def certified(
     odds = Fraction(math.nextafter(math.exp(eps) * (1 + 1e-15), math.inf))
     weights = [max(Fraction(round(float(m) * _DIGITS), _DIGITS), Fraction(0)) for m in curvature]
     if not any(weights):
-        raise ConvergenceError("no multiplier is positive")
+        raise ConvergenceError("curvature: no multiplier is positive")
     weights = [w / sum(weights) for w in weights]
     slopes, levels = ([Fraction(round(float(x) * _DIGITS), _DIGITS) for x in values] for values in (slope, level))
-    given = tuple(Fraction(float(x)).limit_denominator(10**6) for x in inputs)
+    exact_inputs = tuple(Fraction(float(x)).limit_denominator(10**6) for x in inputs)
     shift = _shift(np.array([float(w) for w in weights]), slope, level, math.exp(eps), gaps)
     scale = max(abs(sum(levels, Fraction(0))), Fraction(1)) / len(levels)
     for factor in (1, 10, 100, 1000, 10_000):
         drop = Fraction(shift).limit_denominator(_DIGITS) + factor * _SLACK * scale
-        found = Certificate(odds, given, tuple(weights), tuple(slopes), tuple(v - drop for v in levels))
-        if found.valid(gaps):
-            return found
-    raise ConvergenceError("the multipliers do not become valid: more outputs are needed in the program")
+        certificate = Certificate(odds, exact_inputs, tuple(weights), tuple(slopes), tuple(v - drop for v in levels))
+        if certificate.valid(gaps):
+            return certificate
+    raise ConvergenceError("no shift of the levels makes the multipliers valid: the program needs more outputs")
 
 
 def trivial(epsilon: float) -> Certificate:
-    """That a variance is not negative.
+    """The certificate of the bound 0: a variance is not negative.
 
     Examples
     --------
@@ -200,7 +211,7 @@ def _shift(
     odds: float,
     gaps: Sequence[tuple[Fraction, Fraction]],
 ) -> float:
-    """How far the levels have to go down for G >= 0, on a fine grid."""
+    """The amount by which each level has to be lowered for G >= 0 on a fine grid."""
     roots = _roots(
         [
             (Fraction(float(m)), Fraction(float(b)), Fraction(float(v)))

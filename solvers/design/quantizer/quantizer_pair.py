@@ -1,4 +1,4 @@
-"""The quantizer of b bits whose outputs cancel best in pairs, by linear programming: CorBin's randomness beyond one bit."""
+"""The quantizer of b bits whose errors cancel best in pairs of clients, by linear programming; CorBin with b bits."""
 
 from __future__ import annotations
 
@@ -14,31 +14,34 @@ from airtight.analytics.federated.corbin import antithetic
 from airtight.analytics.federated.corbin.quantizers import alpha
 from airtight.analytics.federated.few_bits import quantizer_laws
 
-_INPUTS = 9
-_INSIDE = 1e-9  # of epsilon, kept back for the rounding of a solver
-_MOVES = {4: 80, 8: 60, 16: 25}
+_INPUTS = 9  # inputs of the law during the search, evenly spaced in [-1, 1]
+_INSIDE = 1e-9  # relative reduction of epsilon, for the rounding error of the solver
+_MOVES = {4: 80, 8: 60, 16: 25}  # most linear programs of the local search, by number of outputs
+# greatest output of the starts, in units of alpha, by number of outputs
 _REACHES = {4: (1.15, 1.35, 1.6), 8: (1.3, 1.7, 2.2), 16: (1.6, 2.3, 3.2)}
 
 
 @dataclass(frozen=True)
 class PairQuantizer:
-    """One law for both clients, symmetric, unbiased, epsilon-private against one uplink.
+    """One symmetric, unbiased law for both clients, epsilon-private against an observer of one uplink.
 
     Attributes
     ----------
     outputs : ndarray, shape (k,)
     inputs : ndarray, shape (q,)
-        Between two of them the law is linear.
+        The inputs at which the law is given; it is linear between them.
     law : ndarray, shape (q, k)
     epsilon : float
-        Exact, over all inputs, against one uplink; against the server that sees both there is none.
+        Exact over all inputs, against an observer of one uplink; a server that sees both uplinks learns more, and no
+        epsilon holds there.
     worst_mse : float
-        Of the sum of both outputs, over all inputs, from above.
+        An upper bound of the error of the sum of both outputs, over all inputs.
     attained : float
-        At two of the inputs.
+        The greatest error at the inputs of a grid, a lower bound of the worst error.
     mean_mse : float
-        Over uniform inputs, from a grid of 65.
+        The mean error over uniform inputs, from a grid of 65.
     bias : float
+        The greatest error of the mean.
     """
 
     outputs: FloatArray
@@ -53,7 +56,7 @@ class PairQuantizer:
 
 @cache
 def solve(bits: int, *, epsilon: float) -> PairQuantizer:
-    r"""Least worst error of a pair's sum with 2^b outputs, places by local search.
+    r"""The least worst error of the sum of a pair of clients with 2^b outputs, whose places are found by local search.
 
     Parameters
     ----------
@@ -64,15 +67,15 @@ def solve(bits: int, *, epsilon: float) -> PairQuantizer:
 
     Notes
     -----
-    With a coupling for each pair of inputs as unknown the problem is linear in laws and couplings together, and the
-    couplings that it finds are those of :func:`airtight.analytics.federated.corbin.antithetic.coupled`. One law for
-    both clients is no restriction (take the mean of a pair of laws and the exchanged one, chosen by a shared coin), nor
-    is its symmetry.
+    With a coupling for each pair of inputs as an unknown, the problem is linear in the law and the couplings together.
+    The couplings that it finds are those of :func:`airtight.analytics.federated.corbin.antithetic.coupled`. One law
+    for both clients is no restriction: for any two laws, the clients can exchange them by a shared coin, which gives
+    both the mean law. For the same reason, symmetry of the law is no restriction.
 
-    *No alphabet is best.* With :math:`X = w_1 + N`, :math:`Y = w_2 - N`, N Laplace noise that both know, either uplink is
-    epsilon-private and the sum has no error at all: the error goes to 0 as b grows, at every epsilon, and a bound above 0 has to
-    know b. For one bit it is that of CB Theorem 1 (:func:`airtight.analytics.federated.corbin.alphabets.minimax_mse`);
-    for more none is proved here.
+    *No finite alphabet is optimal.* With :math:`X = w_1 + N`, :math:`Y = w_2 - N` and Laplace noise N that both
+    clients know, each uplink is epsilon-private and the sum has no error. So the error tends to 0 as b grows, at every
+    epsilon, and a positive lower bound must depend on b. For one bit it is that of CB Theorem 1
+    (:func:`airtight.analytics.federated.corbin.alphabets.minimax_mse`); for more bits none is proved here.
 
     Examples
     --------
@@ -88,11 +91,11 @@ def solve(bits: int, *, epsilon: float) -> PairQuantizer:
     A, k = float(alpha(inner)), 2**b
     if b == 1:
         x = np.array([-1.0, 1.0])
-        return _judged(np.array([-A, A]), x, np.stack([0.5 - x / (2 * A), 0.5 + x / (2 * A)], axis=1))
+        return _evaluated(np.array([-A, A]), x, np.stack([0.5 - x / (2 * A), 0.5 + x / (2 * A)], axis=1))
 
     def worst(u: np.ndarray) -> float:
-        made = _program(_places(u), inner, _INPUTS)
-        return float(made.fun) if made is not None else 1e6 + float(np.sum(u * u))
+        solution = _program(_places(u), inner, _INPUTS)
+        return float(solution.fun) if solution is not None else 1e6 + float(np.sum(u * u))
 
     starts = [np.log(np.full(k // 2, 2 * A * reach / (k - 1))) for reach in _REACHES[k]]
     starts += [u + np.linspace(0.7, -0.7, k // 2) for u in starts]
@@ -100,27 +103,27 @@ def solve(bits: int, *, epsilon: float) -> PairQuantizer:
     options = {"maxfev": _MOVES[k], "xatol": 1e-4, "fatol": 1e-7}
     y = _places(minimize(worst, start, method="Nelder-Mead", options=options).x)
     for kept_back in (0.0, 1e-8, 1e-7, 1e-6, 1e-5):
-        made = _program(y, inner * (1 - kept_back), 2 * _INPUTS - 1)
-        if made is None:
+        solution = _program(y, inner * (1 - kept_back), 2 * _INPUTS - 1)
+        if solution is None:
             continue
         x = np.linspace(-1.0, 1.0, 2 * _INPUTS - 1)
-        law = np.maximum(made.x[: x.size * k].reshape(x.size, k), 0.0)
-        found = _judged(y, x, law / law.sum(axis=1, keepdims=True))
-        if found.epsilon <= eps:
-            return found
-    raise checks.ConvergenceError("no quantizer was found that keeps to epsilon")
+        law = np.maximum(solution.x[: x.size * k].reshape(x.size, k), 0.0)
+        quantizer = _evaluated(y, x, law / law.sum(axis=1, keepdims=True))
+        if quantizer.epsilon <= eps:
+            return quantizer
+    raise checks.ConvergenceError("no quantizer was found that keeps epsilon")
 
 
 def _places(u: np.ndarray) -> FloatArray:
-    """Symmetric, from the logarithms of their distances, outwards."""
+    """Symmetric outputs from the logarithms of their distances, from the innermost outwards."""
     half = np.cumsum(np.exp(u))
     half = half - half[0] / 2
     return np.concatenate([-half[::-1], half])
 
 
-def _judged(outputs: FloatArray, inputs: FloatArray, law: FloatArray) -> PairQuantizer:
-    sent = law.max(axis=0) > 1e-12
-    y, law = outputs[sent], law[:, sent] / law[:, sent].sum(axis=1, keepdims=True)
+def _evaluated(outputs: FloatArray, inputs: FloatArray, law: FloatArray) -> PairQuantizer:
+    used = law.max(axis=0) > 1e-12
+    y, law = outputs[used], law[:, used] / law[:, used].sum(axis=1, keepdims=True)
 
     def between(count: int) -> tuple[FloatArray, FloatArray]:
         grid = np.linspace(-1.0, 1.0, count)
@@ -133,9 +136,10 @@ def _judged(outputs: FloatArray, inputs: FloatArray, law: FloatArray) -> PairQua
 
 
 def _program(y: FloatArray, eps: float, q: int) -> Any:
-    """The linear program on given outputs, mirror symmetry imposed; None where it has no solution.
+    """The linear program on given outputs with a mirror-symmetric law; None where it has no solution.
 
-    Unknowns: law (q x k), least probability of each output (k), worst error, couplings (k x k for each pair of inputs).
+    The unknowns are the law (q x k), the least probability of each output (k), the worst error, and the couplings (k x
+    k for each pair of inputs).
     """
     from scipy import sparse
     from scipy.optimize import linprog
@@ -146,18 +150,18 @@ def _program(y: FloatArray, eps: float, q: int) -> Any:
     mirrored = np.arange(cells).reshape(q, k)[::-1, ::-1].ravel()
     mirror = sparse.csr_matrix((np.ones(cells), (np.arange(cells), mirrored)), shape=(cells, cells))
     ones = np.ones((1, k))
-    marginal = [  # of each coupling, one for each client
-        [-sparse.kron(_chosen(place, q), eye(k)), None, None, sparse.kron(eye(n), sum_over)]
+    marginal = [  # the two marginals of each coupling equal the law at the input of the client
+        [-sparse.kron(_selection_matrix(place, q), eye(k)), None, None, sparse.kron(eye(n), sum_over)]
         for place, sum_over in ((i, sparse.kron(eye(k), ones)), (j, sparse.kron(ones, eye(k))))
     ]
     blank = sparse.csr_matrix
     width = (cells, k, 1, n * k * k)
 
     def row(height: int, *parts: Any) -> Any:
-        given = [blank((height, w)) if part is None else part for part, w in zip(parts, width, strict=True)]
-        return sparse.hstack(given)
+        blocks = [blank((height, w)) if part is None else part for part, w in zip(parts, width, strict=True)]
+        return sparse.hstack(blocks)
 
-    equal = sparse.vstack(
+    equalities = sparse.vstack(
         [
             row(q, sparse.kron(eye(q), ones), None, None, None),
             row(q, sparse.kron(eye(q), y[None, :]), None, None, None),
@@ -165,28 +169,28 @@ def _program(y: FloatArray, eps: float, q: int) -> Any:
             *(row(n * k, *parts) for parts in marginal),
         ]
     )
-    least = sparse.kron(np.ones((q, 1)), eye(k))
+    least_probability = sparse.kron(np.ones((q, 1)), eye(k))
     cost = ((y[:, None] + y[None, :]) ** 2).reshape(1, -1)
-    below = sparse.vstack(
+    inequalities = sparse.vstack(
         [
-            row(cells, eye(cells), -np.exp(eps) * least, None, None),
-            row(cells, -eye(cells), least, None, None),
+            row(cells, eye(cells), -np.exp(eps) * least_probability, None, None),
+            row(cells, -eye(cells), least_probability, None, None),
             row(n, None, None, -np.ones((n, 1)), sparse.kron(eye(n), cost)),
         ]
     )
-    found = linprog(
+    solution = linprog(
         np.concatenate([np.zeros(cells + k), [1.0], np.zeros(n * k * k)]),
-        A_ub=below.tocsr(),
+        A_ub=inequalities.tocsr(),
         b_ub=np.concatenate([np.zeros(2 * cells), (x[i] + x[j]) ** 2]),
-        A_eq=equal.tocsr(),
+        A_eq=equalities.tocsr(),
         b_eq=np.concatenate([np.ones(q), x, np.zeros(cells + 2 * n * k)]),
         bounds=(0, None),
         method="highs",
     )
-    return found if found.status == 0 else None
+    return solution if solution.status == 0 else None
 
 
-def _chosen(places: np.ndarray, q: int) -> Any:
+def _selection_matrix(places: np.ndarray, q: int) -> Any:
     from scipy import sparse
 
     return sparse.csr_matrix((np.ones(places.size), (np.arange(places.size), places)), shape=(places.size, q))
