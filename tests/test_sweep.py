@@ -332,7 +332,7 @@ def test_a_quantity_that_is_not_asked_for_stays_as_long_as_it_is_right(file, tmp
 
 @pytest.mark.parametrize("damage", ["chunk", "record", "lost"])
 def test_a_damaged_chunk_is_named_and_the_rest_is_kept(damage, file, tmp_path, monkeypatch):
-    monkeypatch.setattr(plan, "_ALONE", 1)
+    monkeypatch.setattr(plan, "_SINGLE_CELLS", 1)
     sweep = prepared(file, OVER, ["mse"])
     run.run(sweep, tmp_path / "s")
     before = content(tmp_path / "s")
@@ -390,7 +390,7 @@ from pathlib import Path
 from airtight.validate.sweep import plan, run
 from airtight.validate.sweep.verb import prepared
 
-plan._TOGETHER, plan._ALONE = 6, 2
+plan._BATCH_CELLS, plan._SINGLE_CELLS = 6, 2
 sweep = prepared(sys.argv[1], {"participation": [0.1 * i for i in range(1, 9)], "dimension": [1, 2, 4], "clip": [1.0, 2.0]},
                  ["epsilon", "mse"])
 run.run(sweep, Path(sys.argv[2]), started=lambda total: lambda part: print(part, flush=True))
@@ -423,7 +423,7 @@ def test_killed_at_any_time_it_ends_the_same(file, tmp_path):
 
 
 def test_an_executor_changes_nothing(file, tmp_path, monkeypatch):
-    monkeypatch.setattr(plan, "_ALONE", 2)
+    monkeypatch.setattr(plan, "_SINGLE_CELLS", 2)
     airtight.sweep(file, OVER, quantities=ASKED, out=tmp_path / "alone")
     with ThreadPoolExecutor(2) as executor:
         airtight.sweep(file, OVER, quantities=ASKED, out=tmp_path / "threads", executor=executor, workers=2)
@@ -442,7 +442,7 @@ def test_a_lost_worker_ends_the_run_but_not_the_sweep(file, tmp_path):
 @pytest.mark.filterwarnings("ignore")
 def test_a_cluster_that_loses_a_worker(file, tmp_path, monkeypatch):
     distributed = pytest.importorskip("distributed")
-    monkeypatch.setattr(plan, "_ALONE", 1)
+    monkeypatch.setattr(plan, "_SINGLE_CELLS", 1)
     over = {"participation": np.linspace(0.1, 1, 12).tolist(), "clip": [1.0, 2.0]}
     airtight.sweep(file, over, quantities=["mse"], out=tmp_path / "alone")
     with (
@@ -481,7 +481,7 @@ def test_a_cluster_that_loses_a_worker(file, tmp_path, monkeypatch):
         (["--over", "clip"], "KEY=VALUES"),
         (["--quantity", "epsilon"], "the product would be empty"),
         (["--over", "clip=1", "--over", "clip=2"], "given once"),
-        (["--over", "clip=1,1"], "there once"),
+        (["--over", "clip=1,1"], "listed once"),
         (["--over", "clip=-1,1"], "must be a number in (0, inf)"),
         (["--over", "clip=nan"], "clip"),
         (["--over", "devices=1.5"], "devices"),
@@ -535,7 +535,7 @@ def test_values_of_the_command_line():
     assert axis.values == ((2, 4, 6),) and all(isinstance(value, int) for value in axis.values[0])
     with pytest.raises(ParameterError, match="one number or name"):
         resolved({"clip": [[1.0, 2.0]]}, ["inference"])
-    with pytest.raises(ParameterError, match="2 values a point"):
+    with pytest.raises(ParameterError, match="2 values per point"):
         resolved({("clip", "weight"): [(1.0,)]}, ["inference"])
 
 

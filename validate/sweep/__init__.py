@@ -1,1 +1,1 @@
-"""Quantities over grids of systems: planned, computed chunk by chunk, kept in a store, read as a Dataset."""
+"""Quantities over grids of systems: planned, computed in chunks, kept in a store, read as an xarray Dataset."""

@@ -1,4 +1,4 @@
-"""The cells of one chunk of a sweep, computed: alone, or many together where they share structure."""
+"""Computes the cells of one chunk of a sweep: in a batch where they allow it, otherwise one by one."""
 
 from __future__ import annotations
 
@@ -19,57 +19,60 @@ from airtight.validate.system_file import config
 
 
 def compute(task: Task) -> Block:
-    """All cells of a task; one that fails is nan, with its message."""
+    """Compute all cells of a task; a cell that fails is nan, and its message is recorded."""
     size = task.size
     flat = [np.full((size, task.devices) if place.per_device else (size,), np.nan) for place in task.places]
     failed: dict[int, str] = {}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # the file itself has been warned of
-        left = np.arange(size)
+        warnings.simplefilter("ignore", UserWarning)  # the plan has already warned about the file itself
+        remaining = np.arange(size)
         if (together := batches.batch(task)) is not None:
-            left = _together(task, together, left, flat)
-        every = list(task.cells()) if left.size else []
-        for i in left.tolist():
+            remaining = _in_batches(task, together, remaining, flat)
+        cell_values = list(task.cells()) if remaining.size else []
+        for i in remaining.tolist():
             try:
-                _alone(task, every[i], i, flat)
+                _one_cell(task, cell_values[i], i, flat)
             except Exception as error:
                 failed[i] = _message(task, error)
     shape = task.shape
     return Block(tuple(x.reshape(shape + x.shape[1:]) for x in flat), failed)
 
 
-def _together(
+def _in_batches(
     task: Task, batch: Callable[[Task], list[FloatArray]], cells: IntArray, flat: list[FloatArray]
 ) -> IntArray:
-    """Compute cells together, in halves where that fails; the numbers of those that fail alone too."""
+    """Compute cells in a batch, in two halves where the batch fails; the indices of the cells that are left.
+
+    A cell is left where it fails as a batch of one, or where it is nan in all arrays.
+    """
     try:
-        part = task if cells.size == flat[0].shape[0] else task.some(cells)
-        found = batch(part)
+        batch_task = task if cells.size == flat[0].shape[0] else task.some(cells)
+        arrays = batch(batch_task)
     except Exception:
         if cells.size == 1:
             return cells
         halves = np.array_split(cells, 2)
-        return np.concatenate([_together(task, batch, half, flat) for half in halves])
-    for target, values in zip(flat, found, strict=True):
-        target[cells] = values
-    return cells[np.all([np.isnan(values.reshape(cells.size, -1)).all(axis=1) for values in found], axis=0)]
+        return np.concatenate([_in_batches(task, batch, half, flat) for half in halves])
+    for flat_array, array in zip(flat, arrays, strict=True):
+        flat_array[cells] = array
+    return cells[np.all([np.isnan(array.reshape(cells.size, -1)).all(axis=1) for array in arrays], axis=0)]
 
 
-def _alone(task: Task, cell: tuple[Value, ...], number: int, flat: list[FloatArray]) -> None:
+def _one_cell(task: Task, cell: tuple[Value, ...], number: int, flat: list[FloatArray]) -> None:
     part = PARTS[task.part]
     tables = task.tables(cell)
     at_epsilon = DEFAULT_EPSILON
     if "inference" in tables:
         tables["inference"] = dict(tables["inference"])
-        asked = {name: tables["inference"].pop(name) for name in QUESTIONS if name in tables["inference"]}
-        at_epsilon = float(asked.get("at_epsilon", DEFAULT_EPSILON))
+        questions = {name: tables["inference"].pop(name) for name in QUESTIONS if name in tables["inference"]}
+        at_epsilon = float(questions.get("at_epsilon", DEFAULT_EPSILON))
     description = config.described(tables, Path(task.where))
-    found = part.values(description, {place.path for place in task.places}, at_epsilon)
-    for target, place in zip(flat, task.places, strict=True):
-        target[number] = _shaped(found[place.path], place, part, task.devices)
+    numbers = part.values(description, {place.path for place in task.places}, at_epsilon)
+    for flat_array, place in zip(flat, task.places, strict=True):
+        flat_array[number] = _as_cell(numbers[place.path], place, part, task.devices)
 
 
-def _shaped(value: Any, place: Place, part: Part, devices: int) -> FloatArray | float:
+def _as_cell(value: Any, place: Place, part: Part, devices: int) -> FloatArray | float:
     array = np.asarray(value, dtype=float)
     if place.reduction is not None:
         return float(REDUCTIONS[place.reduction](array))

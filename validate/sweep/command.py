@@ -1,4 +1,4 @@
-"""What ``airtight sweep`` does and prints."""
+"""The work of the command ``airtight sweep``: plan, run, report, export."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from airtight.validate.sweep.plan import Sweep
 from airtight.validate.sweep.run import Outcome, cost, run
 from airtight.validate.sweep.verb import prepared, workforce
 
-_HERE = 3  # so few blocks are computed sooner than a process starts
+_BLOCKS_IN_PROCESS = 3  # up to this many blocks are computed in this process: starting another takes longer
 
 
 def swept(
@@ -30,29 +30,29 @@ def swept(
     explain: bool,
     netcdf: Path | None,
 ) -> None:
-    """Plan, and explain or run; what comes without an option is an axis where it has ``=``, else a quantity."""
+    """Plan the sweep, then either print its cost (`explain`) or run it and report."""
     plan = prepared(str(file), parsed(over, together), wanted)
     if explain:
-        _explained(plan, out)
+        _print_cost(plan, out)
         return
     if out is None:
-        raise click.UsageError("--out: missing; a folder for the store, which only --explain needs not")
+        raise click.UsageError("--out: missing; a folder for the store is required, except with --explain")
     blocks = sum(work.count for work in plan.works)
     with ExitStack() as stack:
-        found = stack.enter_context(workforce(scheduler, 1 if blocks <= _HERE else blocks))
+        executor_and_workers = stack.enter_context(workforce(scheduler, 1 if blocks <= _BLOCKS_IN_PROCESS else blocks))
         outcome = run(
             plan,
             out,
-            executor=found[0],
-            workers=found[1],
+            executor=executor_and_workers[0],
+            workers=executor_and_workers[1],
             started=lambda left: stack.enter_context(progress("sweeping", left)),
         )
-    _told(plan, out, outcome)
+    _report(plan, out, outcome)
     if netcdf is not None:
-        _exported(out, netcdf)
+        _export_netcdf(out, netcdf)
 
 
-def _explained(plan: Sweep, out: Path | None) -> None:
+def _print_cost(plan: Sweep, out: Path | None) -> None:
     from rich.console import Console
     from rich.table import Table
 
@@ -60,7 +60,7 @@ def _explained(plan: Sweep, out: Path | None) -> None:
     rows = cost(plan, out)
     for row in rows:
         dimensions = " x ".join(f"{axis.name} ({axis.size})" for axis in row.work.axes) or "none"
-        names = ", ".join(one.name for one in row.work.quantities)
+        names = ", ".join(quantity.name for quantity in row.work.quantities)
         seconds = "0" if np.isnan(row.seconds) else f"{row.seconds:.3g}"
         table.add_row(
             names,
@@ -75,23 +75,27 @@ def _explained(plan: Sweep, out: Path | None) -> None:
     total = float(np.nansum([row.seconds for row in rows]))
     workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     click.echo(
-        f"{plan.cells} points; by a sample about {total:.3g} s of one processor, {total / workers:.3g} s on {workers}"
+        f"{plan.cells} points; estimated from a sample: {total:.3g} s of one processor, "
+        f"{total / workers:.3g} s on {workers}"
     )
 
 
-def _told(plan: Sweep, out: Path, outcome: Outcome) -> None:
+def _report(plan: Sweep, out: Path, outcome: Outcome) -> None:
     for note in outcome.notes:
         click.echo(f"airtight: {out}: {note}", err=True)
     for name, count in outcome.failed.items():
-        click.echo(f"airtight: warning: {out}: {count} cells failed; they are nan, {name} says why", err=True)
+        click.echo(
+            f"airtight: warning: {out}: {count} cells failed; they are nan, and the variable {name} holds the messages",
+            err=True,
+        )
     click.echo(f"{out}: {plan.cells} points; {outcome.computed} blocks computed, {outcome.kept} kept")
 
 
-def _exported(store: Path, target: Path) -> None:
-    """A copy as NetCDF (version 3, which needs no further library): whole numbers of 32 bits, truth as 0 and 1."""
+def _export_netcdf(store: Path, target: Path) -> None:
+    """Copy the store to NetCDF 3, which needs no further library: integers have 32 bits, booleans become 0 and 1."""
     from airtight.validate.sweep.dataset import opened
 
-    found = opened(store).load()
-    found.attrs = {name: str(value) for name, value in found.attrs.items()}
-    found.to_netcdf(target, engine="scipy")
-    click.echo(f"{target}: a copy")
+    dataset = opened(store).load()
+    dataset.attrs = {name: str(value) for name, value in dataset.attrs.items()}
+    dataset.to_netcdf(target, engine="scipy")
+    click.echo(f"{target}: copy written")

@@ -1,4 +1,4 @@
-"""Frontiers of what a file's table [design] asks for: one design for every value of what is kept."""
+"""Pareto frontiers of the table [design] of a system file: one design for every value of a limit."""
 
 from __future__ import annotations
 
@@ -26,28 +26,30 @@ Asked = Requirements | FederatedRequirements | FleetRequirements
 
 
 def solver(description: Description, *, effort: int | None = None) -> Callable[[Any], Any]:
-    """What designs a description for its requirements, with another effort than that of its table [design] if one is given."""
-    wanted, system, task = description.design, description.inference, description.task
-    if isinstance(wanted, FederatedRequirements) and description.federated is not None:
+    """The function that designs a description for given requirements; `effort` replaces that of its table [design]."""
+    requirements, system, task = description.design, description.inference, description.task
+    if isinstance(requirements, FederatedRequirements) and description.federated is not None:
         from airtight.solvers.design.federated import federated_design
 
         return partial(federated_design.design, description.federated)
-    if isinstance(wanted, FleetRequirements) and description.energy is not None:
+    if isinstance(requirements, FleetRequirements) and description.energy is not None:
         from airtight.solvers.design.fleet import fleet_design
 
         return partial(fleet_design.design, description.energy)
-    if wanted is None or system is None:
-        raise SystemFileError(f"{description.name}: design: missing; it says what is free and what is kept")
+    if requirements is None or system is None:
+        raise SystemFileError(
+            f"{description.name}: design: missing; the table says which parameters are free and which limits are kept"
+        )
     from airtight.solvers.design.over_the_air import joint
 
     options: dict[str, Any] = {} if task is None else {"margin": task.margin, "ideal_accuracy": task.ideal_accuracy}
     features = None if task is None else task.samples
     options |= {"observer": description.observer, "rounds": description.rounds, "effort": effort}
-    return lambda one: joint.design(system, one, features, explain=False, **options)
+    return lambda needs: joint.design(system, needs, features, explain=False, **options)
 
 
 def limits(wanted: Asked) -> list[str]:
-    """What a design may keep, by its keys in [design]."""
+    """The limits that a design can keep: their keys in [design]."""
     names = [field.name for field in fields(wanted)]
     return [name for name in names if name.endswith(("_at_most", "_at_least")) and name != "outage_at_most"]
 
@@ -59,16 +61,16 @@ def traced(
     effort: int | None = None,
     heard: Callable[[str], None] = lambda point: None,
 ) -> FrontierResult:
-    """The designs over ``KEY=VALUES``, one or two of them.
+    """The designs over one or two axes ``KEY=VALUES``, each of them a limit.
 
     Raises
     ------
     ParameterError
-        Naming a key that is not kept, or values that cannot be read.
+        When a key is no limit of this design, or when values cannot be read.
     """
-    solve, wanted = solver(description, effort=effort), description.design
-    assert wanted is not None
-    allowed = limits(wanted)
+    solve, requirements = solver(description, effort=effort), description.design
+    assert requirements is not None
+    allowed = limits(requirements)
     over: dict[str, Any] = {}
     for key, values in axes.parsed(texts, option="--frontier").items():
         if key not in allowed:
@@ -78,12 +80,12 @@ def traced(
         over[str(key)] = values
     if len(over) > 2:
         raise ParameterError("--frontier", ", ".join(over), "given once or twice")
-    goal = wanted.goal if isinstance(wanted, FleetRequirements) else wanted.minimise
-    return FrontierResult.of(goal.value, pareto.traced(solve, wanted, over, heard=heard))
+    goal = requirements.goal if isinstance(requirements, FleetRequirements) else requirements.minimise
+    return FrontierResult.of(goal.value, pareto.traced(solve, requirements, over, heard=heard))
 
 
 def plot(name: str, found: FrontierResult) -> Figure:
-    """What is sought over the first axis, a line for each value of the second; shaded up to what is proved."""
+    """Plot the objective over the first axis, a line per value of the second, and shade the gap to the proved bound."""
     import matplotlib as mpl
 
     from airtight.validate.experiments.figures.style import STYLE, figure_of
@@ -93,7 +95,7 @@ def plot(name: str, found: FrontierResult) -> Figure:
         figure = figure_of()
         axes_ = figure.add_subplot()
         for value in found.axes[others[0]] if others else [None]:
-            rows = [one for one in found.points if value is None or one[others[0]] == value]
+            rows = [point for point in found.points if value is None or point[others[0]] == value]
             x, y, bound = (_column(rows, key) for key in (first, "value", "bound"))
             label = None if value is None else f"{others[0]} {value:g}"
             (line,) = axes_.plot(x, y, marker="o", markersize=4, label=label)
@@ -108,18 +110,18 @@ def plot(name: str, found: FrontierResult) -> Figure:
 
 
 def _column(rows: Sequence[dict[str, float | None]], key: str) -> list[float]:
-    return [np.nan if (value := one.get(key)) is None else value for one in rows]
+    return [np.nan if (value := row.get(key)) is None else value for row in rows]
 
 
 def usual(description: Description) -> list[str]:
-    """A frontier that is cheap to draw: around what the file keeps first; none where it keeps nothing that moves."""
-    wanted = description.design
-    if wanted is None:
+    """A frontier that is quick to compute, around the first limit of the file that can vary; empty if there is none."""
+    requirements = description.design
+    if requirements is None:
         return []
-    joint = isinstance(wanted, Requirements)
-    for key in limits(wanted):
-        value = getattr(wanted, key)
-        moves = not isinstance(wanted, FleetRequirements) or key in ("energy_at_most", "utility_at_least")
-        if value is not None and value > 0 and moves and key not in ("bits_at_most", "accuracy_at_least"):
+    joint = isinstance(requirements, Requirements)
+    for key in limits(requirements):
+        value = getattr(requirements, key)
+        can_vary = not isinstance(requirements, FleetRequirements) or key in ("energy_at_most", "utility_at_least")
+        if value is not None and value > 0 and can_vary and key not in ("bits_at_most", "accuracy_at_least"):
             return [f"{key}={value / 4!r}:{value * 4!r}:{5 if joint else 9}:log"]
     return []

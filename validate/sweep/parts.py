@@ -1,4 +1,4 @@
-"""What can be computed of every system of a sweep: the results, what they are computed from, and the numbers in them."""
+"""The results that a sweep can compute for every system: the tables that each reads and the numbers that each holds."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ DEFAULT_EPSILON = 1.0
 
 @dataclass(frozen=True, kw_only=True)
 class EpsilonInterval:
-    """The least epsilon of every device against the observer asked about lies between `lower` and `epsilon`."""
+    """Lower and upper bound, `lower` and `epsilon`, of each device's smallest epsilon, for the chosen observer."""
 
     epsilon: FloatArray
     lower: FloatArray
@@ -36,7 +36,7 @@ class EpsilonInterval:
 
 @dataclass(frozen=True, kw_only=True)
 class DeltaAt:
-    """delta of every device at ``at_epsilon``, against the observer asked about, lies between `lower` and `delta`."""
+    """Lower and upper bound, `lower` and `delta`, of each device's delta at ``at_epsilon``, for the chosen observer."""
 
     delta: FloatArray
     lower: FloatArray
@@ -44,35 +44,35 @@ class DeltaAt:
 
 @dataclass(frozen=True, kw_only=True)
 class Alpha:
-    """What a quantizer of CorBin-FL puts out."""
+    """The magnitude of what a quantizer of CorBin-FL puts out."""
 
     alpha: float
 
 
 @dataclass(frozen=True)
 class Part:
-    """A result, what it is computed from, and what it holds.
+    """A result, the tables from which it is computed, and the numbers that it holds.
 
     Attributes
     ----------
     name : str
-        The place of its numbers: that of the JSON of ``bounds`` or ``solve energy``.
+        The path of its numbers in the JSON of ``bounds`` or ``solve energy``.
     kind : type
-        The dataclass that holds them.
+        The dataclass that holds the numbers.
     of : callable
-        That result of a description; the number is ``at_epsilon``.
+        Computes the result from a description and ``at_epsilon``.
     reads : tuple of str
         Tables of the system file.
     ignores : frozenset of str
         Keys of these tables on which no number depends.
     asks : frozenset of str
-        Questions that stand in no file.
+        Keys of :data:`airtight.validate.sweep.axes.QUESTIONS`, which are in no file, on which the numbers depend.
     quick : mapping
-        Ways to single numbers that are much cheaper than the whole.
+        Functions that compute single numbers at much lower cost than the whole result.
     rows : bool
-        Whether every number is one a device.
+        Whether every number has one value per device.
     units : mapping
-        By the last part of a number's name; 1 by default.
+        The unit by the last part of a number's path; 1 by default.
     """
 
     name: str
@@ -92,41 +92,44 @@ class Part:
         return key.table in self.reads and key.meaning not in self.ignores
 
     def leaves(self) -> dict[str, bool]:
-        """Its numbers: whether there is one a device."""
-        return {path: many or self.rows for path, many in _leaves(self.kind)}
+        """Its numbers by path, and whether each has one value per device."""
+        return {path: per_device or self.rows for path, per_device in _leaves(self.kind)}
 
     def values(self, description: Description, paths: Iterable[str], at_epsilon: float) -> dict[str, Any]:
         """The numbers at these paths."""
-        wanted = list(paths)
-        if all(path in self.quick for path in wanted):
-            return {path: self.quick[path](description) for path in wanted}
-        found = self.of(description, at_epsilon)
-        return {path: _at(found, path) for path in wanted}
+        all_paths = list(paths)
+        if all(path in self.quick for path in all_paths):
+            return {path: self.quick[path](description) for path in all_paths}
+        result = self.of(description, at_epsilon)
+        return {path: _at(result, path) for path in all_paths}
 
 
-def _leaves(kind: type) -> list[tuple[str, bool]]:
-    hints, found = typing.get_type_hints(kind), []
-    for each in fields(kind):
-        held = hints[each.name]
-        if typing.get_origin(held) in (types.UnionType, typing.Union):
-            held = next(option for option in typing.get_args(held) if option is not type(None))
-        if held in (float, int, bool):
-            found.append((each.name, False))
-        elif typing.get_origin(held) is np.ndarray and "str" not in str(held):
-            found.append((each.name, True))
-        elif typing.get_origin(held) is tuple:
-            found += [(f"{each.name}.{i}", False) for i in range(len(typing.get_args(held)))]
-        elif isinstance(held, type) and is_dataclass(held):
-            found += [(f"{each.name}.{path}", many) for path, many in _leaves(held)]
-    return found
+def _leaves(dataclass_type: type) -> list[tuple[str, bool]]:
+    """The paths of all numbers in a dataclass, read from its annotations; true for arrays (a value per device)."""
+    hints, paths = typing.get_type_hints(dataclass_type), []
+    for each in fields(dataclass_type):
+        field_type = hints[each.name]
+        if typing.get_origin(field_type) in (types.UnionType, typing.Union):
+            # an optional field holds what its type says, or None, which is nan in a sweep
+            field_type = next(option for option in typing.get_args(field_type) if option is not type(None))
+        if field_type in (float, int, bool):
+            paths.append((each.name, False))
+        elif typing.get_origin(field_type) is np.ndarray and "str" not in str(field_type):
+            paths.append((each.name, True))
+        elif typing.get_origin(field_type) is tuple:
+            paths += [(f"{each.name}.{i}", False) for i in range(len(typing.get_args(field_type)))]
+        elif isinstance(field_type, type) and is_dataclass(field_type):
+            paths += [(f"{each.name}.{path}", per_device) for path, per_device in _leaves(field_type)]
+    return paths
 
 
-def _at(found: Any, path: str) -> Any:
+def _at(result: Any, path: str) -> Any:
+    """The number at a path; nan where a field on the way is None."""
     for name in path.split("."):
-        if found is None:
+        if result is None:
             return np.nan
-        found = found[int(name)] if isinstance(found, tuple) else getattr(found, name)
-    return found
+        result = result[int(name)] if isinstance(result, tuple) else getattr(result, name)
+    return result
 
 
 def _system(description: Description) -> InferenceSystem:
@@ -134,17 +137,21 @@ def _system(description: Description) -> InferenceSystem:
 
 
 def _interval(description: Description, _: float) -> EpsilonInterval:
-    low, high = rounds.bracket(_system(description), rounds=description.rounds, observer=description.observer)
-    return EpsilonInterval(epsilon=np.asarray(high), lower=np.asarray(low))
+    lower_bound, upper_bound = rounds.bracket(
+        _system(description), rounds=description.rounds, observer=description.observer
+    )
+    return EpsilonInterval(epsilon=np.asarray(upper_bound), lower=np.asarray(lower_bound))
 
 
 def _delta(description: Description, at_epsilon: float) -> DeltaAt:
-    low, high = observers.exact_delta_bracket(_system(description), at_epsilon, observer=description.observer)
-    if description.rounds > 1:  # give away no less than one
-        high = rounds.delta_at(
+    lower_bound, upper_bound = observers.exact_delta_bracket(
+        _system(description), at_epsilon, observer=description.observer
+    )
+    if description.rounds > 1:  # several rounds have at least the delta of one, so that the lower bound holds
+        upper_bound = rounds.delta_at(
             _system(description), at_epsilon, rounds=description.rounds, observer=description.observer
         )
-    return DeltaAt(delta=np.asarray(high), lower=np.asarray(low))
+    return DeltaAt(delta=np.asarray(upper_bound), lower=np.asarray(lower_bound))
 
 
 def _distortion(description: Description, _: float) -> inference_results.Distortion:
@@ -166,11 +173,20 @@ def _solved(fleet: DeviceFleet) -> EnergySolution:
     return energy.solve(fleet)
 
 
-_UNSEEN = frozenset({"delta_prime", "decoder_gain", "channel_gain"})  # by privacy
-_UNPRIVATE = frozenset({"delta", "delta_prime", "adjacency", "observer", "rounds", "channel_gain"})
-_TABLE: tuple[Part, ...] = (
-    Part("inference.privacy.interval", EpsilonInterval, _interval, ("inference",), _UNSEEN),
-    Part("inference.privacy.delta_at", DeltaAt, _delta, ("inference",), _UNSEEN | {"delta"}, frozenset({"at_epsilon"})),
+# keys on which no exact privacy number depends
+_NO_PRIVACY_EFFECT = frozenset({"delta_prime", "decoder_gain", "channel_gain"})
+# keys on which neither distortion nor accuracy depends
+_NO_ERROR_EFFECT = frozenset({"delta", "delta_prime", "adjacency", "observer", "rounds", "channel_gain"})
+_ALL: tuple[Part, ...] = (
+    Part("inference.privacy.interval", EpsilonInterval, _interval, ("inference",), _NO_PRIVACY_EFFECT),
+    Part(
+        "inference.privacy.delta_at",
+        DeltaAt,
+        _delta,
+        ("inference",),
+        _NO_PRIVACY_EFFECT | {"delta"},
+        frozenset({"at_epsilon"}),
+    ),
     Part(
         "inference.privacy.exact",
         inference_results.Exact,
@@ -178,14 +194,14 @@ _TABLE: tuple[Part, ...] = (
             epsilon=np.asarray(amplification.exact_epsilon(_system(d))), delta=_system(d).delta
         ),
         ("inference",),
-        _UNSEEN | {"observer", "rounds"},
+        _NO_PRIVACY_EFFECT | {"observer", "rounds"},
     ),
     Part(
         "inference.privacy.proven",
         inference_results.EpsilonDelta,
         lambda d, _: inference_results.EpsilonDelta.of(amplification.proven(_system(d))),
         ("inference",),
-        _UNSEEN | {"observer", "rounds"},
+        _NO_PRIVACY_EFFECT | {"observer", "rounds"},
     ),
     Part(
         "inference.privacy.published",
@@ -204,14 +220,14 @@ _TABLE: tuple[Part, ...] = (
         inference_results.Observers,
         lambda d, _: inference_results.Observers.of(_system(d), np.asarray(amplification.exact_epsilon(_system(d)))),
         ("inference",),
-        _UNSEEN | {"observer", "rounds"},
+        _NO_PRIVACY_EFFECT | {"observer", "rounds"},
     ),
     Part(
         "inference.distortion",
         inference_results.Distortion,
         _distortion,
         ("inference", "inference.features"),
-        _UNPRIVATE | {"margin", "ideal_accuracy", "epsilon_cap"},
+        _NO_ERROR_EFFECT | {"margin", "ideal_accuracy", "epsilon_cap"},
         quick={
             "exact": lambda d: distortion.exact(_system(d), _task(d).features),
             "published": lambda d: distortion.published(_system(d), _task(d).features),
@@ -222,7 +238,7 @@ _TABLE: tuple[Part, ...] = (
         inference_results.Accuracy,
         _accuracy,
         ("inference", "inference.features"),
-        _UNPRIVATE | {"epsilon_cap"},
+        _NO_ERROR_EFFECT | {"epsilon_cap"},
         quick={
             "markov": lambda d: accuracy.markov(
                 distortion.exact(_system(d), _task(d).features),
@@ -308,4 +324,4 @@ _TABLE: tuple[Part, ...] = (
         },
     ),
 )
-PARTS = {part.name: part for part in _TABLE}
+PARTS = {part.name: part for part in _ALL}

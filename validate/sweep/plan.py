@@ -1,4 +1,4 @@
-"""A sweep before it runs: its axes, its variables, the blocks they are computed in, and what each block depends on."""
+"""The plan of a sweep: axes, variables, blocks of cells to compute, and digests of what each block depends on."""
 
 from __future__ import annotations
 
@@ -23,15 +23,21 @@ from airtight.validate.sweep.quantities import Place, Quantity
 from airtight.validate.sweep.task import Task
 from airtight.validate.system_file import units
 
-DEVICE = "device"  # the dimension of what is one number a device
-_TOGETHER, _HIDING, _ALONE = 4096, 64, 16  # cells of a block: solved together, together but slowly, each for itself
-_CODE = ("analytics", "solvers", "validate/results", "validate/sweep")
+DEVICE = "device"  # the dimension of variables with one value per device
+# cells of a block that is computed as one batch, as one costly batch, and cell by cell
+_BATCH_CELLS, _COSTLY_BATCH_CELLS, _SINGLE_CELLS = 4096, 64, 16
+_CODE_FOLDERS = (
+    "analytics",
+    "solvers",
+    "validate/results",
+    "validate/sweep",
+)  # folders whose code determines the numbers
 Index = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Work:
-    """What is computed of one part of the results, on the axes that it depends on.
+    """The quantities of one part of the results, on the axes that the part depends on.
 
     Attributes
     ----------
@@ -39,13 +45,15 @@ class Work:
     quantities : tuple of Quantity
     axes : tuple of Axis
     raw : dict
-        The tables that it reads.
+        The tables that the part reads.
     where : str
+        The system file.
     devices : int
+        Length of a variable with one value per device: the greatest number of devices of any cell.
     block : tuple of int
         Cells of a block along each axis.
     digest : str
-        Of everything that its numbers depend on but the values of the axes.
+        Digest of everything that the numbers depend on, except the values of the axes.
     """
 
     part: Part
@@ -59,12 +67,12 @@ class Work:
 
     @property
     def variables(self) -> dict[str, Place]:
-        """All arrays, by name."""
+        """All arrays of the quantities, by name."""
         return {name: place for quantity in self.quantities for name, place in quantity.variables.items()}
 
     @property
     def message(self) -> str:
-        """The name of the array that says why cells have failed."""
+        """The name of the array that holds the messages of failed cells."""
         return f"{self.part.name}.message"
 
     @property
@@ -77,12 +85,12 @@ class Work:
 
     def layout(self, place: Place) -> tuple[tuple[int, ...], tuple[int, ...], list[str]]:
         """Shape, chunks and dimensions of an array."""
-        more = (self.devices,) if place.per_device else ()
-        dimensions = [axis.name for axis in self.axes] + ([DEVICE] if more else [])
-        return self.shape + more, self.block + more, dimensions
+        device_dimension = (self.devices,) if place.per_device else ()
+        dimensions = [axis.name for axis in self.axes] + ([DEVICE] if device_dimension else [])
+        return self.shape + device_dimension, self.block + device_dimension, dimensions
 
     def blocks(self) -> Iterator[Index]:
-        """The numbers of all blocks."""
+        """The index of every block: its position along each axis."""
         return itertools.product(*(range(-(-n // b)) for n, b in zip(self.shape, self.block, strict=True)))
 
     @property
@@ -91,12 +99,12 @@ class Work:
         return int(np.prod([-(-n // b) for n, b in zip(self.shape, self.block, strict=True)], dtype=np.int64))
 
     def region(self, index: Index) -> tuple[slice, ...]:
-        """Where a block lies."""
+        """The slices of the grid that a block covers."""
         corners = zip(index, self.block, self.shape, strict=True)
         return tuple(slice(i * b, min((i + 1) * b, n)) for i, b, n in corners)
 
     def task(self, index: Index) -> Task:
-        """The block's task."""
+        """The task that computes a block."""
         axes = tuple(axis.only(part.start, part.stop) for axis, part in zip(self.axes, self.region(index), strict=True))
         return Task(self.part.name, tuple(self.variables.values()), self.raw, self.where, axes, self.devices)
 
@@ -108,14 +116,18 @@ class Work:
 
 @dataclass(frozen=True)
 class Sweep:
-    """All of it.
+    """A planned sweep.
 
     Attributes
     ----------
     axes : tuple of Axis
     works : tuple of Work
     attributes : dict
-        Of the Dataset.
+        Attributes of the Dataset.
+    raw : dict
+        The tables of the system file.
+    where : str
+        The system file.
     """
 
     axes: tuple[Axis, ...]
@@ -125,52 +137,52 @@ class Sweep:
     where: str
 
     def asking(self, names: Sequence[str]) -> Sweep:
-        """Of the same systems, other quantities."""
-        asked = [quantities.named(name, _tables(self.raw)) for name in names]
-        return replace(self, works=_works(asked, self.axes, self.raw, self.where))
+        """A sweep of the same systems for other quantities."""
+        requested = [quantities.named(name, _tables(self.raw)) for name in names]
+        return replace(self, works=_works(requested, self.axes, self.raw, self.where))
 
     @property
     def cells(self) -> int:
-        """Points of the grid."""
+        """Number of points of the grid."""
         return int(np.prod([axis.size for axis in self.axes], dtype=np.int64))
 
     def described(self, work: Work, quantity: Quantity, name: str) -> dict[str, Any]:
-        """Attributes of a variable."""
+        """Attributes of a variable in the store."""
         place = quantity.variables[name]
-        known: dict[str, Any] = {"units": place.units, "quantity": quantity.name, "work": work.digest}
-        known["place"] = ".".join(filter(None, (place.part, place.path, place.reduction)))
+        described_as: dict[str, Any] = {"units": place.units, "quantity": quantity.name, "work": work.digest}
+        described_as["place"] = ".".join(filter(None, (place.part, place.path, place.reduction)))
         if name != quantity.name:
-            known["long_name"] = f"{'lower' if place == quantity.lower else 'upper'} end of {quantity.name}"
+            described_as["long_name"] = f"{'lower' if place == quantity.lower else 'upper'} bound of {quantity.name}"
         elif quantity.meaning:
-            known["long_name"] = quantity.meaning
+            described_as["long_name"] = quantity.meaning
         if name == quantity.name and (quantity.lower or quantity.upper):
-            low = f"{name}_lower" if quantity.lower else name
-            known["interval"] = f"{low} {f'{name}_upper' if quantity.upper else name}"
-        return known | _against(work, place)
+            lower_name = f"{name}_lower" if quantity.lower else name
+            described_as["interval"] = f"{lower_name} {f'{name}_upper' if quantity.upper else name}"
+        return described_as | _adjacency_and_observer(work, place)
 
 
-def _against(work: Work, place: Place) -> dict[str, str]:
-    """Which neighbours a privacy number speaks of and, where it matters, which observer."""
-    claimed = place.path.split(".")[-1] != "true_delta"
+def _adjacency_and_observer(work: Work, place: Place) -> dict[str, str]:
+    """The adjacency of a privacy number and, where it matters, the observer; empty for other numbers."""
+    theorem_claim = place.path.split(".")[-1] != "true_delta"
     match place.part:
         case "federated.central" | "federated.server" | "federated.dropout" if "mse" not in place.path:
             return {"adjacency": Adjacency.REPLACE.value}
-        case "inference.privacy.published" if claimed:
+        case "inference.privacy.published" if theorem_claim:
             return {"adjacency": Adjacency.ABSENT.value}
         case "inference.privacy.observers":
-            return {"adjacency": _given(work, "adjacency"), "observer": place.path.split(".")[0]}
+            return {"adjacency": _file_value(work, "adjacency"), "observer": place.path.split(".")[0]}
         case "inference.privacy.interval" | "inference.privacy.delta_at":
-            return {"adjacency": _given(work, "adjacency"), "observer": _given(work, "observer")}
+            return {"adjacency": _file_value(work, "adjacency"), "observer": _file_value(work, "observer")}
         case name if name.startswith("inference.privacy"):
-            return {"adjacency": _given(work, "adjacency"), "observer": Observer.AUTO.value}
+            return {"adjacency": _file_value(work, "adjacency"), "observer": Observer.AUTO.value}
         case "inference.selection" if "privacy" in place.path:
-            return {"adjacency": _given(work, "adjacency")}
+            return {"adjacency": _file_value(work, "adjacency")}
         case _:
             return {}
 
 
-def _given(work: Work, name: str) -> str:
-    """What the file says, or that it is swept."""
+def _file_value(work: Work, name: str) -> str:
+    """The value of a key in the file, or a reference to the coordinate where the key is swept."""
     if name in {key.name for axis in work.axes for key in axis.keys}:
         return "see the coordinate"
     default = Observer.AUTO if name == "observer" else Adjacency.ABSENT
@@ -180,39 +192,39 @@ def _given(work: Work, name: str) -> str:
 def planned(
     raw: dict[str, Any], where: str, over: Mapping[str | tuple[str, ...], Iterable[Any]], wanted: Sequence[str] = ()
 ) -> Sweep:
-    """The sweep of the tables `raw` over some keys.
+    """Plan the sweep of the tables `raw` over some keys.
 
     Parameters
     ----------
     raw : dict
-        Of the system file.
+        The tables of the system file.
     where : str
-        The file, which those that it names are relative to.
+        The system file; the paths in it are relative to its folder.
     over : mapping
         See :func:`airtight.validate.sweep.axes.resolved`.
     wanted : sequence of str
-        Quantities; by default the usual ones of the tables that there are, as far as they depend on an axis.
+        Quantities; by default the usual ones of the tables that the file has, as far as they depend on an axis.
 
     Raises
     ------
     ParameterError
-        For an axis or a quantity that there is not, for no axis, and for an axis on which nothing depends.
+        When an axis or a quantity does not exist, when there is no axis, or when no quantity depends on an axis.
     """
     tables = _tables(raw)
-    asked = [quantities.named(name, tables) for name in dict.fromkeys(wanted)]
-    axes = resolved(over, tables, {table for one in asked for table in one.part.reads})
+    requested = [quantities.named(name, tables) for name in dict.fromkeys(wanted)]
+    axes = resolved(over, tables, {table for quantity in requested for table in quantity.part.reads})
     if not axes:
         raise ParameterError("over", {}, "at least one key with values (KEY=VALUES); the product would be empty")
     if not wanted:
         usual = [quantities.named(name, tables) for name in quantities.usual(tables)]
-        asked = [one for one in usual if any(_matters(axis, one.part) for axis in axes)]
+        requested = [quantity for quantity in usual if any(_depends(axis, quantity.part) for axis in axes)]
     for axis in axes:
-        if not any(_matters(axis, one.part) for one in asked):
-            names = ", ".join(one.name for one in asked) or "any quantity"
+        if not any(_depends(axis, quantity.part) for quantity in requested):
+            names = ", ".join(quantity.name for quantity in requested) or "any quantity"
             raise ParameterError(
-                "--over", axis.name, f"a key on which a quantity depends; {names} does not on this one"
+                "--over", axis.name, f"a key on which a quantity depends; {names} does not depend on this one"
             )
-    works = _works(asked, axes, raw, where)
+    works = _works(requested, axes, raw, where)
     attributes = {
         "title": f"airtight sweep over {', '.join(axis.name for axis in axes)}",
         "airtight_version": _version(),
@@ -222,52 +234,55 @@ def planned(
     return Sweep(axes, works, attributes, raw, where)
 
 
-def _works(asked: Sequence[Quantity], axes: tuple[Axis, ...], raw: dict[str, Any], where: str) -> tuple[Work, ...]:
-    parts = {one.part.name: one.part for one in asked}
+def _works(requested: Sequence[Quantity], axes: tuple[Axis, ...], raw: dict[str, Any], where: str) -> tuple[Work, ...]:
+    parts = {quantity.part.name: quantity.part for quantity in requested}
     return tuple(
-        _work(part, tuple(one for one in asked if one.part is part), axes, raw, where) for part in parts.values()
+        _work(part, tuple(quantity for quantity in requested if quantity.part is part), axes, raw, where)
+        for part in parts.values()
     )
 
 
 def _tables(raw: dict[str, Any]) -> list[str]:
-    def there(name: str) -> bool:
+    def has_table(name: str) -> bool:
         place: Any = raw
         for part in name.split("."):
             place = place.get(part) if isinstance(place, dict) else None
         return isinstance(place, dict)
 
-    return [name for name in TABLES if there(name)]
+    return [name for name in TABLES if has_table(name)]
 
 
-def _matters(axis: Axis, part: Part) -> bool:
+def _depends(axis: Axis, part: Part) -> bool:
     return any(part.depends_on(key) for key in axis.keys)
 
 
-def _work(part: Part, asked: tuple[Quantity, ...], axes: tuple[Axis, ...], raw: dict[str, Any], where: str) -> Work:
-    """On the axes that matter."""
-    own = [axis for axis in axes if _matters(axis, part)]
+def _work(part: Part, requested: tuple[Quantity, ...], axes: tuple[Axis, ...], raw: dict[str, Any], where: str) -> Work:
+    """One part with the axes on which it depends, its block size and its digest."""
+    relevant_axes = [axis for axis in axes if _depends(axis, part)]
     tables = _read(part, raw)
-    swept = {(key.table, key.meaning) for axis in own for key in axis.keys if key.index is None}
-    devices = _devices(part, tables, own)
-    places = tuple(place for one in asked for place in one.variables.values())
-    whole = Task(part.name, places, tables, where, tuple(axis.only(0, 1) for axis in own), devices)
-    one_observer = Task(part.name, places, tables, where, tuple(own), devices)
-    cells = _ALONE
-    if batches.batch(whole) is not None:
-        cells = _HIDING if batches.costly(one_observer) else _TOGETHER
+    swept = {(key.table, key.meaning) for axis in relevant_axes for key in axis.keys if key.index is None}
+    devices = _devices(part, tables, relevant_axes)
+    places = tuple(place for quantity in requested for place in quantity.variables.values())
+    first_cell = Task(part.name, places, tables, where, tuple(axis.only(0, 1) for axis in relevant_axes), devices)
+    all_cells = Task(part.name, places, tables, where, tuple(relevant_axes), devices)
+    cells = _SINGLE_CELLS
+    if batches.batch(first_cell) is not None:
+        cells = _COSTLY_BATCH_CELLS if batches.costly(all_cells) else _BATCH_CELLS
     content = {
         "part": part.name,
         "sources": sources(),
         "tables": {name: _fixed(name, tables, part, swept) for name in part.reads},
         "files": _files(tables, where),
-        "keys": [[key.label for key in axis.keys] for axis in own],
+        "keys": [[key.label for key in axis.keys] for axis in relevant_axes],
     }
-    shape = [axis.size for axis in own]
-    return Work(part, asked, tuple(own), tables, where, devices, _block(shape, cells), _digest(content))
+    shape = [axis.size for axis in relevant_axes]
+    return Work(
+        part, requested, tuple(relevant_axes), tables, where, devices, _block_shape(shape, cells), _digest(content)
+    )
 
 
 def _read(part: Part, raw: dict[str, Any]) -> dict[str, Any]:
-    """The tables that a part reads, without those inside that it does not."""
+    """The tables that a part reads, without the nested tables that it does not read."""
     out: dict[str, Any] = {}
     for name in part.reads:
         outer, _, inner = name.partition(".")
@@ -280,23 +295,23 @@ def _read(part: Part, raw: dict[str, Any]) -> dict[str, Any]:
 
 
 def _fixed(name: str, tables: dict[str, Any], part: Part, swept: set[tuple[str, str]]) -> dict[str, Any]:
-    """What of a table the numbers depend on and no axis changes."""
+    """The keys of a table on which the numbers depend and which no axis changes."""
     outer, _, inner = name.partition(".")
     table = tables[outer][inner] if inner else tables[outer]
-    kept = {}
+    fixed_values = {}
     for key, value in table.items():
         meaning = units.ALTERNATIVES[key][0] if key in units.ALTERNATIVES else key
         if not isinstance(value, dict) and meaning not in part.ignores and (name, meaning) not in swept:
-            kept[key] = value
-    return kept
+            fixed_values[key] = value
+    return fixed_values
 
 
 def _files(tables: dict[str, Any], where: str) -> dict[str, str]:
-    """Digests of the files that the tables name."""
-    named = tables.get("inference", {}).get("features", {}).get("file")
-    if named is None:
+    """Digests of the contents of the files that the tables name."""
+    features_file = tables.get("inference", {}).get("features", {}).get("file")
+    if features_file is None:
         return {}
-    with (Path(where).parent / named).open("rb") as stream:
+    with (Path(where).parent / features_file).open("rb") as stream:
         return {"features": hashlib.file_digest(stream, "sha256").hexdigest()}
 
 
@@ -313,8 +328,8 @@ def _devices(part: Part, tables: dict[str, Any], axes: Sequence[Axis]) -> int:
     return max(swept) if swept else int(tables.get(part.reads[0], {}).get("devices", 1))
 
 
-def _block(shape: Sequence[int], cells: int) -> tuple[int, ...]:
-    """So many cells at most, the last axes whole if they may."""
+def _block_shape(shape: Sequence[int], cells: int) -> tuple[int, ...]:
+    """The shape of a block of at most `cells` cells; it covers the last axes completely first."""
     block = []
     for size in reversed(shape):
         block.append(max(min(size, cells), 1))
@@ -335,12 +350,12 @@ def _version() -> str:
 
 @lru_cache(maxsize=1)
 def sources() -> str:
-    """The digest of the code that numbers come from, and of the libraries that it computes with."""
+    """Digest of the code that computes the numbers, and of the versions of numpy and scipy."""
     import scipy
 
     root = Path(__file__).parents[2]
-    found = hashlib.sha256(f"{np.__version__} {scipy.__version__}".encode())
-    for room in _CODE:
-        for path in sorted((root / room).rglob("*.py")):
-            found.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
-    return found.hexdigest()[:16]
+    digest = hashlib.sha256(f"{np.__version__} {scipy.__version__}".encode())
+    for folder in _CODE_FOLDERS:
+        for path in sorted((root / folder).rglob("*.py")):
+            digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]

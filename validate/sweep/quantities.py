@@ -1,4 +1,4 @@
-"""Names for what can be computed of every system of a sweep: the usual quantities, and places in the results."""
+"""Quantities of a sweep by name: the usual ones, and every number of the results by its path."""
 
 from __future__ import annotations
 
@@ -9,24 +9,44 @@ from airtight.analytics.checks import ParameterError
 from airtight.validate.sweep.parts import PARTS, REDUCTIONS, Part
 from airtight.validate.system_file.config import meant
 
-# name: place, meaning, places of the ends of an interval that holds it
+# name: path, meaning, paths of a lower and of an upper bound of the exact value where the quantity has them
 _NAMES: dict[str, tuple[str, str, str | None, str | None]] = {
     "epsilon": (
         "inference.privacy.interval.epsilon.max",
-        "least epsilon against the observer asked about, worst device",
+        "smallest epsilon against the chosen observer, worst device",
         "inference.privacy.interval.lower.max",
         None,
     ),
     "epsilon_per_device": (
         "inference.privacy.interval.epsilon",
-        "least epsilon against the observer asked about",
+        "smallest epsilon against the chosen observer",
         "inference.privacy.interval.lower",
         None,
     ),
-    "epsilon_proven": ("inference.privacy.proven.epsilon.max", "closed form that holds, worst device", None, None),
-    "epsilon_published": ("inference.privacy.published.theorem1.epsilon.max", "as Theorem 1 claims", None, None),
-    "epsilon_eq23": ("inference.privacy.published.eq23.epsilon.max", "as Theorem 1 claims with Eq. (23)", None, None),
-    "delta_claimed": ("inference.privacy.published.eq23.delta.max", "that Theorem 1 claims with Eq. (23)", None, None),
+    "epsilon_proven": (
+        "inference.privacy.proven.epsilon.max",
+        "proved closed form of epsilon, worst device",
+        None,
+        None,
+    ),
+    "epsilon_published": (
+        "inference.privacy.published.theorem1.epsilon.max",
+        "epsilon that Theorem 1 claims",
+        None,
+        None,
+    ),
+    "epsilon_eq23": (
+        "inference.privacy.published.eq23.epsilon.max",
+        "epsilon that Theorem 1 claims with Eq. (23)",
+        None,
+        None,
+    ),
+    "delta_claimed": (
+        "inference.privacy.published.eq23.delta.max",
+        "delta that Theorem 1 claims with Eq. (23)",
+        None,
+        None,
+    ),
     "delta_true": (
         "inference.privacy.published.eq23.true_delta.max",
         "exact delta at the epsilon that Theorem 1 claims with Eq. (23)",
@@ -35,50 +55,65 @@ _NAMES: dict[str, tuple[str, str, str | None, str | None]] = {
     ),
     "delta": (
         "inference.privacy.delta_at.delta.max",
-        "least delta at at_epsilon, worst device",
+        "smallest delta at at_epsilon, worst device",
         "inference.privacy.delta_at.lower.max",
         None,
     ),
-    "epsilon_participants": ("inference.privacy.observers.participants.max", "who takes part is seen", None, None),
-    "epsilon_others": ("inference.privacy.observers.others.max", "who of the others takes part is seen", None, None),
+    "epsilon_participants": (
+        "inference.privacy.observers.participants.max",
+        "epsilon against an observer who sees who takes part, worst device",
+        None,
+        None,
+    ),
+    "epsilon_others": (
+        "inference.privacy.observers.others.max",
+        "epsilon against an observer who sees which other devices take part, worst device",
+        None,
+        None,
+    ),
     "epsilon_signal": (
         "inference.privacy.observers.signal.epsilon.max",
-        "the signal alone is seen",
+        "epsilon against an observer who sees the signal alone, worst device",
         "inference.privacy.observers.signal.lower.max",
         None,
     ),
     "mse": ("inference.distortion.exact", "mean squared error of the decoded feature", None, None),
-    "mse_published": ("inference.distortion.published", "as printed", None, None),
-    "mse_proven": ("inference.distortion.proven", "bound that holds", None, None),
+    "mse_published": ("inference.distortion.published", "mean squared error by the printed formula", None, None),
+    "mse_proven": ("inference.distortion.proven", "proved bound of the mean squared error", None, None),
     "accuracy": (
         "inference.accuracy.exact",
-        "that the error stays within the margin, times the accuracy there",
+        "probability that the error stays within the margin, times the accuracy there",
         "inference.accuracy.interval.0",
         "inference.accuracy.interval.1",
     ),
     "accuracy_published": ("inference.accuracy.published", "Theorem 2 with the printed MSE", None, None),
     "accuracy_markov": ("inference.accuracy.markov", "Theorem 2 with the exact MSE", None, None),
-    "federated_mse": ("federated.mse.corbin_worst", "of CorBin-FL, worst update", None, None),
-    "federated_mse_published": ("federated.mse.corbin_published", "of CorBin-FL as printed", None, None),
-    "federated_mse_ldp": ("federated.mse.ldp", "of independent quantizers", None, None),
-    "central_epsilon": (
-        "federated.central.exact_epsilon_update",
-        "of a whole update, against who sees the mean",
+    "federated_mse": ("federated.mse.corbin_worst", "mean squared error of CorBin-FL, worst update", None, None),
+    "federated_mse_published": (
+        "federated.mse.corbin_published",
+        "mean squared error of CorBin-FL by the printed formula",
         None,
         None,
     ),
-    "central_epsilon_published": ("federated.central.published_epsilon", "Theorem 3", None, None),
-    "utility": ("energy.utility.sum", "greatest utility, of the fleet", None, None),
+    "federated_mse_ldp": ("federated.mse.ldp", "mean squared error of independent quantizers", None, None),
+    "central_epsilon": (
+        "federated.central.exact_epsilon_update",
+        "epsilon of a whole update against an observer who sees only the mean",
+        None,
+        None,
+    ),
+    "central_epsilon_published": ("federated.central.published_epsilon", "epsilon of Theorem 3", None, None),
+    "utility": ("energy.utility.sum", "greatest utility, summed over the fleet", None, None),
     "utility_per_device": ("energy.utility", "greatest utility", None, None),
-    "fleet_energy": ("energy.energy.sum", "at the greatest utility, of the fleet", None, None),
-    "iterations_per_device": ("energy.iterations", "at the greatest utility", None, None),
-    "power_per_device": ("energy.power", "at the greatest utility", None, None),
+    "fleet_energy": ("energy.energy.sum", "energy at the greatest utility, summed over the fleet", None, None),
+    "iterations_per_device": ("energy.iterations", "iterations at the greatest utility", None, None),
+    "power_per_device": ("energy.power", "power at the greatest utility", None, None),
 }
 
 
 @dataclass(frozen=True)
 class Place:
-    """A number of a part: its path, and how the devices' are made one."""
+    """A number of a part: its path, and the reduction of one value per device to a single value."""
 
     part: str
     path: str
@@ -86,7 +121,7 @@ class Place:
 
     @property
     def per_device(self) -> bool:
-        """Whether there is one a device."""
+        """Whether it has one value per device."""
         return PARTS[self.part].leaves()[self.path] and self.reduction is None
 
     @property
@@ -96,7 +131,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Quantity:
-    """A variable of the sweep, and what certainly holds it."""
+    """A variable of the sweep, with a lower and an upper bound of the exact value where they exist."""
 
     name: str
     place: Place
@@ -110,20 +145,20 @@ class Quantity:
 
     @property
     def variables(self) -> dict[str, Place]:
-        """The arrays that it takes, by name."""
-        ends = {f"{self.name}_lower": self.lower, f"{self.name}_upper": self.upper}
-        return {self.name: self.place, **{name: place for name, place in ends.items() if place is not None}}
+        """The arrays that hold it and its bounds, by name."""
+        bounds = {f"{self.name}_lower": self.lower, f"{self.name}_upper": self.upper}
+        return {self.name: self.place, **{name: place for name, place in bounds.items() if place is not None}}
 
 
 def named(name: str, tables: Iterable[str]) -> Quantity:
-    """The quantity of a name, or at a place of the results such as ``federated.communication.seeded.total``.
+    """The quantity with a usual name, or at a path of the results such as ``federated.communication.seeded.total``.
 
-    What is one a device ends in ``.max``, ``.min``, ``.mean`` or ``.sum`` to be one number.
+    A path that ends in ``.max``, ``.min``, ``.mean`` or ``.sum`` reduces one value per device to a single value.
 
     Raises
     ------
     ParameterError
-        When there is none such, or no table that it needs.
+        When no such quantity exists, or when a table that it needs is missing.
 
     Examples
     --------
@@ -135,16 +170,16 @@ def named(name: str, tables: Iterable[str]) -> Quantity:
     path, meaning, lower, upper = _NAMES.get(name, (name, "", None, None))
     place = _place(path)
     if place is None:
-        everything = [*_NAMES, *(f"{part.name}.{leaf}" for part in PARTS.values() for leaf in part.leaves())]
-        near = meant(name, everything).split("allowed:")[0]
+        candidates = [*_NAMES, *(f"{part.name}.{leaf}" for part in PARTS.values() for leaf in part.leaves())]
+        suggestion = meant(name, candidates).split("allowed:")[0]
         raise ParameterError(
-            "--quantity", name, f"a quantity; {near}allowed: {', '.join(_NAMES)}, or a place in the results"
+            "--quantity", name, f"a quantity; {suggestion}allowed: {', '.join(_NAMES)}, or a path in the results"
         )
     missing = [table for table in PARTS[place.part].reads if table not in set(tables)]
     if missing:
-        raise ParameterError("--quantity", name, f"one of a table that there is; it needs [{missing[0]}]")
-    ends = [None if end is None else _place(end) for end in (lower, upper)]
-    return Quantity(name, place, meaning, ends[0], ends[1])
+        raise ParameterError("--quantity", name, f"a quantity of a table that the file has; it needs [{missing[0]}]")
+    bounds = [None if bound is None else _place(bound) for bound in (lower, upper)]
+    return Quantity(name, place, meaning, bounds[0], bounds[1])
 
 
 def _place(name: str) -> Place | None:
@@ -153,23 +188,23 @@ def _place(name: str) -> Place | None:
             path, leaves = name[len(part.name) + 1 :], part.leaves()
             if path in leaves:
                 return Place(part.name, path, None)
-            path, _, last = path.rpartition(".")
-            if last in REDUCTIONS and leaves.get(path):
-                return Place(part.name, path, last)
+            path, _, reduction = path.rpartition(".")
+            if reduction in REDUCTIONS and leaves.get(path):
+                return Place(part.name, path, reduction)
     return None
 
 
 def usual(tables: Iterable[str]) -> list[str]:
-    """What is asked first of the tables that there are."""
-    first = {
+    """The default quantities of these tables."""
+    defaults = {
         "inference": ["epsilon"],
         "inference.features": ["mse", "accuracy"],
         "federated": ["federated_mse"],
         "energy": ["utility"],
     }
-    return [name for table in tables for name in first.get(table, [])]
+    return [name for table in tables for name in defaults.get(table, [])]
 
 
 def names() -> dict[str, str]:
-    """The usual quantities and what they are."""
+    """The usual quantities and their meaning."""
     return {name: meaning for name, (_, meaning, _, _) in _NAMES.items()}

@@ -1,4 +1,4 @@
-"""A sweep carried out: what is missing is computed, here, on all cores or on a cluster, and kept as it comes."""
+"""Runs a sweep: computes missing blocks in this process, on all cores or on a cluster, and stores each when done."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from airtight.validate.sweep.plan import Index, Sweep, Work
 from airtight.validate.sweep.store import Kept, Store
 from airtight.validate.sweep.task import Block
 
-_AHEAD = 4  # blocks handed out for each worker
-_SAMPLES = (2, 16, 128, 1024, 8192)  # cells by which the cost is estimated
-_MEASURED = 0.3  # s
+_AHEAD = 4  # blocks submitted per worker, so that none waits for this process
+_SAMPLES = (2, 16, 128, 1024, 8192)  # cells of the samples from which the cost is estimated
+_MEASURABLE = 0.3  # s of CPU time: a sample that takes longer is measured accurately enough
 
 
 class SweepError(AirtightError):
-    """A sweep that could not be carried on."""
+    """A run that had to stop before the sweep was complete."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run has done.
+    """The outcome of a run.
 
     Attributes
     ----------
     computed, kept : int
-        Blocks.
+        Number of blocks that were computed, and of those that the store had already.
     failed : dict
-        How many cells in the store have failed, by the variable that holds their messages.
+        Number of failed cells in the store, by the variable that holds their messages.
     notes : tuple of str
-        Chunks that were damaged or of another version, and quantities that were removed.
+        Which chunks were damaged or of another version, and which quantities were removed.
     """
 
     computed: int
@@ -49,15 +49,15 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a part of a sweep will take.
+    """The estimated cost of a part of a sweep.
 
     Attributes
     ----------
     work : Work
     blocks : int
-        That are missing.
+        Number of blocks that are missing.
     seconds : float
-        CPU seconds for these, estimated from a sample; nan where nothing is missing.
+        CPU seconds for the missing blocks, estimated from a sample; nan where none is missing.
     """
 
     work: Work
@@ -66,7 +66,7 @@ class Cost:
 
     @property
     def bytes(self) -> int:
-        """Of all numbers, before compression."""
+        """Size of all numbers before compression."""
         return 8 * sum(int(np.prod(self.work.layout(place)[0])) for place in self.work.variables.values())
 
 
@@ -78,36 +78,41 @@ def run(
     workers: int = 1,
     started: Callable[[int], Callable[[str], None]] | None = None,
 ) -> Outcome:
-    """Compute what of a sweep is not in the store at `path`, and keep it there.
+    """Compute the blocks of a sweep that the store at `path` does not have, and store them.
 
     Parameters
     ----------
     sweep : Sweep
     path : Path
-        A folder; made if there is none.
+        The folder of the store; created if it does not exist.
     executor : Executor, optional
         Where blocks are computed; by default in this process.
     workers : int
-        How many it has: four times as many blocks are handed out at a time.
+        Number of workers of the executor; four times as many blocks are submitted at a time.
     started : callable, optional
-        Is told how many blocks are missing, and returns what is told of each that is done.
+        Called with the number of missing blocks; returns a function that is called with the part of every finished
+        block.
 
     Raises
     ------
     StoreError
         When the folder cannot be used.
+    SweepError
+        When the executor fails, for example because a worker was lost.
     """
     store = Store(path)
     with store.held():
         store.demand(sweep)
-        _tidy(store, sweep)
-        kept = store.prepare(sweep)
-        todo = [(work, index) for work in sweep.works for index in work.blocks() if store.missing(work, index)]
+        _remove_outdated(store, sweep)
+        reusable = store.prepare(sweep)
+        missing_blocks = [
+            (work, index) for work in sweep.works for index in work.blocks() if store.missing(work, index)
+        ]
         total = sum(work.count for work in sweep.works)
-        advance = (lambda _: None) if started is None else started(len(todo))
+        advance = (lambda _: None) if started is None else started(len(missing_blocks))
         group = store.group()
         computed = 0
-        for work, index, block, reused in _blocks(todo, kept, executor, workers):
+        for work, index, block, reused in _blocks(missing_blocks, reusable, executor, workers):
             store.write(group, work, index, block)
             computed += not reused
             advance(work.part.name)
@@ -116,13 +121,13 @@ def run(
 
 
 def _blocks(
-    todo: list[tuple[Work, Index]], kept: dict[str, Kept], executor: Executor | None, workers: int
+    missing_blocks: list[tuple[Work, Index]], kept: dict[str, Kept], executor: Executor | None, workers: int
 ) -> Iterator[tuple[Work, Index, Block, bool]]:
-    """The blocks as they are done; true where all cells were known."""
+    """The finished blocks; true where all cells came from an older grid in the store."""
     running: dict[Future[Block], tuple[Work, Index]] = {}
     try:
-        for work, index in todo:
-            old = _known(kept.get(work.part.name), work, index)
+        for work, index in missing_blocks:
+            old = _known_cells(kept.get(work.part.name), work, index)
             if old is not None and old.known.all():
                 yield work, index, Block(tuple(old.arrays.values()), {}), True
                 continue
@@ -132,7 +137,7 @@ def _blocks(
             if executor is None:
                 yield work, index, _merged(old, compute(task)), False
                 continue
-            with _losing_no_worker():
+            with _executor_errors():
                 running[executor.submit(compute, task)] = work, index
             while len(running) >= _AHEAD * workers:
                 yield from _done(running, kept)
@@ -148,23 +153,25 @@ def _done(
 ) -> Iterator[tuple[Work, Index, Block, bool]]:
     for future in wait(running, return_when=FIRST_COMPLETED).done:
         work, index = running.pop(future)
-        with _losing_no_worker():
+        with _executor_errors():
             block = future.result()
-        yield work, index, _merged(_known(kept.get(work.part.name), work, index), block), False
+        yield work, index, _merged(_known_cells(kept.get(work.part.name), work, index), block), False
 
 
 @contextmanager
-def _losing_no_worker() -> Iterator[None]:
-    """A block itself never raises: what does is the executor."""
+def _executor_errors() -> Iterator[None]:
+    """Turn an exception of the executor into a SweepError; `compute` itself never raises."""
     try:
         yield
     except Exception as error:
         text = str(error).partition("\n")[0] or type(error).__name__
-        raise SweepError(f"a worker was lost ({text}); what is done is kept, the same command goes on") from error
+        raise SweepError(
+            f"a worker was lost ({text}); the finished blocks are kept, the same command goes on with the rest"
+        ) from error
 
 
-def _known(kept: Kept | None, work: Work, index: Index) -> Kept | None:
-    """What of a block is known; None where nothing is."""
+def _known_cells(kept: Kept | None, work: Work, index: Index) -> Kept | None:
+    """The cells of a block that an older grid has too; None where it has none."""
     if kept is None:
         return None
     region = work.region(index)
@@ -172,65 +179,66 @@ def _known(kept: Kept | None, work: Work, index: Index) -> Kept | None:
     return Kept(known, {name: array[region] for name, array in kept.arrays.items()}) if known.any() else None
 
 
-def _merged(old: Kept | None, found: Block) -> Block:
+def _merged(old: Kept | None, computed: Block) -> Block:
+    """The whole block from its known cells and the newly computed ones."""
     if old is None:
-        return found
+        return computed
     missing = np.flatnonzero(~old.known)
     arrays = []
-    for known, values in zip(old.arrays.values(), found.arrays, strict=True):
-        out = known.copy().reshape((old.known.size, *known.shape[old.known.ndim :]))
-        out[missing] = values
-        arrays.append(out.reshape(known.shape))
-    return Block(tuple(arrays), {int(missing[number]): message for number, message in found.failed.items()})
+    for known, values in zip(old.arrays.values(), computed.arrays, strict=True):
+        merged = known.copy().reshape((old.known.size, *known.shape[old.known.ndim :]))
+        merged[missing] = values
+        arrays.append(merged.reshape(known.shape))
+    return Block(tuple(arrays), {int(missing[number]): message for number, message in computed.failed.items()})
 
 
-def _tidy(store: Store, sweep: Sweep) -> None:
-    """Remove quantities that are not asked for and are not of this input any more."""
-    asked = {quantity.name for work in sweep.works for quantity in work.quantities}
-    for name, arrays in store.others(asked).items():
+def _remove_outdated(store: Store, sweep: Sweep) -> None:
+    """Remove stored quantities that are not requested and that belong to another input."""
+    requested = {quantity.name for work in sweep.works for quantity in work.quantities}
+    for name, arrays in store.others(requested).items():
         try:
-            sound = store.complete(sweep.asking([name]))
+            up_to_date = store.complete(sweep.asking([name]))
         except (AirtightError, OSError):
-            sound = False
+            up_to_date = False
         store.notes.clear()
-        if not sound:
+        if not up_to_date:
             store.forget(arrays)
             store.removed.append(name)
 
 
 def _summary(store: Store) -> tuple[str, ...]:
-    """A line for all chunks of a variable with which the same was wrong."""
+    """One line for all chunks of a variable that were computed anew for the same reason."""
     lines = []
     for (variable, reason), count in Counter(store.notes).items():
         lines.append(f"{variable}: {reason if count == 1 else f'{reason} ({count} chunks)'}: computed anew")
-    lines += [f"{name}: of another input, and not asked for now: removed" for name in store.removed]
+    lines += [f"{name}: of another input and not requested: removed" for name in store.removed]
     return tuple(lines)
 
 
 def cost(sweep: Sweep, path: Path | None) -> list[Cost]:
-    """What is missing in the store, and how long it will take, from a sample of cells spread over the grid."""
+    """Number and estimated CPU time of the blocks that the store does not have, for every part."""
     store = Store(path) if path is not None and path.exists() else None
     if store is not None:
         store.demand(sweep)
-    found = []
+    costs = []
     for work in sweep.works:
         blocks = work.count
         if store is not None:
             blocks = sum(store.missing(work, index) for index in work.blocks())
-        found.append(Cost(work, blocks, _seconds(work) * work.cells * blocks / work.count if blocks else np.nan))
-    return found
+        costs.append(Cost(work, blocks, _seconds(work) * work.cells * blocks / work.count if blocks else np.nan))
+    return costs
 
 
 def _seconds(work: Work) -> float:
-    """CPU seconds of a cell, from samples spread over the grid, each larger, until one takes long enough to be measured."""
-    whole = next(iter(work.blocks()))
-    everything = replace(work, block=work.shape).task(whole)
-    most = min(work.cells, int(np.prod(work.block, dtype=np.int64)))
+    """CPU seconds per cell, from ever larger samples spread over the grid, until one takes long enough to measure."""
+    first_index = next(iter(work.blocks()))
+    whole_task = replace(work, block=work.shape).task(first_index)
+    largest_sample = min(work.cells, int(np.prod(work.block, dtype=np.int64)))
     for count in _SAMPLES:
-        cells = np.unique(np.linspace(0, work.cells - 1, min(count, most)).astype(np.int64))
+        cells = np.unique(np.linspace(0, work.cells - 1, min(count, largest_sample)).astype(np.int64))
         start = time.process_time()
-        compute(everything.some(cells))
-        spent = time.process_time() - start
-        if spent > _MEASURED or cells.size == most:
+        compute(whole_task.some(cells))
+        seconds = time.process_time() - start
+        if seconds > _MEASURABLE or cells.size == largest_sample:
             break
-    return spent / cells.size
+    return seconds / cells.size

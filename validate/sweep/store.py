@@ -1,8 +1,8 @@
-"""Where a sweep is kept: a zarr group whose chunks know by what they were computed.
+"""The store of a sweep: a zarr group with a record of what every chunk was computed from.
 
-Beside an array lie records, one a chunk: the digest of everything that the chunk depends on, a checksum of its file, and the
-messages of the cells that failed. A chunk is written before its record, each whole or not at all, so that a process may be
-killed at any time: what has no record, or another digest, or another checksum, is computed anew.
+Every array has a record for each of its chunks: the digest of everything that the chunk depends on, a checksum of its
+file, and the messages of the cells that failed. A chunk is written before its record, and each write is atomic, so that
+a process may be killed at any time: a chunk without a record, or with another digest or checksum, is computed anew.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from airtight.validate.sweep.plan import DEVICE, Index, Sweep, Work, sources
 from airtight.validate.sweep.quantities import Place
 from airtight.validate.sweep.task import Block
 
-_MARK = "sweep"  # attribute of the group: its dimensions
-_RECORDS = ".records"
+_AXES_ATTRIBUTE = "sweep"  # attribute of the group that holds the keys of the axes
+_RECORDS = ".records"  # folder of the records inside the folder of an array
 
 
 class StoreError(AirtightError):
-    """A store that cannot be used; the message names it and says why."""
+    """A store that cannot be used; the message names its folder and the reason."""
 
 
 def _label(index: Index) -> str:
@@ -41,7 +41,7 @@ def _label(index: Index) -> str:
 
 @dataclass(frozen=True)
 class Kept:
-    """Cells of an older grid that the new one has too: which, and their numbers."""
+    """The cells of a new grid whose numbers an older grid in the store has: a mask, and the arrays on the new grid."""
 
     known: NDArray[np.bool_]
     arrays: dict[str, FloatArray]
@@ -57,21 +57,21 @@ class Store:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.notes: list[tuple[str, str]] = []  # of which variable, and what was wrong with a chunk
+        self.notes: list[tuple[str, str]] = []  # (variable, what was wrong with a chunk)
         self.removed: list[str] = []
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """For this process alone.
+        """Lock the store for this process.
 
         Raises
         ------
         StoreError
-            When another process has it.
+            When another process has locked it.
         """
         try:
             import fcntl
-        except ModuleNotFoundError:  # no such locks there
+        except ModuleNotFoundError:  # Windows has no such locks
             yield
             return
         self.path.mkdir(parents=True, exist_ok=True)
@@ -86,18 +86,22 @@ class Store:
             os.close(handle)
 
     def group(self) -> Any:
-        """The group; made if there is none."""
+        """The zarr group; created if it does not exist."""
         import zarr
 
         return zarr.open_group(self.path, mode="a", zarr_format=3, use_consolidated=False)
 
     def prepare(self, sweep: Sweep) -> dict[str, Kept]:
-        """Arrays and coordinates for the sweep; what of an older grid can be used again, by the name of its part."""
+        """Create the arrays and coordinates of the sweep; return reusable cells of an older grid, by part."""
         for leftover in [*self.path.rglob("*.partial"), *self.path.rglob(".*.json.*")]:
             leftover.unlink()
         group = self.group()
-        kept = {work.part.name: found for work in sweep.works if (found := self._kept(group, work)) is not None}
-        attributes = {_MARK: [[key.label for key in axis.keys] for axis in sweep.axes], **sweep.attributes}
+        kept = {
+            work.part.name: reusable
+            for work in sweep.works
+            if (reusable := self._reusable_cells(group, work)) is not None
+        }
+        attributes = {_AXES_ATTRIBUTE: [[key.label for key in axis.keys] for axis in sweep.axes], **sweep.attributes}
         self._attributes(group, attributes)
         self._coordinates(group, sweep)
         for work in sweep.works:
@@ -107,7 +111,7 @@ class Store:
         return kept
 
     def demand(self, sweep: Sweep) -> None:
-        """That nothing is there, or the sweep, finished or not.
+        """Check that the folder is empty or holds this sweep, finished or not.
 
         Raises
         ------
@@ -117,13 +121,17 @@ class Store:
         if not self.path.is_dir() or not any(self.path.iterdir()):
             return
         try:
-            found = json.loads((self.path / "zarr.json").read_text(encoding="utf-8"))["attributes"][_MARK]
+            stored_keys = json.loads((self.path / "zarr.json").read_text(encoding="utf-8"))["attributes"][
+                _AXES_ATTRIBUTE
+            ]
         except (OSError, ValueError, KeyError):
-            raise StoreError(f"{self.path}: not a sweep of airtight; choose another folder") from None
+            raise StoreError(f"{self.path}: the folder is not a sweep of airtight; choose another one") from None
         mine = [[key.label for key in axis.keys] for axis in sweep.axes]
-        if found != mine:
-            there, here = (" x ".join(",".join(keys) for keys in axes) for axes in (found, mine))
-            raise StoreError(f"{self.path}: holds a sweep over {there}, this one is over {here}; choose another folder")
+        if stored_keys != mine:
+            stored_axes, own_axes = (" x ".join(",".join(keys) for keys in axes) for axes in (stored_keys, mine))
+            raise StoreError(
+                f"{self.path}: holds a sweep over {stored_axes}, this one is over {own_axes}; choose another folder"
+            )
 
     @staticmethod
     def _attributes(node: Any, wanted: dict[str, Any]) -> None:
@@ -137,7 +145,7 @@ class Store:
         lengths = {work.devices for work in sweep.works for place in work.variables.values() if place.per_device}
         if len(lengths) > 1:
             raise StoreError(
-                f"{self.path}: quantities of {' and '.join(map(str, sorted(lengths)))} devices; sweep them apart"
+                f"{self.path}: quantities of {' and '.join(map(str, sorted(lengths)))} devices; sweep them separately"
             )
         for length in lengths:
             self._coordinate(group, DEVICE, DEVICE, np.arange(length), {"units": "1"})
@@ -146,28 +154,30 @@ class Store:
         self, group: Any, name: str, dimension: str, values: NDArray[Any], attributes: dict[str, str]
     ) -> None:
         if name in group:
-            old = group[name]
-            alike = old.shape == values.shape and old.dtype.kind == values.dtype.kind.replace("U", "T")
-            if alike and np.array_equal(np.asarray(old[:]).astype(values.dtype), values):
+            stored = group[name]
+            same_layout = stored.shape == values.shape and stored.dtype.kind == values.dtype.kind.replace("U", "T")
+            if same_layout and np.array_equal(np.asarray(stored[:]).astype(values.dtype), values):
                 return
             del group[name]
-        text = values.dtype.kind == "U"
+        is_text = values.dtype.kind == "U"
         array = group.create_array(
             name,
             shape=values.shape,
             chunks=values.shape,
-            dtype="string" if text else values.dtype,
+            dtype="string" if is_text else values.dtype,
             dimension_names=[dimension],
             attributes=attributes,
         )
-        array[:] = values.astype(object) if text else values
+        array[:] = values.astype(object) if is_text else values
 
     def _array(self, group: Any, work: Work, name: str, place: Place, attributes: dict[str, Any]) -> None:
         shape, chunks, dimensions = work.layout(place)
         if name in group:
-            old: Any = group[name]
-            if (old.shape, old.chunks) == (shape, chunks) and list(old.metadata.dimension_names or []) == dimensions:
-                self._attributes(old, attributes)
+            stored: Any = group[name]
+            if (stored.shape, stored.chunks) == (shape, chunks) and list(
+                stored.metadata.dimension_names or []
+            ) == dimensions:
+                self._attributes(stored, attributes)
                 return
             del group[name]
         group.create_array(
@@ -181,50 +191,56 @@ class Store:
             config={"write_empty_chunks": True},
         )
 
-    def _kept(self, group: Any, work: Work) -> Kept | None:
-        """Cells of another grid over the same keys whose numbers depend on the same."""
+    def _reusable_cells(self, group: Any, work: Work) -> Kept | None:
+        """The cells of the grid in the store that the new grid has too, where both depend on the same input.
+
+        None where the store has no such arrays, or where grid and blocks are the same, so that every chunk stays where
+        it is.
+        """
         names = list(work.variables)
-        old: list[Any] = [group.get(name) for name in names]
-        if any(each is None or each.attrs.get("work") != work.digest for each in old):
+        stored: list[Any] = [group.get(name) for name in names]
+        if any(stored_array is None or stored_array.attrs.get("work") != work.digest for stored_array in stored):
             return None
         layouts = [work.layout(place) for place in work.variables.values()]
-        if any(each.ndim != len(shape) for each, (shape, _, _) in zip(old, layouts, strict=True)):
+        if any(stored_array.ndim != len(shape) for stored_array, (shape, _, _) in zip(stored, layouts, strict=True)):
             return None
-        places, before = [], []
+        axis_positions, stored_axes = [], []
         for axis in work.axes:
             columns = tuple(tuple(np.asarray(group[key.label][:]).tolist()) for key in axis.keys)
-            before.append(Axis(axis.keys, columns))
-            where = {point: i for i, point in enumerate(zip(*columns, strict=True))}
-            places.append(np.array([where.get(point, -1) for point in zip(*axis.values, strict=True)], dtype=np.int64))
-        its = replace(work, axes=tuple(before), block=old[0].chunks[: len(before)])
-        if its.axes == work.axes and its.block == work.block:
-            return None  # nothing moves
-        sound = np.ones(its.shape, dtype=bool)
+            stored_axes.append(Axis(axis.keys, columns))
+            stored_index = {point: i for i, point in enumerate(zip(*columns, strict=True))}
+            axis_positions.append(
+                np.array([stored_index.get(point, -1) for point in zip(*axis.values, strict=True)], dtype=np.int64)
+            )
+        stored_work = replace(work, axes=tuple(stored_axes), block=stored[0].chunks[: len(stored_axes)])
+        if stored_work.axes == work.axes and stored_work.block == work.block:
+            return None  # the chunks stay where they are
+        valid = np.ones(stored_work.shape, dtype=bool)
         for name, place in work.variables.items():
-            sound &= self._sound(its, name, place)
-        known = sound[np.ix_(*places)] if places else sound
-        for i, found in enumerate(places):
-            known &= (found >= 0).reshape([-1 if i == j else 1 for j in range(len(places))])
+            valid &= self._valid_cells(stored_work, name, place)
+        reusable = valid[np.ix_(*axis_positions)] if axis_positions else valid
+        for i, positions in enumerate(axis_positions):
+            reusable &= (positions >= 0).reshape([-1 if i == j else 1 for j in range(len(axis_positions))])
         arrays = {}
-        for name, array, (shape, _, _) in zip(names, old, layouts, strict=True):
-            values = np.asarray(array[...])[np.ix_(*places)]
+        for name, array, (shape, _, _) in zip(names, stored, layouts, strict=True):
+            values = np.asarray(array[...])[np.ix_(*axis_positions)]
             if values.shape != shape:
                 return None
             arrays[name] = values
-        return Kept(known, arrays)
+        return Kept(reusable, arrays)
 
-    def _sound(self, work: Work, name: str, place: Place) -> NDArray[np.bool_]:
-        """Which cells of an array on disk are what they should be and have not failed."""
-        sound = np.zeros(work.shape, dtype=bool)
+    def _valid_cells(self, work: Work, name: str, place: Place) -> NDArray[np.bool_]:
+        """A mask of the cells of an array on disk that did not fail and whose chunk is up to date and undamaged."""
+        valid = np.zeros(work.shape, dtype=bool)
         for index in work.blocks():
             record = self._read(self._record(name, index))
             if record is None or record["digest"] != work.address(index, place):
                 continue
             if record["checksum"] == self._checksum(name, index, len(work.layout(place)[0])):
-                part = np.ones(sound[work.region(index)].shape, dtype=bool)
-                part.ravel()[[int(i) for i in record["failed"]]] = False
-                sound[work.region(index)] = part
-        return sound
+                block_valid = np.ones(valid[work.region(index)].shape, dtype=bool)
+                block_valid.ravel()[[int(i) for i in record["failed"]]] = False
+                valid[work.region(index)] = block_valid
+        return valid
 
     def _chunk(self, name: str, index: Index, dimensions: int) -> Path:
         return self.path.joinpath(name, "c", *map(str, index + (0,) * (dimensions - len(index))))
@@ -235,10 +251,10 @@ class Store:
     @staticmethod
     def _read(path: Path) -> dict[str, Any] | None:
         try:
-            found = json.loads(path.read_text(encoding="utf-8"))
+            record = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return None
-        return found if isinstance(found, dict) and {"digest", "checksum", "failed"} <= set(found) else None
+        return record if isinstance(record, dict) and {"digest", "checksum", "failed"} <= set(record) else None
 
     def _checksum(self, name: str, index: Index, dimensions: int) -> str | None:
         try:
@@ -247,25 +263,25 @@ class Store:
             return None
 
     def missing(self, work: Work, index: Index) -> bool:
-        """Whether a block has to be computed; a damaged chunk, and one by other code, is noted."""
-        out = False
+        """Whether a block has to be computed; damaged chunks, and chunks computed by other code, are noted."""
+        is_missing = False
         for name, place in work.variables.items():
             record = self._read(self._record(name, index))
             if record is None:
                 if self._record(name, index).exists():
                     self.notes.append((name, f"the record of chunk {_label(index)} is damaged"))
-                out = True
+                is_missing = True
             elif record["digest"] != work.address(index, place):
                 if record.get("sources") != sources():
                     self.notes.append((name, "of another version"))
-                out = True
+                is_missing = True
             elif record["checksum"] != self._checksum(name, index, len(work.layout(place)[0])):
                 self.notes.append((name, f"chunk {_label(index)} is damaged"))
-                out = True
-        return out
+                is_missing = True
+        return is_missing
 
     def write(self, group: Any, work: Work, index: Index, block: Block) -> None:
-        """A block of every array, then its records."""
+        """Write a block of every array, and after each array's block its record."""
         failed = {str(number): message for number, message in sorted(block.failed.items())}
         for (name, place), values in zip(work.variables.items(), block.arrays, strict=True):
             record = self._record(name, index)
@@ -284,7 +300,7 @@ class Store:
                 stream.write(json.dumps(content, sort_keys=True).encode())
 
     def finish(self, sweep: Sweep) -> dict[str, int]:
-        """Messages of failed cells as arrays, one for each part that has any; how many, by the array's name."""
+        """Write the messages of failed cells, one array per part that has any; return their numbers by array."""
         import warnings
 
         import zarr
@@ -307,13 +323,15 @@ class Store:
             )
             for index, messages in failed.items():
                 region = work.region(index)
-                texts = np.full([part.stop - part.start for part in region], "", dtype=object)
+                texts = np.full([span.stop - span.start for span in region], "", dtype=object)
                 for number, message in messages.items():
                     texts.ravel()[int(number)] = message
                 array[region] = texts
             count[name] = sum(map(len, failed.values()))
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # that version 3 of the format does not define this yet
+            warnings.simplefilter(
+                "ignore", UserWarning
+            )  # zarr warns that version 3 of the format does not define consolidated metadata yet
             zarr.consolidate_metadata(group.store)
         return count
 
@@ -323,18 +341,18 @@ class Store:
             shutil.rmtree(self.path / name)
 
     def others(self, wanted: set[str]) -> dict[str, set[str]]:
-        """Quantities in the store that are not asked for now, and their arrays."""
+        """Quantities in the store that are not in `wanted`, and the names of their arrays."""
         if not (self.path / "zarr.json").exists():
             return {}
-        found: dict[str, set[str]] = {}
+        array_names: dict[str, set[str]] = {}
         for name, array in self.group().arrays():
             quantity = array.attrs.get("quantity")
             if isinstance(quantity, str) and quantity not in wanted:
-                found.setdefault(quantity, set()).add(name)
-        return found
+                array_names.setdefault(quantity, set()).add(name)
+        return array_names
 
     def complete(self, sweep: Sweep) -> bool:
-        """Whether all of a sweep is there."""
+        """Whether the store has every block of the sweep."""
         group = self.group()
         for work in sweep.works:
             for name, place in work.variables.items():

@@ -1,4 +1,4 @@
-"""A chunk of a sweep: what is asked of it, and what was found."""
+"""A block of a sweep: the task to compute it, and the computed numbers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from airtight.validate.sweep.quantities import Place
 
 @dataclass(frozen=True)
 class Task:
-    """Some numbers of one part of the results on a block of the grid.
+    """The numbers of one part of the results that are to be computed on a block of the grid.
 
     Attributes
     ----------
@@ -25,11 +25,11 @@ class Task:
     raw : dict
         The tables that the part reads.
     where : str
-        The system file, which the files that it names are relative to.
+        The system file; the paths in it are relative to its folder.
     axes : tuple of Axis
-        Those that the part depends on, each only as far as the block reaches.
+        The axes that the part depends on, restricted to the block.
     devices : int
-        Length of what is one number a device.
+        Length of an array with one value per device.
     """
 
     part: str
@@ -45,26 +45,26 @@ class Task:
 
     @property
     def size(self) -> int:
-        """How many cells."""
+        """Number of cells."""
         return int(np.prod(self.shape, dtype=np.int64))
 
     def cells(self) -> Iterator[tuple[Value, ...]]:
-        """The values of all keys, one after the other, of every cell."""
+        """The values of all swept keys of every cell, in the order of the axes."""
         points = [list(zip(*axis.values, strict=True)) for axis in self.axes]
         for point in itertools.product(*points):
-            yield tuple(value for part in point for value in part)
+            yield tuple(value for axis_values in point for value in axis_values)
 
     def tables(self, cell: tuple[Value, ...]) -> dict[str, Any]:
         """The tables of one cell."""
         return changed(self.raw, [key for axis in self.axes for key in axis.keys], cell)
 
-    def some(self, wanted: IntArray) -> Task:
-        """Some of its cells, as points of one axis."""
+    def some(self, cell_indices: IntArray) -> Task:
+        """A task with the cells at these flat indices, as the points of one axis."""
         keys = tuple(key for axis in self.axes for key in axis.keys)
-        places = np.unravel_index(wanted, self.shape) if keys else ()
+        axis_indices = np.unravel_index(cell_indices, self.shape) if keys else ()
         values = tuple(
-            tuple(column[i] for i in place.tolist())
-            for axis, place in zip(self.axes, places, strict=True)
+            tuple(column[i] for i in positions.tolist())
+            for axis, positions in zip(self.axes, axis_indices, strict=True)
             for column in axis.values
         )
         return replace(self, axes=(Axis(keys, values),) if keys else ())
@@ -72,7 +72,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Block:
-    """What was found: an array for each place, in the shape of the block, and why cells have failed, by their number."""
+    """The numbers of a block: an array for each place; and the messages of failed cells by their flat index."""
 
     arrays: tuple[FloatArray, ...]
     failed: dict[int, str]

@@ -1,4 +1,4 @@
-"""The verb ``airtight.sweep``."""
+"""The function ``airtight.sweep``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from airtight.validate.system_file import config
 if TYPE_CHECKING:
     import xarray as xr
 
-_RETRIES = 3
+_RETRIES = 3  # attempts of Dask to compute a block again whose worker was lost
 _TABLES: dict[type, str] = {InferenceSystem: "inference", FederatedSystem: "federated", DeviceFleet: "energy"}
 
 
@@ -51,13 +51,13 @@ def prepared(source: Any, over: Mapping[str | tuple[str, ...], Iterable[Any]], q
 
 
 def _table(system: Any) -> dict[str, Any]:
-    """As the system file would hold it."""
+    """The table of the system file that describes a value type."""
     out: dict[str, Any] = {}
     for name in [each.name for each in fields(system) if each.name in parameters.of(type(system))]:
         value = getattr(system, name)
         if isinstance(value, np.ndarray):
-            alike = isinstance(system, InferenceSystem) and np.unique(value).size == 1
-            value = float(value.flat[0]) if alike else value.tolist()
+            all_equal = isinstance(system, InferenceSystem) and np.unique(value).size == 1
+            value = float(value.flat[0]) if all_equal else value.tolist()
         out[name] = getattr(value, "value", value)
     if isinstance(system, DeviceFleet):
         out["beta"] = [out.pop("beta_1"), out.pop("beta_2")]
@@ -74,7 +74,7 @@ def sweep(
     workers: int | None = None,
     started: Callable[[int], Callable[[str], None]] | None = None,
 ) -> xr.Dataset:
-    """Quantities over a grid of systems, as a Dataset.
+    """Compute quantities over a grid of systems, as a Dataset.
 
     Parameters
     ----------
@@ -82,32 +82,34 @@ def sweep(
         A system file, its tables, or one of the value types.
     over : mapping
         Keys of the system file to values: ``{"participation": np.linspace(0.1, 1, 10)}``. Several keys make a product;
-        a tuple of keys moves together: ``{("clip", "weight"): [(1, 0.1), (2, 0.05)]}``. ``participation[3]`` is one device's.
+        the keys of a tuple change together: ``{("clip", "weight"): [(1, 0.1), (2, 0.05)]}``. ``participation[3]`` is
+        that of device 3 alone.
     quantities : sequence of str, optional
-        Names (docs, sweep) or places in the JSON of ``bounds`` and ``solve energy``; by default the usual ones.
+        Names (docs/sweep.md) or paths in the JSON of ``bounds`` and ``solve energy``; by default the usual ones.
     out : path, optional
-        The store, a zarr group: what is there already is not computed again. By default nothing is kept.
+        The store, a zarr group: blocks that it has are not computed again. By default nothing is kept.
     executor : concurrent.futures.Executor or distributed.Client, optional
         Where blocks are computed; by default in this process.
     workers : int, optional
-        How many it has; by default as many as there are processors here, or as the client knows.
+        Number of workers of the executor; by default the number of processors here, or of the client's threads.
     started : callable, optional
-        Is told how many blocks are missing, and returns what is told of each that is done.
+        Called with the number of missing blocks; returns a function that is called with the part of every finished
+        block.
 
     Returns
     -------
     xarray.Dataset
-        With units, the ends of intervals as ``NAME_lower`` and ``NAME_upper``, and nan for what has failed, whose message is in
-        the variable ``PART.message``.
+        Variables have units. Bounds of a quantity are the variables ``NAME_lower`` and ``NAME_upper``. A failed cell is
+        nan, and the variable ``PART.message`` holds its message.
 
     Raises
     ------
     ParameterError
-        For an axis or a quantity that there is not, or values that are not allowed.
+        When an axis or a quantity does not exist, or when values are not allowed.
     SystemFileError
         When the system itself is not allowed.
     StoreError
-        When the store holds something else or is in use.
+        When the folder holds something else or is in use.
 
     Examples
     --------
@@ -141,16 +143,16 @@ def _folder(out: str | Path | None) -> Iterator[Path]:
 
 @contextmanager
 def workforce(scheduler: str | None, blocks: int) -> Iterator[tuple[Executor | None, int]]:
-    """Who computes: the workers of a Dask scheduler, or the processors here.
+    """The executor and its number of workers: those of a Dask scheduler, or a pool with one process per processor.
 
     Raises
     ------
     ParameterError
-        When there is no scheduler at the address.
+        When no scheduler answers at the address.
     """
     if scheduler is None:
-        with pool_of(max(blocks, 1)) as found:
-            yield found
+        with pool_of(max(blocks, 1)) as executor_and_workers:
+            yield executor_and_workers
         return
     from distributed import Client
 
@@ -163,5 +165,5 @@ def workforce(scheduler: str | None, blocks: int) -> Iterator[tuple[Executor | N
 
 
 def _of_client(client: Any) -> tuple[Executor, int]:
-    """The workers of a Dask client, and how many threads they have; blocks that one loses are tried elsewhere."""
+    """The executor of a Dask client and its number of threads; another worker computes the blocks of a lost one."""
     return client.get_executor(retries=_RETRIES), max(sum(client.nthreads().values()), 1)
