@@ -1,1 +1,1 @@
-"""What the commands answer: one value type for each part, its numbers computed by ``of``, its JSON by ``tree``."""
+"""The results of the commands: a dataclass per part, whose ``of`` computes the numbers; ``tree`` gives the JSON."""

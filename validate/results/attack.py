@@ -1,4 +1,4 @@
-"""The answers of ``attack``."""
+"""The results of the command ``attack``."""
 
 from __future__ import annotations
 
@@ -9,23 +9,24 @@ from airtight.analytics.guarantee import Adjacency
 
 @dataclass(frozen=True, kw_only=True)
 class AttackedDevice:
-    """One device, or several that are alike; each number from samples holds with the confidence of the whole.
+    """Lower bounds of epsilon for one device, or for several equal devices, each with the confidence of the result.
 
     Attributes
     ----------
     devices : list of int
     attack : float
-        Epsilon at the system's delta is not below it.
+        Lower bound of epsilon at the system's delta.
     exact : float
-        Never below the truth.
+        Exact epsilon, rounded up.
     attack_on_features : float, optional
-        With the longest code of these devices in a data set, instead of the longest that the clip allows.
+        The same lower bound with the longest code of these devices in a data set instead of the longest that the clip
+        allows.
     published_epsilon, published_delta : float, optional
-        Theorem 1 as printed, of one query.
+        Theorem 1 as printed, for one query.
     attack_at_published_delta : float, optional
-        Epsilon at the published delta is not below it.
+        Lower bound of epsilon at the published delta.
     refuted : bool
-        Whether that is more than is published.
+        Whether this lower bound exceeds the published epsilon.
     """
 
     devices: list[int]
@@ -40,16 +41,16 @@ class AttackedDevice:
 
 @dataclass(frozen=True, kw_only=True)
 class AttackResult:
-    """What the optimal likelihood-ratio attack reaches.
+    """Lower bounds of epsilon by the optimal likelihood-ratio attack.
 
     Attributes
     ----------
     adjacency : Adjacency
     delta : float
     rounds, samples : int
-        Samples under either neighbour.
+        Number of rounds; number of samples under each neighbour.
     confidence : float
-        Of each number.
+        Confidence of each lower bound.
     devices : list of AttackedDevice
     """
 
@@ -63,30 +64,30 @@ class AttackResult:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingAttack:
-    """What the likelihood-ratio attack on one client of federated training reaches.
+    """Lower bounds of epsilon by the likelihood-ratio attack on one client of federated training.
 
     Attributes
     ----------
     mechanism : str
     adjacency, observer : str
-        One client's updates are others in all rounds; the sums are seen, and who dropped out.
+        Neighbours differ in one client's updates in all rounds; the observer sees the sums, and who dropped out.
     delta : float
-        Of all rounds together.
+        Delta for all rounds together.
     rounds, clients, parameters : int
     runs : int
-        Of the whole training under either neighbour.
+        Runs of the whole training under each neighbour.
     confidence : float
-        Of each of the next two.
+        Confidence of each of the next two lower bounds.
     attack : float
-        Epsilon is not below it: with a client that sends one end of each parameter's interval, or the other.
+        Lower bound of epsilon, from a client that sends the lower ends of all parameters' intervals, or the upper ends.
     attack_on_data : float
-        With a client that learns from its own samples, or from the same with other labels: no bound for others.
+        Lower bound of epsilon, from a client that trains on its own samples, or on the same with other labels.
     exact : float
-        Never below the truth, worst over all updates.
+        Exact epsilon for the worst updates, rounded up.
     published : float, optional
-        Theorem 3 of CorBin-FL, of one round, where its condition holds.
+        Theorem 3 of CorBin-FL for one round, where its condition holds.
     refuted : bool
-        Whether more than that is shown.
+        Whether a lower bound exceeds the published epsilon.
     """
 
     mechanism: str

@@ -1,4 +1,4 @@
-"""The answer of ``design --frontier``."""
+"""The result of the command ``design --frontier``."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class FrontierResult:
-    """One design for every combination of what is kept.
+    """One design for every combination of limits.
 
     Attributes
     ----------
     sought : str
-        What is least, or utility, which is greatest.
+        The objective: it is minimised, except for utility, which is maximised.
     axes : dict
-        Values of each constraint, by its key in [design].
+        Values of each limit, by its key in [design].
     points : list of dict
-        Of each combination: the constraints, `value` of what is sought, its proved `bound`, and what the design reaches; null
-        where no design was found, or nothing is proved; where none keeps all, proved, `bound` is infinite.
+        For each combination: the limits, the `value` of the objective, its proved `bound`, and further numbers of the
+        design. A number is null where no design was found or nothing is proved. `bound` is infinite where it is proved
+        that no design keeps all limits.
     """
 
     sought: str
@@ -34,11 +35,11 @@ class FrontierResult:
     points: list[dict[str, float | None]]
 
     @classmethod
-    def of(cls, sought: str, found: xarray.Dataset) -> FrontierResult:
-        axes = {str(name): np.asarray(found[name].values) for name in found.value.dims}
+    def of(cls, sought: str, dataset: xarray.Dataset) -> FrontierResult:
+        axes = {str(name): np.asarray(dataset[name].values) for name in dataset.value.dims}
         points: list[dict[str, float | None]] = []
-        for at in product(*(range(values.size) for values in axes.values())):
-            point = {name: float(values[i]) for (name, values), i in zip(axes.items(), at, strict=True)}
-            reached = {str(name): float(data.values[at]) for name, data in found.data_vars.items()}
-            points.append({**point, **{name: None if np.isnan(x) else x for name, x in reached.items()}})
+        for index in product(*(range(values.size) for values in axes.values())):
+            point = {name: float(values[i]) for (name, values), i in zip(axes.items(), index, strict=True)}
+            numbers = {str(name): float(data.values[index]) for name, data in dataset.data_vars.items()}
+            points.append({**point, **{name: None if np.isnan(x) else x for name, x in numbers.items()}})
         return cls(sought=sought, axes=axes, points=points)

@@ -1,4 +1,4 @@
-"""Any result as a tree for strict JSON."""
+"""Conversion of results to strict JSON."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import numpy as np
 
 
 def as_json(result: Any) -> Any:
-    """Dataclasses as objects, arrays and tuples as lists, infinity and nan as strings.
+    """Convert dataclasses to objects, arrays and tuples to lists, infinity and nan to strings.
 
-    A dataclass's part that is None or has nothing in it is left out.
+    Fields of a dataclass that are None or an empty object are omitted.
 
     Examples
     --------

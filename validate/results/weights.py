@@ -1,4 +1,4 @@
-"""The weights found and what they reach: the answer of ``solve weights``, and the designs that the report compares."""
+"""The result of ``solve weights``: weights and their errors; and the weight designs that the report compares."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from airtight.validate.system_file.description import Task
 
 @dataclass(frozen=True, kw_only=True)
 class WeightCertificate:
-    """Greatest violation of a constraint, of stationarity, and how far the objective can be from the least, in its units.
+    """Greatest violation of a constraint, greatest violation of stationarity, and an upper bound of the suboptimality.
 
     Attributes
     ----------
     primal_residual, dual_residual, duality_gap : float
-        In doubles.
+        Computed in double precision.
     proved_gap : float, optional
         The duality gap in rational arithmetic, rounded up (:mod:`airtight.solvers.weights.rational_certificate`);
         absent for large problems.
@@ -45,29 +45,31 @@ class WeightCertificate:
             primal_residual=proof.primal_residual,
             dual_residual=proof.dual_residual,
             duality_gap=proof.duality_gap,
-            proved_gap=_proved(found),
+            proved_gap=_proved_gap(found),
         )
 
 
-def _proved(found: Solution) -> float | None:
+def _proved_gap(found: Solution) -> float | None:
+    """The duality gap in rational arithmetic, rounded up; infinite where nothing is proved, None for large problems."""
     if found.program.V.size > rational_certificate.LARGEST:
         return None
     try:
         gap = rational_certificate.proof(found.program, found.w.tolist(), found.multipliers).gap
     except rational_certificate.NotProvedError:
         return math.inf
+    # float() rounds to nearest: take the next double where it rounded down
     return float(gap) if Fraction(float(gap)) >= gap else math.nextafter(float(gap), math.inf)
 
 
 @dataclass(frozen=True, kw_only=True)
 class WeightResult:
-    """Weights, what they achieve and what is proved about them.
+    """Weights, their errors, and their certificate.
 
     Attributes
     ----------
     w : ndarray, shape (K,)
     objective, exact_mse, published_mse : float
-        What was minimised; both MSEs at these weights.
+        The minimised quantity; both MSEs at these weights.
     w_max : ndarray, shape (K,)
         Greatest weights under the cap; infinite without one.
     certificate : WeightCertificate
@@ -75,7 +77,7 @@ class WeightResult:
     iterations : int
     seconds : float
     converged, optimal : bool
-        The method's own word, and the certificate's.
+        Whether the method reports convergence, and whether the certificate proves optimality.
     constant_output : float, optional
         MSE of the best output that ignores y, when the features are known.
     """
@@ -113,14 +115,14 @@ class WeightResult:
 
 @dataclass(frozen=True, kw_only=True)
 class Design:
-    """What some weights reach.
+    """Errors and accuracy at some weights.
 
     Attributes
     ----------
     exact_mse, published_mse, accuracy : float
     w : ndarray, shape (K,)
     duality_gap : float, optional
-        Of weights that were solved for.
+        Duality gap of weights that a solver returned.
     optimal : bool, optional
         Whether the certificate proves them optimal.
     """
@@ -134,13 +136,15 @@ class Design:
 
     @classmethod
     def of(cls, system: InferenceSystem, task: Task, w: FloatArray, found: Solution | None = None) -> Design:
-        """Of the weights `w`; `found` is what they were solved with."""
+        """Errors and accuracy at the weights `w`; `found` is the solution that contains them, if a solver returned them."""
         weighted = replace(system, weight=w)
-        inside = accuracy.exact(weighted, task.features, margin=task.margin, ideal_accuracy=task.ideal_accuracy)
+        accuracy_interval = accuracy.exact(
+            weighted, task.features, margin=task.margin, ideal_accuracy=task.ideal_accuracy
+        )
         return cls(
             exact_mse=distortion.exact(weighted, task.features),
             published_mse=distortion.published(weighted, task.features),
-            accuracy=inside.estimate,
+            accuracy=accuracy_interval.estimate,
             w=weighted.weight,
             duality_gap=None if found is None else found.certificate.duality_gap,
             optimal=None if found is None else found.is_optimal(),
@@ -149,7 +153,7 @@ class Design:
 
 @dataclass(frozen=True, kw_only=True)
 class Designs:
-    """What uniform, published and exact weights reach under a privacy cap beside an output that ignores y, or why nothing does.
+    """Uniform, published and exact weights under a privacy cap, with a constant output, or why none are feasible.
 
     Attributes
     ----------
@@ -158,7 +162,7 @@ class Designs:
     adjacency : Adjacency
     infeasible : str, optional
     designs : dict
-        By name; uniform weights only where they keep the cap.
+        Designs by name; uniform weights only where they keep the cap.
     """
 
     epsilon_cap: float
@@ -171,12 +175,12 @@ class Designs:
         cap = np.inf if task.epsilon_cap is None else task.epsilon_cap
         try:
             upper = weights.greatest_weights(system, cap)
-            found = {
+            solutions = {
                 "published": weights.solve(system, task.features, w_max=upper, objective="published"),
                 "exact": weights.solve(system, task.features, w_max=upper),
             }
             if np.all(np.isfinite(upper)):
-                found["free sum"] = weights.solve(system, task.features, w_max=upper, sums_to_one=False)
+                solutions["free sum"] = weights.solve(system, task.features, w_max=upper, sums_to_one=False)
         except InfeasibleError as error:
             return cls(epsilon_cap=cap, adjacency=system.adjacency, infeasible=str(error))
         radius: dict[str, float] = {"margin": task.margin, "ideal_accuracy": task.ideal_accuracy}
@@ -188,9 +192,9 @@ class Designs:
                 w=np.zeros(system.devices),
             )
         }
-        even = np.full(system.devices, 1 / system.devices)
-        if np.all(even <= upper):
-            designs["uniform"] = Design.of(system, task, even)
-        for name, solution in found.items():
+        uniform = np.full(system.devices, 1 / system.devices)
+        if np.all(uniform <= upper):
+            designs["uniform"] = Design.of(system, task, uniform)
+        for name, solution in solutions.items():
             designs[name] = Design.of(system, task, np.maximum(solution.w, 0.0), solution)
         return cls(epsilon_cap=cap, adjacency=system.adjacency, designs=designs)
