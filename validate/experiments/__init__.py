@@ -1,1 +1,1 @@
-"""The embedded learning loop, simulations, and the figures of the papers."""
+"""The embedded training loop, Monte Carlo simulations, and the figures of the papers."""

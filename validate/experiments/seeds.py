@@ -1,4 +1,4 @@
-"""Numbers measured once a seed: their mean, its interval, and the paired difference from another's."""
+"""Statistics of a number measured once per seed: mean, confidence interval, paired difference from a base."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 
-LEVEL = 0.95
+LEVEL = 0.95  # confidence level of every interval over seeds
 
 
 def student(values: Sequence[float], level: float = LEVEL) -> tuple[float, float]:
-    r"""Student's interval of the mean, :math:`\bar x \pm t_{n-1}\,s/\sqrt n`; the whole line for one seed or a diverged run.
+    r"""Student's confidence interval of the mean, :math:`\bar x \pm t_{n-1}\,s/\sqrt n`.
+
+    The interval is the whole real line for a single seed, or when a run diverged.
 
     Examples
     --------
@@ -24,13 +26,15 @@ def student(values: Sequence[float], level: float = LEVEL) -> tuple[float, float
     n = len(values)
     if n < 2 or not np.all(np.isfinite(values)):
         return -math.inf, math.inf
-    half = float(stats.t.ppf((1 + level) / 2, n - 1)) * float(np.std(values, ddof=1)) / math.sqrt(n)
+    half_width = float(stats.t.ppf((1 + level) / 2, n - 1)) * float(np.std(values, ddof=1)) / math.sqrt(n)
     mean = float(np.mean(values))
-    return mean - half, mean + half
+    return mean - half_width, mean + half_width
 
 
 def compared(values: Sequence[float], base: Sequence[float]) -> dict[str, Any]:
-    """Mean and interval over the seeds, and of the differences seed by seed from a base; each interval for itself.
+    """Mean and confidence interval over the seeds, and those of the paired differences from a base.
+
+    The level holds for each interval alone, not for all of them together.
 
     Examples
     --------
@@ -38,11 +42,11 @@ def compared(values: Sequence[float], base: Sequence[float]) -> dict[str, Any]:
     >>> [round(x, 3) for x in (found["mean"], *found["difference_interval"])]
     [0.8, 0.1, 0.1]
     """
-    apart = [x - y for x, y in zip(values, base, strict=True)]
+    differences = [x - y for x, y in zip(values, base, strict=True)]
     return {
         "values": [float(x) for x in values],
         "mean": float(np.mean(values)),
         "interval": list(student(values)),
-        "difference": float(np.mean(apart)),
-        "difference_interval": list(student(apart)),
+        "difference": float(np.mean(differences)),
+        "difference_interval": list(student(differences)),
     }

@@ -1,4 +1,4 @@
-"""Results of ``attack``."""
+"""The results of the command ``attack``."""
 
 from __future__ import annotations
 
@@ -9,21 +9,22 @@ from airtight.analytics.guarantee import Adjacency
 
 @dataclass(frozen=True, kw_only=True)
 class AttackedDevice:
-    """Result for one device, or for several equal ones; each number from samples holds with the confidence of the whole attack.
+    """Lower bounds of epsilon for one device, or for several equal devices, each with the confidence of the result.
 
     Attributes
     ----------
     devices : list of int
     attack : float
-        Lower bound of epsilon at the system's delta, from samples.
+        Lower bound of epsilon at the system's delta.
     exact : float
-        Exact epsilon, never below the truth.
+        Exact epsilon, rounded up.
     attack_on_features : float, optional
-        Lower bound for the longest code of these devices in a data set, instead of the longest that the clip allows.
+        The same lower bound with the longest code of these devices in a data set instead of the longest that the clip
+        allows.
     published_epsilon, published_delta : float, optional
         Theorem 1 as printed, for one query.
     attack_at_published_delta : float, optional
-        Lower bound of epsilon at the published delta, from samples.
+        Lower bound of epsilon at the published delta.
     refuted : bool
         Whether this lower bound exceeds the published epsilon.
     """
@@ -40,14 +41,14 @@ class AttackedDevice:
 
 @dataclass(frozen=True, kw_only=True)
 class AttackResult:
-    """Result of the optimal likelihood-ratio attack.
+    """Lower bounds of epsilon by the optimal likelihood-ratio attack.
 
     Attributes
     ----------
     adjacency : Adjacency
     delta : float
     rounds, samples : int
-        Rounds attacked together, and samples under each neighbour.
+        Number of rounds; number of samples under each neighbour.
     confidence : float
         Confidence of each lower bound.
     devices : list of AttackedDevice
@@ -63,30 +64,30 @@ class AttackResult:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingAttack:
-    """Result of the likelihood-ratio attack on one client of federated training.
+    """Lower bounds of epsilon by the likelihood-ratio attack on one client of federated training.
 
     Attributes
     ----------
     mechanism : str
     adjacency, observer : str
-        Neighbours differ in the updates of one client in all rounds; the observer sees the sums and who dropped out.
+        Neighbours differ in one client's updates in all rounds; the observer sees the sums, and who dropped out.
     delta : float
-        delta of all rounds together.
+        Delta for all rounds together.
     rounds, clients, parameters : int
     runs : int
         Runs of the whole training under each neighbour.
     confidence : float
-        Confidence of each of the two lower bounds.
+        Confidence of each of the next two lower bounds.
     attack : float
-        Lower bound of epsilon for a client that sends one end of each parameter's interval, or the other end.
+        Lower bound of epsilon, from a client that sends the lower ends of all parameters' intervals, or the upper ends.
     attack_on_data : float
-        Lower bound for a client that learns from its own samples, or from the same samples with other labels.
+        Lower bound of epsilon, from a client that trains on its own samples, or on the same with other labels.
     exact : float
-        Exact epsilon of the worst updates, never below the truth.
+        Exact epsilon for the worst updates, rounded up.
     published : float, optional
         Theorem 3 of CorBin-FL for one round, where its condition holds.
     refuted : bool
-        Whether the lower bound exceeds the published epsilon.
+        Whether a lower bound exceeds the published epsilon.
     """
 
     mechanism: str

@@ -1,4 +1,4 @@
-"""Results for a fleet: the limits of each device (``bounds``) and its optimal plan (``solve energy``)."""
+"""The results of ``bounds`` and ``solve energy`` for a fleet: limits of each device, and its best plan."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from airtight.analytics.federated.fair.device import DeviceFleet
 from airtight.solvers.energy import proved
 from airtight.solvers.energy.utility import EnergySolution
 
-_PROVED = 10_000  # devices up to which gaps are proved in ball arithmetic
+_LARGEST_PROVED = 10_000  # devices of the largest fleet whose gaps are proved in ball arithmetic
 
 
 @dataclass(frozen=True, kw_only=True)
 class DeviceBounds:
-    """Limits of one device by channel and deadline.
+    """Limits of one device by its channel and its deadline.
 
     Attributes
     ----------
     gain : float
-        SNR over the gap for each W of power, 1/W.
+        SNR divided by the SNR gap, per W of power, 1/W.
     path_loss_factor : float
     min_power : float
-        W.
+        Smallest power that keeps the deadline, W.
     max_iterations : float
     least_deadline : float
-        s.
+        Smallest deadline that the device can keep, s.
     feasible : bool
     """
 
@@ -45,14 +45,14 @@ class DeviceBounds:
 
 @dataclass(frozen=True, kw_only=True)
 class Theorem2:
-    """The published solution for one device.
+    """The plan of the published solution for one device.
 
     Attributes
     ----------
     iterations, power, utility : float
         power in W; nan where the theorem's equation has no root.
     gap : float
-        Proved: no feasible choice has a utility above ``utility + gap``.
+        Proved: no feasible plan has a utility above ``utility + gap``.
     """
 
     iterations: float
@@ -63,14 +63,14 @@ class Theorem2:
 
 @dataclass(frozen=True, kw_only=True)
 class EnergyCertificate:
-    """No feasible choice has a utility above ``utility + gap``.
+    """Certificate that no feasible plan has a utility above ``utility + gap``.
 
     Attributes
     ----------
     gap : float
-        Gap in double precision.
+        Computed in double precision.
     proved_gap : float, optional
-        Gap in ball arithmetic (:mod:`airtight.solvers.energy.proved`); infinite where nothing is proved, absent
+        Proved in ball arithmetic (:mod:`airtight.solvers.energy.proved`); infinite where nothing is proved, absent
         for large fleets and without python-flint.
     """
 
@@ -80,18 +80,18 @@ class EnergyCertificate:
 
 @dataclass(frozen=True, kw_only=True)
 class EnergyResult:
-    """The optimal plan of one device.
+    """The plan of greatest utility for one device.
 
     Attributes
     ----------
     iterations, power, rate : float
-        power in W, rate in bit/s.
+        Power in W, rate in bit/s.
     transmit_time, compute_time, slack : float
-        s.
+        Times in s.
     energy, utility : float
-        energy in J.
+        Energy in J.
     case : str
-        Names the constraints that hold with equality.
+        The constraints that hold with equality.
     certificate : EnergyCertificate
     published : Theorem2
     """
@@ -110,30 +110,31 @@ class EnergyResult:
 
     @classmethod
     def of(cls, found: EnergySolution, printed: EnergySolution, fleet: DeviceFleet | None = None) -> list[EnergyResult]:
-        """The plan of every device beside the published solution; with `fleet` the gaps are proved in ball arithmetic."""
-        gaps = zip(found.gap.tolist(), _proved(fleet, found), strict=True)
+        """The result of every device: our solution `found` and the published one; with `fleet`, its gaps are proved."""
+        gaps = zip(found.gap.tolist(), _proved_gaps(fleet, found), strict=True)
         certificates = (EnergyCertificate(gap=gap, proved_gap=proven) for gap, proven in gaps)
         theorem = (Theorem2(**row) for row in _rows(Theorem2, printed))
         return [
-            cls(**row, certificate=certificate, published=other)
-            for row, certificate, other in zip(_rows(cls, found), certificates, theorem, strict=True)
+            cls(**row, certificate=certificate, published=printed_plan)
+            for row, certificate, printed_plan in zip(_rows(cls, found), certificates, theorem, strict=True)
         ]
 
 
-def _proved(fleet: DeviceFleet | None, found: EnergySolution) -> list[float] | list[None]:
+def _proved_gaps(fleet: DeviceFleet | None, found: EnergySolution) -> list[float] | list[None]:
+    """Proved gaps; None where they are not asked for, the fleet is large, or python-flint is missing."""
     unproved: list[None] = [None] * found.gap.size
-    if fleet is None or found.gap.size > _PROVED:
+    if fleet is None or found.gap.size > _LARGEST_PROVED:
         return unproved
     try:
         return list(proved.gaps(fleet, found).tolist())
     except ModuleNotFoundError as lacking:
-        if lacking.name != "flint":
+        if error.name != "flint":
             raise
         return unproved
 
 
 def _rows(kind: type, columns: DeviceFleet | EnergySolution) -> Iterator[dict[str, Any]]:
-    """One object for each device, from the arrays that are named like the fields of `kind`."""
+    """For every device, the fields of the dataclass `kind` that `columns` has."""
     names = [field.name for field in fields(kind) if hasattr(columns, field.name)]
     for row in zip(*(getattr(columns, name).tolist() for name in names), strict=True):
         yield dict(zip(names, row, strict=True))

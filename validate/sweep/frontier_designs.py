@@ -85,7 +85,7 @@ def traced(
 
 
 def plot(name: str, found: FrontierResult) -> Figure:
-    """Plot the objective over the first axis, a line per value of the second; the area up to the proved bound is shaded."""
+    """Plot the objective over the first axis, a line per value of the second, and shade the gap to the proved bound."""
     import matplotlib as mpl
 
     from airtight.validate.experiments.figures.style import STYLE, figure_of

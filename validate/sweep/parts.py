@@ -1,4 +1,4 @@
-"""The results that a sweep can compute for every system, the tables that each reads, and the numbers that each holds."""
+"""The results that a sweep can compute for every system: the tables that each reads and the numbers that each holds."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ DEFAULT_EPSILON = 1.0
 
 @dataclass(frozen=True, kw_only=True)
 class EpsilonInterval:
-    """Lower and upper bound, `lower` and `epsilon`, of every device's smallest epsilon against the chosen observer."""
+    """Lower and upper bound, `lower` and `epsilon`, of each device's smallest epsilon, for the chosen observer."""
 
     epsilon: FloatArray
     lower: FloatArray
@@ -36,7 +36,7 @@ class EpsilonInterval:
 
 @dataclass(frozen=True, kw_only=True)
 class DeltaAt:
-    """Lower and upper bound, `lower` and `delta`, of every device's delta at ``at_epsilon`` against the chosen observer."""
+    """Lower and upper bound, `lower` and `delta`, of each device's delta at ``at_epsilon``, for the chosen observer."""
 
     delta: FloatArray
     lower: FloatArray
@@ -105,7 +105,7 @@ class Part:
 
 
 def _leaves(dataclass_type: type) -> list[tuple[str, bool]]:
-    """The paths of all numbers in a dataclass, read from its annotations; true for arrays, which have a value per device."""
+    """The paths of all numbers in a dataclass, read from its annotations; true for arrays (a value per device)."""
     hints, paths = typing.get_type_hints(dataclass_type), []
     for each in fields(dataclass_type):
         field_type = hints[each.name]

@@ -1,4 +1,4 @@
-"""The plan of a sweep: its axes, its variables, the blocks of cells to compute, and a digest of what each block depends on."""
+"""The plan of a sweep: axes, variables, blocks of cells to compute, and digests of what each block depends on."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class Work:
 
     def task(self, index: Index) -> Task:
         """The task that computes a block."""
-        axes = tuple(axis.only(span.start, span.stop) for axis, span in zip(self.axes, self.region(index), strict=True))
+        axes = tuple(axis.only(part.start, part.stop) for axis, part in zip(self.axes, self.region(index), strict=True))
         return Task(self.part.name, tuple(self.variables.values()), self.raw, self.where, axes, self.devices)
 
     def address(self, index: Index, place: Place) -> str:
@@ -329,7 +329,7 @@ def _devices(part: Part, tables: dict[str, Any], axes: Sequence[Axis]) -> int:
 
 
 def _block_shape(shape: Sequence[int], cells: int) -> tuple[int, ...]:
-    """The shape of a block of at most `cells` cells; it covers the last axes completely before it extends along earlier ones."""
+    """The shape of a block of at most `cells` cells; it covers the last axes completely first."""
     block = []
     for size in reversed(shape):
         block.append(max(min(size, cells), 1))

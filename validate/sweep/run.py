@@ -1,4 +1,4 @@
-"""Runs a sweep: computes the missing blocks in this process, on all cores or on a cluster, and stores each when it is done."""
+"""Runs a sweep: computes missing blocks in this process, on all cores or on a cluster, and stores each when done."""
 
 from __future__ import annotations
 
@@ -90,7 +90,8 @@ def run(
     workers : int
         Number of workers of the executor; four times as many blocks are submitted at a time.
     started : callable, optional
-        Called with the number of missing blocks; returns a function that is called with the part of every finished block.
+        Called with the number of missing blocks; returns a function that is called with the part of every finished
+        block.
 
     Raises
     ------
@@ -215,7 +216,7 @@ def _summary(store: Store) -> tuple[str, ...]:
 
 
 def cost(sweep: Sweep, path: Path | None) -> list[Cost]:
-    """The blocks that the store does not have, and their CPU time, estimated from a sample of cells spread over the grid."""
+    """Number and estimated CPU time of the blocks that the store does not have, for every part."""
     store = Store(path) if path is not None and path.exists() else None
     if store is not None:
         store.demand(sweep)
@@ -229,7 +230,7 @@ def cost(sweep: Sweep, path: Path | None) -> list[Cost]:
 
 
 def _seconds(work: Work) -> float:
-    """CPU seconds per cell, from ever larger samples spread over the grid, until one takes long enough to be measured."""
+    """CPU seconds per cell, from ever larger samples spread over the grid, until one takes long enough to measure."""
     first_index = next(iter(work.blocks()))
     whole_task = replace(work, block=work.shape).task(first_index)
     largest_sample = min(work.cells, int(np.prod(work.block, dtype=np.int64)))

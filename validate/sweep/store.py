@@ -1,8 +1,8 @@
 """The store of a sweep: a zarr group with a record of what every chunk was computed from.
 
-Every array has a record for each of its chunks: the digest of everything that the chunk depends on, a checksum of its file,
-and the messages of the cells that failed. A chunk is written before its record, and each write is atomic, so that a process
-may be killed at any time: a chunk without a record, or with another digest or checksum, is computed anew.
+Every array has a record for each of its chunks: the digest of everything that the chunk depends on, a checksum of its
+file, and the messages of the cells that failed. A chunk is written before its record, and each write is atomic, so that
+a process may be killed at any time: a chunk without a record, or with another digest or checksum, is computed anew.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ class Store:
         lengths = {work.devices for work in sweep.works for place in work.variables.values() if place.per_device}
         if len(lengths) > 1:
             raise StoreError(
-                f"{self.path}: the quantities have {' and '.join(map(str, sorted(lengths)))} devices; sweep them separately"
+                f"{self.path}: quantities of {' and '.join(map(str, sorted(lengths)))} devices; sweep them separately"
             )
         for length in lengths:
             self._coordinate(group, DEVICE, DEVICE, np.arange(length), {"units": "1"})
@@ -194,7 +194,8 @@ class Store:
     def _reusable_cells(self, group: Any, work: Work) -> Kept | None:
         """The cells of the grid in the store that the new grid has too, where both depend on the same input.
 
-        None where the store has no such arrays, or where grid and blocks are the same, so that every chunk stays where it is.
+        None where the store has no such arrays, or where grid and blocks are the same, so that every chunk stays where
+        it is.
         """
         names = list(work.variables)
         stored: list[Any] = [group.get(name) for name in names]
@@ -229,7 +230,7 @@ class Store:
         return Kept(reusable, arrays)
 
     def _valid_cells(self, work: Work, name: str, place: Place) -> NDArray[np.bool_]:
-        """A mask of the cells of an array on disk whose chunk is up to date and undamaged, and that did not fail."""
+        """A mask of the cells of an array on disk that did not fail and whose chunk is up to date and undamaged."""
         valid = np.zeros(work.shape, dtype=bool)
         for index in work.blocks():
             record = self._read(self._record(name, index))
@@ -299,7 +300,7 @@ class Store:
                 stream.write(json.dumps(content, sort_keys=True).encode())
 
     def finish(self, sweep: Sweep) -> dict[str, int]:
-        """Write the messages of failed cells, one array per part that has any; their number by the name of the array."""
+        """Write the messages of failed cells, one array per part that has any; return their numbers by array."""
         import warnings
 
         import zarr

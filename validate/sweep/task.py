@@ -72,7 +72,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Block:
-    """The numbers of a block: an array for each place, in the shape of the block, and messages of failed cells by flat index."""
+    """The numbers of a block: an array for each place; and the messages of failed cells by their flat index."""
 
     arrays: tuple[FloatArray, ...]
     failed: dict[int, str]

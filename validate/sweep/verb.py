@@ -81,9 +81,9 @@ def sweep(
     source : path, dict, InferenceSystem, FederatedSystem or DeviceFleet
         A system file, its tables, or one of the value types.
     over : mapping
-        Keys of the system file to values: ``{"participation": np.linspace(0.1, 1, 10)}``. Several keys make a product; the
-        keys of a tuple change together: ``{("clip", "weight"): [(1, 0.1), (2, 0.05)]}``. ``participation[3]`` is that of
-        device 3 alone.
+        Keys of the system file to values: ``{"participation": np.linspace(0.1, 1, 10)}``. Several keys make a product;
+        the keys of a tuple change together: ``{("clip", "weight"): [(1, 0.1), (2, 0.05)]}``. ``participation[3]`` is
+        that of device 3 alone.
     quantities : sequence of str, optional
         Names (docs/sweep.md) or paths in the JSON of ``bounds`` and ``solve energy``; by default the usual ones.
     out : path, optional
@@ -93,13 +93,14 @@ def sweep(
     workers : int, optional
         Number of workers of the executor; by default the number of processors here, or of the client's threads.
     started : callable, optional
-        Called with the number of missing blocks; returns a function that is called with the part of every finished block.
+        Called with the number of missing blocks; returns a function that is called with the part of every finished
+        block.
 
     Returns
     -------
     xarray.Dataset
-        Variables have units. Bounds of a quantity are the variables ``NAME_lower`` and ``NAME_upper``. A failed cell is nan,
-        and the variable ``PART.message`` holds its message.
+        Variables have units. Bounds of a quantity are the variables ``NAME_lower`` and ``NAME_upper``. A failed cell is
+        nan, and the variable ``PART.message`` holds its message.
 
     Raises
     ------
@@ -164,5 +165,5 @@ def workforce(scheduler: str | None, blocks: int) -> Iterator[tuple[Executor | N
 
 
 def _of_client(client: Any) -> tuple[Executor, int]:
-    """The executor of a Dask client and its number of threads; the blocks of a lost worker are computed by another one."""
+    """The executor of a Dask client and its number of threads; another worker computes the blocks of a lost one."""
     return client.get_executor(retries=_RETRIES), max(sum(client.nthreads().values()), 1)

@@ -1,1 +1,1 @@
-"""The papers' figures, one function each: labelled data, a drawing, and a caption that says exact or analogue."""
+"""The figures of the papers, one function each: labelled data, a plot, and a caption that says exact or analogue."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _SYSTEM = FederatedSystem(clients=50, parameters=1, epsilon=1.0, ldp_fraction=0.2)
-_SMALL = 0.015  # what the paper calls little: "less than 1.5 %" of Experiment 7
+_SMALL = 0.015  # the paper's "less than 1.5 %" of Experiment 7
 _NAMES = {
     "vanilla": "no privacy",
     "stratified": "correlated quantizers, no privacy",
@@ -33,9 +33,9 @@ _NAMES = {
     "laplace": "Laplace",
     "gaussian": "Gaussian",
 }
-_AUTHORS = (
+_AUTHORS_RESULTS = (
     "The authors' own repository (commit a956027) reports on MNIST at epsilon = .1, .3, 1, 3: CorBin-FL 93.13, 96.50, 97.52, "
-    "97.99 %, one-bit RQM, which is LDP-FL again, 32.0, 84.4, 96.6, 97.9 % (means of five seeds)."
+    "97.99 %; one-bit RQM, which equals LDP-FL, 32.0, 84.4, 96.6, 97.9 % (means of five seeds)."
 )
 
 
@@ -44,7 +44,7 @@ def _lines(mechanisms: Sequence[str], system: FederatedSystem, settings: Setting
 
 
 def _analogue(figure: str, about: str, data: xr.Dataset, where: str = "handwritten digits (1797 images)") -> str:
-    """How a caption begins."""
+    """The beginning of a caption."""
     chosen = f"lambda chosen on {data.attrs['validation_seeds']} other seeds" if data.attrs else ""
     return (
         f"Analogue of CB Fig. {figure}: {about}; {where} and a dense network instead of the paper's, mean and standard "
@@ -55,18 +55,18 @@ def _analogue(figure: str, about: str, data: xr.Dataset, where: str = "handwritt
 # Experiment 1
 
 
-def _first(effort: Effort, advance: Advance) -> xr.Dataset:
+def _mechanisms(effort: Effort, advance: Advance) -> xr.Dataset:
     names = ("vanilla", "stratified", "corbin", "augcorbin", "ldp", "laplace", "gaussian")
     return learning.experiment(_lines(names, replace(_SYSTEM, epsilon=5.0)), effort, advance)
 
 
-def _show_first(data: xr.Dataset) -> Shown:
+def _show_mechanisms(data: xr.Dataset) -> Shown:
     finding = Finding.of(
         "the proposed mechanisms outperform LDP-FL, Gaussian and Laplace",
         [
-            lead(data, ours, theirs, POSITIVE)
-            for ours in ("corbin", "augcorbin")
-            for theirs in ("ldp", "gaussian", "laplace")
+            lead(data, proposed, baseline, POSITIVE)
+            for proposed in ("corbin", "augcorbin")
+            for baseline in ("ldp", "gaussian", "laplace")
         ],
     )
     about = _analogue("1", "mechanisms at epsilon = 5 a parameter, 50 clients", data)
@@ -76,12 +76,12 @@ def _show_first(data: xr.Dataset) -> Shown:
 # Experiment 2
 
 
-def _bits(effort: Effort, advance: Advance) -> xr.Dataset:
+def _shared_bits(effort: Effort, advance: Advance) -> xr.Dataset:
     lines = {f"d = {d}": Line(Mechanism.CORBIN, replace(_SYSTEM, shared_bits=d), Settings()) for d in (0, 1, 3, 5, 7)}
     return learning.experiment(lines, effort, advance)
 
 
-def _show_bits(data: xr.Dataset) -> Shown:
+def _show_shared_bits(data: xr.Dataset) -> Shown:
     finding = Finding.of(
         "gains increase with the shared bits, and saturate at d = 5",
         [lead(data, "d = 5", "d = 0", POSITIVE), lead(data, "d = 7", "d = 5", (-_SMALL, _SMALL))],
@@ -135,7 +135,7 @@ def _show_clients(data: xr.Dataset) -> Shown:
 # Experiment 5
 
 
-def _weak(effort: Effort, advance: Advance) -> xr.Dataset:
+def _weak_privacy(effort: Effort, advance: Advance) -> xr.Dataset:
     lines = {
         "stratified": Line(Mechanism.STRATIFIED, _SYSTEM, Settings()),
         "corbin(10)": Line(Mechanism.CORBIN, replace(_SYSTEM, epsilon=10.0), Settings()),
@@ -144,7 +144,7 @@ def _weak(effort: Effort, advance: Advance) -> xr.Dataset:
     return learning.experiment(lines, replace(effort, smoothing=(1.0,)), advance)
 
 
-def _show_weak(data: xr.Dataset) -> Shown:
+def _show_weak_privacy(data: xr.Dataset) -> Shown:
     finding = Finding.of(
         "CorBin-FL at epsilon = 10 is almost equal to CQ without privacy and to LDP-FL at 50 (within 1.5 points)",
         [lead(data, "corbin(10)", other, (-_SMALL, _SMALL)) for other in ("stratified", "ldp(50)")],
@@ -183,7 +183,9 @@ def _show_budgets(data: xr.Dataset) -> Shown:
     )
     groups = [(_NAMES[name], [f"{name}({e:g})" for e in _BUDGETS]) for name in ("corbin", "augcorbin", "ldp")]
     about = _analogue("3(b)", "best accuracy for privacy budgets 1, 3 and 5", data)
-    return Shown(f"{about} {_AUTHORS}", learning.against(data, groups, _BUDGETS, "epsilon a parameter"), finding)
+    return Shown(
+        f"{about} {_AUTHORS_RESULTS}", learning.against(data, groups, _BUDGETS, "epsilon a parameter"), finding
+    )
 
 
 # Experiment 7
@@ -205,22 +207,22 @@ def _show_mnist(data: xr.Dataset) -> Shown:
         [lead(data, "corbin", "ldp", POSITIVE), lead(data, "vanilla", "corbin", (-math.inf, _SMALL))],
     )
     about = _analogue("3(c)", "epsilon = .5", data, "5000 images of the paper's own MNIST,")
-    return Shown(f"{about} {_AUTHORS}", learning.curves(data, _NAMES), finding)
+    return Shown(f"{about} {_AUTHORS_RESULTS}", learning.curves(data, _NAMES), finding)
 
 
 # Experiment 8
 
 
 def mse_surfaces() -> Figure:
-    """Fig. 4 of the paper, exactly: MSE of a pair over both inputs, c = 0, r = 0.5; LDPQ grey, CorBinQ blue."""
+    """Plot Fig. 4 of the paper exactly: MSE of a pair over both inputs, c = 0, r = 0.5; LDPQ grey, CorBinQ blue."""
     import matplotlib as mpl
 
     w = np.linspace(-0.5, 0.5, 41)
     first, second = np.meshgrid(w, w)
     with mpl.rc_context(STYLE):
         figure = figure_of(8.4, 3.9)
-        for place, epsilon in enumerate((0.5, 1.0)):
-            axes = figure.add_subplot(1, 2, place + 1, projection="3d")
+        for panel, epsilon in enumerate((0.5, 1.0)):
+            axes = figure.add_subplot(1, 2, panel + 1, projection="3d")
             for bits, colour in ((0, "#999999"), (None, "#2166ac")):
                 mse = quantizers.pair_mse(first, second, epsilon=epsilon, radius=0.5, bits=bits)
                 axes.plot_surface(first, second, mse, color=colour, alpha=0.75, rcount=20, ccount=20)
@@ -248,28 +250,29 @@ def _surfaces() -> xr.Dataset:
 
 
 def _about_surfaces(data: xr.Dataset) -> str:
-    least = float((data.ldpq / data.corbinq).min())
-    ratio = (data.ldpq.max(("w1", "w2")) / data.corbinq.max(("w1", "w2"))).values
+    smallest_ratio = float((data.ldpq / data.corbinq).min())
+    worst_ratio = (data.ldpq.max(("w1", "w2")) / data.corbinq.max(("w1", "w2"))).values
     return (
         'Exact: CB Fig. 4, MSE of a pair of CorBinQ (blue) and of LDPQ (grey) over both inputs, c = 0, r = 0.5. "MSE gains, '
-        f'particularly at smaller budgets": confirmed, exactly: LDPQ has at least {least:.2f} times the error at every pair of '
-        f"inputs, {ratio[0]:.2f} and {ratio[1]:.2f} times at worst for epsilon = .5 and 1 (CB-X8)."
+        f'particularly at smaller budgets": confirmed exactly. The error of LDPQ is at least {smallest_ratio:.2f} times as '
+        f"large at every pair of inputs, and its maximum {worst_ratio[0]:.2f} and {worst_ratio[1]:.2f} times as large for "
+        "epsilon = .5 and 1 (CB-X8)."
     )
 
 
 def figure_4(effort: Effort, advance: Advance) -> Redrawn:
-    """Experiment 8, exactly."""
+    """Experiment 8, computed exactly."""
     data = _surfaces()
     advance("CB-4")
     return Redrawn("CB-4", _about_surfaces(data), data, mse_surfaces())
 
 
 _STUDIES = {
-    "CB-1": (_first, _show_first),
-    "CB-2a": (_bits, _show_bits),
+    "CB-1": (_mechanisms, _show_mechanisms),
+    "CB-2a": (_shared_bits, _show_shared_bits),
     "CB-2b": (_dropout, _show_dropout),
     "CB-2c": (_clients, _show_clients),
-    "CB-3a": (_weak, _show_weak),
+    "CB-3a": (_weak_privacy, _show_weak_privacy),
     "CB-3b": (_budgets, _show_budgets),
     "CB-3c": (_mnist, _show_mnist),
 }

@@ -1,4 +1,4 @@
-"""Error against bits at equal exact epsilon: published few-bit quantizers, the best of so many outputs, and the bound for any."""
+"""Error against bits at equal exact epsilon: published few-bit quantizers, optimised ones, and a lower bound."""
 
 from __future__ import annotations
 
@@ -19,45 +19,45 @@ from airtight.validate.experiments.training.few_bits_training import Table, send
 from airtight.validate.system_file.training_plan import Mechanism, Settings
 
 _SYSTEM = FederatedSystem(clients=50, parameters=1, epsilon=1.0)
-_EPSILON = (1.0, 3.0, 5.0)
-_BITS = (1, 2, 3, 4)
-_SENT = {
+_EPSILON = (1.0, 3.0, 5.0)  # of one parameter against one uplink
+_BITS = (1, 2, 3, 4)  # per parameter
+_PUBLISHED = {
     "binomial": ("PBM", Mechanism.PBM),
     "levels": ("RQM, best q", Mechanism.RQM),
     "skellam": ("Skellam, best grid", Mechanism.SKELLAM),
     "gaussian": ("discrete Gaussian, best grid", Mechanism.DISCRETE_GAUSSIAN),
 }
 _LINES = {
-    **{name: label for name, (label, _) in _SENT.items()},
-    "solved": "best found",
-    "bound": "no alphabet is below",
-    "paired": "best found in pairs, half the error of the sum",
+    **{name: label for name, (label, _) in _PUBLISHED.items()},
+    "solved": "optimised",
+    "bound": "lower bound for every alphabet",
+    "paired": "optimised pairs, half the error of the sum",
 }
-_ZOO = ("ldp", "pbm", "rqm", "skellam", "discrete-gaussian", "quantizer", "corbin", "pairs")
+_TRAINED = ("ldp", "pbm", "rqm", "skellam", "discrete-gaussian", "quantizer", "corbin", "pairs")
 _NAMES = {
     "ldp": "LDP-FL, 1 bit",
     "pbm": "PBM",
     "rqm": "RQM",
     "skellam": "Skellam",
     "discrete-gaussian": "discrete Gaussian",
-    "quantizer": "solved",
+    "quantizer": "optimised",
     "corbin": "CorBin-FL, 1 bit",
-    "pairs": "solved, in pairs",
+    "pairs": "optimised pairs",
 }
 
 
 def sent(kind: Mechanism, bits: int, epsilon: float) -> float:
-    """Worst variance of one output with 2^b symbols; nan where there are too few."""
+    """Worst variance of one output with 2^bits symbols; nan where discrete noise needs more than one bit."""
     if bits == 1 and kind in (Mechanism.SKELLAM, Mechanism.DISCRETE_GAUSSIAN):
         return float("nan")
-    used = sender(kind, epsilon=epsilon, bits=bits)
-    if isinstance(used, Table):
-        return quantizer_laws.worst_variance(used.inputs, used.outputs, used.law)
-    return float(used.variance(np.zeros(1))[0])  # a coin is fair at 0
+    quantizer = sender(kind, epsilon=epsilon, bits=bits)
+    if isinstance(quantizer, Table):
+        return quantizer_laws.worst_variance(quantizer.inputs, quantizer.outputs, quantizer.law)
+    return float(quantizer.variance(np.zeros(1))[0])  # the variance is greatest at 0, where the coins are fair
 
 
 def error_against_bits(effort: Effort, advance: Advance) -> Redrawn:
-    """FB-1."""
+    """Figure FB-1: worst variance against bits, for every mechanism."""
     import matplotlib as mpl
 
     epsilons, widths = (_EPSILON, _BITS) if effort.seeds > 1 else (_EPSILON[:1], _BITS[:2])
@@ -68,7 +68,7 @@ def error_against_bits(effort: Effort, advance: Advance) -> Redrawn:
             solved = quantizer_design.solve(bits, epsilon=epsilon)
             paired = quantizer_pair.solve(bits, epsilon=epsilon).worst_mse / 2
             bound = quantizer_design.solve(2, epsilon=epsilon).lower_bound
-            published = [sent(kind, bits, epsilon) for _, kind in _SENT.values()]
+            published = [sent(kind, bits, epsilon) for _, kind in _PUBLISHED.values()]
             table[:, j, k] = *published, solved.worst_variance, bound, paired
     data = xr.Dataset(
         {"worst_variance": (("line", "epsilon", "bits"), table)},
@@ -86,9 +86,9 @@ def error_against_bits(effort: Effort, advance: Advance) -> Redrawn:
         figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     caption = (
         "Exact: worst variance of one unbiased output on [-1, 1] against its bits, every mechanism at the same exact local "
-        "epsilon over all inputs, against one uplink. PBM splits its epsilon over its coins; discrete noise modulo 2^b has the "
-        "unbiased numbers that suit it best; the bound is certified for every alphabet of clients on their own, and pairs that "
-        "share randomness may go below it."
+        "epsilon over all inputs, against one uplink. PBM splits its epsilon over its coins. The outputs of discrete noise "
+        "modulo 2^b are the best unbiased ones. The bound is certified for every alphabet of independent clients; pairs that "
+        "share randomness may have a smaller error."
     )
     return Redrawn("FB-1", caption, data, figure)
 
@@ -96,12 +96,12 @@ def error_against_bits(effort: Effort, advance: Advance) -> Redrawn:
 # The training loop
 
 
-def _zoo(effort: Effort, advance: Advance) -> xr.Dataset:
-    lines = {name: Line(Mechanism(name), _SYSTEM, Settings(bits=2)) for name in _ZOO}
+def _two_bits(effort: Effort, advance: Advance) -> xr.Dataset:
+    lines = {name: Line(Mechanism(name), _SYSTEM, Settings(bits=2)) for name in _TRAINED}
     return learning.experiment(lines, effort, advance)
 
 
-def _show_zoo(data: xr.Dataset) -> Shown:
+def _show_two_bits(data: xr.Dataset) -> Shown:
     finding = Finding.of(
         "at equal exact epsilon more bits help where the quantizer is solved for them, and most in pairs",
         [lead(data, "quantizer", name, POSITIVE) for name in ("ldp", "pbm", "rqm", "skellam", "discrete-gaussian")]
@@ -117,5 +117,5 @@ def _show_zoo(data: xr.Dataset) -> Shown:
 
 FIGURES: dict[str, Callable[[Effort, Advance], Redrawn]] = {
     "FB-1": error_against_bits,
-    "FB-2": Study("FB-2", _zoo, _show_zoo),
+    "FB-2": Study("FB-2", _two_bits, _show_two_bits),
 }

@@ -1,4 +1,4 @@
-"""What a redrawn figure consists of: data that are computed (or shipped), and how they are shown."""
+"""The parts of a redrawn figure: data, computed or shipped, and the function that plots and describes them."""
 
 from __future__ import annotations
 
@@ -15,24 +15,25 @@ if TYPE_CHECKING:
 
     from airtight.validate.experiments.figures.table import Table
 
-Advance = Callable[[str], None]
+Advance = Callable[[str], None]  # called with a text after each step
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How much work an experiment may be.
+    """The amount of work of an experiment.
 
     Attributes
     ----------
     seeds : int
-        That are reported: 0, 1, ...
+        Number of reported seeds: 0, 1, ...
     rounds : int
+        Number of rounds of training.
     smoothing : tuple of float
-        Factors lambda to choose from.
+        Candidates for the factor lambda.
     clients : tuple of int
         Numbers of clients.
     validation : int
-        Seeds that choose between hyperparameters and are not reported: 1000, 1001, ...
+        Number of validation seeds, which choose hyperparameters and are not reported: 1000, 1001, ...
     """
 
     seeds: int
@@ -43,31 +44,31 @@ class Effort:
 
     @classmethod
     def full(cls) -> Effort:
-        """What is shipped."""
+        """The effort of the shipped results."""
         return cls(10, 40, (0.1, 0.2, 0.3, 0.5, 0.7, 1.0), (50, 200, 500), 2)
 
     @classmethod
     def quick(cls) -> Effort:
-        """Minutes."""
+        """An effort of some minutes."""
         return cls(5, 20, (0.2, 0.5), (50, 200))
 
     @property
     def choosing(self) -> range:
-        """The seeds that choose."""
+        """The validation seeds."""
         return range(1000, 1000 + self.validation)
 
 
 @dataclass(frozen=True)
 class Shown:
-    """Data, drawn and described.
+    """A plot of data, with its description.
 
     Attributes
     ----------
     about : str
-        Begins with "Exact" or "Analogue", and says of what.
+        Begins with "Exact" or "Analogue", and names the figure of the paper.
     figure : matplotlib.figure.Figure or Table
     finding : Finding or None
-        None where the paper says nothing of it that could be measured.
+        None where the paper makes no statement about the figure that can be measured.
     """
 
     about: str
@@ -76,20 +77,21 @@ class Shown:
 
     @property
     def caption(self) -> str:
-        """What it is, and what became of what the paper says of it."""
+        """The description, and the outcome of the paper's statement."""
         return self.about if self.finding is None else f"{self.about} {self.finding.text()}"
 
 
 @dataclass(frozen=True)
 class Redrawn:
-    """One figure or table of a paper, computed again.
+    """One figure or table of a paper, computed and drawn again.
 
     Attributes
     ----------
     id : str
-        As in "CB-2a": paper and number.
+        Paper and number, as in "CB-2a".
     caption : str
-        Begins with "Exact" or "Analogue", and says of what and what became of the paper's finding.
+        Begins with "Exact" or "Analogue", names the figure of the paper, and gives the outcome of the paper's
+        statement.
     data : xarray.Dataset
         Everything that is drawn.
     figure : matplotlib.figure.Figure or Table
@@ -105,15 +107,15 @@ class Redrawn:
 
 @dataclass(frozen=True)
 class Study:
-    """An experiment that learns: its data of the full effort are shipped, and drawn without learning anew.
+    """An experiment with training: the data of its full effort are shipped, so that it can be drawn without training.
 
     Attributes
     ----------
     id : str
     compute : callable
-        Of an effort and a callable that hears of progress; returns everything that is drawn.
+        Trains with an effort, calls its second argument after each step, and returns everything that is drawn.
     show : callable
-        Of these data.
+        Plots and describes these data.
     """
 
     id: str
@@ -121,12 +123,12 @@ class Study:
     show: Callable[[xr.Dataset], Shown]
 
     def drawn(self, data: xr.Dataset) -> Redrawn:
-        """From data that are there."""
+        """Draw existing data."""
         shown = self.show(data)
         return Redrawn(self.id, shown.caption, data, shown.figure, shown.finding)
 
     def __call__(self, effort: Effort, advance: Advance) -> Redrawn:
-        """Learn, and draw."""
+        """Train and draw."""
         data = self.compute(effort, advance)
         advance(self.id)
         return self.drawn(data)

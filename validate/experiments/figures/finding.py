@@ -1,4 +1,4 @@
-"""What became of what a paper says about a figure: differences over paired seeds, and the outcome that they allow."""
+"""Tests a paper's statement about a figure: differences over paired seeds, their intervals, and the outcome."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from airtight.validate.experiments.seeds import LEVEL, student
 
 
 class Outcome(StrEnum):
-    """Of a statement in the experiment that stands in for the paper's."""
+    """The outcome of a paper's statement in our experiment."""
 
     CONFIRMED = "confirmed"
     CONTRADICTED = "contradicted"
@@ -23,20 +23,20 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class Comparison:
-    """One number that a paper's words speak of, measured once a seed.
+    """One number to which a paper's statement refers, measured once per seed.
 
     Attributes
     ----------
     name : str
-        What the number is, such as "CorBin-FL - LDP-FL".
+        The name of the number, such as "CorBin-FL - LDP-FL".
     values : tuple of float
-        One a seed; of a difference both sides have the seed in common. nan where a run diverged.
+        One value per seed; both terms of a difference have the same seed. nan where a run diverged.
     stated : tuple of float
-        The least and the greatest value that the words allow.
+        The least and the greatest value that the statement allows.
     unit : str
-        Behind the number.
+        The unit that is printed after the number.
     factor : float
-        From the values to the unit.
+        Converts the values to the unit.
     """
 
     name: str
@@ -49,21 +49,21 @@ class Comparison:
     def of(
         cls, name: str, values: ArrayLike, stated: tuple[float, float], *, unit: str = "", factor: float = 1.0
     ) -> Comparison:
-        """From an array with one value a seed."""
+        """A comparison from an array with one value per seed."""
         return cls(name, tuple(float(x) for x in np.ravel(values)), stated, unit, factor)
 
     @classmethod
     def points(cls, name: str, values: ArrayLike, stated: tuple[float, float]) -> Comparison:
-        """Of accuracies, told in points."""
+        """A comparison of accuracies, printed in percentage points."""
         return cls.of(name, values, stated, unit="points", factor=100.0)
 
     @property
     def mean(self) -> float:
-        """Of all seeds."""
+        """Mean over all seeds."""
         return float(np.mean(self.values))
 
     def interval(self, level: float) -> tuple[float, float]:
-        """Student's, of the mean; the whole line for one seed.
+        """Student's confidence interval of the mean; the whole real line for one seed.
 
         Examples
         --------
@@ -73,7 +73,7 @@ class Comparison:
         return student(self.values, level)
 
     def outcome(self, level: float) -> Outcome:
-        """Confirmed when the interval lies in what is stated, contradicted when it lies outside, else open."""
+        """Confirmed when the interval lies in the stated range, contradicted when both are disjoint, otherwise open."""
         low, high = self.interval(level)
         if self.stated[0] <= low and high <= self.stated[1]:
             return Outcome.CONFIRMED
@@ -86,20 +86,20 @@ class Comparison:
             return f"{self.name}: no interval ({self.outcome(level)})"
         mean, low, high = (self.factor * x for x in (self.mean, low, high))
         digits = max(0, min(4, 1 - math.floor(math.log10(high - low)))) if high > low else 2
-        ends = f"{mean:+.{digits}f} [{low:+.{digits}f}, {high:+.{digits}f}]"
-        return f"{self.name} {ends}{' ' + self.unit if self.unit else ''} ({self.outcome(level)})"
+        mean_and_interval = f"{mean:+.{digits}f} [{low:+.{digits}f}, {high:+.{digits}f}]"
+        return f"{self.name} {mean_and_interval}{' ' + self.unit if self.unit else ''} ({self.outcome(level)})"
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What a paper says about a figure, and what came out.
+    """A paper's statement about a figure, and the comparisons that test it.
 
     Attributes
     ----------
     statement : str
         In the paper's words, or close to them.
     comparisons : tuple of Comparison
-        All of them have to be as stated.
+        The statement is confirmed only if every one of them is.
     """
 
     statement: str
@@ -107,29 +107,29 @@ class Finding:
 
     @classmethod
     def of(cls, statement: str, comparisons: Sequence[Comparison]) -> Finding:
-        """From any number of comparisons, at least one."""
+        """A finding from one or more comparisons."""
         return cls(statement, tuple(comparisons))
 
     @property
     def seeds(self) -> int:
-        """Paired seeds behind every number."""
+        """Number of paired seeds of every comparison."""
         return len(self.comparisons[0].values)
 
     @property
     def level(self) -> float:
-        """Of each interval, so that all hold together (Bonferroni)."""
+        """Confidence level of each interval, such that all hold simultaneously at LEVEL (Bonferroni)."""
         return 1 - (1 - LEVEL) / len(self.comparisons)
 
     @property
     def outcome(self) -> Outcome:
-        """Confirmed when every comparison is, contradicted when one is, else open."""
-        found = {one.outcome(self.level) for one in self.comparisons}
-        if Outcome.CONTRADICTED in found:
+        """Confirmed when every comparison is, contradicted when one is, otherwise open."""
+        outcomes = {comparison.outcome(self.level) for comparison in self.comparisons}
+        if Outcome.CONTRADICTED in outcomes:
             return Outcome.CONTRADICTED
-        return Outcome.OPEN if Outcome.OPEN in found else Outcome.CONFIRMED
+        return Outcome.OPEN if Outcome.OPEN in outcomes else Outcome.CONFIRMED
 
     def text(self) -> str:
-        """One sentence for captions and rows.
+        """One sentence for captions and ledger rows.
 
         Examples
         --------
@@ -137,11 +137,11 @@ class Finding:
         >>> Finding("A beats B", (gain,)).text()
         '"A beats B": open, by A - B +2.1 [-0.4, +4.6] points (open); 3 paired seeds, 95 %.'
         """
-        numbers = "; ".join(one.text(self.level) for one in self.comparisons)
+        numbers = "; ".join(comparison.text(self.level) for comparison in self.comparisons)
         together = " together" if len(self.comparisons) > 1 else ""
         return f'"{self.statement}": {self.outcome}, by {numbers}; {self.seeds} paired seeds, {LEVEL:.0%}{together}.'.replace(
             "95%", "95 %"
         )
 
 
-POSITIVE = (0.0, math.inf)
+POSITIVE = (0.0, math.inf)  # stated range of a difference that the paper says is positive

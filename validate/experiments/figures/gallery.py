@@ -1,4 +1,4 @@
-"""All figures by identifier, and how they are written: an SVG (tables: HTML), and a JSON of caption and data."""
+"""All figures by identifier, and their files: an SVG (HTML for a table), and a JSON of caption and data."""
 
 from __future__ import annotations
 
@@ -27,12 +27,11 @@ from airtight.validate.files import whole
 
 
 def _of_papers() -> dict[str, Callable[[Effort, Advance], Redrawn]]:
-    """The figures that a paper brings along: ``FIGURES`` of a module ``figures`` in its folder of
-    ``airtight.validate.papers``."""
-    found: dict[str, Callable[[Effort, Advance], Redrawn]] = {}
+    """The figures of the papers' folders: ``FIGURES`` of every module ``airtight.validate.papers.PAPER.figures``."""
+    figures: dict[str, Callable[[Effort, Advance], Redrawn]] = {}
     for folder in sorted(Path(papers.__path__[0]).glob("*/figures.py")):
-        found |= import_module(f"{papers.__name__}.{folder.parent.name}.figures").FIGURES
-    return found
+        figures |= import_module(f"{papers.__name__}.{folder.parent.name}.figures").FIGURES
+    return figures
 
 
 FIGURES: dict[str, Callable[[Effort, Advance], Redrawn]] = {
@@ -43,11 +42,19 @@ FIGURES: dict[str, Callable[[Effort, Advance], Redrawn]] = {
     **few_bits_figures.FIGURES,
     **_of_papers(),
 }
-_LONG = ("CB-3c", "CB-2a", "CB-2b", "CB-2c", "CB-1", "CB-3a", "CB-3b")  # begun first
+_LONG = (
+    "CB-3c",
+    "CB-2a",
+    "CB-2b",
+    "CB-2c",
+    "CB-1",
+    "CB-3a",
+    "CB-3b",
+)  # the longest ones, which an executor starts first
 
 
 def selected(ids: Sequence[str]) -> list[str]:
-    """The figures with these identifiers, or beginning with them; all by default.
+    """The figures whose identifiers are, or begin with, one of these; all by default.
 
     Examples
     --------
@@ -59,7 +66,7 @@ def selected(ids: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class Rendered:
-    """A redrawn figure as text: what crosses processes and goes to disk."""
+    """A redrawn figure as text, which is passed between processes and written to disk."""
 
     id: str
     caption: str
@@ -68,12 +75,12 @@ class Rendered:
 
     @property
     def file(self) -> str:
-        """What the markup is called on disk."""
+        """The file name of the markup."""
         return f"{self.id}.svg" if self.markup.startswith("<svg") else f"{self.id}.html"
 
 
 def redrawn(name: str, effort: Effort | None = None) -> Redrawn:
-    """Draw one figure: with this effort, or of what is shipped.
+    """Draw one figure: computed with this effort, or from the shipped data if it is None.
 
     Examples
     --------
@@ -87,29 +94,29 @@ def redrawn(name: str, effort: Effort | None = None) -> Redrawn:
 
 
 def rendered(name: str, effort: Effort | None) -> Rendered:
-    """The same as text."""
-    found = redrawn(name, effort)
-    tree = {"id": found.id, "caption": found.caption, "data": found.data.to_dict()}
-    if isinstance(found.figure, Table):
-        markup = str(found.figure.html(found.id))
+    """Draw one figure, as text."""
+    drawn = redrawn(name, effort)
+    tree = {"id": drawn.id, "caption": drawn.caption, "data": drawn.data.to_dict()}
+    if isinstance(drawn.figure, Table):
+        markup = str(drawn.figure.html(drawn.id))
     else:
-        markup = style.svg(found.figure, found.id, found.caption)
-    return Rendered(found.id, found.caption, markup, json.dumps(shipped_results.plain(tree)))
+        markup = style.svg(drawn.figure, drawn.id, drawn.caption)
+    return Rendered(drawn.id, drawn.caption, markup, json.dumps(shipped_results.plain(tree)))
 
 
 def draw(ids: Sequence[str], effort: Effort | None, executor: Executor | None = None) -> Iterator[Rendered]:
-    """The selected figures, as they come; one after the other without an executor."""
-    wanted = selected(ids)
+    """The selected figures: in the order in which an executor finishes them, or one after the other without one."""
+    identifiers = selected(ids)
     if executor is None:
-        yield from (rendered(name, effort) for name in wanted)
+        yield from (rendered(name, effort) for name in identifiers)
         return
-    wanted.sort(key=lambda name: name not in _LONG)
-    for done in as_completed([executor.submit(rendered, name, effort) for name in wanted]):
+    identifiers.sort(key=lambda name: name not in _LONG)
+    for done in as_completed([executor.submit(rendered, name, effort) for name in identifiers]):
         yield done.result()
 
 
 def write(out: Path, found: Rendered) -> None:
-    """OUT/ID.svg (tables: ID.html), OUT/ID.json (data and caption); each appears whole or not at all."""
+    """Write OUT/ID.svg (OUT/ID.html for a table) and OUT/ID.json (data and caption), each atomically."""
     out.mkdir(parents=True, exist_ok=True)
     for name, text in ((found.file, found.markup), (f"{found.id}.json", found.data)):
         with whole(out / name) as stream:
@@ -117,15 +124,15 @@ def write(out: Path, found: Rendered) -> None:
 
 
 def main(names: list[str]) -> None:
-    """Run the studies with full effort, all or those named, and write what they found."""
+    """Run the named studies, by default all, with full effort, and write their results for shipping."""
     folder = Path(shipped_results.__file__).with_name(shipped_results.FOLDER)
     folder.mkdir(exist_ok=True)
     for name in selected(names):
         study = FIGURES[name]
         if isinstance(study, Study):
-            found = study(Effort.full(), lambda done: print(done, file=sys.stderr))
-            if found.finding is not None:
-                shipped_results.write(folder, name, found.data, found.finding.text())
+            drawn = study(Effort.full(), lambda done: print(done, file=sys.stderr))
+            if drawn.finding is not None:
+                shipped_results.write(folder, name, drawn.data, drawn.finding.text())
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Accuracies of federated mechanisms over paired seeds: lambda chosen on seeds that are not reported, and two ways to draw."""
+"""Accuracies of federated mechanisms over paired seeds, with lambda chosen on validation seeds; two kinds of plot."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from airtight.validate.system_file.training_plan import Mechanism, Settings
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_DIVERGED = 0.0  # accuracy of a run that diverges
+_DIVERGED = 0.0  # accuracy that a diverged run counts with
 
 
 @dataclass(frozen=True)
 class Line:
-    """One curve: a mechanism in a system."""
+    """One curve: a mechanism, the system and the settings of its runs."""
 
     mechanism: Mechanism
     system: FederatedSystem
@@ -32,10 +32,10 @@ class Line:
 
 
 def experiment(lines: Mapping[str, Line], effort: Effort, advance: Advance) -> xr.Dataset:
-    """Test accuracy after every round, of every line and seed, and where the validation accuracy is best.
+    """Test accuracy after every round and at the best validation accuracy, for every line and seed.
 
-    Lambda is the factor of the best mean validation accuracy over `effort.choosing`. All lines of one seed share data, shares,
-    starting model and batches: their differences are paired.
+    Lambda is the factor with the best mean validation accuracy over the validation seeds `effort.choosing`. All lines
+    of one seed share data, partition, initial model and batches, so that their differences are paired.
     """
     accuracy = np.full((len(lines), effort.seeds, effort.rounds), np.nan)
     best = np.full((len(lines), effort.seeds), np.nan)
@@ -65,61 +65,61 @@ def experiment(lines: Mapping[str, Line], effort: Effort, advance: Advance) -> x
 
 
 def _curve(line: Line, settings: Settings) -> tuple[np.ndarray, float, float]:
-    """Test accuracies, the best validation accuracy, and the test accuracy there."""
+    """Test accuracies of all rounds, the best validation accuracy, and the test accuracy of the same round."""
     curve = np.full(settings.rounds, np.nan)
     try:
-        found = run(line.system, settings, line.mechanism)
+        trained = run(line.system, settings, line.mechanism)
     except ArithmeticError:
         return curve, _DIVERGED, _DIVERGED
-    curve[:] = [done.test for done in found.history]
-    return curve, found.best.validation, found.best.test
+    curve[:] = [done.test for done in trained.history]
+    return curve, trained.best.validation, trained.best.test
 
 
 def lead(data: xr.Dataset, first: str, second: str, stated: tuple[float, float]) -> Comparison:
-    """The difference of the best accuracies of two lines, in points."""
+    """The difference of the best accuracies of two lines, in percentage points."""
     values = data.best.sel(line=first).values - data.best.sel(line=second).values
     return Comparison.points(f"{first} - {second}", values, stated)
 
 
 def curves(data: xr.Dataset, names: Mapping[str, str]) -> Figure:
-    """Mean test accuracy against rounds with a band of one standard deviation; `names` says what each line is called."""
+    """Plot mean test accuracy against rounds with a band of one standard deviation; `names` labels the lines."""
     import matplotlib as mpl
 
     with mpl.rc_context(STYLE):
         figure = figure_of(7.4, 4.2)
         axes = figure.add_subplot()
-        ends = []
+        end_labels = []
         for colour, name in zip(COLOURS, data.line.values, strict=False):
-            one = data.accuracy.sel(line=name)
-            mean, std = one.mean("seed"), one.std("seed")
+            by_seed = data.accuracy.sel(line=name)
+            mean, std = by_seed.mean("seed"), by_seed.std("seed")
             axes.plot(data["round"], mean, color=colour)
             axes.fill_between(data["round"], mean - std, mean + std, color=colour, alpha=0.15, linewidth=0)
             best, factor = float(data.best.sel(line=name).mean()), float(data.smoothing.sel(line=name))
-            ends.append((float(mean[-1]), f"{names.get(str(name), name)}: {best:.3f} (λ = {factor:g})", colour))
+            end_labels.append((float(mean[-1]), f"{names.get(str(name), name)}: {best:.3f} (λ = {factor:g})", colour))
         axes.set(xlabel="communication round", ylabel="test accuracy", ylim=(0, 1), xlim=(1, data.sizes["round"]))
         whole_rounds(axes)
-        label_ends(axes, ends)
+        label_ends(axes, end_labels)
     return figure
 
 
 def against(
     data: xr.Dataset, groups: Sequence[tuple[str, Sequence[str]]], places: Sequence[float], label: str
 ) -> Figure:
-    """Best accuracies against a parameter: a line a group, each point the mean over seeds with its standard deviation."""
+    """Plot best accuracies against a parameter: a line per group, means over seeds with standard deviations."""
     import matplotlib as mpl
 
     with mpl.rc_context(STYLE):
         figure = figure_of(6.8, 4.0)
         axes = figure.add_subplot()
-        ends = []
+        end_labels = []
         for i, (name, lines) in enumerate(groups):
             best = data.best.sel(line=list(lines))
             mean, std = best.mean("seed"), best.std("seed", ddof=min(1, data.sizes["seed"] - 1))
             shift = 1 + 0.01 * (i - (len(groups) - 1) / 2)
             axes.errorbar(np.array(places) * shift, mean, std, marker=".", capsize=3, color=COLOURS[i])
-            ends.append((float(mean[-1]), name, COLOURS[i]))
+            end_labels.append((float(mean[-1]), name, COLOURS[i]))
         axes.set(xscale="log", xlabel=label, ylabel="best test accuracy")
         axes.set_xticks(list(places), [f"{x:g}" for x in places])
         axes.minorticks_off()
-        label_ends(axes, ends)
+        label_ends(axes, end_labels)
     return figure

@@ -1,6 +1,6 @@
-"""Results of the full effort, shipped as JSON beside this module: captions and ledger rows need no long run.
+"""Results of the full effort, shipped as JSON next to this module, so that captions and ledger rows need no long run.
 
-``make findings`` makes them anew.
+``make findings`` computes them again.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     import xarray as xr
 
 FOLDER = "full"
-_DIGITS = 6
+_DIGITS = 6  # significant digits of shipped numbers
 
 
 def finding(name: str) -> str:
-    """What became of what the paper says of a figure, in one sentence.
+    """The outcome of the paper's statement about a figure, in one sentence.
 
     Examples
     --------
@@ -31,22 +31,22 @@ def finding(name: str) -> str:
 
 
 def read(name: str) -> xr.Dataset:
-    """The data of a figure."""
+    """The shipped data of a figure."""
     import xarray as xr
 
-    found = xr.Dataset.from_dict(_tree(name)["data"])
-    return found.map(lambda values: values.astype(float) if values.dtype.kind in "Oiuf" else values, keep_attrs=True)
+    dataset = xr.Dataset.from_dict(_tree(name)["data"])
+    return dataset.map(lambda values: values.astype(float) if values.dtype.kind in "Oiuf" else values, keep_attrs=True)
 
 
 def write(folder: Path, name: str, data: xr.Dataset, finding: str) -> None:
-    """FOLDER/NAME.json, numbers with six digits."""
+    """Write FOLDER/NAME.json, with numbers of six significant digits."""
     tree = {"id": name, "finding": finding, "data": _rounded(plain(data.to_dict()))}
     with whole(folder / f"{name}.json") as stream:
         stream.write((json.dumps(tree, separators=(",", ":")) + "\n").encode())
 
 
 def plain(value: object) -> object:
-    """nan as None, for strict JSON."""
+    """The value with nan replaced by None, for strict JSON."""
     if isinstance(value, dict):
         return {str(key): plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):

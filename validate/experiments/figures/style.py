@@ -1,4 +1,4 @@
-"""How the plots of the report look, and how they become SVG text."""
+"""The style of the report's plots, and their export as SVG and CSV."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ STYLE: dict[str, Any] = {
 
 
 def figure_of(width: float = 6.4, height: float = 4.0) -> Figure:
-    """An empty figure."""
+    """An empty figure with constrained layout; width and height in inches."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
@@ -40,34 +40,34 @@ COLOURS = ("#2166ac", "#b2182b", "#1b7837", "#e08214", "#762a83", "#4d4d4d", "#3
 
 
 def whole_rounds(axes: Axes) -> None:
-    """Ticks of the horizontal axis at whole numbers only."""
+    """Put the ticks of the horizontal axis at whole numbers only."""
     from matplotlib.ticker import MaxNLocator
 
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
 def label_ends(axes: Axes, ends: Sequence[tuple[float, str, str]], *, gap: float = 0.05) -> None:
-    """Name lines right of where they end, in their colour; labels that would overlap move apart.
+    """Label lines to the right of their last points, in their colours; labels that would overlap are moved apart.
 
     Parameters
     ----------
     axes : matplotlib.axes.Axes
-        With its limits set.
+        Axes whose limits are set.
     ends : sequence of (height, text, colour)
-        In units of the vertical axis.
+        Height in units of the vertical axis.
     gap : float
-        Least distance of two labels, as a share of the height.
+        Least distance between two labels, as a fraction of the axes' height.
     """
-    place = axes.transLimits.transform
-    wanted = sorted((float(place((0, y))[1]), text, colour) for y, text, colour in ends if y == y)
-    heights = [y for y, _, _ in wanted]
+    to_axes = axes.transLimits.transform  # data to axes coordinates
+    labels = sorted((float(to_axes((0, y))[1]), text, colour) for y, text, colour in ends if y == y)
+    heights = [y for y, _, _ in labels]
     for _ in range(200):
         for i in range(len(heights) - 1):
-            short = gap - (heights[i + 1] - heights[i])
-            if short > 1e-9:
-                heights[i] -= short / 2
-                heights[i + 1] += short / 2
-    for y, (_, text, colour) in zip(heights, wanted, strict=True):
+            missing = gap - (heights[i + 1] - heights[i])
+            if missing > 1e-9:
+                heights[i] -= missing / 2
+                heights[i + 1] += missing / 2
+    for y, (_, text, colour) in zip(heights, labels, strict=True):
         axes.annotate(
             text, (1.01, y), xycoords="axes fraction", color=colour, fontsize=8, va="center", annotation_clip=False
         )
@@ -96,7 +96,7 @@ def svg(figure: Figure, name: str = "", title: str = "") -> str:
 
 
 def data(figure: Figure) -> str:
-    """What is drawn, as CSV: a row for each point of each line, bar and cell, with its panel and the name of its series.
+    """The drawn data as CSV: a row for each point of a line, bar and cell, with its panel and the name of its series.
 
     Examples
     --------
@@ -110,32 +110,34 @@ def data(figure: Figure) -> str:
     writer.writerow(("panel", "series", "x", "y", "value"))
     for panel, axes in enumerate(figure.axes, 1):
         for series, *point in _points(axes):
-            plain = [x if isinstance(x, str) else float(x) for x in point]
-            writer.writerow((panel, series, *plain, *[""] * (3 - len(plain))))
+            fields = [x if isinstance(x, str) else float(x) for x in point]
+            writer.writerow((panel, series, *fields, *[""] * (3 - len(fields))))
     return buffer.getvalue()
 
 
 def _points(axes: Axes) -> Iterator[tuple[Any, ...]]:
-    """Series, x, y and, of a cell, its value."""
+    """Series, x, y and, for a cell, its value."""
     from matplotlib.collections import PolyCollection, QuadMesh
     from matplotlib.container import BarContainer
 
-    for place, line in enumerate(axes.get_lines()):
+    for number, line in enumerate(axes.get_lines()):
         label = str(line.get_label())
-        series = f"line {place}" if label.startswith("_") else label
+        series = f"line {number}" if label.startswith("_") else label
         yield from ((series, x, y) for x, y in zip(np.ravel(line.get_xdata()), np.ravel(line.get_ydata()), strict=True))
     for bars in axes.containers:
         if isinstance(bars, BarContainer):
             names = [text.get_text() for text in axes.get_yticklabels()]
             for name, bar in zip(names, bars.patches, strict=False):
                 yield bars.get_label(), bar.get_width(), name
-    for drawn in axes.collections:
-        if isinstance(drawn, QuadMesh) and axes.get_label() != "<colorbar>":
-            corners = np.asarray(drawn.get_coordinates())
+    for collection in axes.collections:
+        if isinstance(collection, QuadMesh) and axes.get_label() != "<colorbar>":
+            corners = np.asarray(collection.get_coordinates())
             middle = ((corners[1:, 1:] + corners[:-1, :-1]) / 2).reshape(-1, 2)
-            values: FloatArray = np.ma.filled(np.ma.asarray(drawn.get_array(), dtype=float), np.nan).reshape(-1)
+            values: FloatArray = np.ma.filled(np.ma.asarray(collection.get_array(), dtype=float), np.nan).reshape(-1)
             yield from (("cells", x, y, value) for (x, y), value in zip(middle, values, strict=True))
-        elif isinstance(drawn, PolyCollection):
+        elif isinstance(collection, PolyCollection):
             yield from (
-                (str(drawn.get_label()), x, y) for path in drawn.get_paths() for x, y in np.asarray(path.vertices)
+                (str(collection.get_label()), x, y)
+                for path in collection.get_paths()
+                for x, y in np.asarray(path.vertices)
             )

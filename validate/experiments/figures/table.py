@@ -1,4 +1,4 @@
-"""A table of a paper, as a table."""
+"""A table of a paper, as HTML."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 @dataclass(frozen=True)
 class Table:
-    """Headings and rows of text.
+    """A table: headings and rows of text.
 
     Examples
     --------
@@ -24,9 +24,9 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
 
     def html(self, title: str) -> Markup:
-        """For a page; wide ones scroll by themselves."""
-        head = Markup("").join(Markup('<th scope="col">{}</th>').format(one) for one in self.headings)
-        cells = [Markup("").join(Markup("<td>{}</td>").format(one) for one in row) for row in self.rows]
+        """The table as HTML; a wide table scrolls horizontally."""
+        head = Markup("").join(Markup('<th scope="col">{}</th>').format(text) for text in self.headings)
+        cells = [Markup("").join(Markup("<td>{}</td>").format(text) for text in row) for row in self.rows]
         body = Markup("").join(Markup("<tr>{}</tr>\n").format(row) for row in (head, *cells))
         frame = Markup('<div class="scroll" tabindex="0" role="region" aria-label="{}"><table>\n{}</table></div>')
         return frame.format(title, body)

@@ -1,1 +1,1 @@
-"""The systems themselves, simulated: an independent estimate of what the library computes."""
+"""Monte Carlo simulations of the systems: independent estimates of what the library computes."""

@@ -1,4 +1,4 @@
-"""Collaborative inference over the air, simulated: participation, noise, aggregation, and delta by likelihood ratios."""
+"""Simulation of collaborative inference over the air: participation, noise, aggregation; delta by likelihood ratios."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from airtight.analytics.estimate import Interval, mean_interval
 from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.inference.system import InferenceSystem
 
-_BLOCK = 1 << 15  # samples at a time
+_BLOCK = 1 << 15  # samples drawn at a time, which limits memory
 
 
 def receive(
@@ -21,16 +21,17 @@ def receive(
     *,
     reach: FloatArray | None = None,
 ) -> FloatArray:
-    """What the server gets, y = gamma sum tau_k (signal_k + n_k) + m, once for each row of `participants`.
+    """The received vector y = gamma sum tau_k (signal_k + n_k) + m, once for each row of `participants`.
 
     Parameters
     ----------
     participants : ndarray, shape (N, K)
-        tau, zeros and ones.
+        tau: 1 for a device that takes part, 0 for another.
     signal : ndarray, shape (N, K, r)
-        w_k z_k.
+        The weighted codes w_k z_k.
     reach : ndarray, shape (K,), optional
-        What is longer is shortened to this length, see :func:`airtight.analytics.inference.transmission.reach_of`.
+        The greatest length of a sent vector; a longer one is scaled down to it, see
+        :func:`airtight.analytics.inference.transmission.reach_of`.
 
     Returns
     -------
@@ -57,21 +58,21 @@ def estimate_delta(
     rng: np.random.Generator,
     failure: float = 1e-3,
 ) -> Interval:
-    """delta(epsilon) of one device from simulated rounds, worst of both directions.
+    """Estimate delta(epsilon) of one device from simulated rounds: the larger of both directions.
 
-    The device's feature is C e_1 (``replace``: against -C e_1); the observer knows what
-    :func:`airtight.analytics.privacy.over_the_air.amplification.exact_delta` says for the adjacency. In each direction
-    delta is the mean of (1 - exp(epsilon - L))_+ with L the log-likelihood ratio of what was received.
+    The device's feature is C e_1 (``replace``: against -C e_1). The observer is the one that
+    :func:`airtight.analytics.privacy.over_the_air.amplification.exact_delta` describes for the adjacency. In each
+    direction delta is the mean of (1 - exp(epsilon - L))_+, where L is the log-likelihood ratio of the received vector.
 
     Parameters
     ----------
     epsilon : float
     device : int
     rounds : int
-        In each direction; memory is rounds times K times r doubles.
+        Number of rounds in each direction; memory is rounds times K times r doubles.
     rng : numpy.random.Generator
     failure : float
-        Probability that the interval misses, at most.
+        Upper bound of the probability that the interval does not contain delta.
     """
     eps = checks.scalar("epsilon", epsilon, "[0, inf)")
     intervals = []
@@ -88,11 +89,11 @@ def estimate_delta(
         ratio = _log_density(system, device, truth, tau, seen) - _log_density(system, device, other, tau, seen)
         with np.errstate(over="ignore"):
             intervals.append(mean_interval(-np.expm1(np.minimum(eps - ratio, 0.0)), failure / 2))
-    return Interval(*(max(getattr(i, end) for i in intervals) for end in ("estimate", "lower", "upper")))
+    return Interval(*(max(getattr(i, bound) for i in intervals) for bound in ("estimate", "lower", "upper")))
 
 
 def _neighbours(system: InferenceSystem) -> tuple[float | None, float | None]:
-    """The device's signal, in units of w C, in either neighbour; None when the device is not there at all."""
+    """The device's signal under both neighbours, in units of w C; None when the device is absent."""
     if system.adjacency is Adjacency.REPLACE:
         return 1.0, -1.0
     return 1.0, 0.0 if system.adjacency is Adjacency.SILENT or system.idle_noise else None
@@ -107,40 +108,42 @@ def log_ratios(
     rounds: int = 1,
     norm: float | None = None,
 ) -> tuple[FloatArray, FloatArray]:
-    """The total log-likelihood ratio of what is received in T rounds, sampled with the device's feature and with its neighbour.
+    """Samples of the log-likelihood ratio of T rounds, drawn with the device's feature and drawn under its neighbour.
 
-    The observer is that of :func:`estimate_delta`. Of y only its part along the feature and its square are drawn, which is all
-    that the ratio knows.
+    The observer is that of :func:`estimate_delta`. Only the component of y along the feature and the squared norm of y
+    are drawn: the ratio depends on nothing else.
 
     Parameters
     ----------
     device, samples : int
     rng : numpy.random.Generator
     rounds : int
-        T, with fresh participation and noise.
+        The number T of rounds, each with independent participation and noise.
     norm : float, optional
-        Of the device's code, in [0, clip]; the clip by default.
+        Norm of the device's code, in [0, clip]; the clip by default.
     """
-    sides = _neighbours(system)
+    signals = _neighbours(system)
     share = 1.0 if norm is None else checks.scalar("norm", norm, f"[0, {system.clip[device]}]") / system.clip[device]
-    first, second = (None if side is None else side * share for side in sides)
-    found = np.zeros((2, samples))
-    for total, truth in zip(found, (first, second), strict=True):
+    first, second = (None if side is None else side * share for side in signals)
+    ratios = np.zeros((2, samples))
+    for total, truth in zip(ratios, (first, second), strict=True):
         for start in range(0, samples, _BLOCK):
-            part = total[start : start + _BLOCK]
+            block = total[start : start + _BLOCK]
             for _ in range(rounds):
-                tau = (rng.random((part.size, system.devices)) < system.participation).astype(float)
+                tau = (rng.random((block.size, system.devices)) < system.participation).astype(float)
                 if truth is None:
                     tau[:, device] = 0.0
                 seen = _received(system, device, truth or 0.0, tau, rng)
-                part += _log_density(system, device, first, tau, seen) - _log_density(system, device, second, tau, seen)
-    return found[0], found[1]
+                block += _log_density(system, device, first, tau, seen) - _log_density(
+                    system, device, second, tau, seen
+                )
+    return ratios[0], ratios[1]
 
 
 def _received(
     system: InferenceSystem, device: int, signal: float, tau: FloatArray, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray]:
-    """The part of y along the feature, and its square."""
+    """The component of y along the feature, and the squared norm of y."""
     sends = np.ones_like(tau) if system.idle_noise else tau
     v = system.alignment**2 * sends @ system.noise_variance + system.receiver_noise_variance
     mean = system.alignment * signal * system.weight[device] * system.clip[device]
@@ -156,20 +159,25 @@ def _log_density(
     tau: FloatArray,
     seen: tuple[FloatArray, FloatArray],
 ) -> FloatArray:
-    """Log density of y, of which its part along the feature and its square are given, under a neighbour, up to a common term."""
+    """Log density of y under a neighbour, up to a term that both neighbours share.
+
+    `seen` holds the component of y along the feature and the squared norm of y. `signal` is the device's signal in
+    units of w C, or None when the device is absent.
+    """
     gain = system.alignment**2
     sends = np.ones_like(tau) if system.idle_noise else tau
     others = np.delete(np.arange(system.devices), device)
     v = gain * sends[:, others] @ system.noise_variance[others] + system.receiver_noise_variance
-    own = gain * system.noise_variance[device]
-    idle = v + own if system.idle_noise else v
+    device_noise = gain * system.noise_variance[device]
+    idle = v + device_noise if system.idle_noise else v
     absent = _isotropic(system, seen, 0.0, idle)
     if signal is None:
         return absent
     mean = system.alignment * signal * system.weight[device] * system.clip[device]
-    present = _isotropic(system, seen, mean, v + own)
+    present = _isotropic(system, seen, mean, v + device_noise)
     if system.adjacency is not Adjacency.ABSENT and not system.idle_noise:
         return np.where(tau[:, device] == 1, present, absent)
+    # the observer does not see whether the device takes part: a mixture of both densities
     p = system.participation[device]
     with np.errstate(divide="ignore"):
         return np.asarray(np.logaddexp(np.log(p) + present, np.log1p(-p) + absent))
@@ -178,6 +186,7 @@ def _log_density(
 def _isotropic(
     system: InferenceSystem, seen: tuple[FloatArray, FloatArray], mean: float, variance: FloatArray
 ) -> FloatArray:
+    """Log density, up to a constant, of a Gaussian with `variance` in every direction and `mean` along the feature."""
     along, square = seen
     distance = square - 2 * mean * along + mean * mean
     return np.asarray(-distance / (2 * variance) - system.dimension / 2 * np.log(variance))

@@ -1,4 +1,4 @@
-"""Random fleets for stress: everything spread over one to three decades around Table I of UF."""
+"""Random fleets for stress tests: most parameters vary over one to three decades around Table I of UF."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from airtight.analytics.federated.fair.device import DeviceFleet, table_1
 
 
 def wide(count: int, rng: np.random.Generator) -> DeviceFleet:
-    """Of `count` random devices those that can keep their deadline.
+    """The devices among `count` random ones that can keep their deadline.
 
     Examples
     --------
@@ -39,7 +39,7 @@ def wide(count: int, rng: np.random.Generator) -> DeviceFleet:
 
 
 def rows(fleet: DeviceFleet, which: IntArray | list[int]) -> DeviceFleet:
-    """Some devices of a fleet.
+    """The fleet of the devices with these indices, in this order.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The state between two rounds, on disk."""
+"""Checkpoints: the state of a run between two rounds, on disk."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ State = dict[str, NDArray[Any]]
 
 
 def label(*parts: Any) -> str:
-    """What tells one run from another: every digit of its system and settings.
+    """A text that identifies a run: its system and settings, numbers with all their digits.
 
     Examples
     --------
@@ -35,7 +35,7 @@ def _plain(value: Any) -> Any:
 
 
 def store(path: Path | None, label: str, state: State) -> None:
-    """Replace the checkpoint, if there is to be one; `label` says which run it belongs to."""
+    """Replace the checkpoint at `path`, if there is a path; `label` says to which run it belongs."""
     if path is not None:
         with whole(path) as stream:
             arrays: dict[str, Any] = {f"state_{name}": value for name, value in state.items()}
@@ -43,19 +43,19 @@ def store(path: Path | None, label: str, state: State) -> None:
 
 
 def restore(path: Path | None, label: str) -> State | None:
-    """The state that was saved; None when there is none yet.
+    """The saved state of the run; None when there is no checkpoint yet.
 
     Raises
     ------
     ParameterError
-        When the file is unreadable or of another run.
+        When the file is unreadable or belongs to another run.
     """
     if path is None or not path.exists():
         return None
     try:
-        with np.load(path, allow_pickle=False) as kept:
-            if str(kept["label"]) == label:
-                return {name.removeprefix("state_"): kept[name] for name in kept.files if name != "label"}
+        with np.load(path, allow_pickle=False) as archive:
+            if str(archive["label"]) == label:
+                return {name.removeprefix("state_"): archive[name] for name in archive.files if name != "label"}
     except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile) as error:
-        raise ParameterError("checkpoint", str(path), f"readable: {error}") from None
-    raise ParameterError("checkpoint", str(path), "of the same run: system, settings and mechanism")
+        raise ParameterError("checkpoint", str(path), f"a readable checkpoint: {error}") from None
+    raise ParameterError("checkpoint", str(path), "a checkpoint of the same run: system, settings and mechanism")

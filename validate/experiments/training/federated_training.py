@@ -1,4 +1,4 @@
-"""Rounds of federated learning with each mechanism of CorBin-FL's experiments; resumable after any interruption."""
+"""Rounds of federated learning with each mechanism of the CorBin-FL experiments; interrupted runs can be resumed."""
 
 from __future__ import annotations
 
@@ -25,22 +25,23 @@ from airtight.validate.system_file.training_plan import Mechanism, Settings
 
 Network = Dense | Convolutional
 
-_WIDEST = 1e6  # a layer that spans more has diverged
+_WIDEST = 1e6  # a layer whose values span more is taken to have diverged
 
 
 @dataclass(frozen=True)
 class Round:
-    """What one round left behind.
+    """The measurements of one round.
 
     Attributes
     ----------
     validation, test : float
         Accuracies of the global model.
     error, exact_error : float
-        Squared error of the aggregate, mean over parameters: measured, and its exact expectation over the mechanism's
-        randomness given the clipped updates (nan with dropout, and for shared bits of a finite number an upper bound).
+        Squared error of the aggregate, averaged over the parameters: measured, and its exact expectation over the
+        mechanism's randomness given the clipped updates. The expectation is nan with dropout, and an upper bound when
+        the number of shared bits is finite.
     clipped : float
-        Share of parameters that had to be clipped.
+        Fraction of parameters that had to be clipped.
     """
 
     validation: float
@@ -52,15 +53,16 @@ class Round:
 
 @dataclass(frozen=True)
 class Run:
-    """A finished, or interrupted, run.
+    """A finished or interrupted run.
 
     Attributes
     ----------
     history : tuple of Round
     weights : ndarray
-        Of the best validation accuracy so far.
+        The parameters with the best validation accuracy so far.
     epsilon_spent : float
-        Of one parameter against one uplink, over all rounds, by basic composition; infinite for mechanisms without privacy.
+        Epsilon of one parameter against an observer of one uplink, over all rounds, by basic composition; infinite for
+        mechanisms without privacy.
     """
 
     mechanism: Mechanism
@@ -84,56 +86,57 @@ def run(
     progress: Callable[[int, Round], None] | None = None,
     task: data.Splits | None = None,
 ) -> Run:
-    """Train, or go on training from a checkpoint.
+    """Train a model, or continue from a checkpoint.
 
     Parameters
     ----------
     system : FederatedSystem
-        clients, epsilon, shared_bits, ldp_fraction, dropout and delta are used; center and radius come from the model.
+        Its clients, epsilon, shared_bits, ldp_fraction, dropout and delta are used; center and radius come from the
+        model.
     settings : Settings
     mechanism : Mechanism or str
     checkpoint : Path, optional
-        Written atomically after every round; when it exists and belongs to the same run, that run goes on from there, with
-        the same result as if it had not been interrupted.
+        Written atomically after every round. If it exists and belongs to the same run, the run continues from it, with
+        the same result as without an interruption.
     progress : callable, optional
         Called after every round.
     task : Splits, optional
-        Data other than `settings.dataset`.
+        Data in place of `settings.dataset`.
 
     Raises
     ------
     ParameterError
-        When there are more clients than samples, or the checkpoint is of another run.
+        When there are more clients than samples, or the checkpoint belongs to another run.
     ConvergenceError
         When the model diverges.
     """
-    kind = checks.choice("mechanism", mechanism, Mechanism)
-    work = data.load(settings.dataset, seed=settings.seed) if task is None else task
-    network = network_for(work, settings)
+    chosen_mechanism = checks.choice("mechanism", mechanism, Mechanism)
+    splits = data.load(settings.dataset, seed=settings.seed) if task is None else task
+    network = network_for(splits, settings)
     shares = data.partition(
-        work.train.y,
+        splits.train.y,
         system.clients,
         rng=np.random.default_rng([settings.seed, 2]),
         concentration=settings.concentration,
     )
-    label = checkpoint_label(system, settings, kind.value)
-    kept = restore(checkpoint, label)
-    state = _State.of(kept) if kept else _State.start(network.initial(np.random.default_rng([settings.seed, 3])))
-    shard = Shard.of(work, shares)
+    label = checkpoint_label(system, settings, chosen_mechanism.value)
+    saved = restore(checkpoint, label)
+    state = _State.of(saved) if saved else _State.start(network.initial(np.random.default_rng([settings.seed, 3])))
+    shard = Shard.of(splits, shares)
     while len(state.history) < settings.rounds:
         number = len(state.history)
         rng = np.random.default_rng([settings.seed, 4, number])
-        moved, done = _round(network, work, shard, state.weights, system, settings, kind, rng)
-        state = state.after(moved, done, settings.patience)
+        new_weights, result = _round(network, splits, shard, state.weights, system, settings, chosen_mechanism, rng)
+        state = state.after(new_weights, result, settings.patience)
         store(checkpoint, label, state.arrays())
         if progress is not None:
-            progress(number, done)
-    spent = system.epsilon * len(state.history) if kind.private else np.inf
-    return Run(kind, network.parameters, state.history, state.best_weights, spent)
+            progress(number, result)
+    total_epsilon = system.epsilon * len(state.history) if chosen_mechanism.private else np.inf
+    return Run(chosen_mechanism, network.parameters, state.history, state.best_weights, total_epsilon)
 
 
 def network_for(work: data.Splits, settings: Settings) -> Network:
-    """The network that the settings ask for."""
+    """The network that the settings describe."""
     if not settings.channels:
         return Dense((work.inputs, *settings.hidden, work.classes))
     return Convolutional(round(work.inputs**0.5), settings.channels, settings.hidden, work.classes)
@@ -151,50 +154,55 @@ def _round(
 ) -> tuple[FloatArray, Round]:
     center, radius = layer_ranges(network, start)
     local = trained(network, shard, start, settings, rng)
-    outside = 0.0
+    clipped_share = 0.0
     if kind is not Mechanism.VANILLA:
         low, high = (center - radius).astype(local.dtype), (center + radius).astype(local.dtype)
-        outside = float(np.mean((local < low) | (local > high)))
+        clipped_share = float(np.mean((local < low) | (local > high)))
         np.clip(local, low, high, out=local)
-    here = rng.random(system.clients) >= system.dropout
-    if not here.any():
-        here[int(rng.integers(system.clients))] = True
+    arriving = rng.random(system.clients) >= system.dropout
+    if not arriving.any():
+        arriving[int(rng.integers(system.clients))] = True
     if kind.few_bits:
-        inside = np.clip((local - center) / radius, -1.0, 1.0)
-        sent, squared = few_bits_training.aggregate(
-            inside, here, kind=kind, epsilon=system.epsilon, bits=settings.bits, rng=rng
+        # few-bit quantizers work on offsets from the center in units of the radius
+        offsets = np.clip((local - center) / radius, -1.0, 1.0)
+        offset_sum, squared = few_bits_training.aggregate(
+            offsets, arriving, kind=kind, epsilon=system.epsilon, bits=settings.bits, rng=rng
         )
-        total = center * here.sum() + radius * sent
+        total = center * arriving.sum() + radius * offset_sum
         expected = float(np.mean(radius**2 * squared)) / system.clients**2
     else:
-        total, expected = summed(local, here, center, radius, system, kind, rng)
-    aggregate = total / int(here.sum())
-    true = local[here].mean(axis=0, dtype=np.float64)
-    moved = (1 - settings.smoothing) * start + settings.smoothing * aggregate
-    if not np.all(np.isfinite(moved)):
+        total, expected = summed(local, arriving, center, radius, system, kind, rng)
+    aggregate = total / int(arriving.sum())
+    true_mean = local[arriving].mean(axis=0, dtype=np.float64)
+    new_weights = (1 - settings.smoothing) * start + settings.smoothing * aggregate
+    if not np.all(np.isfinite(new_weights)):
         raise ConvergenceError("training diverged: the model is no longer finite; lower learning_rate or smoothing")
-    return moved, Round(
-        validation=network.accuracy(moved, work.validation.x, work.validation.y),
-        test=network.accuracy(moved, work.test.x, work.test.y),
-        error=float(np.mean((aggregate - true) ** 2)),
+    return new_weights, Round(
+        validation=network.accuracy(new_weights, work.validation.x, work.validation.y),
+        test=network.accuracy(new_weights, work.test.x, work.test.y),
+        error=float(np.mean((aggregate - true_mean) ** 2)),
         exact_error=expected if system.dropout == 0 else float("nan"),
-        clipped=outside,
+        clipped=clipped_share,
     )
 
 
 def layer_ranges(network: Network, flat: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Center and radius of every parameter: those of the layer's least and greatest value, shared by the server.
+    """Center and radius of every parameter: of the interval from the least to the greatest value of its layer.
+
+    The server shares them with the clients.
 
     Raises
     ------
     ParameterError
-        When a layer is constant: radius 0 leaves nothing to quantize.
+        When a layer is constant: a radius of 0 leaves nothing to quantize.
+    ConvergenceError
+        When the values of a layer span more than 1e6.
     """
     center, radius = np.empty_like(flat), np.empty_like(flat)
     for k, block in enumerate(network.blocks):
         low, high = float(flat[block].min()), float(flat[block].max())
         if not low < high:
-            raise ParameterError("radius", 0.0, f"positive: layer {k} is constant")
+            raise ParameterError("radius", 0.0, f"positive, but all parameters of layer {k} are equal")
         if high - low > _WIDEST:
             raise ConvergenceError(
                 f"training diverged: layer {k} spans {high - low:.3g}; lower learning_rate or smoothing"
@@ -205,7 +213,7 @@ def layer_ranges(network: Network, flat: FloatArray) -> tuple[FloatArray, FloatA
 
 @dataclass(frozen=True)
 class Shard:
-    """The training part in single precision, and which rows belong to which client: padded, with their true counts."""
+    """The training part in single precision, and the rows of each client, padded with 0 beyond its count."""
 
     x: NDArray[np.float32]
     y: IntArray
@@ -216,8 +224,8 @@ class Shard:
     def of(cls, work: data.Splits, shares: list[IntArray]) -> Shard:
         counts = np.array([len(share) for share in shares])
         rows = np.zeros((len(shares), int(counts.max())), dtype=np.int64)
-        for row, share in zip(rows, shares, strict=True):
-            row[: len(share)] = share
+        for client_rows, share in zip(rows, shares, strict=True):
+            client_rows[: len(share)] = share
         return cls(work.train.x.astype(np.float32), work.train.y, rows, counts)
 
 
@@ -228,8 +236,8 @@ def trained(
     n = shard.counts.size
     local = np.repeat(start[None].astype(np.float32), n, axis=0)
     for _ in range(settings.local_steps):
-        places = (rng.random((n, settings.batch)) * shard.counts[:, None]).astype(np.int64)
-        rows = np.take_along_axis(shard.rows, places, axis=1)
+        positions = (rng.random((n, settings.batch)) * shard.counts[:, None]).astype(np.int64)
+        rows = np.take_along_axis(shard.rows, positions, axis=1)
         network.descend(local, shard.x[rows], shard.y[rows], rate=settings.learning_rate, l2=settings.l2)
     return np.asarray(local)
 
@@ -244,9 +252,10 @@ def summed(
     rng: np.random.Generator,
     order: IntArray | None = None,
 ) -> tuple[FloatArray, float]:
-    """Sum of what arrives (nothing from who dropped out), client by client, and the exact mean squared error of the mean.
+    """Sum of the outputs that arrive, and the exact mean squared error of the mean over all clients.
 
-    In `order`, drawn if it is not given, the first clients quantize alone and the others in pairs.
+    Nothing arrives from a client that dropped out. In `order`, which is drawn if it is not given, the first clients
+    quantize alone and the others in pairs.
     """
     n = len(w)
     scale: dict[str, Any] = {"epsilon": system.epsilon, "center": center, "radius": radius}
@@ -260,9 +269,9 @@ def summed(
         case Mechanism.VANILLA:
             return np.asarray(w[here].sum(axis=0, dtype=np.float64)), 0.0
         case Mechanism.STRATIFIED:
-            inside = np.clip(w, center - radius, center + radius)
-            sent = baselines.stratified(inside, center=center, radius=radius, rng=rng)
-            error = float(np.mean(baselines.stratified_mse(inside, center=center, radius=radius)))
+            clipped_updates = np.clip(w, center - radius, center + radius)
+            sent = baselines.stratified(clipped_updates, center=center, radius=radius, rng=rng)
+            error = float(np.mean(baselines.stratified_mse(clipped_updates, center=center, radius=radius)))
             return np.asarray(sent[here].sum(axis=0)), error
         case Mechanism.LAPLACE:
             for i in range(n):
@@ -287,20 +296,20 @@ def summed(
         pair = quantizers.corbinq(w[i], w[j], bits=system.shared_bits, rng=rng, clip=True, **scale)
         arrives(i, pair[0])
         arrives(j, pair[1])
-        both = (np.clip(w[k], center - radius, center + radius) for k in (i, j))
-        error += float(np.mean(quantizers.pair_mse(*both, bits=system.shared_bits, **scale)))
+        clipped_pair = (np.clip(w[k], center - radius, center + radius) for k in (i, j))
+        error += float(np.mean(quantizers.pair_mse(*clipped_pair, bits=system.shared_bits, **scale)))
     return total, error / n**2
 
 
 @cache
 def gaussian_variance(epsilon: float, delta: float) -> float:
-    """Of a parameter, in squared radii; calibrated once."""
+    """Variance of the Gaussian mechanism for one parameter, in units of its squared radius; cached."""
     return float(baselines.gaussian_variance(epsilon=epsilon, delta=delta))
 
 
 @dataclass(frozen=True)
 class _State:
-    """Between two rounds."""
+    """The state between two rounds."""
 
     weights: FloatArray
     best_weights: FloatArray
@@ -313,7 +322,7 @@ class _State:
         return cls(weights, weights, -1.0, 0, ())
 
     def after(self, weights: FloatArray, done: Round, patience: int) -> _State:
-        """The best model comes back when `patience` rounds brought nothing better."""
+        """The state after a round; the best model is restored after `patience` rounds without improvement."""
         history = (*self.history, done)
         if done.validation > self.best:
             return _State(weights, weights, done.validation, 0, history)
@@ -322,7 +331,7 @@ class _State:
         return replace(self, weights=weights, stale=self.stale + 1, history=history)
 
     def arrays(self) -> State:
-        """For the checkpoint."""
+        """The state as arrays, for the checkpoint."""
         return {
             "weights": self.weights,
             "best_weights": self.best_weights,
@@ -331,7 +340,7 @@ class _State:
         }
 
     @classmethod
-    def of(cls, kept: State) -> _State:
-        history = tuple(Round(*map(float, row)) for row in kept["history"])
-        best, stale = kept["numbers"]
-        return cls(kept["weights"], kept["best_weights"], float(best), int(stale), history)
+    def of(cls, saved: State) -> _State:
+        history = tuple(Round(*map(float, row)) for row in saved["history"])
+        best, stale = saved["numbers"]
+        return cls(saved["weights"], saved["best_weights"], float(best), int(stale), history)

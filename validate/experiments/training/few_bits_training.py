@@ -1,4 +1,4 @@
-"""Few-bit quantizers in the training loop, each at the same exact epsilon of one parameter against one uplink."""
+"""Few-bit quantizers in the training loop, all with the same exact epsilon of one parameter against one uplink."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from airtight.analytics.federated.few_bits.modular_laws import Noise
 from airtight.solvers.design.quantizer import decoder, quantizer_design, quantizer_pair
 from airtight.validate.system_file.training_plan import Mechanism
 
-_KEEP = np.linspace(0.02, 0.95, 32)
-_PIECE = 4096  # parameters of a pair whose joint laws are held at once
+_KEEP = np.linspace(0.02, 0.95, 32)  # values of q, RQM's probability to keep a level, among which the best is taken
+_PIECE = 4096  # parameters of a pair whose joint laws are in memory at once
 
 
 class Sender(Protocol):
-    """What one client does with one parameter in [-1, 1]."""
+    """A quantizer that one client applies to one parameter in [-1, 1]."""
 
     def send(self, x: FloatArray, rng: np.random.Generator) -> FloatArray:
         """An unbiased output for each input."""
 
     def variance(self, x: FloatArray) -> FloatArray:
-        """Exactly."""
+        """The exact variance of the output for each input."""
 
 
 @dataclass(frozen=True)
 class Binomial:
-    """PBM: heads of `trials` coins, each 1/2 + theta x."""
+    """PBM: the number of heads of `trials` coins, each with probability 1/2 + theta x."""
 
     trials: int
     theta: float
@@ -46,7 +46,7 @@ class Binomial:
 
 @dataclass(frozen=True)
 class Table:
-    """A law at finitely many inputs, linear between them, on outputs in increasing order."""
+    """A law given at finitely many inputs and linear between them; its outputs increase."""
 
     inputs: FloatArray
     outputs: FloatArray
@@ -54,7 +54,7 @@ class Table:
 
     @classmethod
     def of(cls, inputs: FloatArray, outputs: FloatArray, law: FloatArray) -> Table:
-        """In whatever order the outputs come."""
+        """A table from outputs in any order."""
         order = np.argsort(outputs, kind="stable")
         return cls(inputs, outputs[order], law[:, order])
 
@@ -63,7 +63,7 @@ class Table:
         return np.stack([np.interp(x, self.inputs, column) for column in self.law.T], axis=-1)
 
     def draw(self, x: FloatArray, level: FloatArray) -> FloatArray:
-        """The output at a level of the distribution function, a level for each input."""
+        """The output at a level of the distribution function (inverse transform), with one level per input."""
         below = np.zeros(x.shape, dtype=np.int64)
         for column in np.cumsum(self.law, axis=1).T[:-1]:
             below += level > np.interp(x, self.inputs, column)
@@ -76,23 +76,25 @@ class Table:
         return np.asarray(np.interp(x, self.inputs, self.law @ self.outputs**2) - x * x)
 
     def pair_error(self, x: FloatArray, y: FloatArray) -> FloatArray:
-        """Of the sum of an antithetic pair."""
-        found = np.empty(x.size)
+        """Squared error of the sum of an antithetic pair."""
+        errors = np.empty(x.size)
         for i in range(0, x.size, _PIECE):
-            here, there = x[i : i + _PIECE], y[i : i + _PIECE]
-            first, second = self.at(here), self.at(there)
-            found[i : i + _PIECE] = antithetic.pair_mse(here, there, outputs=self.outputs, first=first, second=second)
-        return found
+            x_piece, y_piece = x[i : i + _PIECE], y[i : i + _PIECE]
+            first, second = self.at(x_piece), self.at(y_piece)
+            errors[i : i + _PIECE] = antithetic.pair_mse(
+                x_piece, y_piece, outputs=self.outputs, first=first, second=second
+            )
+        return errors
 
 
 @cache
 def sender(kind: Mechanism, *, epsilon: float, bits: int) -> Sender:
-    """The mechanism at this epsilon: RQM with its best q, discrete noise with its best grid and unbiased numbers.
+    """The mechanism at this epsilon: RQM with its best q, discrete noise with its best grid and unbiased outputs.
 
     Raises
     ------
     ParameterError
-        When the mechanism is not of few bits.
+        When the mechanism is no few-bit quantizer.
 
     Examples
     --------
@@ -108,14 +110,14 @@ def sender(kind: Mechanism, *, epsilon: float, bits: int) -> Sender:
             tables = [_levels(epsilon, 2**bits, float(keep)) for keep in (_KEEP if bits > 1 else [0.5])]
             return min(tables, key=_worst)
         case Mechanism.QUANTIZER:
-            found = quantizer_design.solve(bits, epsilon=epsilon).quantizer
-            return Table.of(found.inputs, found.outputs, found.law)
+            designed = quantizer_design.solve(bits, epsilon=epsilon).quantizer
+            return Table.of(designed.inputs, designed.outputs, designed.law)
         case Mechanism.PAIRS:
             paired = quantizer_pair.solve(bits, epsilon=epsilon)
             return Table.of(paired.inputs, paired.outputs, paired.law)
         case Mechanism.SKELLAM | Mechanism.DISCRETE_GAUSSIAN:
             return _modular(kind, epsilon, bits)
-    raise ParameterError("mechanism", kind.value, "one of few bits")
+    raise ParameterError("mechanism", kind.value, "a few-bit quantizer")
 
 
 def _levels(epsilon: float, levels: int, keep: float) -> Table:
@@ -134,9 +136,11 @@ def _modular(kind: Mechanism, epsilon: float, bits: int) -> Table:
     noise = Noise.SKELLAM if kind is Mechanism.SKELLAM else Noise.GAUSSIAN
     tables = []
     for levels in range(1, min(2 ** (bits - 1), 8)):
-        one = modular_noise.calibrated(noise, epsilon=epsilon, delta=0.0, levels=levels, bits=bits, observer="uplink")
+        noise_law = modular_noise.calibrated(
+            noise, epsilon=epsilon, delta=0.0, levels=levels, bits=bits, observer="uplink"
+        )
         inputs = np.arange(-levels, levels + 1) / levels
-        law = one.law(inputs)
+        law = noise_law.law(inputs)
         tables.append(Table.of(inputs, decoder.unbiased(inputs, law).outputs, law))
     return min(tables, key=_worst)
 
@@ -144,30 +148,32 @@ def _modular(kind: Mechanism, epsilon: float, bits: int) -> Table:
 def aggregate(
     x: FloatArray, here: NDArray[np.bool_], *, kind: Mechanism, epsilon: float, bits: int, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray]:
-    """What arrives, summed, and the exact squared error of the sum of all; of each parameter, in units of its radius.
+    """Sum of the messages that arrive, and the exact squared error of the sum over all clients.
+
+    Both are per parameter, in units of its radius.
 
     Parameters
     ----------
     x : ndarray, shape (n, m)
         Offsets in units of the radius, in [-1, 1].
     here : ndarray of bool, shape (n,)
-        Whose messages arrive.
+        The clients whose messages arrive.
 
     Returns
     -------
     total, error : ndarray, shape (m,)
     """
-    used = sender(kind, epsilon=epsilon, bits=bits)
+    quantizer = sender(kind, epsilon=epsilon, bits=bits)
     total, error = np.zeros(x.shape[1]), np.zeros(x.shape[1])
-    order, paired = rng.permutation(len(x)), kind is Mechanism.PAIRS and isinstance(used, Table)
+    order, paired = rng.permutation(len(x)), kind is Mechanism.PAIRS and isinstance(quantizer, Table)
     alone = len(x) % 2 if paired else len(x)
     for i in order[:alone]:
-        sent = used.send(x[i], rng)
-        error += used.variance(x[i])
+        sent = quantizer.send(x[i], rng)
+        error += quantizer.variance(x[i])
         total += here[i] * sent
-    if isinstance(used, Table) and paired:
+    if isinstance(quantizer, Table) and paired:
         for i, j in order[alone:].reshape(-1, 2):
             level = np.asarray(rng.random(x.shape[1]))
-            total += here[i] * used.draw(x[i], level) + here[j] * used.draw(x[j], 1 - level)
-            error += used.pair_error(x[i], x[j])
+            total += here[i] * quantizer.draw(x[i], level) + here[j] * quantizer.draw(x[j], 1 - level)
+            error += quantizer.pair_error(x[i], x[j])
     return total, error

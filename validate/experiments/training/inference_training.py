@@ -1,4 +1,4 @@
-"""Collaborative inference end to end: Schemes 1, 2.1 and 2.2 on the twelve views, measured beside what theory says."""
+"""Collaborative inference end to end: Schemes 1, 2.1 and 2.2 on views of the digits, simulated and by theory."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from airtight.validate.experiments.training.views import Setup
 
 
 class Scheme(StrEnum):
-    """Who takes part: at random; whose noisy score is below a threshold; those of the lowest noisy scores."""
+    """The devices that take part: random ones, those with noisy scores up to a threshold, or with the lowest ones."""
 
     RANDOM = "1"
     THRESHOLD = "2.1"
@@ -34,7 +34,17 @@ class Scheme(StrEnum):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Selection:
-    """Of Schemes 2.1 and 2.2: standard deviation of the scores' noise (one, or K), the threshold eta, how many are selected."""
+    """Parameters of Schemes 2.1 and 2.2.
+
+    Attributes
+    ----------
+    score_noise : array_like
+        Standard deviation of the noise on the scores, a scalar or one value per device.
+    threshold : float
+        The threshold eta of Scheme 2.1.
+    selected : int
+        The number of devices that Scheme 2.2 selects.
+    """
 
     score_noise: ArrayLike = 0.3
     threshold: float = 0.5
@@ -48,7 +58,13 @@ class Selection:
 
 @dataclass(frozen=True, kw_only=True)
 class Transmitter:
-    """Channel amplitudes h_k >= 0 and peak powers P_k > 0, scalars or K of them; without it all devices are aligned."""
+    """Limited transmit power: without it all devices are aligned.
+
+    Attributes
+    ----------
+    gain, power : array_like
+        Channel amplitudes h_k >= 0 and peak powers P_k > 0, scalars or one value per device.
+    """
 
     gain: ArrayLike
     power: ArrayLike
@@ -56,16 +72,17 @@ class Transmitter:
 
 @dataclass(frozen=True)
 class Measured:
-    """What came out of the simulated rounds, beside what theory says of them.
+    """The results of the simulated rounds, with the prediction of theory.
 
     Attributes
     ----------
     accuracy, accuracy_error : float
-        Share of right labels and its standard error over the rounds (these images given); nan after one round.
+        Fraction of correct labels and its standard error over the rounds, for these images; the error is nan after one
+        round.
     mse, mse_error : float
-        Of the decoded mean feature, and its standard error.
+        Mean squared error of the decoded mean feature, and its standard error.
     participation : float
-        Mean share of devices that took part.
+        Mean fraction of devices that took part.
     theory : callable
         Computes `exact_mse`.
     """
@@ -79,9 +96,9 @@ class Measured:
 
     @cached_property
     def exact_mse(self) -> float:
-        """Mean over the images of the exact MSE for Scheme 1 (nan otherwise), computed when asked for.
+        """Mean over the images of the exact MSE for Scheme 1 (nan otherwise), computed on first access.
 
-        That is :func:`airtight.analytics.inference.distortion.exact`, or
+        It is :func:`airtight.analytics.inference.distortion.exact`, or
         :func:`airtight.analytics.inference.power_limit.exact_mse` when the power is limited.
         """
         return self.theory()
@@ -99,64 +116,64 @@ def measure(
     checkpoint: Path | None = None,
     progress: Callable[[int, float], None] | None = None,
 ) -> Measured:
-    """Send every test image `rounds` times through the channel.
+    """Simulate the transmission of every test image `rounds` times.
 
     Parameters
     ----------
     setup : Setup
     system : InferenceSystem
-        Its participation probabilities are used in Scheme 1 only, its weights unchanged.
+        Scheme 1 alone uses its participation probabilities; every scheme uses its weights unchanged.
     scheme : {"1", "2.1", "2.2"}
     selection : Selection, optional
     transmitter : Transmitter, optional
-        Limited power: whose signal is too strong for it sends it shortened, and is not aligned.
+        Limited power: a device whose signal needs more power scales it down, and is then not aligned.
     rounds, seed : int
     checkpoint : Path, optional
-        Written after every round; an interrupted measurement goes on from it, with the same result.
+        Written after every round; an interrupted measurement continues from it, with the same result.
     progress : callable, optional
         Called after every round with its number and the accuracy so far.
 
     Raises
     ------
     ParameterError
-        When the system has other numbers of devices or dimensions than the setup, or the checkpoint is of another run.
+        When the number of devices or the dimension differs from the setup, or the checkpoint belongs to another run.
     """
-    kind = checks.choice("scheme", scheme, Scheme)
-    chosen = selection or Selection()
-    times = checks.count("rounds", rounds)
+    chosen_scheme = checks.choice("scheme", scheme, Scheme)
+    chosen_selection = selection or Selection()
+    round_count = checks.count("rounds", rounds)
     start = checks.count("seed", seed, "[0, inf)")
-    _fits(setup, system, chosen)
+    _check_sizes(setup, system, chosen_selection)
     reach = None
     if transmitter is not None:
         reach = transmission.reach_of(system, transmitter.gain, transmitter.power)
-    label = checkpoint_label(system, kind.value, chosen, reach, _digest(setup), start)
-    kept = restore(checkpoint, label)
-    means = kept["means"] if kept else np.zeros((0, 3))
+    label = checkpoint_label(system, chosen_scheme.value, chosen_selection, reach, _digest(setup), start)
+    saved = restore(checkpoint, label)
+    means = saved["means"] if saved else np.zeros((0, 3))
     target = setup.features.mean(axis=1)
     signal = system.weight[:, None] * clipped((setup.features - setup.centre) @ setup.encoder.T, system.clip)
     weight, bias = setup.classifier
-    while len(means) < times:
+    while len(means) < round_count:
         rng = np.random.default_rng([start, 41, len(means)])
-        tau = _participants(setup, system, kind, chosen, rng)
+        tau = _participants(setup, system, chosen_scheme, chosen_selection, rng)
         received = channel.receive(system, tau, signal, rng, reach=reach)
         decoded = system.decoder_gain / system.alignment * received @ setup.decoder.T
         decoded += setup.centre.mean(axis=0)
         error = np.sum((decoded - target) ** 2, axis=1)
-        right = np.argmax(decoded @ weight.T + bias, axis=1) == setup.labels
-        means = np.vstack([means, [right.mean(), error.mean(), tau.mean()]])
+        correct = np.argmax(decoded @ weight.T + bias, axis=1) == setup.labels
+        means = np.vstack([means, [correct.mean(), error.mean(), tau.mean()]])
         store(checkpoint, label, {"means": means})
         if progress is not None:
             progress(len(means) - 1, float(means[:, 0].mean()))
-    means = means[:times]
-    right_share, mse, present = means.mean(axis=0)
-    errors = means.std(axis=0, ddof=1) / np.sqrt(times) if times > 1 else np.full(3, np.nan)
+    means = means[:round_count]
+    right_share, mse, participation_share = means.mean(axis=0)
+    errors = means.std(axis=0, ddof=1) / np.sqrt(round_count) if round_count > 1 else np.full(3, np.nan)
     return Measured(
         accuracy=float(right_share),
         accuracy_error=float(errors[0]),
         mse=float(mse),
         mse_error=float(errors[1]),
-        participation=float(present),
-        theory=lambda: _exact_mse(setup, system, transmitter) if kind is Scheme.RANDOM else float("nan"),
+        participation=float(participation_share),
+        theory=lambda: _exact_mse(setup, system, transmitter) if chosen_scheme is Scheme.RANDOM else float("nan"),
     )
 
 
@@ -165,10 +182,10 @@ def _digest(setup: Setup) -> str:
     return hashlib.sha256(b"".join(np.ascontiguousarray(a).tobytes() for a in arrays)).hexdigest()
 
 
-def _fits(setup: Setup, system: InferenceSystem, selection: Selection) -> None:
+def _check_sizes(setup: Setup, system: InferenceSystem, selection: Selection) -> None:
     K, r = setup.features.shape[1], len(setup.encoder)
     if system.devices != K:
-        raise ParameterError("devices", system.devices, f"{K}, as many as there are views")
+        raise ParameterError("devices", system.devices, f"{K}, the number of views")
     if system.dimension != r:
         raise ParameterError("dimension", system.dimension, f"{r}, the dimension of the code")
     if selection.selected > K:
@@ -179,35 +196,41 @@ def _fits(setup: Setup, system: InferenceSystem, selection: Selection) -> None:
 def _participants(
     setup: Setup, system: InferenceSystem, kind: Scheme, selection: Selection, rng: np.random.Generator
 ) -> FloatArray:
+    """tau, shape (N, K): 1 for a device that takes part, for every image."""
     if kind is Scheme.RANDOM:
         return np.asarray(rng.random(setup.entropy.shape) < system.participation, dtype=float)
     noisy = setup.entropy + np.asarray(selection.score_noise) * rng.normal(size=setup.entropy.shape)
     if kind is Scheme.THRESHOLD:
         return np.asarray(noisy <= selection.threshold, dtype=float)
+    # argsort of argsort is the rank of each device
     return np.asarray(np.argsort(np.argsort(noisy, axis=1), axis=1) < selection.selected, dtype=float)
 
 
 def _exact_mse(setup: Setup, system: InferenceSystem, transmitter: Transmitter | None) -> float:
     images = (views.of_image(setup, i) for i in range(setup.labels.size))
     if transmitter is None:
-        return float(np.mean([distortion.exact(system, one) for one in images]))
+        return float(np.mean([distortion.exact(system, image_features) for image_features in images]))
     gain, power = transmitter.gain, transmitter.power
-    return float(np.mean([power_limit.exact_mse(system, one, gain=gain, power=power).total for one in images]))
+    return float(
+        np.mean(
+            [power_limit.exact_mse(system, image_features, gain=gain, power=power).total for image_features in images]
+        )
+    )
 
 
 @dataclass(frozen=True)
 class Promised:
-    """Lower bounds on the accuracy over some images, beside the measured accuracy on the same.
+    """Lower bounds of the accuracy on some images, with the measured accuracy on the same images.
 
     Attributes
     ----------
     markov, exact : float
-        Theorem 2 with the exact MSE, and the exact probability of staying within the exact margin, averaged over the images;
-        an image that the server gets wrong without noise counts 0.
+        Theorem 2 with the exact MSE, and the exact probability that the error stays within the exact margin, averaged
+        over the images; an image that the server classifies wrongly without noise counts as 0.
     published : float
         Theorem 2 with the printed MSE.
     measured, error : float
-        Accuracy and its standard error.
+        Measured accuracy and its standard error.
     """
 
     markov: float
@@ -218,7 +241,7 @@ class Promised:
 
 
 def promise(setup: Setup, system: InferenceSystem, images: IntArray, *, rounds: int = 200, seed: int = 0) -> Promised:
-    """Accuracy bounds for the given test images and Scheme 1, met by simulation."""
+    """Accuracy bounds for the given test images and Scheme 1, and the simulated accuracy."""
     weight, bias = setup.classifier[0], setup.classifier[1] + setup.classifier[0] @ setup.centre.mean(axis=0)
     rows = []
     for i in np.asarray(images):
@@ -235,6 +258,6 @@ def promise(setup: Setup, system: InferenceSystem, images: IntArray, *, rounds: 
                 float(accuracy.markov(distortion.published(system, features), margin=reach)),
             )
         )
-    found = measure(views.part(setup, images), system, rounds=rounds, seed=seed)
+    measured = measure(views.part(setup, images), system, rounds=rounds, seed=seed)
     markov, exact, published = np.mean(rows, axis=0)
-    return Promised(float(markov), float(exact), float(published), found.accuracy, found.accuracy_error)
+    return Promised(float(markov), float(exact), float(published), measured.accuracy, measured.accuracy_error)

@@ -1,4 +1,4 @@
-"""A dense network in NumPy, batched over clients: all parameters in one flat vector, an axis of clients in front."""
+"""A dense network in NumPy, batched over clients: all parameters in one flat vector, leading axes for clients."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class Layer(NamedTuple):
 
 @dataclass(frozen=True)
 class Dense:
-    """Fully connected layers with ReLU between them and softmax cross-entropy behind.
+    """Fully connected layers with ReLU between them, and softmax cross-entropy as the loss.
 
     Attributes
     ----------
     sizes : tuple of int
-        Inputs, hidden layers, classes.
+        Number of inputs, sizes of the hidden layers, number of classes.
 
     Examples
     --------
@@ -42,7 +42,7 @@ class Dense:
 
     def __post_init__(self) -> None:
         if len(self.sizes) < 2:
-            raise ParameterError("sizes", self.sizes, "at least inputs and classes")
+            raise ParameterError("sizes", self.sizes, "at least two sizes: inputs and classes")
         for size in self.sizes:
             checks.count("sizes", size)
 
@@ -52,18 +52,18 @@ class Dense:
 
     @property
     def blocks(self) -> list[slice]:
-        """Where each layer's parameters stand in the flat vector."""
+        """The slice of the flat vector that holds each layer's parameters."""
         ends = np.cumsum([0, *((a + 1) * b for a, b in pairwise(self.sizes))])
         return [slice(int(a), int(b)) for a, b in pairwise(ends)]
 
     def layers(self, flat: Array) -> list[Layer]:
-        """Named views; writing into them writes into `flat`."""
-        found = []
+        """Views of the weights and biases of each layer; writing into them writes into `flat`."""
+        views = []
         for block, inputs, outputs in zip(self.blocks, self.sizes[:-1], self.sizes[1:], strict=True):
-            part = flat[..., block]
-            weight = part[..., : inputs * outputs].reshape(*flat.shape[:-1], inputs, outputs)
-            found.append(Layer(weight, part[..., inputs * outputs :]))
-        return found
+            layer_values = flat[..., block]
+            weight = layer_values[..., : inputs * outputs].reshape(*flat.shape[:-1], inputs, outputs)
+            views.append(Layer(weight, layer_values[..., inputs * outputs :]))
+        return views
 
     def initial(self, rng: np.random.Generator) -> FloatArray:
         """He's initialisation; zero biases."""
@@ -98,24 +98,24 @@ class Dense:
         return np.asarray(loss + l2 / 2 * np.sum(flat * flat, axis=-1)), gradient
 
     def with_input_gradient(self, flat: Array, x: Array, y: IntArray) -> tuple[Array, Array, Array]:
-        """Mean cross-entropy, its gradient, and its gradient in x: for what stands in front of these layers."""
+        """Mean cross-entropy, its gradient in `flat` and in x; layers before these need the gradient in x."""
         return self._gradients(flat, x, y, to_input=True)
 
     def _gradients(self, flat: Array, x: Array, y: IntArray, *, to_input: bool = False) -> tuple[Array, Array, Array]:
         gradient = np.empty(np.broadcast_shapes(flat.shape[:-1], x.shape[:-2]) + flat.shape[-1:], dtype=flat.dtype)
         slots = self.layers(gradient)
-        back = self._backward(flat, x, y, to_input=to_input)
-        loss, inward = next(back), x
-        for k, weight, bias in back:
+        backward = self._backward(flat, x, y, to_input=to_input)
+        loss, input_gradient = next(backward), x
+        for k, weight, bias in backward:
             if k < 0:
-                inward = weight
+                input_gradient = weight
             else:
                 slots[k].weight[...] = weight
                 slots[k].bias[...] = bias
-        return np.asarray(loss), gradient, inward
+        return np.asarray(loss), gradient, input_gradient
 
     def descend(self, flat: Array, x: Array, y: IntArray, *, rate: float, l2: float = 0.0) -> None:
-        """One gradient step in place, layer by layer: no second array of the size of `flat`."""
+        """One gradient step in place, layer by layer, which needs no second array of the size of `flat`."""
         back = self._backward(flat, x, y, scale=rate)
         next(back)
         layers = self.layers(flat)
@@ -128,9 +128,10 @@ class Dense:
     def _backward(
         self, flat: Array, x: Array, y: IntArray, scale: float = 1.0, to_input: bool = False
     ) -> Iterator[Any]:
-        """The mean cross-entropy; then, last layer first, its number and `scale` times the gradients of weights and biases.
+        """Backpropagation: yields the mean cross-entropy, then the gradients layer by layer, the last layer first.
 
-        With `to_input` at last -1 and the gradient in x.
+        Each later item is the number of a layer and `scale` times the gradients of its weights and biases. With
+        `to_input` the final item is -1, the gradient in x, and None.
         """
         layers = self.layers(flat)
         inputs = [x]
@@ -140,21 +141,22 @@ class Dense:
         logits -= logits.max(axis=-1, keepdims=True)
         back = np.exp(logits)
         total = back.sum(axis=-1, keepdims=True)
-        own = np.take_along_axis(logits, y[..., None], axis=-1)
-        yield np.mean(np.log(total[..., 0]) - own[..., 0], axis=-1)
+        true_logit = np.take_along_axis(logits, y[..., None], axis=-1)
+        yield np.mean(np.log(total[..., 0]) - true_logit[..., 0], axis=-1)
+        # gradient in the logits: softmax minus the indicator of the true class
         back /= total
         np.put_along_axis(back, y[..., None], np.take_along_axis(back, y[..., None], axis=-1) - 1, axis=-1)
         back *= scale / y.shape[-1]
         for k in range(len(layers) - 1, -1, -1):
-            found = k, np.swapaxes(inputs[k], -1, -2) @ back, back.sum(axis=-2)
+            item = k, np.swapaxes(inputs[k], -1, -2) @ back, back.sum(axis=-2)
             if k:
                 back = (back @ np.swapaxes(layers[k].weight, -1, -2)) * (inputs[k] > 0)
             elif to_input:
                 back = back @ np.swapaxes(layers[k].weight, -1, -2)
-            yield found
+            yield item
         if to_input:
             yield -1, back, None
 
     def accuracy(self, flat: Array, x: Array, y: IntArray) -> float:
-        """Share of x that is classified right."""
+        """Fraction of the rows of x that are classified correctly."""
         return float(np.mean(np.argmax(self.scores(flat, x), axis=-1) == y))

@@ -1,4 +1,4 @@
-"""What ``airtight train`` does: federated mechanisms, inference schemes and energy policies, one after the other."""
+"""The work of ``airtight train``: federated mechanisms, inference schemes and energy policies, one after the other."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def run_all(
     checkpoints: Path | None = None,
     advance: Callable[[str], None] = lambda done: None,
 ) -> list[Run]:
-    """Run every mechanism; `advance` hears of every round.
+    """Train with every mechanism; `advance` is called after every round.
 
     Examples
     --------
@@ -38,7 +38,7 @@ def run_all(
     >>> [r.mechanism.value for r in run_all(FederatedSystem(clients=5, parameters=1, epsilon=1.0), short)]
     ['ldp']
     """
-    found = []
+    runs = []
     for kind in chosen.mechanisms:
 
         def told(number: int, done: Round, kind: Mechanism = kind) -> None:
@@ -46,19 +46,20 @@ def run_all(
             advance(f"{kind.value}: accuracy {done.validation:.3f}{spent}")
 
         path = _checkpoint(checkpoints, kind.value)
-        found.append(run(system, chosen.settings, kind, checkpoint=path, progress=told))
-    return found
+        runs.append(run(system, chosen.settings, kind, checkpoint=path, progress=told))
+    return runs
 
 
 def _checkpoint(folder: Path | None, name: str) -> Path | None:
     return None if folder is None else folder / f"{name}.npz"
 
 
-def _heard(advance: Callable[[str], None], name: str) -> Callable[[int, float], None]:
+def _progress(advance: Callable[[str], None], name: str) -> Callable[[int, float], None]:
+    """A progress callback that passes name and accuracy to `advance`."""
     return lambda number, accuracy: advance(f"{name}: accuracy {accuracy:.3f}")
 
 
-_INFERENCE_ROUNDS = 20
+_INFERENCE_ROUNDS = 20  # simulated transmissions of every test image
 
 
 def inferred(
@@ -70,12 +71,12 @@ def inferred(
     checkpoints: Path | None = None,
     advance: Callable[[str], None] = lambda done: None,
 ) -> tuple[Setup, dict[str, Measured]]:
-    """Scheme 1, and with `scores` Schemes 2.1 and 2.2, for a system whose dimension is cut to the 32 of the features."""
+    """Measure Scheme 1, and with `scores` Schemes 2.1 and 2.2; the dimension is reduced to at most the features' 32."""
     system = replace(system, dimension=min(system.dimension, WIDTH))
     setup = views.prepare(devices=system.devices, dimension=system.dimension, codec=codec, seed=seed)
-    found = {}
+    measured = {}
     for scheme in Scheme if scores else (Scheme.RANDOM,):
-        found[scheme.value] = inference_training.measure(
+        measured[scheme.value] = inference_training.measure(
             setup,
             system,
             scheme=scheme,
@@ -83,9 +84,9 @@ def inferred(
             rounds=_INFERENCE_ROUNDS,
             seed=seed,
             checkpoint=_checkpoint(checkpoints, f"scheme-{scheme.value}"),
-            progress=_heard(advance, f"scheme {scheme.value}"),
+            progress=_progress(advance, f"scheme {scheme.value}"),
         )
-    return setup, found
+    return setup, measured
 
 
 def policies(
@@ -95,21 +96,21 @@ def policies(
     checkpoints: Path | None = None,
     advance: Callable[[str], None] = lambda done: None,
 ) -> dict[str, Learned]:
-    """UF Algorithm 1 with each scheme."""
-    found = {}
+    """Run UF Algorithm 1 with each scheme."""
+    learned = {}
     for scheme in utility_training.Scheme:
-        found[scheme.value] = utility_training.run(
+        learned[scheme.value] = utility_training.run(
             fleet,
             utility_training.Plan(seed=seed),
             scheme,
             checkpoint=_checkpoint(checkpoints, scheme.value),
-            progress=_heard(advance, scheme.value),
+            progress=_progress(advance, scheme.value),
         )
-    return found
+    return learned
 
 
 class Part(StrEnum):
-    """What can be trained."""
+    """The parts of a system file that can be trained."""
 
     FEDERATED = "federated"
     INFERENCE = "inference"
@@ -118,13 +119,13 @@ class Part(StrEnum):
 
 @dataclass(frozen=True)
 class Trained:
-    """What came out, as the JSON of ``train``, and the federated runs themselves, of all seeds."""
+    """The results as the JSON of ``train``, and the federated runs of all seeds."""
 
     tree: dict[str, Any]
     runs: tuple[Run, ...] = ()
 
 
-_MEASURED = {  # where a part has its rows, which is the base, and what is compared over seeds
+_COMPARED = {  # JSON key of the rows of a part, row that is the base ("" for the first), numbers compared over seeds
     Part.FEDERATED: ("mechanisms", "", ("test_accuracy",)),
     Part.INFERENCE: ("schemes", "", ("accuracy", "mse", "participation")),
     Part.ENERGY: ("", "benchmark", ("test_accuracy", "loss_mean", "loss_std", "energy_mean", "energy_std")),
@@ -132,23 +133,27 @@ _MEASURED = {  # where a part has its rows, which is the base, and what is compa
 
 
 def rounds(description: Description, parts: Sequence[Part], chosen: Plan) -> int:
-    """Rounds of everything together, over all seeds."""
+    """Number of rounds of all parts together, over all seeds."""
     schemes = len(Scheme) if description.scores is not None else 1
-    each = {
+    rounds_of = {
         Part.FEDERATED: chosen.rounds,
         Part.INFERENCE: schemes * _INFERENCE_ROUNDS,
         Part.ENERGY: len(utility_training.Scheme) * utility_training.Plan().rounds,
     }
-    return int(chosen.seeds) * sum(each[part] for part in parts)
+    return int(chosen.seeds) * sum(rounds_of[part] for part in parts)
 
 
 def described(description: Description) -> list[Part]:
-    """The parts that the system file speaks of."""
+    """The parts that the system file contains."""
     return [part for part in Part if getattr(description, part.value) is not None]
 
 
 def servable(description: Description) -> list[Part]:
-    """Those that the digits can serve: a view for every device, an image for every device that keeps its deadline."""
+    """The parts for which the digits suffice.
+
+    Inference needs a view for every device; energy needs an image for every device, and devices that keep their
+    deadline.
+    """
 
     def fits(part: Part) -> bool:
         match part:
@@ -164,8 +169,8 @@ def servable(description: Description) -> list[Part]:
     return [part for part in described(description) if fits(part)]
 
 
-def _silent(done: str) -> None:
-    """Tells nobody."""
+def _no_progress(done: str) -> None:
+    """Report nothing."""
 
 
 def train(
@@ -174,99 +179,100 @@ def train(
     chosen: Plan,
     *,
     checkpoints: Path | None = None,
-    advance: Callable[[str], None] = _silent,
+    advance: Callable[[str], None] = _no_progress,
     executor: Executor | None = None,
 ) -> Trained:
-    """Train the given parts of a system file, which must be described there: once a seed, everything of a seed alike.
+    """Train the given parts of a system file, which must contain them, once per seed.
 
-    What is not compared over seeds is of the first. An executor takes the seeds side by side, and `advance` hears nothing.
+    All parts of one run use the same seed. Numbers that are not compared over seeds are those of the first seed. An
+    executor runs the seeds in parallel; `advance` is then never called.
     """
-    found, waited = [], []
+    results, futures = [], []
     for number, plan in enumerate(chosen.each()):
         folder = checkpoints if checkpoints is None or number == 0 else checkpoints / f"seed-{plan.settings.seed}"
         if folder is not None:
             folder.mkdir(exist_ok=True)
         if executor is None:
-            found.append(_once(description, parts, plan, folder, advance))
+            results.append(_one_seed(description, parts, plan, folder, advance))
         else:
-            waited.append(executor.submit(_once, description, parts, plan, folder, _silent))
-    found += [one.result() for one in waited]
+            futures.append(executor.submit(_one_seed, description, parts, plan, folder, _no_progress))
+    results += [one.result() for one in futures]
     seeds = [plan.settings.seed for plan in chosen.each()]
-    for part in found[0].tree:
-        _over_seeds(Part(part), [one.tree[part] for one in found], seeds)
-    return Trained(found[0].tree, tuple(run for one in found for run in one.runs))
+    for part in results[0].tree:
+        _over_seeds(Part(part), [one.tree[part] for one in results], seeds)
+    return Trained(results[0].tree, tuple(run for one in results for run in one.runs))
 
 
 def _over_seeds(part: Part, trees: Sequence[dict[str, Any]], seeds: Sequence[int]) -> None:
-    """Writes means, intervals and paired differences from the part's base into every row of the first tree."""
-    key, base, names = _MEASURED[part]
+    """Write means, intervals and paired differences from the part's base into every row of the first tree."""
+    key, base, names = _COMPARED[part]
     rows = [tree[key] if key else tree for tree in trees]
     base = base or next(iter(rows[0]))
-    values = {kind: {name: [of[kind][name] for of in rows] for name in names} for kind in rows[0]}
+    values = {kind: {name: [seed_rows[kind][name] for seed_rows in rows] for name in names} for kind in rows[0]}
     for kind, row in rows[0].items():
-        found = {name: compared(values[kind][name], values[base][name]) for name in names}
-        row["over_seeds"] = {"seeds": list(seeds), "base": base, **found}
+        comparison = {name: compared(values[kind][name], values[base][name]) for name in names}
+        row["over_seeds"] = {"seeds": list(seeds), "base": base, **comparison}
 
 
-def _once(
+def _one_seed(
     description: Description,
     parts: Sequence[Part],
     chosen: Plan,
     checkpoints: Path | None,
     advance: Callable[[str], None],
 ) -> Trained:
-    """The parts with one seed."""
+    """Train the parts with one seed."""
     tree: dict[str, Any] = {}
     runs: list[Run] = []
-    kept: dict[str, Any] = {"checkpoints": checkpoints, "advance": advance}
+    options: dict[str, Any] = {"checkpoints": checkpoints, "advance": advance}
     if Part.FEDERATED in parts and description.federated is not None:
-        runs = run_all(description.federated, chosen, **kept)
+        runs = run_all(description.federated, chosen, **options)
         tree["federated"] = as_json(description.federated, chosen, runs)
     if Part.INFERENCE in parts and description.inference is not None:
-        tree["inference"] = _inference_part(description, description.inference, chosen, kept)
+        tree["inference"] = _inference_part(description, description.inference, chosen, options)
     if Part.ENERGY in parts and description.energy is not None:
-        learned = policies(description.energy, seed=chosen.settings.seed, **kept)
-        tree["energy"] = {name: _policy(one) for name, one in learned.items()}
+        learned = policies(description.energy, seed=chosen.settings.seed, **options)
+        tree["energy"] = {name: _policy_json(policy) for name, policy in learned.items()}
     return Trained(tree, tuple(runs))
 
 
 def _inference_part(
-    description: Description, system: InferenceSystem, chosen: Plan, kept: dict[str, Any]
+    description: Description, system: InferenceSystem, chosen: Plan, options: dict[str, Any]
 ) -> dict[str, Any]:
     rules = None
     if description.scores is not None:
-        of = description.scores
-        rules = Selection(score_noise=of.noise, threshold=of.threshold, selected=of.selected)
-    setup, measured = inferred(system, scores=rules, seed=chosen.settings.seed, codec=chosen.codec, **kept)
+        table = description.scores
+        rules = Selection(score_noise=table.noise, threshold=table.threshold, selected=table.selected)
+    setup, measured = inferred(system, scores=rules, seed=chosen.settings.seed, codec=chosen.codec, **options)
     return {
         "devices": system.devices,
         "dimension": len(setup.encoder),
         "codec": chosen.codec,
         "ideal_accuracy": setup.ideal,
-        "schemes": {name: _measured(one) for name, one in measured.items()},
+        "schemes": {name: _measured_json(measurement) for name, measurement in measured.items()},
     }
 
 
-def _measured(one: Measured) -> dict[str, float]:
+def _measured_json(measurement: Measured) -> dict[str, float]:
     return {
-        "accuracy": one.accuracy,
-        "accuracy_error": one.accuracy_error,
-        "mse": one.mse,
-        "mse_error": one.mse_error,
-        "exact_mse": one.exact_mse,
-        "participation": one.participation,
+        "accuracy": measurement.accuracy,
+        "accuracy_error": measurement.accuracy_error,
+        "mse": measurement.mse,
+        "mse_error": measurement.mse_error,
+        "exact_mse": measurement.exact_mse,
+        "participation": measurement.participation,
     }
 
 
-def _policy(one: Learned) -> dict[str, Any]:
+def _policy_json(learned: Learned) -> dict[str, Any]:
     return {
-        "test_accuracy": float(one.accuracy[-1]),
-        "loss_mean": float(one.loss[-1].mean()),
-        "loss_std": float(one.loss[-1].std()),
-        "energy_mean": float(one.energy.mean()),
-        "energy_std": float(one.energy.mean(axis=0).std()),
-        "iterations_mean": float(one.iterations.mean()),
-        "accuracy": one.accuracy.tolist(),
+        "test_accuracy": float(learned.accuracy[-1]),
+        "loss_mean": float(learned.loss[-1].mean()),
+        "loss_std": float(learned.loss[-1].std()),
+        "energy_mean": float(learned.energy.mean()),
+        "energy_std": float(learned.energy.mean(axis=0).std()),
+        "iterations_mean": float(learned.iterations.mean()),
+        "accuracy": learned.accuracy.tolist(),
     }
 
 

@@ -1,4 +1,7 @@
-"""UF Algorithm 1, policies and feedback of Sec. III, repaired where it cannot run as printed, beside the benchmark of Sec. IV."""
+"""UF Algorithm 1 with the policies and the feedback of Sec. III, and the benchmark of Sec. IV.
+
+The algorithm is repaired where it cannot run as printed.
+"""
 
 from __future__ import annotations
 
@@ -20,16 +23,17 @@ from airtight.validate.experiments.training.checkpoint import label as checkpoin
 from airtight.validate.experiments.training.checkpoint import restore, store
 from airtight.validate.experiments.training.network import Dense
 
-_WINDOW = 8  # rounds that (29) is fitted to
-_LEAST, _MOST = 1e-6, 1e6  # of beta_1, and of beta_2 in J
+_WINDOW = 8  # number of last rounds to which (29) is fitted
+_MIN_BETA, _MAX_BETA = 1e-6, 1e6  # allowed range of beta_1, and of beta_2 in J
 
 
 class Scheme(StrEnum):
-    """What decides iterations, power and noise.
+    """The rule that determines iterations, power and noise.
 
-    ``proposed``: the optimum of the energy-utility problem, a copy of the global model with its own noise for every device,
-    scaled by (25) with the clipped deviation factor (26) as printed. ``mean-update``: the same with cosines to the mean update.
-    ``benchmark``: the most iterations at the greatest power, one noisy model for all.
+    ``proposed``: the optimum of the energy-utility problem; every device receives a copy of the global model with its
+    own noise, scaled by (25) with the clipped deviation factor (26) as printed. ``mean-update``: the same with cosines
+    to the mean update. ``benchmark``: the largest number of iterations at the greatest power; all devices receive one
+    noisy model.
     """
 
     PROPOSED = "proposed"
@@ -38,10 +42,11 @@ class Scheme(StrEnum):
 
 
 class Feedback(StrEnum):
-    """What the devices learn from the deviation factors that come back, Eq. (28) and (29).
+    """How the returned deviation factors change the devices' beta_1 and beta_2, Eqs. (28) and (29).
 
-    ``none``: beta_1 and beta_2 stay as given. ``published``: (29) for the last round alone, which leaves beta_2 free: it is kept,
-    and beta_1 fits the round exactly. ``window``: both by least squares over the last rounds, where they determine them.
+    ``none``: beta_1 and beta_2 do not change. ``published``: (29) for the last round alone; it does not determine
+    beta_2, which is kept, and beta_1 fits the round exactly. ``window``: both by least squares over the last rounds,
+    unless these rounds do not determine them.
     """
 
     NONE = "none"
@@ -51,7 +56,7 @@ class Feedback(StrEnum):
 
 @dataclass(frozen=True)
 class Plan:
-    """What both schemes share."""
+    """Settings that all schemes share."""
 
     rounds: Count = Count("M", "[1, inf)", "rounds of communication", default=50)
     seed: Count = Count("", "[0, inf)", "of partition and noise", default=0)
@@ -74,17 +79,18 @@ class Plan:
 
 @dataclass(frozen=True)
 class Learned:
-    """One scheme, round by round.
+    """The results of one scheme, round by round.
 
     Attributes
     ----------
     loss : ndarray, shape (rounds, K)
         Training loss of every device at the model that it received.
     energy, iterations : ndarray, shape (rounds, K)
-        J; whole iterations.
+        Energy in J; iterations as whole numbers.
     deviation : ndarray, shape (rounds, K)
+        Deviation factors (26).
     accuracy : ndarray, shape (rounds,)
-        Of the clean model on the test part.
+        Accuracy of the noiseless model on the test part.
     beta : ndarray, shape (2, K)
         beta_1 and beta_2 (J) for the round after the last.
     """
@@ -105,10 +111,10 @@ def run(
     checkpoint: Path | None = None,
     progress: Callable[[int, float], None] | None = None,
 ) -> Learned:
-    """Learn softmax regression on the digits, shared equally among the devices of the fleet.
+    """Train softmax regression on the digits, distributed equally over the devices of the fleet.
 
-    Gradients are sent as in lines 5 and 7 of the algorithm, in the clear: this reproduces the experiment, not a guarantee
-    (ledger UF-A1).
+    Gradients are sent as in lines 5 and 7 of the algorithm, without noise: this reproduces the experiment and gives no
+    privacy guarantee (ledger UF-A1).
 
     Parameters
     ----------
@@ -117,9 +123,9 @@ def run(
     plan : Plan
     scheme : {"proposed", "mean-update", "benchmark"}
     checkpoint : Path, optional
-        Written after every round; an interrupted run goes on from it, with the same result.
+        Written after every round; an interrupted run continues from it, with the same result.
     progress : callable, optional
-        Hears of every round and of the accuracy.
+        Called after every round with its number and the accuracy.
 
     Raises
     ------
@@ -128,18 +134,22 @@ def run(
     ConvergenceError
         When the model diverges.
     ParameterError
-        When there are more devices than images, or the checkpoint is of another run.
+        When there are more devices than images, or the checkpoint belongs to another run.
     """
-    kind = checks.choice("scheme", scheme, Scheme)
+    chosen_scheme = checks.choice("scheme", scheme, Scheme)
     task = data.load(seed=plan.seed)
     K = fleet.devices
     if task.train.y.size < K:
         raise ParameterError("devices", K, f"at most {task.train.y.size}, the number of training images")
-    each = task.train.y.size // K
-    order = np.random.default_rng([plan.seed, 11]).permutation(task.train.y.size)[: K * each].reshape(K, each)
+    images_per_device = task.train.y.size // K
+    order = (
+        np.random.default_rng([plan.seed, 11])
+        .permutation(task.train.y.size)[: K * images_per_device]
+        .reshape(K, images_per_device)
+    )
     x, y = task.train.x[order], task.train.y[order]
     network = Dense((task.inputs, task.classes))
-    label = checkpoint_label(fleet, plan, kind.value)
+    label = checkpoint_label(fleet, plan, chosen_scheme.value)
     state = restore(checkpoint, label) or {
         "clean": np.zeros(network.parameters),
         "received": np.zeros((K, network.parameters)),
@@ -147,39 +157,42 @@ def run(
         "accuracy": np.zeros(0),
         "beta": np.stack([fleet.beta_1, fleet.beta_2]),
     }
-    learns = plan.feedback is not Feedback.NONE and kind is not Scheme.BENCHMARK
-    policy = None if plan.fading or learns else _policy(fleet, kind)
+    has_feedback = plan.feedback is not Feedback.NONE and chosen_scheme is not Scheme.BENCHMARK
+    policy = None if plan.fading or has_feedback else _policy(fleet, chosen_scheme)
     for number in range(state["accuracy"].size, plan.rounds):
         rng = np.random.default_rng([plan.seed, 12, number])
         gains = np.maximum(fleet.channel_gain * rng.exponential(1.0, K), 1e-100)
         beta_1, beta_2 = state["beta"]
-        here = replace(fleet, channel_gain=gains if plan.fading else fleet.channel_gain, beta_1=beta_1, beta_2=beta_2)
-        iterations, energy = policy or _policy(here, kind)
+        current_fleet = replace(
+            fleet, channel_gain=gains if plan.fading else fleet.channel_gain, beta_1=beta_1, beta_2=beta_2
+        )
+        iterations, energy = policy or _policy(current_fleet, chosen_scheme)
         update = _updates(network, state["received"], x, y, iterations, plan)
         update += plan.sensitivity * plan.noise * rng.normal(size=update.shape)
-        deviation = _deviation(state["clean"], update, kind)
+        deviation = _deviation(state["clean"], update, chosen_scheme)
         clean = state["clean"] + update.mean(axis=0)
-        received = _shared(clean, deviation, plan, kind, rng)
+        received = _received_models(clean, deviation, plan, chosen_scheme, rng)
         loss, _ = network.loss_and_gradient(received, x, y, l2=plan.l2)
         if not np.all(np.isfinite(loss)):
             raise ConvergenceError("training diverged: a loss is no longer finite; lower step")
-        reached = network.accuracy(clean, task.test.x, task.test.y)
+        accuracy_now = network.accuracy(clean, task.test.x, task.test.y)
         table = np.concatenate([state["table"], [[loss, energy, iterations, deviation]]])
         state = {
             "clean": clean,
             "received": received,
             "table": table,
-            "accuracy": np.append(state["accuracy"], reached),
-            "beta": _fed_back(fleet, table, state["beta"], plan.feedback) if learns else state["beta"],
+            "accuracy": np.append(state["accuracy"], accuracy_now),
+            "beta": _next_beta(fleet, table, state["beta"], plan.feedback) if has_feedback else state["beta"],
         }
         store(checkpoint, label, state)
         if progress is not None:
-            progress(number, reached)
+            progress(number, accuracy_now)
     loss, energy, iterations, deviation = np.moveaxis(state["table"][: plan.rounds], 1, 0)
     return Learned(loss, energy, iterations, deviation, state["accuracy"][: plan.rounds], state["beta"])
 
 
 def _policy(fleet: DeviceFleet, kind: Scheme) -> tuple[FloatArray, FloatArray]:
+    """Iterations and energy (J) of every device."""
     if kind is Scheme.BENCHMARK:
         iterations = np.floor(fleet.max_iterations)
         return iterations, fleet.energy(np.maximum(iterations, 0.0), fleet.max_power)
@@ -187,30 +200,31 @@ def _policy(fleet: DeviceFleet, kind: Scheme) -> tuple[FloatArray, FloatArray]:
     return best.iterations, best.energy
 
 
-def _fed_back(fleet: DeviceFleet, table: FloatArray, beta: FloatArray, feedback: Feedback) -> FloatArray:
-    """beta_1, beta_2 for the next round; as they were where the rounds do not determine them, or leave [1e-6, 1e6]."""
-    new = beta.copy()
+def _next_beta(fleet: DeviceFleet, table: FloatArray, beta: FloatArray, feedback: Feedback) -> FloatArray:
+    """beta_1, beta_2 for the next round; unchanged where the rounds do not determine them or they leave [1e-6, 1e6]."""
+    new_beta = beta.copy()
     window = table[-_WINDOW:]
-    spent = np.stack([fleet.compute_energy(row) for row in window[:, 2]])
+    energies = np.stack([fleet.compute_energy(row) for row in window[:, 2]])
     for k in range(fleet.devices):
-        seen = window[:, 3, k]
+        deviations = window[:, 3, k]
         if feedback is Feedback.PUBLISHED:
-            if seen[-1] > 0:
-                new[0, k] = fairness.published_fit(seen[-1], spent[-1, k], beta_2=beta[1, k])
+            if deviations[-1] > 0:
+                new_beta[0, k] = fairness.published_fit(deviations[-1], energies[-1, k], beta_2=beta[1, k])
             continue
         try:
-            new[:, k] = fairness.fit(seen, spent[:, k])
+            new_beta[:, k] = fairness.fit(deviations, energies[:, k])
         except ParameterError:
             continue
-    return np.where(np.all((new >= _LEAST) & (new <= _MOST), axis=0), new, beta)
+    return np.where(np.all((new_beta >= _MIN_BETA) & (new_beta <= _MAX_BETA), axis=0), new_beta, beta)
 
 
 def _updates(
     network: Dense, received: FloatArray, x: FloatArray, y: np.ndarray, iterations: FloatArray, plan: Plan
 ) -> FloatArray:
-    """h_k after j_k gradient steps on the local problem (4), (10)."""
-    _, own = network.loss_and_gradient(received, x, y, l2=plan.l2)
-    pull = own - plan.xi * own.mean(axis=0)
+    """The local updates h_k after j_k gradient steps on the local problem (4), (10)."""
+    _, start_gradients = network.loss_and_gradient(received, x, y, l2=plan.l2)
+    # linear term of the local problem: the gradient there is (gradient of the loss) - pull
+    pull = start_gradients - plan.xi * start_gradients.mean(axis=0)
     h = np.zeros_like(received)
     for j in range(int(iterations.max())):
         _, gradient = network.loss_and_gradient(received + h, x, y, l2=plan.l2)
@@ -219,7 +233,7 @@ def _updates(
 
 
 def _deviation(clean: FloatArray, update: FloatArray, kind: Scheme) -> FloatArray:
-    """0 for all where (26) is 0/0, as at the zero model of the first round."""
+    """Deviation factors (26); 0 for all devices where (26) is 0/0, as at the zero model of the first round."""
     if kind is Scheme.MEAN_UPDATE:
         return fairness.deviation(fairness.mean_update_similarities(update), repair="mean-update")
     if not clean.any():
@@ -227,8 +241,13 @@ def _deviation(clean: FloatArray, update: FloatArray, kind: Scheme) -> FloatArra
     return fairness.deviation(fairness.similarities(update, clean), repair="clip")
 
 
-def _shared(clean: FloatArray, deviation: FloatArray, plan: Plan, kind: Scheme, rng: np.random.Generator) -> FloatArray:
-    """What every device receives; the master keeps the clean model (Sec. III-B; line 17 would overwrite it)."""
+def _received_models(
+    clean: FloatArray, deviation: FloatArray, plan: Plan, kind: Scheme, rng: np.random.Generator
+) -> FloatArray:
+    """The noisy model that every device receives.
+
+    The server keeps the noiseless model, as in Sec. III-B; line 17 of the algorithm would overwrite it.
+    """
     K = deviation.size
     if kind is Scheme.BENCHMARK:
         scale = fairness.noise_scale(0.0, epsilon=plan.epsilon, delta=plan.delta, theta=plan.theta)

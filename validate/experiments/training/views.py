@@ -1,4 +1,4 @@
-"""Twelve views of each digit, of falling quality, and what is trained on them: extractor, codec, server's classifier."""
+"""Views of each digit with decreasing quality, and the feature extractor, codec and classifier trained on them."""
 
 from __future__ import annotations
 
@@ -17,19 +17,20 @@ from airtight.validate.experiments.training import data
 from airtight.validate.experiments.training.network import Dense, Layer
 from airtight.validate.system_file.training_plan import Dataset
 
-WIDTH = 32
-_STEPS = 800
-_SIDE = 8
-MOST_DEVICES = 200
-_PRESENCE = 0.9
-_CODE_NOISE = 0.5
-_PUBLIC = 64
+WIDTH = 32  # dimension of a feature: outputs of the extractor's first layer
+_STEPS = 800  # gradient steps of each training
+_SIDE = 8  # pixels along each side of an image
+MOST_DEVICES = 200  # greatest number of devices; each has its own view of all images
+_PRESENCE = 0.9  # probability that a device takes part while the codec is trained
+_CODE_NOISE = 0.5  # standard deviation of the channel noise while the codec is trained, relative to the code's RMS
+_PUBLIC = 64  # training images whose features are public, for designs
 
 
 class Codec(StrEnum):
-    """Principal components, a pair trained through the noisy channel, or the directions that tell the classes apart.
+    """Principal components, a pair trained through the noisy channel, or the directions that discriminate the classes.
 
-    The last one subtracts a public centre before coding: most of a code's norm is its mean, which tells nothing of the class.
+    The last one subtracts a public centre before coding: most of a code's norm is its mean, which does not depend on
+    the class.
     """
 
     PCA = "pca"
@@ -39,17 +40,17 @@ class Codec(StrEnum):
 
 @dataclass(frozen=True)
 class Setup:
-    """Twelve (or K) views of the digits and what was trained on them.
+    """K views of the digits (K = 12 by default), and the extractor's features, codec and classifier trained on them.
 
     Attributes
     ----------
     features : ndarray, shape (N, K, d)
-        Of the test part, by device.
+        Features of the test images, by device.
     labels : ndarray of int, shape (N,)
     entropy : ndarray, shape (N, K)
         Shannon entropy of each device's own prediction: its uncertainty score.
     min_entropy : ndarray, shape (N, K)
-        The other score of FDP Sec. V.
+        Min-entropy of the same prediction, the other score of FDP Sec. V.
     encoder, decoder : ndarray, shapes (r, d) and (d, r)
         Linear, as in (3) and (8) of the paper.
     classifier : tuple of ndarray
@@ -59,8 +60,8 @@ class Setup:
     ideal : float
         Accuracy without channel, noise or codec.
     centre : ndarray, shape (K, d)
-        Public: subtracted from every feature before it is coded, its mean added to what is decoded; 0 but for the
-        discriminating code.
+        Public centre: it is subtracted from every feature before coding, and its mean over the devices is added after
+        decoding; 0 except for the discriminating codec.
     public : ndarray, shape (64, K, d)
         Features of training images, for designs.
     """
@@ -79,7 +80,7 @@ class Setup:
 
 
 def views(images: FloatArray, devices: int, rng: np.random.Generator) -> FloatArray:
-    """Seeded rotation, occlusion and noise, the worse the higher the device; shape (K, N, 64).
+    """Views by random rotation, occlusion and noise, which increase with the device number; shape (K, N, 64).
 
     Examples
     --------
@@ -90,63 +91,65 @@ def views(images: FloatArray, devices: int, rng: np.random.Generator) -> FloatAr
 
     out = np.empty((devices, len(images), images.shape[1]))
     for k in range(devices):
-        share = k / max(devices - 1, 1)
-        turned = rotate(
+        badness = k / max(devices - 1, 1)
+        rotated = rotate(
             images.reshape(-1, _SIDE, _SIDE),
-            float(rng.uniform(-1, 1) * (5 + 25 * share)),
+            float(rng.uniform(-1, 1) * (5 + 25 * badness)),
             axes=(1, 2),
             reshape=False,
             order=1,
         )
-        size = round(3 * share)
+        size = round(3 * badness)
         if size:
             top, left = rng.integers(0, _SIDE - size, 2)
-            turned[:, top : top + size, left : left + size] = 0.0
-        noisy = turned.reshape(len(images), -1) + (0.05 + 0.35 * share) * rng.normal(size=images.shape)
+            rotated[:, top : top + size, left : left + size] = 0.0
+        noisy = rotated.reshape(len(images), -1) + (0.05 + 0.35 * badness) * rng.normal(size=images.shape)
         out[k] = np.clip(noisy, 0.0, 1.0)
     return out
 
 
 def prepare(*, devices: int = 12, dimension: int = 8, codec: Codec | str = Codec.PCA, seed: int = 0) -> Setup:
-    """Train extractor and classifier, and find the codec.
+    """Train extractor and classifier, and determine the codec.
 
     Parameters
     ----------
     devices : int
         At most 200.
     dimension : int
-        r <= 32, of the code.
+        Dimension r <= 32 of the code.
     codec : {"pca", "trained", "discriminating"}
-        Principal components of the training features, without centering; or, starting from these, a pair of matrices
-        trained by gradient descent for the server's cross-entropy and the squared error behind a noisy channel, the
-        encoder's Frobenius norm held fixed (else it would outgrow the noise).
+        Principal components of the training features, without centering; or a pair of matrices that starts from these
+        and is trained by gradient descent for the server's cross-entropy and the squared error after a noisy channel,
+        with the encoder's Frobenius norm held fixed (otherwise it would grow until the noise is negligible); or the
+        directions that discriminate the classes.
     seed : int
 
     Raises
     ------
     ParameterError
+        When a parameter is not allowed.
     """
-    kind = checks.choice("codec", codec, Codec)
+    chosen_codec = checks.choice("codec", codec, Codec)
     K = checks.count("devices", devices, f"[1, {MOST_DEVICES}]")
     r = checks.count("dimension", dimension, f"[1, {WIDTH}]")
-    return _prepared(K, r, kind, checks.count("seed", seed, "[0, inf)"))
+    return _prepared(K, r, chosen_codec, checks.count("seed", seed, "[0, inf)"))
 
 
 @lru_cache(maxsize=16)
 def _prepared(K: int, r: int, codec: Codec, seed: int) -> Setup:
     task = data.load(Dataset.DIGITS, seed=seed)
     rng = np.random.default_rng([seed, 21])
-    seen = views(np.concatenate([task.train.x, task.test.x]), K, rng)
-    trained, tested = seen[:, : task.train.y.size], seen[:, task.train.y.size :]
+    all_views = views(np.concatenate([task.train.x, task.test.x]), K, rng)
+    train_views, test_views = all_views[:, : task.train.y.size], all_views[:, task.train.y.size :]
     extractor = Dense((task.inputs, WIDTH, task.classes))
-    flat = _fit(extractor, trained.reshape(-1, task.inputs), np.tile(task.train.y, K), rng)
+    flat = _fit(extractor, train_views.reshape(-1, task.inputs), np.tile(task.train.y, K), rng)
     first = extractor.layers(flat)[0]
-    training = np.moveaxis(np.maximum(trained @ first.weight + first.bias, 0.0), 0, 1)
-    testing = np.moveaxis(np.maximum(tested @ first.weight + first.bias, 0.0), 0, 1)
+    training = np.moveaxis(np.maximum(train_views @ first.weight + first.bias, 0.0), 0, 1)
+    testing = np.moveaxis(np.maximum(test_views @ first.weight + first.bias, 0.0), 0, 1)
     _, _, components = np.linalg.svd(training.reshape(-1, WIDTH), full_matrices=False)
     server = Dense((WIDTH, task.classes))
     last = server.layers(_fit(server, training.mean(axis=1), task.train.y, rng))[0]
-    scores = np.moveaxis(extractor.scores(flat, tested), 0, 1)
+    scores = np.moveaxis(extractor.scores(flat, test_views), 0, 1)
     probabilities = special.softmax(scores, axis=-1)
     encoder, decoder = components[:r], components[:r].T
     if codec is Codec.TRAINED:
@@ -183,15 +186,18 @@ def _fit(network: Dense, x: FloatArray, y: IntArray, rng: np.random.Generator) -
 def _trained_codec(
     encoder: FloatArray, features: FloatArray, y: IntArray, classifier: Layer, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray]:
-    """W and D for cross-entropy + squared error / 10 of what is decoded, each device there with probability .9."""
+    """W and D that minimise cross-entropy + squared error / 10 of the decoded feature.
+
+    Every device takes part with probability 0.9, and the received code has noise.
+    """
     norm = np.linalg.norm(encoder)
     W, D = encoder.copy(), encoder.T.copy()
     V, bias = np.asarray(classifier.weight, dtype=float), np.asarray(classifier.bias, dtype=float)
     N, K = features.shape[:2]
     for step in range(_STEPS):
         rows = rng.integers(0, N, 128)
-        there = rng.random((rows.size, K, 1)) < _PRESENCE
-        pooled = np.mean(features[rows] * there, axis=1) / _PRESENCE
+        present = rng.random((rows.size, K, 1)) < _PRESENCE
+        pooled = np.mean(features[rows] * present, axis=1) / _PRESENCE
         target = features[rows].mean(axis=1)
         code = pooled @ W.T
         received = code + _CODE_NOISE * np.sqrt(np.mean(code * code)) * rng.normal(size=code.shape)
@@ -210,10 +216,11 @@ def _trained_codec(
 
 
 def _discriminating(features: FloatArray, y: IntArray, dimension: int) -> tuple[FloatArray, FloatArray]:
-    """Directions of most scatter between the classes for the least length of a code, all codes then of like length.
+    """Encoder and decoder for the directions of greatest scatter between classes relative to the length of a code.
 
-    They are the generalised eigenvectors of the scatter between classes of the pooled features and that of the single views.
-    The decoder is the regression of the pooled feature on the pooled code of normalised views.
+    The rows of the encoder are generalised eigenvectors of two matrices: the scatter of the pooled features between
+    classes, and the scatter of the single views. The decoder is the linear regression of the pooled feature on the
+    pooled code, where the code of every view is normalised to length 1.
     """
     from scipy import linalg
 
@@ -223,6 +230,7 @@ def _discriminating(features: FloatArray, y: IntArray, dimension: int) -> tuple[
     between = (means * share[:, None]).T @ means
     single = features.reshape(-1, features.shape[-1])
     within = single.T @ single / len(single)
+    # eigh needs a positive definite second matrix
     within += 1e-3 * np.trace(within) / len(within) * np.eye(len(within))
     _, axes = linalg.eigh(between, within)
     W = axes[:, ::-1][:, :dimension].T
@@ -239,7 +247,7 @@ def of_image(setup: Setup, image: int) -> Features:
 
 
 def part(setup: Setup, images: IntArray) -> Setup:
-    """The same with these test images only."""
+    """The same setup with these test images only."""
     return replace(
         setup,
         features=setup.features[images],
