@@ -1,1 +1,1 @@
-"""The results of the commands: a dataclass per part, whose ``of`` computes the numbers; ``tree`` gives the JSON."""
+"""Results of the commands: one value type for each part; ``of`` computes its numbers, ``tree`` converts it to JSON."""

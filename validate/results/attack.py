@@ -1,4 +1,4 @@
-"""The results of the command ``attack``."""
+"""Results of ``attack``."""
 
 from __future__ import annotations
 
@@ -9,22 +9,21 @@ from airtight.analytics.guarantee import Adjacency
 
 @dataclass(frozen=True, kw_only=True)
 class AttackedDevice:
-    """Lower bounds of epsilon for one device, or for several equal devices, each with the confidence of the result.
+    """Result for one device, or for several equal ones; each number from samples holds with the confidence of the whole attack.
 
     Attributes
     ----------
     devices : list of int
     attack : float
-        Lower bound of epsilon at the system's delta.
+        Lower bound of epsilon at the system's delta, from samples.
     exact : float
-        Exact epsilon, rounded up.
+        Exact epsilon, never below the truth.
     attack_on_features : float, optional
-        The same lower bound with the longest code of these devices in a data set instead of the longest that the clip
-        allows.
+        Lower bound for the longest code of these devices in a data set, instead of the longest that the clip allows.
     published_epsilon, published_delta : float, optional
         Theorem 1 as printed, for one query.
     attack_at_published_delta : float, optional
-        Lower bound of epsilon at the published delta.
+        Lower bound of epsilon at the published delta, from samples.
     refuted : bool
         Whether this lower bound exceeds the published epsilon.
     """
@@ -41,14 +40,14 @@ class AttackedDevice:
 
 @dataclass(frozen=True, kw_only=True)
 class AttackResult:
-    """Lower bounds of epsilon by the optimal likelihood-ratio attack.
+    """Result of the optimal likelihood-ratio attack.
 
     Attributes
     ----------
     adjacency : Adjacency
     delta : float
     rounds, samples : int
-        Number of rounds; number of samples under each neighbour.
+        Rounds attacked together, and samples under each neighbour.
     confidence : float
         Confidence of each lower bound.
     devices : list of AttackedDevice
@@ -64,30 +63,30 @@ class AttackResult:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingAttack:
-    """Lower bounds of epsilon by the likelihood-ratio attack on one client of federated training.
+    """Result of the likelihood-ratio attack on one client of federated training.
 
     Attributes
     ----------
     mechanism : str
     adjacency, observer : str
-        Neighbours differ in one client's updates in all rounds; the observer sees the sums, and who dropped out.
+        Neighbours differ in the updates of one client in all rounds; the observer sees the sums and who dropped out.
     delta : float
-        Delta for all rounds together.
+        delta of all rounds together.
     rounds, clients, parameters : int
     runs : int
         Runs of the whole training under each neighbour.
     confidence : float
-        Confidence of each of the next two lower bounds.
+        Confidence of each of the two lower bounds.
     attack : float
-        Lower bound of epsilon, from a client that sends the lower ends of all parameters' intervals, or the upper ends.
+        Lower bound of epsilon for a client that sends one end of each parameter's interval, or the other end.
     attack_on_data : float
-        Lower bound of epsilon, from a client that trains on its own samples, or on the same with other labels.
+        Lower bound for a client that learns from its own samples, or from the same samples with other labels.
     exact : float
-        Exact epsilon for the worst updates, rounded up.
+        Exact epsilon of the worst updates, never below the truth.
     published : float, optional
         Theorem 3 of CorBin-FL for one round, where its condition holds.
     refuted : bool
-        Whether a lower bound exceeds the published epsilon.
+        Whether the lower bound exceeds the published epsilon.
     """
 
     mechanism: str

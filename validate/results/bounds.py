@@ -1,4 +1,4 @@
-"""The result of the command ``bounds``: every bound of a described system."""
+"""Results of ``bounds``: every bound of the described systems."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from airtight.validate.system_file.description import Description
 
 @dataclass(frozen=True, kw_only=True)
 class Bounds:
-    """Published, proven and exact values of every table that the description has; the others are None."""
+    """Published, proven and exact values of the tables of a system file; None for a missing table."""
 
     inference: InferenceBounds | None = None
     federated: FederatedBounds | None = None
@@ -21,12 +21,12 @@ class Bounds:
 
     @classmethod
     def of(cls, description: Description) -> Bounds:
-        """All bounds of a description."""
+        """Compute all parts."""
         return cls.joined(each(description))
 
     @classmethod
     def joined(cls, parts: Iterable[tuple[str, Part]]) -> Bounds:
-        """The parts that :func:`each` yields, as one result."""
+        """Combine the parts that :func:`each` yields."""
         systems: dict[str, InferenceBounds] = {}
         federated, energy = None, None
         for name, part in parts:
@@ -39,8 +39,8 @@ class Bounds:
                     energy = part
         inference = None
         if systems:
-            first, *variant_names = systems
-            inference = replace(systems[first], variants={name: systems[name] for name in variant_names})
+            first, *others = systems
+            inference = replace(systems[first], variants={name: systems[name] for name in others})
         return cls(inference=inference, federated=federated, energy=energy)
 
 
@@ -48,7 +48,7 @@ Part = InferenceBounds | FederatedBounds | list[DeviceBounds]
 
 
 def each(description: Description) -> Iterator[tuple[str, Part]]:
-    """Compute part after part, each with its name: the system, its variants, the federated system, the fleet."""
+    """Yield name and result of each part as it is computed: the system, its variants, the federation, the fleet."""
     for name, system in description.systems.items():
         scores = description.scores if system is description.inference else None
         yield (

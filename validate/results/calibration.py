@@ -1,4 +1,4 @@
-"""The result of the command ``calibrate``."""
+"""Result of ``calibrate``."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from airtight.solvers.design.calibration.calibrate import Calibration
 
 @dataclass(frozen=True, kw_only=True)
 class CalibrationResult:
-    """Values of one parameter with which every device keeps a target epsilon.
+    """The quantity that keeps a target epsilon.
 
     Attributes
     ----------
     variable : str
-        The parameter: noise (variances), clip or participation.
+        noise (variances), clip or participation.
     value : ndarray, shape (K,)
     target : float
-        The greatest epsilon that a device may have.
+        Greatest epsilon that is allowed for any device.
     epsilon : ndarray, shape (K,)
-        Exact epsilon with these values, rounded up.
+        Exact epsilon with these values, never below the truth.
     delta : float
     adjacency : Adjacency
     observer : Observer
@@ -29,7 +29,7 @@ class CalibrationResult:
     monotone : bool
         Whether epsilon is monotone in the variable.
     unsettled : tuple of (float, float)
-        Intervals beyond `value`, in terms of its greatest entry, in which it is not proved that the target is exceeded.
+        Intervals of the scale for which no proof was found that they violate the target.
     """
 
     variable: str
@@ -44,17 +44,17 @@ class CalibrationResult:
     unsettled: tuple[tuple[float, float], ...]
 
     @classmethod
-    def of(cls, calibration: Calibration, target: float, rounds: int, observer: Observer) -> CalibrationResult:
-        system = calibration.system
+    def of(cls, found: Calibration, target: float, rounds: int, observer: Observer) -> CalibrationResult:
+        system = found.system
         return cls(
-            variable=calibration.variable.value,
-            value=calibration.value,
+            variable=found.variable.value,
+            value=found.value,
             target=target,
-            epsilon=calibration.epsilon,
+            epsilon=found.epsilon,
             delta=system.delta,
             adjacency=system.adjacency,
             observer=observer,
             rounds=rounds,
-            monotone=calibration.monotone,
-            unsettled=calibration.unsettled,
+            monotone=found.monotone,
+            unsettled=found.unsettled,
         )

@@ -1,4 +1,4 @@
-"""The result of the command ``design``."""
+"""Results of ``design``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from airtight.solvers.design.over_the_air.requirements import Free, JointDesign
 
 @dataclass(frozen=True, kw_only=True)
 class Beside:
-    """Baselines: MSE (and accuracy) of the best output that ignores y, and of the system as described."""
+    """Baselines of a design: MSE (accuracy) of the output that ignores y, and of the system as the file describes it."""
 
     constant_output: dict[str, float]
     published_design: dict[str, float]
@@ -32,18 +32,17 @@ class FederatedDesignResult:
     ----------
     minimised : str
     value, lower_bound, gap : float
-        Of the minimised quantity: the proven worst error, epsilon, or the number of bits. No design has less than
-        `lower_bound`; the gap is the rounding of a root.
+        Value of the objective (proven worst error, epsilon, or bits), and its lower bound, to the rounding of a root.
     variables : dict
-        The free parameters.
+        Those that were free.
     epsilon : float
-        Epsilon of one parameter against one uplink.
+        Local epsilon of one parameter and uplink.
     error : float
         Proven worst-case mean squared error of one parameter of the mean.
     bits : int
-        Bits that one client sends per round.
+        Bits of one client and round.
     baseline : dict
-        The error of a constant output.
+        The error of the constant mean.
     beats_constant : bool
     method : str
     seconds : float
@@ -63,20 +62,20 @@ class FederatedDesignResult:
     seconds: float
 
     @classmethod
-    def of(cls, solved: FederatedDesign, requirements: FederatedRequirements) -> FederatedDesignResult:
+    def of(cls, found: FederatedDesign, wanted: FederatedRequirements) -> FederatedDesignResult:
         return cls(
-            minimised=solved.minimised.value,
-            value=solved.value,
-            lower_bound=solved.lower_bound,
-            gap=solved.value - solved.lower_bound,
-            variables={name.value: getattr(solved.system, name.value) for name in requirements.free},
-            epsilon=solved.epsilon,
-            error=solved.error,
-            bits=solved.bits,
-            baseline={"constant_output": {"error": solved.nothing}},
-            beats_constant=solved.error < solved.nothing,
+            minimised=found.minimised.value,
+            value=found.value,
+            lower_bound=found.lower_bound,
+            gap=found.value - found.lower_bound,
+            variables={name.value: getattr(found.system, name.value) for name in wanted.free},
+            epsilon=found.epsilon,
+            error=found.error,
+            bits=found.bits,
+            baseline={"constant_output": {"error": found.nothing}},
+            beats_constant=found.error < found.nothing,
             method="global: every number of bits, a root in epsilon",
-            seconds=solved.seconds,
+            seconds=found.seconds,
         )
 
 
@@ -87,27 +86,26 @@ class FleetDesignResult:
     Attributes
     ----------
     minimised, maximised : str or None
-        The objective, under one of the two: energy or epsilon is minimised, utility is maximised.
+        The objective; one of the two is None.
     value : float
     lower_bound, upper_bound : float or None
-        Proved bound of the objective over all designs: lower if it is minimised, upper if it is maximised.
+        Proved bound of the objective.
     gap : float
     variables : dict
-        iterations and power (W) of every device, and noise, the noise multiplier of the global model.
+        Iterations and power (W) of every device, and the noise of the global model.
     epsilon : float
-        Epsilon of the copies that the observer hears in all rounds, for arbitrary deviations.
+        Epsilon of the copies that the observer receives in all rounds, for any deviations.
     own_epsilon : ndarray, shape (K,)
-        Epsilon of each device's copy, at its modelled deviation.
+        Epsilon of the copy of each device, at its modelled deviation.
     noise_heard, deviation, energy, utility : ndarray, shape (K,)
     baseline : dict
-        Energy and utility of the largest number of iterations at the greatest power.
+        Energy and utility at the greatest power with the greatest number of iterations.
     adjacency : str
-        Neighbours differ in the data whose effect the sensitivity bounds; noise multipliers are in units of the
-        sensitivity.
+        Neighbours differ by at most the sensitivity; noise is in units of the sensitivity.
     rounds : int
     delta : float
     hears : str
-        The observer: a device that hears its `own` copy, or one that hears `all` copies.
+        The observer: it receives its `own` copy, or `all` copies.
     method : str
     seconds : float
     """
@@ -134,31 +132,31 @@ class FleetDesignResult:
     seconds: float
 
     @classmethod
-    def of(cls, solved: FleetDesign, requirements: FleetRequirements) -> FleetDesignResult:
-        is_maximised = solved.goal is FleetGoal.UTILITY
+    def of(cls, found: FleetDesign, wanted: FleetRequirements) -> FleetDesignResult:
+        greatest = found.goal is FleetGoal.UTILITY
         return cls(
-            minimised=None if is_maximised else solved.goal.value,
-            maximised=solved.goal.value if is_maximised else None,
-            value=solved.value,
-            lower_bound=None if is_maximised else solved.bound,
-            upper_bound=solved.bound if is_maximised else None,
-            gap=solved.gap,
-            variables={"iterations": solved.iterations, "power": solved.power, "noise": solved.noise},
-            epsilon=solved.epsilon,
-            own_epsilon=solved.own_epsilon,
-            noise_heard=solved.heard,
-            deviation=solved.deviation,
-            energy=solved.energy,
-            utility=solved.utility,
+            minimised=None if greatest else found.goal.value,
+            maximised=found.goal.value if greatest else None,
+            value=found.value,
+            lower_bound=None if greatest else found.bound,
+            upper_bound=found.bound if greatest else None,
+            gap=found.gap,
+            variables={"iterations": found.iterations, "power": found.power, "noise": found.noise},
+            epsilon=found.epsilon,
+            own_epsilon=found.own_epsilon,
+            noise_heard=found.heard,
+            deviation=found.deviation,
+            energy=found.energy,
+            utility=found.utility,
             baseline={
-                "greatest_power": {"energy": solved.benchmark_energy, "utility": solved.benchmark_utility},
+                "greatest_power": {"energy": found.benchmark_energy, "utility": found.benchmark_utility},
             },
             adjacency="what the sensitivity bounds",
-            rounds=requirements.rounds,
-            delta=requirements.delta,
-            hears=requirements.hears.value,
+            rounds=wanted.rounds,
+            delta=wanted.delta,
+            hears=wanted.hears.value,
             method="global: a price of energy",
-            seconds=solved.seconds,
+            seconds=found.seconds,
         )
 
 
@@ -172,7 +170,7 @@ class DesignResult:
     value, lower_bound, gap : float
         `lower_bound` and `gap` are null where nothing is proved.
     variables : dict
-        The free parameters: a number, or one number per device.
+        The free parameters: one number, or one for each device.
     epsilon : ndarray, shape (K,)
         Epsilon over all rounds.
     accuracy, error : float, optional
@@ -180,14 +178,13 @@ class DesignResult:
         Energy of all devices for one query.
     baseline : Beside, optional
     beats_constant : bool, optional
-        Whether the error is below that of the best output that ignores y.
+        Whether the error is below that of the output that ignores y.
     method : str
     boxes : int
-        Boxes that branch and bound examined.
     settled : bool
-        Whether the search ended before it used up its effort.
+        Whether the search ended before the effort did.
     seconds : float
-        Running time.
+        Duration; no result depends on it.
     """
 
     minimised: str
@@ -207,38 +204,36 @@ class DesignResult:
     seconds: float
 
     @classmethod
-    def of(cls, solved: JointDesign, free: tuple[Free, ...], described_numbers: dict[str, float]) -> DesignResult:
-        constant_design = solved.nothing
+    def of(cls, found: JointDesign, free: tuple[Free, ...], before: dict[str, float]) -> DesignResult:
+        nothing = found.nothing
         baseline = None
-        if constant_design is not None:
-            constant = {"error": constant_design.error}
-            if constant_design.accuracy is not None:
-                constant["accuracy"] = constant_design.accuracy
-            baseline = Beside(constant_output=constant, published_design=described_numbers)
-        variables = {name.value: _plain(getattr(solved.system, name.value)) for name in free}
+        if nothing is not None:
+            constant = {"error": nothing.error}
+            if nothing.accuracy is not None:
+                constant["accuracy"] = nothing.accuracy
+            baseline = Beside(constant_output=constant, published_design=before)
+        variables = {name.value: _plain(getattr(found.system, name.value)) for name in free}
         return cls(
-            minimised=solved.minimised.value,
-            value=solved.value,
-            lower_bound=solved.lower_bound,
-            gap=solved.gap,
+            minimised=found.minimised.value,
+            value=found.value,
+            lower_bound=found.lower_bound,
+            gap=found.gap,
             variables=variables,
-            epsilon=solved.epsilon,
-            accuracy=solved.accuracy,
-            error=solved.error,
-            energy=solved.energy,
+            epsilon=found.epsilon,
+            accuracy=found.accuracy,
+            error=found.error,
+            energy=found.energy,
             baseline=baseline,
-            beats_constant=None
-            if constant_design is None or solved.error is None
-            else solved.error < constant_design.error,
-            method=solved.method,
-            boxes=solved.boxes,
-            settled=solved.settled,
-            seconds=solved.seconds,
+            beats_constant=None if nothing is None or found.error is None else found.error < nothing.error,
+            method=found.method,
+            boxes=found.boxes,
+            settled=found.settled,
+            seconds=found.seconds,
         )
 
 
 def _plain(value: Any) -> Any:
-    """A single number where all devices have the same one."""
+    """One number where all devices have the same value."""
     if isinstance(value, np.ndarray) and np.ptp(value) == 0:
         return float(value.flat[0])
     return value

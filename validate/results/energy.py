@@ -1,4 +1,4 @@
-"""The results of ``bounds`` and ``solve energy`` for a fleet: limits of each device, and its best plan."""
+"""Results for a fleet: the limits of each device (``bounds``) and its optimal plan (``solve energy``)."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from airtight.analytics.federated.fair.device import DeviceFleet
 from airtight.solvers.energy import proved
 from airtight.solvers.energy.utility import EnergySolution
 
-_LARGEST_PROVED = 10_000  # devices of the largest fleet whose gaps are proved in ball arithmetic
+_PROVED = 10_000  # devices up to which gaps are proved in ball arithmetic
 
 
 @dataclass(frozen=True, kw_only=True)
 class DeviceBounds:
-    """Limits of one device by its channel and its deadline.
+    """Limits of one device by channel and deadline.
 
     Attributes
     ----------
     gain : float
-        SNR divided by the SNR gap, per W of power, 1/W.
+        SNR over the gap for each W of power, 1/W.
     path_loss_factor : float
     min_power : float
-        Smallest power that keeps the deadline, W.
+        W.
     max_iterations : float
     least_deadline : float
-        Smallest deadline that the device can keep, s.
+        s.
     feasible : bool
     """
 
@@ -45,14 +45,14 @@ class DeviceBounds:
 
 @dataclass(frozen=True, kw_only=True)
 class Theorem2:
-    """The plan of the published solution for one device.
+    """The published solution for one device.
 
     Attributes
     ----------
     iterations, power, utility : float
         power in W; nan where the theorem's equation has no root.
     gap : float
-        Proved: no feasible plan has a utility above ``utility + gap``.
+        Proved: no feasible choice has a utility above ``utility + gap``.
     """
 
     iterations: float
@@ -63,14 +63,14 @@ class Theorem2:
 
 @dataclass(frozen=True, kw_only=True)
 class EnergyCertificate:
-    """Certificate that no feasible plan has a utility above ``utility + gap``.
+    """No feasible choice has a utility above ``utility + gap``.
 
     Attributes
     ----------
     gap : float
-        Computed in double precision.
+        Gap in double precision.
     proved_gap : float, optional
-        Proved in ball arithmetic (:mod:`airtight.solvers.energy.proved`); infinite where nothing is proved, absent
+        Gap in ball arithmetic (:mod:`airtight.solvers.energy.proved`); infinite where nothing is proved, absent
         for large fleets and without python-flint.
     """
 
@@ -80,18 +80,18 @@ class EnergyCertificate:
 
 @dataclass(frozen=True, kw_only=True)
 class EnergyResult:
-    """The plan of greatest utility for one device.
+    """The optimal plan of one device.
 
     Attributes
     ----------
     iterations, power, rate : float
-        Power in W, rate in bit/s.
+        power in W, rate in bit/s.
     transmit_time, compute_time, slack : float
-        Times in s.
+        s.
     energy, utility : float
-        Energy in J.
+        energy in J.
     case : str
-        The constraints that hold with equality.
+        Names the constraints that hold with equality.
     certificate : EnergyCertificate
     published : Theorem2
     """
@@ -110,31 +110,30 @@ class EnergyResult:
 
     @classmethod
     def of(cls, found: EnergySolution, printed: EnergySolution, fleet: DeviceFleet | None = None) -> list[EnergyResult]:
-        """The result of every device: our solution `found` and the published one; with `fleet`, its gaps are proved."""
-        gaps = zip(found.gap.tolist(), _proved_gaps(fleet, found), strict=True)
+        """The plan of every device beside the published solution; with `fleet` the gaps are proved in ball arithmetic."""
+        gaps = zip(found.gap.tolist(), _proved(fleet, found), strict=True)
         certificates = (EnergyCertificate(gap=gap, proved_gap=proven) for gap, proven in gaps)
         theorem = (Theorem2(**row) for row in _rows(Theorem2, printed))
         return [
-            cls(**row, certificate=certificate, published=printed_plan)
-            for row, certificate, printed_plan in zip(_rows(cls, found), certificates, theorem, strict=True)
+            cls(**row, certificate=certificate, published=other)
+            for row, certificate, other in zip(_rows(cls, found), certificates, theorem, strict=True)
         ]
 
 
-def _proved_gaps(fleet: DeviceFleet | None, found: EnergySolution) -> list[float] | list[None]:
-    """Proved gaps; None where they are not asked for, the fleet is large, or python-flint is missing."""
+def _proved(fleet: DeviceFleet | None, found: EnergySolution) -> list[float] | list[None]:
     unproved: list[None] = [None] * found.gap.size
-    if fleet is None or found.gap.size > _LARGEST_PROVED:
+    if fleet is None or found.gap.size > _PROVED:
         return unproved
     try:
         return list(proved.gaps(fleet, found).tolist())
     except ModuleNotFoundError as lacking:
-        if error.name != "flint":
+        if lacking.name != "flint":
             raise
         return unproved
 
 
 def _rows(kind: type, columns: DeviceFleet | EnergySolution) -> Iterator[dict[str, Any]]:
-    """For every device, the fields of the dataclass `kind` that `columns` has."""
+    """One object for each device, from the arrays that are named like the fields of `kind`."""
     names = [field.name for field in fields(kind) if hasattr(columns, field.name)]
     for row in zip(*(getattr(columns, name).tolist() for name in names), strict=True):
         yield dict(zip(names, row, strict=True))

@@ -1,4 +1,4 @@
-"""Error, privacy and communication of CorBin-FL: worst-case errors, central and local privacy, dropout, bits."""
+"""Results for CorBin-FL: worst-case errors, central and local privacy, dropout, bits."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from airtight.analytics.federated.corbin.federated_system import FederatedSystem
 from airtight.analytics.federated.few_bits import baselines
 from airtight.analytics.guarantee import Adjacency
 
-_LEVEL = 0.01  # probability that an interval of survivors or broken pairs does not contain the number
+_LEVEL = 0.01  # probability that the intervals of survivors and broken pairs miss
 
 
 @dataclass(frozen=True, kw_only=True)
 class WorstError:
-    """Mean squared error of one parameter of the mean for the worst updates, in squared units of the parameter.
+    """Mean squared error of one parameter of the mean, for the worst updates, in squared units of the parameter.
 
     Attributes
     ----------
     ldp, laplace, gaussian : float
-        Independent quantizers; additive noise with the same local privacy.
+        Independent quantizers; additive noise of the same local privacy.
     corbin_published, augmented_published : float
-        The printed formula, with all clients paired and with unpaired clients.
+        As the paper prints it, for paired clients only and with unpaired ones.
     corbin_worst, augmented_worst : float
-        Exact for an unlimited number of shared bits.
+        Exact for infinitely many shared bits.
     corbin_worst_finite_bits, augmented_worst_finite_bits : float
-        Upper bounds for the number of shared bits of the system.
+        Upper bounds for the bits of the system.
     """
 
     ldp: float
@@ -67,7 +67,7 @@ class WorstError:
 
 @dataclass(frozen=True, kw_only=True)
 class UpdateEpsilon:
-    """Exact epsilon of one client when only the mean is seen: one parameter, a whole update, the updates of all rounds."""
+    """Exact epsilon of one client against an observer of the mean: for one parameter, the whole update, and all rounds."""
 
     one_parameter: float
     update: float
@@ -86,21 +86,21 @@ class Central:
         Theorem 3; infinite where its condition fails.
     published_condition : bool
     published_value : float
-        Theorem 3's formula, even where its condition fails.
+        Formula of Theorem 3, whether or not its condition holds.
     removal_delta : float
-        Delta when a client is removed, the same at every epsilon.
+        delta of removing a client, at every epsilon.
     proven_epsilon_update : float
-        Proven closed form for a whole update: the larger of paired and unpaired clients.
+        Proven closed form, for the worse of paired and unpaired clients.
     exact_epsilon_one_parameter, exact_epsilon_update : float
-        Exact epsilon: the larger of paired and unpaired clients.
+        For the worse of paired and unpaired clients.
     local_epsilon_update : float
         Epsilon of a whole update by local privacy alone.
     clients : dict
-        Exact epsilon of paired and of unpaired clients, as far as the system has them.
+        Exact epsilon of paired and of unpaired clients, where there are any.
     rounds : int
-        T; numbers without ``all_rounds`` are for one round.
+        Number of rounds T; the values above are those of one round.
     exact_epsilon_all_rounds, local_epsilon_all_rounds : float
-        Epsilon of whole updates in T rounds, with delta for all of them together.
+        Epsilon of whole updates in all rounds, with delta for all rounds together.
     """
 
     adjacency: Adjacency
@@ -121,12 +121,12 @@ class Central:
     @classmethod
     def of(cls, system: FederatedSystem) -> Central:
         claim = theorem_3(system)
-        others_alone = {}  # number of other clients that quantize alone, by the kind of client
+        among = {}  # number of other clients that quantize alone
         if system.alone > 0:
-            others_alone[Client.UNPAIRED] = system.alone - 1
+            among[Client.UNPAIRED] = system.alone - 1
         if system.pairs > 0:
-            others_alone[Client.PAIRED] = system.alone
-        clients = {client: _exact(system, client, others) for client, others in others_alone.items()}
+            among[Client.PAIRED] = system.alone
+        clients = {client: _exact(system, client, others) for client, others in among.items()}
         return cls(
             adjacency=Adjacency.REPLACE,
             delta=system.delta,
@@ -134,13 +134,13 @@ class Central:
             published_condition=claim.condition,
             published_value=claim.value,
             removal_delta=central_privacy.removal_delta(system.clients),
-            proven_epsilon_update=max(_proven(system, client, others) for client, others in others_alone.items()),
-            exact_epsilon_one_parameter=max(client_epsilon.one_parameter for client_epsilon in clients.values()),
-            exact_epsilon_update=max(client_epsilon.update for client_epsilon in clients.values()),
+            proven_epsilon_update=max(_proven(system, client, others) for client, others in among.items()),
+            exact_epsilon_one_parameter=max(kind.one_parameter for kind in clients.values()),
+            exact_epsilon_update=max(kind.update for kind in clients.values()),
             local_epsilon_update=float(central_privacy.local_epsilon(system.epsilon, system.parameters)),
             clients=clients,
             rounds=system.rounds,
-            exact_epsilon_all_rounds=max(client_epsilon.all_rounds for client_epsilon in clients.values()),
+            exact_epsilon_all_rounds=max(kind.all_rounds for kind in clients.values()),
             local_epsilon_all_rounds=float(
                 central_privacy.local_epsilon(system.epsilon, system.parameters * system.rounds)
             ),
@@ -160,12 +160,11 @@ def theorem_3(system: FederatedSystem) -> PublishedCentral:
 
 
 def _proven(system: FederatedSystem, client: Client, others: int) -> float:
-    """Proven epsilon of a whole update of a client, when `others` other clients quantize alone."""
     return central_bound.proven(others, system.parameters, epsilon=system.epsilon, client=client, delta=system.delta)
 
 
 def _exact(system: FederatedSystem, client: Client, others: int) -> UpdateEpsilon:
-    """Exact epsilon of a client of this kind, when `others` other clients quantize alone."""
+    """Exact epsilon of a paired or unpaired client among so many unpaired others."""
 
     def epsilon(parameters: int, rounds: int) -> float:
         return central_privacy.update_epsilon(
@@ -178,25 +177,25 @@ def _exact(system: FederatedSystem, client: Client, others: int) -> UpdateEpsilo
             rounds=rounds,
         )
 
-    one_parameter_epsilon = epsilon(1, 1)
-    update = one_parameter_epsilon if system.parameters == 1 else epsilon(system.parameters, 1)
-    all_rounds_epsilon = update if system.rounds == 1 else epsilon(system.parameters, system.rounds)
-    return UpdateEpsilon(one_parameter=one_parameter_epsilon, update=update, all_rounds=all_rounds_epsilon)
+    one = epsilon(1, 1)
+    update = one if system.parameters == 1 else epsilon(system.parameters, 1)
+    many = update if system.rounds == 1 else epsilon(system.parameters, system.rounds)
+    return UpdateEpsilon(one_parameter=one, update=update, all_rounds=many)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Server:
-    """Privacy against the server, which sees both outputs of a pair.
+    """Privacy against the server, who sees both outputs of a pair.
 
     Attributes
     ----------
     adjacency : Adjacency
     delta_one_parameter : float
-        Delta of one parameter, the same at every epsilon.
+        delta of one parameter, at every epsilon.
     local_epsilon : float
-        Epsilon of one parameter against one uplink.
+        Epsilon of one parameter for an observer of one uplink.
     epsilon_one_parameter : float
-        Epsilon of one parameter against the server; infinite with pairs.
+        Infinite where there are pairs.
     """
 
     adjacency: Adjacency
@@ -216,20 +215,20 @@ class Server:
 
 @dataclass(frozen=True, kw_only=True)
 class Dropout:
-    """Error and privacy when each client drops out with some probability.
+    """Error and privacy when each client is missing with some probability.
 
     Attributes
     ----------
     probability : float
     adjacency : Adjacency
     survivors, broken_pairs : tuple of int
-        99 % intervals of the number of remaining clients, and of the number of pairs of which one client remains.
+        99 % intervals of the number of surviving clients, and of the number of pairs with one survivor.
     worst_mse : float
-        Mean squared error of a parameter of the survivors' mean, for the worst updates.
+        Worst-case error of one parameter of the survivors' mean.
     central_epsilon_one_parameter, central_epsilon_update : float
         Epsilon against an observer who sees only the survivors' mean.
     central_epsilon_all_rounds : float
-        Epsilon of whole updates in T rounds, with independent dropout in each and delta for all of them together.
+        Epsilon of whole updates in T rounds, with fresh dropout in each round and delta for all rounds together.
     """
 
     probability: float
@@ -263,7 +262,7 @@ class Dropout:
 
 @dataclass(frozen=True, kw_only=True)
 class Bits:
-    """Bits per client and round."""
+    """Bits of one client and round."""
 
     model: int
     key_exchange: int
@@ -284,7 +283,7 @@ class Bits:
 
 @dataclass(frozen=True, kw_only=True)
 class Communication:
-    """Communication: as the paper counts it, with a stream cipher, and with the agreed key as seed."""
+    """Communication as the paper counts it, with a stream cipher, and with the agreed key as seed."""
 
     published: Bits
     stream: Bits
@@ -302,12 +301,12 @@ class Communication:
 
 @dataclass(frozen=True, kw_only=True)
 class FederatedBounds:
-    """All bounds of one system of federated learning.
+    """All results for one system of federated learning.
 
     Attributes
     ----------
     alpha : float
-        Distance of a quantizer's output from the center, in units of the radius.
+        Distance of the outputs from the center, over the radius.
     clients_alone : int
         Number of clients without a partner.
     mse : WorstError

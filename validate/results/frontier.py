@@ -1,4 +1,4 @@
-"""The result of the command ``design --frontier``."""
+"""Result of ``design --frontier``."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class FrontierResult:
-    """One design for every combination of limits.
+    """One design for every combination of the constraints.
 
     Attributes
     ----------
     sought : str
-        The objective: it is minimised, except for utility, which is maximised.
+        The objective: a quantity that is minimised, or utility, which is maximised.
     axes : dict
-        Values of each limit, by its key in [design].
+        Values of each constraint, by its key in [design].
     points : list of dict
-        For each combination: the limits, the `value` of the objective, its proved `bound`, and further numbers of the
-        design. A number is null where no design was found or nothing is proved. `bound` is infinite where it is proved
-        that no design keeps all limits.
+        For each combination the constraints, the `value` of the objective, its proved `bound`, and the values that the
+        design reaches. Entries are null where no design was found or nothing is proved; `bound` is infinite where
+        infeasibility is proved.
     """
 
     sought: str
@@ -35,11 +35,11 @@ class FrontierResult:
     points: list[dict[str, float | None]]
 
     @classmethod
-    def of(cls, sought: str, dataset: xarray.Dataset) -> FrontierResult:
-        axes = {str(name): np.asarray(dataset[name].values) for name in dataset.value.dims}
+    def of(cls, sought: str, found: xarray.Dataset) -> FrontierResult:
+        axes = {str(name): np.asarray(found[name].values) for name in found.value.dims}
         points: list[dict[str, float | None]] = []
-        for index in product(*(range(values.size) for values in axes.values())):
-            point = {name: float(values[i]) for (name, values), i in zip(axes.items(), index, strict=True)}
-            numbers = {str(name): float(data.values[index]) for name, data in dataset.data_vars.items()}
-            points.append({**point, **{name: None if np.isnan(x) else x for name, x in numbers.items()}})
+        for at in product(*(range(values.size) for values in axes.values())):
+            point = {name: float(values[i]) for (name, values), i in zip(axes.items(), at, strict=True)}
+            reached = {str(name): float(data.values[at]) for name, data in found.data_vars.items()}
+            points.append({**point, **{name: None if np.isnan(x) else x for name, x in reached.items()}})
         return cls(sought=sought, axes=axes, points=points)

@@ -38,21 +38,21 @@ class EpsilonDelta:
 
 @dataclass(frozen=True, kw_only=True)
 class TheoremBound:
-    """The claim of Theorem 1 about a system, with one of the two printed t.
+    """The claim of Theorem 1 for a system, with one of the two printed t.
 
     Attributes
     ----------
     t, mean_noise : float
-        The deviation t, and the mean noise variance of the participants.
+        The deviation used and the mean noise variance of the participants.
     vacuous : bool
-        Whether t is at least the mean noise variance, so that nothing is claimed.
+        Whether t reaches the mean noise, so that nothing is claimed.
     epsilon, delta : ndarray, shape (K,)
-        The claimed values.
+        As claimed.
     true_delta : ndarray, shape (K,)
         The exact delta at the claimed epsilon, against the observer that `auto` stands for.
     hidden_delta : ndarray, shape (K,)
-        The exact delta at the claimed epsilon against `others`, who learn more than a server that sees y alone. Where
-        it does not exceed the claimed delta, the theorem is true for this system as its authors mean it.
+        The exact delta at the claimed epsilon for the observer `others`, who sees more than a server that sees y alone: where it
+        does not exceed the claimed delta, the theorem is true for this system as its authors mean it.
     """
 
     t: float
@@ -79,7 +79,7 @@ class TheoremBound:
 
 @dataclass(frozen=True, kw_only=True)
 class Published:
-    """Theorem 1 with the t of its statement, and with the t of its proof, Eq. (23)."""
+    """Theorem 1 with its own t, and with that of its proof."""
 
     theorem1: TheoremBound
     eq23: TheoremBound
@@ -87,7 +87,7 @@ class Published:
 
 @dataclass(frozen=True, kw_only=True)
 class Exact:
-    """The smallest epsilon of every device at one delta.
+    """The least epsilon of every device at one delta.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ class Exact:
 
 @dataclass(frozen=True, kw_only=True)
 class SignalBracket:
-    """Lower and upper bound of the smallest epsilon against a server that sees y alone; the upper one is a guarantee.
+    """Where the least epsilon lies against a server that sees y alone; a guarantee is the upper end.
 
     Attributes
     ----------
@@ -114,12 +114,12 @@ class SignalBracket:
 
 @dataclass(frozen=True, kw_only=True)
 class Observers:
-    """The smallest epsilon of every device against each observer, at the system's delta.
+    """The least epsilon of every device against each observer, at the system's delta.
 
     Attributes
     ----------
     participants, others : ndarray, shape (K,)
-        Infinite where no epsilon holds.
+        Infinite where there is none.
     signal : SignalBracket
     """
 
@@ -129,10 +129,10 @@ class Observers:
 
     @classmethod
     def of(cls, system: InferenceSystem, exact: FloatArray) -> Observers:
-        """The epsilon of every observer; `exact` is that of the observer that `auto` stands for."""
-        computed = {observers.meaning(system): exact}
+        """`exact` is the epsilon of the observer that `auto` stands for."""
+        known = {observers.meaning(system): exact}
         participants, others = (
-            computed[each] if each in computed else np.asarray(observers.exact_epsilon(system, observer=each))
+            known[each] if each in known else np.asarray(observers.exact_epsilon(system, observer=each))
             for each in (Observer.PARTICIPANTS, Observer.OTHERS)
         )
         lower = observers.signal_lower(system, others, system.delta, np.arange(system.devices))
@@ -141,14 +141,14 @@ class Observers:
 
 @dataclass(frozen=True, kw_only=True)
 class Composed:
-    """The smallest epsilon of every device over many rounds, at the system's delta for all of them together.
+    """The least epsilon of every device over many rounds, at the system's delta for all of them together.
 
     Attributes
     ----------
     rounds : int
     observer : Observer
     epsilon, lower : ndarray, shape (K,)
-        Upper and lower bound.
+        Never below the truth, and never above it.
     """
 
     rounds: int
@@ -158,16 +158,16 @@ class Composed:
 
     @classmethod
     def of(cls, system: InferenceSystem, rounds: int, observer: Observer) -> Composed:
-        actual_observer = observers.meaning(system) if observer is Observer.AUTO else observer
-        lower, epsilon = many.bracket(system, rounds=rounds, observer=actual_observer)
-        return cls(rounds=rounds, observer=actual_observer, epsilon=epsilon, lower=lower)
+        seen = observers.meaning(system) if observer is Observer.AUTO else observer
+        lower, epsilon = many.bracket(system, rounds=rounds, observer=seen)
+        return cls(rounds=rounds, observer=seen, epsilon=epsilon, lower=lower)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Privacy:
-    """Privacy of every device's feature: as published, as proven, and exactly; `observer` is the chosen one.
+    """What protects every device's feature: as published, as proven, exactly; `observer` is the one asked about.
 
-    `composed` is None for a single round.
+    `composed` is there where more than one round is asked about.
     """
 
     adjacency: Adjacency
@@ -202,14 +202,13 @@ class Distortion:
     ----------
     published, proven, exact : float
     constant_output : float
-        MSE of the best output that ignores y.
+        Of the best output that ignores y.
     beats_constant : bool
-        Whether the exact value is smaller.
+        Whether the exact value is below that.
     best_gain, at_best_gain : float
         The decoder gain of least MSE (0: no positive gain beats the constant output), and that MSE.
     any_decoder : float
-        Lower bound of the MSE for every decoder and all encoders with these clips, for a normal target of the same
-        size.
+        Lower bound of the MSE of every decoder and all encoders with these clips, for a Gaussian target of the same size.
     breakdown : Breakdown
     """
 
@@ -226,14 +225,14 @@ class Distortion:
     @classmethod
     def of(cls, system: InferenceSystem, task: Task) -> Distortion:
         causes = distortion.breakdown(system, task.features)
-        constant_mse = decoding.constant_output(task.features)
+        nothing = decoding.constant_output(task.features)
         best = decoding.best_gain(system, task.features)
         return cls(
             published=distortion.published(system, task.features),
             proven=distortion.proven(system, task.features),
             exact=causes.total,
-            constant_output=constant_mse,
-            beats_constant=causes.total < constant_mse,
+            constant_output=nothing,
+            beats_constant=causes.total < nothing,
             best_gain=best.gain,
             at_best_gain=best.mse,
             any_decoder=decoding.any_decoder(system, task.features),
@@ -243,7 +242,7 @@ class Distortion:
 
 @dataclass(frozen=True, kw_only=True)
 class Accuracy:
-    """Lower bounds of the accuracy.
+    """Lower bounds on the accuracy.
 
     Attributes
     ----------
@@ -254,12 +253,11 @@ class Accuracy:
     exact : float
         The probability that the decoded feature stays within the margin, times the accuracy there.
     interval : tuple of float
-        An interval that contains the true value of `exact`; a point unless sets of participants had to be drawn.
+        Contains `exact` for certain; a point unless sets of participants had to be sampled.
     constant_output : float
-        The bound for an output that ignores y: it is 0 unless the margin exceeds the norm of the target; then `exact`
-        says nothing.
+        The same bound for an output that ignores y; it is positive only where the margin exceeds the norm of the target.
     beats_constant : bool
-        Whether `exact` is greater.
+        Whether `exact` is above that.
     """
 
     published: float
@@ -274,21 +272,21 @@ class Accuracy:
     def of(cls, system: InferenceSystem, task: Task, mse: Distortion) -> Accuracy:
         radius: dict[str, Any] = {"margin": task.margin, "ideal_accuracy": task.ideal_accuracy}
         exact = accuracy.exact(system, task.features, **radius)
-        constant_bound = decoding.constant_accuracy(task.features, **radius)
+        nothing = decoding.constant_accuracy(task.features, **radius)
         return cls(
             published=float(accuracy.markov(mse.published, **radius)),
             short_paper=float(accuracy.short_paper(mse.published, **radius)),
             markov=float(accuracy.markov(mse.exact, **radius)),
             exact=exact.estimate,
             interval=(exact.lower, exact.upper),
-            constant_output=constant_bound,
-            beats_constant=exact.estimate > constant_bound,
+            constant_output=nothing,
+            beats_constant=exact.estimate > nothing,
         )
 
 
 @dataclass(frozen=True, kw_only=True)
 class SchemePrivacy:
-    """Privacy of a selection scheme: the claim of Lemma 2, and proven values where enough is known about the scores."""
+    """The guarantee of a selection scheme by Lemma 2, and the proven one where enough is known of the scores."""
 
     adjacency: Adjacency
     published: EpsilonDelta
@@ -304,7 +302,7 @@ class SchemePrivacy:
         noise: FloatArray,
         sensitivity: float,
     ) -> SchemePrivacy:
-        """Privacy of devices that take part with these probabilities and release their scores with this noise."""
+        """The guarantee of devices with given participation probabilities and given noise of their scores."""
         lemma = feature_aware.published(
             system,
             probability=probability,
@@ -321,12 +319,12 @@ class SchemePrivacy:
 
 @dataclass(frozen=True, kw_only=True)
 class ThresholdScheme:
-    """Scheme 2.1: the devices whose noisy scores are below a threshold take part.
+    """Scheme 2.1: a device takes part when its noisy score is below a threshold.
 
     Attributes
     ----------
     participation : ndarray, shape (K,)
-        Participation probabilities.
+        Probabilities.
     privacy : SchemePrivacy, optional
     """
 
@@ -343,7 +341,7 @@ class LowestScheme:
     published_lower : float
         Eq. (20), one for all devices.
     published_upper, proven_lower, proven_upper, exact : ndarray, shape (K,)
-        Participation probabilities: the bound of Eq. (21), proven bounds, exact values.
+        Participation probabilities: by Eq. (21), proven bounds, and exact.
     privacy : SchemePrivacy, optional
     """
 
@@ -357,7 +355,7 @@ class LowestScheme:
 
 @dataclass(frozen=True, kw_only=True)
 class Selection:
-    """Participation in Schemes 2.1 and 2.2, and their privacy when the sensitivity of the score is given."""
+    """Participation under Schemes 2.1 and 2.2, and privacy where the sensitivity of the score is given."""
 
     scheme_2_1: ThresholdScheme
     scheme_2_2: LowestScheme
@@ -376,34 +374,34 @@ class Selection:
         )
         if scores.sensitivity is None or system.adjacency is Adjacency.ABSENT:
             return cls(scheme_2_1=threshold, scheme_2_2=lowest)
-        release: dict[str, Any] = {"noise": noise, "sensitivity": scores.sensitivity}
-        threshold_privacy = None
+        known: dict[str, Any] = {"noise": noise, "sensitivity": scores.sensitivity}
+        of_threshold = None
         if scores.greatest is not None:
-            threshold_privacy = feature_aware.proven_threshold(
-                system, eta=scores.threshold, greatest_score=scores.greatest, **release
+            of_threshold = feature_aware.proven_threshold(
+                system, eta=scores.threshold, greatest_score=scores.greatest, **known
             )
-        lowest_privacy = feature_aware.proven_lowest(system, selected=selected, **release)
+        of_lowest = feature_aware.proven_lowest(system, selected=selected, **known)
         return cls(
             scheme_2_1=replace(
-                threshold, privacy=SchemePrivacy.of(system, threshold.participation, threshold_privacy, **release)
+                threshold, privacy=SchemePrivacy.of(system, threshold.participation, of_threshold, **known)
             ),
-            scheme_2_2=replace(lowest, privacy=SchemePrivacy.of(system, lowest.exact, lowest_privacy, **release)),
+            scheme_2_2=replace(lowest, privacy=SchemePrivacy.of(system, lowest.exact, of_lowest, **known)),
         )
 
 
 @dataclass(frozen=True, kw_only=True)
 class InferenceBounds:
-    """All bounds of one system of collaborative inference, and of its variants.
+    """All results for one system of collaborative inference and its variants.
 
     Attributes
     ----------
     privacy : Privacy
     distortion, accuracy : optional
-        Present where features are given.
+        With features.
     selection : Selection, optional
-        Present where scores are given.
+        With scores.
     variants : dict
-        The bounds of the variants of the system, by name.
+        The same system with other values, by name.
     """
 
     privacy: Privacy
@@ -422,7 +420,7 @@ class InferenceBounds:
         observer: Observer = Observer.AUTO,
         rounds: int = 1,
     ) -> InferenceBounds:
-        """The bounds without variants; a task with another number of devices or dimensions is ignored."""
+        """The results for one system; without the task where that has another number of devices or dimensions."""
         privacy = Privacy.of(system, observer, rounds)
         selection = None if scores is None else Selection.of(system, scores)
         if task is None or not task.fits(system):
@@ -431,5 +429,5 @@ class InferenceBounds:
         return cls(privacy=privacy, distortion=mse, accuracy=Accuracy.of(system, task, mse), selection=selection)
 
     def named(self, name: str) -> dict[str, InferenceBounds]:
-        """These bounds under the given name, and those of the variants under theirs."""
+        """Pairs of name and results: the system itself, and its variants."""
         return {name: self, **self.variants}

@@ -1,4 +1,4 @@
-"""The result of ``solve quantizer``: the best quantizer with a number of bits and an epsilon."""
+"""Results of ``solve quantizer``: the best quantizer of a number of bits for one epsilon."""
 
 from __future__ import annotations
 
@@ -18,30 +18,28 @@ from airtight.solvers.design.quantizer.quantizer_pair import PairQuantizer
 
 @dataclass(frozen=True, kw_only=True)
 class QuantizerResult:
-    """A quantizer of one client, in the units of the parameter.
+    """A quantizer for one client, in the units of the parameter.
 
     Attributes
     ----------
     bits : int
     epsilon : float
-        Exact epsilon of one parameter against one uplink; at most the requested one.
+        Exact epsilon of one parameter for an observer of one uplink; at most the requested one.
     inputs, outputs : ndarray
-        The probability of each output is linear between two neighbouring inputs.
+        Between two inputs the law is linear.
     law : ndarray, shape (inputs, outputs)
-        Probability of each output for each input.
     worst_mse, mean_mse : float
-        MSE of one client: upper bound over all inputs; mean over uniform inputs.
+        Error of one client: an upper bound over all inputs, and the mean over uniform inputs.
     lower_bound, gap : float
-        A lower bound of the worst MSE of every unbiased quantizer with this epsilon and any alphabet; `worst_mse` minus
-        it.
+        Lower bound of the worst MSE of every unbiased quantizer with this epsilon, and the distance to it.
     ldp_mse : float
-        MSE of LDP-FL, which sends one bit.
+        Error of LDP-FL, with one bit.
     bias : float
     proved : bool
-        Whether the certificate of the bound holds in exact arithmetic; for one bit the bound is Proposition 1 of CB.
+        Whether the certificate of the bound holds in exact arithmetic; one bit rests on Proposition 1 of CB.
     bits_bound : float or None
-        A lower bound of the worst MSE of every unbiased quantizer with this epsilon and number of bits; None where it
-        was not requested, or nothing above `lower_bound` was proved.
+        Lower bound of the worst MSE of every unbiased quantizer with this epsilon and number of bits; None where it was not
+        requested, or no bound above `lower_bound` was proved.
     """
 
     bits: int
@@ -60,7 +58,7 @@ class QuantizerResult:
 
     @classmethod
     def of(cls, solution: Solution, system: FederatedSystem, knowing: BitsBound | None = None) -> QuantizerResult:
-        """The solution scaled to the center and radius of a system; `knowing` is a bound for its number of bits."""
+        """In the center and radius of a system."""
         found, r = solution.quantizer, system.radius
         return cls(
             bits=solution.bits,
@@ -69,7 +67,7 @@ class QuantizerResult:
             outputs=system.center + r * found.outputs,
             law=found.law,
             worst_mse=solution.worst_variance * r**2,
-            mean_mse=_mean_variance(found.inputs, found.law @ found.outputs**2) * r**2,
+            mean_mse=_mean(found.inputs, found.law @ found.outputs**2) * r**2,
             lower_bound=solution.lower_bound * r**2,
             gap=solution.gap * r**2,
             ldp_mse=float(alpha(system.epsilon)) ** 2 * r**2,
@@ -81,21 +79,20 @@ class QuantizerResult:
 
 @dataclass(frozen=True, kw_only=True)
 class PairResult:
-    """A quantizer of two clients with common randomness, in the units of the parameter.
+    """A quantizer for two clients with common randomness, in the units of the parameter.
 
     Attributes
     ----------
     bits : int
     epsilon : float
-        Exact epsilon of one parameter against one uplink; no epsilon holds against the server, which sees both uplinks.
+        Exact epsilon of one parameter for an observer of one uplink; for the server, which sees both, it is infinite.
     inputs, outputs : ndarray
-        The probability of each output is linear between two neighbouring inputs.
+        Between two inputs the law is linear.
     law : ndarray, shape (inputs, outputs)
-        Probability of each output for each input.
     worst_mse, mean_mse : float
-        MSE of the sum of both outputs: upper bound over all inputs; mean over uniform inputs.
+        Error of the sum of both outputs: an upper bound over all inputs, and the mean over uniform inputs.
     one_bit_mse : float
-        Worst MSE with one bit each: CorBinQ with all its randomness shared.
+        Worst-case error with one bit for each client: CorBinQ with all its randomness shared.
     bias : float
     """
 
@@ -111,7 +108,7 @@ class PairResult:
 
     @classmethod
     def of(cls, found: PairQuantizer, bits: int, system: FederatedSystem) -> PairResult:
-        """The pair scaled to the center and radius of a system."""
+        """In the center and radius of a system."""
         r = system.radius
         return cls(
             bits=bits,
@@ -127,7 +124,7 @@ class PairResult:
 
 
 def alone(bits: int, system: FederatedSystem, *, prove: bool = False) -> QuantizerResult:
-    """The quantizer of one client; with `prove`, also a lower bound for this number of bits."""
+    """The best quantizer for one client, on request with the bound for its number of bits."""
     solution = quantizer_design.solve(bits, epsilon=system.epsilon)
     if not prove:
         return QuantizerResult.of(solution, system)
@@ -136,10 +133,10 @@ def alone(bits: int, system: FederatedSystem, *, prove: bool = False) -> Quantiz
 
 
 def paired(bits: int, system: FederatedSystem) -> PairResult:
-    """The quantizer of two clients with common randomness."""
+    """The best quantizer for two clients with common randomness."""
     return PairResult.of(quantizer_pair.solve(bits, epsilon=system.epsilon), bits, system)
 
 
-def _mean_variance(inputs: FloatArray, second_moment: FloatArray) -> float:
-    """Mean variance over uniform inputs w in [-1, 1]: E y^2 is linear between inputs, and w^2 has mean 1/3."""
-    return float(np.sum(np.diff(inputs) * (second_moment[:-1] + second_moment[1:]) / 2) / 2 - 1 / 3)
+def _mean(inputs: FloatArray, second: FloatArray) -> float:
+    """Mean error over uniform inputs: E y^2 is linear between the inputs, and w^2 has mean 1/3."""
+    return float(np.sum(np.diff(inputs) * (second[:-1] + second[1:]) / 2) / 2 - 1 / 3)

@@ -1,4 +1,4 @@
-"""JSON Schema of the commands' JSON, generated from the result types."""
+"""JSON Schema of the output of the commands, made from the result types."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ COMMANDS: dict[str, Any] = {
     "solve quantizer": QuantizerResult,
 }
 NUMBER = {
-    "description": "A double in full precision; inf, -inf and nan are strings.",
+    "description": "A double in full precision; what is not finite is a word.",
     "anyOf": [{"type": "number"}, {"enum": ["inf", "-inf", "nan"]}],
 }
 
 
 def schema() -> dict[str, Any]:
-    """The schema of all commands; that of one command is in ``$defs`` under its name with dashes for spaces.
+    """The schema; the output of a command is under ``#/$defs``, by its name with a dash for each space.
 
     Examples
     --------
@@ -40,52 +40,52 @@ def schema() -> dict[str, Any]:
     >>> made["$defs"]["DeviceBounds"]["properties"]["gain"]
     {'$ref': '#/$defs/number'}
     """
-    definitions: dict[str, Any] = {"number": NUMBER}
+    found: dict[str, Any] = {"number": NUMBER}
     for command, kind in COMMANDS.items():
-        definitions[command.replace(" ", "-")] = _of(kind, definitions)
+        found[command.replace(" ", "-")] = _of(kind, found)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "The JSON of airtight",
-        "$defs": dict(sorted(definitions.items())),
+        "$defs": dict(sorted(found.items())),
     }
 
 
-def _of(kind: Any, definitions: dict[str, Any]) -> dict[str, Any]:
-    """The schema of a type; each dataclass is added to `definitions` once."""
+def _of(kind: Any, found: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a type; the schema of each dataclass is added to `found` once."""
     origin, inner = get_origin(kind), get_args(kind)
     if is_dataclass(kind) and isinstance(kind, type):
-        return _object(kind, definitions)
+        return _object(kind, found)
     if origin in (Union, types.UnionType):
-        return {"anyOf": [_of(member, definitions) for member in inner if member is not type(None)]}
+        return {"anyOf": [_of(one, found) for one in inner if one is not type(None)]}
     if origin is np.ndarray or kind is np.ndarray:
         return {"type": "array", "items": {"$ref": "#/$defs/number"}}
     if origin is list:
-        return {"type": "array", "items": _of(inner[0], definitions)}
+        return {"type": "array", "items": _of(inner[0], found)}
     if origin is tuple:
-        return {"type": "array", "items": _of(inner[0], definitions), "minItems": len(inner), "maxItems": len(inner)}
+        return {"type": "array", "items": _of(inner[0], found), "minItems": len(inner), "maxItems": len(inner)}
     if origin is dict:
-        return {"type": "object", "additionalProperties": _of(inner[1], definitions)}
+        return {"type": "object", "additionalProperties": _of(inner[1], found)}
     if isinstance(kind, type) and issubclass(kind, StrEnum):
-        return {"enum": [choice.value for choice in kind]}
-    scalar_schemas: dict[Any, dict[str, Any]] = {
+        return {"enum": [each.value for each in kind]}
+    plain: dict[Any, dict[str, Any]] = {
         bool: {"type": "boolean"},
         int: {"type": "integer"},
         float: {"$ref": "#/$defs/number"},
         str: {"type": "string"},
     }
-    return scalar_schemas[kind]
+    return plain[kind]
 
 
-def _object(kind: type, definitions: dict[str, Any]) -> dict[str, Any]:
+def _object(kind: type, found: dict[str, Any]) -> dict[str, Any]:
     name = kind.__name__
-    if name not in definitions:
-        definitions[name] = {}  # a type may contain itself
+    if name not in found:
+        found[name] = {}  # a type may contain itself
         hints = get_type_hints(kind)
         optional = {f.name for f in fields(kind) if f.default is not MISSING or f.default_factory is not MISSING}
-        definitions[name] = {
+        found[name] = {
             "type": "object",
             "description": (kind.__doc__ or "").strip().splitlines()[0],
-            "properties": {field.name: _of(hints[field.name], definitions) for field in fields(kind)},
+            "properties": {field.name: _of(hints[field.name], found) for field in fields(kind)},
             "required": [field.name for field in fields(kind) if field.name not in optional],
             "additionalProperties": False,
         }
@@ -93,5 +93,5 @@ def _object(kind: type, definitions: dict[str, Any]) -> dict[str, Any]:
 
 
 def text() -> str:
-    """The text of docs/schema.json."""
+    """Text of the published file, docs/schema.json."""
     return json.dumps(schema(), indent=1) + "\n"

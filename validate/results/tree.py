@@ -1,4 +1,4 @@
-"""Conversion of results to strict JSON."""
+"""Converts results to trees for strict JSON."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 def as_json(result: Any) -> Any:
     """Convert dataclasses to objects, arrays and tuples to lists, infinity and nan to strings.
 
-    Fields of a dataclass that are None or an empty object are omitted.
+    Fields of a dataclass that are None or empty are left out.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The result of ``solve weights``: weights and their errors; and the weight designs that the report compares."""
+"""Results of ``solve weights``: the weights with their certificate, and the designs that the report compares."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from airtight.validate.system_file.description import Task
 
 @dataclass(frozen=True, kw_only=True)
 class WeightCertificate:
-    """Greatest violation of a constraint, greatest violation of stationarity, and an upper bound of the suboptimality.
+    """Greatest violation of a constraint and of stationarity, and a bound of the distance to the optimal objective.
 
     Attributes
     ----------
@@ -45,31 +45,29 @@ class WeightCertificate:
             primal_residual=proof.primal_residual,
             dual_residual=proof.dual_residual,
             duality_gap=proof.duality_gap,
-            proved_gap=_proved_gap(found),
+            proved_gap=_proved(found),
         )
 
 
-def _proved_gap(found: Solution) -> float | None:
-    """The duality gap in rational arithmetic, rounded up; infinite where nothing is proved, None for large problems."""
+def _proved(found: Solution) -> float | None:
     if found.program.V.size > rational_certificate.LARGEST:
         return None
     try:
         gap = rational_certificate.proof(found.program, found.w.tolist(), found.multipliers).gap
     except rational_certificate.NotProvedError:
         return math.inf
-    # float() rounds to nearest: take the next double where it rounded down
     return float(gap) if Fraction(float(gap)) >= gap else math.nextafter(float(gap), math.inf)
 
 
 @dataclass(frozen=True, kw_only=True)
 class WeightResult:
-    """Weights, their errors, and their certificate.
+    """Weights, the objective and errors that they reach, and their certificate.
 
     Attributes
     ----------
     w : ndarray, shape (K,)
     objective, exact_mse, published_mse : float
-        The minimised quantity; both MSEs at these weights.
+        The minimised objective, and both MSEs at these weights.
     w_max : ndarray, shape (K,)
         Greatest weights under the cap; infinite without one.
     certificate : WeightCertificate
@@ -77,7 +75,7 @@ class WeightResult:
     iterations : int
     seconds : float
     converged, optimal : bool
-        Whether the method reports convergence, and whether the certificate proves optimality.
+        Convergence as the method reports it, and optimality as the certificate shows.
     constant_output : float, optional
         MSE of the best output that ignores y, when the features are known.
     """
@@ -115,14 +113,14 @@ class WeightResult:
 
 @dataclass(frozen=True, kw_only=True)
 class Design:
-    """Errors and accuracy at some weights.
+    """Errors and accuracy of one choice of weights.
 
     Attributes
     ----------
     exact_mse, published_mse, accuracy : float
     w : ndarray, shape (K,)
     duality_gap : float, optional
-        Duality gap of weights that a solver returned.
+        Gap of weights that a solver has found.
     optimal : bool, optional
         Whether the certificate proves them optimal.
     """
@@ -136,15 +134,13 @@ class Design:
 
     @classmethod
     def of(cls, system: InferenceSystem, task: Task, w: FloatArray, found: Solution | None = None) -> Design:
-        """Errors and accuracy at the weights `w`; `found` is the solution that contains them, if a solver returned them."""
+        """The design with weights `w`; `found` is the solution that they come from, if any."""
         weighted = replace(system, weight=w)
-        accuracy_interval = accuracy.exact(
-            weighted, task.features, margin=task.margin, ideal_accuracy=task.ideal_accuracy
-        )
+        inside = accuracy.exact(weighted, task.features, margin=task.margin, ideal_accuracy=task.ideal_accuracy)
         return cls(
             exact_mse=distortion.exact(weighted, task.features),
             published_mse=distortion.published(weighted, task.features),
-            accuracy=accuracy_interval.estimate,
+            accuracy=inside.estimate,
             w=weighted.weight,
             duality_gap=None if found is None else found.certificate.duality_gap,
             optimal=None if found is None else found.is_optimal(),
@@ -153,7 +149,7 @@ class Design:
 
 @dataclass(frozen=True, kw_only=True)
 class Designs:
-    """Uniform, published and exact weights under a privacy cap, with a constant output, or why none are feasible.
+    """Uniform, published and exact weights under a privacy cap, beside an output that ignores y, or why there are none.
 
     Attributes
     ----------
@@ -175,12 +171,12 @@ class Designs:
         cap = np.inf if task.epsilon_cap is None else task.epsilon_cap
         try:
             upper = weights.greatest_weights(system, cap)
-            solutions = {
+            found = {
                 "published": weights.solve(system, task.features, w_max=upper, objective="published"),
                 "exact": weights.solve(system, task.features, w_max=upper),
             }
             if np.all(np.isfinite(upper)):
-                solutions["free sum"] = weights.solve(system, task.features, w_max=upper, sums_to_one=False)
+                found["free sum"] = weights.solve(system, task.features, w_max=upper, sums_to_one=False)
         except InfeasibleError as error:
             return cls(epsilon_cap=cap, adjacency=system.adjacency, infeasible=str(error))
         radius: dict[str, float] = {"margin": task.margin, "ideal_accuracy": task.ideal_accuracy}
@@ -192,9 +188,9 @@ class Designs:
                 w=np.zeros(system.devices),
             )
         }
-        uniform = np.full(system.devices, 1 / system.devices)
-        if np.all(uniform <= upper):
-            designs["uniform"] = Design.of(system, task, uniform)
-        for name, solution in solutions.items():
+        even = np.full(system.devices, 1 / system.devices)
+        if np.all(even <= upper):
+            designs["uniform"] = Design.of(system, task, even)
+        for name, solution in found.items():
             designs[name] = Design.of(system, task, np.maximum(solution.w, 0.0), solution)
         return cls(epsilon_cap=cap, adjacency=system.adjacency, designs=designs)
