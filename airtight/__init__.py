@@ -286,7 +286,7 @@ def calibrate(
 ) -> FloatArray:
     """The least noise variances (greatest ``clip``, ``participation``) that keep epsilon at most at this, shape (K,).
 
-    See :func:`airtight.solvers.design.calibration.calibrate.calibrate`, which also says what is proved about them.
+    See :func:`airtight.solvers.design.calibrate.calibrate`, which also says what is proved about them.
 
     Examples
     --------
@@ -296,7 +296,7 @@ def calibrate(
     >>> airtight.calibrate(system, 2.0)[:2].round(6)
     array([0.013737, 0.013737])
     """
-    from airtight.solvers.design.calibration import calibrate as problem
+    from airtight.solvers.design import calibrate as problem
 
     asked = "auto" if observer is None else observer
     found = problem.calibrate(
@@ -367,9 +367,9 @@ def frontier(
 ) -> Dataset:
     """The least energy over epsilon and ``accuracy`` or ``error``, as an xarray Dataset of designs.
 
-    See :func:`airtight.solvers.design.over_the_air.pareto.surface`,
-    :func:`airtight.solvers.design.over_the_air.pareto.front` for what nothing beats, and
-    :func:`airtight.solvers.design.over_the_air.pareto.plot`.
+    See :func:`airtight.solvers.design.over_the_air.frontier.surface`,
+    :func:`airtight.solvers.design.over_the_air.frontier.front` for what nothing beats, and
+    :func:`airtight.solvers.design.over_the_air.frontier.plot`.
 
     Examples
     --------
@@ -379,9 +379,9 @@ def frontier(
     >>> airtight.frontier(*_example(), epsilon=[2.0, 4.0], error=[0.3, 0.6], free=free).energy.shape
     (2, 2)
     """
-    from airtight.solvers.design.over_the_air import pareto
+    from airtight.solvers.design.over_the_air import frontier
 
-    return pareto.surface(system, features, epsilon=epsilon, **options)
+    return frontier.surface(system, features, epsilon=epsilon, **options)
 
 
 def solve_weights(*arguments: Any, **options: Any) -> Any:

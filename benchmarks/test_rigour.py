@@ -7,7 +7,7 @@ import sys
 import pytest
 from support import device_balls as device
 
-from airtight.analytics.forms.balls import participant_count, selection_probability
+from airtight.analytics.forms.balls import selection_probability
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.over_the_air import amplification
 from airtight.validate.twins.catalogue import twins
@@ -39,7 +39,7 @@ def test_delta_of_a_device(benchmark, kind, dimension):
 
 @pytest.mark.benchmark(group="Poisson-binomial, K = 10 000, certified; peer: .52 s")
 def test_poisson_binomial(benchmark):
-    benchmark.pedantic(participant_count.pmf, args=([0.1 + 0.8 * k / 10_000 for k in range(10_000)],), rounds=1)
+    benchmark.pedantic(selection_probability.pmf, args=([0.1 + 0.8 * k / 10_000 for k in range(10_000)],), rounds=1)
 
 
 @pytest.mark.benchmark(group="participation of one of 12 devices, enclosed")

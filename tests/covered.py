@@ -55,9 +55,9 @@ OTHER_PLACES = (
     "airtight.analytics.forms",
 )
 ELSEWHERE = {  # no quantity of a paper's model: why no row is asked of it
-    "airtight.solvers.design.over_the_air.pareto.surface": "many designs of airtight.solvers.design.over_the_air.joint.design",
-    "airtight.solvers.weights.rational_certificate.proof": "a certificate, checked in fractions when it is made",
-    "airtight.solvers.design.quantizer.quantizer_bits.best": "a certificate, checked in fractions when it is made",
+    "airtight.solvers.design.over_the_air.frontier.surface": "many designs of airtight.solvers.design.over_the_air.joint.design",
+    "airtight.solvers.weights.solution.proof": "a certificate, checked in fractions when it is made",
+    "airtight.solvers.design.quantizer.quantizer_bound.best": "a certificate, checked in fractions when it is made",
     "airtight.solvers.design.quantizer.quantizer_pair.solve": "held to antithetic.worst_pair_mse, which has a row",
 }
 Name = tuple[str, str]  # of the module, of the function in it

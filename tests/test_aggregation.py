@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import airtight
 from airtight.analytics.checks import ParameterError
 from airtight.analytics.federated.corbin import central_privacy, quantizers
-from airtight.analytics.privacy.accounting.dominating_pair import Majorant
+from airtight.analytics.privacy.accounting.connect_the_dots import Majorant
 from airtight.analytics.privacy.accounting.privacy_curve import PrivacyCurve
 from airtight.analytics.privacy.mechanisms import gaussian_pair
 

@@ -12,7 +12,7 @@ from support.common import run
 from airtight.analytics.checks import ParameterError
 from airtight.analytics.federated.corbin import alphabets, antithetic, quantizers
 from airtight.analytics.federated.few_bits import quantizer_laws
-from airtight.solvers.design.quantizer import decoder, quantizer_pair
+from airtight.solvers.design.quantizer import quantizer_design, quantizer_pair
 
 LAWS = st.lists(st.floats(0.01, 1.0), min_size=2, max_size=5).map(lambda x: np.array(x) / sum(x))
 
@@ -80,7 +80,7 @@ def test_two_bits_in_pairs_beat_one():
 
 def test_numbers_for_symbols():
     law = quantizer_laws.binomial([-1.0, 0.0, 1.0], epsilon=2.0, trials=3)[1]
-    found = decoder.unbiased([-1.0, 0.0, 1.0], law)
+    found = quantizer_design.unbiased([-1.0, 0.0, 1.0], law)
     outputs = quantizer_laws.binomial(0.0, epsilon=2.0, trials=3)[0]
     x = np.array([-1.0, 0.0, 1.0])
     own, reached = (float(np.max(law @ y**2 - x**2)) for y in (outputs, found.outputs))
@@ -101,7 +101,7 @@ def test_refuses():
         lambda: antithetic.worst_pair_mse([1.0, 0.0], outputs=[0.0, 1.0], law=[[0.5, 0.5], [0.5, 0.5]]),
         lambda: antithetic.pair_mse(0.0, 0.0, outputs=[1.0, 0.0], first=[0.5, 0.5], second=[0.5, 0.5]),
         lambda: quantizer_pair.solve(7, epsilon=1.0),
-        lambda: decoder.unbiased([-1.0, 0.0, 1.0], [[0.5, 0.5]] * 3),
+        lambda: quantizer_design.unbiased([-1.0, 0.0, 1.0], [[0.5, 0.5]] * 3),
     ):
         with pytest.raises(ParameterError):
             call()

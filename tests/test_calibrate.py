@@ -12,8 +12,8 @@ from support.common import GOOD, refused, run, written
 import airtight
 from airtight.analytics.checks import ParameterError
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.privacy.over_the_air import mixtures, observers, threshold_bound
-from airtight.solvers.design.calibration.calibrate import calibrate
+from airtight.analytics.privacy.over_the_air import mixtures, observers, signal_lower_bound
+from airtight.solvers.design.calibrate import calibrate
 from airtight.solvers.errors import InfeasibleError
 
 CASES = [
@@ -224,7 +224,7 @@ def test_one_threshold_is_below_the_divergence_of_every_quieter_system(seed):
     )
     epsilon = float(10 ** rng.uniform(-1, 1))
     (law,) = mixtures.participations(*_modelled(system), 0.0, observers.modelled(system, "others")[1])
-    shown = threshold_bound.delta_at_least(law, epsilon)
+    shown = signal_lower_bound.delta_at_least(law, epsilon)
     for factor in (1.0, rng.uniform(0, 1), rng.uniform(0, 1, K), 1e-9):
         quieter = replace(system, noise_variance=factor * system.noise_variance)
         truth = float(observers.exact_delta(quieter, epsilon, device=0, observer="others"))
@@ -247,7 +247,7 @@ def test_one_threshold_is_sharp_where_the_receiver_has_all_the_noise():
     for epsilon in (0.5, 2.0, 5.0):  # the threshold lies within the code's length, and beyond
         (law,) = mixtures.participations(system, np.array([0]), 0.0)
         truth = float(observers.exact_delta(system, epsilon, device=0))
-        assert 0.97 * truth < threshold_bound.delta_at_least(law, epsilon) <= truth
+        assert 0.97 * truth < signal_lower_bound.delta_at_least(law, epsilon) <= truth
 
 
 def test_a_law_on_few_cells_and_on_many_agree():

@@ -12,7 +12,7 @@ from scipy import stats
 
 from airtight.analytics.checks import ParameterError
 from airtight.analytics.distributions.poisson_binomial import binomial
-from airtight.analytics.federated.corbin import central_privacy, corner_updates, quantizers, sample_level
+from airtight.analytics.federated.corbin import central_privacy, corner_updates, quantizers
 from airtight.analytics.federated.corbin.central_privacy import Client
 from airtight.analytics.federated.corbin.count_shift import dominating
 from airtight.analytics.privacy.accounting import loss_distribution
@@ -217,7 +217,7 @@ def test_pairs_have_no_guarantee_among_few():
 
 @given(st.floats(0.01, 1.9), st.integers(1, 50), st.floats(0.2, 3))
 def test_sample_level(move, others, local):
-    one = sample_level.epsilon(others, 1, local=local, move=move, delta=1e-3)
+    one = central_privacy.sample_level_epsilon(others, 1, local=local, move=move, delta=1e-3)
     exact = central_privacy.one_parameter(others, epsilon=local, client="unpaired", move=move, delta=1e-3)
     assert one <= float(exact.epsilon(1e-3)) * (1 + 1e-12)
     low, high = ends(local)
@@ -232,7 +232,7 @@ def test_sample_level(move, others, local):
 def test_sample_level_of_an_update():
     """Moves of one parameter only, of all alike, and in between, composed exactly, stay below the bound."""
     others, m, move, delta = 40, 8, 0.8, 1e-4
-    bound = sample_level.epsilon(others, m, local=1.0, move=move, delta=delta)
+    bound = central_privacy.sample_level_epsilon(others, m, local=1.0, move=move, delta=delta)
     low, high = ends(1.0)
     for touched in (1, 2, 4, 8):
         gap = move / math.sqrt(touched) / 2 * (high - low)
@@ -260,7 +260,7 @@ def test_sample_level_is_as_good_as_renyi(others, rounds, move):
                 exponent = a * np.log(p[kept]) + (1 - a) * np.log(q[kept])
                 worst = max(worst, float(np.logaddexp.reduce(exponent)) / (a - 1))
         converted.append(rounds * worst + math.log1p(-1 / a) - (math.log(delta) + math.log(a)) / (a - 1))
-    bound = sample_level.epsilon(others, 1, local=1.0, move=move, delta=delta, rounds=rounds)
+    bound = central_privacy.sample_level_epsilon(others, 1, local=1.0, move=move, delta=delta, rounds=rounds)
     assert bound < central_privacy.update_epsilon(others, 1, epsilon=1.0, client="unpaired", delta=delta, rounds=rounds)
     assert min(converted) * (1 - 1e-9) <= bound <= min(converted) * 1.2
 
@@ -285,7 +285,7 @@ def test_the_server_learns_at_most_one_over_alpha(x, y, partner, local, bits, ep
         (lambda: central_privacy.update_epsilon(3, 1, epsilon=1.0, client="paired", delta=1.0), "delta"),
         (lambda: central_privacy.published(3, 1, local_epsilon=1.0, delta=0.1, fraction=1.1), "fraction"),
         (lambda: central_privacy.server_delta(-1.0, local=1.0), "epsilon"),
-        (lambda: sample_level.epsilon(3, 1, local=1.0, move=0.0, delta=0.1), "move"),
+        (lambda: central_privacy.sample_level_epsilon(3, 1, local=1.0, move=0.0, delta=0.1), "move"),
     ],
 )
 def test_bad_input(call, name):
@@ -437,7 +437,7 @@ def test_gathered_outcomes_dominate(first, rest, local):
 
 def test_a_record_number_of_rounds():
     """The grid becomes coarser of itself; the drift is all that counts."""
-    found = sample_level.epsilon(999, 1, local=1.0, move=0.5, delta=1e-5, rounds=10**10)
+    found = central_privacy.sample_level_epsilon(999, 1, local=1.0, move=0.5, delta=1e-5, rounds=10**10)
     assert (
         0
         < found
@@ -451,7 +451,7 @@ def test_the_inner_corners_of_a_small_move():
     local, move, a = 1.0, 0.5, np.array([2.0, 3.5, 10.0])
     low, high = ends(local)
     gap = move / 2 * (high - low)
-    constant = sample_level._renyi_constants(4, local, gap, a)
+    constant = central_privacy._renyi_constants(4, local, gap, a)
     for j in range(5):
         noise = count_law([high] * j + [low] * (4 - j))
         for start, end in ((high - gap, high), (low + gap, low), (low, low + gap), (high, high - gap)):

@@ -22,8 +22,7 @@ from support.common import refused, run
 
 from airtight.analytics.forms.balls.ball import ball
 from airtight.validate.claims.certificates import writing
-from airtight.validate.claims.certificates.trees import tree
-from airtight.validate.claims.certificates.writing import CHECK, certify, decimals, write_sums
+from airtight.validate.claims.certificates.writing import CHECK, certify, decimals, tree, write_sums
 from airtight.validate.claims.claim import Claim, Paper, false
 from airtight.validate.claims.domain import parameter
 from airtight.validate.claims.proving.balls import UnsupportedExpression, enclosed

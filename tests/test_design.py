@@ -18,11 +18,10 @@ from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.analytics.privacy.over_the_air import observers, rounds
 from airtight.solvers.design.effort import Effort
 from airtight.solvers.design.over_the_air import equal_devices
+from airtight.solvers.design.over_the_air.box_bounds import Box, ManyRounds, Screen
 from airtight.solvers.design.over_the_air.joint import design
 from airtight.solvers.design.over_the_air.moments import Moments
 from airtight.solvers.design.over_the_air.requirements import Free, Requirements
-from airtight.solvers.design.over_the_air.rounds import ManyRounds
-from airtight.solvers.design.over_the_air.screen import Box, Screen
 from airtight.solvers.design.peak import Peak
 from airtight.solvers.errors import InfeasibleError, NotSettledError
 from airtight.solvers.weights.weight_problem import _example
@@ -586,7 +585,7 @@ def test_designs_of_corbin_fl(tmp_path):
 
 
 def test_surface():
-    from airtight.solvers.design.over_the_air import pareto
+    from airtight.solvers.design.over_the_air import frontier
 
     system, tasks = instance(2, participation=1.0)
     own = decoding.constant_output(tasks)
@@ -599,9 +598,9 @@ def test_surface():
     assert energy[1, 1] <= 1.002 * energy[0, 1] and energy[1, 1] < energy[1, 0]
     assert np.nanmax((there.epsilon_reached - there.epsilon).values) <= 0
     assert np.nanmax((there.error_reached - there.error).values) <= 0
-    front = pareto.front(found)
+    front = frontier.front(found)
     assert not any(np.all(a <= b) and np.any(a < b) for a in front for b in front)
-    assert len(pareto.plot(found).lines) == 2
+    assert len(frontier.plot(found).lines) == 2
     with pytest.raises(ParameterError, match="accuracy"):
         airtight.frontier(system, tasks, epsilon=[1.0])
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airtight.analytics.checks import ParameterError
-from airtight.analytics.distributions import poisson_binomial, saddlepoints, weighted_sum
+from airtight.analytics.distributions import poisson_binomial, weighted_sum
 
 probabilities = st.lists(st.one_of(st.floats(0, 1), st.sampled_from([0.0, 1.0, 1e-30, 0.5])), min_size=1, max_size=12)
 
@@ -86,7 +86,7 @@ def test_inversion_is_relatively_accurate():
     p = 1 - np.random.default_rng(4).random(14_000) ** 2
     exact, known = enclosed(p, 2.3e-308)
     assert exact[known].min() < 1e-307
-    law = saddlepoints.law(p)
+    law = poisson_binomial.law(p)
     np.testing.assert_allclose(law[known], exact[known], rtol=2e-12)
     assert law[~known].max() < 2.4e-308
 
@@ -104,7 +104,7 @@ def many(kind, rng):
 @pytest.mark.parametrize("kind", ["unlike", "alike", "skew", "mixed"])
 def test_inversion_is_what_products_give(kind):
     p = many(kind, np.random.default_rng(5))
-    assert saddlepoints.LEAST_VARIANCE <= np.sum(p * (1 - p)) < 1.2 * saddlepoints.LEAST_VARIANCE
+    assert poisson_binomial.LEAST_VARIANCE <= np.sum(p * (1 - p)) < 1.2 * poisson_binomial.LEAST_VARIANCE
     law, truth = poisson_binomial.pmf(p), poisson_binomial._by_products(p)
     assert not np.array_equal(law, truth)
     known = truth > 2.3e-308

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from airtight.analytics.privacy.over_the_air import divergence_curvature
+from airtight.analytics.privacy.over_the_air import noise_interpolant
 
 POSITIVE = st.floats(0.05, 3.0)
 
@@ -47,7 +47,7 @@ def _bend(function, v: float) -> float:
 @settings(max_examples=60)
 @given(epsilon=st.floats(0, 8), d=POSITIVE, low=POSITIVE, width=st.floats(0, 1), share=st.floats(0, 1))
 def test_gaussian_between_its_bounds(epsilon, d, low, width, share):
-    concave, convex = divergence_curvature.of_gaussian(*_one(epsilon, d, low, low + width, 0.0))
+    concave, convex = noise_interpolant.of_gaussian(*_one(epsilon, d, low, low + width, 0.0))
     bend = _bend(lambda v: _gaussian(epsilon, d, v), low + share * width)
     room = 1e-12 * (abs(bend) + 1e-300)
     assert -concave[0] - room <= bend <= convex[0] + room
@@ -55,7 +55,7 @@ def test_gaussian_between_its_bounds(epsilon, d, low, width, share):
 
 @pytest.mark.parametrize(("epsilon", "d", "v"), [(0.1, 4.0, 0.5), (1.0, 6.0, 1.0), (2.0, 1.0, 1.0), (0.0, 0.3, 2.0)])
 def test_gaussian_bounds_are_attained_at_a_point(epsilon, d, v):
-    concave, convex = divergence_curvature.of_gaussian(*_one(epsilon, d, v, v, 0.0))
+    concave, convex = noise_interpolant.of_gaussian(*_one(epsilon, d, v, v, 0.0))
     assert convex[0] - concave[0] == pytest.approx(_bend(lambda x: _gaussian(epsilon, d, x), v), rel=1e-9)
 
 
@@ -70,7 +70,7 @@ def test_gaussian_bounds_are_attained_at_a_point(epsilon, d, v):
     share=st.floats(0, 1),
 )
 def test_slope_of_a_pair_between_its_bounds(level, d, low, width, gap, r, share):
-    size, least, most = divergence_curvature.slope_of_pair(*_one(level, d, low, low + width, gap), float(r))
+    size, least, most = noise_interpolant.slope_of_pair(*_one(level, d, low, low + width, gap), float(r))
     if not np.isfinite(size[0]):
         return
     v = low + share * width
@@ -96,7 +96,7 @@ def test_slope_of_a_pair_between_its_bounds(level, d, low, width, gap, r, share)
 def test_concavity_of_a_pair_is_bounded(level, d, low, above, gap, r):
     if level + r / 2 * np.log1p(gap / (low + above)) + d * d / (2 * gap) <= 1e-3:
         return
-    bound = divergence_curvature.concavity_of_pair(*_one(d, low, gap), float(r), reverse=level < 0)[0]
+    bound = noise_interpolant.concavity_of_pair(*_one(d, low, gap), float(r), reverse=level < 0)[0]
     assert -bound <= _bend(lambda v: _pair(level, d, v, gap, r), low + above)
 
 
@@ -122,5 +122,5 @@ def test_concavity_of_a_hidden_device_is_bounded(epsilon, near, far, low, own, o
 
     step = 0.02 * low
     at = [divergence(low + step * (1 + k)) for k in (-1, 0, 1)]
-    bound = divergence_curvature.concavity_of_hidden(*_one(near, abs(far - near), low, own), 1.0)[0]
+    bound = noise_interpolant.concavity_of_hidden(*_one(near, abs(far - near), low, own), 1.0)[0]
     assert -bound - 1e-7 / step**2 <= (at[2] - 2 * at[1] + at[0]) / step**2

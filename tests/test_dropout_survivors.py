@@ -12,10 +12,10 @@ from scipy import stats
 
 import airtight
 from airtight.analytics.distributions.poisson_binomial import Block, binomial
-from airtight.analytics.federated.corbin import attained_lower_bound, central_privacy, dropout, dropout_survivors
+from airtight.analytics.federated.corbin import aggregation, central_privacy, dropout, dropout_survivors
 from airtight.analytics.federated.corbin.central_privacy import Client
 from airtight.analytics.privacy.accounting.coarse_graining import Merged, mixture
-from airtight.analytics.privacy.accounting.dominating_pair import Majorant
+from airtight.analytics.privacy.accounting.connect_the_dots import Majorant
 
 
 def coin(plus):
@@ -155,7 +155,7 @@ def test_counts_that_are_told_are_paid_for(monkeypatch):
 
 def test_what_is_trimmed_is_not_looked_at():
     high = 0.7
-    choice = attained_lower_bound._Choice(((1.0, coin(high), coin(1 - high)),), 300, 0, 0, 1 - high)
+    choice = aggregation._Choice(((1.0, coin(high), coin(1 - high)),), 300, 0, 0, 1 - high)
     whole, some = (choice.parameter(0, 300, 0, negligible) for negligible in (1e-200, 1e-4))
     for y in (0.0, 0.1, 0.3, 0.5):
         most, least = (np.maximum(one.p - np.exp(y) * one.q, 0).sum() for one in (whole, some))
@@ -166,11 +166,11 @@ def test_what_is_trimmed_is_not_looked_at():
 @pytest.mark.parametrize(("singles", "pairs", "drop", "most"), [(0, 40, 0.5, 3), (30, 20, 0.3, 4), (25, 0, 0.2, 5)])
 def test_who_stays_is_raised_to_the_classes(monkeypatch, singles, pairs, drop, most):
     """For each class of one end: the probability that the other is at most so great, against the exact one."""
-    monkeypatch.setattr(attained_lower_bound, "_BOTH_ENDS", most)
-    monkeypatch.setattr(attained_lower_bound, "_ONE_END", most)
-    choice = attained_lower_bound._Choice(((1.0, coin(0.7), coin(0.3)),), singles, 0, pairs, 0.3)
+    monkeypatch.setattr(aggregation, "_BOTH_ENDS", most)
+    monkeypatch.setattr(aggregation, "_ONE_END", most)
+    choice = aggregation._Choice(((1.0, coin(0.7), coin(0.3)),), singles, 0, pairs, 0.3)
     system = airtight.FederatedSystem(clients=2, parameters=1, epsilon=1.0, dropout=drop)
-    found = list(attained_lower_bound._stay(choice, system, 1, 1e-3))
+    found = list(aggregation._stay(choice, system, 1, 1e-3))
     assert sum(share for share, _, _ in found) == pytest.approx(1.0)
     one = drop * (1 - drop)
     fewer = stats.binom(pairs, one)

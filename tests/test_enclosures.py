@@ -20,22 +20,14 @@ from airtight.analytics.distributions import quadratic_form as numeric_form
 from airtight.analytics.distributions import selection as numeric_selection
 from airtight.analytics.federated.corbin import central_privacy, quantizers
 from airtight.analytics.federated.fair.device import table_1
-from airtight.analytics.forms.balls import (
-    amplified_delta,
-    energy_plan,
-    gaussian_delta,
-    gaussian_divergence,
-    noise_deviation,
-    participant_count,
-    selection_probability,
-)
+from airtight.analytics.forms.balls import amplified_delta, energy_plan, gaussian_divergence, selection_probability
 from airtight.analytics.forms.balls.ball import ball, ends, refine
 from airtight.analytics.inference import distortion
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.over_the_air import amplification as amplification_numeric
 from airtight.solvers import energy as energy_utility
-from airtight.validate.twins import made
+from airtight.validate.twins import twin
 
 
 def contains(value, reference, digits=14):
@@ -51,7 +43,7 @@ def test_gaussian_delta(epsilon, mu):
         truth = mp.ncdf(m / 2 - e / m) - mp.exp(e) * mp.ncdf(-m / 2 - e / m)
         if truth < mp.mpf(10) ** -40:
             return
-        contains(gaussian_delta.delta(epsilon, sensitivity=mu, sigma=1), float(truth))
+        contains(gaussian_divergence.delta(epsilon, sensitivity=mu, sigma=1), float(truth))
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 16, 784])
@@ -116,7 +108,7 @@ def test_ledger_values():
 
 
 def test_bernstein_and_deviations_are_the_numbers_of_the_ledger():
-    claimed, actual = noise_deviation.fair_signs(100, Fraction(3, 10), 1)
+    claimed, actual = amplified_delta.fair_signs(100, Fraction(3, 10), 1)
     assert float(claimed.mid()) == pytest.approx(2.7969e-4, rel=1e-4)
     assert float(actual.mid()) == pytest.approx(8.9497e-4, rel=1e-4)
     paper = {
@@ -125,9 +117,9 @@ def test_bernstein_and_deviations_are_the_numbers_of_the_ledger():
         "variance": Fraction(1, 10),
         "delta_prime": Fraction(1, 10**5),
     }
-    contains(noise_deviation.theorem_t(**paper), 1.349006361303290, 14)
-    assert float(noise_deviation.proof_t(**paper).mid()) == pytest.approx(0.9421372731, abs=1e-10)
-    delta_prime, probability = noise_deviation.deviation_of_the_proof(
+    contains(amplified_delta.theorem_t(**paper), 1.349006361303290, 14)
+    assert float(amplified_delta.proof_t(**paper).mid()) == pytest.approx(0.9421372731, abs=1e-10)
+    delta_prime, probability = amplified_delta.deviation_of_the_proof(
         devices=Fraction(200), p=Fraction(86, 100), variance=Fraction(1), delta_prime=Fraction(1, 10**8)
     )
     assert float(probability.mid()) == pytest.approx(2.4706e-6, rel=1e-4)
@@ -168,7 +160,7 @@ probability = st.floats(0, 1)
 
 @given(st.lists(st.one_of(probability, st.sampled_from([0.0, 1.0, 1e-12])), min_size=1, max_size=40))
 def test_poisson_binomial(p):
-    law, sums = participant_count.pmf(p), participant_count.cdf(p)
+    law, sums = selection_probability.pmf(p), selection_probability.cdf(p)
     assert numeric_poisson.pmf(p) == pytest.approx([float(x.mid()) for x in law], rel=1e-12, abs=1e-290)
     assert numeric_poisson.cdf(p) == pytest.approx([float(x.mid()) for x in sums], rel=1e-12, abs=1e-290)
     exact = [Fraction(1)]
@@ -224,10 +216,10 @@ def test_epsilon_of_a_device_is_never_too_small(system, exponent):
 
 
 def test_systems_that_are_too_much():
-    wide = made.system_of(devices=14, noise_variance=np.linspace(1, 2, 14))
+    wide = twin.system_of(devices=14, noise_variance=np.linspace(1, 2, 14))
     with pytest.raises(ParameterError, match="4096"):
         device.delta(wide, 1.0)
-    idle = made.system_of(idle_noise=True, adjacency="replace")
+    idle = twin.system_of(idle_noise=True, adjacency="replace")
     with pytest.raises(ParameterError, match="idle_noise"):
         device.delta(idle, 1.0)
 

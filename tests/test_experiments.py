@@ -15,7 +15,7 @@ from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.solvers.energy import schemes as energy_schemes
 from airtight.validate.experiments.figures import collaborative
-from airtight.validate.experiments.training import designs, inference_training, utility_training, views
+from airtight.validate.experiments.training import inference_training, utility_training, views
 from airtight.validate.experiments.training.federated_training import run
 from airtight.validate.system_file.training_plan import Settings
 
@@ -126,18 +126,18 @@ def test_sensitive_devices_are_served_by_designs_of_their_own():
     who = np.arange(12) % 2 == 0
     reached = {}
     for cap in (0.5, 20.0):
-        for kind in designs.Design:
+        for kind in inference_training.Design:
             values = []
             for seed in SEEDS:
                 setup = views.prepare(codec="trained", seed=seed)
                 typical = Features(f=setup.typical, W=setup.encoder, D=setup.decoder)
-                made = designs.apply(base, typical, sensitive=who, epsilon=cap, design=kind)
+                made = inference_training.apply(base, typical, sensitive=who, epsilon=cap, design=kind)
                 values.append(inference_training.measure(setup, made, rounds=4, seed=seed).accuracy)
             reached[cap, kind] = np.array(values)
-    for kind in (designs.Design.WEIGHTS, designs.Design.CLIPS):
-        assert surely_above(reached[0.5, kind], reached[0.5, designs.Design.UNIFORM])
-        assert abs((reached[20.0, kind] - reached[20.0, designs.Design.UNIFORM]).mean()) < 0.02
-    assert surely_above(reached[0.5, designs.Design.WEIGHTS], reached[0.5, designs.Design.CLIPS])
+    for kind in (inference_training.Design.WEIGHTS, inference_training.Design.CLIPS):
+        assert surely_above(reached[0.5, kind], reached[0.5, inference_training.Design.UNIFORM])
+        assert abs((reached[20.0, kind] - reached[20.0, inference_training.Design.UNIFORM]).mean()) < 0.02
+    assert surely_above(reached[0.5, inference_training.Design.WEIGHTS], reached[0.5, inference_training.Design.CLIPS])
 
 
 def test_energies_of_the_utility_fair_scheme_while_learning():

@@ -9,10 +9,9 @@ from support.common import refused, run
 from airtight.analytics.checks import ParameterError
 from airtight.analytics.federated.corbin import quantizers
 from airtight.analytics.federated.fair.device import table_1
-from airtight.validate.experiments.figures import corbin, gallery, learning, shipped_results, utility_figures
-from airtight.validate.experiments.figures.figure import Effort, Study
+from airtight.validate.experiments.figures import corbin, figure, gallery, learning, utility_figures
+from airtight.validate.experiments.figures.figure import Effort, Study, Table
 from airtight.validate.experiments.figures.finding import Comparison, Finding, Outcome
-from airtight.validate.experiments.figures.table import Table
 from airtight.validate.experiments.training import utility_training as policy
 
 pytestmark = pytest.mark.slow
@@ -77,9 +76,9 @@ def test_outcomes_and_intervals():
 
 @pytest.mark.parametrize("name", [name for name, study in gallery.FIGURES.items() if isinstance(study, Study)])
 def test_shipped_results_give_the_sentence_that_is_shipped(name):
-    drawn = gallery.FIGURES[name].drawn(shipped_results.read(name))
+    drawn = gallery.FIGURES[name].drawn(figure.read(name))
     assert drawn.finding is not None and drawn.finding.seeds >= 10
-    assert shipped_results.finding(name) == drawn.finding.text() and drawn.finding.text() in drawn.caption
+    assert figure.finding(name) == drawn.finding.text() and drawn.finding.text() in drawn.caption
 
 
 def test_seeds_that_choose_are_not_reported():

@@ -7,8 +7,7 @@ import pytest
 
 from airtight.analytics import parameters
 from airtight.analytics.checks import ParameterError
-from airtight.analytics.inference.homogeneous import HomogeneousSystems
-from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.inference.system import HomogeneousSystems, InferenceSystem
 from airtight.analytics.privacy.over_the_air import amplification, mixtures, observers
 
 TOLD_APART = ["auto", "participants", "others", "signal"]

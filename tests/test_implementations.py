@@ -12,7 +12,7 @@ from airtight.analytics.federated.corbin import quantizers
 from airtight.analytics.privacy.accounting import privacy_curve
 from airtight.validate.claims import audit
 from airtight.validate.claims.claim import REFUTED
-from airtight.validate.claims.shipped_evidence import shipped
+from airtight.validate.claims.evidence import shipped
 from airtight.validate.claims.sources import INSTALLED
 from airtight.validate.papers.implementations import PAPER, baselines, corbin_fl, libraries
 

@@ -9,7 +9,7 @@ from support.common import refused, run
 
 from airtight.validate.claims import audit
 from airtight.validate.claims.claim import Verdict
-from airtight.validate.claims.shipped_evidence import shipped
+from airtight.validate.claims.evidence import shipped
 from airtight.validate.claims.sources import INSTALLED
 from airtight.validate.report import document
 from airtight.validate.twins.catalogue import twins

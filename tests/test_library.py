@@ -8,7 +8,7 @@ from pathlib import Path
 import fastjsonschema
 import pytest
 
-from airtight.validate.claims.shipped_evidence import shipped
+from airtight.validate.claims.evidence import shipped
 from airtight.validate.claims.sources import INSTALLED
 from airtight.validate.report import library
 

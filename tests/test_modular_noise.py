@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from airtight.analytics.checks import ParameterError
-from airtight.analytics.federated.few_bits import modular_laws, quantizer_laws
-from airtight.analytics.federated.few_bits.modular_laws import Noise
-from airtight.analytics.federated.few_bits.modular_noise import ModularNoise, calibrated
+from airtight.analytics.federated.few_bits import modular_noise, quantizer_laws
+from airtight.analytics.federated.few_bits.modular_noise import ModularNoise, Noise, calibrated
 from airtight.analytics.privacy.accounting import privacy_curve
 
 NOISES = st.sampled_from(list(Noise))
@@ -38,7 +37,7 @@ def exact(noise, variance, bits, count):
 @settings(max_examples=12, deadline=None)
 @given(NOISES, st.floats(0.05, 60.0), st.integers(2, 4), st.integers(1, 30))
 def test_the_summed_law_is_right_to_the_error_that_it_states(noise, variance, bits, count):
-    law, error = modular_laws.summed(noise, variance, bits, count)
+    law, error = modular_noise.summed(noise, variance, bits, count)
     for found, true in zip(law, exact(noise, variance, bits, count), strict=True):
         assert abs(found / true - 1) <= error < 1e-9
 
@@ -58,7 +57,7 @@ def test_epsilon_is_not_below_any_pair_of_inputs_of_all_clients(noise, variance,
     for first in (w, other):
         total = one.law(first)
         for x in rest:
-            total = modular_laws.circular(total, np.roll(one.law(x), -one.modulus // 2))
+            total = modular_noise.circular(total, np.roll(one.law(x), -one.modulus // 2))
         laws.append(total / total.sum())
     assert float(privacy_curve.discrete_pair(*laws).epsilon(delta)) <= one.epsilon(delta) * (1 + 1e-9) + 1e-9
     assert quantizer_laws.local_epsilon(one.law(np.linspace(-1, 1, 23))) <= one.epsilon(0.0, observer="uplink")

@@ -10,7 +10,7 @@ import pytest
 from airtight.analytics.forms.balls import observer_delta as enclosed
 from airtight.analytics.privacy.over_the_air import hidden_participation, observers
 from airtight.validate.papers.feature_dp import observers as rows
-from airtight.validate.report.drawing import observer_plots
+from airtight.validate.report.drawing import inference_plots
 
 ONE = np.ones(1)
 CASES = [
@@ -62,7 +62,7 @@ def test_near_the_papers_parameters():
 
 
 def test_the_figure_shows_the_documented_numbers():
-    figure = observer_plots.epsilon_for_observers(observer_plots.seldom_among_many())
+    figure = inference_plots.epsilon_for_observers(inference_plots.seldom_among_many())
     always, seen, promised, hidden_line = (line.get_ydata() for line in figure.axes[0].lines[:4])
     assert always[0] == pytest.approx(0.82, abs=1e-3) and seen[0] == pytest.approx(0.6823, abs=1e-4)
     assert promised[0] == pytest.approx(0.1195, abs=2e-4)

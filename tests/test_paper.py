@@ -11,12 +11,10 @@ from support.common import refused, run
 
 from airtight.validate.claims import proofs
 from airtight.validate.claims.claim import FAILING, Verdict
-from airtight.validate.claims.evidence import How
-from airtight.validate.claims.shipped_evidence import shipped
+from airtight.validate.claims.evidence import How, shipped
 from airtight.validate.claims.sources import INSTALLED, Source
 from airtight.validate.report import paper
-from airtight.validate.report.latex import Latex, escaped
-from airtight.validate.report.paper import write
+from airtight.validate.report.paper import Latex, escaped, write
 
 SHORTEST = min(INSTALLED.papers().values(), key=lambda paper: len(paper.claims)).id
 NAMES = ["feature-dp", "corbin-fl", "utility-fairness", "feature-dp-short", SHORTEST]

@@ -11,10 +11,9 @@ from click.testing import CliRunner
 from airtight.analytics.federated.corbin import alphabets
 from airtight.validate.claims import audit
 from airtight.validate.claims.claim import FAILING, REFUTED, Ruling, Verdict
-from airtight.validate.claims.search import judged, noticed, trial
-from airtight.validate.claims.shipped_evidence import shipped
+from airtight.validate.claims.evidence import shipped
+from airtight.validate.claims.search import floats, judged, noticed, trial
 from airtight.validate.claims.sources import INSTALLED
-from airtight.validate.claims.witness import floats
 from airtight.validate.commands.cli import main
 from airtight.validate.report import document, page, rows
 from airtight.validate.report.verdicts import severities, verdicts

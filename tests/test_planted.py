@@ -15,11 +15,11 @@ import pytest
 from airtight.analytics.distributions import selection, weighted_sum
 from airtight.analytics.federated.corbin import (
     antithetic,
+    central_privacy,
     communication,
     dropout,
     dropout_survivors,
     quantizers,
-    sample_level,
 )
 from airtight.analytics.federated.fair import convergence, fairness
 from airtight.analytics.federated.few_bits import baselines, quantizer_laws
@@ -29,7 +29,7 @@ from airtight.analytics.privacy.accounting.privacy_curve import PrivacyCurve
 from airtight.analytics.privacy.mechanisms import laplace
 from airtight.analytics.privacy.over_the_air import concentration, feature_aware, mixtures, rounds
 from airtight.solvers.design.federated import federated_design
-from airtight.solvers.energy import exact, proved, utility
+from airtight.solvers.energy import exact, proved_gap, utility
 from airtight.solvers.energy.energy_problem import Problem
 from airtight.solvers.weights import caps
 from airtight.validate.claims import audit
@@ -85,7 +85,7 @@ def nobody_left_out(monkeypatch):
 PLANTS = {
     "(23) with M/2": (rewritten(concentration, "eq23_deviation", "M / 3 +", "M / 2 +"), ["FDP-E23-t"]),
     "half the Renyi total": (
-        rewritten(sample_level, "epsilon", "worst * squares /", "worst * squares / 2 /"),
+        rewritten(central_privacy, "epsilon", "worst * squares /", "worst * squares / 2 /"),
         ["CB-E2*"],
     ),
     "a tenth of those who stay forgotten": (
@@ -216,7 +216,7 @@ PLANTS = {
         rewritten(federated_design, "error", "bits=system.shared_bits,", ""),
         ["CB-Q-design"],
     ),
-    "no gap": (wrapped(proved, "gaps", lambda right: lambda *args: 0 * right(*args)), ["UF-Q-gaps"]),
+    "no gap": (wrapped(proved_gap, "gaps", lambda right: lambda *args: 0 * right(*args)), ["UF-Q-gaps"]),
 }
 
 

@@ -15,15 +15,13 @@ from airtight.analytics.forms.balls.ball import ball
 from airtight.validate.claims import proofs
 from airtight.validate.claims.claim import Claim, false, holds
 from airtight.validate.claims.domain import Range, parameter
-from airtight.validate.claims.evidence import How
-from airtight.validate.claims.proving.boxes import Status
-from airtight.validate.claims.proving.ends import Ends
+from airtight.validate.claims.evidence import How, shipped
+from airtight.validate.claims.proving.balls import Ends
+from airtight.validate.claims.proving.boxes import Status, sloped
 from airtight.validate.claims.proving.identity import identical
 from airtight.validate.claims.proving.proof import BOXES, prove
-from airtight.validate.claims.proving.slopes import sloped
 from airtight.validate.claims.relation import absolute, at_least, at_most, equal
 from airtight.validate.claims.search import trial
-from airtight.validate.claims.shipped_evidence import shipped
 from airtight.validate.claims.sources import INSTALLED
 
 X = parameter("x", 0.0, 2.0)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from airtight.analytics.checks import ConvergenceError, ParameterError
 from airtight.analytics.federated.corbin.quantizers import alpha
-from airtight.solvers.design.quantizer import quantizer_bits
+from airtight.solvers.design.quantizer import quantizer_bound
 
 REACHED = 0.13722  # by quantizer.solve(2, epsilon=5.0), rounded up
 SETS = st.lists(st.frozensets(st.integers(0, 6), min_size=1, max_size=4), min_size=1, max_size=7)
@@ -18,7 +18,7 @@ SETS = st.lists(st.frozensets(st.integers(0, 6), min_size=1, max_size=4), min_si
 
 @given(SETS, st.integers(0, 4))
 def test_escapes_by_trying_all(sets, places):
-    found = quantizer_bits.escape(sets, places)
+    found = quantizer_bound.escape(sets, places)
     tried = [c for n in range(places + 1) for c in combinations(range(7), n) if all(s & set(c) for s in sets)]
     assert (found is None) == (not tried)
     assert found is None or (len(found) <= places and all(s & set(found) for s in sets))
@@ -26,7 +26,7 @@ def test_escapes_by_trying_all(sets, places):
 
 @pytest.fixture(scope="module")
 def proved():
-    return quantizer_bits.bound(2, epsilon=5.0, value=0.1, cells=24)
+    return quantizer_bound.bound(2, epsilon=5.0, value=0.1, cells=24)
 
 
 def test_two_bits_are_bounded_above_what_bounds_every_alphabet(proved):
@@ -37,20 +37,20 @@ def test_two_bits_are_bounded_above_what_bounds_every_alphabet(proved):
 
 def test_the_proof_needs_what_it_has(proved):
     certificate, left_out = proved.certificates[0]
-    gaps = quantizer_bits._gaps(left_out, proved.marks)
+    gaps = quantizer_bound._gaps(left_out, proved.marks)
     assert certificate.valid(gaps) and not certificate.valid()
     raised = replace(certificate, level=tuple(v + Fraction(1, 1000) for v in certificate.level))
     assert not replace(proved, certificates=((raised, left_out), *proved.certificates[1:])).valid()
     assert not replace(proved, outputs=6).valid()
     assert not replace(proved, certificates=proved.certificates[:1]).valid()
-    turned = quantizer_bits.mirrored(certificate)
+    turned = quantizer_bound.mirrored(certificate)
     assert turned.value == certificate.value and turned.valid([(-high, -low) for low, high in gaps])
 
 
 def test_one_bit_and_what_is_not_so():
-    one = quantizer_bits.bound(1, epsilon=2.0, value=1.72, cells=8)
+    one = quantizer_bound.bound(1, epsilon=2.0, value=1.72, cells=8)
     assert one.valid() and 1.71 < one.value <= Fraction(float(alpha(2.0))) ** 2
     with pytest.raises(ConvergenceError):
-        quantizer_bits.bound(2, epsilon=5.0, value=REACHED * 1.01, cells=10)
+        quantizer_bound.bound(2, epsilon=5.0, value=REACHED * 1.01, cells=10)
     with pytest.raises(ParameterError):
-        quantizer_bits.bound(4, epsilon=1.0, value=1.0)
+        quantizer_bound.bound(4, epsilon=1.0, value=1.0)

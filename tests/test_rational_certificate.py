@@ -9,11 +9,11 @@ import pytest
 
 from airtight.analytics.federated.fair.device import table_1
 from airtight.solvers import energy
-from airtight.solvers.energy import proved
-from airtight.solvers.weights import rational_certificate, structured
+from airtight.solvers.energy import proved_gap
+from airtight.solvers.weights import solution, structured
 from airtight.solvers.weights.quadratic import Multipliers, QuadraticProgram, multipliers
 from airtight.validate.results.energy import EnergyResult
-from airtight.validate.results.tree import as_json
+from airtight.validate.results.schema import as_json
 
 
 def _program(seed, *, sums_to_one=True, flat=False):
@@ -52,14 +52,14 @@ def test_the_optimum_lies_between_the_two_numbers(seed, sums_to_one):
     program = _program(seed, sums_to_one=sums_to_one)
     if sums_to_one and program.upper.sum() < 1.01:
         pytest.skip("infeasible")
-    made = rational_certificate.proof(program, *_solved(program))
+    made = solution.proof(program, *_solved(program))
     assert made.objective == _value(program, made.w) and made.gap >= 0
     assert made.gap < Fraction(1, 10**12) and made.moved < Fraction(1, 10**12)
     assert all(0 <= x <= u for x, u in zip(made.w, program.effective_upper, strict=True))
     assert not sums_to_one or sum(made.w) == 1
     rng = np.random.default_rng(seed)
     for _ in range(20):
-        w = rational_certificate._feasible(
+        w = solution._feasible(
             [Fraction(x) for x in rng.uniform(0, 1, program.d.size)],
             [Fraction(u) for u in program.effective_upper],
             sums_to_one=sums_to_one,
@@ -71,34 +71,33 @@ def test_the_optimum_lies_between_the_two_numbers(seed, sums_to_one):
 def test_planted_errors_widen_the_gap_by_what_they_cost(seed):
     program = _program(seed)
     w, found = _solved(program)
-    good = rational_certificate.proof(program, w, found)
+    good = solution.proof(program, w, found)
     shifted = np.roll(w, 1)
-    bad = rational_certificate.proof(program, np.minimum(shifted, program.effective_upper), found)
+    bad = solution.proof(program, np.minimum(shifted, program.effective_upper), found)
     assert bad.gap >= bad.objective - good.objective - good.gap
-    wrong = rational_certificate.proof(program, w, Multipliers(found.total + 0.5, found.lower, found.upper))
+    wrong = solution.proof(program, w, Multipliers(found.total + 0.5, found.lower, found.upper))
     assert wrong.bound <= good.objective and wrong.gap > good.gap
     dearer = replace(program, g=program.g + 0.1 * np.arange(program.d.size))  # weights of another program
-    true = rational_certificate.proof(dearer, *_solved(dearer))
+    true = solution.proof(dearer, *_solved(dearer))
     assert (
-        rational_certificate.proof(dearer, w, found).gap
-        >= rational_certificate.proof(dearer, w, found).objective - true.objective - true.gap
+        solution.proof(dearer, w, found).gap >= solution.proof(dearer, w, found).objective - true.objective - true.gap
     )
 
 
 def test_what_cannot_be_proved_is_refused():
     program = replace(_program(1), upper=np.full(_program(1).d.size, 1e-3))
-    with pytest.raises(rational_certificate.NotProvedError, match="less than 1"):
-        rational_certificate.proof(program, np.full(program.d.size, 1e-3), Multipliers(0.0, np.zeros(1), np.zeros(1)))
+    with pytest.raises(solution.NotProvedError, match="less than 1"):
+        solution.proof(program, np.full(program.d.size, 1e-3), Multipliers(0.0, np.zeros(1), np.zeros(1)))
     loose = replace(_program(2, flat=True, sums_to_one=False), upper=np.full(_program(2).d.size, np.inf))
-    with pytest.raises(rational_certificate.NotProvedError, match="no finite value"):
-        rational_certificate.proof(loose, np.zeros(loose.d.size), Multipliers(0.0, np.zeros(1), np.zeros(1)))
+    with pytest.raises(solution.NotProvedError, match="no finite value"):
+        solution.proof(loose, np.zeros(loose.d.size), Multipliers(0.0, np.zeros(1), np.zeros(1)))
 
 
 @pytest.mark.parametrize("deadline", [0.75, 1.5])
 def test_the_energy_gap_in_balls_covers_a_grid(deadline):
     fleet = table_1(distance=[50.0, 120.0, 200.0], deadline=deadline)
     found = energy.solve(fleet)
-    gaps = proved.gaps(fleet, found)
+    gaps = proved_gap.gaps(fleet, found)
     assert np.all(gaps >= 0) and np.all(gaps < 1e-12)
     for x, t in product(np.linspace(0, 1, 21), repeat=2):
         compute = fleet.least_time + x * (fleet.deadline - fleet.least_time)
@@ -117,9 +116,9 @@ def test_a_worse_choice_has_a_gap_that_covers_the_loss():
     worse = energy.solve(fleet, method="published")
     slower = replace(best, power=power, compute_time=best.compute_time * 0.9)
     lost = best.utility - fleet.utility(iterations=slower.compute_time / fleet.iteration_time, power=power)
-    gaps = proved.gaps(fleet, slower)
+    gaps = proved_gap.gaps(fleet, slower)
     assert np.all(gaps >= lost - 1e-12) and np.all(lost > 1e-6)
-    assert np.all(proved.gaps(fleet, worse) >= best.utility - worse.utility - 1e-12)
+    assert np.all(proved_gap.gaps(fleet, worse) >= best.utility - worse.utility - 1e-12)
 
 
 def test_the_certificate_of_solve_names_it():

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from airtight.analytics.privacy.over_the_air import amplification
-from airtight.validate.claims.shipped_evidence import shipped
+from airtight.validate.claims.evidence import shipped
 from airtight.validate.commands import report_command
 from airtight.validate.commands.cli import main
 from airtight.validate.experiments.figures import gallery

@@ -14,7 +14,7 @@ from airtight.solvers import energy, weights
 from airtight.validate.results.bounds import Bounds
 from airtight.validate.results.energy import DeviceBounds, EnergyResult
 from airtight.validate.results.federated_results import FederatedBounds
-from airtight.validate.results.tree import as_json
+from airtight.validate.results.schema import as_json
 from airtight.validate.results.weights import Designs, WeightResult
 from airtight.validate.system_file.config import load
 

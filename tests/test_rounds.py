@@ -16,7 +16,7 @@ from airtight.analytics.checks import ParameterError
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.accounting import connect_the_dots, loss_distribution
 from airtight.analytics.privacy.accounting.loss_distribution import LossDistribution, Product
-from airtight.analytics.privacy.accounting.numerical_composition import Composed
+from airtight.analytics.privacy.accounting.numerical_composition import Composition
 from airtight.analytics.privacy.accounting.privacy_curve import Direction, PrivacyCurve
 from airtight.analytics.privacy.accounting.subsampled import Subsampled
 from airtight.analytics.privacy.mechanisms import gaussian
@@ -55,10 +55,10 @@ def small(**changed):
 def test_gaussians_on_a_grid_hold_the_closed_form(mu, count, delta):
     """Without the closed form: never below, never above, and no wider than asked, down to 1e-250."""
     exact = float(gaussian.epsilon(delta, sensitivity=mu * math.sqrt(count), sigma=1.0))
-    low, high = Composed(((Gaussian(mu), count),)).epsilon(delta)
+    low, high = Composition(((Gaussian(mu), count),)).epsilon(delta)
     inside(low, exact, high)
     assert high - low <= 1e-3 * high
-    low, high = Composed(((Gaussian(mu), count),)).delta(exact)
+    low, high = Composition(((Gaussian(mu), count),)).delta(exact)
     inside(low, delta, high, slack=1e-9)
 
 
@@ -72,7 +72,7 @@ def test_gaussian_in_many_digits(mu, count, delta):
             a, b = eps / whole - whole / 2, eps / whole + whole / 2
             return (mpmath.erfc(a / mpmath.sqrt(2)) - mpmath.exp(eps) * mpmath.erfc(b / mpmath.sqrt(2))) / 2
 
-        for release in (Composed(((Gaussian(mu), count),)), airtight.gaussian(mu).compose(count)._orders["forward"]):
+        for release in (Composition(((Gaussian(mu), count),)), airtight.gaussian(mu).compose(count)._orders["forward"]):
             low, high = release.epsilon(delta)
             assert curve(mpmath.mpf(low) * (1 - mpmath.mpf(10) ** -12)) >= delta >= curve(mpmath.mpf(high))
 
@@ -112,7 +112,7 @@ def test_many_random_compositions_are_never_below_the_truth():
         size, count = int(rng.integers(2, 5)), int(rng.integers(2, 6))
         p, q = (rng.dirichlet(10.0 ** rng.uniform(-2, 1, size)) + 1e-9 for _ in "pq")
         p, q = p / p.sum(), q / q.sum()
-        release = Composed(((discrete(p, q), count),))
+        release = Composition(((discrete(p, q), count),))
         # multinomial: counts of outcomes
         delta = 10.0 ** rng.uniform(-8, -0.5)
         low, high = release.epsilon(delta, 1e-2)
@@ -357,7 +357,7 @@ def test_a_peer_agrees():
 def test_where_peers_have_a_floor(delta):
     """A hundred Gaussians at 1e-15 (peer: off by 5e-2), at 1e-16 (inf), and one subsampled one at 1e-50 (inf)."""
     exact = float(gaussian.epsilon(delta, sensitivity=1.0, sigma=1.0))
-    low, high = Composed(((Gaussian(0.1), 100),)).epsilon(delta)
+    low, high = Composition(((Gaussian(0.1), 100),)).epsilon(delta)
     inside(low, exact, high)
     low, high = airtight.subsampled(1.0, 0.01).bracket(delta=delta)
     assert low <= high <= low * (1 + 1e-9) < np.inf
@@ -411,7 +411,7 @@ def test_pure_epsilons():
         (Gaussian(1.0), math.inf),
     ):
         for count in (1, 7):
-            assert Composed(((release, count),)).epsilon(0.0)[1] == pytest.approx(count * exact)
+            assert Composition(((release, count),)).epsilon(0.0)[1] == pytest.approx(count * exact)
 
 
 def test_rounds_of_a_system_file(tmp_path):
@@ -535,7 +535,7 @@ def test_laws_that_differ_by_less_than_their_rounding_are_complete():
 def test_an_epsilon_below_the_losses_that_were_summed_is_sought_again():
     p = [0.0013655285696151371, 0.35015016443677843, 0.6484843069936064]
     q = [0.001381872559426882, 0.34384084223783273, 0.6547772852027405]
-    low, high = Composed(((discrete(p, q), 4),)).epsilon(0.007220279099236432)
+    low, high = Composition(((discrete(p, q), 4),)).epsilon(0.007220279099236432)
     counts = [c for c in itertools.product(range(5), repeat=3) if sum(c) == 4]
     first, second = (
         np.array(
@@ -719,5 +719,5 @@ def test_reverse_loss_of_a_release_that_nearly_always_happens():
 def test_an_outcome_that_is_nearly_certain_leaves_a_lower_end():
     """The grid's lower law is empty there; one release alone says something."""
     p, q = [1.595790797211317e-06, 0.9999984042092028], [2.9323870567594416e-07, 0.9999997067612943]
-    low, high = Composed(((discrete(p, q), 5),)).epsilon(5.028899619271343e-07)
+    low, high = Composition(((discrete(p, q), 5),)).epsilon(5.028899619271343e-07)
     assert 1.3 < low < 1.62903 < high < 1.6291

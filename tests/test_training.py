@@ -22,9 +22,8 @@ from airtight.analytics.federated.corbin.federated_system import FederatedSystem
 from airtight.analytics.federated.few_bits import quantizer_laws as laws
 from airtight.analytics.records import plain
 from airtight.validate.experiments.training import data, federated_training, few_bits_training, training_run
-from airtight.validate.experiments.training.convolution import Convolutional
 from airtight.validate.experiments.training.federated_training import run
-from airtight.validate.experiments.training.network import Dense
+from airtight.validate.experiments.training.network import Convolutional, Dense
 from airtight.validate.system_file.config import load
 from airtight.validate.system_file.training_plan import Mechanism, Settings
 

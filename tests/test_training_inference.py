@@ -10,7 +10,7 @@ from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.over_the_air import amplification
 from airtight.solvers.errors import InfeasibleError
-from airtight.validate.experiments.training import designs, inference_training, views
+from airtight.validate.experiments.training import inference_training, views
 from airtight.validate.experiments.training.inference_training import Selection, Transmitter
 
 SYSTEM = InferenceSystem(
@@ -117,7 +117,7 @@ def test_schemes(setup):
 def test_designs_keep_the_cap_of_the_sensitive(setup, design, epsilon):
     features = Features(f=setup.typical, W=setup.encoder, D=setup.decoder)
     who = np.arange(12) % 2 == 0
-    made = designs.apply(SYSTEM, features, sensitive=who, epsilon=epsilon, design=design)
+    made = inference_training.apply(SYSTEM, features, sensitive=who, epsilon=epsilon, design=design)
     spent = amplification.exact_epsilon(made)
     assert np.all(spent[who] <= epsilon) and spent[who].max() > 0.99 * epsilon
     assert (design == "uniform") or spent[~who].max() > 1.5 * epsilon
@@ -126,9 +126,9 @@ def test_designs_keep_the_cap_of_the_sensitive(setup, design, epsilon):
 def test_no_design_hides_an_absent_device(setup):
     features = Features(f=setup.typical, W=setup.encoder, D=setup.decoder)
     loud = replace(SYSTEM, adjacency="absent", noise_variance=1.0)
-    for design in designs.Design:
+    for design in inference_training.Design:
         with pytest.raises(InfeasibleError, match="device 0"):
-            designs.apply(loud, features, sensitive=np.ones(12, dtype=bool), epsilon=0.1, design=design)
+            inference_training.apply(loud, features, sensitive=np.ones(12, dtype=bool), epsilon=0.1, design=design)
 
 
 class Stopped(Exception):

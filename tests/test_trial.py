@@ -28,9 +28,8 @@ from airtight.validate.claims.domain import Range, parameter
 from airtight.validate.claims.evidence import How, decimal_ends
 from airtight.validate.claims.proving.balls import UnsupportedExpression, compiled, enclosed
 from airtight.validate.claims.relation import absolute, at_least, at_most, equal, relation, relative_to
-from airtight.validate.claims.search import LEAST, trial
+from airtight.validate.claims.search import LEAST, shrink, trial
 from airtight.validate.claims.sources import INSTALLED, Source, SourceError
-from airtight.validate.claims.witness import shrink
 
 LEMMAS = Path(__file__).parents[1] / "examples" / "lemmas.py"
 X = parameter("x", 0.1, 1.0)

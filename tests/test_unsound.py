@@ -10,12 +10,10 @@ import flint
 import pytest
 import sympy as sp
 
-from airtight.validate.claims.certificates.trees import tree
-from airtight.validate.claims.certificates.writing import CHECK
+from airtight.validate.claims.certificates.writing import CHECK, tree
 from airtight.validate.claims.domain import Range, parameter
-from airtight.validate.claims.proving.balls import UnsupportedExpression, enclosed
+from airtight.validate.claims.proving.balls import Ends, UnsupportedExpression, enclosed
 from airtight.validate.claims.proving.boxes import Status
-from airtight.validate.claims.proving.ends import Ends
 from airtight.validate.claims.proving.proof import prove
 from airtight.validate.claims.relation import at_least, at_most, equal
 

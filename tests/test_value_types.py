@@ -19,7 +19,7 @@ from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.parameters import of
 from airtight.analytics.privacy.over_the_air import amplification as exact
-from airtight.solvers.design.calibration import calibrate
+from airtight.solvers.design import calibrate
 from airtight.solvers.weights.weight_problem import _example as example
 
 SYSTEM = InferenceSystem(

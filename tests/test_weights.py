@@ -20,7 +20,7 @@ from airtight.analytics.privacy.over_the_air import amplification
 from airtight.solvers import weights
 from airtight.solvers.design.over_the_air import frontier
 from airtight.solvers.errors import InfeasibleError
-from airtight.solvers.weights import caps, kkt, rational_certificate, structured, weight_problem
+from airtight.solvers.weights import caps, published_update, solution, structured, weight_problem
 from airtight.solvers.weights.quadratic import Certificate, QuadraticProgram, certificate, multipliers
 
 
@@ -111,14 +111,14 @@ def test_the_papers_update_agrees_when_it_converges(seed):
     system, features, upper = instance(seed)
     system = dataclasses.replace(system, participation=np.clip(system.participation, 0.05, 1.0))
     features = dataclasses.replace(features, f=features.f + 0.1)
-    trace = kkt.update(system, features, upper, iterations=4000)
+    trace = published_update.update(system, features, upper, iterations=4000)
     qp = weights.program(system, features, objective="published", upper=upper)
     best = structured.minimise(qp)
     assert trace.steps.size == trace.iterations
     if trace.converged:
         assert qp.value(trace.w) == pytest.approx(qp.value(best.w), rel=1e-8)
     if system.devices <= 5:
-        sequential = kkt.update(system, features, upper, sequential=True, tolerance=1e-11, iterations=1000)
+        sequential = published_update.update(system, features, upper, sequential=True, tolerance=1e-11, iterations=1000)
         assert qp.value(sequential.w) == pytest.approx(qp.value(best.w), rel=1e-7)
 
 
@@ -148,9 +148,9 @@ def test_the_ledgers_examples():
     best = weights.solve(system, features, objective="published")
     assert best.w == pytest.approx([0.248483097371, 0.305114128864, 0.446402773765, 0.0], abs=1e-10)
     for positive in (True, False):
-        trace = kkt.update(system, features, np.full(4, np.inf), positive_part=positive, iterations=3000)
+        trace = published_update.update(system, features, np.full(4, np.inf), positive_part=positive, iterations=3000)
         assert not trace.converged and trace.steps[-1] > 1e-3
-    without = kkt.update(*line([1.0, 1.0, 10.0], 0.9), np.full(3, np.inf), positive_part=False)
+    without = published_update.update(*line([1.0, 1.0, 10.0], 0.9), np.full(3, np.inf), positive_part=False)
     assert without.w == pytest.approx([-0.0436, -0.0436, 1.0872], abs=1e-4)
     assert weights.solve(*line([1.0, 1.0, 10.0], 0.9), objective="published").w == pytest.approx([0, 0, 1], abs=1e-12)
 
@@ -588,7 +588,7 @@ def test_features_over_decades(s, K, r, sums_to_one):
     assert judged.is_optimal(1e-12) and judged.duality_gap <= 1e-9 * qp.value(result.w)
     assert result.converged and result.iterations <= 40
     if K <= 100:
-        proved = rational_certificate.proof(qp, result.w, multipliers(qp, result.w, result.nu))
+        proved = solution.proof(qp, result.w, multipliers(qp, result.w, result.nu))
         assert proved.gap <= 1e-9 * float(proved.objective)
 
 

@@ -1,10 +1,27 @@
-"""Optimal weights together with their certificate."""
+r"""Optimal weights together with their certificate.
+
+A bound on the distance of weights from the optimum in rational arithmetic: no rounding, hence no tolerance.
+
+Every double is a rational number. The program that the solver received is therefore exact, and for it
+
+- the weights have an exact objective F(w), after a correction by their rounding error that makes them keep every bound
+  and sum to 1 exactly;
+- the dual D(lambda, nu) of :mod:`airtight.solvers.weights.quadratic` at :math:`\lambda = V^Tw - c` and any rational
+  nu has an exact value: the contribution of each weight is minimised over its interval in closed form, so that every
+  lambda and nu are dual feasible by construction.
+
+By weak duality no feasible weights have an objective below D. The proof is about the program with these doubles as its
+data; the rounding of the data themselves (powers, features, the greatest weights of the cap) is not part of it.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 
-from airtight.analytics.checks import FloatArray
+from airtight.analytics.checks import AirtightError, FloatArray
 from airtight.analytics.records import Record
 from airtight.solvers.weights.quadratic import Certificate, Multipliers, QuadraticProgram
 
@@ -30,7 +47,7 @@ class Solution(Record):
     converged : bool
         Whether the method reports convergence. Only the certificate is evidence of optimality.
     program : QuadraticProgram
-        The program that was solved; :func:`airtight.solvers.weights.rational_certificate.proof` takes it.
+        The program that was solved; :func:`airtight.solvers.weights.solution.proof` takes it.
     """
 
     w: FloatArray
@@ -49,3 +66,108 @@ class Solution(Record):
     def is_optimal(self, tol: float = 1e-9) -> bool:
         """See :meth:`Certificate.is_optimal`."""
         return self.certificate.is_optimal(tol)
+
+
+LARGEST = 20_000  # entries of V up to which callers should ask for a proof: exact arithmetic is slow beyond
+
+
+class NotProvedError(AirtightError, ValueError):
+    """The weights cannot be made feasible, or the dual has no finite value at these multipliers."""
+
+
+@dataclass(frozen=True)
+class Proof:
+    """Two rational numbers with the least objective between them.
+
+    Attributes
+    ----------
+    w : tuple of Fraction, shape (K,)
+        Exactly feasible weights.
+    objective : Fraction
+        F(w), an upper bound of the least objective.
+    bound : Fraction
+        A lower bound of the objective of all feasible weights.
+    moved : Fraction
+        The greatest change of a weight in the correction that made them feasible.
+    """
+
+    w: tuple[Fraction, ...]
+    objective: Fraction
+    bound: Fraction
+    moved: Fraction
+
+    @property
+    def gap(self) -> Fraction:
+        """An upper bound of how far the objective is above the least one; never negative."""
+        return self.objective - self.bound
+
+
+def proof(program: QuadraticProgram, w: Sequence[float], found: Multipliers) -> Proof:
+    """Prove an upper bound on how far the objective of weights is above the optimum of a program.
+
+    Parameters
+    ----------
+    program : QuadraticProgram
+    w : sequence of float, shape (K,)
+    found : Multipliers
+        Only `total`, the multiplier of the sum, is used. An inaccurate one makes the gap larger; the proof stays valid.
+
+    Raises
+    ------
+    NotProvedError
+        When the exact sum of the greatest weights is less than 1; or when a weight without upper bound and curvature
+        has a negative slope at these multipliers.
+
+    Examples
+    --------
+    >>> from airtight.solvers.weights.weight_problem import _example, program, solve
+    >>> system, views = _example()
+    >>> best = solve(system, views)
+    >>> made = proof(program(system, views), best.w, best.multipliers)
+    >>> sum(made.w) == 1, 0 <= made.gap < Fraction(1, 10**12)
+    (True, True)
+    """
+    upper = [None if math.isinf(u) else Fraction(u) for u in program.effective_upper.tolist()]
+    feasible = _feasible([Fraction(float(x)) for x in w], upper, sums_to_one=program.sums_to_one)
+    d, g, c = ([Fraction(x) for x in array.tolist()] for array in (program.d, program.g, program.c))
+    V = [[Fraction(x) for x in row] for row in program.V.tolist()]
+    y = [sum((row[i] * x for row, x in zip(V, feasible, strict=True)), -c[i]) for i in range(len(c))]
+    half, square = Fraction(1, 2), sum((v * v for v in y), Fraction(0))
+    nu = Fraction(found.total) if program.sums_to_one else Fraction(0)
+    separable_terms = [half * a * x * x + b * x for a, b, x in zip(d, g, feasible, strict=True)]
+    slopes = [b + sum((v * z for v, z in zip(row, y, strict=True)), -nu) for b, row in zip(g, V, strict=True)]
+    constant = Fraction(program.constant)
+    bound = nu - half * square - sum((a * b for a, b in zip(y, c, strict=True)), Fraction(0)) + constant
+    bound += sum((_minimum_over_interval(a, q, u) for a, q, u in zip(d, slopes, upper, strict=True)), Fraction(0))
+    moved = max((abs(x - Fraction(float(z))) for x, z in zip(feasible, w, strict=True)), default=Fraction(0))
+    return Proof(tuple(feasible), sum(separable_terms, half * square + constant), bound, moved)
+
+
+def _minimum_over_interval(d: Fraction, q: Fraction, upper: Fraction | None) -> Fraction:
+    """The minimum of d w^2 / 2 + q w over 0 <= w <= upper."""
+    if q >= 0:
+        return Fraction(0)
+    if d > 0 and (upper is None or -q <= d * upper):
+        return -q * q / (2 * d)
+    if upper is None:
+        raise NotProvedError("a weight has neither an upper bound nor curvature: the dual has no finite value here")
+    return d * upper * upper / 2 + q * upper
+
+
+def _feasible(w: list[Fraction], upper: list[Fraction | None], *, sums_to_one: bool) -> list[Fraction]:
+    """The weights clipped to their bounds, then corrected to sum to 1, the largest weights first."""
+    feasible = [
+        max(x, Fraction(0)) if u is None else min(max(x, Fraction(0)), u) for x, u in zip(w, upper, strict=True)
+    ]
+    if not sums_to_one:
+        return feasible
+    missing = 1 - sum(feasible, Fraction(0))
+    for k in sorted(range(len(feasible)), key=lambda k: -feasible[k]):
+        bound = upper[k]
+        step = missing if bound is None else min(missing, bound - feasible[k])
+        step = max(step, -feasible[k])
+        feasible[k] += step
+        missing -= step
+        if missing == 0:
+            return feasible
+    raise NotProvedError("the greatest weights sum to less than 1")

@@ -28,7 +28,7 @@ from airtight.analytics.inference.features import Features, matched
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.rounding import UNIT
 from airtight.solvers.errors import InfeasibleError
-from airtight.solvers.weights import caps, conic_weights, kkt, structured
+from airtight.solvers.weights import caps, conic_weights, published_update, structured
 from airtight.solvers.weights.caps import Cap
 from airtight.solvers.weights.quadratic import Multipliers, QuadraticProgram, certificate, multipliers
 from airtight.solvers.weights.solution import Solution
@@ -178,7 +178,7 @@ def solve(
     if method_kind is Method.CVXPY:
         w, multiplier_values, iterations, converged = conic_weights.minimise(qp)
     elif method_kind is Method.PUBLISHED:
-        trace = kkt.update(system, features, upper)
+        trace = published_update.update(system, features, upper)
         w, iterations, converged = trace.w, trace.iterations, trace.converged
         multiplier_values = multipliers(qp, w, trace.nu)
     else:

@@ -25,7 +25,7 @@ from airtight.analytics.federated.few_bits import quantizer_laws
 from airtight.analytics.forms.balls.ball import Ball, ball
 from airtight.analytics.privacy.accounting.privacy_curve import PrivacyCurve
 from airtight.analytics.privacy.over_the_air import feature_aware
-from airtight.solvers.design.over_the_air import rounds as design_rounds
+from airtight.solvers.design.over_the_air import box_bounds
 from hunt import judge
 
 Case = dict[str, Any]
@@ -563,7 +563,7 @@ def design_bound(case: Case) -> float:
             p, q = (math.prod(law[i] for i in outcome) for law in laws)
             total += (ball(Fraction(p)) - factor * ball(Fraction(q))).max(flint.arb(0))
     present, away = (np.array([law]) for law in given)
-    found = float(design_rounds.composed(present, away, case["epsilon"], case["rounds"])[0])
+    found = float(box_bounds.composed(present, away, case["epsilon"], case["rounds"])[0])
     _, high = _ball_ends(total)
     return found / high if high > 1e-12 else (0.0 if found <= 1e-12 else 2.0)
 

@@ -25,7 +25,7 @@ from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.accounting import composition_theorems
 from airtight.analytics.privacy.mechanisms import gaussian, gaussian_pair
 from airtight.analytics.privacy.over_the_air import amplification, feature_aware, mixtures, observers
-from airtight.solvers.design.calibration import calibrate
+from airtight.solvers.design import calibrate
 from airtight.solvers.errors import InfeasibleError
 from airtight.solvers.weights import caps
 from hunt import judge

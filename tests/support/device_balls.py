@@ -15,7 +15,7 @@ import flint
 import numpy as np
 
 from airtight.analytics.checks import ParameterError
-from airtight.analytics.forms.balls import gaussian_delta, participant_count
+from airtight.analytics.forms.balls import gaussian_divergence, selection_probability
 from airtight.analytics.forms.balls.amplified_delta import unamplified
 from airtight.analytics.forms.balls.ball import Ball, Number, ball, refine
 from airtight.analytics.forms.balls.gaussian_divergence import hockey_stick
@@ -69,10 +69,10 @@ def delta(system: InferenceSystem, epsilon: Number, *, device: int = 0, digits: 
             total = (
                 own + sum(noise for noise, _ in _all_there(system, device)) + Fraction(system.receiver_noise_variance)
             )
-            return ball(p) * gaussian_delta.curve(unamplified(ball(epsilon), p), signal, total)
+            return ball(p) * gaussian_divergence.curve(unamplified(ball(epsilon), p), signal, total)
         sums = _sums(system, device)
         if system.adjacency is not Adjacency.ABSENT:
-            return ball(p) * _mean(sums, lambda v: gaussian_delta.curve(ball(epsilon), signal, v + own))
+            return ball(p) * _mean(sums, lambda v: gaussian_divergence.curve(ball(epsilon), signal, v + own))
 
         def divergence(epsilon: Ball, *, removing: bool) -> Ball:
             def component(v: Fraction) -> Ball:
@@ -117,7 +117,7 @@ def _sums(system: InferenceSystem, device: int) -> list[tuple[Fraction, Ball]]:
         raise ParameterError(
             "noise_variance", f"{len(kinds)} kinds", f"so few kinds that there are at most {_MOST_SUMS} sums"
         )
-    laws = {noise: participant_count.pmf(chances) for noise, chances in kinds.items() if noise}
+    laws = {noise: selection_probability.pmf(chances) for noise, chances in kinds.items() if noise}
     floor, found = Fraction(system.receiver_noise_variance), []
     for counts in product(*(range(len(law)) for law in laws.values())):
         likely = prod((law[k] for law, k in zip(laws.values(), counts, strict=True)), start=flint.arb(1))

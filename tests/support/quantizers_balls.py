@@ -7,7 +7,7 @@ from math import floor
 
 import flint
 
-from airtight.analytics.forms.balls import participant_count
+from airtight.analytics.forms.balls import selection_probability
 from airtight.analytics.forms.balls.ball import Ball, ball, refine
 
 
@@ -78,7 +78,7 @@ def count_delta(own: Fraction, other: Fraction, rest: list[Fraction], *, factor:
 
 
 def _count_delta(own: Fraction, other: Fraction, rest: list[Fraction], factor: Fraction) -> Ball:
-    law = participant_count.pmf(rest)
+    law = selection_probability.pmf(rest)
     first, second = (
         [a * (1 - ball(q)) + b * ball(q) for a, b in zip([*law, flint.arb(0)], [flint.arb(0), *law], strict=True)]
         for q in (own, other)

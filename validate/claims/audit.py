@@ -9,7 +9,7 @@ from concurrent.futures import Executor, as_completed
 from typing import Any
 
 from airtight.analytics import checks
-from airtight.validate.claims import EFFORT, names
+from airtight.validate.claims import EFFORT, sources
 from airtight.validate.claims.claim import Claim
 from airtight.validate.claims.evidence import Evidence
 from airtight.validate.claims.search import trial
@@ -29,7 +29,7 @@ def selected(ids: Sequence[str] = (), source: Source = INSTALLED) -> list[Claim]
     every, papers = source.claims(), source.papers()
     ids = [name for given in ids for name in ([c.id for c in papers[given]] if given in papers else [given])]
     aliases = {reference.id: claim.id for claim in every.values() for reference in claim.also}
-    found = names.select(ids, [*every, *aliases])
+    found = sources.select(ids, [*every, *aliases])
     return [every[name] for name in dict.fromkeys(aliases.get(name, name) for name in found)]
 
 

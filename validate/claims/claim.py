@@ -1,4 +1,7 @@
-"""Statements of papers as executable claims, with what is known about their truth."""
+"""Statements of papers as executable claims, with what is known about their truth.
+
+A claim about published code also names the place of the code, the promise of its documentation, and how to mend it.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +16,46 @@ from airtight.analytics.checks import ParameterError
 from airtight.analytics.forms.balls.ball import ball
 from airtight.analytics.records import table
 from airtight.validate.claims.domain import Range, exact
-from airtight.validate.claims.implementation import Implementation
 from airtight.validate.claims.proving.balls import decided
 from airtight.validate.claims.relation import RATIO, Agreement, Point, Relation, Scale, one_each, relation
+
+
+@dataclass(frozen=True)
+class Implementation:
+    """The source of a claim about code; the law in the claim is our own formulation from reading the code.
+
+    Attributes
+    ----------
+    repository : str
+        GitHub repository ``owner/name``, or a package and its version, ``package 1.2``.
+    commit : str
+        The commit that was read; empty for a package with a version.
+    file, function : str
+    promise : str
+        What the documentation says, in our words.
+    mend : str
+        What to change; empty where the promise is kept.
+    """
+
+    repository: str
+    commit: str
+    file: str
+    function: str
+    promise: str
+    mend: str = ""
+
+    @property
+    def place(self) -> str:
+        """Where a reader finds it.
+
+        Examples
+        --------
+        >>> Implementation("a/b", "0123456789", "c.py", "f", "eps-LDP").place
+        'a/b, c.py, f (0123456)'
+        """
+        at = f" ({self.commit[:7]})" if self.commit else ""
+        return f"{self.repository}, {self.file}, {self.function}{at}"
+
 
 _TOLERANCE = 1e-9  # default tolerance for a side that an algorithm computes in doubles
 

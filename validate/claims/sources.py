@@ -1,17 +1,22 @@
-"""Where claims come from: the papers installed (folders here, entry points ``airtight.papers``), or anyone's Python file."""
+"""Sources of claims: the installed papers (folders here, entry points ``airtight.papers``), or a Python file of a user.
+
+Users select claims by identifiers, or by common beginnings of identifiers.
+"""
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import importlib.util
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 
-from airtight.analytics.checks import AirtightError
+from airtight.analytics.checks import AirtightError, ParameterError
 from airtight.validate.claims.claim import Claim, Item, Paper
 
 GROUP = "airtight.papers"
@@ -157,3 +162,31 @@ def _distinct(papers: list[Paper], where: str) -> dict[str, Paper]:
                     f"{where}: {claim.id} is corrected by {claim.ruling.corrected_by}, which there is not"
                 )
     return {paper.id: paper for paper in papers}
+
+
+_SHOWN = 30
+
+
+def select(ids: Sequence[str], names: Sequence[str]) -> list[str]:
+    """The names with these identifiers, or beginning with them; all by default.
+
+    Examples
+    --------
+    >>> select(["CB-2", "UF-1"], ["CB-1", "CB-2a", "CB-2b", "UF-1", "UF-10"])
+    ['CB-2a', 'CB-2b', 'UF-1']
+    """
+    found: list[str] = []
+    for given in ids:
+        matching = [given] if given in names else [name for name in names if given and name.startswith(given)]
+        if not matching:
+            raise ParameterError("ID", given, f"one of {_some(given, names)}, or what several of them begin with")
+        found += matching
+    return list(dict.fromkeys(found)) if ids else list(names)
+
+
+def _some(given: str, names: Sequence[str]) -> str:
+    if len(names) <= _SHOWN:
+        return ", ".join(names)
+    written = {name.upper(): name for name in names}
+    near = [written[name] for name in difflib.get_close_matches(given.upper(), written, 6, 0.3)] or names[:6]
+    return ", ".join(near) + f" ... ({len(names)} in all)"

@@ -31,7 +31,7 @@ def attack(file: Path, samples: int | None, rounds: int | None, runs: int | None
     With --runs on one client of its federated training, by each mechanism of [training] whose sums have a known law.
     """
     from airtight.validate.attack import experiment
-    from airtight.validate.commands import attack_tables
+    from airtight.validate.report import tables
 
     description = load(file)
     if runs is not None:
@@ -50,12 +50,12 @@ def attack(file: Path, samples: int | None, rounds: int | None, runs: int | None
     if as_json:
         print_json(result)
     else:
-        attack_tables.attacked(description.name, result)
+        tables.attacked(description.name, result)
 
 
 def _on_training(file: Path, description: Description, runs: int, rounds: int | None, seed: int, as_json: bool) -> None:
     from airtight.validate.attack import training
-    from airtight.validate.commands import attack_tables
+    from airtight.validate.report import tables
 
     if description.federated is None or description.training is None:
         missing = "federated" if description.federated is None else "training"
@@ -82,4 +82,4 @@ def _on_training(file: Path, description: Description, runs: int, rounds: int | 
     if as_json:
         print_json(found)
     else:
-        attack_tables.trained(description.name, found)
+        tables.trained(description.name, found)

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 @JSON
 def calibrate(file: Path, epsilon: float, variable: str, rounds: int | None, as_json: bool) -> None:
     """The least noise (greatest clips, greatest participation) with which every device in FILE keeps epsilon."""
-    from airtight.solvers.design.calibration.calibrate import calibrate as calibrated
-    from airtight.validate.commands import design_tables
-    from airtight.validate.results.calibration import CalibrationResult
+    from airtight.solvers.design.calibrate import calibrate as calibrated
+    from airtight.validate.report import tables
+    from airtight.validate.results.design import CalibrationResult
 
     description = load(file)
     if description.inference is None:
@@ -46,7 +46,7 @@ def calibrate(file: Path, epsilon: float, variable: str, rounds: int | None, as_
     if as_json:
         print_json(result)
     else:
-        design_tables.calibration(description.name, result)
+        tables.calibration(description.name, result)
 
 
 @click.command()
@@ -77,10 +77,10 @@ def design(
     from airtight.solvers.design.federated.federated_requirements import FederatedRequirements
     from airtight.solvers.design.fleet.fleet_requirements import FleetRequirements
     from airtight.solvers.design.over_the_air import joint
-    from airtight.validate.commands import design_tables
     from airtight.validate.commands import fleet_csv as fleets
+    from airtight.validate.report import tables
     from airtight.validate.results.design import DesignResult
-    from airtight.validate.results.tree import as_json as tree_of
+    from airtight.validate.results.schema import as_json as tree_of
 
     description, rows, left = fleets.load(file, devices, _devices_of(file, devices), leave_out=leave_out)
     for one in left:
@@ -114,7 +114,7 @@ def design(
         absent = dict.fromkeys(("lower_bound", "gap", "accuracy", "error"))
         print_json({**tree_of(result), **{name: None for name in absent if getattr(result, name) is None}})
     else:
-        design_tables.design(description.name, result)
+        tables.design(description.name, result)
     _settled(found)
 
 
@@ -128,7 +128,7 @@ def _settled(found: JointDesign) -> None:
 
 def _federated(description: Description, wanted: FederatedRequirements, as_json: bool) -> None:
     from airtight.solvers.design.federated import federated_design
-    from airtight.validate.commands import design_tables
+    from airtight.validate.report import tables
     from airtight.validate.results.design import FederatedDesignResult
 
     assert description.federated is not None
@@ -136,12 +136,12 @@ def _federated(description: Description, wanted: FederatedRequirements, as_json:
     if as_json:
         print_json(result)
     else:
-        design_tables.federated_design(description.name, result)
+        tables.federated_design(description.name, result)
 
 
 def _frontier(description: Description, over: Sequence[str], plot: Path | None, as_json: bool) -> None:
     from airtight.validate import files
-    from airtight.validate.commands import design_tables
+    from airtight.validate.report import tables
     from airtight.validate.sweep import frontier_designs
 
     if plot is not None and plot.suffix not in (".svg", ".png", ".pdf"):
@@ -154,7 +154,7 @@ def _frontier(description: Description, over: Sequence[str], plot: Path | None, 
     if as_json:
         print_json(found)
     else:
-        design_tables.frontier(description.name, found)
+        tables.frontier(description.name, found)
 
 
 def _devices_of(file: Path, devices: Path | None) -> str:
@@ -166,8 +166,8 @@ def _fleet(
     description: Description, wanted: FleetRequirements, rows: Sequence[Row], out: Path | None, as_json: bool
 ) -> None:
     from airtight.solvers.design.fleet import fleet_design
-    from airtight.validate.commands import design_tables
     from airtight.validate.commands import fleet_csv as fleets
+    from airtight.validate.report import tables
     from airtight.validate.results.design import FleetDesignResult
 
     assert description.energy is not None
@@ -180,7 +180,7 @@ def _fleet(
     if as_json:
         print_json(result)
     else:
-        design_tables.fleet_design(description.name, result)
+        tables.fleet_design(description.name, result)
 
 
 def _before(description: Description) -> dict[str, float]:

@@ -66,7 +66,7 @@ LIMIT = click.option(
 
 
 def print_json(result: Any) -> None:
-    """Strict JSON of any result; see :mod:`airtight.validate.results.tree`."""
-    from airtight.validate.results.tree import as_json
+    """Strict JSON of any result; see :mod:`airtight.validate.results.schema`."""
+    from airtight.validate.results.schema import as_json
 
     click.echo(json.dumps(as_json(result), indent=2, allow_nan=False))

@@ -12,7 +12,7 @@ from airtight.validate.running import audited, pool_of, progress, steps
 from airtight.validate.system_file.config import load
 
 if TYPE_CHECKING:
-    from airtight.validate.claims.shipped_evidence import Shipped
+    from airtight.validate.claims.evidence import Shipped
     from airtight.validate.experiments.figures.gallery import Rendered
     from airtight.validate.system_file.description import Description
 
@@ -50,7 +50,7 @@ def report(
     out.mkdir(parents=True, exist_ok=True)
 
     def audit() -> tuple[Shipped, str]:
-        from airtight.validate.claims.shipped_evidence import Shipped, shipped
+        from airtight.validate.claims.evidence import Shipped, shipped
 
         known = shipped()
         if not anew:

@@ -14,7 +14,7 @@ from airtight.validate.results.weights import Designs
 from airtight.validate.system_file.description import Description
 
 if TYPE_CHECKING:
-    from airtight.validate.claims.shipped_evidence import Shipped
+    from airtight.validate.claims.evidence import Shipped
     from airtight.validate.experiments.figures.gallery import Rendered
 
 Part = tuple[str, Callable[[], None]]
@@ -102,7 +102,7 @@ def _later(
 
 def _learn(parts: Parts, thorough: bool) -> None:
     from airtight.validate.experiments.training import training_run
-    from airtight.validate.report.drawing import training_plots
+    from airtight.validate.report.drawing import drawings
     from airtight.validate.running import pool_of
 
     description = parts.description
@@ -118,5 +118,5 @@ def _learn(parts: Parts, thorough: bool) -> None:
             f"{description.training.seeds} seeds; airtight report --thorough takes all"
         )
     if trained.runs:
-        figure = training_plots.accuracy_over_rounds(trained.runs)
+        figure = drawings.accuracy_over_rounds(trained.runs)
         parts.draw([drawings.render("accuracy-over-rounds", figure)])

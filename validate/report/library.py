@@ -21,12 +21,11 @@ from pathlib import Path
 from typing import Any
 
 from airtight.validate.claims.claim import FAILING, Claim, Severity, Verdict
-from airtight.validate.claims.evidence import Evidence, How, item_as_json
-from airtight.validate.claims.shipped_evidence import shipped
+from airtight.validate.claims.evidence import Evidence, How, item_as_json, shipped
 from airtight.validate.claims.sources import INSTALLED
 from airtight.validate.files import whole
 from airtight.validate.report import page
-from airtight.validate.results.tree import as_json
+from airtight.validate.results.schema import as_json
 
 SCHEMA = "airtight-ledger-1"
 _WORDS = {"*": "-star", "'": "-prime", "+": "-plus"}

@@ -18,7 +18,7 @@ from airtight.analytics.forms import theorem1
 from airtight.analytics.forms.form import Form
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.validate.report.summary import Card
-from airtight.validate.results.tree import as_json
+from airtight.validate.results.schema import as_json
 
 _PARTS_OF_ERFCX, _DEGREE = 32, 8  # intervals and degree of the polynomials for erfcx: their error is below 3e-15
 _MIDDLE = 3.75

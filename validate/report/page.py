@@ -25,17 +25,16 @@ from airtight.solvers.energy import schemes as energy_schemes
 from airtight.solvers.energy.schemes import Comparison
 from airtight.solvers.errors import InfeasibleError
 from airtight.validate.claims.claim import FAILING, REFUTED, Severity, Verdict
-from airtight.validate.claims.evidence import Evidence
-from airtight.validate.claims.shipped_evidence import Shipped
+from airtight.validate.claims.evidence import Evidence, Shipped
 from airtight.validate.files import whole
-from airtight.validate.report import live, numbers, rows, sentences, summary, tables
+from airtight.validate.report import live, numbers, rows, summary, tables
 from airtight.validate.report.drawing import drawings, inference_plots
 from airtight.validate.report.drawing.drawings import Drawn
 from airtight.validate.report.summary import Card
 from airtight.validate.report.verdicts import severities, told
 from airtight.validate.results.bounds import Bounds
 from airtight.validate.results.energy import EnergyResult
-from airtight.validate.results.tree import as_json
+from airtight.validate.results.schema import as_json
 from airtight.validate.results.weights import Designs
 from airtight.validate.system_file.description import Description
 
@@ -163,10 +162,10 @@ def render(parts: Parts) -> str:
     selection = None if bounds.inference is None else bounds.inference.selection
     others = []
     if description.federated is not None and bounds.federated is not None:
-        others.append(("CorBin-FL", sentences.of_federation(description.federated, bounds.federated)))
+        others.append(("CorBin-FL", summary.of_federation(description.federated, bounds.federated)))
     if parts.energy is not None:
         found = parts.energy
-        others.append(("Energy and utility", sentences.of_fleet(found.rows, found.cut, found.infeasible)))
+        others.append(("Energy and utility", summary.of_fleet(found.rows, found.cut, found.infeasible)))
     anchors = {
         "live": (cards, "Live"),
         "privacy": (cards, "Privacy"),

@@ -1,22 +1,227 @@
-"""The summary on top of the report: what is claimed of a system and what is true."""
+"""The summary on top of the report: the claimed and the true values of a system, and its main findings as sentences."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from markupsafe import Markup
 
 from airtight.analytics.checks import FloatArray
+from airtight.analytics.federated.corbin.central_privacy import Client
+from airtight.analytics.federated.corbin.federated_system import FederatedSystem
 from airtight.analytics.guarantee import Adjacency, Observer
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.over_the_air import amplification, observers
-from airtight.validate.report import sentences
+from airtight.solvers.energy.schemes import Comparison
 from airtight.validate.report.numbers import shown, span
-from airtight.validate.report.sentences import Sentence
 from airtight.validate.report.tables import groups, observer_rows, privacy_rows
-from airtight.validate.results.inference_results import InferenceBounds, Privacy
+from airtight.validate.results.energy import EnergyResult
+from airtight.validate.results.federated_results import FederatedBounds
+from airtight.validate.results.inference_results import Distortion, InferenceBounds, Privacy, TheoremBound
+
+_NOISE_LEAVES = 0.5  # if idle noise leaves less than this share of epsilon, a sentence recommends it
+_TOLD, _HIDDEN = (
+    0.9,
+    0.75,
+)  # probabilities of a right guess at even odds, above and below which the tone is bad and good
+_QUESTIONS = {
+    Adjacency.ABSENT: "whether device {} is there at all",
+    Adjacency.SILENT: "whether device {} sends its feature or noise alone",
+    Adjacency.REPLACE: "which of two features device {} sends",
+}
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """One finding; `tone` is ``bad``, ``good`` or empty."""
+
+    text: Markup
+    tone: str = ""
+
+
+def _said(tone: str, text: str, *values: Any) -> Sentence:
+    """A sentence whose numbers are shown with four digits."""
+    told = (shown(value) if isinstance(value, float) else value for value in values)
+    return Sentence(Markup(text).format(*told), tone)
+
+
+def of_inference(system: InferenceSystem, bounds: InferenceBounds, schemes: dict[str, float]) -> list[Sentence]:
+    """At most three sentences: on the claim, on the protection, and on the usefulness or else on idle noise.
+
+    Parameters
+    ----------
+    schemes : dict
+        Epsilon of the least protected device under every adjacency and with idle noise.
+    """
+    found = [_of_claim(bounds.privacy), _of_protection(system, bounds.privacy, schemes)]
+    if bounds.distortion is not None:
+        found.append(_of_use(bounds.distortion))
+    unequal = _of_devices(true_epsilon(bounds.privacy))
+    return [*found, *([] if unequal is None else [unequal])][:3]
+
+
+def true_epsilon(privacy: Privacy) -> FloatArray:
+    """The exact epsilon against the observer that the file asks about."""
+    match privacy.observer:
+        case Observer.PARTICIPANTS:
+            return privacy.observers.participants
+        case Observer.OTHERS:
+            return privacy.observers.others
+        case Observer.SIGNAL:
+            return privacy.observers.signal.epsilon
+        case _:
+            return privacy.exact.epsilon
+
+
+def relation(observer: Observer) -> str:
+    """Relation sign before epsilon: for a server that sees y alone only an upper bound is known."""
+    return "≤" if observer is Observer.SIGNAL else "="
+
+
+def claimed(privacy: Privacy) -> tuple[str, TheoremBound]:
+    """Name and epsilon of the printed form that is finite; of Theorem 1 itself where both are finite or neither is."""
+    first, proof = privacy.published.theorem1, privacy.published.eq23
+    if first.vacuous and not proof.vacuous:
+        return "Theorem 1 with the t of its proof", proof
+    return "Theorem 1", first
+
+
+def refuted(privacy: Privacy) -> bool:
+    """Whether the claim fails for an observer of the participants; for a server that sees y alone this need not follow."""
+    claim = claimed(privacy)[1]
+    return bool(
+        not claim.vacuous and np.any(claim.true_delta > claim.delta) and np.any(claim.hidden_delta > claim.delta)
+    )
+
+
+def _of_claim(privacy: Privacy) -> Sentence:
+    name, claim = claimed(privacy)
+    true = float(np.max(true_epsilon(privacy)))
+    if claim.vacuous:
+        text = "{} says nothing of this system: its t = {} is not below the mean noise {}. The truth is ε {} {}."
+        return _said("bad", text, name, claim.t, claim.mean_noise, relation(privacy.observer), true)
+    first = privacy.published.theorem1
+    start = Markup(name)
+    if first.vacuous:
+        text = "Theorem 1 itself says nothing (its t = {} is not below the mean noise {}). With the t of its proof it"
+        start = _said("", text, first.t, first.mean_noise).text
+    k = int(np.argmax(claim.true_delta / claim.delta))
+    epsilon, promised, real = (float(x[k]) for x in (claim.epsilon, claim.delta, claim.true_delta))
+    if real > promised and not refuted(privacy):
+        text = (
+            "{} is true here as its authors mean it, for a server that sees y alone: ε = {} at δ = {}. For one that also sees "
+            "who takes part the true δ at that ε is {}, {} times as much."
+        )
+        return _said("", text, start, epsilon, promised, real, shown(real / promised, 2))
+    if real > promised:
+        text = "{} is false here: it promises ε = {} at δ = {}, but at that ε the true δ is {}, {} times as much."
+        return _said("bad", text, start, epsilon, promised, real, shown(real / promised, 2))
+    text = "{} is true here, and loose: it claims ε = {}, the truth is ε {} {}."
+    return _said("", text, start, float(np.max(claim.epsilon)), relation(privacy.observer), true)
+
+
+def _of_protection(system: InferenceSystem, privacy: Privacy, schemes: dict[str, float]) -> Sentence:
+    true = true_epsilon(privacy)
+    k = int(np.argmax(true))
+    leaves = system.adjacency is Adjacency.ABSENT and not system.idle_noise
+    if leaves and schemes["idle noise"] < _NOISE_LEAVES * float(true[k]):
+        text = (
+            "A device that stays away takes its noise along, which gives it away: if all that stay away sent noise all the same, "
+            "ε of device {} were {}."
+        )
+        return _said("bad", text, k, schemes["idle noise"])
+    if not np.isfinite(true[k]):
+        return _said("bad", "No finite ε holds for device {} at δ = {}.", k, privacy.exact.delta)
+    right = (1 + float(observers.exact_delta(system, 0.0, observer=privacy.observer)[k])) / 2
+    tone = "bad" if right > _TOLD else "good" if right < _HIDDEN else ""
+    text = "Whoever guesses from one query {}, at even odds, is right with probability {} at best."
+    return _said(tone, text, _QUESTIONS[system.adjacency].format(k), shown(right, 3))
+
+
+def _of_use(mse: Distortion) -> Sentence:
+    causes = {
+        "clipping and weights (bias)": mse.breakdown.bias,
+        "random participation": mse.breakdown.participation,
+        "the devices' noise": mse.breakdown.local_noise,
+        "the receiver's noise": mse.breakdown.receiver_noise,
+    }
+    cause = max(causes, key=lambda name: causes[name])
+    share = f"{100 * causes[cause] / mse.exact:.0f}" if 0 < mse.exact < np.inf else "100"
+    nothing = mse.constant_output
+    if not mse.beats_constant:
+        text = (
+            "The target feature of the file, decoded, is worse than nothing: its mean squared error {} exceeds the {} of an "
+            "output that ignores what is received; {} % of it is from {}."
+        )
+        return _said("bad", text, mse.exact, nothing, share, cause)
+    text = (
+        "The target feature of the file, decoded, has a mean squared error of {}, against {} of an output that ignores what is "
+        "received; {} % of it is from {}."
+    )
+    return _said("good", text, mse.exact, nothing, share, cause)
+
+
+def _of_devices(true: FloatArray) -> Sentence | None:
+    finite = true[np.isfinite(true)]
+    if not finite.size or finite.max() < 1.05 * max(float(np.median(finite)), 1e-300):
+        return None
+    k = int(np.argmax(true))
+    return _said(
+        "", "Device {} is the least protected: ε = {}, {} in the median.", k, float(true[k]), float(np.median(finite))
+    )
+
+
+def of_federation(system: FederatedSystem, found: FederatedBounds) -> list[Sentence]:
+    """Sentences on a federation: epsilon against the server, epsilon against an observer of the mean, and the error."""
+    out = []
+    central, mse = found.central, found.mse
+    if system.pairs:
+        text = (
+            "Against the server a paired client has no finite guarantee: it sees both outputs of the pair, δ = {} for one "
+            "parameter at every ε."
+        )
+        out.append(_said("bad", text, found.server.delta_one_parameter))
+    claim = Markup("says nothing: its condition fails")
+    if central.published_condition:
+        claim = Markup("claims {}").format(shown(central.published_epsilon))
+    whole = _said(
+        "", "ε = {} (one parameter {})", central.exact_epsilon_update, central.exact_epsilon_one_parameter
+    ).text
+    if not np.isfinite(central.exact_epsilon_update):
+        alone = central.clients.get(Client.UNPAIRED)
+        whole = Markup("no finite ε for a paired client")
+        if alone is not None and np.isfinite(alone.update):
+            whole += _said("", ", {} for one alone", alone.update).text
+    text = "Against who sees only the mean, a whole update of {} parameters has {}; Theorem 3 {}."
+    out.append(_said("", text, f"{system.parameters:,}", whole, claim))
+    text = "The worst error of the mean is {}, {} % of that of independent quantizers; Theorem 2 prints {}."
+    share = f"{100 * mse.corbin_worst / mse.ldp:.0f}"
+    out.append(_said("good", text, mse.corbin_worst, share, mse.corbin_published))
+    return out
+
+
+def of_fleet(rows: Sequence[EnergyResult | None], cut: Comparison | None, infeasible: str | None) -> list[Sentence]:
+    """Sentences on a fleet: which devices keep the deadline, what Theorem 2 loses, how evenly energy is spent."""
+    known = [row for row in rows if row is not None]
+    if infeasible is not None or not known:
+        return [_said("bad", "Not every device can keep its deadline: {}.", infeasible or "")]
+    lost = [row.published.gap for row in known if not row.published.gap <= 1e-7]
+    finite = [gap for gap in lost if np.isfinite(gap)]
+    out = [_said("good", "Every one of the {} devices can keep its deadline.", len(known))]
+    if lost:
+        most = _said("", " and loses up to {} of utility", max(finite)).text if finite else ""
+        out.append(
+            _said("bad", "What Theorem 2 tells them to do is not optimal for {} of {}{}.", len(lost), len(known), most)
+        )
+    if cut is not None:
+        text = "The spread of the energies is {} % below that of the benchmark, their mean {} %."
+        out.append(_said("", text, f"{100 * cut.std_cut:.0f}", f"{100 * cut.mean_cut:.0f}"))
+    return out
+
 
 _USEFUL = 0.01  # accuracy above that of an output that ignores y, from which a system counts as better
 _SEEN = {
@@ -73,7 +278,7 @@ class Card:
     @property
     def refuted(self) -> bool:
         """Whether the claim fails here: at the claimed epsilon the true delta exceeds the claimed one."""
-        return sentences.refuted(self.bounds.privacy)
+        return refuted(self.bounds.privacy)
 
     @property
     def upper(self) -> bool:
@@ -112,8 +317,8 @@ class Card:
 def card(name: str, system: InferenceSystem, bounds: InferenceBounds, schemes: dict[str, InferenceSystem]) -> Card:
     """The summary of a system with its bounds; `schemes` holds epsilon of the system under other adjacencies."""
     privacy = bounds.privacy
-    true = sentences.true_epsilon(privacy)
-    theorem, claim = sentences.claimed(privacy)
+    true = true_epsilon(privacy)
+    theorem, claim = claimed(privacy)
     worst = int(np.argmax(true))
     others = {kind: float(amplification.exact_epsilon(other, device=worst)) for kind, other in schemes.items()}
     rounds, composed = _composed(privacy)
@@ -135,7 +340,7 @@ def card(name: str, system: InferenceSystem, bounds: InferenceBounds, schemes: d
         schemes=others,
         idle_noise=system.idle_noise,
         bounds=bounds,
-        sentences=sentences.of_inference(system, bounds, others),
+        sentences=of_inference(system, bounds, others),
     )
 
 

@@ -1,9 +1,10 @@
-"""Results of ``design``."""
+"""Results of ``design``, ``design --frontier`` and ``calibrate``."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from itertools import product
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +15,11 @@ from airtight.solvers.design.fleet.fleet_design import FleetDesign
 from airtight.solvers.design.fleet.fleet_requirements import FleetRequirements
 from airtight.solvers.design.fleet.fleet_requirements import Goal as FleetGoal
 from airtight.solvers.design.over_the_air.requirements import Free, JointDesign
+
+if TYPE_CHECKING:
+    import xarray
+from airtight.analytics.guarantee import Adjacency, Observer
+from airtight.solvers.design.calibrate import Calibration
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -237,3 +243,85 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.ndarray) and np.ptp(value) == 0:
         return float(value.flat[0])
     return value
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrontierResult:
+    """One design for every combination of the constraints.
+
+    Attributes
+    ----------
+    sought : str
+        The objective: a quantity that is minimised, or utility, which is maximised.
+    axes : dict
+        Values of each constraint, by its key in [design].
+    points : list of dict
+        For each combination the constraints, the `value` of the objective, its proved `bound`, and the values that the
+        design reaches. Entries are null where no design was found or nothing is proved; `bound` is infinite where
+        infeasibility is proved.
+    """
+
+    sought: str
+    axes: dict[str, FloatArray]
+    points: list[dict[str, float | None]]
+
+    @classmethod
+    def of(cls, sought: str, found: xarray.Dataset) -> FrontierResult:
+        axes = {str(name): np.asarray(found[name].values) for name in found.value.dims}
+        points: list[dict[str, float | None]] = []
+        for at in product(*(range(values.size) for values in axes.values())):
+            point = {name: float(values[i]) for (name, values), i in zip(axes.items(), at, strict=True)}
+            reached = {str(name): float(data.values[at]) for name, data in found.data_vars.items()}
+            points.append({**point, **{name: None if np.isnan(x) else x for name, x in reached.items()}})
+        return cls(sought=sought, axes=axes, points=points)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CalibrationResult:
+    """The quantity that keeps a target epsilon.
+
+    Attributes
+    ----------
+    variable : str
+        noise (variances), clip or participation.
+    value : ndarray, shape (K,)
+    target : float
+        Greatest epsilon that is allowed for any device.
+    epsilon : ndarray, shape (K,)
+        Exact epsilon with these values, never below the truth.
+    delta : float
+    adjacency : Adjacency
+    observer : Observer
+    rounds : int
+    monotone : bool
+        Whether epsilon is monotone in the variable.
+    unsettled : tuple of (float, float)
+        Intervals of the scale for which no proof was found that they violate the target.
+    """
+
+    variable: str
+    value: FloatArray
+    target: float
+    epsilon: FloatArray
+    delta: float
+    adjacency: Adjacency
+    observer: Observer
+    rounds: int
+    monotone: bool
+    unsettled: tuple[tuple[float, float], ...]
+
+    @classmethod
+    def of(cls, found: Calibration, target: float, rounds: int, observer: Observer) -> CalibrationResult:
+        system = found.system
+        return cls(
+            variable=found.variable.value,
+            value=found.value,
+            target=target,
+            epsilon=found.epsilon,
+            delta=system.delta,
+            adjacency=system.adjacency,
+            observer=observer,
+            rounds=rounds,
+            monotone=found.monotone,
+            unsettled=found.unsettled,
+        )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from airtight.analytics.federated.fair.device import DeviceFleet
-from airtight.solvers.energy import proved
+from airtight.solvers.energy import proved_gap
 from airtight.solvers.energy.utility import EnergySolution
 
 _PROVED = 10_000  # devices up to which gaps are proved in ball arithmetic
@@ -70,7 +70,7 @@ class EnergyCertificate:
     gap : float
         Gap in double precision.
     proved_gap : float, optional
-        Gap in ball arithmetic (:mod:`airtight.solvers.energy.proved`); infinite where nothing is proved, absent
+        Gap in ball arithmetic (:mod:`airtight.solvers.energy.proved_gap`); infinite where nothing is proved, absent
         for large fleets and without python-flint.
     """
 
@@ -125,7 +125,7 @@ def _proved(fleet: DeviceFleet | None, found: EnergySolution) -> list[float] | l
     if fleet is None or found.gap.size > _PROVED:
         return unproved
     try:
-        return list(proved.gaps(fleet, found).tolist())
+        return list(proved_gap.gaps(fleet, found).tolist())
     except ModuleNotFoundError as lacking:
         if lacking.name != "flint":
             raise

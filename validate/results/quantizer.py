@@ -10,8 +10,8 @@ from airtight.analytics.checks import FloatArray
 from airtight.analytics.federated.corbin.alphabets import minimax_mse
 from airtight.analytics.federated.corbin.federated_system import FederatedSystem
 from airtight.analytics.federated.corbin.quantizers import alpha
-from airtight.solvers.design.quantizer import quantizer_bits, quantizer_design, quantizer_pair
-from airtight.solvers.design.quantizer.quantizer_bits import BitsBound
+from airtight.solvers.design.quantizer import quantizer_bound, quantizer_design, quantizer_pair
+from airtight.solvers.design.quantizer.quantizer_bound import BitsBound
 from airtight.solvers.design.quantizer.quantizer_design import Solution
 from airtight.solvers.design.quantizer.quantizer_pair import PairQuantizer
 
@@ -129,7 +129,7 @@ def alone(bits: int, system: FederatedSystem, *, prove: bool = False) -> Quantiz
     if not prove:
         return QuantizerResult.of(solution, system)
     low, high = solution.lower_bound, solution.worst_variance
-    return QuantizerResult.of(solution, system, quantizer_bits.best(bits, epsilon=system.epsilon, low=low, high=high))
+    return QuantizerResult.of(solution, system, quantizer_bound.best(bits, epsilon=system.epsilon, low=low, high=high))
 
 
 def paired(bits: int, system: FederatedSystem) -> PairResult:

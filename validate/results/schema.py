@@ -1,8 +1,9 @@
-"""JSON Schema of the output of the commands, made from the result types."""
+"""Converts results to trees for strict JSON, and makes the JSON Schema of the commands from the result types."""
 
 from __future__ import annotations
 
 import json
+import math
 import types
 from dataclasses import MISSING, fields, is_dataclass
 from enum import StrEnum
@@ -95,3 +96,28 @@ def _object(kind: type, found: dict[str, Any]) -> dict[str, Any]:
 def text() -> str:
     """Text of the published file, docs/schema.json."""
     return json.dumps(schema(), indent=1) + "\n"
+
+
+def as_json(result: Any) -> Any:
+    """Convert dataclasses to objects, arrays and tuples to lists, infinity and nan to strings.
+
+    Fields of a dataclass that are None or empty are left out.
+
+    Examples
+    --------
+    >>> from airtight.validate.results.inference_results import EpsilonDelta
+    >>> as_json({"proven": EpsilonDelta(epsilon=np.array([1.0, np.inf]), delta=np.array([1e-5, 0.0]))})
+    {'proven': {'epsilon': [1.0, 'inf'], 'delta': [1e-05, 0.0]}}
+    """
+    if is_dataclass(result):
+        parts = {field.name: as_json(getattr(result, field.name)) for field in fields(result)}
+        return {name: part for name, part in parts.items() if part not in (None, {})}
+    if isinstance(result, dict):
+        return {key: as_json(value) for key, value in result.items()}
+    if isinstance(result, np.ndarray):
+        return as_json(result.tolist())
+    if isinstance(result, list | tuple):
+        return [as_json(value) for value in result]
+    if isinstance(result, float) and not math.isfinite(result):
+        return str(result)
+    return result

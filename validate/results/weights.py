@@ -15,7 +15,7 @@ from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.solvers import weights
 from airtight.solvers.errors import InfeasibleError
-from airtight.solvers.weights import rational_certificate
+from airtight.solvers.weights import solution
 from airtight.solvers.weights.solution import Solution
 from airtight.validate.system_file.description import Task
 
@@ -29,7 +29,7 @@ class WeightCertificate:
     primal_residual, dual_residual, duality_gap : float
         Computed in double precision.
     proved_gap : float, optional
-        The duality gap in rational arithmetic, rounded up (:mod:`airtight.solvers.weights.rational_certificate`);
+        The duality gap in rational arithmetic, rounded up (:mod:`airtight.solvers.weights.solution`);
         absent for large problems.
     """
 
@@ -50,11 +50,11 @@ class WeightCertificate:
 
 
 def _proved(found: Solution) -> float | None:
-    if found.program.V.size > rational_certificate.LARGEST:
+    if found.program.V.size > solution.LARGEST:
         return None
     try:
-        gap = rational_certificate.proof(found.program, found.w.tolist(), found.multipliers).gap
-    except rational_certificate.NotProvedError:
+        gap = solution.proof(found.program, found.w.tolist(), found.multipliers).gap
+    except solution.NotProvedError:
         return math.inf
     return float(gap) if Fraction(float(gap)) >= gap else math.nextafter(float(gap), math.inf)
 
@@ -191,6 +191,6 @@ class Designs:
         even = np.full(system.devices, 1 / system.devices)
         if np.all(even <= upper):
             designs["uniform"] = Design.of(system, task, even)
-        for name, solution in found.items():
-            designs[name] = Design.of(system, task, np.maximum(solution.w, 0.0), solution)
+        for name, solved in found.items():
+            designs[name] = Design.of(system, task, np.maximum(solved.w, 0.0), solved)
         return cls(epsilon_cap=cap, adjacency=system.adjacency, designs=designs)

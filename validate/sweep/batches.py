@@ -12,8 +12,7 @@ from airtight.analytics import parameters
 from airtight.analytics.checks import FloatArray, IntArray
 from airtight.analytics.federated.fair.device import DeviceFleet
 from airtight.analytics.guarantee import Observer
-from airtight.analytics.inference.homogeneous import HomogeneousSystems
-from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.inference.system import HomogeneousSystems, InferenceSystem
 from airtight.analytics.privacy.over_the_air import mixtures, observers
 from airtight.solvers.energy.utility import EnergySolution
 from airtight.validate.sweep.axes import Key

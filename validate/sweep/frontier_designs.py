@@ -12,9 +12,9 @@ import numpy as np
 from airtight.analytics.checks import ParameterError
 from airtight.solvers.design.federated.federated_requirements import FederatedRequirements
 from airtight.solvers.design.fleet.fleet_requirements import FleetRequirements
-from airtight.solvers.design.over_the_air import pareto
+from airtight.solvers.design.over_the_air import frontier
 from airtight.solvers.design.over_the_air.requirements import Requirements
-from airtight.validate.results.frontier import FrontierResult
+from airtight.validate.results.design import FrontierResult
 from airtight.validate.sweep import axes
 from airtight.validate.system_file.config import SystemFileError
 from airtight.validate.system_file.description import Description
@@ -81,7 +81,7 @@ def traced(
     if len(over) > 2:
         raise ParameterError("--frontier", ", ".join(over), "given once or twice")
     goal = requirements.goal if isinstance(requirements, FleetRequirements) else requirements.minimise
-    return FrontierResult.of(goal.value, pareto.traced(solve, requirements, over, heard=heard))
+    return FrontierResult.of(goal.value, frontier.traced(solve, requirements, over, heard=heard))
 
 
 def plot(name: str, found: FrontierResult) -> Figure:

@@ -1,4 +1,4 @@
-"""Reads and checks system files (TOML); each error is one line that names the key."""
+"""Reads and checks system files (TOML) and files of features; each error is one line that names the key."""
 
 from __future__ import annotations
 
@@ -9,26 +9,64 @@ import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import fields
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model
 
 from airtight.analytics import checks, parameters
 from airtight.analytics.checks import AirtightError, ParameterError
 from airtight.analytics.federated.corbin.federated_system import FederatedSystem
 from airtight.analytics.federated.fair.device import DeviceFleet
 from airtight.analytics.guarantee import Observer
-from airtight.analytics.inference.features import matched
+from airtight.analytics.inference.features import Features, matched
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.solvers.design.federated.federated_requirements import FederatedRequirements
 from airtight.solvers.design.fleet.fleet_requirements import FleetRequirements
 from airtight.solvers.design.over_the_air.requirements import Requirements
-from airtight.validate.system_file import archives, units
+from airtight.validate.system_file import units
 from airtight.validate.system_file.description import Description, Scores, Task
-from airtight.validate.system_file.fields import Number, Pair, PerDevice
 from airtight.validate.system_file.training_plan import Plan, plan
+
+
+def _number_or_list(value: object) -> object:
+    def number(x: object) -> bool:
+        return isinstance(x, int | float) and not isinstance(x, bool)
+
+    if number(value) or (isinstance(value, list) and value and all(map(number, value))):
+        return value
+    raise ValueError("must be a number or a list of one number per device")
+
+
+def _number(value: object) -> object:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return value
+    raise ValueError("must be a number")
+
+
+def _pair(value: object) -> object:
+    if isinstance(value, list) and len(value) == 2:
+        return [_number_or_list(part) for part in value]
+    raise ValueError("must be a list of two numbers (or of two lists, one number per device)")
+
+
+Pair = Annotated[Any, BeforeValidator(_pair)]
+PerDevice = Annotated[Any, BeforeValidator(_number_or_list)]
+Number = Annotated[Any, BeforeValidator(_number)]
+
+
+@lru_cache(maxsize=2)
+def tasks(archive: Path, written: int) -> tuple[Features, ...]:
+    """The tasks of a features file, with the public centre subtracted; a KeyError names missing arrays."""
+    with np.load(archive, allow_pickle=False) as arrays:
+        missing = [name for name in ("f", "W", "D") if name not in arrays]
+        if missing:
+            raise KeyError(", ".join(missing))
+        f = arrays["f"] - arrays["c"] if "c" in arrays else arrays["f"]
+        tasks = f if f.ndim == 3 and len(f) else f[None]
+        return tuple(Features(f=one, W=arrays["W"], D=arrays["D"]) for one in tasks)
 
 
 class SystemFileError(AirtightError):
@@ -344,7 +382,7 @@ def _task(path: Path, table: _Features, system: InferenceSystem) -> Task:
     archive = path.parent / table.file
     where = f"{path}: inference.features.file = {table.file!r}"
     try:
-        samples = archives.tasks(archive, archive.stat().st_mtime_ns)
+        samples = tasks(archive, archive.stat().st_mtime_ns)
         for features in samples:
             matched(system, features)
     except ParameterError as error:

@@ -22,8 +22,18 @@ from airtight.analytics.forms import binary_quantizers as quantizer_forms
 from airtight.analytics.forms import iteration_bounds as convergence_forms
 from airtight.analytics.forms import wireless_device as device_forms
 from airtight.validate.claims.domain import Range, constant
-from airtight.validate.twins.made import device_value, fleet_of, largest_utility, of_first
-from airtight.validate.twins.twin import COUNT, DELTA, LENGTH, SOME, TINY, Twin
+from airtight.validate.twins.twin import (
+    COUNT,
+    DELTA,
+    LENGTH,
+    SOME,
+    TINY,
+    Twin,
+    device_value,
+    fleet_of,
+    largest_utility,
+    of_first,
+)
 
 
 def corbin() -> list[Twin]:

@@ -14,8 +14,19 @@ from airtight.analytics.inference import accuracy, distortion, margin, participa
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.validate.claims.domain import Range
-from airtight.validate.twins.made import K, largest_term, of_first, scalar_features, system_of
-from airtight.validate.twins.twin import DELTA, LENGTH, NONNEGATIVE, PROBABILITY, REAL, Twin
+from airtight.validate.twins.twin import (
+    DELTA,
+    LENGTH,
+    NONNEGATIVE,
+    PROBABILITY,
+    REAL,
+    K,
+    Twin,
+    largest_term,
+    of_first,
+    scalar_features,
+    system_of,
+)
 
 
 def bounds() -> list[Twin]:

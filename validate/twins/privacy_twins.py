@@ -14,8 +14,20 @@ from airtight.analytics.privacy.mechanisms import gaussian, laplace, subsampling
 from airtight.analytics.privacy.over_the_air import amplification, concentration
 from airtight.solvers.weights import caps
 from airtight.validate.claims.domain import Range, constant
-from airtight.validate.twins.made import K, of_first, system_of
-from airtight.validate.twins.twin import COUNT, DELTA, EPSILON, LENGTH, NONNEGATIVE, PROBABILITY, SOME, TINY, Twin
+from airtight.validate.twins.twin import (
+    COUNT,
+    DELTA,
+    EPSILON,
+    LENGTH,
+    NONNEGATIVE,
+    PROBABILITY,
+    SOME,
+    TINY,
+    K,
+    Twin,
+    of_first,
+    system_of,
+)
 
 
 def _positive_margin(form: str) -> Callable[..., bool]:

@@ -19,7 +19,7 @@ from airtight.analytics.federated.corbin import central_privacy, dropout_survivo
 from airtight.analytics.federated.corbin.central_privacy import Client
 from airtight.analytics.federated.corbin.federated_system import alone
 from airtight.analytics.federated.corbin.quantizers import alpha
-from airtight.analytics.privacy.accounting.numerical_composition import Composed
+from airtight.analytics.privacy.accounting.numerical_composition import Composition
 
 
 @dataclass(frozen=True)
@@ -210,7 +210,7 @@ def central_epsilon(
         return math.inf
     curves = [dropout_survivors.curve(clients, m, client=kind, delta=level, **how) for kind in kinds]
     pure = float(central_privacy.local_epsilon(eps, m * times)) if list(kinds) == [Client.UNPAIRED] else math.inf
-    return min(max(Composed(((curve, times),)).epsilon(level)[1] for curve in curves), pure)
+    return min(max(Composition(((curve, times),)).epsilon(level)[1] for curve in curves), pure)
 
 
 class _How(TypedDict):

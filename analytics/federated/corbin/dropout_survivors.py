@@ -20,7 +20,7 @@ from airtight.analytics.federated.corbin.count_shift import count_law
 from airtight.analytics.federated.corbin.federated_system import alone
 from airtight.analytics.privacy.accounting import adaptive_composition
 from airtight.analytics.privacy.accounting.coarse_graining import Merged
-from airtight.analytics.privacy.accounting.dominating_pair import Majorant
+from airtight.analytics.privacy.accounting.connect_the_dots import Majorant
 from airtight.analytics.rounding import UNIT
 
 _MISSED = 1e-9  # share of delta that rounds of unusually many dropouts may cost

@@ -16,10 +16,10 @@ from numpy.typing import ArrayLike
 
 from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, ParameterError, broadcast, real
-from airtight.analytics.federated.fair.unequal_noise import UnequalNoise
 from airtight.analytics.privacy.accounting.privacy_curve import PrivacyCurve
 from airtight.analytics.privacy.mechanisms import gaussian, gaussian_pair
 from airtight.analytics.privacy.mechanisms.gaussian import Gaussian
+from airtight.analytics.privacy.mechanisms.gaussian_pair import UnequalNoise
 from airtight.analytics.rounding import UNIT
 
 _ONE_SAMPLE = "one sample, replace"  # what neighbours differ in

@@ -28,7 +28,7 @@ import flint
 
 from airtight.analytics.forms.balls.amplified_delta import theorem1_epsilon
 from airtight.analytics.forms.balls.ball import Ball, Number, ball, refine
-from airtight.analytics.forms.balls.gaussian_delta import curve, upper_tail
+from airtight.analytics.forms.balls.gaussian_divergence import curve, upper_tail
 
 _MOST_PIECES = 400
 _MOST_VALUES = 8000  # evaluations of the integrand in a piece; where they do not suffice the ball is the whole line

@@ -25,40 +25,40 @@ _LAW_ERROR = 1e-14  # relative error of a binomial probability, over the square 
 _LEAST = 1e-300  # probabilities below it are close to underflow and have lost digits
 
 
-class Composed(NamedTuple):
+class ComposedGuarantee(NamedTuple):
     """epsilon and delta of the composition."""
 
     epsilon: float
     delta: float
 
 
-def basic(epsilon: float, delta: float, *, count: int) -> Composed:
+def basic(epsilon: float, delta: float, *, count: int) -> ComposedGuarantee:
     """Basic composition: M epsilon and M delta, valid for all mechanisms (UF-C1).
 
     Examples
     --------
     >>> basic(0.95, 1e-5, count=200)
-    Composed(epsilon=190.0, delta=0.002)
+    ComposedGuarantee(epsilon=190.0, delta=0.002)
     """
     eps, d, m = _checked(epsilon, delta, count)
-    return Composed(m * eps, min(m * d, 1.0))
+    return ComposedGuarantee(m * eps, min(m * d, 1.0))
 
 
-def strong_published(epsilon: float, delta: float, *, count: int) -> Composed:
+def strong_published(epsilon: float, delta: float, *, count: int) -> ComposedGuarantee:
     r"""Strong composition as printed in UF Sec. II: :math:`(\epsilon\sqrt{M\log(1/\delta)}, M\delta)`; false (UF-C2).
 
     Examples
     --------
     >>> strong_published(0.95, 1e-5, count=200)
-    Composed(epsilon=45.58599..., delta=0.002)
+    ComposedGuarantee(epsilon=45.58599..., delta=0.002)
     """
     eps, d, m = _checked(epsilon, delta, count)
     if d == 0:
-        return Composed(np.inf, 0.0)
-    return Composed(float(eps * np.sqrt(-m * np.log(d))), min(m * d, 1.0))
+        return ComposedGuarantee(np.inf, 0.0)
+    return ComposedGuarantee(float(eps * np.sqrt(-m * np.log(d))), min(m * d, 1.0))
 
 
-def advanced(epsilon: float, delta: float, *, count: int, slack: float, improved: bool = True) -> Composed:
+def advanced(epsilon: float, delta: float, *, count: int, slack: float, improved: bool = True) -> ComposedGuarantee:
     r"""Advanced composition: :math:`\epsilon\sqrt{2M\log(1/\delta')} + M\epsilon b` at :math:`M\delta + \delta'`.
 
     It is a theorem. Here :math:`b = (e^\epsilon-1)/(e^\epsilon+1)`, the mean loss of randomised response, or, with
@@ -74,7 +74,7 @@ def advanced(epsilon: float, delta: float, *, count: int, slack: float, improved
     eps, d, m = _checked(epsilon, delta, count)
     s = checks.scalar("slack", slack, "(0, 1)")
     drift = np.tanh(eps / 2) if improved else np.expm1(eps)
-    return Composed(float(eps * np.sqrt(-2 * m * np.log(s)) + m * eps * drift), min(m * d + s, 1.0))
+    return ComposedGuarantee(float(eps * np.sqrt(-2 * m * np.log(s)) + m * eps * drift), min(m * d + s, 1.0))
 
 
 def optimal_delta(epsilon: float, delta: float, *, count: int, total_epsilon: float) -> float:

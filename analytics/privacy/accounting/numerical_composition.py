@@ -61,7 +61,7 @@ Rising = Callable[[float, float, float], float]
 
 
 @dataclass(frozen=True)
-class Composed:
+class Composition:
     """Independent releases, each `count` times, all in the same order."""
 
     factors: Factors
@@ -132,7 +132,7 @@ class Composed:
         )
         if high <= floor:
             return low, high
-        alone = [(Composed(((release, 1),), self.reverse), count) for release, count in self.factors]
+        alone = [(Composition(((release, 1),), self.reverse), count) for release, count in self.factors]
         if low == 0 < high or high == np.inf:
             low = max(low, *(one._inverse(delta)[0] for one, _ in alone))
         if high == np.inf:  # basic composition
@@ -199,7 +199,7 @@ class Composed:
             if release.ends(np.zeros(1), reverse=self.reverse)[1][0] > 0:
                 pure_lower = release.reached_loss(reverse=self.reverse)  # 0 if nothing is known
                 if pure_lower == 0 and release.bounded_below:
-                    pure_lower = Composed(((release, 1),), self.reverse)._inverse(_NOTHING)[0]
+                    pure_lower = Composition(((release, 1),), self.reverse)._inverse(_NOTHING)[0]
                 low += count * pure_lower
                 high += count * release.greatest_loss(reverse=self.reverse)
         rounding = 4 * UNIT * len(self.factors)
@@ -415,7 +415,7 @@ class Joint(Mechanism):
     -----
     For few epsilons the composition is computed at each of them. For many, the curve is read from two laws of the total
     loss, one above and one below the true law, with absolute accuracy
-    (:meth:`airtight.analytics.privacy.accounting.numerical_composition.Composed.law`). The curve of a law on a grid is
+    (:meth:`airtight.analytics.privacy.accounting.numerical_composition.Composition.law`). The curve of a law on a grid is
     linear in :math:`e^\epsilon` between grid points, so that it is known everywhere.
     """
 
@@ -442,7 +442,7 @@ class Joint(Mechanism):
         return float(sum(count * release.reached_loss(reverse=reverse) for release, count in self.factors))
 
     def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
-        composition = Composed(self.factors, reverse)
+        composition = Composition(self.factors, reverse)
         if epsilon.size > _ONE_BY_ONE:
             if reverse not in self._laws:
                 low, high = (composition.law(composition.usual_step, pessimistic=upward) for upward in (False, True))

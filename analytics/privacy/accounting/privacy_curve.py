@@ -3,6 +3,10 @@ r"""The privacy curve: one value type for every mechanism and every composition.
 A pair of laws (P, Q) is described by :math:`\delta(\epsilon) = \sup_A P(A) - e^\epsilon Q(A)` and by the same function
 of (Q, P). These two curves determine everything that an attacker can achieve. Each order is composed by itself, and the
 maximum of the two is taken afterwards, because neither of them needs to dominate the other.
+
+One order of a privacy curve, that of (P, Q) or that of (Q, P): its upper and lower bound.
+
+From a privacy curve to the trade-off function: the supporting lines of the errors of an attack.
 """
 
 from __future__ import annotations
@@ -19,8 +23,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, ParameterError, choice, real
-from airtight.analytics.privacy.accounting import trade_off
-from airtight.analytics.privacy.accounting.direction import Order, gathered
 from airtight.analytics.privacy.accounting.numerical_composition import WIDTH
 from airtight.analytics.privacy.accounting.subsampled import Subsampled
 from airtight.analytics.privacy.mechanisms.discrete_pair import discrete
@@ -31,6 +33,158 @@ from airtight.analytics.privacy.mechanisms.randomized_response import Randomized
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+from collections.abc import Hashable
+from dataclasses import field
+
+from airtight.analytics.privacy.accounting.loss_distribution import LossDistribution
+from airtight.analytics.privacy.accounting.numerical_composition import Composition
+
+_GOLDEN = (np.sqrt(5) - 1) / 2  # ratio of a golden section
+_STEPS = 60  # greatest number of golden sections
+_REACH = 1e-12  # relative length of the interval of epsilon at which the search ends
+
+
+def greater(one: tuple[FloatArray, FloatArray], other: tuple[FloatArray, FloatArray]) -> tuple[FloatArray, FloatArray]:
+    """The maximum of two decreasing curves at the breaks of both; between breaks a curve keeps the value before."""
+    eps = np.union1d(one[0], other[0])
+    return eps, np.maximum(
+        *(np.append(1.0, deltas)[np.searchsorted(breaks, eps, side="right")] for breaks, deltas in (one, other))
+    )
+
+
+def least_error(delta: Callable[[float], float], alpha: float) -> float:
+    """The greatest of the lines 1 - delta(log lambda) - lambda alpha, which are concave in lambda; at least 0."""
+    if alpha == 1:
+        return 0.0
+
+    def line(eps: float) -> float:
+        return 1 - delta(eps) - float(np.exp(eps)) * alpha
+
+    low, high = -30.0, 1.0  # epsilon; the maximum is sought by golden sections, and every point gives a valid bound
+    while line(high) > line(high - 1e-3) and high < _GREATEST:
+        low, high = high / 2, high * 2
+    a, b = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+    at_a, at_b = line(a), line(b)
+    for _ in range(_STEPS):
+        if high - low < _REACH * max(abs(low), abs(high), 1.0):
+            break
+        if at_a < at_b:
+            low, a, at_a = a, b, at_b
+            b = low + _GOLDEN * (high - low)
+            at_b = line(b)
+        else:
+            high, b, at_b = b, a, at_a
+            a = high - _GOLDEN * (high - low)
+            at_a = line(a)
+    return max(float(at_a), float(at_b), 0.0)
+
+
+_FIRST_LEVEL = 1e-6  # order of magnitude of delta that is assumed first when delta is to be computed
+_FALLEN = 1e-2  # delta is computed again, at its own order of magnitude, if it is below this share of the assumed one
+_LEAST_LEVEL = 1e-300  # least order of magnitude of delta
+_TRADED = 1e-12  # order of magnitude of delta where only absolute accuracy is needed
+
+
+@dataclass(frozen=True)
+class Order:
+    """Independent releases, each `count` times, all in the same order.
+
+    A release may stand for a family of pairs; then the result is the greatest curve of the family. For the upper bound,
+    what dominates the whole family (:meth:`~airtight.analytics.privacy.mechanisms.mechanism.Mechanism.dominating`) is
+    composed. For the lower bound, one pair of the family, the same in all releases, is composed
+    (:meth:`~airtight.analytics.privacy.mechanisms.mechanism.Mechanism.attained`).
+    """
+
+    factors: Factors
+    reverse: bool = False
+    _made: dict[tuple[str, float], list[Composition]] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether (Q, P) has the same curve as (P, Q)."""
+        return all(release.symmetric for release, _ in self.factors)
+
+    @property
+    def curved(self) -> bool:
+        """Whether there is at most one release, used once, so that the curve needs no composition."""
+        return len(self.factors) <= 1 and all(count == 1 for _, count in self.factors)
+
+    def delta(self, epsilon: float, width: float = WIDTH) -> tuple[float, float]:
+        """Lower and upper bound of delta at epsilon >= 0."""
+        if self._of_pairs:
+            return self._above(1.0).delta(epsilon, width)
+        level = _FIRST_LEVEL
+        high = self._above(level).delta(epsilon, width)[1]
+        while high < _FALLEN * level and level > _LEAST_LEVEL:
+            level = max(high, level * 1e-60, _LEAST_LEVEL)
+            high = min(self._above(level).delta(epsilon, width)[1], high)
+        low = max(composed.delta(epsilon, width)[0] for composed in self._below(max(high, _LEAST_LEVEL)))
+        return min(low, high), high
+
+    def epsilon(self, delta: float, width: float = WIDTH, floor: float = 0.0) -> tuple[float, float]:
+        """Lower and upper bound of the least epsilon >= 0 at delta >= 0; they are not narrowed below the floor."""
+        if self._of_pairs:
+            return self._above(1.0).epsilon(delta, width, floor)
+        if delta >= 1:
+            return 0.0, 0.0
+        level = max(delta, _LEAST_LEVEL)
+        above = Composition(self.factors, self.reverse) if delta == 0 else self._above(level)
+        high = above.epsilon(delta, width)[1]
+        return min(max(composed.epsilon(level, width)[0] for composed in self._below(level)), high), high
+
+    def reached(self, epsilon: float, low: float, high: float, width: float = WIDTH) -> bool:
+        """Whether the bounds of delta at epsilon are as close as a relative distance `width` of epsilon implies."""
+        return self._above(_FIRST_LEVEL).reached(epsilon, low, high, width)
+
+    def law(self, step: float, *, pessimistic: bool) -> LossDistribution:
+        """Law of the total loss on multiples of the step, an upper or a lower bound, with absolute accuracy."""
+        chosen = self._above(_TRADED) if pessimistic else self._below(_TRADED)[0]
+        return chosen.law(step, pessimistic=pessimistic)
+
+    def breaks(self) -> tuple[FloatArray, FloatArray]:
+        """Real epsilons, and an upper bound of delta at each, with absolute accuracy."""
+        return self._above(_TRADED).breaks()
+
+    @property
+    def _of_pairs(self) -> bool:
+        """Whether every release is one pair of laws, not a family of them."""
+        return all(release.pair for release, _ in self.factors)
+
+    def _above(self, level: float) -> Composition:
+        (composed,) = self._composed("dominating", level)
+        return composed
+
+    def _below(self, level: float) -> list[Composition]:
+        """Compositions for the lower bound; in both orders if the family, but not the chosen pair, is symmetric."""
+        return self._composed("attained", level)
+
+    def _composed(self, bound: str, level: float) -> list[Composition]:
+        """Compositions of the mechanisms that bound the releases, for a delta of the order of magnitude of `level`."""
+        if (bound, level) not in self._made:
+            bounding = [(getattr(release, bound)(level / count), count) for release, count in self.factors]
+            factors = tuple(
+                (mechanism, repetitions * count)
+                for mechanisms, count in bounding
+                for mechanism, repetitions in mechanisms
+            )
+            compositions = [Composition(factors, self.reverse)]
+            if bound == "attained" and self.symmetric and not all(mechanism.symmetric for mechanism, _ in factors):
+                compositions.append(Composition(factors, not self.reverse))
+            self._made[bound, level] = compositions
+        return self._made[bound, level]
+
+
+def gathered(factors: Factors) -> Factors:
+    """The factors, with all releases of one kind merged into one if that kind is closed under composition."""
+    factors_by_kind: dict[Hashable, list[tuple[Mechanism, int]]] = {}
+    for release, count in factors:
+        factors_by_kind.setdefault(release.kind, []).append((release, count))
+    return tuple(
+        factor
+        for same_kind in factors_by_kind.values()
+        for factor in ([same_kind[0][0].composed(tuple(same_kind))] if same_kind[0][0].closed else same_kind)
+    )
+
 
 _TABLE_DELTAS = (1e-3, 1e-5, 1e-7, 1e-9)  # deltas of the table in a notebook
 _GREATEST = 700.0  # greatest epsilon of which the exponential is taken: exp overflows above 709
@@ -284,16 +438,14 @@ class PrivacyCurve:
         orders = self._selected_orders(direction)
         if all(order.curved for order in orders):
 
-            def least_error(group: list[Order], alpha: float) -> float:
-                return trade_off.least_error(
-                    lambda eps: max(self._delta(order, eps, WIDTH)[1] for order in group), alpha
-                )
+            def error_of(group: list[Order], alpha: float) -> float:
+                return least_error(lambda eps: max(self._delta(order, eps, WIDTH)[1] for order in group), alpha)
 
             groups = [orders] if envelope else [[order] for order in orders]
-            errors = [min(least_error(group, float(a)) for group in groups) for a in levels.ravel()]
+            errors = [min(error_of(group, float(a)) for group in groups) for a in levels.ravel()]
         else:
             tables = [order.breaks() for order in orders]
-            tables = [trade_off.greater(*tables)] if envelope and len(tables) > 1 else tables
+            tables = [greater(*tables)] if envelope and len(tables) > 1 else tables
             with np.errstate(over="ignore"):
                 lines = [(1 - delta, np.where(eps > _GREATEST, np.inf, np.exp(eps))) for eps, delta in tables]
                 errors = [max(min(_highest(*line, float(a)) for line in lines), 0.0) for a in levels.ravel()]

@@ -135,7 +135,6 @@ _ELSEWHERE = {  # constructor in JSON: the module that registers it, where that 
     "subsampled": "privacy.accounting.subsampled",
     "tabulated": "privacy.accounting.interchange",
     "system": "privacy.over_the_air.rounds",
-    "unequal_noise": "federated.fair.unequal_noise",
     "aggregation": "federated.corbin.aggregation",
 }
 

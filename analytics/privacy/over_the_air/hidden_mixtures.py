@@ -9,7 +9,7 @@ import numpy as np
 from airtight.analytics.checks import FloatArray, IntArray
 from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.privacy.mechanisms import gaussian
-from airtight.analytics.privacy.over_the_air import divergence_curvature, hidden_participation
+from airtight.analytics.privacy.over_the_air import hidden_participation, noise_interpolant
 from airtight.analytics.privacy.over_the_air.noise_interpolant import (
     NARROW,
     Component,
@@ -38,7 +38,7 @@ class Unseen(Participation):
     derivative within :math:`\sigma` of v. There the second derivative differs from this mean by at most :math:`2\sigma`
     times the greatest third derivative (:meth:`NoiseInterpolant.log_third_derivative`). Where no bound of the third
     derivative is known, the concavity has the proved bound of
-    :func:`airtight.analytics.privacy.over_the_air.divergence_curvature.concavity_of_hidden`, and the convexity has no
+    :func:`airtight.analytics.privacy.over_the_air.noise_interpolant.concavity_of_hidden`, and the convexity has no
     bound. In few dimensions, where the error of the interpolation is estimated, the curvature is estimated as well, as
     twice the second difference.
     """
@@ -149,7 +149,7 @@ class Unseen(Participation):
                 doubt = np.where(known, doubt, np.inf)
                 floor, d = np.maximum(v - step, self.receiver[rows[i], None]), self.sensitivity[rows[i], None]
                 near = d / 2 if self.adjacency is Adjacency.REPLACE else 0.0 * d if reverse else d
-                concavity_upper = divergence_curvature.concavity_of_hidden(
+                concavity_upper = noise_interpolant.concavity_of_hidden(
                     near, d, floor, self.own_noise[rows[i], None], float(self.dimension[0])
                 )
                 concave = np.fmin(np.maximum(-second, 0.0) + doubt, concavity_upper * np.exp(-unit))

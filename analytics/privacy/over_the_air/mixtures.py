@@ -1,7 +1,7 @@
 """The mixtures over the other participants that belong to a system.
 
 Equal devices share one mixture, and mixtures are solved together in batches. Of several
-:class:`~airtight.analytics.inference.homogeneous.HomogeneousSystems`, each is queried for one of its devices, and all
+:class:`~airtight.analytics.inference.system.HomogeneousSystems`, each is queried for one of its devices, and all
 systems are solved together.
 """
 
@@ -14,9 +14,8 @@ import numpy as np
 from airtight.analytics.checks import FloatArray, IntArray
 from airtight.analytics.distributions import poisson_binomial, weighted_sum
 from airtight.analytics.guarantee import Adjacency
-from airtight.analytics.inference.homogeneous import HomogeneousSystems
-from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.privacy.over_the_air import threshold_bound
+from airtight.analytics.inference.system import HomogeneousSystems, InferenceSystem
+from airtight.analytics.privacy.over_the_air import signal_lower_bound
 from airtight.analytics.privacy.over_the_air.noise_mixture import Participation
 from airtight.analytics.rounding import SMALLEST, UNIT
 
@@ -71,7 +70,7 @@ def exceeds_quieter(
 ) -> bool:
     """Whether delta(epsilon) of a device is proved to exceed `total` for this and all lower noise of the devices."""
     (mixture,) = participations(system, np.array([device]), total * TRIMMED, model, _TRIED[0])
-    return threshold_bound.delta_at_least(mixture, epsilon) > total
+    return signal_lower_bound.delta_at_least(mixture, epsilon) > total
 
 
 End = Callable[[Participation, FloatArray, IntArray], FloatArray]

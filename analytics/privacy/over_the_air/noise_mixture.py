@@ -10,7 +10,7 @@ import numpy as np
 from airtight.analytics.checks import ConvergenceError, FloatArray, IntArray
 from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.privacy.mechanisms import gaussian, gaussian_pair, subsampling
-from airtight.analytics.privacy.over_the_air import divergence_curvature
+from airtight.analytics.privacy.over_the_air import noise_interpolant
 from airtight.analytics.privacy.over_the_air.noise_interpolant import Component, NoiseInterpolant, Triple
 from airtight.analytics.rounding import UNIT
 
@@ -183,7 +183,7 @@ class Participation:
         def bend(v: FloatArray, i: IntArray, values: FloatArray, log_unit: FloatArray) -> tuple[FloatArray, FloatArray]:
             eps, d, own = epsilon[i, None], self.sensitivity[rows[i], None], self.own_noise[rows[i], None]
             low, high = np.maximum(v - self.slack, self.receiver[rows[i], None]) + own, v + self.slack + own
-            return divergence_curvature.of_gaussian(eps, d, low, high, log_unit)
+            return noise_interpolant.of_gaussian(eps, d, low, high, log_unit)
 
         value, slope, up, down = self._expected(component, rows, bend)
         return log_p + value, slope, up, down
@@ -228,14 +228,14 @@ class Participation:
             low, high = np.maximum(v - self.slack, self.receiver[rows[i], None]), v + self.slack
             # only a single system can have a law on a grid, so all rows have one dimension
             d, r = self.sensitivity[rows[i], None], float(self.dimension[0])
-            steepest, falling, rising = divergence_curvature.slope_of_pair(level, d, low, high, own, r)
+            steepest, falling, rising = noise_interpolant.slope_of_pair(level, d, low, high, own, r)
             with np.errstate(over="ignore", invalid="ignore"):
                 size = np.exp(steepest - log_unit)
                 concave, convex = (
                     np.where(values > -np.inf, np.nan_to_num(size * np.maximum(x, 0.0), nan=np.inf), 0.0)
                     for x in (rising, -falling)
                 )
-                concavity_upper = divergence_curvature.concavity_of_pair(d, low, own, r, reverse=not removing)
+                concavity_upper = noise_interpolant.concavity_of_pair(d, low, own, r, reverse=not removing)
                 return np.minimum(concave, concavity_upper * np.exp(-log_unit)), convex
 
         return divergence, bend
@@ -281,7 +281,7 @@ class Participation:
                         curvature_error, lowered_mean + np.exp(np.log(missing) - upper_peak) - above
                     )
                 above += curvature_error
-                below += divergence_curvature.excess(
+                below += noise_interpolant.excess(
                     variance, weights, np.exp(values - safe[:, None]), self.spread / 2 * convex, self.slack
                 )
             positive = peak > -np.inf

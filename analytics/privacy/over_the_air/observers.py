@@ -26,8 +26,7 @@ from numpy.typing import ArrayLike
 from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, IntArray, broadcast, choice, real
 from airtight.analytics.guarantee import Adjacency, Observer
-from airtight.analytics.inference.homogeneous import HomogeneousSystems
-from airtight.analytics.inference.system import InferenceSystem, device_indices
+from airtight.analytics.inference.system import HomogeneousSystems, InferenceSystem, device_indices
 from airtight.analytics.privacy.over_the_air import mixtures, signal_lower_bound
 from airtight.analytics.privacy.over_the_air.hidden_mixtures import Unseen
 from airtight.analytics.privacy.over_the_air.mixtures import (
@@ -172,7 +171,7 @@ def exceeds(
     ----------
     quieter : bool
         Whether delta must also be above for all lower noise of the devices. The proof then uses one threshold test
-        (:mod:`airtight.analytics.privacy.over_the_air.threshold_bound`); it applies to an ``absent`` device, and to one
+        (:mod:`airtight.analytics.privacy.over_the_air.signal_lower_bound`); it applies to an ``absent`` device, and to one
         whose participation is hidden.
 
     Examples
@@ -241,7 +240,7 @@ def epsilon_bracket(
 
     Examples
     --------
-    >>> from airtight.analytics.inference.homogeneous import HomogeneousSystems
+    >>> from airtight.analytics.inference.system import HomogeneousSystems
     >>> systems = HomogeneousSystems(devices=12, participation=[0.5, 0.9], noise_variance=0.1, weight=1/12, clip=5.0,
     ...     alignment=1.0, receiver_noise_variance=0.1, dimension=784, delta=1e-5)
     >>> low, high = epsilon_bracket(systems)

@@ -1,4 +1,7 @@
-"""Trade-offs between privacy, distortion and accuracy: MSE and accuracy of each design at each privacy cap."""
+"""Trade-offs between privacy, distortion and accuracy: MSE and accuracy of each design at each privacy cap.
+
+The surface of joint designs: the least energy as a function of epsilon and accuracy (or error).
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,17 @@ from airtight.solvers.weights import caps
 
 if TYPE_CHECKING:
     import xarray
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from airtight.analytics.checks import ParameterError
+from airtight.solvers.design.over_the_air.joint import design
+from airtight.solvers.design.over_the_air.requirements import Goal, JointDesign, Requirements
+from airtight.solvers.errors import NotSettledError
+
+if TYPE_CHECKING:
+    import xarray
+    from matplotlib.axes import Axes
 
 Design = Callable[[InferenceSystem, Features, FloatArray], InferenceSystem]
 
@@ -151,3 +165,190 @@ def feasible_segment(
     if not low <= high:
         return float("nan"), float("nan")
     return max(low, 0.0), high
+
+
+_PROPERTIES = ("epsilon", "error", "accuracy", "energy", "utility", "noise", "bits")
+
+
+def traced(
+    solve: Callable[[Any], Any],
+    wanted: Any,
+    axes: Mapping[str, ArrayLike],
+    *,
+    heard: Callable[[str], None] = lambda point: None,
+) -> xarray.Dataset:
+    """One design for every combination of limits.
+
+    Parameters
+    ----------
+    solve : callable
+        Returns the design for requirements of any of the three types, or raises
+        :class:`airtight.solvers.errors.InfeasibleError` or :class:`airtight.solvers.errors.NotSettledError`.
+    wanted : Requirements, FederatedRequirements or FleetRequirements
+    axes : mapping of str to array_like
+        For each named limit, the values that replace the one of `wanted`.
+    heard : callable
+        Called with a description of each point when it is done.
+
+    Returns
+    -------
+    xarray.Dataset
+        Over the axes: the ``value`` of the optimised quantity, its proved ``bound`` (nan where nothing is proved), and
+        the properties of the designs, such as the greatest epsilon and the sums of energy and utility. All are nan
+        where no design was found; the bound is then infinite (minus infinity when the quantity is maximised) where it
+        is proved that no design keeps all limits.
+
+    Examples
+    --------
+    >>> from airtight.analytics.federated.fair.device import table_1
+    >>> from airtight.solvers.design.fleet import fleet_design
+    >>> from airtight.solvers.design.fleet.fleet_requirements import FleetRequirements
+    >>> asked = FleetRequirements(energy_at_most=1.0)
+    >>> devices = table_1(distance=[50.0, 200.0])
+    >>> traced(lambda one: fleet_design.design(devices, one), asked, {"energy_at_most": [0.01, 0.3, 0.4]}).value.values.round(4)
+    array([   nan, 0.7374, 0.7601])
+    """
+    import xarray
+
+    grid = {name: checks.real(name, values).ravel() for name, values in axes.items()}
+    shape = tuple(values.size for values in grid.values())
+    arrays: dict[str, FloatArray] = {name: np.full(shape, np.nan) for name in ("value", "bound")}
+    for index in np.ndindex(*shape):
+        point = {name: float(values[i]) for (name, values), i in zip(grid.items(), index, strict=True)}
+        requirements = replace(wanted, **point)
+        try:
+            reached = _properties(solve(requirements))
+        except InfeasibleError:
+            reached = {"bound": -np.inf if getattr(wanted, "goal", None) == "utility" else np.inf}
+        except NotSettledError as error:
+            reached = {"bound": error.lower_bound}
+        for name, value in reached.items():
+            arrays.setdefault(name, np.full(shape, np.nan))[index] = value
+        heard(", ".join(f"{name} = {value:g}" for name, value in point.items()))
+    return xarray.Dataset({name: (tuple(grid), values) for name, values in arrays.items()}, grid)
+
+
+def _properties(result: Any) -> dict[str, float]:
+    bound = getattr(result, "lower_bound", getattr(result, "bound", None))
+    properties = {"value": float(result.value), "bound": np.nan if bound is None else float(bound)}
+    for name in _PROPERTIES:
+        if (value := getattr(result, name, None)) is not None:
+            properties[name] = float(np.max(value) if name == "epsilon" else np.sum(value))
+    return properties
+
+
+def surface(
+    system: InferenceSystem,
+    features: Features | Sequence[Features],
+    *,
+    epsilon: ArrayLike,
+    accuracy: ArrayLike | None = None,
+    error: ArrayLike | None = None,
+    margin: float | None = None,
+    free: Iterable[str] = Requirements.free,
+    **options: Any,
+) -> xarray.Dataset:
+    """The least energy of a query at every epsilon and accuracy (or error).
+
+    Parameters
+    ----------
+    system : InferenceSystem
+    features : Features or sequence of Features
+    epsilon : array_like, shape (E,)
+        Limits on the epsilon of every device, over all rounds, > 0.
+    accuracy, error : array_like, shape (A,)
+        Limits on one of the two; an accuracy is kept by Markov's inequality.
+    margin : float, optional
+        Needed for accuracies.
+    free : iterable of str
+        See :class:`airtight.solvers.design.over_the_air.requirements.Requirements`.
+    **options
+        Options of :func:`airtight.solvers.design.over_the_air.joint.design`.
+
+    Returns
+    -------
+    xarray.Dataset
+        Over (epsilon, accuracy or error): ``energy``, its proved lower bound ``energy_lower`` (nan where nothing is
+        proved), and the epsilon, error and accuracy that the designs reach. nan where no design keeps both limits.
+
+    Raises
+    ------
+    ParameterError
+        When both or neither of `accuracy` and `error` are given.
+
+    Examples
+    --------
+    >>> from airtight.solvers.weights.weight_problem import _example
+    >>> free = ["weight", "noise_variance", "decoder_gain"]
+    >>> found = surface(*_example(), epsilon=[4.0, 8.0], error=[0.95, 1.2], free=free)
+    >>> found.energy.dims, bool(np.all(found.energy_lower <= found.energy))
+    (('epsilon', 'error'), True)
+    """
+    if (accuracy is None) == (error is None):
+        given_limits = "both" if accuracy is not None else "neither"
+        raise ParameterError("accuracy", given_limits, "given where error is absent, and absent where error is given")
+    epsilons = checks.real("epsilon", epsilon, "(0, inf)")
+    name, key, values = "error", "error_at_most", error
+    if accuracy is not None:
+        name, key, values = "accuracy", "accuracy_at_least", accuracy
+    assert values is not None
+    base = Requirements(minimise=Goal.ENERGY, epsilon_at_most=1.0, free=tuple(free))  # type: ignore[arg-type]
+
+    def solve(requirements: Requirements) -> JointDesign:
+        return design(system, requirements, features, margin=margin, explain=False, **options)
+
+    designs = traced(solve, base, {"epsilon_at_most": epsilons, key: checks.real(name, values, "[0, inf)")})
+    reached = {quantity: designs.get(quantity, designs.value * np.nan) for quantity in ("epsilon", "error", "accuracy")}
+    dataset = designs[["value", "bound"]].assign(
+        {f"{quantity}_reached": reached_values for quantity, reached_values in reached.items()}
+    )
+    dataset = dataset.rename({"value": "energy", "bound": "energy_lower", "epsilon_at_most": "epsilon", key: name})
+    dataset.attrs = {"adjacency": str(system.adjacency), "delta": system.delta, "rounds": options.get("rounds", 1)}
+    dataset.attrs["observer"] = str(options.get("observer", "auto"))
+    return dataset
+
+
+def front(found: xarray.Dataset) -> FloatArray:
+    """The Pareto-optimal designs of a surface in (epsilon, error, energy), shape (n, 3), in order of epsilon.
+
+    Examples
+    --------
+    >>> from airtight.solvers.weights.weight_problem import _example
+    >>> free = ["weight", "noise_variance", "decoder_gain"]
+    >>> found = surface(*_example(), epsilon=[4.0, 8.0], error=[0.95, 1.2], free=free)
+    >>> front(found).shape
+    (2, 3)
+    """
+    columns = (found.epsilon_reached, found.error_reached, found.energy)
+    points = np.stack([np.ravel(column.values) for column in columns], axis=1)
+    points = points[np.all(np.isfinite(points), axis=1)]
+    points = np.unique(points, axis=0)
+    beaten = [np.any(np.all(points <= column, axis=1) & np.any(points < column, axis=1)) for column in points]
+    return np.asarray(points[~np.array(beaten, dtype=bool)])
+
+
+def plot(found: xarray.Dataset, axes: Axes | None = None) -> Axes:
+    """Plot energy over epsilon, one line per accuracy (or error), shaded down to the proved lower bound.
+
+    Examples
+    --------
+    >>> from airtight.solvers.weights.weight_problem import _example
+    >>> free = ["weight", "noise_variance", "decoder_gain"]
+    >>> found = surface(*_example(), epsilon=[2.0, 4.0], error=[0.3, 0.6], free=free)
+    >>> len(plot(found).lines)
+    2
+    """
+    import matplotlib.pyplot as plt
+
+    axes = plt.figure().add_subplot() if axes is None else axes
+    name = str(found.energy.dims[1])
+    for value in found[name].values:
+        line = found.sel({name: value})
+        (drawn,) = axes.plot(found.epsilon, line.energy, marker="o", label=f"{name} {value:g}")
+        axes.fill_between(found.epsilon, line.energy_lower, line.energy, alpha=0.2, color=drawn.get_color())
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlabel(f"epsilon, {found.attrs['adjacency']}, {found.attrs['rounds']} rounds")
+    axes.set_ylabel("least energy of a query")
+    axes.legend()
+    return axes

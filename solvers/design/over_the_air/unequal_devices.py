@@ -19,9 +19,9 @@ from airtight.analytics.checks import ConvergenceError, FloatArray
 from airtight.analytics.guarantee import Observer
 from airtight.analytics.inference import decoding, distortion
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.solvers.design.calibration.calibrate import Variable, calibrate
+from airtight.solvers.design.calibrate import Variable, calibrate
 from airtight.solvers.design.effort import Effort, Spent
-from airtight.solvers.design.over_the_air import convex, local
+from airtight.solvers.design.over_the_air import convex, local_search
 from airtight.solvers.design.over_the_air.convex import Limits, Model, Relaxed
 from airtight.solvers.design.over_the_air.requirements import Free, Goal, Purpose, Requirements
 from airtight.solvers.design.peak import Peak
@@ -140,7 +140,7 @@ def _least_epsilon(system: InferenceSystem, asked: Question, effort: Effort) -> 
         else None
     )
     scaled_variables = {Free.CLIP, Free.PARTICIPATION} & set(asked.wanted.free)
-    value = float(np.max(local.epsilons(designed, asked.observer, asked.rounds)))
+    value = float(np.max(local_search.epsilons(designed, asked.observer, asked.rounds)))
     return Best(designed, value, None if relaxed is None or scaled_variables else min(relaxed[2], value))
 
 
@@ -159,7 +159,7 @@ class _Alternation:
             self.reach = np.broadcast_to(np.asarray(self.peak.reach), (system.devices,)).astype(float)
             noise_quantile = special.chndtrix(1 - wanted.outage_at_most, float(system.dimension), 0.0)
             self.variance = self.reach**2 / noise_quantile
-        start = local.energy(system, asked.purpose)
+        start = local_search.energy(system, asked.purpose)
         self.start = start if start > 0 else 1.0
 
     def best(self) -> Best | None:
@@ -336,8 +336,8 @@ class _Alternation:
             return None
         system = replace(system, decoder_gain=gain)
         error = float(np.mean([distortion.exact(system, task) for task in tasks]))
-        energy = local.energy(system, self.asked.purpose)
-        epsilon = float(np.max(local.epsilons(system, self.asked.observer, self.asked.rounds)))
+        energy = local_search.energy(system, self.asked.purpose)
+        epsilon = float(np.max(local_search.epsilons(system, self.asked.observer, self.asked.rounds)))
         peak = 0.0 if self.peak is None else Peak.needed(system, wanted.outage_at_most)
         limits = (
             (epsilon, wanted.epsilon_at_most),

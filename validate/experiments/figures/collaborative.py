@@ -16,12 +16,11 @@ from airtight.analytics.inference import uncertainty
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.over_the_air import amplification, feature_aware
-from airtight.solvers.design.calibration import calibrate
-from airtight.validate.experiments.figures.figure import Advance, Effort, Redrawn, Shown, Study
+from airtight.solvers.design import calibrate
+from airtight.validate.experiments.figures.figure import Advance, Effort, Redrawn, Shown, Study, Table
 from airtight.validate.experiments.figures.finding import POSITIVE, Comparison, Finding
 from airtight.validate.experiments.figures.style import COLOURS, STYLE, figure_of, label_ends
-from airtight.validate.experiments.figures.table import Table
-from airtight.validate.experiments.training import designs, inference_training, views
+from airtight.validate.experiments.training import inference_training, views
 
 _SYSTEM = InferenceSystem(
     devices=12,
@@ -151,7 +150,7 @@ _DESIGNS = {"uniform": "one clip for all", "weights": "optimised weights", "clip
 def _tailored(dimension: int, effort: Effort, advance: Advance) -> xr.Dataset:
     """Accuracy when half of the devices are sensitive, for every design: one clip for all, weights, or clips."""
     caps = np.geomspace(0.1, 20.0, 8)
-    all_designs = tuple(designs.Design)
+    all_designs = tuple(inference_training.Design)
     sensitive = np.arange(_SYSTEM.devices) % 2 == 0
     base = replace(_SYSTEM, dimension=dimension)
     accuracy = np.empty((len(all_designs), effort.seeds, caps.size))
@@ -160,7 +159,9 @@ def _tailored(dimension: int, effort: Effort, advance: Advance) -> xr.Dataset:
         typical = Features(f=setup.typical, W=setup.encoder, D=setup.decoder)
         for i, design_kind in enumerate(all_designs):
             for j, cap in enumerate(caps):
-                designed = designs.apply(base, typical, sensitive=sensitive, epsilon=float(cap), design=design_kind)
+                designed = inference_training.apply(
+                    base, typical, sensitive=sensitive, epsilon=float(cap), design=design_kind
+                )
                 accuracy[i, seed, j] = inference_training.measure(setup, designed, rounds=4, seed=seed).accuracy
         advance(f"r = {dimension}, seed {seed}")
     return xr.Dataset(

@@ -11,18 +11,17 @@ from importlib import import_module
 from pathlib import Path
 
 from airtight.validate import papers
-from airtight.validate.claims import names
+from airtight.validate.claims import sources
 from airtight.validate.experiments.figures import (
     collaborative,
     corbin,
     few_bits_figures,
+    figure,
     inference_figures,
-    shipped_results,
     style,
     utility_figures,
 )
-from airtight.validate.experiments.figures.figure import Advance, Effort, Redrawn, Study
-from airtight.validate.experiments.figures.table import Table
+from airtight.validate.experiments.figures.figure import Advance, Effort, Redrawn, Study, Table
 from airtight.validate.files import whole
 
 
@@ -61,7 +60,7 @@ def selected(ids: Sequence[str]) -> list[str]:
     >>> selected(["CB-2", "UF-1"])
     ['CB-2a', 'CB-2b', 'CB-2c', 'UF-1']
     """
-    return names.select(ids, list(FIGURES))
+    return sources.select(ids, list(FIGURES))
 
 
 @dataclass(frozen=True)
@@ -89,7 +88,7 @@ def redrawn(name: str, effort: Effort | None = None) -> Redrawn:
     """
     study = FIGURES[name]
     if effort is None and isinstance(study, Study):
-        return study.drawn(shipped_results.read(name))
+        return study.drawn(figure.read(name))
     return study(effort or Effort.full(), lambda done: None)
 
 
@@ -101,7 +100,7 @@ def rendered(name: str, effort: Effort | None) -> Rendered:
         markup = str(drawn.figure.html(drawn.id))
     else:
         markup = style.svg(drawn.figure, drawn.id, drawn.caption)
-    return Rendered(drawn.id, drawn.caption, markup, json.dumps(shipped_results.plain(tree)))
+    return Rendered(drawn.id, drawn.caption, markup, json.dumps(figure.plain(tree)))
 
 
 def draw(ids: Sequence[str], effort: Effort | None, executor: Executor | None = None) -> Iterator[Rendered]:
@@ -125,14 +124,14 @@ def write(out: Path, found: Rendered) -> None:
 
 def main(names: list[str]) -> None:
     """Run the named studies, by default all, with full effort, and write their results for shipping."""
-    folder = Path(shipped_results.__file__).with_name(shipped_results.FOLDER)
+    folder = Path(figure.__file__).with_name(figure.FOLDER)
     folder.mkdir(exist_ok=True)
     for name in selected(names):
         study = FIGURES[name]
         if isinstance(study, Study):
             drawn = study(Effort.full(), lambda done: print(done, file=sys.stderr))
             if drawn.finding is not None:
-                shipped_results.write(folder, name, drawn.data, drawn.finding.text())
+                figure.write(folder, name, drawn.data, drawn.finding.text())
 
 
 if __name__ == "__main__":

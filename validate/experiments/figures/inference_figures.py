@@ -15,9 +15,8 @@ from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.over_the_air import feature_aware
 from airtight.solvers import weights
 from airtight.solvers.errors import InfeasibleError
-from airtight.validate.experiments.figures.figure import Advance, Effort, Redrawn
+from airtight.validate.experiments.figures.figure import Advance, Effort, Redrawn, Table
 from airtight.validate.experiments.figures.style import STYLE, figure_of
-from airtight.validate.experiments.figures.table import Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

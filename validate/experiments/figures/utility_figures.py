@@ -15,10 +15,9 @@ from airtight.analytics.federated.fair.device import DeviceFleet, table_1
 from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.solvers import energy as energy_utility
 from airtight.solvers.energy import schemes as energy_schemes
-from airtight.validate.experiments.figures.figure import Advance, Effort, Redrawn, Shown, Study
+from airtight.validate.experiments.figures.figure import Advance, Effort, Redrawn, Shown, Study, Table
 from airtight.validate.experiments.figures.finding import POSITIVE, Comparison, Finding
 from airtight.validate.experiments.figures.style import COLOURS, STYLE, figure_of, label_ends, whole_rounds
-from airtight.validate.experiments.figures.table import Table
 from airtight.validate.experiments.training import utility_training
 
 _DISTANCES = np.linspace(50.0, 200.0, 10)  # m, of the ten devices

@@ -19,8 +19,7 @@ from airtight.analytics.federated.few_bits import baselines
 from airtight.validate.experiments.training import data, few_bits_training
 from airtight.validate.experiments.training.checkpoint import State, restore, store
 from airtight.validate.experiments.training.checkpoint import label as checkpoint_label
-from airtight.validate.experiments.training.convolution import Convolutional
-from airtight.validate.experiments.training.network import Dense
+from airtight.validate.experiments.training.network import Convolutional, Dense
 from airtight.validate.system_file.training_plan import Mechanism, Settings
 
 Network = Dense | Convolutional

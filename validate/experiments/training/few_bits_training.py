@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from airtight.analytics.checks import FloatArray, ParameterError
 from airtight.analytics.federated.corbin import antithetic
 from airtight.analytics.federated.few_bits import modular_noise, quantizer_laws
-from airtight.analytics.federated.few_bits.modular_laws import Noise
-from airtight.solvers.design.quantizer import decoder, quantizer_design, quantizer_pair
+from airtight.analytics.federated.few_bits.modular_noise import Noise
+from airtight.solvers.design.quantizer import quantizer_design, quantizer_pair
 from airtight.validate.system_file.training_plan import Mechanism
 
 _KEEP = np.linspace(0.02, 0.95, 32)  # values of q, RQM's probability to keep a level, among which the best is taken
@@ -141,7 +141,7 @@ def _modular(kind: Mechanism, epsilon: float, bits: int) -> Table:
         )
         inputs = np.arange(-levels, levels + 1) / levels
         law = noise_law.law(inputs)
-        tables.append(Table.of(inputs, decoder.unbiased(inputs, law).outputs, law))
+        tables.append(Table.of(inputs, quantizer_design.unbiased(inputs, law).outputs, law))
     return min(tables, key=_worst)
 
 

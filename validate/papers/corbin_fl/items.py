@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from airtight.validate.claims.claim import definition, undecidable
-from airtight.validate.experiments.figures.shipped_results import finding
+from airtight.validate.experiments.figures.figure import finding
 
 ITEMS = (
     definition("CB-C1", "Conditions C1-C6", "Unbiased, private, least MSE; see CB-A1, CB-PLDP, CB-P1, CB-T1."),

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from airtight.analytics.federated.corbin import central_privacy, quantizers
-from airtight.analytics.federated.corbin import sample_level as sample_privacy
 from airtight.validate.claims.claim import Claim, holds
 from airtight.validate.claims.domain import Range
 from airtight.validate.claims.relation import at_most, equal
@@ -169,7 +168,7 @@ CLAIMS = (
         "ours: sample-level privacy, Eq. (2), of many parameters (a move of Delta radii)",
         equal(
             _added_up,
-            lambda others, parameters, epsilon, move, delta, rounds: sample_privacy.epsilon(
+            lambda others, parameters, epsilon, move, delta, rounds: central_privacy.sample_level_epsilon(
                 others, parameters, local=epsilon, move=move, delta=delta, rounds=rounds
             ),
         ),
@@ -185,7 +184,7 @@ CLAIMS = (
             "delta": Range(1e-9, 1e-4, logarithmic=True),
             "rounds": Range(1, 3, integer=True),
         },
-        argued="airtight.analytics.federated.corbin.sample_level.epsilon",
+        argued="airtight.analytics.federated.corbin.central_privacy.sample_level_epsilon",
         statement=r"\epsilon_T = \min_a\left[\frac{C_aT\Delta^2}{4\alpha^2(a-1)} + \log\frac{a-1}a "
         r"- \frac{\log(a\delta)}{a-1}\right]",
         tolerance=2e-9,

@@ -8,9 +8,8 @@ import sympy as sp
 
 from airtight.analytics.forms.form import normal_cdf
 from airtight.analytics.forms.gaussian_mechanism import hockey_stick
-from airtight.validate.claims.claim import Claim, Paper, false, holds, undecidable
+from airtight.validate.claims.claim import Claim, Implementation, Paper, false, holds, undecidable
 from airtight.validate.claims.domain import Range, parameter
-from airtight.validate.claims.implementation import Implementation
 from airtight.validate.claims.proofs import by_row
 from airtight.validate.claims.relation import absolute, at_most, equal
 

@@ -20,8 +20,8 @@ from airtight.analytics.privacy.accounting import privacy_curve
 from airtight.analytics.privacy.mechanisms import laplace
 from airtight.analytics.privacy.over_the_air import amplification, feature_aware, observers, rounds
 from airtight.solvers import weights
-from airtight.solvers.design.calibration import calibrate
-from airtight.solvers.design.over_the_air import joint, local
+from airtight.solvers.design import calibrate
+from airtight.solvers.design.over_the_air import joint, local_search
 from airtight.solvers.design.over_the_air.requirements import Free, Goal, Requirements
 from airtight.solvers.weights import caps
 from airtight.validate.claims.claim import Claim, holds
@@ -70,7 +70,7 @@ _EPSILONS: tuple[Callable[[InferenceSystem], float], ...] = (
     lambda s: _lowest(rounds.epsilon(s)),
     lambda s: _lowest(rounds.bracket(s, rounds=1)[0]),
     lambda s: _lowest(rounds.curve(s).epsilon(s.delta)),
-    lambda s: _lowest(local.epsilons(s, Observer.AUTO, 1)),
+    lambda s: _lowest(local_search.epsilons(s, Observer.AUTO, 1)),
 )
 _DELTAS: tuple[Callable[[InferenceSystem, float], float], ...] = (
     lambda s, e: _lowest(amplification.exact_delta(s, e)),
@@ -253,7 +253,7 @@ def _objective(
         dimension=dimension,
         idle_noise=bool(idle),
     )
-    return local.energy(made, None)
+    return local_search.energy(made, None)
 
 
 def _instance(seed: int) -> tuple[InferenceSystem, Features]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from airtight.validate.claims.claim import definition, undecidable
-from airtight.validate.experiments.figures.shipped_results import finding
+from airtight.validate.experiments.figures.figure import finding
 
 FULL = (
     definition("FDP-E1", "Eq. (1), (2)", "Features and their mean f*: `Features.target`."),

@@ -10,7 +10,7 @@ import sympy as sp
 
 from airtight.analytics.distributions import poisson_binomial
 from airtight.analytics.forms import gaussian_mechanism as forms
-from airtight.analytics.forms.balls import noise_deviation as enclosed
+from airtight.analytics.forms.balls import amplified_delta
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.analytics.privacy.over_the_air import concentration
@@ -179,7 +179,7 @@ CLAIMS = (
         at_most(
             _sign_sum_tail,
             lambda signs, share: float(concentration.bernstein_published(share * signs, variance=signs, bound=1.0)),
-            balls=lambda signs, share: enclosed.fair_signs(int(signs), share, 1),
+            balls=lambda signs, share: amplified_delta.fair_signs(int(signs), share, 1),
         ),
         false("The factor 1/2 of Bernstein's exponent is lost; fair signs beat it.", corrected_by="FDP-L3*"),
         _SIGNS,
@@ -202,7 +202,7 @@ CLAIMS = (
     Claim(
         "FDP-E23",
         "Eq. (23)",
-        at_most(_beyond("eq23_deviation"), delta_prime, balls=enclosed.deviation_of_the_proof),
+        at_most(_beyond("eq23_deviation"), delta_prime, balls=amplified_delta.deviation_of_the_proof),
         false("It inherits the factor lost in Lemma 3.", "step", corrected_by="FDP-E23*"),
         _NOISE,
         statement=r"\Pr(|\mu - \bar\mu| \ge t) \le \delta',\quad "
@@ -258,7 +258,7 @@ CLAIMS = (
     Claim(
         "FDP-T1t-tail",
         "Theorem 1, the condition on its own t",
-        at_most(_beyond("theorem1_deviation"), delta_prime, balls=enclosed.deviation_of_the_theorem),
+        at_most(_beyond("theorem1_deviation"), delta_prime, balls=amplified_delta.deviation_of_the_theorem),
         false(
             "With few devices true, since M stands for M/3; from some 160 devices on the lost factor of Lemma 3 "
             "outweighs that. At noise below 1 the unit of M/9 (FDP-E23-units) hides it further.",

@@ -16,7 +16,7 @@ from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.over_the_air import amplification
 from airtight.solvers import weights
-from airtight.solvers.weights import caps, kkt, structured
+from airtight.solvers.weights import caps, published_update, structured
 from airtight.validate.claims.claim import Claim, false, holds, other_reading
 from airtight.validate.claims.domain import Range, constant, parameter
 from airtight.validate.claims.relation import absolute, at_least, at_most, both, equal, relative_to
@@ -106,7 +106,9 @@ def _growth(pairs: int, p: float) -> float:
     f, free = np.array([1.0, -1.0] * pairs), np.full(2 * pairs, np.inf)
     system, features = scalar(f.tolist(), [p] * f.size, [1 / f.size] * f.size)
     rest, moved = (
-        kkt.update(system, features, free, positive_part=False, iterations=1, start=1 / f.size + step * f).w
+        published_update.update(
+            system, features, free, positive_part=False, iterations=1, start=1 / f.size + step * f
+        ).w
         for step in (0.0, 1e-3)
     )
     return float(np.max(np.abs(moved - rest))) / 1e-3
@@ -118,7 +120,7 @@ def _optima(devices: int, seed: int) -> tuple[float, float]:
     f, p = rng.standard_normal(devices) + 0.1, float(rng.uniform(0.2, 1.0))
     system, features = scalar(f.tolist(), [p] * devices, [0.0] * devices)
     upper = rng.uniform(1.2, 4.0, devices) / devices
-    slow = kkt.update(system, features, upper, sequential=True, tolerance=1e-11, iterations=2000)
+    slow = published_update.update(system, features, upper, sequential=True, tolerance=1e-11, iterations=2000)
     fast = structured.minimise(weights.program(system, features, objective="published", upper=upper))
     return _printed(system, features, slow.w), _printed(system, features, fast.w)
 

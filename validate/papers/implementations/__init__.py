@@ -1,7 +1,7 @@
 """Published implementations (IM): what their code does, against what its documentation promises."""
 
 from airtight.validate.claims.claim import Paper
-from airtight.validate.papers.implementations import baselines, corbin_fl, items, libraries
+from airtight.validate.papers.implementations import baselines, common, corbin_fl, libraries
 
 PAPER = Paper(
     "implementations",
@@ -9,5 +9,5 @@ PAPER = Paper(
     "read at the commits named",
     2026,
     (*corbin_fl.CLAIMS, *baselines.CLAIMS, *libraries.CLAIMS),
-    items.ITEMS,
+    common.ITEMS,
 )

@@ -1,4 +1,4 @@
-"""What the claims on published code share: parameters, Gaussian noise, the claim itself."""
+"""Parameters, Gaussian noise and the form of claims on published code, and the items that are not claims."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from typing import Any
 import sympy as sp
 
 from airtight.analytics.forms import binary_quantizers
-from airtight.validate.claims.claim import Claim, Ruling
+from airtight.validate.claims.claim import Claim, Implementation, Ruling, undecidable
 from airtight.validate.claims.domain import parameter
-from airtight.validate.claims.implementation import Implementation
 
 epsilon = parameter("epsilon", 0.05, 10.0, logarithmic=True, typical=(5.0, 7.0), latex=r"\epsilon")
 x, y = (parameter(name, -1.0, 1.0, extra=(0.0,), typical=(-1.0, 1.0)) for name in ("x", "y"))  # offsets, in radii
@@ -28,3 +27,33 @@ def classical(epsilon: Any, delta: Any) -> sp.Expr:
 def claim(id: str, implementation: Implementation, relation: Any, ruling: Ruling, **rest: Any) -> Claim:
     """A claim about code, placed where the code is."""
     return Claim(id, implementation.place, relation, ruling, implementation=implementation, **rest)
+
+
+ITEMS = (
+    undecidable(
+        "IM-CB-log",
+        "solidlabnetwork/CorbinFL, results.log (a956027)",
+        "Accuracies over five seeds; the four scripts for MNIST stop at eps = 3, where the last cell is not "
+        "reached. Means beside "
+        "our loop: docs/implementations.md. No formula decides an accuracy.",
+    ),
+    undecidable(
+        "IM-IMVU-four",
+        "solidlabnetwork/CorbinFL, imvu_params, four bits (a956027)",
+        "Sixteen symbols: in floats the greatest log-ratio is 1.0243 at eps = 1, 3.2678 at eps = 3 and 4.99994 "
+        "at eps = 5; the "
+        "script in docs/implementations.md finds them. Not in balls: their tables stay where they are.",
+    ),
+    undecidable(
+        "IM-nan",
+        "dp-accounting 0.6.0, get_epsilon_gaussian; autodp 0.2.3.1, ExactGaussianMechanism",
+        "Both return 0 at sigma = nan. An output that is always nan is private; what a caller who divided by 0 "
+        "meant, is not.",
+    ),
+    undecidable(
+        "IM-AD-sampling",
+        "yuxiangw/autodp, issue 33",
+        "Sampling without replacement of a mechanism with add/remove adjacency is refused: the refusal is right, "
+        "and no law.",
+    ),
+)

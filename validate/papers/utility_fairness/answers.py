@@ -12,7 +12,7 @@ from airtight.analytics.federated.fair.device import table_1
 from airtight.solvers import energy as energy_utility
 from airtight.solvers.design.fleet import fleet_design as fleets
 from airtight.solvers.design.fleet.fleet_requirements import FleetRequirements
-from airtight.solvers.energy import proved
+from airtight.solvers.energy import proved_gap
 from airtight.solvers.energy.energy_problem import Problem
 from airtight.validate.claims.claim import Claim, holds
 from airtight.validate.claims.domain import Range
@@ -72,7 +72,7 @@ def _told(distance: float, deadline: float, share: float) -> float:
     fleet = table_1(distance=distance, deadline=deadline)
     p, best = Problem.of(fleet), energy_utility.solve(fleet)
     x = best.compute_time + (p.x_min - best.compute_time) * share
-    told = proved.gaps(fleet, replace(best, compute_time=x)) + p.utility(x, fleet.log_rate(best.power))
+    told = proved_gap.gaps(fleet, replace(best, compute_time=x)) + p.utility(x, fleet.log_rate(best.power))
     return float(told[0])
 
 

@@ -10,7 +10,7 @@ from airtight.analytics.forms import iteration_bounds as forms
 from airtight.validate.claims.claim import Claim, false, holds, holds_under
 from airtight.validate.claims.domain import Range, parameter
 from airtight.validate.claims.relation import at_least, at_most, equal, relative_to
-from airtight.validate.papers.utility_fairness.quadratics import bent, descended
+from airtight.validate.papers.utility_fairness.common import bent, descended
 
 mu = parameter("mu", 0.01, 1.0, logarithmic=True, latex=r"\mu")
 step = parameter("step", 0.05, 1.95, latex=r"\eta")

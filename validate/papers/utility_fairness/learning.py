@@ -10,7 +10,7 @@ import sympy as sp
 from airtight.validate.claims.claim import Claim, defined, false, holds_under, other_reading
 from airtight.validate.claims.domain import Range, parameter
 from airtight.validate.claims.relation import absolute, at_least, at_most, equal
-from airtight.validate.papers.utility_fairness.quadratics import descended
+from airtight.validate.papers.utility_fairness.common import descended
 
 d1, d2 = (parameter(name, 1, 9, integer=True, latex=f"d_{name[1]}") for name in ("d1", "d2"))
 w = parameter("w", -3.0, 3.0)

@@ -12,9 +12,18 @@ from markupsafe import Markup
 from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.privacy.over_the_air import amplification
 from airtight.validate.experiments.figures import style
-from airtight.validate.report.drawing import energy_plots, federated_plots, inference_plots, observer_plots
+from airtight.validate.report.drawing import energy_plots, federated_plots, inference_plots
 from airtight.validate.results.bounds import Bounds
 from airtight.validate.system_file.description import Description
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from airtight.validate.experiments.figures.style import STYLE, figure_of
+from airtight.validate.experiments.seeds import student
+from airtight.validate.experiments.training.federated_training import Run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -77,7 +86,7 @@ def of_observers(description: Description) -> Iterator[Drawn]:
     useful = description.systems[plotted(description)]
     silent = replace(useful, adjacency=Adjacency.SILENT, idle_noise=False)
     if np.isfinite(amplification.exact_epsilon(silent, device=0)):
-        yield render("epsilon-for-observers", observer_plots.epsilon_for_observers(useful))
+        yield render("epsilon-for-observers", inference_plots.epsilon_for_observers(useful))
 
 
 def of_design(description: Description) -> Iterator[Drawn]:
@@ -111,3 +120,24 @@ def of_others(description: Description) -> Iterator[Drawn]:
             energy_plots.where_theorem_2_fails,
         ):
             yield render(draw.__name__.replace("_", "-"), draw(description.energy))
+
+
+def accuracy_over_rounds(found: Sequence[Run]) -> Figure:
+    """Test accuracy of the global model for each mechanism: the mean over seeds with its interval."""
+    import matplotlib as mpl
+    from matplotlib.ticker import MaxNLocator
+
+    with mpl.rc_context(STYLE):
+        figure = figure_of()
+        axes = figure.add_subplot()
+        for kind in dict.fromkeys(one.mechanism for one in found):
+            curves = np.array([[done.test for done in one.history] for one in found if one.mechanism is kind])
+            rounds = np.arange(1, curves.shape[1] + 1)
+            (line,) = axes.plot(rounds, curves.mean(axis=0), label=kind.value)
+            if len(curves) > 1:
+                low, high = np.array([student(column) for column in curves.T.tolist()]).T
+                axes.fill_between(rounds, low, high, color=line.get_color(), alpha=0.15, linewidth=0)
+        axes.set(xlabel="round", ylabel="test accuracy", ylim=(0, 1))
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.legend(fontsize=8)
+    return figure

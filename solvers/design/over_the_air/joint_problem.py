@@ -14,10 +14,10 @@ from airtight.analytics.guarantee import Observer
 from airtight.analytics.inference import accuracy, decoding, distortion
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.solvers.design.effort import Effort
-from airtight.solvers.design.over_the_air import equal_devices, local, screen, unequal_devices
+from airtight.solvers.design.over_the_air import box_bounds, equal_devices, local_search, unequal_devices
+from airtight.solvers.design.over_the_air.box_bounds import screen_of
 from airtight.solvers.design.over_the_air.moments import Moments
 from airtight.solvers.design.over_the_air.requirements import Free, Goal, JointDesign, Nothing, Purpose, Requirements
-from airtight.solvers.design.over_the_air.rounds import screen_of
 from airtight.solvers.design.peak import Peak
 from airtight.solvers.errors import InfeasibleError
 
@@ -128,7 +128,7 @@ class Job:
         gauge_free = Free.ALIGNMENT not in free or {Free.WEIGHT, Free.NOISE} <= set(free)
         gain_best = self.purpose is not None and Free.GAIN in free
         clip_bounded = Free.CLIP not in free or Free.WEIGHT in free  # else thresholds below every code matter, too
-        return gauge_free and gain_best and clip_bounded and screen.certifiable(system, self.observer)
+        return gauge_free and gain_best and clip_bounded and box_bounds.certifiable(system, self.observer)
 
     def _best(self, system: InferenceSystem, effort: Effort) -> Answer:
         """The best design for one option of idle noise."""
@@ -152,7 +152,7 @@ class Job:
             if design is not None:
                 method = "local" if design.lower is None else "convex steps, lower bound by a relaxation"
                 return Answer(design.system, design.value, design.lower, 0, method, not effort.out)
-        point = local.best(system, self.wanted, self.purpose, self.error, self.rounds, self.observer, effort)
+        point = local_search.best(system, self.wanted, self.purpose, self.error, self.rounds, self.observer, effort)
         if point is None:
             return Answer(None, math.inf, None, 0, "local", False)
         return Answer(*point, None, 0, "local", not effort.out)
@@ -166,7 +166,9 @@ class Job:
         """The minimised quantity of a system."""
         if self.wanted.minimise is Goal.EPSILON:
             return float(np.max(self.epsilons(system)))
-        return local.energy(system, self.purpose) if self.wanted.minimise is Goal.ENERGY else self._error_of(system)
+        return (
+            local_search.energy(system, self.purpose) if self.wanted.minimise is Goal.ENERGY else self._error_of(system)
+        )
 
     def _error_of(self, system: InferenceSystem) -> float:
         if self.purpose is None:
@@ -179,7 +181,7 @@ class Job:
         return (
             self.keeps(system)
             and (self.error is None or self._error_of(system) <= self.error)
-            and (energy is None or local.energy(system, self.purpose) <= energy)
+            and (energy is None or local_search.energy(system, self.purpose) <= energy)
             and (
                 wanted.power_at_most is None
                 or Peak.needed(system, wanted.outage_at_most) <= wanted.power_at_most * _POWER_ROUNDING
@@ -315,12 +317,12 @@ class Job:
 
     def epsilons(self, system: InferenceSystem) -> FloatArray:
         """Upper bounds of the epsilon of every device over all rounds."""
-        return local.epsilons(system, self.observer, self.rounds)
+        return local_search.epsilons(system, self.observer, self.rounds)
 
     def reported(self, answer: Answer, system: InferenceSystem, seconds: float) -> JointDesign:
         """The design with all its properties evaluated by the library."""
         epsilon = self.epsilons(system)
-        energy = local.energy(system, self.purpose)
+        energy = local_search.energy(system, self.purpose)
         error = accuracy_mean = nothing = None
         if self.purpose is not None:
             tasks, margin = self.purpose.features, self.purpose.margin
