@@ -170,7 +170,7 @@ def test_who_stays_is_raised_to_the_classes(monkeypatch, singles, pairs, drop, m
     monkeypatch.setattr(aggregation, "_ONE_END", most)
     choice = aggregation._Choice(((1.0, coin(0.7), coin(0.3)),), singles, 0, pairs, 0.3)
     system = airtight.FederatedSystem(clients=2, parameters=1, epsilon=1.0, dropout=drop)
-    found = list(aggregation._stay(choice, system, 1, 1e-3))
+    found = list(aggregation._survivor_classes(choice, system, 1, 1e-3))
     assert sum(share for share, _, _ in found) == pytest.approx(1.0)
     one = drop * (1 - drop)
     fewer = stats.binom(pairs, one)

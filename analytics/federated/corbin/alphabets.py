@@ -10,20 +10,20 @@ from airtight.analytics.federated.corbin.quantizers import alpha
 
 
 def pair_mse(w1: ArrayLike, w2: ArrayLike, *, low: ArrayLike, high: ArrayLike) -> FloatArray:
-    r"""Least MSE of the sum of two unbiased quantizers on {low, high}, whatever their coupling (CB Theorem 1).
+    r"""Least MSE of the sum of two unbiased quantizers on {low, high} over all their couplings (CB Theorem 1).
 
     .. math:: m = (s-2l)(l+h-s) \text{ for } s \le l+h,\quad (2h-s)(s-l-h) \text{ beyond},\qquad s = w_1+w_2
 
-    Private with epsilon on [c - r, c + r] when :math:`l \le c-A` and :math:`h \ge c+A`. On {c - A, c + A} it is the limit
-    of CorBinQ;
-    at a single point another alphabet may have no error at all (ledger CB-T1), in the worst case and on average none is better.
+    The quantizers are epsilon-private on [c - r, c + r] if :math:`l \le c-A` and :math:`h \ge c+A`. On {c - A, c + A}
+    the value is the limit of CorBinQ for infinitely many bits. At a single point another alphabet may have no error at
+    all (ledger CB-T1); in the worst case and on average no alphabet is better.
 
     Parameters
     ----------
     w1, w2 : array_like
         In [low, high].
     low, high : array_like
-        The outputs of both, low < high.
+        The two outputs of both quantizers, low < high.
 
     Examples
     --------
@@ -39,21 +39,23 @@ def pair_mse(w1: ArrayLike, w2: ArrayLike, *, low: ArrayLike, high: ArrayLike) -
 
 
 def minimax_mse(*, epsilon: ArrayLike, radius: ArrayLike = 1.0) -> FloatArray:
-    r"""The least worst MSE of a pair over all private alphabets, reached by CorBinQ as d grows (ledger CB-T1*-minimax).
+    r"""Minimax MSE of a pair over all private alphabets; CorBinQ attains it as d grows (ledger CB-T1*-minimax).
 
     .. math:: r^2\alpha^2 \ (\alpha \le 2),\qquad 4r^2(\alpha-1) \ (\alpha \ge 2)
 
     Notes
     -----
-    *Hypotheses.* Both clients have the outputs l < h, are unbiased for every update in [-r, r] (center 0), and
-    :math:`\epsilon`-private each; how they are correlated is free. :math:`A = r\alpha`, s is the sum of the updates.
+    *Hypotheses.* Both clients have the outputs l < h; each is unbiased for every update in [-r, r] (center 0) and
+    :math:`\epsilon`-private; their correlation is arbitrary. :math:`A = r\alpha`, s is the sum of the updates.
 
-    A client with update w sends h with probability :math:`(w-l)/(h-l)`. Privacy of that at -r and r says
-    :math:`r-l \le e^\epsilon(-r-l)`, that is :math:`l \le -A`; privacy of l, :math:`h \ge A`. The sum Q of both outputs is 2l,
-    l + h or 2h, with mean s. For :math:`s \le l+h`, :math:`(Q-2l)(Q-l-h) \ge 0` on all three, so the variance of Q is at least
-    :math:`(s-2l)(l+h-s)`. Turning all signs, if need be, :math:`l+h \ge 0`. Then for :math:`-2r \le s \le 0` both factors are
-    least at :math:`l = -A`, :math:`l+h = 0`, and the error is at least :math:`(s+2A)(-s) = 2A|s|-s^2`: that of CorBinQ with
-    infinitely many bits (CB-T1*). The greatest over :math:`|s| \le 2r` is at :math:`|s| = A` where :math:`A \le 2r`, else at 2r.
+    A client with update w sends h with probability :math:`(w-l)/(h-l)`. Privacy of the output h for the updates -r and
+    r requires :math:`r-l \le e^\epsilon(-r-l)`, that is :math:`l \le -A`; privacy of the output l requires
+    :math:`h \ge A`. The sum Q of both outputs is 2l, l + h or 2h, with mean s. For :math:`s \le l+h`,
+    :math:`(Q-2l)(Q-l-h) \ge 0` on all three, so the variance of Q is at least :math:`(s-2l)(l+h-s)`. By symmetry
+    (change all signs) let :math:`l+h \ge 0`. Then for :math:`-2r \le s \le 0` both factors are least at
+    :math:`l = -A`, :math:`l+h = 0`, and the error is at least :math:`(s+2A)(-s) = 2A|s|-s^2`: this is the error of
+    CorBinQ with infinitely many bits (CB-T1*). Its maximum over :math:`|s| \le 2r` is at :math:`|s| = A` where
+    :math:`A \le 2r`, else at 2r.
 
     Examples
     --------
@@ -65,7 +67,7 @@ def minimax_mse(*, epsilon: ArrayLike, radius: ArrayLike = 1.0) -> FloatArray:
 
 
 def average_mse(*, epsilon: ArrayLike, radius: ArrayLike = 1.0) -> FloatArray:
-    r"""MSE of CorBinQ (d infinite) averaged over uniform inputs, the least over all private alphabets.
+    r"""MSE of CorBinQ (d infinite) averaged over uniform inputs, which is the least over all private alphabets.
 
     .. math:: \frac{4rA-2r^2}3 \qquad \text{(ledger CB-T1*-average)}
 
@@ -73,11 +75,11 @@ def average_mse(*, epsilon: ArrayLike, radius: ArrayLike = 1.0) -> FloatArray:
     -----
     *Hypotheses.* As in :func:`minimax_mse`; the updates are independent and uniform on [-r, r].
 
-    s is triangular on [-2r, 2r]: :math:`E|s| = 2r/3`, :math:`Es^2 = 2r^2/3`. With :math:`l+h = 2v`, :math:`h-l = 2B` the
-    error is at least :math:`(s-2l)(l+h-s)` for :math:`s \le 2v` and the mirror image beyond, together
-    :math:`2B|s-2v| - (s-2v)^2`, of mean :math:`2BE|s-2v| - Es^2 - 4v^2`. :math:`h \ge A`, :math:`-l \ge A` say
-    :math:`B \ge A + |v|`. :math:`E|s-2v| \ge E|s|`, for 0 is the median, and :math:`2|v|E|s-2v| \ge 4v^2`, for
-    :math:`E|s-2v| \ge |E(s-2v)|`. So the mean is at least :math:`2AE|s| - Es^2`.
+    s is triangular on [-2r, 2r]: :math:`E|s| = 2r/3`, :math:`Es^2 = 2r^2/3`. With :math:`l+h = 2v`, :math:`h-l = 2B`
+    the error is at least :math:`(s-2l)(l+h-s)` for :math:`s \le 2v` and the mirror image beyond. Both cases equal
+    :math:`2B|s-2v| - (s-2v)^2`, with mean :math:`2BE|s-2v| - Es^2 - 4v^2`. The conditions :math:`h \ge A`,
+    :math:`-l \ge A` mean :math:`B \ge A + |v|`. Further :math:`E|s-2v| \ge E|s|`, because 0 is the median of s, and
+    :math:`2|v|E|s-2v| \ge 4v^2`, because :math:`E|s-2v| \ge |E(s-2v)|`. So the mean is at least :math:`2AE|s| - Es^2`.
 
     Examples
     --------

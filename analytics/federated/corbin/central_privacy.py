@@ -1,14 +1,15 @@
-r"""Central privacy of AugCorBin-FL: what the mean of one-bit updates leaks about one client.
+r"""Central privacy of AugCorBin-FL: the divergence of the sum of one-bit updates for two updates of one client.
 
-The server's sum counts the outputs :math:`c + A`. Neighbours differ in one client's update (``replace``); removing a client
-is always seen, because n and n - 1 outputs of :math:`\pm A` sum to lattices that do not meet (ledger CB-T3): there the only true
-statement is delta = 1.
+The sum is determined by the number of outputs :math:`c + A`. Neighbours differ in one client's update (``replace``).
+The removal of a client is always visible, because the sums of n and of n - 1 outputs :math:`\pm A` lie on disjoint
+lattices (ledger CB-T3): for this adjacency only delta = 1 is true.
 
-Exact, by four facts (proved in the Notes of :func:`one_parameter`): other pairs may add no noise at all; each of the N other
-clients that quantize alone is at an end of its interval in the worst case; so is the client itself; and a paired client is
-worst when its partner's output makes one of its own two values deterministic.
+The values are exact by four facts, proved in the Notes of :func:`one_parameter`. In the worst case (i) other pairs add
+no noise; (ii) each of the N other unpaired clients is at an end of its interval; (iii) so is the client itself; (iv)
+for a paired client the partner is at an end of its interval, so that under one of the two updates the sum of the pair
+is constant.
 
-Sample-level central privacy of AugCorBin-FL (CB Eq. (2)): one update moves a little, the aggregate is seen.
+:func:`sample_level_epsilon` bounds sample-level privacy (CB Eq. (2)), where one update moves by a limited distance.
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ from airtight.analytics.privacy.accounting.envelope import Envelope
 from airtight.analytics.privacy.accounting.loss_distribution import LossDistribution
 from airtight.analytics.privacy.mechanisms.randomized_response import alpha
 
-_FINE = 8  # grid steps in one standard deviation of a parameter's loss, at least
-_MOST_STEPS = 1024  # of the grid of losses, to either side
-_GREATEST_LOSS = 690.0
-_DIGITS = 16  # leading binary digits of eps_p and of m T that are told apart
+_FINE = 8  # least number of grid steps in one standard deviation of a parameter's loss
+_MOST_STEPS = 1024  # greatest number of grid steps of losses on either side of 0
+_GREATEST_LOSS = 690.0  # greatest finite loss of a grid: its exponential is still a double
+_DIGITS = 16  # eps_p and m T are rounded up to this many leading binary digits
 _NEGLIGIBLE = 1e-10  # share of delta that trimming may cost
 
 
@@ -49,7 +50,7 @@ class Client(StrEnum):
 
 @dataclass(frozen=True)
 class PublishedCentral:
-    """What Theorem 3, Eq. (5), prints.
+    """The guarantee of Theorem 3, Eq. (5), as printed.
 
     Attributes
     ----------
@@ -58,7 +59,7 @@ class PublishedCentral:
     condition : bool
         Whether n is "large enough".
     value : float
-        The right-hand side of (5) whether or not the condition holds.
+        The right-hand side of (5), also where the condition fails.
     """
 
     epsilon: float
@@ -75,15 +76,15 @@ def published(
     fraction: float,
     radius: float = 1.0,
 ) -> PublishedCentral:
-    r"""CB Theorem 3, Eq. (5), as printed: false for the removal of a client, and wrong as a formula for its replacement.
+    r"""CB Theorem 3, Eq. (5), as printed: false for the removal of a client, wrong as a formula for its replacement.
 
     .. math:: \frac{\epsilon_u}{r\alpha} = \sqrt{\frac{8m\log(1.25/\delta)}{(n\gamma-1)e_p}}
               + \frac{8(\log\frac{1.25}\delta + \log\frac{20m}\delta\log\frac{10}\delta)}{3(n\gamma-1)}
               + \frac{4b_p\sqrt{2m}(1.75+3.75/\alpha^2)\sqrt{\log(10/\delta)}}{(n\gamma-1)(1-\delta/10)e_p},
               \quad e_p = 1+\alpha^{-2},\ b_p = \tfrac{e_p}3+\tfrac1\alpha
 
-    under :math:`(n\gamma-1)(\tfrac14-\tfrac1{4\alpha^2}) \ge \max(23\log\frac m\delta, 2r\alpha)`.
-    It is a length: proportional to the radius.
+    under :math:`(n\gamma-1)(\tfrac14-\tfrac1{4\alpha^2}) \ge \max(23\log\frac m\delta, 2r\alpha)`. The printed epsilon
+    is proportional to the radius, as if it were a length.
 
     Examples
     --------
@@ -127,7 +128,7 @@ def removal_delta(clients: int) -> float:
 
 
 def local_epsilon(epsilon: ArrayLike, parameters: int) -> FloatArray:
-    """Pure local epsilon of a whole update against an eavesdropper on one uplink: m eps_p, rounded up. Adjacency: ``replace``.
+    """Pure local epsilon of a whole update for an observer of one uplink: m eps_p, rounded up. Adjacency: ``replace``.
 
     Examples
     --------
@@ -146,7 +147,7 @@ def local_epsilon(epsilon: ArrayLike, parameters: int) -> FloatArray:
 def contributions(
     client: Client | str, *, epsilon: float, bits: int | None = None, move: float = 2.0
 ) -> list[tuple[FloatArray, FloatArray]]:
-    """The extreme pairs of laws of what one client, with its partner if it has one, adds to the count.
+    """Extreme pairs of laws of the contribution of one client, with its partner if it has one, to the count.
 
     Parameters
     ----------
@@ -156,46 +157,51 @@ def contributions(
     bits : int or None
         Shared bits of a pair.
     move : float
-        Greatest move of the client's parameter in units of the radius, in [0, 2].
+        Greatest distance of the two values of the client's parameter in units of the radius, in [0, 2].
 
     Returns
     -------
     list of (ndarray, ndarray)
-        Laws on {0, 1} or {0, 1, 2}; mirror images (0 for 1, or 0 for 2) are left out.
+        Laws on {0, 1} or {0, 1, 2}; mirror images (0 exchanged with 1, or 0 with 2) are left out.
 
     Examples
     --------
     >>> [(p.round(3).tolist(), q.round(3).tolist()) for p, q in contributions("paired", epsilon=np.log(3))]
     [([0.0, 0.5, 0.5], [0.0, 1.0, 0.0]), ([0.0, 1.0, 0.0], [0.0, 0.5, 0.5])]
     """
-    kind = checks.choice("client", client, Client)
+    mode = checks.choice("client", client, Client)
     low, high, share = interval(checks.scalar("epsilon", epsilon, "(0, inf)"))
-    part = checks.scalar("move", move, "[0, 2]") / 2
-    gap = part * share
-    if kind is Client.UNPAIRED:
-        if part == 1:
+    fraction = checks.scalar("move", move, "[0, 2]") / 2
+    gap = fraction * share
+    if mode is Client.UNPAIRED:
+        if fraction == 1:
             return [(np.array([low, high]), np.array([high, low]))]
-        return [(_coin(high), _coin(low + (1 - part) * share)), (_coin(low + gap), _coin(low))]
+        return [(_coin(high), _coin(low + (1 - fraction) * share)), (_coin(low + gap), _coin(low))]
     d = None if bits is None else checks.count("bits", bits, "[0, 60]")
     if d is None:
-        base, moved = np.array([0.0, 1.0, 0.0]), np.array([0.0, 2 * low if part == 1 else 1 - gap, gap])
+        base, moved = np.array([0.0, 1.0, 0.0]), np.array([0.0, 2 * low if fraction == 1 else 1 - gap, gap])
         return [(moved, base), (base, moved)]
+    # within a cell the law is bilinear in both levels: only ends of the interval and edges of cells can be extreme
     cells = 2.0**d
     ends = low * cells, high * cells
-    inner = np.ceil(ends[0]), np.floor(ends[0]) + 1, np.floor(ends[1])
-    lower = ends[0], np.ceil(ends[0]), np.floor(ends[0]) + 1  # partners at the upper end give the mirror images
-    found: dict[bytes, tuple[FloatArray, FloatArray]] = {}
-    for b in {x for x in lower if x <= ends[1]}:
-        levels = {*ends, np.floor(b), np.floor(b) + 1, *inner}
+    inner_edges = np.ceil(ends[0]), np.floor(ends[0]) + 1, np.floor(ends[1])
+    # partners at the upper end of the interval give the mirror images
+    partner_levels = ends[0], np.ceil(ends[0]), np.floor(ends[0]) + 1
+    pairs: dict[bytes, tuple[FloatArray, FloatArray]] = {}
+    for partner_level in {x for x in partner_levels if x <= ends[1]}:
+        levels = {*ends, np.floor(partner_level), np.floor(partner_level) + 1, *inner_edges}
         for first, second in product(sorted(x for x in levels if ends[0] <= x <= ends[1]), repeat=2):
             reach = gap * cells
             if first == second:
                 continue
             nearer = first + np.clip(second - first, -reach, reach)
-            for one, other in {(first, nearer), (nearer, first)}:
-                pair = sum_law(one / cells, b / cells, d), sum_law(other / cells, b / cells, d)
-                found[np.concatenate(pair).tobytes()] = pair
-    return list(found.values())
+            for level, other in {(first, nearer), (nearer, first)}:
+                pair = (
+                    sum_law(level / cells, partner_level / cells, d),
+                    sum_law(other / cells, partner_level / cells, d),
+                )
+                pairs[np.concatenate(pair).tobytes()] = pair
+    return list(pairs.values())
 
 
 def interval(epsilon: float) -> tuple[float, float, float]:
@@ -208,7 +214,7 @@ def _coin(q: float) -> FloatArray:
 
 
 def sum_law(q1: float, q2c: float, bits: int) -> FloatArray:
-    """Law of the number of plus outputs of a pair with levels q_1 and 1 - q_2, of finitely many bits."""
+    """Law of the number of plus outputs of a pair with levels q_1 and 1 - q_2 and finitely many bits."""
     cells = 2.0**bits
     a, b = cells * q1, cells * q2c
     f1, f2 = a - np.floor(a), b - np.floor(b)
@@ -228,49 +234,51 @@ def one_parameter(
     move: float = 2.0,
     delta: float = 1e-5,
 ) -> Envelope:
-    r"""Exact central privacy of one parameter, worst over every update of every client. Adjacency: ``replace``.
+    r"""Exact central privacy of one parameter, worst over the updates of all clients. Adjacency: ``replace``.
 
     Parameters
     ----------
     others : int
-        N, the other clients that quantize alone: gamma n - 1 for an unpaired client, gamma n for a paired one.
+        N, the number of other unpaired clients: gamma n - 1 for an unpaired client, gamma n for a paired one.
     epsilon : float
         eps_p.
     client : {"unpaired", "paired"}
     bits : int or None
         Shared bits of a pair; None for the limit.
     move : float
-        Greatest move of the parameter in units of the radius: 2 for any replacement.
+        Greatest distance of the two values of the parameter in units of the radius: 2 for any replacement.
     delta : float
-        Least delta that matters: mass below 1e-10 of it is trimmed, and added to every delta.
+        Least delta of interest: mass up to 1e-10 of it is trimmed, and added to every delta.
 
     Returns
     -------
     Envelope
-        ``.delta(epsilon)`` and ``.epsilon(delta)``, never too small. Exact up to N = 1000; beyond, epsilon is some 0.3 % too
-        large (1.2 % where it is a small part of the loss's deviation). Of a pair whose sum takes three values (some of those
-        with bits): exact up to N = 128, and no others are made use of beyond a variance of 2000.
+        Upper bounds ``.delta(epsilon)`` and ``.epsilon(delta)``. They are exact up to N = 1000; beyond, epsilon is
+        about 0.3 % too large (1.2 % where it is a small fraction of the standard deviation of the loss). For a pair
+        whose sum takes three values (possible with finitely many bits) they are exact up to N = 128, and of the others
+        only so many are used that the variance of their sum is at most 2000.
 
     Notes
     -----
-    *Hypotheses.* (Ledger CB-T3*.) One client's update is replaced; each output is one of two values, that of client i the
-    upper one with a probability in :math:`[\tfrac12\mp\tfrac1{2\alpha}]`; N others quantize alone, by their own coins; the
-    server sees the sum.
+    *Hypotheses.* (Ledger CB-T3*.) One client's update is replaced; each output is one of two values, the upper one
+    with a probability in :math:`[\tfrac12-\tfrac1{2\alpha}, \tfrac12+\tfrac1{2\alpha}]`; N others are unpaired and
+    quantize independently; the server sees the sum.
 
-    *Corners.* Hockey-stick divergence is jointly convex, and the law of the sum is affine in the probability of each other
-    client (the same under P and Q), and affine in the client's own; so the greatest divergence is at ends of the
-    intervals :math:`[\tfrac12\mp\tfrac1{2\alpha}]`. By symmetry only the number j of clients at the upper end
-    matters: N + 1 corners. The two orders of (P, Q) are mirror images, j for N - j.
+    *Corners.* The hockey-stick divergence is jointly convex. The law of the sum is affine in the probability of each
+    other client (which is the same under P and Q), and affine in the client's own probability. So the divergence is
+    greatest where all probabilities are ends of the interval
+    :math:`[\tfrac12-\tfrac1{2\alpha}, \tfrac12+\tfrac1{2\alpha}]`. By symmetry only the number j of clients at the
+    upper end matters: N + 1 corners. The two orders of (P, Q) are mirror images, j for N - j.
 
-    *Pairs.* The noise of another pair is at worst a constant (:math:`w_1 + w_2 = 2c`), and independent noise can only lower a
-    divergence. For the client's own pair with infinitely many bits the law of its sum is affine in :math:`u = s/2A` on
-    either side of 0, so u is 0 or an end of its interval of length 1/alpha, and the partner is at an end by the same
-    argument: {always 1} against {2 with probability 1/alpha, else 1}. With d bits the law is bilinear in both levels within
-    a cell; all corners of cells that can be extreme are listed.
+    *Pairs.* In the worst case the sum of another pair is constant (:math:`w_1 + w_2 = 2c`), because independent noise
+    can only lower a divergence. For the client's own pair with infinitely many bits the law of its sum is affine in
+    :math:`u = s/2A` on either side of 0, so u is 0 or an end of its interval of length 1/alpha, and the partner is at
+    an end by the same argument. The two laws are {always 1} and {2 with probability 1/alpha, else 1}. With d bits the
+    law is bilinear in both levels within a cell; :func:`contributions` lists all corners of cells that can be extreme.
 
-    *Ranges.* Taking clients out of the noise can only raise the divergence, so the corners j = a, ..., b are together bounded
-    by a clients at the upper end and N - b at the lower. The same holds when N is rounded down to ten binary digits. The laws of
-    long counts are gathered to pairs of fewer outcomes that dominate them
+    *Ranges.* Removing clients from the noise can only raise the divergence. So a clients at the upper end and N - b at
+    the lower end bound all corners j = a, ..., b. For the same reason N may be rounded down to ten binary digits. The
+    laws of long counts are replaced by pairs with fewer outcomes that dominate them
     (:mod:`airtight.analytics.federated.corbin.count_shift`).
 
     Examples
@@ -300,11 +308,12 @@ def update_epsilon(
 ) -> float:
     r"""Central epsilon of a whole update of m parameters over T rounds, worst over all updates. Adjacency: ``replace``.
 
-    An upper bound. For N and m T up to 10^7 it was found at most 1.4 % above what one and the same corner in every parameter
-    leaks; more only where epsilon is less than the deviation of the total loss, by up to 0.5 % of that, or where choosing the
-    corners by what came out earlier does leak more (two parameters among 26 clients: 3 %). Not so for a pair with bits
-    beyond N = 128. An unpaired client never needs more than m T eps_p. A paired one has no guarantee, infinity, when its
-    impossible outcomes have more than delta.
+    The value is an upper bound. For N and m T up to 10^7, tests found it at most 1.4 % above the epsilon of one corner
+    used in every parameter, with two exceptions. Where epsilon is less than the standard deviation of the total loss,
+    the excess is up to 0.5 % of that deviation. Where adaptively chosen corners do leak more, it is larger (3 % for
+    two parameters among 26 clients). For a pair with bits and N > 128 the bound may be looser. For an unpaired client
+    the value is at most m T eps_p. For a paired client it is infinite when outcomes that are impossible under the
+    other update have a probability above delta.
 
     Parameters
     ----------
@@ -315,24 +324,27 @@ def update_epsilon(
     delta : float
         In (0, 1).
     rounds : int
-        T, with fresh randomness and, at worst, adaptively chosen updates.
+        T, with fresh randomness; the updates may be chosen adaptively.
 
     Notes
     -----
     *Bound.* The m T parameters are independent given the updates, and each may have its own worst corner, chosen with
-    knowledge of earlier outputs (:mod:`airtight.analytics.privacy.accounting.adaptive_composition`). Corners are
-    gathered in a few overlapping groups by the share j/N of clients at the upper end; the chords of a group's greatest
-    curve give its law of the loss.
+    knowledge of the earlier outputs (:mod:`airtight.analytics.privacy.accounting.adaptive_composition`). Corners are
+    gathered in a few overlapping groups by the share j/N of clients at the upper end; the chords of the greatest curve
+    of a group define its loss distribution.
 
-    *Rounding.* Probabilities with relative errors a of P and b of Q have losses that err by a + b: that is added for each of
-    the m T parameters. The ends of the intervals are the doubles nearest to them; with bits, so are the levels in their cells.
+    *Rounding.* If the probabilities under P and Q have relative errors a and b, a loss has the error a + b, which is
+    added for each of the m T parameters. The ends of the intervals, and with bits the levels in their cells, are taken
+    to be the nearest doubles.
 
-    *Monotony.* A removed client leaves every corner's curve above that of a corner of the same group among more
-    clients; the curves rise with eps_p, since the intervals do; the steps of the grids of losses are powers of two that
-    fall with N and rise with eps_p; and further releases only add terms. That is no proof for the answer: what is
-    trimmed, 1e-10 of delta, and what choosing could add (:mod:`airtight.analytics.privacy.accounting.steady_choice`)
-    need not be in order. Hence eps_p and m T are rounded up to 16 binary digits and N down to ten: neighbours have the
-    same answer or differ by 1e-5 or more in what they leak. Monotone answers are observed, not proved.
+    *Monotonicity.* The curves are monotone for the following reasons. Without one of the others, the curve of every
+    corner lies above that of a corner of the same group with all clients. The curves rise with eps_p, since the
+    intervals do; the steps of the grids of losses are powers of two that fall with N and rise with eps_p. Further
+    releases only add terms. This does not prove that the result is monotone: the trimmed mass, 1e-10 of delta, and the
+    bound of the gain by adaptive choice (:mod:`airtight.analytics.privacy.accounting.steady_choice`) need not be
+    monotone. Therefore eps_p and m T are rounded up to 16 binary digits and N is rounded down to ten: neighbouring
+    arguments have the same result or leak amounts that differ by 1e-5 or more. Monotone results are observed, not
+    proved.
 
     Examples
     --------
@@ -353,14 +365,15 @@ def mixed_epsilon(
     bits: int | None = None,
     rounds: int = 1,
 ) -> float:
-    """Of a client that quantizes now in one, now in another way: the same where each round may be any of the cases.
+    """The bound of :func:`update_epsilon` for a client that may quantize differently in each round.
 
     Parameters
     ----------
     cases : sequence of (client, int)
-        How the client quantizes, and N, the others that then quantize alone; the observer may know which case a round is.
+        How the client quantizes, and N, the number of other clients that are then unpaired; the observer may know the
+        case of a round.
     parameters, epsilon, delta, bits, rounds
-        See :func:`update_epsilon`; in the recursion over corners those of all cases are on offer.
+        See :func:`update_epsilon`; the recursion over corners chooses among the corners of all cases.
 
     Examples
     --------
@@ -370,11 +383,11 @@ def mixed_epsilon(
     """
     m, T = checks.count("parameters", parameters), checks.count("rounds", rounds)
     eps, level = checks.scalar("epsilon", epsilon, "(0, inf)"), checks.scalar("delta", delta, "(0, 1)")
-    total, kinds = m * T, {checks.choice("client", client, Client) for client, _ in cases}
-    pure = float(local_epsilon(eps, total)) if kinds == {Client.UNPAIRED} else np.inf
+    total, modes = m * T, {checks.choice("client", client, Client) for client, _ in cases}
+    pure = float(local_epsilon(eps, total)) if modes == {Client.UNPAIRED} else np.inf
     if total == 1:
-        found = [one_parameter(n, epsilon=eps, client=kind, bits=bits, delta=level) for kind, n in cases]
-        return min(max(float(one.epsilon(level)) for one in found), pure)
+        curves = [one_parameter(n, epsilon=eps, client=mode, bits=bits, delta=level) for mode, n in cases]
+        return min(max(float(curve.epsilon(level)) for curve in curves), pure)
     grids, total, rounding = prepared(cases, total, epsilon=eps, delta=level, bits=bits)
     return min(_composed(grids, level, total, rounding=rounding), pure)
 
@@ -382,47 +395,50 @@ def mixed_epsilon(
 def prepared(
     cases: Sequence[tuple[Client | str, int]], count: int, *, epsilon: float, delta: float, bits: int | None
 ) -> tuple[list[LossDistribution], int, float]:
-    """Laws of the loss from which each parameter has one, how many parameters these are for, and by how much all losses err."""
+    """Loss distributions on one grid, one for each case and group of corners; number of parameters; error of the loss.
+
+    The number of parameters and eps_p are rounded up; the error is that of the total loss.
+    """
     eps, total = _rounded_up(epsilon), int(_rounded_up(count))
     low, high, share = interval(eps)
     envelopes, steps = [], []
-    for kind, others in cases:
-        laws = contributions(kind, epsilon=eps, bits=bits)
+    for mode, others in cases:
+        laws = contributions(mode, epsilon=eps, bits=bits)
         family = Family.of(others, low, high, laws, delta / total)
-        envelopes += [family.envelope(group, some) for group in groups(family.corners) for some in by_direction(laws)]
+        envelopes += [family.envelope(group, moves) for group in groups(family.corners) for moves in by_direction(laws)]
         deviation = share / np.sqrt(max(sum(family.corners[0]) * low * high, 0.25))
         steps.append(2.0 ** np.floor(np.log2(min(deviation, eps) / _FINE)))
     step = min(steps)
-    top = max(found.reach(max(delta / total * _NEGLIGIBLE, LEAST_DIRECT), default=step) for found in envelopes)
+    top = max(bound.reach(max(delta / total * _NEGLIGIBLE, LEAST_DIRECT), default=step) for bound in envelopes)
     top = min(top, _GREATEST_LOSS)
     while top > step * _MOST_STEPS:
         step *= 2
-    grids = [found.composable(step=step, reach=top) for found in envelopes]
-    return grids, total, total * max(found.loss_error for found in envelopes)
+    grids = [bound.composable(step=step, reach=top) for bound in envelopes]
+    return grids, total, total * max(bound.loss_error for bound in envelopes)
 
 
 def _composed(grids: Sequence[LossDistribution], delta: float, count: int, *, rounding: float) -> float:
-    """With losses that are too small by `rounding` in all: that adds to epsilon or, if this is less, to delta."""
-    found = adaptive_composition.epsilon(grids, delta, count=count)
-    least = (found + rounding) * (1 + 2**-50)
-    if 1e-4 * found < rounding < delta:
-        least = min(least, adaptive_composition.epsilon(grids, delta - rounding, count=count))
-    return float(least)
+    """Epsilon of `count` parameters; the error `rounding` of the total loss is added to epsilon or taken from delta."""
+    composed_epsilon = adaptive_composition.epsilon(grids, delta, count=count)
+    upper_bound = (composed_epsilon + rounding) * (1 + 2**-50)
+    if 1e-4 * composed_epsilon < rounding < delta:
+        upper_bound = min(upper_bound, adaptive_composition.epsilon(grids, delta - rounding, count=count))
+    return float(upper_bound)
 
 
 def _rounded_up(value: float) -> float:
-    """To few binary digits."""
+    """The least number with `_DIGITS` binary digits that is not below `value`."""
     fraction, exponent = math.frexp(value)
     return math.ldexp(math.ceil(math.ldexp(fraction, _DIGITS)), exponent - _DIGITS)
 
 
 def server_delta(epsilon: ArrayLike, *, local: ArrayLike) -> FloatArray:
-    r"""delta of one parameter of a paired client against the server, who sees both outputs of the pair. Adjacency: ``replace``.
+    r"""delta of one parameter of a paired client if the server sees both outputs of the pair. Adjacency: ``replace``.
 
-    Worst over both parameters and the partner's, infinitely many shared bits:
-    :math:`\delta = 1/\alpha = \tanh(\epsilon_p/2)` at *every* epsilon, even 0. There is no finite pure guarantee; what
-    remains is that the server learns nothing with probability :math:`1 - 1/\alpha`. The same holds
-    if the server also knows the shared bits.
+    Worst over the client's two values and the partner's value, for infinitely many shared bits:
+    :math:`\delta = 1/\alpha = \tanh(\epsilon_p/2)` at *every* epsilon, even 0. There is no finite pure epsilon; the
+    only guarantee is that the server learns nothing with probability :math:`1 - 1/\alpha`. The same holds if the
+    server also knows the shared bits.
 
     Parameters
     ----------
@@ -436,11 +452,12 @@ def server_delta(epsilon: ArrayLike, *, local: ArrayLike) -> FloatArray:
     *Hypotheses.* (Ledger CB-PLDP*.) One client of a pair replaces its update, the server sees both outputs;
     :math:`\epsilon \ge 0`.
 
-    The joint law (++, +-, -+, --) is piecewise affine in the client's parameter with its break at :math:`u = 0`, and affine
-    in the partner's between breaks, so the worst are ends and the break. For partner at the upper end and the client at the
-    upper against the lower end the laws are (1/alpha, l, l, 0) and (0, l, h, 0), l + h = 1, h - l = 1/alpha: only ++ has a
-    positive difference, and Q gives it nothing. Total variation is at most h - l for any two of them, since a
-    threshold of one uniform number moves by that.
+    The joint law (++, +-, -+, --) is piecewise affine in the client's parameter with its break at :math:`u = 0`, and
+    affine in the partner's parameter between breaks. So the worst values are ends of the interval or the break. With
+    the partner at the upper end, the laws for the client at the upper and at the lower end are (1/alpha, l, l, 0) and
+    (0, l, h, 0), with l + h = 1 and h - l = 1/alpha. Only ++ has a positive difference, and its probability under Q is
+    0. The total variation distance of any two of the laws is at most h - l, since the threshold for one uniform number
+    moves by at most h - l.
 
     Examples
     --------
@@ -453,16 +470,20 @@ def server_delta(epsilon: ArrayLike, *, local: ArrayLike) -> FloatArray:
     return np.asarray(share)[()]
 
 
-_EVERY_CORNER, _RANGES = 128, 128
-_UNTRIMMED, _TRIMMED = 256, 1e-300
+_EVERY_CORNER, _RANGES = (
+    128,
+    128,
+)  # number of others up to which every corner is tried; ranges beyond
+_UNTRIMMED, _TRIMMED = 256, 1e-300  # number of others up to which nothing is trimmed; mass that is trimmed beyond
 
 
 def sample_level_epsilon(
     others: int, parameters: int, *, local: float, move: float, delta: float, rounds: int = 1
 ) -> float:
-    r"""Central epsilon of an unpaired client whose update moves by at most `move` radii in the 2-norm. Adjacency: ``replace``.
+    r"""Central epsilon of an unpaired client whose update moves by at most `move` radii. Adjacency: ``replace``.
 
-    Sample-level privacy (2) of the paper. One parameter is exact; more are bounded by Renyi divergences, which add up.
+    This is the sample-level privacy (2) of the paper. The value for one parameter is exact; several parameters are
+    bounded by sums of Renyi divergences.
 
     Parameters
     ----------
@@ -471,22 +492,24 @@ def sample_level_epsilon(
     local : float
         eps_p.
     move : float
-        :math:`\Delta_2/r` > 0.
+        :math:`\Delta_2/r` > 0, the greatest move in the 2-norm.
 
     Notes
     -----
-    *Hypotheses.* (Ledger CB-E2*.) Order :math:`a \ge 2`; Q is the law of a parameter's sum with, P without the move; the
-    client in question and the others quantize alone.
+    *Hypotheses.* (Ledger CB-E2*.) Order :math:`a \ge 2`; Q is the law of a parameter's sum with the move, P without
+    it; the client in question and the others are unpaired.
 
-    Let one parameter move by t radii: :math:`P = Q + gD` with :math:`g = t/(2\alpha)`, D the difference of the noise law and its
-    shift. With :math:`X = D/Q`, :math:`E_Q(1+gX)^a = 1 + E_Q[(1+gX)^a - 1 - agX]`, and
-    :math:`h_g(x) = ((1+gx)^a-1-agx)/g^2` rises with g for x >= 0 (power series of the second derivative, a >= 2) and is at most
-    :math:`a(a-1)x^2/2` for x < 0. So the order-a divergence of one parameter is at most :math:`\log(1+g^2C)/(a-1)` with C
-    the mean of h at the greatest g, and the total at most :math:`C\sum g^2/(a-1) = C\Delta_2^2/(4r^2\alpha^2(a-1))`.
-    C is the mean under Q of a convex function of D/Q, so jointly convex in the laws: greatest at the corners. With the move
-    given, the client's own probability q of a plus lies in [low, high - g] when it rises and in [low + g, high] when it falls;
-    the formula for C makes sense, and is convex in q, on all of [low, high]. So its values at both ends, with either sign of
-    D, bound C also at the inner corners high - g and low + g. What the counts' laws lack counts with the greatest X, 1/low.
+    Let one parameter move by t radii: :math:`P = Q + gD` with :math:`g = t/(2\alpha)` and D the difference of the
+    noise law and its shift by one. With :math:`X = D/Q`, :math:`E_Q(1+gX)^a = 1 + E_Q[(1+gX)^a - 1 - agX]`, and
+    :math:`h_g(x) = ((1+gx)^a-1-agx)/g^2` rises with g for x >= 0 (power series of the second derivative, a >= 2) and
+    is at most :math:`a(a-1)x^2/2` for x < 0. So the Renyi divergence of order a of one parameter is at most
+    :math:`\log(1+g^2C)/(a-1)` with C the mean of h at the greatest g, and the total divergence is at most
+    :math:`C\sum g^2/(a-1) = C\Delta_2^2/(4r^2\alpha^2(a-1))`. C is the mean under Q of a convex function of D/Q, so it
+    is jointly convex in the laws and greatest at the corners. For a given move, the client's own probability q of a
+    plus lies in [low, high - g] when it rises and in [low + g, high] when it falls; the formula for C is defined and
+    convex in q on all of [low, high]. So its values at both ends, with either sign of D, bound C also at the inner
+    corners high - g and low + g. The mass that is trimmed from the laws of the counts enters with the greatest
+    possible X, 1/low.
 
     Examples
     --------
@@ -496,22 +519,22 @@ def sample_level_epsilon(
     m, T = checks.count("parameters", parameters), checks.count("rounds", rounds)
     eps, level = checks.scalar("local", local, "(0, inf)"), checks.scalar("delta", delta, "(0, 1)")
     reach = checks.scalar("move", move, "(0, inf)")
-    whole = update_epsilon(others, m, epsilon=eps, client=Client.UNPAIRED, delta=level, rounds=T)
+    update_bound = update_epsilon(others, m, epsilon=eps, client=Client.UNPAIRED, delta=level, rounds=T)
     if m * T == 1:
-        exact = one_parameter(others, epsilon=eps, client=Client.UNPAIRED, move=min(reach, 2.0), delta=level)
-        return min(float(exact.epsilon(level)), whole)
+        curve = one_parameter(others, epsilon=eps, client=Client.UNPAIRED, move=min(reach, 2.0), delta=level)
+        return min(float(curve.epsilon(level)), update_bound)
     share = interval(eps)[2]
-    greatest = min(reach, 2.0) / 2 * share
+    greatest_shift = min(reach, 2.0) / 2 * share
     squares = min(reach**2, 4.0 * m) / 4 * share**2 * T
     orders = np.concatenate([np.linspace(2, 10, 17), np.geomspace(12, 2000, 40)])
-    worst = _renyi_constants(others, eps, greatest, orders)
+    worst = _renyi_constants(others, eps, greatest_shift, orders)
     total = worst * squares / (orders - 1)
     converted = composition_theorems.renyi_to_epsilon(orders, total, delta=level)
-    return min(max(float(np.min(converted)), 0.0), whole)
+    return min(max(float(np.min(converted)), 0.0), update_bound)
 
 
-def _renyi_constants(others: int, epsilon: float, greatest: float, orders: FloatArray) -> FloatArray:
-    """C of the Notes of :func:`epsilon` for every order, greatest over ranges of corners."""
+def _renyi_constants(others: int, epsilon: float, greatest_shift: float, orders: FloatArray) -> FloatArray:
+    """The constant C of the Notes of :func:`sample_level_epsilon` for every order, greatest over ranges of corners."""
     low, high, _ = interval(epsilon)
     worst = np.zeros(orders.size)
     a, negligible = orders[:, None], 0.0 if others <= _UNTRIMMED else _TRIMMED
@@ -523,9 +546,9 @@ def _renyi_constants(others: int, epsilon: float, greatest: float, orders: Float
                 base = (1 - q) * noise + q * above
                 for sign in (1, -1):
                     x, weight = sign * (above - noise)[base > 0] / base[base > 0], base[base > 0]
-                    rising = (np.expm1(a * np.log1p(greatest * x)) - a * greatest * x) / greatest**2
+                    rising = (np.expm1(a * np.log1p(greatest_shift * x)) - a * greatest_shift * x) / greatest_shift**2
                     value = np.where(x >= 0, rising, a * (a - 1) * x * x / 2)
                     worst = np.maximum(worst, np.nan_to_num(value @ weight, nan=np.inf, posinf=np.inf))
         if negligible:
-            worst += 4 * negligible * np.exp(orders * np.log1p(greatest / low)) / greatest**2
+            worst += 4 * negligible * np.exp(orders * np.log1p(greatest_shift / low)) / greatest_shift**2
     return worst * (1 + 1e-9)

@@ -6,23 +6,23 @@ from dataclasses import dataclass
 
 from airtight.analytics import checks
 
-_FLOAT_BITS = 32
+_FLOAT_BITS = 32  # bits of one parameter of the global model
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Bits of one client and round.
+    """Bits that one client sends and receives in one round.
 
     Attributes
     ----------
     model : int
         Downlink: the global model, 32 m.
     key_exchange : int
-        Up and down: Diffie-Hellman with everybody, n k.
+        Uplink and downlink: Diffie-Hellman key agreement with all clients, n k.
     shared_randomness : int
-        Up or down between the two of a pair.
+        Uplink or downlink: Z, the shared random bits of a pair.
     update : int
-        Uplink: one bit a parameter, m.
+        Uplink: one bit per parameter, m.
     """
 
     model: int
@@ -43,7 +43,7 @@ def published(clients: int, parameters: int, *, bits: int, key_bits: int = 256) 
     clients, parameters : int
         n and m.
     bits, key_bits : int
-        d and k.
+        d shared bits per parameter, and keys of k bits.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def stream(clients: int, parameters: int, *, bits: int, key_bits: int = 256) -> 
 
 
 def seeded(clients: int, parameters: int, *, bits: int, key_bits: int = 256) -> Cost:
-    """Cost when both expand the agreed key into Z: a key exchange with the partner only, and no further bits, for any d.
+    """Cost if both expand the agreed key into Z: one key exchange with the partner, and no further bits for any d.
 
     Examples
     --------

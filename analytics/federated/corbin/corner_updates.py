@@ -15,22 +15,13 @@ from airtight.analytics.privacy.accounting.envelope import Envelope
 from airtight.analytics.rounding import UNIT
 
 _EVERY_CORNER = 1000  # number of others up to which every corner is tried; beyond, ranges of corners share a bound
-_RANGES = 256
-_EVERY_CORNER_OF_THREE, _RANGES_OF_THREE = 128, 64  # the same when a pair's sum may take all its three values
-_MOST_VARIANCE = 2000.0  # greatest variance of the others' sum that is used in that case
+_RANGES = 256  # number of ranges of corners for more others
+_EVERY_CORNER_OF_THREE, _RANGES_OF_THREE = 128, 64  # the same if a pair's sum may take three values
+_MOST_VARIANCE = 2000.0  # greatest variance of the others' sum that is used if a pair's sum may take three values
 _UNTRIMMED = 256  # number of others up to which nothing is trimmed
 _ALONE = 8  # number of others up to which each corner has its own law
-_GROUPS = (
-    0,
-    1 / 64,
-    1 / 16,
-    1 / 4,
-    1 / 2,
-    3 / 4,
-    15 / 16,
-    63 / 64,
-    1,
-)  # boundaries of groups of corners, by the share at the upper end
+# boundaries of the groups of corners, as shares of clients at the upper end
+_GROUPS = 0, 1 / 64, 1 / 16, 1 / 4, 1 / 2, 3 / 4, 15 / 16, 63 / 64, 1
 _DIGITS = 10  # leading binary digits of the number of others that are kept
 _LEAST, LEAST_DIRECT = 1e-300, 1e-320  # least mass that is trimmed from long and from short windows of the count
 _NEGLIGIBLE = 1e-10  # share of delta that trimming may cost
@@ -40,8 +31,9 @@ _MIXING = 16 * UNIT  # rounding error of a loss when the laws of the client and 
 def corners(others: int, every: int, pieces: int) -> list[tuple[int, int]]:
     """Numbers of clients at the upper and at the lower end that together bound every corner of `others` clients.
 
-    All corners up to `every` clients; beyond, the least numbers at both ends in each range of corners. Each entry for more
-    clients has at least as many at both ends as some entry for fewer clients, so that bounds fall with the number of clients.
+    Up to `every` clients these are all corners. Beyond, there is one entry for each of `pieces` ranges of corners: the
+    least numbers of clients at both ends in the range. Each entry for more clients has at least as many clients at
+    both ends as some entry for fewer clients, so that bounds fall with the number of clients.
 
     Examples
     --------
@@ -63,7 +55,7 @@ class Family:
     high: float
     negligible: float
     lost: float
-    _found: dict[tuple[int, int], Shift] = field(default_factory=dict)
+    _shifts: dict[tuple[int, int], Shift] = field(default_factory=dict)
     _counts: dict[tuple[int, int], FloatArray] = field(default_factory=dict)
 
     @classmethod
@@ -74,14 +66,14 @@ class Family:
         n -= n % 2 ** max(n.bit_length() - _DIGITS, 0)
         if any(_neighbours(pair) is None for pair in laws):
             n = min(n, int(min(_MOST_VARIANCE / max(low * high, 1e-300), 1e9)))
-            found = corners(n, _EVERY_CORNER_OF_THREE, _RANGES_OF_THREE)
+            corner_list = corners(n, _EVERY_CORNER_OF_THREE, _RANGES_OF_THREE)
         else:
-            found = corners(n, _EVERY_CORNER, _RANGES)
-        if sum(found[0]) <= _UNTRIMMED:
-            return cls(found, low, high, 0.0, 0.0)
-        least = _LEAST if sum(found[0]) * low * high > LONG**2 else LEAST_DIRECT
-        negligible = max(delta * _NEGLIGIBLE / 4, least)
-        return cls(found, low, high, negligible, 4 * negligible)
+            corner_list = corners(n, _EVERY_CORNER, _RANGES)
+        if sum(corner_list[0]) <= _UNTRIMMED:
+            return cls(corner_list, low, high, 0.0, 0.0)
+        least_trimmed = _LEAST if sum(corner_list[0]) * low * high > LONG**2 else LEAST_DIRECT
+        negligible = max(delta * _NEGLIGIBLE / 4, least_trimmed)
+        return cls(corner_list, low, high, negligible, 4 * negligible)
 
     def envelope(self, corners: Iterable[tuple[int, int]], laws: Sequence[tuple[FloatArray, FloatArray]]) -> Envelope:
         """Envelope of the laws of the whole count under both updates, or of pairs that dominate them."""
@@ -115,10 +107,10 @@ class Family:
         """Dominating pair of the count plus one and the count; pairs with exchanged numbers are mirror images."""
         if first > rest:
             return self._dominating(rest, first).mirrored()
-        if (first, rest) not in self._found:
+        if (first, rest) not in self._shifts:
             low, high = self.low, self.high
-            self._found[first, rest] = dominating(first, rest, low, high, negligible=self.negligible)
-        return self._found[first, rest]
+            self._shifts[first, rest] = dominating(first, rest, low, high, negligible=self.negligible)
+        return self._shifts[first, rest]
 
 
 def _neighbours(pair: tuple[FloatArray, FloatArray]) -> int | None:
@@ -135,13 +127,15 @@ def groups(corners: list[tuple[int, int]]) -> Iterator[list[tuple[int, int]]]:
         yield from ([corner] for corner in corners)
         return
     yield corners[:1]
-    for left, right in pairwise(_GROUPS):
-        yield corners[max(int(np.floor(last * left)), 1) : min(int(np.ceil(last * right)), last - 1) + 1]
+    for lower_share, upper_share in pairwise(_GROUPS):
+        yield corners[max(int(np.floor(last * lower_share)), 1) : min(int(np.ceil(last * upper_share)), last - 1) + 1]
     yield corners[-1:]
 
 
 def by_direction(laws: Sequence[tuple[FloatArray, FloatArray]]) -> list[list[tuple[FloatArray, FloatArray]]]:
     """The moves that raise the mean of the count, and those that lower it."""
     raising = [bool((p - q) @ np.arange(p.size) > 0) for p, q in laws]
-    split = [[pair for pair, up in zip(laws, raising, strict=True) if up is way] for way in (True, False)]
-    return [part for part in split if part]
+    split = [
+        [pair for pair, raises in zip(laws, raising, strict=True) if raises is direction] for direction in (True, False)
+    ]
+    return [moves for moves in split if moves]
