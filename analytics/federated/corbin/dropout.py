@@ -1,6 +1,8 @@
-r"""Dropout in CorBin-FL, each client with probability p: the law of who is left, the error of the mean, privacy (CB Theorem 4).
+r"""Independent dropout in CorBin-FL: laws of survivors and broken pairs, error of the mean, privacy (CB Theorem 4).
 
-Exact where the paper uses Chebyshev: broken pairs are :math:`\mathrm{Bin}(n/2, 2p(1-p))`, survivors :math:`\mathrm{Bin}(n, 1-p)`.
+Each client drops out with probability p. The number of broken pairs, of which exactly one client survives, is
+:math:`\mathrm{Bin}(n/2, 2p(1-p))`, the number of survivors :math:`\mathrm{Bin}(n, 1-p)`. Their quantiles are exact,
+where the paper uses Chebyshev's inequality.
 """
 
 from __future__ import annotations
@@ -29,9 +31,9 @@ class PublishedDropout:
     Attributes
     ----------
     gamma, gamma_prime : float
-        Bounds on broken pairs over n.
+        Lower and upper bound on the number of broken pairs over n.
     theta, theta_prime : float
-        Bounds on survivors over n.
+        Lower and upper bound on the number of survivors over n.
     mse : float
         The bound on the mean squared error; may be negative.
     """
@@ -51,7 +53,8 @@ def published(
     .. math:: \gamma, \gamma' = p(1-p) \mp \sqrt{\tfrac{p(1-p)(1-2p(1-p))}{4(\delta-\delta_1)n}},\qquad
               \theta, \theta' = p(1-p) \mp \sqrt{\tfrac{p(1-p)}{(\delta-\delta_1)n}}
 
-    False: the radius of gamma is half of what Chebyshev gives, theta is centered at p(1-p) where survivors are near 1-p.
+    The theorem is false: the radius of gamma is half of that of Chebyshev's inequality, and theta is centered at
+    p(1-p), while the share of survivors is near 1-p.
 
     Examples
     --------
@@ -78,7 +81,7 @@ def published(
 
 
 def survivors(clients: int, *, dropout: float, level: float) -> tuple[int, int]:
-    """The least interval of quantiles that holds the number of survivors with probability at least 1 - `level`.
+    """Interval between the outer quantiles of the number of survivors; it has probability at least 1 - `level`.
 
     Examples
     --------
@@ -90,7 +93,7 @@ def survivors(clients: int, *, dropout: float, level: float) -> tuple[int, int]:
 
 
 def broken_pairs(clients: int, *, dropout: float, level: float) -> tuple[int, int]:
-    """The same of pairs of which exactly one client is left; `clients` is even.
+    """Interval between the outer quantiles of the number of broken pairs; `clients` must be even.
 
     Examples
     --------
@@ -99,13 +102,13 @@ def broken_pairs(clients: int, *, dropout: float, level: float) -> tuple[int, in
     """
     n, p = checks.count("clients", clients), checks.scalar("dropout", dropout, "[0, 1)")
     if n % 2:
-        raise ParameterError("clients", n, "even: they are paired")
+        raise ParameterError("clients", n, "even, because all clients are paired")
     law = binomial(n // 2, 2 * p * (1 - p)).dense(n // 2 + 1)
     return _interval(law, checks.scalar("level", level, "(0, 1)"))
 
 
 def _interval(law: FloatArray, level: float) -> tuple[int, int]:
-    """Outer quantiles at half the level each."""
+    """The lower and the upper quantile, each at half the level."""
     below, above = np.cumsum(law), np.cumsum(law[::-1])
     return int(np.sum(below <= level / 2)), int(law.size - 1 - np.sum(above <= level / 2))
 
@@ -119,22 +122,24 @@ def worst_mse(clients: int, *, dropout: float, epsilon: float, radius: float = 1
     dropout : float
         p in [0, 1).
     independent : float
-        Share of clients that quantize alone.
+        Share of clients that are unpaired.
 
     Returns
     -------
     float
-        Mean of the squared error of one parameter; a round without survivors counts as no error.
+        Mean squared error of one parameter; a round without survivors counts as error 0.
 
     Notes
     -----
-    *Hypotheses.* Each of n clients, n even, drops out with probability p, independently; N are left; infinitely many bits; c = 0.
+    *Hypotheses.* Each of n clients, n even, drops out independently with probability p; N survive; infinitely many
+    bits; c = 0.
 
-    A client alone contributes :math:`A^2 - x^2` over N^2, a whole pair :math:`2A|s| - s^2`. Given that one client (or both of
-    a pair) survives, the others that survive are :math:`X \sim \mathrm{Bin}(n-1, 1-p)` (or :math:`\mathrm{Bin}(n-2, 1-p)`
-    when its partner dropped out or is counted), so with :math:`e_i = E(i+X)^{-2}`, X binomial of n - 2, a pair costs
-    :math:`2p(1-p)e_1(A^2 - \overline{x^2}) + (1-p)^2e_2(2A|s|-s^2)`. For a given s the first term is greatest where both
-    updates are :math:`s/2`, and so for all pairs alike; the sum is then a parabola in s.
+    A surviving client without partner contributes :math:`(A^2 - x^2)/N^2`, a surviving pair :math:`(2A|s| - s^2)/N^2`.
+    Given that an unpaired client survives, the number of other survivors is :math:`X \sim \mathrm{Bin}(n-1, 1-p)`.
+    Given that one or both clients of a pair survive, the number of survivors outside the pair is
+    :math:`X \sim \mathrm{Bin}(n-2, 1-p)`. So with :math:`e_i = E(i+X)^{-2}` for this X the error of a pair is
+    :math:`2p(1-p)e_1(A^2 - \overline{x^2}) + (1-p)^2e_2(2A|s|-s^2)`. For a given s the first term is greatest where
+    both updates are :math:`s/2`. Then the sum of both terms is a parabola in s, the same for all pairs.
 
     Examples
     --------
@@ -156,7 +161,7 @@ def worst_mse(clients: int, *, dropout: float, epsilon: float, radius: float = 1
 
 
 def _inverse_square(trials: int, p: float, offset: int) -> float:
-    """E (offset + X)^-2 for X of the binomial law with survival probability 1 - p."""
+    """E (offset + X)^-2 for a binomial X with success probability 1 - p."""
     law = binomial(trials, 1 - p)
     count = law.start + np.arange(law.weights.size) + offset
     return float(law.weights @ (1.0 / count**2))
@@ -173,24 +178,27 @@ def central_epsilon(
     bits: int | None = None,
     rounds: int = 1,
 ) -> float:
-    r"""Central epsilon of any survivor under (Aug)CorBin-FL with dropout: proven, worst over all updates. Adjacency: ``replace``.
+    r"""Central epsilon of a survivor under (Aug)CorBin-FL with dropout, worst over all updates. Adjacency: ``replace``.
 
-    Who drops out is drawn afresh in every round, and the server may see it: the upper end of
-    :func:`airtight.analytics.federated.corbin.aggregation.aggregation`, of a client that has a partner in all rounds or in none.
+    A proven upper bound. Clients drop out independently in every round, and the server may see who does. The value is
+    the upper bound of :func:`airtight.analytics.federated.corbin.aggregation.aggregation` for a client that is
+    assigned a partner in all rounds or in none.
 
     Returns
     -------
     float
-        Greatest over both kinds of clients there are. One with a partner is now in a pair, now alone.
+        The greatest value over the paired and the unpaired clients of the system. A paired client quantizes alone in
+        the rounds in which its partner drops out.
 
     Notes
     -----
-    *Hypotheses.* (Ledger CB-T4*-privacy.) Clients drop out independently of their updates; N of those other than the client in
-    question quantize alone, by their own coins; the server sees who dropped out and the sum.
+    *Hypotheses.* (Ledger CB-T4*-privacy.) Clients drop out independently of their updates; N of the others than the
+    client in question quantize alone and independently; the server sees who dropped out and the sum.
 
-    Given who is left, the divergence is that of the release with N clients beside it
-    (:func:`airtight.analytics.federated.corbin.central_privacy.one_parameter`), and who is left has one law for both neighbours:
-    delta is the mean over it (:func:`airtight.analytics.federated.corbin.dropout_survivors.curve`).
+    Given the set of survivors, the divergence is that of the release with N other unpaired clients
+    (:func:`airtight.analytics.federated.corbin.central_privacy.one_parameter`). The set of survivors has the same law
+    for both neighbours, so delta is the mean over this law
+    (:func:`airtight.analytics.federated.corbin.dropout_survivors.curve`).
 
     Examples
     --------
@@ -201,19 +209,26 @@ def central_epsilon(
     m, eps = checks.count("parameters", parameters), checks.scalar("epsilon", epsilon, "(0, inf)")
     kinds = dropout_survivors.laws(clients, dropout=dropout, independent=independent)
     if dropout == 0:
-        each = [[(how, law.start) for _, how, law in cases] for cases in kinds.values()]
+        cases_of_kinds = [[(settings, law.start) for _, settings, law in cases] for cases in kinds.values()]
         return max(
-            central_privacy.mixed_epsilon(cases, m, epsilon=eps, delta=level, bits=bits, rounds=times) for cases in each
+            central_privacy.mixed_epsilon(cases, m, epsilon=eps, delta=level, bits=bits, rounds=times)
+            for cases in cases_of_kinds
         )
-    how: _How = {"epsilon": eps, "dropout": dropout, "independent": independent, "bits": bits, "rounds": times}
-    if any(dropout_survivors.told(clients, m, client=kind, **how) > level for kind in kinds):
+    settings: _Settings = {
+        "epsilon": eps,
+        "dropout": dropout,
+        "independent": independent,
+        "bits": bits,
+        "rounds": times,
+    }
+    if any(dropout_survivors.told(clients, m, client=kind, **settings) > level for kind in kinds):
         return math.inf
-    curves = [dropout_survivors.curve(clients, m, client=kind, delta=level, **how) for kind in kinds]
+    curves = [dropout_survivors.curve(clients, m, client=kind, delta=level, **settings) for kind in kinds]
     pure = float(central_privacy.local_epsilon(eps, m * times)) if list(kinds) == [Client.UNPAIRED] else math.inf
     return min(max(Composition(((curve, times),)).epsilon(level)[1] for curve in curves), pure)
 
 
-class _How(TypedDict):
+class _Settings(TypedDict):
     epsilon: float
     dropout: float
     independent: float
@@ -222,7 +237,7 @@ class _How(TypedDict):
 
 
 def outside_probability(clients: int, *, dropout: float, low: float, high: float) -> float:
-    """Probability that broken pairs over n fall outside [low, high]: what Theorem 4 bounds by delta - delta_1.
+    """Probability that the broken pairs over n lie outside [low, high]; Theorem 4 bounds it by delta - delta_1.
 
     Examples
     --------

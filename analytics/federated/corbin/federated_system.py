@@ -1,4 +1,4 @@
-"""The description of a round of CorBin-FL or AugCorBin-FL, checked once, used everywhere."""
+"""The parameters of CorBin-FL and AugCorBin-FL as one validated value type."""
 
 from __future__ import annotations
 
@@ -17,17 +17,18 @@ class FederatedSystem(Described):
     clients, parameters : int
         n and m.
     epsilon : float
-        eps_p > 0, of one parameter of one uplink.
+        eps_p > 0, local epsilon of one parameter of one uplink.
     center, radius : float
         Updates lie in [center - radius, center + radius].
     shared_bits : int
-        d in [0, 60], for each parameter of a pair.
+        d in [0, 60], number of random bits that a pair shares for each parameter.
     ldp_fraction : float
-        gamma in [0, 1]: this share of the clients, rounded and made to leave an even number, quantizes alone.
+        gamma in [0, 1], share of the clients that quantize alone; their number is rounded such that an even number of
+        clients is left.
     dropout : float
         Probability in [0, 1) with which each client drops out.
     delta : float
-        In (0, 1), of the central guarantee, over all rounds.
+        delta in (0, 1) of the central guarantee over all rounds.
     rounds : int
         T, with fresh randomness and fresh dropout.
 
@@ -51,17 +52,17 @@ class FederatedSystem(Described):
 
     @property
     def alone(self) -> int:
-        """Clients that quantize alone."""
+        """Number of clients that quantize alone."""
         return alone(self.clients, self.ldp_fraction)
 
     @property
     def pairs(self) -> int:
-        """Pairs of the others."""
+        """Number of pairs of the other clients."""
         return (self.clients - self.alone) // 2
 
 
 def alone(clients: int, fraction: float) -> int:
-    """How many of the clients quantize alone: the share, rounded, and one more when an odd number would be left to pair.
+    """Number of clients that quantize alone: the rounded share, plus one if the number of the others were odd.
 
     Examples
     --------

@@ -1,7 +1,8 @@
-r"""The error of the mean update in LDP-FL, CorBin-FL and AugCorBin-FL: exact, and in the worst case.
+r"""MSE of the mean update in LDP-FL, CorBin-FL and AugCorBin-FL: exact for given updates, and in the worst case.
 
-Errors are per parameter and add up over parameters. With offsets :math:`x_i = w_i - c` and :math:`A = r\alpha` a paired couple
-contributes :math:`2A|s| - s^2`, :math:`s = x_i + x_j` (ledger CB-T1*), a single client :math:`A^2 - x_i^2`, each over n squared.
+Errors are per parameter and add up over parameters. Let :math:`x_i = w_i - c` be the offsets and :math:`A = r\alpha`.
+A pair contributes :math:`(2A|s| - s^2)/n^2` with :math:`s = x_i + x_j` (ledger CB-T1*), an unpaired client
+:math:`(A^2 - x_i^2)/n^2`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from airtight.analytics.federated.corbin.federated_system import alone
 
 
 def published(clients: int, *, epsilon: ArrayLike, radius: ArrayLike = 1.0) -> FloatArray:
-    r"""CB Theorem 2 as printed: :math:`\frac{r^2}{2n}((\sqrt2-1)\alpha+1)((\sqrt2+1)\alpha-1)`. True, loose: quadratic in alpha.
+    r"""CB Theorem 2 as printed: :math:`\frac{r^2}{2n}((\sqrt2-1)\alpha+1)((\sqrt2+1)\alpha-1)`.
+
+    The bound is true but loose, because it is quadratic in alpha.
 
     Examples
     --------
@@ -29,7 +32,9 @@ def published(clients: int, *, epsilon: ArrayLike, radius: ArrayLike = 1.0) -> F
 
 
 def published_augmented(clients: int, *, epsilon: ArrayLike, fraction: float, radius: ArrayLike = 1.0) -> FloatArray:
-    r"""CB Theorem 3, MSE of AugCorBin-FL as printed: :math:`\gamma r^2\alpha^2/n` and (1 - gamma) times Theorem 2. True, loose.
+    r"""CB Theorem 3, MSE of AugCorBin-FL as printed: :math:`\gamma r^2\alpha^2/n` plus 1 - gamma times Theorem 2.
+
+    The bound is true but loose.
 
     Examples
     --------
@@ -42,7 +47,7 @@ def published_augmented(clients: int, *, epsilon: ArrayLike, fraction: float, ra
 
 
 def worst_ldp(clients: int, *, epsilon: ArrayLike, radius: ArrayLike = 1.0) -> FloatArray:
-    r"""Worst MSE of LDP-FL over the updates: :math:`r^2\alpha^2/n`, all at the center.
+    r"""Worst MSE of LDP-FL over the updates: :math:`r^2\alpha^2/n`, attained where all updates are at the center.
 
     Examples
     --------
@@ -61,7 +66,7 @@ def worst(
     bits: int | None = None,
     independent: float = 0.0,
 ) -> FloatArray:
-    r"""Worst MSE of CorBin-FL over the updates, and of AugCorBin-FL when a share of the clients quantizes alone.
+    r"""Worst MSE of CorBin-FL over the updates, and of AugCorBin-FL if a share of the clients quantizes alone.
 
     .. math:: \frac1{n^2}\Bigl[N A^2 + \frac{n-N}2\,\bigl(\max_s(2A|s|-s^2) + \tfrac{A^2}{2^{d-1}}\bigr)\Bigr],\qquad
               \max_s = \begin{cases} r^2\alpha^2 & \alpha\le2\\ 4r^2(\alpha-1) & \alpha\ge2 \end{cases}
@@ -69,10 +74,11 @@ def worst(
     Parameters
     ----------
     clients : int
-        n >= 1; of an odd number of paired clients one quantizes alone.
+        n >= 1; if the number of paired clients is odd, one of them quantizes alone.
     epsilon, radius : array_like
     bits : int or None
-        Shared bits; None for the limit, where the last term is 0. With bits the value is an upper bound.
+        d, the number of shared bits; None for the limit, where the last term is 0. With bits the value is an upper
+        bound.
     independent : float
         gamma in [0, 1]: N = gamma n clients, rounded, quantize alone.
 
@@ -82,15 +88,15 @@ def worst(
     [38.0333, 6.166, 2.3279, 0.6103]
     """
     n, r, a = _scale(clients, epsilon, radius)
-    single = alone(clients, checks.scalar("independent", independent, "[0, 1]"))
+    unpaired_clients = alone(clients, checks.scalar("independent", independent, "[0, 1]"))
     pair = np.asarray(alphabets.minimax_mse(epsilon=epsilon, radius=radius))
     if bits is not None:
         pair = np.minimum(pair + quantizers.slack(epsilon=epsilon, radius=radius, bits=bits), 2 * (r * a) ** 2)
-    return np.asarray((single * (r * a) ** 2 + (clients - single) / 2 * pair) / (n * n))[()]
+    return np.asarray((unpaired_clients * (r * a) ** 2 + (clients - unpaired_clients) / 2 * pair) / (n * n))[()]
 
 
 def improvement(epsilon: ArrayLike) -> FloatArray:
-    r"""Worst case of LDP-FL over that of CorBin-FL: :math:`\alpha^2/(2(\alpha-1))` for alpha >= 2, else 2; never below 2.
+    r"""Ratio of the worst MSEs of LDP-FL and CorBin-FL: :math:`\alpha^2/(2(\alpha-1)) \ge 2` for alpha >= 2, else 2.
 
     Examples
     --------
@@ -142,7 +148,7 @@ def paired(
     ----------
     w : array_like, shape (n,) or (n, m)
     pairs : array_like of int, shape (P, 2)
-        No client twice.
+        Indices of the clients of each pair; no client is in two pairs.
     bits : int or None
         See :func:`airtight.analytics.federated.corbin.quantizers.pair_mse`.
 
@@ -153,13 +159,15 @@ def paired(
     """
     x, A = _offsets(w, epsilon, center, radius)
     n = len(x)
-    couples = checks.integer("pairs", pairs, f"[0, {n - 1}]")
-    if couples.ndim != 2 or couples.shape[1] != 2 or np.unique(couples).size != couples.size:
-        raise ParameterError("pairs", f"array of shape {couples.shape}", "of shape (P, 2), no client twice")
-    alone = np.setdiff1d(np.arange(n), couples)
-    first, second = x[couples[:, 0]], x[couples[:, 1]]
-    together = quantizers.pair_mse(first, second, epsilon=epsilon, radius=radius, bits=bits)
-    return np.asarray((np.sum(together, axis=0) + np.sum(A * A - x[alone] ** 2, axis=0)) / n**2)[()]
+    pair_indices = checks.integer("pairs", pairs, f"[0, {n - 1}]")
+    if pair_indices.ndim != 2 or pair_indices.shape[1] != 2 or np.unique(pair_indices).size != pair_indices.size:
+        raise ParameterError(
+            "pairs", f"array of shape {pair_indices.shape}", "of shape (P, 2), with no client in two pairs"
+        )
+    unpaired = np.setdiff1d(np.arange(n), pair_indices)
+    first, second = x[pair_indices[:, 0]], x[pair_indices[:, 1]]
+    pair_errors = quantizers.pair_mse(first, second, epsilon=epsilon, radius=radius, bits=bits)
+    return np.asarray((np.sum(pair_errors, axis=0) + np.sum(A * A - x[unpaired] ** 2, axis=0)) / n**2)[()]
 
 
 def mean_over_pairings(w: ArrayLike, *, epsilon: float, center: float = 0.0, radius: float = 1.0) -> FloatArray:
@@ -167,7 +175,8 @@ def mean_over_pairings(w: ArrayLike, *, epsilon: float, center: float = 0.0, rad
 
     .. math:: \frac1{n^2}\Bigl[\pi\sum_{i<j}(2A|x_i+x_j| - (x_i+x_j)^2) + \lambda\sum_i(A^2-x_i^2)\Bigr]
 
-    with :math:`\pi = 1/(n-1), \lambda = 0` for even n and :math:`\pi = \lambda = 1/n` for odd n, one client being left over.
+    with :math:`\pi = 1/(n-1), \lambda = 0` for even n and :math:`\pi = \lambda = 1/n` for odd n, where one client is
+    unpaired.
 
     Parameters
     ----------
@@ -175,8 +184,8 @@ def mean_over_pairings(w: ArrayLike, *, epsilon: float, center: float = 0.0, rad
 
     Notes
     -----
-    Every pair is drawn with the same probability. The sum of abs(x_i + x_j) over all pairs is an area between the counting
-    functions of x and -x: O(n log n).
+    Every pair is drawn with the same probability. The sum of abs(x_i + x_j) over all pairs is computed as an area
+    between the counting functions of x and -x, in O(n log n).
 
     Examples
     --------
@@ -185,13 +194,17 @@ def mean_over_pairings(w: ArrayLike, *, epsilon: float, center: float = 0.0, rad
     """
     x, A = _offsets(w, epsilon, center, radius)
     n = len(x)
+    # sum of abs(x_i + x_j) over all i and j: each gap of the merged values counts for the pairs (x_i, -x_j) around it
     merged = np.concatenate([x, -x])
     order = np.argsort(merged, axis=0, kind="stable")
-    places = np.take_along_axis(merged, order, axis=0)
-    own = np.cumsum(order < n, axis=0)[:-1]
-    mirrored = np.arange(1, 2 * n).reshape(-1, *([1] * (x.ndim - 1))) - own
-    every = np.sum(np.diff(places, axis=0) * (own * (n - mirrored) + mirrored * (n - own)), axis=0)
-    absolute = (every - 2 * np.sum(np.abs(x), axis=0)) / 2
+    sorted_values = np.take_along_axis(merged, order, axis=0)
+    own_counts = np.cumsum(order < n, axis=0)[:-1]
+    mirrored_counts = np.arange(1, 2 * n).reshape(-1, *([1] * (x.ndim - 1))) - own_counts
+    ordered_sum = np.sum(
+        np.diff(sorted_values, axis=0) * (own_counts * (n - mirrored_counts) + mirrored_counts * (n - own_counts)),
+        axis=0,
+    )
+    absolute = (ordered_sum - 2 * np.sum(np.abs(x), axis=0)) / 2
     square = (n - 2) * np.sum(x * x, axis=0) + np.sum(x, axis=0) ** 2
     pairs = np.maximum(2 * A * absolute - square, 0.0)
     if n % 2 == 0:
@@ -209,9 +222,9 @@ def _offsets(w: ArrayLike, epsilon: float, center: float, radius: float) -> tupl
 
 
 def best_pairing(w: ArrayLike, *, epsilon: float, center: float = 0.0, radius: float = 1.0) -> NDArray[np.int64]:
-    """The pairs of least MSE for given updates (infinitely many shared bits), were the server to know them.
+    """The pairing of least MSE for given updates (infinitely many shared bits), if the server knew them.
 
-    A minimum-weight perfect matching by the blossom algorithm, O(n^3): for up to a few hundred clients.
+    It is a minimum-weight perfect matching, found by the blossom algorithm in O(n^3), for up to a few hundred clients.
 
     Parameters
     ----------
@@ -232,7 +245,9 @@ def best_pairing(w: ArrayLike, *, epsilon: float, center: float = 0.0, radius: f
 
     x, A = _offsets(w, epsilon, center, radius)
     if x.ndim != 1 or len(x) % 2:
-        raise ParameterError("w", f"array of shape {x.shape}", "of shape (n,) with n even: all clients are paired")
+        raise ParameterError(
+            "w", f"array of shape {x.shape}", "of shape (n,) with even n, because all clients are paired"
+        )
     s = np.abs(x[:, None] + x[None, :])
     cost = s * (2 * A - s)
     graph = nx.Graph()

@@ -1,12 +1,13 @@
-r"""One-bit stochastic quantizers: LDPQ and the correlated pair CorBinQ (CorBin-FL, Algorithms 1 and 2), sampled and exactly.
+r"""One-bit stochastic quantizers: LDPQ and the correlated pair CorBinQ (CorBin-FL, Algorithms 1 and 2).
 
 .. warning::
-   The local guarantee of CorBinQ holds against an eavesdropper on *one* uplink. The server sees both outputs of a pair, and
-   their joint law has an infinite likelihood ratio: against the server there is no finite local guarantee (ledger CB-PLDP*).
+   The local guarantee of CorBinQ holds for an observer of *one* uplink. The server sees both outputs of a pair, and
+   their joint law has an infinite likelihood ratio: no finite local epsilon holds for the server (ledger CB-PLDP*).
 
-With :math:`\alpha = (e^{\epsilon}+1)/(e^{\epsilon}-1)` and :math:`A = r\alpha` a quantizer puts out :math:`c \pm A`, plus with
-probability :math:`q = \tfrac12 + (w-c)/(2A)`. The pair compares one shared number of d bits with :math:`2^dq_1` and
-:math:`2^d(1-q_2)`, so that one rounds up where the other rounds down.
+With :math:`\alpha = (e^{\epsilon}+1)/(e^{\epsilon}-1)` and :math:`A = r\alpha`, a quantizer outputs :math:`c + A` with
+probability :math:`q = \tfrac12 + (w-c)/(2A)`, else :math:`c - A`. The two clients of a pair compare one shared number
+of d bits with the levels :math:`2^dq_1` and :math:`2^d(1-q_2)`, so that one of them tends to round up where the other
+rounds down. The module samples the quantizers and computes the exact law and error of a pair.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ from airtight.analytics.checks import FloatArray, ParameterError, broadcast, rea
 from airtight.analytics.privacy.mechanisms.randomized_response import alpha as alpha
 from airtight.analytics.rounding import UNIT
 
-_MOST_BITS = 60
-_PIECE = 1 << 16  # parameters quantized at a time
+_MOST_BITS = 60  # greatest number of shared bits: the shared number is a 64-bit integer
+_PIECE = 1 << 16  # number of parameters that are quantized at a time, to limit the memory
 
 
 @dataclass(frozen=True)
 class _Inputs:
-    """Offsets from the center, the radius, half the distance A of the outputs, and A less the radius."""
+    """Offsets from the center, the radius, half the distance A of the two outputs, and the excess A - r."""
 
     offsets: tuple[FloatArray, ...]
     radius: FloatArray
@@ -51,7 +52,7 @@ def offset(w: ArrayLike, *, center: ArrayLike, radius: ArrayLike, name: str = "w
     Raises
     ------
     ParameterError
-        When a weight lies outside, under the name given.
+        If a weight lies outside the interval; the error has the given name.
 
     Examples
     --------
@@ -93,18 +94,18 @@ def ldpq(
         Finite; radius > 0.
     rng : numpy.random.Generator
     clip : bool
-        Move weights from outside to the nearer end: the output is then unbiased for the clipped weight.
+        Move weights outside the interval to its nearer end; the output is then unbiased for the clipped weight.
 
     Returns
     -------
     ndarray
-        One output for each parameter; float32 when `w` is float32, else float64. Works in pieces: beyond inputs and
-        output the memory does not grow.
+        One output for each parameter; float32 if `w` is float32, else float64. Parameters are quantized in pieces, so
+        that only inputs and output need memory in proportion to their number.
 
     Raises
     ------
     ParameterError
-        When a weight is outside and `clip` is not said.
+        If a weight lies outside the interval and `clip` is false.
 
     Examples
     --------
@@ -129,16 +130,17 @@ def corbinq(
     rng: np.random.Generator,
     clip: bool = False,
 ) -> tuple[FloatArray, FloatArray]:
-    """CorBinQ, Algorithm 2 with its line 14 mended (T_2 is compared with Z, not T_1): a pair of correlated outputs.
+    """CorBinQ: a pair of correlated outputs, by Algorithm 2 with line 14 corrected (Z is compared with T_2, not T_1).
 
     Parameters
     ----------
     w1, w2 : array_like
         The parameters of both clients, in [center - radius, center + radius].
     bits : int or None
-        d in [0, 60], shared random bits for each parameter; None for the limit. 0 is two independent LDPQ.
+        d in [0, 60], number of shared random bits for each parameter; None for the limit of infinitely many. With 0
+        bits the outputs are those of two independent LDPQ.
     rng : numpy.random.Generator
-        Draws the common seed and the private coins.
+        Source of the common seed and of the private coins of both clients.
     epsilon, center, radius, clip
         As for :func:`ldpq`.
 
@@ -155,9 +157,9 @@ def corbinq(
     """
     w1, w2 = broadcast(w1=np.asarray(w1), w2=np.asarray(w2))
     seed = int(rng.integers(2**63))
-    same = {"epsilon": epsilon, "center": center, "radius": radius, "bits": bits, "rng": rng, "clip": clip}
-    first: FloatArray = corbinq_half(w1, lead=True, seed=seed, **same)  # type: ignore[arg-type]
-    second: FloatArray = corbinq_half(w2, lead=False, seed=seed, **same)  # type: ignore[arg-type]
+    settings = {"epsilon": epsilon, "center": center, "radius": radius, "bits": bits, "rng": rng, "clip": clip}
+    first: FloatArray = corbinq_half(w1, lead=True, seed=seed, **settings)  # type: ignore[arg-type]
+    second: FloatArray = corbinq_half(w2, lead=False, seed=seed, **settings)  # type: ignore[arg-type]
     return first, second
 
 
@@ -173,7 +175,7 @@ def corbinq_half(
     rng: np.random.Generator,
     clip: bool = False,
 ) -> FloatArray:
-    """What one client of a pair sends: all that it needs of the other is the common seed.
+    """The output of one client of a pair, which shares only the seed with the other client.
 
     Parameters
     ----------
@@ -181,9 +183,10 @@ def corbinq_half(
     lead : bool
         True for one client of the pair, False for the other.
     seed : int
-        Common seed, >= 0: expanded into the shared bits by the Philox cipher, instead of sending d bits a parameter.
+        Common seed, >= 0, which the Philox generator expands into the shared bits, so that no further bits need be
+        sent.
     rng : numpy.random.Generator
-        Private coins of this client.
+        Source of the private coins of this client.
     epsilon, center, radius, bits, clip
         As for :func:`corbinq`.
 
@@ -223,12 +226,12 @@ def _quantized(
     radius: ArrayLike,
     clip: bool,
 ) -> FloatArray:
-    """c + sign A where `draw` hits the level 1/2 + sign (w - c)/(2A), else c - sign A; a piece at a time."""
+    """c + sign A where `draw` is true at the level 1/2 + sign (w - c)/(2A), else c - sign A; evaluated in pieces."""
     weights = np.asarray(w)
     if weights.dtype.kind not in "iuf":
         weights = real("w", w)
     a, c, r = np.asarray(alpha(epsilon)), real("center", center), real("radius", radius, "(0, inf)")
-    inside = checks.flag("clip", clip)
+    clips = checks.flag("clip", clip)
     try:
         shape = np.broadcast_shapes(weights.shape, a.shape, c.shape, r.shape)
     except ValueError:
@@ -249,12 +252,12 @@ def _quantized(
         for value, factor, middle, width, target in pieces:
             x = value - middle
             if not np.all(np.abs(x) <= width * (1 + 4 * UNIT)):
-                if not inside or np.any(np.isnan(x)):
-                    offset(weights, center=c, radius=r)  # raises, and names the first weight outside
+                if not clips or np.any(np.isnan(x)):
+                    offset(weights, center=c, radius=r)  # raises the error for the first weight outside
                 x = np.clip(x, -width, width)
             A = factor * width
-            hit = draw(0.5 + sign * x / (2 * A))
-            target[...] = middle + np.where(hit, sign * A, -sign * A)
+            output_is_upper = draw(0.5 + sign * x / (2 * A))
+            target[...] = middle + np.where(output_is_upper, sign * A, -sign * A)
     return np.asarray(out)[()]
 
 
@@ -267,7 +270,7 @@ def pair_law(
     radius: ArrayLike = 1.0,
     bits: int | None,
 ) -> FloatArray:
-    r"""The joint law of CorBinQ's outputs: what the server sees of a pair.
+    r"""The joint law of both outputs of CorBinQ, which the server sees.
 
     Parameters
     ----------
@@ -277,14 +280,14 @@ def pair_law(
     Returns
     -------
     ndarray, shape (..., 2, 2)
-        Probability of (first, second), index 1 for :math:`c + A` and 0 for :math:`c - A`; each entry to relative 1e-12 or
-        2^-53 absolute of its cell.
+        Probability of (first, second), index 1 for :math:`c + A` and 0 for :math:`c - A`. The error of an entry is at
+        most 1e-12 relative, or 2^-53 of the width of a cell.
 
     Notes
     -----
-    Let :math:`a = 2^dq_1`, :math:`b = 2^d(1-q_2)`. If their whole parts differ, or d is infinite, P(+-) = min(a, b)/2^d, the
-    Frechet bound. If they are equal, with fractions :math:`f_1, f_2`, the private coins meet in one cell:
-    P(++) = f_1 (1 - f_2)/2^d and P(--) = (1 - f_1) f_2/2^d.
+    Let :math:`a = 2^dq_1`, :math:`b = 2^d(1-q_2)`. If their integer parts differ, or d is infinite, P(+-) = min(a,
+    b)/2^d, the Frechet bound. If the integer parts are equal, with fractional parts :math:`f_1, f_2`, both clients
+    need private coins in the same cell: P(++) = f_1 (1 - f_2)/2^d and P(--) = (1 - f_1) f_2/2^d.
 
     Examples
     --------
@@ -304,7 +307,7 @@ def pair_law(
 
 @dataclass(frozen=True)
 class _Level:
-    """A level among the cells: the whole ones below it, and how much of its own cell is below and above it."""
+    """A level in units of cells: the number of whole cells below it, and the parts of its cell below and above it."""
 
     whole: NDArray[np.int64]
     below: FloatArray
@@ -312,19 +315,19 @@ class _Level:
 
     @classmethod
     def of(cls, inputs: _Inputs, x: FloatArray, bits: int) -> _Level:
-        r"""The level :math:`2^d(A+x)/2A`, reckoned from the nearest of the lowest, the middle and the highest cell's edge."""
+        r"""The level :math:`2^d(A+x)/2A`, computed from the nearest of the lowest, the middle and the highest edge."""
         cells, middle = 2.0**bits, 2 ** (bits - 1) if bits else 0
         from_middle = cells / 2 * x / inputs.A
         from_end = cells / 2 * (inputs.excess + (inputs.radius - np.abs(x))) / inputs.A
         central = (np.abs(from_middle) <= cells / 4) & (bits > 0)
-        away = np.where(central, from_middle, np.where(x > 0, -from_end, from_end))
-        base = np.where(central, middle, np.where(x > 0, 2**bits, 0))
-        floor = np.floor(away)
-        return cls(base + floor.astype(np.int64), away - floor, floor + 1 - away)
+        distance = np.where(central, from_middle, np.where(x > 0, -from_end, from_end))
+        edge = np.where(central, middle, np.where(x > 0, 2**bits, 0))
+        floor = np.floor(distance)
+        return cls(edge + floor.astype(np.int64), distance - floor, floor + 1 - distance)
 
 
 def _cells(inputs: _Inputs, bits: int | None) -> tuple[_Level, _Level, NDArray[np.bool_], float]:
-    """The levels of q_1 and 1 - q_2, whether they share a cell, and the number of cells."""
+    """The levels of q_1 and 1 - q_2, whether they lie in the same cell, and the number of cells."""
     x, y = inputs.offsets
     first, second = _Level.of(inputs, x, bits or 0), _Level.of(inputs, -y, bits or 0)
     same = np.asarray(first.whole == second.whole)
@@ -340,12 +343,12 @@ def pair_mse(
     radius: ArrayLike = 1.0,
     bits: int | None,
 ) -> FloatArray:
-    r"""E of the squared error of the pair's sum, exactly (ledger CB-T1*).
+    r"""Exact mean squared error of the sum of a pair (ledger CB-T1*).
 
     .. math:: m_d = 2A|s| - s^2 + \frac{8A^2}{2^d}\bigl(\min(f_1,f_2) - f_1f_2\bigr)\,[\lfloor a\rfloor = \lfloor b\rfloor],
               \qquad s = (w_1-c) + (w_2-c).
 
-    The last term is at most :math:`A^2/2^{d-1}`; the paper's slack is :math:`A^2/2^{d-6}`.
+    The last term is at most :math:`A^2/2^{d-1}`; the slack of the paper is :math:`A^2/2^{d-6}`.
 
     Parameters
     ----------
@@ -355,15 +358,16 @@ def pair_mse(
     Returns
     -------
     ndarray or float
-        Relative error below 1e-14, plus 16 units of rounding of :math:`A(|w_1-c|+|w_2-c|)` where both levels share a cell
-        that is not next to the lowest, the middle or the highest edge of a cell.
+        The relative error is below 1e-14. Where both levels lie in one cell that is not next to the lowest, the middle
+        or the highest edge, an error of 16 units in the last place of :math:`A(|w_1-c|+|w_2-c|)` is added.
 
     Notes
     -----
-    :math:`A - r = 2r/(e^\epsilon-1)` gives the distances A - x and A + x of a level from the ends, and x its distance from the
-    middle, which is an edge for d > 0, without cancellation; the nearest is used. So a fraction is relatively exact in the
-    cells next to those edges, and elsewhere at most the rounding of :math:`2^d|x|/2A`, which enters with a factor
-    :math:`8A^2/2^d` at most. :math:`2A - |s|` is the sum of two such distances.
+    :math:`A - r = 2r/(e^\epsilon-1)` gives the distances A - x and A + x of a level from the two ends without
+    cancellation. The distance from the middle, which is an edge for d > 0, is x. The least of the three distances is
+    used. So a fractional part has a small relative error in the cells next to those edges. Elsewhere its error is at
+    most the rounding error of :math:`2^d|x|/2A`, which enters with a factor of at most :math:`8A^2/2^d`.
+    :math:`2A - |s|` is the sum of two such distances.
 
     Examples
     --------
@@ -374,15 +378,15 @@ def pair_mse(
     """
     inputs = _checked({"w1": w1, "w2": w2}, epsilon, center, radius)
     x, y = inputs.offsets
-    s, side = np.abs(x + y), np.where(x + y < 0, -1.0, 1.0)
-    rest = 2 * inputs.excess + (inputs.radius - side * x) + (inputs.radius - side * y)
+    s, sign = np.abs(x + y), np.where(x + y < 0, -1.0, 1.0)
+    distances = 2 * inputs.excess + (inputs.radius - sign * x) + (inputs.radius - sign * y)
     first, second, same, cells = _cells(inputs, _bits(bits))
     fraction = np.minimum(first.below, second.below) * np.minimum(first.above, second.above)
-    return np.asarray(s * rest + np.where(same, 8 * inputs.A**2 / cells * fraction, 0.0))[()]
+    return np.asarray(s * distances + np.where(same, 8 * inputs.A**2 / cells * fraction, 0.0))[()]
 
 
 def slack(*, epsilon: ArrayLike, radius: ArrayLike = 1.0, bits: int) -> FloatArray:
-    r"""The tight bound on what d shared bits cost beyond infinitely many: :math:`A^2/2^{d-1}`.
+    r"""Tight bound of the excess MSE with d shared bits over infinitely many: :math:`A^2/2^{d-1}`.
 
     Notes
     -----
@@ -398,7 +402,7 @@ def slack(*, epsilon: ArrayLike, radius: ArrayLike = 1.0, bits: int) -> FloatArr
 
 
 def published_slack(*, epsilon: ArrayLike, radius: ArrayLike = 1.0, bits: int) -> FloatArray:
-    r"""The slack that Theorem 1, Eq. (4), prints: :math:`A^2/2^{d-6}`.
+    r"""The slack in Theorem 1, Eq. (4), as printed: :math:`A^2/2^{d-6}`.
 
     Examples
     --------
