@@ -1,1 +1,1 @@
-"""Federated learning: quantizers, and what they cost and protect."""
+"""Federated learning: quantizers, their errors, their communication cost and their privacy."""

@@ -1,1 +1,1 @@
-"""CorBin-FL: correlated binary quantizers, their mean squared error, dropout, communication and central privacy."""
+"""CorBin-FL, federated learning with correlated binary quantizers: error, dropout, communication, privacy."""

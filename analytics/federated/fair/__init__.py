@@ -1,1 +1,1 @@
-"""Utility-fair federated learning: fleets of wireless devices, iterations, noise scaled by each contribution."""
+"""Utility-fair federated learning: fleets of wireless devices, local iterations, and noise scaled by contributions."""

@@ -1,11 +1,11 @@
-r"""How many iterations a local problem takes: UF Theorem 1 as printed, and what is true of gradient descent.
+r"""Number of iterations of a local problem: UF Theorem 1 as printed, and the true bounds for gradient descent.
 
-For mu-strongly convex, L-smooth functions and step size eta the excess :math:`F(x_j)-F^*` shrinks, in j iterations, to a share
-:math:`\Phi_j` of its start, (21), with
+For mu-strongly convex, L-smooth functions and step size eta, j iterations reduce the excess :math:`F(x_j)-F^*` to a
+fraction :math:`\Phi_j` of its initial value, (21), with
 
 .. math:: (1-\eta L)^{2j} \le \Phi_j \le \rho^{2j},\qquad \rho = \max(|1-\eta\mu|, |1-\eta L|),
 
-the left side for :math:`\eta < 1/L`, the right for :math:`\eta < 2/L`. Both are attained by quadratics.
+the lower bound for :math:`\eta < 1/L`, the upper bound for :math:`\eta < 2/L`. Quadratic functions attain both.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from airtight.analytics.checks import FloatArray, ParameterError, broadcast, rea
 def published_iterations(
     accuracy: ArrayLike, *, step: ArrayLike, strong_convexity: ArrayLike, smoothness: ArrayLike
 ) -> FloatArray:
-    r"""UF Theorem 1, Eq. (22), as printed: :math:`\log\Phi/\log(\eta^2L^2/2-\eta L+1)`, for :math:`\eta > L/2`. False both ways.
+    r"""UF Theorem 1, Eq. (22), as printed: :math:`\log\Phi/\log(\eta^2L^2/2-\eta L+1)`, for :math:`\eta > L/2`.
+
+    The theorem is false: the number is neither an upper nor a lower bound.
 
     Parameters
     ----------
@@ -31,7 +33,8 @@ def published_iterations(
     Returns
     -------
     ndarray
-        nan where the theorem's condition fails; negative where the printed rate exceeds 1, infinite where it is 1.
+        nan where the condition of the theorem fails; negative where the printed rate exceeds 1, infinite where it
+        equals 1.
 
     Examples
     --------
@@ -47,7 +50,7 @@ def published_iterations(
 
 
 def published_rate(*, step: ArrayLike, smoothness: ArrayLike) -> FloatArray:
-    r"""The factor of one iteration in (53): :math:`\eta^2L^2/2-\eta L+1 = \tfrac12+\tfrac12(1-\eta L)^2`, never below 1/2.
+    r"""The factor of one iteration in (53): :math:`\eta^2L^2/2-\eta L+1 = \tfrac12+\tfrac12(1-\eta L)^2 \ge \tfrac12`.
 
     Examples
     --------
@@ -61,12 +64,15 @@ def published_rate(*, step: ArrayLike, smoothness: ArrayLike) -> FloatArray:
 def published_accuracy(
     iterations: ArrayLike, *, step: ArrayLike, strong_convexity: ArrayLike, smoothness: ArrayLike
 ) -> FloatArray:
-    r"""UF Theorem 2, Eq. (41): :math:`\Phi \le (1-\mu\eta+\mu\eta^2L/2)^{j+1}`. True for j >= 1 and :math:`\eta < 2/L`, loose.
+    r"""UF Theorem 2, Eq. (41): :math:`\Phi \le (1-\mu\eta+\mu\eta^2L/2)^{j+1}`.
+
+    For j >= 1 and :math:`\eta < 2/L` the bound is true but loose.
 
     Notes
     -----
     With :math:`s = \eta L`, :math:`k = \mu/L`, the factor q exceeds rho: :math:`q-(1-sk) = ks^2/2` and
-    :math:`q-(s-1) = (s-2)(ks-2)/2`, both >= 0. So :math:`\rho^{2j} \le q^{2j} \le q^{j+1}`. At j = 0 it is false.
+    :math:`q-(s-1) = (s-2)(ks-2)/2`, both >= 0. So :math:`\rho^{2j} \le q^{2j} \le q^{j+1}`. For j = 0 the bound is
+    false.
 
     Examples
     --------
@@ -95,7 +101,7 @@ def contraction(*, step: ArrayLike, strong_convexity: ArrayLike, smoothness: Arr
 def worst_accuracy(
     iterations: ArrayLike, *, step: ArrayLike, strong_convexity: ArrayLike, smoothness: ArrayLike
 ) -> FloatArray:
-    r"""The greatest :math:`\Phi_j` over all functions of the class: :math:`\rho^{2j}`, exactly.
+    r"""The greatest :math:`\Phi_j` over all functions of the class, which is exactly :math:`\rho^{2j}`.
 
     Examples
     --------
@@ -112,18 +118,17 @@ def worst_accuracy(
 def sufficient_iterations(
     accuracy: ArrayLike, *, step: ArrayLike, strong_convexity: ArrayLike, smoothness: ArrayLike
 ) -> FloatArray:
-    r"""Iterations that suffice for every function: :math:`\log\Phi/(2\log\rho)`; tight, so needed by the worst one.
+    r"""Number of iterations that suffices for every function: :math:`\log\Phi/(2\log\rho)`. The bound is tight.
 
     Returns
     -------
     ndarray
-        Real; round up. Infinite where gradient descent need not converge, :math:`\eta \ge 2/L`.
+        A real number, to be rounded up. Infinite where gradient descent need not converge, :math:`\eta \ge 2/L`.
 
     Notes
     -----
-    Let x(s) be the gradient flow from x and :math:`T(x) = x-\eta F'(x)`. :math:`F'(T(x)) = (I-\eta M)F'(x)` with M a mean
-    Hessian,
-    and :math:`\tfrac d{ds}T(x(s)) = -(I-\eta H)F'(x(s))`. So
+    Let x(s) be the gradient flow from x and :math:`T(x) = x-\eta F'(x)`. :math:`F'(T(x)) = (I-\eta M)F'(x)` with M a
+    mean Hessian, and :math:`\tfrac d{ds}T(x(s)) = -(I-\eta H)F'(x(s))`. So
     :math:`F(Tx)-F^* = \int\langle(I-\eta M)F', (I-\eta H)F'\rangle ds \le \rho^2\int\|F'\|^2ds = \rho^2(F(x)-F^*)`.
 
     Examples
@@ -132,15 +137,16 @@ def sufficient_iterations(
     22.0
     """
     phi, eta, mu, L = _checked(accuracy, step, strong_convexity, smoothness)
-    return _count(phi, 2 * _log_contraction(eta, mu, L))
+    return _iterations(phi, 2 * _log_contraction(eta, mu, L))
 
 
 def descent_iterations(
     accuracy: ArrayLike, *, step: ArrayLike, strong_convexity: ArrayLike, smoothness: ArrayLike
 ) -> FloatArray:
-    r"""What the descent lemma and the PL inequality give: :math:`\log\Phi/\log(1-2\mu\eta(1-\eta L/2))`. True, weaker.
+    r"""Iterations by the descent lemma and the PL inequality: :math:`\log\Phi/\log(1-2\mu\eta(1-\eta L/2))`.
 
-    This is what the proof of Theorem 1 would have shown with :math:`\|F'\|^2 \ge 2\mu(F-F^*)` in place of (51).
+    The bound is true but weaker. The proof of Theorem 1 shows this bound if :math:`\|F'\|^2 \ge 2\mu(F-F^*)` replaces
+    (51).
 
     Examples
     --------
@@ -149,22 +155,21 @@ def descent_iterations(
     """
     phi, eta, mu, L = _checked(accuracy, step, strong_convexity, smoothness)
     with np.errstate(divide="ignore"):
-        return _count(phi, np.log1p(-np.minimum(2 * mu * eta * (1 - eta * L / 2), 1.0)))
+        return _iterations(phi, np.log1p(-np.minimum(2 * mu * eta * (1 - eta * L / 2), 1.0)))
 
 
 def necessary_iterations(
     accuracy: ArrayLike, *, step: ArrayLike, strong_convexity: ArrayLike, smoothness: ArrayLike
 ) -> FloatArray:
-    r"""Iterations that no function of the class does without: :math:`\log\Phi/(2\log(1-\eta L))` for :math:`\eta < 1/L`.
+    r"""Number of iterations that every function needs: :math:`\log\Phi/(2\log(1-\eta L))` for :math:`\eta < 1/L`.
 
-    For :math:`1/L \le \eta` a function of curvature 1/eta, if that is in [mu, L], is solved in one iteration: then 1. Beyond, for
-    :math:`\eta > 1/\mu`, 1 as well, a bound that may be improved.
+    For :math:`1/L \le \eta \le 1/\mu` the value is 1, because one iteration solves a function of curvature 1/eta. For
+    :math:`\eta > 1/\mu` it is also 1, a lower bound that could be improved.
 
     Notes
     -----
-    For L = 1, s = eta: :math:`F_+ \ge F-s\|g\|^2+\tfrac12\|g_+-g\|^2` and :math:`F_+ \ge \tfrac12\|g_+\|^2`, with weights 1
-    - s and s.
-    Least over :math:`g_+`, with :math:`\|g\|^2 \le 2F`: :math:`F_+ \ge (1-s)^2F`.
+    For L = 1, s = eta: :math:`F_+ \ge F-s\|g\|^2+\tfrac12\|g_+-g\|^2` and :math:`F_+ \ge \tfrac12\|g_+\|^2`, with
+    weights 1 - s and s. The minimum over :math:`g_+`, with :math:`\|g\|^2 \le 2F`, is :math:`F_+ \ge (1-s)^2F`.
 
     Examples
     --------
@@ -173,11 +178,13 @@ def necessary_iterations(
     """
     phi, eta, _, L = _checked(accuracy, step, strong_convexity, smoothness)
     with np.errstate(divide="ignore"):
-        return _count(phi, 2 * np.log1p(-np.minimum(eta * L, 1.0)))
+        return _iterations(phi, 2 * np.log1p(-np.minimum(eta * L, 1.0)))
 
 
 def largest_step(smoothness: ArrayLike) -> FloatArray:
-    """2/L: gradient descent converges for every function below it. The paper asks for eta > L/2, of another dimension.
+    """2/L: for smaller steps gradient descent converges for every function.
+
+    The condition eta > L/2 of the paper compares quantities of different dimensions.
 
     Examples
     --------
@@ -188,7 +195,7 @@ def largest_step(smoothness: ArrayLike) -> FloatArray:
 
 
 def _log_contraction(eta: FloatArray, mu: FloatArray, L: FloatArray) -> FloatArray:
-    """log rho, to full precision where rho is near 1."""
+    """log rho, without cancellation where rho is near 1."""
 
     def log_distance(x: FloatArray) -> FloatArray:
         return np.where(x < 1, np.log1p(-np.minimum(x, 1.0)), np.log(np.maximum(x - 1, 0.0)))
@@ -197,8 +204,8 @@ def _log_contraction(eta: FloatArray, mu: FloatArray, L: FloatArray) -> FloatArr
         return np.maximum(log_distance(eta * mu), log_distance(eta * L))
 
 
-def _count(phi: FloatArray, log_rate: FloatArray) -> FloatArray:
-    """log phi / log rate; one iteration where the rate is 0, infinitely many from 1 on."""
+def _iterations(phi: FloatArray, log_rate: FloatArray) -> FloatArray:
+    """log phi / log rate; one iteration where the rate is 0, infinitely many where it is at least 1."""
     with np.errstate(divide="ignore", invalid="ignore"):
         count = np.log(phi) / log_rate
     count = np.where(log_rate == -np.inf, 1.0, np.where(log_rate < 0, count, np.inf))

@@ -1,6 +1,6 @@
-r"""A fleet of wireless devices: channel, rate, time, power and energy of a round of federated learning (UF Sec. II-E, II-F).
+r"""A fleet of wireless devices: channel, rate, time, power and energy of a round (UF Sec. II-E, II-F).
 
-Abbreviations used by the exact results, one number a device:
+Symbols of the exact results, one number per device:
 
 =========================== ============ ============================================================
 :math:`A`                   s            time of one iteration, bits per iteration times seconds per bit
@@ -22,13 +22,13 @@ from airtight.analytics import checks, parameters
 from airtight.analytics.checks import FloatArray, ParameterError
 from airtight.analytics.parameters import Described, Vector
 
-SPEED_OF_LIGHT = 299_792_458.0
-_PLAUSIBLE_POWER = 10.0  # W; the devices of this field send milliwatts
+SPEED_OF_LIGHT = 299_792_458.0  # m/s
+_PLAUSIBLE_POWER = 10.0  # W; greater powers cause a warning, because devices of this field send milliwatts
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DeviceFleet(Described):
-    """Devices that compute and transmit within a deadline. Scalars stand for all devices; arrays make a fleet.
+    """Devices that compute and transmit within a deadline; a scalar holds for all devices, an array has one entry each.
 
     Attributes
     ----------
@@ -51,8 +51,8 @@ class DeviceFleet(Described):
     deadline : ndarray
         T, s.
     bits_per_iteration : ndarray
-        d, bit: what the device reads in one local iteration. The paper's "number of samples" does not fit its unit of
-        tau, seconds a bit.
+        d, bit: the data that the device reads in one local iteration. The paper's "number of samples" contradicts its
+        unit of tau, seconds per bit.
     seconds_per_bit : ndarray
         tau, s/bit.
     compute_power, circuit_power, max_power : ndarray
@@ -62,14 +62,14 @@ class DeviceFleet(Described):
     min_iterations : ndarray
         j_min >= 0.
     utility_energy : ndarray
-        varrho, J: the utility is greatest at an energy of half of it.
+        varrho, J: the energy term of the utility is greatest at an energy of varrho/2.
     beta_1, beta_2 : ndarray
-        Of the deviation model (28); beta_2 in J.
+        Parameters of the deviation model (28); beta_2 in J.
 
     Warns
     -----
     UserWarning
-        When a power, in W, looks like dBm, or the noise density like W/Hz.
+        If a power, in W, looks like a value in dBm, or the noise density like one in W/Hz.
 
     Examples
     --------
@@ -107,7 +107,7 @@ class DeviceFleet(Described):
         sizes = {name: array.size for name, array in arrays.items() if array.ndim}
         for name, array in arrays.items():
             if array.ndim > 1 or not array.size:
-                raise ParameterError(name, f"array of shape {array.shape}", "a number or a list, not empty")
+                raise ParameterError(name, f"array of shape {array.shape}", "a number or a non-empty list")
         devices = max(sizes.values(), default=1)
         for name, size in sizes.items():
             if size not in (1, devices):
@@ -117,15 +117,15 @@ class DeviceFleet(Described):
             full = array if array.size == devices and array.ndim else np.full(devices, array)
             full.flags.writeable = False
             self.__dict__[name] = full
-        self._plausible()
+        self._warn_if_implausible()
 
-    def _plausible(self) -> None:
+    def _warn_if_implausible(self) -> None:
         for name in ("max_power", "compute_power", "circuit_power"):
             watts = float(np.max(getattr(self, name)))
             if watts > _PLAUSIBLE_POWER:
                 meant = 10 ** (min(watts, 300.0) / 10 - 3)
                 warnings.warn(
-                    f"{name} = {watts:g} is read as {watts:g} W; were it meant in dBm, it would be {meant:.3g} W",
+                    f"{name} = {watts:g} is read as {watts:g} W; if it is meant in dBm, the power is {meant:.3g} W",
                     stacklevel=4,
                 )
         density = float(np.max(self.noise_density_dbm))
@@ -152,7 +152,7 @@ class DeviceFleet(Described):
 
     @property
     def gain(self) -> FloatArray:
-        """g, 1/W: (15) over the gap, for one watt."""
+        """g, 1/W: the SNR (15) for one watt, divided by the gap."""
         gap = 10 ** (self.snr_gap_db / 10)
         return np.asarray(
             self.path_loss_factor
@@ -167,7 +167,7 @@ class DeviceFleet(Described):
 
     @property
     def unit_time(self) -> FloatArray:
-        """a = V log 2 / B, s: the transmission time at one nat."""
+        """a = V log 2 / B, s: the transmission time at Z = 1 nat."""
         return np.asarray(self.model_bits * np.log(2) / self.bandwidth)
 
     def log_rate(self, power: ArrayLike) -> FloatArray:
@@ -216,69 +216,70 @@ class DeviceFleet(Described):
         return np.asarray(self.compute_energy(iterations) + self.transmit_energy(power))
 
     def utility(self, iterations: ArrayLike, power: ArrayLike) -> FloatArray:
-        r"""U = :math:`\beta_1(1-e^{-E_{cp}/\beta_2}) - E(E-\varrho)`, Eq. (30); a weight of 1/J^2 is implied."""
+        r"""U = :math:`\beta_1(1-e^{-E_{cp}/\beta_2}) - E(E-\varrho)`, Eq. (30); with an implicit weight 1/J^2."""
         energy = self.energy(iterations, power)
         learning = -self.beta_1 * np.expm1(-self.compute_energy(iterations) / self.beta_2)
         return np.asarray(learning - energy * (energy - self.utility_energy))
 
     @property
     def least_time(self) -> FloatArray:
-        """j_min A, s."""
+        """j_min A, s: the time of the least number of iterations."""
         return np.asarray(self.min_iterations * self.iteration_time)
 
     @property
     def max_log_rate(self) -> FloatArray:
-        """Z_max, nat."""
+        """Z_max, nat: Z at the greatest power."""
         return self.log_rate(self.max_power)
 
     @property
     def min_log_rate(self) -> FloatArray:
-        """Z_min = a/(T - j_min A), nat; infinite when the least iterations fill the deadline."""
+        """Z_min = a/(T - j_min A), nat; infinite if the least number of iterations already takes the whole deadline."""
         room = self.deadline - self.least_time
         with np.errstate(divide="ignore"):
             return np.where(room > 0, self.unit_time / np.where(room > 0, room, 1.0), np.inf)
 
     @property
     def min_power(self) -> FloatArray:
-        """P_min, W: Eq. (32)."""
+        """P_min, W: Eq. (32), the power for Z_min."""
         return self.power(self.min_log_rate)
 
     @property
     def max_iterations(self) -> FloatArray:
-        """j_max: Eq. (33); below j_min or negative when infeasible."""
+        """j_max: Eq. (33); below j_min or negative if the device is infeasible."""
         return self.iterations_left(self.unit_time / self.max_log_rate)
 
     def iterations_left(self, transmit_time: FloatArray) -> FloatArray:
-        """Most iterations that the deadline allows beside sending; negative when it does not allow even that."""
+        """Greatest number of iterations in the deadline less the transmission time; negative if that is too long."""
         return np.asarray((self.deadline - transmit_time) / self.iteration_time)
 
     @property
     def least_deadline(self) -> FloatArray:
-        """j_min A + a/Z_max, s: the least deadline that the device can keep."""
+        """j_min A + a/Z_max, s: the least deadline that the device can meet."""
         return np.asarray(self.least_time + self.unit_time / self.max_log_rate)
 
     @property
     def feasible(self) -> NDArray[np.bool_]:
-        """Whether the device can keep its deadline: it is not shorter than the least one, as rounded."""
+        """Whether the device can meet its deadline: the deadline is at least :attr:`least_deadline`, as rounded."""
         return np.asarray((self.deadline >= self.least_deadline) & (self.deadline > self.least_time))
 
 
 def table_1(*, distance: ArrayLike = 50.0, as_printed: bool = False, **changes: ArrayLike) -> DeviceFleet:
-    """The devices of UF Table I, with its errors mended: T = 0.75 s, N_0 in dBm/Hz, P_max = 0 dB of 1 W.
+    """The devices of UF Table I with its errors corrected: T = 0.75 s, N_0 in dBm/Hz, P_max = 0 dBW = 1 W.
 
     Parameters
     ----------
     distance : array_like
         m; the paper has 50 to 200.
     as_printed : bool
-        T = 0.75 ms, as the table has it: infeasible by 1404 decades of SNR.
+        Use T = 0.75 ms as in the table, which is infeasible by 1404 decades of SNR.
     **changes
-        Other values for any attribute of :class:`DeviceFleet`.
+        Values that replace those of the table, by attribute of :class:`DeviceFleet`.
 
     Notes
     -----
     The paper gives no beta: (0.5, 0.05 J) lies inside the ranges of its figures. One iteration reads 128 images of 784
-    bytes, 802816 bit. The network has 109386 parameters, not 109375; V = 875 kbit belongs to the latter.
+    bytes, 802816 bit. The network has 109386 parameters, but V = 875 kbit is the size of 109375 parameters with 8 bits
+    each.
 
     Examples
     --------

@@ -1,9 +1,9 @@
-r"""The deviation factor of utility-fair federated learning, its model, and noise scaled by it (UF Sec. III-B, III-C).
+r"""The deviation factor of utility-fair federated learning, its model, and noise that it scales (UF Sec. III-B, III-C).
 
 .. warning::
-   Scaling the noise by a factor that depends on the updates makes the noise itself speak of them: Proposition 1 does not
-   cover it (:func:`variance_leak`), and sending every device its own noisy copy gives K copies to who collects them
-   (:func:`copies_epsilon`).
+   If the noise is scaled by a factor that depends on the updates, its variance leaks information about them, which
+   Proposition 1 does not cover (:func:`variance_leak`). If every device gets its own noisy copy, an observer may
+   collect K copies (:func:`copies_epsilon`).
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from airtight.analytics.privacy.mechanisms.gaussian_pair import UnequalNoise
 from airtight.analytics.rounding import UNIT
 
 _ONE_SAMPLE = "one sample, replace"  # what neighbours differ in
-_ROUNDING = 16 * UNIT
+_ROUNDING = 16 * UNIT  # relative error of the ratio of sensitivity and noise
 
 
 class Repair(StrEnum):
-    """How (26) is kept within [0, 1]: see :func:`deviation`."""
+    """How values of (26) are mapped to [0, 1]; see :func:`deviation`."""
 
     CLIP = "clip"
     SHIFT = "shift"
@@ -35,7 +35,7 @@ class Repair(StrEnum):
 
 
 def similarities(updates: ArrayLike, reference: ArrayLike) -> FloatArray:
-    """Cosine of each update with the reference; nan where either vanishes, as at w_g = 0 of the first round.
+    """Cosine of each update with the reference; nan where one of them vanishes, as w_g = 0 in the first round.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def similarities(updates: ArrayLike, reference: ArrayLike) -> FloatArray:
 
 
 def published_deviation(similarity: ArrayLike) -> FloatArray:
-    r"""Eq. (26) as printed: :math:`\mathcal E_k = 1 - s_k/\max_k s_k`. Not in [0, 1] unless all :math:`s_k \ge 0`.
+    r"""Eq. (26) as printed: :math:`\mathcal E_k = 1 - s_k/\max_k s_k`. In [0, 1] only if all :math:`s_k \ge 0`.
 
     Examples
     --------
@@ -70,10 +70,9 @@ def published_deviation(similarity: ArrayLike) -> FloatArray:
 def deviation(similarity: ArrayLike, *, repair: Repair | str = Repair.CLIP) -> FloatArray:
     r"""A deviation factor in [0, 1], 0 for the best device.
 
-    ``clip``: :math:`1 - (s_k)_+/\max_k s_k` (all 0 when no similarity is positive). ``shift``:
-    :math:`1 - (1+s_k)/(1+\max_k s_k)`,
-    order-preserving. ``mean-update`` is ``clip`` of similarities with the mean update (:func:`mean_update_similarities`), one of
-    which is always positive.
+    ``clip``: :math:`1 - (s_k)_+/\max_k s_k` (all 0 if no similarity is positive). ``shift``:
+    :math:`1 - (1+s_k)/(1+\max_k s_k)`, which preserves the order. ``mean-update`` is ``clip`` of the similarities with
+    the mean update (:func:`mean_update_similarities`), of which one is always positive.
 
     Examples
     --------
@@ -81,9 +80,9 @@ def deviation(similarity: ArrayLike, *, repair: Repair | str = Repair.CLIP) -> F
     (array([0., 1., 1.]), array([0.    , 0.4667, 0.2667]))
     """
     s = _similarity(similarity)
-    kind = checks.choice("repair", repair, Repair)
+    repair_rule = checks.choice("repair", repair, Repair)
     top = float(np.max(s))
-    if kind is Repair.SHIFT:
+    if repair_rule is Repair.SHIFT:
         return np.asarray(1 - (1 + s) / (1 + top)) if top > -1 else np.zeros_like(s)
     return np.asarray(1 - np.maximum(s, 0.0) / top) if top > 0 else np.zeros_like(s)
 
@@ -105,7 +104,7 @@ def mean_update_similarities(updates: ArrayLike) -> FloatArray:
 
 
 def model(compute_energy: ArrayLike, *, beta_1: ArrayLike, beta_2: ArrayLike) -> FloatArray:
-    r"""Eq. (28): :math:`\beta_1e^{-E_{cp}/\beta_2}`; at most 1 needs :math:`\beta_1 \le 1`.
+    r"""Eq. (28): :math:`\beta_1e^{-E_{cp}/\beta_2}`, which is at most 1 for all energies only if :math:`\beta_1 \le 1`.
 
     Parameters
     ----------
@@ -128,9 +127,10 @@ def model(compute_energy: ArrayLike, *, beta_1: ArrayLike, beta_2: ArrayLike) ->
 
 
 def published_fit(deviation: ArrayLike, compute_energy: ArrayLike, *, beta_2: ArrayLike) -> FloatArray:
-    r"""A minimiser of (29) for any beta_2: :math:`\beta_1 = \mathcal E\,e^{E_{cp}/\beta_2}`, residual 0.
+    r"""The beta_1 that minimises (29) for a given beta_2: :math:`\beta_1 = \mathcal E\,e^{E_{cp}/\beta_2}`, with residual 0.
 
-    One round gives one equation for two unknowns: the argmin of (29) is a curve, or at :math:`\mathcal E = 0` not attained.
+    One round gives one equation for two unknowns. So the minimisers of (29) are a curve; for :math:`\mathcal E = 0`
+    there is none.
 
     Examples
     --------
@@ -154,21 +154,22 @@ class Fit(NamedTuple):
 
 
 def fit(deviation: ArrayLike, compute_energy: ArrayLike) -> Fit:
-    r"""The model (28) from a window of rounds: :math:`\log\mathcal E` against :math:`E_{cp}` by least squares, weights
-    :math:`\mathcal E^2`.
+    r"""Parameters of the model (28) by weighted least squares over a window of rounds.
+
+    The regression is of :math:`\log\mathcal E` on :math:`E_{cp}` with the weights :math:`\mathcal E^2`.
 
     Parameters
     ----------
     deviation : array_like, shape (n,)
-        In [0, inf); rounds with 0 carry no weight.
+        In [0, inf); rounds with deviation 0 have weight 0.
     compute_energy : array_like, shape (n,)
         J.
 
     Raises
     ------
     ParameterError
-        When fewer than two different energies have a positive deviation, or the deviation does not fall with the energy:
-        keep the previous parameters then.
+        If fewer than two different energies have a positive deviation, or the deviation does not fall with the energy.
+        The previous parameters should then be kept.
 
     Examples
     --------
@@ -199,10 +200,9 @@ def fit(deviation: ArrayLike, compute_energy: ArrayLike) -> Fit:
 def noise_scale(deviation: ArrayLike, *, epsilon: ArrayLike, delta: ArrayLike, theta: ArrayLike) -> FloatArray:
     r"""Eq. (25): :math:`\hat\sigma = \sqrt{2\log(1.25/\delta)}/(\epsilon(1-\mathcal E\theta))`.
 
-    As printed, outside its domain too.
-
-    It is the classical calibration (9) at :math:`\epsilon(1-\mathcal E\theta)`, valid where that is in (0, 1): see
-    :func:`effective_epsilon`. Negative or infinite where :math:`\mathcal E\theta \ge 1`.
+    The formula is evaluated as printed, also outside its domain. It is the classical calibration (9) at
+    :math:`\epsilon(1-\mathcal E\theta)`, which is valid if this epsilon is in (0, 1) (:func:`effective_epsilon`). The
+    value is negative or infinite where :math:`\mathcal E\theta \ge 1`.
 
     Examples
     --------
@@ -216,7 +216,7 @@ def noise_scale(deviation: ArrayLike, *, epsilon: ArrayLike, delta: ArrayLike, t
 
 
 def effective_epsilon(deviation: ArrayLike, *, epsilon: ArrayLike, theta: ArrayLike) -> FloatArray:
-    r""":math:`\epsilon(1-\mathcal E\theta)`, the epsilon that (25) calibrates for.
+    r""":math:`\epsilon(1-\mathcal E\theta)`, the epsilon for which (25) calibrates the noise.
 
     Examples
     --------
@@ -240,23 +240,25 @@ def utility_fair(
     neighbour: float | None = None,
     dimension: int | None = None,
 ) -> PrivacyCurve:
-    r"""One noisy copy of the global model, (27), with the noise of :func:`noise_scale`; the copies of all devices: ``compose``.
+    r"""Privacy curve of one noisy copy of the global model, (27); ``compose`` gives the copies of all devices.
 
     Parameters
     ----------
     deviation, epsilon, delta, theta
-        As of :func:`noise_scale`, with :math:`\mathcal E\theta < 1`; the sensitivity is the unit of the noise.
+        See :func:`noise_scale`, which scales the noise in units of the sensitivity; :math:`\mathcal E\theta < 1` is
+        required.
     neighbour : float, optional
-        The factor of the neighbouring data set; the same by default, which is a guarantee only if the factor does not depend
-        on the data.
+        The deviation factor for the neighbouring data set. By default it equals `deviation`, which is a guarantee only
+        if the factor does not depend on the data.
     dimension : int, optional
-        v, the number of parameters; needed when the factors differ.
+        v, the number of parameters; required if the factors differ.
 
     Returns
     -------
     PrivacyCurve
-        Adjacency ``replace`` (one sample), observer: who sees this copy. Of neighbours with exactly these two factors: a change
-        of the variance may say much more than a move of the model (:func:`variance_leak`).
+        Adjacency ``replace`` (one sample); the observer sees this copy. The curve holds for neighbours with exactly
+        these two factors: a change of the variance may leak much more than a move of the model
+        (:func:`variance_leak`).
 
     Examples
     --------
@@ -270,12 +272,14 @@ def utility_fair(
     for name, factor in zip(("deviation", "neighbour"), factors, strict=True):
         if not checks.scalar(name, factor) * checks.scalar("theta", theta, "[0, 1]") < 1:
             raise ParameterError(name, factor, "below 1/theta")
-    first, second = (float(noise_scale(factor, epsilon=epsilon, delta=delta, theta=theta)) for factor in factors)
-    if first == second:
-        return PrivacyCurve.of(Gaussian(1 / first, _ONE_SAMPLE, _ROUNDING))
+    noise, neighbour_noise = (
+        float(noise_scale(factor, epsilon=epsilon, delta=delta, theta=theta)) for factor in factors
+    )
+    if noise == neighbour_noise:
+        return PrivacyCurve.of(Gaussian(1 / noise, _ONE_SAMPLE, _ROUNDING))
     if dimension is None:
-        raise ParameterError("dimension", None, "given when the factors differ")
-    return PrivacyCurve.of(UnequalNoise(1.0, first, second, dimension, _ONE_SAMPLE))
+        raise ParameterError("dimension", None, "given if the factors differ")
+    return PrivacyCurve.of(UnequalNoise(1.0, noise, neighbour_noise, dimension, _ONE_SAMPLE))
 
 
 def variance_leak(
@@ -283,8 +287,8 @@ def variance_leak(
 ) -> FloatArray:
     r"""delta at epsilon when only the *variance* of the v-dimensional noise differs between neighbours, exactly.
 
-    Neighbours whose deviation factors are 0 and dE get noise of standard deviations s and :math:`s/(1-\theta\,dE)`, and let their
-    updates be equal: adjacency ``replace``, the greater of both directions.
+    Neighbours with the deviation factors 0 and dE get noise of standard deviations s and :math:`s/(1-\theta\,dE)`;
+    their updates are equal. Adjacency ``replace``; delta is the greater one of both directions.
 
     Parameters
     ----------
@@ -314,7 +318,9 @@ def variance_leak(
 
 
 def copies_epsilon(delta: ArrayLike, *, noise: ArrayLike, devices: int, rounds: int = 1) -> FloatArray:
-    r"""Exact epsilon against who collects all K copies (27), each with its own noise: :math:`\mu\sqrt{KM}`; rounded up.
+    r"""Exact epsilon for an observer of all K copies (27) in M rounds, each with its own noise; rounded up.
+
+    The copies are a Gaussian mechanism with the ratio :math:`\mu\sqrt{KM}`, :math:`\mu` being that of one copy.
 
     Parameters
     ----------
@@ -342,39 +348,43 @@ def sensitivity(
     iterations: ArrayLike,
     samples: ArrayLike,
 ) -> FloatArray:
-    r"""How much one replaced sample moves a local update, proven: :math:`\tfrac{4G}{\mu d}(1-(1-\eta\mu)^j)`.
+    r"""Proven bound of the change of a local update by one replaced sample: :math:`\tfrac{4G}{\mu d}(1-(1-\eta\mu)^j)`.
 
-    Algorithm 1 takes "around 0.01" from observation, which is no bound.
+    Algorithm 1 of the paper uses the observed value "around 0.01", which is not a bound.
 
     Parameters
     ----------
     lipschitz : array_like
-        G, of the loss of one sample.
+        G, Lipschitz constant of the loss of one sample.
     strong_convexity, smoothness : array_like
-        mu and L, of the local loss, 0 < mu <= L.
+        mu and L of the local loss, 0 < mu <= L.
     step, iterations, samples : array_like
         eta in (0, 2/(mu + L)], j, d.
 
     Raises
     ------
     ParameterError
-        When mu > L or the step is longer: it may then expand, and nothing is proven.
+        If mu > L or eta > 2/(mu + L): such a step may be expansive, and the proof does not apply.
 
     Notes
     -----
-    *Hypotheses.* (Ledger UF-E7*, UF-E7*-common.) Losses of samples have slopes of at most G, the local loss is strongly convex
-    and smooth with :math:`\mu` and L, :math:`0 < \eta \le 2/(\mu+L)`, and :math:`0 \le \xi \le 2K` in the local loss (4).
+    *Hypotheses.* (Ledger UF-E7*, UF-E7*-common.) The loss of each sample is G-Lipschitz. The local loss is
+    :math:`\mu`-strongly convex and L-smooth. :math:`0 < \eta \le 2/(\mu+L)`, and :math:`0 \le \xi \le 2K` in the local
+    loss (4).
 
-    A step on one local loss F takes x and y to points whose difference is :math:`(I - \eta H)(x - y)`, H the mean of the Hessian
-    between them, of eigenvalues in :math:`[\mu, L]` (without second derivatives: by co-coercivity). So it contracts by
-    :math:`\max(|1-\eta\mu|, |1-\eta L|)`, which is :math:`1-\eta\mu` exactly when :math:`\eta \le 2/(\mu+L)`. The other sample
-    changes the gradient of (4), :math:`\nabla F_k(w+h) - (1-\xi/K)\nabla F_k(w)` and what the other devices broadcast, by at most
-    :math:`(1+|1-\xi/K|)\,2G/d`, which is at most 4G/d just where :math:`0 \le \xi \le 2K`: that is assumed. From equal starts
-    the distance :math:`h_{i+1} \le (1-\eta\mu)h_i + 4\eta G/d` sums up to the bound, a geometric series.
+    A step on one local loss F maps x and y to points whose difference is :math:`(I - \eta H)(x - y)`, where H is the
+    mean of the Hessian between them, with eigenvalues in :math:`[\mu, L]` (without second derivatives use
+    co-coercivity). So it contracts by :math:`\max(|1-\eta\mu|, |1-\eta L|)`, which is :math:`1-\eta\mu` exactly when
+    :math:`\eta \le 2/(\mu+L)`. The other sample changes the gradient of (4),
+    :math:`\nabla F_k(w+h) - (1-\xi/K)\nabla F_k(w)` and the gradients that the other devices broadcast, by at most
+    :math:`(1+|1-\xi/K|)\,2G/d`. This is at most 4G/d exactly for :math:`0 \le \xi \le 2K`, which is assumed. From
+    equal starting points the distances :math:`h_{i+1} \le (1-\eta\mu)h_i + 4\eta G/d` give the bound by a geometric
+    series.
 
-    At :math:`\xi = 2K` losses :math:`\tfrac\mu2h^2 \pm Gh/d` attain it: both gradients have one sign. Where the broadcast
-    gradient is common (:math:`\xi \to 0`) both cancel in the first iteration, and j - 1 of them are what moves:
-    :math:`\tfrac{4G}{\mu d}(1-(1-\eta\mu)^{j-1})`, attained by a kink that one sample turns round.
+    For :math:`\xi = 2K` the losses :math:`\tfrac\mu2h^2 \pm Gh/d` attain the bound, because both gradients have the
+    same sign. If the broadcast gradient is common (:math:`\xi \to 0`), the two gradients cancel in the first
+    iteration, and only j - 1 iterations contribute: :math:`\tfrac{4G}{\mu d}(1-(1-\eta\mu)^{j-1})`, attained by a loss
+    with a kink whose direction one sample reverses.
 
     Examples
     --------
@@ -390,27 +400,27 @@ def sensitivity(
         iterations=real("iterations", iterations, "[0, inf]"),
         samples=real("samples", samples, "[1, inf)"),
     )
-    for name, value, bad, allowed in (
+    for name, value, violated, allowed in (
         ("smoothness", L, mu > L, "at least strong_convexity"),
         ("step", eta, eta > 2 / (mu + L), "at most 2/(strong_convexity + smoothness)"),
     ):
-        if np.any(bad):
-            index = tuple(int(i) for i in np.argwhere(bad)[0])
+        if np.any(violated):
+            index = tuple(int(i) for i in np.argwhere(violated)[0])
             raise ParameterError(name, float(value[index]), allowed, index)
     with np.errstate(divide="ignore", invalid="ignore"):
-        moved = np.where(j > 0, -np.expm1(j * np.log1p(-np.minimum(eta * mu, 1.0))), 0.0)
-    return np.asarray(4 * G / (mu * d) * moved)[()]
+        factor = np.where(j > 0, -np.expm1(j * np.log1p(-np.minimum(eta * mu, 1.0))), 0.0)
+    return np.asarray(4 * G / (mu * d) * factor)[()]
 
 
 def _updates(updates: ArrayLike) -> FloatArray:
     h = real("updates", updates)
     if h.ndim != 2 or not h.size:
-        raise ParameterError("updates", f"array of shape {h.shape}", "of shape (K, v), not empty")
+        raise ParameterError("updates", f"array of shape {h.shape}", "of shape (K, v) and not empty")
     return h
 
 
 def _similarity(similarity: ArrayLike) -> FloatArray:
     s = real("similarity", similarity, "[-1, 1]")
     if s.ndim != 1 or not s.size:
-        raise ParameterError("similarity", f"array of shape {s.shape}", "of shape (K,), not empty")
+        raise ParameterError("similarity", f"array of shape {s.shape}", "of shape (K,) and not empty")
     return s

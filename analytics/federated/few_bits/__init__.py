@@ -1,1 +1,1 @@
-"""Quantizers of few bits with exact laws, and the mechanisms that CorBin-FL is compared with."""
+"""Quantizers of few bits with exact laws, and the mechanisms to which CorBin-FL is compared."""
