@@ -127,7 +127,7 @@ def model(compute_energy: ArrayLike, *, beta_1: ArrayLike, beta_2: ArrayLike) ->
 
 
 def published_fit(deviation: ArrayLike, compute_energy: ArrayLike, *, beta_2: ArrayLike) -> FloatArray:
-    r"""The beta_1 that minimises (29) for a given beta_2: :math:`\beta_1 = \mathcal E\,e^{E_{cp}/\beta_2}`, with residual 0.
+    r"""Minimiser beta_1 of (29) for given beta_2: :math:`\beta_1 = \mathcal E\,e^{E_{cp}/\beta_2}`, with residual 0.
 
     One round gives one equation for two unknowns. So the minimisers of (29) are a curve; for :math:`\mathcal E = 0`
     there is none.

@@ -1,6 +1,6 @@
-r"""What CorBin-FL is compared with: Laplace and Gaussian noise, correlated quantization without privacy, three levels.
+r"""Mechanisms to which CorBin-FL is compared: Laplace and Gaussian noise, stratified and three-level quantization.
 
-Variances are of one client's parameter; the mean of n independent clients has an n-th of it.
+A variance is that of one parameter of one client; the variance of the mean of n independent clients is an n-th of it.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ from airtight.analytics.privacy.mechanisms import laplace as laplace_mechanism
 from airtight.analytics.privacy.mechanisms.gaussian import Gaussian, Shown
 from airtight.analytics.rounding import UNIT
 
-_RATIO, _WEIGHT = 1e-13, 1e-11  # relative errors: of a ratio, and of the probability of a number of clients
+_RATIO, _WEIGHT = 1e-13, 1e-11  # relative errors of the ratio of sensitivity and noise, and of the law of the survivors
 
 
 def laplace_variance(*, epsilon: ArrayLike, radius: ArrayLike = 1.0) -> FloatArray:
-    r"""Laplace noise of scale :math:`2r/\epsilon`: :math:`8r^2/\epsilon^2`, whatever the update.
+    r"""Variance of Laplace noise of scale :math:`2r/\epsilon`, which is :math:`8r^2/\epsilon^2` for every update.
 
-    Below the worst variance :math:`r^2\alpha^2` of LDPQ from epsilon = 2.3242 on, and below the worst of CorBin-FL from 3.79 on.
+    It is below the worst variance :math:`r^2\alpha^2` of LDPQ for epsilon >= 2.3242, and below that of CorBin-FL for
+    epsilon >= 3.79.
 
     Examples
     --------
@@ -50,53 +51,56 @@ def laplace(w: ArrayLike, *, epsilon: float, radius: ArrayLike, rng: np.random.G
 
 
 def gaussian_variance(*, epsilon: ArrayLike, delta: ArrayLike, radius: ArrayLike = 1.0) -> FloatArray:
-    """Gaussian noise calibrated exactly for (epsilon, delta) and sensitivity 2 r.
+    """Variance of Gaussian noise that is calibrated exactly for (epsilon, delta) and sensitivity 2 r.
 
     Examples
     --------
     >>> round(float(gaussian_variance(epsilon=5.0, delta=1e-5)), 3)
     3.182
     """
-    unit = gaussian_mechanism.sigma(epsilon, delta, sensitivity=1.0)  # one calibration, whatever the number of radii
+    unit = gaussian_mechanism.sigma(epsilon, delta, sensitivity=1.0)  # one calibration serves all radii
     return np.asarray((2 * real("radius", radius, "(0, inf)") * unit * (1 + 4 * UNIT)) ** 2)[()]
 
 
 def gaussian_curve(
     clients: int, parameters: int, *, epsilon: float, delta: float, dropout: float = 0.0
 ) -> PrivacyCurve:
-    r"""Of the sum of all clients that are there, each with noise calibrated by :func:`gaussian_variance`, in one round.
+    r"""Privacy curve of the sum of all survivors of a round, each with noise calibrated by :func:`gaussian_variance`.
 
-    Adjacency ``replace``: one client's update is another one, as far away as may be; the server sees the sum and who dropped out.
+    Adjacency ``replace``: one client's update is replaced by any other one; the server sees the sum and who dropped
+    out.
 
     Parameters
     ----------
     clients, parameters : int
         n and m.
     epsilon, delta : float
-        Of one parameter of one client.
+        Guarantee for one parameter of one client.
     dropout : float
-        In [0, 1), of each client.
+        Probability in [0, 1) with which each client drops out.
 
     Notes
     -----
-    With j others there it is a Gaussian release of ratio :math:`\frac{2}{\sigma}\sqrt{m/(j+1)}`, :math:`\sigma` in radii;
-    j is seen.
+    With j other survivors the release is a Gaussian mechanism of ratio :math:`\frac{2}{\sigma}\sqrt{m/(j+1)}`,
+    :math:`\sigma` in radii. The server sees j.
 
     Examples
     --------
-    >>> round(float(gaussian_curve(25, 4, epsilon=1.0, delta=1e-5).epsilon(1e-5)), 4)  # 2/5 of the ratio that has epsilon 1
+    >>> round(float(gaussian_curve(25, 4, epsilon=1.0, delta=1e-5).epsilon(1e-5)), 4)  # 2/5 of one parameter's ratio
     0.3675
     """
     n, m = checks.count("clients", clients), checks.count("parameters", parameters)
-    missing = checks.scalar("dropout", dropout, "[0, 1)")
+    dropout_probability = checks.scalar("dropout", dropout, "[0, 1)")
     sigma = np.sqrt(float(gaussian_variance(epsilon=epsilon, delta=delta)))
-    others = binomial(n - 1, 1 - missing).dense(n) * (1 - missing)
-    seen = others > 0
-    ratio = 2 * np.sqrt(m / (np.arange(n)[seen] + 1.0)) / sigma
-    if missing == 0:
+    others = binomial(n - 1, 1 - dropout_probability).dense(n) * (1 - dropout_probability)
+    possible = others > 0
+    ratio = 2 * np.sqrt(m / (np.arange(n)[possible] + 1.0)) / sigma
+    if dropout_probability == 0:
         return PrivacyCurve.of(Gaussian(float(ratio[-1]), "one client, replace", _RATIO))
-    most, least = tuple((ratio * (1 + _RATIO)).tolist()), tuple((ratio * (1 - _RATIO)).tolist())
-    return PrivacyCurve.of(Shown(tuple(others[seen].tolist()), most, least, _WEIGHT, "one client, replace"))
+    upper_ratios, lower_ratios = tuple((ratio * (1 + _RATIO)).tolist()), tuple((ratio * (1 - _RATIO)).tolist())
+    return PrivacyCurve.of(
+        Shown(tuple(others[possible].tolist()), upper_ratios, lower_ratios, _WEIGHT, "one client, replace")
+    )
 
 
 def gaussian(w: ArrayLike, *, epsilon: float, delta: float, radius: ArrayLike, rng: np.random.Generator) -> FloatArray:
@@ -118,8 +122,8 @@ def stratified(
 ) -> FloatArray:
     """One-bit correlated quantization of all n clients at once, without privacy (Suresh et al. 2022).
 
-    Client i draws a number in stratum pi(i) of n equal ones, pi a common random permutation for each parameter, and sends
-    c + r when it is below (w - c + r)/(2r), else c - r.
+    Client i draws a uniform number in stratum pi(i) of n equal strata of [0, 1], where pi is a common random
+    permutation for each parameter. It sends c + r if the number is below (w - c + r)/(2r), else c - r.
 
     Parameters
     ----------
@@ -128,7 +132,7 @@ def stratified(
     Examples
     --------
     >>> sent = stratified(np.full((4, 1000), 0.5), rng=np.random.default_rng(0))
-    >>> bool(np.all(sent.sum(axis=0) == 2))  # three of four go up, always
+    >>> bool(np.all(sent.sum(axis=0) == 2))  # always three of four send c + r
     True
     """
     x = offset(w, center=center, radius=radius)
@@ -152,13 +156,14 @@ def stratified_mse(w: ArrayLike, *, center: ArrayLike = 0.0, radius: ArrayLike =
     Returns
     -------
     ndarray or float, shape (...)
-        To n + 4 units of rounding of the independent clients' :math:`4r^2/n`.
+        The error is at most n + 4 units in the last place of :math:`4r^2/n`.
 
     Notes
     -----
     Let :math:`F_s(a) = \min(1, \max(0, na - s))`. Two clients lie in different strata, so
-    :math:`P(U_i<a, U_j<b) = (n^2ab - \sum_sF_s(a)F_s(b))/(n(n-1))`. For :math:`a \le b` the sum is na, but for levels in the same
-    stratum, where with their fractions f it is :math:`f_a(1-f_b)` less. In order of the levels q therefore
+    :math:`P(U_i<a, U_j<b) = (n^2ab - \sum_sF_s(a)F_s(b))/(n(n-1))`. For :math:`a \le b` the sum is na if the levels
+    lie in different strata; in the same stratum, with the fractional parts f, it is less by :math:`f_a(1-f_b)`. So for
+    levels q in increasing order
 
     .. math:: \mathrm{Var}\sum_i 1_{U_i<q_i} = \sum_iq_i(1-q_i) - \frac2{n-1}\Bigl[\sum_{i<j}q_i(1-q_j)
               - \frac1n\sum_{i<j,\ \text{same stratum}}f_i(1-f_j)\Bigr].
@@ -175,12 +180,13 @@ def stratified_mse(w: ArrayLike, *, center: ArrayLike = 0.0, radius: ArrayLike =
     if np.any(r != r[:1]):
         raise ParameterError("radius", r, "the same for all clients")
     q = np.sort((x / r + 1) / 2, axis=0)
-    variance, whole = np.sum(q * (1 - q), axis=0), np.floor(n * q)
-    fraction = n * q - whole
+    variance, strata = np.sum(q * (1 - q), axis=0), np.floor(n * q)
+    fraction = n * q - strata
     pairs, below, inside = np.zeros(x.shape[1:]), np.zeros(x.shape[1:]), np.zeros(x.shape[1:])
+    # running sums over j < i: `below` of q_j, `inside` of the fractional parts in the stratum of q_i
     for i in range(n):
         if i:
-            inside = np.where(whole[i] == whole[i - 1], inside, 0.0)
+            inside = np.where(strata[i] == strata[i - 1], inside, 0.0)
         pairs += below * (1 - q[i]) - inside * (1 - fraction[i]) / n
         below, inside = below + q[i], inside + fraction[i]
     variance = variance - 2 * pairs / max(n - 1, 1)
@@ -188,7 +194,7 @@ def stratified_mse(w: ArrayLike, *, center: ArrayLike = 0.0, radius: ArrayLike =
 
 
 def three_level_probabilities(w: ArrayLike, *, epsilon: float, zero: float | None = None) -> tuple[FloatArray, float]:
-    r"""Law of an unbiased epsilon-private quantizer of [-1, 1] on {-C, 0, C}, and C.
+    r"""Law of an unbiased epsilon-private quantizer of [-1, 1] with the outputs -C, 0 and C, and the value of C.
 
     :math:`P(0|w) = z(1-(1-e^{-\epsilon})|w|)`, :math:`P(\pm C|w) = \tfrac{1-P(0|w)}2 \pm \tfrac w{2C}`,
     :math:`C = \alpha/(1-ze^{-\epsilon})`.
@@ -199,24 +205,26 @@ def three_level_probabilities(w: ArrayLike, *, epsilon: float, zero: float | Non
         In [-1, 1].
     epsilon : float
     zero : float or None
-        z in [0, 1/(1 + 2 e^-eps)]; None for the one of least worst variance.
+        z in [0, 1/(1 + 2 e^-eps)]; None for the z of least worst variance.
 
     Returns
     -------
     ndarray, shape (..., 3)
-        Relative error of every entry below 1e-14: sums and products of positive numbers, but for 1 - z, which a given z
-        determines exactly and the best one does not cancel.
+        The relative error of every entry is below 1e-14: all terms are positive. The only difference, 1 - z, is exact
+        for a given z and computed without cancellation for the best z.
     float
+        C.
 
     Notes
     -----
     P(0|w) is between z and z e^-eps. P(C|w) is linear on either side of 0: with :math:`f = e^{-\epsilon}` it is
-    :math:`\tfrac{1-zf}{1+f}f` at -1, (1-z)/2 at 0 and :math:`\tfrac{1-zf}{1+f}` at 1, which rises when z is in its range,
-    :math:`z \le 1/(1+2f)`.
+    :math:`\tfrac{1-zf}{1+f}f` at -1, (1-z)/2 at 0 and :math:`\tfrac{1-zf}{1+f}` at 1, which rises when z is in its
+    range, :math:`z \le 1/(1+2f)`.
 
-    The worst variance is :math:`C^2(1-z) + C^4z^2(1-f)^2/4` while :math:`C^2z(1-f) \le 2`, and increasing in z beyond. Its
-    derivative has the sign of :math:`(1+f)^2z(1+zf) - 2(1-zf)^2(1-2f+zf)`, an increasing function where it is negative, whose
-    root satisfies the condition. So the best z is 0 where f >= 1/2, else the root or the end of the range, the lesser.
+    The worst variance is :math:`C^2(1-z) + C^4z^2(1-f)^2/4` while :math:`C^2z(1-f) \le 2`, and increasing in z beyond.
+    Its derivative has the sign of :math:`(1+f)^2z(1+zf) - 2(1-zf)^2(1-2f+zf)`, an increasing function where it is
+    negative, whose root satisfies the condition. So the best z is 0 where f >= 1/2, else the lesser of the root and
+    the end of the range.
 
     Examples
     --------
@@ -227,38 +235,39 @@ def three_level_probabilities(w: ArrayLike, *, epsilon: float, zero: float | Non
     x = real("w", w, "[-1, 1]")
     eps = checks.scalar("epsilon", epsilon, "(0, inf)")
     fade = float(np.exp(-eps))
-    z, rest = _best_zero(fade) if zero is None else _given_zero(zero, fade)
+    z, complement = _best_zero(fade) if zero is None else _given_zero(zero, fade)
     C = float(alpha(eps)) / (1 - z * fade)
     size, end = np.abs(x), (1 - z * fade) / (1 + fade)
-    rare, frequent = ((1 - size) * rest / 2 + size * end * share for share in (fade, 1.0))
-    none = z * ((1 - size) + size * fade)
-    return np.stack([np.where(x > 0, rare, frequent), none, np.where(x > 0, frequent, rare)], axis=-1), C
+    rare, frequent = ((1 - size) * complement / 2 + size * end * share for share in (fade, 1.0))
+    zero_probability = z * ((1 - size) + size * fade)
+    return np.stack([np.where(x > 0, rare, frequent), zero_probability, np.where(x > 0, frequent, rare)], axis=-1), C
 
 
 def _given_zero(zero: float, fade: float) -> tuple[float, float]:
-    most = min(1 / (1 + 2 * fade) * (1 + 1e-14), 1.0)  # rounding of the bound is allowed for
-    z = checks.scalar("zero", zero, f"[0, {most!r}]")
+    """The given z, checked, and 1 - z."""
+    greatest = min(1 / (1 + 2 * fade) * (1 + 1e-14), 1.0)  # the bound itself is rounded
+    z = checks.scalar("zero", zero, f"[0, {greatest!r}]")
     return z, 1 - z
 
 
 def _best_zero(fade: float) -> tuple[float, float]:
-    """The z of least worst variance, and 1 - z."""
+    """The z of least worst variance, and 1 - z without cancellation."""
 
     def slope(z: float) -> float:
         y = z * fade
         return (1 + fade) ** 2 * z * (1 + y) - 2 * (1 - y) ** 2 * (1 - 2 * fade + y)
 
-    most = 1 / (1 + 2 * fade)
+    greatest = 1 / (1 + 2 * fade)
     if fade >= 0.5:
         return 0.0, 1.0
-    if slope(most) <= 0:
-        return most, 2 * fade / (1 + 2 * fade)
-    z = float(brentq(slope, 0.0, most, xtol=1e-17, rtol=1e-15))
+    if slope(greatest) <= 0:
+        return greatest, 2 * fade / (1 + 2 * fade)
+    z = float(brentq(slope, 0.0, greatest, xtol=1e-17, rtol=1e-15))
     return z, 1 - z
 
 
 def three_level_worst(*, epsilon: float, zero: float | None = None) -> float:
-    r"""Worst variance of the three-level quantizer on [-1, 1]: below the :math:`\alpha^2` of every two-level one (CB Prop. 1).
+    r"""Worst variance of the three-level quantizer on [-1, 1], below :math:`\alpha^2` of two levels (CB Prop. 1).
 
     Examples
     --------
@@ -266,9 +275,9 @@ def three_level_worst(*, epsilon: float, zero: float | None = None) -> float:
     (4.455, 4.683)
     """
     fade = float(np.exp(-epsilon))
-    z, rest = _best_zero(fade) if zero is None else _given_zero(zero, fade)
+    z, complement = _best_zero(fade) if zero is None else _given_zero(zero, fade)
     C = float(alpha(epsilon)) / (1 - z * fade)
-    # C^2 (1 - P(0|w)) - w^2 is a parabola in abs(w)
+    # the variance C^2 (1 - P(0|w)) - w^2 is a parabola in abs(w)
     rise = C * C * z * -np.expm1(-epsilon)
     peak = min(rise / 2, 1.0)
-    return float(C * C * rest + peak * (rise - peak))
+    return float(C * C * complement + peak * (rise - peak))

@@ -1,10 +1,11 @@
-r"""Discrete noise modulo 2^b: the Skellam and the discrete Gaussian mechanism, their exact laws and their exact privacy.
+r"""Discrete noise modulo 2^b: the Skellam and the discrete Gaussian mechanism, with exact laws and exact privacy.
 
-A client scales w in [-1, 1] by `levels`, rounds it to a neighbouring integer without bias, adds integer noise and sends the
-remainder modulo M = 2^b. Behind secure aggregation the server sees the sum of n such remainders, modulo M. Neighbours differ in
-one client's w (``replace``).
+A client scales w in [-1, 1] by `levels`, rounds it to a neighbouring integer without bias, adds integer noise and
+sends the remainder modulo M = 2^b. Behind secure aggregation the server sees the sum of n such remainders, modulo M.
+Neighbours differ in one client's w (``replace``).
 
-The laws of sums of discrete noise modulo M have proved errors; the distance of two inputs that is worst for privacy is searched.
+The laws of sums of discrete noise modulo M have proved error bounds. The distance of two inputs that is worst for
+privacy is determined numerically.
 """
 
 from __future__ import annotations
@@ -23,27 +24,30 @@ from airtight.analytics.privacy.accounting.privacy_curve import PrivacyCurve, di
 from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.analytics.rounding import UNIT
 
-LEAST = 1e-290  # masses below this may be lost
-ROOM = 1e-10  # relative amount by which the curve of one distance may exceed that of another unnoticed
+LEAST = 1e-290  # masses below this are set to 0; it is far above the least normal double 2e-308
+ROOM = 1e-10  # relative excess of the curve of another distance over the worst one that is covered by every epsilon
 
 
 class Noise(StrEnum):
-    """``skellam``: the difference of two Poisson variables. ``discrete gaussian``: mass proportional to exp(-k^2/2s^2)."""
+    """Laws of integer noise.
+
+    ``skellam``: the difference of two Poisson variables. ``discrete gaussian``: mass proportional to exp(-k^2/2s^2).
+    """
 
     SKELLAM = "skellam"
     GAUSSIAN = "discrete gaussian"
 
 
 def coins(share: FloatArray) -> FloatArray:
-    """The law of a sum of independent coins."""
+    """The law of a sum of independent coins with the given probabilities (Poisson binomial)."""
     total = np.ones(1)
-    for one in share[share > 0]:
-        total = np.convolve(total, [1 - one, one])
+    for probability in share[share > 0]:
+        total = np.convolve(total, [1 - probability, probability])
     return total
 
 
 def circular(f: FloatArray, g: FloatArray) -> FloatArray:
-    """Circular convolution by direct sums of positive terms; the relative error is at most M + 2 roundings."""
+    """Circular convolution by direct sums of positive terms; its relative error is at most M + 2 roundings."""
     long, M = np.convolve(f, g), f.size
     return np.asarray(long[:M] + np.append(long[M:], 0.0))
 
@@ -56,10 +60,11 @@ def worst_shift(noise: Noise, variance: float, bits: int, count: int, widest: in
 
 @lru_cache(maxsize=64)
 def summed(noise: Noise, variance: float, bits: int, count: int) -> tuple[FloatArray, float]:
-    """The law of the noise of `count` clients modulo M, and a bound of its relative error (except for cells below 1e-290)."""
+    """The law of the noise of `count` clients modulo M, and a bound of its relative error where it is above `LEAST`."""
     M = 2**bits
     if noise is Noise.SKELLAM:
         return _wrapped(*_skellam(variance * count, M), M)
+    # the law of the sum by binary powers: `power` has the law of 1, 2, 4, ... clients
     power, error = _wrapped(*_gaussian(variance, M), M)
     total, sum_error, first = power, error, True
     for digit in reversed(f"{count:b}"):
@@ -73,35 +78,41 @@ def summed(noise: Noise, variance: float, bits: int, count: int) -> tuple[FloatA
 
 def _wrapped(half: FloatArray, off: FloatArray, M: int) -> tuple[FloatArray, float]:
     """Masses of the remainders, with sum 1, from the masses at 0, 1, 2, ... of a symmetric law and their errors."""
-    found, wrong = (_folded(part, M) for part in (half, half * off))
-    sent = found > LEAST
-    error = float(np.max(wrong[sent] / found[sent])) + (half.size / M + 6) * UNIT
-    found = np.where(sent, found, 0.0)
-    return found / math.fsum(found), 2.1 * error
+    masses, errors = (_folded(half_law, M) for half_law in (half, half * off))
+    possible = masses > LEAST
+    error = float(np.max(errors[possible] / masses[possible])) + (half.size / M + 6) * UNIT
+    masses = np.where(possible, masses, 0.0)
+    return masses / math.fsum(masses), 2.1 * error
 
 
 def _folded(half: FloatArray, M: int) -> FloatArray:
     """Sums over the integers with the same remainder, on both sides of 0."""
     turns = -(-half.size // M)
-    ahead, back = (np.append(part, np.zeros(turns * M - half.size)) for part in (half, np.append(0.0, half[1:])))
+    ahead, back = (
+        np.append(one_side, np.zeros(turns * M - half.size)) for one_side in (half, np.append(0.0, half[1:]))
+    )
     return np.asarray(ahead.reshape(turns, M).sum(axis=0) + back.reshape(turns, M).sum(axis=0)[-np.arange(M)])
 
 
 def _gaussian(variance: float, M: int) -> tuple[FloatArray, FloatArray]:
+    """Masses at 0, 1, 2, ... up to a factor, as far as they do not underflow, and their relative errors."""
     reach = math.ceil(math.sqrt(2 * variance * 1400)) + M
     k = np.arange(reach + 1, dtype=float)
     with np.errstate(under="ignore"):
         mass = np.exp(-(k * k) / (2 * variance))
-    return mass, np.full(mass.size, (2 * 700 + 8) * UNIT)
+    return mass, np.full(
+        mass.size, (2 * 700 + 8) * UNIT
+    )  # exponents up to 700 (less is below LEAST) with two roundings, and exp
 
 
 def _skellam(v: float, M: int) -> tuple[FloatArray, FloatArray]:
-    r"""Masses :math:`e^{-v}I_k(v)` up to a factor, by the ratios :math:`r_k = I_k/I_{k-1} = 1/(2k/v + r_{k+1})`, downwards.
+    r"""Masses :math:`e^{-v}I_k(v)` up to a factor, and their relative errors.
 
-    The law is a convolution of log-concave ones: the ratios fall with k, so that :math:`g_k \le r_k \le 1/(2k/v + g_{k+1})` with
-    :math:`g_k = \sqrt{1+(k/v)^2} - k/v`. The recursion starts from :math:`g_k`; a relative error e becomes
-    :math:`e\,r_kr_{k+1}` a step down, and four roundings. All terms are positive. What lies beyond the top is less than a
-    geometric series; it is put on the top, and taken for an error.
+    The ratios :math:`r_k = I_k/I_{k-1} = 1/(2k/v + r_{k+1})` are computed from the greatest k downwards. The law is a
+    convolution of log-concave laws. So the ratios fall with k, and :math:`g_k \le r_k \le 1/(2k/v + g_{k+1})` with
+    :math:`g_k = \sqrt{1+(k/v)^2} - k/v`. The recursion starts from :math:`g_k`. In each step a relative error e
+    becomes :math:`e\,r_kr_{k+1}` plus four roundings, because all terms are positive. The mass beyond the top is less
+    than a geometric series, which is added to the mass at the top and counted as its error.
     """
     top = math.ceil(14 * math.sqrt(v) + 2 * M + 20)
     ratio, off = np.ones(top + 1), np.zeros(top + 1)
@@ -121,40 +132,45 @@ def _skellam(v: float, M: int) -> tuple[FloatArray, FloatArray]:
 
 
 def _dominating(f: FloatArray, widest: int) -> tuple[int, float]:
-    """A shift, and how far (beyond a relative 1e-10) another up to `widest` is above it anywhere.
+    """A shift, and the excess (beyond the relative `ROOM`) of the curve of any other shift over its curve.
 
-    A curve is convex in exp(epsilon) and linear between its breaks: where it is above another at its own breaks it is so
-    everywhere.
+    A curve is convex and piecewise linear in exp(epsilon). So a curve that is above another curve at its own breaks is
+    above it everywhere.
     """
-    best = min(widest, f.size // 2)
+    greatest_shift = min(widest, f.size // 2)
     with np.errstate(divide="ignore", invalid="ignore"):
         log = np.log(f)
-        loss = log - np.roll(log, best)
+        loss = log - np.roll(log, greatest_shift)
     grid = np.unique(np.append(loss[np.isfinite(loss) & (loss > 0)], 0.0))
-    own = _divergence(f, log, best, grid) * (1 + ROOM)
-    return best, max((float(np.max(_divergence(f, log, s, grid) - own)) for s in range(1, best)), default=0.0)
+    worst_curve = _divergence(f, log, greatest_shift, grid) * (1 + ROOM)
+    return greatest_shift, max(
+        (float(np.max(_divergence(f, log, s, grid) - worst_curve)) for s in range(1, greatest_shift)), default=0.0
+    )
 
 
 def _divergence(f: FloatArray, log: FloatArray, s: int, epsilon: FloatArray) -> FloatArray:
-    """Sum of (p - e^eps q)+ at each epsilon."""
+    """Hockey-stick divergence of f and f shifted by s, at each epsilon."""
     with np.errstate(invalid="ignore"):
         loss = np.where(f > 0, log - np.roll(log, s), -np.inf)
     order = np.argsort(-loss)
     above = np.searchsorted(-loss[order], -epsilon, side="left")
-    P, Q = (np.append(0.0, np.cumsum(part[order])) for part in (f, np.roll(f, s)))
+    P, Q = (np.append(0.0, np.cumsum(masses[order])) for masses in (f, np.roll(f, s)))
     with np.errstate(under="ignore"):
         return np.asarray(np.maximum(P[above] - np.exp(epsilon) * Q[above], 0.0))
 
 
-_TURNS = 200  # numbers of wrap-arounds that are distinguished
-_MOST_BITS = 13
-_STEPS = 24  # steps from the root of a search to the safe side
-_SMALLEST, _GREATEST = 0.01, 1e7  # range in which the variance of one client's noise is sought
+_TURNS = 200  # greatest number of wrap-arounds in the bound of the error
+_MOST_BITS = 13  # greatest number of bits: direct convolutions of 2^13 masses are fast enough
+_STEPS = 24  # greatest number of doubling steps from the computed root to a variance that suffices
+_SMALLEST, _GREATEST = 0.01, 1e7  # range of the variance of one client's noise
 
 
 class Observer(StrEnum):
-    """``uplink``: one client's message, with its own noise only; a server without secure aggregation sees no more of that client,
-    because the noises are independent. ``aggregate``: the sum of all messages modulo M, which is what secure aggregation shows.
+    """What the server sees.
+
+    ``uplink``: the message of one client, with its own noise only. A server without secure aggregation learns no more
+    about that client, because the noises are independent. ``aggregate``: the sum of all messages modulo M, which
+    secure aggregation reveals.
     """
 
     UPLINK = "uplink"
@@ -169,7 +185,8 @@ class ModularNoise:
     ----------
     noise : Noise
     variance : float
-        Variance of one client's noise, in squared steps of the grid; for the discrete Gaussian its parameter :math:`\sigma^2`.
+        Variance of one client's noise, in squared steps of the grid; for the discrete Gaussian its parameter
+        :math:`\sigma^2`.
     levels : int
         The integer that represents w = 1; there are 2 levels + 1 integers, at most M.
     bits : int
@@ -179,19 +196,21 @@ class ModularNoise:
 
     Notes
     -----
-    *The inputs that are worst.* The law of a message is linear in w between integers, and a divergence is jointly convex: for
-    every observer the worst inputs, of the client and of all others alike, are integers. Then the others' inputs shift the sum
-    and nothing else, and the worst pair is the summed noise f against f shifted by s. That the greatest s, :meth:`shift`, is
-    the worst at every epsilon is looked at for each law, at every break of the curves and in doubles, not proved; what another
-    s is above it is counted (1e-10 relatively, and any rest absolutely). Without the remainder it follows from log-concavity.
+    *Worst inputs.* The law of a message is linear in w between integers, and a divergence is jointly convex. So for
+    every observer the worst inputs, of the client and of all others, are integers. Then the inputs of the others only
+    shift the sum, and the worst pair is the summed noise f against f shifted by s. That the greatest s, :meth:`shift`,
+    is the worst at every epsilon is not proved. It is checked numerically for each law at all breaks of the curves, in
+    double precision. An excess of another s is added (1e-10 relatively, and any excess beyond absolutely). Without
+    reduction modulo M it follows from log-concavity.
 
-    *Rounds.* One pair dominates all, whatever was chosen before: T rounds are that pair T times, and two data sets that keep
-    to it attain it.
+    *Rounds.* One pair dominates all others for any earlier choices. So T rounds are T uses of this pair, and two data
+    sets with the inputs of the pair in every round attain it.
 
-    *Rounding.* f comes with a proved relative error eta. With p, q in place of the truth a divergence at epsilon is at most
-    :math:`(1+\eta)^T` times the one of p, q at :math:`\epsilon - T\ln\frac{1+\eta}{1-\eta}`; a curve that is at most
-    :math:`(1+\kappa)` times another and tau more stays, over T rounds, below :math:`(1+\kappa)^T` times the other and
-    :math:`T\tau(1+\kappa)^T` more. :meth:`epsilon` counts all.
+    *Rounding.* f comes with a proved relative error eta. Let p, q be the computed laws. The true divergence of T
+    rounds at epsilon is at most :math:`(1+\eta)^T` times that of p, q at :math:`\epsilon - T\ln\frac{1+\eta}{1-\eta}`.
+    If one curve is at most :math:`(1+\kappa)` times another curve plus tau, then its T-fold composition is at most
+    :math:`(1+\kappa)^T` times that of the other plus :math:`T\tau(1+\kappa)^T`. :meth:`epsilon` includes all these
+    terms.
 
     Examples
     --------
@@ -259,12 +278,12 @@ class ModularNoise:
         >>> one.noise_law().round(4)[:3]
         array([0.2821, 0.2197, 0.1038])
         """
-        return self._summed(self._unknown(observer, colluding))[0]
+        return self._summed(self._noise_clients(observer, colluding))[0]
 
-    def _unknown(self, observer: Observer | str, colluding: int) -> int:
+    def _noise_clients(self, observer: Observer | str, colluding: int) -> int:
         who = checks.choice("observer", observer, Observer)
-        told = checks.count("colluding", colluding, f"[0, {self.clients - 1}]")
-        return 1 if who is Observer.UPLINK else self.clients - told
+        colluding_clients = checks.count("colluding", colluding, f"[0, {self.clients - 1}]")
+        return 1 if who is Observer.UPLINK else self.clients - colluding_clients
 
     def _summed(self, count: int) -> tuple[FloatArray, float]:
         return summed(Noise(self.noise), self.variance, self.bits, count)
@@ -277,13 +296,13 @@ class ModularNoise:
         >>> ModularNoise("skellam", variance=3.0, levels=3, bits=3).shift()
         4
         """
-        return self._worst(self._unknown(observer, colluding))[0]
+        return self._worst(self._noise_clients(observer, colluding))[0]
 
     def _worst(self, count: int) -> tuple[int, float]:
         return worst_shift(Noise(self.noise), self.variance, self.bits, count, 2 * self.levels)
 
     def curve(self, observer: Observer | str = Observer.AGGREGATE, *, colluding: int = 0) -> PrivacyCurve:
-        """Privacy curve of one parameter in one round, from the computed law; :meth:`epsilon` also counts rounding errors.
+        """Privacy curve of one parameter in one round, by the computed law without its rounding errors (:meth:`epsilon`).
 
         Adjacency ``replace``.
 
@@ -304,12 +323,12 @@ class ModularNoise:
         observer: Observer | str = Observer.AGGREGATE,
         colluding: int = 0,
     ) -> float:
-        """The least epsilon of one parameter over T rounds (adjacency ``replace``), rounded up, all errors counted.
+        """The least epsilon of one parameter over T rounds (adjacency ``replace``), rounded up with all error bounds.
 
         Parameters
         ----------
         delta : float
-            In [1e-250, 1); or 0, the pure epsilon: basic composition is exact for it.
+            In [1e-250, 1), or 0 for the pure epsilon, for which basic composition is exact.
         rounds : int
         observer : {"uplink", "aggregate"}
         colluding : int
@@ -323,8 +342,8 @@ class ModularNoise:
         """
         T, level = checks.count("rounds", rounds), checks.scalar("delta", delta, "[0, 1)")
         if 0 < level < 1e-250:
-            raise ParameterError("delta", delta, "0, or at least 1e-250")
-        count = self._unknown(observer, colluding)
+            raise ParameterError("delta", delta, "0 or at least 1e-250")
+        count = self._noise_clients(observer, colluding)
         return self._epsilon(level, T, count, self._worst(count)[1])
 
     def _epsilon(self, delta: float, T: int, count: int, above: float) -> float:
@@ -338,15 +357,16 @@ class ModularNoise:
             log = np.log(f)
             top = max(float(np.max(log - np.roll(log, k))) for k in range(1, s + 1))
             return float((T * top + room) * (1 + 16 * UNIT))
-        lost = T * (above + 2 * f.size * LEAST)
-        left = (delta - lost) * math.exp(-T * (error + ROOM)) * (1 - 4 * UNIT) - lost
-        if left <= 0:
+        # *Rounding* in the Notes, with eta = error, kappa = ROOM, tau = above, solved for the delta of the computed pair
+        delta_lost = T * (above + 2 * f.size * LEAST)
+        delta_left = (delta - delta_lost) * math.exp(-T * (error + ROOM)) * (1 - 4 * UNIT) - delta_lost
+        if delta_left <= 0:
             return math.inf
         pair = discrete_pair(f, np.roll(f, s))
-        return float((float(pair.compose(T).epsilon(left)) + room) * (1 + 4 * UNIT))
+        return float((float(pair.compose(T).epsilon(delta_left)) + room) * (1 + 4 * UNIT))
 
     def local_variance(self) -> float:
-        """Variance of one client's noise before the remainder: exact for Skellam, below `variance` for the discrete Gaussian.
+        """Variance of one client's noise before reduction modulo M: `variance` for Skellam, less for the discrete Gaussian.
 
         Examples
         --------
@@ -377,18 +397,18 @@ class ModularNoise:
         x = real("w", w, "[-1, 1]") * self.levels
         if x.shape != (self.clients,):
             raise ParameterError("w", f"array of shape {x.shape}", f"shape ({self.clients},)")
-        whole = np.floor(x)
-        rounded = coins(x - whole)
+        floors = np.floor(x)
+        rounding_law = coins(x - floors)
         f, M = self._summed(self.clients)[0], self.modulus
-        start, total = int(whole.sum()), float(x.sum())
-        spread = np.zeros(M)
-        np.add.at(spread, np.arange(rounded.size) % M, rounded)
-        sum_law = np.roll(circular(spread, f), start)
+        start, total = int(floors.sum()), float(x.sum())
+        wrapped = np.zeros(M)
+        np.add.at(wrapped, np.arange(rounding_law.size) % M, rounding_law)
+        sum_law = np.roll(circular(wrapped, f), start)
         decoded = (np.arange(M) + M // 2) % M - M // 2
         return float(sum_law @ (decoded - total) ** 2) / (self.clients * self.levels) ** 2
 
     def mean_mse(self) -> float:
-        """Mean squared error, averaged over uniform inputs, without wrap-around: the noise, and rounding of mean variance 1/6.
+        """Mean squared error for uniform inputs without wrap-around: the noise, and rounding with mean variance 1/6.
 
         Examples
         --------
@@ -398,21 +418,23 @@ class ModularNoise:
         return float((self.local_variance() + 1 / 6) / (self.clients * self.levels**2))
 
     def worst_mse(self) -> float:
-        r"""Upper bound of the greatest error of the decoded mean; infinite where M remainders do not cover the range of the sum.
+        r"""Upper bound of the greatest error of the decoded mean; infinite if M does not cover the range of the sum.
 
-        Notes
-        -----
-        Let :math:`S = \mu + E` be the sum before the remainder, :math:`|\mu| \le n\ell < M/2`, and :math:`Mk` what the decoder
-        takes off. :math:`(E - Mk)^2 \le E^2 + M^2k^2`, because k and E have the same sign where k is not 0. :math:`\mathrm{E}E^2`
-        is at most n times that of the noise and a quarter. :math:`k^2 = \sum_{j\ge1}(2j-1)[|k| \ge j]`, and :math:`|k| \ge j`
-        needs :math:`|N| \ge (2j-1)M/2 - n\ell` of the noise N. Its tails by Chernoff's bound; a discrete Gaussian has those
-        of the Gaussian with its parameter (Canonne, Kamath and Steinke 2020, Fact 18).
+            Notes
+            -----
+            Let :math:`S = \mu + E` be the sum before reduction modulo M, :math:`|\mu| \le n\ell < M/2`, and :math:`Mk`
+            the multiple of M that
+        the reduction subtracts. :math:`(E - Mk)^2 \le E^2 + M^2k^2`, because k and E have the same sign where k is not
+        0. :math:`\mathrm{E}E^2` is at most n times the variance of the noise plus 1/4.
+        :math:`k^2 = \sum_{j\ge1}(2j-1)[|k| \ge j]`, and :math:`|k| \ge j` requires :math:`|N| \ge (2j-1)M/2 - n\ell`
+        for the noise N. Its tails are bounded by Chernoff's bound; a discrete Gaussian has the bound of the Gaussian
+        with its parameter (Canonne, Kamath and Steinke 2020, Fact 18).
 
-        Examples
-        --------
-        >>> one = ModularNoise("skellam", variance=4.0, levels=4, bits=8, clients=2)
-        >>> round(one.worst_mse(), 6)  # 2 * (4 + 1/4) / (2 * 4)^2
-        0.132813
+            Examples
+            --------
+            >>> one = ModularNoise("skellam", variance=4.0, levels=4, bits=8, clients=2)
+            >>> round(one.worst_mse(), 6)  # 2 * (4 + 1/4) / (2 * 4)^2
+            0.132813
         """
         n, M, top = self.clients, self.modulus, self.clients * self.levels
         if 2 * top >= M or self._tail(_TURNS * M) > LEAST:
@@ -421,7 +443,10 @@ class ModularNoise:
         return float((n * (self.local_variance() + 0.25) + M * M * wrong) / top**2 * (1 + 64 * UNIT))
 
     def _tail(self, t: float) -> float:
-        r"""A bound on P(N >= t): the least of :math:`e^{v(\cosh\theta - 1) - \theta t}`, at :math:`\sinh\theta = t/v`."""
+        r"""Chernoff's bound of P(N >= t), the minimum of :math:`e^{v(\cosh\theta - 1) - \theta t}`.
+
+        It is attained at :math:`\sinh\theta = t/v`.
+        """
         v = self.variance * self.clients
         if self.noise is Noise.GAUSSIAN:
             return min(math.exp(-t * t / (2 * v)), 1.0)
@@ -440,7 +465,9 @@ def calibrated(
     rounds: int = 1,
     observer: Observer | str = Observer.AGGREGATE,
 ) -> ModularNoise:
-    """The least variance at which T rounds keep (epsilon, delta), adjacency ``replace``, to relative 1e-9 from above.
+    """The least variance for which T rounds are (epsilon, delta)-private, rounded up, to about a relative 1e-9.
+
+    Adjacency ``replace``.
 
     Parameters
     ----------
@@ -455,7 +482,7 @@ def calibrated(
     Raises
     ------
     ParameterError
-        When no variance in [0.01, 1e7] is enough.
+        If no variance in [0.01, 1e7] suffices.
 
     Examples
     --------
@@ -466,18 +493,18 @@ def calibrated(
     from scipy.optimize import brentq
 
     goal = checks.scalar("epsilon", epsilon, "(0, 100]")
-    one = ModularNoise(noise, variance=_GREATEST, levels=levels, bits=bits, clients=clients)
+    widest = ModularNoise(noise, variance=_GREATEST, levels=levels, bits=bits, clients=clients)
 
-    T, count = checks.count("rounds", rounds), one._unknown(observer, 0)
+    T, count = checks.count("rounds", rounds), widest._noise_clients(observer, 0)
 
     def at(log_variance: float) -> ModularNoise:
-        return replace(one, variance=min(max(math.exp(log_variance), _SMALLEST), _GREATEST))
+        return replace(widest, variance=min(max(math.exp(log_variance), _SMALLEST), _GREATEST))
 
     def excess(log_variance: float) -> float:
         return min(at(log_variance)._epsilon(delta, T, count, 0.0), 1e3) - goal
 
-    if one.epsilon(delta, rounds=T, observer=observer) > goal:
-        raise ParameterError("epsilon", epsilon, f"what noise of a variance of at most {_GREATEST:g} can keep")
+    if widest.epsilon(delta, rounds=T, observer=observer) > goal:
+        raise ParameterError("epsilon", epsilon, f"achievable with a variance of at most {_GREATEST:g}")
     guess = math.log(gaussian.sigma(goal, max(delta, 1e-12), sensitivity=2.0 * levels) ** 2 * T / count)
     low = high = min(max(guess, math.log(_SMALLEST)), math.log(_GREATEST))
     while excess(high) > 0:
@@ -486,9 +513,9 @@ def calibrated(
         low = max(low - 1, math.log(_SMALLEST))
     if excess(low) <= 0:
         return at(low)
-    found = float(brentq(excess, low, high, xtol=1e-10))
+    log_root = float(brentq(excess, low, high, xtol=1e-10))
     for power in range(_STEPS):
-        made = at(found + 1e-10 * (2**power - 1))
-        if made.epsilon(delta, rounds=T, observer=observer) <= goal:
-            return made
-    raise ConvergenceError(f"no variance near {math.exp(found):g} keeps to epsilon")
+        candidate = at(log_root + 1e-10 * (2**power - 1))
+        if candidate.epsilon(delta, rounds=T, observer=observer) <= goal:
+            return candidate
+    raise ConvergenceError(f"no variance near {math.exp(log_root):g} achieves the given epsilon")

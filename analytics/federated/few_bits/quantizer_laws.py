@@ -1,7 +1,8 @@
-r"""Published quantizers of few bits: exact laws, exact local epsilon and exact errors, for one client and for the sum of many.
+r"""Published quantizers of few bits: exact laws, local epsilon and errors, for one client and for the sum of many.
 
-Inputs w lie in [-1, 1] (offset over radius). A law has a row for each input and a column for each output. For every mechanism
-here each column is monotone, or linear between the breakpoints: epsilon and the worst error are those of finitely many inputs.
+Inputs w lie in [-1, 1] (offset over radius). A law has a row for each input and a column for each output. For every
+mechanism here each column is monotone in w, or linear between breakpoints, so that finitely many inputs determine
+epsilon and the worst error.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from airtight.analytics.privacy.accounting.envelope import Envelope
 from airtight.analytics.rounding import UNIT
 
 _MOST = 1e4  # greatest reach, in radii, that a calibration tries
-_MOST_COINS = 5000
+_MOST_COINS = 5000  # greatest number of coins of the other clients, which limits time and memory
 
 
 def binomial(w: ArrayLike, *, epsilon: float, trials: int) -> tuple[FloatArray, FloatArray]:
-    r"""The Poisson binomial mechanism with pure local privacy: Z of `trials` coins, output :math:`(Z/m - 1/2)/\theta`.
+    r"""The Poisson binomial mechanism with pure local privacy: output :math:`(Z/m - 1/2)/\theta`, Z heads of m coins.
 
     .. math:: P(\text{heads}) = \tfrac12 + \theta w,\qquad \theta = \tfrac12\tanh\frac{\epsilon}{2m}
 
@@ -33,7 +34,7 @@ def binomial(w: ArrayLike, *, epsilon: float, trials: int) -> tuple[FloatArray, 
         In [-1, 1].
     epsilon : float
     trials : int
-        m >= 1: m + 1 outputs; one trial is LDP-FL (ledger IM-PBM-1).
+        m >= 1, which gives m + 1 outputs; one trial is LDP-FL (ledger IM-PBM-1).
 
     Returns
     -------
@@ -42,9 +43,9 @@ def binomial(w: ArrayLike, *, epsilon: float, trials: int) -> tuple[FloatArray, 
 
     Notes
     -----
-    The ratio of two laws at Z is :math:`(p/q)^Z((1-p)/(1-q))^{m-Z}`, greatest at the ends: exactly :math:`e^\epsilon`
-    (ledger IM-PBM-2). A coin of any bias in between is one of the extreme coin turned at random, so the pair of inputs -1 and 1
-    dominates every other, also composed over rounds.
+    The ratio of two laws at Z is :math:`(p/q)^Z((1-p)/(1-q))^{m-Z}`, which at the inputs -1 and 1 has the maximum
+    :math:`e^\epsilon` (ledger IM-PBM-2). A coin with any bias in between is an extreme coin that is turned at random.
+    So the pair of inputs -1 and 1 dominates every other pair, also in compositions over rounds.
 
     Examples
     --------
@@ -61,8 +62,10 @@ def binomial(w: ArrayLike, *, epsilon: float, trials: int) -> tuple[FloatArray, 
 
 
 def random_levels(w: ArrayLike, *, reach: float, levels: int, keep: float) -> tuple[FloatArray, FloatArray]:
-    r"""The randomized quantization mechanism: even levels on [-reach, reach], inner ones kept with probability `keep`,
-    then randomized rounding between the two kept neighbours.
+    r"""The randomized quantization mechanism: random subsets of equidistant levels, then unbiased rounding.
+
+    The levels are equidistant on [-reach, reach]. Each inner level is kept with probability `keep`; the input is then
+    rounded at random, without bias, to one of its two kept neighbours.
 
     Parameters
     ----------
@@ -71,7 +74,7 @@ def random_levels(w: ArrayLike, *, reach: float, levels: int, keep: float) -> tu
     reach : float
         Greater than 1; see :func:`random_reach`.
     levels : int
-        At least 2; 2 levels are LDP-FL (ledger IM-RQM-2).
+        At least 2; with 2 levels the mechanism is LDP-FL (ledger IM-RQM-2).
     keep : float
         q in [0, 1].
 
@@ -96,15 +99,15 @@ def random_levels(w: ArrayLike, *, reach: float, levels: int, keep: float) -> tu
     for a in range(k - 1):
         for b in range(a + 1, k):
             chosen = kept[a] * kept[b] * (1 - q) ** (b - a - 1)
-            here = (a <= below) & (below < b)
+            brackets = (a <= below) & (below < b)
             up = (x - y[a]) / (y[b] - y[a])
-            law[..., b] += np.where(here, chosen * up, 0.0)
-            law[..., a] += np.where(here, chosen * (1 - up), 0.0)
+            law[..., b] += np.where(brackets, chosen * up, 0.0)
+            law[..., a] += np.where(brackets, chosen * (1 - up), 0.0)
     return y, law
 
 
 def breakpoints(outputs: ArrayLike) -> FloatArray:
-    """The inputs between which :func:`random_levels` is linear: its levels inside [-1, 1], 0 and both ends.
+    """The inputs between which the law of :func:`random_levels` is linear: its levels in [-1, 1], with 0, -1 and 1.
 
     Examples
     --------
@@ -116,7 +119,7 @@ def breakpoints(outputs: ArrayLike) -> FloatArray:
 
 
 def random_reach(*, epsilon: float, levels: int, keep: float) -> float:
-    """The least reach at which :func:`random_levels` is epsilon-private over all inputs, rounded up.
+    """The least reach for which :func:`random_levels` is epsilon-private over all inputs, rounded up.
 
     Examples
     --------
@@ -129,10 +132,10 @@ def random_reach(*, epsilon: float, levels: int, keep: float) -> float:
         outputs, _ = random_levels(0.0, reach=1 + stretch, levels=levels, keep=keep)
         return local_epsilon(random_levels(breakpoints(outputs), reach=1 + stretch, levels=levels, keep=keep)[1]) - eps
 
-    found = 1 + float(brentq(excess, 1e-9, _MOST, xtol=1e-14, rtol=1e-14))
-    while excess(found - 1) > 0:
-        found = 1 + (found - 1) * (1 + 1e-13)
-    return found
+    reach = 1 + float(brentq(excess, 1e-9, _MOST, xtol=1e-14, rtol=1e-14))
+    while excess(reach - 1) > 0:
+        reach = 1 + (reach - 1) * (1 + 1e-13)
+    return reach
 
 
 def local_epsilon(law: ArrayLike) -> float:
@@ -146,7 +149,7 @@ def local_epsilon(law: ArrayLike) -> float:
     Returns
     -------
     float
-        Infinite where an output is possible for one input and not for another.
+        Infinite if an output is possible for one input and impossible for another.
 
     Examples
     --------
@@ -157,12 +160,12 @@ def local_epsilon(law: ArrayLike) -> float:
     high, low = table.max(axis=0), table.min(axis=0)
     if np.any((low == 0) & (high > 0)):
         return float("inf")
-    sent = high > 0
-    return float(np.max(np.log(high[sent]) - np.log(low[sent])))
+    possible = high > 0
+    return float(np.max(np.log(high[possible]) - np.log(low[possible])))
 
 
 def variance(w: ArrayLike, outputs: ArrayLike, law: ArrayLike) -> FloatArray:
-    """Mean squared error of each input's output around the input.
+    """Mean squared error of the output for each input.
 
     Examples
     --------
@@ -175,7 +178,7 @@ def variance(w: ArrayLike, outputs: ArrayLike, law: ArrayLike) -> FloatArray:
 
 
 def worst_variance(inputs: ArrayLike, outputs: ArrayLike, law: ArrayLike) -> float:
-    """The greatest error over [-1, 1] of an unbiased law that is linear between the given inputs.
+    """The greatest variance over [-1, 1] of an unbiased law that is linear between the given inputs.
 
     Examples
     --------
@@ -196,7 +199,7 @@ def sum_law(laws: Sequence[ArrayLike]) -> FloatArray:
     Parameters
     ----------
     laws : sequence of array_like, each of shape (outputs,)
-        One row for each client.
+        The law of each client at its input.
 
     Examples
     --------
@@ -204,8 +207,8 @@ def sum_law(laws: Sequence[ArrayLike]) -> FloatArray:
     array([0.125, 0.5  , 0.375])
     """
     total = np.ones(1)
-    for one in laws:
-        total = np.convolve(total, _law(np.atleast_2d(one))[0])
+    for law in laws:
+        total = np.convolve(total, _law(np.atleast_2d(law))[0])
     return total
 
 
@@ -229,13 +232,13 @@ def aggregate_delta(first: ArrayLike, second: ArrayLike, others: Sequence[ArrayL
     True
     """
     odds = np.exp(checks.scalar("epsilon", epsilon, "[0, 700]"))
-    rest = sum_law(others)
-    p, q = (np.convolve(rest, _law(np.atleast_2d(law))[0]) for law in (first, second))
+    others_law = sum_law(others)
+    p, q = (np.convolve(others_law, _law(np.atleast_2d(law))[0]) for law in (first, second))
     return float(max(np.maximum(p - odds * q, 0).sum(), np.maximum(q - odds * p, 0).sum()))
 
 
 def binomial_sum(*, epsilon: float, trials: int, clients: int) -> Envelope:
-    r"""Privacy of one parameter of one client behind secure aggregation of :func:`binomial`, for the worst inputs of the others.
+    r"""Privacy of one parameter behind secure aggregation of :func:`binomial`, for the worst inputs of the others.
 
     Parameters
     ----------
@@ -247,15 +250,16 @@ def binomial_sum(*, epsilon: float, trials: int, clients: int) -> Envelope:
     Returns
     -------
     Envelope
-        ``delta`` and ``epsilon`` of one round, rounded up (adjacency ``replace``); ``composable`` for several, which
-        no choice of the others need attain: none is worst at every epsilon.
+        ``delta`` and ``epsilon`` of one round, rounded up (adjacency ``replace``). ``composable`` serves several
+        rounds; its bound need not be attained, because no inputs of the others are the worst at every epsilon.
 
     Notes
     -----
-    Each coin of another client is one of the extreme coins turned at random, so the law of the others' sum is a mixture of those
-    with k extreme coins up and (n - 1) m - k down, and a divergence is jointly convex: the worst k is enough, and so is the pair
-    of inputs -1 and 1 of the client. Where m divides k it is attained, by others at -1 and 1. Which k is worst depends on
-    epsilon: all are tried. Their laws are taken to be right to 8 roundings of log-factorials, which is not proved.
+    Each coin of another client is an extreme coin that is turned at random. So the law of the others' sum is a mixture
+    of the laws with k coins of the upper bias and (n - 1) m - k coins of the lower bias. A divergence is jointly
+    convex, so the worst k suffices, and likewise the pair of inputs -1 and 1 of the client. Where m divides k, others
+    with the inputs -1 and 1 attain it. The worst k depends on epsilon, so all are tried. The error of their laws is
+    taken to be that of 8 roundings of log-factorials, which is not proved.
 
     Examples
     --------
@@ -279,7 +283,7 @@ def binomial_sum(*, epsilon: float, trials: int, clients: int) -> Envelope:
 
 
 def _coins(count: int, probability: float) -> FloatArray:
-    """The law of the number of heads."""
+    """The binomial law of the number of heads."""
     z = np.arange(count + 1)
     log = gammaln(count + 1) - gammaln(z + 1) - gammaln(count - z + 1)
     return np.asarray(np.exp(log + z * np.log(probability) + (count - z) * np.log1p(-probability)))
