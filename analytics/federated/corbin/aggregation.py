@@ -67,7 +67,7 @@ class _Choice:
         noise = count_law(upper, lower, self.low, 1 - self.low, negligible=negligible)
         noise = noise[noise > _LEAST_NOISE]
         doubt = relative_error(upper + lower, self.low, 1 - self.low, negligible) + 1e-13
-        # if the law of the counts was trimmed, the convolution is incomplete near both borders: those values are dropped
+        # if the law of the counts was trimmed, the convolution is incomplete near both borders: these are dropped
         complete = slice(p.size - 1, 1 - p.size) if noise.size <= upper + lower else slice(None)
         return Merged.of(np.convolve(noise, p)[complete], np.convolve(noise, q)[complete], doubt)
 
@@ -285,7 +285,7 @@ class Aggregate(Mechanism):
         return np.zeros(epsilon.shape), np.vectorize(lambda eps: product.delta(float(eps))[1], otypes=[float])(epsilon)
 
     def dominating(self, level: float) -> Factors:
-        """Adaptively chosen corners in each parameter, as one factor per round with dropout, else one for all rounds."""
+        """Adaptively chosen corners in each parameter: one factor per round with dropout, else one for all rounds."""
         order, rounds = 10.0 ** math.floor(math.log10(min(level, 0.5))), self.rounds if self.system.dropout > 0 else 1
         if order not in self._curves:
             self._curves[order] = self._dominating_curve(order)

@@ -470,10 +470,7 @@ def server_delta(epsilon: ArrayLike, *, local: ArrayLike) -> FloatArray:
     return np.asarray(share)[()]
 
 
-_EVERY_CORNER, _RANGES = (
-    128,
-    128,
-)  # number of others up to which every corner is tried; ranges beyond
+_EVERY_CORNER, _RANGES = 128, 128  # number of others up to which every corner is tried; ranges beyond
 _UNTRIMMED, _TRIMMED = 256, 1e-300  # number of others up to which nothing is trimmed; mass that is trimmed beyond
 
 

@@ -106,19 +106,17 @@ def _gathered(first: int, rest: int, low: float, high: float, negligible: float)
     """The dominating pair with outcomes gathered in runs; None if the window is too near to the ends of the count."""
     mean, variance = first * high + rest * low, (first + rest) * low * high
     neg_log_mass = 0.7 - np.log(negligible)
-    reach = neg_log_mass / 3 + np.sqrt(
-        neg_log_mass * neg_log_mass / 9 + 2 * neg_log_mass * variance
-    )  # Bernstein's inequality
+    # Bernstein's inequality
+    reach = neg_log_mass / 3 + np.sqrt(neg_log_mass * neg_log_mass / 9 + 2 * neg_log_mass * variance)
     run = max(int(np.sqrt(variance) / _RUN), 1)
     runs_per_side = int(reach / run) + 2
     edges = int(mean) + run * np.arange(-runs_per_side, runs_per_side + 1)
     edges = edges[(edges >= 1) & (edges <= first + rest)]
     coins = np.array([[first, high], [rest, low]])
     saddle = _saddle(edges.astype(float), coins)
-    likely_edges = np.flatnonzero(
-        saddle[1] > np.log(negligible) - 2
-    )  # the exponent is Chernoff's bound of the tail beyond
-    kept = slice(max(int(likely_edges[0]) - 1, 0), int(likely_edges[-1]) + 2)
+    # the exponent is Chernoff's bound of the tail beyond an edge
+    likely = np.flatnonzero(saddle[1] > np.log(negligible) - 2)
+    kept = slice(max(int(likely[0]) - 1, 0), int(likely[-1]) + 2)
     edges, (tilt, exponent, centre, deviation) = edges[kept], (values[kept] for values in saddle)
     if np.min(deviation) < _LEAST_DEVIATION or np.max(np.abs(tilt)) > _GREATEST_TILT:
         return None

@@ -209,21 +209,21 @@ def central_epsilon(
     m, eps = checks.count("parameters", parameters), checks.scalar("epsilon", epsilon, "(0, inf)")
     kinds = dropout_survivors.laws(clients, dropout=dropout, independent=independent)
     if dropout == 0:
-        cases_of_kinds = [[(settings, law.start) for _, settings, law in cases] for cases in kinds.values()]
+        cases_of_kinds = [[(how, law.start) for _, how, law in cases] for cases in kinds.values()]
         return max(
             central_privacy.mixed_epsilon(cases, m, epsilon=eps, delta=level, bits=bits, rounds=times)
             for cases in cases_of_kinds
         )
-    settings: _Settings = {
+    how: _Settings = {
         "epsilon": eps,
         "dropout": dropout,
         "independent": independent,
         "bits": bits,
         "rounds": times,
     }
-    if any(dropout_survivors.told(clients, m, client=kind, **settings) > level for kind in kinds):
+    if any(dropout_survivors.told(clients, m, client=kind, **how) > level for kind in kinds):
         return math.inf
-    curves = [dropout_survivors.curve(clients, m, client=kind, delta=level, **settings) for kind in kinds]
+    curves = [dropout_survivors.curve(clients, m, client=kind, delta=level, **how) for kind in kinds]
     pure = float(central_privacy.local_epsilon(eps, m * times)) if list(kinds) == [Client.UNPAIRED] else math.inf
     return min(max(Composition(((curve, times),)).epsilon(level)[1] for curve in curves), pure)
 

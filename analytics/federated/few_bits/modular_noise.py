@@ -100,9 +100,8 @@ def _gaussian(variance: float, M: int) -> tuple[FloatArray, FloatArray]:
     k = np.arange(reach + 1, dtype=float)
     with np.errstate(under="ignore"):
         mass = np.exp(-(k * k) / (2 * variance))
-    return mass, np.full(
-        mass.size, (2 * 700 + 8) * UNIT
-    )  # exponents up to 700 (less is below LEAST) with two roundings, and exp
+    # exponents up to 700 with their roundings, and the error of exp; smaller masses are below LEAST
+    return mass, np.full(mass.size, (2 * 700 + 8) * UNIT)
 
 
 def _skellam(v: float, M: int) -> tuple[FloatArray, FloatArray]:
@@ -302,7 +301,7 @@ class ModularNoise:
         return worst_shift(Noise(self.noise), self.variance, self.bits, count, 2 * self.levels)
 
     def curve(self, observer: Observer | str = Observer.AGGREGATE, *, colluding: int = 0) -> PrivacyCurve:
-        """Privacy curve of one parameter in one round, by the computed law without its rounding errors (:meth:`epsilon`).
+        """Privacy curve of one parameter in one round by the computed law; :meth:`epsilon` adds its rounding errors.
 
         Adjacency ``replace``.
 
@@ -357,7 +356,7 @@ class ModularNoise:
             log = np.log(f)
             top = max(float(np.max(log - np.roll(log, k))) for k in range(1, s + 1))
             return float((T * top + room) * (1 + 16 * UNIT))
-        # *Rounding* in the Notes, with eta = error, kappa = ROOM, tau = above, solved for the delta of the computed pair
+        # *Rounding* in the Notes with eta = error, kappa = ROOM, tau = above, solved for the delta of the computed pair
         delta_lost = T * (above + 2 * f.size * LEAST)
         delta_left = (delta - delta_lost) * math.exp(-T * (error + ROOM)) * (1 - 4 * UNIT) - delta_lost
         if delta_left <= 0:
@@ -366,7 +365,7 @@ class ModularNoise:
         return float((float(pair.compose(T).epsilon(delta_left)) + room) * (1 + 4 * UNIT))
 
     def local_variance(self) -> float:
-        """Variance of one client's noise before reduction modulo M: `variance` for Skellam, less for the discrete Gaussian.
+        """Variance of one client's noise before reduction modulo M; less than `variance` for the discrete Gaussian.
 
         Examples
         --------
