@@ -85,7 +85,7 @@ def nobody_left_out(monkeypatch):
 PLANTS = {
     "(23) with M/2": (rewritten(concentration, "eq23_deviation", "M / 3 +", "M / 2 +"), ["FDP-E23-t"]),
     "half the Renyi total": (
-        rewritten(central_privacy, "epsilon", "worst * squares /", "worst * squares / 2 /"),
+        rewritten(central_privacy, "sample_level_epsilon", "worst * squares /", "worst * squares / 2 /"),
         ["CB-E2*"],
     ),
     "a tenth of those who stay forgotten": (
@@ -106,15 +106,15 @@ PLANTS = {
     ),
     "sensitivity 2G": (rewritten(fairness, "sensitivity", "4 * G", "2 * G"), ["UF-E7*"]),
     "a term of the optimal delta": (
-        rewritten(composition_theorems, "optimal_delta", "-np.expm1(kept) + np.exp(kept)", "np.exp(kept)"),
+        rewritten(composition_theorems, "optimal_delta", "-np.expm1(log_kept) + np.exp(log_kept)", "np.exp(log_kept)"),
         ["UF-C*"],
     ),
     "another term of the optimal delta": (
-        rewritten(composition_theorems, "optimal_delta", "np.exp(kept) * inner", "inner"),
+        rewritten(composition_theorems, "optimal_delta", "np.exp(log_kept) * inner", "inner"),
         ["UF-C*"],
     ),
     "a factor of the optimal epsilon": (
-        rewritten(composition_theorems, "optimal_epsilon", "* np.exp(-kept) *", "*"),
+        rewritten(composition_theorems, "optimal_epsilon", "* np.exp(-log_kept) *", "*"),
         ["UF-C*-epsilon"],
     ),
     "the threshold's participation": (nobody_stays_away, ["FDP-L2*-2.1"]),
