@@ -202,7 +202,16 @@ def test_infinite_losses_are_enclosed(count):
         assert product.least_delta(beyond) == float(low) and product.delta(beyond) == float(high)
 
 
-def test_a_law_of_infinite_losses_alone_need_not_be_whole():
-    product = Product(((LossDistribution(0.1, 0, np.zeros(1), 0.5), 2),))
-    low, high = product.infinite_ends()
-    assert low <= 0.25 <= high == 1.0
+@pytest.mark.parametrize("count", [2, 10**7])
+def test_a_law_of_infinite_losses_alone_need_not_be_whole(count):
+    """(f + g)^n, where another law has finite losses and this one has none."""
+    rng = np.random.default_rng(count)
+    for _ in range(20):
+        whole = LossDistribution(0.1, 0, rng.dirichlet(np.ones(5000)), 0.0)
+        alone = LossDistribution(0.1, 0, np.zeros(1), 1 - 2.0**-30)
+        low, high = Product(((whole, count), (alone, 1))).infinite_ends()
+        with mpmath.workdps(60):
+            true = mpmath.fsum(mpmath.mpf(float(x)) for x in whole.mass) ** count * mpmath.mpf(alone.infinite)
+            assert (1 - 1e-6) * true < mpmath.mpf(low) <= true
+        assert high == 1.0
+    assert Product(((LossDistribution(0.1, 0, np.zeros(1), 0.5), count),)).infinite_ends()[0] <= 0.5**count

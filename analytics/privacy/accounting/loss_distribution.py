@@ -426,23 +426,24 @@ class Product:
         (m + 4) u(abs(A) + B). What follows has fewer than ten roundings, relative to the result or to its logarithm, which is
         at most abs(A) + B where the result does not underflow.
         """
-        log_finite = log_ratio = releases = 0.0
-        for law, count in self.factors:
-            finite = float(np.sum(law.mass))
-            if finite == 0 < law.infinite:
-                whole = sum(count * np.log(float(np.sum(law.mass)) + law.infinite) for law, count in self.factors)
-                return float(np.exp(min(whole, 0.0) - _INFINITE * (1 + abs(whole)))), 1.0
-            releases += count
-            log_finite += count * np.log(finite) if finite else 0.0
-            log_ratio += count * np.log1p(law.infinite / finite) if finite else 0.0
-        if log_ratio == 0:
-            return 0.0, 0.0
-        log_whole = log_finite + (
-            np.log(np.expm1(log_ratio)) if log_ratio < 1 else log_ratio + np.log(-np.expm1(-log_ratio))
-        )
-        slack = _INFINITE + UNIT * (36 * releases + (len(self.factors) + 16) * (abs(log_finite) + log_ratio))
+        masses = [(float(np.sum(law.mass)), law.infinite, count) for law, count in self.factors]
+        certain = any(f == 0 < g for f, g, _ in masses)  # no outcome has finite losses alone
+        if certain:
+            log_whole = sum(count * np.log(f + g) if f + g else -np.inf for f, g, count in masses)
+            magnitude = abs(log_whole)
+        else:
+            log_finite = sum(count * np.log(f) for f, _, count in masses if f)
+            log_ratio = sum(count * np.log1p(g / f) for f, g, count in masses if f)
+            if log_ratio == 0:
+                return 0.0, 0.0
+            log_whole = log_finite + (
+                np.log(np.expm1(log_ratio)) if log_ratio < 1 else log_ratio + np.log(-np.expm1(-log_ratio))
+            )
+            magnitude = abs(log_finite) + log_ratio
+        releases = sum(count for _, _, count in masses)
+        slack = _INFINITE + UNIT * (36 * releases + (len(masses) + 16) * magnitude)
         value = float(np.exp(min(log_whole, 0.0)))
-        return value * max(1 - slack, 0.0), min(value * (1 + slack) + SMALLEST, 1.0)
+        return value * max(1 - slack, 0.0), 1.0 if certain else min(value * (1 + slack) + SMALLEST, 1.0)
 
     def cumulant(self, tilt: float) -> tuple[float, float, float]:
         """Logarithm of the moment generating function of the total loss, and its first and second derivative."""
