@@ -1,5 +1,7 @@
 """What the tutorial, the how-to pages, the README and the notebooks tell a reader to do works as it stands."""
 
+import ast
+import pkgutil
 import re
 import shlex
 import shutil
@@ -24,6 +26,7 @@ from airtight.validate.report import document
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md"))]
 
 
 @pytest.fixture
@@ -150,6 +153,23 @@ def test_its_file_is_all_that_json_needs(tmp_path, monkeypatch):
     )
     done = subprocess.run([sys.executable, "-c", code, tmp_path, described], capture_output=True, text=True, check=True)
     assert float(done.stdout) == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
+def test_what_a_page_imports_is_there(page):
+    """The programs that no test runs, too."""
+    for text in re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.ImportFrom) and node.module.partition(".")[0] == "airtight":
+                exec(ast.unparse(node), {})
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
+def test_what_a_page_names_is_there(page):
+    for name in set(
+        re.findall(r"`(airtight\.(?:analytics|solvers|validate)[\w.]*\w)`", page.read_text(encoding="utf-8"))
+    ):
+        pkgutil.resolve_name(name)
 
 
 def test_the_architecture_names_what_is_there():
