@@ -419,21 +419,20 @@ class ModularNoise:
     def worst_mse(self) -> float:
         r"""Upper bound of the greatest error of the decoded mean; infinite if M does not cover the range of the sum.
 
-            Notes
-            -----
-            Let :math:`S = \mu + E` be the sum before reduction modulo M, :math:`|\mu| \le n\ell < M/2`, and :math:`Mk`
-            the multiple of M that
-        the reduction subtracts. :math:`(E - Mk)^2 \le E^2 + M^2k^2`, because k and E have the same sign where k is not
-        0. :math:`\mathrm{E}E^2` is at most n times the variance of the noise plus 1/4.
+        Notes
+        -----
+        Let :math:`S = \mu + E` be the sum before reduction modulo M, :math:`|\mu| \le n\ell < M/2`, and :math:`Mk`
+        the multiple of M that the reduction subtracts. :math:`(E - Mk)^2 \le E^2 + M^2k^2`, because k and E have the
+        same sign where k is not 0. :math:`\mathrm{E}E^2` is at most n times the variance of the noise plus 1/4.
         :math:`k^2 = \sum_{j\ge1}(2j-1)[|k| \ge j]`, and :math:`|k| \ge j` requires :math:`|N| \ge (2j-1)M/2 - n\ell`
         for the noise N. Its tails are bounded by Chernoff's bound; a discrete Gaussian has the bound of the Gaussian
         with its parameter (Canonne, Kamath and Steinke 2020, Fact 18).
 
-            Examples
-            --------
-            >>> one = ModularNoise("skellam", variance=4.0, levels=4, bits=8, clients=2)
-            >>> round(one.worst_mse(), 6)  # 2 * (4 + 1/4) / (2 * 4)^2
-            0.132813
+        Examples
+        --------
+        >>> one = ModularNoise("skellam", variance=4.0, levels=4, bits=8, clients=2)
+        >>> round(one.worst_mse(), 6)  # 2 * (4 + 1/4) / (2 * 4)^2
+        0.132813
         """
         n, M, top = self.clients, self.modulus, self.clients * self.levels
         if 2 * top >= M or self._tail(_TURNS * M) > LEAST:
