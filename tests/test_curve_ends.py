@@ -275,3 +275,6 @@ def test_a_curve_of_a_mechanism_takes_a_count():
     for count in (0, -1, 1.5, True, "2"):
         with pytest.raises(airtight.ParameterError, match="count"):
             airtight.PrivacyCurve.of(Gaussian(0.5), count)
+    for mechanism in ("gaussian", airtight.gaussian(0.5), Gaussian, None):
+        with pytest.raises(airtight.ParameterError, match=r"mechanism = .*: must be a Mechanism"):
+            airtight.PrivacyCurve.of(mechanism)

@@ -282,6 +282,9 @@ class PrivacyCurve:
     factors: Factors
 
     def __post_init__(self) -> None:
+        for mechanism, _ in self.factors:
+            if not isinstance(mechanism, Mechanism):
+                raise ParameterError("mechanism", mechanism, "a Mechanism")
         units = {release.unit for release, _ in self.factors if release.unit}
         if len(units) > 1:
             raise ParameterError(
