@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from support.common import refused, run
 
+from airtight.analytics.checks import ParameterError
 from airtight.validate.claims import audit
 from airtight.validate.claims.claim import Verdict
 from airtight.validate.claims.evidence import shipped
@@ -86,8 +87,9 @@ def test_pages_are_made():
 
 
 def test_a_claim_is_tried_anew_alone(tmp_path, monkeypatch):
-    """`make ledger ID=FDP-D2`: the others keep their evidence; the page of the twins stays."""
-    monkeypatch.setattr(document.writing, "published", lambda pool: "sums\n")
+    """`make ledger ID=FDP-D2`: the others keep their evidence and their certificates; the page of the twins stays."""
+    sums = (DOCS / "certificates.sha256").read_text()
+    (tmp_path / "certificates.sha256").write_text(sums.replace("FDP-D2/", "FDP-gone/"))
     monkeypatch.setattr(document.papers, "__file__", str(tmp_path / "papers" / "__init__.py"))
     document.main(str(tmp_path), ["FDP-D2"])
     written = sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.*"))
@@ -97,6 +99,13 @@ def test_a_claim_is_tried_anew_alone(tmp_path, monkeypatch):
     rows = json.loads(text)["rows"]
     assert list(rows) == list(old) and rows["FDP-D2"]["seconds"] != old["FDP-D2"].seconds
     assert rows["CB-A1"]["seconds"] == old["CB-A1"].seconds
+    assert (tmp_path / "certificates.sha256").read_text() == sums
+
+
+def test_what_is_no_claim_is_not_tried(tmp_path):
+    with pytest.raises(ParameterError, match="ID = 'NOPE'"):
+        document.main(str(tmp_path), ["NOPE"])
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_command_lists_everything():

@@ -322,14 +322,18 @@ def parameters() -> str:
 def main(folder: str, names: Sequence[str] = ()) -> None:
     """Try the named claims, or all of them, and write the pages.
 
-    Where claims are named the twins are not compared again: their page stays as it is.
+    Where claims are named, the other claims keep their evidence, their certificates are made anew only if the source of their
+    paper has changed, and the page of the twins stays as it is.
     """
     by_id = {e.claim.id: e for e in evidence.shipped().evidence} if names else {}
+    tried = {claim.id for claim in audit.selected(names)}
+    if missing := INSTALLED.claims().keys() - by_id.keys() - tried:
+        raise ParameterError("ID", " ".join(names), f"also {', '.join(sorted(missing))}, of which there is no evidence yet")
+    list_of_sums = Path(folder) / "certificates.sha256"
+    known = list_of_sums.read_text(encoding="utf-8") if names and list_of_sums.exists() else ""
     with ProcessPoolExecutor(2, get_context("spawn")) as pool:
         by_id |= {e.claim.id: e for e in audit.run(names, executor=pool)}
-        sums = writing.published(pool)
-    if missing := [name for name in INSTALLED.claims() if name not in by_id]:
-        raise ParameterError("ID", " ".join(names), f"also {', '.join(missing)}, of which there is no evidence yet")
+        sums = writing.published(pool, names=tried, known=known)
     ordered = [by_id[name] for name in INSTALLED.claims()]
     made = {
         **ledger(ordered, list(INSTALLED.papers().values())),

@@ -9,7 +9,7 @@ import hashlib
 import json
 import re
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal
@@ -357,17 +357,36 @@ def write_sums(out: Path) -> None:
     (out / "SHA256SUMS").write_text("".join(lines), encoding="utf-8")
 
 
-def published(executor: Executor | None = None) -> str:
-    """The SHA-256 sums of all certificates of the papers installed, as ``docs/certificates.sha256`` has them.
+def published(executor: Executor | None = None, *, names: Container[str] = (), known: str = "") -> str:
+    """The SHA-256 sums of all certificates of the installed papers, as ``docs/certificates.sha256`` has them.
 
-    Above them, as comments, what each paper was read from: where that has changed so have the sums.
+    Above the sums stand, as comments, the digests of the papers' sources: where a source has changed so have its sums.
+
+    Parameters
+    ----------
+    executor : concurrent.futures.Executor, optional
+        As in :func:`certify`.
+    names : container of str
+        Identifiers of claims that are certified anew in any case.
+    known : str
+        An earlier list. Sums of claims that are not in `names`, of papers with the digest of the list, are taken from it.
     """
+    heads = {paper: f"# {paper} {INSTALLED.digest(paper)}\n" for paper in INSTALLED.papers()}
+    lines = known.splitlines(keepends=True)
+    anew = [c for c in INSTALLED.claims().values() if c.id in names or heads[c.paper] not in lines]
+    others = INSTALLED.claims().keys() - {claim.id for claim in anew}
     with TemporaryDirectory() as folder:
         out = Path(folder)
-        for _ in certify(out, list(INSTALLED.claims().values()), executor=executor):
+        for _ in certify(out, anew, executor=executor):
             pass
-        sums = (out / "SHA256SUMS").read_text(encoding="utf-8")
-    return "".join(f"# {paper} {INSTALLED.digest(paper)}\n" for paper in INSTALLED.papers()) + sums
+        sums = (out / "SHA256SUMS").read_text(encoding="utf-8").splitlines(keepends=True)
+    sums += [line for line in lines if not line.startswith("#") and _path(line).parts[0] in others]
+    return "".join([*heads.values(), *sorted(sums, key=_path)])
+
+
+def _path(line: str) -> Path:
+    """The path in a line of sums."""
+    return Path(line[66:].rstrip("\n"))
 
 
 def _folder(name: str) -> str:
