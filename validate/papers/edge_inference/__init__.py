@@ -1,4 +1,4 @@
-"""Yilmaz, Hasircioglu, Qiao and Gunduz 2024 (EI), as far as the published code says it; a folder that nothing else names."""
+"""Yilmaz, Hasircioglu, Qiao and Gunduz 2024 (EI), as far as the published code shows it; no other module names this folder."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ def _amplified(epsilon: sp.Expr, present: sp.Expr, sensitivity: sp.Expr, sigma: 
 
 
 def _given_some(devices: int, participation: float) -> float:
-    """P(device 1 takes part | someone does), summed over how many of the others do."""
+    """P(device 1 takes part | some device does), summed over the number of the other participants."""
     others = [
         comb(devices - 1, k) * participation**k * (1 - participation) ** (devices - 1 - k) for k in range(devices)
     ]
-    with_it, without = participation * sum(others), (1 - participation) * sum(others[1:])
-    return with_it / (with_it + without)
+    device_in, device_out = participation * sum(others), (1 - participation) * sum(others[1:])
+    return device_in / (device_in + device_out)
 
 
-# One device, with or without: its output 1 away, present with probability p'; the odds are e^eps at the threshold
+# One device, with or without: sensitivity 1, present with probability p'; the likelihood ratio is e^eps at the threshold
 
 _threshold = sp.Rational(1, 2) + sigma**2 * sp.log((sp.exp(epsilon) - 1 + present) / present)
 _EXACT = present * normal_cdf((1 - _threshold) / sigma) + (1 - present - sp.exp(epsilon)) * normal_cdf(
@@ -50,18 +50,18 @@ _SIGMA, _P, _N = sp.Rational("0.5473815917968745"), sp.Rational(1, 4), 10  # wha
 _RETURNED = _amplified(sp.Integer(13), _P / (1 - (1 - _P) ** _N), sp.sqrt(2), _SIGMA)
 
 
-def _learnt(devices: int, participation: sp.Rational, sigma: sp.Rational) -> sp.Expr:
-    """delta at epsilon 1 against who knows how many take part, as the code draws them: at least one."""
+def _delta_known_count(devices: int, participation: sp.Rational, sigma: sp.Rational) -> sp.Expr:
+    """delta at epsilon 1 for an observer who knows the number of participants, which the code draws as at least one."""
     nobody = (1 - participation) ** devices
-    chances = {
+    probabilities = {
         m: sp.binomial(devices, m) * participation**m * (1 - participation) ** (devices - m) + (nobody if m == 1 else 0)
         for m in range(1, devices + 1)
     }
-    shares = {m: sp.Rational(m, devices) for m in chances}
-    return sp.Add(*(c * _amplified(sp.Integer(1), shares[m], sp.sqrt(2), sigma) for m, c in chances.items()))
+    shares = {m: sp.Rational(m, devices) for m in probabilities}
+    return sp.Add(*(c * _amplified(sp.Integer(1), shares[m], sp.sqrt(2), sigma) for m, c in probabilities.items()))
 
 
-_LEARNT = _learnt(5, _P, sp.Rational("3.244997386"))  # where the printed delta is 1e-6
+_DELTA_KNOWN_COUNT = _delta_known_count(5, _P, sp.Rational("3.244997386"))  # where the printed delta is 1e-6
 
 _CLAIMS: tuple[Claim, ...] = (
     Claim(
@@ -69,8 +69,9 @@ _CLAIMS: tuple[Claim, ...] = (
         "get_sigma, p",
         equal(_given_some, lambda devices, participation: participation / (1 - (1 - participation) ** devices)),
         holds(
-            "The probability that a device takes part, given that someone does. sample_participating_devices does not draw that: "
-            "where nobody takes part it lets one in, at random, so the code's own p' is p + (1-p)^n/n, less, on the safe side."
+            "This is the probability that a device takes part, given that some device does. "
+            "sample_participating_devices draws another law: if no device takes part, it lets one in at random. The "
+            "code's own p' is therefore p + (1-p)^n/n, which is less; the formula is on the safe side."
         ),
         {
             "devices": Range(2, 40, integer=True, typical=(5, 20)),
@@ -84,9 +85,10 @@ _CLAIMS: tuple[Claim, ...] = (
         "get_sigma, delta",
         equal(_EXACT, _amplified(epsilon, present, sp.Integer(1), sigma)),
         holds(
-            "Of the formula: with constant total noise and participation unknown to the observer it is exact for one device "
-            "with or without (adjacency absent, one query). A replaced label is sqrt(2) away, which the code uses; by joint "
-            "convexity the same formula then bounds it. forward_oac keeps no constant noise: EI-forward."
+            "This is about the formula: with constant total noise and participation unknown to the observer, it is "
+            "exact for one device with or without (adjacency absent, one query). A replaced label is sqrt(2) away, "
+            "which the code uses; by joint convexity the same formula then is a bound. forward_oac does not keep the "
+            "noise constant: see EI-forward."
         ),
         statement=r"\delta(\epsilon) = p'\,\delta_G(\epsilon'),\quad \epsilon' = \ln\Bigl(1+\frac{e^\epsilon-1}{p'}\Bigr)",
         scale=absolute("delta", 1e-3),
@@ -94,11 +96,12 @@ _CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         "EI-forward",
-        "Ensembler.forward_oac, the noise of what is received, in units of A_t (m devices take part)",
+        "Ensembler.forward_oac, the noise of the received signal, in units of A_t (m devices take part)",
         equal(sigma / taking**2, sigma),
         false(
-            "The signals are divided by m twice before they are added, and with them the noise: it is A_t sigma/m^2. So y "
-            "tells m: one device against two are noises of total variation .996 in ten dimensions.",
+            "The signals are divided by m twice before they are added, and the noise with them: it is A_t sigma/m^2. "
+            "So y reveals m: for one device against two, the total variation distance of the noises is .996 in ten "
+            "dimensions.",
             "guarantee",
             corrected_by="EI-delta",
             true_where="m = 1",
@@ -115,20 +118,23 @@ _CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         "EI-forward-delta",
-        "get_sigma at n = 5, p = .25, eps = 1, against who learns m from the noise of forward_oac (the others' labels known)",
-        at_most(_LEARNT, sp.Rational("1e-6")),
+        "get_sigma at n = 5, p = .25, eps = 1, for an observer who learns m from the noise of forward_oac (the "
+        "others' labels known)",
+        at_most(_DELTA_KNOWN_COUNT, sp.Rational("1e-6")),
         false(
-            "Given m a device takes part with probability m/n, and what that amplifies is averaged over m as the code draws "
-            "it: 2.8e-5 (3.6e-5 for the law given that someone takes part).",
+            "Given m, a device takes part with probability m/n. The amplified delta, averaged over m as the code "
+            "draws it, is 2.8e-5 (3.6e-5 for the law given that some device takes part).",
             "guarantee",
             corrected_by="EI-delta",
-            true_where="the noise does not tell m",
+            true_where="the noise does not reveal m",
         ),
         statement=r"\sum_m \Pr(m)\,\tfrac mn\,\delta_G\Bigl(\ln\bigl(1+\tfrac nm(e-1)\bigr)\Bigr) \le 10^{-6}",
-        unread="a sum over m with the sigma that get_sigma returns put in",
+        unread="a sum over m, with the sigma that get_sigma returns substituted",
         constants=True,
         implementation=_code(
-            "get_sigma", "(eps, delta)-DP of one query", "Calibrate for who knows m, or keep the noise constant."
+            "get_sigma",
+            "(eps, delta)-DP of one query",
+            "Calibrate for an observer who knows m, or keep the noise constant.",
         ),
     ),
     Claim(
@@ -136,16 +142,15 @@ _CLAIMS: tuple[Claim, ...] = (
         "get_sigma at p = .25, eps = 13, n = 10",
         at_most(_RETURNED, sp.Rational("1e-6")),
         false(
-            "The search minimises |delta(sigma) - 1e-6|, whichever side it ends on: of the 80 answers of "
-            "figure_privacy_quantities.py 45 "
-            "exceed the delta asked for, by a factor of 1 + 2.1e-5 at most.",
+            "The search minimises |delta(sigma) - 1e-6|, on whichever side it ends. Of the 80 answers of "
+            "figure_privacy_quantities.py 45 exceed the delta asked for, by a factor of at most 1 + 2.1e-5.",
             "rounding",
             true_where="up to the tolerance of the search",
         ),
         statement=r"\delta(13;\ \sigma = 0.54738) \le 10^{-6}",
         constants=True,
         tolerance=1e-13,
-        implementation=_code("get_sigma", "sigma for delta = 1e-6", "Step sigma up until delta is met."),
+        implementation=_code("get_sigma", "sigma for delta = 1e-6", "Increase sigma until delta is met."),
     ),
 )
 
@@ -159,16 +164,16 @@ PAPER = Paper(
         undecidable(
             "EI-text",
             "The paper's numbered theorems and equations",
-            "Their text could not be had from public repositories; only what its published code computes is "
+            "Their text could not be obtained from public repositories; only what the published code computes is "
             "tried here.",
         ),
         undecidable(
             "EI-shuffle",
             "randomized_response.py, final_eps",
-            "A formula attributed there to Theorem 3.1 of arXiv 2012.12803, whose hypotheses could not be sourced.",
+            "The code attributes a formula to Theorem 3.1 of arXiv 2012.12803, whose hypotheses could not be sourced.",
         ),
         undecidable(
-            "EI-scores", "figure_conditions.py and the tables", "F1 scores of trained models: no formula decides them."
+            "EI-scores", "figure_conditions.py and the tables", "F1 scores of trained models; no formula decides them."
         ),
     ),
     proofs=by_row(__file__),

@@ -1,4 +1,4 @@
-"""EI-privacy: the noise that a query needs, which figure_privacy_quantities.py tabulates, exactly."""
+"""EI-privacy: the exact noise that a query needs; figure_privacy_quantities.py tabulates it approximately."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DELTA = 1e-6
 
 
 def noise(epsilon: float, *, participation: float, devices: int) -> float:
-    """The least total noise at sensitivity sqrt(2): delta_G at the amplified epsilon is delta/p'; rounded up.
+    """Least total noise at sensitivity sqrt(2), rounded up: delta_G at the amplified epsilon is delta/p'.
 
     Examples
     --------
@@ -54,8 +54,9 @@ def noise_of_a_query(effort: Effort, advance: Advance) -> Redrawn:
             axes.set(xlabel="epsilon", ylabel="noise, " + ("in total" if i == 0 else "of a device"), yscale="log")
             axes.legend()
     caption = (
-        "Exact: the least noise for (epsilon, 1e-6) of one query, a label replaced, participants unknown and at least one. "
-        "At the points of their tables the search of get_sigma ends up to 2.1e-5 below it in delta (EI-sigma)."
+        "Exact: the least noise for (epsilon, 1e-6) of one query; a label is replaced, the participants are unknown and at least "
+        "one. At the points of the authors' tables the sigma of get_sigma exceeds this delta by a factor of up to 1 + 2.1e-5 "
+        "(EI-sigma)."
     )
     return Redrawn("EI-privacy", caption, data, figure)
 

@@ -1,4 +1,4 @@
-"""FDP Theorem 2 and Lemma 1, the short paper's Theorem 2, and what is true instead."""
+"""FDP Theorem 2 and Lemma 1, the short paper's Theorem 2, and their corrections."""
 
 from __future__ import annotations
 
@@ -41,16 +41,19 @@ def _right(p: float, variance: float, radius: float, ideal: float) -> float:
 
 def _two_devices(p: float, q: float, variance: float, radius: float) -> float:
     """Features 1 and 2, weight 1/2, receiver noise 0.1."""
-    given = scalar([1.0, 2.0], [p, q], [0.5, 0.5], noise=variance, receiver=0.1)
-    return accuracy.within_margin(*given, margin=radius).estimate
+    described = scalar([1.0, 2.0], [p, q], [0.5, 0.5], noise=variance, receiver=0.1)
+    return accuracy.within_margin(*described, margin=radius).estimate
 
 
 def _over_four_sets(p: float, q: float, variance: float, radius: float) -> float:
     total = 0.0
-    for one, other in product((0, 1), repeat=2):
-        chance = (p if one else 1 - p) * (q if other else 1 - q)
-        off, scale = (one + 2 * other) / 2 - 1.5, math.sqrt(2 * (variance * (one + other) + 0.1))
-        total += chance * (math.erf((radius - off) / scale) - math.erf((-radius - off) / scale)) / 2
+    for first_present, second_present in product((0, 1), repeat=2):
+        probability = (p if first_present else 1 - p) * (q if second_present else 1 - q)
+        bias, scale = (
+            (first_present + 2 * second_present) / 2 - 1.5,
+            math.sqrt(2 * (variance * (first_present + second_present) + 0.1)),
+        )
+        total += probability * (math.erf((radius - bias) / scale) - math.erf((-radius - bias) / scale)) / 2
     return total
 
 
@@ -72,7 +75,7 @@ def _layers(depth: int, seed: int) -> margin.Layers:
 
 
 def _nearest_change(depth: int, seed: int) -> float:
-    """The nearest point with another label that a fan of rays meets: at least the margin."""
+    """Distance to the nearest point with another label on 181 rays: at least the margin."""
     net = _layers(depth, seed)
     angle, radius = np.linspace(0, 2 * np.pi, 181), np.geomspace(1e-3, 1e2, 700)
     values = (radius[:, None, None] * np.stack([np.cos(angle), np.sin(angle)], axis=-1)).reshape(-1, 2)
@@ -90,7 +93,9 @@ CLAIMS = (
         "FDP-T2",
         "Theorem 2, Eq. (13), (35)",
         at_least(_right, _markov),
-        holds_under("Markov's inequality, with the exact MSE, and MSE and margin common to all targets."),
+        holds_under(
+            "Markov's inequality; needs the exact MSE, and an MSE and a margin that are the same for all targets."
+        ),
         {
             "p": PROBABILITY,
             "variance": Range(1e-6, 1.0, logarithmic=True, extra=(0.0,), typical=(0.1, 0.1)),
@@ -104,8 +109,8 @@ CLAIMS = (
         "Theorem 2, Eq. (10); one device, no noise",
         at_least(p, sp.Max(0, 1 - ((1 - p) * ratio) ** 2)),
         false(
-            "With its Remark 2 (the squared error is compared with Delta) Markov gives 1 - MSE/Delta; the square is "
-            "too good. The full paper prints MSE/Delta^2, for a distance Delta.",
+            "The short paper's Remark 2 compares the squared error with Delta, so that Markov's inequality gives 1 - "
+            "MSE/Delta; the square claims too much. The full paper prints MSE/Delta^2, for a distance Delta.",
             corrected_by="FDP-T2",
             true_where=r"MSE is at least \Delta, where it says nothing",
         ),
@@ -118,8 +123,8 @@ CLAIMS = (
         "Theorem 2, Eq. (10): P_0 'the classification accuracy of the local model' (no error, MSE = 0)",
         at_least(pooled, local),
         false(
-            "Without error the server classifies the pooled feature: P_0 has to be the accuracy in that ideal case, as the full "
-            "paper says (FDP-T2). A local model may be better than the pooled one.",
+            "Without error the server classifies the pooled feature, so that P_0 has to be the accuracy in that ideal "
+            "case, as the full paper says (FDP-T2). A local model may be better than the pooled one.",
             "misprint",
             corrected_by="FDP-T2",
             true_where=r"P_0 \le P^*, \text{ the accuracy on the pooled features}",
@@ -130,9 +135,9 @@ CLAIMS = (
     ),
     Claim(
         "FDP-T2*",
-        "ours: what Theorem 2 bounds, exactly",
+        "ours: the exact probability that Theorem 2 bounds",
         equal(_two_devices, _over_four_sets),
-        holds("Given the participants the error is Gaussian; contour integral against error functions."),
+        holds("Given the participants, the error is Gaussian; a contour integral is compared with error functions."),
         {
             "p": Range(0.0, 1.0),
             "q": Range(0.0, 1.0),
@@ -150,7 +155,8 @@ CLAIMS = (
             lambda x, **rows: margin.published(_linear(**rows), [x, 0.0], label=0),
         ),
         holds_under(
-            "Softmax is 1/2-Lipschitz; needs 1-Lipschitz activations. Against the exact margin of linear classifiers."
+            "Softmax is 1/2-Lipschitz; the activations must be 1-Lipschitz. Compared with the exact margin of linear "
+            "classifiers."
         ),
         {
             "x": Range(1e-3, 10.0, logarithmic=True),
@@ -167,8 +173,8 @@ CLAIMS = (
         "Lemma 1, with J the outputs of the network",
         at_least(_MARGIN, sp.sqrt(2) * _MARGIN),
         other_reading(
-            "The paper says probabilities, and there it is true (FDP-L1). For logits the square root belongs into the "
-            "denominator: too large by a factor of 2 at worst.",
+            "For probabilities, as the paper says, the lemma is true (FDP-L1). For logits the square root belongs in "
+            "the denominator: the printed bound is too large by a factor of 2 at worst.",
             corrected_by="FDP-L1",
             true_where="J is the vector of probabilities, as the lemma says",
         ),
@@ -186,8 +192,8 @@ CLAIMS = (
         "ours: a tighter margin bound",
         at_least(_nearest_change, lambda depth, seed: margin.layerwise_bound(_layers(depth, seed), [0.0, 0.0])),
         holds(
-            "Logit differences are Lipschitz; exact for one layer. Against the nearest change of label on a fan of "
-            "rays."
+            "Logit differences are Lipschitz; the bound is exact for one layer. Compared with the nearest change of "
+            "label on a set of rays."
         ),
         {"depth": Range(1, 3, integer=True), "seed": Range(0, 10**6, integer=True)},
         argued="airtight.analytics.inference.margin.layerwise_bound",

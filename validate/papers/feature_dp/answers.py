@@ -1,4 +1,4 @@
-"""Ours: what the commands answer of a system, each quantity against its definition: integrals, enumeration, samples."""
+"""Ours: what the commands compute; each quantity is compared with its definition by integrals, enumeration or samples."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from airtight.validate.papers.feature_dp.common import SEED, system
 from airtight.validate.twins import oracles
 
 _NORMAL = NormalDist()
-_FEW = Range(0, 5, integer=True)  # instances, all of them tried
+_FEW = Range(0, 5, integer=True)  # seeds of random instances; all are tried
 _MU, _SHARE = Range(0.1, 4.0), Range(0.05, 1.0)
 _ALONE = {"p": _SHARE, "signal": Range(0.3, 4.0), "delta": Range(1e-6, 0.02, logarithmic=True)}
 _NOISE, _RECEIVER = 0.7, 0.4
@@ -51,35 +51,35 @@ def _alone(p: float, signal: float, delta: float, **given: Any) -> InferenceSyst
 
 
 def _divergence(epsilon: float, p: float, signal: float, noise: float = _NOISE) -> float:
-    """Of taking part with probability p against being away: both orders, integrated."""
-    there = [(p, signal, noise + _RECEIVER), (1 - p, 0.0, _RECEIVER)]
-    away = [(1.0, 0.0, _RECEIVER)]
-    return max(oracles.mixture_divergence(epsilon, *pair) for pair in ((there, away), (away, there)))
+    """Integrated divergence of taking part with probability p and of absence; the greater of both orders."""
+    present = [(p, signal, noise + _RECEIVER), (1 - p, 0.0, _RECEIVER)]
+    absent = [(1.0, 0.0, _RECEIVER)]
+    return max(oracles.mixture_divergence(epsilon, *pair) for pair in ((present, absent), (absent, present)))
 
 
-def _lowest(*ends: Any) -> float:
-    return float(np.ravel(ends[0])[0])
+def _first_entry(*result: Any) -> float:
+    return float(np.ravel(result[0])[0])
 
 
 _EPSILONS: tuple[Callable[[InferenceSystem], float], ...] = (
-    lambda s: _lowest(amplification.exact_epsilon(s)),
-    lambda s: _lowest(observers.exact_epsilon(s)),
-    lambda s: _lowest(observers.epsilon_bracket(s)[0]),
-    lambda s: _lowest(observers.signal_bracket(s)[0]),
-    lambda s: _lowest(observers.signal_bracket(s)[1]),
-    lambda s: _lowest(rounds.epsilon(s)),
-    lambda s: _lowest(rounds.bracket(s, rounds=1)[0]),
-    lambda s: _lowest(rounds.curve(s).epsilon(s.delta)),
-    lambda s: _lowest(local_search.epsilons(s, Observer.AUTO, 1)),
+    lambda s: _first_entry(amplification.exact_epsilon(s)),
+    lambda s: _first_entry(observers.exact_epsilon(s)),
+    lambda s: _first_entry(observers.epsilon_bracket(s)[0]),
+    lambda s: _first_entry(observers.signal_bracket(s)[0]),
+    lambda s: _first_entry(observers.signal_bracket(s)[1]),
+    lambda s: _first_entry(rounds.epsilon(s)),
+    lambda s: _first_entry(rounds.bracket(s, rounds=1)[0]),
+    lambda s: _first_entry(rounds.curve(s).epsilon(s.delta)),
+    lambda s: _first_entry(local.epsilons(s, Observer.AUTO, 1)),
 )
 _DELTAS: tuple[Callable[[InferenceSystem, float], float], ...] = (
-    lambda s, e: _lowest(amplification.exact_delta(s, e)),
-    lambda s, e: _lowest(amplification.exact_delta_bracket(s, e)[0]),
-    lambda s, e: _lowest(observers.exact_delta_bracket(s, e)[0]),
-    lambda s, e: _lowest(observers.exact_delta_bracket(s, e)[1]),
-    lambda s, e: _lowest(rounds.delta_at(s, e)),
-    lambda s, e: _lowest(rounds.curve(s).delta(e)),
-    lambda s, e: _lowest(rounds.curve(s).bracket(epsilon=e)[0]),
+    lambda s, e: _first_entry(amplification.exact_delta(s, e)),
+    lambda s, e: _first_entry(amplification.exact_delta_bracket(s, e)[0]),
+    lambda s, e: _first_entry(observers.exact_delta_bracket(s, e)[0]),
+    lambda s, e: _first_entry(observers.exact_delta_bracket(s, e)[1]),
+    lambda s, e: _first_entry(rounds.delta_at(s, e)),
+    lambda s, e: _first_entry(rounds.curve(s).delta(e)),
+    lambda s, e: _first_entry(rounds.curve(s).bracket(epsilon=e)[0]),
 )
 
 
@@ -89,7 +89,7 @@ def _delta_at_epsilon(way: int, p: float, signal: float, delta: float) -> float:
 
 
 def _is_positive(**point: Any) -> bool:
-    """Whether an epsilon is needed: at 0 more than delta is given away."""
+    """Whether epsilon is positive: delta(0) is more than the delta asked for."""
     return bool(_divergence(0.0, point["p"], point["signal"]) > 1.001 * point["delta"])
 
 
@@ -98,7 +98,7 @@ def _silent(p: float, signal: float, delta: float) -> InferenceSystem:
 
 
 def _composed(epsilon: float, p: float, signal: float, times: int) -> float:
-    """Of several queries whose participation is seen: given that j of them were answered, a Gaussian pair of distance sqrt(j)."""
+    """delta of several queries with visible participation: if j of them are answered, a Gaussian pair of distance mu sqrt(j)."""
     mu = signal / math.sqrt(_NOISE + _RECEIVER)
     terms = (
         math.comb(times, j)
@@ -111,8 +111,8 @@ def _composed(epsilon: float, p: float, signal: float, times: int) -> float:
 
 
 def _composed_at(end: int, p: float, signal: float, delta: float, times: int) -> float:
-    found = rounds.bracket(_silent(p, signal, delta), rounds=times, observer="participants")[end]
-    return _composed(_lowest(found), p, signal, times)
+    epsilon = rounds.bracket(_silent(p, signal, delta), rounds=times, observer="participants")[end]
+    return _composed(_first_entry(epsilon), p, signal, times)
 
 
 def _needed(p: float, signal: float, delta: float, times: int) -> bool:
@@ -123,7 +123,7 @@ def _needed(p: float, signal: float, delta: float, times: int) -> bool:
 
 
 def _normal_risk(prior: float, mu: float) -> float:
-    """The lesser of two densities, each times its prior probability, integrated."""
+    """Integral of the lesser of two densities, each times its prior probability."""
     middle = mu / 2 + (math.log(prior / (1 - prior)) / mu)
     pieces = ((-12.0, middle), (middle, 12.0 + mu))
     return math.fsum(
@@ -162,13 +162,13 @@ def _of_gaussian(way: int, mu: float, u: float) -> tuple[float, float]:
 
 
 def _pair_divergence(epsilon: float, p: Sequence[float], q: Sequence[float]) -> float:
-    """Of two laws, the greater of both orders, outcome by outcome."""
+    """Divergence of two discrete laws, summed over the outcomes; the greater of both orders."""
     odds = math.exp(epsilon)
     return max(math.fsum(max(a - odds * b, 0.0) for a, b in zip(*pair, strict=True)) for pair in ((p, q), (q, p)))
 
 
 def _laplace_divergence(epsilon: float, scale: float) -> float:
-    """Of Laplace noise of parameter 1/scale at distance 1: the densities' excess, integrated."""
+    """Divergence of two Laplace laws of parameter 1/scale at distance 1: the integral of the densities' excess."""
 
     def excess(x: float) -> float:
         first, second = (scale / 2 * math.exp(-scale * abs(x - at)) for at in (1.0, 0.0))
@@ -180,7 +180,7 @@ def _laplace_divergence(epsilon: float, scale: float) -> float:
 
 
 def _of_others(way: int, epsilon: float, u: float) -> tuple[float, float]:
-    """delta of the other constructors, and by definition; the asked epsilon is a share u of what is known."""
+    """delta of the other curves, and by its definition; it is asked at the share u of the curve's epsilon."""
     asked = u * epsilon
     match way:
         case 0:
@@ -203,8 +203,8 @@ def _of_others(way: int, epsilon: float, u: float) -> tuple[float, float]:
             found = laplace.delta(asked, sensitivity=2.0, scale=2 / epsilon)
             return float(found), _laplace_divergence(asked, epsilon)
         case _:
-            there, away = [(u, epsilon, 1.0), (1 - u, 0.0, 1.0)], [(1.0, 0.0, 1.0)]
-            by_integral = max(oracles.mixture_divergence(0.1, *pair) for pair in ((there, away), (away, there)))
+            present, absent = [(u, epsilon, 1.0), (1 - u, 0.0, 1.0)], [(1.0, 0.0, 1.0)]
+            by_integral = max(oracles.mixture_divergence(0.1, *pair) for pair in ((present, absent), (absent, present)))
             return float(privacy_curve.subsampled(epsilon, u).delta(0.1)), by_integral
 
 
@@ -222,21 +222,21 @@ def _attacked(seed: int, mu: float) -> float:
     return empirical_epsilon.epsilon_at_least(first, second, delta=1e-3, failure=1e-6).epsilon
 
 
-# What it costs
+# Energy, errors and accuracies
 
 
 def _quadrature_energy(
     p: float, variance: float, weight: float, clip: float, alignment: float, channel: float, dimension: int, idle: int
 ) -> float:
-    """Mean of |gamma / h (w z + n)|^2 over the noise of each number, z of the greatest norm; two devices."""
+    """Energy of two devices: the mean of |gamma / h (w z + n)|^2 over the noise of each number, z of the greatest norm."""
     t, masses = np.polynomial.hermite_e.hermegauss(5)
     amplitude = alignment / math.sqrt(channel)
-    there = away = 0.0
+    present = absent = 0.0
     for i in range(dimension):
         z = clip if i == 0 else 0.0
-        there += float(np.sum(masses * (amplitude * (weight * z + math.sqrt(variance) * t)) ** 2) / np.sum(masses))
-        away += float(np.sum(masses * (amplitude * math.sqrt(variance) * t) ** 2) / np.sum(masses))
-    return 2 * (p * there + (1 - p) * (away if idle else 0.0))
+        present += float(np.sum(masses * (amplitude * (weight * z + math.sqrt(variance) * t)) ** 2) / np.sum(masses))
+        absent += float(np.sum(masses * (amplitude * math.sqrt(variance) * t) ** 2) / np.sum(masses))
+    return 2 * (p * present + (1 - p) * (absent if idle else 0.0))
 
 
 def _objective(
@@ -257,7 +257,7 @@ def _objective(
 
 
 def _instance(seed: int) -> tuple[InferenceSystem, Features]:
-    """Three unlike devices with codes of two numbers, features of three."""
+    """Three different devices with codes of two numbers and features of three."""
     rng = np.random.default_rng([seed, 29])
     views = Features(f=rng.normal(size=(3, 3)), W=rng.normal(size=(3, 2, 3)) / 2, D=rng.normal(size=(3, 2)) / 2)
     made = system(
@@ -277,7 +277,7 @@ def _at_gain(seed: int, gain: float) -> float:
 
 
 def _best_gain(seed: int) -> float:
-    """Where the parabola through three gains is least, at no gain below 0."""
+    """Gain of the least MSE, from the parabola through three gains; at least 0."""
     at = [_at_gain(seed, gain) for gain in (1e-9, 1.0, 2.0)]
     bend, slope = (at[2] - 2 * at[1] + at[0]) / 2, (4 * at[1] - at[2] - 3 * at[0]) / 2
     return max(-slope / (2 * bend), 0.0)
@@ -288,7 +288,7 @@ def _found_gain(seed: int) -> float:
 
 
 def _one_number(p: float, value: float, margin: float, **given: Any) -> tuple[InferenceSystem, Features]:
-    """One device that sends one number, decoded as it is."""
+    """One device that sends one number; the decoder is the identity."""
     made = system(1, participation=p, noise_variance=0.3, weight=0.8, clip=10.0, receiver_noise_variance=0.1, **given)
     return made, Features(f=[[value]], W=[[1.0]], D=[[1.0]])
 
@@ -298,25 +298,27 @@ def _kept(p: float, value: float, margin: float) -> float:
 
 
 def _kept_by_definition(p: float, value: float, margin: float) -> float:
-    """The error is (w - 1) f and noise, or -f and the receiver's noise alone."""
+    """The error is (w - 1) f plus all noise if the device is present, -f plus the receiver's noise if absent."""
     total = 0.0
-    for chance, mean, variance in ((p, (0.8 - 1) * value, 0.4), (1 - p, -value, 0.1)):
+    for probability, mean, variance in ((p, (0.8 - 1) * value, 0.4), (1 - p, -value, 0.1)):
         law = NormalDist(mean, math.sqrt(variance))
-        total += chance * (law.cdf(margin) - law.cdf(-margin))
+        total += probability * (law.cdf(margin) - law.cdf(-margin))
     return 0.9 * total
 
 
 def _norms(seed: int) -> tuple[float, float]:
-    """What ignores y: error, and 1 where the margin 1 is kept; added, with 10 between them."""
+    """MSE of the output that ignores y plus ten times its accuracy at margin 1: by the library and by definition."""
     _, views = _instance(seed)
     f = views.f.tolist()
     square = math.fsum((math.fsum(row[i] for row in f) / 3) ** 2 for i in range(3))
-    found = decoding.constant_output(views) + 10 * decoding.constant_accuracy(views, margin=1.0, ideal_accuracy=0.5)
-    return found, square + (5.0 if square <= 1 else 0.0)
+    by_library = decoding.constant_output(views) + 10 * decoding.constant_accuracy(
+        views, margin=1.0, ideal_accuracy=0.5
+    )
+    return by_library, square + (5.0 if square <= 1 else 0.0)
 
 
 def _any_decoder(signal: float, value: float) -> float:
-    """One number over a Gaussian channel, always there: variance over 1 + SNR."""
+    """The least MSE of any decoder for one number that is always sent over a Gaussian channel."""
     made, views = _one_number(1.0, value, 1.0)
     return decoding.any_decoder(replace(made, weight=np.array([signal]), clip=np.array([1.0])), views)
 
@@ -340,42 +342,42 @@ def _score_delta(sensitivity: float, noise: float, delta: float) -> float:
 
 
 def _lemma_2(probability: float, score: float, score_delta: float) -> tuple[float, float]:
-    """Theorem 1 at the scheme's probability, and the score's epsilon and delta added to its own."""
+    """epsilon + delta of Lemma 2 by the library, and those of Theorem 1 plus the score's."""
     made = system(12, participation=0.5, noise_variance=1.0, weight=0.1, delta=1e-3, delta_prime=1e-3)
-    found = feature_aware.published(
+    lemma = feature_aware.published(
         made, probability=probability, score_epsilon=score, score_delta=score_delta, form="eq23"
     )
     theorem = amplification.published(replace(made, participation=np.full(12, probability)), form="eq23")
     return (
-        float(found.epsilon[0] + found.delta[0]),
+        float(lemma.epsilon[0] + lemma.delta[0]),
         float(theorem.epsilon[0] + theorem.delta[0]) + score + score_delta,
     )
 
 
-# What is sought
+# Designs
 
 
 def _noise_for(p: float, signal: float, delta: float) -> float:
-    """delta at the target of 1, with the noise found."""
-    found = calibrate.calibrate(_silent(p, signal, delta), 1.0)
-    return _visible(signal, float(found.value[0]), p, 1.0)
+    """delta at the target epsilon 1, with the calibrated noise."""
+    result = calibrate.calibrate(_silent(p, signal, delta), 1.0)
+    return _visible(signal, float(result.value[0]), p, 1.0)
 
 
 def _visible(signal: float, variance: float, p: float, epsilon: float) -> float:
-    """p times the Gaussian pair of who is seen to take part."""
+    """p times the divergence of the Gaussian pair: the observer sees who takes part."""
     total = variance + _RECEIVER
     return p * oracles.mixture_divergence(epsilon, [(1.0, signal, total)], [(1.0, 0.0, total)])
 
 
 def _weight_for(way: int, p: float, signal: float, delta: float) -> float:
-    """delta at epsilon 1/2 with the greatest weight, clip: of the weight times the clip."""
+    """delta at epsilon 1/2 with the greatest weight (way 0) or the greatest clip (way 1)."""
     made = _silent(p, signal, delta)
-    found = caps.greatest_weights(made, 0.5) if way == 0 else caps.greatest_clips(made, 0.5) * signal
-    return _visible(float(found[0]), _NOISE, p, 0.5) if math.isfinite(found[0]) else math.nan
+    greatest = caps.greatest_weights(made, 0.5) if way == 0 else caps.greatest_clips(made, 0.5) * signal
+    return _visible(float(greatest[0]), _NOISE, p, 0.5) if math.isfinite(greatest[0]) else math.nan
 
 
 def _best_weights(seed: int) -> float:
-    """Least MSE of weights that sum to one: the simplex of three, on ever finer grids, all sets added up."""
+    """Least MSE of three weights that sum to one: on ever finer grids of the simplex, summed over all sets."""
     made, views = _instance(seed)
     centre, reach, grid = np.full(2, 1 / 2), 1 / 2, np.linspace(-1, 1, 9)
     best = math.inf
@@ -397,37 +399,39 @@ def _found_weights(seed: int) -> float:
 
 
 def _least_energy(seed: int) -> tuple[float, float]:
-    """Least energy of two equal devices who takes part among which is seen, noise free: value found, and by bisection."""
+    """Least energy of two equal devices with visible participation and free noise: by the design, and by Brent's method."""
     rng = np.random.default_rng([seed, 7])
     p, signal = float(rng.uniform(0.4, 1.0)), float(rng.uniform(0.5, 2.0))
     made = replace(
         system(2, participation=p, noise_variance=1.0, weight=signal, receiver_noise_variance=_RECEIVER, delta=1e-3),
         adjacency="silent",
     )
-    wanted = Requirements(minimise=Goal.ENERGY, epsilon_at_most=1.0, free=(Free.NOISE,))
-    found = joint.design(made, wanted, observer="participants")
-    least = optimize.brentq(lambda log: math.log(_with_one_other(math.exp(log), p, signal) / 1e-3), -3, 6, xtol=1e-9)
-    return found.value, 2 * p * (signal**2 + math.exp(least))
+    requirements = Requirements(minimise=Goal.ENERGY, epsilon_at_most=1.0, free=(Free.NOISE,))
+    result = joint.design(made, requirements, observer="participants")
+    log_variance = optimize.brentq(
+        lambda log: math.log(_with_one_other(math.exp(log), p, signal) / 1e-3), -3, 6, xtol=1e-9
+    )
+    return result.value, 2 * p * (signal**2 + math.exp(log_variance))
 
 
 def _with_one_other(variance: float, p: float, signal: float) -> float:
-    """delta at epsilon 1, the other's noise there with probability p."""
+    """delta at epsilon 1 when the other device adds its noise with probability p."""
     total = 0.0
-    for chance, noise in ((p, 2 * variance), (1 - p, variance)):
+    for probability, noise in ((p, 2 * variance), (1 - p, variance)):
         v = noise + _RECEIVER
-        total += chance * p * oracles.mixture_divergence(1.0, [(1.0, signal, v)], [(1.0, 0.0, v)])
+        total += probability * p * oracles.mixture_divergence(1.0, [(1.0, signal, v)], [(1.0, 0.0, v)])
     return max(total, 1e-300)
 
 
 _INSTANCES = {"seed": _FEW}
-_STATED = "tried against its definition, by integrals, sums over all sets, or a finer and finer grid"
+_STATED = "compared with its definition by integrals, sums over all sets, or ever finer grids"
 
 CLAIMS = (
     Claim(
         "FDP-Q-epsilon",
-        "ours: the epsilon of one device against who sees y alone, by every way to ask for it",
+        "ours: the epsilon of one device for an observer of y alone, by every function that returns it",
         equal(_delta_at_epsilon, lambda delta, **_: delta),
-        holds("Both orders of the mixture of presence and absence, integrated, have delta there."),
+        holds("There the integrated divergence of the mixture of presence and absence, in the worse order, is delta."),
         {"way": Range(0, len(_EPSILONS) - 1, integer=True), **_ALONE},
         given=[_is_positive],
         statement=r"\max D_{e^\epsilon} = \delta",
@@ -436,12 +440,12 @@ CLAIMS = (
     ),
     Claim(
         "FDP-Q-delta",
-        "ours: the delta of one device against who sees y alone, by every way to ask for it",
+        "ours: the delta of one device for an observer of y alone, by every function that returns it",
         equal(
             lambda way, p, signal, epsilon: _DELTAS[way](_alone(p, signal, 1e-3), epsilon),
             lambda way, p, signal, epsilon: _divergence(epsilon, p, signal),
         ),
-        holds("Both orders of the mixture of presence and absence, integrated."),
+        holds("Compared with the integrated divergence of the mixture of presence and absence, in the worse order."),
         {
             "way": Range(0, len(_DELTAS) - 1, integer=True),
             "p": _SHARE,
@@ -457,9 +461,12 @@ CLAIMS = (
     *(
         Claim(
             name,
-            f"ours: the {which} end of epsilon over several queries",
+            f"ours: the {which} bound on epsilon over several queries",
             relation(lambda end=end, **point: _composed_at(end, **point), lambda delta, **_: delta),
-            holds("Given how many queries the device answered, the pair is Gaussian: a binomial sum of integrals."),
+            holds(
+                "Given the number of queries that the device answered, the pair is Gaussian: delta is a binomial sum "
+                "of integrals."
+            ),
             {**_ALONE, "times": Range(1, 6, integer=True)},
             given=[_needed],
             statement=rf"\delta(\epsilon_{{\text{{{which}}}}}) {sign} \delta",
@@ -474,9 +481,12 @@ CLAIMS = (
     ),
     Claim(
         "FDP-Q-gaussian",
-        "ours: what a Gaussian curve answers: delta, epsilon, beta, TPR, Bayes risk, advantage, compositions",
+        "ours: the methods of a Gaussian curve: delta, epsilon, beta, TPR, Bayes risk, advantage, compositions",
         equal(_side(_of_gaussian, 0), _side(_of_gaussian, 1)),
-        holds("Two normal laws at distance mu: their distribution functions, and integrals of their densities."),
+        holds(
+            "Compared with two normal laws at distance mu: their distribution functions, and integrals of their "
+            "densities."
+        ),
         {"way": Range(0, 7, integer=True), "mu": _MU, "u": Range(0.02, 0.98)},
         statement=r"\delta, \epsilon, \beta, \ldots \text{ of } N(\mu, 1), N(0, 1)",
         unread=_STATED,
@@ -487,7 +497,7 @@ CLAIMS = (
         "FDP-Q-curves",
         "ours: delta of the other curves: Laplace, randomized response, discrete, composed, subsampled",
         equal(_side(_of_others, 0), _side(_of_others, 1)),
-        holds("Outcome by outcome, or the densities integrated."),
+        holds("Compared with sums over the outcomes, or with integrals of the densities."),
         {"way": Range(0, 5, integer=True), "epsilon": Range(0.2, 3.0), "u": Range(0.02, 0.98)},
         statement=r"\delta(\epsilon) = \max D_{e^\epsilon}",
         unread=_STATED,
@@ -496,9 +506,9 @@ CLAIMS = (
     ),
     Claim(
         "FDP-Q-attack",
-        "ours: what an attack on samples shows (each wrong with probability 1e-6)",
+        "ours: the lower bound on epsilon by an attack on samples (each wrong with probability 1e-6)",
         at_most(_attacked, lambda mu, **_: float(privacy_curve.gaussian(mu).epsilon(1e-3))),
-        holds("Clopper and Pearson; the epsilon beside it is that of FDP-Q-gaussian."),
+        holds("A Clopper-Pearson bound; the epsilon that it is compared with is that of FDP-Q-gaussian."),
         {"seed": SEED, "mu": Range(1.0, 2.0)},
         statement=r"\hat\epsilon \le \epsilon(10^{-3})",
         unread=_STATED,
@@ -507,10 +517,11 @@ CLAIMS = (
     ),
     Claim(
         "FDP-Q-energy",
-        "ours: the energy that a design minimises, of two equal devices",
+        "ours: the energy that a design minimises, for two equal devices",
         equal(_objective, _quadrature_energy),
         holds(
-            "Aligned, a device sends (gamma/h)(w z + n): its mean square, number by number, over present and absent."
+            "An aligned device sends (gamma/h)(w z + n); its mean square is summed number by number, over present and "
+            "absent."
         ),
         {
             "p": _SHARE,
@@ -529,7 +540,7 @@ CLAIMS = (
         "FDP-Q-gain",
         "ours: the decoder gain of least MSE",
         equal(_found_gain, _best_gain),
-        holds("The MSE is a parabola in the gain; through three of its points, each a sum over all sets."),
+        holds("The MSE is a parabola in the gain; it is fitted through three points, each a sum over all sets."),
         {"seed": SEED},
         scale=absolute("", 1.0),
         statement=r"g = E\langle\hat f, f^*\rangle/E\|\hat f\|^2",
@@ -538,9 +549,9 @@ CLAIMS = (
     ),
     Claim(
         "FDP-Q-accuracy",
-        "ours: the accuracy of one number",
+        "ours: the accuracy for one number",
         equal(_kept, _kept_by_definition),
-        holds("Present or absent, the error is normal."),
+        holds("The error is normal, whether the device is present or absent."),
         {"p": _SHARE, "value": Range(-2.0, 2.0), "margin": Range(0.2, 2.0)},
         statement=r"P_0\Pr(|\hat f - f^*| \le \Delta)",
         unread=_STATED,
@@ -550,16 +561,19 @@ CLAIMS = (
         "FDP-Q-nothing",
         "ours: MSE and accuracy of the output that ignores y",
         equal(_side_of_seed(_norms, 0), _side_of_seed(_norms, 1)),
-        holds("The zero vector: the norm of the mean feature, and whether the margin 1 is kept (counted ten times)."),
+        holds(
+            "The output is the zero vector: compared with the squared norm of the mean feature, and with whether the "
+            "margin 1 is kept (counted ten times)."
+        ),
         {"seed": SEED},
         statement=r"\|f^*\|^2,\quad P_0[\|f^*\| \le \Delta]",
         unread=_STATED,
     ),
     Claim(
         "FDP-Q-any-decoder",
-        "ours: what no decoder goes below, of one number that is always sent",
+        "ours: the MSE below which no decoder goes, for one number that is always sent",
         equal(_any_decoder, lambda signal, value: value**2 / (1 + signal**2 / 0.4)),
-        holds("A normal target of that variance over a Gaussian channel: its variance over 1 + SNR."),
+        holds("For a normal target of variance v over a Gaussian channel it is v over 1 + SNR."),
         {"signal": Range(0.1, 3.0), "value": Range(0.1, 2.0)},
         statement=r"D = \frac{v}{1 + \mathrm{SNR}}",
         unread=_STATED,
@@ -567,12 +581,15 @@ CLAIMS = (
     ),
     Claim(
         "FDP-Q-lower",
-        "ours: Theorem 3, Eq. (20), as printed, of three devices",
+        "ours: Theorem 3, Eq. (20), as printed, for three devices",
         equal(
             lambda near, far, a, b, c: participation.published_lower([0.0, near, near + far], [a, b, c]),
             _printed_lower,
         ),
-        holds("As printed: the gap over the noise of neighbours in the list. Whether it is true is FDP-T3-lower."),
+        holds(
+            "The printed formula: the gap over the noise of neighbours in the list. FDP-T3-lower says whether it is "
+            "true."
+        ),
         {"near": _GAP, "far": _GAP, "a": _SD, "b": _SD, "c": _SD},
         scale=absolute("", 1.0),
         statement=r"\max\Bigl\{0, 1 - \sum_k\Phi\Bigl(\frac{-\Psi}{\sqrt{\sigma_k^2+\sigma_{k+1}^2}}\Bigr)\Bigr\}",
@@ -582,7 +599,7 @@ CLAIMS = (
         "FDP-Q-short",
         "ours: FDPs Theorem 2, Eq. (10), as printed",
         equal(lambda mse, margin, ideal: float(accuracy.short_paper(mse, margin=margin, ideal_accuracy=ideal)), _short),
-        holds("As printed. Whether it is true is FDPs-T2."),
+        holds("The printed formula. FDPs-T2 says whether it is true."),
         {"mse": Range(0.05, 2.0), "margin": Range(0.2, 4.0), "ideal": Range(0.1, 1.0)},
         scale=absolute("", 1.0),
         statement=r"\max[0, P_0(1 - (\mathrm{MSE}/\Delta)^2)]",
@@ -592,7 +609,7 @@ CLAIMS = (
         "FDP-Q-score",
         "ours: the epsilon of a released score",
         equal(_score_delta, lambda delta, **_: delta),
-        holds("Two normal laws at the distance of the sensitivity, integrated."),
+        holds("Compared with the integrated divergence of two normal laws at the distance of the sensitivity."),
         {"sensitivity": Range(0.2, 2.0), "noise": Range(0.2, 2.0), "delta": Range(1e-6, 1e-2, logarithmic=True)},
         statement=r"\delta(\epsilon_0) = \delta_0",
         unread=_STATED,
@@ -603,7 +620,7 @@ CLAIMS = (
         "FDP-Q-lemma-2",
         "ours: Lemma 2 as printed",
         equal(_side(_lemma_2, 0), _side(_lemma_2, 1)),
-        holds("As printed: the two guarantees added. Whether it is true is FDP-L2."),
+        holds("The printed rule: the two guarantees are added. FDP-L2 says whether it is true."),
         {"probability": Range(0.4, 1.0), "score": Range(0.1, 3.0), "score_delta": Range(1e-4, 0.1)},
         statement=r"(\epsilon_k^{(0)} + \epsilon_k, \delta_k^{(0)} + \tilde\delta_k)",
         unread=_STATED,
@@ -612,7 +629,10 @@ CLAIMS = (
         "FDP-Q-calibrate",
         "ours: the least noise that keeps epsilon at 1",
         at_most(_noise_for, lambda delta, **_: delta),
-        holds("With it p times the Gaussian pair, integrated, has delta at 1, and hardly less."),
+        holds(
+            "With this noise p times the integrated divergence of the Gaussian pair is at most delta at epsilon 1, "
+            "and hardly less."
+        ),
         {"p": _SHARE, "signal": Range(1.5, 4.0), "delta": Range(1e-6, 1e-3, logarithmic=True)},
         statement=r"p\,D_e(\sigma^2) \le \delta",
         slack=1.001,
@@ -622,9 +642,9 @@ CLAIMS = (
     ),
     Claim(
         "FDP-Q-caps",
-        "ours: the greatest weight and clip that keep epsilon at 1/2, who takes part being seen",
+        "ours: the greatest weight and clip that keep epsilon at 1/2, for an observer who sees who takes part",
         equal(_weight_for, lambda delta, **_: delta),
-        holds("With it p times the Gaussian pair, integrated, has delta at 1/2."),
+        holds("With either, p times the integrated divergence of the Gaussian pair is delta at epsilon 1/2."),
         {"way": Range(0, 1, integer=True), "p": _SHARE, "signal": _MU, "delta": Range(1e-6, 0.02, logarithmic=True)},
         statement=r"p\,D_{\sqrt e}(w_{\max}) = \delta",
         tolerance=1e-6,
@@ -633,9 +653,9 @@ CLAIMS = (
     ),
     Claim(
         "FDP-Q-weights",
-        "ours: the least MSE of weights that sum to one (three unlike devices)",
+        "ours: the least MSE of weights that sum to one (three different devices)",
         equal(_found_weights, _best_weights),
-        holds("The simplex on ever finer grids, each point a sum over all sets of participants."),
+        holds("Compared with ever finer grids on the simplex; each point is a sum over all sets of participants."),
         _INSTANCES,
         statement=r"\min_{w \ge 0, \sum w = 1}\mathrm{MSE}(w)",
         unread=_STATED,
@@ -643,9 +663,12 @@ CLAIMS = (
     ),
     Claim(
         "FDP-Q-design",
-        "ours: the least energy of two equal devices whose participation is seen",
+        "ours: the least energy of two equal devices with visible participation",
         equal(_side_of_seed(_least_energy, 0), _side_of_seed(_least_energy, 1)),
-        holds("delta at epsilon 1 falls with the noise; its root by bisection, over both cases of the other device."),
+        holds(
+            "delta at epsilon 1 falls as the noise grows; Brent's method finds its root, summed over both cases of "
+            "the other device."
+        ),
         {"seed": Range(0, 2, integer=True)},
         statement=r"\min\{2p(w^2C^2 + \sigma^2) : \epsilon \le 1\}",
         unread=_STATED,

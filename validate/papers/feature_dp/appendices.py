@@ -1,4 +1,4 @@
-"""FDP App. A, B and D, step by step: what the proofs of Theorems 1, 2 and 3 print on their way."""
+"""FDP App. A, B and D: the steps of the proofs of Theorems 1, 2 and 3."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ decoder = parameter("decoder", 0.1, 3.0, latex="D")
 near, far, gap = (parameter(name, 1e-3, 3.0, logarithmic=True, typical=(0.005, 0.1)) for name in ("near", "far", "gap"))
 noise = parameter("noise", 0.05, 10.0, logarithmic=True, typical=(0.1, 0.32), latex=r"\sigma")
 
-# App. A: Theorem 1; equal noise 1, mu near its mean when closer than `reach` * K
+# App. A: Theorem 1; equal noise 1, mu counts as near its mean if closer than `reach` * K
 
 
 def _counts_near(devices: int, p: float, reach: float) -> tuple[NDArray[np.bool_], FloatArray]:
-    """Which numbers of participants are near the mean, and how probable each is."""
+    """For each number of participants: whether it is near the mean, and its probability."""
     near = np.abs(np.arange(devices + 1) - devices * p) < reach * devices
     return near, poisson_binomial.pmf(np.full(devices, p))
 
@@ -53,7 +53,7 @@ _count = sp.Symbol("k", integer=True)
 
 
 def _near(others: sp.Expr) -> sp.Expr:
-    """Pr(so many devices, the others absent, have a number of participants near the mean of all)."""
+    """Pr(near): the number of participants among `others` devices is near the mean over all; the rest are absent."""
     mass = sp.binomial(others, _count) * _part**_count * (1 - _part) ** (others - _count)
     inside = sp.Abs(_count - _whole * _part) < _reach * _whole
     return sp.Sum(mass * sp.Piecewise((1, inside), (0, True)), (_count, 0, others))
@@ -70,7 +70,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(10)
 
 
 def _scores(near: float, far: float, noise: float, other: float) -> tuple[FloatArray, FloatArray]:
-    """Scores, and their noise: `other` is the middle device's."""
+    """Scores, and their noise; `other` is the noise of the middle device."""
     return np.array([0.0, near, near + far]), np.array([noise, other, noise])
 
 
@@ -87,29 +87,29 @@ def _selects(score: FloatArray, noise: FloatArray, chosen: tuple[int, ...]) -> f
     return float(np.sum(half * _WEIGHTS * last))
 
 
-def _chance(near: float, far: float, noise: float, other: float, selected: int) -> FloatArray:
+def _selection_probabilities(near: float, far: float, noise: float, other: float, selected: int) -> FloatArray:
     return np.asarray(selection.probability(*_scores(near, far, noise, other), selected))
 
 
-def _right(near: float, far: float, noise: float, other: float, selected: int) -> float:
+def _true_set_probability(near: float, far: float, noise: float, other: float, selected: int) -> float:
     """Pr(A): the true set is found."""
     return _selects(*_scores(near, far, noise, other), tuple(range(selected)))
 
 
 def _by_total_probability(near: float, far: float, noise: float, other: float, selected: int, device: int) -> float:
     """The right side of (52), from the probability of every set."""
-    given = _scores(near, far, noise, other)
+    scores = _scores(near, far, noise, other)
     right, *wrong = combinations(range(3), selected)
-    missed = {chosen: _selects(*given, chosen) for chosen in wrong}
+    missed = {chosen: _selects(*scores, chosen) for chosen in wrong}
     among = sum(chance for chosen, chance in missed.items() if device in chosen)
     if sum(missed.values()) == 0:
         return float("nan")  # A is certain, and (52) conditions on its complement
-    bound = (_selects(*given, right) if device < selected else 0.0) + among / sum(missed.values())
+    bound = (_selects(*scores, right) if device < selected else 0.0) + among / sum(missed.values())
     return resolved(bound, 1e-3)  # the library's probabilities are right to 1e-11
 
 
 def _in_order(gap: sp.Expr) -> sp.Expr:
-    """Pr of a noisy score to stay below another one that is `gap` higher."""
+    """Pr(a noisy score is below another one whose score is `gap` higher)."""
     return normal_cdf(gap / (sp.sqrt(2) * noise))
 
 
@@ -126,7 +126,10 @@ CLAIMS = (
         "FDP-E25",
         "App. A, Eq. (25), (26)",
         at_most(_taking_part_if_near, _bound_if_near),
-        holds("Bayes; with delta' the true probability of straying, not the one that (23) gives."),
+        holds(
+            "Bayes' rule; delta' is here the true probability that mu is not near its mean, not the one that (23) "
+            "gives."
+        ),
         {"devices": Range(2, 60, integer=True, typical=(12, 12)), "p": PROBABILITY, "reach": Range(0.01, 0.5)},
         statement=r"\bar p_k = \Pr(\mathcal E_k \mid |\mu-\bar\mu| < t) \le \frac{p_k}{1-\delta'}",
     ),
@@ -135,8 +138,9 @@ CLAIMS = (
         "App. A, step (a) of Eq. (26): mu, with the device's own part in it, is near its mean (within reach * K)",
         at_most(_near(_whole), _near(_whole - 1)),
         false(
-            "With the device's own part in mu the two events differ once it is absent; without it Lemma 4's condition "
-            "is another event. Where delta' is small it costs little: delta'/(1 - p) does for delta'.",
+            "With the device's own part in mu the two events differ when the device is absent; without that part "
+            "Lemma 4's condition is another event. For small delta' the correction costs little: delta'/(1 - p) "
+            "replaces delta'.",
             "step",
             corrected_by="FDP-T1c",
             true_where=r"\delta' \text{ replaced by } \delta'/(1 - p_k)",
@@ -153,7 +157,8 @@ CLAIMS = (
         "App. B, Eq. (31), (32), for lossless D = W = 1, f = 1",
         equal(_SQUARE, _EQ32),
         false(
-            "w in place of its square; and for other codecs (D W f)^2 is not the product of the squared norms.",
+            "The equation has w in place of its square; and for other codecs (D W f)^2 is not the product of the "
+            "squared norms.",
             "step",
             corrected_by="FDP-MSE*",
             true_where=r"w \in \{0, 1\}, or p = 0",
@@ -166,7 +171,7 @@ CLAIMS = (
         "App. B, Eq. (33), 'simplifying'",
         equal(_EQ32, w**2 * p - 2 * w * p + 1),
         false(
-            "It does not follow from (32): both K are lost and the square of w is back.",
+            "(33) does not follow from (32): both K are missing, and w is squared again.",
             "step",
             corrected_by="FDP-MSE*",
             true_where="K = 1 and w = 1",
@@ -181,7 +186,7 @@ CLAIMS = (
             p * q * w * v * decoder**2 - _HALF * p * w * decoder**2 - _HALF * q * v * decoder**2 + _HALF**2,
         ),
         false(
-            "The mixed terms carry one decoder, not two: D'D f_j has not even the right dimension.",
+            "The mixed terms contain one decoder, not two: D'D f_j does not even have the right dimension.",
             "step",
             corrected_by="FDP-MSE*",
             true_where="D = 1",
@@ -197,8 +202,8 @@ CLAIMS = (
         "App. D, Eq. (49), (57)-(59); two devices, one selected, k the worse one",
         equal(sp.Integer(1), _in_order(gap)),
         false(
-            "If the true set was missed, the worse of two devices was selected for certain; the condition and the "
-            "sign are lost. (j read as the other device; for j = k the right side is 1/2.)",
+            "If the true set is missed, the worse of two devices is certainly selected. The equation loses the "
+            "condition and the sign. (j is read as the other device; for j = k the right side is 1/2.)",
             "step",
             corrected_by="FDP-T3*",
             true_where="nowhere",
@@ -214,16 +219,19 @@ CLAIMS = (
     Claim(
         "FDP-E51",
         "App. D, Eq. (48), (50), (51)",
-        at_least(lambda selected, **scores: float(_chance(selected=selected, **scores)[:selected].min()), _right),
-        holds("Total probability; the indicator is what (20) loses."),
+        at_least(
+            lambda selected, **scores: float(_selection_probabilities(selected=selected, **scores)[:selected].min()),
+            _true_set_probability,
+        ),
+        holds("The law of total probability; this indicator is missing in (20)."),
         {**_SCORES, "selected": _SELECTED},
         statement=r"p_k \ge \Pr(\mathcal A)\,\mathbb I(k \in \mathcal K)",
     ),
     Claim(
         "FDP-E52",
         "App. D, Eq. (52)",
-        at_most(lambda device, **scores: float(_chance(**scores)[device]), _by_total_probability),
-        holds("The factor Pr(A^c) of (50) is dropped."),
+        at_most(lambda device, **scores: float(_selection_probabilities(**scores)[device]), _by_total_probability),
+        holds("The factor Pr(A^c) of (50), which is at most 1, is dropped."),
         {**_SCORES, "selected": _SELECTED, "device": Range(0, 2, integer=True)},
         statement=r"p_k \le \Pr(\mathcal A)\,\mathbb I(k \in \mathcal K) + \Pr(k \in \tilde{\mathcal K} \mid \mathcal A^c)",
         tolerance=1e-8,
@@ -236,8 +244,8 @@ CLAIMS = (
             lambda near, far, noise, other: float(special.ndtr(np.array([near, far]) / np.hypot(noise, other)).prod()),
         ),
         holds(
-            "Not by independence, which is assumed and false, but by Slepian's inequality: neighbouring differences "
-            "are negatively correlated, others not at all."
+            "The paper assumes independence, which is false. The inequality follows from Slepian's: neighbouring "
+            "differences are negatively correlated, others not at all."
         ),
         _SCORES,
         statement=r"\Pr(\tilde u_{(1)} \le \dots \le \tilde u_{(K)}) \le \prod_k \Pr(\tilde u_{(k)} \le \tilde u_{(k+1)})",
@@ -246,7 +254,7 @@ CLAIMS = (
         "FDP-E53-set",
         "App. D, Eq. (53), A the event that the true set is found, as (48) to (52) use it (two of three selected)",
         at_most(
-            lambda near, noise: _right(near, near, noise, noise, 2),
+            lambda near, noise: _true_set_probability(near, near, noise, noise, 2),
             lambda near, noise: float(special.ndtr(near / np.hypot(noise, noise)) ** 2),
             balls=lambda near, noise: (
                 enclosed.below(near, noise, noise) ** 2,
@@ -254,8 +262,8 @@ CLAIMS = (
             ),
         ),
         false(
-            "The set is found in more cases than the order: with much noise in a third, where the product is a "
-            "quarter.",
+            "The true set is found more often than the true order: with much noise in a third of the cases, where the "
+            "product is a quarter.",
             "step",
             corrected_by="FDP-E53",
             true_where="K = 2",
@@ -268,7 +276,7 @@ CLAIMS = (
         "App. D, Eq. (54)",
         equal(_in_order(gap), _in_order(-gap)),
         false(
-            "The sign: it is Pr(n_(k) - n_(k+1) <= u_(k+1) - u_(k)).",
+            "The sign is wrong: it should be Pr(n_(k) - n_(k+1) <= u_(k+1) - u_(k)).",
             "misprint",
             corrected_by="FDP-L6",
             true_where="u_{(k)} = u_{(k+1)}",

@@ -1,4 +1,4 @@
-"""Ranges and systems that several claims about FDP share."""
+"""Parameter ranges and systems that several claims about FDP use."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from airtight.validate.claims.domain import Range, parameter_of
 PAPER = "feature-dp"
 of_system = partial(parameter_of, InferenceSystem)
 _epsilon, _mu = sp.symbols("epsilon mu", positive=True)
-GAUSSIAN = {  # for legends: delta of a Gaussian mechanism whose noise is 1 / mu of its sensitivity
+GAUSSIAN = {  # for legends: delta of a Gaussian mechanism whose sensitivity is mu times its noise
     r"\delta_G": sp.Lambda((_epsilon, _mu), gaussian_mechanism.hockey_stick(_epsilon, _mu, 1))
 }
-# typical: Sec. VI, Table II; a distance w C is from what its least epsilon allows up to w = 1/12, C = 100
+# typical values: Sec. VI and Table II; the distance w C goes from what Table II's least epsilon allows to w = 1/12, C = 100
 DELTA = Range(1e-12, 0.5, logarithmic=True, typical=(1e-5, 1e-5))
 EPSILON = Range(1e-3, 20.0, logarithmic=True, typical=(3.9811, 10.0))
 PROBABILITY = Range(0.01, 1.0, typical=(0.9, 0.9))
@@ -32,12 +32,12 @@ RESOLUTION = 1e-12  # absolute accuracy of a numerical integral
 
 
 def resolved(value: Any, least: float = 1e-290) -> float:
-    """The value, at least so large: of less, doubles (or integrals of absolute accuracy 1e-13) know no digits."""
+    """The value, or `least` if that is greater: doubles, or integrals of absolute accuracy 1e-13, have no digits below it."""
     return max(float(value), least)
 
 
 def system(devices: int, **given: Any) -> InferenceSystem:
-    """A system with clip, weight and gain 1 and no receiver noise, where nothing else is given."""
+    """A system whose clip, weight and gain are 1, without receiver noise, unless other values are passed."""
     usual = {"weight": 1.0, "clip": 1.0, "alignment": 1.0, "receiver_noise_variance": 0.0, "dimension": 1}
     return InferenceSystem(devices=devices, **{"delta": 0.5, "delta_prime": 0.5, **usual, **given})
 
@@ -45,7 +45,7 @@ def system(devices: int, **given: Any) -> InferenceSystem:
 def equal_devices(
     devices: int, p: float, variance: float, signal: float, dimension: int, adjacency: int, idle: int = 0
 ) -> InferenceSystem:
-    """Devices that differ in nothing; `signal` is w C, receiver noise 1/5, `adjacency` the number of one."""
+    """Equal devices; `signal` is w C, the receiver noise 1/5, `adjacency` an index into :class:`Adjacency`."""
     return system(
         devices,
         participation=p,
@@ -59,7 +59,7 @@ def equal_devices(
 
 
 def instance(devices: int, dimension: int, clip: float, seed: int) -> tuple[InferenceSystem, Features]:
-    """A random system with features, some of it degenerate: probabilities 0 and 1, no noise, a decoder of rank one."""
+    """A random system with features; some draws are degenerate: probabilities 0 and 1, no noise, a decoder of rank one."""
     rng = np.random.default_rng(seed)
     d = dimension + int(rng.integers(3))
     p = rng.choice([0.0, 1.0, *rng.random(3)], devices)

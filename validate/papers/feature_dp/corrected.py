@@ -26,7 +26,9 @@ from airtight.validate.papers.feature_dp.common import (
 )
 from airtight.validate.twins import oracles
 
-_DIGITS = 1e-6  # of less, integrals of absolute accuracy 1e-13 know too few digits
+_LEAST_INTEGRAL = (
+    1e-6  # smaller values are raised to this: integrals of absolute accuracy 1e-13 have too few digits below it
+)
 
 
 def _by_contour(distance: float, variance: float, noise: float, dimension: int, epsilon: float) -> float:
@@ -37,10 +39,10 @@ def _by_contour(distance: float, variance: float, noise: float, dimension: int, 
 
 
 def _by_series(distance: float, variance: float, noise: float, dimension: int, epsilon: float) -> float:
-    found = enclosed_divergence.hockey_stick(
+    divergence = enclosed_divergence.hockey_stick(
         epsilon, distance=distance, variance_p=variance + noise, variance_q=variance, dimension=dimension
     )
-    return resolved(found.mid())
+    return resolved(divergence.mid())
 
 
 # An observer of y alone, with one other device whose signal is `where`, in one dimension
@@ -52,8 +54,8 @@ def _hidden(
     absent = [(other, where, receiver + variance), (1 - other, 0.0, receiver)]
     present = [(weight, mean + signal, square + variance) for weight, mean, square in absent]
     mixture = [(p * w, m, s) for w, m, s in present] + [((1 - p) * w, m, s) for w, m, s in absent]
-    both = ((mixture, absent), (absent, mixture))
-    return max(oracles.mixture_divergence(epsilon, first, second) for first, second in both)
+    orders = ((mixture, absent), (absent, mixture))
+    return max(oracles.mixture_divergence(epsilon, first, second) for first, second in orders)
 
 
 def _others_known(
@@ -63,7 +65,7 @@ def _others_known(
     return float(amplification.exact_delta(both, epsilon, device=0))
 
 
-# All sets of the others
+# Sums over all sets of the other devices
 
 
 def _spread_devices(
@@ -77,7 +79,7 @@ def _spread_devices(
     signal: float,
     epsilon: float,
 ) -> float:
-    """delta of device 0 among devices whose noise grows evenly; receiver noise 1/2."""
+    """delta of device 0 among devices whose noise grows linearly; receiver noise 1/2."""
     made = system(
         devices,
         participation=p,
@@ -99,7 +101,7 @@ _SPREAD = {
 }
 
 
-# Participation hidden, noise kept, or sent by all
+# Hidden participation: the device's noise stays, or all devices send noise
 
 
 def _visible(p: float, distance: float, variance: float, noise: float, epsilon: float, **_: float) -> float:
@@ -108,14 +110,14 @@ def _visible(p: float, distance: float, variance: float, noise: float, epsilon: 
 
 def _subsampled(p: float, mu: float, epsilon: float, replace: int) -> float:
     curve = subsampling.opposite_gaussians_log_delta if replace else subsampling.subsampled_gaussian_log_delta
-    return resolved(math.exp(float(curve(epsilon, p=p, mu=mu))), _DIGITS)
+    return resolved(math.exp(float(curve(epsilon, p=p, mu=mu))), _LEAST_INTEGRAL)
 
 
 def _subsampled_by_integral(p: float, mu: float, epsilon: float, replace: int) -> float:
     near, far = (mu / 2, -mu / 2) if replace else (mu, 0.0)
     first, second = ([(p, mean, 1.0), (1 - p, 0.0, 1.0)] for mean in (near, far))
-    both = (oracles.mixture_divergence(epsilon, *pair) for pair in ((first, second), (second, first)))
-    return resolved(max(both), _DIGITS)
+    divergences = (oracles.mixture_divergence(epsilon, *pair) for pair in ((first, second), (second, first)))
+    return resolved(max(divergences), _LEAST_INTEGRAL)
 
 
 _total = parameter("delta", 1e-12, 0.5, logarithmic=True, typical=(1e-5, 1e-5), latex=r"\delta")
@@ -132,7 +134,10 @@ CLAIMS = (
         "FDP-T1a",
         "ours: absent, exact given the others' participation",
         equal(_by_contour, _by_series),
-        holds("Neyman-Pearson: the best set is the outside of a ball; contour integral against rigorous series."),
+        holds(
+            "By Neyman-Pearson the best set is the outside of a ball; a contour integral is compared with a rigorous "
+            "series."
+        ),
         {
             "distance": Range(1e-2, 3.0, logarithmic=True, extra=(0.0,)),
             "variance": Range(0.1, 10.0, logarithmic=True),
@@ -147,7 +152,7 @@ CLAIMS = (
     Claim(
         "FDP-T1a-hidden",
         "ours: absent, against an observer of y alone",
-        at_most(_hidden, lambda **given: resolved(_others_known(**given), _DIGITS)),
+        at_most(_hidden, lambda **given: resolved(_others_known(**given), _LEAST_INTEGRAL)),
         holds("Joint convexity of the divergence: revealing the others' participation only helps the observer."),
         {
             "p": PROBABILITY,
@@ -167,7 +172,10 @@ CLAIMS = (
         "FDP-T1a-sets",
         "ours: absent, averaged over the others",
         equal(partial(_spread_devices, "absent"), lambda **given: resolved(enclosed.absent_by_enumeration(**given))),
-        holds("Given the others both neighbours are known; compared with all 2^(K-1) sets in ball arithmetic."),
+        holds(
+            "Given which other devices take part, the outputs of both neighbours have known laws; compared with the "
+            "sum over all 2^(K-1) sets in ball arithmetic."
+        ),
         {**_SPREAD, "devices": Range(1, 4, integer=True), "dimension": Range(1, 20, integer=True)},
         statement=r"\delta_k(\epsilon) = E_S\left[p_k\,D_{1+(\lambda-1)/p_k}(N(\Delta e_1, v_S+s) \| N(0, v_S))\right]"
         r"\text{ or the reverse}",
@@ -181,7 +189,8 @@ CLAIMS = (
             lambda **given: resolved(enclosed.visible_by_enumeration(**given)),
         ),
         holds(
-            "Given the participants both neighbours are Gaussian with one covariance; compared with all 2^(K-1) sets."
+            "Given the participants, the outputs of both neighbours are Gaussian with the same covariance; compared "
+            "with the sum over all 2^(K-1) sets."
         ),
         {**_SPREAD, "devices": Range(1, 7, integer=True), "replace": Range(0, 1, integer=True)},
         statement=r"\delta_k(\epsilon) = E_S\left[p_k\,\delta_G\left(\epsilon; \Delta/\sqrt{v_S + s}\right)\right]",
@@ -192,7 +201,7 @@ CLAIMS = (
         "ours: silent and replace, when only the others' participation is known",
         at_most(
             lambda replace, **rest: hidden_participation.delta(**rest, replace=bool(replace)),
-            lambda **given: resolved(_visible(**given), _DIGITS),
+            lambda **given: resolved(_visible(**given), _LEAST_INTEGRAL),
         ),
         holds("Joint convexity; the left side is a two-dimensional integral."),
         {
@@ -233,7 +242,7 @@ CLAIMS = (
         holds("The noise is then constant, which is the case that Lemma 4 needs; compared with numerical integration."),
         {"p": PROBABILITY, "mu": Range(0.05, 5.0), "epsilon": Range(0.0, 5.0), "replace": Range(0, 1, integer=True)},
         statement=r"\epsilon' = \log(1 + p(e^\epsilon - 1)),\quad \delta' = p\,\delta_G(\epsilon)\quad\text{exactly}",
-        unread="two equations: tried as the second at the epsilon of the first",
+        unread="two equations; what is tried is the second at the epsilon of the first",
         effort=1 / 2,
         tolerance=1e-6,
     ),

@@ -17,12 +17,12 @@ FULL = (
     definition(
         "FDP-D1",
         "Definition 1, Eq. (9)",
-        "(epsilon, delta)-feature DP; silent about what 'removing' leaves of the device's noise, hence `Adjacency`.",
+        "(epsilon, delta)-feature DP. It does not say whether 'removing' leaves the device's noise; hence `Adjacency`.",
     ),
     definition("FDP-D3", "Definition 3, Eq. (12), Remark 4", "The classification margin: `margin.exact_linear`."),
     undecidable("FDP-R5", "Remark 5", "An interpretation of Lemma 1 (see FDP-L1)."),
     definition("FDP-E16", "Eq. (16), Algorithm 3", "The private score: `uncertainty.private`."),
-    definition("FDP-E18", "Eq. (18), (19)", "The selected sets; (18) has u for the noisy score and zeta for eta."),
+    definition("FDP-E18", "Eq. (18), (19)", "The selected sets; (18) prints u for the noisy score and zeta for eta."),
     undecidable(
         "FDP-F10-order",
         "Fig. 10, Table II: 'Scheme 2.1 outperforms Scheme 2.2', both above Scheme 1",
@@ -33,7 +33,7 @@ FULL = (
         "score (FDP-L2).",
     ),
     definition("FDP-R6", "Remark 6", "Laplace noise is possible: `airtight.analytics.privacy.mechanisms.laplace`."),
-    undecidable("FDP-R7", "Remark 7", "One score against r numbers: a remark on cost without a number."),
+    undecidable("FDP-R7", "Remark 7", "A remark on cost, one score against r numbers, without a number."),
     definition(
         "FDP-E24",
         "App. A, Eq. (24)",
@@ -52,14 +52,15 @@ FULL = (
     definition(
         "FDP-E41",
         "App. C, Eq. (41), (42)",
-        "Derivatives by the multipliers; (41) has the opposite sign of what (39) gives, which changes no condition.",
+        "Derivatives with respect to the multipliers; (41) has the opposite sign of what (39) gives, which changes no "
+        "condition.",
     ),
     definition("FDP-F1", "Fig. 1, 5", "Sketches of the schemes."),
     undecidable(
         "FDP-A1",
         "Sec. IV-A 1)",
-        "O(L) in layers before the pooling, which the model of Sec. II does not have. The MSE of Sec. IV, which the section "
-        "speaks of, is that of the pooled feature and has no L (FDP-MSE*).",
+        "O(L) counts layers before the pooling, which the model of Sec. II does not have. The section speaks of the "
+        "MSE of Sec. IV, which is that of the pooled feature and does not depend on L (FDP-MSE*).",
     ),
     undecidable(
         "FDP-F2",
@@ -76,7 +77,7 @@ FULL = (
     undecidable(
         "FDP-F4",
         "Fig. 4",
-        "Formula (17) of entropies that are not printed: `airtight figures FDP-4` for even ones.",
+        "Formula (17) for entropies that are not printed; `airtight figures FDP-4` uses evenly spaced ones.",
     ),
     definition("FDP-F6", "Fig. 6, 7", "Formulas (17), (20), (21): `airtight figures FDP-6 FDP-7`; see FDP-T3."),
     undecidable(

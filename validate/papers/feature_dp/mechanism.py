@@ -48,7 +48,7 @@ _MU = _eps / sp.sqrt(2 * sp.log(sp.Rational("1.25") / delta))
 
 
 def _below_one(delta: float, epsilon: float) -> float:
-    """The exact delta at the classical epsilon, where this is `epsilon`."""
+    """The exact delta of the Gaussian mechanism whose classical epsilon is `epsilon`."""
     mu = epsilon / math.sqrt(2 * math.log(1.25 / delta))
     return float(
         gaussian.delta(gaussian.classical_epsilon(delta, sensitivity=mu, sigma=1.0), sensitivity=mu, sigma=1.0)
@@ -60,8 +60,8 @@ def _below_one(delta: float, epsilon: float) -> float:
 
 def _sign_sum_tail(signs: int, share: float) -> float:
     """Pr(sum of fair signs > share * signs)."""
-    least = math.floor(signs * (1 + share) / 2) + 1  # pluses needed
-    return float(np.sum(poisson_binomial.binomial(signs, 0.5).dense(signs + 1)[least:]))
+    fewest_pluses = math.floor(signs * (1 + share) / 2) + 1
+    return float(np.sum(poisson_binomial.binomial(signs, 0.5).dense(signs + 1)[fewest_pluses:]))
 
 
 _SIGNS = {"signs": Range(1, 200, integer=True), "share": Range(0.0, 0.999)}
@@ -84,12 +84,14 @@ def _noise_system(devices: int, p: float, variance: float, delta_prime: float) -
 
 
 def _beyond(deviation: str) -> Callable[..., float]:
-    """Pr(|noise of the participants - mean| >= t) for equal devices."""
+    """Pr(|noise variance of the participants - its mean| >= t) for equal devices."""
 
     def probability(devices: int, p: float, variance: float, delta_prime: float) -> float:
         t = getattr(concentration, deviation)(_noise_system(devices, p, variance, delta_prime))
         count = np.arange(devices + 1)
-        far = np.abs(count * variance - devices * p * variance) >= t * (1 + 1e-12)
+        far = np.abs(count * variance - devices * p * variance) >= t * (
+            1 + 1e-12
+        )  # a tie up to rounding is not counted
         return float(np.sum(poisson_binomial.binomial(devices, p).dense(devices + 1)[far]))
 
     return probability
@@ -101,7 +103,7 @@ _FORMS = ("eq23_deviation", "theorem1_deviation", "intended_deviation", "bernste
 def _sides(
     devices: int, p: float, variance: float, delta_prime: float, spread: float, form: int
 ) -> tuple[float, float]:
-    """Unequal noise; each t is a root of its quadratic, here with positive terms on both sides."""
+    """Both sides of the quadratic equation of which t is a root, arranged so that all terms are positive; unequal noise."""
     square = variance * (1 + spread * np.arange(devices, dtype=np.float64))
     made = system(devices, participation=p, noise_variance=square, delta_prime=delta_prime)
     L, M = math.log(2 / delta_prime), float(np.max(square))
@@ -132,7 +134,7 @@ CLAIMS = (
         "FDP-D2-eps1",
         "Definition 2, with the hypothesis of its source",
         at_most(_below_one, delta),
-        holds_under("Dwork and Roth, Theorem A.1, whose hypothesis the paper dropped."),
+        holds_under("This is Theorem A.1 of Dwork and Roth, whose hypothesis the paper omits."),
         {"delta": Range(1e-300, 0.99, logarithmic=True), "epsilon": Range(1e-6, 1.0, logarithmic=True)},
         statement=r"\delta_G(\epsilon; \mu) \le \delta \quad\text{for } \epsilon = \mu\sqrt{2\log(1.25/\delta)} \le 1",
         where={**GAUSSIAN, r"\mu": _MU},
@@ -145,8 +147,9 @@ CLAIMS = (
         "Lemma 6, first half: 'the proposed sorting scheme is (eps_k, delta)-feature DP'",
         at_most(_below_one, delta),
         holds_under(
-            "For eps_k read as eps^(0) of the scores, at most 1, with their noise by (9): sorting noisy scores is "
-            "post-processing. The lemma names no noise, and what device k then sends is not in it."
+            "True if eps_k is read as eps^(0) of the scores, at most 1, with the score noise of (10): sorting noisy "
+            "scores is post-processing. The lemma does not name the noise, and it does not cover what device k then "
+            "sends."
         ),
         {"delta": Range(1e-300, 0.99, logarithmic=True), "epsilon": Range(1e-6, 1.0, logarithmic=True)},
         statement=r"\delta_G(\epsilon; \mu) \le \delta \quad\text{for the noise } \mu = \epsilon/\sqrt{2\log(1.25/\delta)}",
@@ -162,9 +165,9 @@ CLAIMS = (
             lambda epsilon, mu: float(gaussian.delta(epsilon, sensitivity=mu, sigma=1.0)),
         ),
         other_reading(
-            "Meant of epsilon as a function of noise and delta the remark is right: that is a root. But delta as a "
-            "function of epsilon, Balle and Wang's, is a closed form, and equals the numerically integrated "
-            "divergence.",
+            "The remark is right about epsilon as a function of noise and delta: this is the root of an equation. But "
+            "delta as a function of epsilon has a closed form, that of Balle and Wang, which equals the numerically "
+            "integrated divergence.",
             shown=True,
         ),
         {"epsilon": Range(1e-3, 10.0, logarithmic=True), "mu": Range(0.1, 5.0)},
@@ -181,7 +184,11 @@ CLAIMS = (
             lambda signs, share: float(concentration.bernstein_published(share * signs, variance=signs, bound=1.0)),
             balls=lambda signs, share: amplified_delta.fair_signs(int(signs), share, 1),
         ),
-        false("The factor 1/2 of Bernstein's exponent is lost; fair signs beat it.", corrected_by="FDP-L3*"),
+        false(
+            "The factor 1/2 of Bernstein's exponent is missing; the tail of a sum of fair signs exceeds the printed "
+            "bound.",
+            corrected_by="FDP-L3*",
+        ),
         _SIGNS,
         statement=r"\Pr\left(\sum_k X_k > t\right) \le \exp\left(-\frac{t^2}{\sum_k E X_k^2 + Mt/3}\right)",
         where={"t": _TAIL, r"\sum_k E X_k^2": _SIGNED, "M": 1},
@@ -202,8 +209,8 @@ CLAIMS = (
     Claim(
         "FDP-E23",
         "Eq. (23)",
-        at_most(_beyond("eq23_deviation"), delta_prime, balls=amplified_delta.deviation_of_the_proof),
-        false("It inherits the factor lost in Lemma 3.", "step", corrected_by="FDP-E23*"),
+        at_most(_beyond("eq23_deviation"), delta_prime, balls=enclosed.deviation_of_the_proof),
+        false("The factor that is missing in Lemma 3 is missing here too.", "step", corrected_by="FDP-E23*"),
         _NOISE,
         statement=r"\Pr(|\mu - \bar\mu| \ge t) \le \delta',\quad "
         r"t = \tfrac L2\left(\tfrac M3 + \sqrt{\tfrac M9 + \tfrac{4V}L}\right)",
@@ -211,11 +218,12 @@ CLAIMS = (
     ),
     Claim(
         "FDP-E23-t",
-        "Eq. (23) and Theorem 1: what t solves (forms 0 to 3: (23), Theorem 1, its quadratic, Bernstein's)",
+        "Eq. (23) and Theorem 1: the quadratic equation of t (forms 0 to 3: (23), Theorem 1, its quadratic, "
+        "Bernstein's)",
         equal(*both(_sides)),
         defined(
-            "Each t that is computed, put back into its quadratic; the claims on (23), Theorem 1 and Bernstein use "
-            "them."
+            "Each computed t is put back into its quadratic equation; the claims on (23), Theorem 1 and Bernstein use "
+            "these t."
         ),
         {**_NOISE, "spread": Range(0.0, 1.0), "form": Range(0, 3, integer=True)},
         statement=r"\left(\tfrac{2t}L - \tfrac M3\right)^2 = \left(\tfrac{2t}L - M\right)^2 = \tfrac M9 + \tfrac{4V}L,"
@@ -226,7 +234,7 @@ CLAIMS = (
         "Eq. (23)",
         equal(_T_PROOF.subs(variance, _factor * variance), _factor * _T_PROOF),
         ill_defined(
-            "M/9 is a variance and 4V/L a squared one: t depends on the unit of power; M^2/9 is meant.",
+            "M/9 is a variance and 4V/L the square of one, so that t depends on the unit of power. M^2/9 is meant.",
             "misprint",
             corrected_by="FDP-E23*",
             true_where="c = 1",
@@ -239,7 +247,7 @@ CLAIMS = (
         "FDP-E23*",
         "Eq. (23), corrected",
         at_most(_beyond("bernstein_deviation"), delta_prime),
-        holds("The quadratic of the correct Bernstein inequality."),
+        holds("t is the root of the quadratic equation that the correct Bernstein inequality gives."),
         {**_NOISE, "variance": constant(1.0)},  # t and noise are both proportional to it
         statement=r"\Pr(|\mu - \bar\mu| \ge t) \le \delta',\quad t = \tfrac{ML}3 + \sqrt{(\tfrac{ML}3)^2 + 2VL}",
         slack=6.0,
@@ -260,8 +268,9 @@ CLAIMS = (
         "Theorem 1, the condition on its own t",
         at_most(_beyond("theorem1_deviation"), delta_prime, balls=amplified_delta.deviation_of_the_theorem),
         false(
-            "With few devices true, since M stands for M/3; from some 160 devices on the lost factor of Lemma 3 "
-            "outweighs that. At noise below 1 the unit of M/9 (FDP-E23-units) hides it further.",
+            "True for few devices, because the theorem has M in place of M/3; from about 160 devices on the factor "
+            "that is missing in Lemma 3 outweighs this. At noise below 1 the unit of M/9 (FDP-E23-units) hides the "
+            "error further.",
             corrected_by="FDP-E23*",
             true_where=r"K \le 150",
         ),
@@ -276,7 +285,7 @@ CLAIMS = (
         "Theorem 1 at the parameters of Sec. VI",
         at_least(*_AT_VI.values()),
         defined(
-            "No fault of the theorem, but of its use: t = 1.349 exceeds the mean noise 1.08, so that (11) says "
+            "Not the theorem is at fault here, but its use: t = 1.349 exceeds the mean noise 1.08, so that (11) says "
             "nothing about the paper's own experiments."
         ),
         statement=r"t > \bar\mu \quad (K = 12,\ p = 0.9,\ \sigma_k^2 = 0.1,\ \delta' = 10^{-5})",
@@ -286,11 +295,11 @@ CLAIMS = (
     ),
     Claim(
         "FDP-F11",
-        "Fig. 11: the greatest weights that (11) allows two devices (t of (23), delta' = 1e-5)",
+        "Fig. 11: the greatest weights that (11) allows for two devices (t of (23), delta' = 1e-5)",
         at_most(*_OF_TWO.values()),
         not_reproducible(
-            "(11) has no weights for two devices at this delta': t exceeds the mean noise whatever p and the noise, "
-            "and the theorem's t is greater still. The figure names neither noise nor delta'.",
+            "At this delta' (11) allows no weights for two devices: t exceeds the mean noise for every p and every "
+            "noise variance, and the theorem's t is greater still. The figure states neither the noise nor delta'.",
             true_where=r"\text{larger } \delta'",
             uncorrected="the figure names neither noise nor delta'",
         ),

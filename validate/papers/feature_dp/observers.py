@@ -28,7 +28,7 @@ _LONG = Range(1, 25088, logarithmic=True, integer=True, typical=(784, 25088))  #
 def _one_hidden_device(
     devices: int, p: float, variance: float, receiver: float, signal: float, **rest: Any
 ) -> InferenceSystem:
-    """Device 0 takes part with probability p, the others surely: constant noise, and codes whose sum is known."""
+    """Device 0 takes part with probability p and the others always: constant noise, and codes whose sum is known."""
     participation = [p, *[1.0] * (devices - 1)]
     noise = {"noise_variance": variance, "receiver_noise_variance": receiver}
     return system(devices, participation=participation, weight=signal, adjacency="silent", **noise, **rest)
@@ -46,12 +46,12 @@ def _true(form: str, **point: Any) -> float:
 
 
 def _mechanism_is_right(form: str, **point: Any) -> bool:
-    """Whether c_k over the root of the noise that is left is at most 1, as (10) asks for."""
+    """Whether c_k / sqrt(mean - t) is at most 1, as (10) requires."""
     made = _one_hidden_device(**point)
     t = float(amplification.published(made, form=form).t)
-    room = (point["devices"] - 1 + point["p"]) * point["variance"] - t
+    mean_minus_t = (point["devices"] - 1 + point["p"]) * point["variance"] - t
     c = point["signal"] * math.sqrt(2 * math.log(1.25 / point["delta"]))
-    return bool(room > 0 and c <= math.sqrt(room))
+    return bool(mean_minus_t > 0 and c <= math.sqrt(mean_minus_t))
 
 
 def _others(
@@ -65,7 +65,7 @@ def _others(
     replace: int,
     epsilon: float,
 ) -> float:
-    """delta of device 0, hidden, among devices whose noise grows evenly; receiver noise 1/2."""
+    """delta of device 0, whose participation is hidden, among devices whose noise grows linearly; receiver noise 1/2."""
     made = system(
         devices,
         participation=p,
@@ -79,8 +79,8 @@ def _others(
 
 
 def _by_balls(**given: Any) -> float:
-    found = enclosed.others_by_enumeration(**given)
-    return math.nan if math.isnan(found) else resolved(found)
+    delta = enclosed.others_by_enumeration(**given)
+    return math.nan if math.isnan(delta) else resolved(delta)
 
 
 _MANY = {
@@ -99,12 +99,13 @@ _STATEMENT = (
 CLAIMS = (
     Claim(
         "FDP-T1-hidden",
-        "Theorem 1, Eq. (11), t of Eq. (23), as the authors mean it: y alone is seen, noise stays; codes of at most 8 numbers",
+        "Theorem 1, Eq. (11), t of Eq. (23), as the authors mean it: the server sees y alone, noise stays; codes of "
+        "at most 8 numbers",
         at_most(partial(_true, "eq23"), partial(_claimed, "eq23")),
         holds_under(
-            "For codes of at most 8 numbers, c_k / sqrt(mean - t) of at most 1 and others that surely take part "
-            "amplification is as printed (tried, not proved; the nearest case met uses 42 % of what is allowed). From 16 "
-            "numbers on there are exceptions: FDP-T1-hidden-r."
+            "The amplification is as printed for codes of at most 8 numbers, c_k / sqrt(mean - t) of at most 1 and "
+            "others that always take part (tried, not proved; the closest case found uses 42 % of what is allowed). "
+            "From 16 numbers on there are exceptions: FDP-T1-hidden-r."
         ),
         {**_SYSTEM, "dimension": Range(1, 8, integer=True)},
         given=[partial(_mechanism_is_right, "eq23")],
@@ -114,8 +115,8 @@ CLAIMS = (
     ),
     Claim(
         "FDP-T1-hidden-r",
-        "Theorem 1, Eq. (11), with its own t, as the authors mean it: y alone is seen, noise stays; codes of up to their "
-        "25088 numbers",
+        "Theorem 1, Eq. (11), with its own t, as the authors mean it: the server sees y alone, noise stays; codes of "
+        "up to their 25088 numbers",
         at_most(
             partial(_true, "theorem1"),
             partial(_claimed, "theorem1"),
@@ -123,8 +124,9 @@ CLAIMS = (
             bounded=True,
         ),
         false(
-            "Short codes hide the device (FDP-T1-hidden). In many dimensions the noise that it brings along widens y "
-            "visibly and tells that it takes part: at r = 25088 nothing is left of the amplification. The bound has no r.",
+            "Short codes hide the device (FDP-T1-hidden). In many dimensions the device's own noise visibly raises "
+            "the variance of y and reveals that it takes part: at r = 25088 no amplification remains. The bound does "
+            "not depend on r.",
             corrected_by="FDP-T1-hidden*",
             true_where="r at most 8 and c_k / sqrt(mean - t) at most 1, or absent devices send noise too (FDP-T1d); at the "
             "paper's p = .9 it was found true at every r",
@@ -139,7 +141,10 @@ CLAIMS = (
         "FDP-T1-hidden*",
         "ours: silent and replace, exact when the others' participation is known and the device's hidden",
         equal(_others, _by_balls),
-        holds("Over the norm across, its best half-line in closed form; in balls over the axis, and over all sets."),
+        holds(
+            "One integral along the signal's axis, with the norm across in closed form; compared with an integral in "
+            "ball arithmetic, over all sets."
+        ),
         {
             **_MANY,
             "p": Range(0.01, 0.5),
@@ -154,14 +159,14 @@ CLAIMS = (
     ),
     Claim(
         "FDP-R2-hidden",
-        "Remark 2 as the authors mean it: y alone is seen, noise stays (the others' participation known)",
+        "Remark 2 as the authors mean it: the server sees y alone, noise stays (the others' participation known)",
         at_most(
             lambda more, **rest: _others(**rest),
             lambda more, dimension, **rest: _others(dimension=dimension + more, **rest),
         ),
         holds(
-            "Shorter codes do protect better, at the same clip: dropping coordinates is post-processing, and the device's noise "
-            "shows less."
+            "At the same clip shorter codes do protect better: dropping coordinates is post-processing, and the "
+            "device's noise is less visible."
         ),
         {
             **_MANY,

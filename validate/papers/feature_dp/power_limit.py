@@ -1,4 +1,4 @@
-"""FDP Eq. (6), ours: what the peak power costs in accuracy."""
+"""The MSE when the peak power of FDP Eq. (6) binds (ours)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
 
 
 def _described(devices: int, seed: int) -> tuple[InferenceSystem, Features, float, np.ndarray]:
-    """A random system of numbers as signals, the gain of its channels and the devices' powers."""
+    """A random system whose signals are numbers, the channel gain and the devices' powers."""
     rng = np.random.default_rng(seed)
     f, p, w = rng.uniform(-2, 2, devices), rng.uniform(0, 1, devices), rng.uniform(0.1, 1, devices)
     decoder, noise = rng.uniform(0.5, 2), rng.uniform(0.05, 2)
@@ -29,13 +29,13 @@ def _described(devices: int, seed: int) -> tuple[InferenceSystem, Features, floa
 
 
 def _moments(mean: float, deviation: float, reach: float) -> tuple[float, float]:
-    """E and E of the square of what is sent: the normal density integrated where it is not cut off."""
-    ends = [(sign * reach - mean) / deviation for sign in (-1, 1)]
-    edges = np.linspace(max(ends[0], -10.0), max(min(ends[1], 10.0), max(ends[0], -10.0)), 41)
+    """Mean and mean square of the clipped signal: the normal density is integrated between the limits, and the tails added."""
+    limits = [(sign * reach - mean) / deviation for sign in (-1, 1)]
+    edges = np.linspace(max(limits[0], -10.0), max(min(limits[1], 10.0), max(limits[0], -10.0)), 41)
     half = np.diff(edges) / 2
     x = (edges[:-1] + half)[:, None] + half[:, None] * _NODES
     density = half[:, None] * _WEIGHTS * np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
-    below, above = special.ndtr(ends[0]), special.ndtr(-ends[1])
+    below, above = special.ndtr(limits[0]), special.ndtr(-limits[1])
     sent = mean + deviation * x
     square = float(np.sum(density * sent**2)) + reach**2 * (below + above)
     return float(np.sum(density * sent)) + reach * (above - below), square
@@ -68,7 +68,10 @@ CLAIMS = (
         "FDP-E6*-MSE",
         "Eq. (6), corrected: the MSE when the peak power binds (numbers as signals)",
         equal(_exact, _over_all_sets),
-        holds("Quadrature over length and angle; against the normal density integrated, over all sets."),
+        holds(
+            "Quadrature over length and angle; compared with integrals of the normal density, summed over all sets of "
+            "participants."
+        ),
         {"devices": Range(1, 3, integer=True), "seed": SEED},
         statement=r"x_k = \tilde z_k\min\left\{1, \frac{h_k\sqrt{P_k}}{\gamma\|\tilde z_k\|}\right\}:\quad "
         r"E\|\hat f - f^*\|^2 \text{ by } E[c(\sigma^2\chi^2_{r+2}(\delta))],\ E[c^2(\sigma^2\chi^2_{r+2}(\delta))],\ "

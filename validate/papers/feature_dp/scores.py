@@ -28,8 +28,7 @@ _LAWS = {"labels": Range(2, 100, integer=True), "share": _SHARE, "other": _SHARE
 
 
 def _entropy_change(labels: int, share: float, other: float) -> float:
-    """Change of the entropy between two laws that give all but a share of 1 to one label, the share evenly to the others."""
-
+    """Difference of the entropies of two laws; share 0 is a sure label, share 1 the uniform law."""
     rest = np.array([[share], [other]]) * (1 - 1 / labels)
     laws = np.hstack([1 - rest, np.repeat(rest / (labels - 1), labels - 1, axis=1)])
     return abs(float(np.diff(uncertainty.shannon(laws))[0]))
@@ -72,7 +71,7 @@ def _curve(epsilon: float, ratio: float) -> float:
 
 
 def seen_to_send(u: float, v: float, eta: float, noise: float, ratio: float, score: float, local: float) -> float:
-    """delta of one device, Scheme 2.1, for a server that sees whether it sends; scores u and v."""
+    """delta of one device in Scheme 2.1, for a server that sees whether it sends; u and v are the neighbours' scores."""
     p, q = (float(participation.threshold(x, noise, eta)) for x in (u, v))
     total = score + local
     silent = max((1 - p) - math.exp(total) * (1 - q), 0.0)
@@ -82,7 +81,7 @@ def seen_to_send(u: float, v: float, eta: float, noise: float, ratio: float, sco
 
 
 def _bit_epsilon(eta: float, score: float, change: float) -> float:
-    """The epsilon of the bit that a device takes part, Scheme 2.1, score noise 0.1^(1/2)."""
+    """The epsilon of the bit that tells whether a device takes part; Scheme 2.1, score noise 0.1^(1/2)."""
     logs = [special.log_ndtr(np.array([1.0, -1.0]) * (eta - u) / math.sqrt(0.1)) for u in (score, score + change)]
     return float(np.max(np.abs(logs[0] - logs[1])))
 
@@ -93,7 +92,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
 def _server(
     devices: int, variance: float, spread: float, signal: float, adjacency: int, idle: int, delta: float
 ) -> InferenceSystem:
-    """Devices whose noise falls evenly, so that the first has the most; gamma = 3/2."""
+    """Devices whose noise falls linearly, so that the first has the most; gamma = 3/2."""
     noise = variance * (1 + spread * np.arange(devices, dtype=np.float64)[::-1])
     system = equal_devices(devices, 1.0, variance, signal, 3, adjacency, idle)
     return replace(system, noise_variance=noise, alignment=1.5, delta=delta)
@@ -102,45 +101,49 @@ def _server(
 def _two_stages(epsilon: float, change: float, room: float, system: InferenceSystem, others: float) -> float:
     """delta of the score of device 0, and of its feature wherever the score stays within `room` of its mean.
 
-    Score noise 1; the neighbour's score is off by `change`. `others` is the noise of the others that take part. Integrated
-    over the score that is released.
+    The score noise is 1, and the neighbour's score differs by `change`. `others` is the noise of the other participants.
+    The released score is integrated over.
     """
-    gain, found = system.alignment, []
+    gain, deltas = system.alignment, []
     signal = gain * float(system.weight[0]) * (2 if system.adjacency is Adjacency.REPLACE else 1)
     mu = signal / math.sqrt(gain**2 * (float(system.noise_variance[0]) + others) + system.receiver_noise_variance)
     for shift in (change, -change):
         edges = np.append(np.linspace(-10.0, 10.0, 25), room)
-        if shift:  # where the score alone spends epsilon the curve bends, the more sharply the less the feature tells
+        if shift:  # the integrand bends where the score alone spends epsilon, more sharply if the feature reveals less
             bend = shift / 2 - epsilon / shift
             edges = np.append(edges, bend + mu / abs(shift) * np.linspace(-10.0, 10.0, 25))
         edges = np.unique(np.clip(edges, -10.0, 10.0))
         half = np.diff(edges) / 2
         x = (edges[:-1] + half)[:, None] + half[:, None] * _NODES
-        left = epsilon - (shift * shift - 2 * x * shift) / 2
-        sent = special.ndtr(mu / 2 - left / mu) - np.exp(left + special.log_ndtr(-mu / 2 - left / mu))
-        told = np.where(x < room, sent, np.maximum(-np.expm1(left), 0.0))  # by the score alone where nothing is sent
-        found.append(float(half @ ((told * np.exp(-x * x / 2)) @ _WEIGHTS)) / math.sqrt(2 * math.pi))
-    return max(found)
+        epsilon_left = epsilon - (shift * shift - 2 * x * shift) / 2
+        delta_of_feature = special.ndtr(mu / 2 - epsilon_left / mu) - np.exp(
+            epsilon_left + special.log_ndtr(-mu / 2 - epsilon_left / mu)
+        )
+        delta_of_rest = np.where(
+            x < room, delta_of_feature, np.maximum(-np.expm1(epsilon_left), 0.0)
+        )  # nothing is sent at x >= room: the score alone
+        deltas.append(float(half @ ((delta_of_rest * np.exp(-x * x / 2)) @ _WEIGHTS)) / math.sqrt(2 * math.pi))
+    return max(deltas)
 
 
 def _threshold(change: float, below: float, deep: float, eta: float, **rest: Any) -> tuple[float, float]:
-    """Scheme 2.1: delta where the proven epsilon is, integrated, and asked for (nan where that is 0).
+    """Scheme 2.1: the integrated delta at the proven epsilon, and the delta asked for (nan if epsilon is 0).
 
-    The others' scores are `below` the greatest, the device's own is as `deep` again under it.
+    The others' scores are `below` less than the greatest score 0, and the device's own score is `deep` less.
     """
     system = _server(**rest)
     proven = feature_aware.proven_threshold(system, noise=1.0, sensitivity=change, eta=eta, greatest_score=0.0)
     epsilon, noise = float(proven.epsilon[0]), system.noise_variance[1:]
-    chance, found = float(special.ndtr(eta + below)), 0.0
+    probability, mean_delta = float(special.ndtr(eta + below)), 0.0
     for chosen in product((0, 1), repeat=noise.size):
         heard = noise.sum() if system.idle_noise else float(np.dot(chosen, noise))
-        weight = math.prod(chance if c else 1 - chance for c in chosen)
-        found += weight * _two_stages(epsilon, change, eta + deep, system, heard)
-    return found, system.delta if epsilon > 0 else math.nan
+        weight = math.prod(probability if c else 1 - probability for c in chosen)
+        mean_delta += weight * _two_stages(epsilon, change, eta + deep, system, heard)
+    return mean_delta, system.delta if epsilon > 0 else math.nan
 
 
 def _lowest(change: float, own: float, selected: float, seed: int, **rest: Any) -> tuple[float, float]:
-    """The same for Scheme 2.2; the noisy scores of the others are drawn."""
+    """The same for Scheme 2.2; the others' noisy scores are random."""
     system = _server(**rest)
     among = 1 + round(selected * (system.devices - 1))
     proven = feature_aware.proven_lowest(system, noise=1.0, sensitivity=change, selected=among)
@@ -168,7 +171,7 @@ CLAIMS = (
         "FDP-E15",
         "Eq. (15) and the sensitivity after it",
         at_most(_entropy_change, lambda labels, **laws: uncertainty.published_sensitivity(labels)),
-        holds("Entropy ranges over [0, log2 L]; the bound is twice too large."),
+        holds("The entropy lies in [0, log2 L]; the printed bound is twice too large."),
         _LAWS,
         statement=r"|u_k - u_k'| \le 2\log_2|\mathcal L|",
         slack=2.0,
@@ -177,7 +180,7 @@ CLAIMS = (
         "FDP-E15*",
         "Eq. (15), the exact sensitivity",
         at_most(_entropy_change, lambda labels, **laws: uncertainty.sensitivity(labels)),
-        holds("The range of the entropy."),
+        holds("This is the range of the entropy."),
         _LAWS,
         statement=r"|u_k - u_k'| \le \log_2|\mathcal L|, \text{ with equality for a sure label against the uniform law}",
     ),
@@ -185,7 +188,7 @@ CLAIMS = (
         "FDP-fn2*",
         "Footnote 2, p_max the least over all inputs (40 labels)",
         at_most(abs(sp.log(greatest / other, 2)), -sp.log(least, 2)),
-        holds_under("The range of the score; with no threshold on p_max it is log2 of the number of labels."),
+        holds_under("This is the range of the score; without a threshold on p_max it is log2 of the number of labels."),
         form=sp.Max(*(s * (sp.log(greatest, 2) - sp.log(other, 2)) for s in (1, -1))),
         given=[greatest >= least, other >= least],
         statement=r"|-\log_2 p_{\max} + \log_2 p_{\max}'| \le -\log_2\min_f p_{\max}",
@@ -196,8 +199,9 @@ CLAIMS = (
         "Footnote 2, p_max that of one input",
         at_most(abs(sp.log(greatest / other, 2)), -sp.log(greatest, 2)),
         other_reading(
-            "With the least p_max over all inputs the footnote is right (FDP-fn2*). 'max p(l|f) for any f', as it "
-            "stands, is that of one input: a sure label against an even pair changes the score by 1 bit.",
+            "With the least p_max over all inputs the footnote is right (FDP-fn2*). Read literally, 'max p(l|f) for "
+            "any f' is that of one input; then the score changes by 1 bit between a sure label and two equally likely "
+            "ones.",
             corrected_by="FDP-fn2*",
             true_where=r"p_{\max} \text{ the least over all inputs, at least } 1/|\mathcal L|",
         ),
@@ -219,10 +223,10 @@ CLAIMS = (
         "Lemma 2",
         at_most(p * _DELTA.subs(local, _TOTAL), score_delta + p * _DELTA),
         false(
-            "In Scheme 2.1 no score is released: it fails there for a server that sees who sends; one that sees y "
-            "alone is another matter (FDP-L2-hidden). The server that sorts the scores (Scheme 2.2) knows from them who takes "
-            "part, and then nothing amplifies epsilon. Neighbours with equal scores (for which it is true once eps^(0) is "
-            "at least -log p).",
+            "In Scheme 2.1 no score is released. There the lemma fails for a server that sees who sends; a server "
+            "that sees y alone is another case (FDP-L2-hidden). In Scheme 2.2 the server sorts the scores and knows "
+            "from them who takes part, so that nothing amplifies epsilon. Tried for neighbours with equal scores, for "
+            "which the lemma is true once eps^(0) is at least -log p.",
             corrected_by="FDP-L2*",
             true_where="p_k = 1",
         ),
@@ -231,15 +235,16 @@ CLAIMS = (
     ),
     Claim(
         "FDP-L2-hidden",
-        "Lemma 2 as the authors mean it, Scheme 2.1: y alone is seen, noise stays, the neighbour has no feature (silent)",
+        "Lemma 2 as the authors mean it, Scheme 2.1: the server sees y alone, noise stays, the neighbour has no "
+        "feature (silent)",
         at_most(
             p * _DELTA.subs(local, sp.log(1 + (sp.exp(_TOTAL) - 1) / p)),
             score_delta + p * _DELTA,
         ),
         holds_under(
-            "No score is released, and a neighbour without a feature sends the same noise whatever its score: FDP-T1d alone "
-            "gives epsilon' and p delta, the budget of the score comes on top. Not where noise tells who sends, nor for "
-            "Scheme 2.2's server, which sorts the scores (FDP-L2)."
+            "No score is released, and a neighbour without a feature sends the same noise whatever its score. FDP-T1d "
+            "alone gives epsilon' and p delta; the budget of the score is added to it. This does not hold where noise "
+            "reveals who sends, nor for the server of Scheme 2.2, which sorts the scores (FDP-L2)."
         ),
         statement=r"p\,\delta_G\Bigl(\log\bigl(1 + \tfrac{e^{\epsilon^{(0)}}(1 + p(e^\epsilon - 1)) - 1}p\bigr); \mu\Bigr) "
         r"\le \delta^{(0)} + p\,\delta_G(\epsilon; \mu)",
@@ -270,9 +275,9 @@ CLAIMS = (
         "Lemma 2, corrected, Scheme 2.1 (score noise 1, scores at most 0)",
         at_most(*both(_threshold)),
         holds(
-            "Score and feature compose as Gaussian mechanisms, and the less likely the others are, the worse; against "
-            "the integral over the released score; attained where the others' scores are greatest and the device's "
-            "own is low."
+            "Score and feature compose as Gaussian mechanisms, and delta is larger if the others are less likely to "
+            "take part. Compared with the integral over the released score; attained where the others' scores are "
+            "greatest and the device's own is low."
         ),
         {**_STAGES, "below": Range(0.0, 3.0), "deep": Range(0.0, 15.0), "eta": Range(-2.0, 3.0)},
         argued="airtight.analytics.privacy.over_the_air.feature_aware.proven_threshold",
@@ -286,8 +291,9 @@ CLAIMS = (
         "Lemma 2, corrected, Scheme 2.2 with all scores released (score noise 1)",
         at_most(*both(_lowest)),
         holds(
-            "Given the others' noisy scores, which are released, the set hangs on the device's own; against the "
-            "integral over it; attained by a low score among others with the least noise."
+            "Given the others' noisy scores, which are released, the selected set depends on the device's own score "
+            "alone. Compared with the integral over that score; attained by a low score among others with the least "
+            "noise."
         ),
         {**_STAGES, "own": Range(-12.0, 2.0), "selected": _SHARE, "seed": SEED},
         argued="airtight.analytics.privacy.over_the_air.feature_aware.proven_lowest",
@@ -301,8 +307,9 @@ CLAIMS = (
         "Table I",
         equal(sp.Integer(1), sp.Rational("0.2641") / sp.Rational("0.1134")),
         not_reproducible(
-            "The epsilon of (16) does not depend on eta, so the rows cannot be it, nor that of the bit that a device "
-            "takes part (FDP-Tab1-bit); Gamma and delta^(0) are not given.",
+            "The epsilon of (16) does not depend on eta, so the table's rows cannot show it. Nor can they show the "
+            "epsilon of the bit that tells whether a device takes part (FDP-Tab1-bit). Gamma and delta^(0) are not "
+            "given.",
             uncorrected="Gamma_k and delta^(0) are not given",
         ),
         statement=r"\frac{\epsilon^{(0)}(\eta = 0.5)}{\epsilon^{(0)}(\eta = 0.3)} = \frac{0.2641}{0.1134}",
@@ -311,12 +318,13 @@ CLAIMS = (
     ),
     Claim(
         "FDP-Tab1-bit",
-        "ours: Table I read as the epsilon of the bit that a device takes part",
+        "ours: Table I read as the epsilon of the bit that tells whether a device takes part",
         at_most(
             lambda score, change: _bit_epsilon(0.5, score, change) / _bit_epsilon(0.3, score, change), 0.2641 / 0.1134
         ),
         holds(
-            "Whatever the scores, a threshold of .5 costs at most 1.56 times what one of .3 does; the table has 2.33."
+            "For any scores, the epsilon at a threshold of .5 is at most 1.56 times that at .3; in the table it is "
+            "2.33 times."
         ),
         {"score": Range(0.0, 5.32), "change": Range(1e-4, 5.32, logarithmic=True)},
         statement=r"\frac{\epsilon_{\mathrm{bit}}(\eta = 0.5)}{\epsilon_{\mathrm{bit}}(\eta = 0.3)} < \frac{0.2641}{0.1134}",
@@ -324,11 +332,12 @@ CLAIMS = (
     ),
     Claim(
         "FDP-F10-eta",
-        "Fig. 10: whom eta = 5 leaves out (40 labels, the most even law with a given greatest probability)",
+        "Fig. 10: which devices eta = 5 leaves out (40 labels, the most even law with a given greatest probability)",
         at_most(_EVENLY, sp.Integer(5)),
         holds(
-            "Who gives any label 18.5 % has a score of at most 5, and takes part with probability 1/2 or more, above "
-            "27.3 % with more than .999: the threshold leaves out who knows next to nothing."
+            "A device that gives any label 18.5 % has a score of at most 5 and takes part with probability 1/2 or "
+            "more; above 27.3 % this probability is more than .999. The threshold leaves out devices that know next "
+            "to nothing."
         ),
         statement=r"u_k \le 5 = \eta\quad\text{where } p_{\max} \ge 0.185",
         where={"u_k": _EVENLY, r"\eta": 5},

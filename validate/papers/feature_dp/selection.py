@@ -62,13 +62,13 @@ def _selected(devices: int, seed: int) -> float:
 
 
 def _left_out(devices: int, seed: int) -> float:
-    """Probability that it is not, without a difference: then it is among the others of the mirrored scores."""
+    """Probability that the first device is not selected, without a difference: it is then selected by the negated scores."""
     score, noise, selected = _scores(devices, seed)
     return float(oracles.selection_probabilities(-score, noise, devices - selected)[0])
 
 
 def _equal_noise(devices: int, seed: int, noise: float) -> tuple[float, float]:
-    """Greatest distance from k~/K, and the bound on it."""
+    """Greatest distance of a probability from k~/K, and the bound on it."""
     rng = np.random.default_rng(seed)
     score, selected = rng.random(devices), int(rng.integers(1, devices))
     p = selection.probability(score, noise, selected)
@@ -97,8 +97,8 @@ CLAIMS = (
         "Theorem 3, Eq. (20)",
         at_least(_REVERSED, 1 - _REVERSED),
         false(
-            "The indicator of (51) is lost: a device outside the true set is hardly ever selected. "
-            "Two devices, one selected, the worse one.",
+            "The indicator of (51) is missing: a device outside the true set is hardly ever selected. Shown for the "
+            "worse of two devices, one of which is selected.",
             corrected_by="FDP-T3-lower*",
             true_where=r"k \in \mathcal K, \text{ neighbours in the order of the scores}",
         ),
@@ -111,7 +111,7 @@ CLAIMS = (
         "FDP-T3-lower*",
         "Theorem 3, Eq. (20), corrected",
         at_least(_worst_inside, lambda selected, **point: participation.published_sorting(*_three(**point))),
-        holds("Pr(true order) is at most Pr(true set), and the union bound."),
+        holds("Pr(true order) is at most Pr(true set), and the union bound holds for the order."),
         {**_THREE, "selected": Range(1, 2, integer=True)},
         statement=r"p_k \ge 1 - \sum_{i=1}^{K-1}\Phi\left(\frac{-\Psi}{\sqrt{\sigma_{(i)}^2+\sigma_{(i+1)}^2}}\right)"
         r"\quad\text{for } k \text{ in the true set, } i \text{ in the order of the scores}",
@@ -128,8 +128,8 @@ CLAIMS = (
             ),
         ),
         false(
-            "Psi is the least gap, so each factor is too small, and the last sign is reversed. "
-            "Best of three devices, two selected.",
+            "Psi is the least gap, so each factor is too small, and the last sign is reversed. Shown for the best of "
+            "three devices, two of which are selected.",
             corrected_by="FDP-T3*-upper",
         ),
         {symbol.name: symbol.range for symbol in (near, far, noise)},
@@ -138,9 +138,9 @@ CLAIMS = (
     ),
     Claim(
         "FDP-T3*",
-        "ours: Scheme 2.2 exactly",
+        "ours: the exact probability of selection in Scheme 2.2",
         equal(_selected, lambda **point: float(selection.probability(*_scores(**point))[0])),
-        holds("Conditioning on the device's own noisy score; against the sum over all sets below it."),
+        holds("Conditioning on the device's own noisy score; compared with the sum over all sets of devices below it."),
         _RANDOM,
         statement=r"p_k = \int\varphi_k(x)\Pr\left(\#\{j\ne k: \tilde u_j < x\} \le \tilde k - 1\right)dx",
         scale=absolute("", 1e-3),
@@ -149,7 +149,10 @@ CLAIMS = (
         "FDP-T3*-upper",
         "ours: an upper bound from pairs",
         at_most(_selected, lambda **point: float(participation.proven_bounds(*_scores(**point))[1][0])),
-        holds("If k is selected, at least i of any k~ + i - 1 others are above it; Markov. Tight for two devices."),
+        holds(
+            "If k is selected, at least i of any k~ + i - 1 others are above it; the rest is Markov's inequality. "
+            "Tight for two devices."
+        ),
         _RANDOM,
         statement=r"p_k \le \min_{1\le i\le K-\tilde k}\frac1i\sum_{j\le\tilde k+i-1}(1-q)_{(j)},\quad "
         r"q_j = \Phi\left(\frac{u_k-u_j}{\sqrt{\sigma_k^2+\sigma_j^2}}\right)",
@@ -158,7 +161,7 @@ CLAIMS = (
         "FDP-T3*-lower",
         "ours: a lower bound from pairs",
         at_most(_left_out, lambda **point: 1 - float(participation.proven_bounds(*_scores(**point))[0][0])),
-        holds("The mirror image."),
+        holds("The mirror image of FDP-T3*-upper."),
         _RANDOM,
         statement=r"1 - p_k \le \min_{1\le i\le\tilde k}\frac1i\sum_{j\le K-\tilde k+i-1}q_{(j)}",
     ),
@@ -166,7 +169,7 @@ CLAIMS = (
         "FDP-R8",
         "Remark 8",
         at_most(*both(_equal_noise)),
-        holds_under("Total variation to the case of equal scores; needs equal noise."),
+        holds_under("Bounds the total variation distance to the case of equal scores; needs equal noise."),
         {"devices": Range(2, 12, integer=True), "seed": SEED, "noise": Range(0.1, 1e4, logarithmic=True)},
         statement=r"\left|p_k - \tfrac{\tilde k}K\right| \le \frac{\sum_j|u_j - \mathrm{med}\,u|}{\sigma\sqrt{2\pi}}"
         r"\ \to 0 \text{ for equal } \sigma \to \infty",
@@ -177,8 +180,8 @@ CLAIMS = (
         "Remark 8, with the unequal noise that the paper allows",
         equal(_NOISIER, sp.Rational(1, 3)),
         other_reading(
-            "With equal noise, as in Fig. 7, the remark is right (FDP-R8). With unequal noise the noisier device is "
-            "the lowest more often: 1/4 + arcsin(s^2/(s^2+1))/(2 pi), up to 1/2.",
+            "With equal noise, as in Fig. 7, the remark is right (FDP-R8). With unequal noise the noisier device has "
+            "the lowest score more often: with probability 1/4 + arcsin(s^2/(s^2+1))/(2 pi), up to 1/2.",
             corrected_by="FDP-R8",
             true_where=r"\sigma_1 = \dots = \sigma_K \to \infty",
         ),
@@ -208,8 +211,8 @@ CLAIMS = (
             bounded=True,
         ),
         false(
-            "With the parentheses that (21) has it is right (FDP-L6). Without them neighbours in label need not be neighbours in "
-            "score; the probability is at most that of the first pair.",
+            "With the parentheses of (21) the lemma is right (FDP-L6). Without them neighbours in label need not be "
+            "neighbours in score; the probability of the true order is at most that of the first pair.",
             "misprint",
             corrected_by="FDP-L6",
             true_where=r"\sigma_{(k)}, \text{ numbered as in (21)}",

@@ -1,4 +1,4 @@
-"""FDP, between the numbered items: what sentences and captions assert with a number or a comparison."""
+"""FDP: what sentences and captions outside the numbered items state with a number or a comparison."""
 
 from __future__ import annotations
 
@@ -24,12 +24,14 @@ _ALONE = GAUSSIAN[r"\delta_G"](epsilon, ratio)
 _TOGETHER = GAUSSIAN[r"\delta_G"](epsilon, ratio / sp.sqrt(1 + others))
 
 
-def _told(u: float, change: float, eta: float, noise: float, ratio: float, epsilon: float) -> tuple[float, float]:
-    """delta of Scheme 2.1, of two scores in their worse order, and of Scheme 1 with the greater of both probabilities."""
+def _scheme_deltas(
+    u: float, change: float, eta: float, noise: float, ratio: float, epsilon: float
+) -> tuple[float, float]:
+    """delta of Scheme 2.1 for the worse order of two scores, and of Scheme 1 with the greater of the two probabilities."""
     pairs = ((u, u + change), (u + change, u))
     aware = max(seen_to_send(*pair, eta, noise, ratio, 0.0, epsilon) for pair in pairs)
-    often = float(participation.threshold(u, noise, eta))
-    return aware, often * float(gaussian.delta(epsilon, sensitivity=ratio, sigma=1.0))
+    probability = float(participation.threshold(u, noise, eta))  # the lower score takes part more often
+    return aware, probability * float(gaussian.delta(epsilon, sensitivity=ratio, sigma=1.0))
 
 
 # Sec. V: scores
@@ -48,7 +50,7 @@ _SHANNON = -sum(q * sp.log(q, 2) for q in _LAW)
 
 # Theorem 3 in Table I and in Fig. 6, and Remark 8; twelve devices, equal noise
 
-Psi = parameter("gap", 1e-3, 0.484, typical=(0.005, 0.1), latex=r"\Psi")  # eleven gaps within log2 of 40 labels
+Psi = parameter("gap", 1e-3, 0.484, typical=(0.005, 0.1), latex=r"\Psi")  # eleven gaps share the range log2(40)
 noise = parameter("noise", 0.3, 10.0, logarithmic=True, typical=(0.3, 0.32), latex=r"\sigma")
 above = parameter("above", 0.0, 5.32, latex=r"u_k - \min_ju_j")
 _fig_6 = parameter("fig_6", 0.18, 100.0, logarithmic=True, latex=r"\sigma")
@@ -69,7 +71,7 @@ _NORMAL = {r"\Phi": sp.Lambda(_x, normal_cdf(_x))}  # for legends
 
 
 def _lowest(devices: int, selected: int, noise: float, seed: int) -> float:
-    """How much likelier than by lot the device of the lowest score is selected."""
+    """Probability that the device with the lowest score is selected, relative to a selection by lot."""
     chosen, score = 1 + selected % devices, np.sort(np.random.default_rng(seed).uniform(0, 5.32, devices))
     return float(selection.probability(score, np.full(devices, noise), chosen)[0]) * devices / chosen
 
@@ -89,7 +91,7 @@ surer, sure = (parameter(name, 0.5, 0.999, latex=latex) for name, latex in (("su
 
 
 def _noise_of(q: sp.Expr) -> sp.Expr:
-    """That of Fig. 6, of two labels with probabilities q and 1 - q."""
+    """Noise of Fig. 6 for two labels with probabilities q and 1 - q."""
     return 1 / (sp.Rational("0.01") - q * sp.log(q, 2) - (1 - q) * sp.log(1 - q, 2))
 
 
@@ -99,8 +101,9 @@ CLAIMS = (
         "Sec. I: over the air 'offers enhanced privacy' against 'orthogonal signaling' (equal noise v, others' noise v_S)",
         at_most(_TOGETHER, _ALONE),
         holds(
-            "On channels of their own a server hears each device with its own noise alone; together the others' noise is "
-            "on top. Visible participants; for `absent` and hidden devices by (g) of docs/observers.md."
+            "On orthogonal channels a server receives each device with that device's noise alone; over the air the "
+            "others' noise is added. Tried for visible participants; for `absent` and for hidden devices it follows "
+            "by (g) of docs/observers.md."
         ),
         statement=r"\delta_G\Bigl(\epsilon; \mu/\sqrt{1+\tfrac{v_S}{v}}\Bigr) \le \delta_G(\epsilon; \mu)",
         where=GAUSSIAN,
@@ -108,9 +111,10 @@ CLAIMS = (
     Claim(
         "FDP-aware",
         "Sec. I-B, VI: the feature-aware schemes 'at the cost of additional privacy leakage' (Scheme 2.1, equal scores or not)",
-        at_least(*both(_told)),
+        at_least(*both(_scheme_deltas)),
         holds(
-            "The worse order of two scores tells at least what Scheme 1 does with the greater of both probabilities."
+            "In the worse order of two scores Scheme 2.1 reveals at least as much as Scheme 1 with the greater of the "
+            "two probabilities."
         ),
         {
             "u": Range(0.0, 5.32),
@@ -129,8 +133,8 @@ CLAIMS = (
         "After Eq. (15): the score, bounded by Gamma_k",
         at_most(_SCALED, bound),
         holds_under(
-            "With Gamma_k/2 log2 L read as Gamma_k/(2 log2 L): then even by half of it, and so is the sensitivity. It is a "
-            "scaling, no clipping: small scores shrink too."
+            "True if Gamma_k/2 log2 L is read as Gamma_k/(2 log2 L): the score, and so its sensitivity, is even at "
+            "most Gamma_k/2. It is a scaling, no clipping: small scores shrink too."
         ),
         statement=r"\min\Bigl(1, \tfrac{\Gamma_k}{2\log_2|\mathcal L|}\Bigr)u_k \le \Gamma_k",
         where={r"u_k": _SCORE, r"\log_2|\mathcal L|": sp.log(labels, 2)},
@@ -140,7 +144,10 @@ CLAIMS = (
         "FDP-fn2-cap",
         "Footnote 2: the sensitivity 'can be further controlled ... ensuring that p_max does not exceed a threshold' (40 labels)",
         at_most(_CHANGE, sp.log(40 * cap, 2)),
-        holds("With p_max between 1/40 and tau. The bound that the footnote prints would rise by it, not fall."),
+        holds(
+            "p_max is between 1/40 and tau. The bound that the footnote prints would increase with such a threshold, "
+            "not decrease."
+        ),
         given=[top <= cap for top in _tops],
         form=sp.Max(*(s * sp.log(_tops[0] / _tops[1], 2) for s in (1, -1))),
         statement=r"|-\log_2p_{\max} + \log_2p_{\max}'| \le \log_2(40\tau)",
@@ -150,8 +157,9 @@ CLAIMS = (
         "Fig. 3: 'Min entropy is a more restrictive measure' (three labels)",
         at_most(-sp.log(sp.Max(*_LAW), 2), _SHANNON),
         holds(
-            "A greatest surprise is at least no mean. That both order devices alike is no law: (1/2, 1/2) has less "
-            "Shannon and more min-entropy than (.6, .1, .1, .1, .1); what the figure suggests of ModelNet is FDP-F3."
+            "The least surprise is at most the mean surprise. The two measures need not order devices alike: (1/2, "
+            "1/2) has less Shannon entropy and more min-entropy than (.6, .1, .1, .1, .1). What the figure suggests "
+            "about ModelNet is FDP-F3."
         ),
         statement=r"-\log_2\max_lp_l \le -\sum_lp_l\log_2p_l",
         where={r"\max_lp_l": sp.Max(*_LAW), r"\sum_lp_l\log_2p_l": -_SHANNON},
@@ -161,8 +169,8 @@ CLAIMS = (
         "Table I: 'for Scheme 2.2, the upper and lower bounds coincide for any sigma >= 0.3' (a device outside the true set)",
         at_most(_UPPER, _LOWER),
         not_reproducible(
-            "Twelve devices and 40 labels leave gaps of at most .484; then (20) says nothing from sigma = .26 on, and (21) "
-            "is Phi of a difference that is not negative, so at least 1/2.",
+            "With twelve devices and 40 labels the least gap is at most .484. Then (20) says nothing from sigma = .26 "
+            "on, and (21) is Phi of a difference that is not negative, so at least 1/2.",
             corrected_by="FDP-T3*",
             true_where="nowhere",
         ),
@@ -176,10 +184,10 @@ CLAIMS = (
         "Fig. 6: 'devices with higher reliability (larger mean values) are assigned lower noise', sigma = 1/(u_k + .01)",
         at_most(_noise_of(surer), _noise_of(sure)),
         false(
-            "u_k is an entropy, (14): the surer a device the less it is, and the more noise it gets. So it is for two labels, "
-            "with probability q >= 1/2 of the likelier.",
+            "u_k is an entropy, (15): the surer a device is, the smaller is u_k and the more noise the device gets. "
+            "Shown for two labels, the likelier of which has probability q >= 1/2.",
             "misprint",
-            true_where="u_k stands for a reliability, not for the entropy of (14)",
+            true_where="u_k stands for a reliability, not for the entropy of (15)",
             uncorrected="the figure's scores are not printed",
         ),
         given=[surer > sure],
@@ -191,7 +199,7 @@ CLAIMS = (
         "FDP-F6-vacuous",
         "Fig. 6: the lower bound (20) at Psi = .005 and noise 1/(u_k + .01) (twelve devices, 40 labels; equal noise)",
         at_most(1, 11 * _below(sp.Rational("-0.005"), _fig_6)),
-        defined("Nothing is left of 1 at any such noise; at Psi = .1, as in Fig. 7, up to sigma = .053 something is."),
+        defined("(20) says nothing at any such noise; at Psi = .1, as in Fig. 7, it is positive up to sigma = .053."),
         statement=r"1 \le 11\,\Phi\Bigl(-\tfrac{0.005}{\sqrt2\sigma}\Bigr)",
         where=_NORMAL,
         slack=5.4,
@@ -201,8 +209,8 @@ CLAIMS = (
         "Remark 8: 'the probability of selection for such devices exceeds |K|/K' (the lowest score, equal noise)",
         at_least(_lowest, 1),
         holds_under(
-            "At any equal noise for the lowest score; for the rest of the true set once noise is small beside the gaps: "
-            "(20) corrected, FDP-T3-lower*. With unequal noise see FDP-R8-unequal."
+            "True of the lowest score at any equal noise. Of the rest of the true set it is true once the noise is "
+            "small compared with the gaps: (20) corrected, FDP-T3-lower*. For unequal noise see FDP-R8-unequal."
         ),
         {
             "devices": Range(2, 12, integer=True, typical=(12, 12)),
@@ -218,8 +226,8 @@ CLAIMS = (
         "Remark 8: with small noise 'the term (u_k - min u_j)/... is larger, resulting in a higher value of Phi'",
         at_least(_below(-_far, _less * noise), _below(-_far, noise)),
         false(
-            "For a device of the true set u_k - min u_j is negative, and less noise makes Phi smaller: the sign of "
-            "(49) and (59) again (FDP-E49). With min u_j - u_k the sentence is right.",
+            "For a device of the true set u_k - min u_j is negative, and less noise makes Phi smaller: the wrong sign "
+            "of (49) and (59) again (FDP-E49). With min u_j - u_k the sentence is right.",
             "misprint",
             corrected_by="FDP-R8-lowest",
             true_where=r"u_k \ge \min_ju_j",
@@ -234,8 +242,9 @@ CLAIMS = (
         "Sec. VI: the budgets of Fig. 10 and Table II (3.98 to 10) at its w, sigma, p, K and C = 100, by (11) with t = 0",
         at_most(_AT_BEST, 10),
         not_reproducible(
-            "Other clipping gives them: 10 at C = 26.0, and 'refining the clipping parameters' is one of the paper's own "
-            "means. At the C = 100 of the setup (11) is 38.7 at best, and with its own t nothing (FDP-T1t-paper).",
+            "Another clipping threshold gives these budgets: 10 at C = 26.0, and 'refining the clipping parameters' "
+            "is one of the paper's own means. At the C = 100 of the setup (11) gives 38.7 at best, and with its own t "
+            "it says nothing (FDP-T1t-paper).",
             true_where=r"C_k \le 26",
             uncorrected="the clipping that was used is not printed",
         ),
@@ -247,8 +256,8 @@ CLAIMS = (
         "Sec. VI: 'transmit power of P_k = 30 dBm' with gamma = 1, C = 100, w = 1/12, sigma^2 = .1 (signals in W^(1/2))",
         at_least(_NEEDED, gain**2),
         defined(
-            "Up to a gain of 12 the power limit of (6) binds and no device is aligned at gamma = 1; in other units of the "
-            "signal it need not. What binding costs is FDP-E6*-MSE."
+            "Up to a channel gain of 12 the power limit of (6) binds and no device is aligned at gamma = 1; in other "
+            "units of the signal it need not bind. FDP-E6*-MSE gives the MSE when it binds."
         ),
         statement=r"\bigl(\tfrac{100}{12}\bigr)^2 + 0.1r \ge h_k^2",
         slack=1.03,

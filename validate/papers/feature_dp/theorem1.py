@@ -53,23 +53,23 @@ _SYSTEM = {
 _T = forms.theorem1_t.subs(
     {forms.log_term: sp.log(2 / delta_prime), forms.bound: variance, forms.variance: p * (1 - p) * variance**2}
 )
-_ROOM = (devices - 1 + p) * variance - _T
+_MEAN_MINUS_T = (devices - 1 + p) * variance - _T
 _C = signal * sp.sqrt(2 * sp.log(sp.Rational("1.25") / delta))
-_EPSILON = sp.log(1 + p / (1 - delta_prime) * (sp.exp(_C / sp.sqrt(_ROOM)) - 1))
+_EPSILON = sp.log(1 + p / (1 - delta_prime) * (sp.exp(_C / sp.sqrt(_MEAN_MINUS_T)) - 1))
 _RELEASE = hockey_stick(of_epsilon, signal, sp.sqrt(devices * variance + receiver))
 _VISIBLE = sp.Lambda(of_epsilon, p * _RELEASE)  # delta_k of a server that sees who takes part
 _gamma = of_system("alignment", 0.1, 10.0, name="gamma", logarithmic=True)
-_SURE = _C / sp.sqrt(_ROOM.subs(p, 1))  # all devices take part
+_EXPONENT_ALL_PRESENT = _C / sp.sqrt(_MEAN_MINUS_T.subs(p, 1))  # all devices take part
 
 
 _any = _of_delta(1e-8, 0.5)
 _share = parameter("share", 0.05, 1.0, latex="s")
-_ALL = {r"\bar\mu": devices * variance, "t": _T.subs(p, 1)}
+_ALL_PRESENT = {r"\bar\mu": devices * variance, "t": _T.subs(p, 1)}
 
 
 def _with_gain(gain: sp.Expr) -> sp.Expr:
     """delta at the epsilon of (11) with this gamma in c_k, when all devices take part and the noise stays."""
-    epsilon = sp.log(1 + (sp.exp(gain * _SURE) - 1) / (1 - delta_prime))
+    epsilon = sp.log(1 + (sp.exp(gain * _EXPONENT_ALL_PRESENT) - 1) / (1 - delta_prime))
     noise = sp.sqrt(devices * variance + receiver / _gamma**2)
     return hockey_stick(epsilon, signal, noise)
 
@@ -83,7 +83,7 @@ _THEOREM = (
 def _one_random_device(
     devices: int, p: float, variance: float, receiver: float, signal: float, **rest: Any
 ) -> InferenceSystem:
-    """Device 0 takes part with probability p, the others surely: then what the others do is known, and nothing hidden."""
+    """Device 0 takes part with probability p and the others always: what the others do is known, and nothing is hidden."""
     participation = [p, *[1.0] * (devices - 1)]
     noise = {"noise_variance": variance, "receiver_noise_variance": receiver}
     return system(devices, participation=participation, weight=signal, **noise, **rest)
@@ -101,7 +101,7 @@ def _true(form: str, **point: Any) -> float:
 
 
 def _theorem1(form: str) -> Any:
-    """The theorem with one of its two t."""
+    """Theorem 1 with one of its two values of t."""
     balls = partial(enclosed.theorem1, form=form, adjacency=Adjacency.ABSENT, alignment=Fraction(1))
     return at_most(partial(_true, form), partial(_claimed, form), balls=balls)
 
@@ -110,7 +110,7 @@ def _theorem1(form: str) -> Any:
 
 
 def _mixed(p: float, distance: float, variance: float, noise: float, epsilon: float) -> float:
-    """The output with the device, which takes part with probability p, against that without it."""
+    """Divergence of the output with the device, which takes part with probability p, from the output without it."""
     absent = [(1.0, 0.0, variance)]
     present = [(p, distance, variance + noise), (1 - p, 0.0, variance)]
     amplified = math.log1p(p * math.expm1(epsilon))
@@ -122,7 +122,7 @@ def _by_parts(p: float, distance: float, variance: float, noise: float, epsilon:
 
 
 def _divergence(p: float, distance: float, variance: float, noise: float, dimension: int, epsilon: float) -> float:
-    """With the device against without it, at the epsilon that Lemma 4 amplifies."""
+    """p times the divergence of the outputs with and without the device, at the epsilon that Lemma 4 amplifies."""
     log_delta = gaussian_pair.log_hockey_stick(
         epsilon, distance=distance, variance_p=variance + noise, variance_q=variance, dimension=dimension
     )
@@ -151,14 +151,14 @@ CLAIMS = (
         "Theorem 1, Eq. (11), with the theorem's t (the server sees y alone; the others take part for sure)",
         _theorem1("theorem1"),
         false(
-            "Removing a device removes its noise too: the variance of what is received gives it away, even with "
-            "weight 0.",
+            "Removing a device removes its noise too: the variance of the received signal reveals the device, even "
+            "with weight 0.",
             corrected_by="FDP-T1a",
             true_where="gamma = 1, absent devices send noise too, and c_k / sqrt(mean - t) is at most 1 (FDP-T1d)",
         ),
         _SYSTEM,
         statement=_THEOREM,
-        near={"devices": 16, "signal": 0.3},  # Table II's least epsilon; of 12 devices the theorem says nothing
+        near={"devices": 16, "signal": 0.3},  # the least epsilon of Table II; for 12 devices the theorem says nothing
     ),
     Claim(
         "FDP-T1-eq23",
@@ -171,15 +171,15 @@ CLAIMS = (
     ),
     Claim(
         "FDP-T1-visible",
-        "Theorem 1, Eq. (11), for a server that sees who takes part and noise that stays",
+        "Theorem 1, Eq. (11), for a server that sees who takes part, when the device's noise stays",
         at_most(_VISIBLE(_EPSILON), delta_prime + p * delta / (1 - delta_prime)),
         other_reading(
-            "The paper's server sees y alone; how much is left of the amplification there is another matter. For one "
-            "that also sees who takes part (noise kept) delta is amplified by p, epsilon is not.",
+            "The paper's server sees y alone; how much of the amplification remains there is another question. For a "
+            "server that also sees who takes part (noise kept), delta is amplified by p, but epsilon is not.",
             corrected_by="FDP-T1b",
             true_where="p_k = 1",
         ),
-        given=[signal > 0, sp.sqrt(_ROOM) >= _C],  # where the Gaussian mechanism itself is right
+        given=[signal > 0, sp.sqrt(_MEAN_MINUS_T) >= _C],  # where the classical calibration is valid
         statement=_THEOREM,
         where={r"\delta_k": _VISIBLE, "c_k": _C, r"\bar\mu": (devices - 1 + p) * variance, "t": _T},
     ),
@@ -188,44 +188,47 @@ CLAIMS = (
         "Theorem 1, the gamma of its c_k (all devices take part, noise kept)",
         at_most(_with_gain(_gamma), delta_prime + delta / (1 - delta_prime)),
         false(
-            "A slip of units: gamma scales signal and noise alike, but stands in c_k and not in mean - t. With gamma "
-            "= 1, as in Sec. VI, nothing is wrong; with gamma the claim goes to 0, and the mechanism stays.",
+            "An error of units: gamma scales signal and noise alike, but appears in c_k and not in mean - t. With "
+            "gamma = 1, as in Sec. VI, nothing is wrong; as gamma goes to 0 the claimed epsilon goes to 0, but the "
+            "mechanism stays.",
             "misprint",
             corrected_by="FDP-T1-gamma*",
             true_where=r"\gamma \ge 1",
         ),
-        given=[signal > 0, _ROOM.subs(p, 1) > 0, _SURE <= 1],
+        given=[signal > 0, _MEAN_MINUS_T.subs(p, 1) > 0, _EXPONENT_ALL_PRESENT <= 1],
         statement=r"\delta_G\Bigl(\log\Bigl[1+\tfrac{e^{c_k/\sqrt{\bar\mu-t}}-1}{1-\delta'}\Bigr];\ "
         r"\tfrac{w_kC_k}{\sqrt{K\sigma^2+\sigma_m^2/\gamma^2}}\Bigr) \le \delta' + \tfrac\delta{1-\delta'},\quad "
         r"c_k = \gamma w_kC_k\sqrt{2\log(1.25/\delta)}",
-        where={**GAUSSIAN, **_ALL, "c_k": _gamma * _C},
+        where={**GAUSSIAN, **_ALL_PRESENT, "c_k": _gamma * _C},
     ),
     Claim(
         "FDP-T1-gamma*",
         "Theorem 1 without the gamma of its c_k (all devices take part, noise kept)",
         at_most(
             _with_gain(sp.Integer(1))
-            .subs(signal, _share * signal / _SURE)
+            .subs(signal, _share * signal / _EXPONENT_ALL_PRESENT)
             .subs({variance: 1, receiver: 0, delta: _any}),
             delta_prime + _any / (1 - delta_prime),
         ),
         holds_under(
-            "For c_k / sqrt(mean - t) of at most 1, as its source asks; then t and the receiver's noise are reserves."
+            "True for c_k / sqrt(mean - t) of at most 1, which its source requires; t and the receiver's noise are "
+            "then a safety margin."
         ),
-        given=[_ROOM.subs({p: 1, variance: 1}) > 0],
+        given=[_MEAN_MINUS_T.subs({p: 1, variance: 1}) > 0],
         statement=r"\delta_G\Bigl(\log\Bigl[1+\tfrac{e^{s}-1}{1-\delta'}\Bigr];\ "
         r"s\sqrt{\tfrac{\bar\mu-t}{2K\log(1.25/\delta)}}\Bigr) \le \delta' + \tfrac\delta{1-\delta'},\quad "
         r"s = \tfrac{w_kC_k}{\sqrt{\bar\mu-t}}\sqrt{2\log(1.25/\delta)} \le 1",
-        where={**GAUSSIAN, r"\bar\mu": devices, "t": _ALL["t"].subs(variance, 1)},
+        where={**GAUSSIAN, r"\bar\mu": devices, "t": _ALL_PRESENT["t"].subs(variance, 1)},
         slack=11.5,
     ),
     Claim(
         "FDP-L4",
-        "Lemma 4, its hypothesis read as its conclusion is: with the device against without it",
+        "Lemma 4, its hypothesis read like its conclusion: the output with the device against the output without it",
         equal(_mixed, _by_parts),
         holds_under(
-            "The ordinary argument for mixtures: the part without the device is common to both. Exactly p times the "
-            "local mechanism's divergence, in one dimension against the numerically integrated mixture."
+            "The usual argument for mixtures: the component without the device is common to both outputs. The "
+            "divergence is exactly p times that of the local mechanism; compared, in one dimension, with the "
+            "numerically integrated mixture."
         ),
         {
             "p": PROBABILITY,
@@ -249,9 +252,9 @@ CLAIMS = (
             balls=enclosed.mixture_lemma,
         ),
         false(
-            "The lemma is right (FDP-L4), and would be so here if absent devices sent noise (FDP-T1d). But its "
-            "hypothesis is about the output without the device, and c_k calibrates against the device present with "
-            "signal 0: the variance differs.",
+            "The lemma is right (FDP-L4), and would apply here if absent devices sent noise (FDP-T1d). But its "
+            "hypothesis is about the output without the device, whereas c_k is calibrated against the device present "
+            "with signal 0: the two variances differ.",
             "step",
             corrected_by="FDP-T1a",
             true_where="the local mechanism's guarantee compares with the output without the device and its noise",
@@ -275,7 +278,8 @@ CLAIMS = (
             lambda more, dimension, **rest: resolved(_delta(adjacency=0, dimension=dimension + more, **rest)),
         ),
         holds(
-            "Dropping coordinates is post-processing; under `absent` the bound of Theorem 1 has no r, the truth has."
+            "Dropping coordinates is post-processing. Under `absent` the bound of Theorem 1 does not depend on r, but "
+            "the true delta does."
         ),
         {**_SMALL, "more": Range(1, 200, integer=True)},
         statement=r"r \le r' \;\Rightarrow\; \delta^{\mathrm{absent}}_k(\epsilon; r) \le "
@@ -290,7 +294,8 @@ CLAIMS = (
             lambda more, signal, **rest: resolved(_delta(signal=signal * (1 + more), **rest)),
         ),
         holds(
-            "The best set for the shorter feature does at least as well against the longer one, under each adjacency."
+            "The best set for the shorter feature has at least as large an excess for the longer feature, under each "
+            "adjacency."
         ),
         {
             **_SMALL,

@@ -1,4 +1,4 @@
-"""FDP Eq. (4) and (6), the MSE of Sec. IV, and what is true instead; the short paper's MSE."""
+"""FDP Eq. (4) and (6), the MSE of Sec. IV, and their corrections; the short paper's MSE."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ f, second = (parameter("f", -1.0, 1.0, latex=symbol) for symbol in ("f", "f_2"))
 
 
 def _mean_decoded(devices: int, seed: int) -> tuple[float, float]:
-    """With the unbiased weights: the decoded feature, averaged over all sets of participants, and the target."""
+    """The decoded feature with the unbiased weights, averaged over all sets of participants, and the target."""
     p, f = np.random.default_rng(seed).uniform(0.05, 1.0, (2, devices))
     system, features = scalar(f.tolist(), p.tolist(), [0.0] * devices)
     sent = distortion.unbiased_weight(system) * f
@@ -66,7 +66,7 @@ _AMPLITUDE = forms.FORMS["amplitude, printed"].expression.subs(
 
 
 def two_devices(form: Callable[[forms.Scalar], sp.Expr], second: Any, p: Any, w: Any, noise: Any = 0) -> sp.Expr:
-    """A form of the MSE for features 1 and `second`, D = W = 1; `noise` is that of each device and of the receiver."""
+    """A form of the MSE for features 1 and `second`, D = W = 1; `noise` is the variance at each device and at the receiver."""
     at = forms.Scalar.of(2)
     values = zip((*at.p, *at.w, *at.f, *at.W, *at.s), (*p, *w, 1, second, 1, 1, noise, noise), strict=True)
     return form(at).subs({**dict(values), at.D: 1, at.floor: noise})
@@ -93,7 +93,7 @@ _layers = parameter("layers", 1, 50, integer=True, latex="L")
 
 
 def _calibrated_noise(delta: float, epsilon: float, p: float, signal: float) -> float:
-    """What a device contributes to the MSE with the least noise that keeps epsilon at delta."""
+    """What one device's noise adds to the MSE, with the least noise that gives (epsilon, delta)."""
     sigma = float(gaussian.sigma(epsilon, delta, sensitivity=signal))
     return distortion.breakdown(*scalar([1.0], [p], [1.0], noise=sigma**2)).local_noise
 
@@ -124,8 +124,8 @@ CLAIMS = (
         "Eq. (4), the sentence after it",
         equal((p + q) / 2, sp.Integer(1)),
         false(
-            "The alignment h alpha/p = gamma cancels the 1/p: the mean is sum p_k w_k z_k. No theorem uses it. Two "
-            "devices, z = 1.",
+            "The alignment h alpha/p = gamma cancels the 1/p: the mean is sum p_k w_k z_k. No theorem uses this "
+            "sentence. Shown for two devices with z = 1.",
             "step",
             corrected_by="FDP-E4*",
             true_where="p_k = 1",
@@ -146,7 +146,8 @@ CLAIMS = (
         "Eq. (6)",
         at_most(_AMPLITUDE**2 * _square(signal, noise, cosine), power),
         false(
-            "The cross term 2 w z.n is dropped; with noise along the feature the power sent is up to 2 P.",
+            "The cross term 2 w z.n is missing: when the noise points along the feature, the transmit power is up to "
+            "2 P.",
             corrected_by="FDP-E6*",
             true_where=r"\langle z_k, n_k\rangle \le 0",
         ),
@@ -168,9 +169,10 @@ CLAIMS = (
         "Sec. IV, the MSE; App. B, Eq. (28) to (34)",
         at_most(_EXACT, _PRINTED),
         false(
-            "Mostly true, and some hundred times too great: of 600 random systems with D = W' one violates it, a "
-            "third with D = W'/10. (33) does not follow from (32), which uses Cauchy-Schwarz on a negative term: "
-            "where the decoder shrinks the feature the bound can be too small. K equal devices, w = 1/K, f = W = 1.",
+            "The bound is mostly true, and some hundred times too large: of 600 random systems one with D = W' "
+            "violates it, and a third with D = W'/10. (33) does not follow from (32), which applies Cauchy-Schwarz to "
+            "a negative term; where the decoder shrinks the feature, the bound can be too small. Shown for K equal "
+            "devices with w = 1/K and f = W = 1.",
             corrected_by="FDP-MSE**",
         ),
         also=[
@@ -182,7 +184,7 @@ CLAIMS = (
         statement=r"E\|\hat f - f^*\|_2^2 \le d\|D\|_F^2\left[\sum_k p_k\sigma_k^2 + \tfrac{\sigma_m^2}{\gamma^2}\right]"
         r" + \sum_k (w_k^2p_k - 2w_kp_k + 1)\|D\|_F^2\|W_k\|_F^2\|f_k\|_2^2"
         r" + \sum_{k<j}(p_kp_jw_kw_j - p_kw_k - p_jw_j + 1) f_k^TW_k^TD^TDW_jf_j",
-        unread="of K vectors; tried for K equal devices with f = W = 1",
+        unread="the statement is about K vectors; tried for K equal devices with f = W = 1",
         near={"decoder": 1.0},
     ),
     Claim(
@@ -190,8 +192,8 @@ CLAIMS = (
         "Sec. IV, the MSE, for W = D = 1 and weights that sum to one",
         at_most(_ERROR, _BOUND),
         false(
-            "FDP-MSE once more, by other slips: the target's 1/K is gone, and the factor 2 of (30) from the cross "
-            "sum. Too small even for a lossless codec where one device has nearly all the weight.",
+            "FDP-MSE with other errors: the target's 1/K is missing, and so is the factor 2 of (30) in the cross sum. "
+            "The bound is too small even for a lossless codec when one device has nearly all the weight.",
             "step",
             corrected_by="FDP-MSE**",
         ),
@@ -228,8 +230,8 @@ CLAIMS = (
         "Sec. III-C, the noise term of the MSE",
         at_most(_calibrated_noise, 2 * p * (signal / epsilon) ** 2 * sp.log(sp.Rational("1.25") / delta)),
         holds_under(
-            "It is p_k sigma_k^2 with the noise of Definition 2, which needs epsilon at most 1; then no less noise "
-            "than (epsilon, delta) before aggregation asks for. One device, D = 1."
+            "The term is p_k sigma_k^2 with the noise of Definition 2, which needs epsilon at most 1; this noise is "
+            "then no less than (epsilon, delta) before aggregation requires. Tried for one device with D = 1."
         ),
         {"delta": Range(1e-300, 0.99, logarithmic=True)},
         statement=r"E\|D\tau_kn_k\|_2^2 \le d\|D\|_F^2\,\frac{2p(w_kC_k)^2}{\epsilon^2}\log\frac{1.25}{\delta}"
@@ -244,8 +246,9 @@ CLAIMS = (
         "Sec. IV-A 2)",
         at_most(_LOSSLESS.subs(devices, 2 * devices), _LOSSLESS),
         false(
-            "With noise calibrated to unbiased weights it is so, down to the receiver's noise (FDP-A2*). With weights "
-            "1/K and fixed noise, those of Sec. VI, the local noise K p sigma^2 grows and the bias (1-p)^2 stays.",
+            "The MSE falls so, down to the receiver's noise, if the noise is calibrated to unbiased weights "
+            "(FDP-A2*). With weights 1/K and fixed noise, as in Sec. VI, the local noise K p sigma^2 grows and the "
+            "bias (1-p)^2 stays.",
             "step",
             corrected_by="FDP-A2*",
             true_where=r"\sigma_k \propto w_k = 1/(Kp), \text{ down to } \sigma_m^2/\gamma^2",
@@ -265,8 +268,8 @@ CLAIMS = (
         "Footnote 3: 'performance worsens for higher dimensions due to the increase in perturbation noise'",
         equal(_noise_of_dimension, dimension * (devices * p * variance + floor)),
         holds_under(
-            "For a decoder that keeps lengths the noise in the decoded feature is proportional to r; how much is "
-            "gained by the longer code is not in it. By accuracy see FDP-F8."
+            "For a decoder that preserves lengths the noise in the decoded feature is proportional to r. What a "
+            "longer code gains is not counted; for the accuracy see FDP-F8."
         ),
         statement=r"E\Bigl\|D\Bigl(\sum_k\tau_kn_k + \tfrac m\gamma\Bigr)\Bigr\|^2 = r\Bigl(Kp\sigma^2 + "
         r"\tfrac{\sigma_m^2}{\gamma^2}\Bigr) \quad(D^TD = I_r)",

@@ -90,19 +90,19 @@ def _epsilon_at_cap(p: float, clip: float, delta: float, epsilon: float) -> floa
 
 
 epsilon = parameter("epsilon", 1e-6, 100.0, logarithmic=True)
-_strays = sp.Rational(1, 10)  # any delta'
-_LOCAL = sp.log(1 + (1 - _strays) * (sp.exp(epsilon) - 1) / p)  # of the weight at its cap
+_delta_prime = sp.Rational(1, 10)  # any value serves: it cancels
+_LOCAL = sp.log(1 + (1 - _delta_prime) * (sp.exp(epsilon) - 1) / p)  # of the weight at its cap
 
 # The printed solution
 
 
 def _stationary(f: sp.Symbol) -> sp.Expr:
-    """w_1 for features 1 and f: both derivatives of the printed MSE agree on w_1 + w_2 = 1."""
+    """The w_1 at which both derivatives of the printed MSE agree, for features 1 and f and w_1 + w_2 = 1."""
     return (2 - p * f) / (2 * (1 + f**2 - p * f))
 
 
 def _growth(pairs: int, p: float) -> float:
-    """By what one step of (46) multiplies a perturbation along the features 1, -1, 1, -1, ..."""
+    """Factor by which one step of (46) multiplies a perturbation along the features 1, -1, 1, -1, ..."""
     f, free = np.array([1.0, -1.0] * pairs), np.full(2 * pairs, np.inf)
     system, features = scalar(f.tolist(), [p] * f.size, [1 / f.size] * f.size)
     rest, moved = (
@@ -115,7 +115,7 @@ def _growth(pairs: int, p: float) -> float:
 
 
 def _optima(devices: int, seed: int) -> tuple[float, float]:
-    """The printed MSE where Gauss-Seidel ends, and where the dual Newton method does."""
+    """The printed MSE at the results of Gauss-Seidel and of the dual Newton method."""
     rng = np.random.default_rng(seed)
     f, p = rng.standard_normal(devices) + 0.1, float(rng.uniform(0.2, 1.0))
     system, features = scalar(f.tolist(), [p] * devices, [0.0] * devices)
@@ -126,7 +126,7 @@ def _optima(devices: int, seed: int) -> tuple[float, float]:
 
 
 def _rival_and_best(devices: int, dimension: int, clip: float, seed: int) -> tuple[float, float]:
-    """Exact MSE of the best of many feasible weights, near the optimum and far, and of the optimum."""
+    """Exact MSE of the best of many feasible weights, near the optimum and far from it, and exact MSE of the optimum."""
     system, features = instance(devices, dimension, clip, seed)
     upper = np.random.default_rng(seed).uniform(1.1, 3.0, devices) / devices
     qp = weights.program(system, features, upper=upper)
@@ -152,8 +152,8 @@ CLAIMS = (
         "Eq. (38)",
         at_least(lambda **point: float(_curvatures(**point)[0]), _least_own_part),
         holds(
-            "A convex quadratic program, because norm(b_k)^2 <= G_k; the curvatures from differences of the printed "
-            "MSE."
+            "A convex quadratic program, because norm(b_k)^2 <= G_k; the curvatures come from differences of the "
+            "printed MSE."
         ),
         {**_INSTANCE, "clip": constant(1.0)},  # the printed MSE knows no clipping
         statement=r"\min_w \text{printed MSE},\ \textstyle\sum_k w_k = 1,\ 0 \le w \le w_{\max}:\quad"
@@ -169,7 +169,7 @@ CLAIMS = (
             two_devices(lambda at: _gradient(at, all_others=False), **_POINT),
         ),
         false(
-            "The sum must run over all j other than k, as in (44). Two devices, the second's derivative.",
+            "The sum must run over all j other than k, as in (44). Shown for the second of two devices.",
             "misprint",
             corrected_by="FDP-E40*",
             true_where="k = 1",
@@ -181,16 +181,16 @@ CLAIMS = (
     ),
     Claim(
         "FDP-E37",
-        "Lemma 5, Eq. (37): T_1 (two numbers, that of the second device)",
+        "Lemma 5, Eq. (37): T_1 (features are numbers; the second of two devices)",
         equal(-p * (p * w - 1) * f, sp.Integer(0)),
         false(
-            "The sum must run over all j other than k, as in (44), (47): over k < j that of the last device is empty.",
+            "The sum must run over all j other than k, as in (44) and (47): over k < j the last device's sum is empty.",
             "misprint",
             corrected_by="FDP-E40*",
             true_where="k = 1",
         ),
         statement=r"-\sum_{j\ne k}p_k(p_jw_j-1)\,b_k^Tb_j = -\sum_{k<j}p_k(p_jw_j-1)\,b_k^Tb_j",
-        unread="of K vectors; tried for two numbers, 1 and f",
+        unread="the statement is about K vectors; tried for two numbers, 1 and f",
         scale=relative_to(lambda f, p, w: 2 * p * f * f, "2 p_k G_k"),
         near={},
     ),
@@ -198,7 +198,7 @@ CLAIMS = (
         "FDP-E40*",
         "Eq. (40), corrected",
         equal(_slope, two_devices(lambda at: _gradient(at, all_others=True), **_POINT)),
-        holds("Against differences of the printed MSE."),
+        holds("Compared with differences of the printed MSE."),
         form=_DERIVATIVE,
         statement=r"\frac{\partial L}{\partial w_k} = (2w_kp_k - 2p_k)G_k + \sum_{j\ne k}(p_kp_jw_j - p_k)\,b_k^Tb_j + \dots",
         unread="of K vectors and with multipliers; tried for two numbers, without",
@@ -208,7 +208,7 @@ CLAIMS = (
         "FDP-wmax",
         "Lemma 5, w_max",
         equal(_epsilon_at_cap, epsilon),
-        holds("The paper says that it can be found numerically; here is the closed form, put back into (11)."),
+        holds("The paper says that w_max can be found numerically; here its closed form is put back into (11)."),
         {
             "p": Range(0.3, 1.0),
             "clip": Range(0.1, 100.0, logarithmic=True),
@@ -218,20 +218,21 @@ CLAIMS = (
         r"\log\left(1 + \frac{(1-\delta')(e^\epsilon - 1)}{p_k}\right)",
         unread="put back into (11)",
         idle=("p", "clip", "delta"),
-        form=sp.log(1 + p / (1 - _strays) * (sp.exp(_LOCAL) - 1)),
+        form=sp.log(1 + p / (1 - _delta_prime) * (sp.exp(_LOCAL) - 1)),
     ),
     Claim(
         "FDP-L5",
         "Lemma 5, Eq. (36), (46)",
         at_least(sp.Min(_stationary(f), 1 - _stationary(f)), sp.Integer(0)),
         false(
-            "The positive part of (45) is lost: weights go negative. Two devices with features 1 and f.",
+            "The positive part of (45) is missing, so that weights become negative. Shown for two devices with "
+            "features 1 and f.",
             "misprint",
             corrected_by="FDP-L5*",
             true_where="no weight of (45) is negative",
         ),
         statement=r"w_k^* = \min\left\{w_{k,\max}, \frac{T_1 + T_2 + \nu}{2p_kG_k}\right\} \ge 0",
-        unread="of K vectors; tried in closed form for two numbers",
+        unread="the statement is about K vectors; tried in closed form for two numbers",
         scale=absolute("of the sum of the weights"),
         near={"f": 1.0},
     ),
@@ -240,8 +241,8 @@ CLAIMS = (
         'Eq. (46), "a Gauss-Seidel method"',
         at_most(_growth, sp.Integer(1), balls=lambda pairs, p: (ball(1), ball(p * (2 * pairs - 1) / 2))),
         false(
-            "Every term comes from step t - 1: it is Jacobi's method, whose error grows by p (K - 1)/2 for opposed "
-            "features; it can cycle for ever.",
+            "Every term comes from step t - 1, which is Jacobi's method. For opposed features its error grows by the "
+            "factor p (K - 1)/2 per step; the method can cycle for ever.",
             "step",
             corrected_by="FDP-L5*",
             true_where="K = 2",
@@ -254,7 +255,7 @@ CLAIMS = (
         "FDP-L5*",
         "Lemma 5, Eq. (43), (45), corrected",
         equal(*both(_optima)),
-        holds("A strictly convex program; against the dual Newton method."),
+        holds("A strictly convex program; compared with the dual Newton method."),
         {"devices": Range(2, 5, integer=True), "seed": SEED},
         statement=r"\text{(45), Gauss-Seidel within, bisection on } \nu \text{ outside: the optimum of (38)}",
         tolerance=1e-8,
@@ -275,9 +276,9 @@ CLAIMS = (
         "Lemma 5, its purpose",
         at_most(_exact(_BEST), _exact(sp.Rational(1, 2))),
         other_reading(
-            "The lemma minimises the printed bound, and does (FDP-L5*). Read as what the weights are for: that bound "
-            "has another target (the sum of the features), and its optimum can be worse than doing nothing. Two "
-            "devices, a lossless codec, the noise of Sec. VI.",
+            "The lemma minimises the printed bound, and is right about that (FDP-L5*). Read as what the weights are "
+            "for, a small MSE, it fails: the bound has another target (the sum of the features), and its optimum can "
+            "be worse than equal weights. Shown for two devices, a lossless codec and the noise of Sec. VI.",
             corrected_by="FDP-P38*",
             true_where="f_1 = f_2",
         ),

@@ -1,4 +1,4 @@
-"""Liu and Simeone, JSAC 2020 (PF), as far as the published code says it; a folder that nothing else names."""
+"""Liu and Simeone, JSAC 2020 (PF), as far as the published code shows it; no other module names this folder."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _code(file: str, promise: str, mend: str = "") -> Implementation:
 
 
 def _problem(seed: int, rounds: int) -> tuple[np.ndarray, np.ndarray, float]:
-    """Weights a^-t, least noise under Rician-like gains, a budget that binds."""
+    """A random problem: weights a^-t, the least noise for Rician-like gains, and a budget that binds."""
     rng = np.random.default_rng(seed)
     least = 1e-2 * rng.gamma(2.0, 1.0, rounds) + 1e-3
     weight = (1 - rng.uniform(0.01, 0.5)) ** -np.arange(1, rounds + 1.0)
@@ -36,7 +36,7 @@ def _problem(seed: int, rounds: int) -> tuple[np.ndarray, np.ndarray, float]:
 
 
 def _printed(seed: int, rounds: int) -> float:
-    """The value of the printed form, noise rising as a^(t/2) above the floor, its factor found by bisection."""
+    """Value of the printed allocation: noise grows as a^(t/2) above the least noise; its factor is found by bisection."""
     weight, least, budget = _problem(seed, rounds)
     low, high = 0.0, 1e9
     while high - low > 1e-13 * high:
@@ -51,7 +51,7 @@ _CLAIMS: tuple[Claim, ...] = (
         "PF-C",
         "Main_Epsilon_Fig3.m, C",
         equal(sp.sqrt(sp.pi) * _C * sp.exp(_C**2), 1 / delta),
-        holds("The constant in closed form, by Lambert's W."),
+        holds("The constant in closed form, by the Lambert W function."),
         statement=r"\sqrt\pi\,C e^{C^2} = \frac1\delta,\quad C = \frac{e^{-W(2/(\pi\delta^2))/2}}{\delta\sqrt\pi}",
         implementation=_code("Main_Epsilon_Fig3.m", "the constant of the privacy constraint"),
     ),
@@ -60,9 +60,8 @@ _CLAIMS: tuple[Claim, ...] = (
         "Main_Epsilon_Fig3.m, dp; Aircomp_analytical.m: sum of (sqrt(2) gamma)^2/x_t at most dp",
         at_most(_curve, sp.exp(-(constant**2)) / (sp.sqrt(sp.pi) * constant)),
         holds(
-            "T Gaussian rounds of sensitivity 2 gamma (adjacency replace) are one with rho = mu^2/2 the sum "
-            "of 2 gamma^2/x_t: the "
-            "constraint suffices. It is not needed: see PF-saved."
+            "T Gaussian rounds of sensitivity 2 gamma (adjacency replace) are one Gaussian mechanism with rho = "
+            "mu^2/2, the sum of 2 gamma^2/x_t: the constraint is sufficient. It is not necessary: see PF-saved."
         ),
         statement=r"\delta(\epsilon;\ \rho) \le \frac{e^{-C^2}}{\sqrt\pi C} = \delta,\quad \rho = (\sqrt{\epsilon + C^2} - C)^2",
         slack=4.0,
@@ -75,9 +74,9 @@ _CLAIMS: tuple[Claim, ...] = (
             lambda epsilon, delta: exact_budget(epsilon, delta), lambda epsilon, delta: printed_budget(epsilon, delta)
         ),
         holds(
-            "Where the budget binds and the power limit does not, effective noise is proportional to 1/rho: "
-            "at delta = .01 the "
-            "printed constraint asks for 7.6, 2.2 and 1.24 times the variance needed at eps = .1, 1 and 10."
+            "Where the budget binds and the power limit does not, the effective noise is proportional to 1/rho. At "
+            "delta = .01 the printed constraint requires 7.6, 2.2 and 1.24 times the variance needed at eps = .1, 1 "
+            "and 10."
         ),
         domain={"epsilon": epsilon.range, "delta": Range(1e-6, 0.05, logarithmic=True, typical=(0.01, 0.01))},
         statement=r"\rho_{\text{exact}}(\epsilon, \delta) \ge (\sqrt{\epsilon + C^2} - C)^2",
@@ -90,7 +89,7 @@ _CLAIMS: tuple[Claim, ...] = (
         equal(
             _printed, lambda seed, rounds: allocate(*_problem(seed, rounds)[:2], budget=_problem(seed, rounds)[2]).bound
         ),
-        holds("The printed form meets the dual bound: it is the optimum, for every budget that binds."),
+        holds("The printed form attains the dual bound, so it is the optimum for every budget that binds."),
         domain={"seed": Range(0, 10**6, integer=True), "rounds": Range(2, 60, integer=True, typical=(30, 30))},
         statement=r"x_t = \max(\sqrt{2\lambda}\,\gamma\,a^{t/2},\ m_t)\ \text{minimises}\ \sum_t a^{-t}x_t",
         tolerance=1e-7,
@@ -101,10 +100,9 @@ _CLAIMS: tuple[Claim, ...] = (
         "Benchmark_Orthogonal.m, x_BM_oa: dp/(T/k)",
         equal(user / sp.Integer(10), sp.Integer(1)),
         false(
-            "The static orthogonal benchmark divides by T/k, with k the index of the loop, not by the T/K "
-            "rounds of a user: user k of "
-            "K = 10 spends k/10 of the budget, the first with ten times the noise it needs. The benchmark's "
-            "curves lie too high.",
+            "The static orthogonal benchmark divides by T/k, with k the index of the loop, not by the T/K rounds of a "
+            "user. User k of K = 10 therefore spends k/10 of the budget, and the first user has ten times the noise "
+            "it needs. The benchmark's curves lie too high.",
             "experiment",
             true_where="k = K",
         ),
@@ -124,14 +122,13 @@ PAPER = Paper(
         undecidable(
             "PF-text",
             "The paper's numbered theorems, lemmas and equations",
-            "Their text could not be had from public repositories; only what its published scripts compute "
-            "is tried here. Nothing "
-            "was restated from memory.",
+            "Their text could not be obtained from public repositories; only what the published scripts compute is "
+            "tried here. Nothing is restated from memory.",
         ),
         undecidable(
             "PF-learning",
             "MNIST_SoftMax_OMA, Online_*: learning curves",
-            "Accuracies over random channels: no formula decides them.",
+            "Accuracies over random channels; no formula decides them.",
         ),
     ),
 )
