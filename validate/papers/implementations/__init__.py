@@ -1,4 +1,4 @@
-"""Published implementations (IM): what their code does, against what its documentation promises."""
+"""Published implementations (IM): what the code does, compared with what its documentation promises."""
 
 from airtight.validate.claims.claim import Paper
 from airtight.validate.papers.implementations import baselines, common, corbin_fl, libraries

@@ -1,4 +1,4 @@
-"""The baselines beside CorBin-FL: one-bit mechanisms that are LDP-FL again, two bits, and I-MVU's tables."""
+"""The baselines of CorBin-FL: one-bit mechanisms that equal LDP-FL, mechanisms of two bits, and I-MVU's tables."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PAIR = [parameter(name, -5.0, 5.0, typical=(-1.0, 1.0), latex=f"w_{i}") for i, 
 
 
 def _rqm(offset: float, epsilon: float, keep: float) -> list[float]:
-    """RQM with levels -X, 0, X, the middle one kept with probability `keep`; X makes the outer ratio e^eps."""
+    """Law of RQM with levels -X, 0, X; the middle level is kept with probability `keep`, and X makes the outer ratio e^eps."""
     odds = math.exp(epsilon)
     X = ((1 - keep) * (1 + odds) + 2 * keep) / ((1 - keep) * (odds - 1))
     lower, upper = ((1 - keep) * (X + u) / (2 * X) + keep * max(u, 0.0) / X for u in (-offset, offset))
@@ -39,21 +39,21 @@ def _rqm_ratio(x: float, y: float, epsilon: float, keep: float) -> float:
 
 
 def _one_bit(input: sp.Expr) -> sp.Expr:
-    """Probability of the greater output at an input of the grid."""
+    """Probability of the greater output at an input on the grid."""
     return 1 / (1 + s) + input * (s - 1) / (s + 1)
 
 
 def _interpolated(low: Sequence[sp.Expr], high: Sequence[sp.Expr], share: sp.Expr) -> list[sp.Expr]:
-    """Probabilities between two rows."""
+    """Normalised probabilities from the interpolated logarithms of two rows."""
     mixed = [sp.exp((1 - share) * sp.log(p) + share * sp.log(q)) for p, q in zip(low, high, strict=True)]
-    return [one / sp.Add(*mixed) for one in mixed]
+    return [probability / sp.Add(*mixed) for probability in mixed]
 
 
 _below, _above = ([1 - _one_bit(k / sp.Integer(7)), _one_bit(k / sp.Integer(7))] for k in (_cell, _cell + 1))
 _BETWEEN = _interpolated(_below, _above, _share)
 _ENDS = [[1 - _one_bit(sp.Integer(k)), _one_bit(sp.Integer(k))] for k in (0, 1)]
 
-_TABLES = (  # eps, symbol, the two rows that the input lies between, the row of the other input; as shipped, eight digits
+_TABLES = (  # eps, symbol, the two rows around the input, the row of the other input; eight digits, as shipped
     (
         1,
         1,
@@ -93,7 +93,7 @@ def _row(text: str) -> list[sp.Rational]:
 
 
 def _table(level: int, symbol: int, low: str, high: str, other: str) -> Claim:
-    """One shipped table of two bits: the log-ratio of one symbol at two inputs."""
+    """Claim on one shipped two-bit table: the log-ratio of one symbol at two inputs."""
     between = _interpolated(_row(low), _row(high), _share)[symbol]
     return claim(
         f"IM-IMVU-{level}",
@@ -101,14 +101,14 @@ def _table(level: int, symbol: int, low: str, high: str, other: str) -> Claim:
             f"imvu_params/imvu_eps{level}.0_b2.pt",
             "methods/IMVU.py, IMVU._get_etas",
             "README: 'I-MVU, eps-LDP, 1 / 2 / 4 bits'.",
-            "Interpolate the probabilities, not their logarithms: every column stays inside its bounds, and the "
+            "Interpolate the probabilities, not their logarithms: every column then stays within its bounds, and the "
             "mean is right too.",
         ),
         at_most(sp.log(between / _row(other)[symbol]), sp.Integer(level)),
         false(
-            f"The table keeps to eps at its eight inputs; between two of them the interpolated logarithms are "
-            f"normalised, which "
-            f"lifts the symbol that both rows favour: at least {_EXACT[level]} (inputs {_CELLS[level]}).",
+            f"The table satisfies eps at its eight inputs. Between two of them the interpolated logarithms are normalised, "
+            f"which makes the symbol that both rows favour more likely: "
+            f"the log-ratio is at least {_EXACT[level]} (inputs {_CELLS[level]}).",
             "guarantee",
             true_where="at the eight inputs of the table",
         ),
@@ -127,14 +127,14 @@ CLAIMS: tuple[Claim, ...] = (
             "README: 'PBM-PLDP, eps-PLDP', a baseline of its own.",
         ),
         equal(_HALF + (s - 1) / (s + 1) * x / 2, _LDP_FL),
-        holds("One trial with theta = tanh(eps/2)/2 has the law of LDP-FL, outputs and all: the same mechanism again."),
+        holds("One trial with theta = tanh(eps/2)/2 has the law and the outputs of LDP-FL: it is the same mechanism."),
         statement=r"\tfrac12 + \theta x = \tfrac12 + \tfrac x{2\alpha},\quad \theta = \tfrac12\tanh\tfrac\epsilon2",
     ),
     claim(
         "IM-RQM-2",
         source("methods/RQM_FL.py", "RQM_FL._perturb_weight, m = 2", "README: 'RQM, eps-LDP', a baseline of its own."),
         equal((x + 1 + 2 / (s - 1)) / (2 * (1 + 2 / (s - 1))), _LDP_FL),
-        holds("Two levels at +-(1 + 2/(e^eps - 1)) = +-alpha: LDP-FL again; q is not used."),
+        holds("The two levels at +-(1 + 2/(e^eps - 1)) = +-alpha make it LDP-FL; q is not used."),
         statement=r"\frac{x + X}{2X} = \tfrac12 + \tfrac x{2\alpha},\quad X = 1 + \tfrac2{e^\epsilon-1}",
     ),
     claim(
@@ -143,14 +143,13 @@ CLAIMS: tuple[Claim, ...] = (
             "methods/IMVU.py",
             "IMVU._get_etas, budget = 1",
             "README: '1-bit output (equivalent to LDPFL)'.",
-            "Interpolate the probabilities: then it is LDP-FL.",
+            "Interpolate the probabilities; the mechanism is then LDP-FL.",
         ),
         equal(_BETWEEN[1], _one_bit((_cell + _share) / 7)),
         false(
-            "At the eight inputs of its table it is LDP-FL; between them the interpolated logarithms bend the "
-            "law and bias the "
-            "output: at eps = 7 and w = -6/7 the mean is -.977. Of the three one-bit baselines it is the one "
-            "that differs.",
+            "At the eight inputs of its table it is LDP-FL. Between them the interpolated logarithms distort the law "
+            "and bias the output: at eps = 7 and w = -6/7 the mean is -.977. Of the three one-bit baselines only this "
+            "one differs.",
             "step",
             true_where="at the eight inputs of the table",
         ),
@@ -162,7 +161,8 @@ CLAIMS: tuple[Claim, ...] = (
         source("methods/IMVU.py", "IMVU._get_etas, budget = 1", "README: 'I-MVU, eps-LDP'."),
         at_most(sp.log(sp.Max(_BETWEEN[1] / _ENDS[0][1], _BETWEEN[0] / _ENDS[1][0])), epsilon),
         holds(
-            "With two symbols the interpolated law is monotone: the greatest ratio is that of the ends, which is e^eps."
+            "With two symbols the interpolated law is monotone: the greatest ratio is attained at the two extreme "
+            "inputs, where it is e^eps."
         ),
         statement=r"\max_z \ln\frac{P(z \mid w)}{\min_{w'}P(z \mid w')} \le \epsilon",
     ),
@@ -175,18 +175,20 @@ CLAIMS: tuple[Claim, ...] = (
             / sp.Min(*(((1 + (sp.exp(epsilon / 2) - 1) / (sp.exp(epsilon / 2) + 1) * u) ** 2) for u in (y, -y))),
             s,
         ),
-        holds("theta = tanh(eps/4)/2: both trials the same, at opposite ends, give exactly e^eps."),
+        holds("theta = tanh(eps/4)/2: two equal trials at opposite extreme inputs give exactly e^eps."),
         statement=r"\max_z \frac{P(z \mid x)}{P(z \mid y)} \le e^\epsilon",
     ),
     claim(
         "IM-RQM-3",
         source(
-            "methods/RQM_FL.py", "RQM_FL.__init__, m = 3", "README: 'RQM, eps-LDP'; calibrated at the two ends only."
+            "methods/RQM_FL.py",
+            "RQM_FL.__init__, m = 3",
+            "README: 'RQM, eps-LDP'; calibrated at the two extreme inputs only.",
         ),
         at_most(_rqm_ratio, lambda epsilon, **_: math.exp(epsilon)),
         holds(
-            "The ends are the worst pair: the middle level's ratio X/(X - 1) is below that of the outer ones for "
-            "every q."
+            "The two extreme inputs are the worst pair: the middle level's ratio X/(X - 1) is below that of the outer "
+            "levels for every q."
         ),
         domain={"x": x.range, "y": y.range, "epsilon": epsilon.range, "keep": Range(0.0, 0.99, typical=(0.5, 0.5))},
         statement=r"\max_z \frac{P(z \mid x)}{P(z \mid y)} \le e^\epsilon",
@@ -197,15 +199,13 @@ CLAIMS: tuple[Claim, ...] = (
             "methods/PBM_PLDP.py",
             "PBM_PLDP._perturb_weight; also RQM_FL, IMVU",
             "README: eps-LDP for each coordinate.",
-            "Where the range is 0 send the center, as CorBin-FL and LDP-FL do, or give the layer a range of its own.",
+            "Where the range is 0, send the center, as CorBin-FL and LDP-FL do, or give the layer a range of its own.",
         ),
         at_most(sp.Integer(1), s * sp.Piecewise((1, sp.Eq(*_PAIR)), (0, True))),
         false(
-            "A layer whose range is below 1e-8 goes out as it is, not even clipped. The range is that of the "
-            "broadcast layer; at "
-            "the first round every BatchNorm layer has weights 1 and biases 0, so a range of 0: what a client "
-            "learnt there is "
-            "sent in the clear.",
+            "A layer whose range is below 1e-8 is sent unperturbed, not even clipped. The range is that of the "
+            "broadcast layer. At the first round every BatchNorm layer has weights 1 and biases 0 and so a range of "
+            "0: what a client learnt there is sent in the clear.",
             "guarantee",
             true_where="the range of the layer is at least 1e-8",
         ),
@@ -225,9 +225,8 @@ CLAIMS: tuple[Claim, ...] = (
             sp.erfc(sp.sqrt(epsilon * _root / 2)) / 2 - s * sp.erfc(sp.sqrt(epsilon * (_root + 2) / 2)) / 2,
         ),
         holds(
-            "The equation that it solves is the exact curve in another variable; its root is right to the "
-            "solver's 2e-12. The "
-            "guarantee has a delta, 1e-5 for each coordinate, that the README leaves out."
+            "The code solves the equation of the exact curve in another variable; its root is right to the solver's "
+            "2e-12. The guarantee has a delta, 1e-5 for each coordinate, which the README omits."
         ),
         statement=r"\delta(\epsilon; \sigma_u) = \Phi(-\sqrt{\epsilon u}) - e^\epsilon\Phi(-\sqrt{\epsilon(u+2)})",
         scale=absolute("delta", 1e-3),

@@ -1,4 +1,4 @@
-"""Parameters, Gaussian noise and the form of claims on published code, and the items that are not claims."""
+"""What the claims about published code have in common: parameters, Gaussian noise, the claim itself."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ alpha = binary_quantizers.alpha.subs(binary_quantizers.epsilon, epsilon)
 
 
 def classical(epsilon: Any, delta: Any) -> sp.Expr:
-    """The noise that the classical calibration adds for a sensitivity of 1."""
+    """Standard deviation of the classical Gaussian calibration at sensitivity 1."""
     return sp.sqrt(2 * sp.log(sp.Rational(5, 4) / delta)) / epsilon
 
 
 def claim(id: str, implementation: Implementation, relation: Any, ruling: Ruling, **rest: Any) -> Claim:
-    """A claim about code, placed where the code is."""
+    """A claim about code; its location is the place of the code."""
     return Claim(id, implementation.place, relation, ruling, implementation=implementation, **rest)
 
 

@@ -1,4 +1,4 @@
-"""CorBin-FL, the authors' own code: the pair, the pairing, and what the server gets beside them."""
+"""CorBin-FL, the authors' own code: the pair, the pairing, and what else the server receives."""
 
 from __future__ import annotations
 
@@ -32,23 +32,23 @@ _PERTURB = source(
     "methods/corbin_fl.py",
     "CorBinFL._perturb_weight",
     _LDP,
-    "Leave the index of the cell as it is when the private coin is tossed: drop the line after 'Handle edge cases'.",
+    "Keep the index of the cell when the private coin is tossed: drop the line after 'Handle edge cases'.",
 )
 
 _last = 1 - sp.Integer(2) ** -bits  # where the last cell begins
 
 
 def _plus(offset: sp.Expr) -> sp.Expr:
-    """Probability that a leader sends +: certain in the last cell, where the coin's probability comes out >= 1."""
+    """Probability that a leader sends +: 1 in the last cell, where the code computes a coin probability >= 1."""
     marginal = sp.Rational(1, 2) + offset / (2 * alpha)
     return sp.Piecewise((1, marginal >= _last), (marginal, True))
 
 
 def _code_pair(x: float, y: float, epsilon: float, bits: int) -> np.ndarray:
-    """The joint law by the code's steps, over all shared numbers and coins; index 1 for plus; leader x, follower y."""
+    """Joint law of a pair by the code's steps, summed over the shared number and the coins; index 1 is plus; leader x."""
     A, cells = 1 / math.tanh(epsilon / 2), 2**bits
     law = np.zeros((2, 2))
-    up = [0.5 + x / (2 * A), 0.5 - y / (2 * A)]  # the follower works with 1 - P and turns its sign
+    up = [0.5 + x / (2 * A), 0.5 - y / (2 * A)]  # the follower uses 1 - P and flips its sign
     for shared in range(cells):
         sends = []
         for probability in up:
@@ -62,26 +62,27 @@ def _code_pair(x: float, y: float, epsilon: float, bits: int) -> np.ndarray:
 
 @cache
 def _pairs(clients: int, alone: int | None) -> dict[frozenset[int], int]:
-    """How often two clients are a pair, over all orders; `alone` quantize by themselves; None for CorBin-FL itself.
+    """How often two clients are a pair, over all orders; `alone` clients quantize alone; None is CorBin-FL itself.
 
-    A position i belongs to the client order[i]; pairs are of positions: (order[0], order[1]) and on, or in ascending order.
+    The position i belongs to the client order[i]. Pairs consist of positions: (order[0], order[1]) and so on, or in
+    ascending order.
     """
-    found: dict[frozenset[int], int] = {}
+    counts: dict[frozenset[int], int] = {}
     for order in permutations(range(clients)):
         positions = list(order) if alone is None else sorted(order[alone:])
-        for one, other in zip(positions[::2], positions[1::2], strict=False):
-            pair = frozenset((order[one], order[other]))
-            found[pair] = found.get(pair, 0) + 1
-    return found
+        for first, second in zip(positions[::2], positions[1::2], strict=False):
+            pair = frozenset((order[first], order[second]))
+            counts[pair] = counts.get(pair, 0) + 1
+    return counts
 
 
 def _pair(clients: int, first: int, second: int, alone: int | None) -> Fraction:
-    met = _pairs(clients, alone).get(frozenset((first, second)), 0)
-    return Fraction(met, math.factorial(clients))
+    count = _pairs(clients, alone).get(frozenset((first, second)), 0)
+    return Fraction(count, math.factorial(clients))
 
 
 def _pairing(alone: int | None) -> Relation:
-    """That two clients are a pair with probability 1/(n - 1), by enumeration of all orders."""
+    """The claim that two clients are a pair with probability 1/(n - 1), by enumeration of all orders."""
 
     def balls(**point: Fraction) -> tuple[Ball, Ball]:
         n, first, second = (int(point[name]) for name in ("clients", "first", "second"))
@@ -108,11 +109,10 @@ CLAIMS: tuple[Claim, ...] = (
         _PERTURB,
         at_most(1 - _plus(y), s * (1 - _plus(x))),
         false(
-            "In the last of the 2^d cells the index is lowered by one before the private coin is tossed: its "
-            "probability comes "
-            "out >= 1, the sign is certain, and the exact epsilon is infinite. A probability reaches that cell "
-            "as soon as "
-            "eps >= log(2^d - 1), 3.43 at the scripts' d = 5; they run eps = 5 and 7.",
+            "In the last of the 2^d cells the code lowers the index by one before it tosses the private coin. The "
+            "coin's probability becomes >= 1, the sign is certain, and the exact epsilon is infinite. A probability "
+            "reaches that cell as soon as eps >= log(2^d - 1), 3.43 at the scripts' d = 5; the scripts run eps = 5 "
+            "and 7.",
             "guarantee",
             corrected_by="IM-CB-joint",
             true_where=r"e^\epsilon < 2^d - 1",
@@ -125,8 +125,8 @@ CLAIMS: tuple[Claim, ...] = (
         _PERTURB,
         equal(alpha * (2 * _plus(x) - 1), x),
         false(
-            "Where the sign is certain the output is alpha whatever the weight: 1.0136 for a weight of .99 at "
-            "eps = 5, d = 5.",
+            "Where the sign is certain the output is alpha for every weight: 1.0136 for a weight of .99 at eps = 5, d "
+            "= 5.",
             "guarantee",
             corrected_by="IM-CB-joint",
             true_where=r"e^\epsilon < 2^d - 1",
@@ -141,7 +141,7 @@ CLAIMS: tuple[Claim, ...] = (
             lambda x, y, epsilon, bits, entry: float(_code_pair(x, y, epsilon, bits).flat[entry]),
             lambda x, y, epsilon, bits, entry: float(quantizers.pair_law(x, y, epsilon=epsilon, bits=bits).flat[entry]),
         ),
-        holds("Below the last cell the steps of the code give the joint law of Algorithm 2, private and unbiased."),
+        holds("Below the last cell the code's steps give the joint law of Algorithm 2, which is private and unbiased."),
         domain={"x": x.range, "y": y.range, "epsilon": epsilon.range, **_INNER, "entry": Range(0, 3, integer=True)},
         given=[lambda epsilon, bits, **_: epsilon < math.log(max(2**bits - 1, 1)) - 1e-9],
         statement=r"P(Q_1 = a, Q_2 = b) = P_{\text{Alg. 2}}(a, b) \quad (e^\epsilon < 2^d - 1)",
@@ -153,15 +153,13 @@ CLAIMS: tuple[Claim, ...] = (
             "federated_trainer.py",
             "FederatedTrainer.train_round",
             _LDP,
-            "Perturb every entry of the state that leaves the client, or keep the running statistics at home.",
+            "Perturb every entry of the state that leaves the client, or do not send the running statistics.",
         ),
         at_most(sp.Integer(1), s * sp.Piecewise((1, sp.Eq(*_MEANS)), (0, True))),
         false(
-            "Only keys with 'weight' or 'bias' are perturbed, all are averaged: a client's BatchNorm running "
-            "means and variances "
-            "(ResNet18) go out as they are. Two data sets whose means differ are told apart: epsilon is "
-            "infinite. MNIST's "
-            "network has none.",
+            "Only keys with 'weight' or 'bias' are perturbed, but all are averaged: a client's BatchNorm running "
+            "means and variances (ResNet18) are sent unperturbed. They distinguish two data sets whose means differ: "
+            "epsilon is infinite. MNIST's network has none.",
             "guarantee",
             true_where="no running statistics",
         ),
@@ -174,11 +172,9 @@ CLAIMS: tuple[Claim, ...] = (
         source("methods/corbin_fl.py", "CorBinFL.initialize_round", "A random pairing, uniform (Algorithm 3)."),
         _pairing(None),
         false(
-            "The order is applied twice: pairs are of positions order[0], order[1], and a position i is the "
-            "client order[i]. The "
-            "square of a random order is not uniform: of four clients 0 and 1 meet with probability 2/3, not "
-            "1/3. The deviation "
-            "falls as 1/n, and no guarantee rests on it.",
+            "The order is applied twice: pairs consist of the positions order[0], order[1], and the position i is the "
+            "client order[i]. The square of a random order is not uniform: of four clients, 0 and 1 meet with "
+            "probability 2/3, not 1/3. The deviation falls as 1/n, and no guarantee depends on it.",
             "step",
             corrected_by="IM-CB-set",
         ),
@@ -197,8 +193,8 @@ CLAIMS: tuple[Claim, ...] = (
         source("methods/AugCorbinFL.py", "AugCorBinFL.initialize_round", "A random pairing, uniform (Algorithm 3)."),
         _pairing(0),
         holds(
-            "Pairs come from a Python set, in ascending order of positions; but a position is a random client, so with "
-            "gamma = 0 the pairing is uniform. It looks like a fault and is none."
+            "Pairs come from a Python set, in ascending order of positions. But a position is a random client, so "
+            "that with gamma = 0 the pairing is uniform. This looks like a fault and is none."
         ),
         domain={
             "clients": Range(4, 6, integer=True),
@@ -220,10 +216,9 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         equal(2 / _clients + (_clients - 2) * (_alone - 1) / (_clients * (_clients - 1)), _alone / _clients),
         false(
-            "The same client is drawn as its own position twice as often as it should: of the first N = gamma n "
-            "clients each "
-            "quantizes alone with probability .216 at n = 50, gamma = .2, of the others with .196. No guarantee "
-            "rests on it.",
+            "A client is at its own position twice as often as it should be: of the first N = gamma n clients each "
+            "quantizes alone with probability .216 at n = 50, gamma = .2, each other client with .196. No guarantee "
+            "depends on it.",
             "step",
             true_where="N = n",
         ),
@@ -241,13 +236,12 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         at_most(hockey_stick(epsilon, 2, alpha), sp.Integer(0)),
         false(
-            "sigma = r alpha / sqrt(n) at each of n clients: the mean has mu = 2 tanh(eps/2), and no Gaussian "
-            "noise is private with "
-            "delta = 0. At the stated eps its delta is .101 (eps = 1) and .029 (eps = 5). What is true of it is "
-            "IM-CB-zcdp.",
+            "With sigma = r alpha / sqrt(n) at each of n clients the mean has mu = 2 tanh(eps/2), and no Gaussian "
+            "noise is private with delta = 0. At the stated eps its delta is .101 (eps = 1) and .029 (eps = 5). "
+            "IM-CB-zcdp says what is true of it.",
             "guarantee",
             corrected_by="IM-CB-zcdp",
-            true_where="a delta is stated beside it",
+            true_where="a delta is stated too",
         ),
         statement=r"\delta(\epsilon) \le 0,\quad \mu = 2/\alpha",
         scale=absolute("delta"),
@@ -257,7 +251,7 @@ CLAIMS: tuple[Claim, ...] = (
         source("methods/Gaussian_CDP.py", "GaussianCDP._compute_sigma", "Read as concentrated privacy."),
         at_most((2 / alpha) ** 2 / 2, epsilon**2 / 2),
         holds(
-            "Its rho = 2/alpha^2 is at most eps^2/2: what eps-differential privacy itself implies for Renyi "
+            "Its rho = 2/alpha^2 is at most eps^2/2, which eps-differential privacy itself implies for Renyi "
             "divergences."
         ),
         statement=r"\rho = \tfrac{2}{\alpha^2} \le \tfrac{\epsilon^2}{2}",

@@ -1,4 +1,4 @@
-"""Libraries that people account with: what they return, against the law that they speak of."""
+"""Accounting libraries: what they return, compared with the law of the mechanism that they describe."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _any = parameter("sigma", 0.1, 20.0, logarithmic=True, typical=(1.0, 1.0), latex
 _rate = parameter("rate", 1e-3, 0.5, logarithmic=True, typical=(0.01, 0.01), latex="q")
 _half = parameter("half", 1, 200, integer=True, typical=(50, 50), latex="k")  # of the dimension
 
-# One Poisson-subsampled Gaussian step, add or remove one record: exactly, and by the central limit theorem
+# One step of the Poisson-subsampled Gaussian, add or remove one record: exact, and by the central limit theorem
 
 _threshold = sp.Rational(1, 2) + _sigma**2 * sp.log((sp.exp(_some) - 1 + _rate) / _rate)
 _STEP = _rate * normal_cdf((1 - _threshold) / _sigma) + (1 - _rate - sp.exp(_some)) * normal_cdf(-_threshold / _sigma)
@@ -51,17 +51,17 @@ _LIMIT = normal_cdf(-_some / _mu + _mu / 2) - sp.exp(_some) * normal_cdf(-_some 
 
 
 def _promised(sigma: float) -> float:
-    """What zero-concentrated privacy gives one step at delta = 1e-5 without sampling: with sampling less is reported."""
+    """Epsilon of one step without sampling at delta = 1e-5 by zero-concentrated privacy; with sampling less is reported."""
     rho = 1 / (2 * sigma**2)
     return rho + 2 * math.sqrt(rho * math.log(1e5))
 
 
 def _apart(sigma: float, half: int) -> float:
-    """delta of N(0, sigma^2/4 I) against N(0, sigma^2 I) in 2 half coordinates: a test of the squared norm."""
+    """delta of N(0, sigma^2/4 I) against N(0, sigma^2 I) in 2 * half coordinates, by a test of the squared norm."""
     from scipy.special import gammainc
 
     epsilon = _promised(sigma)
-    norm = max(2 * half * math.log(2) - epsilon, 0.0) * 2 / 3  # where the odds are e^eps
+    norm = max(2 * half * math.log(2) - epsilon, 0.0) * 2 / 3  # where the likelihood ratio is e^eps
     return float(gammainc(half, 2 * norm) - math.exp(epsilon) * gammainc(half, norm / 2))
 
 
@@ -71,14 +71,14 @@ def _apart_balls(sigma: Fraction, half: Fraction) -> tuple[Ball, Ball]:
     norm = (2 * k * flint.arb(2).log() - epsilon) * 2 / 3
     if not norm > 0:
         return ball("1e-5"), flint.arb(0)
-    below, beside = (1 - z.gamma_upper(k, 1) for z in (2 * norm, norm / 2))
-    return ball("1e-5"), below - epsilon.exp() * beside
+    narrow, wide = (1 - z.gamma_upper(k, 1) for z in (2 * norm, norm / 2))
+    return ball("1e-5"), narrow - epsilon.exp() * wide
 
 
 def _returned(
     id: str, place: Implementation, sigma: str, epsilon: str, promised: str, severity: str, why: str, mend: str
 ) -> Claim:
-    """delta at what a library returned, against the delta that it was asked for."""
+    """Claim that delta at the value a library returned is at most the delta that the library was asked for."""
     return claim(
         id,
         place,
@@ -106,9 +106,8 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         at_most(hockey_stick(_eps, 1, classical(_eps, delta)), delta),
         false(
-            "The classical sigma = Delta sqrt(2 log(1.25/delta))/eps is a theorem for eps below 1 and is used at "
-            "any. At eps = 10, "
-            "delta = 1e-5 the exact epsilon at the stated sensitivity is 10.39.",
+            "The classical sigma = Delta sqrt(2 log(1.25/delta))/eps is proved for eps below 1, but is used at any "
+            "eps. At eps = 10, delta = 1e-5 the exact epsilon at the stated sensitivity is 10.39.",
             "guarantee",
             true_where=r"\epsilon \le 1",
         ),
@@ -119,15 +118,15 @@ CLAIMS: tuple[Claim, ...] = (
         Implementation(
             *_FLOWER,
             "LocalDpMod.__init__",
-            "'sensitivity: the sensitivity of the client model', given by the user apart from clipping_norm, to which the "
-            "updates are clipped.",
+            "'sensitivity: the sensitivity of the client model', set by the user independently of clipping_norm, to "
+            "which the updates are clipped.",
             "Derive the sensitivity from the clip: 2C where an update is replaced.",
         ),
         at_most(hockey_stick(_mild, 2 * _clip, _sensitivity * classical(_mild, delta)), delta),
         other_reading(
-            "With a true sensitivity, 2C or more, it keeps what it promises (for eps up to 1): the documentation leaves "
-            "that to the user. But nothing ties the sensitivity to the clip, and with what a project that uses it sets, "
-            "C = 1 and sensitivity 1e-4, the noise hides nothing.",
+            "With a true sensitivity, 2C or more, the code keeps its promise (for eps up to 1); the documentation "
+            "leaves that to the user. But nothing ties the sensitivity to the clip. A project that uses it sets C = 1 "
+            "and sensitivity 1e-4; then the noise hides nothing.",
             true_where=r"\Delta \ge 2C",
             corrected_by="IM-DPL-classical",
         ),
@@ -138,8 +137,8 @@ CLAIMS: tuple[Claim, ...] = (
         Implementation(*_DIFFPRIVLIB, "Gaussian", "Refuses epsilon above 1; (eps, delta)-DP below."),
         at_most(hockey_stick(_mild, 1, classical(_mild, delta)), delta),
         holds(
-            "The same formula, used where it is a theorem; the delta reached is at most a thirtieth of the one "
-            "asked for."
+            "The same formula, used where it is proved; the delta reached is at most a thirtieth of the delta asked "
+            "for."
         ),
         statement=r"\delta(\epsilon;\ \sigma = \sqrt{2\ln(1.25/\delta)}/\epsilon) \le \delta \quad (\epsilon \le 1)",
         slack=40.0,
@@ -150,15 +149,15 @@ CLAIMS: tuple[Claim, ...] = (
             *_DIFFPRIVLIB,
             "GaussianAnalytic._find_scale (0.6.6)",
             "The noise of the analytic Gaussian mechanism for any epsilon and delta.",
-            "Work with logarithms (log_ndtr) and look at delta once more at the answer.",
+            "Work with logarithms (log_ndtr) and evaluate delta again at the answer.",
         ),
         "0.8934045782009093",
         "10",
         "1e-100",
         "guarantee",
-        "1 + erf loses every probability below 1e-16: asked for delta = 1e-100 at eps = 10 it returns sigma = "
-        ".893, at which delta "
-        "is 3e-18; 2.133 is right. At (5, 1e-16) and (1, 1e-17) it is too small as well.",
+        "1 + erf loses every probability below 1e-16. Asked for delta = 1e-100 at eps = 10, the library returns sigma "
+        "= .893, at which delta is 3e-18; 2.133 is right. Its sigma is too small at (5, 1e-16) and (1, 1e-17) as "
+        "well.",
         "delta well above 1e-15",
     ),
     _returned(
@@ -169,15 +168,15 @@ CLAIMS: tuple[Claim, ...] = (
             "python/dp_accounting/dp_accounting/gaussian_mechanism.py",
             "get_epsilon_gaussian (0.6.0)",
             "'Exact conversion' between epsilon, delta and sigma.",
-            "Step the root up by the tolerance, or evaluate delta at the answer.",
+            "Increase the root by the tolerance, or evaluate delta at the answer.",
         ),
         "1000",
         "0.0009025923169485768",
         "1e-4",
         "rounding",
-        "The root of a search to 1e-12 (a documented argument), on whichever side: here 2e-10 (relative) below the truth. "
-        "Harmless by itself; a "
-        "guarantee rounded down is not one.",
+        "The answer is the root of a search to 1e-12 (a documented argument), on whichever side: here 2e-10 "
+        "(relative) below the truth. This is harmless by itself, but a guarantee that is rounded down is not a "
+        "guarantee.",
         "up to the tolerance of the search",
     ),
     _returned(
@@ -194,7 +193,7 @@ CLAIMS: tuple[Claim, ...] = (
         "0.02721941981454577",
         "1e-5",
         "rounding",
-        "The same: 1e-12 (relative) below the truth.",
+        "As in IM-DPA-gaussian: 1e-12 (relative) below the truth.",
         "up to the tolerance of the search",
     ),
     claim(
@@ -204,13 +203,12 @@ CLAIMS: tuple[Claim, ...] = (
             "compute_eps_poisson",
             "'Applies the central limit theorem to estimate the privacy budget'; the accountant warns that it "
             "can underestimate.",
-            "Use the RDP or PRV accountant where a guarantee is wanted.",
+            "Use the RDP or PRV accountant where a guarantee is needed.",
         ),
         at_most(_STEP, _LIMIT),
         false(
-            "Read as a bound it is false, here for one step. Its own warning says so: it is an estimate, and in "
-            "the limit of many "
-            "steps it is right.",
+            "Read as a bound it is false, here for one step. The accountant's own warning says that it is an "
+            "estimate; in the limit of many steps it is right.",
             "step",
             true_where="in the limit of many steps at a fixed mu",
         ),
@@ -234,12 +232,10 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         at_most(_apart, lambda **_: 1e-5, balls=_apart_balls),
         false(
-            "The noisy sum is divided by the whole part of n times the sampling rate. For batch size 2 that is 2 "
-            "with four records "
-            "and 1 with three: the noise of a neighbour is twice as large, and in 2k coordinates that shows, "
-            "whatever the gradients. "
-            "For large n the factor is near 1 and it takes more coordinates. Where the number of records is public "
-            "(adjacency replace) nothing leaks by it.",
+            "The noisy sum is divided by the integer part of n times the sampling rate. For batch size 2 this is 2 "
+            "with four records and 1 with three: the noise of a neighbour is twice as large, which is visible in 2k "
+            "coordinates whatever the gradients are. For large n the factor is near 1, and more coordinates are "
+            "needed. Where the number of records is public (adjacency replace), nothing is revealed by it.",
             "guarantee",
             true_where="the expected batch size is the same for all neighbours",
         ),
@@ -257,9 +253,9 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         at_most(2 * normal_cdf(1 / (2 * _any)) - 1, sp.sqrt(1 - sp.exp(-1 / (2 * _any**2)))),
         holds(
-            "At orders near 1 the divergence is that of Kullback and Leibler, and the inequality of Bretagnolle "
-            "and Huber is true: "
-            "epsilon 0 is no fault. At the issue's parameters the total variation is 4.0e-4, below its delta of 1e-3."
+            "At orders near 1 the divergence is the Kullback-Leibler divergence, and the Bretagnolle-Huber inequality "
+            "is true: epsilon 0 is no fault. At the issue's parameters the total variation is 4.0e-4, below its delta "
+            "of 1e-3."
         ),
         statement=r"TV(N(1, \sigma^2), N(0, \sigma^2)) \le \sqrt{1 - e^{-KL}}",
     ),

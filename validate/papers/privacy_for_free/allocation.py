@@ -1,4 +1,4 @@
-"""Noise over T rounds: least optimality gap at a privacy budget, solved with a certificate."""
+"""Allocation of noise over T rounds: the least optimality gap at a privacy budget, solved with a certificate."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import numpy as np
 from airtight.analytics import checks
 from airtight.analytics.checks import ConvergenceError, FloatArray, ParameterError, real
 
-_STEPS = 200
+_STEPS = 200  # steps of the bisection
 
 
 @dataclass(frozen=True)
 class Allocation:
-    """Effective noise variances, and how good any others could be.
+    """Effective noise variances, and a bound on how much better any others could be.
 
     Attributes
     ----------
@@ -24,7 +24,7 @@ class Allocation:
     spent : float
         Sum of 1/noise: at most the budget.
     value, bound : float
-        Weighted noise of this allocation, and a lower bound on that of every allowed one.
+        Weighted noise of this allocation, and a lower bound on the weighted noise of every allowed allocation.
     """
 
     noise: FloatArray
@@ -43,14 +43,14 @@ def allocate(weight: FloatArray, least: FloatArray, *, budget: float) -> Allocat
     Parameters
     ----------
     weight, least : array_like, shape (T,)
-        w_t > 0; m_t > 0, what the power limit leaves.
+        w_t > 0; m_t > 0, the least noise that the power limit allows.
     budget : float
         B > 0.
 
     Notes
     -----
-    For every :math:`\lambda \ge 0` the sum over t of the least of :math:`w_tx + \lambda/x` on :math:`x \ge m_t`, at
-    :math:`x = \max(\sqrt{\lambda/w_t}, m_t)`, less :math:`\lambda B`, is a lower bound (weak duality).
+    By weak duality every :math:`\lambda \ge 0` gives a lower bound: the sum over t of the minimum of :math:`w_tx +
+    \lambda/x` on :math:`x \ge m_t`, minus :math:`\lambda B`. The minimum is at :math:`x = \max(\sqrt{\lambda/w_t}, m_t)`.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def allocate(weight: FloatArray, least: FloatArray, *, budget: float) -> Allocat
 
 @dataclass(frozen=True)
 class Certificate:
-    """An allocation and a multiplier, exactly: how far from the optimum it can be.
+    """An allocation and a multiplier in exact arithmetic; they bound the distance to the optimum.
 
     Attributes
     ----------
@@ -102,27 +102,27 @@ class Certificate:
 
     @property
     def value(self) -> Fraction:
-        """Of this allocation."""
+        """Weighted noise of this allocation."""
         return sum((w * x for w, x in zip(self.weight, self.noise, strict=True)), Fraction(0))
 
     @property
     def bound(self) -> Fraction:
-        """Below the value of every allowed one: weak duality (see :func:`allocate`), square roots rounded down."""
+        """Lower bound on the value of every allowed allocation, by weak duality (:func:`allocate`); roots are rounded down."""
         total = -self.multiplier * self.budget
         for w, m in zip(self.weight, self.least, strict=True):
-            inside = self.multiplier <= w * m * m  # the term rises from the limit on
+            inside = self.multiplier <= w * m * m  # the term increases on x >= m, so its minimum is at m
             total += w * m + self.multiplier / m if inside else 2 * _root(w * self.multiplier)
         return total
 
 
 def _root(x: Fraction) -> Fraction:
-    """At most the square root, to some 40 digits."""
+    """The square root, rounded down to a multiple of 2^-140."""
     shift = 4**140
     return Fraction(math.isqrt(x.numerator * shift // x.denominator), 2**140)
 
 
 def certify(weight: FloatArray, least: FloatArray, *, budget: float) -> Certificate:
-    """:func:`allocate` in fractions: noise stretched by roundings until it is allowed.
+    """:func:`allocate` in fractions; the noise is increased by a few roundings until it is allowed.
 
     Examples
     --------
@@ -130,17 +130,19 @@ def certify(weight: FloatArray, least: FloatArray, *, budget: float) -> Certific
     >>> found.allowed(), 0 <= found.value - found.bound < Fraction(1, 10**9)
     (True, True)
     """
-    found = allocate(weight, least, budget=budget)
-    w, m, x = (tuple(Fraction(float(v)) for v in values) for values in (weight, least, found.noise))
+    allocation = allocate(weight, least, budget=budget)
+    w, m, x = (tuple(Fraction(float(v)) for v in values) for values in (weight, least, allocation.noise))
     B = Fraction(budget)
     free = [i for i in range(len(x)) if x[i] > m[i]]
     multiplier = max((w[i] * x[i] ** 2 for i in free), default=Fraction(0))
     for power in range(40):
         stretch = 1 + Fraction(2**power, 2**54)
-        made = Certificate(w, m, B, tuple(max(v * stretch, n) for v, n in zip(x, m, strict=True)), multiplier)
-        if made.allowed():
-            return made
-    raise ConvergenceError("no allowed allocation near the one that was found")
+        certificate = Certificate(w, m, B, tuple(max(v * stretch, n) for v, n in zip(x, m, strict=True)), multiplier)
+        if certificate.allowed():
+            return certificate
+    raise ConvergenceError(
+        "no allocation within 2**-15 (relative) of the computed one satisfies the budget and the power limit"
+    )
 
 
 def printed_budget(epsilon: float, delta: float) -> float:
@@ -158,7 +160,7 @@ def printed_budget(epsilon: float, delta: float) -> float:
 
 
 def exact_budget(epsilon: float, delta: float) -> float:
-    """The greatest rho = mu^2/2 with delta(eps) <= delta, exactly, rounded down.
+    """The greatest rho = mu^2/2 with delta(eps) <= delta, from the exact curve, rounded down.
 
     Examples
     --------
