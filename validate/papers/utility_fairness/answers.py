@@ -1,4 +1,4 @@
-"""Ours: what the commands answer of a utility-fair fleet, each quantity against its definition: integrals and fine grids."""
+"""Ours: what the commands compute for a utility-fair fleet; each quantity is compared with its definition."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from airtight.validate.twins import oracles
 
 _DELTA = Range(1e-6, 1e-2, logarithmic=True)
 _PLACE = {"distance": Range(50.0, 200.0), "deadline": Range(0.6, 2.0)}
-_STATED = "tried against its definition, by integrals and fine grids"
+_STATED = "compared with its definition by integrals and fine grids"
 
 
 def _copies(noise: float, devices: int, rounds: int, delta: float) -> float:
-    """delta at the epsilon found, of the sum of all copies heard: normal, as far away as there are copies."""
+    """delta at the computed epsilon, from the sum of all copies: two normal laws whose distance is the number of copies."""
     epsilon = float(fairness.copies_epsilon(delta, noise=noise, devices=devices, rounds=rounds))
     copies = devices * rounds
-    there, away = [(1.0, copies, copies * noise**2)], [(1.0, 0.0, copies * noise**2)]
-    return oracles.mixture_divergence(epsilon, there, away)
+    present, absent = [(1.0, copies, copies * noise**2)], [(1.0, 0.0, copies * noise**2)]
+    return oracles.mixture_divergence(epsilon, present, absent)
 
 
 def _copy(deviation: float, theta: float, asked: float) -> float:
@@ -42,8 +42,8 @@ def _copy_by_integral(deviation: float, theta: float, asked: float) -> float:
     return oracles.mixture_divergence(asked, [(1.0, 1.0, sigma**2)], [(1.0, 0.0, sigma**2)])
 
 
-def _given(p: Problem, x: float) -> float:
-    """The greatest utility at a compute time, over the transmission time on ever finer grids, ends included."""
+def _best_given_compute_time(p: Problem, x: float) -> float:
+    """Greatest utility at a compute time: the transmission time is on ever finer grids that include the end points."""
     low, high = 0.0, 1.0
     for _ in range(6):
         v = np.linspace(low, high, 41)
@@ -54,12 +54,15 @@ def _given(p: Problem, x: float) -> float:
     return float(np.max(value))
 
 
-def _whole(distance: float, deadline: float) -> float:
-    """Every whole number of iterations that the deadline leaves."""
+def _best_whole(distance: float, deadline: float) -> float:
+    """Greatest utility over all whole numbers of iterations that the deadline allows."""
     fleet = table_1(distance=distance, deadline=deadline)
     p = Problem.of(fleet)
     first, last = int(np.ceil(fleet.min_iterations[0])), int(np.floor(p.x_max[0] / p.A[0] + 1e-9))
-    return max(_given(p, min(j * float(p.A[0]), float(p.x_max[0]))) for j in range(first, max(last, first) + 1))
+    return max(
+        _best_given_compute_time(p, min(j * float(p.A[0]), float(p.x_max[0])))
+        for j in range(first, max(last, first) + 1)
+    )
 
 
 def _solved_whole(distance: float, deadline: float) -> float:
@@ -67,13 +70,13 @@ def _solved_whole(distance: float, deadline: float) -> float:
     return float(energy_utility.solve(fleet, integer=True).utility[0])
 
 
-def _told(distance: float, deadline: float, share: float) -> float:
-    """The gap that is proved of the best choice with a share of its iterations left out, beside its utility."""
+def _proved_upper_bound(distance: float, deadline: float, share: float) -> float:
+    """Utility plus proved gap of a choice with less compute time than the best one: share 0 is the best choice, 1 the least."""
     fleet = table_1(distance=distance, deadline=deadline)
     p, best = Problem.of(fleet), energy_utility.solve(fleet)
     x = best.compute_time + (p.x_min - best.compute_time) * share
-    told = proved_gap.gaps(fleet, replace(best, compute_time=x)) + p.utility(x, fleet.log_rate(best.power))
-    return float(told[0])
+    upper_bound = proved.gaps(fleet, replace(best, compute_time=x)) + p.utility(x, fleet.log_rate(best.power))
+    return float(upper_bound[0])
 
 
 def _greatest(distance: float, deadline: float, **rest: float) -> float:
@@ -81,35 +84,35 @@ def _greatest(distance: float, deadline: float, **rest: float) -> float:
     low, high = float(p.x_min[0]), float(p.x_max[0])
     for _ in range(6):
         x = np.linspace(low, high, 31)
-        value = [_given(p, float(each)) for each in x]
+        value = [_best_given_compute_time(p, float(each)) for each in x]
         place, reach = float(x[int(np.argmax(value))]), (high - low) / 10
         low, high = max(place - reach, float(p.x_min[0])), min(place + reach, float(p.x_max[0]))
     return max(value)
 
 
 def _designed(distance: float, saved: float) -> float:
-    """The greatest utility of one device that spends no more than a share of what it would."""
+    """Greatest utility of one device whose energy is limited to a share of the energy at its free optimum."""
     fleet = table_1(distance=distance)
     free = float(energy_utility.solve(fleet).energy[0])
-    found = fleets.design(fleet, FleetRequirements(energy_at_most=saved * free))
-    return found.value if found.energy[0] <= saved * free * (1 + 1e-9) else -np.inf
+    result = fleets.design(fleet, FleetRequirements(energy_at_most=saved * free))
+    return result.value if result.energy[0] <= saved * free * (1 + 1e-9) else -np.inf
 
 
 def _designed_by_grid(distance: float, saved: float) -> float:
-    """The same on a grid of compute times and transmission times, refined three times."""
+    """The same on a grid of compute times and transmission times, refined eight times."""
     fleet = table_1(distance=distance)
     p = Problem.of(fleet)
     limit = saved * float(energy_utility.solve(fleet).energy[0])
-    ends = [(float(p.x_min[0]), float(p.x_max[0])), (0.0, 1.0)]
+    intervals = [(float(p.x_min[0]), float(p.x_max[0])), (0.0, 1.0)]
     for _ in range(9):
-        x, v = np.meshgrid(np.linspace(*ends[0], 201), np.linspace(*ends[1], 201))
+        x, v = np.meshgrid(np.linspace(*intervals[0], 201), np.linspace(*intervals[1], 201))
         t = p.t_min + np.maximum(p.T - x - p.t_min, 0.0) * v**2
         Z = np.minimum(p.a / t, p.Z_max)
         value = np.where(p.energy(x.ravel(), Z.ravel()) <= limit, p.utility(x.ravel(), Z.ravel()), -np.inf)
         at = int(np.argmax(value))
-        centres, reach = (x.ravel()[at], v.ravel()[at]), [(b - a) / 6 for a, b in ends]
-        floor = ((float(p.x_min[0]), float(p.x_max[0])), (0.0, 1.0))
-        ends = [(max(c - r, a), min(c + r, b)) for c, r, (a, b) in zip(centres, reach, floor, strict=True)]
+        centres, reach = (x.ravel()[at], v.ravel()[at]), [(b - a) / 6 for a, b in intervals]
+        limits = ((float(p.x_min[0]), float(p.x_max[0])), (0.0, 1.0))
+        intervals = [(max(c - r, a), min(c + r, b)) for c, r, (a, b) in zip(centres, reach, limits, strict=True)]
     return float(value[at])
 
 
@@ -118,9 +121,9 @@ _SHARED: dict[str, Any] = {"unread": _STATED}
 CLAIMS = (
     Claim(
         "UF-Q-copies",
-        "ours: epsilon of who collects all copies",
+        "ours: epsilon for an observer who collects all copies",
         equal(_copies, lambda delta, **_: delta),
-        holds("The sum of the copies says all there is; its two normal laws, integrated."),
+        holds("The sum of the copies is sufficient; compared with the integrated divergence of its two normal laws."),
         {
             "noise": Range(5.0, 40.0),
             "devices": Range(1, 30, integer=True),
@@ -135,7 +138,7 @@ CLAIMS = (
         "UF-Q-copy",
         "ours: delta of one copy with the noise of (25), Table I",
         equal(_copy, _copy_by_integral),
-        holds("As (25) scales the noise; its two normal laws, integrated."),
+        holds("The noise is scaled as in (25); compared with the integrated divergence of its two normal laws."),
         {"deviation": Range(0.0, 1.0), "theta": Range(0.0, 0.9), "asked": Range(0.0, 1.0)},
         statement=r"\delta(\epsilon) = D_{e^\epsilon}",
         scale=absolute("", 1e-3),
@@ -145,8 +148,8 @@ CLAIMS = (
     Claim(
         "UF-Q-whole",
         "ours: the greatest utility of whole iterations (Table I, other deadlines)",
-        equal(_solved_whole, _whole),
-        holds("Every whole number, its transmission on ever finer grids."),
+        equal(_solved_whole, _best_whole),
+        holds("Compared with every whole number of iterations, with the transmission time on ever finer grids."),
         _PLACE,
         statement=r"\max\{U(jA, t) : j \in \mathbb N\}",
         scale=absolute("J", 1.0),
@@ -156,9 +159,10 @@ CLAIMS = (
     ),
     Claim(
         "UF-Q-gaps",
-        "ours: what is told that no choice has more (the best choice and some with fewer iterations)",
-        at_least(_told, _greatest),
-        holds("Against a search of the feasible triangle on ever finer grids."),
+        "ours: the proved upper bound on the utility of any choice (from the best choice and from some with fewer "
+        "iterations)",
+        at_least(_proved_upper_bound, _greatest),
+        holds("Compared with a search of the feasible triangle on ever finer grids."),
         {**_PLACE, "share": Range(0.0, 1.0)},
         slack=0.05,
         statement=r"U + \text{gap} \ge U^*",
@@ -171,7 +175,7 @@ CLAIMS = (
         "UF-Q-design",
         "ours: the greatest utility of one device with a budget of energy (Table I)",
         equal(_designed, _designed_by_grid),
-        holds("On ever finer grids of the feasible triangle."),
+        holds("Compared with ever finer grids of the feasible triangle."),
         {"distance": Range(50.0, 200.0), "saved": Range(0.5, 0.98)},
         statement=r"\max\{U : E \le \bar E\}",
         scale=absolute("J", 1.0),

@@ -1,7 +1,4 @@
-"""UF Table I in exact decimals, and what it makes of the paper's expressions.
-
-Claims on iteration counts are compared with gradient descent on functions of curvature mu to 1.
-"""
+"""UF Table I in exact decimals, and the paper's expressions with its values."""
 
 from __future__ import annotations
 
@@ -49,7 +46,7 @@ _AT_RATE = {  # of Appendix C
 
 
 def table_1(expression: sp.Expr, changes: dict[sp.Symbol, Any] | None = None) -> sp.Expr:
-    """An expression of `forms.wireless_device` or `forms.energy_utility` with the numbers of Table I, and other values."""
+    """An expression of `forms.wireless_device` or `forms.energy_utility` with the values of Table I or of `changes`."""
     for numbers in (_AT_RATE, changes or {}, _TABLE):
         expression = expression.xreplace({symbol: sp.sympify(value) for symbol, value in numbers.items()})
     return expression

@@ -21,15 +21,15 @@ q = parameter("q", 1e-3, 1.0, logarithmic=True)
 _TABLE_MU = 0.95 / math.sqrt(2 * math.log(1.25e5))  # sensitivity over the noise of Table I
 
 _total = epsilon * sp.sqrt(rounds * sp.log(1 / delta))
-_lies = sp.Symbol("l", integer=True)
+_lie_count = sp.Symbol("l", integer=True)
 _at = sp.Symbol("epsilon_g", real=True)
-_gain = sp.Max(0, sp.exp((rounds - _lies) * epsilon) - sp.exp(_at + _lies * epsilon))
-_inner = sp.Sum(sp.binomial(rounds, _lies) * _gain, (_lies, 0, rounds)) / (1 + sp.exp(epsilon)) ** rounds
+_gain = sp.Max(0, sp.exp((rounds - _lie_count) * epsilon) - sp.exp(_at + _lie_count * epsilon))
+_inner = sp.Sum(sp.binomial(rounds, _lie_count) * _gain, (_lie_count, 0, rounds)) / (1 + sp.exp(epsilon)) ** rounds
 _OPTIMAL = sp.Lambda(_at, 1 - (1 - delta) ** rounds * (1 - _inner))  # Kairouz, Oh and Viswanath
 
 
 def _extreme(epsilon: float, delta: float, rounds: int, total: float) -> float:
-    """delta at the epsilon `total`: all products of the four outcomes of the extreme mechanism."""
+    """delta at the epsilon `total`: sum over all products of the four outcomes of the extreme mechanism."""
     truth = 1 / (1 + math.exp(-epsilon))
     p = (delta, (1 - delta) * truth, (1 - delta) * (1 - truth), 0.0)
     q = (0.0, (1 - delta) * (1 - truth), (1 - delta) * truth, delta)
@@ -41,9 +41,9 @@ def _extreme(epsilon: float, delta: float, rounds: int, total: float) -> float:
 
 
 def _goal(epsilon: float, delta: float, rounds: int, spared: float) -> float:
-    """A delta between what no epsilon undercuts and delta at epsilon 0."""
-    least = -math.expm1(rounds * math.log1p(-delta))
-    return least + spared * (_extreme(epsilon, delta, rounds, 0.0) - least)
+    """A delta between its limit at large epsilon and its value at epsilon 0."""
+    limit = -math.expm1(rounds * math.log1p(-delta))
+    return limit + spared * (_extreme(epsilon, delta, rounds, 0.0) - limit)
 
 
 def _root(epsilon: float, delta: float, rounds: int, spared: float) -> float:
@@ -84,8 +84,8 @@ CLAIMS = (
             lambda epsilon, delta, rounds: composition_theorems.basic(epsilon, delta, count=rounds).delta,
         ),
         holds(
-            "True of any mechanisms; against the optimal composition, where at M epsilon only outcomes of infinite ratio count, "
-            "whatever epsilon."
+            "True of any mechanisms. Compared with the optimal composition: at M epsilon only outcomes of infinite "
+            "ratio contribute, whatever epsilon is."
         ),
         {s.name: s.range for s in (epsilon, delta, rounds)},
         statement=r"M \text{ rounds of } (\epsilon,\delta) \text{ are } (M\epsilon, M\delta)\text{-DP}",
@@ -97,8 +97,8 @@ CLAIMS = (
         "After Algorithm 1: strong composition",
         at_most(_OPTIMAL(_total), rounds * delta),
         false(
-            "The factor root 2, the term M eps (e^eps - 1) and the extra delta' are missing; fails from M = 12 on at Table I. "
-            "For Gaussian noise at Table I it happens to hold.",
+            "The factor sqrt(2), the term M eps (e^eps - 1) and the extra delta' are missing; the formula fails from "
+            "M = 12 on at Table I. For Gaussian noise at Table I it happens to hold.",
             corrected_by="UF-C*",
             true_where=r"\log\tfrac1\delta \ge M \text{ (UF-C1)}",
         ),
@@ -115,7 +115,7 @@ CLAIMS = (
                 epsilon, delta, count=rounds, total_epsilon=share * rounds * epsilon
             ),
         ),
-        holds("Exact; against all products of the extreme mechanism's outcomes."),
+        holds("Exact; compared with all products of the extreme mechanism's outcomes."),
         {**_FEW, "share": Range(0.0, 1.0)},
         statement=r"\delta_g = 1-(1-\delta)^M\Bigl(1-\sum_l\tbinom "
         r"Ml\tfrac{[e^{(M-l)\epsilon}-e^{\epsilon_g+l\epsilon}]_+}{(1+e^\epsilon)^M}\Bigr)",
@@ -130,7 +130,7 @@ CLAIMS = (
                 epsilon, delta, count=rounds, total_delta=_goal(epsilon, delta, rounds, spared)
             ),
         ),
-        holds("Exact; against the root over all products of the extreme mechanism's outcomes."),
+        holds("Exact; compared with the root of delta over all products of the extreme mechanism's outcomes."),
         {**_FEW, "rounds": Range(1, 3, integer=True), "spared": Range(1e-3, 0.95, logarithmic=True)},
         statement=r"\epsilon_g(\delta_g) = \min\{\epsilon: \delta_g(\epsilon) \le \delta_g\}",
         idle=("delta",),
@@ -140,7 +140,7 @@ CLAIMS = (
         "UF-C3",
         "After Algorithm 1: amplification by sampling, one step",
         equal(_randomised, lambda epsilon, q: subsampling.amplified(epsilon, q)),
-        holds_under("Per step only: without M it says nothing of Algorithm 1, which does not sample either."),
+        holds_under("True per step only. Without M it says nothing about Algorithm 1, which does not sample either."),
         {"epsilon": Range(0.01, 3.0), "q": q.range},
         statement=r"\epsilon_q = \log(1+q(e^\epsilon-1))\quad(= O(q\epsilon))",
         where={r"\epsilon_q": _SAMPLED},
@@ -151,8 +151,8 @@ CLAIMS = (
         "After Algorithm 1: moments accountant (Table I, 200 rounds)",
         at_most(_sampled, lambda q: q * 0.95 * math.sqrt(200)),
         holds_under(
-            "Abadi et al. give (O(q eps sqrt M), delta); the printed O(q delta) is misquoted. With constant 1 it is true at "
-            "Table I for q up to .57, and false without sampling (15.07 against 13.43)."
+            "Abadi et al. give (O(q eps sqrt M), delta); the printed O(q delta) misquotes it. With constant 1 it is "
+            "true at Table I for q up to .57, and false without sampling (15.07 against 13.43)."
         ),
         {"q": Range(0.01, 0.57, logarithmic=True)},
         statement=r"\epsilon_{200} \le q\epsilon\sqrt M \text{ at } \delta\quad(q \le 0.57)",

@@ -1,4 +1,4 @@
-"""UF Sec. II-E, II-F, Table I, (23), (24), (32), (33), (36)-(38): times, powers, energies and what a deadline allows."""
+"""UF Sec. II-E, II-F, Table I, (23), (24), (32), (33), (36)-(38): times, powers, energies and limits by a deadline."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _one(array: Any) -> float:
 
 
 def _computed(quantity: str) -> Callable[..., float]:
-    """A quantity of a device of Table I."""
+    """A function that computes this quantity for a device of Table I."""
     return lambda distance, **at: _one(getattr(table_1(distance=distance), quantity)(**at))
 
 
@@ -55,12 +55,12 @@ def _power_back(distance: float, power: float) -> float:
 
 
 def _fewest(deadline: float, fewest: float) -> float:
-    """The iterations for which the least rate leaves time."""
+    """Number of iterations in the time that a transmission at the least rate leaves."""
     fleet = table_1(deadline=deadline, min_iterations=fewest)
     return _one((fleet.deadline - fleet.unit_time / fleet.min_log_rate) / fleet.iteration_time)
 
 
-# nats a second and hertz that the least iterations leave no more time than
+# the rate, in nats per second and hertz, at which the transmission fills the time after the least iterations
 _NEEDED = forms.model * sp.log(2) / (forms.bandwidth * (forms.deadline - forms.fewest * forms.load * forms.per_bit))
 
 
@@ -73,7 +73,7 @@ def _limit(name: str) -> sp.Expr:
 
 
 def _least_power(distance: float, deadline: float) -> float:
-    """The power at which the least iterations fill the deadline, by its root."""
+    """Power at which the least iterations and the transmission fill the deadline, by root finding."""
     fleet = table_1(distance=distance, deadline=deadline)
     spare = _one(fleet.deadline - fleet.least_time)
     root = brentq(lambda log_power: _one(fleet.transmit_time(math.exp(log_power))) - spare, -60.0, 60.0, xtol=1e-13)
@@ -86,7 +86,7 @@ def _most_iterations(distance: float, deadline: float) -> float:
 
 
 def _optimal(value: Callable[[DeviceFleet, energy_utility.EnergySolution], Any]) -> Callable[..., float]:
-    """A quantity at the optimum of a device of Table I."""
+    """A function that computes this quantity at the optimum of a device of Table I."""
 
     def at(distance: float, beta_1: float) -> float:
         fleet = table_1(distance=distance, beta_1=beta_1)
@@ -102,7 +102,7 @@ def _deviation_share(beta_1: float) -> float:
 
 
 def _deviation_share_tuned(beta_1: float) -> float:
-    """The same with the benchmark's power such that the mean is cut by 12.17 %."""
+    """The same with the benchmark's power chosen so that the mean is reduced by 12.17 %."""
     fleet = table_1(distance=_LINE, beta_1=beta_1)
     mean = float(energy_utility.solve(fleet).energy.mean()) / (1 - 0.1217)
     tuned = schemes.benchmark_energy(fleet, power=schemes.power_for_mean(fleet, mean))
@@ -110,7 +110,7 @@ def _deviation_share_tuned(beta_1: float) -> float:
 
 
 def _tracked(fleet: DeviceFleet, best: energy_utility.EnergySolution) -> Any:
-    """How far the optimum ought to be above varrho/2 with the delay active."""
+    """Excess of the optimal energy over varrho/2 by the formula of UF-F2*; nan where the delay is not active."""
     Z, inverse = fleet.log_rate(best.power), 1 / (fleet.amplifier_efficiency * fleet.gain)
     saving = ((Z - 1) * np.exp(Z) + 1) * inverse - fleet.circuit_power
     learned = fleet.beta_1 / (2 * fleet.beta_2) * np.exp(-fleet.compute_energy(best.iterations) / fleet.beta_2)
@@ -118,7 +118,7 @@ def _tracked(fleet: DeviceFleet, best: energy_utility.EnergySolution) -> Any:
 
 
 def _axis(id: str, low: float, high: float, unit: str, value: Any, least: float, slack: float, reason: str) -> Claim:
-    """The optima of devices of Table I lie between the end ticks of a figure."""
+    """Claim that the optima of devices of Table I lie between the first and the last tick of a figure."""
     middle, half, at = (low + high) / 2, (high - low) / 2, _optimal(value)
     return Claim(
         id,
@@ -158,12 +158,12 @@ _BENCHMARK = at_table_1(
 
 
 def _benchmark_sending(distance: float) -> float:
-    """mJ at the power of UF-F2-tuned."""
+    """Transmit energy (mJ) of the benchmark at the power of UF-F2-tuned."""
     return 1e3 * _one(table_1(distance=distance).transmit_energy(0.471))
 
 
 def _rates(beta_1: float, far: int) -> tuple[float, float]:
-    """Of the benchmark at the power of UF-F2-tuned, and of the proposed scheme."""
+    """Rates (bit/s) of the benchmark at the power of UF-F2-tuned, and of the proposed scheme."""
     distance = 200.0 if far else 50.0
     fleet = table_1(distance=distance)
     benchmark = fleet.bandwidth * fleet.log_rate(0.471) / math.log(2)
@@ -176,10 +176,10 @@ CLAIMS = (
         "Eq. (11), (12)",
         equal(_SAMPLES * bits, _SAMPLES),
         ill_defined(
-            "The units do not fit; d must be bits (6 ms an iteration), not samples (.96 us).",
+            "The units do not match: d must be in bits (6 ms per iteration), not in samples (.96 us).",
             "misprint",
             true_where="d_k in bits",
-            uncorrected="a unit, and true where says which",
+            uncorrected="a unit; 'true where' says which",
         ),
         statement=r"T_{cp} = jd_k\tau_k,\quad d_k = |\mathcal D_k|,\ [\tau] = \text{s/bit}",
         where={"T_{cp}": _SAMPLES * bits, "d_k": 128, r"\tau_k": IN_TABLE_1[r"\tau"]},
@@ -188,7 +188,7 @@ CLAIMS = (
         "UF-E13",
         "Eq. (13)-(16)",
         equal(_computed("transmit_time"), at_table_1(forms.transmit_time, _AT)),
-        holds("Rate, time and power fit together; the index i of (15) should be k."),
+        holds("Rate, time and power are consistent; the index i of (15) should be k."),
         form=at_table_1(_SENDING, _AT),
         statement=r"T_{tx} = \frac{\mathcal V_v}{B\log_2(1+\gamma/\Gamma)},\quad \gamma = \frac{\kappa P|h|^2}{\sigma^2r^\alpha}",
         where={**IN_TABLE_1, r"\gamma/\Gamma": at_table_1(forms.gain) * power},
@@ -197,7 +197,7 @@ CLAIMS = (
         "UF-E23",
         "Eq. (23), (24)",
         equal(_computed("energy"), at_table_1(forms.energy, _AT)),
-        holds("Times and powers multiplied."),
+        holds("The products of times and powers."),
         form=at_table_1(_SPENT, _AT),
         statement=r"E = jd\tau P_{cp} + \frac{\mathcal V_v(P/\rho+P_{cir})}{B\log_2(1+\gamma/\Gamma)}",
         where={**IN_TABLE_1, r"\gamma/\Gamma": at_table_1(forms.gain) * power},
@@ -206,7 +206,7 @@ CLAIMS = (
         "UF-E32",
         "Eq. (32)",
         equal(_least_power, _limit("least power")),
-        holds_under("If T > j_min d tau; with (33) it makes two of the five constraints redundant."),
+        holds_under("True if T > j_min d tau; with (33) it makes two of the five constraints redundant."),
         form=_at_deadline((sp.exp(_NEEDED) - 1) * forms.power * _SNR_GAP / _RATIO),
         statement=r"P = \tfrac{\sigma^2r^\alpha\Gamma}{\kappa|h|^2}\Bigl(e^{\mathcal V_v\log2/(B(T-j_{\min}d\tau))}-1\Bigr)"
         r"\quad\text{where } j_{\min}d\tau + T_{tx}(P) = T",
@@ -216,7 +216,9 @@ CLAIMS = (
         "UF-E33",
         "Eq. (33)",
         equal(_most_iterations, _limit("most iterations")),
-        holds_under("The iterations that fill the deadline at the greatest power, if the device is feasible."),
+        holds_under(
+            "These are the iterations that fill the deadline at the greatest power, if the device is feasible."
+        ),
         form=_at_deadline((forms.deadline - _SENDING.subs(forms.power, forms.greatest)) / (forms.load * forms.per_bit)),
         statement=r"j = \tfrac1{d\tau}\Bigl(T-\tfrac{\mathcal V_v\log2}{B\log(1+\gamma_{\max}/\Gamma)}\Bigr)"
         r"\quad\text{where } jd\tau + T_{tx}(P_{\max}) = T",
@@ -226,12 +228,12 @@ CLAIMS = (
         "UF-E31",
         "Eq. (30), (31)",
         equal(_computed("utility"), at_table_1(forms.utility, _AT)),
-        defined("The problem; Phi and R depend on j and P. A weight of 1/J^2 is implied."),
+        defined("The optimisation problem; Phi and R depend on j and P. A weight of 1/J^2 is implied."),
         form=at_table_1(
             -forms.beta_1 * sp.exp(-_COMPUTING / forms.beta_2) + forms.beta_1 - _SPENT * (_SPENT - forms.varrho), _AT
         ),
         statement=r"\max U = -\mathcal E_{mod}+\beta_1-E(E-\varrho) \text{ s.t. delay, power, iterations}",
-        unread="a problem; tried is its objective",
+        unread="a problem; its objective is tried",
         scale=absolute("", 0.1),
     ),
     Claim(
@@ -248,7 +250,7 @@ CLAIMS = (
         "UF-E38",
         "Eq. (38), (40)",
         equal(_fewest, fewest),
-        holds_under("Z* >= Z_min says the same as j* >= j_min: (40) needs no lower clamp if the device is feasible."),
+        holds_under("Z* >= Z_min is equivalent to j* >= j_min: (40) needs no lower clamp if the device is feasible."),
         {"deadline": Range(0.6, 3.0, typical=(0.75, 0.75))},
         form=_at_deadline(
             (forms.deadline - forms.model * sp.log(2) / (forms.bandwidth * _NEEDED)) / forms.iteration_time, fewest
@@ -270,18 +272,25 @@ CLAIMS = (
         "Table I: T = 0.75 ms",
         at_most(*_NATS.values()),
         false(
-            "Needs 3235 nats, an SNR of 10^1405; 0.75 s gives the figures.",
+            "T = 0.75 ms needs 3235 nats, an SNR of 10^1405; 0.75 s gives the values of the figures.",
             "misprint",
             true_where=r"T = 0.75\,\mathrm s",
-            uncorrected="a number, and true where says which is meant",
+            uncorrected="a number; 'true where' says which one is meant",
         ),
         statement=r"Z_{\min} \le Z_{\max} \text{ with no iteration at all}",
         where=_NATS,
     ),
-    _axis("UF-F3a", 46, 58, "mJ", _computing, 0.02, 0.15, "47.5 to 56.9 mJ at beta_1 = .5; the axis says mW."),
-    _axis("UF-F3b", 125, 325, "mJ", _sending, 0.02, 0.1, "202 to 229 mJ at beta_1 = .5; the axis says mW."),
+    _axis("UF-F3a", 46, 58, "mJ", _computing, 0.02, 0.15, "47.5 to 56.9 mJ at beta_1 = .5; the axis is labelled mW."),
+    _axis("UF-F3b", 125, 325, "mJ", _sending, 0.02, 0.1, "202 to 229 mJ at beta_1 = .5; the axis is labelled mW."),
     _axis(
-        "UF-F4a", 80, 100, "iterations", lambda fleet, best: best.iterations, 0.02, 0.12, "98.5 to 82.2 at beta_1 = .5."
+        "UF-F4a",
+        80,
+        100,
+        "iterations",
+        lambda fleet, best: best.iterations,
+        0.02,
+        0.12,
+        "98.5 to 82.2 iterations at beta_1 = .5.",
     ),
     _axis(
         "UF-F4b",
@@ -291,17 +300,18 @@ CLAIMS = (
         lambda fleet, best: 1e-6 * best.rate,
         1.7,
         0.1,
-        "From beta_1 = 1.7 on. At .5 it is 5.57 to 3.43 Mbit/s, and where the energy is as even as the paper says "
-        "(UF-F2-std) 3.39 at 200 m: below the lowest tick of 3.5, though an axis may go on below that.",
+        "True from beta_1 = 1.7 on. At .5 the rate is 5.57 to 3.43 Mbit/s; where the energy is as even as the paper "
+        "says (UF-F2-std), it is 3.39 at 200 m. Both are below the lowest tick of 3.5, but an axis may extend below "
+        "its lowest tick.",
     ),
     Claim(
         "UF-F2",
         "Fig. 2 (axis 175 to 375 mJ) and '12.17 % reduction in the average energy'",
         at_most(_MOST, sp.Rational("0.375")),
         not_reproducible(
-            "With a benchmark at a constant .47 W, which is not given, this and both numbers of the abstract come out "
-            "(UF-F2-tuned). As described (most iterations, so greatest power) it needs 406 to 582 mJ, and the mean "
-            "is cut by 46 to 50 %.",
+            "With a benchmark at a constant .47 W, a power that the paper does not give, this axis and both numbers "
+            "of the abstract result (UF-F2-tuned). As described (most iterations, and therefore greatest power) the "
+            "benchmark needs 406 to 582 mJ, and the mean is reduced by 46 to 50 %.",
             corrected_by="UF-F2-tuned",
             true_where=r"P = 0.47\,\mathrm W",
         ),
@@ -312,7 +322,7 @@ CLAIMS = (
         "UF-F2-rises",
         "Fig. 2: 'for the benchmark scheme the total energy cost significantly increases with the path loss' (.471 W)",
         at_most(_BENCHMARK, _BENCHMARK.subs(distance, distance + farther)),
-        holds("Fewer iterations save less than the slower transmission costs: 236 mJ at 50 m, 329 at 200 m."),
+        holds("The fewer iterations save less than the slower transmission costs: 236 mJ at 50 m, 329 mJ at 200 m."),
         given=[distance + farther <= 200],
         statement=r"E_{\text{benchmark}}(r) \le E_{\text{benchmark}}(r + h)",
         where={r"E_{\text{benchmark}}": sp.Lambda(distance, _BENCHMARK)},
@@ -324,7 +334,7 @@ CLAIMS = (
             lambda distance, farther: _optimal(_computing)(distance, 0.5),
             lambda distance, farther: _optimal(_computing)(distance + farther, 0.5),
         ),
-        holds("Farther devices leave more of the deadline to the transmission."),
+        holds("Farther devices need more of the deadline for the transmission."),
         {"distance": distance.range, "farther": farther.range},
         given=[distance + farther <= 200],
         statement=r"E_{cp}(r) \ge E_{cp}(r + h)",
@@ -350,7 +360,8 @@ CLAIMS = (
             lambda beta_1, far: _rates(beta_1, far)[far],
         ),
         holds_under(
-            "With the benchmark of UF-F2-tuned and beta_1 as small as it asks for: 5.55 against 5.52, 3.38 against 3.52."
+            "With the benchmark of UF-F2-tuned and the small beta_1 that it requires: 5.55 against 5.52 Mbit/s, 3.38 "
+            "against 3.52."
         ),
         {"beta_1": Range(1e-3, 0.0207, logarithmic=True), "far": Range(0, 1, integer=True)},
         statement=r"R_{\text{proposed}}(50\,\mathrm m) \ge R_{\text{benchmark}}(50\,\mathrm m),\quad "
@@ -360,11 +371,12 @@ CLAIMS = (
     ),
     Claim(
         "UF-coherence",
-        "Sec. II-F: 'coherence time of the order of 100 ms', a channel that stays for a transmission (Table I, greatest power)",
+        "Sec. II-F: 'coherence time of the order of 100 ms', a channel that stays constant during a transmission "
+        "(Table I, greatest power)",
         at_most(_FASTEST, sp.Rational("0.1")),
         not_reproducible(
-            "True at the .75 ms that Table I prints, in which nothing can be sent; at the .75 s that give the figures "
-            "(UF-TabI) the fastest transmission takes 151 to 231 ms. Only of the order.",
+            "True at the .75 ms that Table I prints, in which nothing can be sent. At the .75 s that give the figures "
+            "(UF-TabI) the fastest transmission takes 151 to 231 ms; only the order of magnitude is right.",
             true_where="one block fading at a time",
             uncorrected="an order of magnitude; the paper gives no coherence time",
         ),
@@ -375,7 +387,9 @@ CLAIMS = (
         "UF-F2-std",
         "Fig. 2: 'the standard deviation of the energy by 99 %'",
         at_most(_deviation_share, lambda beta_1: 0.01),
-        holds_under("The optimum tracks varrho/2, the closer the smaller beta_1/beta_2; 90 % at beta_1 = .5."),
+        holds_under(
+            "The optimum tracks varrho/2, more closely for smaller beta_1/beta_2; the reduction is 90 % at beta_1 = .5."
+        ),
         {"beta_1": Range(1e-3, 0.0395, logarithmic=True)},
         statement=r"\frac{\mathrm{std}(E_{\text{proposed}})}{\mathrm{std}(E_{\text{benchmark}})} \le 0.01 "
         r"\quad(\beta_1/\beta_2 \le 0.79/\mathrm J)",
@@ -385,8 +399,8 @@ CLAIMS = (
         "Abstract: 99 % and 12.17 % at once, with a benchmark at a lower power",
         at_most(_deviation_share_tuned, lambda beta_1: 0.01),
         holds_under(
-            "The benchmark at .47 W, which is not given: 235 to 329 mJ, as on the axis of Fig. 2, and 5.52 to 3.52 Mbit/s "
-            "where the proposed scheme has 5.55 to 3.38, the signs of Fig. 4(b)."
+            "True if the benchmark uses .47 W, a power that the paper does not give: 235 to 329 mJ, as on the axis of "
+            "Fig. 2, and 5.52 to 3.52 Mbit/s where the proposed scheme has 5.55 to 3.38, the signs of Fig. 4(b)."
         ),
         {"beta_1": Range(1e-3, 0.0207, logarithmic=True)},
         statement=r"\mathrm{mean}(E_{\text{proposed}}) = 0.8783\,\mathrm{mean}(E_{\text{benchmark}}) \implies "
@@ -396,9 +410,9 @@ CLAIMS = (
     ),
     Claim(
         "UF-F2*",
-        "ours: why the energy is flat (delay active)",
+        "ours: why the energy hardly depends on the distance (delay active)",
         equal(_optimal(lambda fleet, best: best.energy - fleet.utility_energy / 2), _optimal(_tracked)),
-        holds("Target tracking of varrho/2, without any privacy or deviation factor."),
+        holds("The optimum tracks the target varrho/2, without any privacy or deviation factor."),
         {"distance": distance.range, "beta_1": Range(0.01, 0.6)},
         statement=r"E^* - \tfrac\varrho2 = \frac{\beta_1}{2\beta_2}\frac{e^{-y/\beta_2}}{1+m'/P_{cp}}",
         tolerance=1e-8,

@@ -60,7 +60,7 @@ _BENDS = sp.diff(_SPENT, Z1, 2)
 
 @cache
 def _equations() -> tuple[list[tuple[Any, Any]], int]:
-    """The printed equations as functions beside the derived ones, and how many symbols they have."""
+    """Pairs of the derived and the printed equations as functions, and the number of their symbols."""
     derived, printed = forms.derived(), forms.printed()
     names = sorted({s for e in printed.values() for s in e.free_symbols}, key=str)
     return [(sp.lambdify(names, derived[name]), sp.lambdify(names, e)) for name, e in printed.items()], len(names)
@@ -72,7 +72,7 @@ def _residual(side: int, equation: int, seed: int) -> float:
 
 
 def _stationary(distance: float, deadline: float) -> tuple[float, float]:
-    """Both sides of (39) at the optimum; nothing where the deadline is slack there."""
+    """Both sides of (39) at the optimum; nan where the deadline is slack there."""
     fleet = table_1(distance=distance, deadline=deadline)
     p, best = Problem.of(fleet), energy_utility.solve(fleet)
     if best.case[0] != "delay active":
@@ -94,8 +94,12 @@ def _printed(distance: float, deadline: float) -> tuple[float, float]:
 def _best(distance: float, deadline: float) -> tuple[float, float, float]:
     """Compute time, Z and utility of the certified optimum."""
     fleet = table_1(distance=distance, deadline=deadline)
-    found = energy_utility.solve(fleet)
-    return float(found.compute_time[0]), float(fleet.unit_time[0] / found.transmit_time[0]), float(found.utility[0])
+    solution = energy_utility.solve(fleet)
+    return (
+        float(solution.compute_time[0]),
+        float(fleet.unit_time[0] / solution.transmit_time[0]),
+        float(solution.utility[0]),
+    )
 
 
 def _multiplier(distance: float, deadline: float) -> float:
@@ -105,23 +109,23 @@ def _multiplier(distance: float, deadline: float) -> float:
 
 
 def _proved_root(distance: Fraction, deadline: Fraction) -> tuple[Device, Ball]:
-    one = Device.table_1(distance, T=deadline)
-    return one, one.root_near(_printed(float(distance), float(deadline))[0])
+    device = Device.table_1(distance, T=deadline)
+    return device, device.root_near(_printed(float(distance), float(deadline))[0])
 
 
 def _proved_utilities(distance: Fraction, deadline: Fraction) -> tuple[Ball, Ball]:
-    """Of a feasible point beside the optimum, and of the printed point, its root proved; nothing where that fails."""
-    one, root = _proved_root(distance, deadline)
+    """Utilities of a feasible point near the optimum and of the printed point with a proved root; nan where that fails."""
+    device, root = _proved_root(distance, deadline)
     x, Z = (ball(v) for v in _best(float(distance), float(deadline))[:2])
     x = x * (1 - ball("1e-12"))
-    if not one.feasible(x, Z) or not root < one.Z_max:
+    if not device.feasible(x, Z) or not root < device.Z_max:
         return flint.arb.nan(), flint.arb.nan()
-    return one.utility(x, Z), one.utility(one.T - one.a / root, root)
+    return device.utility(x, Z), device.utility(device.T - device.a / root, root)
 
 
 def _proved_multiplier(distance: Fraction, deadline: Fraction) -> tuple[Ball, Ball]:
-    one, root = _proved_root(distance, deadline)
-    return ball(0), one.multiplier(root)
+    device, root = _proved_root(distance, deadline)
+    return ball(0), device.multiplier(root)
 
 
 CLAIMS = (
@@ -130,7 +134,8 @@ CLAIMS = (
         "Eq. (30): 'concave'; Eq. (64), (66) (Table I, 50 m)",
         at_least(_middle(_U), _average(_U)),
         false(
-            "Not where E < varrho/2: there -E(E - varrho) rises with the convex E, and rewards wasting energy.",
+            "Not concave where E < varrho/2: there -E(E - varrho) increases with the convex E, and rewards wasting "
+            "energy.",
             "step",
             corrected_by="UF-L1*",
             true_where=r"E \ge \varrho/2",
@@ -144,7 +149,7 @@ CLAIMS = (
         "UF-E34-convex",
         "Eq. (34): 'can be shown to be non-convex', since E_tx is in P (App. B) (Table I, 200 m, from 70 mW on)",
         at_least(_BY_POWER.subs(P1, (P1 + P2) / 2), (_BY_POWER + _BY_POWER.subs(P1, P2)) / 2),
-        holds("Right: convex below 63 mW, concave above."),
+        holds("Right: E_tx is convex in P below 63 mW and concave above."),
         statement=r"E_{tx}\bigl(\tfrac{P_1+P_2}2\bigr) \ge \tfrac{E_{tx}(P_1)+E_{tx}(P_2)}2",
         where={"E_{tx}": sp.Lambda(P1, _BY_POWER)},
     ),
@@ -153,7 +158,8 @@ CLAIMS = (
         "Lemma 1, Eq. (35): an equivalent convex problem (Table I, 50 m, ten iterations)",
         at_least(_middle(_U).subs(_TEN), _average(_U).subs(_TEN)),
         false(
-            "Only where E >= varrho/2; the relaxation -(E - varrho/2)_+^2 is, and loses nothing with the target in reach.",
+            "Concave only where E >= varrho/2. The relaxation -(E - varrho/2)_+^2 is concave, and loses nothing when "
+            "the target is in reach.",
             corrected_by="UF-L1*",
             true_where=r"E \ge \varrho/2",
         ),
@@ -165,7 +171,7 @@ CLAIMS = (
         "UF-E60",
         "Eq. (60) (Table I)",
         at_least(_middle(_PSI), _average(_PSI)),
-        holds("An exponential."),
+        holds("Minus a decreasing exponential plus a constant is concave."),
         statement=r"\Psi\bigl(\tfrac{j_1+j_2}2\bigr) \ge \tfrac{\Psi(j_1)+\Psi(j_2)}2,\quad "
         r"\Psi(j) = -\beta_1e^{-jd\tau P_{cp}/\beta_2}+\beta_1",
         where={r"\Psi": sp.Lambda(forms.j, _PSI(forms.j, 1))},
@@ -174,7 +180,7 @@ CLAIMS = (
         "UF-E61",
         "Eq. (61), (62), and (58) (Table I, 50 m)",
         at_most(_middle(_G), _average(_G)),
-        holds("(e^Z - 1)/Z and 1/Z are."),
+        holds("(e^Z - 1)/Z and 1/Z are convex."),
         statement=_CHORD % ("G", r"\le", "G", "G") + r",\quad G(j, Z) = jd\tau P_{cp} + E_{tx}(Z)",
         where={"G": _G},
     ),
@@ -182,7 +188,7 @@ CLAIMS = (
         "UF-E59",
         "Eq. (59): 'jointly convex in j and Z' (Table I, 50 m)",
         at_most(_middle(_DELAY), _average(_DELAY)),
-        holds("Linear in j, and 1/Z."),
+        holds("The delay is linear in j, and 1/Z is convex."),
         statement=_CHORD
         % (r"\Delta", r"\le", r"\Delta", r"\Delta")
         + r",\quad \Delta(j, Z) = jd\tau + \tfrac{\mathcal V_v\log2}"
@@ -194,7 +200,7 @@ CLAIMS = (
         "Eq. (63): H is 'concave and nonincreasing' (varrho = 1/2)",
         at_most(_OUTER.subs(y, y + h), _OUTER),
         false(
-            "It increases up to varrho/2; so Definition 5 does not apply.",
+            "H increases up to varrho/2, so that Definition 5 does not apply.",
             "step",
             corrected_by="UF-L1*",
             true_where=r"y \ge \varrho/2",
@@ -211,10 +217,10 @@ CLAIMS = (
             -2 * sp.diff(_SPENT, Z1) ** 2 + sp.diff(_OUTER, y).subs(y, _SPENT) * _BENDS**2,
         ),
         false(
-            "A slip: G'' is not squared. The rule itself is right.",
+            "G'' should not be squared. The rule itself is right.",
             "misprint",
             true_where=r"G'' \in \{0, 1\}",
-            uncorrected="the square is dropped, and the rule that uses it is right as printed",
+            uncorrected="without the square it is right, and the rule that uses it is right as printed",
         ),
         statement=r"\Omega'' = H''(G)(G')^2 + H'(G)(G'')^2",
         where={
@@ -230,17 +236,23 @@ CLAIMS = (
         "UF-E67",
         "Eq. (67)-(76): (69), (70), (71), (72), (74), (76) by index, at random values of their symbols",
         equal(lambda equation, seed: _residual(0, equation, seed), lambda equation, seed: _residual(1, equation, seed)),
-        holds("The algebra is right, also symbolically; the error is to divide by (Z-1)e^Z - c, which loses Z_0."),
+        holds(
+            "The algebra is right, also symbolically. The error is a division by (Z-1)e^Z - c, which loses the "
+            "solution Z_0."
+        ),
         {"equation": Range(0, 5, integer=True), "seed": Range(0, 10**6, integer=True)},
         statement=r"\partial_j\mathscr L = 0,\ \partial_Z\mathscr L = 0 \text{ as printed}",
-        unread="six equations, printed and derived; `equation` says which",
+        unread="six equations, printed and derived; `equation` is the index",
         scale=relative_to(lambda equation, seed: 1 + abs(_residual(0, equation, seed))),
     ),
     Claim(
         "UF-E39",
         "Eq. (39), (76), at optima of Table I with other deadlines",
         equal(*both(_stationary)),
-        holds_under("Right on the delay edge; which root is meant is not said: the only one beyond Z_0."),
+        holds_under(
+            "Right where the delay constraint is active. The paper does not say which root is meant; it is the only "
+            "one beyond Z_0."
+        ),
         {"distance": _DISTANCE, "deadline": Range(0.6, 3.0)},
         statement=r"(2E-\varrho)\Bigl(\tfrac{Bb}{P_{cp}\log2}\bigl((Z-1)e^Z-c\bigr)+1\Bigr) = "
         r"\tfrac{\beta_1}{\beta_2}e^{-E_{cp}/\beta_2}",
@@ -251,8 +263,9 @@ CLAIMS = (
         "Theorem 2, Eq. (36)-(40) (Table I, other deadlines)",
         at_least(lambda **point: _printed(**point)[1], lambda **point: _best(**point)[2], balls=_proved_utilities),
         false(
-            "Optimal only while the delay constraint is active (at Table I up to T = 2.9 s, so at its own .75 s too) "
-            "and the root is the right one; on wide instances a quarter is suboptimal and some have no root.",
+            "Optimal only while the delay constraint is active (at Table I up to T = 2.9 s, so also at its own .75 s) "
+            "and the root is the right one. On instances with wide parameter ranges a quarter of the results is "
+            "suboptimal, and some have no root.",
             corrected_by="UF-T2*",
             true_where=r"\text{delay active at the optimum: Table I with } T \le 2.9\,\mathrm s",
         ),
@@ -265,7 +278,7 @@ CLAIMS = (
         "After (76): 'it can be shown that ... Lambda_1 >= 0'; 'all other cases violate KKT'",
         at_least(_multiplier, 0, balls=_proved_multiplier),
         false(
-            "Negative as soon as the deadline is slack at the optimum: -.0021 at 50 m and T = 3 s.",
+            "Lambda_1 is negative as soon as the deadline is slack at the optimum: -.0021 at 50 m and T = 3 s.",
             "step",
             corrected_by="UF-T2*",
             true_where=r"\text{Table I with } T \le 2.9\,\mathrm s",

@@ -40,7 +40,7 @@ _utility = sp.Lambda((gain, spent), gain - spent * (spent - sp.Rational(1, 2))) 
 
 
 def _from_the_middle(repair: fairness.Repair, s: dict[str, float]) -> float:
-    """How far the first device's factor is from 1/2."""
+    """Distance of the first device's factor from 1/2."""
     return float(abs(fairness.deviation(list(s.values()), repair=repair)[0] - 0.5))
 
 
@@ -56,10 +56,10 @@ def _norm_share(seed: int, devices: int, spread: float) -> float:
 
 
 def _refitted(beta_1: float, beta_2: float, energy: float, seed: int) -> float:
-    """The model fitted to four rounds of exact data, at another energy."""
+    """The model, fitted to four rounds of exact data, evaluated at another energy."""
     rounds = np.random.default_rng(seed).uniform(0.0, 0.1, 4)
-    found = fairness.fit(fairness.model(rounds, beta_1=beta_1, beta_2=beta_2), rounds)
-    return float(fairness.model(energy, beta_1=found.beta_1, beta_2=found.beta_2))
+    fitted = fairness.fit(fairness.model(rounds, beta_1=beta_1, beta_2=beta_2), rounds)
+    return float(fairness.model(energy, beta_1=fitted.beta_1, beta_2=fitted.beta_2))
 
 
 CLAIMS = (
@@ -68,7 +68,7 @@ CLAIMS = (
         "Eq. (26): 'E_k in [0, 1]'",
         at_most(_PRINTED, 1),
         false(
-            "Cosines can be negative: values from -8 to 91; at w_g = 0, the first round, it is 0/0.",
+            "Cosines can be negative: the values range from -8 to 91. At w_g = 0, the first round, the factor is 0/0.",
             corrected_by="UF-E26-clip",
             true_where=r"s_k \ge 0 \text{ for all } k,\ \max_k s_k > 0",
         ),
@@ -89,14 +89,16 @@ CLAIMS = (
         )
         for name, repair, reason in (
             ("UF-E26-clip", fairness.Repair.CLIP, "Negative cosines count as 0."),
-            ("UF-E26-shift", fairness.Repair.SHIFT, "Cosines shifted by 1; keeps their order."),
+            ("UF-E26-shift", fairness.Repair.SHIFT, "All cosines are shifted by 1, which keeps their order."),
         )
     ),
     Claim(
         "UF-E26-mean",
         "ours: cosines with the mean update",
         at_least(lambda **p: float(np.max(fairness.mean_update_similarities(_updates(**p)))), _norm_share),
-        holds("K norm(h)^2 is the sum of the inner products; so the factor is never negative."),
+        holds(
+            "K norm(h)^2 is the sum of the inner products of h with all updates, so that the factor is never negative."
+        ),
         {"seed": _SEED, "devices": Range(2, 6, integer=True), "spread": Range(0.0, 2.0)},
         statement=r"\max_k\cos(\bar h, h_k) \ge \frac{\|\bar h\|}{\max_k\|h_k\|} > 0",
     ),
@@ -105,7 +107,8 @@ CLAIMS = (
         "Eq. (28)",
         equal(lambda beta_1, beta_2, energy: float(fairness.model(energy, beta_1=beta_1, beta_2=beta_2)), _MODEL),
         defined(
-            "An empirical model (our runs: R^2 of .66 to .84 open loop, none in closed loop); here what is computed."
+            "An empirical model (in our runs R^2 is .66 to .84 in open loop, and there is none in closed loop). "
+            "Tried: the values that the code computes."
         ),
         statement=r"\mathcal E = \beta_1e^{-E_{cp}/\beta_2}",
     ),
@@ -114,7 +117,8 @@ CLAIMS = (
         "Eq. (29): the argmin from one round, at two values of beta_2",
         equal(*_FITTED.values()),
         ill_defined(
-            "One equation, two unknowns: the minimisers are a curve of residual 0; at a factor of 0 there is none.",
+            "One equation has two unknowns: the minimisers form a curve with residual 0. If the factor is 0, there is "
+            "no minimiser.",
             corrected_by="UF-E29*",
             true_where="two rounds of different energies",
         ),
@@ -125,9 +129,12 @@ CLAIMS = (
     ),
     Claim(
         "UF-E29*",
-        "ours: a weighted fit over several rounds, put to the test at another energy",
+        "ours: a weighted fit over several rounds, tested at another energy",
         equal(_refitted, _MODEL),
-        holds("Identified from two different energies on; recovers the parameters of data from the model."),
+        holds(
+            "The parameters are identified from two different energies on; the fit recovers them from data of the "
+            "model."
+        ),
         {"seed": _SEED},
         statement=r"\hat\beta = \mathrm{argmin}\sum_m\mathcal E_m^2\bigl(\log\mathcal E_m-\log\beta_1+E_m/\beta_2\bigr)^2 "
         r"\implies \hat\beta = \beta",

@@ -1,4 +1,4 @@
-"""UF Theorem 1, Appendix A and (41): how many local iterations an accuracy takes. L = 1 where it does not occur."""
+"""UF Theorem 1, Appendix A and (41): local iterations that an accuracy needs. L = 1 where L is not a parameter."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _class(mu: float, step: float) -> dict[str, float]:
 
 
 def _worst(mu: float, step: float, iterations: int) -> float:
-    """The worst of descents on quadratics along nine curvatures, and on functions that bend."""
+    """Worst accuracy of gradient descent on quadratics of nine curvatures and on three non-quadratic functions."""
     quadratics = [descended(np.array([c]), np.ones(1), step, iterations) for c in np.linspace(mu, 1.0, 9)]
     return max(*quadratics, *(bent(mu, start, step, iterations) for start in (0.1, 1.0, 10.0)))
 
@@ -59,7 +59,8 @@ CLAIMS = (
         "Theorem 1, Eq. (22), as a sufficient number of iterations (L = 1)",
         at_most((1 - long_step * mu) ** (2 * _COUNT), phi),
         false(
-            "Along the flattest direction the excess shrinks by (1 - eta mu)^2, which (22) does not even contain.",
+            "Along the flattest direction one iteration reduces the excess by the factor (1 - eta mu)^2, but (22) "
+            "does not contain mu.",
             corrected_by="UF-T1*",
             true_where=r"\mu = L",
         ),
@@ -72,7 +73,8 @@ CLAIMS = (
         "Theorem 1, Eq. (22), as a necessary number of iterations (L = 1)",
         at_least((1 - long_step) ** (2 * (_COUNT - 1)), phi),
         false(
-            "From (57) follows an upper bound on j. Along the steepest direction eta = 1/L solves in one iteration.",
+            "(57) gives an upper bound on j, not a lower one. Along the steepest direction eta = 1/L needs a single "
+            "iteration.",
             corrected_by="UF-T1*-necessary",
         ),
         statement=rf"(1-\eta L)^{_COUNTED}-2}} \ge \Phi\quad(\Phi_{{j-1}} \text{{ of the steepest quadratic}})",
@@ -84,7 +86,8 @@ CLAIMS = (
         "Theorem 1: 'step size eta > L/2'",
         at_most((1 - any_step * L) ** 10, 1),
         false(
-            "eta < 2/L turned over: there gradient descent converges. As printed L/2 has the dimension of 1/eta.",
+            "The condition eta < 2/L is inverted: gradient descent converges for eta < 2/L. As printed, L/2 has the "
+            "dimension of 1/eta.",
             "misprint",
             true_where=r"\eta \le 2/L",
             corrected_by="UF-T1*",
@@ -97,15 +100,20 @@ CLAIMS = (
         "UF-T1*",
         "ours: the worst accuracy after j iterations (L = 1)",
         equal(_worst, lambda mu, step, iterations: float(convergence.worst_accuracy(iterations, **_class(mu, step)))),
-        holds("Integrated along the gradient flow; attained by quadratics. Against descent on quadratics and others."),
+        holds(
+            "Integrated along the gradient flow; attained by quadratics. Compared with descent on quadratics and "
+            "other functions."
+        ),
         {"mu": Range(0.01, 0.98, logarithmic=True), "step": step.range, "iterations": Range(1, 30, integer=True)},
         statement=r"\sup_{\mathcal F}\Phi_j = \rho^{2j},\quad \rho = \max(|1-\eta\mu|, |1-\eta L|)",
     ),
     Claim(
         "UF-T1*-necessary",
-        "ours: what no function undercuts (L = 1, eta < 1/L)",
+        "ours: the least excess after j iterations for any function (L = 1, eta < 1/L)",
         at_least(bent, lambda mu, start, step, iterations: (1 - step) ** (2 * iterations)),
-        holds("From the two lower quadratics of a smooth convex function; attained along the steepest direction."),
+        holds(
+            "Follows from the two lower quadratics of a smooth convex function; attained along the steepest direction."
+        ),
         {**_STARTS, "step": Range(0.05, 0.99), "iterations": Range(1, 30, integer=True)},
         statement=r"\Phi_j \ge (1-\eta L)^{2j}",
         tolerance=1e-7,
@@ -117,7 +125,7 @@ CLAIMS = (
             lambda mu, step: float(convergence.contraction(**_class(mu, step))) ** 2,
             forms.descent.subs({forms.L: 1, forms.mu: mu, forms.step: step}),
         ),
-        holds("With s = eta L and k = mu/L the differences are k(1-k)s^2 and s(1-k)(2-s)."),
+        holds("With s = eta L and k = mu/L the two differences are k(1-k)s^2 and s(1-k)(2-s), which are not negative."),
         statement=r"\rho^2 \le 1-2\mu\eta\bigl(1-\tfrac{\eta L}2\bigr)",
         where={r"\rho^2": _CONTRACTION, **_UNIT},
         form=at_most(_CONTRACTION, 1 - 2 * mu * step * (1 - step / 2)),
@@ -130,7 +138,7 @@ CLAIMS = (
             lambda phi, mu, step: float(np.ceil(convergence.sufficient_iterations(phi, **_class(mu, step)))),
         ),
         holds_under(
-            "It can be bounded, by the corrected theorem: the least number of iterations, from descent itself."
+            "The corrected theorem bounds it. Compared with the least number of iterations by running the descent."
         ),
         {"phi": phi.range, "mu": Range(0.05, 0.98), "step": Range(0.05, 1.9)},
         statement=r"\min\Bigl\{j : \sup_{\mathcal F}\Phi_j \le \Phi\Bigr\} = "
@@ -143,7 +151,7 @@ CLAIMS = (
             lambda mu, step, iterations: float(convergence.worst_accuracy(iterations, **_class(mu, step))),
             lambda mu, step, iterations: float(convergence.published_accuracy(iterations, **_class(mu, step))),
         ),
-        holds_under("True for j >= 1, loose: the factor is at least rho. At j = 0 it is false."),
+        holds_under("True for j >= 1 but loose: the factor is at least rho. At j = 0 it is false."),
         {"mu": mu.range, "step": step.range, "iterations": Range(1, 30, integer=True)},
         statement=r"\Phi_j \le \bigl(\tfrac{\mu\eta^2L}2-\mu\eta+1\bigr)^{j+1}",
     ),
@@ -160,7 +168,9 @@ CLAIMS = (
         "UF-E47",
         "Eq. (45)-(48) (L = 1)",
         at_most((_SLOPE - _SLOPE.subs(x, y)) ** 2, (x - y) * (_SLOPE - _SLOPE.subs(x, y))),
-        holds("Baillon and Haddad; but the printed step replaces a product of norms by the smaller inner product."),
+        holds(
+            "The Baillon-Haddad theorem. But the printed step replaces a product of norms by the smaller inner product."
+        ),
         given=[sp.Ne(x, y)],
         statement=r"\bigl(\nabla\mathcal F(x)-\nabla\mathcal F(y)\bigr)^2 \le L(x-y)\bigl(\nabla\mathcal F(x)"
         r"-\nabla\mathcal F(y)\bigr)",
@@ -170,7 +180,7 @@ CLAIMS = (
         "UF-E49",
         "Eq. (49), (50) (L = 1)",
         at_least(_F, x * _SLOPE - x**2 / 2),
-        holds("The upper quadratic of a smooth function."),
+        holds("The quadratic upper bound of a smooth function."),
         statement=r"\mathcal F(x) - \mathcal F(x^*) \ge (x-x^*)\nabla\mathcal F(x) - \tfrac L2(x-x^*)^2",
         where=_BENT,
         scale=relative_to(lambda mu, x: x * x / 2, "the last term"),
@@ -180,7 +190,7 @@ CLAIMS = (
         "Eq. (51)",
         at_most((L * x) ** 2, L * (L * x**2 / 2)),
         false(
-            "2L is right; and (44), negative, needs a lower bound, 2 mu.",
+            "The right factor is 2L; and (44), which is negative, needs a lower bound with 2 mu.",
             "step",
             corrected_by="UF-T1*-PL",
             true_where="nowhere",
@@ -195,7 +205,7 @@ CLAIMS = (
         at_most(
             lambda mu, start, step: bent(mu, start, step, 1), lambda mu, start, step: 1 - mu * step * (1 - step / 2)
         ),
-        holds("From the PL inequality (with 2 mu even), not from (51)."),
+        holds("Follows from the Polyak-Lojasiewicz inequality (even with 2 mu), not from (51)."),
         {**_STARTS, "step": Range(0.05, 2.0)},
         statement=r"\mathcal F^+-\mathcal F^* \le \bigl(1-\mu\eta(1-\tfrac{\eta L}2)\bigr)(\mathcal F-\mathcal F^*)",
     ),
@@ -204,7 +214,7 @@ CLAIMS = (
         "Eq. (53)-(55) (L = 1)",
         at_most((1 - step * mu) ** 2, _PRINTED),
         false(
-            "L has taken the place of mu: .5 is claimed where .81 is true (mu = .1, eta = 1).",
+            "L stands in place of mu: .5 is claimed where .81 is true (mu = .1, eta = 1).",
             "step",
             corrected_by="UF-T1*-PL",
             true_where=r"\mu = L",
@@ -218,7 +228,7 @@ CLAIMS = (
         "Eq. (57) (L = 1)",
         at_most((1 - step * mu) ** (2 * iterations), _PRINTED**iterations),
         false(
-            "As (53); and it would give an upper bound on j, where (22) has a lower one.",
+            "The error of (53); and (57) would give an upper bound on j, where (22) has a lower bound.",
             "step",
             corrected_by="UF-T1*",
             true_where=r"\mu = L",

@@ -1,4 +1,4 @@
-"""UF Sec. II-B, Assumptions 1-3, Definition 4: the federated iteration and what it is run on."""
+"""UF Sec. II-B, Assumptions 1-3, Definition 4: the federated iteration and the losses that it minimises."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def _pooled(d1: int, d2: int, w: float) -> float:
 
 
 def _over(loss: sp.Expr, samples: sp.Expr) -> sp.Expr:
-    """The losses of so many samples added up."""
+    """The sum of the losses of this number of samples."""
     return sp.Sum(loss, (sp.Dummy("i", integer=True), 1, samples)).doit()
 
 
 def _slope(xi: float, g: float, curvature: float, w: float, h: float) -> float:
-    """Of F in (4) for the local loss c log cosh, by differences; g is the global gradient."""
+    """Slope of F in (4) for the local loss c log cosh, by differences; g is the global gradient."""
 
     def F(h: float) -> float:
         return curvature * math.log(math.cosh(w + h)) - (curvature * math.tanh(w) - xi * g) * h
@@ -45,14 +45,14 @@ def _slope(xi: float, g: float, curvature: float, w: float, h: float) -> float:
 
 
 def _shrunk(share: float, spread: float, seed: int) -> float:
-    """The squared factor of a step for random curvatures in [1, spread], both ends among them often."""
+    """Squared factor of one step for random curvatures in [1, spread]; 1 or the greatest is always among them."""
     curvature = np.random.default_rng(seed).uniform(1.0, spread, 4)
     curvature[seed % 4] = (1.0, spread)[seed % 2]
     return float((1 - 2 * share / spread * np.mean(1 / curvature) * np.mean(curvature)) ** 2)
 
 
-def _left(seed: int, step: float, iterations: int) -> float:
-    """(21) from the values of a quadratic loss with its least value elsewhere than at 0, by gradient descent."""
+def _remaining_excess(seed: int, step: float, iterations: int) -> float:
+    """The ratio (21) from the values of a quadratic loss whose minimum is not at 0, by gradient descent."""
     curvature, center, least = _loss(seed)
 
     def loss(h: np.ndarray) -> float:
@@ -85,10 +85,10 @@ CLAIMS = (
         "UF-E1",
         "Eq. (1), (2)",
         equal(_pooled, (d1 * w**2 + d2 * (w - 1) ** 2) / (d1 + d2)),
-        defined("The loss of all samples; the weights d_k/d make it so (two devices, squared error)."),
+        defined("The mean loss of all samples; the weights d_k/d make it so (two devices, squared error)."),
         form=(_over(w**2, d1) + _over((w - 1) ** 2, d2)) / (d1 + d2),
         statement=r"\mathcal G(w) = \tfrac1d\sum_kd_k\mathcal L_k(w)",
-        unread="of K losses; tried for two squared errors",
+        unread="the statement is about K losses; tried for two squared errors",
     ),
     Claim(
         "UF-E3",
@@ -105,8 +105,8 @@ CLAIMS = (
         "Eq. (3), with the different d_k of Eq. (1)",
         equal(*_UNEQUALLY.values()),
         other_reading(
-            "With equally many samples on all devices, as simulated, it is right (UF-E3); else the average must be "
-            "weighted as in (1).",
+            "With equally many samples on all devices, as simulated, the equation is right (UF-E3); otherwise the "
+            "average must be weighted as in (1).",
             corrected_by="UF-E3",
             true_where=r"d_k = d/K",
         ),
@@ -120,7 +120,8 @@ CLAIMS = (
         "Eq. (4)",
         equal(_slope, lambda xi, g, curvature, w, h: curvature * (math.tanh(w + h) - math.tanh(w)) + xi * g),
         defined(
-            "Its gradient is the local one less what that is at h = 0, plus xi times the global one: at h = 0 the latter alone."
+            "The gradient of F is the local gradient minus its value at h = 0 plus xi times the global gradient; at h "
+            "= 0 only the last term remains."
         ),
         {"xi": xi.range, "g": _PLACE, "curvature": Range(0.1, 5.0), "w": _PLACE, "h": Range(-2.0, 2.0, extra=(0.0,))},
         statement=r"\mathcal F_k(w,h) = \mathcal L_k(w+h) - (\nabla\mathcal L_k(w) - \xi\nabla\mathcal G(w))^\top h",
@@ -132,8 +133,8 @@ CLAIMS = (
         "Eq. (5) and below: 'xi > 0 constant ... converges' (quadratic losses of curvatures 1 and kappa, solved exactly)",
         at_most(*_STEP.values()),
         other_reading(
-            "Meant of a constant that is chosen small enough it is right: below 2 mu/L it converges (UF-E5*). Of any "
-            "xi > 0, as (4) has it, it is not: for curvatures 1 and 100 it diverges from .0785 on.",
+            "For a constant that is chosen small enough the sentence is right: below 2 mu/L the iteration converges "
+            "(UF-E5*). For any xi > 0, as (4) has it, it is not: for curvatures 1 and 100 it diverges from .0785 on.",
             corrected_by="UF-E5*",
             true_where=r"\xi < 2\mu/L",
         ),
@@ -145,7 +146,7 @@ CLAIMS = (
         "UF-E5*",
         "ours: exact local solutions, equal weights, xi < 2 mu/L",
         at_most(_shrunk, 1 - 2 * _small / spread * (1 - spread * _small / 2)),
-        holds_under("The step is a gradient step preconditioned between 1/L and 1/mu."),
+        holds_under("The step is a gradient step with a preconditioner between 1/L and 1/mu."),
         {"seed": _SEED},
         statement=r"\mathcal G^+ - \mathcal G^* \le \Bigl[1 - "
         r"\tfrac{2\mu\xi}L\bigl(1-\tfrac{L\xi}{2\mu}\bigr)\Bigr](\mathcal G-\mathcal G^*)",
@@ -157,17 +158,18 @@ CLAIMS = (
             lambda curvature, step, iterations: descended(np.array([curvature]), np.ones(1), step, iterations),
             (1 - step * curvature) ** (2 * iterations),
         ),
-        defined("Gradient descent; on a quadratic of curvature c it multiplies by 1 - eta c."),
+        defined("Gradient descent; on a quadratic of curvature c each step multiplies the distance by 1 - eta c."),
         form=sp.Product((1 - step * curvature) ** 2, (sp.Dummy("i", integer=True), 1, iterations)).doit(),
         statement=r"h^{(j+1)} = h^{(j)} - \eta\nabla\mathcal F_k(h^{(j)})",
-        unread="a definition; tried is what it does to a quadratic",
+        unread="a definition; its effect on a quadratic is tried",
     ),
     Claim(
         "UF-AS2",
         "Assumptions 1-3: 'satisfied by ... logistic regression' with an l2 term (one sample x = 1)",
         at_least(_LOGISTIC + mu, mu),
         holds_under(
-            "With the regularisation that Sec. IV mentions ('joint use of regularization and DP'); mu is its factor."
+            "True with the regularisation that Sec. IV mentions ('joint use of regularization and DP'); mu is its "
+            "factor."
         ),
         {"w": Range(0.0, 30.0)},
         statement=r"\nabla^2\bigl[\log(1+e^{-w}) + \tfrac\mu2w^2\bigr] \ge \mu",
@@ -178,8 +180,9 @@ CLAIMS = (
         "Assumptions 1-3: 'satisfied by cross-entropy, logistic regression, mean squared error' as they are (one sample x = 1)",
         at_least(_LOGISTIC, mu),
         other_reading(
-            "'Can be satisfied' is true with an l2 term (UF-AS2). Without one the logistic loss flattens out, softmax "
-            "cross-entropy does not change along shifts, least squares along what the data miss.",
+            "'Can be satisfied' is true with an l2 term (UF-AS2). Without one the logistic loss becomes flat, softmax "
+            "cross-entropy does not change along shifts, and least squares does not change in directions that the "
+            "data do not span.",
             corrected_by="UF-AS2",
             true_where=r"\text{with an } l_2 \text{ term}",
         ),
@@ -191,14 +194,14 @@ CLAIMS = (
     Claim(
         "UF-E21",
         "Definition 4, Eq. (21)",
-        equal(_left, lambda seed, step, iterations: descended(*_loss(seed)[:2], step, iterations)),
+        equal(_remaining_excess, lambda seed, step, iterations: descended(*_loss(seed)[:2], step, iterations)),
         defined(
-            "The share of the excess that is left; undefined where the gradient already vanishes. Here: of a quadratic loss, "
-            "by its values, against the distances to its minimum."
+            "The share of the excess that remains; undefined where the gradient is already 0. Tried: the values of a "
+            "quadratic loss, compared with the distances to its minimum."
         ),
         {"seed": _SEED, "step": step.range, "iterations": Range(0, 30, integer=True)},
         statement=r"\Phi \ge \frac{\mathcal F(h^{(j)}) - \mathcal F^*}{\mathcal F(0) - \mathcal F^*}",
-        unread="a definition; tried are its values",
+        unread="a definition; its values are tried",
         scale=absolute("share of the excess"),
     ),
     Claim(
@@ -206,7 +209,7 @@ CLAIMS = (
         "Sec. IV: 784-128-64-10, 109375 parameters",
         equal(784 * 128 + 128 + 128 * 64 + 64 + 64 * 10 + 10, 109375),
         false(
-            "It is 109386; 109375 is 875000/8, computed back from the size in bits.",
+            "The number is 109386; 109375 is 875000/8, computed back from the size in bits.",
             "misprint",
             true_where="nowhere",
             uncorrected="a number, and the reason says which is right",

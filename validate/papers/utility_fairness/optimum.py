@@ -1,4 +1,4 @@
-"""UF Theorem 2, ours: the certified optimum, and how far from it anything else is."""
+"""UF Theorem 2, ours: the certified optimum, and bounds on the gap of any other choice."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def _wide(seed: int) -> DeviceFleet:
 
 
 def _best(fleet: DeviceFleet) -> float:
-    """The greatest utility: the best transmission for each compute time, both on ever finer grids, ends included."""
+    """Greatest utility: compute time and transmission time on ever finer grids that include the end points."""
     p = Problem.of(fleet)
     grid = np.linspace(0.0, 1.0, 31)
 
-    def given(x: np.ndarray) -> np.ndarray:
+    def best_at(x: np.ndarray) -> np.ndarray:
         low, high = np.zeros((x.size, 1)), np.ones((x.size, 1))
         for _ in range(7):
             v = low + (high - low) * grid
@@ -45,20 +45,20 @@ def _best(fleet: DeviceFleet) -> float:
     first, last = 0.0, 1.0
     for _ in range(7):
         u = first + (last - first) * grid
-        value = given(p.x_min + (p.x_max - p.x_min) * u)
+        value = best_at(p.x_min + (p.x_max - p.x_min) * u)
         middle, reach = float(u[np.argmax(value)]), (last - first) / 10
         first, last = max(middle - reach, 0.0), min(middle + reach, 1.0)
     return float(np.max(value))
 
 
 def _most(seed: int, **_: float) -> float:
-    """No utility of the device is above this."""
+    """Upper bound on the utility of the device."""
     p = Problem.of(_wide(seed))
     return float(p.beta_1[0] + p.half[0] ** 2)
 
 
 def _bound(seed: int, share: float, late: float) -> float:
-    """What the gap of some feasible choice says of the optimum."""
+    """Upper bound on the optimum from the gap of some feasible choice."""
     p = Problem.of(_wide(seed))
     x = p.x_min + (p.x_max - p.x_min) * share
     Z = np.minimum(p.a / (p.t_min + np.maximum(p.T - x - p.t_min, 0.0) * late), p.Z_max)
@@ -71,7 +71,7 @@ def _top(distance: float, deadline: float) -> float:
 
 
 def _target(seed: int) -> float:
-    """varrho/2, where the fastest transmission of most iterations needs so much energy."""
+    """varrho/2, if the most iterations with the fastest transmission need at least this energy; nan otherwise."""
     p = Problem.of(_wide(seed))
     return float(p.half[0]) if p.energy(p.x_max, p.Z_max)[0] >= p.half[0] else np.nan
 
@@ -79,17 +79,19 @@ def _target(seed: int) -> float:
 CLAIMS = (
     Claim(
         "UF-L1*",
-        "ours: where the relaxation loses nothing (wide instances by seed)",
+        "ours: where the relaxation loses nothing (random instances with wide ranges)",
         at_least(lambda seed: float(energy_utility.solve(_wide(seed)).energy[0]), _target),
-        holds("Below the target more iterations help both terms."),
+        holds("Below the energy target more iterations improve both terms."),
         _SEED,
         statement=r"E(V_1) \ge \tfrac\varrho2 \implies E^* \ge \tfrac\varrho2",
     ),
     Claim(
         "UF-T2*",
-        "ours: the optimum, certified (wide instances by seed)",
+        "ours: the certified optimum (random instances with wide ranges)",
         equal(lambda seed: _best(_wide(seed)), lambda seed: float(energy_utility.solve(_wide(seed)).utility[0])),
-        holds("Closed form where the energy target is in reach, branch and bound elsewhere; gaps below 1e-11."),
+        holds(
+            "In closed form where the energy target is in reach, by branch and bound elsewhere; gaps are below 1e-11."
+        ),
         _SEED,
         statement=r"U^* = \max\{U(x,t) : x \ge x_{\min},\ t \ge t_{\min},\ x+t \le T\}",
         scale=relative_to(_most),
@@ -98,9 +100,9 @@ CLAIMS = (
     ),
     Claim(
         "UF-T2*-gap",
-        "ours: how far Theorem 2 is from the optimum (Table I, other deadlines)",
+        "ours: the gap of Theorem 2 to the optimum (Table I, other deadlines)",
         equal(_top, lambda distance, deadline: _best(table_1(distance=distance, deadline=deadline))),
-        holds("The gap is to the certified optimum; against a search of the feasible triangle."),
+        holds("The gap to the certified optimum; compared with a search of the feasible triangle."),
         {"distance": Range(50.0, 200.0), "deadline": Range(0.6, 4.0)},
         statement=r"U_{\text{Theorem 2}} + \text{gap} = U^*",
         tolerance=1e-8,
@@ -108,9 +110,12 @@ CLAIMS = (
     ),
     Claim(
         "UF-T2*-bound",
-        "ours: the gap of any feasible choice (wide instances by seed)",
+        "ours: the gap of any feasible choice (random instances with wide ranges)",
         at_least(_bound, lambda seed, **_: _best(_wide(seed))),
-        holds("The relaxed utility is concave: below its tangent, which is greatest at a vertex; attained at optima."),
+        holds(
+            "The relaxed utility is concave, so it is below its tangent, which is greatest at a vertex; attained at "
+            "optima."
+        ),
         {**_SEED, "share": Range(0.0, 1.0), "late": Range(0.0, 1.0)},
         statement=r"U(x,t) + \min\Bigl(\max_V\nabla\tilde U\cdot(V-(x,t)) + (\tfrac\varrho2-E)_+^2,\ \dots\Bigr) \ge U^*",
         scale=relative_to(_most),

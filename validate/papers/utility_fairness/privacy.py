@@ -1,4 +1,4 @@
-"""UF Sec. II-C, II-D: the Gaussian mechanism, the claims on Algorithm 1, and composition."""
+"""UF Sec. II-C, II-D, III-B: the Gaussian mechanism, Algorithm 1, and the noise by the deviation factor."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _BELOW_ONE = Range(0.01, 0.999, typical=(0.95, 0.95))
 
 
 def _tail_at(epsilon: sp.Expr, sigma: sp.Expr) -> sp.Expr:
-    """How probable it is that the privacy loss of Gaussian noise exceeds epsilon, sensitivity 1."""
+    """Probability that the privacy loss of Gaussian noise exceeds epsilon, at sensitivity 1."""
     return normal_cdf(1 / (2 * sigma) - epsilon * sigma)
 
 
@@ -52,7 +52,7 @@ def _classical(epsilon: sp.Expr, delta: sp.Expr) -> sp.Expr:
 
 
 def _response(truth: float, share: float) -> float:
-    """delta of randomised response at a share of its epsilon."""
+    """delta of randomised response at the share `share` of its epsilon."""
     epsilon = math.log(truth / (1 - truth))
     return float(composition_theorems.optimal_delta(epsilon, 0.0, count=1, total_epsilon=share * epsilon))
 
@@ -60,13 +60,17 @@ def _response(truth: float, share: float) -> float:
 def _leak(change: Fraction, v: Fraction) -> tuple[Ball, Ball]:
     """theta = 0.6, the noise of Table I; two updates of one value, their deviation factors 0 and `change`."""
     inflated = 1 / (1 - Fraction(3, 5) * change) ** 2
-    found = enclosed.hockey_stick(Fraction("0.95"), distance=0, variance_p=inflated, variance_q=1, dimension=int(v))
-    return ball("1e-5"), found
+    divergence = enclosed.hockey_stick(
+        Fraction("0.95"), distance=0, variance_p=inflated, variance_q=1, dimension=int(v)
+    )
+    return ball("1e-5"), divergence
 
 
 def _apart(strong_convexity: float, step: float, iterations: int, samples: int, pull: float = 0.0) -> float:
-    """How far one sample moves the update of (4), `pull` being xi/K: one parameter, losses mu h^2/2 and of the sample +-G/d times
-    h, or abs(h) with its kink just above 0, whichever moves it more; the other devices' broadcast gradient is -4 G/d.
+    """Distance that one sample moves the update of (4) with one parameter; `pull` is xi/K.
+
+    The loss is mu h^2/2 plus the sample's loss: +-G/d times h, or times abs(h) with its kink just above 0; the greater distance
+    counts. The broadcast gradient of the other devices is -4 G/d.
     """
 
     def update(sign: int, kinked: bool) -> float:
@@ -103,11 +107,12 @@ CLAIMS = (
         "Definitions 1, 2, Eq. (6)",
         equal(_response, lambda truth, share: truth - (truth / (1 - truth)) ** share * (1 - truth)),
         defined(
-            "Differential privacy; eps in (0, 1) and outputs in R are needlessly narrow. Here: delta of randomised response."
+            "Differential privacy; eps in (0, 1) and outputs in R are unnecessarily narrow. Tried: delta of "
+            "randomised response."
         ),
         {"truth": Range(0.5, 0.99), "share": Range(0.0, 1.0)},
         statement=r"P(\mathcal M(D) \in O) \le e^\epsilon P(\mathcal M(D') \in O) + \delta",
-        unread="a definition; tried is delta of randomised response",
+        unread="a definition; delta of randomised response is tried",
         scale=absolute("", 1e-2),
     ),
     Claim(
@@ -120,15 +125,15 @@ CLAIMS = (
             lambda epsilon, sigma, sensitivity: gaussian.delta(epsilon, sensitivity=1.0, sigma=sigma),
         ),
         defined(
-            "Noise in units of the sensitivity, which Algorithm 1 never bounds. Here: only the ratio counts, against the "
-            "numerically integrated divergence."
+            "Noise in units of the sensitivity, which Algorithm 1 never bounds. Tried: only the ratio matters, "
+            "compared with the numerically integrated divergence."
         ),
         form=equal(
             hockey_stick(any_epsilon, sensitivity, sensitivity * sigma), hockey_stick(any_epsilon, sp.Integer(1), sigma)
         ),
         domain={s.name: s.range for s in (sigma, sensitivity, any_epsilon)},
         statement=r"\mathcal M(D) = f(D) + n,\quad n \sim N(0, S_f^2\sigma^2),\quad S_f = \max\|f(D)-f(D')\|",
-        unread="a definition; tried is delta of this noise",
+        unread="a definition; delta of this noise is tried",
         scale=absolute("", 1e-2),
         tolerance=1e-8,
         idle=["sensitivity"],
@@ -138,10 +143,10 @@ CLAIMS = (
         "Algorithm 1, lines 5 and 7 (one sample, x = 1, squared error, w = 0: the gradient is minus its label)",
         at_most(sp.Integer(1), sp.exp(epsilon) * _SAME + delta),
         false(
-            "The gradients are sent and broadcast without noise: a deterministic release, delta = 1 for data that change it. "
-            "Nor is any sensitivity enforced.",
-            true_where="the gradients get noise as the updates do",
-            uncorrected="an algorithm of its own would be needed: how much noise the gradients need is another mechanism",
+            "The gradients are sent and broadcast without noise. This is a deterministic release: delta = 1 for data "
+            "that change it. Nor does the algorithm enforce any sensitivity.",
+            true_where="the gradients get noise as well as the updates",
+            uncorrected="another algorithm would be needed: the noise that the gradients need is another mechanism",
         ),
         statement=r"P(\nabla\mathcal L_k(D) = -y) \le e^\epsilon P(\nabla\mathcal L_k(D') = -y) + \delta"
         r"\quad\text{with the labels } y, y' \text{ of } D, D'",
@@ -152,7 +157,7 @@ CLAIMS = (
         "UF-loss",
         "After Algorithm 1: 'the privacy loss will be no more than eps with probability 1 - delta', with the noise of (9)",
         at_most(_tail_at(epsilon, _classical(epsilon, delta)), delta),
-        holds_under("Of Gaussian noise by (9), whose proof bounds just that."),
+        holds_under("True of Gaussian noise by (9), whose proof bounds exactly this probability."),
         {"epsilon": Range(0.01, 0.999), "delta": Range(1e-12, 0.5, logarithmic=True, typical=(1e-5, 1e-5))},
         statement=r"\Pr(\text{loss} > \epsilon) = \Phi\Bigl(\tfrac\mu2-\tfrac\epsilon\mu\Bigr) \le \delta,\quad "
         r"\mu = \epsilon/\sqrt{2\log(1.25/\delta)}",
@@ -164,8 +169,9 @@ CLAIMS = (
         "After Algorithm 1: the same of every (eps, delta)-DP mechanism ('it means that')",
         at_most(*_LOSS.values()),
         other_reading(
-            "Of the noise that the paper uses it is true (UF-loss), and it implies (eps, delta)-DP. It does not "
-            "follow from that: Gaussian noise with just the delta of (6) loses more than eps more often.",
+            "The sentence is true of the noise that the paper uses (UF-loss), and it implies (eps, delta)-DP. It does "
+            "not follow from (eps, delta)-DP: Gaussian noise with exactly the delta of (6) loses more than eps with a "
+            "greater probability.",
             corrected_by="UF-loss",
         ),
         statement=r"\Pr(\text{loss} > \epsilon) \le \delta(\epsilon)",
@@ -177,8 +183,8 @@ CLAIMS = (
         "Sec. III-B: the deviation factor itself is sent to the device (cosines in tenths, the best device's 1)",
         at_most(sp.Integer(1), sp.exp(epsilon) * _SAME + delta),
         false(
-            "It is computed from the updates and sent without noise: whoever's data change it is found out, delta = "
-            "1. The noise of (25) protects the model, not the factor.",
+            "The factor is computed from the updates and sent without noise. It reveals any data that change it: "
+            "delta = 1. The noise of (25) protects the model, not the factor.",
             corrected_by="UF-E25",
             true_where=r"\mathcal E_k \text{ does not depend on the data}",
         ),
@@ -199,8 +205,8 @@ CLAIMS = (
             balls=_leak,
         ),
         false(
-            "The variance itself depends on the data and gives them away, the more the larger the model: at a change of .005 .29 "
-            "for the paper's 109386 parameters, at .05 .18 for 650.",
+            "The variance itself depends on the data and reveals them, the more so the larger the model: delta is .29 "
+            "at a change of .005 for the paper's 109386 parameters, and .18 at a change of .05 for 650.",
             corrected_by="UF-E25",
             true_where=r"\mathcal E_k \text{ does not depend on the data}",
         ),
@@ -218,8 +224,8 @@ CLAIMS = (
         "Eq. (27): a noisy copy for every device, the noise of Table I",
         at_most(*_COPIES.values()),
         other_reading(
-            "Each device hears its own copy, and one is within delta (FDP-D2-eps1). Who collects K independent ones averages the "
-            "noise: epsilon .71 becomes 2.54 for ten devices.",
+            "Each device receives its own copy, and one copy is within delta (FDP-D2-eps1). An observer who collects "
+            "K independent copies averages the noise: epsilon .71 becomes 2.54 for ten devices.",
             corrected_by="FDP-D2-eps1",
             true_where="K = 1",
         ),
@@ -234,8 +240,8 @@ CLAIMS = (
             lambda pull, **point: fairness.sensitivity(lipschitz=1.0, smoothness=point["strong_convexity"], **point),
         ),
         holds(
-            "A sample moves the gradient of (4) by (1 + |1 - xi/K|) 2G/d at most, its broadcast part included; attained at "
-            "xi = 2K."
+            "One sample moves the gradient of (4) by at most (1 + |1 - xi/K|) 2G/d, including its broadcast part; "
+            "attained at xi = 2K."
         ),
         {**_DESCENT, "pull": Range(0.0, 2.0, extra=(2.0,))},
         argued="airtight.analytics.federated.fair.fairness.sensitivity",
@@ -243,7 +249,7 @@ CLAIMS = (
     ),
     Claim(
         "UF-E7*-common",
-        "ours: the same where the broadcast gradient is common to both data sets",
+        "ours: the same if the broadcast gradient is common to both data sets",
         equal(
             _apart,
             lambda strong_convexity, step, iterations, samples: (
@@ -251,8 +257,8 @@ CLAIMS = (
             ),
         ),
         holds(
-            "Both gradients of the local loss in (4) change by 2G/d in every iteration but the first, where they cancel; "
-            "attained by a kink that one sample turns round."
+            "Both gradients of the local loss in (4) change by 2G/d in every iteration except the first, where they "
+            "cancel; attained by a kink that one sample inverts."
         ),
         _DESCENT,
         argued="airtight.analytics.federated.fair.fairness.sensitivity",
@@ -263,7 +269,8 @@ CLAIMS = (
         "Eq. (25), for a public deviation factor in [0, 1] and eps < 1",
         at_most(_at_scaled, lambda delta, **_: delta),
         holds_under(
-            "(9) at a smaller epsilon, if that is in (0, 1) and the deviation factor does not depend on the data."
+            "This is (9) at a smaller epsilon; needs that epsilon in (0, 1) and a deviation factor that does not "
+            "depend on the data."
         ),
         {
             "deviation": Range(0.0, 1.0),
@@ -274,15 +281,15 @@ CLAIMS = (
         form=at_most(hockey_stick(epsilon, sp.Integer(1), _classical(epsilon, delta) / (1 - _share * _theta)), delta),
         statement=r"\hat\sigma = \tfrac1{\epsilon(1-\mathcal E\theta)}\sqrt{2\log(1.25/\delta)} \implies "
         r"(\epsilon,\delta)\text{-DP}",
-        unread="an implication; tried is delta with this noise",
+        unread="an implication; delta with this noise is tried",
         slack=3.4,
     ),
     Claim(
         "UF-E25-outside",
-        "Eq. (25) with the deviation factors that (26) really gives, in [-8, 91] (noise over that of (9))",
+        "Eq. (25) with the deviation factors that (26) really gives, in [-8, 91] (noise relative to that of (9))",
         at_least(1 / (1 - deviation * theta), 1),
         false(
-            "Negative for E theta > 1, infinite at 1, and for negative E the worse device gets less noise.",
+            "The noise is negative for E theta > 1 and infinite at 1; for negative E the worse device gets less noise.",
             "step",
             corrected_by="UF-E25",
             true_where=r"0 \le \mathcal E\theta < 1",

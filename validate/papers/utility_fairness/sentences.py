@@ -1,4 +1,4 @@
-"""UF, between the numbered items: what sentences assert with a number, a comparison or a proportion."""
+"""UF: sentences outside the numbered items that state a number, a comparison or a proportion."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ scale = parameter("beta_2", 0.005, 1.0, logarithmic=True, typical=(0.05, 0.05), 
 
 cosine = parameter("cosine", 0.01, 1.0, latex=r"\tfrac{s_k}{\max s}")
 
-_ADDED = sp.Lambda(deviation, (1 - deviation * theta) ** -2 - 1)  # variance, over that of (9)
+_ADDED = sp.Lambda(deviation, (1 - deviation * theta) ** -2 - 1)  # increase of the variance, relative to that of (9)
 _BETA = {"beta_1": Range(0.02, 3.7, logarithmic=True)}
-_SMALL_BETA = {"beta_1": Range(1e-3, 0.0207, logarithmic=True)}  # as UF-F2-tuned asks for
+_SMALL_BETA = {"beta_1": Range(1e-3, 0.0207, logarithmic=True)}  # as UF-F2-tuned requires
 
 
 def _optimum(quantity: str) -> Callable[[float, float], float]:
-    """Of a device of Table I: compute or transmit energy (J), rate (bit/s) or iterations."""
+    """A function for the optimum of a device of Table I: compute or transmit energy (J), rate (bit/s) or iterations."""
 
     def at(distance: float, beta_1: float) -> float:
         fleet = table_1(distance=distance, beta_1=beta_1)
         best = energy_utility.solve(fleet)
-        found: dict[str, Any] = {
+        quantities: dict[str, Any] = {
             "computing": fleet.compute_energy(best.iterations),
             "sending": fleet.transmit_energy(best.power),
             "rate": best.rate,
             "iterations": best.iterations,
         }
-        return float(found[quantity][0])
+        return float(quantities[quantity][0])
 
     return at
 
@@ -65,7 +65,8 @@ CLAIMS = (
         "After Algorithm 1: the moments accountant 'saves ... a Mq factor in the delta part' (from q M delta)",
         equal(rounds, rounds * q),
         false(
-            "With the delta of its source, (O(q eps sqrt M), delta), it saves Mq; to the O(q delta) that is printed it is M.",
+            "With the delta of its source, (O(q eps sqrt M), delta), the factor saved is Mq; with the printed O(q "
+            "delta) it is M.",
             "misprint",
             corrected_by="UF-C4",
             true_where="q = 1",
@@ -78,8 +79,8 @@ CLAIMS = (
         "Sec. III-B: noise 'in proportion to the deviation'; 'the change in variance is proportional to the quality'",
         equal(_ADDED(2 * deviation), 2 * _ADDED(deviation)),
         other_reading(
-            "More for a greater deviation, as the sentence surely means: (25) rises with E_k. In proportion it is not: "
-            "1/(1 - E theta)^2 - 1, four times as much at E = 1 as at 1/2 for theta = .6.",
+            "The noise is greater for a greater deviation, as the sentence surely means: (25) rises with E_k. It is "
+            "not proportional: 1/(1 - E theta)^2 - 1 is five times as much at E = 1 as at 1/2 for theta = .6.",
             corrected_by="UF-E25",
             true_where=r"\mathcal E_k\theta \to 0",
         ),
@@ -91,7 +92,10 @@ CLAIMS = (
         "UF-E26-best",
         "Sec. III-B: 'the MTD with the best local model is not penalised with enlarged noise'",
         at_least(1 / (1 - theta * (1 - cosine)), 1),
-        holds_under("Its cosine is the greatest, its factor 0, if that cosine is positive; where none is see UF-E26."),
+        holds_under(
+            "The best device's cosine is the greatest and its factor is 0, if that cosine is positive; if none is "
+            "positive, see UF-E26."
+        ),
         statement=r"\frac1{1-\theta(1-\tfrac{s_k}{\max s})} \ge 1,\text{ with equality for the best}",
     ),
     Claim(
@@ -99,8 +103,8 @@ CLAIMS = (
         "Sec. III-C: 'the deviation factor is directly proportional to the computation cost'",
         at_least(sp.exp(-(spent + more) / scale), sp.exp(-spent / scale)),
         false(
-            "Its opposite is meant, as three sentences later and in (28): the factor falls as more is computed. Likewise "
-            "'the learning gain is proportional to the deviation factor', which (30) subtracts.",
+            "The opposite is meant, as three sentences later and in (28): the factor falls as more is computed. The "
+            "same is true of 'the learning gain is proportional to the deviation factor', which (30) subtracts.",
             "misprint",
             corrected_by="UF-E28",
             true_where="h = 0",
@@ -113,7 +117,10 @@ CLAIMS = (
         "UF-F3-less",
         "Sec. IV-B: 'the computation energy cost is significantly less than the transmission energy cost'",
         at_most(lambda distance, beta_1: 3 * _fall_computing(distance, beta_1), _sent),
-        holds("Less than a third of it at every distance of Table I: 47 to 57 mJ against 193 and more."),
+        holds(
+            "The computation energy is less than a third of the transmission energy at every distance of Table I: 47 "
+            "to 57 mJ against 193 mJ and more."
+        ),
         {"distance": distance.range, **_BETA},
         statement=r"3E_{cp} \le E_{tx}",
         slack=1.6,
@@ -126,7 +133,7 @@ CLAIMS = (
             lambda beta_1: _fall_computing(50.0, beta_1) - _fall_computing(200.0, beta_1),
             lambda beta_1: _benchmark_computing(50.0) - _benchmark_computing(200.0),
         ),
-        holds_under("With the benchmark of UF-F2-tuned and beta_1 as small as it asks for: 9.8 mJ against 8.7."),
+        holds_under("With the benchmark of UF-F2-tuned and the small beta_1 that it requires: 9.8 mJ against 8.7."),
         _SMALL_BETA,
         statement=r"E_{cp}(50\,\mathrm m) - E_{cp}(200\,\mathrm m) \ge \text{the same of the benchmark} > 0",
         slack=1.2,
@@ -136,7 +143,9 @@ CLAIMS = (
         "UF-F4a-fewer",
         "Fig. 4(a): 'the MTDs with poor channel experience perform fewer iterations when proposed scheme is employed' (200 m)",
         at_most(lambda beta_1: _count(200.0, beta_1), lambda beta_1: _benchmark_iterations(200.0)),
-        holds_under("With the benchmark of UF-F2-tuned and beta_1 as small as it asks for: 81.5 against 83.3."),
+        holds_under(
+            "With the benchmark of UF-F2-tuned and the small beta_1 that it requires: 81.5 iterations against 83.3."
+        ),
         _SMALL_BETA,
         statement=r"j_{\text{proposed}}(200\,\mathrm m) \le j_{\text{benchmark}}(200\,\mathrm m)",
         slack=1.05,
@@ -149,7 +158,7 @@ CLAIMS = (
             lambda distance, farther, beta_1: _rate(distance, beta_1),
             lambda distance, farther, beta_1: _rate(distance + farther, beta_1),
         ),
-        holds("The same power sends less, and the optimum does not make up for it."),
+        holds("The same power gives a lower rate, and the optimum does not compensate for it."),
         {"distance": distance.range, "farther": Range(1.0, 150.0), **_BETA},
         given=[lambda distance, farther, beta_1: distance + farther <= 200],
         statement=r"R(r) \ge R(r + h)",
