@@ -1,4 +1,4 @@
-"""CB definitions (1)-(3), Theorem 3 and what is true instead: central and local privacy."""
+"""CB definitions (1)-(3), Theorem 3 and its corrections: central and local privacy."""
 
 from __future__ import annotations
 
@@ -34,14 +34,16 @@ _DELTA = sp.Rational("1e-5")
 
 
 def _gap_of_sums(clients: int, epsilon: float, center: float) -> float:
-    """Least distance of a value of the mean from one of it without the first client."""
+    """Least distance between a value of the mean and a value of the mean without the first client."""
     A = float(quantizers.alpha(epsilon))
     sums, fewer = (lattice([0.5] * k) for k in (clients, clients - 1))
-    return min(abs(center + A * (one - other)) for one in sums for other in fewer) / clients
+    return (
+        min(abs(center + A * (value_with - value_without)) for value_with in sums for value_without in fewer) / clients
+    )
 
 
 def _moved(others: int, epsilon: float, share: float, move: float) -> float:
-    """delta of a client moved by so many radii at either end of the interval, over all corners of the others."""
+    """delta of a client that moves by `move` radii from either end point; the greatest over all corners of the others."""
     span = math.tanh(epsilon / 2) / 2
     low, high, step = 0.5 - span, 0.5 + span, move * span
     return max(
@@ -53,7 +55,7 @@ def _moved(others: int, epsilon: float, share: float, move: float) -> float:
 
 
 def _whole_update(parameters: int, epsilon: float) -> float:
-    """Greatest log-likelihood ratio of the outputs of two updates at opposite ends."""
+    """Greatest log-likelihood ratio of the outputs of two updates at opposite end points."""
     up = float(quantizers.pair_law(1.0, 0.0, epsilon=epsilon, bits=0)[1].sum())
     return parameters * math.log(up / (1 - up))
 
@@ -62,13 +64,13 @@ def _whole_update(parameters: int, epsilon: float) -> float:
 
 
 def _removed(clients: int, center: Any, w: Any, alpha: Any, odds: Any) -> Any:
-    """Divergence of the sum of n outputs from that of n - 1; radius 1, all updates center + w, lattices in units of A."""
+    """Divergence of the sum of n outputs from that of n - 1; radius 1, all updates are center + w, lattices in units of A."""
     q = [(1 + w / alpha) / 2] * int(clients)
     fewer = {place - center: mass for place, mass in lattice(q[1:]).items()}
     return hockey_stick(lattice(q), fewer, odds)
 
 
-# Theorem 3 for a replaced update: m = 1, every client alone; `odds` is e^eps_p
+# Theorem 3 for a replaced update: m = 1, every client quantizes alone; `odds` is e^eps_p
 
 n = parameter("n", 500, 4000, integer=True)
 local_odds = parameter("odds", 2.5, 4.0, latex=r"e^{\epsilon_p}")
@@ -88,7 +90,7 @@ _LARGE = (n - 1) * (1 - _alpha**-2) / 4 >= sp.Max(23 * sp.log(1 / _DELTA), 2 * r
 
 
 def _from_below(others: int, odds: float, epsilon: float) -> tuple[float, int]:
-    """delta of an unpaired client when all others are at the upper end (0 of the empty set), and the best threshold."""
+    """Lower bound on delta of an unpaired client: all others at the upper end point (0 for the empty set); best threshold."""
     high, low = odds / (odds + 1), 1 / (odds + 1)
     noise = binomial(others, high).dense(others + 1)
     p, q = np.convolve(noise, [low, high]), np.convolve(noise, [high, low])
@@ -98,10 +100,10 @@ def _from_below(others: int, odds: float, epsilon: float) -> tuple[float, int]:
 
 def _at_printed(n: int, odds: float, radius: float | None = None) -> float:
     alpha = (odds + 1) / (odds - 1)
-    found = central_privacy.published(
+    printed_epsilon = central_privacy.published(
         n, 1, local_epsilon=math.log(odds), delta=1e-5, fraction=1.0, radius=radius or 1 / alpha
     )
-    return _from_below(n - 1, odds, found.value)[0]
+    return _from_below(n - 1, odds, printed_epsilon.value)[0]
 
 
 def _replaced(n: Fraction, odds: Fraction, radius: Fraction | None = None) -> tuple[Ball, Ball]:
@@ -117,14 +119,14 @@ _REPLACED = (
 _TOO_FEW = "the theorem's condition fails at the paper's n = 50"
 _clients, _alone = 2 * pairs + singles, singles / (2 * pairs + singles)
 _parameters = parameter("parameters", 1, 8, integer=True)
-_odds = (1 + 1 / alpha) / (1 - 1 / alpha)  # of the outputs of an update at one end
+_odds = (1 + 1 / alpha) / (1 - 1 / alpha)  # likelihood ratio of the outputs of an update at one end point
 _some = parameter("pairs", 0, 20, integer=True)
 _count = 2 * _some + singles
-_SHARED = (singles + _some) * alpha**2 / _count**2  # what both sides of Theorem 3 have
+_SHARED = (singles + _some) * alpha**2 / _count**2  # the term that both sides of Theorem 3 contain
 
 
 def _augmented(pairs: int, singles: int, epsilon: float) -> float:
-    """The worst error of AugCorBin-FL."""
+    """The worst mean squared error of AugCorBin-FL."""
     n = 2 * pairs + singles
     return float(mean_estimation.worst(n, epsilon=epsilon, independent=singles / n))
 
@@ -137,13 +139,14 @@ CLAIMS = (
             _gap_of_sums, lambda clients, epsilon, center: (float(quantizers.alpha(epsilon)) - abs(center)) / clients
         ),
         defined(
-            "Its neighbour lacks a client; for one-bit outputs the two means have no value in common when abs(c) <= r, "
-            "so nothing of this mechanism can satisfy it. Here: how far apart their values are."
+            "The neighbour lacks a client. For one-bit outputs the two means have no value in common when abs(c) <= "
+            "r, so that this mechanism cannot satisfy the definition. Tried: the distance between the values of the "
+            "two means."
         ),
         {"clients": Range(2, 12, integer=True), "epsilon": LOCAL, "center": Range(-1.0, 1.0, extra=(0.0,))},
         statement=r"P(\bar W_g \in T) \le e^{\epsilon_u}P(\bar W'_g \in T) + \delta,\quad "
         r"\bar W'_g = \tfrac1n\sum_{i \ge 2}\bar W_i;\qquad \min|\bar W_g - \bar W'_g| = \tfrac{r\alpha-|c|}n",
-        unread="a definition; tried is what it implies for this mechanism",
+        unread="a definition; its consequence for this mechanism is tried",
     ),
     Claim(
         "CB-E2",
@@ -155,23 +158,23 @@ CLAIMS = (
             ),
         ),
         defined(
-            "A replaced update that moves little; with a move of the whole interval it is replacement of any update. "
-            "Here: one parameter, the move and all others at the ends."
+            "The replaced update moves by a small distance; a move by the whole interval is the replacement by any "
+            "update. Tried: one parameter, the moved update and all others at the end points."
         ),
         {"others": Range(0, 8, integer=True), "epsilon": LOCAL, "share": Range(0.0, 0.9), "move": Range(0.1, 2.0)},
         statement=r"\|w_1 - w'_1\|_2 \le \Delta_2",
-        unread="a definition; tried is delta of one moved client",
+        unread="a definition; delta of one moved client is tried",
         scale=absolute("", 1e-2),
     ),
     Claim(
         "CB-E3",
         "Sec. II-B, Eq. (3), PLDP",
         equal(_whole_update, lambda parameters, epsilon: central_privacy.local_epsilon(epsilon, parameters)),
-        defined("One parameter at a time: a whole update of m parameters has m epsilon_p."),
+        defined("The definition covers one parameter at a time: a whole update of m parameters has m epsilon_p."),
         {"parameters": _parameters.range, "epsilon": LOCAL},
         form=equal(_parameters * sp.log(_odds), _parameters * epsilon),
         statement=r"\max_j \frac{P(\bar W_{i,j} \in T)}{P(\bar W'_{i,j} \in T)} \le e^{\epsilon_p}",
-        unread="a definition; tried is a whole update",
+        unread="a definition; a whole update is tried",
     ),
     Claim(
         "CB-T3",
@@ -182,8 +185,8 @@ CLAIMS = (
             balls=lambda **point: (value(_DELTA, {}), ball(Fraction(_removed(**point)))),
         ),
         false(
-            "Parity: n outputs of +-A and n - 1 of them have sums that never coincide unless c/(r alpha) is an odd integer, "
-            "so delta is 1 at every finite epsilon.",
+            "By parity the sums of n outputs of +-A and of n - 1 of them never coincide unless c/(r alpha) is an odd "
+            "integer, so that delta is 1 at every finite epsilon.",
             corrected_by="CB-T3*",
             true_where=r"\delta = 1",
         ),
@@ -203,8 +206,8 @@ CLAIMS = (
         "Theorem 3, Eq. (5), read for a replaced update",
         at_most(_at_printed, _DELTA, balls=_replaced, bounded=True),
         false(
-            "In units of r alpha, as it is surely meant, it is CB-T3s-unit. As printed the right-hand side is "
-            "proportional to the radius, a length; the mechanism is the same up to scale.",
+            "CB-T3s-unit tries it in units of r alpha, as it is surely meant. As printed, the right-hand side is "
+            "proportional to the radius, a length, although the mechanism does not depend on the scale.",
             "misprint",
             corrected_by="CB-T3s*",
         ),
@@ -219,8 +222,8 @@ CLAIMS = (
         "Theorem 3, Eq. (5), read for a replaced update at r alpha = 1",
         at_most(_at_printed, _DELTA, balls=_replaced, bounded=True),
         false(
-            "Even so: e_p = 1 + 1/alpha^2 stands where 1 - 1/alpha^2 is needed; the noise of clients near the ends is "
-            "overrated. From its source follows CB-T3s*.",
+            "It fails even so: e_p = 1 + 1/alpha^2 stands where 1 - 1/alpha^2 is needed, which overrates the noise of "
+            "clients near the end points. CB-T3s* follows from the source.",
             corrected_by="CB-T3s*",
         ),
         {"n": Range(41_000, 120_000, integer=True), "odds": Range(145.0, 160.0)},
@@ -234,7 +237,7 @@ CLAIMS = (
         "CB-T3m",
         "Theorem 3, mean squared error of AugCorBin-FL",
         at_most(_augmented, printed("Theorem 3, MSE", clients=_clients, fraction=_alone)),
-        holds("True and loose, as Theorem 2; exact for the part that quantizes alone."),
+        holds("True and loose, as Theorem 2; exact for the clients that quantize alone."),
         {"pairs": _some.range},
         form=at_most(
             _SHARED - _some * alpha**2 * (1 - kept()) / _count**2, _SHARED + _some * (2 * alpha - 1) / _count**2

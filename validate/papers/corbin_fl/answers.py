@@ -1,4 +1,4 @@
-"""Ours: what the commands answer of federated learning, each quantity against its definition: enumeration, integrals, sums."""
+"""Ours: what the commands compute for federated learning; each quantity is compared with its definition."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _EPSILON, _ANY_EPSILON = Range(0.3, 3.0), Range(0.0, 1.0)
 _SEED = Range(0, 10**6, integer=True)
 _CLIENTS = Range(1, 40, integer=True)
 _DELTA = Range(1e-6, 1e-2, logarithmic=True)
-_STATED = "tried against its definition, by enumeration, integrals, sums of fractions"
+_STATED = "compared with its definition by enumeration, integrals or sums of fractions"
 
 
 def _side(function: Callable[..., tuple[float, float]], which: int) -> Callable[..., float]:
@@ -41,32 +41,32 @@ def _side(function: Callable[..., tuple[float, float]], which: int) -> Callable[
 
 
 def _divergence(epsilon: float, p: dict[Any, float], q: dict[Any, float]) -> float:
-    """The greater of both orders, outcome by outcome."""
+    """Divergence of two discrete laws, summed over the outcomes; the greater of both orders."""
     odds = math.exp(epsilon)
-    both = ((p, q), (q, p))
-    return max(math.fsum(max(a.get(x, 0.0) - odds * b.get(x, 0.0), 0.0) for x in a) for a, b in both)
+    orders = ((p, q), (q, p))
+    return max(math.fsum(max(a.get(x, 0.0) - odds * b.get(x, 0.0), 0.0) for x in a) for a, b in orders)
 
 
 def _sums(laws: Sequence[Sequence[float]]) -> dict[int, float]:
-    """The law of a sum of outcomes, all combinations enumerated."""
-    found: dict[int, float] = {}
+    """Law of a sum of outcomes, by enumeration of all combinations."""
+    law_of_sum: dict[int, float] = {}
     for outcome in product(*(range(len(law)) for law in laws)):
         mass = math.prod(law[i] for law, i in zip(laws, outcome, strict=True))
-        found[sum(outcome)] = found.get(sum(outcome), 0.0) + mass
-    return found
+        law_of_sum[sum(outcome)] = law_of_sum.get(sum(outcome), 0.0) + mass
+    return law_of_sum
 
 
 def _behind(seed: int, others: int, outputs: int, epsilon: float) -> tuple[float, float]:
-    """delta of one client among others with random laws."""
+    """delta of one client among others with random laws: by the library and by enumeration."""
     rng = np.random.default_rng([seed, 29])
     laws = rng.dirichlet(np.ones(outputs), size=others + 2)
-    found = quantizer_laws.aggregate_delta(laws[0], laws[1], list(laws[2:]), epsilon=epsilon)
+    by_library = quantizer_laws.aggregate_delta(laws[0], laws[1], list(laws[2:]), epsilon=epsilon)
     first, second = (_sums([laws[i].tolist(), *laws[2:].tolist()]) for i in (0, 1))
-    return found, _divergence(epsilon, first, second)
+    return by_library, _divergence(epsilon, first, second)
 
 
 def _ratios(seed: int, inputs: int, outputs: int) -> tuple[float, float]:
-    """The greatest log-ratio in one column, and the greatest variance on a fine grid, of random laws; the variance apart."""
+    """Local epsilon of a random law by the library, and the greatest log-ratio in one column."""
     law = np.random.default_rng([seed, 5]).dirichlet(2 * np.ones(outputs), size=inputs)
     table = law.tolist()
     greatest = max(
@@ -76,20 +76,20 @@ def _ratios(seed: int, inputs: int, outputs: int) -> tuple[float, float]:
 
 
 def _greatest_variance(reach: float, middle: float) -> tuple[float, float]:
-    """Of three outputs at -A, 0, A, the middle one with this probability at 0 and half as often at the ends."""
+    """Greatest variance for outputs -A, 0, A; the middle output has probability `middle` at 0, half of it at -1 and 1."""
     inputs, outputs = [-1.0, 0.0, 1.0], [-reach, 0.0, reach]
     law = []
     for x in inputs:
         keep = middle * (1 - abs(x) / 2)
         law.append([(1 - keep) / 2 - x / (2 * reach), keep, (1 - keep) / 2 + x / (2 * reach)])
-    found = quantizer_laws.worst_variance(inputs, outputs, law)
+    by_library = quantizer_laws.worst_variance(inputs, outputs, law)
     grid = np.linspace(-1, 1, 4001)
     masses = np.array([np.interp(grid, inputs, column) for column in np.array(law).T])
-    return found, float(np.max(np.array(outputs) ** 2 @ masses - grid**2))
+    return by_library, float(np.max(np.array(outputs) ** 2 @ masses - grid**2))
 
 
 def _pair_errors(epsilon: float, steps: int) -> tuple[list[float], list[list[float]], float, list[list[float]]]:
-    """One bit at -A and A, antithetic: both are up where U < p and 1 - U < q, which has length max(p + q - 1, 0)."""
+    """Antithetic pair of bits at -A and A: both are up where U < p and 1 - U < q, of length max(p + q - 1, 0)."""
     a = 1 / math.tanh(epsilon / 2)
     inputs = np.linspace(-1, 1, 2 * steps + 1).tolist()
     up = [(1 + x / a) / 2 for x in inputs]
@@ -106,12 +106,12 @@ def _pair_errors(epsilon: float, steps: int) -> tuple[list[float], list[list[flo
 
 def _mean_pair(epsilon: float, steps: int) -> tuple[float, float]:
     inputs, law, a, errors = _pair_errors(epsilon, steps)
-    found = antithetic.mean_pair_mse(inputs, outputs=[-a, a], law=law)
-    return found, math.fsum(map(math.fsum, errors)) / len(inputs) ** 2
+    by_library = antithetic.mean_pair_mse(inputs, outputs=[-a, a], law=law)
+    return by_library, math.fsum(map(math.fsum, errors)) / len(inputs) ** 2
 
 
 def _worst_pair(epsilon: float, steps: int) -> tuple[float, float]:
-    """Both ends lie about it: the lower is attained on the grid; the upper allows (h^2 + h^2)/4 more."""
+    """Lower bound plus 1000 times the width: the lower is attained on the grid, the upper allows (h^2 + h^2)/4 more."""
     inputs, law, a, errors = _pair_errors(epsilon, steps)
     low, high = antithetic.worst_pair_mse(inputs, outputs=[-a, a], law=law)
     worst = max(map(max, errors))
@@ -119,27 +119,27 @@ def _worst_pair(epsilon: float, steps: int) -> tuple[float, float]:
 
 
 def _bits(clients: int, parameters: int, bits: int, key: int) -> tuple[float, float]:
-    """Model in floats of 32 bits, a key with everybody, d bits of Z and one bit for each parameter."""
-    found = communication.stream(clients, parameters, bits=bits, key_bits=key).total
-    return found, sum(32 + bits + 1 for _ in range(parameters)) + sum(key for _ in range(clients))
+    """Bits of a model in 32-bit floats, a key with every client, d bits of Z and one bit for each parameter."""
+    by_library = communication.stream(clients, parameters, bits=bits, key_bits=key).total
+    return by_library, sum(32 + bits + 1 for _ in range(parameters)) + sum(key for _ in range(clients))
 
 
 def _laplace(epsilon: float, radius: float) -> tuple[float, float]:
-    """The second moment of the density whose logarithm falls by epsilon over the diameter."""
+    """Laplace variance by the library, and the second moment of the density whose logarithm falls by epsilon per diameter."""
     rate = epsilon / (2 * radius)
     moment = integrate.quad(lambda x: x * x * rate * math.exp(-rate * x), 0, 60 / rate, epsabs=0, limit=200)[0]
     return float(baselines.laplace_variance(epsilon=epsilon, radius=radius)), moment
 
 
 def _normal_noise(clients: int, parameters: int, epsilon: float, delta: float, asked: float) -> tuple[float, float]:
-    """Noise with which one number has delta at epsilon, found by bisection; of the sum of all, every parameter changed."""
+    """delta of the sum of all updates when every parameter changes; root finding gives the noise for (epsilon, delta)."""
 
     def excess(log_ratio: float) -> float:
         return math.log(_pair(math.exp(log_ratio), epsilon) / delta)
 
     ratio = math.exp(optimize.brentq(excess, -5, 4, xtol=1e-13))
-    found = baselines.gaussian_curve(clients, parameters, epsilon=epsilon, delta=delta)
-    return float(found.delta(asked)), _pair(ratio * math.sqrt(parameters / clients), asked)
+    curve = baselines.gaussian_curve(clients, parameters, epsilon=epsilon, delta=delta)
+    return float(curve.delta(asked)), _pair(ratio * math.sqrt(parameters / clients), asked)
 
 
 def _pair(mu: float, epsilon: float) -> float:
@@ -147,50 +147,50 @@ def _pair(mu: float, epsilon: float) -> float:
 
 
 def _quantiles(count: int, p: Fraction, level: Fraction) -> tuple[int, int]:
-    """Of a binomial number: the least values that half the level, and all but half of it, do not exceed."""
+    """Least k with Pr(N <= k) at least level/2, and least k with Pr(N <= k) at least 1 - level/2, for binomial N."""
     total = Fraction(0)
-    found: list[int] = []
+    quantiles: list[int] = []
     for k in range(count + 1):
         total += math.comb(count, k) * p**k * (1 - p) ** (count - k)
-        if len(found) == 0 and total >= level / 2:
-            found.append(k)
-        if len(found) == 1 and total >= 1 - level / 2:
-            found.append(k)
-    return found[0], found[1]
+        if len(quantiles) == 0 and total >= level / 2:
+            quantiles.append(k)
+        if len(quantiles) == 1 and total >= 1 - level / 2:
+            quantiles.append(k)
+    return quantiles[0], quantiles[1]
 
 
-def _left(clients: int, tenths: int, pairs: int) -> tuple[float, float]:
-    """How many clients are left, or of how many pairs one; both ends in one number."""
+def _survivor_bounds(clients: int, tenths: int, pairs: int) -> tuple[float, float]:
+    """Bounds on the number of survivors, or of pairs with one survivor; lower and upper bound in one number."""
     p, level = Fraction(tenths, 20), Fraction(1, 100)
     if pairs:
         low, high = dropout.broken_pairs(2 * clients, dropout=float(p), level=float(level))
-        ends = _quantiles(clients, 2 * p * (1 - p), level)
+        quantiles = _quantiles(clients, 2 * p * (1 - p), level)
     else:
         low, high = dropout.survivors(clients, dropout=float(p), level=float(level))
-        ends = _quantiles(clients, 1 - p, level)
-    return 1 + low + 1000 * high, 1 + ends[0] + 1000 * ends[1]
+        quantiles = _quantiles(clients, 1 - p, level)
+    return 1 + low + 1000 * high, 1 + quantiles[0] + 1000 * quantiles[1]
 
 
 def _printed(clients: int, epsilon: float, radius: float, fraction: float) -> tuple[float, float]:
-    """Theorem 2, and Theorem 3's mean of it and of the independent quantizers' error."""
+    """Errors of Theorems 2 and 3; Theorem 3 is a mean of Theorem 2 and of the independent quantizers' error."""
     odds = math.exp(epsilon)
     a = (odds + 1) / (odds - 1)
     theorem_2 = radius**2 / (2 * clients) * (((math.sqrt(2) - 1) * a + 1) * ((math.sqrt(2) + 1) * a - 1))
     theorem_3 = fraction * radius**2 * a * a / clients + (1 - fraction) * theorem_2
-    found = mean_estimation.published(clients, epsilon=epsilon, radius=radius)
-    both = mean_estimation.published_augmented(clients, epsilon=epsilon, fraction=fraction, radius=radius)
-    return float(found) + 100 * float(both), theorem_2 + 100 * theorem_3
+    by_library_2 = mean_estimation.published(clients, epsilon=epsilon, radius=radius)
+    by_library_3 = mean_estimation.published_augmented(clients, epsilon=epsilon, fraction=fraction, radius=radius)
+    return float(by_library_2) + 100 * float(by_library_3), theorem_2 + 100 * theorem_3
 
 
 def _removed(clients: int) -> tuple[float, float]:
-    """Sums of signs, of one client more or less, have no value in common: total variation 1, whatever the odds."""
+    """Sums of n and of n - 1 signs have no value in common: total variation 1, at every epsilon."""
     possible = ({sum(signs) for signs in product((-1, 1), repeat=n)} for n in (clients, clients - 1))
     first, second = (dict.fromkeys(sums, 1 / len(sums)) for sums in possible)
     return central_privacy.removal_delta(clients), _divergence(5.0, first, second)
 
 
 def _among(clients: int, epsilon: float, asked: float) -> tuple[float, float]:
-    """One parameter, nobody in a pair: every client's sign by randomized response, the worst inputs of the others."""
+    """One parameter, no pairs: every client's sign by randomized response, at the worst inputs of the others."""
     made = FederatedSystem(clients=clients, parameters=1, epsilon=epsilon, ldp_fraction=1.0, dropout=0.0)
     truth = 1 / (1 + math.exp(-epsilon))
     up, down = [1 - truth, truth], [truth, 1 - truth]
@@ -202,22 +202,22 @@ def _among(clients: int, epsilon: float, asked: float) -> tuple[float, float]:
 
 
 def _designed(clients: int, epsilon: float, budget: int) -> tuple[float, float]:
-    """Least error when epsilon and bits are bounded: every number of shared bits tried at the greatest epsilon."""
+    """Least error for bounded epsilon and bits: by the design, and over every number of shared bits at the greatest epsilon."""
     made = FederatedSystem(clients=clients, parameters=10, epsilon=1.0)
-    most = 32 * 10 + 256 * clients + 10 + 10 * budget
-    found = federated_design.design(made, FederatedRequirements(epsilon_at_most=epsilon, bits_at_most=most))
-    tried = (
+    most_bits = 32 * 10 + 256 * clients + 10 + 10 * budget
+    result = federated_design.design(made, FederatedRequirements(epsilon_at_most=epsilon, bits_at_most=most_bits))
+    candidates = (
         float(
             mean_estimation.worst(clients, epsilon=epsilon, bits=d, independent=made.ldp_fraction, radius=made.radius)
         )
         for d in range(budget + 1)
     )
-    inside = found.epsilon <= epsilon * (1 + 1e-12) and federated_design.bits_of(found.system) <= most
-    return (found.value if inside else math.inf), min(tried)
+    feasible = result.epsilon <= epsilon * (1 + 1e-12) and federated_design.bits_of(result.system) <= most_bits
+    return (result.value if feasible else math.inf), min(candidates)
 
 
 def _one_bit(epsilon: float) -> tuple[float, float]:
-    """The outputs that keep epsilon and the mean: (e^eps + 1)/(e^eps - 1) on either side; at 0 nothing is taken off."""
+    """Worst variance of two outputs that satisfy epsilon and the mean: +-(e^eps + 1)/(e^eps - 1), at the input 0."""
     return quantizer_design.solve(1, epsilon=epsilon).worst_variance, (
         (math.exp(epsilon) + 1) / (math.exp(epsilon) - 1)
     ) ** 2
@@ -240,9 +240,9 @@ def _row(
 CLAIMS = (
     _row(
         "CB-Q-behind",
-        "ours: delta of one client behind a sum, the others' laws given",
+        "ours: delta of one client within a sum, for given laws of the others",
         _behind,
-        "All combinations of outcomes enumerated.",
+        "Compared with an enumeration of all combinations of outcomes.",
         {
             "seed": _SEED,
             "others": Range(0, 4, integer=True),
@@ -256,7 +256,7 @@ CLAIMS = (
         "CB-Q-local",
         "ours: epsilon of one uplink",
         _ratios,
-        "Every pair of inputs, every output.",
+        "Compared with every pair of inputs and every output.",
         {"seed": _SEED, "inputs": Range(2, 6, integer=True), "outputs": Range(2, 5, integer=True)},
         r"\epsilon = \max\log\frac{P(y|x)}{P(y|x')}",
     ),
@@ -264,7 +264,7 @@ CLAIMS = (
         "CB-Q-variance",
         "ours: the greatest variance of a quantizer of three outputs",
         _greatest_variance,
-        "On 4001 inputs.",
+        "Compared with the variance at 4001 inputs.",
         {"reach": Range(2.0, 6.0), "middle": Range(0.05, 0.4)},
         r"\max_x\mathrm{Var}(Y|x)",
         tolerance=1e-6,
@@ -273,24 +273,24 @@ CLAIMS = (
         "CB-Q-pair-mean",
         "ours: the mean error of an antithetic pair of bits",
         _mean_pair,
-        "Both bits are up on an interval of U; every pair of inputs.",
+        "Both bits are up on an interval of U; summed over every pair of inputs.",
         {"epsilon": _EPSILON, "steps": Range(1, 12, integer=True)},
         r"E(X + Y - x - y)^2",
     ),
     _row(
         "CB-Q-pair-worst",
-        "ours: both ends of the worst error of an antithetic pair of bits (their distance counted a thousand times)",
+        "ours: both bounds on the worst error of an antithetic pair of bits (their distance counted a thousand times)",
         _worst_pair,
-        "Every pair of inputs, and what lies between them.",
+        "Compared with every pair of inputs, plus the allowance for inputs between them.",
         {"epsilon": _EPSILON, "steps": Range(1, 12, integer=True)},
         r"\max E(X + Y - x - y)^2",
         tolerance=1e-6,
     ),
     _row(
         "CB-Q-bits",
-        "ours: bits of one client and round with a stream cipher",
+        "ours: bits per client and round with a stream cipher",
         _bits,
-        "Counted parameter by parameter, key by key.",
+        "Counted parameter by parameter and key by key.",
         {
             "clients": _CLIENTS,
             "parameters": Range(1, 500, integer=True),
@@ -303,7 +303,7 @@ CLAIMS = (
         "CB-Q-laplace",
         "ours: the variance of Laplace noise of the same local privacy",
         _laplace,
-        "The second moment of the density, integrated.",
+        "Compared with the integrated second moment of the density.",
         {"epsilon": _EPSILON, "radius": Range(0.1, 10.0)},
         r"2(2r/\epsilon)^2",
         tolerance=1e-7,
@@ -312,7 +312,7 @@ CLAIMS = (
         "CB-Q-gaussian",
         "ours: the sum of updates with Gaussian noise",
         _normal_noise,
-        "The noise by bisection, the sum's divergence integrated.",
+        "The noise comes from root finding; the divergence of the sum is integrated.",
         {
             "clients": _CLIENTS,
             "parameters": Range(1, 9, integer=True),
@@ -327,9 +327,10 @@ CLAIMS = (
     ),
     _row(
         "CB-Q-left",
-        "ours: how many clients, or pairs with one client, are left (the upper end counted a thousand times)",
-        _left,
-        "Binomial probabilities as fractions.",
+        "ours: the number of clients, or of pairs with one client, that remain (the upper bound counted a thousand "
+        "times)",
+        _survivor_bounds,
+        "Compared with binomial probabilities as fractions.",
         {
             "clients": Range(2, 40, integer=True),
             "tenths": Range(1, 9, integer=True),
@@ -341,7 +342,7 @@ CLAIMS = (
         "CB-Q-printed",
         "ours: the errors of Theorems 2 and 3 as printed (the second counted a hundred times)",
         _printed,
-        "As printed. Whether they are true is CB-T2 and CB-T3.",
+        "The printed formulas. CB-T2 and CB-T3 say whether they are true.",
         {"clients": _CLIENTS, "epsilon": _EPSILON, "radius": Range(0.1, 3.0), "fraction": Range(0.0, 1.0)},
         r"\frac{r^2}{2n}((\sqrt2-1)\alpha+1)((\sqrt2+1)\alpha-1)",
     ),
@@ -360,7 +361,7 @@ CLAIMS = (
         "CB-Q-aggregation",
         "ours: delta of one client among others that quantize alone, one parameter",
         _among,
-        "All outcomes, for every number of others at either end.",
+        "Compared with all outcomes, for every number of others at either end point.",
         {"clients": Range(1, 8, integer=True), "epsilon": _EPSILON, "asked": _ANY_EPSILON},
         r"\delta(\epsilon) = \max_k D_{e^\epsilon}",
         scale=absolute("", 1e-2),
@@ -371,7 +372,7 @@ CLAIMS = (
         "CB-Q-design",
         "ours: the least error for a bounded epsilon and a bounded number of bits",
         _designed,
-        "Every number of shared bits, at the greatest epsilon; the error itself is CB-T2*.",
+        "Compared with every number of shared bits at the greatest epsilon; the error itself is CB-T2*.",
         {"clients": Range(2, 60, integer=True), "epsilon": _EPSILON, "budget": Range(0, 12, integer=True)},
         r"\min_d\mathrm{MSE}(\epsilon, d)",
         effort=1 / 4,
@@ -380,7 +381,7 @@ CLAIMS = (
         "CB-Q-one-bit",
         "ours: the least worst variance of one bit",
         _one_bit,
-        "Two outputs that keep epsilon and the mean are the reach of CB-A1.",
+        "Two outputs that satisfy epsilon and the mean are at the distance of CB-A1.",
         {"epsilon": Range(0.3, 5.0)},
         r"\alpha^2",
         tolerance=1e-6,

@@ -1,4 +1,4 @@
-"""CB App. A to E, step by step: alphabets, the limit law, covariances, moments of the dropout."""
+"""CB App. A to E: the steps on alphabets, the limit law, covariances and moments of the dropout."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ below, above = parameter("low", -9.0, -1.5, latex=r"\gamma_1"), parameter("high"
 
 
 def _second_moment(mean: sp.Expr) -> sp.Expr:
-    """Of an output with this mean on the alphabet of `below` and `above`."""
+    """Second moment of an output with this mean on the alphabet of `below` and `above`."""
     return ((above - mean) * below**2 + (mean - below) * above**2) / (above - below)
 
 
@@ -40,7 +40,7 @@ _PRINTED_VARIANCE = 2 * pairs * p * (1 - p) * (1 - 2 * p * (1 - p))
 
 
 def _least_output(epsilon: float) -> float:
-    """The least upper output that keeps the likelihood ratio of the lower one, by bisection; c = 0, r = 1."""
+    """Least upper output whose likelihood ratio is at most e^epsilon, by bisection; c = 0, r = 1."""
     low, high = 1.0, 1e9
     for _ in range(200):
         middle = math.sqrt(low * high)
@@ -63,10 +63,10 @@ def _covariance(x: float, y: float, epsilon: float) -> float:
 
 
 def _variance_of_one_pair(p: float) -> float:
-    """Of the indicator that exactly one of two clients drops out."""
+    """Variance of the indicator that exactly one of two clients drops out."""
     law = [(a != b, (p if a else 1 - p) * (p if b else 1 - p)) for a, b in product((0, 1), repeat=2)]
-    mean = sum(chance for broken, chance in law if broken)
-    return sum(chance * (broken - mean) ** 2 for broken, chance in law)
+    mean = sum(probability for broken, probability in law if broken)
+    return sum(probability * (broken - mean) ** 2 for broken, probability in law)
 
 
 CLAIMS = (
@@ -75,18 +75,19 @@ CLAIMS = (
         "App. A, Eq. (7)-(9); App. B, Eq. (13), (14)",
         equal(_least_output, lambda epsilon: quantizers.alpha(epsilon)),
         holds(
-            "Solving for gamma_2. ((13) prints the fraction upside down, with a minus for a plus; its conclusion is (8).)"
+            "Solved for gamma_2. ((13) prints the fraction inverted, and a minus in place of a plus; its conclusion "
+            "is (8).)"
         ),
         {"epsilon": epsilon.range},
         form=equal((sp.exp(epsilon) + 1) / (sp.exp(epsilon) - 1), _A),
         statement=r"\frac{\gamma_2-c+r}{\gamma_2-c-r} \le e^{\epsilon_p} \iff \gamma_2 \ge c + r\alpha(\epsilon_p)",
-        unread="an equivalence; tried is the least gamma_2",
+        unread="an equivalence; the least gamma_2 is tried",
     ),
     Claim(
         "CB-E21",
         "App. B, Eq. (10)-(12), (18), (19), (21), (22)",
         equal(lambda entry, **point: _limit_law(**point).flat[entry], _printed_law),
-        holds("The Frechet bound: as few pluses together as the marginals allow."),
+        holds("The Frechet bound: the probability that both send plus is as small as the marginals allow."),
         {"x": x.range, "y": y.range, "epsilon": epsilon.range, "entry": Range(0, 3, integer=True)},
         given=[x + y <= 0],
         statement=r"P_{1,1} = \frac{2c-w-w'}{2r\alpha},\ P_{1,2} = \frac12+\frac{w'-c}{2r\alpha},\ "
@@ -98,11 +99,12 @@ CLAIMS = (
         "App. B, Eq. (15), and with w for w' (16): second moments (c = 0)",
         equal(_second_moment(one), _second_moment(two)),
         false(
-            "The indices are exchanged: P_11 + P_21 is the probability that Q_2 = gamma_1 (12), that of Q_1 is P_11 + P_12 (10). "
-            "The sum of both, which is all that is used, is right. (Theorem 1 prints [r - c, c + r] for [c - r, c + r].)",
+            "The indices are exchanged: P_11 + P_21 is the probability that Q_2 = gamma_1 (12); the probability for "
+            "Q_1 is P_11 + P_12 (10). Only the sum of both is used, and it is right. (Theorem 1 prints [r - c, c + r] "
+            "for [c - r, c + r].)",
             "misprint",
             true_where=r"w = w' \text{ or } \gamma_1 + \gamma_2 = 2c",
-            uncorrected="the sum of both, which is what is used, is right as printed",
+            uncorrected="only the sum of both is used, and it is right as printed",
         ),
         statement=r"\frac{(\gamma_2-w)\gamma_1^2 + (w-\gamma_1)\gamma_2^2}{\gamma_2-\gamma_1} = "
         r"\frac{(\gamma_2-w')\gamma_1^2 + (w'-\gamma_1)\gamma_2^2}{\gamma_2-\gamma_1}",
@@ -114,9 +116,9 @@ CLAIMS = (
         "App. B, Case 1, after (20): 'the minimum is achieved by taking the maximum value for gamma_1' (c = 0, r = 1)",
         at_least(-2 * both * stretch * alpha, -2 * both * alpha),
         false(
-            "With gamma_2 = -gamma_1 the case, w + w' <= gamma_1 + gamma_2, leaves only w + w' <= 0. For the positive "
-            "sums that it also holds 2(w + w') gamma_1 is least far out, and the least error is at alphabets that "
-            "are not symmetric.",
+            "With gamma_2 = -gamma_1 the case w + w' <= gamma_1 + gamma_2 leaves only w + w' <= 0. For the positive "
+            "sums that the case also contains, 2(w + w') gamma_1 is least where gamma_1 is farthest out, and the "
+            "least error is at asymmetric alphabets.",
             "step",
             corrected_by="CB-T1*",
             true_where=r"w + w' \le 2c",
@@ -130,7 +132,7 @@ CLAIMS = (
         "CB-T2-cov",
         "App. C, the bound of the covariance (r = 1)",
         at_most(_covariance, -((alpha - 1) ** 2)),
-        holds("It is A abs(s) - A^2 - x y, greatest where both inputs are at the same end."),
+        holds("The covariance is A abs(s) - A^2 - x y, which is greatest where both inputs are at the same end point."),
         {"x": x.range, "y": y.range},
         statement=r"\mathrm{Cov}(\bar W_i, \bar W_{p_i}) \le -r^2(\alpha-1)^2",
         where={**IN_RADII, r"\mathrm{Cov}(\bar W_i, \bar W_{p_i})": _COVARIANCE},
@@ -139,10 +141,11 @@ CLAIMS = (
     ),
     Claim(
         "CB-T2-sum",
-        "App. C, the sum of covariances (n = 2 pairs, each of covariance -magnitude; the signs turned round)",
+        "App. C, the sum of covariances (n = 2 pairs, each of covariance -magnitude; the signs are inverted)",
         equal(2 * pairs * magnitude / (2 * pairs) ** 2, 2 * pairs * magnitude / (2 * (2 * pairs) ** 2)),
         false(
-            "Each i has one partner, so the double sum is the sum over i: the factor is 1/n^2. The error only loosens Theorem 2.",
+            "Each i has one partner, so that the double sum is the sum over i: the factor is 1/n^2. The error only "
+            "loosens Theorem 2.",
             "step",
             corrected_by="CB-T2*",
             true_where="nowhere",
@@ -160,7 +163,7 @@ CLAIMS = (
         "CB-T4-moments",
         "App. E, moments of the broken pairs (n = 2 pairs)",
         equal(lambda pairs, p: pairs * _variance_of_one_pair(p), _PRINTED_VARIANCE),
-        holds("n/2 independent indicators of probability 2p(1-p)."),
+        holds("The sum has n/2 independent indicators of probability 2p(1-p)."),
         statement=r"\mathrm{Var}\sum_i E_i = np(1-p)(1-2p(1-p))",
         where={r"\mathrm{Var}\sum_i E_i": _VARIANCE, "n": 2 * pairs},
         form=_VARIANCE,
@@ -170,7 +173,7 @@ CLAIMS = (
         "App. E, 'F_i is the indicator that the ith client does not drop out'",
         equal(1 - p, p),
         false(
-            "p is the probability of dropping out: it is 1 - p, and theta must be centred there.",
+            "p is the probability of dropping out, so that this probability is 1 - p, and theta must be centred there.",
             "step",
             corrected_by="CB-T4*",
             true_where=r"p = \tfrac12",
@@ -180,9 +183,10 @@ CLAIMS = (
     ),
     Claim(
         "CB-T4-error",
-        "App. E: the squared error is at most (2 r alpha)^2 (radius 1; updates at one end, all outputs at the other)",
+        "App. E: the squared error is at most (2 r alpha)^2 (radius 1; updates at one end point, all outputs at the "
+        "other)",
         at_most((alpha + 1) ** 2, (2 * alpha) ** 2),
-        holds("Outputs are within A of the center, updates within r; attained without noise."),
+        holds("Outputs are within A of the center, and updates within r; attained without noise."),
         statement=r"\Bigl|\frac1N\sum_i(\bar W_i - w_i)\Bigr|^2 = (r\alpha+r)^2 \le (2r\alpha)^2\quad\text{at worst}",
         where=IN_RADII,
         slack=1.01,
@@ -192,7 +196,7 @@ CLAIMS = (
         "App. E, last line: 8 r^2 alpha^2 delta_1 (in units of r^2 alpha^2)",
         equal(2 * 4 * (delta - part * delta), 8 * part * delta),
         false(
-            "Both events fail with probability at most delta - delta_1, and 8 (delta - delta_1) is what follows.",
+            "Both events fail with probability at most delta - delta_1, so that 8 (delta - delta_1) follows.",
             "misprint",
             corrected_by="CB-T4*",
             true_where=r"\delta_1 = \delta/2",
@@ -203,11 +207,12 @@ CLAIMS = (
     ),
     Claim(
         "CB-T4-conditional",
-        "App. E, the guarantee: what is left is conditional on E",
+        "App. E, the guarantee: the last expression is conditional on E",
         at_most(inside, likely * inside + (1 - likely) * outside),
         false(
-            "The factor P(E) was dropped in print. With it the authors' conclusion stands at no cost: P(T) <= P(E)[e^eps "
-            "P(T'|E) + delta_1] + P(E^c) <= e^eps P(T' and E) + delta_1 + (delta - delta_1) <= e^eps P(T') + delta.",
+            "The factor P(E) is missing in print. With it the authors' conclusion holds at no cost: P(T) <= "
+            "P(E)[e^eps P(T'|E) + delta_1] + P(E^c) <= e^eps P(T' and E) + delta_1 + (delta - delta_1) <= e^eps P(T') "
+            "+ delta.",
             "misprint",
             corrected_by="CB-T4*-privacy",
             true_where=r"P(B\mid\mathcal E) \le P(B\mid\mathcal E^c)",

@@ -1,4 +1,4 @@
-"""What the claims on CorBin-FL share: parameters with the paper's values, its formulas in them, laws of sums of outputs."""
+"""What the claims on CorBin-FL have in common: parameters with the paper's values, its formulas, laws of sums of outputs."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ p = of_system("dropout", 0.05, 0.95, name="p", typical=(0.1, 0.5))
 LOCAL = Range(0.05, 4.0, logarithmic=True)
 WIDE = Range(0.05, 10.0, logarithmic=True, typical=(0.5, 5.0))  # of a local epsilon
 SEED = Range(0, 10**6, integer=True)
-_UNSEEN = 1e-30  # delta of which nothing is trimmed
+_UNTRIMMED = 1e-30  # a delta so small that no mass is trimmed
 
 
 def printed(name: str, **values: Any) -> sp.Expr:
-    """A formula of :mod:`airtight.analytics.forms.binary_quantizers` at these arguments; radius 1 and `epsilon` where
-    not said."""
+    """A formula of :mod:`airtight.analytics.forms.binary_quantizers` at these arguments; by default radius 1 and
+    `epsilon`."""
     form, all_values = forms.FORMS[name], {"radius": 1, "epsilon": epsilon, **values}
     return form.at(**{key: all_values[key] for key in form.arguments})
 
@@ -43,12 +43,12 @@ def share(epsilon: sp.Expr = epsilon) -> sp.Expr:
 
 
 def kept(epsilon: sp.Expr = epsilon) -> sp.Expr:
-    """What of alpha^2 is left in the worst error of a pair, max of 2 alpha s - s^2 over s in [0, 2] at s = min(2, alpha)."""
+    """The worst error of a pair over alpha^2: max of 2 alpha s - s^2 over s in [0, 2], at s = min(2, alpha)."""
     return 1 - sp.Max(1 - 2 * share(epsilon), 0) ** 2
 
 
 def hockey_stick(p: dict[Any, Any], q: dict[Any, Any], odds: Any) -> Any:
-    """Divergence of two laws on the line."""
+    """Hockey-stick divergence of two discrete laws, as dictionaries from value to probability."""
     return sum((max(mass - odds * q.get(place, 0), 0 * mass) for place, mass in p.items()), 0 * odds)
 
 
@@ -67,4 +67,4 @@ def lattice(outputs: list[Any]) -> dict[int, Any]:
 @lru_cache(maxsize=4096)
 def one_parameter(others: int, epsilon: float, client: str, bits: int | None, move: float) -> Any:
     """The envelope of :func:`airtight.analytics.federated.corbin.central_privacy.one_parameter`, untrimmed."""
-    return central_privacy.one_parameter(others, epsilon=epsilon, client=client, bits=bits, move=move, delta=_UNSEEN)
+    return central_privacy.one_parameter(others, epsilon=epsilon, client=client, bits=bits, move=move, delta=_UNTRIMMED)

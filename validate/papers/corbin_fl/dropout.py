@@ -26,7 +26,7 @@ _clients = parameter("clients", 2, 10_000, integer=True, logarithmic=True)
 _parameters = parameter("parameters", 1, 10**7, integer=True, logarithmic=True)
 _bits = parameter("bits", 0, 8, integer=True)
 _KEY = 256  # bits
-_Moves = list[tuple[list[float], list[float]]]  # laws before and after
+_Moves = list[tuple[list[float], list[float]]]  # laws of the client's output before and after the move
 count = parameter("n", 2, 500, integer=True, typical=(50, 500))
 key = parameter("k", 2, 4096, integer=True, logarithmic=True)
 
@@ -36,9 +36,9 @@ _gamma, _theta_prime = (printed(f"Theorem 4, {name}", **_PRINTED) for name in ("
 _mse = printed("Theorem 4, MSE", **_PRINTED, epsilon=sp.log((alpha + 1) / (alpha - 1)))
 
 
-def _outside(trials: sp.Expr, chance: sp.Expr, width: sp.Expr) -> sp.Expr:
+def _outside(trials: sp.Expr, probability: sp.Expr, width: sp.Expr) -> sp.Expr:
     """P(|X/n - p(1-p)| > width) for X of the binomial law."""
-    mass = sp.binomial(trials, _k) * chance**_k * (1 - chance) ** (trials - _k)
+    mass = sp.binomial(trials, _k) * probability**_k * (1 - probability) ** (trials - _k)
     return sp.Sum(mass * sp.Piecewise((1, sp.Abs(_k / _n - _middle) > width), (0, True)), (_k, 0, trials))
 
 
@@ -47,13 +47,13 @@ _SURVIVORS = _outside(_n, 1 - p, _theta_prime - _middle)
 
 
 def _sixteen(p: float, epsilon: float, x: float, y: float) -> float:
-    """The error of four clients with updates x, y, x, y, over all sets of survivors."""
+    """Mean squared error of four clients with updates x, y, x, y, summed over all sets of survivors."""
     A = 1 / math.tanh(epsilon / 2)
     total = 0.0
     for state in range(16):
-        here = [bool(state >> i & 1) for i in range(4)]
-        survivors, error = sum(here), 0.0
-        for first, second in (here[:2], here[2:]):
+        present = [bool(state >> i & 1) for i in range(4)]
+        survivors, error = sum(present), 0.0
+        for first, second in (present[:2], present[2:]):
             if first and second:
                 error += abs(x + y) * (2 * A - abs(x + y))
             elif first or second:
@@ -62,33 +62,33 @@ def _sixteen(p: float, epsilon: float, x: float, y: float) -> float:
     return total
 
 
-# The privacy of a survivor: one parameter; the numbers of those that quantize alone, and every corner of them, added up
+# Privacy of a survivor, one parameter: a sum over the number of clients that quantize alone, with all their corners
 
 
-def _together(chances: list[float]) -> np.ndarray:
+def _poisson_binomial(probabilities: list[float]) -> np.ndarray:
     law = np.ones(1)
-    for chance in chances:
-        law = np.convolve(law, [1 - chance, chance])
+    for probability in probabilities:
+        law = np.convolve(law, [1 - probability, probability])
     return law
 
 
 def _excess(others: int, own: _Moves, low: float) -> Callable[[float], float]:
-    """The greatest divergence with so many others, over their corners and the client's own moves."""
-    noises = [_together([1 - low] * upper + [low] * (others - upper)) for upper in range(others + 1)]
+    """Greatest divergence, as a function of epsilon, over the corners of the others and the client's own moves."""
+    noises = [_poisson_binomial([1 - low] * upper + [low] * (others - upper)) for upper in range(others + 1)]
     first, second = (np.array([np.convolve(noise, law[i]) for noise in noises for law in own]) for i in (0, 1))
     return lambda epsilon: float(np.maximum(first - math.exp(epsilon) * second, 0.0).sum(axis=1).max())
 
 
 def _least_epsilon(cases: list[tuple[float, _Moves, np.ndarray]], low: float, delta: float) -> float:
-    """Of a mean over cases: their probability, the client's moves, the law of the others."""
-    each = [
-        (chance * float(share), _excess(others, own, low))
-        for chance, own, law in cases
+    """Least epsilon for the mean over cases, each with its probability, the client's moves and the law of the others."""
+    weighted = [
+        (probability * float(share), _excess(others, own, low))
+        for probability, own, law in cases
         for others, share in enumerate(law)
     ]
 
     def excess(epsilon: float) -> float:
-        return sum(share * one(epsilon) for share, one in each) - delta
+        return sum(share * divergence(epsilon) for share, divergence in weighted) - delta
 
     if excess(0.0) <= 0:
         return 0.0
@@ -96,7 +96,7 @@ def _least_epsilon(cases: list[tuple[float, _Moves, np.ndarray]], low: float, de
 
 
 def _delta(epsilon: float, share: float) -> float:
-    """A share of what no noise at all would leave."""
+    """A share of tanh(epsilon/2), which is delta without the others' noise."""
     return share * math.tanh(epsilon / 2)
 
 
@@ -104,12 +104,12 @@ def _survivor(pairs: int, singles: int, p: float, epsilon: float, share: float) 
     low, move, delta = 1 / (1 + math.exp(epsilon)), math.tanh(epsilon / 2), _delta(epsilon, share)
     sure, moved = [0.0, 1.0, 0.0], [0.0, 1 - move, move]
     alone, paired = [([low, 1 - low], [1 - low, low])], [(sure, moved), (moved, sure)]
-    one, other = (
-        _together([1 - p] * left + [2 * p * (1 - p)] * broken)
+    others_of_single, others_of_paired = (
+        _poisson_binomial([1 - p] * left + [2 * p * (1 - p)] * broken)
         for left, broken in ((singles - 1, pairs), (singles, pairs - 1))
     )
-    kinds = [(1.0, alone, one)], [(1 - p, paired, other), (p, alone, other)]
-    return max(_least_epsilon(cases, low, delta) for cases in kinds)
+    clients = [(1.0, alone, others_of_single)], [(1 - p, paired, others_of_paired), (p, alone, others_of_paired)]
+    return max(_least_epsilon(cases, low, delta) for cases in clients)
 
 
 def _central(pairs: int, singles: int, p: float, epsilon: float, share: float) -> float:
@@ -123,8 +123,8 @@ CLAIMS = (
         "Theorem 4, gamma and gamma'; App. E, Chebyshev's inequality (n = 2 pairs)",
         at_most(_BROKEN, slack),
         false(
-            "Chebyshev needs the radius without the 4: the printed one is half of it. (The guarantee itself rests on "
-            "(5): CB-T3s.)",
+            "Chebyshev's inequality needs the radius without the 4: the printed radius is half of it. (The guarantee "
+            "itself depends on (5): CB-T3s.)",
             "step",
             corrected_by="CB-T4*-privacy",
         ),
@@ -137,7 +137,7 @@ CLAIMS = (
         "CB-T4-theta",
         "Theorem 4, theta and theta'; App. E (n = 2 pairs)",
         at_most(_SURVIVORS, slack),
-        false("P(F_i = 1) is 1 - p; the printed interval is centered at p(1 - p).", "step", corrected_by="CB-T4*"),
+        false("P(F_i = 1) is 1 - p, but the printed interval is centered at p(1 - p).", "step", corrected_by="CB-T4*"),
         statement=r"P\Bigl(\sum_iF_i \notin [\theta n, \theta'n]\Bigr) \le (\delta-\delta_1)",
         where={r"P\Bigl(\sum_iF_i \notin [\theta n, \theta'n]\Bigr)": _SURVIVORS},
         near={},
@@ -154,7 +154,7 @@ CLAIMS = (
                 balls.dropout_mse(2 * int(pairs), p, alpha),
             ),
         ),
-        false("theta can be negative, and with it the bound.", corrected_by="CB-T4*"),
+        false("theta can be negative, and then the bound is negative.", corrected_by="CB-T4*"),
         over(pairs, p, slack, alpha),
         statement=r"\mathrm{MSE} \le \frac{\gamma'r^2\alpha^2}{n\theta} + \frac{1-\gamma}{2n\theta}r^2"
         r"((\sqrt2-1)\alpha+1)((\sqrt2+1)\alpha-1) + 8r^2\alpha^2\delta_1",
@@ -163,9 +163,12 @@ CLAIMS = (
     ),
     Claim(
         "CB-T4*",
-        "ours: the worst MSE of the survivors' mean exactly",
+        "ours: the exact worst MSE of the survivors' mean",
         at_most(_sixteen, lambda p, epsilon, **_: dropout.worst_mse(4, dropout=p, epsilon=epsilon)),
-        holds("Given who is counted, the others that survive are binomial; against all sixteen sets of four clients."),
+        holds(
+            "Given the clients that are counted, the number of other survivors is binomial; compared with all sixteen "
+            "sets of four clients."
+        ),
         {"p": Range(0.0, 0.95), "epsilon": WIDE, "x": Range(-1.0, 1.0), "y": Range(-1.0, 1.0)},
         argued="airtight.analytics.federated.corbin.dropout.worst_mse",
         statement=r"\mathrm{MSE} \le \tfrac n2\max_s\Bigl[2p(1-p)e_1\bigl(A^2-\tfrac{s^2}4\bigr) + (1-p)^2e_2(2As-s^2)\Bigr],"
@@ -176,8 +179,9 @@ CLAIMS = (
         "ours: central privacy of a survivor (one parameter, 2 pairs + singles clients, delta = share/alpha)",
         equal(_survivor, _central),
         holds(
-            "Who is left is seen and has one law for both neighbours: delta is the mean over the number N of others that "
-            "quantize alone, and over whether the partner is there. (Where nothing finite suffices both are infinite.)"
+            "The server sees who survives, and the survivors have the same law for both neighbours: delta is the mean "
+            "over the number N of others that quantize alone, and over whether the partner is present. (Where no "
+            "finite epsilon suffices, both are infinite.)"
         ),
         {
             "pairs": Range(1, 6, integer=True),
@@ -199,8 +203,8 @@ CLAIMS = (
             lambda clients, parameters, bits: communication.published(clients, parameters, bits=bits).total,
         ),
         holds(
-            "True for each client (all n together need n times that but for the broadcast), and needlessly large: the "
-            "agreed key of k bits is a seed that both clients expand, whatever d."
+            "True for each client (all n together need n times that, apart from the broadcast), but unnecessarily "
+            "large: the agreed key of k bits is a seed that both clients expand, whatever d is."
         ),
         {
             "clients": _clients.range,
@@ -209,7 +213,7 @@ CLAIMS = (
         },
         form=at_most(33 * _parameters + _KEY, (33 + _bits * _KEY) * _parameters + _clients * _KEY),
         statement=r"32m + nk + dmk + m \text{ bits suffice}",
-        unread="in words",
+        unread="the statement is in words",
     ),
     Claim(
         "CB-cost-computation",
@@ -217,7 +221,10 @@ CLAIMS = (
         at_most(
             shared * size + size + count * key**2 * sp.log(key), 2 * (shared * size + count * key**2 * sp.log(key))
         ),
-        holds("Random bits, one comparison a parameter, key exchange: m is at most dm, so 2 is enough of a constant."),
+        holds(
+            "Random bits, one comparison per parameter, and the key exchange: m is at most dm, so that the constant 2 "
+            "is enough."
+        ),
         statement=r"dm + m + nk^2\log k \le 2\,(dm + nk^2\log k) = O(dm + nk^2\log k)",
         slack=1.05,
     ),

@@ -1,4 +1,4 @@
-"""CB Sec. V and appendix F: the orderings of the experiments, by mean squared error; by accuracy see the training loop."""
+"""CB Sec. V and appendix F: the orderings of the experiments by mean squared error; the training loop shows accuracies."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from airtight.validate.papers.corbin_fl.common import SEED, WIDE, epsilon, kept,
 from airtight.validate.papers.corbin_fl.common import alpha as a
 from airtight.validate.papers.corbin_fl.mean_estimation import over_all_pairings
 
-# outputs gamma_1, gamma_2 of which the likelihood ratios on [-1, 1] are e^below, e^above
+# outputs gamma_1, gamma_2 whose likelihood ratios on [-1, 1] are e^below, e^above
 below, above = (parameter(name, 1e-2, 8.0, logarithmic=True) for name in ("below", "above"))
 _LOW, _HIGH = -a.subs(epsilon, below), a.subs(epsilon, above)
 z = parameter("z", 0.0, 0.9)
@@ -42,7 +42,7 @@ fewer, more = (parameter(name, 0, 25, integer=True) for name in ("fewer", "more"
 
 
 def _with_alone(count: sp.Expr) -> sp.Expr:
-    """The worst MSE over alpha^2 of 50 clients, so many pairs of them alone."""
+    """Worst MSE over alpha^2 of 50 clients when `count` pairs of them quantize alone."""
     return (2 * count + (25 - count) * kept()) / 2500
 
 
@@ -56,7 +56,7 @@ CLAIMS = (
         "CB-P1",
         "Proposition 1",
         at_least((_HIGH - x) * (x - _LOW), a**2 - x**2),
-        holds("Privacy at both ends forces the outputs to c - A or below and c + A or above."),
+        holds("Privacy at both end points forces the outputs to c - A or below and c + A or above."),
         statement=r"E(Q(w)-w)^2 = (\gamma_2-w)(w-\gamma_1) \ge A^2 - (w-c)^2 \text{ for every unbiased, private } Q \text{ on } "
         r"\{\gamma_1, \gamma_2\}",
         where={r"\gamma_1": _LOW, r"\gamma_2": _HIGH, "w": x, "c": 0, "A": a},
@@ -68,8 +68,8 @@ CLAIMS = (
         "Proposition 1, read without 'binary' (z: probability of 0 at 0)",
         at_least(_THREE_LEVELS, a**2),
         other_reading(
-            "The paper says binary, and among two outputs it is right; levels -C, 0, C do better, eight reach 4.06 where two "
-            "reach 4.68 (epsilon = 1).",
+            "The paper says binary, and among quantizers with two outputs it is right. The levels -C, 0, C do better; "
+            "eight levels reach 4.06 where two reach 4.68 (epsilon = 1).",
             corrected_by="CB-P1",
             true_where=r"Q \text{ has two outputs}",
         ),
@@ -86,8 +86,8 @@ CLAIMS = (
             printed("Theorem 2", clients=2 * pairs + 1),
         ),
         holds_under(
-            "n even is silently assumed. With one client left over that quantizes alone the bound survives for n >= 3 "
-            "(at n = 1 it is below the truth, r^2 alpha^2)."
+            "The paper tacitly assumes n even. If one client is left over and quantizes alone, the bound holds for n "
+            ">= 3 (at n = 1 it is below the true r^2 alpha^2)."
         ),
         {"pairs": Range(1, 2, integer=True), "seed": SEED},
         statement=r"\mathrm{MSE} \le \frac{r^2}{2n}((\sqrt2-1)\alpha+1)((\sqrt2+1)\alpha-1)\quad(n \ge 3 \text{ odd})",
@@ -95,11 +95,11 @@ CLAIMS = (
     ),
     Claim(
         "CB-X1-mse",
-        "ours: CorBin-FL against Laplace, by worst MSE (of the accuracies of Experiment 1 see CB-X1)",
+        "ours: CorBin-FL against Laplace noise, by worst MSE (for the accuracies of Experiment 1 see CB-X1)",
         at_most(_PAIR / 2, printed("Laplace, variance")),
         holds_under(
-            "Up to epsilon = 3.83. At the experiment's 5 Laplace has .32 r^2/n, CorBin-FL .51 at worst and .34 "
-            "averaged over uniform updates, which decides nothing about accuracy."
+            "True up to epsilon = 3.83. At the experiment's 5 Laplace noise has .32 r^2/n, and CorBin-FL .51 at worst "
+            "and .34 averaged over uniform updates, which decides nothing about accuracy."
         ),
         form=at_most(_A(epsilon) ** 2 * kept() / 2, 8 / epsilon**2),
         statement=r"\max\mathrm{MSE}(\text{CorBin-FL}) \le \frac{8r^2}{n\epsilon_p^2} \quad(\epsilon_p \le 3.83)",
@@ -110,7 +110,7 @@ CLAIMS = (
         "CB-X1-gauss",
         "Experiment 1, Fig. 1: CorBin-FL against Gaussian noise at delta = 1e-5, exactly calibrated",
         at_most(_worst, lambda epsilon: baselines.gaussian_variance(epsilon=epsilon, delta=1e-5)),
-        holds("Also with the exact calibration instead of the classical bound, up to epsilon = 15.4."),
+        holds("True also with the exact calibration in place of the classical bound, up to epsilon = 15.4."),
         {"epsilon": Range(0.05, 15.4)},
         statement=r"\max\mathrm{MSE}(\text{CorBin-FL}) \le \mathrm{MSE}(\text{Gaussian}) \quad(\epsilon \le 15.4)",
     ),
@@ -121,7 +121,7 @@ CLAIMS = (
             lambda epsilon: mean_estimation.worst(2, epsilon=epsilon, bits=5),
             lambda epsilon: 1.07 * float(mean_estimation.worst(2, epsilon=epsilon)),
         ),
-        holds_under("At the epsilon of the experiment; at epsilon = .1 five bits still cost up to a third."),
+        holds_under("True at the epsilon of the experiment; at epsilon = .1 five bits still cost up to a third."),
         {"epsilon": Range(1.0, 10.0)},
         form=at_most(
             sp.Min((kept() + sp.Rational(1, 16)) / 4, sp.Rational(1, 2)) / share() ** 2,
@@ -138,8 +138,8 @@ CLAIMS = (
             lambda pairs, p, epsilon: dropout.worst_mse(2 * pairs, dropout=p, epsilon=epsilon, independent=1.0),
         ),
         holds(
-            "A client whose partner is gone quantizes as in LDP-FL; the pairs that are left only gain. That accuracy hardly "
-            "falls at p = .5 is another statement: CB-X3-accuracy."
+            "A client whose partner drops out quantizes as in LDP-FL; the remaining pairs only gain. That accuracy "
+            "hardly falls at p = .5 is another statement: CB-X3-accuracy."
         ),
         {"pairs": Range(1, 100, integer=True), "p": Range(0.0, 0.99), **_EPSILON},
         statement=r"\max\mathrm{MSE}(\text{CorBin-FL}, p) \le r^2\alpha^2\,E\tfrac{[N>0]}N = \max\mathrm{MSE}(\text{LDP-FL}, p)",
@@ -191,7 +191,7 @@ CLAIMS = (
             lambda epsilon, factor: mean_estimation.improvement(epsilon * factor),
             lambda epsilon, factor: mean_estimation.improvement(epsilon),
         ),
-        holds("alpha^2/(2(alpha-1)) falls until alpha = 2, then the ratio is 2."),
+        holds("alpha^2/(2(alpha-1)) falls with alpha until alpha = 2; below that the ratio is 2."),
         {**_EPSILON, "factor": factor.range},
         form=at_most(2 / kept(epsilon * factor), 2 / kept()),
         statement=r"\frac{\max\mathrm{MSE}(\text{LDP-FL})}{\max\mathrm{MSE}(\text{CorBin-FL})}\text{ never rises with } \epsilon",

@@ -14,13 +14,13 @@ ITEMS = (
     definition(
         "CB-E15",
         "App. B, Eq. (15)-(17)",
-        "Second moments of a pair's outputs: `forms.binary_quantizers.pair_mse_of_law`. (17) prints a product for the"
-        " sum of the outputs.",
+        "Second moments of a pair's outputs: `forms.binary_quantizers.pair_mse_of_law`. (17) prints a product in "
+        "place of the sum of the outputs.",
     ),
     definition(
         "CB-E20",
         "App. B, Eq. (20)",
-        "The minimum over alphabets at one point, for one alphabet at a time; see CB-T1.",
+        "The minimum over alphabets at one point, one alphabet at a time; see CB-T1.",
     ),
     undecidable(
         "CB-X1",
@@ -32,7 +32,8 @@ ITEMS = (
     undecidable(
         "CB-one-bit",
         "Sec. V-4, F-1: 'low communication cost due to one-bit quantization'",
-        "An order of growth, O(dmk), names no constant. What is sent with the agreed key as a seed is CB-cost.",
+        "An order of growth, O(dmk), states no constant. CB-cost gives the number of bits when the agreed key is a "
+        "seed.",
     ),
     undecidable(
         "CB-X3-accuracy",

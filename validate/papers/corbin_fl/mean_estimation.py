@@ -1,4 +1,4 @@
-"""CB Theorem 2: the error of the mean update under CorBin-FL, as printed and as it is."""
+"""CB Theorem 2: the error of the mean update under CorBin-FL, as printed and exact."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DOMAIN = {"clients": Range(2, 6, integer=True), "epsilon": epsilon.range, "seed
 
 
 def _updates(clients: int, seed: int) -> np.ndarray:
-    """Random updates in [-1, 1]; a third of them constant, where the worst cases are."""
+    """Random updates in [-1, 1]; in a third of the draws all are equal, as in the worst cases."""
     rng = np.random.default_rng(seed)
     if rng.random() < 1 / 3:
         return np.full(clients, rng.choice([-1.0, 1.0, rng.uniform(-1, 1)]))
@@ -24,7 +24,7 @@ def _updates(clients: int, seed: int) -> np.ndarray:
 
 
 def over_all_pairings(clients: int, epsilon: float, seed: int) -> float:
-    """The mean over every order of the clients, taken two by two; the last of an odd number quantizes alone."""
+    """Mean error over every order of the clients, paired two by two; the last of an odd number quantizes alone."""
     w, A = _updates(clients, seed), float(quantizers.alpha(epsilon))
     values = []
     for order in permutations(range(clients)):
@@ -44,19 +44,19 @@ CLAIMS = (
             lambda pairs, epsilon, seed: over_all_pairings(2 * pairs, epsilon, seed),
             printed("Theorem 2", clients=2 * pairs),
         ),
-        holds("True and loose: quadratic in alpha, where the worst case is linear."),
+        holds("True and loose: the bound is quadratic in alpha, but the worst case is linear."),
         {"pairs": Range(1, 3, integer=True), "seed": SEED},
         statement=r"\mathrm{MSE} \le \frac{r^2}{2n}((\sqrt2-1)\alpha+1)((\sqrt2+1)\alpha-1)\quad(n \text{ even})",
         slack=1.71,
     ),
     Claim(
         "CB-T2*",
-        "ours: the mean over uniform pairings exactly, n even or odd",
+        "ours: the exact mean over uniform pairings, n even or odd",
         equal(
             over_all_pairings,
             lambda clients, epsilon, seed: mean_estimation.mean_over_pairings(_updates(clients, seed), epsilon=epsilon),
         ),
-        holds("Every pair is drawn with the same probability; against all pairings."),
+        holds("Every pair is drawn with the same probability; compared with all pairings."),
         _DOMAIN,
         statement=r"\frac1{n^2}\left[\pi\sum_{i<j}(2A|x_i+x_j| - (x_i+x_j)^2) + \lambda\sum_i(A^2 - x_i^2)\right]",
     ),
@@ -75,7 +75,9 @@ CLAIMS = (
         at_least(
             lambda epsilon: mean_estimation.worst_ldp(2, epsilon=epsilon) / mean_estimation.worst(2, epsilon=epsilon), 2
         ),
-        holds("Understated: alpha^2/(2(alpha-1)) >= 2 because (alpha-2)^2 >= 0; 10.5 at epsilon = 0.1."),
+        holds(
+            "The paper understates it: alpha^2/(2(alpha-1)) >= 2 because (alpha-2)^2 >= 0; it is 10.5 at epsilon = 0.1."
+        ),
         {"epsilon": epsilon.range},
         form=at_least(2 / kept(), 2),
         statement=r"\frac{\text{worst MSE of LDP-FL}}{\text{worst MSE of CorBin-FL}} \ge 2",

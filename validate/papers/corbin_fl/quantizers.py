@@ -31,12 +31,12 @@ def _single_error(x: float, epsilon: float) -> float:
 
 
 def _local_ratio(x: float, y: float, epsilon: float) -> float:
-    one, other = (_plus(v, epsilon, 3) for v in (x, y))
-    return max(one / other, (1 - one) / (1 - other))
+    plus_x, plus_y = (_plus(v, epsilon, 3) for v in (x, y))
+    return max(plus_x / plus_y, (1 - plus_x) / (1 - plus_y))
 
 
 def _independent(x: float, y: float, epsilon: float, entry: int) -> float:
-    """Of two outputs of Algorithm 1; entries --, -+, +-, ++."""
+    """Probability of two independent outputs of Algorithm 1; entries --, -+, +-, ++."""
     plus = [0.5 + v / 2 * math.tanh(epsilon / 2) for v in (x, y)]
     return math.prod(q if entry >> place & 1 else 1 - q for q, place in zip(plus, (1, 0), strict=True))
 
@@ -46,7 +46,7 @@ _FIRST = sp.floor(entry / 2)
 _SECOND = entry - 2 * _FIRST
 
 
-# the one cell of Algorithm 2 at d = 0, in which both round at random, and two outputs of Algorithm 1
+# the single cell of Algorithm 2 at d = 0, where both clients toss coins, and two outputs of Algorithm 1
 _a, _b = (1 + x * share()) / 2, 1 - (1 + y * share()) / 2
 _JOINT = (_FIRST * _a + (1 - _FIRST) * (1 - _a)) * (_SECOND * (1 - _b) + (1 - _SECOND) * _b)
 _COINS = (1 + (2 * _FIRST - 1) * x * share()) * (1 + (2 * _SECOND - 1) * y * share()) / 4
@@ -56,11 +56,11 @@ _COINS = (1 + (2 * _FIRST - 1) * x * share()) * (1 + (2 * _SECOND - 1) * y * sha
 
 
 def _enumerated(x: float, y: float, epsilon: float, bits: int) -> np.ndarray:
-    """The joint law of the pair, added up over every shared number and both private coins; index 1 for plus."""
+    """Joint law of the pair, summed over every shared number and both private coins; index 1 is plus."""
     A = (math.exp(epsilon) + 1) / (math.exp(epsilon) - 1)
     cells = 2**bits
     levels = cells * (0.5 + x / (2 * A)), cells * (1 - (0.5 + y / (2 * A)))
-    plus, minus = (np.clip(level - np.arange(cells), 0.0, 1.0) for level in levels)  # given each shared number
+    plus, minus = (np.clip(level - np.arange(cells), 0.0, 1.0) for level in levels)  # conditional on each shared number
     return np.asarray(np.array([1 - plus, plus]) @ np.array([minus, 1 - minus]).T / cells)
 
 
@@ -85,22 +85,22 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(20)
 _ALPHABET = {"shift": Range(-1.0, 1.0, extra=(0.0,)), "stretch": Range(1.0, 3.0), "epsilon": WIDE}
 
 
-def _ends(shift: float, stretch: float, epsilon: float) -> tuple[float, float]:
-    """A private alphabet of [-1, 1]: {-A, A} moved and stretched so that both ends stay outside."""
+def _shifted_alphabet(shift: float, stretch: float, epsilon: float) -> tuple[float, float]:
+    """A private alphabet for [-1, 1]: {-A, A} shifted and stretched so that both outputs stay outside (-A, A)."""
     half = stretch / math.tanh(epsilon / 2) + abs(shift)
     return shift - half, shift + half
 
 
 def _worst_error(shift: float, stretch: float, epsilon: float) -> float:
-    low, high = _ends(shift, stretch, epsilon)
+    low, high = _shifted_alphabet(shift, stretch, epsilon)
     A = 1 / math.tanh(epsilon / 2)
     half = np.clip([*np.linspace(-2, 2, 401), -A, A], -2, 2) / 2
     return float(np.max(alphabets.pair_mse(half, half, low=low, high=high)))
 
 
 def _mean_error(shift: float, stretch: float, epsilon: float) -> float:
-    """Over s, triangular on [-2, 2], piece by piece between the kinks."""
-    low, high = _ends(shift, stretch, epsilon)
+    """Mean error over s, triangular on [-2, 2], integrated piece by piece between the kinks."""
+    low, high = _shifted_alphabet(shift, stretch, epsilon)
     total = 0.0
     for left, right in pairwise(np.unique(np.clip([-2.0, 0.0, low + high, 2.0], -2.0, 2.0))):
         s = (left + right) / 2 + (right - left) / 2 * _NODES
@@ -113,7 +113,7 @@ place = parameter("place", -1.0, 1.0, latex=r"\tfrac{w-c}r")
 offset = parameter("offset", -2.0, 2.0, extra=(0.0,), latex=r"\tfrac cr")
 _AT_ANY = printed("pair, d shared bits", w1=x, w2=y, bits=bits)
 
-# Algorithm 2 line by line: the second quantizer says minus below T_2, and at ties with its own coin
+# Algorithm 2, line by line: the second quantizer sends minus below T_2, and tosses its own coin at ties
 
 chances = [parameter(name, 0.02, 0.98, latex=latex) for name, latex in (("first", "q_1"), ("second", "q_2"))]
 _shared = parameter("shared", 1, 10, integer=True, typical=(3, 7), latex="d")
@@ -128,7 +128,7 @@ CLAIMS = (
         "Sec. II-C, alpha",
         equal(alpha, (1 + sp.exp(epsilon)) / (1 - sp.exp(epsilon))),
         false(
-            "A sign error; it would make every probability of Algorithm 1 wrong.",
+            "A sign error, which would make every probability of Algorithm 1 wrong.",
             "misprint",
             corrected_by="CB-A1",
             true_where="nowhere",
@@ -140,7 +140,7 @@ CLAIMS = (
         "Sec. II-C, the mean of U",
         equal(place / alpha, (place + offset) / (2 * alpha)),
         false(
-            "2 P(U = 1) - 1 is (w - c)/(r alpha), from which the unbiasedness that follows is right.",
+            "2 P(U = 1) - 1 is (w - c)/(r alpha); the unbiasedness that the paper concludes is right.",
             "misprint",
             corrected_by="CB-A1",
             true_where="w = 2c",
@@ -155,7 +155,8 @@ CLAIMS = (
         "Sec. II-C, after [17, Lemma 3]: the error of LDP-FL (one client, radius 1)",
         at_most(_single_error, alpha**2),
         holds(
-            "A^2 - (w - c)^2 for each client, so r^2 alpha^2/n is the worst case; 'close to' it when alpha is large."
+            "The error is A^2 - (w - c)^2 for each client, so that r^2 alpha^2/n is the worst case; the error is "
+            "'close to' it when alpha is large."
         ),
         {"x": x.range},
         form=_ERROR,
@@ -166,7 +167,7 @@ CLAIMS = (
         "CB-A1",
         "Algorithm 1, Proposition 1",
         equal(_single_error, alpha**2 - x**2),
-        holds("A two-point law with mean w: the squared error around w is its variance."),
+        holds("For a two-point law with mean w the squared error around w is its variance."),
         form=_ERROR,
         statement=r"\mathrm{Var}\,Q(w) = A^2 - (w-c)^2,\quad E Q(w) = w,\quad A = r\,\frac{e^\epsilon+1}{e^\epsilon-1}",
         where={r"\mathrm{Var}\,Q(w)": _ERROR, "A": alpha, "w-c": x},
@@ -176,8 +177,8 @@ CLAIMS = (
         "Condition C5, Sec. IV-2: CorBin-FL is private by Eq. (3), for one uplink",
         at_most(_local_ratio, sp.exp(epsilon)),
         holds(
-            "Each output alone has the law of Algorithm 1. The definition speaks of one client's output; that the "
-            "server has both of a pair, and what it then knows, is CB-PLDP*."
+            "Each output alone has the law of Algorithm 1. The definition is about one client's output; CB-PLDP* says "
+            "what the server knows from both outputs of a pair."
         ),
         {"x": x.range, "y": y.range},
         form=sp.Max(*((1 + s * x * share()) / (1 + s * y * share()) for s in (1, -1))),
@@ -194,7 +195,7 @@ CLAIMS = (
         {"x": x.range, "y": y.range, "epsilon": epsilon.range, "entry": Range(0, 3, integer=True)},
         form=equal(_JOINT, _COINS),
         statement=r"P(Q_1 = a, Q_2 = b) = P(Q_1 = a)\,P(Q_2 = b) \quad (d = 0)",
-        unread="a joint law; `entry` says which probability",
+        unread="a joint law; `entry` is the index of the probability",
         scale=absolute("", 1e-2),
     ),
     Claim(
@@ -202,8 +203,8 @@ CLAIMS = (
         "Algorithm 2, line 14 as printed: T_1 for T_2 (both in units of a cell)",
         equal(_PRINTED_MINUS, 1 - chances[1]),
         false(
-            "Line 14 compares Z with T_1. Shared numbers between both thresholds are then ties, or never are: E(Q_2) is not w'. "
-            "q_1 = .75, q_2 = .55 and three bits give P(Q_2 = -) = .675 for .45.",
+            "Line 14 compares Z with T_1. Shared numbers between the two thresholds are then ties, or never are, and "
+            "E(Q_2) is not w'. For q_1 = .75, q_2 = .55 and three bits P(Q_2 = -) is .675 in place of .45.",
             "misprint",
             corrected_by="CB-A2",
             true_where=r"\lfloor 2^dq_1\rfloor = \lfloor 2^d(1-q_2)\rfloor",
@@ -215,12 +216,12 @@ CLAIMS = (
     ),
     Claim(
         "CB-A2",
-        "Algorithm 2, line 14 mended",
+        "Algorithm 2, line 14 corrected",
         equal(
             lambda **point: _enumerated(**point)[1, 1],
             lambda x, y, epsilon, bits: quantizers.pair_law(x, y, epsilon=epsilon, bits=bits)[1, 1],
         ),
-        holds("The exact law, against the sum over all shared numbers and private coins."),
+        holds("The exact law; compared with the sum over all shared numbers and private coins."),
         _PAIR,
         statement=r"P(++) = \tfrac{f_1(1-f_2)}{2^d} \text{ if } \lfloor a\rfloor = \lfloor b\rfloor, \text{ else } "
         r"\left(\tfrac{s}{2A}\right)^+,\quad a = 2^dq_1,\ b = 2^d(1-q_2)",
@@ -231,10 +232,10 @@ CLAIMS = (
         "Theorem 1, Eq. (4)",
         at_most(_AT_ANY, printed("slack as printed", bits=bits)),
         false(
-            "On its own alphabet, or in the worst case over the updates, CorBinQ is optimal. But the least is taken "
-            "point by point over all alphabets, and is 0 at every pair: {c - A, c + A + |s|} or its mirror is unbiased and "
-            "private, and with opposite outputs has no error. CorBinQ has 2A|s| - s^2 at least: (4) fails at every s but 0 "
-            "once d is large. Where the proof errs: CB-T1-case.",
+            "CorBinQ is optimal on its own alphabet, and in the worst case over the updates. But the minimum is taken "
+            "point by point over all alphabets and is 0 at every pair: {c - A, c + A + |s|} or its mirror image is "
+            "unbiased and private, and with opposite outputs it has no error. CorBinQ has at least 2A|s| - s^2, so "
+            "that (4) fails at every s except 0 once d is large. CB-T1-case shows the error of the proof.",
             corrected_by="CB-T1*-minimax",
             true_where=r"\text{the least is over the alphabet } \{c - A, c + A\} \text{ (CB-T1*)}",
         ),
@@ -244,9 +245,9 @@ CLAIMS = (
     ),
     Claim(
         "CB-T1*",
-        "ours: the MSE of a pair exactly",
+        "ours: the exact MSE of a pair",
         equal(_enumerated_error, lambda x, y, epsilon, bits: quantizers.pair_mse(x, y, epsilon=epsilon, bits=bits)),
-        holds("The Frechet optimum plus what private coins cost where both levels share a cell."),
+        holds("The Frechet optimum plus the cost of the private coins where both levels are in the same cell."),
         _PAIR,
         statement=r"m_d = 2A|s| - s^2 + \frac{8A^2}{2^d}(\min(f_1, f_2) - f_1f_2)\,[\lfloor a\rfloor = \lfloor b\rfloor]",
         scale=relative_to(_slack, "the most that d bits cost"),
@@ -255,7 +256,10 @@ CLAIMS = (
         "CB-T1*-minimax",
         "ours: the worst case over the inputs, any private alphabet",
         at_least(_worst_error, lambda epsilon, **_: alphabets.minimax_mse(epsilon=epsilon)),
-        holds("In the worst case no alphabet beats CorBinQ's; it is its limit that attains the bound."),
+        holds(
+            "In the worst case no alphabet is better than CorBinQ's; CorBinQ attains the bound in the limit of many "
+            "bits."
+        ),
         _ALPHABET,
         argued="airtight.analytics.federated.corbin.alphabets.minimax_mse",
         statement=r"\max_{w,w'}m(Q',w,w') \ge r^2\alpha^2 \ (\alpha \le 2),\ 4r^2(\alpha-1)\ (\alpha \ge 2)",
@@ -264,16 +268,16 @@ CLAIMS = (
         "CB-T1*-average",
         "ours: the average over uniform inputs, any private alphabet",
         at_least(_mean_error, lambda epsilon, **_: alphabets.average_mse(epsilon=epsilon)),
-        holds("On average no alphabet beats CorBinQ's."),
+        holds("On average no alphabet is better than CorBinQ's."),
         _ALPHABET,
         argued="airtight.analytics.federated.corbin.alphabets.average_mse",
         statement=r"E\,m(Q',w,w') \ge \tfrac{4rA-2r^2}3",
     ),
     Claim(
         "CB-T1*-bits",
-        "ours: what finitely many shared bits cost",
+        "ours: the cost of finitely many shared bits",
         at_most(_cost_of_bits, _slack),
-        holds("min(f1, f2) - f1 f2 <= 1/4; 32 times below the printed slack, and attained."),
+        holds("min(f1, f2) - f1 f2 <= 1/4. The bound is 32 times below the printed slack, and it is attained."),
         _PAIR,
         statement=r"m_d - m_\infty \le \frac{A^2}{2^{d-1}}",
     ),

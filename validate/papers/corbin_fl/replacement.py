@@ -1,6 +1,6 @@
-"""CB Theorem 3, ours: one client's update replaced, alone, in a pair, as a whole, and against the server.
+"""CB Theorem 3, ours: replacing the update of a client alone or in a pair, a whole update, and privacy against the server.
 
-Places are between the ends 0 and 1 of the interval of a parameter.
+Places are in [0, 1]: 0 and 1 are the end points of a parameter's interval.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from airtight.validate.claims.domain import Range
 from airtight.validate.claims.relation import at_most, equal
 from airtight.validate.papers.corbin_fl.common import LOCAL, hockey_stick, lattice, one_parameter
 
-_REPLACED = {"epsilon": LOCAL, "share": Range(0.0, 0.99)}  # share of the local epsilon: at 1 delta vanishes
+_REPLACED = {"epsilon": LOCAL, "share": Range(0.0, 0.99)}  # share of the local epsilon: at share 1 delta is 0
 _LIMIT = 9  # stands for infinitely many bits
 _BITS = Range(0, _LIMIT, integer=True)
 
@@ -33,17 +33,17 @@ def _pair(x: ArrayLike, partner: ArrayLike, epsilon: float, bits: int) -> np.nda
 
 
 def _alone(epsilon: float, share: float, inside: float) -> float:
-    """Greatest delta of a client that moves between the ends and a place inside, three others there too."""
+    """Greatest delta of a client that moves among both end points and one place inside; three others are at these places."""
     places = {place: _up(place, epsilon) for place in (0.0, 1.0, inside)}
-    found = []
+    deltas = []
     for rest in combinations_with_replacement(places.values(), 3):
         sums = [lattice([q, *rest]) for q in places.values()]
-        found += [hockey_stick(p, q, math.exp(share * epsilon)) for p, q in permutations(sums, 2)]
-    return float(max(found))
+        deltas += [hockey_stick(p, q, math.exp(share * epsilon)) for p, q in permutations(sums, 2)]
+    return float(max(deltas))
 
 
 def _edges(epsilon: float, bits: int) -> list[float]:
-    """From either side, the first edge of a cell of the shared number after each end of the interval."""
+    """Both sides of the first edge of a cell of the shared number inside each end point of the interval."""
     share, cells = 1 / float(quantizers.alpha(epsilon)), 2.0**bits
     low = (1 - share) / 2
     edge = (math.floor(cells * low + 1) / cells - low) / share
@@ -51,7 +51,7 @@ def _edges(epsilon: float, bits: int) -> list[float]:
 
 
 def _paired(epsilon: float, share: float, bits: int, inside: float) -> float:
-    """The same of a client of a pair, its partner at an end, inside, or at the edge of a cell there, and two others."""
+    """The same for a client of a pair with two others; its partner is at an end point, inside, or at the edge of a cell."""
     partners, places = np.array([0.0, 1.0, inside, *_edges(epsilon, bits)]), np.array([0.0, 1.0, inside])
     laws = _pair(places, partners[:, None], epsilon, bits)
     pluses = np.stack([laws[..., 0, 0], laws[..., 0, 1] + laws[..., 1, 0], laws[..., 1, 1]], axis=-1)
@@ -60,19 +60,19 @@ def _paired(epsilon: float, share: float, bits: int, inside: float) -> float:
         noise = np.array([mass for _, mass in sorted(lattice([_up(t, epsilon) for t in rest]).items())])
         sums = np.apply_along_axis(np.convolve, -1, pluses, noise)
         for p, q in permutations(range(3), 2):
-            over = np.maximum(sums[:, p] - math.exp(share * epsilon) * sums[:, q], 0.0)
-            worst = max(worst, float(over.sum(axis=-1).max()))
+            excess = np.maximum(sums[:, p] - math.exp(share * epsilon) * sums[:, q], 0.0)
+            worst = max(worst, float(excess.sum(axis=-1).max()))
     return worst
 
 
 def _update(epsilon: float, delta: float) -> float:
-    """Two parameters, two other clients, every combination of corners, at the epsilon that is said to suffice."""
+    """Greatest delta of two parameters with two other clients over all corners, at the epsilon claimed to suffice."""
     bound = central_privacy.update_epsilon(2, 2, epsilon=epsilon, client="unpaired", delta=delta)
     low, high, pairs = _up(0.0, epsilon), _up(1.0, epsilon), []
     for j in range(3):
         others = [high] * j + [low] * (2 - j)
-        one, other = (np.array([mass for _, mass in sorted(lattice([q, *others]).items())]) for q in (high, low))
-        pairs += [(one, other), (other, one)]
+        law_high, law_low = (np.array([mass for _, mass in sorted(lattice([q, *others]).items())]) for q in (high, low))
+        pairs += [(law_high, law_low), (law_low, law_high)]
     return max(
         float(np.maximum(np.outer(p, s) - math.exp(bound) * np.outer(q, t), 0.0).sum())
         for (p, q), (s, t) in product(pairs, repeat=2)
@@ -82,8 +82,8 @@ def _update(epsilon: float, delta: float) -> float:
 _ORDERS = np.concatenate([np.linspace(2, 10, 17), np.geomspace(12, 2000, 40)])
 
 
-def _constants(others: int, epsilon: float, most: float) -> np.ndarray:
-    """Renyi divergences of one parameter over the square of its move, by the law of the sum at every corner."""
+def _constants(others: int, epsilon: float, greatest_move: float) -> np.ndarray:
+    """Renyi divergences of one parameter, relative to the square of its move, from the law of the sum at every corner."""
     low, high, worst = _up(0.0, epsilon), _up(1.0, epsilon), np.zeros(_ORDERS.size)
     for upper in range(others + 1):
         noise = lattice([high] * upper + [low] * (others - upper))
@@ -93,21 +93,21 @@ def _constants(others: int, epsilon: float, most: float) -> np.ndarray:
                 up, down = noise.get(place - 1, 0.0), noise.get(place + 1, 0.0)
                 base = own * up + (1 - own) * down
                 x = step * (up - down) / base
-                rise = ((1 + most * x) ** _ORDERS - 1 - _ORDERS * most * x) / most**2
+                rise = ((1 + greatest_move * x) ** _ORDERS - 1 - _ORDERS * greatest_move * x) / greatest_move**2
                 total += base * (rise if x >= 0 else _ORDERS * (_ORDERS - 1) * x * x / 2)
             worst = np.maximum(worst, total)
     return worst
 
 
-def _added_up(others: int, parameters: int, epsilon: float, move: float, delta: float, rounds: int) -> float:
-    most = move / 2 / float(quantizers.alpha(epsilon))
+def _composed_epsilon(others: int, parameters: int, epsilon: float, move: float, delta: float, rounds: int) -> float:
+    greatest_move = move / 2 / float(quantizers.alpha(epsilon))
     with np.errstate(over="ignore"):
-        total = _constants(others, epsilon, most) * rounds * most**2 / (_ORDERS - 1)
+        total = _constants(others, epsilon, greatest_move) * rounds * greatest_move**2 / (_ORDERS - 1)
     return float(np.min(total + np.log1p(-1 / _ORDERS) - np.log(delta * _ORDERS) / (_ORDERS - 1)))
 
 
 def _server(epsilon: float, first: float, second: float, partner: float, bits: int, odds: float) -> float:
-    """delta of a pair's two outputs at e^eps = odds; what is beyond an end is that end, which is therefore tried often."""
+    """delta of a pair's two outputs at e^eps = odds; places are clipped to [0, 1], so that the end points are tried often."""
     first, second, partner = (min(max(place, 0.0), 1.0) for place in (first, second, partner))
     p, q = (_pair(x, partner, epsilon, bits) for x in (first, second))
     return float(np.maximum(p - odds * q, 0.0).sum())
@@ -122,8 +122,8 @@ CLAIMS = (
             lambda epsilon, share, inside: one_parameter(3, epsilon, "unpaired", None, 2.0).delta(share * epsilon),
         ),
         holds(
-            "Joint convexity puts everybody at an end of the interval; against all ends and any one place inside, of the client "
-            "and of three others."
+            "By joint convexity the worst case has every client at an end point of the interval; compared with all "
+            "end points and any one place inside, for the client and for three others."
         ),
         {**_REPLACED, "inside": Range(0.0, 1.0)},
         argued="airtight.analytics.federated.corbin.central_privacy.one_parameter",
@@ -142,7 +142,8 @@ CLAIMS = (
             ).delta(share * epsilon),
         ),
         holds(
-            "Given its partner, a client's contribution can be certain; a client that moves from end to end is the worst."
+            "Given its partner, a client's contribution can be certain; a client that moves from one end point to the "
+            "other is the worst case."
         ),
         {**_REPLACED, "bits": _BITS, "inside": Range(0.0, 1.0)},
         statement=r"\delta(\epsilon) = \max D_{e^\epsilon}(L + Y_j \,\|\, L' + Y_j),\quad "
@@ -155,8 +156,8 @@ CLAIMS = (
         "ours: replacement of a whole update",
         at_most(_update, lambda epsilon, delta: delta),
         holds(
-            "The envelope of all corners dominates every parameter's pair of laws, so its composition dominates the update's; "
-            "against all combinations of corners."
+            "The envelope of all corners dominates every parameter's pair of laws, so that its composition dominates "
+            "the pair of the update; compared with all combinations of corners."
         ),
         {"epsilon": Range(0.2, 2.0), "delta": Range(1e-3, 0.1, logarithmic=True)},
         statement=r"D_{e^\epsilon}\Bigl(\bigotimes_j P_j \,\Big\|\, \bigotimes_j Q_j\Bigr) \le \delta",
@@ -167,14 +168,14 @@ CLAIMS = (
         "CB-E2*",
         "ours: sample-level privacy, Eq. (2), of many parameters (a move of Delta radii)",
         equal(
-            _added_up,
-            lambda others, parameters, epsilon, move, delta, rounds: central_privacy.sample_level_epsilon(
+            _composed_epsilon,
+            lambda others, parameters, epsilon, move, delta, rounds: sample_privacy.epsilon(
                 others, parameters, local=epsilon, move=move, delta=delta, rounds=rounds
             ),
         ),
         holds(
-            "The divergences of the parameters add up to at most this, whatever the move is spread over; against every "
-            "corner of the other clients."
+            "The divergences of the parameters add up to at most this, however the move is spread over the "
+            "parameters; compared with every corner of the other clients."
         ),
         {
             "others": Range(1, 6, integer=True),
@@ -193,10 +194,11 @@ CLAIMS = (
     ),
     Claim(
         "CB-PLDP*",
-        "ours: what remains against the server, who sees both outputs (bits = 9 stands for infinitely many)",
+        "ours: the remaining privacy against the server, who sees both outputs (bits = 9 stands for infinitely many)",
         at_most(_server, lambda epsilon, **_: central_privacy.server_delta(0.0, local=epsilon)),
         holds(
-            "Total variation is at most the move of a threshold; attained by ends, all of it on an outcome of infinite ratio."
+            "The total variation is at most the move of a threshold; attained at end points, where all of it is on an "
+            "outcome of infinite ratio."
         ),
         {
             "epsilon": LOCAL,
@@ -206,6 +208,6 @@ CLAIMS = (
         },
         argued="airtight.analytics.federated.corbin.central_privacy.server_delta",
         statement=r"\delta(\epsilon) = \tfrac1\alpha = \tanh\tfrac{\epsilon_p}2 \text{ for every } \epsilon \ge 0",
-        unread="an equality; tried as an upper bound that is attained",
+        unread="an equality; it is tried as an upper bound that is attained",
     ),
 )

@@ -1,4 +1,4 @@
-"""CB, between the numbered items: what sentences and proofs assert with a number or a comparison."""
+"""CB: sentences and steps of proofs outside the numbered items that state a number or a comparison."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _MORE = factor * epsilon
 
 
 def _kept_apart(bits: int) -> float:
-    """1 + the correlation of two Gaussians that share so many bits and are otherwise drawn in private."""
+    """1 + the correlation of two Gaussians that share `bits` bits and are otherwise drawn privately."""
     edges = stats.norm.pdf(stats.norm.ppf(np.linspace(0, 1, 2**bits + 1)))
     return 1 - float(np.sum(np.diff(edges) ** 2)) * 2.0**bits
 
@@ -45,7 +45,7 @@ def _kept_apart_ball(bits: int) -> tuple[Ball, Ball]:
     return ball(1) / cells, 1 - cells * sum(((s - t) ** 2 for s, t in pairwise(edges)), ball(0))
 
 
-def _off(x: float, y: float, epsilon: float, bits: int) -> float:
+def _scaled_distance(x: float, y: float, epsilon: float, bits: int) -> float:
     finite, limit = (quantizers.pair_law(x, y, epsilon=epsilon, bits=d) for d in (bits, None))
     return float(np.max(np.abs(finite - limit))) * 2.0**bits
 
@@ -55,13 +55,13 @@ def _second_moment(low: sp.Expr, high: sp.Expr) -> sp.Expr:
 
 
 def _pair_gain(x: float, y: float, epsilon: float) -> float:
-    """LDPQ's error of a pair less CorBinQ's."""
+    """Error of a pair with LDPQ minus its error with CorBinQ."""
     A = 1 / np.tanh(epsilon / 2)
     return float(2 * A**2 - x**2 - y**2 - quantizers.pair_mse(x, y, epsilon=epsilon, bits=None))
 
 
 def _signed_gain(epsilon: sp.Expr, sign: int) -> sp.Expr:
-    """LDPQ's error of a pair less CorBinQ's, where that is the sign of the sum."""
+    """Error of a pair with LDPQ minus its error with CorBinQ, where x + y has this sign."""
     A = 1 / sp.tanh(epsilon / 2)
     return 2 * A * (A - sign * (x + y)) + 2 * x * y
 
@@ -72,8 +72,8 @@ CLAIMS = (
         "Sec. I: sample-level privacy (2) 'is more stringent' than user-level (1) (one client, an update replaced)",
         at_least(_ONE_SAMPLE, epsilon),
         other_reading(
-            "Finer it is: (2) speaks of samples. And as printed (1), removal, is met by nobody (CB-T3). Where an update is "
-            "replaced, (2) allows a move of Delta_2 only, and (1) implies it.",
+            "(2) is finer: it is about samples. And nothing satisfies (1), removal, as it is printed (CB-T3). Where "
+            "an update is replaced, (2) allows only a move of Delta_2, and (1) implies it.",
             corrected_by="CB-E2*",
             true_where=r"\Delta_2 = 2r",
         ),
@@ -85,8 +85,9 @@ CLAIMS = (
         "Sec. I: Gaussian pairs, 'in contrast', need 'an asymptotically large number of common random bits' [27]",
         at_least(_kept_apart, lambda bits: 2.0**-bits, balls=_kept_apart_ball),
         other_reading(
-            "For a correlation of exactly -1 they do. Near it they need fewer than CorBinQ: from bit 1 on the sum of a "
-            "pair keeps less than 2^-d of its variance (.0092 at d = 5), where CorBinQ may lose 2^-d (CB-T1*-bits).",
+            "For a correlation of exactly -1 they do. Near -1 they need fewer bits than CorBinQ: from bit 1 on the "
+            "sum of a pair keeps less than 2^-d of its variance (.0092 at d = 5), whereas CorBinQ may lose 2^-d "
+            "(CB-T1*-bits).",
             corrected_by="CB-T1*-bits",
             true_where=r"\rho = -1 \text{ is asked for}",
         ),
@@ -99,7 +100,10 @@ CLAIMS = (
         "CB-IIC-direction",
         "Sec. II-C: 'as the privacy budget is decreased ... it becomes more likely that U points to the opposite direction'",
         at_least((1 - towards * share(epsilon)) / 2, (1 - towards * share(_MORE)) / 2),
-        holds("1/2 - |w - c|/(2 r alpha), and alpha falls with epsilon: 1/2 at epsilon = 0, the truth at infinity."),
+        holds(
+            "The probability is 1/2 - |w - c|/(2 r alpha), and alpha falls as epsilon grows: it is 1/2 at epsilon = 0 "
+            "and 1/2 - |w - c|/(2 r) at infinity."
+        ),
         statement=r"\tfrac12 - \tfrac{w-c}{2r\alpha(\epsilon)} \ge \tfrac12 - \tfrac{w-c}{2r\alpha(\epsilon')}\quad"
         r"(\epsilon \le \epsilon',\ w \ge c)",
         where={r"\alpha(\epsilon)": 1 / share(epsilon), r"\alpha(\epsilon')": 1 / share(_MORE), "w-c": towards, "r": 1},
@@ -111,7 +115,7 @@ CLAIMS = (
             lambda x, y, epsilon, factor: _pair_gain(x, y, epsilon),
             lambda x, y, epsilon, factor: _pair_gain(x, y, epsilon * factor),
         ),
-        holds("2A(A - |s|) + 2 x_1 x_2 rises with A at every pair, since |s| is at most 2r."),
+        holds("The gap is 2A(A - |s|) + 2 x_1 x_2, which rises with A at every pair, since |s| is at most 2r."),
         {"x": x.range, "y": y.range, "epsilon": epsilon.range, "factor": factor.range},
         scale=absolute("r^2"),
         tolerance=1e-6,
@@ -129,7 +133,7 @@ CLAIMS = (
             _second_moment(gamma_1, gamma_2),
             sp.Min(_second_moment(gamma_1 - wider, gamma_2), _second_moment(gamma_1, gamma_2 + wider)),
         ),
-        holds("By h(gamma_2 - w) and h(w - gamma_1)."),
+        holds("The changes are h(gamma_2 - w) and h(w - gamma_1)."),
         statement=r"-\gamma_1\gamma_2 + (\gamma_1+\gamma_2)w \text{ moves by } h(\gamma_2-w),\ h(w-\gamma_1) \ge 0",
         unread="two moves",
         scale=absolute("r^2"),
@@ -138,7 +142,7 @@ CLAIMS = (
         "CB-T1-slope",
         "App. B, after (20): 'the derivative with respect to gamma_2 is always non-negative'; Case 2, its mirror image",
         at_most(-2 * a, -sp.Abs(x + y)),
-        holds("2 gamma_1 <= -2 r alpha <= -2r <= w + w'; that CB-T1 is false comes later (CB-T1-case)."),
+        holds("2 gamma_1 <= -2 r alpha <= -2r <= w + w'. The error that makes CB-T1 false comes later (CB-T1-case)."),
         form=at_most(-2 / share(), sp.Min(x + y, -x - y)),
         statement=r"-2r\alpha \le -|\tilde w + \tilde w'|",
         where={**IN_RADII, r"\tilde w'": y, r"\tilde w": x},
@@ -147,8 +151,11 @@ CLAIMS = (
     Claim(
         "CB-T1-cells",
         "App. B: '|P_ij - P*_ij| <= 2^-d' for every i, j",
-        at_most(_off, 1),
-        holds("At most a quarter of it: the private coins meet in one cell, min(f_1, f_2) - f_1 f_2."),
+        at_most(_scaled_distance, 1),
+        holds(
+            "The difference is at most a quarter of this: the private coins matter in one cell only, by min(f_1, f_2) "
+            "- f_1 f_2."
+        ),
         {"x": x.range, "y": y.range, "epsilon": epsilon.range, "bits": bits.range},
         statement=r"2^d|P_{i,j} - P^*_{i,j}| \le 1",
         slack=4.1,

@@ -1,4 +1,4 @@
-"""CB App. D step by step: how (5) comes out of Theorem 1 of its source [20] (cpSGD), and what comes out of it."""
+"""CB App. D: the steps from Theorem 1 of its source [20] (cpSGD) to (5), and what really follows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ delta, mild = (of_system("delta", 1e-10, high, logarithmic=True, typical=(1e-5, 
 
 _up, _other = ((1 + v / alpha) / 2 for v in (place, other))
 _TWO_OTHERS = _up * (1 - _up) + _other * (1 - _other)
-_p = (1 - 1 / alpha) / 2  # of the source's binomial law
+_p = (1 - 1 / alpha) / 2  # the parameter p of the source's binomial law
 _SUBSTITUTED = {**IN_RADII, "p": _p}
 _squares, _cubes = _p**2 + (1 - _p) ** 2, _p**3 + (1 - _p) ** 3
 _e, _left = 1 + alpha**-2, 1 - alpha**-2
@@ -54,7 +54,7 @@ _PRINTED = printed(
 
 
 def _others(parameters: int, epsilon: float, delta: float, reserve: float) -> int:
-    """So many times as many as the hypothesis asks for."""
+    """Number of others: `reserve` times the number that the hypothesis requires."""
     share = math.tanh(epsilon / 2)
     return math.ceil(4 * 23 * math.log(10 * parameters / delta) / (1 - share**2) * reserve)
 
@@ -86,7 +86,7 @@ CLAIMS = (
         "CB-D-range",
         "App. D, the range of P(V_j = 1)",
         at_most(_up, sp.Rational(1, 2) + 1 / (2 * alpha)),
-        holds("Updates are within r of the center; attained at the end."),
+        holds("Updates are within r of the center; attained at the end point."),
         statement=r"P(V_j = 1) = \tfrac12 + \tfrac{w-c}{2r\alpha} \le \tfrac12 + \tfrac1{2\alpha}",
         where={**IN_RADII, "w-c": place},
     ),
@@ -95,7 +95,7 @@ CLAIMS = (
         "App. D, 'consequently 1/2 + (B_j - c)/(2 r alpha) is Binomial': its mean for equal updates (N = n - 1 others)",
         equal(_N * _up, sp.Rational(1, 2) + (_N * (center + 2 * _up - 1) - center) / 2),
         false(
-            "B is a sum of N outputs: N/2 + (B - N c)/(2 r alpha) counts the pluses.",
+            "B is a sum of N outputs, so that N/2 + (B - N c)/(2 r alpha) counts the pluses.",
             "misprint",
             corrected_by="CB-T3s*",
             true_where="N = 1",
@@ -110,7 +110,8 @@ CLAIMS = (
         "App. D, 'is Binomial with parameters (gamma n - 1, p)': the variance of two others",
         equal(_TWO_OTHERS, (_up + _other) * (1 - (_up + _other) / 2)),
         false(
-            "Clients with different updates have different probabilities: the number of pluses varies less than a binomial one.",
+            "Clients with different updates have different probabilities: the variance of the number of pluses is "
+            "less than that of a binomial number.",
             "step",
             corrected_by="CB-T3*",
             true_where=r"w_2 = \dots = w_n",
@@ -124,8 +125,9 @@ CLAIMS = (
         "App. D, the sensitivities (the greatest change of one parameter of f)",
         equal(sp.Integer(2), 2 * length),
         ill_defined(
-            "f has just been divided by r alpha and is -1 or 1: its sensitivities are 2 m, 2 sqrt(m) and 2. Those of the update, "
-            "lengths, are put in, and from there (5) is a length (CB-T3s).",
+            "f has just been divided by r alpha and is -1 or 1, so that its sensitivities are 2 m, 2 sqrt(m) and 2. "
+            "The paper uses the sensitivities of the update, which are lengths; from there on (5) is a length "
+            "(CB-T3s).",
             "step",
             corrected_by="CB-T3s*",
             true_where=r"r\alpha = 1",
@@ -139,7 +141,8 @@ CLAIMS = (
         "App. D, e_p of (5), which divides by N p (1 - p)",
         equal(4 * _p * (1 - _p), _e),
         false(
-            "4 p (1 - p) is 1 - alpha^-2; 1 + alpha^-2 is 2 p^2 + 2 (1 - p)^2. At epsilon = 5 a factor of 74 in the noise.",
+            "4 p (1 - p) is 1 - alpha^-2; 1 + alpha^-2 is 2 p^2 + 2 (1 - p)^2. At epsilon = 5 this is a factor of 74 "
+            "in the noise.",
             "step",
             corrected_by="CB-T3s*",
             true_where=r"\epsilon_p \to 0",
@@ -151,7 +154,7 @@ CLAIMS = (
         "CB-D-b",
         "App. D, b_p of (5)",
         equal(sp.Rational(2, 3) * _squares + 1 - 2 * _p, _e / 3 + 1 / alpha),
-        holds("Substituted."),
+        holds("This is the substitution of p."),
         statement=r"\tfrac23\bigl(p^2+(1-p)^2\bigr) + 1-2p = \tfrac13(1+\alpha^{-2}) + \alpha^{-1}",
         where=_SUBSTITUTED,
     ),
@@ -159,7 +162,12 @@ CLAIMS = (
         "CB-D-c",
         "App. D, the constant 3.75 of (5)",
         equal(3 * _cubes + 2 * _squares, sp.Rational(7, 4) + sp.Rational(15, 4) / alpha**2),
-        false("It is 3.25; on the safe side.", "misprint", corrected_by="CB-T3s*", true_where=r"\epsilon_p \to 0"),
+        false(
+            "The constant is 3.25; the error is on the safe side.",
+            "misprint",
+            corrected_by="CB-T3s*",
+            true_where=r"\epsilon_p \to 0",
+        ),
         statement=r"3\bigl(p^3+(1-p)^3\bigr) + 2\bigl(p^2+(1-p)^2\bigr) = 1.75 + 3.75\,\alpha^{-2}",
         where=_SUBSTITUTED,
     ),
@@ -168,7 +176,8 @@ CLAIMS = (
         "Theorem 3, its condition",
         equal(23 * sp.log(10 * parameters / delta), 23 * sp.log(parameters / delta)),
         false(
-            "The source has 23 log(10 m/delta); and where 2 r alpha stands twice the change over the scale, which is 2.",
+            "The source has 23 log(10 m/delta). And in place of 2 r alpha it has twice the change over the scale, "
+            "which is 2.",
             "misprint",
             corrected_by="CB-T3s*",
             true_where="nowhere",
@@ -181,9 +190,9 @@ CLAIMS = (
         "App. D, 'substituting ... into Equation (7) in [20]', against (5) at r alpha = 1 (gamma = 1)",
         at_most(_FROM_SOURCE, _PRINTED),
         false(
-            "Besides e_p: b_p multiplies the term that it is added to, so that one linear in m is lost, and e_p from "
-            "the last. For 4000 others, one parameter, epsilon_p = 1 and delta = 1e-5 .406 follows where (5) has "
-            ".290.",
+            "(5) has more errors than e_p: b_p multiplies the term to which it is added, so that a term linear in m "
+            "is lost, and e_p is lost from the last term. For 4000 others, one parameter, epsilon_p = 1 and delta = "
+            "1e-5 the source gives .406, and (5) gives .290.",
             "step",
             corrected_by="CB-T3s*",
         ),
@@ -194,12 +203,13 @@ CLAIMS = (
     ),
     Claim(
         "CB-T3s*",
-        "Theorem 3, Eq. (5), corrected from its source, for a replaced update (gamma n - 1 = N, reserve: N over what is needed)",
+        "Theorem 3, Eq. (5), corrected from its source, for a replaced update (N = gamma n - 1; reserve is N over the "
+        "number required)",
         at_most(_exactly, _from_source),
         holds_under(
-            "Theorem 1 of [20] proves it when all others are at one end; for any updates of theirs it is tried here "
-            "against the exact epsilon of the worst ones (CB-T3*), one parameter. Too large by a factor of six and "
-            "more; for eight parameters, tried once, of two and a half."
+            "Theorem 1 of [20] proves it when all others are at one end point. For arbitrary updates of the others it "
+            "is tried here for one parameter against the exact epsilon of the worst updates (CB-T3*). The bound is "
+            "too large by a factor of six and more; for eight parameters, tried once, by a factor of two and a half."
         ),
         {
             "parameters": constant(1),
@@ -218,8 +228,9 @@ CLAIMS = (
         "ours: Theorem 3 for a replaced update in closed form, whatever the others' updates",
         at_most(_alone, _closed),
         holds(
-            "Others toss fair coins with probability 1 - 1/alpha each, whatever their updates: binomial noise, Chernoff, "
-            "Hoeffding, McDiarmid. No condition on m; some two to six times the exact value."
+            "The others toss fair coins with probability 1 - 1/alpha each, whatever their updates: binomial noise, "
+            "and the inequalities of Chernoff, Hoeffding and McDiarmid. It needs no condition on m, and is about two "
+            "to six times the exact value."
         ),
         {
             "others": Range(300, 5000, integer=True, logarithmic=True),
@@ -229,7 +240,7 @@ CLAIMS = (
         },
         statement=r"\epsilon_u = \tfrac1{1-X^2}\Bigl(\sqrt{\tfrac{8J\log(2/\delta)}{M+1}} + \tfrac{2J}{M+1}\Bigr),\quad "
         r"X = \tfrac{1+\sqrt{2M\log(6J/\delta)}}{M+1},\ M \approx N(1-\tfrac1\alpha),\ J \approx \tfrac m\alpha",
-        unread="rounded numbers of coins; the formula is central_bound.proven",
+        unread="numbers of coins are rounded; the formula is central_bound.proven",
         slack=3.0,
         effort=1 / 16,
     ),
@@ -238,7 +249,7 @@ CLAIMS = (
         "Theorem 3 at the experiments' numbers of clients (50 to 500, gamma = .2, delta up to 1/3)",
         at_most((few / 5 - 1) * _left / 4, 23 * sp.log(parameters / mild)),
         defined(
-            "No fault of the theorem, but of its use: its condition, 'n large enough', holds in none of the "
+            "Not the theorem is at fault here, but its use: its condition, 'n large enough', holds in none of the "
             "experiments, whatever epsilon_p and the number of parameters."
         ),
         statement=r"(n\gamma-1)\Bigl(\tfrac14-\tfrac1{4\alpha^2}\Bigr) < 23\log\tfrac m\delta \quad(n \le 500)",

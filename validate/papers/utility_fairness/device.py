@@ -310,8 +310,8 @@ CLAIMS = (
         at_most(_MOST, sp.Rational("0.375")),
         not_reproducible(
             "With a benchmark at a constant .47 W, a power that the paper does not give, this axis and both numbers "
-            "of the abstract result (UF-F2-tuned). As described (most iterations, and therefore greatest power) the "
-            "benchmark needs 406 to 582 mJ, and the mean is reduced by 46 to 50 %.",
+            "of the abstract are obtained (UF-F2-tuned). As described (most iterations, and therefore greatest power) "
+            "the benchmark needs 406 to 582 mJ, and the mean is reduced by 46 to 50 %.",
             corrected_by="UF-F2-tuned",
             true_where=r"P = 0.47\,\mathrm W",
         ),
