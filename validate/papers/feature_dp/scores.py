@@ -119,17 +119,16 @@ def _two_stages(epsilon: float, change: float, room: float, system: InferenceSys
         delta_of_feature = special.ndtr(mu / 2 - epsilon_left / mu) - np.exp(
             epsilon_left + special.log_ndtr(-mu / 2 - epsilon_left / mu)
         )
-        delta_of_rest = np.where(
-            x < room, delta_of_feature, np.maximum(-np.expm1(epsilon_left), 0.0)
-        )  # nothing is sent at x >= room: the score alone
-        deltas.append(float(half @ ((delta_of_rest * np.exp(-x * x / 2)) @ _WEIGHTS)) / math.sqrt(2 * math.pi))
+        # at x >= room nothing is sent, and only the score counts
+        delta_given_score = np.where(x < room, delta_of_feature, np.maximum(-np.expm1(epsilon_left), 0.0))
+        deltas.append(float(half @ ((delta_given_score * np.exp(-x * x / 2)) @ _WEIGHTS)) / math.sqrt(2 * math.pi))
     return max(deltas)
 
 
 def _threshold(change: float, below: float, deep: float, eta: float, **rest: Any) -> tuple[float, float]:
     """Scheme 2.1: the integrated delta at the proven epsilon, and the delta asked for (nan if epsilon is 0).
 
-    The others' scores are `below` less than the greatest score 0, and the device's own score is `deep` less.
+    The others' scores are `below` less than the greatest score 0, and the device's own score is `deep` less than 0.
     """
     system = _server(**rest)
     proven = feature_aware.proven_threshold(system, noise=1.0, sensitivity=change, eta=eta, greatest_score=0.0)
