@@ -210,15 +210,15 @@ class DesignResult:
     seconds: float
 
     @classmethod
-    def of(cls, found: JointDesign, free: tuple[Free, ...], before: dict[str, float]) -> DesignResult:
-        nothing = found.nothing
+    def of(cls, solved: JointDesign, free: tuple[Free, ...], described_numbers: dict[str, float]) -> DesignResult:
+        nothing = solved.nothing
         baseline = None
         if nothing is not None:
             constant = {"error": nothing.error}
             if nothing.accuracy is not None:
                 constant["accuracy"] = nothing.accuracy
-            baseline = Beside(constant_output=constant, published_design=before)
-        variables = {name.value: _plain(getattr(found.system, name.value)) for name in free}
+            baseline = Beside(constant_output=constant, published_design=described_numbers)
+        variables = {name.value: _plain(getattr(solved.system, name.value)) for name in free}
         return cls(
             minimised=found.minimised.value,
             value=found.value,
@@ -230,11 +230,11 @@ class DesignResult:
             error=found.error,
             energy=found.energy,
             baseline=baseline,
-            beats_constant=None if nothing is None or found.error is None else found.error < nothing.error,
-            method=found.method,
-            boxes=found.boxes,
-            settled=found.settled,
-            seconds=found.seconds,
+            beats_constant=None if nothing is None or solved.error is None else solved.error < nothing.error,
+            method=solved.method,
+            boxes=solved.boxes,
+            settled=solved.settled,
+            seconds=solved.seconds,
         )
 
 

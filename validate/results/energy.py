@@ -125,9 +125,9 @@ def _proved(fleet: DeviceFleet | None, found: EnergySolution) -> list[float] | l
     if fleet is None or found.gap.size > _PROVED:
         return unproved
     try:
-        return list(proved_gap.gaps(fleet, found).tolist())
-    except ModuleNotFoundError as lacking:
-        if lacking.name != "flint":
+        return list(proved.gaps(fleet, found).tolist())
+    except ModuleNotFoundError as error:
+        if error.name != "flint":
             raise
         return unproved
 

@@ -67,7 +67,7 @@ class WorstError:
 
 @dataclass(frozen=True, kw_only=True)
 class UpdateEpsilon:
-    """Exact epsilon of one client against an observer of the mean: for one parameter, the whole update, and all rounds."""
+    """Exact epsilon of one client when only the mean is seen: of one parameter, of an update, of all rounds."""
 
     one_parameter: float
     update: float

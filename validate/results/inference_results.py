@@ -132,8 +132,8 @@ class Observers:
         """`exact` is the epsilon of the observer that `auto` stands for."""
         known = {observers.meaning(system): exact}
         participants, others = (
-            known[each] if each in known else np.asarray(observers.exact_epsilon(system, observer=each))
-            for each in (Observer.PARTICIPANTS, Observer.OTHERS)
+            computed[name] if name in computed else np.asarray(observers.exact_epsilon(system, observer=name))
+            for name in (Observer.PARTICIPANTS, Observer.OTHERS)
         )
         lower = observers.signal_lower(system, others, system.delta, np.arange(system.devices))
         return cls(participants=participants, others=others, signal=SignalBracket(lower=lower, epsilon=others))

@@ -58,16 +58,16 @@ class QuantizerResult:
 
     @classmethod
     def of(cls, solution: Solution, system: FederatedSystem, knowing: BitsBound | None = None) -> QuantizerResult:
-        """In the center and radius of a system."""
-        found, r = solution.quantizer, system.radius
+        """The solution scaled to the center and radius of a system; `knowing` is a bound for its number of bits."""
+        unit_quantizer, r = solution.quantizer, system.radius
         return cls(
             bits=solution.bits,
             epsilon=solution.epsilon,
-            inputs=system.center + r * found.inputs,
-            outputs=system.center + r * found.outputs,
-            law=found.law,
+            inputs=system.center + r * unit_quantizer.inputs,
+            outputs=system.center + r * unit_quantizer.outputs,
+            law=unit_quantizer.law,
             worst_mse=solution.worst_variance * r**2,
-            mean_mse=_mean(found.inputs, found.law @ found.outputs**2) * r**2,
+            mean_mse=_mean_variance(unit_quantizer.inputs, unit_quantizer.law @ unit_quantizer.outputs**2) * r**2,
             lower_bound=solution.lower_bound * r**2,
             gap=solution.gap * r**2,
             ldp_mse=float(alpha(system.epsilon)) ** 2 * r**2,

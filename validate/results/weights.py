@@ -134,7 +134,7 @@ class Design:
 
     @classmethod
     def of(cls, system: InferenceSystem, task: Task, w: FloatArray, found: Solution | None = None) -> Design:
-        """The design with weights `w`; `found` is the solution that they come from, if any."""
+        """Errors and accuracy at the weights `w`; `found` is their solution, if a solver returned them."""
         weighted = replace(system, weight=w)
         inside = accuracy.exact(weighted, task.features, margin=task.margin, ideal_accuracy=task.ideal_accuracy)
         return cls(

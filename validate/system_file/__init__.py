@@ -1,1 +1,1 @@
-"""Reads system files (TOML) into checked value types."""
+"""The system file: reads TOML and returns checked value types."""

