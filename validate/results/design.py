@@ -220,15 +220,15 @@ class DesignResult:
             baseline = Beside(constant_output=constant, published_design=described_numbers)
         variables = {name.value: _plain(getattr(solved.system, name.value)) for name in free}
         return cls(
-            minimised=found.minimised.value,
-            value=found.value,
-            lower_bound=found.lower_bound,
-            gap=found.gap,
+            minimised=solved.minimised.value,
+            value=solved.value,
+            lower_bound=solved.lower_bound,
+            gap=solved.gap,
             variables=variables,
-            epsilon=found.epsilon,
-            accuracy=found.accuracy,
-            error=found.error,
-            energy=found.energy,
+            epsilon=solved.epsilon,
+            accuracy=solved.accuracy,
+            error=solved.error,
+            energy=solved.energy,
             baseline=baseline,
             beats_constant=None if nothing is None or solved.error is None else solved.error < nothing.error,
             method=solved.method,

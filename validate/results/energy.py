@@ -125,7 +125,7 @@ def _proved(fleet: DeviceFleet | None, found: EnergySolution) -> list[float] | l
     if fleet is None or found.gap.size > _PROVED:
         return unproved
     try:
-        return list(proved.gaps(fleet, found).tolist())
+        return list(proved_gap.gaps(fleet, found).tolist())
     except ModuleNotFoundError as error:
         if error.name != "flint":
             raise

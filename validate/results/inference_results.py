@@ -130,7 +130,7 @@ class Observers:
     @classmethod
     def of(cls, system: InferenceSystem, exact: FloatArray) -> Observers:
         """`exact` is the epsilon of the observer that `auto` stands for."""
-        known = {observers.meaning(system): exact}
+        computed = {observers.meaning(system): exact}
         participants, others = (
             computed[name] if name in computed else np.asarray(observers.exact_epsilon(system, observer=name))
             for name in (Observer.PARTICIPANTS, Observer.OTHERS)

@@ -67,7 +67,7 @@ class QuantizerResult:
             outputs=system.center + r * unit_quantizer.outputs,
             law=unit_quantizer.law,
             worst_mse=solution.worst_variance * r**2,
-            mean_mse=_mean_variance(unit_quantizer.inputs, unit_quantizer.law @ unit_quantizer.outputs**2) * r**2,
+            mean_mse=_mean(unit_quantizer.inputs, unit_quantizer.law @ unit_quantizer.outputs**2) * r**2,
             lower_bound=solution.lower_bound * r**2,
             gap=solution.gap * r**2,
             ldp_mse=float(alpha(system.epsilon)) ** 2 * r**2,

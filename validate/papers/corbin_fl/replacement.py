@@ -169,7 +169,7 @@ CLAIMS = (
         "ours: sample-level privacy, Eq. (2), of many parameters (a move of Delta radii)",
         equal(
             _composed_epsilon,
-            lambda others, parameters, epsilon, move, delta, rounds: sample_privacy.epsilon(
+            lambda others, parameters, epsilon, move, delta, rounds: central_privacy.sample_level_epsilon(
                 others, parameters, local=epsilon, move=move, delta=delta, rounds=rounds
             ),
         ),

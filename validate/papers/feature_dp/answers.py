@@ -70,7 +70,7 @@ _EPSILONS: tuple[Callable[[InferenceSystem], float], ...] = (
     lambda s: _first_entry(rounds.epsilon(s)),
     lambda s: _first_entry(rounds.bracket(s, rounds=1)[0]),
     lambda s: _first_entry(rounds.curve(s).epsilon(s.delta)),
-    lambda s: _first_entry(local.epsilons(s, Observer.AUTO, 1)),
+    lambda s: _first_entry(local_search.epsilons(s, Observer.AUTO, 1)),
 )
 _DELTAS: tuple[Callable[[InferenceSystem, float], float], ...] = (
     lambda s, e: _first_entry(amplification.exact_delta(s, e)),

@@ -209,7 +209,7 @@ CLAIMS = (
     Claim(
         "FDP-E23",
         "Eq. (23)",
-        at_most(_beyond("eq23_deviation"), delta_prime, balls=enclosed.deviation_of_the_proof),
+        at_most(_beyond("eq23_deviation"), delta_prime, balls=amplified_delta.deviation_of_the_proof),
         false("The factor that is missing in Lemma 3 is missing here too.", "step", corrected_by="FDP-E23*"),
         _NOISE,
         statement=r"\Pr(|\mu - \bar\mu| \ge t) \le \delta',\quad "

@@ -75,7 +75,7 @@ def _proved_upper_bound(distance: float, deadline: float, share: float) -> float
     fleet = table_1(distance=distance, deadline=deadline)
     p, best = Problem.of(fleet), energy_utility.solve(fleet)
     x = best.compute_time + (p.x_min - best.compute_time) * share
-    upper_bound = proved.gaps(fleet, replace(best, compute_time=x)) + p.utility(x, fleet.log_rate(best.power))
+    upper_bound = proved_gap.gaps(fleet, replace(best, compute_time=x)) + p.utility(x, fleet.log_rate(best.power))
     return float(upper_bound[0])
 
 

@@ -64,7 +64,7 @@ IN_TABLE_1 = {  # for legends
 
 
 def descended(curvature: np.ndarray, start: np.ndarray, step: float, iterations: int) -> float:
-    """Excess after gradient descent on a quadratic, as a share of that at the start; run, not computed."""
+    """Excess after gradient descent on a quadratic, relative to the excess at the start; the descent is run."""
     x = start.copy()
     for _ in range(iterations):
         x = x - step * curvature * x
@@ -72,7 +72,7 @@ def descended(curvature: np.ndarray, start: np.ndarray, step: float, iterations:
 
 
 def bent(mu: float, start: float, step: float, iterations: int) -> float:
-    """The same on mu x^2/2 + (1 - mu) log cosh x, no quadratic: of curvature 1 at 0 and mu far away."""
+    """The same on mu x^2/2 + (1 - mu) log cosh x, which is not quadratic: its curvature is 1 at 0 and mu far away."""
 
     def value(x: float) -> float:
         return mu * x * x / 2 + (1 - mu) * math.log1p(2 * math.sinh(x / 2) ** 2)
