@@ -137,7 +137,7 @@ def test_of_a_file_of_ones_own(tmp_path):
     )
     assert run("paper", hopeful, "--out", tmp_path).exit_code == 0
     assert "Plainly" not in (tmp_path / "lemmas.tex").read_text()
-    assert refused(run("paper", tmp_path / "none.py", "--out", tmp_path), "none.py: no such file")
+    assert refused(run("paper", tmp_path / "none.py", "--out", tmp_path), "none.py: there is no such file")
 
 
 def test_an_unsettled_row_is_no_theorem(monkeypatch, tmp_path):

@@ -207,7 +207,7 @@ def test_relations_of_a_user():
 def test_one_theorem_is_one_row():
     here = toy(also=(Reference("ELSEWHERE", "other", "Prop. 1"),))
     paper = Paper("p", "P", "A", 2026, [here])
-    with pytest.raises(ValueError, match="TOY: stands twice"):
+    with pytest.raises(ValueError, match="TOY: this identifier is used twice"):
         Paper("p", "P", "A", 2026, [here, here])
     assert next(iter(paper)).paper == "p"
 
@@ -265,12 +265,12 @@ def test_a_page_for_a_file(tmp_path):
         (
             "from airtight import *\nx = parameter('x', .1, 1)\n"
             "a = Claim('A', 'l', x <= 1)\nb = Claim('A', 'l', x <= 2)",
-            "A: stands twice",
+            "A: this identifier is used twice",
         ),
         (
             "from airtight import *\nx = parameter('x', .1, 1)\n"
             "a = Claim('A', 'l', at_most(x, 1), false('no', corrected_by='B'))",
-            "corrected by B, which there is not",
+            "corrected by B, which does not exist",
         ),
     ],
 )
@@ -342,7 +342,7 @@ def test_papers_as_plug_ins(plugged):
 
 @pytest.mark.parametrize(
     "paper, needle",
-    [(3, "must be a Paper"), (Paper("m", "M", "I", 2026, [Claim("FDP-D2", "l", at_most(X, 1))]), "FDP-D2 stands in")],
+    [(3, "must be a Paper"), (Paper("m", "M", "I", 2026, [Claim("FDP-D2", "l", at_most(X, 1))]), "FDP-D2 is used in")],
 )
 def test_a_plug_in_that_cannot_be_used(plugged, paper, needle):
     plugged(paper)

@@ -1,3 +1,3 @@
-"""What a claim is, how it is tried, and what the trial finds."""
+"""Claims: their definition, the trial that searches for a violation, and the evidence of a trial."""
 
-EFFORT = 256  # evaluations of a claim
+EFFORT = 256  # default number of evaluations for each claim

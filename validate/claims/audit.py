@@ -17,20 +17,25 @@ from airtight.validate.claims.sources import INSTALLED, Source
 
 
 def selected(ids: Sequence[str] = (), source: Source = INSTALLED) -> list[Claim]:
-    """The claims with these identifiers, or beginning with them ("CB", "UF-E"), or of these papers; all of them by default.
+    """Claims with these identifiers or prefixes of identifiers ("CB", "UF-E"), or of these papers; by default all
+    claims.
 
-    An identifier of the same theorem in another paper selects the row that tries it.
+    The identifier of a reference in :attr:`Claim.also` selects the claim that has this reference.
 
     Examples
     --------
     >>> len(selected(["corbin-fl"])) == len(INSTALLED.papers()["corbin-fl"].claims)
     True
     """
-    every, papers = source.claims(), source.papers()
-    ids = [name for given in ids for name in ([c.id for c in papers[given]] if given in papers else [given])]
-    aliases = {reference.id: claim.id for claim in every.values() for reference in claim.also}
-    found = sources.select(ids, [*every, *aliases])
-    return [every[name] for name in dict.fromkeys(aliases.get(name, name) for name in found)]
+    all_claims, papers = source.claims(), source.papers()
+    ids = [
+        name
+        for identifier in ids
+        for name in ([c.id for c in papers[identifier]] if identifier in papers else [identifier])
+    ]
+    aliases = {reference.id: claim.id for claim in all_claims.values() for reference in claim.also}
+    selected_names = sources.select(ids, [*all_claims, *aliases])
+    return [all_claims[name] for name in dict.fromkeys(aliases.get(name, name) for name in selected_names)]
 
 
 def run(
@@ -42,44 +47,47 @@ def run(
     source: Source = INSTALLED,
     executor: Executor | None = None,
 ) -> Iterator[Evidence]:
-    """Try claims and yield their evidence as it comes.
+    """Try claims and yield the evidence of each as soon as it is known.
 
     Parameters
     ----------
     ids : sequence of str
-        Identifiers, or common beginnings of identifiers; all claims by default.
+        Identifiers, prefixes of identifiers, or papers; all claims by default.
     seed : int
     effort : int
-        Evaluations for each claim.
+        Number of evaluations for each claim.
     limit : float
-        Wall-clock seconds after which the remaining claims are reported as ``unsettled: stopped``.
+        Wall-clock seconds. A claim that is not finished by then is ``unsettled``, with the fault ``stopped``.
     source : Source
-        The papers installed, by default, or a file.
+        The installed papers (default), or a file.
     executor : concurrent.futures.Executor, optional
-        Runs the trials; by default they run in this process, one after the other. It must use processes, not threads, because
-        all threads share one precision of ball arithmetic.
+        Runs the trials; by default they run in this process, one after the other. It must use processes, not threads,
+        because all threads share one precision of ball arithmetic.
     """
     checks.count("effort", effort)
     deadline = time.time() + limit
-    wanted = selected(ids, source)
+    claims = selected(ids, source)
     if executor is None:
-        for claim in wanted:
+        for claim in claims:
             yield trial(claim, seed=seed, effort=effort, deadline=deadline)
         return
-    by_name = {claim.id: claim for claim in wanted}
-    costly_first = sorted(wanted, key=lambda claim: claim.effort)
+    by_name = {claim.id: claim for claim in claims}
+    costly_first = sorted(claims, key=lambda claim: claim.effort)  # a costly claim has a small `effort`
     pending = [executor.submit(_tried, source, c.id, seed, effort, deadline) for c in costly_first]
     try:
-        for done in as_completed(pending):
-            name, found = done.result()
-            yield Evidence(claim=by_name[name], **found)
+        for finished in as_completed(pending):
+            name, evidence_fields = finished.result()
+            yield Evidence(claim=by_name[name], **evidence_fields)
     finally:
         for future in pending:
             future.cancel()
 
 
 def _tried(source: Source, name: str, seed: int, effort: int, deadline: float) -> tuple[str, dict[str, Any]]:
-    """Try one claim in a worker. Claims hold functions and cannot be pickled; sources, names and evidence can."""
+    """Try one claim in a worker process; return its identifier and the fields of its evidence without the claim.
+
+    A claim holds functions and cannot be pickled. Its source, its identifier and the other fields of the evidence can.
+    """
     claim = source.claims()[name]
-    found = trial(claim, seed=seed, effort=effort, deadline=deadline)
-    return name, {key: value for key, value in vars(found).items() if key != "claim"}
+    evidence = trial(claim, seed=seed, effort=effort, deadline=deadline)
+    return name, {key: value for key, value in vars(evidence).items() if key != "claim"}

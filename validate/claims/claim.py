@@ -1,6 +1,6 @@
 """Statements of papers as executable claims, with what is known about their truth.
 
-A claim about published code also names the place of the code, the promise of its documentation, and how to mend it.
+A claim about published code also names the place of the code, the promise of its documentation, and how to correct it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from airtight.validate.claims.relation import RATIO, Agreement, Point, Relation,
 
 @dataclass(frozen=True)
 class Implementation:
-    """The source of a claim about code; the law in the claim is our own formulation from reading the code.
+    """The code that a claim is about; the distribution in the claim is our own formula, written after reading the code.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class Implementation:
 
     @property
     def place(self) -> str:
-        """Where a reader finds it.
+        """Repository, file, function and commit, in one line.
 
         Examples
         --------
@@ -57,11 +57,11 @@ class Implementation:
         return f"{self.repository}, {self.file}, {self.function}{at}"
 
 
-_TOLERANCE = 1e-9  # default tolerance for a side that an algorithm computes in doubles
+_DOUBLES_TOLERANCE = 1e-9  # default tolerance for a side that an algorithm computes in doubles
 
 
 class Verdict(StrEnum):
-    """Verdict on a published statement; ``other-reading``: true in the authors' reading, false in the plain one."""
+    """Verdict on a published statement; ``other-reading``: true in the authors' reading, false in the literal one."""
 
     HOLDS = "holds"
     HOLDS_UNDER = "holds-under"
@@ -77,16 +77,17 @@ class Verdict(StrEnum):
 REFUTED = frozenset({Verdict.FALSE, Verdict.ILL_DEFINED, Verdict.NOT_REPRODUCIBLE})
 FAILING = REFUTED | {
     Verdict.OTHER_READING
-}  # a witness is expected; one in another reading than the authors' refutes nothing
+}  # verdicts that need a witness; a witness against the literal reading does not refute the authors' reading
 
 
 class Severity(StrEnum):
     """What fails where a statement is refuted.
 
-    ``theorem``: a numbered statement, or a statement on which one rests, in the authors' own model. ``step``: a step of a
-    proof, or a remark; its conclusion may be true. ``misprint``: a sign, an index, a constant or a unit that the context
-    puts right. ``experiment``: a number or a figure that cannot be reproduced. For code: ``guarantee``: the law of its
-    output breaks the promise. ``rounding``: only its arithmetic breaks the promise.
+    ``theorem``: a numbered statement, or a statement on which one rests, in the authors' own model. ``step``: a step of
+    a proof, or a remark; its conclusion may be true. ``misprint``: a sign, an index, a constant or a unit that the
+    context corrects. ``experiment``: a number or a figure that cannot be reproduced. For code: ``guarantee``: the
+    distribution of the output violates the promise. ``rounding``: only the floating-point arithmetic violates the
+    promise.
     """
 
     THEOREM = "theorem"
@@ -155,9 +156,10 @@ def false(
 
 
 def other_reading(reason: str, *, corrected_by: str = "", true_where: str = "", shown: bool = False) -> Ruling:
-    """The statement is true as the authors may mean it (the reason says how), and false in the plain reading, which is tried.
+    """The statement is true in a reading that the authors may intend, and false in the literal reading, which is tried.
 
-    With `shown` the plain reading is refuted by an example, and the trial checks the example.
+    The reason begins with the authors' reading. With `shown`, the literal reading is refuted by an example, and the
+    trial checks the example.
     """
     return Ruling(Verdict.OTHER_READING, reason, None, corrected_by, true_where, exhibited=shown)
 
@@ -201,7 +203,8 @@ class Claim:
     id, location : str
         Identifier, and place in the paper.
     relation : Relation
-        The claimed relation of two quantities: `at_most(actual, claimed)`, `at_least`, `equal`, or an inequality of SymPy.
+        The claimed relation of two quantities: `at_most(actual, claimed)`, `at_least`, `equal`, or an inequality of
+        SymPy.
     ruling : Ruling
         The expected verdict: `holds(why)`, `false(why, severity)` ...; by default that the claim holds.
     domain : mapping of str to Range
@@ -217,32 +220,34 @@ class Claim:
     scale : Scale
         The scale on which the two quantities are compared.
     slack : float
-        Greatest distance from tightness of a true statement, on its scale (a factor for ratios). The trial must come as near.
+        Greatest distance of a true statement from equality, on its scale (a factor for ratios). The trial must find a
+        point at least this close to a violation.
     near : mapping of str to number, or str
-        The paper's own parameters, or why there are none; by default the middle of the typical ranges, where all have one.
+        The paper's own parameters, or the reason why it has none. By default they are the middles of the typical
+        ranges, if every parameter has a typical range.
     also : sequence of Reference
         Other places of the same statement.
     effort : float
-        Share of the evaluations that are spent on this claim, below 1 for costly ones.
+        Factor of the number of evaluations of this claim; less than 1 for costly claims.
     tolerance : float or None
-        Excess on the scale that counts as rounding error. By default 1e-9 where a side is computed by code, and none where both
-        are expressions, because there balls decide.
+        Excess on the scale that counts as rounding error. By default 1e-9 where code computes a side, and 0 where both
+        sides are expressions, because ball arithmetic decides there.
     constants : bool
-        True where both quantities are constants.
+        Whether both quantities are constants.
     idle : sequence of str
-        Parameters on which, according to the statement, neither side depends, as in a round trip.
+        Parameters on which, according to the statement, neither side depends, such as those of a map and its inverse.
     argued : str
         Place of a complete proof by hand: a function with Notes, or a section of a page (set by the :class:`Paper`).
     form : Relation, sympy.Expr or None
-        The relation in expressions, for a proof, where a side is a function; the trial compares both at all its points. The proof
-        is one of the form, while the claim itself has survived the search. A single expression replaces the actual value, and
-        the claimed one is that of the relation.
+        The same relation in expressions, for a proof, if a side is a function. The trial compares the two at all its
+        points. A proof then proves the form; the claim itself has only survived the search. A single expression
+        replaces the actual value, and the claimed value is that of the relation.
     implementation : Implementation or None
-        The code, where the claim is about code.
+        The code that the claim is about, if it is about code.
     chosen : bool
         Whether the domain was chosen where the statement fails, so that the share of failures has no meaning.
     paper : str
-        Set by the :class:`Paper` that holds the claim.
+        Identifier of the paper, set by the :class:`Paper` that holds the claim.
 
     Examples
     --------
@@ -295,12 +300,16 @@ class Claim:
             object.__setattr__(self, "slack", 1.0 if self.scale is RATIO else 0.0)
 
     def _check_names(self) -> None:
-        """Check that every name belongs to one parameter with a range."""
-        for one in (self.relation, self.provable):
-            told = [part for part in (one.actual, one.claimed, *self.given) if isinstance(part, sp.Basic)]
-            for name in one_each(told):
+        """Check that every name stands for one parameter, and that this parameter has a range."""
+        for checked in (self.relation, self.provable):
+            expressions = [
+                item for item in (checked.actual, checked.claimed, *self.given) if isinstance(item, sp.Basic)
+            ]
+            for name in one_each(expressions):
                 if name not in self.domain:
-                    raise ParameterError("symbol", name, "a parameter(...) with a range, or in the domain")
+                    raise ParameterError(
+                        "symbol", name, "made with parameter(...), which gives it a range, or a key of domain"
+                    )
 
     @property
     def expected(self) -> Verdict:
@@ -312,14 +321,14 @@ class Claim:
 
     @property
     def kind(self) -> str:
-        """``statement`` of a paper, or ``implementation``: code against its own promise."""
+        """``statement`` of a paper, or ``implementation`` if the claim compares code with its own promise."""
         return "implementation" if self.implementation else "statement"
 
     @property
     def provable(self) -> Relation:
-        """The relation that a proof or certificate is about: the form in expressions, if there is one."""
-        found: Relation = self.relation if self.form is None else self.form
-        return found
+        """The relation that is proved or certified: the form if there is one, otherwise the relation itself."""
+        expressed: Relation = self.relation if self.form is None else self.form
+        return expressed
 
     @property
     def room(self) -> float:
@@ -328,13 +337,13 @@ class Claim:
 
     @property
     def allowance(self) -> float:
-        """The excess on the scale that counts as rounding error: the tolerance, else 1e-9 for doubles and 0 for expressions."""
+        """Excess on the scale that counts as rounding error: `tolerance`, else 0 for expressions and 1e-9 for code."""
         if self.tolerance is not None:
             return self.tolerance
-        return 0.0 if self.relation.symbolic else _TOLERANCE
+        return 0.0 if self.relation.symbolic else _DOUBLES_TOLERANCE
 
     def compare(self, point: Point) -> tuple[float, float, float]:
-        """Claimed and actual value at a point, and the margin: the distance to a violation, negative beyond it."""
+        """Claimed value, actual value and margin at a point; the margin is negative where the claim is violated."""
         if self.relation.symbolic:
             return self.agreement(point)[0]
         claimed, actual = self.relation.values(point)
@@ -345,9 +354,13 @@ class Claim:
         return claimed, actual, self.scale.distance(claimed, actual, self.relation.sign, point) + self.allowance
 
     def agreement(self, point: Point, **precision: int) -> tuple[tuple[float, float, float], Agreement]:
-        """The comparison of two expressions by balls, and the number of agreeing digits where balls do not separate them."""
-        found = self.relation.agreement(point, **precision)
-        return (found.claimed, found.actual, found.margin(self.scale, self.relation.sign, point, self.allowance)), found
+        """The result of `compare` for two expressions, and the comparison in ball arithmetic that it rests on."""
+        compared = self.relation.agreement(point, **precision)
+        return (
+            compared.claimed,
+            compared.actual,
+            compared.margin(self.scale, self.relation.sign, point, self.allowance),
+        ), compared
 
     def allows(self, point: Point) -> bool:
         """Whether every parameter is in its range and all further hypotheses hold."""
@@ -355,7 +368,7 @@ class Claim:
 
     def admits(self, point: Mapping[str, Any]) -> bool:
         """Whether all further hypotheses hold; a hypothesis that cannot be decided counts as violated."""
-        return all(_met(condition, point) for condition in self.given)
+        return all(_is_met(condition, point) for condition in self.given)
 
     def to_dict(self) -> dict[str, Any]:
         """Statement and expected verdict, for JSON."""
@@ -381,11 +394,15 @@ class Claim:
         return table(self.id, [("statement", self._repr_latex_()), *rows.items()])
 
     def planted(self) -> Claim:
-        """The claim with its actual quantity changed by the slack and one per cent; a trial must find this claim false."""
+        """A claim with a planted error: the actual quantity is moved against the claim by the slack plus one per cent.
+
+        A trial of it must find a violation.
+        """
         return replace(self, relation=self.relation.moved(self.scale, self.room), form=None)
 
 
-def _met(condition: Any, point: Mapping[str, Any]) -> bool:
+def _is_met(condition: Any, point: Mapping[str, Any]) -> bool:
+    """Whether a hypothesis is met; for a condition of SymPy, whether ball arithmetic proves it."""
     if callable(condition):
         return bool(condition(**point))
     return decided(condition)({name: ball(exact(value)) for name, value in point.items()}) is True
@@ -411,18 +428,18 @@ class Item:
 
 
 def definition(id: str, location: str, reason: str) -> Item:
-    """An item that only defines."""
+    """An item that is only a definition."""
     return Item(id, location, Verdict.DEFINITION, reason)
 
 
 def undecidable(id: str, location: str, reason: str) -> Item:
-    """An item that no computation here can decide."""
+    """An item that no computation of this package can decide."""
     return Item(id, location, Verdict.UNDECIDABLE, reason)
 
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper on trial.
+    """A paper with its claims.
 
     Attributes
     ----------
@@ -448,14 +465,14 @@ class Paper:
     proofs: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        told = [(c.paper or self.id, c.argued or self.proofs.get(c.id, "")) for c in self.claims]
-        claims = (replace(c, paper=p, argued=a) for c, (p, a) in zip(self.claims, told, strict=True))
+        paper_and_proof = [(c.paper or self.id, c.argued or self.proofs.get(c.id, "")) for c in self.claims]
+        claims = (replace(c, paper=p, argued=a) for c, (p, a) in zip(self.claims, paper_and_proof, strict=True))
         object.__setattr__(self, "claims", tuple(claims))
         object.__setattr__(self, "items", tuple(replace(i, paper=i.paper or self.id) for i in self.items))
         seen: set[str] = set()
         for name in self.names():
             if name in seen:
-                raise ValueError(f"{name}: stands twice in {self.id}")
+                raise ValueError(f"{name}: this identifier is used twice in {self.id}")
             seen.add(name)
 
     def to_dict(self) -> dict[str, Any]:

@@ -23,17 +23,18 @@ class Range:
     Attributes
     ----------
     low, high : float
-        Both ends belong to the range, as the decimals that are written; equal for a constant. For integers they are rounded
-        inwards.
+        Least and greatest value, both included and both meant as the decimals that are written; equal for a constant.
+        In a range of integers they are rounded inwards.
     logarithmic : bool
-        Sample evenly in the logarithm.
+        Whether to sample uniformly in the logarithm.
     integer : bool
+        Whether only integers are allowed.
     extra : tuple of float
-        Further values worth trying, such as 0 below a logarithmic range.
+        Further allowed values that should be tried, such as 0 below a logarithmic range.
     typical : tuple of float or None
-        The least and greatest value that the paper itself uses; None where it names none.
+        The least and greatest value that the paper itself uses; None if it names none.
     symbol : str
-        Symbol of the paper, in LaTeX; the name where there is none.
+        LaTeX of the symbol in the paper; if empty, the name of the parameter is used.
     unit : str
 
     Examples
@@ -53,18 +54,18 @@ class Range:
 
     def __post_init__(self) -> None:
         if not (_finite(self.low) and _finite(self.high) and self.low <= self.high):
-            raise ParameterError("range", f"[{self.low}, {self.high}]", "finite ends in order")
+            raise ParameterError("range", f"[{self.low}, {self.high}]", "finite, with low <= high")
         if self.logarithmic and self.low <= 0:
-            raise ParameterError("low", self.low, "positive in a logarithmic range (give 0 as extra)")
+            raise ParameterError("low", self.low, "positive in a logarithmic range; list 0 in extra if it is allowed")
         for value in self.extra:
             if not _finite(value):
                 raise ParameterError("extra", value, "finite")
             if self.integer and value != int(value):
-                raise ParameterError("extra", value, "an integer, as the range is")
+                raise ParameterError("extra", value, "an integer, because the range has integer=True")
         if self.integer:
             low, high = math.ceil(self.low), math.floor(self.high)
             if low > high:
-                raise ParameterError("range", f"[{self.low}, {self.high}]", "a range that holds an integer")
+                raise ParameterError("range", f"[{self.low}, {self.high}]", "a range that contains an integer")
             if (low, high) != (self.low, self.high):
                 object.__setattr__(self, "low", low)
                 object.__setattr__(self, "high", high)
@@ -88,15 +89,16 @@ class Range:
         u = min(max(u, 0.0), 1.0)
         if self.logarithmic:
             ratio, ends = self.high / self.low, (math.log(self.low), math.log(self.high))
-            between = self.low * ratio**u if ratio < math.inf else math.exp((1 - u) * ends[0] + u * ends[1])
+            # in logarithms where the ratio of the bounds overflows
+            unrounded = self.low * ratio**u if ratio < math.inf else math.exp((1 - u) * ends[0] + u * ends[1])
         else:
-            width = self.high - self.low
-            between = self.low + width * u if width < math.inf else (1 - u) * self.low + u * self.high
-        value = min(max(between, self.low), self.high)
+            width = self.high - self.low  # infinite where it overflows
+            unrounded = self.low + width * u if width < math.inf else (1 - u) * self.low + u * self.high
+        value = min(max(unrounded, self.low), self.high)
         return round(value) if self.integer else float(value)
 
     def position(self, value: float) -> float:
-        """The inverse of `at`."""
+        """The position u of a value: the inverse of `at`."""
         if self.high == self.low:
             return 0.5
         value = min(max(float(value), self.low), self.high)
@@ -110,7 +112,7 @@ class Range:
 
     @property
     def specials(self) -> tuple[Value, ...]:
-        """Ends and extra values, where statements fail most often."""
+        """The bounds and the extra values, at which statements fail most often."""
         extra = tuple(int(value) for value in self.extra) if self.integer else self.extra
         return (self.at(0.0), self.at(1.0), *extra)
 
@@ -122,19 +124,19 @@ class Range:
 
     @property
     def told(self) -> str:
-        """The range as text for messages."""
+        """The range as an error message prints it."""
         extra = "".join(f" or {value}" for value in self.extra)
         return f"{'integers in ' if self.integer else ''}[{self.low}, {self.high}]{extra}"
 
     def allows(self, value: Fraction) -> bool:
-        """Whether a candidate witness is in the range, whose ends are decimals."""
+        """Whether a rational number is in the range, whose bounds are the decimals that are written."""
         if self.integer and value.denominator != 1:
             return False
         return exact(self.low) <= value <= exact(self.high) or value in map(exact, self.extra)
 
 
 def exact(value: Value | Fraction) -> Fraction:
-    """The shortest decimal of a double, which is the number that a reader sees, instead of its binary fraction.
+    """The rational number that a reader sees: the shortest decimal that gives the double, not its exact binary value.
 
     Examples
     --------
@@ -147,17 +149,17 @@ def exact(value: Value | Fraction) -> Fraction:
 def _finite(value: Value) -> bool:
     try:
         return math.isfinite(value)
-    except OverflowError:  # an integer beyond all doubles
+    except OverflowError:  # raised for an integer that is too large for a double
         return False
 
 
 def constant(value: float) -> Range:
-    """A parameter that the statement fixes."""
+    """The range of a parameter that the statement fixes."""
     return Range(value, value, integer=isinstance(value, int))
 
 
 class Parameter(sp.Symbol):  # type: ignore[misc]
-    """A symbol that knows its range, so that an expression brings its own domain along.
+    """A symbol with its range, so that the domain of an expression follows from its symbols.
 
     Examples
     --------
@@ -166,23 +168,24 @@ class Parameter(sp.Symbol):  # type: ignore[misc]
     10.0
     """
 
-    __slots__ = ("_told", "range")
+    __slots__ = ("_range_repr", "range")
 
     def __new__(cls, name: str, allowed: Range) -> Parameter:
-        signs = {"positive": True} if min(allowed.low, *allowed.extra, allowed.low) > 0 else {}
-        if not signs and min(allowed.low, *allowed.extra, allowed.low) >= 0:
-            signs = {"nonnegative": True}
-        kind = {"integer": True} if allowed.integer else {"real": True}
-        made: Parameter = sp.Symbol.__xnew__(cls, name, **signs, **kind)
-        made.range, made._told = allowed, repr(allowed)
-        return made
+        sign_assumption = {"positive": True} if min(allowed.low, *allowed.extra, allowed.low) > 0 else {}
+        if not sign_assumption and min(allowed.low, *allowed.extra, allowed.low) >= 0:
+            sign_assumption = {"nonnegative": True}
+        number_assumption = {"integer": True} if allowed.integer else {"real": True}
+        symbol: Parameter = sp.Symbol.__xnew__(cls, name, **sign_assumption, **number_assumption)
+        symbol.range, symbol._range_repr = allowed, repr(allowed)
+        return symbol
 
     def _hashable_content(self) -> tuple[Any, ...]:
-        """Make symbols of equal name and different range different, since SymPy's cache would confuse them.
+        """Symbols with the same name and different ranges are different symbols; SymPy's cache would confuse them
+        otherwise.
 
-        SymPy sorts these contents, so the range is given as a string.
+        SymPy sorts these tuples, so that the range has to be a string here.
         """
-        return (*super()._hashable_content(), self._told)
+        return (*super()._hashable_content(), self._range_repr)
 
     def _latex(self, printer: Any) -> str:
         return self.range.symbol or str(printer._print_Symbol(sp.Symbol(self.name)))
@@ -218,20 +221,20 @@ def parameter_of(
     Parameters
     ----------
     kind : type
-        Such as :class:`airtight.analytics.inference.system.InferenceSystem`.
+        The value type, such as :class:`airtight.analytics.inference.system.InferenceSystem`.
     key : str
         Name of the parameter in the value type.
     low, high : float
-        Ends of the range, within the interval of the type.
+        Least and greatest value; the value type must allow both.
     name, latex : str
-        Name and symbol in the claim, where they differ.
+        Name and LaTeX in the claim, if they differ from those of the value type.
     **rest
-        As for :func:`parameter`.
+        Further arguments of :func:`parameter`.
 
     Raises
     ------
     ParameterError
-        When the type does not allow an end.
+        When the value type does not allow `low`, `high` or an extra value.
 
     Examples
     --------
@@ -248,11 +251,11 @@ def parameter_of(
 
 
 def over(*chosen: Parameter) -> dict[str, Range]:
-    """The domain of these parameters, for quantities that are functions of them by name.
+    """The domain of these parameters, for quantities that are functions with the parameters as keyword arguments.
 
     Examples
     --------
     >>> over(parameter("x", 0.0, 1.0))["x"].high
     1.0
     """
-    return {one.name: one.range for one in chosen}
+    return {symbol.name: symbol.range for symbol in chosen}

@@ -22,11 +22,11 @@ from airtight.validate.claims.claim import REFUTED, Claim, Item, Verdict
 from airtight.validate.claims.domain import Value
 from airtight.validate.claims.sources import INSTALLED
 
-_DIGITS = 25
+_BOUND_DIGITS = 25  # significant digits of the decimal bounds of a ball
 
 
 class How(StrEnum):
-    """How a verdict is known."""
+    """What a verdict rests on."""
 
     IDENTITY = "identity"
     PROVED = "proved"
@@ -38,14 +38,15 @@ class How(StrEnum):
 
 @dataclass(frozen=True)
 class Witness:
-    """A point of few digits where a statement fails.
+    """A point at which a statement fails, with coordinates of few digits.
 
     Attributes
     ----------
     point : dict of str to Fraction
     claimed, actual : float
-    balls : pair of Ball or None
-        Balls of the claimed and the actual value.
+    balls : pair of pairs of str or None
+        Lower and upper decimal bound of the claimed value, and of the actual value; None if there is no ball
+        arithmetic.
     certified : bool
         Whether the balls prove the violation.
     """
@@ -57,11 +58,11 @@ class Witness:
     certified: bool
 
     def text(self) -> dict[str, str]:
-        """The parameters as decimals where these are finite, else as fractions."""
+        """The parameters as decimals of at most 12 digits where these are exact, otherwise as fractions."""
         return {name: _decimal(value) for name, value in self.point.items()}
 
     def as_json(self) -> dict[str, Any]:
-        """Exact parameters, and both quantities as decimal ends of balls."""
+        """The exact parameters, and a lower and an upper decimal bound of both quantities."""
         claimed, actual = self.balls or ((repr(self.claimed),) * 2, (repr(self.actual),) * 2)
         return {
             "point": {name: str(value) for name, value in self.point.items()},
@@ -71,7 +72,7 @@ class Witness:
 
 
 def decimal_ends(ball: Ball) -> tuple[str, str]:
-    """Decimal strings below and above every number in a ball.
+    """Lower and upper bound of a ball as decimal strings, rounded outward.
 
     Examples
     --------
@@ -86,7 +87,7 @@ def _outward(end: Ball, rounding: str) -> str:
     if not end.is_finite():
         return str(float(end))
     mantissa, exponent = (int(part) for part in end.man_exp())
-    with localcontext(Context(prec=_DIGITS, rounding=rounding, Emin=MIN_EMIN, Emax=MAX_EMAX)) as context:
+    with localcontext(Context(prec=_BOUND_DIGITS, rounding=rounding, Emin=MIN_EMIN, Emax=MAX_EMAX)) as context:
         if exponent >= 0:
             return str(context.create_decimal(mantissa << exponent).normalize())
         return str(context.divide(Decimal(mantissa), Decimal(1 << -exponent)).normalize())
@@ -99,16 +100,16 @@ def _decimal(value: Fraction) -> str:
 
 @dataclass(frozen=True)
 class Extent:
-    """Where and by how much a statement fails, over points spread evenly.
+    """The share of the domain on which a statement fails, and by how much it fails.
 
     Attributes
     ----------
     domain : float
-        Share of the domain's points at which it fails.
+        Share of the points spread over the domain at which the statement fails.
     regime : float or None
-        The same share within the parameters of the paper; None where the paper names none.
+        The same share for points spread over the typical ranges of the paper; None if the paper names none.
     median, worst : float
-        Median and maximum of the factors (or differences on the scale) by which it fails.
+        Median and maximum of the factors (or of the differences, on other scales) by which it fails.
     """
 
     domain: float
@@ -124,18 +125,21 @@ class Evidence:
     Attributes
     ----------
     verdict : Verdict
-        ``unsettled`` when a violation was met but not proved, when the trial was stopped, and when a survival has no meaning.
+        ``unsettled`` if a violation was found and not proved, or if there is a fault.
     how : How
     fault : str
-        Why the trial has no result or a weaker one than expected; empty otherwise.
+        Why the trial decides nothing, such as a limit of time or a claim that cannot be evaluated; empty if there is no
+        fault.
     witness : Witness or None
         The simplest witness.
     near_paper : Witness or None
         The witness nearest to the paper's parameters.
     margin : float
-        Least distance to a violation met, on the claim's scale (negative: violated).
+        Least margin over all evaluations, on the claim's scale: the distance to a violation, negative in a violation.
     tightest : dict
-        Parameters at that distance, and both quantities there.
+        The point with this margin.
+    claimed, actual : float
+        The two quantities at this point.
     extent : Extent or None
         Extent of the failure of a refuted statement.
     evaluations : int
@@ -144,9 +148,10 @@ class Evidence:
     error : bool
         Whether the claim cannot be evaluated; `fault` says where.
     form : How or None
-        How the form of the claim is known, in expressions, where the claim itself is an algorithm that survived a search.
+        What the form of the claim rests on, if the claim itself is an algorithm that survived a search.
     digits : int or None
-        To how many decimal digits both sides agree at points where balls do not tell them apart; None where there are none.
+        Number of decimal digits to which both sides agree at points where ball arithmetic does not separate them, the
+        least over these points; None if there are no such points.
     """
 
     claim: Claim
@@ -169,14 +174,14 @@ class Evidence:
 
     @property
     def tightness(self) -> float:
-        """On a ratio scale the best ratio of the smaller to the greater side met: 1 for a tight bound; nan elsewhere."""
+        """On a ratio scale the greatest ratio of the smaller to the larger side: 1 for a tight bound; nan otherwise."""
         if self.margin < 0 or self.claim.scale.name != "ratio":
             return math.nan
         return math.exp(min(self.claim.allowance - self.margin, 0.0))
 
     @property
     def known(self) -> str:
-        """How the verdict is known, as the first word that a reader sees of it.
+        """What the verdict rests on, as the words that are printed before it.
 
         Examples
         --------
@@ -191,21 +196,21 @@ class Evidence:
             return "unsettled"
         if self.how is How.WITNESS:
             return "refuted as printed" if self.verdict is Verdict.OTHER_READING else "refuted"
-        return f"refuted by an exhibit ({self._shown})" if self.verdict in REFUTED else self._shown
+        return f"refuted by an exhibit ({self._how_survived})" if self.verdict in REFUTED else self._how_survived
 
     @property
-    def _shown(self) -> str:
-        """Words for how it is known that the trial met no violation."""
+    def _how_survived(self) -> str:
+        """What the absence of a violation rests on, in words."""
         if self.how is How.ENUMERATED:
             return f"enumerated at {self.evaluations} point{'s' * (self.evaluations != 1)}"
-        told = self.how.value
+        description = self.how.value
         if self.how is How.SEARCHED:
-            told = f"survived {self.evaluations} evaluations" + (f" to 1e-{self.digits}" if self.digits else "")
-        return told + (f", form {self.form.value}" if self.form else "")
+            description = f"survived {self.evaluations} evaluations" + (f" to 1e-{self.digits}" if self.digits else "")
+        return description + (f", form {self.form.value}" if self.form else "")
 
     @property
     def said(self) -> str:
-        """How the verdict is known, and then the verdict.
+        """What the verdict rests on, followed by the verdict.
 
         Examples
         --------
@@ -219,12 +224,12 @@ class Evidence:
 
     @property
     def leading(self) -> Witness | None:
-        """The witness that a reader sees first: nearest to the paper's own parameters; the simplest may be degenerate."""
+        """The witness to show first: the one nearest to the paper's parameters; the simplest one may be degenerate."""
         return self.near_paper or self.witness
 
     @property
     def as_expected(self) -> bool:
-        """Whether the trial confirms the ruling; a refuted statement needs a certified witness."""
+        """Whether the trial confirms the ruling; for a refuted statement this takes a certified witness."""
         return self.verdict is self.claim.expected and not self.fault
 
     def as_json(self) -> dict[str, Any]:
@@ -273,8 +278,8 @@ class Evidence:
 
     def to_dict(self) -> dict[str, Any]:
         """The row for strict JSON: numbers that are not finite become strings."""
-        found: dict[str, Any] = plain(self.as_json())
-        return found
+        row: dict[str, Any] = plain(self.as_json())
+        return row
 
     def _repr_html_(self) -> str:
         names = ("location", "statement", "verdict", "claimed", "actual", "certified", "corrected_by")
@@ -283,8 +288,8 @@ class Evidence:
 
 
 def item_as_json(item: Item) -> dict[str, Any]:
-    """A row of the same shape for an item that is no claim."""
-    given = {
+    """A row of the ``verify`` JSON for an item that is not a claim."""
+    identity = {
         "id": item.id,
         "paper": item.paper,
         "kind": "statement",
@@ -293,7 +298,7 @@ def item_as_json(item: Item) -> dict[str, Any]:
         "reason": item.reason,
     }
     verdicts = {"expected": item.verdict.value, "verdict": item.verdict.value, "how": "argued"}
-    nothing = dict.fromkeys(
+    not_applicable = dict.fromkeys(
         (
             *("severity", "fault", "witness", "near_paper", "near_reason", "claimed", "actual", "scale", "margin"),
             *("tightest", "tightness", "share_violated", "share_of_regime", "median_factor", "worst_factor"),
@@ -301,10 +306,10 @@ def item_as_json(item: Item) -> dict[str, Any]:
         )
     )
     verdicts["known"] = item.verdict.value
-    return {**given, **verdicts, **nothing, "also": [], "certified": False, "evaluations": 0, "seconds": 0.0}
+    return {**identity, **verdicts, **not_applicable, "also": [], "certified": False, "evaluations": 0, "seconds": 0.0}
 
 
-NAME = "evidence.json"  # beside the papers
+NAME = "evidence.json"  # file name, in the folder of the papers
 
 
 @dataclass(frozen=True)
@@ -315,7 +320,7 @@ class Shipped:
     ----------
     seed, effort : int
     evidence : list of Evidence
-        Of the claims that there still are.
+        The evidence of those claims that still exist.
     """
 
     seed: int
@@ -324,26 +329,29 @@ class Shipped:
 
 
 def text(evidence: Sequence[Evidence], *, seed: int = 0, effort: int = EFFORT) -> str:
-    """The file."""
+    """The contents of the evidence file."""
     rows = {e.claim.id: {f.name: _plain(getattr(e, f.name)) for f in fields(e) if f.name != "claim"} for e in evidence}
     return json.dumps({"seed": seed, "effort": effort, "rows": rows}, indent=0) + "\n"
 
 
 def shipped() -> Shipped:
-    """What is installed.
+    """The evidence of the installed version.
 
     Examples
     --------
     >>> shipped().evidence[0].verdict.value
     'false'
     """
-    read = json.loads(resources.files("airtight.validate.papers").joinpath(NAME).read_text(encoding="utf-8"))
+    contents = json.loads(resources.files("airtight.validate.papers").joinpath(NAME).read_text(encoding="utf-8"))
     claims = INSTALLED.claims()
-    found = [Evidence(claim=claims[name], **_back(row)) for name, row in read["rows"].items() if name in claims]
-    return Shipped(read["seed"], read["effort"], found)
+    evidence = [
+        Evidence(claim=claims[name], **_fields_of_row(row)) for name, row in contents["rows"].items() if name in claims
+    ]
+    return Shipped(contents["seed"], contents["effort"], evidence)
 
 
 def _plain(value: Any) -> Any:
+    """A field of the evidence as a value that JSON can hold; fractions are strings."""
     if isinstance(value, Witness | Extent):
         return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, dict):
@@ -351,7 +359,8 @@ def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, Fraction) else value
 
 
-def _back(row: dict[str, Any]) -> dict[str, Any]:
+def _fields_of_row(row: dict[str, Any]) -> dict[str, Any]:
+    """The fields of the evidence from a row of the file, the inverse of `_plain`."""
     enums = {"verdict": Verdict(row["verdict"]), "how": How(row["how"])}
     enums |= {"form": How(row["form"])} if row.get("form") else {}
     witnesses = {name: _witness(row[name]) for name in ("witness", "near_paper")}

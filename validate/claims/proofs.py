@@ -1,7 +1,7 @@
-r"""Proofs written by hand: sections of the Markdown files in a paper's folder, and Notes of docstrings.
+r"""Proofs by hand: sections of the Markdown files in a paper's folder, and Notes of docstrings.
 
-Each proof is written once: the documentation includes the files and prints the docstrings, and ``airtight paper`` converts
-them to LaTeX.
+Each proof is written once: the documentation includes the files and prints the docstrings, and ``airtight paper``
+converts them to LaTeX.
 """
 
 from __future__ import annotations
@@ -29,11 +29,12 @@ class Section:
     Attributes
     ----------
     label, heading : str
-        Address and title. The title lists identifiers of rows; for a docstring it is the name of the documented object.
+        Label and text of the heading. The heading lists identifiers of rows; for a docstring both are the name of the
+        documented object.
     hypotheses, body : str
         Markdown.
     preamble : str
-        Notation of the whole file.
+        The text before the first section of the file, which defines the notation.
     """
 
     label: str
@@ -88,9 +89,9 @@ def of(claim: Claim, known: dict[str, Section]) -> Section | None:
 
 
 def _section(label: str, heading: str, body: str, preamble: str = "") -> Section:
-    given = _HYPOTHESES.match(body.strip())
-    rest = body.strip()[given.end() :] if given else body
-    return Section(label, heading, " ".join(given[1].split()) if given else "", rest.strip(), preamble)
+    hypotheses = _HYPOTHESES.match(body.strip())
+    proof = body.strip()[hypotheses.end() :] if hypotheses else body
+    return Section(label, heading, " ".join(hypotheses[1].split()) if hypotheses else "", proof.strip(), preamble)
 
 
 def markdown(docstring: str) -> str:

@@ -1,8 +1,8 @@
-"""What is claimed of two quantities, and how far from failing it is.
+"""Relations between two quantities, and the distance of a point to a violation of a relation.
 
-A quantity is a SymPy expression in parameters that know their range, or a function of the parameters by name. Quantities are
-compared as they are, on a scale that the claim states: by their ratio, by their difference in a unit, or by their difference
-over a function of the point.
+A quantity is a SymPy expression in parameters with ranges, or a function that takes the parameters by name. Nothing is
+added to a quantity before the comparison. The claim states the scale of the comparison: the ratio of the two
+quantities, their difference in a unit, or their difference divided by a function of the point.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ Point = Mapping[str, Value]
 Exact = Mapping[str, Fraction]
 Quantity = Any  # sympy.Expr, a number, or a callable of the parameters by name
 
-_INFINITE = 700.0  # logarithm of a ratio whose lesser side is 0
-_ROUNDING = 1e-8  # between the numbers of the search and the balls of a proof
-_BITS = (64, 128, 512, 4096, 16384)
+_LARGEST_LOG_RATIO = 700.0  # log ratio above which the ratio is reported as infinite: exp overflows above 709
+_AGREEMENT_TOLERANCE = 1e-8  # relative: rounding error allowed between a double of the search and the ball of a proof
+_BITS = (64, 128, 512, 4096, 16384)  # precisions that are tried one after the other
 MOST_BITS = _BITS[-1]
-_SOUGHT = 512  # bits to which two expressions are compared at each point of a search
-_PUT_IN = 128  # bits from which on SymPy puts exact numbers in where balls give no value
-_ACCURATE = 51  # bits of a value that is shown
-_CLOSE = 1e-6  # relative: nearer than this two doubles do not say how far apart their numbers are
+_SEARCH_BITS = 512  # precision up to which a search compares two expressions at each point
+_SUBSTITUTION_BITS = 128  # from this precision on, SymPy substitutes exact numbers where balls give no value
+_ACCURATE_BITS = 51  # relative accuracy of a value that is converted to a double, which has 53 bits
+_CLOSE = 1e-6  # relative: the difference of two doubles closer than this has lost too many digits to cancellation
 
 
 class Sign(StrEnum):
@@ -57,16 +57,16 @@ _VIOLATED: dict[Sign, Callable[[Ball, Ball], bool]] = {
 
 @dataclass(frozen=True)
 class Scale:
-    """On what scale two quantities are compared.
+    """The scale on which two quantities are compared.
 
     Attributes
     ----------
     name : str
         ``ratio``, ``absolute`` or ``function``.
     unit : str
-        Of a difference.
+        The unit of a difference.
     size : float or callable
-        What a difference is divided by; a callable takes the point by name.
+        The divisor of a difference; a callable takes the parameters by name.
     """
 
     name: str
@@ -74,7 +74,7 @@ class Scale:
     size: float | Callable[..., float] = 1.0
 
     def distance(self, claimed: float, actual: float, sign: Sign, point: Point) -> float:
-        """How far the point is from a violation: negative beyond it. Two zeros have no ratio, and say nothing."""
+        """Distance of a point to a violation, negative in one; infinite on a ratio scale if both sides are 0."""
         if claimed == actual:
             return math.inf if claimed == 0 and self.name == "ratio" else 0.0
         if self.name == "ratio":
@@ -82,29 +82,29 @@ class Scale:
                 raise ArithmeticError(
                     f"a ratio of {actual!r} and {claimed!r}: a quantity of either sign needs another scale"
                 )
-            apart = _log(claimed) - _log(actual)
+            difference = _log(claimed) - _log(actual)
         else:
-            apart = (claimed - actual) / self.sized(point)
-        return {Sign.AT_MOST: apart, Sign.AT_LEAST: -apart, Sign.EQUAL: -abs(apart)}[sign]
+            difference = (claimed - actual) / self.sized(point)
+        return {Sign.AT_MOST: difference, Sign.AT_LEAST: -difference, Sign.EQUAL: -abs(difference)}[sign]
 
     def factor(self, distance: float) -> float:
-        """A distance as people say it: the factor of a ratio, the difference in units of the scale."""
+        """A distance in readable form: the factor on a ratio scale, otherwise the difference in units of the scale."""
         if self.name != "ratio":
             return distance
-        return math.exp(distance) if distance < _INFINITE else math.inf
+        return math.exp(distance) if distance < _LARGEST_LOG_RATIO else math.inf
 
     def room(self, slack: float) -> float:
-        """A slack as a distance, one per cent added: of the factor of a ratio, of the unit else."""
+        """A slack as a distance, plus one per cent of the factor (ratio scale) or of the unit (other scales)."""
         return math.log(1.01 * slack) if self.name == "ratio" else slack + 0.01
 
     def moved(self, value: float, distance: float, point: Point) -> float:
-        """A quantity moved up by a distance on the scale."""
+        """A quantity increased by a distance on the scale."""
         if self.name == "ratio":
             return value * math.exp(distance)
         return value + distance * self.sized(point)
 
     def sized(self, point: Point) -> float:
-        """What a difference is divided by."""
+        """The divisor of a difference at a point."""
         return self.size(**point) if callable(self.size) else self.size
 
     @property
@@ -116,29 +116,29 @@ RATIO = Scale("ratio")
 
 
 def absolute(unit: str, size: float = 1.0) -> Scale:
-    """Compare by the difference, in units of `size`."""
+    """Scale of the difference, in multiples of `size`."""
     return Scale("absolute", unit, size)
 
 
 def relative_to(size: Callable[..., float], unit: str = "") -> Scale:
-    """Compare by the difference over a function of the point, such as the largest term of a sum that cancels."""
+    """Scale of the difference divided by a function of the point, such as the largest term of a cancelling sum."""
     return Scale("function", unit, size)
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """Two expressions compared in balls at a point.
+    """The comparison of two expressions at a point in ball arithmetic.
 
     Attributes
     ----------
     claimed, actual : float
     order : int or None
-        1 where the claimed value is surely greater, -1 where the actual one is, 0 where they are the same exact number; None
-        where balls do not say.
+        1 if the claimed value is proved to be greater, -1 if the actual value is, 0 if both are the same exact number;
+        None if ball arithmetic does not decide.
     gap : float
-        (claimed - actual) / (the greater of the two in absolute value), 0 where `order` is 0 or None.
+        (claimed - actual) / max(abs(claimed), abs(actual)); 0 if `order` is 0 or None.
     digits : int or None
-        Where balls do not say: the decimal digits to which they agree.
+        If `order` is None: the number of decimal digits to which both values agree.
     """
 
     claimed: float
@@ -148,7 +148,7 @@ class Agreement:
     digits: int | None = None
 
     def margin(self, scale: Scale, sign: Sign, point: Point, tolerance: float) -> float:
-        """The distance to a violation on the scale, negative beyond it; its sign is that of the order."""
+        """Distance to a violation on the scale, negative in one; its sign follows from the order."""
         if not self.order:
             return scale.distance(self.claimed, self.claimed, sign, point) + tolerance
         apart = self._apart(scale, sign, point)
@@ -160,26 +160,28 @@ class Agreement:
     def _apart(self, scale: Scale, sign: Sign, point: Point) -> float:
         if not math.isclose(self.claimed, self.actual, rel_tol=_CLOSE):
             return scale.distance(self.claimed, self.actual, sign, point)
-        apart = self.gap  # of a ratio: log(claimed / actual) to first order
+        difference = self.gap  # on a ratio scale: log(claimed / actual) to first order
         size = max(abs(self.claimed), abs(self.actual))
         if scale.name != "ratio" and size < math.inf:
-            apart *= size / scale.sized(point)
-        return {Sign.AT_MOST: apart, Sign.AT_LEAST: -apart, Sign.EQUAL: -abs(apart)}[sign]
+            difference *= size / scale.sized(point)
+        return {Sign.AT_MOST: difference, Sign.AT_LEAST: -difference, Sign.EQUAL: -abs(difference)}[sign]
 
 
 @dataclass(frozen=True)
 class Relation:
-    """actual <= claimed, actual >= claimed, or actual == claimed.
+    """One of actual <= claimed, actual >= claimed and actual == claimed.
 
     Attributes
     ----------
     actual, claimed : sympy.Expr or callable
-        ``nan`` from `claimed` means that nothing is claimed there.
+        `claimed` returns ``nan`` at points for which nothing is claimed.
     sign : Sign
     balls : callable or None
-        Takes exact parameters, returns (claimed, actual) as balls; made from the expressions where both sides are such.
+        Takes exact parameters and returns the balls of (claimed, actual). If both sides are expressions, the balls come
+        from them, and this is None.
     bounded : bool
-        The ball of the actual value encloses only a bound of it, on the side that makes a violation harder to prove.
+        Whether the ball of the actual value encloses only a bound of it: a lower bound for `<=`, an upper bound for
+        `>=`. This makes a violation harder to prove.
     """
 
     actual: Quantity
@@ -198,14 +200,14 @@ class Relation:
         return self.symbolic or self.balls is not None
 
     def domain(self) -> dict[str, Range]:
-        """The ranges of the parameters that the expressions hold."""
+        """The ranges of the parameters in the expressions."""
         symbols = one_each([side for side in (self.actual, self.claimed) if isinstance(side, sp.Expr)])
         return {name: symbol.range for name, symbol in symbols.items() if isinstance(symbol, Parameter)}
 
     def latex(self) -> str:
-        """The statement, from the expressions."""
+        """The LaTeX of the statement, printed from the expressions."""
         if not self.symbolic:
-            raise ValueError("statement: must be given where a side is no expression")
+            raise ValueError("statement: must be given if a side is not a SymPy expression")
         between = {Sign.AT_MOST: r"\le", Sign.AT_LEAST: r"\ge", Sign.EQUAL: "="}[self.sign]
         return f"{sp.latex(self.actual)} {between} {sp.latex(self.claimed)}"
 
@@ -214,50 +216,54 @@ class Relation:
         claimed = value(self.claimed, point)
         return (claimed, math.nan) if math.isnan(claimed) else (claimed, value(self.actual, point))
 
-    def agreement(self, point: Point, most: int = _SOUGHT) -> Agreement:
-        """Two expressions compared at a point, whose coordinates are the decimals that they are written as.
+    def agreement(self, point: Point, most: int = _SEARCH_BITS) -> Agreement:
+        """Compare two expressions at a point, whose coordinates are the decimals that are written.
 
-        The precision rises until balls say which side is greater and both values are known to a double, or to `most` bits.
+        The precision increases until the balls decide which side is greater and both values have the accuracy of a
+        double, or until it reaches `most` bits.
 
         Raises
         ------
         ArithmeticError
-            When a side has no value there.
+            When a side has no value at the point.
         """
         claimed, actual, bits = self._compared(point, most)
         for side, ball in ((self.claimed, claimed), (self.actual, actual)):
-            if not _valued(ball):
+            if not _has_value(ball):
                 raise ArithmeticError(f"{side} has no value")
         order = _order(claimed, actual)
-        shown = float(claimed.mid()), float(actual.mid())
+        midpoints = float(claimed.mid()), float(actual.mid())
         if order == 0 or not (claimed.is_finite() and actual.is_finite()):
-            return Agreement(*shown, order)
+            return Agreement(*midpoints, order)
         with flint.ctx.workprec(bits):
-            size, apart = abs(claimed).upper().max(abs(actual).upper()), claimed - actual
+            size, difference = abs(claimed).upper().max(abs(actual).upper()), claimed - actual
             if order is not None:
-                return Agreement(*shown, order, float((apart / size).mid()))
-            share = abs(apart).upper() / size
-            return Agreement(*shown, None, 0.0, _digits(share) if size > 0 else None)
+                return Agreement(*midpoints, order, float((difference / size).mid()))
+            relative_difference = abs(difference).upper() / size
+            return Agreement(*midpoints, None, 0.0, _digits(relative_difference) if size > 0 else None)
 
     def _compared(self, point: Mapping[str, Any], most: int) -> tuple[Ball, Ball, int]:
-        """Balls of both expressions at a point, and the bits that they took.
+        """Balls of both expressions at a point, and the precision in bits that they needed.
 
-        Where balls give no value, such as of a case that hangs on the equality of two numbers, SymPy puts these in exactly.
+        Balls give no value for, say, a Piecewise whose condition holds with equality, because they cannot prove an
+        equality. SymPy then substitutes the exact coordinates, and the balls of the results are used.
         """
         at = {name: decimal(value) for name, value in point.items()}
         sides = self.claimed, self.actual
         for bits in _BITS:
             with flint.ctx.workprec(bits):
                 claimed, actual = (enclosed(side, at) for side in sides)
-                valued = _valued(claimed) and _valued(actual)
-                if (valued and bits >= most) or (_order(claimed, actual) is not None and _known(claimed, actual)):
+                both_have_values = _has_value(claimed) and _has_value(actual)
+                if (both_have_values and bits >= most) or (
+                    _order(claimed, actual) is not None and _accurate(claimed, actual)
+                ):
                     break
-            if at and not valued and bits >= _PUT_IN:
+            if at and not both_have_values and bits >= _SUBSTITUTION_BITS:
                 sides, at = (at_point(self.claimed, point), at_point(self.actual, point)), {}
         return claimed, actual, bits
 
     def moved(self, scale: Scale, distance: float) -> Relation:
-        """The same with the actual quantity moved against the claim; its balls would speak of another quantity and go."""
+        """The relation with the actual quantity moved towards a violation, and without `balls`."""
         towards = -distance if self.sign is Sign.AT_LEAST else distance
 
         def actual(**point: Value) -> float:
@@ -266,7 +272,7 @@ class Relation:
         return replace(self, actual=actual, balls=None)
 
     def violated(self, point: Exact) -> tuple[bool, tuple[Ball, Ball] | None]:
-        """Whether ball arithmetic proves a violation; the precision is raised until it says."""
+        """Whether ball arithmetic proves a violation, and the balls; for expressions the precision increases."""
         if not self.certifiable:
             return False, None
         if self.balls is None:
@@ -277,7 +283,11 @@ class Relation:
         return bool(_VIOLATED[self.sign](actual, claimed)), (claimed, actual)
 
     def agrees(self, exact: Exact, point: Point, floor: float = 0.0) -> bool:
-        """Whether the numbers of the search lie in the balls of the proof, up to rounding (and `floor`): else one is wrong."""
+        """Whether the doubles of the search lie in the balls of the proof, up to rounding error and the absolute
+        `floor`.
+
+        Otherwise one of the two computations is wrong.
+        """
         if self.balls is None:
             return True
         claimed, actual = self.balls(**exact)
@@ -285,42 +295,46 @@ class Relation:
         if not (claimed.is_finite() and actual.is_finite()) or math.isnan(numbers[0]):
             return True
         if self.bounded:
-            beyond = numbers[1] - float(actual.mid())
-            beyond = -beyond if self.sign is Sign.AT_MOST else beyond
-            return _inside(numbers[0], claimed, floor) and beyond <= _ROUNDING * abs(numbers[1]) + floor
-        return _inside(numbers[0], claimed, floor) and _inside(numbers[1], actual, floor)
+            excess = numbers[1] - float(actual.mid())
+            excess = -excess if self.sign is Sign.AT_MOST else excess
+            return _in_ball(numbers[0], claimed, floor) and excess <= _AGREEMENT_TOLERANCE * abs(numbers[1]) + floor
+        return _in_ball(numbers[0], claimed, floor) and _in_ball(numbers[1], actual, floor)
 
 
 def one_each(expressions: Sequence[sp.Basic]) -> dict[str, sp.Symbol]:
-    """The free symbols of some expressions by name, in the order of their names.
+    """The free symbols of expressions by name, in the order of their names; every name must stand for one symbol.
 
     Raises
     ------
     ParameterError
-        When two parameters bear one name, which is all that a point, a box or a certificate knows of them.
+        When two parameters have the same name: points, boxes and certificates distinguish parameters by name only.
     """
-    inside = [part.function for one in expressions for part in one.atoms(sp.Sum, sp.Product)]
-    for scope in ([one] for one in inside):
-        _named(scope)
-    return _named(expressions)
+    inside = [part.function for expression in expressions for part in expression.atoms(sp.Sum, sp.Product)]
+    for scope in ([expression] for expression in inside):
+        _symbols_by_name(scope)
+    return _symbols_by_name(expressions)
 
 
-def _named(expressions: Sequence[sp.Basic]) -> dict[str, sp.Symbol]:
-    found: dict[str, sp.Symbol] = {}
-    for symbol in sorted(set().union(*(one.free_symbols for one in expressions)), key=lambda s: (s.name, _range(s))):
-        if (other := found.setdefault(symbol.name, symbol)) != symbol:
-            what = f"one symbol and one range under one name, here {_range(other)} and {_range(symbol)}"
-            raise ParameterError("parameter", symbol.name, what)
-    return found
+def _symbols_by_name(expressions: Sequence[sp.Basic]) -> dict[str, sp.Symbol]:
+    symbols: dict[str, sp.Symbol] = {}
+    for symbol in sorted(
+        set().union(*(expression.free_symbols for expression in expressions)), key=lambda s: (s.name, _range_text(s))
+    ):
+        if (other := symbols.setdefault(symbol.name, symbol)) != symbol:
+            allowed = (
+                f"the name of one symbol with one range, and not of {_range_text(other)} and {_range_text(symbol)}"
+            )
+            raise ParameterError("parameter", symbol.name, allowed)
+    return symbols
 
 
-def _range(symbol: sp.Symbol) -> str:
+def _range_text(symbol: sp.Symbol) -> str:
     told: str = symbol.range.told if isinstance(symbol, Parameter) else "a symbol without a range"
     return told
 
 
 def _order(claimed: Ball, actual: Ball) -> int | None:
-    """Which of two balls is surely greater: 1 the first, -1 the second, 0 where both are one exact number."""
+    """1 if the first ball is surely greater, -1 if the second is, 0 if both are the same exact number, else None."""
     if claimed > actual:
         return 1
     if claimed < actual:
@@ -328,27 +342,27 @@ def _order(claimed: Ball, actual: Ball) -> int | None:
     return 0 if claimed == actual else None
 
 
-def _valued(ball: Ball) -> bool:
-    """Whether there is a value, which may be infinite."""
+def _has_value(ball: Ball) -> bool:
+    """Whether a ball encloses a value, which may be infinite."""
     return bool(ball.is_finite() or (ball.is_exact() and not ball.is_nan()))
 
 
-def _known(*balls: Ball) -> bool:
-    """Whether values are known to a double, or exactly."""
+def _accurate(*balls: Ball) -> bool:
+    """Whether balls are exact or have the accuracy of a double."""
     return all(
-        (ball.is_exact() and not ball.is_nan()) or (ball.is_finite() and ball.rel_accuracy_bits() >= _ACCURATE)
+        (ball.is_exact() and not ball.is_nan()) or (ball.is_finite() and ball.rel_accuracy_bits() >= _ACCURATE_BITS)
         for ball in balls
     )
 
 
-def _digits(share: Ball) -> int:
-    """How many decimal digits two numbers agree to that are at most this share of them apart."""
-    mantissa, exponent = (int(part) for part in share.upper().man_exp())
+def _digits(relative_difference: Ball) -> int:
+    """Number of decimal digits to which two numbers agree, from an upper bound of their relative difference."""
+    mantissa, exponent = (int(part) for part in relative_difference.upper().man_exp())
     return max(int(-(mantissa.bit_length() + exponent) * math.log10(2)), 0)
 
 
 def at_most(actual: Quantity, claimed: Quantity, **rest: Any) -> Relation:
-    """The actual value is at most the claimed one.
+    """The relation: the actual value is at most the claimed value.
 
     Examples
     --------
@@ -361,37 +375,38 @@ def at_most(actual: Quantity, claimed: Quantity, **rest: Any) -> Relation:
 
 
 def at_least(actual: Quantity, claimed: Quantity, **rest: Any) -> Relation:
-    """The actual value is at least the claimed one."""
+    """The relation: the actual value is at least the claimed value."""
     return Relation(_quantity(actual), _quantity(claimed), Sign.AT_LEAST, **rest)
 
 
 def equal(actual: Quantity, claimed: Quantity, **rest: Any) -> Relation:
-    """The actual value is the claimed one."""
+    """The relation: the actual value equals the claimed value."""
     return Relation(_quantity(actual), _quantity(claimed), Sign.EQUAL, **rest)
 
 
 def relation(given: Any) -> Relation:
-    """A relation from what a user writes: one of these, or an inequality of SymPy, actual value left.
+    """A relation from a :class:`Relation`, or from a SymPy inequality whose left side is the actual value.
 
     Raises
     ------
     TypeError
-        When it is neither, or strict: that two sides are nowhere equal is not what is tried here.
+        When it is neither of them, or a strict inequality: a trial or a proof does not exclude equality of the two
+        sides.
     """
     if isinstance(given, Relation):
         return given
-    kinds = {"<=": at_most, ">=": at_least, "==": equal}
+    constructors = {"<=": at_most, ">=": at_least, "==": equal}
     if isinstance(given, sp.core.relational.Relational):
-        if given.rel_op in kinds:
-            return kinds[given.rel_op](given.lhs, given.rhs)
-        raise TypeError(f"relation = {given}: must be <=, >= or ==; what a trial or proof allows, a strict one forbids")
+        if given.rel_op in constructors:
+            return constructors[given.rel_op](given.lhs, given.rhs)
+        raise TypeError(f"relation = {given}: must be <=, >= or ==; a strict inequality cannot be tried or proved here")
     if isinstance(given, bool | sp.logic.boolalg.BooleanAtom):
-        raise TypeError(f"relation = {given}: SymPy has decided it; say at_most(...), at_least(...) or equal(...)")
+        raise TypeError(f"relation = {given}: SymPy has decided it; write at_most(...), at_least(...) or equal(...)")
     raise TypeError(f"relation = {given!r}: must be at_most(...), at_least(...), equal(...) or an inequality of SymPy")
 
 
 def both(function: Callable[..., tuple[float, float]]) -> tuple[Quantity, Quantity]:
-    """The two quantities that one function of the parameters returns, computed once at a point.
+    """Two quantities that one function returns as a pair; the function is evaluated once for each point.
 
     Examples
     --------
@@ -403,13 +418,13 @@ def both(function: Callable[..., tuple[float, float]]) -> tuple[Quantity, Quanti
     def at(point: tuple[tuple[str, Value], ...]) -> tuple[float, float]:
         return function(**dict(point))
 
-    def one(**point: Value) -> float:
+    def first(**point: Value) -> float:
         return at(tuple(point.items()))[0]
 
-    def other(**point: Value) -> float:
+    def second(**point: Value) -> float:
         return at(tuple(point.items()))[1]
 
-    return one, other
+    return first, second
 
 
 def _quantity(side: Any) -> Quantity:
@@ -417,45 +432,45 @@ def _quantity(side: Any) -> Quantity:
 
 
 def at_point(side: sp.Expr, point: Mapping[str, Any]) -> sp.Expr:
-    """An expression with exact numbers in the place of its parameters.
+    """An expression with the exact coordinates of a point substituted for its parameters.
 
     Raises
     ------
     ArithmeticError
-        When SymPy finds that it has no value there.
+        When SymPy finds that the expression has no value at the point.
     """
     values = {s: sp.Rational(decimal(point[s.name])) for s in side.free_symbols if s.name in point}
-    found = side.xreplace(values).doit()
-    if found.has(sp.nan, sp.zoo):
+    substituted = side.xreplace(values).doit()
+    if substituted.has(sp.nan, sp.zoo):
         raise ArithmeticError(f"{side} has no value")
-    return found
+    return substituted
 
 
 def value(side: Quantity, point: Point) -> float:
-    """A quantity at a point, to double precision; infinite where it is.
+    """A quantity at a point, to double precision; it may be infinite.
 
     Raises
     ------
     ArithmeticError
-        When it has no value there.
+        When the quantity has no value at the point.
     """
     if not isinstance(side, sp.Expr):
         return float(side(**point))
     at = {name: decimal(value) for name, value in point.items()}
-    found = refine(lambda: enclosed(side, at), most=_PUT_IN)
-    if not _known(found):
+    enclosure = refine(lambda: enclosed(side, at), most=_SUBSTITUTION_BITS)
+    if not _accurate(enclosure):
         exact = at_point(side, point)
-        found = refine(lambda: enclosed(exact, {}))
-    if not found.is_finite():
-        if found.is_exact() and not found.is_nan():
-            return math.copysign(math.inf, 1 if found > 0 else -1)
+        enclosure = refine(lambda: enclosed(exact, {}))
+    if not enclosure.is_finite():
+        if enclosure.is_exact() and not enclosure.is_nan():
+            return math.copysign(math.inf, 1 if enclosure > 0 else -1)
         raise ArithmeticError(f"{side} has no value")
-    return float(found.mid())
+    return float(enclosure.mid())
 
 
-def _inside(value: float, ball: Ball, floor: float) -> bool:
+def _in_ball(value: float, ball: Ball, floor: float) -> bool:
     middle = float(ball.mid())
-    return abs(value - middle) <= float(ball.rad()) + _ROUNDING * abs(middle) + floor
+    return abs(value - middle) <= float(ball.rad()) + _AGREEMENT_TOLERANCE * abs(middle) + floor
 
 
 def _log(x: float) -> float:

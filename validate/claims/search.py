@@ -1,14 +1,17 @@
-"""The trial of one claim: points spread evenly, at corners, downhill. Effort is counted in evaluations, never in seconds.
+"""The trial of one claim: a search for a violation, and a witness made from each violation.
 
-The same claim, seed and effort give the same evidence on any machine at any load. Survival counts only if the search came
-as near to a violation as the claim says that one can come (`slack`): else an error of that size in the quantity would go
-unnoticed, and the row says so instead of "holds".
+The search evaluates the claim at corners of the domain, at quasi-random points, and along Nelder-Mead descents. Effort
+is counted in evaluations, never in seconds: the same claim, seed and effort give the same evidence on any machine at
+any load. A search without a violation counts only if it came as close to a violation as the claim says is possible
+(`slack`). Otherwise the search would miss an error of this size in a quantity, and the evidence reports a fault instead
+of the verdict "holds".
 
-Doubles only find points. Where both sides are expressions balls decide at each point, without a tolerance; where balls do not
-tell the sides apart the evidence has the digits to which they agree, and such a claim counts as enumerated only if the two
-values are shown to be one.
+Doubles only propose points. Where both sides are expressions, ball arithmetic decides at each point, without a
+tolerance. Where balls do not separate the sides, the evidence has the number of digits to which they agree, and the
+claim counts as enumerated only if SymPy finds the two values equal.
 
-From a violation to a witness: few digits, proved, and one near the paper's own parameters.
+A violation becomes a witness of few digits that ball arithmetic proves. A second witness is near the paper's own
+parameters.
 """
 
 from __future__ import annotations
@@ -35,17 +38,17 @@ from airtight.validate.claims.proving.identity import identical
 from airtight.validate.claims.proving.proof import prove
 from airtight.validate.claims.relation import MOST_BITS, Exact, Point, Sign, at_point
 
-_STEPS = 60
-_COMPARED = 3
-_TRIED = 5
-_HALVINGS = 12
+_SHRINK_PASSES = 60  # most passes over all parameters when a violation is shrunk
+_COMPARED_POINTS = 3  # violations at which the doubles are compared with independently computed balls
+_SHRUNK_VIOLATIONS = 5  # violations that are shrunk until balls prove one
+_BISECTIONS = 12  # of the segment from the paper's parameters to a violation: to 1/4096 of it
 
 
 def simplest(claim: Claim, violations: Sequence[tuple[float, Point]]) -> Witness:
-    """Shrink violations, starting with the grossest, until one is proved."""
+    """Shrink violations, the worst first, until balls prove one; otherwise the last witness, not certified."""
     last = None
-    others = _rounded(claim, [point for _, point in violations[:_COMPARED]])
-    for _, point in sorted(violations, key=lambda v: v[0])[:_TRIED]:
+    others = _comparison_points(claim, [point for _, point in violations[:_COMPARED_POINTS]])
+    for _, point in sorted(violations, key=lambda v: v[0])[:_SHRUNK_VIOLATIONS]:
         last = witness(claim, shrink(claim, point), others)
         if last.certified:
             break
@@ -55,11 +58,13 @@ def simplest(claim: Claim, violations: Sequence[tuple[float, Point]]) -> Witness
 
 
 def witness(claim: Claim, exact: dict[str, Fraction], others: Sequence[Exact] = ()) -> Witness:
-    """What the two quantities are at a point, and whether balls prove that the claim fails there.
+    """The two quantities at a point, and whether ball arithmetic proves that the claim fails there.
 
-    Where the balls come from another computation than the numbers, both have to agree at the point and at `others`.
+    If the balls come from another computation than the doubles, the two must agree at the point and at the points
+    `others`.
     """
     proved, balls = claim.relation.violated(exact)
+    # on other scales than ratios a side may be 0, where only an absolute tolerance allows for rounding errors
     floor = 0.0 if claim.scale.name == "ratio" else 1e-15
     proved = proved and all(claim.relation.agrees(p, floats(claim, p), floor) for p in (exact, *others))
     claimed, actual = claim.compare(taken(claim, exact))[:2]
@@ -70,44 +75,44 @@ def witness(claim: Claim, exact: dict[str, Fraction], others: Sequence[Exact] = 
 
 
 def near_paper(claim: Claim, violations: Sequence[tuple[float, Point]]) -> Witness | None:
-    """The violation nearest to the paper's own parameters, to three digits; None where the paper names none."""
-    home = own_parameters(claim)
-    if home is None or not violations:
+    """A violation near the paper's own parameters, in few digits; None if the paper names none."""
+    own = own_parameters(claim)
+    if own is None or not violations:
         return None
-    if _fails(claim, home):
-        return _told(claim, home)
-    _, point = min(violations, key=lambda v: _apart(claim, v[1], home))
-    point = _brought_home(claim, point, home)
-    near, far = 0.0, 1.0  # shares of the way from home to the violation
-    for _ in range(_HALVINGS):
+    if _is_violated(claim, own):
+        return _few_digits(claim, own)
+    _, point = min(violations, key=lambda v: _squared_distance(claim, v[1], own))
+    point = _with_own_parameters(claim, point, own)
+    near, far = 0.0, 1.0  # shares of the segment from the paper's parameters to the violation
+    for _ in range(_BISECTIONS):
         middle = (near + far) / 2
-        if _fails(claim, _between(claim, home, point, middle)):
+        if _is_violated(claim, _between(claim, own, point, middle)):
             far = middle
         else:
             near = middle
-    return _told(claim, _between(claim, home, point, far) if far < 1 else point)
+    return _few_digits(claim, _between(claim, own, point, far) if far < 1 else point)
 
 
-def _brought_home(claim: Claim, point: Point, home: Point) -> Point:
-    """One parameter after the other set to the paper's own value, where the claim still fails."""
+def _with_own_parameters(claim: Claim, point: Point, own: Point) -> Point:
+    """Set each parameter in turn to the paper's own value, if the claim still fails with it."""
     for name in claim.domain:
-        moved = {**point, name: home[name]}
-        if _fails(claim, moved):
+        moved = {**point, name: own[name]}
+        if _is_violated(claim, moved):
             point = moved
     return point
 
 
-def _told(claim: Claim, point: Point) -> Witness | None:
-    """A violation in as few digits as keep it one."""
+def _few_digits(claim: Claim, point: Point) -> Witness | None:
+    """The witness at a violation rounded to as few digits as keep it a violation; None if no rounding does."""
     for digits in (2, 3, 4, 6, 9, 17):
-        exact = _exact(claim, point, digits)
-        if _fails(claim, taken(claim, exact)):
+        exact = _rounded_point(claim, point, digits)
+        if _is_violated(claim, taken(claim, exact)):
             return witness(claim, exact)
     return None
 
 
 def own_parameters(claim: Claim) -> dict[str, Value] | None:
-    """The paper's parameters: as given, or the middle of the typical ranges where every parameter has one."""
+    """The paper's parameters: `near`, or the middles of the typical ranges if every parameter has one, else None."""
     if isinstance(claim.near, str):
         if claim.near or not claim.domain or not all(r.typical for r in claim.domain.values()):
             return None
@@ -118,12 +123,12 @@ def own_parameters(claim: Claim) -> dict[str, Value] | None:
 def shrink(claim: Claim, point: Point) -> dict[str, Fraction]:
     """Replace each parameter in turn by the simplest value with which the claim still fails, until nothing changes."""
     current = {name: decimal(value) for name, value in point.items()}
-    for _ in range(_STEPS):
+    for _ in range(_SHRINK_PASSES):
         before = dict(current)
         for name, allowed in claim.domain.items():
             for candidate in _simpler(current[name], allowed):
                 trial = {**current, name: candidate}
-                if _fails(claim, taken(claim, trial)):
+                if _is_violated(claim, taken(claim, trial)):
                     current = trial
                     break
         if current == before:
@@ -132,55 +137,57 @@ def shrink(claim: Claim, point: Point) -> dict[str, Fraction]:
 
 
 def floats(claim: Claim, point: Exact) -> dict[str, Value]:
-    """A point as the functions of the search take it."""
+    """A point with int and float coordinates, for quantities and hypotheses that are functions."""
     return {name: int(v) if claim.domain[name].integer else float(v) for name, v in point.items()}
 
 
 def taken(claim: Claim, point: Exact) -> Mapping[str, Any]:
-    """A point as the claim takes it: expressions and conditions exactly, functions as doubles."""
+    """A point as the claim takes it: exact if all sides and hypotheses are SymPy objects, otherwise doubles."""
     exact = claim.relation.symbolic and not any(callable(condition) for condition in claim.given)
     return point if exact else floats(claim, point)
 
 
-def _fails(claim: Claim, point: Mapping[str, Any]) -> bool:
+def _is_violated(claim: Claim, point: Mapping[str, Any]) -> bool:
     return claim.allows(point) and claim.compare(point)[2] < 0
 
 
-def _between(claim: Claim, home: Point, far: Point, share: float) -> dict[str, Value]:
-    found: dict[str, Value] = {}
+def _between(claim: Claim, own: Point, far: Point, share: float) -> dict[str, Value]:
+    """The point at a share of the segment between two points, in positions of the ranges; extra values are kept."""
+    point: dict[str, Value] = {}
     for name, allowed in claim.domain.items():
-        a, b = allowed.position(home[name]), allowed.position(far[name])
+        a, b = allowed.position(own[name]), allowed.position(far[name])
         outside = far[name] in allowed.extra and share > 0
-        found[name] = far[name] if outside else allowed.at(a + share * (b - a))
-    return found
+        point[name] = far[name] if outside else allowed.at(a + share * (b - a))
+    return point
 
 
-def _apart(claim: Claim, point: Point, home: Point) -> float:
-    return sum((r.position(point[n]) - r.position(home[n])) ** 2 for n, r in claim.domain.items())
+def _squared_distance(claim: Claim, point: Point, own: Point) -> float:
+    """Squared Euclidean distance of two points in positions of the ranges."""
+    return sum((r.position(point[n]) - r.position(own[n])) ** 2 for n, r in claim.domain.items())
 
 
-def _exact(claim: Claim, point: Any, digits: int) -> dict[str, Fraction]:
+def _rounded_point(claim: Claim, point: Any, digits: int) -> dict[str, Fraction]:
     return {
         name: Fraction(int(value)) if claim.domain[name].integer else Fraction(f"{float(value):.{digits}g}")
         for name, value in point.items()
     }
 
 
-def _rounded(claim: Claim, points: Sequence[Point]) -> list[dict[str, Fraction]]:
-    """Violations, to three digits, at which no parameter is as simple as in a witness."""
-    exact = [_exact(claim, point, 3) for point in points]
+def _comparison_points(claim: Claim, points: Sequence[Point]) -> list[dict[str, Fraction]]:
+    """Points rounded to three digits, if they stay in the domain; unlike a witness they have no special coordinates."""
+    exact = [_rounded_point(claim, point, 3) for point in points]
     return [p for p in exact if claim.allows(taken(claim, p))]
 
 
 def _simpler(value: Fraction, allowed: Range) -> list[Fraction]:
-    """Simpler values than this one, the simplest first."""
-    wanted = [Fraction(0), Fraction(1), Fraction(1, 2), Fraction(2), Fraction(1, 10), Fraction(10)]
+    """Allowed values that are simpler than this one, the simplest first."""
+    candidates = [Fraction(0), Fraction(1), Fraction(1, 2), Fraction(2), Fraction(1, 10), Fraction(10)]
     if allowed.integer:
-        wanted += [Fraction(int(value) // 2), Fraction(int(value) - 1)]
+        candidates += [Fraction(int(value) // 2), Fraction(int(value) - 1)]
     for digits in range(1, 17):
-        wanted.append(Fraction(f"{float(value):.{digits - 1}e}"))
+        candidates.append(Fraction(f"{float(value):.{digits - 1}e}"))
     simpler = []
-    for candidate in wanted:
+    for candidate in candidates:
         if candidate == value:
             break
         if allowed.allows(candidate):
@@ -188,39 +195,40 @@ def _simpler(value: Fraction, allowed: Range) -> list[Fraction]:
     return simpler
 
 
-LEAST = 32  # below so many points nothing holds
-_REGIME = 32  # points inside the paper's regime
-_STARTS = 4
-_VIOLATIONS = 20  # corners end there: one of them will shrink well
-_LOOKED = 32  # points at which a denominator is looked at
-_PROBES = 160  # pairs of points between which one parameter is exchanged before it counts as idle
-_PRESSED = 4  # points of a claim at which balls go on to 16384 bits
-_TIES = 16  # points of a small domain at which SymPy is asked whether both sides are one number
-_FORMED = 1e-6  # relative: between an algorithm in doubles and its form
-_NOISE = 1e-12  # relative rounding of a quantity
-_SKIPPED = 40  # draws for each point wanted, where hypotheses are rarely met
+LEAST = 32  # least number of points with a claim: with fewer, no statement is said to hold
+_REGIME_POINTS = 32  # points that are spread over the typical ranges of the paper
+_STARTS = 4  # Nelder-Mead descents
+_ENOUGH_VIOLATIONS = 20  # the search at corners ends with this number: one of them usually shrinks to few digits
+_DENOMINATOR_POINTS = 32  # points at which the sign of a denominator is computed
+_IDLE_PAIRS = 160  # pairs of points: a parameter is idle if none of these exchanges of its value changes a side
+_FULL_PRECISION_POINTS = 4  # undecided points of a claim at which the precision is raised to 16384 bits, which is slow
+_MOST_TIES = 16  # most undecided points of an enumerated domain at which SymPy compares the two numbers
+_FORM_TOLERANCE = 1e-6  # relative tolerance between an algorithm in doubles and its form
+_NOISE = 1e-12  # relative: a change below this counts as rounding error of a quantity
+_DRAWS_PER_POINT = 40  # most draws per requested point, for domains in which few points meet the hypotheses
 
 
 class _Stopped(Exception):
-    """The wall-clock limit is reached."""
+    """The wall-clock limit has been reached."""
 
 
-class _Enough(Exception):
-    """A violation is met, and none other is looked for."""
+class _FirstViolation(Exception):
+    """A violation has been found, and the search needs only one."""
 
 
 def trial(claim: Claim, *, seed: int = 0, effort: int = EFFORT, deadline: float = math.inf) -> Evidence:
-    """Try to refute a claim, and prove it when that succeeds.
+    """Search for a violation of a claim; if there is none, try to prove the claim.
 
     Parameters
     ----------
     claim : Claim
     seed : int
     effort : int
-        Evaluations of the claim; an eighth at corners, half spread evenly, the rest downhill. Shrinking a violation, the
-        paper's own regime and the check that no parameter is idle come on top.
+        Number of evaluations of the claim: an eighth at corners, half at quasi-random points, the rest in descents.
+        Shrinking a violation, the typical ranges of the paper and the check for idle parameters take further
+        evaluations.
     deadline : float
-        Of `time.time`, which all machines share: the trial ends there, and says so.
+        Value of `time.time` at which the trial stops, with the fault ``stopped``.
 
     Returns
     -------
@@ -242,10 +250,10 @@ def trial(claim: Claim, *, seed: int = 0, effort: int = EFFORT, deadline: float 
 def examined(
     claim: Claim, *, seed: int = 0, effort: int = EFFORT, deadline: float = math.inf
 ) -> tuple[Evidence, Proof | None]:
-    """The trial, and the proof that it came to, of the claim or of its form; of a claim with a fault none is sought."""
+    """The evidence of a trial, and the proof of the claim or of its form; a claim with a fault is not proved."""
     started = time.perf_counter()
     search = _Search(claim, seed, deadline)
-    how, fault, broken = How.SEARCHED, "", False
+    how, fault, error_raised = How.SEARCHED, "", False
     witness = near = extent = proof = None
     try:
         search.in_time()
@@ -262,13 +270,13 @@ def examined(
             fault = fault or search.fault(how)
     except _Stopped:
         fault = "stopped"
-    except Exception as error:  # of anyone's code: the other claims are still to be tried
-        place = f" at {_shown(search.last)}" if search.evaluations else ""
-        fault, broken = f"{type(error).__name__}: {error}{place}", True
+    except Exception as error:  # claims run code of users: an error must not stop the trials of the other claims
+        place = f" at {_point_text(search.last)}" if search.evaluations else ""
+        fault, error_raised = f"{type(error).__name__}: {error}{place}", True
     proved = proof if proof and proof.proved else None
-    known = None if proved is None else (How.IDENTITY if proved.method == "identity" else How.PROVED)
-    if known and claim.form is None:
-        how = known
+    proof_kind = None if proved is None else (How.IDENTITY if proved.method == "identity" else How.PROVED)
+    if proof_kind and claim.form is None:
+        how = proof_kind
     evidence = Evidence(
         claim=claim,
         verdict=judged(claim, witness, fault),
@@ -283,16 +291,16 @@ def examined(
         extent=extent,
         evaluations=search.evaluations,
         seconds=time.perf_counter() - started,
-        boxes=proved.boxes if proved and known is How.PROVED else None,
-        error=broken,
-        form=known if claim.form is not None else None,
+        boxes=proved.boxes if proved and proof_kind is How.PROVED else None,
+        error=error_raised,
+        form=proof_kind if claim.form is not None else None,
         digits=None if search.violations else search.digits,
     )
     return evidence, proved
 
 
 def noticed(claim: Claim, *, seed: int = 0, effort: int = EFFORT) -> bool:
-    """Whether a trial meets a violation; it ends at the first one. For errors planted in a true claim.
+    """Whether a trial finds a violation; it stops at the first one. For errors planted in a true claim.
 
     Examples
     --------
@@ -304,14 +312,14 @@ def noticed(claim: Claim, *, seed: int = 0, effort: int = EFFORT) -> bool:
     (False, True)
     """
     search = _Search(claim, seed, math.inf)
-    search.patient = False
-    with suppress(_Enough):
+    search.continues = False
+    with suppress(_FirstViolation):
         search.run(effort)
     return bool(search.violations)
 
 
 def judged(claim: Claim, witness: Witness | None, fault: str) -> Verdict:
-    """The verdict on what was met: the one that is ruled only if it was met what that one implies."""
+    """The verdict of a trial: the ruling if the trial confirms it, otherwise what the trial found."""
     if fault or (witness is not None and not witness.certified):
         return Verdict.UNSETTLED
     if (witness is None) is claim.ruling.survives:
@@ -319,39 +327,40 @@ def judged(claim: Claim, witness: Witness | None, fault: str) -> Verdict:
     return Verdict.HOLDS if witness is None else Verdict.FALSE
 
 
-def _shown(point: Point) -> str:
+def _point_text(point: Point) -> str:
     return ", ".join(f"{name} = {value:.6g}" for name, value in point.items()) or "the only point"
 
 
 class _Search:
-    """The points tried so far, and the worst of them."""
+    """The points evaluated so far, and the point with the least margin."""
 
     def __init__(self, claim: Claim, seed: int, deadline: float) -> None:
         self.claim, self.deadline = claim, deadline
         self.rng = np.random.default_rng([seed, *claim.id.encode()])
-        self.patient = True  # goes on after a violation
+        self.continues = True  # whether the search continues after a violation
         self.names = list(claim.domain)
-        self.evaluations = self.claiming = 0
+        self.evaluations = self.claiming = 0  # points evaluated; those of them at which something is claimed
         self.margin = math.inf
         self.tightest: Point = {}
         self.last: Point = {}
         self.values = (math.nan, math.nan)
         self.violations: list[tuple[float, Point]] = []
         self.seen: list[tuple[float, Point]] = []
-        self.measured: list[tuple[float, float]] = []  # claimed and actual value at each of those
-        self.different: tuple[list[float], list[float]] = ([], [])
+        self.measured: list[tuple[float, float]] = []  # claimed and actual value at each point of `seen`
+        self.distinct_values: tuple[list[float], list[float]] = ([], [])  # up to two different values of each side
         self.spread_margins: list[float] = []
-        self.digits: int | None = None  # to which both sides agree where balls do not tell them apart
-        self.ties: list[Point] = []  # points at which they do not
-        self.whole = False  # all points of the domain were tried
-        self.pressed = 0  # points at which the precision was raised as far as it goes
+        self.digits: int | None = None  # to which both sides agree where balls do not separate them
+        self.ties: list[Point] = []  # points at which balls do not separate the sides
+        self.enumerated = False  # whether all points of the domain are evaluated
+        self.full_precision_count = 0  # points at which the precision was raised to MOST_BITS
 
     def in_time(self) -> None:
+        """Stop the trial after the deadline."""
         if time.time() > self.deadline:
             raise _Stopped
 
     def at(self, point: Point) -> float:
-        """The margin at a point."""
+        """Evaluate the claim at a point, record the result and return the margin."""
         self.in_time()
         self.last = point
         self.evaluations += 1
@@ -359,27 +368,27 @@ class _Search:
         if math.isnan(claimed):
             return math.inf
         self.claiming += 1
-        for side, value in zip(self.different, (claimed, actual), strict=True):
+        for side, value in zip(self.distinct_values, (claimed, actual), strict=True):
             if not side or (len(side) == 1 and not _same(side[0], value)):
                 side.append(value)
         if margin < self.margin or not self.tightest:
             self.margin, self.tightest, self.values = margin, point, (claimed, actual)
         if margin < 0:
             self.violations.append((margin, point))
-            if not self.patient:
-                raise _Enough
+            if not self.continues:
+                raise _FirstViolation
         self.seen.append((margin, point))
         self.measured.append((claimed, actual))
         return margin
 
     def compared(self, point: Point) -> tuple[float, float, float]:
-        """Claimed and actual value and the margin, by balls where both sides are expressions."""
+        """Claimed value, actual value and margin, in ball arithmetic if both sides are expressions."""
         claim = self.claim
         if not claim.relation.symbolic:
             return claim.compare(point)
         values, found = claim.agreement(point)
-        if found.order is None and self.pressed < _PRESSED and not self.same():
-            self.pressed += 1
+        if found.order is None and self.full_precision_count < _FULL_PRECISION_POINTS and not self.sides_identical():
+            self.full_precision_count += 1
             values, found = claim.agreement(point, most=MOST_BITS)
         if found.order is None:
             self.ties.append(point)
@@ -387,13 +396,13 @@ class _Search:
             self.digits = found.digits if self.digits is None else min(self.digits, found.digits)
         return values
 
-    def same(self) -> bool:
-        """Whether SymPy finds that both sides of an equation are one expression: then more digits would show nothing."""
+    def sides_identical(self) -> bool:
+        """Whether SymPy finds both sides of an equation identical: then a higher precision cannot separate them."""
         relation = self.claim.relation
         return relation.sign is Sign.EQUAL and identical(relation.actual, relation.claimed)
 
     def well_posed(self) -> None:
-        """Raise where an expression divides by what changes its sign inside the domain: between two points it is 0."""
+        """Raise ZeroDivisionError if a denominator has both signs in the domain, hence a zero between two points."""
         relation = self.claim.relation
         bases = {
             power.base
@@ -402,20 +411,20 @@ class _Search:
             for power in side.atoms(sp.Pow)
             if power.exp.is_negative and not any(s.is_integer for s in power.base.free_symbols)
         }
-        excluded = [c.lhs - c.rhs for c in self.claim.given if isinstance(c, sp.Ne)]
+        nonzero = [c.lhs - c.rhs for c in self.claim.given if isinstance(c, sp.Ne)]
         bases = {
-            base for base in bases if not any(sp.expand(base - x) == 0 or sp.expand(base + x) == 0 for x in excluded)
+            base for base in bases if not any(sp.expand(base - x) == 0 or sp.expand(base + x) == 0 for x in nonzero)
         }
         if not bases:
             return
-        points = list(self._admitted(self._corners(), _LOOKED))
+        points = list(self._admitted(self._corners(), _DENOMINATOR_POINTS))
         for base in sorted(bases, key=str):
             balls = [enclosed(base, {name: exact(value) for name, value in point.items()}) for point in points]
             if any(ball > 0 for ball in balls) and any(ball < 0 for ball in balls):
                 raise ZeroDivisionError(f"{base} is 0 somewhere inside the domain")
 
     def run(self, effort: int) -> How:
-        """All points of a small domain; else corners, an even spread, and the way down."""
+        """Evaluate all points of a small domain; otherwise corners, quasi-random points, and points of descents."""
         count = max(int(effort * self.claim.effort), LEAST)
         if math.prod(r.size for r in self.claim.domain.values()) <= count:
             self.every_point()
@@ -427,19 +436,19 @@ class _Search:
         return How.SEARCHED
 
     def every_point(self) -> None:
-        """All of a small domain of integers."""
-        self.whole = True
+        """Evaluate the claim at all points of a finite domain."""
+        self.enumerated = True
         for values in product(*(allowed.values for allowed in self.claim.domain.values())):
             point = dict(zip(self.names, values, strict=True))
             if self.claim.admits(point):
                 self.spread_margins.append(self.at(point))
 
     def settled(self) -> bool:
-        """Whether the order of both sides is known at every point tried: where balls leave it open, SymPy finds them equal."""
+        """Whether the order of the sides is known at every point: decided by balls, or equality found by SymPy."""
         if not self.ties or self.claim.allowance or self.violations:
             return True
         relation = self.claim.relation
-        if len(self.ties) > _TIES:
+        if len(self.ties) > _MOST_TIES:
             return False
         for point in self.ties:
             if not identical(at_point(relation.actual, point), at_point(relation.claimed, point)):
@@ -448,16 +457,17 @@ class _Search:
         return True
 
     def at_corners(self, count: int) -> None:
-        """The paper's own parameters, and points whose coordinates are ends, extra values, or those of each other."""
-        home = own_parameters(self.claim)
-        if home is not None and self.claim.admits(home):
-            self.at(home)
+        """Evaluate the claim at the paper's own parameters and at corners."""
+        own = own_parameters(self.claim)
+        if own is not None and self.claim.admits(own):
+            self.at(own)
         for point in self._admitted(self._corners(), count):
             self.at(point)
-            if len(self.violations) >= _VIOLATIONS:
+            if len(self.violations) >= _ENOUGH_VIOLATIONS:
                 return
 
     def _corners(self) -> Iterator[dict[str, Value]]:
+        """Random points whose coordinates are often bounds or extra values, and sometimes equal to each other."""
         while True:
             point: dict[str, Value] = {}
             for name, allowed in self.claim.domain.items():
@@ -472,11 +482,12 @@ class _Search:
             yield point
 
     def spread(self, count: int) -> None:
-        """Points of a scrambled Sobol sequence in the domain."""
+        """Evaluate the claim at points of a scrambled Sobol sequence in the domain."""
         for point in self._admitted(self._sobol(count), count):
             self.spread_margins.append(self.at(point))
 
     def _sobol(self, count: int, *, regime: bool = False) -> Iterator[dict[str, Value]]:
+        """Points of a scrambled Sobol sequence in the domain or the typical ranges, in blocks of powers of two."""
         from scipy.stats import qmc
 
         ranges = [r.regime() if regime else r for r in self.claim.domain.values()]
@@ -488,15 +499,16 @@ class _Search:
             block += sequence.num_generated > 2**block
 
     def _admitted(self, points: Iterator[dict[str, Value]], count: int) -> Iterator[dict[str, Value]]:
+        """At most `count` of these points that meet all hypotheses; it gives up when too few of them do."""
         for drawn, point in enumerate(points):
-            if count <= 0 or drawn > _SKIPPED * (count + 1) + 1000:
+            if count <= 0 or drawn > _DRAWS_PER_POINT * (count + 1) + 1000:
                 return
             if self.claim.admits(point):
                 count -= 1
                 yield point
 
     def downhill(self, evaluations: int) -> None:
-        """Nelder-Mead in the unit cube from the points nearest to a violation."""
+        """Minimize the margin by Nelder-Mead in the unit cube, from the points with the least margins."""
         from scipy import optimize
 
         ranges = self.claim.domain
@@ -505,7 +517,7 @@ class _Search:
             point = {n: r.at(float(x)) for (n, r), x in zip(ranges.items(), u, strict=True)}
             margin = self.at(point) if self.claim.admits(point) else math.inf
             if self.violations:
-                raise _Enough
+                raise _FirstViolation
             return min(margin, 1e6)
 
         starts = sorted((s for s in self.seen if s[0] < math.inf), key=lambda s: s[0])[:_STARTS]
@@ -514,54 +526,58 @@ class _Search:
             options = {"maxfev": max(evaluations // _STARTS, 2), "initial_simplex": _simplex(u)}
             try:
                 optimize.minimize(objective, u, method="Nelder-Mead", bounds=[(0, 1)] * u.size, options=options)
-            except _Enough:
+            except _FirstViolation:
                 return
 
     def extent(self) -> Extent:
-        """How much of the domain, and of the paper's regime, the statement fails on."""
-        by = [self.claim.scale.factor(self.claim.allowance - m) for m, _ in self.violations]
-        inside: list[float] = []
+        """The shares of the domain and of the paper's typical ranges on which the statement fails, and by how much."""
+        factors = [self.claim.scale.factor(self.claim.allowance - m) for m, _ in self.violations]
+        regime_margins: list[float] = []
         if any(r.typical for r in self.claim.domain.values()):
-            inside = [self.at(p) for p in self._admitted(self._sobol(_REGIME, regime=True), _REGIME)]
-        return Extent(_share(self.spread_margins) or 0.0, _share(inside), float(np.median(by)), max(by))
+            regime_margins = [
+                self.at(p) for p in self._admitted(self._sobol(_REGIME_POINTS, regime=True), _REGIME_POINTS)
+            ]
+        return Extent(
+            _share(self.spread_margins) or 0.0, _share(regime_margins), float(np.median(factors)), max(factors)
+        )
 
     def proof(self) -> tuple[Proof | None, str]:
-        """What came of a proof of the expressions, and what is wrong; a point at which it fails is tried like any other."""
+        """An attempt at a proof of the expressions, and a fault; a counterexample is evaluated like any other point."""
         claim = self.claim
         if not claim.provable.symbolic:
             return None, ""
         if claim.form is not None:
             for _, point in self.seen:
-                if not self.formed(point):
-                    return None, f"the form is not the claim at {_shown(point)}"
-        if claim.argued:  # by hand, where no machine proof was found
+                if not self.form_agrees(point):
+                    return None, f"the form is not the claim at {_point_text(point)}"
+        if claim.argued:  # there is a proof by hand, because the machine finds none
             return None, ""
-        found = prove(claim.provable, claim.domain, claim.given)
-        if found.counterexample is None:
-            return found, ""
-        broken = taken(claim, found.counterexample)
-        if self.at(broken) < 0:
+        attempt = prove(claim.provable, claim.domain, claim.given)
+        if attempt.counterexample is None:
+            return attempt, ""
+        counterexample_point = taken(claim, attempt.counterexample)
+        if self.at(counterexample_point) < 0:
             return None, ""
-        what = "the form is not the claim" if claim.form is not None else "the proof fails, the claim does not,"
-        return None, f"{what} at {_shown(broken)}"
+        disagreement = "the form is not the claim" if claim.form is not None else "the proof fails, the claim does not,"
+        return None, f"{disagreement} at {_point_text(counterexample_point)}"
 
-    def formed(self, point: Point) -> bool:
-        """Whether the form has the values of the claim at a point, up to the rounding of an algorithm in doubles."""
+    def form_agrees(self, point: Point) -> bool:
+        """Whether the form has the values of the claim at a point, up to rounding error of an algorithm in doubles."""
         claim = self.claim
         size = 0.0 if claim.scale.name == "ratio" else claim.scale.sized(point)
         pairs = zip(claim.relation.values(point), claim.provable.values(point), strict=True)
-        return all(math.isclose(a, b, rel_tol=_FORMED, abs_tol=_FORMED * size) for a, b in pairs)
+        return all(math.isclose(a, b, rel_tol=_FORM_TOLERANCE, abs_tol=_FORM_TOLERANCE * size) for a, b in pairs)
 
     def fault(self, how: How) -> str:
-        """Why what was seen says nothing; empty when it says something."""
+        """Why the evaluations decide nothing; empty if they do."""
         claim = self.claim
         if not claim.domain and not claim.constants:
             return "no parameter: say constants=True"
-        if self.whole and not self.claiming:
+        if self.enumerated and not self.claiming:
             return "no point of the domain meets the hypotheses, or something is claimed at none"
-        if not self.whole and self.claiming < (LEAST if not self.violations else 1):
+        if not self.enumerated and self.claiming < (LEAST if not self.violations else 1):
             return f"only {self.claiming} points at which something is claimed"
-        if not claim.constants and all(len(side) == 1 for side in self.different):
+        if not claim.constants and all(len(side) == 1 for side in self.distinct_values):
             return "both quantities are constant over the domain"
         if idle := self._idle():
             return f"parameter {idle} changes neither side"
@@ -571,12 +587,12 @@ class _Search:
         return ""
 
     def _idle(self) -> str:
-        """A parameter that changes neither side at any point tried."""
+        """A parameter that changes neither side in any tried exchange of its value; empty if there is none."""
         points = [point for _, point in self.seen]
         for name in self.names:
             if name in self.claim.idle or self.claim.domain[name].size == 1:
                 continue
-            for k in range(min(_PROBES, 4 * len(points))):
+            for k in range(min(_IDLE_PAIRS, 4 * len(points))):  # fixed strides give varied pairs without a random draw
                 at = (7 * k) % len(points)
                 base, other = points[at], points[(7 * k + 1 + k // 3) % len(points)]
                 moved = {**base, name: other[name]}
@@ -590,19 +606,20 @@ class _Search:
 
 
 def _share(margins: list[float]) -> float | None:
-    """How many of the points at which something is claimed violate it."""
+    """Share of violations among the points at which something is claimed; None if there are no such points."""
     claiming = [m for m in margins if m < math.inf]
     return sum(m < 0 for m in claiming) / len(claiming) if claiming else None
 
 
 def _same(a: float, b: float) -> bool:
-    """Equal, but for the rounding of a computation that a parameter does not enter."""
+    """Whether two values are equal up to rounding error, as for a computation that does not use a parameter."""
     if not (math.isfinite(a) and math.isfinite(b)):
         return a == b or (math.isnan(a) and math.isnan(b))
     return abs(a - b) <= _NOISE * max(abs(a), abs(b))
 
 
 def _simplex(u: np.ndarray) -> np.ndarray:
+    """Initial simplex of Nelder-Mead in the unit cube: u, and u moved by 0.1 inwards along each axis."""
     corners = np.tile(u, (u.size + 1, 1))
     for i in range(u.size):
         corners[i + 1, i] += 0.1 if u[i] < 0.5 else -0.1

@@ -1,6 +1,6 @@
 """Sources of claims: the installed papers (folders here, entry points ``airtight.papers``), or a Python file of a user.
 
-Users select claims by identifiers, or by common beginnings of identifiers.
+Users select claims by identifiers, or by prefixes of identifiers.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ GROUP = "airtight.papers"
 
 
 class SourceError(AirtightError):
-    """Claims cannot be had; one line that names the file or the entry point, and why."""
+    """Claims cannot be loaded; the message is one line with the file or the entry point, and the reason."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """All papers installed, or those of one file. It travels between processes; the claims do not."""
+    """All installed papers, or the papers of one file. A source can be pickled; the claims cannot."""
 
     path: str = ""
 
@@ -47,7 +47,7 @@ class Source:
         return {claim.id: claim for paper in self.papers().values() for claim in paper.claims}
 
     def digest(self, paper: str) -> str:
-        """SHA-256 of the source of a paper: of the file, or of the modules of its package, in the order of their names."""
+        """SHA-256 of the source of a paper: the file, or the modules of its package in the order of their names."""
         if self.path:
             files = [Path(self.path)]
         else:
@@ -56,11 +56,11 @@ class Source:
         return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
     def home(self, paper: str) -> Path:
-        """The file that a paper is read from."""
+        """The file that defines a paper."""
         return Path(self.path) if self.path else _home(self.papers()[paper])
 
     def items(self) -> dict[str, Item]:
-        """What is numbered and no claim."""
+        """The numbered items that are not claims, by identifier."""
         return {item.id: item for paper in self.papers().values() for item in paper.items}
 
 
@@ -68,17 +68,17 @@ INSTALLED = Source()
 
 
 def _home(paper: Paper) -> Path:
-    """The file whose module holds the paper."""
-    holding = [
+    """The file of the module that defines the paper."""
+    holders = [
         name
         for name, module in list(sys.modules.items())
         if getattr(module, "__file__", None) and any(value is paper for value in vars(module).values())
     ]
-    if not holding:
-        raise SourceError(f"{paper.id}: no module holds it")
+    if not holders:
+        raise SourceError(f"{paper.id}: no imported module holds this paper")
     first = min(
-        holding, key=lambda name: (name == "__main__", not name.startswith("airtight.validate.papers."))
-    )  # not who imports it
+        holders, key=lambda name: (name == "__main__", not name.startswith("airtight.validate.papers."))
+    )  # the module that defines the paper, not one that imports it
     return Path(str(sys.modules[first].__file__))
 
 
@@ -91,7 +91,7 @@ def _installed() -> dict[str, Paper]:
         try:
             paper = point.load()
         except Exception as error:
-            raise SourceError(f"entry point {GROUP}: {point.name} = {point.value}: {_said(error)}") from error
+            raise SourceError(f"entry point {GROUP}: {point.name} = {point.value}: {_error_text(error)}") from error
         if not isinstance(paper, Paper):
             raise SourceError(f"entry point {GROUP}: {point.name} = {point.value}: must be a Paper, is {paper!r}")
         found.append(paper)
@@ -103,23 +103,24 @@ def _of_file(path: str) -> dict[str, Paper]:
     module = _imported(path)
     papers = [value for value in vars(module).values() if isinstance(value, Paper)]
     if not papers:
-        loose = [value for value in vars(module).values() if isinstance(value, Claim)]
+        loose_claims = [value for value in vars(module).values() if isinstance(value, Claim)]
         for value in vars(module).values():
             if isinstance(value, list | tuple):
-                loose += [claim for claim in value if isinstance(claim, Claim)]
-        if not loose:
-            raise SourceError(f"{path}: no Paper and no Claim at the top level")
+                loose_claims += [claim for claim in value if isinstance(claim, Claim)]
+        if not loose_claims:
+            raise SourceError(f"{path}: there is no Paper and no Claim at the top level of the file")
         try:
-            papers = [Paper(Path(path).stem, Path(path).stem, "", 0, list({id(c): c for c in loose}.values()))]
+            papers = [Paper(Path(path).stem, Path(path).stem, "", 0, list({id(c): c for c in loose_claims}.values()))]
         except ValueError as error:
             raise SourceError(f"{path}: {error}") from None
     return _distinct(papers, path)
 
 
 def _imported(path: str) -> ModuleType:
+    """The module of a Python file, imported under a name of its own."""
     file = Path(path)
     if not file.is_file():
-        raise SourceError(f"{path}: no such file")
+        raise SourceError(f"{path}: there is no such file")
     name = f"airtight_tried_{file.stem}"
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
@@ -130,12 +131,12 @@ def _imported(path: str) -> ModuleType:
         spec.loader.exec_module(module)
     except Exception as error:
         del sys.modules[name]
-        raise SourceError(f"{path}: {_place(error, path)}{_said(error)}") from error
+        raise SourceError(f"{path}: {_failing_line(error, path)}{_error_text(error)}") from error
     return module
 
 
-def _place(error: Exception, path: str) -> str:
-    """The last line of the file itself that the error came through."""
+def _failing_line(error: Exception, path: str) -> str:
+    """The line of the file in the last frame of the traceback that belongs to the file; empty if there is none."""
     line, trace = None, error.__traceback__
     while trace is not None:
         if Path(trace.tb_frame.f_code.co_filename) == Path(path).absolute():
@@ -144,49 +145,59 @@ def _place(error: Exception, path: str) -> str:
     return f"line {line}: " if line else ""
 
 
-def _said(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     return f"{type(error).__name__}: {' '.join(str(error).split())}"
 
 
 def _distinct(papers: list[Paper], where: str) -> dict[str, Paper]:
-    seen: dict[str, str] = {}
+    """Papers by identifier; every identifier must be used once, and every `corrected_by` must exist."""
+    paper_of: dict[str, str] = {}
     for paper in papers:
         for name in paper.names():
-            if name in seen:
-                raise SourceError(f"{where}: {name} stands in {seen[name]} and in {paper.id}")
-            seen[name] = paper.id
+            if name in paper_of:
+                raise SourceError(f"{where}: the identifier {name} is used in {paper_of[name]} and in {paper.id}")
+            paper_of[name] = paper.id
     for paper in papers:
         for claim in paper.claims:
-            if claim.ruling.corrected_by and claim.ruling.corrected_by not in seen:
+            if claim.ruling.corrected_by and claim.ruling.corrected_by not in paper_of:
                 raise SourceError(
-                    f"{where}: {claim.id} is corrected by {claim.ruling.corrected_by}, which there is not"
+                    f"{where}: {claim.id} is corrected by {claim.ruling.corrected_by}, which does not exist"
                 )
     return {paper.id: paper for paper in papers}
 
 
-_SHOWN = 30
+_LONGEST_LIST = 30  # up to this number an error message lists all names
 
 
 def select(ids: Sequence[str], names: Sequence[str]) -> list[str]:
-    """The names with these identifiers, or beginning with them; all by default.
+    """The names that equal one of these identifiers, or else begin with it; by default all names.
 
     Examples
     --------
     >>> select(["CB-2", "UF-1"], ["CB-1", "CB-2a", "CB-2b", "UF-1", "UF-10"])
     ['CB-2a', 'CB-2b', 'UF-1']
     """
-    found: list[str] = []
-    for given in ids:
-        matching = [given] if given in names else [name for name in names if given and name.startswith(given)]
+    selected: list[str] = []
+    for identifier in ids:
+        matching = (
+            [identifier]
+            if identifier in names
+            else [name for name in names if identifier and name.startswith(identifier)]
+        )
         if not matching:
-            raise ParameterError("ID", given, f"one of {_some(given, names)}, or what several of them begin with")
-        found += matching
-    return list(dict.fromkeys(found)) if ids else list(names)
+            raise ParameterError(
+                "ID", identifier, f"one of {_suggestions(identifier, names)}, or a prefix of several of them"
+            )
+        selected += matching
+    return list(dict.fromkeys(selected)) if ids else list(names)
 
 
-def _some(given: str, names: Sequence[str]) -> str:
-    if len(names) <= _SHOWN:
+def _suggestions(identifier: str, names: Sequence[str]) -> str:
+    """The allowed names for an error message: all of them, or those closest to the identifier."""
+    if len(names) <= _LONGEST_LIST:
         return ", ".join(names)
-    written = {name.upper(): name for name in names}
-    near = [written[name] for name in difflib.get_close_matches(given.upper(), written, 6, 0.3)] or names[:6]
-    return ", ".join(near) + f" ... ({len(names)} in all)"
+    spelling = {name.upper(): name for name in names}
+    close_names = [spelling[name] for name in difflib.get_close_matches(identifier.upper(), spelling, 6, 0.3)] or names[
+        :6
+    ]
+    return ", ".join(close_names) + f" ... ({len(names)} in all)"

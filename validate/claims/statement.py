@@ -1,9 +1,9 @@
-"""A statement read back: its LaTeX as expressions, to be compared with what is tried.
+"""A parser for the LaTeX of a statement, so that the statement can be compared with the relation that is tried.
 
-What is read is small and strict; whatever is not surely meant is not read. Numbers, the symbols of the parameters and those of
-the legend (`where`), sums, products written side by side, fractions, powers, roots, brackets of any kind, absolute values, the
-usual functions with one factor or a bracket behind them, and functions of the legend. Sides are joined by = and one inequality;
-what follows a comma, ``\\quad`` or ``\\text`` is a remark.
+The parser knows a small part of LaTeX and refuses everything that is ambiguous. It reads numbers, the symbols of the
+parameters and of the legend (`where`), sums, products by juxtaposition, fractions, powers, roots, all brackets,
+absolute values, the usual functions followed by one factor or a bracket, and functions of the legend. The sides are
+separated by = and at most one inequality. Text after a comma, ``\\quad`` or ``\\text`` is a remark and is not read.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _TOKEN = re.compile(r"\\[a-zA-Z]+|\\.|[^\s~]")
 _SIZES = re.compile(r"\\(?:left|right|[bB]igg?[lrm]?|textstyle|displaystyle)(?![a-zA-Z])|\\[,;:! ]")
 _SIGNS = {"=": Sign.EQUAL, **dict.fromkeys(("<", r"\le", r"\leq"), Sign.AT_MOST)}
 _SIGNS |= dict.fromkeys((">", r"\ge", r"\geq"), Sign.AT_LEAST)
-_ENDS = {",", r"\quad", r"\qquad", r"\text"}
+_REMARK_STARTS = {",", r"\quad", r"\qquad", r"\text"}
 _CLOSING = {"(": ")", "[": "]", r"\{": r"\}", "{": "}", r"\lceil": r"\rceil", r"\lfloor": r"\rfloor"}
 _FUNCTIONS: dict[str, Any] = {
     rf"\{name}": getattr(sp, name) for name in ("log", "exp", "sin", "cos", "tan", "sinh", "cosh", "tanh", "coth")
@@ -36,20 +36,20 @@ _CONSTANTS: dict[Tokens, Any] = {("e",): sp.E, (r"\pi",): sp.pi}
 
 
 class Unread(Exception):
-    """A piece of LaTeX that is not surely understood."""
+    """The parser cannot read a piece of LaTeX without ambiguity."""
 
 
 @dataclass
 class Reading:
-    """The sides of a statement.
+    """The sides of a statement as expressions.
 
     Attributes
     ----------
     sign : Sign
     actual, claimed : list of sympy.Expr
-        What stands left and right, as often as it is written.
+        All expressions on the left and on the right of the relation; a chain of equations has several.
     unread : list of str
-        Why another piece was not read.
+        For each side that was not read, the reason.
     """
 
     sign: Sign
@@ -59,13 +59,18 @@ class Reading:
 
 
 def symbols(claim: Claim) -> dict[str, Any]:
-    """What the LaTeX of a statement may consist of: the parameters as they are written, and the legend."""
+    """The symbols that the LaTeX of a statement may contain: those of the parameters and of the legend."""
     named = {allowed.symbol or sp.latex(sp.Symbol(name)): sp.Symbol(name) for name, allowed in claim.domain.items()}
     return {**claim.where, **named}
 
 
 def read(statement: str, known: Mapping[str, Any]) -> Reading:
-    """The sides of a statement as expressions.
+    """Parse a statement.
+
+    Raises
+    ------
+    Unread
+        When there is no relation, or more than one inequality.
 
     Examples
     --------
@@ -74,25 +79,25 @@ def read(statement: str, known: Mapping[str, Any]) -> Reading:
     >>> found.actual, found.sign.value, found.claimed
     ([2*x/n], '<=', [1 - exp(-x**2)])
     >>> read(r"\\log x y = 1", {"x": x, "y": n}).unread
-    ['\\\\log x y: where the argument ends is not clear']
+    ['\\\\log x y: the end of the argument is ambiguous']
     """
     pieces, signs = _sides(tokens(statement))
     unequal = [i for i, sign in enumerate(signs) if sign is not Sign.EQUAL]
     if not signs or len(unequal) > 1:
-        raise Unread("must be sides with =, and one inequality at most, between them")
+        raise Unread("a statement must consist of sides separated by = and by at most one inequality")
     at = unequal[0] if unequal else len(signs) - 1
-    found = Reading(signs[at])
+    reading = Reading(signs[at])
     table = {**_CONSTANTS, **{tokens(name): meaning for name, meaning in known.items()}}
     for i, piece in enumerate(pieces):
         try:
-            (found.actual if i <= at else found.claimed).append(_Reader(piece, table).whole())
+            (reading.actual if i <= at else reading.claimed).append(_Reader(piece, table).whole())
         except Unread as reason:
-            found.unread.append(f"{' '.join(piece)}: {reason}")
-    return found
+            reading.unread.append(f"{' '.join(piece)}: {reason}")
+    return reading
 
 
 class Standing(StrEnum):
-    """What a statement has to do with what is tried."""
+    """How far a statement has been compared with the relation that is tried."""
 
     DERIVED = "made from the expressions that are tried"
     COMPARED = "compared with what is tried at random points"
@@ -101,93 +106,98 @@ class Standing(StrEnum):
 
 
 def standing(claim: Claim) -> Standing:
-    """How far a statement is known to be what is tried; for why it is not, see :attr:`Claim.unread`.
+    """How far a statement has been compared with the relation that is tried; :attr:`Claim.unread` says why not further.
 
-    Where nothing is said there, a side is computed by code and the statement says in the paper's terms what it is.
+    If `unread` is empty, code computes the side that is not compared, and the statement describes it in the paper's
+    terms.
     """
     if claim.provable.symbolic and claim.statement == claim.provable.latex():
         return Standing.DERIVED
     if claim.unread:
         return Standing.WORDS
     try:
-        found = read(claim.statement, symbols(claim))
+        reading = read(claim.statement, symbols(claim))
     except Unread:
         return Standing.WORDS
-    if found.actual and found.claimed:
+    if reading.actual and reading.claimed:
         return Standing.COMPARED
-    one = (found.actual or found.claimed) and not claim.relation.symbolic
-    return Standing.PARTLY if one else Standing.WORDS
+    one_side = (reading.actual or reading.claimed) and not claim.relation.symbolic
+    return Standing.PARTLY if one_side else Standing.WORDS
 
 
 def legend(claim: Claim) -> dict[str, Any]:
-    """The part of `where` that stands in the statement."""
+    """The part of `where` whose symbols occur in the statement."""
     text = tokens(claim.statement)
 
     def stands(name: str) -> bool:
-        wanted = tokens(name)
-        return any(text[i : i + len(wanted)] == wanted for i in range(len(text)))
+        pattern = tokens(name)
+        return any(text[i : i + len(pattern)] == pattern for i in range(len(text)))
 
     return {name: meaning for name, meaning in claim.where.items() if stands(name)}
 
 
 def disagreement(claim: Claim, *, points: int = 8, seed: int = 0) -> str:
-    """Where a statement, as far as it is read, is not what is tried: empty where it is, at all the random points.
+    """The first difference between a statement and the relation that is tried, at random points; empty if there is
+    none.
+
+    Sides that the parser cannot read are not compared.
 
     Raises
     ------
     Unread
-        When no side of it is read, or not both sides of a claim that has expressions.
+        When no side can be read, or only one side of a claim whose sides are both expressions.
     """
-    found = read(claim.statement, symbols(claim))
-    if found.sign is not claim.provable.sign:
-        return f"the statement has {found.sign.value}, the claim {claim.provable.sign.value}"
+    reading = read(claim.statement, symbols(claim))
+    if reading.sign is not claim.provable.sign:
+        return f"the statement has {reading.sign.value}, the claim {claim.provable.sign.value}"
     relation = claim.provable if claim.provable.symbolic else claim.relation
-    pairs = [(a, relation.actual) for a in found.actual] + [(b, relation.claimed) for b in found.claimed]
-    if not pairs or (claim.relation.symbolic and not (found.actual and found.claimed)):
-        raise Unread("; ".join(found.unread))
+    pairs = [(a, relation.actual) for a in reading.actual] + [(b, relation.claimed) for b in reading.claimed]
+    if not pairs or (claim.relation.symbolic and not (reading.actual and reading.claimed)):
+        raise Unread("; ".join(reading.unread))
     compared = 0
-    for point in _drawn(claim, points, seed):
+    for point in _random_points(claim, points, seed):
         for read_side, tried in pairs:
-            said, done = (_number(side, point) for side in (read_side, tried))
-            if math.isnan(done):
+            read_value, tried_value = (_value_or_nan(side, point) for side in (read_side, tried))
+            if math.isnan(tried_value):
                 continue
             compared += 1
-            if not math.isclose(said, done, rel_tol=1e-6, abs_tol=1e-12):
-                return f"{sp.latex(read_side)} is {said:.8g}, what is tried {done:.8g}, at {point}"
+            if not math.isclose(read_value, tried_value, rel_tol=1e-6, abs_tol=1e-12):
+                return f"{sp.latex(read_side)} is {read_value:.8g}, what is tried {tried_value:.8g}, at {point}"
     return "" if compared else "no point at which anything is claimed"
 
 
 def tokens(text: str) -> Tokens:
-    """The tokens of TeX, without sizes and spaces."""
+    """The tokens of TeX, without commands for sizes and spaces."""
     return tuple(_TOKEN.findall(_SIZES.sub(" ", text)))
 
 
-def _drawn(claim: Claim, points: int, seed: int) -> list[Point]:
+def _random_points(claim: Claim, points: int, seed: int) -> list[Point]:
+    """Random points of the domain that meet the hypotheses, from at most 2000 draws."""
     rng = np.random.default_rng(seed)
-    found: list[Point] = []
+    points_found: list[Point] = []
     for _ in range(2000):
         point = {name: allowed.at(float(rng.random())) for name, allowed in claim.domain.items()}
         if claim.admits(point):
-            found.append(point)
-        if len(found) == points:
+            points_found.append(point)
+        if len(points_found) == points:
             break
-    return found
+    return points_found
 
 
-def _number(side: Quantity, point: Point) -> float:
+def _value_or_nan(side: Quantity, point: Point) -> float:
     try:
         return value(side, point)
     except ArithmeticError:
         return math.nan
 
 
-def _sides(given: Tokens) -> tuple[list[Tokens], list[Sign]]:
-    """The pieces between relations outside of brackets, up to the first remark."""
+def _sides(tokens: Tokens) -> tuple[list[Tokens], list[Sign]]:
+    """The sides between relation signs outside of brackets, and these signs, up to the first remark."""
     pieces: list[list[str]] = [[]]
     signs, depth = [], 0
-    for token in given:
+    for token in tokens:
         depth += (token in _CLOSING) - (token in _CLOSING.values())
-        if depth == 0 and token in _ENDS:
+        if depth == 0 and token in _REMARK_STARTS:
             break
         if depth == 0 and token in _SIGNS:
             signs.append(_SIGNS[token])
@@ -198,56 +208,62 @@ def _sides(given: Tokens) -> tuple[list[Tokens], list[Sign]]:
 
 
 class _Reader:
-    """One side, by recursive descent."""
+    """Recursive-descent parser of one side."""
 
-    def __init__(self, given: Tokens, table: Mapping[Tokens, Any]) -> None:
-        self.given, self.at = given, 0
+    def __init__(self, tokens: Tokens, table: Mapping[Tokens, Any]) -> None:
+        self.tokens, self.at = tokens, 0
         self.table, self.longest = table, max(map(len, table), default=1)
-        self.bars = 0
+        self.bars = 0  # depth of open absolute values, in which | closes
 
     @property
     def next(self) -> str:
-        return self.given[self.at] if self.at < len(self.given) else ""
+        """The next token; empty at the end."""
+        return self.tokens[self.at] if self.at < len(self.tokens) else ""
 
-    def take(self, wanted: str = "") -> str:
+    def take(self, expected: str = "") -> str:
+        """Consume the next token, which must be `expected` unless that is empty."""
         token = self.next
-        if not token or (wanted and token != wanted):
-            raise Unread(f"{wanted or 'something'} is missing")
+        if not token or (expected and token != expected):
+            raise Unread(f"{expected or 'a symbol'} is missing")
         self.at += 1
         return token
 
     def whole(self) -> sp.Expr:
-        found = self.sum()
+        """The expression that all tokens make."""
+        expression = self.sum()
         if self.next:
             raise Unread(f"{self.next} is not known")
-        return sp.sympify(found)
+        return sp.sympify(expression)
 
     def sum(self) -> sp.Expr:
+        """Products joined by + and -, with an optional sign before the first."""
         total = self.product() if self.next not in "+-" or not self.next else sp.Integer(0)
         while self.next in ("+", "-"):
             total = total + self.product() if self.take() == "+" else total - self.product()
         return total
 
     def product(self) -> sp.Expr:
-        found, divided = self.factor(), False
+        r"""Factors joined by juxtaposition, \cdot or /; after / juxtaposition is refused, because 1/2x is ambiguous."""
+        result, divided = self.factor(), False
         while self.starts() or self.next in ("/", r"\cdot"):
-            over = self.next == "/"
-            if over or self.next == r"\cdot":
+            is_division = self.next == "/"
+            if is_division or self.next == r"\cdot":
                 self.take()
             elif divided:
-                raise Unread("a factor after a division on the line")
+                raise Unread("a factor after a division with / is ambiguous")
             factor = self.factor()
-            found, divided = (found / factor, True) if over else (found * factor, False)
-        return found
+            result, divided = (result / factor, True) if is_division else (result * factor, False)
+        return result
 
     def starts(self) -> bool:
-        """Whether a factor begins here."""
+        """Whether a factor begins at the next token."""
         if self.next == "|":
             return not self.bars
         known = self.next in _CLOSING or self.next in _FUNCTIONS or self.next in (r"\frac", r"\tfrac", r"\sqrt")
         return known or self.next.isdigit() or self.symbol() is not None
 
     def factor(self) -> sp.Expr:
+        """An atom with its exponents."""
         base = self.atom()
         while self.next == "^":
             self.take()
@@ -255,6 +271,7 @@ class _Reader:
         return base
 
     def atom(self) -> sp.Expr:
+        """A symbol, number, fraction, root, absolute value, function or bracket."""
         if (symbol := self.symbol()) is not None:
             length, meaning = symbol
             self.at += length
@@ -284,6 +301,7 @@ class _Reader:
         raise Unread(f"{token} is not known")
 
     def function(self, name: str) -> sp.Expr:
+        """A function with optional base and power, applied to a bracket or to exactly one factor."""
         base = power = None
         while self.next in ("_", "^"):
             if self.take() == "_":
@@ -291,45 +309,45 @@ class _Reader:
             else:
                 power = self.argument()
         if self.next in ("(", "[", r"\{", "{"):
-            found = _FUNCTIONS[name](*self.arguments())
+            result = _FUNCTIONS[name](*self.arguments())
         else:
-            found = _FUNCTIONS[name](self.factor())
+            result = _FUNCTIONS[name](self.factor())
             if self.starts():
-                raise Unread("where the argument ends is not clear")
+                raise Unread("the end of the argument is ambiguous")
         if base is not None:
             if name != r"\log":
-                raise Unread(f"an index below {name}")
-            found = found / sp.log(base)
-        return found if power is None else found**power
+                raise Unread(f"a subscript of {name} has no meaning here")
+            result = result / sp.log(base)
+        return result if power is None else result**power
 
     def arguments(self) -> list[sp.Expr]:
-        """What stands in a bracket, between commas or semicolons."""
+        """The expressions in a bracket, separated by commas or semicolons."""
         bars, self.bars = self.bars, 0
         if self.next not in _CLOSING:
             raise Unread(f"a bracket is missing before {self.next}")
         closing = _CLOSING[self.take()]
-        found = [self.sum()]
+        expressions = [self.sum()]
         while self.next in (",", ";"):
             self.take()
-            found.append(self.sum())
+            expressions.append(self.sum())
         self.take(closing)
         self.bars = bars
-        return found
+        return expressions
 
     def argument(self) -> sp.Expr:
-        """What TeX takes: a group, or one token."""
+        """The argument of a TeX command: a group, or one token."""
         if self.next == "{":
             return self.arguments()[0]
         if self.next.isdigit():
             return sp.Integer(self.take())
         meaning = self.table.get((self.take(),))
         if meaning is None:
-            raise Unread(f"{self.given[self.at - 1]} is not known")
+            raise Unread(f"{self.tokens[self.at - 1]} is not known")
         return sp.sympify(meaning)
 
     def symbol(self) -> tuple[int, Any] | None:
-        """The longest name that stands here, and what it means."""
-        for length in range(min(self.longest, len(self.given) - self.at), 0, -1):
-            if (name := self.given[self.at : self.at + length]) in self.table:
+        """Length and meaning of the longest symbol at the next tokens; None if there is none."""
+        for length in range(min(self.longest, len(self.tokens) - self.at), 0, -1):
+            if (name := self.tokens[self.at : self.at + length]) in self.table:
                 return length, self.table[name]
         return None

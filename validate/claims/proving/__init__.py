@@ -1,1 +1,1 @@
-"""Proofs by machine: ball arithmetic, boxes, slopes, rewriting."""
+"""Machine proofs of relations: ball arithmetic, branch and bound on boxes, slopes, algebraic rewriting."""

@@ -1,9 +1,10 @@
-"""An expression as a function on balls: the same tree, every operation with its error bound (python-flint).
+"""SymPy expressions in ball arithmetic (python-flint), and an interval type for wide boxes.
 
-Intervals held by their two ends: what :mod:`airtight.validate.claims.proving.balls` needs of a ball, without what a
-wide ball loses.
+:func:`compiled` turns an expression into a function on balls: it does the same operations, each with its error bound.
 
-A ball of middle and radius loses the sign in [0, 2] * [0, 2] = 1 +- 3; ends do not. Each end is an exact ball of python-flint.
+:class:`Ends` has the operations of a ball and stores the lower and the upper bound of an interval. A ball stores
+midpoint and radius and loses too much on wide intervals: [0, 2] * [0, 2] becomes 1 +- 3, which contains negative
+numbers, while the bounds give [0, 4]. Each bound is an exact ball of python-flint.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ Values = Mapping[str, Ball]
 Compiled = Callable[[Values], Ball]
 
 _UNKNOWN = flint.arb("nan")
-_TERMS = 20_000  # of a sum
+_MOST_TERMS = 20_000  # of a sum or product; one with more terms is unknown, which bounds the time
 
 
 class Named(dict[str, Any]):
-    """Balls by name, and what has been computed of them: what stands at several places of an expression is computed once."""
+    """Balls by name, with a cache of the results on them, so that a repeated subexpression is computed once."""
 
     def __init__(self, values: Values) -> None:
         super().__init__(values)
@@ -36,21 +37,21 @@ class Named(dict[str, Any]):
 
 
 def once(compute: Callable[[Values], Any]) -> Callable[[Values], Any]:
-    """The function, computed once on balls that are :class:`Named`."""
+    """A function whose result is cached if its argument is a :class:`Named`."""
 
     def looked_up(values: Values) -> Any:
         if not isinstance(values, Named):
             return compute(values)
-        found = values.known.get(compute)
-        if found is None:
-            found = values.known[compute] = compute(values)
-        return found
+        result = values.known.get(compute)
+        if result is None:
+            result = values.known[compute] = compute(values)
+        return result
 
     return looked_up
 
 
 class UnsupportedExpression(AirtightError, ValueError):
-    """An expression holds a function that has no ball arithmetic here."""
+    """An expression contains a function for which there is no ball arithmetic here."""
 
 
 _FUNCTIONS: dict[Any, Callable[..., Ball]] = {
@@ -104,27 +105,31 @@ _CONSTANTS: dict[Any, Callable[[], Ball]] = {
 
 
 def _binomial(n: Ball, k: Ball) -> Ball:
-    """n over k; of integers 0 where k is below 0, or above an n that is not, as SymPy has it: there gamma has poles."""
-    below, whole = k.unique_fmpz() if k.is_exact() else None, n.unique_fmpz() if n.is_exact() else None
-    if below is not None and whole is not None:
-        if below < 0 or 0 <= whole < below:
+    """Binomial coefficient of n and k by gamma functions, and by the conventions of SymPy for integers, where gamma has
+    poles.
+
+    For integers it is 0 if k < 0 or if 0 <= n < k; for n < 0 it is (-1)^k times the coefficient of k - n - 1 and k.
+    """
+    integer_k, integer_n = k.unique_fmpz() if k.is_exact() else None, n.unique_fmpz() if n.is_exact() else None
+    if integer_k is not None and integer_n is not None:
+        if integer_k < 0 or 0 <= integer_n < integer_k:
             return flint.arb(0)
-        if whole < 0:
-            mirrored = _binomial(flint.arb(below - whole - 1), k)
-            return -mirrored if int(below) % 2 else mirrored
+        if integer_n < 0:
+            mirrored = _binomial(flint.arb(integer_k - integer_n - 1), k)
+            return -mirrored if int(integer_k) % 2 else mirrored
     return (n + 1).gamma() / ((k + 1).gamma() * (n - k + 1).gamma())
 
 
 @lru_cache(maxsize=4096)
 def compiled(expression: sp.Expr) -> Compiled:
-    """A function of named balls that encloses the expression at the working precision.
+    """A function of named balls whose result encloses the expression, at the working precision.
 
-    It is straight Python code, made once: a line for each operation, and what stands at several places stands on one line.
+    The expression is compiled once to straight-line Python code with one line for each distinct subexpression.
 
     Raises
     ------
     UnsupportedExpression
-        When it holds a function without ball arithmetic.
+        When the expression contains a function without ball arithmetic.
 
     Examples
     --------
@@ -136,7 +141,7 @@ def compiled(expression: sp.Expr) -> Compiled:
 
 
 class _Program:
-    """The lines that compute an expression, and the objects that they name."""
+    """Lines of Python that compute an expression, and the objects to which these lines refer by name."""
 
     def __init__(self, expression: sp.Expr) -> None:
         self.lines: list[str] = []
@@ -145,14 +150,14 @@ class _Program:
         self.result = self.place(expression)
 
     def function(self) -> Compiled:
-        """The code as a function of named balls."""
+        """The compiled lines, as a function of named balls."""
         body = "\n    ".join([*self.lines, f"return {self.result}"])
         exec(f"def computed(values):\n    {body}", self.objects)
-        made: Compiled = self.objects["computed"]
-        return made
+        computed: Compiled = self.objects["computed"]
+        return computed
 
     def place(self, expression: sp.Expr) -> str:
-        """The variable that holds an expression; its line is written when it is first met."""
+        """Name of the variable with the value of an expression; the first call for an expression adds its line."""
         if expression not in self.places:
             line = self.line(expression)
             self.places[expression] = f"v{len(self.lines)}"
@@ -160,13 +165,13 @@ class _Program:
         return self.places[expression]
 
     def named(self, thing: Any) -> str:
-        """A name for an object that a line refers to."""
+        """A new name under which a line can refer to an object."""
         name = f"o{len(self.objects)}"
         self.objects[name] = thing
         return name
 
     def line(self, expression: sp.Expr) -> str:
-        """The right side of the line of an expression, whose operands have theirs."""
+        """The right side of the assignment for an expression; the lines of its operands are added before it."""
         if expression in _CONSTANTS:
             return f"{self.named(_CONSTANTS[expression])}()"
         if isinstance(expression, sp.Symbol):
@@ -179,7 +184,7 @@ class _Program:
         if isinstance(expression, sp.Piecewise):
             return f"{self.named(_piecewise(expression))}(values)"
         if isinstance(expression, sp.Sum | sp.Product):
-            return f"{self.named(_repeated(expression))}(values)"
+            return f"{self.named(_sum_or_product(expression))}(values)"
         parts = [self.place(part) for part in expression.args]
         if isinstance(expression, sp.Add):
             return " + ".join(parts)
@@ -191,6 +196,7 @@ class _Program:
         return f"{self.named(function)}({', '.join(parts)})"
 
     def power(self, expression: sp.Pow) -> str:
+        """The right side of the assignment for a power; integer powers and square roots allow a base of 0."""
         base, exponent = self.place(expression.base), expression.exp
         if exponent.is_Integer:
             n = int(exponent)
@@ -204,14 +210,15 @@ class _Program:
 
 
 def _power(base: Any, n: int) -> Any:
-    """A power of an integer, which python-flint does not know of a ball around 0."""
+    """base^n for an integer n >= 0, also for a ball around 0, for which python-flint returns nan."""
     if not isinstance(base, flint.arb) or n < 1 or not base.contains(0) or base.is_exact():
         return base**n
-    most = abs(base).upper() ** n
-    return most.union(-most if n % 2 else flint.arb(0))
+    magnitude = abs(base).upper() ** n
+    return magnitude.union(-magnitude if n % 2 else flint.arb(0))
 
 
 def _piecewise(expression: sp.Piecewise) -> Compiled:
+    """The value of the first branch whose condition is proved; unknown if an earlier condition is not decided."""
     branches = [(compiled(value), decided(condition)) for value, condition in expression.args]
 
     def chosen(values: Values) -> Ball:
@@ -226,7 +233,8 @@ def _piecewise(expression: sp.Piecewise) -> Compiled:
     return chosen
 
 
-def _repeated(expression: sp.Sum | sp.Product) -> Compiled:
+def _sum_or_product(expression: sp.Sum | sp.Product) -> Compiled:
+    """A finite sum or product, term by term; unknown if the limits are no integers or there are too many terms."""
     if len(expression.limits) != 1:
         raise UnsupportedExpression(f"{expression}: one index at a time")
     index, first, last = expression.limits[0]
@@ -235,19 +243,19 @@ def _repeated(expression: sp.Sum | sp.Product) -> Compiled:
 
     def total(values: Values) -> Ball:
         low, high = start(values).unique_fmpz(), stop(values).unique_fmpz()
-        if low is None or high is None or int(high) - int(low) > _TERMS:
+        if low is None or high is None or int(high) - int(low) > _MOST_TERMS:
             return _UNKNOWN
-        found = flint.arb(1 if product else 0)
+        result = flint.arb(1 if product else 0)
         for i in range(int(low), int(high) + 1):
-            one = term({**values, index.name: flint.arb(i)})
-            found = found * one if product else found + one
-        return found
+            value = term({**values, index.name: flint.arb(i)})
+            result = result * value if product else result + value
+        return result
 
     return total
 
 
 def decided(condition: Any) -> Callable[[Values], bool | None]:
-    """A condition on balls: true, false, or None while the balls do not say."""
+    """A condition as a function on balls: True or False if the balls prove it, None if they do not decide."""
     if condition in (sp.true, sp.false, True, False):
         known = bool(condition)
         return lambda values: known
@@ -255,13 +263,13 @@ def decided(condition: Any) -> Callable[[Values], bool | None]:
         parts = [decided(part) for part in condition.args]
         absorbing = isinstance(condition, sp.Or)
 
-        def several(values: Values) -> bool | None:
-            found = [part(values) for part in parts]
-            if absorbing in found:
+        def connective(values: Values) -> bool | None:
+            results = [part(values) for part in parts]
+            if absorbing in results:
                 return absorbing
-            return None if None in found else not absorbing
+            return None if None in results else not absorbing
 
-        return several
+        return connective
     if isinstance(condition, sp.Not):
         inner = decided(condition.args[0])
         return lambda values: None if (known := inner(values)) is None else not known
@@ -272,6 +280,7 @@ def decided(condition: Any) -> Callable[[Values], bool | None]:
 
     def compared(values: Values) -> bool | None:
         a, b = left(values), right(values)
+        # infinite values are compared only where both are exact: an unbounded ball proves nothing
         if not (a.is_finite() and b.is_finite()) and not (a.is_exact() and b.is_exact()):
             return None
         return True if true(a, b) else (False if false(a, b) else None)
@@ -280,19 +289,20 @@ def decided(condition: Any) -> Callable[[Values], bool | None]:
 
 
 def enclosed(expression: sp.Expr, point: Mapping[str, Any]) -> Ball:
-    """The expression at a point, at the working precision; every coordinate is the number that it exactly is."""
+    """The ball of an expression at a point with exact coordinates, at the working precision."""
     return compiled(expression)(Named({name: ball(value) for name, value in point.items()}))
 
 
+# functions that are monotone wherever they are defined
 _RISING = ("exp", "log", "sqrt", "erf", "sinh", "tanh", "asinh", "atanh", "atan", "asin", "floor", "ceil")
 _FALLING = ("erfc", "acos")
 
 
 class Ends:
-    """All numbers between two ends, with the operations of a ball.
+    """The closed interval between two bounds, with the operations of a ball.
 
-    Where an operation is not defined on all of an interval nothing is known of the result, neither below nor above, and no
-    comparison with it holds. Infinite is only what is infinite exactly.
+    If an operation is not defined on the whole interval, both bounds of the result are unknown (nan), and no comparison
+    with it holds. A bound is infinite only if the interval is exactly this infinite value.
 
     Examples
     --------
@@ -314,14 +324,14 @@ class Ends:
 
     @classmethod
     def of(cls, value: Any) -> Self:
-        """A number or ball as an interval."""
+        """A number or a ball as an interval."""
         if isinstance(value, cls):
             return value
-        made = flint.arb(value)
-        return cls(made.lower(), made.upper())
+        ball_of_value = flint.arb(value)
+        return cls(ball_of_value.lower(), ball_of_value.upper())
 
     def ball(self) -> Ball:
-        """The ball that holds it."""
+        """A ball that contains the interval."""
         return self.low.union(self.high)
 
     def __add__(self, other: Any) -> Ends:
@@ -344,7 +354,7 @@ class Ends:
         a, b, c, d = self.low, self.high, other.low, other.high
         if not (a.is_finite() and b.is_finite() and c.is_finite() and d.is_finite()):
             return Ends(_UNKNOWN, _UNKNOWN)
-        if c < 0 and not a < 0:  # the one without numbers below 0 counts as the second
+        if c < 0 and not a < 0:  # swap, so that the first factor has negative numbers if either has
             a, b, c, d = c, d, a, b
         if a >= 0:
             return Ends((a * c).lower(), (b * d).upper())
@@ -359,7 +369,7 @@ class Ends:
     __rmul__ = __mul__
 
     def inverse(self) -> Ends:
-        """1 / x; unknown where x may be 0."""
+        """1 / x; unknown if the interval contains 0."""
         if self.low > 0 or self.high < 0:
             return Ends((1 / self.high).lower(), (1 / self.low).upper())
         return Ends(_UNKNOWN, _UNKNOWN)
@@ -384,6 +394,7 @@ class Ends:
         return Ends.of(base) ** self
 
     def _whole_power(self, n: int) -> Ends:
+        """x^n for an integer n: even powers are those of |x|, odd powers are increasing."""
         if n <= 0:
             return self._whole_power(-n).inverse() if n else 1 + 0 * self
         base = self if n % 2 else abs(self)
@@ -402,7 +413,7 @@ class Ends:
         return -((-self).max(-Ends.of(other)))
 
     def union(self, other: Any) -> Ends:
-        """The least interval that holds both."""
+        """The smallest interval that contains both."""
         other = Ends.of(other)
         return Ends(self.low.min(other.low), self.high.max(other.high))
 
@@ -414,7 +425,7 @@ class Ends:
         return Ends(size.low.cosh().lower(), size.high.cosh().upper())
 
     def __getattr__(self, name: str) -> Callable[..., Ends]:
-        """A function of balls: from its values at the ends where it is monotone, else of the ball."""
+        """A function of balls: if it is monotone, from its values at the bounds, otherwise from a ball."""
         if name.startswith("_"):
             raise AttributeError(name)
         if name in _RISING:
@@ -424,7 +435,7 @@ class Ends:
         function = getattr(self.ball(), name)
         return lambda *args: Ends.of(function(*(Ends.of(arg).ball() for arg in args)))
 
-    # Comparisons hold where they hold for every pair of values
+    # A comparison is True if it holds for every pair of values of the two intervals
 
     def __lt__(self, other: Any) -> bool:
         return bool(self.high < Ends.of(other).low)
@@ -439,25 +450,27 @@ class Ends:
         return bool(self.low >= Ends.of(other).high)
 
     def __eq__(self, other: object) -> bool:
-        one = Ends.of(other)
-        return bool(self.low == self.high == one.low == one.high)
+        right = Ends.of(other)
+        return bool(self.low == self.high == right.low == right.high)
 
     def __ne__(self, other: object) -> bool:
-        one = Ends.of(other)
-        return bool(self.high < one.low or self.low > one.high)
+        right = Ends.of(other)
+        return bool(self.high < right.low or self.low > right.high)
 
     __hash__ = None  # type: ignore[assignment]
 
     def is_finite(self) -> bool:
+        """Whether both bounds are finite numbers."""
         return bool(self.low.is_finite() and self.high.is_finite())
 
     def is_exact(self) -> bool:
+        """Whether the interval is a single number."""
         return bool(self.low == self.high)
 
     def unique_fmpz(self) -> Any:
-        """The integer that it holds, or None."""
+        """The only integer in the interval; None if there are none or several."""
         return self.ball().unique_fmpz()
 
     def size(self) -> float:
-        """The greatest absolute value."""
+        """The greatest absolute value in the interval."""
         return float(abs(self).high)
