@@ -24,14 +24,19 @@ from typing import TYPE_CHECKING, Any
 from airtight.validate.claims import EFFORT
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
     from xarray import Dataset
 
     from airtight.analytics.checks import AirtightError, ConvergenceError, FloatArray, ParameterError
     from airtight.analytics.federated.corbin.aggregation import aggregation
     from airtight.analytics.federated.corbin.federated_system import FederatedSystem
+    from airtight.analytics.federated.corbin.quantizers import pair_law, pair_mse
+    from airtight.analytics.federated.fair.convergence import iterations
     from airtight.analytics.federated.fair.device import DeviceFleet
     from airtight.analytics.federated.fair.fairness import utility_fair
-    from airtight.analytics.guarantee import Adjacency, Observer
+    from airtight.analytics.forms.domain import Range, parameter
+    from airtight.analytics.forms.quantity import Quantity
+    from airtight.analytics.guarantee import Adjacency, Face, Observer
     from airtight.analytics.inference.features import Features
     from airtight.analytics.inference.system import InferenceSystem
     from airtight.analytics.privacy.accounting.privacy_curve import (
@@ -43,7 +48,9 @@ if TYPE_CHECKING:
         randomized_response,
         subsampled,
     )
+    from airtight.analytics.privacy.over_the_air.amplification import proven, published
     from airtight.solvers.errors import InfeasibleError, NotSettledError
+    from airtight.solvers.quantities import quantities
     from airtight.validate.claims.claim import (
         Claim,
         Item,
@@ -56,7 +63,6 @@ if TYPE_CHECKING:
         not_reproducible,
         other_reading,
     )
-    from airtight.validate.claims.domain import Range, parameter
     from airtight.validate.claims.evidence import Evidence
     from airtight.validate.claims.proving.boxes import Proof
     from airtight.validate.claims.relation import absolute, at_least, at_most, equal, relative_to
@@ -65,10 +71,14 @@ if TYPE_CHECKING:
 _HOMES = {  # what is loaded when it is first used, and from where
     "analytics.checks": ("AirtightError", "ParameterError", "ConvergenceError"),
     "analytics.federated.corbin.aggregation": ("aggregation",),
+    "analytics.federated.corbin.quantizers": ("pair_law", "pair_mse"),
+    "analytics.federated.fair.convergence": ("iterations",),
     "analytics.federated.fair.device": ("DeviceFleet",),
     "analytics.federated.fair.fairness": ("utility_fair",),
     "analytics.federated.corbin.federated_system": ("FederatedSystem",),
-    "analytics.guarantee": ("Adjacency", "Observer"),
+    "analytics.forms.domain": ("Range", "parameter"),
+    "analytics.forms.quantity": ("Quantity",),
+    "analytics.guarantee": ("Adjacency", "Face", "Observer"),
     "analytics.inference.features": ("Features",),
     "analytics.inference.system": ("InferenceSystem",),
     "analytics.privacy.accounting.privacy_curve": (
@@ -80,7 +90,9 @@ _HOMES = {  # what is loaded when it is first used, and from where
         "discrete_pair",
         "subsampled",
     ),
+    "analytics.privacy.over_the_air.amplification": ("proven", "published"),
     "solvers.errors": ("InfeasibleError", "NotSettledError"),
+    "solvers.quantities": ("quantities",),
     "validate.claims.claim": (
         "Claim",
         "Item",
@@ -93,7 +105,6 @@ _HOMES = {  # what is loaded when it is first used, and from where
         "not_reproducible",
         "other_reading",
     ),
-    "validate.claims.domain": ("Range", "parameter"),
     "validate.claims.relation": ("at_most", "at_least", "equal", "absolute", "relative_to"),
 }
 __all__ = [
@@ -102,6 +113,7 @@ __all__ = [
     "Claim",
     "ConvergenceError",
     "DeviceFleet",
+    "Face",
     "Features",
     "FederatedSystem",
     "InfeasibleError",
@@ -112,6 +124,7 @@ __all__ = [
     "Paper",
     "ParameterError",
     "PrivacyCurve",
+    "Quantity",
     "Range",
     "Reference",
     "absolute",
@@ -138,14 +151,21 @@ __all__ = [
     "holds",
     "holds_under",
     "ill_defined",
+    "iterations",
     "laplace",
     "mse",
     "not_reproducible",
     "open_sweep",
     "other_reading",
+    "pair_law",
+    "pair_mse",
     "papers",
     "parameter",
+    "participation",
     "prove",
+    "proven",
+    "published",
+    "quantities",
     "randomized_response",
     "relative_to",
     "solve_energy",
@@ -233,6 +253,44 @@ def attack_training(
     from airtight.validate.attack import training
 
     return training.attacked(system, mechanism, rounds=rounds, runs=runs, **options)
+
+
+def participation(
+    score: ArrayLike, *, noise: ArrayLike, selected: int | None = None, threshold: ArrayLike | None = None
+) -> FloatArray:
+    r"""The probability that each device takes part: among the `selected` lowest noisy scores, or below the threshold.
+
+    Parameters
+    ----------
+    score, noise : array_like
+        u_k and the standard deviation of its noise, one per device.
+    selected : int, optional
+        Number of devices that Scheme 2.2 selects.
+    threshold : array_like, optional
+        Threshold eta of Scheme 2.1. Exactly one of `selected` and `threshold` is given.
+
+    Raises
+    ------
+    ParameterError
+        When both are given, or none.
+
+    Examples
+    --------
+    >>> import airtight
+    >>> airtight.participation([0.1, 0.3, 0.9], noise=0.3, selected=1).round(4)
+    array([0.6746, 0.3142, 0.0111])
+    >>> airtight.participation([0.1, 0.3, 0.9], noise=0.3, threshold=0.5).round(4)
+    array([0.9088, 0.7475, 0.0912])
+    """
+    from airtight.analytics.checks import ParameterError
+    from airtight.analytics.distributions import selection
+    from airtight.analytics.inference import participation as schemes
+
+    if (selected is None) == (threshold is None):
+        raise ParameterError("selected, threshold", (selected, threshold), "one of both")
+    if selected is not None:
+        return selection.probability(score, noise, selected)
+    return schemes.threshold(score, noise, threshold)  # type: ignore[arg-type]
 
 
 def mse(system: InferenceSystem, features: Features) -> float:

@@ -9,6 +9,14 @@ from airtight.analytics.checks import FloatArray
 from airtight.analytics.records import Record
 
 
+class Face(StrEnum):
+    """The face of a quantity: the formula of the paper, a proven bound, or the quantity itself."""
+
+    PUBLISHED = "published"
+    PROVEN = "proven"
+    EXACT = "exact"
+
+
 class Adjacency(StrEnum):
     """The neighbour of the case "device k is present with its feature", as it appears at the receiver.
 

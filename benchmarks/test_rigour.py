@@ -10,7 +10,7 @@ from support import device_balls as device
 from airtight.analytics.forms.balls import selection_probability
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.over_the_air import amplification
-from airtight.validate.twins.catalogue import twins
+from airtight.solvers.quantities import quantities
 
 PAPER = InferenceSystem(
     devices=12,
@@ -50,7 +50,7 @@ def test_selection(benchmark):
 @pytest.mark.benchmark(group="one closed form to 50 digits")
 def test_twin(benchmark):
     benchmark(
-        twins()["Theorem 3, epsilon"].form.evaluate,
+        quantities()["Theorem 3, epsilon"].evaluate,
         clients=1000,
         parameters=10,
         local_epsilon=1.0,

@@ -20,7 +20,7 @@ from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.analytics.privacy.over_the_air import amplification, concentration
 from airtight.analytics.privacy.over_the_air.mixtures import participations
-from airtight.validate.twins import oracles
+from airtight.validate.claims import oracles
 
 PAPER_DELTA = 1.900009e-5
 

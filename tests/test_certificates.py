@@ -21,11 +21,11 @@ import sympy as sp
 from support.common import refused, run
 
 from airtight.analytics.forms.balls.ball import ball
+from airtight.analytics.forms.balls.compiled import UnsupportedExpression, enclosed
+from airtight.analytics.forms.domain import parameter
 from airtight.validate.claims.certificates import writing
 from airtight.validate.claims.certificates.writing import CHECK, certify, decimals, tree, write_sums
 from airtight.validate.claims.claim import Claim, Paper, false
-from airtight.validate.claims.domain import parameter
-from airtight.validate.claims.proving.balls import UnsupportedExpression, enclosed
 from airtight.validate.claims.relation import at_most
 from airtight.validate.claims.sources import INSTALLED, Source
 

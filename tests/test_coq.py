@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 import sympy as sp
 
+from airtight.analytics.forms.balls.compiled import UnsupportedExpression
+from airtight.analytics.forms.domain import parameter
 from airtight.validate import papers
 from airtight.validate.claims.certificates.coq import assumptions, beyond, compiled, theorem, write
 from airtight.validate.claims.certificates.writing import certify, claim_json
 from airtight.validate.claims.claim import Claim, false, holds
-from airtight.validate.claims.domain import parameter
-from airtight.validate.claims.proving.balls import UnsupportedExpression
 from airtight.validate.claims.relation import at_least, at_most, equal
 from airtight.validate.claims.sources import INSTALLED
 

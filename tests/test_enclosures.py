@@ -20,6 +20,7 @@ from airtight.analytics.distributions import quadratic_form as numeric_form
 from airtight.analytics.distributions import selection as numeric_selection
 from airtight.analytics.federated.corbin import central_privacy, quantizers
 from airtight.analytics.federated.fair.device import table_1
+from airtight.analytics.forms import theorem1
 from airtight.analytics.forms.balls import amplified_delta, energy_plan, gaussian_divergence, selection_probability
 from airtight.analytics.forms.balls.ball import ball, ends, refine
 from airtight.analytics.inference import distortion
@@ -27,7 +28,6 @@ from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.over_the_air import amplification as amplification_numeric
 from airtight.solvers import energy as energy_utility
-from airtight.validate.twins import twin
 
 
 def contains(value, reference, digits=14):
@@ -216,10 +216,10 @@ def test_epsilon_of_a_device_is_never_too_small(system, exponent):
 
 
 def test_systems_that_are_too_much():
-    wide = twin.system_of(devices=14, noise_variance=np.linspace(1, 2, 14))
+    wide = theorem1.system_of(devices=14, noise_variance=np.linspace(1, 2, 14))
     with pytest.raises(ParameterError, match="4096"):
         device.delta(wide, 1.0)
-    idle = twin.system_of(idle_noise=True, adjacency="replace")
+    idle = theorem1.system_of(devices=3, idle_noise=True, adjacency="replace")
     with pytest.raises(ParameterError, match="idle_noise"):
         device.delta(idle, 1.0)
 

@@ -10,7 +10,6 @@ from airtight.analytics.forms import inference_errors as distortion
 from airtight.analytics.forms import iteration_bounds as descent
 from airtight.analytics.forms import theorem1 as bernstein
 from airtight.solvers import weights as solver
-from airtight.validate.twins import twin
 
 
 def test_the_printed_kkt_system_follows_from_the_lagrangian():
@@ -139,7 +138,7 @@ def test_the_hessian_of_the_printed_objective_is_the_numeric_one():
     at = distortion.Scalar.of(3)
     values = {"participation": (0.3, 0.8, 1.0), "f": (1.0, -2.0, 0.5), "W": (1.5, 0.5, 2.0), "D": 0.7}
     given = {**values, "weight": (0.5,) * 3, "noise_variance": (1.0,) * 3, "receiver_noise_variance": 1.0}
-    qp = solver.program(*twin.scalar_features(**given), objective="published")
+    qp = solver.program(*distortion.scalar_features(**given), objective="published")
     put = {at.D: 0.7} | {s: x for n in ("p", "f", "W") for s, x in zip(getattr(at, n), values[_NAMES[n]], strict=True)}
     assert np.diag(qp.d) + qp.V @ qp.V.T == pytest.approx(np.array(weights.hessian(at).subs(put)).astype(float))
 

@@ -12,8 +12,8 @@ from airtight.analytics.checks import ParameterError
 from airtight.analytics.inference import accuracy, distortion, margin, power_limit, transmission
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
+from airtight.validate.claims import oracles
 from airtight.validate.papers.feature_dp.common import instance
-from airtight.validate.twins import oracles
 
 INSTANCES = st.builds(
     instance, st.integers(1, 5), st.integers(1, 4), st.sampled_from([0.1, 0.5, 2.0, 10.0]), st.integers(0, 10**6)

@@ -19,11 +19,11 @@ from sympy import Rational, exp, log, loggamma, pi, sqrt
 import airtight
 from airtight.analytics.checks import AirtightError, ParameterError
 from airtight.analytics.forms.balls.ball import ball
+from airtight.analytics.forms.balls.compiled import enclosed
+from airtight.analytics.forms.domain import Range, parameter
 from airtight.validate.claims.certificates.writing import certify
 from airtight.validate.claims.claim import Claim, Paper, Verdict, exhibited, false
-from airtight.validate.claims.domain import Range, parameter
 from airtight.validate.claims.evidence import Evidence, How
-from airtight.validate.claims.proving.balls import enclosed
 from airtight.validate.claims.proving.proof import prove
 from airtight.validate.claims.relation import Relation, absolute, at_least, at_most, equal
 from airtight.validate.claims.search import trial
@@ -195,7 +195,7 @@ _SEEDED = """
 import json, sys
 from airtight import Claim, at_most, equal, parameter
 import sympy as sp
-from airtight.validate.claims.domain import Range
+from airtight.analytics.forms.domain import Range
 a, b = parameter("a", 0.1, 1.0), parameter("b", 0.1, 1.0)
 n = parameter("n", 1, 30, integer=True)
 CLAIMS = [

@@ -8,12 +8,12 @@ import pytest
 from support.common import refused, run
 
 from airtight.analytics.checks import ParameterError
+from airtight.solvers.quantities import quantities
 from airtight.validate.claims import audit
 from airtight.validate.claims.claim import Verdict
 from airtight.validate.claims.evidence import shipped
 from airtight.validate.claims.sources import INSTALLED
 from airtight.validate.report import document
-from airtight.validate.twins.catalogue import twins
 
 DOCS = Path(__file__).parents[1] / "docs"
 CLAIMS, ITEMS, PAPERS = INSTALLED.claims(), INSTALLED.items(), INSTALLED.papers()
@@ -72,10 +72,9 @@ def test_the_page_is_up_to_date():
     assert not any("not certified" in page or "unsettled" in page for page in pages.values())
     index = (DOCS / "ledger.md").read_text()
     assert all(f"(ledger/{name}.md)" in index for name in PAPERS)
-    agreement = (DOCS / "twins.md").read_text()
-    assert all(
-        f"| {name} | {twin.form.source} | {twin.form.face.value} |" in agreement for name, twin in twins().items()
-    )
+    page = (DOCS / "quantities.md").read_text()
+    for quantity in quantities().values():
+        assert f"| {quantity.name} | $" in page and f"| {quantity.face.value} | {quantity.source} |" in page
 
 
 def test_pages_are_made():
@@ -87,13 +86,13 @@ def test_pages_are_made():
 
 
 def test_a_claim_is_tried_anew_alone(tmp_path, monkeypatch):
-    """`make ledger ID=FDP-D2`: the others keep their evidence and their certificates; the page of the twins stays."""
+    """`make ledger ID=FDP-D2`: the others keep their evidence and their certificates; the page of the quantities stays."""
     sums = (DOCS / "certificates.sha256").read_text()
     (tmp_path / "certificates.sha256").write_text(sums.replace("FDP-D2/", "FDP-gone/"))
     monkeypatch.setattr(document.papers, "__file__", str(tmp_path / "papers" / "__init__.py"))
     document.main(str(tmp_path), ["FDP-D2"])
     written = sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.*"))
-    assert "ledger/feature-dp.md" in written and "twins.md" not in written
+    assert "ledger/feature-dp.md" in written and "quantities.md" not in written
     old = {e.claim.id: e for e in shipped().evidence}
     text = (tmp_path / "papers" / "evidence.json").read_text()
     rows = json.loads(text)["rows"]

@@ -12,11 +12,11 @@ import sympy as sp
 
 import airtight
 from airtight.analytics.forms.balls.ball import ball
+from airtight.analytics.forms.balls.compiled import Ends
+from airtight.analytics.forms.domain import Range, parameter
 from airtight.validate.claims import proofs
 from airtight.validate.claims.claim import Claim, false, holds
-from airtight.validate.claims.domain import Range, parameter
 from airtight.validate.claims.evidence import How, shipped
-from airtight.validate.claims.proving.balls import Ends
 from airtight.validate.claims.proving.boxes import Status, sloped
 from airtight.validate.claims.proving.identity import identical
 from airtight.validate.claims.proving.proof import BOXES, prove

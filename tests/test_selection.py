@@ -10,7 +10,7 @@ from scipy import special
 from airtight.analytics.checks import ParameterError
 from airtight.analytics.distributions import selection
 from airtight.analytics.inference import participation
-from airtight.validate.twins import oracles
+from airtight.validate.claims import oracles
 
 SCORES = np.array([0.2, 0.5, 0.9, 1.3, 0.4])
 NOISE = np.array([0.3, 0.1, 0.5, 0.2, 0.4])

@@ -8,9 +8,9 @@ import sympy as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
+from airtight.analytics.forms.domain import parameter
 from airtight.validate.claims import statement
 from airtight.validate.claims.claim import Claim
-from airtight.validate.claims.domain import parameter
 from airtight.validate.claims.relation import at_most, equal
 from airtight.validate.claims.sources import INSTALLED
 from airtight.validate.claims.statement import Standing, Unread, read, standing

@@ -12,7 +12,7 @@ from scipy import stats
 from airtight.analytics.checks import ParameterError
 from airtight.analytics.privacy.mechanisms import gaussian, subsampling
 from airtight.analytics.privacy.over_the_air import hidden_participation
-from airtight.validate.twins import oracles
+from airtight.validate.claims import oracles
 
 eps = st.floats(0, 5)
 prob = st.floats(0.01, 1)

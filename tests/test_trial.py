@@ -22,11 +22,11 @@ from support.common import refused, run
 import airtight
 from airtight.analytics.checks import ParameterError
 from airtight.analytics.forms.balls.ball import ball
+from airtight.analytics.forms.balls.compiled import UnsupportedExpression, compiled, enclosed
+from airtight.analytics.forms.domain import Range, parameter
 from airtight.validate.claims import audit, sources
 from airtight.validate.claims.claim import Claim, Paper, Reference, Verdict, exhibited, false, holds
-from airtight.validate.claims.domain import Range, parameter
 from airtight.validate.claims.evidence import How, decimal_ends
-from airtight.validate.claims.proving.balls import UnsupportedExpression, compiled, enclosed
 from airtight.validate.claims.relation import absolute, at_least, at_most, equal, relation, relative_to
 from airtight.validate.claims.search import LEAST, shrink, trial
 from airtight.validate.claims.sources import INSTALLED, Source, SourceError

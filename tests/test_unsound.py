@@ -10,9 +10,9 @@ import flint
 import pytest
 import sympy as sp
 
+from airtight.analytics.forms.balls.compiled import Ends, UnsupportedExpression, enclosed
+from airtight.analytics.forms.domain import Range, parameter
 from airtight.validate.claims.certificates.writing import CHECK, tree
-from airtight.validate.claims.domain import Range, parameter
-from airtight.validate.claims.proving.balls import Ends, UnsupportedExpression, enclosed
 from airtight.validate.claims.proving.boxes import Status
 from airtight.validate.claims.proving.proof import prove
 from airtight.validate.claims.relation import at_least, at_most, equal

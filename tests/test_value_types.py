@@ -14,7 +14,8 @@ import airtight
 from airtight.analytics.federated.corbin.federated_system import FederatedSystem
 from airtight.analytics.federated.fair.device import DeviceFleet, table_1
 from airtight.analytics.forms import theorem1
-from airtight.analytics.forms.form import folded, per_device
+from airtight.analytics.forms.domain import Range
+from airtight.analytics.forms.quantity import folded, per_device
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.parameters import of
@@ -91,7 +92,7 @@ def test_shown_in_a_notebook(value):
 
 @given(st.integers(2, 6))
 def test_folded_sums_are_the_sums(count):
-    p, s = per_device("p", count, positive=True), per_device("s", count, positive=True)
+    p, s = per_device("p", count, Range(1, 2)), per_device("s", count, Range(1, 2))
     mean = sum(a * b for a, b in zip(p, s, strict=True))
     partial = sum(a * b**2 for a, b in zip(p[1:], s[1:], strict=True))
     for expression in (mean, mean + p[0], 1 / mean**2, partial + s[0], p[0] * s[0] + p[1]):

@@ -2,15 +2,33 @@ r"""CorBin-FL: LDPQ, the pair and its covariance, worst cases, and what Theorems
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
 import sympy as sp
 
-from airtight.analytics.forms.form import Face, Form, collected
+from airtight.analytics.federated.corbin import (
+    alphabets,
+    central_privacy,
+    communication,
+    dropout,
+    mean_estimation,
+    quantizers,
+)
+from airtight.analytics.federated.corbin.federated_system import FederatedSystem
+from airtight.analytics.federated.few_bits import baselines
+from airtight.analytics.forms.domain import COUNT, DELTA, EPSILON, POSITIVE, Parameter, Range, constant
+from airtight.analytics.forms.quantity import Quantity, collected
+from airtight.analytics.guarantee import Face
 
-epsilon, radius = sp.symbols("epsilon_p r", positive=True)
-x, y = sp.symbols("x y", real=True)  # offsets from the center
-bits = sp.Symbol("d", integer=True, nonnegative=True)
-n, m = sp.symbols("n m", integer=True, positive=True)
-share, p, slack, leftover, delta = sp.symbols("gamma p s delta_1 delta", nonnegative=True)
+epsilon, radius = Parameter("epsilon_p", EPSILON), Parameter("r", POSITIVE)
+x, y = (Parameter(letter, Range(-1.0, 1.0, extra=(0.0,))) for letter in ("x", "y"))  # offsets from the center
+bits = Parameter("d", Range(0, 60, integer=True))
+n, m = Parameter("n", Range(2, 10**6, logarithmic=True, integer=True)), Parameter("m", COUNT)
+share, p = Parameter("gamma", Range(0.0, 1.0)), Parameter("p", Range(1e-3, 0.99))
+slack, leftover = Parameter("s", Range(1e-6, 0.9, logarithmic=True)), Parameter("delta_1", Range(0.0, 0.5))
+delta = Parameter("delta", DELTA)
 
 alpha = (sp.exp(epsilon) + 1) / (sp.exp(epsilon) - 1)
 A = radius * alpha
@@ -26,11 +44,12 @@ shared = sp.Piecewise(
 )
 
 _scale = {"epsilon": epsilon, "radius": radius}
+_shared = {**_scale, "bits": bits}
 _pair = {"w1": x, "w2": y, **_scale}
 _odd = (1 - (-1) ** n) / sp.Integer(2)  # who is left over
 _clients = {"clients": n, **_scale}
 
-k = sp.Symbol("k", integer=True, positive=True)  # bits of a key
+k = Parameter("k", Range(1, 4096, logarithmic=True, integer=True))  # bits of a key
 _sent = {"clients": n, "parameters": m, "bits": bits, "key_bits": k}
 
 _middle = p * (1 - p)
@@ -57,30 +76,196 @@ printed_central = A * (
     / (_noise * (1 - delta / 10) * _e)
 )
 
-FORMS = collected(
+_UNIT = {"epsilon": Range(1e-6, 30.0, logarithmic=True), "radius": constant(1.0)}  # in units of the radius
+_MODERATE = {"epsilon": Range(1e-9, 30.0, logarithmic=True)}  # beyond, alpha is 1 in doubles
+_SYSTEM: dict[str, Any] = {"system": FederatedSystem}
+_SQUARE: dict[str, Any] = {"unit": "square of the parameter's unit", **_SYSTEM}
+_BITS: dict[str, Any] = {"keys": {"bits": "shared_bits"}}
+
+
+def _square(**v: Any) -> float:
+    return float(v["radius"] * quantizers.alpha(v["epsilon"])) ** 2
+
+
+def _far_from_edges(**v: Any) -> bool:
+    """Whether no level is within rounding of an integer, where a floor would be decided by rounding."""
+    magnitude = float(quantizers.alpha(v["epsilon"]))
+    levels = 2.0 ** v["bits"] * np.array([0.5 + v["w1"] / (2 * magnitude), 0.5 - v["w2"] / (2 * magnitude)])
+    return bool(np.all(np.abs(levels - np.rint(levels)) > 1e-6))
+
+
+def _far_from_zero(**v: Any) -> bool:
+    bound = dropout.published(**v)
+    return abs(bound.theta) > 1e-2 and abs(bound.gamma) > 1e-2 and bound.mse != 0
+
+
+def _total(cost: Callable[..., communication.Cost]) -> Callable[..., float]:
+    return lambda clients, parameters, **v: float(cost(clients, parameters, **v).total)
+
+
+def _theorem_3_epsilon(clients: int, parameters: int, **v: Any) -> float:
+    return central_privacy.published(clients, parameters, **v).value
+
+
+def _theorem_4(field: str) -> Callable[..., float]:
+    return lambda **v: getattr(dropout.published(**v), field)
+
+
+def _law_variance(w: float, epsilon: float, radius: float) -> float:
+    return float(mean_estimation.ldp([w], epsilon=epsilon, radius=radius))
+
+
+def _largest_of_theorem_4(**v: Any) -> float:
+    return abs(dropout.published(**v).mse) + 8 * _square(**v)
+
+
+_EXACT, _PROVEN, _PUBLISHED = Face.EXACT, Face.PROVEN, Face.PUBLISHED
+_dropped: dict[str, Any] = {"domain": {"epsilon": Range(1e-3, 30.0, logarithmic=True)}, "tolerance": 1e-12}
+_key_bits: dict[str, Any] = {"unit": "bit", "domain": {"clients": COUNT, "bits": Range(0, 30, integer=True)}}
+QUANTITIES = collected(
     [
-        Form("alpha", "CB Algorithm 1", Face.EXACT, alpha, {"epsilon": epsilon}),
-        Form("LDPQ, variance", "CB-A1", Face.EXACT, A**2 - x**2, {"w": x, **_scale}),
-        Form("pair, limit", "CB-T1*", Face.EXACT, limit, _pair),
-        Form("pair, d shared bits", "CB-T1*", Face.EXACT, limit + shared, {**_pair, "bits": bits}),
-        Form("slack", "CB-T1*", Face.PROVEN, 2 * A**2 / 2**bits, {**_scale, "bits": bits}),
-        Form("slack as printed", "CB (4)", Face.PUBLISHED, 64 * A**2 / 2**bits, {**_scale, "bits": bits}),
-        Form("worst pair", "CB-T1*-minimax", Face.EXACT, minimax, _scale),
-        Form("average pair", "CB-T1*-average", Face.EXACT, (4 * radius * A - 2 * radius**2) / 3, _scale),
-        Form("worst LDP-FL", "CB-T2*", Face.EXACT, A**2 / n, _clients),
-        Form("worst CorBin-FL", "CB-T2*-worst", Face.EXACT, (_odd * A**2 + (n - _odd) / 2 * minimax) / n**2, _clients),
-        Form("Theorem 2", "CB Theorem 2", Face.PUBLISHED, printed_pair / (2 * n), _clients),
-        Form(
+        Quantity(
+            "alpha",
+            "CB Algorithm 1",
+            _EXACT,
+            alpha,
+            {"epsilon": epsilon},
+            quantizers.alpha,
+            meaning="magnitude of the quantizer's outputs over the radius",
+            **_SYSTEM,
+        ),
+        Quantity(
+            "LDPQ, variance",
+            "CB-A1",
+            _EXACT,
+            A**2 - x**2,
+            {"w": x, **_scale},
+            _law_variance,
+            domain=_UNIT,
+            scale=_square,
+            scalar=True,
+        ),
+        Quantity(
+            "pair, limit",
+            "CB-T1*",
+            _EXACT,
+            limit,
+            _pair,
+            lambda **v: quantizers.pair_mse(bits=None, **v),
+            domain=_UNIT,
+            defined=lambda **v: abs(v["w1"] + v["w2"]) > 1e-9,
+            scale=_square,
+        ),
+        Quantity(
+            "pair, d shared bits",
+            "CB-T1*",
+            _EXACT,
+            limit + shared,
+            {**_pair, "bits": bits},
+            quantizers.pair_mse,
+            domain={**_UNIT, "bits": Range(0, 12, integer=True)},
+            defined=_far_from_edges,
+            scale=_square,
+            tolerance=1e-12,
+            scalar=True,
+        ),
+        Quantity(
+            "slack",
+            "CB-T1*",
+            _PROVEN,
+            2 * A**2 / 2**bits,
+            _shared,
+            quantizers.slack,
+            scalar=True,
+            **_BITS,
+            meaning="bound of the error that finitely many shared bits add to a pair",
+            **_SQUARE,
+        ),
+        Quantity(
+            "slack as printed",
+            "CB (4)",
+            _PUBLISHED,
+            64 * A**2 / 2**bits,
+            _shared,
+            quantizers.published_slack,
+            scalar=True,
+            **_BITS,
+            meaning="what the paper allows for finitely many shared bits",
+            **_SQUARE,
+        ),
+        Quantity(
+            "worst pair",
+            "CB-T1*-minimax",
+            _EXACT,
+            minimax,
+            _scale,
+            alphabets.minimax_mse,
+            tolerance=1e-12,
+            defined=lambda **v: v["epsilon"] < 30,
+            meaning="greatest error of the sum of a pair's updates, infinitely many shared bits",
+            **_SQUARE,
+        ),
+        Quantity(
+            "average pair",
+            "CB-T1*-average",
+            _EXACT,
+            (4 * radius * A - 2 * radius**2) / 3,
+            _scale,
+            alphabets.average_mse,
+            meaning="error of the sum of a pair's updates, mean over independent uniform updates",
+            **_SQUARE,
+        ),
+        Quantity(
+            "worst LDP-FL",
+            "CB-T2*",
+            _EXACT,
+            A**2 / n,
+            _clients,
+            mean_estimation.worst_ldp,
+            meaning="greatest error of the mean update, independent quantizers",
+            scalar=True,
+            **_SQUARE,
+        ),
+        Quantity(
+            "worst CorBin-FL",
+            "CB-T2*-worst",
+            _EXACT,
+            (_odd * A**2 + (n - _odd) / 2 * minimax) / n**2,
+            _clients,
+            mean_estimation.worst,
+            domain=_MODERATE,
+            tolerance=1e-12,
+            meaning="greatest error of the mean update, pairs with shared bits",
+            scalar=True,
+            **_SQUARE,
+        ),
+        Quantity(
+            "Theorem 2, MSE",
+            "CB Theorem 2",
+            _PUBLISHED,
+            printed_pair / (2 * n),
+            _clients,
+            mean_estimation.published,
+            meaning="error of the mean update that Theorem 2 claims",
+            scalar=True,
+            **_SQUARE,
+        ),
+        Quantity(
             "Theorem 3, MSE",
             "CB Theorem 3",
-            Face.PUBLISHED,
+            _PUBLISHED,
             share * A**2 / n + (1 - share) * printed_pair / (2 * n),
             {**_clients, "fraction": share},
+            mean_estimation.published_augmented,
+            keys={"fraction": "ldp_fraction"},
+            meaning="error of the mean update that Theorem 3 claims, a fraction of clients independent",
+            scalar=True,
+            **_SQUARE,
         ),
-        Form(
+        Quantity(
             "Theorem 3, epsilon",
             "CB (5)",
-            Face.PUBLISHED,
+            _PUBLISHED,
             printed_central,
             {
                 "clients": n,
@@ -90,23 +275,123 @@ FORMS = collected(
                 "fraction": share,
                 "radius": radius,
             },
+            _theorem_3_epsilon,
+            keys={"local_epsilon": "epsilon", "fraction": "ldp_fraction"},
+            scalar=True,
+            **_SYSTEM,
+            domain={
+                "clients": Range(100, 10**6, logarithmic=True, integer=True),
+                "local_epsilon": Range(1e-3, 50.0, logarithmic=True),
+                "fraction": Range(0.1, 1.0),
+            },
+            meaning="epsilon of a whole update that Theorem 3 claims, one update for another, observer of the mean",
         ),
-        Form("Theorem 4, MSE", "CB Theorem 4", Face.PUBLISHED, printed_dropout, _dropout),
-        Form("Theorem 4, gamma", "CB Theorem 4", Face.PUBLISHED, _middle - _width, _dropout),
-        Form("Theorem 4, theta'", "CB Theorem 4", Face.PUBLISHED, _middle + _reach, _dropout),
-        Form(
+        Quantity(
+            "Theorem 4, MSE",
+            "CB Theorem 4",
+            _PUBLISHED,
+            printed_dropout,
+            _dropout,
+            _theorem_4("mse"),
+            defined=_far_from_zero,
+            scale=_largest_of_theorem_4,
+            scalar=True,
+            **{**_dropped, "tolerance": 1e-11},
+        ),
+        Quantity(
+            "Theorem 4, gamma",
+            "CB Theorem 4",
+            _PUBLISHED,
+            _middle - _width,
+            _dropout,
+            _theorem_4("gamma"),
+            defined=_far_from_zero,
+            scalar=True,
+            **_dropped,
+        ),
+        Quantity(
+            "Theorem 4, theta'",
+            "CB Theorem 4",
+            _PUBLISHED,
+            _middle + _reach,
+            _dropout,
+            _theorem_4("theta_prime"),
+            scalar=True,
+            **_dropped,
+        ),
+        Quantity(
             "improvement over LDP-FL",
             "CB-rem",
-            Face.EXACT,
+            _EXACT,
             sp.Piecewise((2, alpha <= 2), (alpha**2 / (2 * (alpha - 1)), True)),
             {"epsilon": epsilon},
+            mean_estimation.improvement,
+            domain=_MODERATE,
+            meaning="greatest error of LDP-FL over that of CorBin-FL",
+            **_SYSTEM,
         ),
-        Form("Laplace, variance", "CB-X1-mse", Face.EXACT, 8 * radius**2 / epsilon**2, _scale),
-        Form("delta against the server", "CB-PLDP*", Face.EXACT, sp.tanh(epsilon / 2), {"local": epsilon}),
-        Form("epsilon of an update", "CB-E3", Face.EXACT, m * epsilon, {"epsilon": epsilon, "parameters": m}),
-        Form("bits of a round, printed", "CB-cost", Face.PUBLISHED, 32 * m + n * k + bits * m * k + m, _sent),
-        Form("bits of a round, stream cipher", "CB-cost", Face.EXACT, 32 * m + n * k + bits * m + m, _sent),
-        Form("bits of a round, common seed", "CB-cost", Face.EXACT, 32 * m + k + m, _sent),
+        Quantity(
+            "Laplace, variance",
+            "CB-X1-mse",
+            _EXACT,
+            8 * radius**2 / epsilon**2,
+            _scale,
+            baselines.laplace_variance,
+            meaning="error of a client's parameter with Laplace noise at the same epsilon",
+            **_SQUARE,
+        ),
+        Quantity(
+            "delta against the server",
+            "CB-PLDP*",
+            _EXACT,
+            sp.tanh(epsilon / 2),
+            {"local": epsilon},
+            lambda local: central_privacy.server_delta(1.0, local=local),
+            keys={"local": "epsilon"},
+            meaning="delta at epsilon 0 of a client's parameter, one value for another, its server",
+            **_SYSTEM,
+        ),
+        Quantity(
+            "epsilon of an update",
+            "CB-E3",
+            _EXACT,
+            m * epsilon,
+            {"epsilon": epsilon, "parameters": m},
+            central_privacy.local_epsilon,
+            meaning="epsilon of a client's whole update, one update for another, against the server that receives it",
+            scalar=True,
+            **_SYSTEM,
+        ),
+        Quantity(
+            "bits of a round, printed",
+            "CB-cost",
+            _PUBLISHED,
+            32 * m + n * k + bits * m * k + m,
+            _sent,
+            _total(communication.published),
+            scalar=True,
+            **_key_bits,
+        ),
+        Quantity(
+            "bits of a round, stream cipher",
+            "CB-cost",
+            _EXACT,
+            32 * m + n * k + bits * m + m,
+            _sent,
+            _total(communication.stream),
+            scalar=True,
+            **_key_bits,
+        ),
+        Quantity(
+            "bits of a round, common seed",
+            "CB-cost",
+            _EXACT,
+            32 * m + k + m,
+            _sent,
+            _total(communication.seeded),
+            scalar=True,
+            **_key_bits,
+        ),
     ]
 )
 

@@ -11,9 +11,12 @@ from functools import cache
 
 import sympy as sp
 
-j, Z = sp.symbols("j Z", positive=True)
-A, V, B, T = sp.symbols("A V B T", positive=True)  # A = d tau
-P_cp, b, varrho, beta_1, beta_2 = sp.symbols("P_cp b varrho beta_1 beta_2", positive=True)
+from airtight.analytics.forms import wireless_device
+
+A, Z, b = sp.symbols("A Z b", positive=True)  # A = d tau
+j, V, B, T = wireless_device.iterations, wireless_device.model, wireless_device.bandwidth, wireless_device.deadline
+P_cp, varrho = wireless_device.compute, wireless_device.varrho
+beta_1, beta_2 = wireless_device.beta_1, wireless_device.beta_2
 c = sp.Symbol("c", real=True)
 Z_min, Z_max, j_min, j_max = sp.symbols("Z_min Z_max j_min j_max", positive=True)
 L1, L2, L3, L4, L5 = sp.symbols("Lambda_1:6", nonnegative=True)

@@ -2,91 +2,199 @@ r"""The MSE of FDP Sec. IV: as printed, step by step as derived, and exactly; ac
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from itertools import product
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import pairwise, product
+from typing import Any
 
+import numpy as np
 import sympy as sp
 
-from airtight.analytics.forms.form import Face, Form, collected, normal_cdf, per_device
+from airtight.analytics.checks import FloatArray
+from airtight.analytics.distributions import selection as noisy_selection
+from airtight.analytics.forms.domain import DELTA, NONNEGATIVE, POSITIVE, PROBABILITY, REAL, Parameter, Range
+from airtight.analytics.forms.quantity import Quantity, collected, normal_cdf, per_device
+from airtight.analytics.forms.theorem1 import system_of
+from airtight.analytics.guarantee import Face
+from airtight.analytics.inference import accuracy, margin, participation, transmission, uncertainty
+from airtight.analytics.inference import distortion as distortion_numeric
+from airtight.analytics.inference.features import Features
+from airtight.analytics.inference.system import InferenceSystem
 
-mse, margin, ideal, spread = sp.symbols("MSE Delta P_0 v", nonnegative=True)
-power, weight, clip, length = sp.symbols("P w C n", positive=True)
-score, noise, eta = sp.Symbol("u", real=True), sp.Symbol("s", positive=True), sp.Symbol("eta", real=True)
-labels = sp.Symbol("L", integer=True, positive=True)
+mse, margin_width, spread = Parameter("MSE", NONNEGATIVE), Parameter("Delta", POSITIVE), Parameter("v", POSITIVE)
+ideal = Parameter("P_0", Range(0.0, 1.0))
+power, weight, clip, length = (Parameter(letter, POSITIVE) for letter in ("P", "w", "C", "n"))
+score, noise, eta = Parameter("u", REAL), Parameter("s", Range(0.3, 1e3, logarithmic=True)), Parameter("eta", REAL)
+labels = Parameter("L", Range(2, 10**6, logarithmic=True, integer=True))
+likely = Range(1e-6, 1.0, logarithmic=True)
+least, greatest = Parameter("p_min", likely), Parameter("p_max", likely)
+devices, present = Parameter("K", Range(1, 1000, integer=True)), Parameter("p_k", likely)
 
-first, second = sp.symbols("a b", real=True)  # the rows of a layer of two labels
+first, second = Parameter("a", REAL), Parameter("b", REAL)  # the rows of a layer of two labels
 _layer = {"first": first, "second": second, "f": score}
-_bound = {"mse": mse, "margin": margin, "ideal_accuracy": ideal}
+_bound = {"mse": mse, "margin": margin_width, "ideal_accuracy": ideal}
 _limit = {"power": power, "weight": weight, "clip": clip, "noise_norm": length}
-_room = sp.Max(0, margin**2 - mse)
+_room = sp.Max(0, margin_width**2 - mse)
 
-FORMS = collected(
+
+def _apart(mse: float, margin: float, **rest: Any) -> bool:
+    return abs(mse - margin**2) > 1e-3 * mse and abs(mse - margin) > 1e-3 * mse
+
+
+def _rows_apart(first: float, second: float, f: float) -> bool:
+    return abs(first - second) > 1e-3 and abs(f) > 1e-3
+
+
+def _of_layer(margin_of: Callable[..., float]) -> Callable[..., float]:
+    return lambda first, second, f: margin_of([(np.array([[first], [second]]), np.zeros(2))], [f])
+
+
+QUANTITIES = collected(
     [
-        Form("Theorem 2", "FDP (13)", Face.PUBLISHED, sp.Max(0, ideal * (1 - mse / margin**2)), _bound),
-        Form(
-            "Theorem 2, short paper", "FDPs (10)", Face.PUBLISHED, sp.Max(0, ideal * (1 - (mse / margin) ** 2)), _bound
+        Quantity(
+            "Theorem 2, accuracy",
+            "FDP (13)",
+            Face.PUBLISHED,
+            sp.Max(0, ideal * (1 - mse / margin_width**2)),
+            _bound,
+            accuracy.markov,
+            tolerance=1e-11,
+            defined=_apart,
         ),
-        Form(
+        Quantity(
+            "Theorem 2 of the short paper, accuracy",
+            "FDPs (10)",
+            Face.PUBLISHED,
+            sp.Max(0, ideal * (1 - (mse / margin_width) ** 2)),
+            _bound,
+            accuracy.short_paper,
+            tolerance=1e-11,
+            defined=_apart,
+        ),
+        Quantity(
             "Cantelli's bound",
             "FDP-T2",
             Face.PROVEN,
             ideal * _room**2 / (_room**2 + spread),
-            {"mse": mse, "variance": spread, "margin": margin, "ideal_accuracy": ideal},
+            {**_bound, "variance": spread},
+            accuracy.cantelli,
+            tolerance=1e-11,
+            defined=_apart,
         ),
-        Form(
-            "amplitude, printed", "FDP (6)", Face.PUBLISHED, sp.sqrt(power / (weight**2 * clip**2 + length**2)), _limit
+        Quantity(
+            "amplitude, printed",
+            "FDP (6)",
+            Face.PUBLISHED,
+            sp.sqrt(power / (weight**2 * clip**2 + length**2)),
+            _limit,
+            transmission.published_limit,
+            domain={"weight": NONNEGATIVE},
         ),
-        Form("amplitude, proven", "FDP-E6*", Face.PROVEN, sp.sqrt(power) / (weight * clip + length), _limit),
-        Form(
+        Quantity(
+            "amplitude, proven",
+            "FDP-E6*",
+            Face.PROVEN,
+            sp.sqrt(power) / (weight * clip + length),
+            _limit,
+            transmission.proven_limit,
+            domain={"weight": NONNEGATIVE},
+        ),
+        Quantity(
+            "amplitude, exact",
+            "FDP-E6*",
+            Face.EXACT,
+            sp.sqrt(power) / length,
+            {"power": power, "signal_norm": length},
+            transmission.exact_limit,
+        ),
+        Quantity(
             "Scheme 2.1, participation",
             "FDP (17)",
             Face.EXACT,
             normal_cdf((eta - score) / noise),
             {"score": score, "noise": noise, "eta": eta},
+            participation.threshold,
+            tolerance=1e-11,
         ),
-        Form(
+        Quantity(
             "entropy, sensitivity printed",
             "FDP (15)",
             Face.PUBLISHED,
             2 * sp.log(labels) / sp.log(2),
             {"labels": labels},
+            uncertainty.published_sensitivity,
+            scalar=True,
         ),
-        Form(
-            "amplitude, exact", "FDP-E6*", Face.EXACT, sp.sqrt(power) / length, {"power": power, "signal_norm": length}
+        Quantity(
+            "entropy, sensitivity",
+            "FDP-E15*",
+            Face.EXACT,
+            sp.log(labels) / sp.log(2),
+            {"labels": labels},
+            uncertainty.sensitivity,
+            scalar=True,
         ),
-        Form(
+        Quantity(
             "score, scaled",
             "FDP Sec. V-A",
             Face.PUBLISHED,
             sp.Min(1, clip / (2 * sp.log(labels) / sp.log(2))) * score,
             {"score": score, "bound": clip, "labels": labels},
+            uncertainty.scaled,
+            domain={"score": Range(0.0, 1.0)},
+            scalar=True,
         ),
-        Form(
+        Quantity(
             "min-entropy, sensitivity printed",
             "FDP-fn2",
             Face.PUBLISHED,
-            -sp.log(ideal) / sp.log(2),
-            {"greatest": ideal},
+            -sp.log(greatest) / sp.log(2),
+            {"greatest": greatest},
+            uncertainty.published_min_entropy_sensitivity,
+            defined=lambda greatest: greatest < 0.999,
         ),
-        Form(
+        Quantity(
             "min-entropy, sensitivity",
             "FDP-fn2",
             Face.EXACT,
-            sp.log(ideal / mse) / sp.log(2),
-            {"least": mse, "greatest": ideal},
+            sp.log(greatest / least) / sp.log(2),
+            {"least": least, "greatest": greatest},
+            uncertainty.capped_min_entropy_sensitivity,
+            defined=lambda least, greatest: least < 0.999 * greatest,
         ),
-        Form(
-            "unbiased weight", "FDP-E4*", Face.EXACT, 1 / (labels * ideal), {"devices": labels, "participation": ideal}
+        Quantity(
+            "unbiased weight",
+            "FDP-E4*",
+            Face.EXACT,
+            1 / (devices * present),
+            {"devices": devices, "participation": present},
+            lambda **v: distortion_numeric.unbiased_weight(system_of(**v)),
+            meaning="weight with which the mean over participation is the mean of the features",
+            system=InferenceSystem,
+            per_device=True,
         ),
-        Form(
+        Quantity(
             "Lemma 1, two labels",
             "FDP (14)",
             Face.PUBLISHED,
             sp.sqrt(2) * sp.Abs(sp.tanh((first - second) * score / 2)) / sp.sqrt(first**2 + second**2),
             _layer,
+            _of_layer(margin.published),
+            tolerance=2e-12,
+            defined=_rows_apart,
+            scalar=True,
         ),
-        Form("margin, two labels", "FDP (12)", Face.EXACT, sp.Abs(score), _layer),
-        Form("entropy, sensitivity", "FDP-E15*", Face.EXACT, sp.log(labels) / sp.log(2), {"labels": labels}),
+        Quantity(
+            "margin, two labels",
+            "FDP (12)",
+            Face.EXACT,
+            sp.Abs(score),
+            _layer,
+            _of_layer(margin.exact_linear),
+            tolerance=2e-12,
+            defined=_rows_apart,
+            scalar=True,
+        ),
     ]
 )
 
@@ -114,13 +222,13 @@ class Scalar:
     @classmethod
     def of(cls, K: int) -> Scalar:
         return cls(
-            p=per_device("p", K, nonnegative=True),
-            w=per_device("w", K, nonnegative=True),
-            f=per_device("f", K, real=True),
-            W=per_device("W", K, real=True),
-            s=per_device("s", K, nonnegative=True),
-            D=sp.Symbol("D", real=True),
-            floor=sp.Symbol("s_m", nonnegative=True),
+            p=per_device("p", K, PROBABILITY),
+            w=per_device("w", K, Range(1e-6, 1e3, logarithmic=True, extra=(0.0,))),
+            f=per_device("f", K, REAL),
+            W=per_device("W", K, REAL),
+            s=per_device("s", K, NONNEGATIVE),
+            D=Parameter("D", REAL),
+            floor=Parameter("s_m", NONNEGATIVE),
         )
 
     @property
@@ -257,34 +365,84 @@ def short_mse(at: Scalar) -> tuple[sp.Expr, dict[str, sp.Symbol | tuple[sp.Symbo
     False
     """
     K = len(at.p)
-    C, eps, d = (per_device(letter, K, positive=True) for letter in ("C", "epsilon", "delta"))
+    C, d = per_device("C", K, POSITIVE), per_device("delta", K, DELTA)
+    eps = per_device("epsilon", K, Range(1e-3, 10.0, logarithmic=True))
     local = sum(
         2 * at.p[k] * at.w[k] ** 2 * C[k] ** 2 * sp.log(sp.Rational(5, 4) / d[k]) / eps[k] ** 2 for k in at.devices
     )
-    noise = sum(p * s for p, s in zip(at.p, at.s, strict=True))
     arguments = {name: a for name, a in at.arguments.items() if name != "noise_variance"}
-    return printed_mse(at) + at.D**2 * (local - noise), {**arguments, "clip": C, "epsilon": eps, "delta": d}
+    noiseless = printed_mse(at).xreplace(dict.fromkeys(at.s, sp.Integer(0)))
+    return noiseless + at.D**2 * local, {**arguments, "clip": C, "epsilon": eps, "delta": d}
 
 
-def distortion(K: int) -> dict[str, Form]:
+def scalar_features(**v: Any) -> tuple[InferenceSystem, Features]:
+    """A system and features with the numbers of :class:`Scalar`, without clipping."""
+    names = ("participation", "weight", "noise_variance", "receiver_noise_variance")
+    system = system_of(clip=1e300, **{name: v[name] for name in names})
+    return system, Features(f=np.array(v["f"])[:, None], W=np.array(v["W"])[:, None, None], D=[[v["D"]]])
+
+
+def _largest_term(**v: Any) -> float:
+    """Scale of the MSE: bias, participation and noise with absolute values."""
+    p, w, f, W, s = (np.array(v[name]) for name in ("participation", "weight", "f", "W", "noise_variance"))
+    sent = np.abs(w * v["D"] * W * f)
+    norms = (np.sum((1 + w) ** 2 * (v["D"] * W * f) ** 2)) * len(p)
+    return float(
+        (np.sum(p * sent) + np.mean(np.abs(f))) ** 2 + norms + v["D"] ** 2 * (p @ s + v["receiver_noise_variance"])
+    )
+
+
+def _short(**v: Any) -> float:
+    system, features = scalar_features(**v, noise_variance=np.zeros(len(v["f"])))
+    private = {name: v[name] for name in ("epsilon", "delta")}
+    return distortion_numeric.published_short(replace(system, clip=v["clip"]), features, **private)
+
+
+def _largest_short_term(**v: Any) -> float:
+    weight, clip, epsilon, delta = (np.array(v[name]) for name in ("weight", "clip", "epsilon", "delta"))
+    variance = 2 * (weight * clip / epsilon) ** 2 * np.log(1.25 / delta)
+    return _largest_term(**v, noise_variance=variance)
+
+
+def distortion(K: int) -> dict[str, Quantity]:
     """The MSE of K devices with scalar features.
 
     Examples
     --------
-    >>> [form.face.value for form in distortion(2).values()]
+    >>> [quantity.face.value for quantity in distortion(2).values()]
     ['exact', 'published', 'published']
     """
     at = Scalar.of(K)
-    return collected(
-        [
-            Form("MSE", "FDP-MSE*", Face.EXACT, exact_mse(at), at.arguments),
-            Form("MSE as printed", "FDP Sec. IV", Face.PUBLISHED, printed_mse(at), at.arguments),
-            Form("MSE of the short paper", "FDPs Sec. III-C", Face.PUBLISHED, *short_mse(at)),
-        ]
+    quantities = [
+        Quantity(
+            name,
+            source,
+            face,
+            expression,
+            at.arguments,
+            lambda function=function, **v: function(*scalar_features(**v)),
+            tolerance=1e-14,
+            defined=lambda **v: _largest_term(**v) > 0,
+            scale=_largest_term,
+        )
+        for name, source, face, expression, function in (
+            ("MSE", "FDP-MSE*", Face.EXACT, exact_mse(at), distortion_numeric.exact),
+            ("MSE as printed", "FDP Sec. IV", Face.PUBLISHED, printed_mse(at), distortion_numeric.published),
+        )
+    ]
+    short = Quantity(
+        "MSE of the short paper",
+        "FDPs Sec. III-C",
+        Face.PUBLISHED,
+        *short_mse(at),
+        _short,
+        defined=lambda **v: _largest_short_term(**v) > 0,
+        scale=_largest_short_term,
     )
+    return collected([*quantities, short])
 
 
-def selection(K: int) -> dict[str, Form]:
+def selection(K: int) -> dict[str, Quantity]:
     """Scheme 2.2 with one device selected, for device 1: (20) as printed, the proven bounds; exactly for two devices.
 
     Scores in increasing order, for (20) knows only the least gap.
@@ -294,16 +452,38 @@ def selection(K: int) -> dict[str, Form]:
     >>> list(selection(2))
     ['Theorem 3, lower bound', 'Scheme 2.2, proven lower bound', 'Scheme 2.2, proven upper bound', 'Scheme 2.2, two devices']
     """
-    u, s = per_device("u", K, real=True), per_device("s", K, positive=True)
+    u, s = per_device("u", K, Range(-3.0, 3.0)), per_device("s", K, Range(0.1, 10.0, logarithmic=True))
     gap = sp.Min(*(u[k + 1] - u[k] for k in range(K - 1)))
     printed = 1 - sum(normal_cdf(-gap / sp.sqrt(s[k] ** 2 + s[k + 1] ** 2)) for k in range(K - 1))
     below = [normal_cdf((u[0] - u[j]) / sp.sqrt(s[j] ** 2 + s[0] ** 2)) for j in range(1, K)]
     arguments, two = {"score": u, "noise": s}, {"score": u[:2], "noise": s[:2]}
+
+    def bound(side: int) -> Callable[..., FloatArray]:
+        return lambda score, noise: participation.proven_bounds(score, noise, 1)[side]
+
+    def exact(score: Any, noise: Any) -> FloatArray:
+        return noisy_selection.probability(score, noise, 1)
+
+    compared: dict[str, Any] = {"defined": _ordered, "scale": lambda **v: 1.0}
+    lower, upper = sp.Max(0, 1 - sum(below)), sp.Min(*(1 - q for q in below))
+    proven, exactly = {"tolerance": 2e-12, **compared}, {"tolerance": 1e-11, **compared}
     return collected(
         [
-            Form("Theorem 3, lower bound", "FDP (20)", Face.PUBLISHED, sp.Max(0, printed), arguments),
-            Form("Scheme 2.2, proven lower bound", "FDP-T3*", Face.PROVEN, sp.Max(0, 1 - sum(below)), arguments),
-            Form("Scheme 2.2, proven upper bound", "FDP-T3*", Face.PROVEN, sp.Min(*(1 - q for q in below)), arguments),
-            Form("Scheme 2.2, two devices", "FDP-T3*", Face.EXACT, 1 - below[0], two),
+            Quantity(
+                "Theorem 3, lower bound",
+                "FDP (20)",
+                Face.PUBLISHED,
+                sp.Max(0, printed),
+                arguments,
+                participation.published_lower,
+                **compared,
+            ),
+            Quantity("Scheme 2.2, proven lower bound", "FDP-T3*", Face.PROVEN, lower, arguments, bound(0), **proven),
+            Quantity("Scheme 2.2, proven upper bound", "FDP-T3*", Face.PROVEN, upper, arguments, bound(1), **proven),
+            Quantity("Scheme 2.2, two devices", "FDP-T3*", Face.EXACT, 1 - below[0], two, exact, **exactly),
         ]
     )
+
+
+def _ordered(score: tuple[float, ...], noise: tuple[float, ...]) -> bool:
+    return all(a < b for a, b in pairwise(score))

@@ -5,11 +5,21 @@ With :math:`s = \eta L` and :math:`k = \mu/L`, on 0 < s < 2 and 0 < k <= 1.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import sympy as sp
 
-from airtight.analytics.forms.form import Face, Form, collected
+from airtight.analytics.federated.fair import convergence
+from airtight.analytics.forms.comparison import TINY
+from airtight.analytics.forms.domain import POSITIVE, Parameter, Range, constant
+from airtight.analytics.forms.quantity import Quantity, collected
+from airtight.analytics.guarantee import Face
 
-accuracy, step, mu, L, iterations = sp.symbols("Phi eta mu L j", positive=True)
+accuracy = Parameter("Phi", Range(1e-300, 0.99, logarithmic=True))
+step = Parameter("eta", Range(1e-6, 1.99, logarithmic=True))
+mu, L = Parameter("mu", Range(1e-6, 1.0, logarithmic=True, extra=(1.0,))), Parameter("L", constant(1.0))
+iterations = Parameter("j", Range(1, 10**4, logarithmic=True, integer=True))
 s, k = sp.symbols("s k", positive=True)
 
 printed_rate = step**2 * L**2 / 2 - step * L + 1
@@ -21,16 +31,98 @@ _class = {"step": step, "strong_convexity": mu, "smoothness": L}
 _goal = {"accuracy": accuracy, **_class}
 _after = {"iterations": iterations, **_class}
 
-FORMS = collected(
+
+def _away(step: float, strong_convexity: float = 0.0, **rest: Any) -> bool:
+    """Whether the step is away from steps that solve a quadratic at once, and from those with rate 1."""
+    return min(abs(1 - step), abs(1 - step * strong_convexity)) > 1e-6
+
+
+def _visible(value: Callable[..., Any]) -> Callable[..., bool]:
+    return lambda **v: _away(**v) and float(value(**v)) > TINY
+
+
+_EXACT, _PROVEN, _PUBLISHED = Face.EXACT, Face.PROVEN, Face.PUBLISHED
+QUANTITIES = collected(
     [
-        Form("Theorem 1, iterations", "UF (22)", Face.PUBLISHED, sp.log(accuracy) / sp.log(printed_rate), _goal),
-        Form("Theorem 1, rate", "UF (53)", Face.PUBLISHED, printed_rate, {"step": step, "smoothness": L}),
-        Form("accuracy as printed", "UF (41)", Face.PUBLISHED, printed_factor ** (iterations + 1), _after),
-        Form("contraction", "UF-T1*", Face.EXACT, contraction, _class),
-        Form("worst accuracy", "UF-T1*", Face.EXACT, contraction ** (2 * iterations), _after),
-        Form("sufficient iterations", "UF-T1*", Face.EXACT, sp.log(accuracy) / (2 * sp.log(contraction)), _goal),
-        Form("iterations by descent", "UF-T1*-PL", Face.PROVEN, sp.log(accuracy) / sp.log(descent), _goal),
-        Form("necessary iterations", "UF-T1*", Face.PROVEN, sp.log(accuracy) / (2 * sp.log(1 - step * L)), _goal),
+        Quantity(
+            "Theorem 1, iterations",
+            "UF (22)",
+            _PUBLISHED,
+            sp.log(accuracy) / sp.log(printed_rate),
+            _goal,
+            convergence.published_iterations,
+            domain={"step": Range(0.51, 1.99)},
+            tolerance=1e-11,
+        ),
+        Quantity(
+            "Theorem 1, rate",
+            "UF (53)",
+            _PUBLISHED,
+            printed_rate,
+            {"step": step, "smoothness": L},
+            convergence.published_rate,
+            domain={"step": POSITIVE, "smoothness": POSITIVE},
+        ),
+        Quantity(
+            "accuracy as printed",
+            "UF (41)",
+            _PUBLISHED,
+            printed_factor ** (iterations + 1),
+            _after,
+            convergence.published_accuracy,
+            tolerance=1e-11,
+            defined=_visible(convergence.published_accuracy),
+        ),
+        Quantity(
+            "contraction",
+            "UF-T1*",
+            _EXACT,
+            contraction,
+            _class,
+            convergence.contraction,
+            tolerance=1e-10,
+            defined=_away,
+        ),
+        Quantity(
+            "worst accuracy",
+            "UF-T1*",
+            _EXACT,
+            contraction ** (2 * iterations),
+            _after,
+            convergence.worst_accuracy,
+            tolerance=1e-11,
+            defined=_visible(convergence.worst_accuracy),
+        ),
+        Quantity(
+            "sufficient iterations",
+            "UF-T1*",
+            _EXACT,
+            sp.log(accuracy) / (2 * sp.log(contraction)),
+            _goal,
+            convergence.sufficient_iterations,
+            tolerance=1e-12,
+            defined=_away,
+        ),
+        Quantity(
+            "iterations by descent",
+            "UF-T1*-PL",
+            _PROVEN,
+            sp.log(accuracy) / sp.log(descent),
+            _goal,
+            convergence.descent_iterations,
+            tolerance=1e-12,
+            defined=_away,
+        ),
+        Quantity(
+            "necessary iterations",
+            "UF-T1*",
+            _PROVEN,
+            sp.log(accuracy) / (2 * sp.log(1 - step * L)),
+            _goal,
+            convergence.necessary_iterations,
+            domain={"step": Range(1e-6, 0.99, logarithmic=True)},
+            tolerance=1e-12,
+        ),
     ]
 )
 

@@ -14,7 +14,8 @@ from itertools import product
 
 import sympy as sp
 
-from airtight.analytics.forms.form import per_device
+from airtight.analytics.forms.domain import NONNEGATIVE, PROBABILITY, Parameter, Range
+from airtight.analytics.forms.quantity import per_device
 
 d, r = sp.symbols("d r", integer=True, positive=True)
 nu = sp.Symbol("nu", real=True)
@@ -56,15 +57,15 @@ class Vectors:
             return sp.Matrix(K, K, entry)
 
         return cls(
-            p=per_device("p", K, nonnegative=True),
-            w=per_device("w", K, nonnegative=True),
-            s=per_device("s", K, nonnegative=True),
+            p=per_device("p", K, PROBABILITY),
+            w=per_device("w", K, Range(1e-6, 1e3, logarithmic=True, extra=(0.0,))),
+            s=per_device("s", K, NONNEGATIVE),
             decoded=table("a", symmetric=True),
             mixed=table("c", symmetric=False),
             target=table("b", symmetric=True),
-            norms=per_device("G", K, nonnegative=True),
+            norms=per_device("G", K, NONNEGATIVE),
             frobenius=sp.Symbol("N", nonnegative=True),
-            floor=sp.Symbol("s_m", nonnegative=True),
+            floor=Parameter("s_m", NONNEGATIVE),
         )
 
     @property

@@ -14,9 +14,9 @@ import sympy as sp
 
 from airtight.analytics.checks import ParameterError
 from airtight.analytics.forms.balls.ball import ball
+from airtight.analytics.forms.balls.compiled import decided
+from airtight.analytics.forms.domain import Range, exact
 from airtight.analytics.records import table
-from airtight.validate.claims.domain import Range, exact
-from airtight.validate.claims.proving.balls import decided
 from airtight.validate.claims.relation import RATIO, Agreement, Point, Relation, Scale, one_each, relation
 
 
@@ -251,7 +251,7 @@ class Claim:
 
     Examples
     --------
-    >>> from airtight.validate.claims.domain import parameter
+    >>> from airtight.analytics.forms.domain import parameter
     >>> from airtight.validate.claims.relation import at_most
     >>> x = parameter("x", 0.0, 1.0)
     >>> Claim("SQUARE", "Lemma 1", at_most(x**2, x), holds("x is at most 1.")).statement

@@ -16,10 +16,10 @@ from importlib import resources
 from typing import Any
 
 from airtight.analytics.forms.balls.ball import Ball
+from airtight.analytics.forms.domain import Value
 from airtight.analytics.records import plain, table, told
 from airtight.validate.claims import EFFORT
 from airtight.validate.claims.claim import REFUTED, Claim, Item, Verdict
-from airtight.validate.claims.domain import Value
 from airtight.validate.claims.sources import INSTALLED
 
 _BOUND_DIGITS = 25  # significant digits of the decimal bounds of a ball
@@ -185,7 +185,7 @@ class Evidence:
 
         Examples
         --------
-        >>> from airtight.validate.claims.domain import parameter
+        >>> from airtight.analytics.forms.domain import parameter
         >>> from airtight.validate.claims.relation import at_most
         >>> from airtight.validate.claims.search import trial
         >>> x, n = parameter("x", 0.0, 1.0), parameter("n", 1, 9, integer=True)
@@ -214,7 +214,7 @@ class Evidence:
 
         Examples
         --------
-        >>> from airtight.validate.claims.domain import parameter
+        >>> from airtight.analytics.forms.domain import parameter
         >>> from airtight.validate.claims.relation import at_most
         >>> from airtight.validate.claims.search import trial
         >>> trial(Claim("C", "here", at_most(parameter("x", 0.0, 1.0) ** 2, 1))).said

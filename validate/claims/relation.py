@@ -1,8 +1,8 @@
 """Relations between two quantities, and the distance of a point to a violation of a relation.
 
-A quantity is a SymPy expression in parameters with ranges, or a function that takes the parameters by name. Nothing is
-added to a quantity before the comparison. The claim states the scale of the comparison: the ratio of the two
-quantities, their difference in a unit, or their difference divided by a function of the point.
+A side is a quantity of the registry, a SymPy expression in parameters with ranges, or a function that takes the
+parameters by name. Nothing is added to a side before the comparison. The claim states the scale of the comparison: the
+ratio of the two sides, their difference in a unit, or their difference divided by a function of the point.
 """
 
 from __future__ import annotations
@@ -21,14 +21,15 @@ import sympy as sp
 
 from airtight.analytics.checks import ParameterError
 from airtight.analytics.forms.balls.ball import Ball, refine
+from airtight.analytics.forms.balls.compiled import enclosed
+from airtight.analytics.forms.domain import Parameter, Range, Value
+from airtight.analytics.forms.domain import exact as decimal
+from airtight.analytics.forms.quantity import Quantity
 from airtight.analytics.rounding import SMALLEST
-from airtight.validate.claims.domain import Parameter, Range, Value
-from airtight.validate.claims.domain import exact as decimal
-from airtight.validate.claims.proving.balls import enclosed
 
 Point = Mapping[str, Value]
 Exact = Mapping[str, Fraction]
-Quantity = Any  # sympy.Expr, a number, or a callable of the parameters by name
+Side = Any  # a Quantity, a sympy.Expr, a number, or a callable of the parameters by name
 
 _LARGEST_LOG_RATIO = 700.0  # log ratio above which the ratio is reported as infinite: exp overflows above 709
 _AGREEMENT_TOLERANCE = 1e-8  # relative: rounding error allowed between a double of the search and the ball of a proof
@@ -184,8 +185,8 @@ class Relation:
         `>=`. This makes a violation harder to prove.
     """
 
-    actual: Quantity
-    claimed: Quantity
+    actual: Side
+    claimed: Side
     sign: Sign
     balls: Callable[..., tuple[Ball, Ball]] | None = None
     bounded: bool = False
@@ -361,27 +362,34 @@ def _digits(relative_difference: Ball) -> int:
     return max(int(-(mantissa.bit_length() + exponent) * math.log10(2)), 0)
 
 
-def at_most(actual: Quantity, claimed: Quantity, **rest: Any) -> Relation:
+def at_most(actual: Side, claimed: Side, **rest: Any) -> Relation:
     """The relation: the actual value is at most the claimed value.
 
     Examples
     --------
-    >>> from airtight.validate.claims.domain import parameter
+    >>> from airtight.analytics.forms.domain import parameter
     >>> x = parameter("x", 0.0, 1.0)
     >>> at_most(x**2, x).latex()
     'x^{2} \\\\le x'
+
+    A quantity of the registry brings its domain along.
+
+    >>> from airtight.solvers.quantities import quantities
+    >>> claim = at_most(quantities()["slack"], quantities()["slack as printed"])
+    >>> claim.domain()["d"].told
+    'integers in [0, 60]'
     """
-    return Relation(_quantity(actual), _quantity(claimed), Sign.AT_MOST, **rest)
+    return Relation(_side(actual), _side(claimed), Sign.AT_MOST, **rest)
 
 
-def at_least(actual: Quantity, claimed: Quantity, **rest: Any) -> Relation:
+def at_least(actual: Side, claimed: Side, **rest: Any) -> Relation:
     """The relation: the actual value is at least the claimed value."""
-    return Relation(_quantity(actual), _quantity(claimed), Sign.AT_LEAST, **rest)
+    return Relation(_side(actual), _side(claimed), Sign.AT_LEAST, **rest)
 
 
-def equal(actual: Quantity, claimed: Quantity, **rest: Any) -> Relation:
+def equal(actual: Side, claimed: Side, **rest: Any) -> Relation:
     """The relation: the actual value equals the claimed value."""
-    return Relation(_quantity(actual), _quantity(claimed), Sign.EQUAL, **rest)
+    return Relation(_side(actual), _side(claimed), Sign.EQUAL, **rest)
 
 
 def relation(given: Any) -> Relation:
@@ -405,7 +413,7 @@ def relation(given: Any) -> Relation:
     raise TypeError(f"relation = {given!r}: must be at_most(...), at_least(...), equal(...) or an inequality of SymPy")
 
 
-def both(function: Callable[..., tuple[float, float]]) -> tuple[Quantity, Quantity]:
+def both(function: Callable[..., tuple[float, float]]) -> tuple[Side, Side]:
     """Two quantities that one function returns as a pair; the function is evaluated once for each point.
 
     Examples
@@ -427,7 +435,9 @@ def both(function: Callable[..., tuple[float, float]]) -> tuple[Quantity, Quanti
     return first, second
 
 
-def _quantity(side: Any) -> Quantity:
+def _side(side: Any) -> Side:
+    if isinstance(side, Quantity):
+        return side.expression
     return side if callable(side) and not isinstance(side, sp.Basic) else sp.sympify(side)
 
 
@@ -446,7 +456,7 @@ def at_point(side: sp.Expr, point: Mapping[str, Any]) -> sp.Expr:
     return substituted
 
 
-def value(side: Quantity, point: Point) -> float:
+def value(side: Side, point: Point) -> float:
     """A quantity at a point, to double precision; it may be infinite.
 
     Raises

@@ -27,12 +27,12 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
+from airtight.analytics.forms.balls.compiled import enclosed
+from airtight.analytics.forms.domain import Range, Value, exact
+from airtight.analytics.forms.domain import exact as decimal
 from airtight.validate.claims import EFFORT
 from airtight.validate.claims.claim import Claim, Verdict
-from airtight.validate.claims.domain import Range, Value, exact
-from airtight.validate.claims.domain import exact as decimal
 from airtight.validate.claims.evidence import Evidence, Extent, How, Witness, decimal_ends
-from airtight.validate.claims.proving.balls import enclosed
 from airtight.validate.claims.proving.boxes import Proof
 from airtight.validate.claims.proving.identity import identical
 from airtight.validate.claims.proving.proof import prove
@@ -237,7 +237,7 @@ def trial(claim: Claim, *, seed: int = 0, effort: int = EFFORT, deadline: float 
     Examples
     --------
     >>> from airtight.validate.claims.claim import holds
-    >>> from airtight.validate.claims.domain import parameter
+    >>> from airtight.analytics.forms.domain import parameter
     >>> from airtight.validate.claims.relation import at_most
     >>> x = parameter("x", 0.0, 1.0)
     >>> found = trial(Claim("SQUARE", "Lemma 1", at_most(x**2, x), holds("x is at most 1.")))
@@ -304,7 +304,7 @@ def noticed(claim: Claim, *, seed: int = 0, effort: int = EFFORT) -> bool:
 
     Examples
     --------
-    >>> from airtight.validate.claims.domain import parameter
+    >>> from airtight.analytics.forms.domain import parameter
     >>> from airtight.validate.claims.relation import at_most
     >>> x = parameter("x", 0.0, 1.0)
     >>> claim = Claim("SQUARE", "Lemma 1", at_most(x**2, x))

@@ -19,7 +19,7 @@ import numpy as np
 import sympy as sp
 
 from airtight.validate.claims.claim import Claim
-from airtight.validate.claims.relation import Point, Quantity, Sign, value
+from airtight.validate.claims.relation import Point, Side, Sign, value
 
 Tokens = tuple[str, ...]
 _TOKEN = re.compile(r"\\[a-zA-Z]+|\\.|[^\s~]")
@@ -184,7 +184,7 @@ def _random_points(claim: Claim, points: int, seed: int) -> list[Point]:
     return points_found
 
 
-def _value_or_nan(side: Quantity, point: Point) -> float:
+def _value_or_nan(side: Side, point: Point) -> float:
     try:
         return value(side, point)
     except ArithmeticError:

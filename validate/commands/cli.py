@@ -22,6 +22,7 @@ from airtight.validate.commands.options import JSON as _JSON
 from airtight.validate.commands.options import LIMIT as _LIMIT
 from airtight.validate.commands.options import QUIET as _QUIET
 from airtight.validate.commands.options import SEED as _SEED
+from airtight.validate.commands.quantities_command import quantities
 from airtight.validate.commands.report_command import figures, paper, report
 from airtight.validate.commands.sweep_command import sweep
 from airtight.validate.running import audited, pool_for_claims, progress
@@ -407,3 +408,4 @@ main.add_command(sweep)
 main.add_command(attack)
 main.add_command(calibrate)
 main.add_command(design)
+main.add_command(quantities)

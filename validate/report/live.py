@@ -15,7 +15,7 @@ from numpy.polynomial.legendre import leggauss
 from scipy import special
 
 from airtight.analytics.forms import theorem1
-from airtight.analytics.forms.form import Form
+from airtight.analytics.forms.quantity import Quantity
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.validate.report.summary import Card
 from airtight.validate.results.schema import as_json
@@ -60,19 +60,19 @@ def script() -> str:
     )
 
 
-def function(form: Form) -> str:
-    """A form as a JavaScript function of an object that holds its arguments by name.
+def function(quantity: Quantity) -> str:
+    """A quantity as a JavaScript function of an object that holds its arguments by name.
 
     Examples
     --------
-    >>> from airtight.analytics.forms.form import Face
+    >>> from airtight.analytics.guarantee import Face
     >>> x = sp.Symbol("x")
-    >>> function(Form("half", "none", Face.EXACT, sp.sqrt(x) / 2, {"length": x}))
+    >>> function(Quantity("half", "none", Face.EXACT, sp.sqrt(x) / 2, {"length": x}))
     '({length: v0}) => (1/2)*Math.sqrt(v0)'
     """
-    plain = {symbol: sp.Symbol(f"v{i}", **symbol.assumptions0) for i, symbol in enumerate(form.symbols)}
-    taken = ", ".join(f"{name}: v{i}" for i, name in enumerate(form.arguments))
-    return f"({{{taken}}}) => {sp.jscode(form.expression.xreplace(plain))}"
+    plain = {symbol: sp.Symbol(f"v{i}", **symbol.assumptions0) for i, symbol in enumerate(quantity.symbols)}
+    taken = ", ".join(f"{name}: v{i}" for i, name in enumerate(quantity.arguments))
+    return f"({{{taken}}}) => {sp.jscode(quantity.expression.xreplace(plain))}"
 
 
 def _erfcx() -> list[list[float]]:

@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich import box
@@ -28,6 +28,10 @@ from airtight.validate.results.federated_results import FederatedBounds
 from airtight.validate.results.inference_results import Accuracy, Distortion, InferenceBounds, Privacy, Selection
 from airtight.validate.results.quantizer import PairResult, QuantizerResult
 from airtight.validate.results.weights import WeightResult
+
+if TYPE_CHECKING:  # SymPy is an extra
+    from airtight.analytics.forms.quantity import Quantity
+    from airtight.validate.results.closed_forms import ClosedForms
 
 _MOST = 40  # devices that a table of energies shows at most
 _FILE_WIDTH = 140  # columns when the output goes to a file
@@ -144,6 +148,31 @@ def _devices(console: Console, name: str, rows: Sequence[DeviceBounds]) -> None:
         numbers = map(number, (row.gain, row.min_power, row.max_iterations, row.least_deadline))
         table.add_row(str(k), *numbers, "yes" if row.feasible else "NO")
     console.print(table)
+
+
+def closed_forms(name: str, computed: ClosedForms) -> None:
+    """Print the closed forms of each table of a file; of devices with values of their own the least and the greatest."""
+    for part, values in vars(computed).items():
+        if values is None:
+            continue
+        table = Table(title=f"{name}: {part}", box=box.SIMPLE_HEAD, title_justify="left")
+        for heading in ("quantity", "face", "source", "value", "unit", "meaning"):
+            table.add_column(heading, justify="right" if heading == "value" else "left")
+        for key, form in values.items():
+            ends = dict.fromkeys(number(end) for end in (np.min(form.value), np.max(form.value)))
+            table.add_row(key, form.face.value, form.source, " to ".join(ends), form.unit, form.meaning)
+        screen().print(table)
+
+
+def registry(quantities: Iterable[Quantity]) -> None:
+    """Print every quantity with its arguments."""
+    table = Table(box=box.SIMPLE_HEAD)
+    for heading in ("quantity", "face", "source", "unit", "of", "arguments"):
+        table.add_column(heading)
+    for each in quantities:
+        system = each.system.__name__ if each.system else ""
+        table.add_row(each.name, each.face.value, each.source, each.unit, system, ", ".join(each.arguments))
+    screen().print(table)
 
 
 def energy(name: str, method: str, rows: Sequence[EnergyResult], devices: Sequence[str] = ()) -> None:

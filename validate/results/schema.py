@@ -13,6 +13,7 @@ import numpy as np
 
 from airtight.validate.results.attack import AttackResult
 from airtight.validate.results.bounds import Bounds
+from airtight.validate.results.closed_forms import ClosedForms
 from airtight.validate.results.energy import EnergyResult
 from airtight.validate.results.quantizer import QuantizerResult
 from airtight.validate.results.weights import WeightResult
@@ -20,6 +21,7 @@ from airtight.validate.results.weights import WeightResult
 COMMANDS: dict[str, Any] = {
     "attack": AttackResult,
     "bounds": Bounds,
+    "quantities": ClosedForms,
     "solve weights": WeightResult,
     "solve energy": list[EnergyResult],
     "solve quantizer": QuantizerResult,

@@ -12,7 +12,7 @@ import numpy as np
 from airtight.analytics.checks import FloatArray, IntArray
 from airtight.validate.sweep import batches
 from airtight.validate.sweep.axes import QUESTIONS, Value
-from airtight.validate.sweep.parts import DEFAULT_EPSILON, PARTS, REDUCTIONS, Part
+from airtight.validate.sweep.parts import DEFAULT_EPSILON, REDUCTIONS, part
 from airtight.validate.sweep.quantities import Place
 from airtight.validate.sweep.task import Block, Task
 from airtight.validate.system_file import config
@@ -59,7 +59,7 @@ def _in_batches(
 
 
 def _one_cell(task: Task, cell: tuple[Value, ...], number: int, flat: list[FloatArray]) -> None:
-    part = PARTS[task.part]
+    result = part(task.part)
     tables = task.tables(cell)
     at_epsilon = DEFAULT_EPSILON
     if "inference" in tables:
@@ -67,12 +67,12 @@ def _one_cell(task: Task, cell: tuple[Value, ...], number: int, flat: list[Float
         questions = {name: tables["inference"].pop(name) for name in QUESTIONS if name in tables["inference"]}
         at_epsilon = float(questions.get("at_epsilon", DEFAULT_EPSILON))
     description = config.described(tables, Path(task.where))
-    numbers = part.values(description, {place.path for place in task.places}, at_epsilon)
+    numbers = result.values(description, {place.path for place in task.places}, at_epsilon)
     for flat_array, place in zip(flat, task.places, strict=True):
-        flat_array[number] = _as_cell(numbers[place.path], place, part, task.devices)
+        flat_array[number] = _as_cell(numbers[place.path], place, task.devices)
 
 
-def _as_cell(value: Any, place: Place, part: Part, devices: int) -> FloatArray | float:
+def _as_cell(value: Any, place: Place, devices: int) -> FloatArray | float:
     array = np.asarray(value, dtype=float)
     if place.reduction is not None:
         return float(REDUCTIONS[place.reduction](array))

@@ -6,12 +6,16 @@ import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Any, cast
+from functools import cache
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from airtight.analytics import parameters
 from airtight.analytics.checks import FloatArray
 from airtight.analytics.federated.corbin import quantizers
+from airtight.analytics.federated.corbin.federated_system import FederatedSystem
 from airtight.analytics.federated.fair.device import DeviceFleet
 from airtight.analytics.inference import accuracy, distortion
 from airtight.analytics.inference.system import InferenceSystem
@@ -21,6 +25,9 @@ from airtight.validate.results import federated_results, inference_results
 from airtight.validate.results.energy import DeviceBounds
 from airtight.validate.sweep.axes import QUESTIONS, Key
 from airtight.validate.system_file.description import Description, Task
+
+if TYPE_CHECKING:
+    from airtight.analytics.forms.quantity import Quantity
 
 REDUCTIONS: Mapping[str, Callable[[FloatArray], Any]] = {"max": np.max, "min": np.min, "mean": np.mean, "sum": np.sum}
 DEFAULT_EPSILON = 1.0
@@ -325,3 +332,49 @@ _ALL: tuple[Part, ...] = (
     ),
 )
 PARTS = {part.name: part for part in _ALL}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Number:
+    """A closed form of a system."""
+
+    value: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Numbers:
+    """A closed form with one value per device."""
+
+    value: FloatArray
+
+
+@cache
+def closed_forms() -> dict[str, Part]:
+    """The closed forms of the registry that are numbers of a system, as parts by ``quantities.KEY``; none without SymPy."""
+    if find_spec("sympy") is None:  # an extra
+        return {}
+    from airtight.solvers.quantities import quantities
+
+    tables = {InferenceSystem: "inference", FederatedSystem: "federated", DeviceFleet: "energy"}
+    return {
+        part.name: part
+        for part in (_closed_form(q, tables[q.system]) for q in quantities().values() if q.system in tables)
+    }
+
+
+def _closed_form(quantity: Quantity, table: str) -> Part:
+    used = {quantity.keys.get(name, name) for name in quantity.arguments}
+    kind = Numbers if quantity.per_device else Number
+    return Part(
+        f"quantities.{quantity.key}",
+        kind,
+        lambda d, _: kind(value=quantity.of(getattr(d, table))),
+        (table,),
+        frozenset(parameters.of(quantity.system)) - used | {"observer"},  # type: ignore[arg-type]
+        units={"value": quantity.unit or "1"},
+    )
+
+
+def part(name: str) -> Part:
+    """The part with this name."""
+    return PARTS[name] if name in PARTS else closed_forms()[name]

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from airtight.analytics.checks import ParameterError
-from airtight.validate.sweep.parts import PARTS, REDUCTIONS, Part
+from airtight.validate.sweep.parts import PARTS, REDUCTIONS, Part, closed_forms, part
 from airtight.validate.system_file.config import meant
 
 # name: path, meaning, paths of a lower and of an upper bound of the exact value where the quantity has them
@@ -122,11 +122,11 @@ class Place:
     @property
     def per_device(self) -> bool:
         """Whether it has one value per device."""
-        return PARTS[self.part].leaves()[self.path] and self.reduction is None
+        return part(self.part).leaves()[self.path] and self.reduction is None
 
     @property
     def units(self) -> str:
-        return PARTS[self.part].units.get(self.path.split(".")[-1], "1")
+        return part(self.part).units.get(self.path.split(".")[-1], "1")
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ class Quantity:
 
     @property
     def part(self) -> Part:
-        return PARTS[self.place.part]
+        return part(self.place.part)
 
     @property
     def variables(self) -> dict[str, Place]:
@@ -151,9 +151,11 @@ class Quantity:
 
 
 def named(name: str, tables: Iterable[str]) -> Quantity:
-    """The quantity with a usual name, or at a path of the results such as ``federated.communication.seeded.total``.
+    """The quantity with a usual name, a closed form by its key, or a number at a path of the results.
 
-    A path that ends in ``.max``, ``.min``, ``.mean`` or ``.sum`` reduces one value per device to a single value.
+    A key is one of :func:`airtight.quantities`, such as ``worst_ldp_fl``; a path is one such as
+    ``federated.communication.seeded.total``. If it ends in ``.max``, ``.min``, ``.mean`` or ``.sum``, one value per device
+    is reduced to a single value.
 
     Raises
     ------
@@ -168,14 +170,17 @@ def named(name: str, tables: Iterable[str]) -> Quantity:
     'EnergySolution'
     """
     path, meaning, lower, upper = _NAMES.get(name, (name, "", None, None))
-    place = _place(path)
+    place = _place(path) or _closed_form(path)
     if place is None:
-        candidates = [*_NAMES, *(f"{part.name}.{leaf}" for part in PARTS.values() for leaf in part.leaves())]
+        keys = [key.removeprefix("quantities.") for key in closed_forms()]
+        candidates = [*_NAMES, *keys, *(f"{each.name}.{leaf}" for each in PARTS.values() for leaf in each.leaves())]
         suggestion = meant(name, candidates).split("allowed:")[0]
         raise ParameterError(
-            "--quantity", name, f"a quantity; {suggestion}allowed: {', '.join(_NAMES)}, or a path in the results"
+            "--quantity",
+            name,
+            f"a quantity; {suggestion}allowed: {', '.join(_NAMES)}, a key of `airtight quantities`, or a path in the results",
         )
-    missing = [table for table in PARTS[place.part].reads if table not in set(tables)]
+    missing = [table for table in part(place.part).reads if table not in set(tables)]
     if missing:
         raise ParameterError("--quantity", name, f"a quantity of a table that the file has; it needs [{missing[0]}]")
     bounds = [None if bound is None else _place(bound) for bound in (lower, upper)]
@@ -183,15 +188,24 @@ def named(name: str, tables: Iterable[str]) -> Quantity:
 
 
 def _place(name: str) -> Place | None:
-    for part in sorted(PARTS.values(), key=lambda part: -len(part.name)):
-        if name.startswith(part.name + "."):
-            path, leaves = name[len(part.name) + 1 :], part.leaves()
+    for each in sorted(PARTS.values(), key=lambda each: -len(each.name)):
+        if name.startswith(each.name + "."):
+            path, leaves = name[len(each.name) + 1 :], each.leaves()
             if path in leaves:
-                return Place(part.name, path, None)
+                return Place(each.name, path, None)
             path, _, reduction = path.rpartition(".")
             if reduction in REDUCTIONS and leaves.get(path):
-                return Place(part.name, path, reduction)
+                return Place(each.name, path, reduction)
     return None
+
+
+def _closed_form(name: str) -> Place | None:
+    """The place of a closed form, by its key, with a reduction after a point where it has one value per device."""
+    key, _, reduction = name.partition(".")
+    form = closed_forms().get(f"quantities.{key}")
+    if form is None or (reduction and not (reduction in REDUCTIONS and form.leaves()["value"])):
+        return None
+    return Place(form.name, "value", reduction or None)
 
 
 def usual(tables: Iterable[str]) -> list[str]:

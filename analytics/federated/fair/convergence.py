@@ -10,6 +10,8 @@ the lower bound for :math:`\eta < 1/L`, the upper bound for :math:`\eta < 2/L`. 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -179,6 +181,49 @@ def necessary_iterations(
     phi, eta, _, L = _checked(accuracy, step, strong_convexity, smoothness)
     with np.errstate(divide="ignore"):
         return _iterations(phi, 2 * np.log1p(-np.minimum(eta * L, 1.0)))
+
+
+@dataclass(frozen=True)
+class Iterations:
+    """Numbers of iterations to a relative accuracy.
+
+    Attributes
+    ----------
+    published : ndarray
+        Theorem 1, Eq. (22), as printed; it is neither an upper nor a lower bound (:func:`published_iterations`).
+    sufficient : ndarray
+        Enough for every function of the class (:func:`sufficient_iterations`).
+    necessary : ndarray
+        No function of the class needs fewer (:func:`necessary_iterations`).
+    """
+
+    published: FloatArray
+    sufficient: FloatArray
+    necessary: FloatArray
+
+
+def iterations(
+    accuracy: ArrayLike, *, step: ArrayLike, strong_convexity: ArrayLike, smoothness: ArrayLike
+) -> Iterations:
+    """Numbers of iterations of gradient descent to a relative accuracy (UF Theorem 1): printed, sufficient, necessary.
+
+    Parameters
+    ----------
+    accuracy, step, strong_convexity, smoothness : array_like
+        As for :func:`published_iterations`.
+
+    Examples
+    --------
+    >>> of = iterations(0.01, step=1.0, strong_convexity=0.1, smoothness=1.0)
+    >>> round(float(of.published), 2), round(float(of.sufficient), 2), float(of.necessary)
+    (6.64, 21.85, 1.0)
+    """
+    on = {"step": step, "strong_convexity": strong_convexity, "smoothness": smoothness}
+    return Iterations(
+        published_iterations(accuracy, **on),
+        sufficient_iterations(accuracy, **on),
+        necessary_iterations(accuracy, **on),
+    )
 
 
 def largest_step(smoothness: ArrayLike) -> FloatArray:

@@ -23,8 +23,8 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
+from airtight.analytics.forms.balls.compiled import UnsupportedExpression
 from airtight.validate.claims.certificates import check as checker
-from airtight.validate.claims.proving.balls import UnsupportedExpression
 from airtight.validate.claims.sources import INSTALLED
 
 _CHECK: Any = checker  # plain Python without annotations

@@ -21,11 +21,11 @@ import flint
 import sympy as sp
 
 from airtight.analytics.checks import ParameterError
+from airtight.analytics.forms.balls.compiled import UnsupportedExpression, enclosed
+from airtight.analytics.forms.domain import Range, exact
 from airtight.validate.claims.certificates import check as checker
 from airtight.validate.claims.claim import Claim, Verdict
-from airtight.validate.claims.domain import Range, exact
 from airtight.validate.claims.evidence import Witness, decimal_ends
-from airtight.validate.claims.proving.balls import UnsupportedExpression, enclosed
 from airtight.validate.claims.proving.boxes import Proof
 from airtight.validate.claims.proving.proof import prove
 from airtight.validate.claims.relation import Exact

@@ -18,8 +18,8 @@ import flint
 import sympy as sp
 
 from airtight.analytics.forms.balls.ball import Ball
-from airtight.validate.claims.domain import Range, exact
-from airtight.validate.claims.proving.balls import Ends, Named, UnsupportedExpression, Values, compiled, decided, once
+from airtight.analytics.forms.balls.compiled import Ends, Named, UnsupportedExpression, Values, compiled, decided, once
+from airtight.analytics.forms.domain import Range, exact
 from airtight.validate.claims.proving.identity import identical
 
 Slopes = Mapping[str, Ball]

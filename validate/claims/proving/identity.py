@@ -9,7 +9,7 @@ from functools import lru_cache
 import flint
 import sympy as sp
 
-from airtight.validate.claims.proving.balls import UnsupportedExpression, enclosed
+from airtight.analytics.forms.balls.compiled import UnsupportedExpression, enclosed
 
 _OPERATIONS = 400  # of an expression that is rewritten
 _QUICK = 100  # of one that is brought to a product in passing

@@ -16,8 +16,8 @@ from typing import Any
 
 import sympy as sp
 
-from airtight.validate.claims.domain import Range, exact
-from airtight.validate.claims.proving.balls import UnsupportedExpression
+from airtight.analytics.forms.balls.compiled import UnsupportedExpression
+from airtight.analytics.forms.domain import Range, exact
 from airtight.validate.claims.proving.boxes import Defined, Proof, Search, Status
 from airtight.validate.claims.proving.identity import factors, identical, large, tidy
 from airtight.validate.claims.relation import Relation, Sign, relation
@@ -45,7 +45,7 @@ def prove(
 
     Examples
     --------
-    >>> from airtight.validate.claims.domain import parameter
+    >>> from airtight.analytics.forms.domain import parameter
     >>> x = parameter("x", 0.0, 1.0)
     >>> found = prove(sp.exp(x) >= 1 + x / 2)
     >>> found.status.value, found.boxes

@@ -13,9 +13,9 @@ from airtight.analytics.distributions.poisson_binomial import binomial
 from airtight.analytics.federated.corbin import central_privacy, mean_estimation, quantizers
 from airtight.analytics.forms.balls import aggregate_delta as enclosed
 from airtight.analytics.forms.balls.ball import Ball, ball
+from airtight.analytics.forms.balls.compiled import enclosed as value
+from airtight.analytics.forms.domain import Range, parameter
 from airtight.validate.claims.claim import Claim, defined, false, holds
-from airtight.validate.claims.domain import Range, parameter
-from airtight.validate.claims.proving.balls import enclosed as value
 from airtight.validate.claims.relation import absolute, at_most, equal
 from airtight.validate.papers.corbin_fl.common import (
     IN_RADII,

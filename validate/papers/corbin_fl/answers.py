@@ -21,13 +21,13 @@ from airtight.analytics.federated.corbin import (
 )
 from airtight.analytics.federated.corbin.federated_system import FederatedSystem
 from airtight.analytics.federated.few_bits import baselines, quantizer_laws
+from airtight.analytics.forms.domain import Range
 from airtight.solvers.design.federated import federated_design
 from airtight.solvers.design.federated.federated_requirements import FederatedRequirements
 from airtight.solvers.design.quantizer import quantizer_design
+from airtight.validate.claims import oracles
 from airtight.validate.claims.claim import Claim, holds
-from airtight.validate.claims.domain import Range
 from airtight.validate.claims.relation import absolute, equal
-from airtight.validate.twins import oracles
 
 _EPSILON, _ANY_EPSILON = Range(0.3, 3.0), Range(0.0, 1.0)
 _SEED = Range(0, 10**6, integer=True)

@@ -9,8 +9,8 @@ import numpy as np
 import sympy as sp
 
 from airtight.analytics.federated.corbin import quantizers
+from airtight.analytics.forms.domain import Range, parameter
 from airtight.validate.claims.claim import Claim, false, holds
-from airtight.validate.claims.domain import Range, parameter
 from airtight.validate.claims.relation import absolute, at_least, at_most, equal, relative_to
 from airtight.validate.papers.corbin_fl.common import IN_RADII, alpha, epsilon, of_system, p, pairs, x, y
 

@@ -11,9 +11,9 @@ from scipy import optimize
 
 from airtight.analytics.federated.corbin import communication, dropout
 from airtight.analytics.forms.balls import aggregate_delta as balls
+from airtight.analytics.forms.balls.compiled import enclosed
+from airtight.analytics.forms.domain import Range, over, parameter
 from airtight.validate.claims.claim import Claim, false, holds
-from airtight.validate.claims.domain import Range, over, parameter
-from airtight.validate.claims.proving.balls import enclosed
 from airtight.validate.claims.relation import at_most, equal, relative_to
 from airtight.validate.papers.corbin_fl.common import WIDE, p, pairs, printed
 

@@ -9,8 +9,8 @@ import sympy as sp
 
 from airtight.analytics.federated.corbin import dropout, mean_estimation, quantizers
 from airtight.analytics.federated.few_bits import baselines
+from airtight.analytics.forms.domain import Range, parameter
 from airtight.validate.claims.claim import Claim, holds, holds_under, other_reading
-from airtight.validate.claims.domain import Range, parameter
 from airtight.validate.claims.relation import at_least, at_most
 from airtight.validate.papers.corbin_fl.common import SEED, WIDE, epsilon, kept, pairs, printed, share, x, y
 from airtight.validate.papers.corbin_fl.common import alpha as a
@@ -83,7 +83,7 @@ CLAIMS = (
         "Theorem 2, n odd",
         at_most(
             lambda pairs, epsilon, seed: over_all_pairings(2 * pairs + 1, epsilon, seed),
-            printed("Theorem 2", clients=2 * pairs + 1),
+            printed("Theorem 2, MSE", clients=2 * pairs + 1),
         ),
         holds_under(
             "The paper tacitly assumes n even. If one client is left over and quantizes alone, the bound holds for n "

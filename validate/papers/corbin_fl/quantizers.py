@@ -10,8 +10,8 @@ import numpy as np
 import sympy as sp
 
 from airtight.analytics.federated.corbin import alphabets, quantizers
+from airtight.analytics.forms.domain import Range, over, parameter
 from airtight.validate.claims.claim import Claim, false, holds
-from airtight.validate.claims.domain import Range, over, parameter
 from airtight.validate.claims.relation import absolute, at_least, at_most, equal, relative_to
 from airtight.validate.papers.corbin_fl.common import IN_RADII, WIDE, alpha, bits, epsilon, printed, share, x, y
 

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from airtight.analytics.federated.corbin import central_privacy, quantizers
+from airtight.analytics.forms.domain import Range
 from airtight.validate.claims.claim import Claim, holds
-from airtight.validate.claims.domain import Range
 from airtight.validate.claims.relation import at_most, equal
 from airtight.validate.papers.corbin_fl.common import LOCAL, hockey_stick, lattice, one_parameter
 

@@ -11,8 +11,8 @@ from scipy import stats
 
 from airtight.analytics.federated.corbin import quantizers
 from airtight.analytics.forms.balls.ball import Ball, ball
+from airtight.analytics.forms.domain import Range, parameter
 from airtight.validate.claims.claim import Claim, holds, other_reading
-from airtight.validate.claims.domain import Range, parameter
 from airtight.validate.claims.relation import absolute, at_least, at_most
 from airtight.validate.papers.corbin_fl.common import IN_RADII, bits, epsilon, share, x, y
 from airtight.validate.papers.corbin_fl.common import alpha as a

@@ -7,8 +7,8 @@ import math
 import sympy as sp
 
 from airtight.analytics.federated.corbin import central_bound, central_privacy
+from airtight.analytics.forms.domain import Range, constant, parameter
 from airtight.validate.claims.claim import Claim, defined, false, holds, holds_under, ill_defined
-from airtight.validate.claims.domain import Range, constant, parameter
 from airtight.validate.claims.relation import absolute, at_most, equal
 from airtight.validate.papers.corbin_fl.common import IN_RADII, alpha, epsilon, of_system, printed
 

@@ -6,10 +6,10 @@ from math import comb
 
 import sympy as sp
 
-from airtight.analytics.forms.form import normal_cdf
+from airtight.analytics.forms.domain import Range, parameter
 from airtight.analytics.forms.gaussian_mechanism import hockey_stick
+from airtight.analytics.forms.quantity import normal_cdf
 from airtight.validate.claims.claim import Claim, Implementation, Paper, false, holds, undecidable
-from airtight.validate.claims.domain import Range, parameter
 from airtight.validate.claims.proofs import by_row
 from airtight.validate.claims.relation import absolute, at_most, equal
 

@@ -8,9 +8,9 @@ from itertools import pairwise, product
 import numpy as np
 import sympy as sp
 
+from airtight.analytics.forms.domain import Range, parameter
 from airtight.analytics.inference import accuracy, distortion, margin
 from airtight.validate.claims.claim import Claim, false, holds, holds_under, other_reading
-from airtight.validate.claims.domain import Range, parameter
 from airtight.validate.claims.relation import at_least, equal
 from airtight.validate.papers.feature_dp.common import PROBABILITY, scalar
 

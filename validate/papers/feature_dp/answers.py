@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import integrate, optimize
 
+from airtight.analytics.forms.domain import Range
 from airtight.analytics.guarantee import Observer
 from airtight.analytics.inference import accuracy, decoding, participation
 from airtight.analytics.inference.features import Features
@@ -24,11 +25,10 @@ from airtight.solvers.design import calibrate
 from airtight.solvers.design.over_the_air import joint, local_search
 from airtight.solvers.design.over_the_air.requirements import Free, Goal, Requirements
 from airtight.solvers.weights import caps
+from airtight.validate.claims import oracles
 from airtight.validate.claims.claim import Claim, holds
-from airtight.validate.claims.domain import Range
 from airtight.validate.claims.relation import absolute, at_least, at_most, equal
 from airtight.validate.papers.feature_dp.common import SEED, system
-from airtight.validate.twins import oracles
 
 _NORMAL = NormalDist()
 _FEW = Range(0, 5, integer=True)  # seeds of random instances; all are tried

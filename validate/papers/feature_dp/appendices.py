@@ -12,12 +12,12 @@ from scipy import special
 from airtight.analytics.checks import FloatArray
 from airtight.analytics.distributions import poisson_binomial, selection
 from airtight.analytics.forms.balls import selection_probability as enclosed
-from airtight.analytics.forms.form import normal_cdf
+from airtight.analytics.forms.domain import Range, over, parameter
+from airtight.analytics.forms.quantity import normal_cdf
+from airtight.validate.claims import oracles
 from airtight.validate.claims.claim import Claim, false, holds
-from airtight.validate.claims.domain import Range, over, parameter
 from airtight.validate.claims.relation import absolute, at_least, at_most, equal
 from airtight.validate.papers.feature_dp.common import PROBABILITY, of_system, resolved
-from airtight.validate.twins import oracles
 
 p, q = (parameter(name, 0.01, 1.0, typical=(0.9, 0.9)) for name in "pq")
 w, v = (parameter(name, 0.01, 1.0, typical=(1 / 12, 1 / 12)) for name in "wv")

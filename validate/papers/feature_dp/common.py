@@ -9,10 +9,10 @@ import numpy as np
 import sympy as sp
 
 from airtight.analytics.forms import gaussian_mechanism
+from airtight.analytics.forms.domain import Range, parameter_of
 from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.validate.claims.domain import Range, parameter_of
 
 PAPER = "feature-dp"
 of_system = partial(parameter_of, InferenceSystem)

@@ -10,10 +10,11 @@ import numpy as np
 
 from airtight.analytics.forms.balls import amplified_delta as enclosed
 from airtight.analytics.forms.balls import gaussian_divergence as enclosed_divergence
+from airtight.analytics.forms.domain import Range, parameter
 from airtight.analytics.privacy.mechanisms import gaussian, gaussian_pair, subsampling
 from airtight.analytics.privacy.over_the_air import amplification, hidden_participation
+from airtight.validate.claims import oracles
 from airtight.validate.claims.claim import Claim, holds
-from airtight.validate.claims.domain import Range, parameter
 from airtight.validate.claims.relation import at_most, equal
 from airtight.validate.papers.feature_dp.common import (
     DIMENSION,
@@ -24,7 +25,6 @@ from airtight.validate.papers.feature_dp.common import (
     resolved,
     system,
 )
-from airtight.validate.twins import oracles
 
 _LEAST_INTEGRAL = (
     1e-6  # smaller values are raised to this: integrals of absolute accuracy 1e-13 have too few digits below it

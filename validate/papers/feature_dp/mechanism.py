@@ -11,9 +11,11 @@ import sympy as sp
 from airtight.analytics.distributions import poisson_binomial
 from airtight.analytics.forms import gaussian_mechanism as forms
 from airtight.analytics.forms.balls import amplified_delta
+from airtight.analytics.forms.domain import Range, constant, over, parameter
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.analytics.privacy.over_the_air import concentration
+from airtight.validate.claims import oracles
 from airtight.validate.claims.claim import (
     Claim,
     Reference,
@@ -25,10 +27,8 @@ from airtight.validate.claims.claim import (
     not_reproducible,
     other_reading,
 )
-from airtight.validate.claims.domain import Range, constant, over, parameter
 from airtight.validate.claims.relation import absolute, at_least, at_most, both, equal
 from airtight.validate.papers.feature_dp.common import GAUSSIAN, of_system, system
-from airtight.validate.twins import oracles
 
 delta = of_system("delta", 1e-12, 0.5, logarithmic=True)
 mu = parameter("mu", 1e-2, 1e2, logarithmic=True, typical=(0.82, 2.07), latex=r"\mu")  # epsilon of 3.98 to 10, Table II

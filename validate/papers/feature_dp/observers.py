@@ -7,10 +7,10 @@ from functools import partial
 from typing import Any
 
 from airtight.analytics.forms.balls import observer_delta as enclosed
+from airtight.analytics.forms.domain import Range
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.over_the_air import amplification, observers
 from airtight.validate.claims.claim import Claim, false, holds, holds_under
-from airtight.validate.claims.domain import Range
 from airtight.validate.claims.relation import at_most, equal
 from airtight.validate.papers.feature_dp import theorem1
 from airtight.validate.papers.feature_dp.common import PROBABILITY, resolved, system

@@ -8,11 +8,11 @@ from itertools import product
 import numpy as np
 from scipy import special
 
+from airtight.analytics.forms.domain import Range
 from airtight.analytics.inference import power_limit
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.validate.claims.claim import Claim, holds
-from airtight.validate.claims.domain import Range
 from airtight.validate.claims.relation import equal
 from airtight.validate.papers.feature_dp.common import SEED, scalar
 

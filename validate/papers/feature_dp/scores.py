@@ -11,13 +11,13 @@ import numpy as np
 import sympy as sp
 from scipy import special
 
+from airtight.analytics.forms.domain import Range, parameter
 from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.inference import participation, uncertainty
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.analytics.privacy.over_the_air import feature_aware
 from airtight.validate.claims.claim import Claim, false, holds, holds_under, not_reproducible, other_reading
-from airtight.validate.claims.domain import Range, parameter
 from airtight.validate.claims.relation import absolute, at_most, both, equal
 from airtight.validate.papers.feature_dp.common import GAUSSIAN, SEED, equal_devices
 

@@ -9,14 +9,14 @@ import sympy as sp
 
 from airtight.analytics.distributions import selection
 from airtight.analytics.forms.balls import selection_probability as rigorous
-from airtight.analytics.forms.form import normal_cdf
+from airtight.analytics.forms.balls.compiled import enclosed
+from airtight.analytics.forms.domain import Parameter, Range, over, parameter
+from airtight.analytics.forms.quantity import normal_cdf
 from airtight.analytics.inference import participation
+from airtight.validate.claims import oracles
 from airtight.validate.claims.claim import Claim, false, holds, holds_under, other_reading
-from airtight.validate.claims.domain import Parameter, Range, over, parameter
-from airtight.validate.claims.proving.balls import enclosed
 from airtight.validate.claims.relation import absolute, at_least, at_most, both, equal
 from airtight.validate.papers.feature_dp.common import SEED
-from airtight.validate.twins import oracles
 
 # Psi of Fig. 6 and 7, score noise of Fig. 4 and 10
 _GAP = Range(1e-3, 10.0, logarithmic=True, typical=(0.005, 0.1))

@@ -6,11 +6,11 @@ import numpy as np
 import sympy as sp
 
 from airtight.analytics.distributions import selection
-from airtight.analytics.forms.form import normal_cdf
+from airtight.analytics.forms.domain import Range, parameter
+from airtight.analytics.forms.quantity import normal_cdf
 from airtight.analytics.inference import participation
 from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.validate.claims.claim import Claim, defined, false, holds, holds_under, not_reproducible
-from airtight.validate.claims.domain import Range, parameter
 from airtight.validate.claims.relation import absolute, at_least, at_most, both
 from airtight.validate.papers.feature_dp.common import EPSILON, GAUSSIAN, of_system
 from airtight.validate.papers.feature_dp.scores import seen_to_send

@@ -11,14 +11,15 @@ import sympy as sp
 
 from airtight.analytics.forms import theorem1 as forms
 from airtight.analytics.forms.balls import amplified_delta as enclosed
+from airtight.analytics.forms.domain import Range, over, parameter
 from airtight.analytics.forms.gaussian_mechanism import epsilon as of_epsilon
 from airtight.analytics.forms.gaussian_mechanism import hockey_stick
 from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.mechanisms import gaussian, gaussian_pair
 from airtight.analytics.privacy.over_the_air import amplification
+from airtight.validate.claims import oracles
 from airtight.validate.claims.claim import Claim, false, holds, holds_under, other_reading
-from airtight.validate.claims.domain import Range, over, parameter
 from airtight.validate.claims.relation import at_most, equal
 from airtight.validate.papers.feature_dp.common import (
     DIMENSION,
@@ -32,7 +33,6 @@ from airtight.validate.papers.feature_dp.common import (
     resolved,
     system,
 )
-from airtight.validate.twins import oracles
 
 # Theorem 1, with gamma = 1 as in Sec. VI
 

@@ -10,14 +10,14 @@ import numpy as np
 import sympy as sp
 
 from airtight.analytics.forms import inference_errors as forms
+from airtight.analytics.forms.domain import Range, over, parameter
 from airtight.analytics.inference import distortion, transmission
 from airtight.analytics.inference.features import Features
 from airtight.analytics.privacy.mechanisms import gaussian
+from airtight.validate.claims import oracles
 from airtight.validate.claims.claim import Claim, Reference, false, holds, holds_under
-from airtight.validate.claims.domain import Range, over, parameter
 from airtight.validate.claims.relation import at_most, both, equal
 from airtight.validate.papers.feature_dp.common import SEED, instance, of_system, scalar, system
-from airtight.validate.twins import oracles
 
 p, q = (of_system("participation", 0.01, 1.0, name=name, latex=name, typical=(0.9, 0.9)) for name in "pq")
 devices = of_system("devices", 1, 50)
@@ -58,7 +58,7 @@ def _proven_power(power: float, signal: float, noise: float, cosine: float) -> f
     return float(amplitude**2 * _square(signal, noise, cosine))
 
 
-_AMPLITUDE = forms.FORMS["amplitude, printed"].expression.subs(
+_AMPLITUDE = forms.QUANTITIES["amplitude, printed"].expression.subs(
     {forms.power: power, forms.weight: 1, forms.clip: signal, forms.length: noise}
 )
 

@@ -11,6 +11,7 @@ import sympy as sp
 from airtight.analytics.forms import inference_errors as mse
 from airtight.analytics.forms import weights as forms
 from airtight.analytics.forms.balls.ball import ball
+from airtight.analytics.forms.domain import Range, constant, parameter
 from airtight.analytics.inference import distortion
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
@@ -18,7 +19,6 @@ from airtight.analytics.privacy.over_the_air import amplification
 from airtight.solvers import weights
 from airtight.solvers.weights import caps, published_update, structured
 from airtight.validate.claims.claim import Claim, false, holds, other_reading
-from airtight.validate.claims.domain import Range, constant, parameter
 from airtight.validate.claims.relation import absolute, at_least, at_most, both, equal, relative_to
 from airtight.validate.papers.feature_dp.common import SEED, equal_devices, instance, scalar
 from airtight.validate.papers.feature_dp.transmission import two_devices

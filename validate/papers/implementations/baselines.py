@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import sympy as sp
 
+from airtight.analytics.forms.domain import Range, parameter
 from airtight.analytics.forms.gaussian_mechanism import hockey_stick
 from airtight.validate.claims.claim import Claim, false, holds
-from airtight.validate.claims.domain import Range, parameter
 from airtight.validate.claims.relation import absolute, at_most, equal
 from airtight.validate.papers.implementations.common import alpha, claim, epsilon, s, x, y
 from airtight.validate.papers.implementations.corbin_fl import source

@@ -7,8 +7,8 @@ from typing import Any
 import sympy as sp
 
 from airtight.analytics.forms import binary_quantizers
+from airtight.analytics.forms.domain import parameter
 from airtight.validate.claims.claim import Claim, Implementation, Ruling, undecidable
-from airtight.validate.claims.domain import parameter
 
 epsilon = parameter("epsilon", 0.05, 10.0, logarithmic=True, typical=(5.0, 7.0), latex=r"\epsilon")
 x, y = (parameter(name, -1.0, 1.0, extra=(0.0,), typical=(-1.0, 1.0)) for name in ("x", "y"))  # offsets, in radii

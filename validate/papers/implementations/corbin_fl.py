@@ -12,9 +12,9 @@ import sympy as sp
 
 from airtight.analytics.federated.corbin import quantizers
 from airtight.analytics.forms.balls.ball import Ball, ball
+from airtight.analytics.forms.domain import Range, parameter
 from airtight.analytics.forms.gaussian_mechanism import hockey_stick
 from airtight.validate.claims.claim import Claim, Implementation, false, holds
-from airtight.validate.claims.domain import Range, parameter
 from airtight.validate.claims.relation import Relation, absolute, at_most, equal
 from airtight.validate.papers.implementations.common import alpha, bits, claim, epsilon, s, x, y
 

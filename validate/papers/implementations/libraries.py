@@ -9,10 +9,10 @@ import flint
 import sympy as sp
 
 from airtight.analytics.forms.balls.ball import Ball, ball
-from airtight.analytics.forms.form import normal_cdf
+from airtight.analytics.forms.domain import Range, parameter
 from airtight.analytics.forms.gaussian_mechanism import hockey_stick
+from airtight.analytics.forms.quantity import normal_cdf
 from airtight.validate.claims.claim import Claim, Implementation, Reference, false, holds, other_reading
-from airtight.validate.claims.domain import Range, parameter
 from airtight.validate.claims.relation import absolute, at_most
 from airtight.validate.papers.implementations.common import claim, classical, delta
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import sympy as sp
 
+from airtight.analytics.forms.domain import Range, parameter
 from airtight.analytics.forms.gaussian_mechanism import hockey_stick
 from airtight.validate.claims.claim import Claim, Implementation, Paper, false, holds, undecidable
-from airtight.validate.claims.domain import Range, parameter
 from airtight.validate.claims.relation import absolute, at_least, at_most, equal
 from airtight.validate.papers.privacy_for_free.allocation import allocate, exact_budget, printed_budget
 

@@ -9,15 +9,15 @@ import numpy as np
 
 from airtight.analytics.federated.fair import fairness
 from airtight.analytics.federated.fair.device import table_1
+from airtight.analytics.forms.domain import Range
 from airtight.solvers import energy as energy_utility
 from airtight.solvers.design.fleet import fleet_design as fleets
 from airtight.solvers.design.fleet.fleet_requirements import FleetRequirements
 from airtight.solvers.energy import proved_gap
 from airtight.solvers.energy.energy_problem import Problem
+from airtight.validate.claims import oracles
 from airtight.validate.claims.claim import Claim, holds
-from airtight.validate.claims.domain import Range
 from airtight.validate.claims.relation import absolute, at_least, equal
-from airtight.validate.twins import oracles
 
 _DELTA = Range(1e-6, 1e-2, logarithmic=True)
 _PLACE = {"distance": Range(50.0, 200.0), "deadline": Range(0.6, 2.0)}

@@ -11,8 +11,8 @@ import sympy as sp
 
 from airtight.analytics.federated.fair.device import DeviceFleet
 from airtight.analytics.forms import energy_utility, wireless_device
+from airtight.analytics.forms.domain import parameter_of
 from airtight.analytics.parameters import of
-from airtight.validate.claims.domain import parameter_of
 
 of_device = partial(parameter_of, DeviceFleet)
 distance = of_device("distance", 50.0, 200.0)
@@ -55,7 +55,7 @@ def table_1(expression: sp.Expr, changes: dict[sp.Symbol, Any] | None = None) ->
 IN_TABLE_1 = {  # for legends
     **{
         of(DeviceFleet)[key].symbol: _TABLE[symbol]
-        for key, symbol in wireless_device.FORMS["utility"].arguments.items()
+        for key, symbol in wireless_device.QUANTITIES["utility"].arguments.items()
         if symbol in _TABLE
     },
     r"\mathcal V_v": _TABLE[wireless_device.model],

@@ -8,10 +8,10 @@ from itertools import product
 import sympy as sp
 from scipy import optimize
 
+from airtight.analytics.forms.domain import Range, parameter
 from airtight.analytics.privacy.accounting import composition_theorems, loss_distribution
 from airtight.analytics.privacy.mechanisms import subsampling
 from airtight.validate.claims.claim import Claim, false, holds, holds_under
-from airtight.validate.claims.domain import Range, parameter
 from airtight.validate.claims.relation import at_most, equal
 
 epsilon = parameter("epsilon", 0.05, 2.0, typical=(0.95, 0.95), latex=r"\epsilon")

@@ -13,10 +13,10 @@ from scipy.optimize import brentq
 from airtight.analytics.federated.fair.device import DeviceFleet, table_1
 from airtight.analytics.forms import energy_utility as by_rate
 from airtight.analytics.forms import wireless_device as forms
+from airtight.analytics.forms.domain import Range, parameter
 from airtight.solvers import energy as energy_utility
 from airtight.solvers.energy import schemes
 from airtight.validate.claims.claim import Claim, defined, false, holds, holds_under, ill_defined, not_reproducible
-from airtight.validate.claims.domain import Range, parameter
 from airtight.validate.claims.relation import absolute, at_least, at_most, equal
 from airtight.validate.papers.utility_fairness.common import IN_TABLE_1, distance, of_device
 from airtight.validate.papers.utility_fairness.common import table_1 as at_table_1
@@ -69,7 +69,7 @@ def _at_deadline(expression: sp.Expr, least: Any = 10) -> sp.Expr:
 
 
 def _limit(name: str) -> sp.Expr:
-    return at_table_1(forms.FORMS[name].expression, {forms.deadline: deadline})
+    return at_table_1(forms.QUANTITIES[name].expression, {forms.deadline: deadline})
 
 
 def _least_power(distance: float, deadline: float) -> float:
@@ -147,12 +147,12 @@ _NATS = {
     r"Z_{\max}": at_table_1(_RATE[by_rate.Z].subs(power, 1)),
 }
 _FASTEST = at_table_1(forms.transmit_time, {forms.power: 1})
-_MOST = at_table_1(forms.energy, {forms.power: 1, forms.iterations: forms.FORMS["most iterations"].expression})
+_MOST = at_table_1(forms.energy, {forms.power: 1, forms.iterations: forms.QUANTITIES["most iterations"].expression})
 _BENCHMARK = at_table_1(
     forms.energy,
     {
         forms.power: sp.Rational("0.471"),
-        forms.iterations: forms.FORMS["most iterations"].expression.subs(forms.greatest, sp.Rational("0.471")),
+        forms.iterations: forms.QUANTITIES["most iterations"].expression.subs(forms.greatest, sp.Rational("0.471")),
     },
 )
 

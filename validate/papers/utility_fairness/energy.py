@@ -15,11 +15,11 @@ from airtight.analytics.forms import energy_utility as forms
 from airtight.analytics.forms import wireless_device
 from airtight.analytics.forms.balls.ball import Ball, ball
 from airtight.analytics.forms.balls.energy_plan import Device
+from airtight.analytics.forms.domain import Range, parameter
 from airtight.solvers import energy as energy_utility
 from airtight.solvers.energy import published
 from airtight.solvers.energy.energy_problem import Problem
 from airtight.validate.claims.claim import Claim, false, holds, holds_under
-from airtight.validate.claims.domain import Range, parameter
 from airtight.validate.claims.relation import absolute, at_least, at_most, both, equal, relative_to
 from airtight.validate.papers.utility_fairness import common
 

@@ -7,8 +7,8 @@ from functools import cache
 import numpy as np
 
 from airtight.analytics.federated.fair.device import table_1
+from airtight.analytics.forms.domain import Range
 from airtight.validate.claims.claim import Claim, holds_under
-from airtight.validate.claims.domain import Range
 from airtight.validate.claims.relation import at_most
 
 _SEEDS = {"seed": Range(0, 5, integer=True)}

@@ -7,8 +7,8 @@ import sympy as sp
 
 from airtight.analytics.federated.fair import fairness
 from airtight.analytics.forms import wireless_device
+from airtight.analytics.forms.domain import Range, over, parameter
 from airtight.validate.claims.claim import Claim, defined, false, holds, ill_defined
-from airtight.validate.claims.domain import Range, over, parameter
 from airtight.validate.claims.relation import absolute, at_least, at_most, equal
 
 gain = parameter("gain", 0.0, 1.0, latex="g")
@@ -19,13 +19,13 @@ computing = parameter("energy", 0.0, 0.1, typical=(0.046, 0.058), latex="E_{cp}"
 beta_1 = parameter("beta_1", 0.01, 1.0, latex=r"\beta_1")
 beta_2, other = (parameter(name, 0.02, 0.5, latex=rf"\{name}") for name in ("beta_2", "beta_2'"))
 
-_PRINTED = wireless_device.FORMS["deviation factor"].expression.subs(
+_PRINTED = wireless_device.QUANTITIES["deviation factor"].expression.subs(
     dict(zip(wireless_device.cosines, cosines, strict=True))
 )
-_MODEL = wireless_device.FORMS["deviation model"].expression.subs(
+_MODEL = wireless_device.QUANTITIES["deviation model"].expression.subs(
     {wireless_device.beta_1: beta_1, wireless_device.beta_2: beta_2, wireless_device.energy_cp: computing}
 )
-_FIT = wireless_device.FORMS["fit to one round"].expression.subs(
+_FIT = wireless_device.QUANTITIES["fit to one round"].expression.subs(
     {wireless_device.deviation: deviation, wireless_device.energy_cp: computing}
 )
 _FITTED = {

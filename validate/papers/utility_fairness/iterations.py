@@ -7,8 +7,8 @@ import sympy as sp
 
 from airtight.analytics.federated.fair import convergence
 from airtight.analytics.forms import iteration_bounds as forms
+from airtight.analytics.forms.domain import Range, parameter
 from airtight.validate.claims.claim import Claim, false, holds, holds_under
-from airtight.validate.claims.domain import Range, parameter
 from airtight.validate.claims.relation import at_least, at_most, equal, relative_to
 from airtight.validate.papers.utility_fairness.common import bent, descended
 

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import sympy as sp
 
+from airtight.analytics.forms.domain import Range, parameter
 from airtight.validate.claims.claim import Claim, defined, false, holds_under, other_reading
-from airtight.validate.claims.domain import Range, parameter
 from airtight.validate.claims.relation import absolute, at_least, at_most, equal
 from airtight.validate.papers.utility_fairness.common import descended
 

@@ -7,10 +7,10 @@ from functools import cache
 import numpy as np
 
 from airtight.analytics.federated.fair.device import DeviceFleet, table_1
+from airtight.analytics.forms.domain import Range
 from airtight.solvers import energy as energy_utility
 from airtight.solvers.energy.energy_problem import Problem
 from airtight.validate.claims.claim import Claim, holds
-from airtight.validate.claims.domain import Range
 from airtight.validate.claims.relation import at_least, equal, relative_to
 from airtight.validate.experiments.monte_carlo import fleets
 

@@ -10,14 +10,14 @@ import sympy as sp
 from airtight.analytics.federated.fair import fairness
 from airtight.analytics.forms.balls import gaussian_divergence as enclosed
 from airtight.analytics.forms.balls.ball import Ball, ball
-from airtight.analytics.forms.form import normal_cdf
+from airtight.analytics.forms.domain import Range, parameter
 from airtight.analytics.forms.gaussian_mechanism import hockey_stick
+from airtight.analytics.forms.quantity import normal_cdf
 from airtight.analytics.privacy.accounting import composition_theorems
 from airtight.analytics.privacy.mechanisms import gaussian
+from airtight.validate.claims import oracles
 from airtight.validate.claims.claim import Claim, defined, false, holds, holds_under, other_reading
-from airtight.validate.claims.domain import Range, parameter
 from airtight.validate.claims.relation import absolute, at_least, at_most, equal
-from airtight.validate.twins import oracles
 
 epsilon = parameter("epsilon", 0.01, 20.0, logarithmic=True, typical=(0.95, 0.95), latex=r"\epsilon")
 delta = parameter("delta", 1e-8, 1e-2, logarithmic=True, typical=(1e-5, 1e-5), latex=r"\delta")

@@ -8,9 +8,9 @@ from typing import Any
 import sympy as sp
 
 from airtight.analytics.federated.fair.device import table_1
+from airtight.analytics.forms.domain import Range, parameter
 from airtight.solvers import energy as energy_utility
 from airtight.validate.claims.claim import Claim, false, holds, holds_under, other_reading
-from airtight.validate.claims.domain import Range, parameter
 from airtight.validate.claims.relation import at_least, at_most, equal
 from airtight.validate.papers.utility_fairness.common import distance
 

@@ -1,4 +1,4 @@
-"""Domains of claims: the ranges of their parameters."""
+"""Ranges of parameters, and symbols that know their range."""
 
 from __future__ import annotations
 
@@ -187,8 +187,14 @@ class Parameter(sp.Symbol):  # type: ignore[misc]
         """
         return (*super()._hashable_content(), self._range_repr)
 
+    @classmethod
+    def class_key(cls) -> Any:
+        """Sort among all symbols by name."""
+        return sp.Symbol.class_key()
+
     def _latex(self, printer: Any) -> str:
-        return self.range.symbol or str(printer._print_Symbol(sp.Symbol(self.name)))
+        letter, prime = (self.name[:-1], "'") if self.name.endswith("'") else (self.name, "")
+        return self.range.symbol or str(printer._print_Symbol(sp.Symbol(letter))) + prime
 
 
 def parameter(
@@ -259,3 +265,14 @@ def over(*chosen: Parameter) -> dict[str, Range]:
     1.0
     """
     return {symbol.name: symbol.range for symbol in chosen}
+
+
+# ranges that many quantities share
+PROBABILITY = Range(1e-12, 1.0, logarithmic=True, extra=(0.0, 0.5, 1.0))
+SHARE = Range(1e-6, 1.0, logarithmic=True, extra=(0.5,))
+DELTA = Range(1e-300, 0.9, logarithmic=True)
+EPSILON = Range(1e-9, 700.0, logarithmic=True)
+POSITIVE = Range(1e-6, 1e6, logarithmic=True)
+NONNEGATIVE = Range(1e-6, 1e6, logarithmic=True, extra=(0.0,))
+REAL = Range(-10.0, 10.0, extra=(0.0,))
+COUNT = Range(1, 10**6, logarithmic=True, integer=True)
