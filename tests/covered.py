@@ -55,6 +55,8 @@ OTHER_PLACES = (
     "airtight.analytics.forms",
 )
 ELSEWHERE = {  # no quantity of a paper's model: why no row is asked of it
+    "airtight.solvers.quantities.quantities": "the registry of the quantities, none itself",
+    "airtight.analytics.federated.fair.convergence.iterations": "three quantities of its module, each of which has rows",
     "airtight.solvers.design.over_the_air.frontier.surface": "many designs of airtight.solvers.design.over_the_air.joint.design",
     "airtight.solvers.weights.solution.proof": "a certificate, checked in fractions when it is made",
     "airtight.solvers.design.quantizer.quantizer_bound.best": "a certificate, checked in fractions when it is made",

@@ -1,6 +1,7 @@
 """What the tutorial, the how-to pages, the README and the notebooks tell a reader to do works as it stands."""
 
 import ast
+import itertools
 import pkgutil
 import re
 import shlex
@@ -16,6 +17,7 @@ from latex2mathml.converter import convert
 
 import airtight
 from airtight.analytics.checks import ParameterError
+from airtight.analytics.forms import comparison
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.accounting.privacy_curve import PrivacyCurve
 from airtight.analytics.privacy.mechanisms import mechanism
@@ -27,6 +29,9 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md"))]
+
+
+PROGRAMS = re.findall(r"```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), re.DOTALL)
 
 
 @pytest.fixture
@@ -124,7 +129,7 @@ def test_the_first_numbers_name_their_observer():
 
 def test_the_mechanism_of_contributing_is_one():
     """One file and one registration: composition, trade-off and JSON come with them."""
-    (text,) = re.findall(r"```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), re.DOTALL)
+    text = PROGRAMS[0]
     told: dict = {"__name__": "erasure"}
     exec(text, told)
     with pytest.raises(ParameterError, match="seen"):
@@ -144,7 +149,7 @@ def test_the_mechanism_of_contributing_is_one():
 
 def test_its_file_is_all_that_json_needs(tmp_path, monkeypatch):
     """A process that has not imported it yet finds it in its room."""
-    (text,) = re.findall(r"```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), re.DOTALL)
+    text = PROGRAMS[0]
     (tmp_path / "erasure.py").write_text(text)
     described = '[{"constructor": "erasure", "parameters": {"loss": 1.0, "seen": 0.25}, "count": 2}]'
     code = (
@@ -153,6 +158,19 @@ def test_its_file_is_all_that_json_needs(tmp_path, monkeypatch):
     )
     done = subprocess.run([sys.executable, "-c", code, tmp_path, described], capture_output=True, text=True, check=True)
     assert float(done.stdout) == pytest.approx(2.0)
+
+
+def test_the_closed_form_of_contributing_is_one():
+    """Compared with the variance of all outcomes of three clients with the bit at random."""
+    told: dict = {}
+    exec(PROGRAMS[1], told)
+    form = told["FREQUENCY"]
+    assert comparison.worst(form, samples=50).error < form.tolerance
+    truth = np.exp(1.0) / (1 + np.exp(1.0))
+    outcomes = np.array([sum(bits) / 3 for bits in itertools.product((0, 1), repeat=3)])  # each has probability 1/8
+    estimates = (outcomes - (1 - truth)) / (2 * truth - 1)
+    assert form(clients=3, epsilon=1.0) == pytest.approx(np.var(estimates))
+    assert form.of(airtight.FederatedSystem(clients=3, parameters=1, epsilon=1.0)) == form(clients=3, epsilon=1.0)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
