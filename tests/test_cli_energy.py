@@ -73,7 +73,7 @@ def test_infeasible(tmp_path):
 
 def test_decibels_for_watts_warn_and_go_on(tmp_path):
     result = run("solve", "energy", written(tmp_path, FLEET.replace("max_power = 1.0 ", "max_power = 30.0 ")), "--json")
-    assert result.exit_code == 0 and "30 W" in result.stderr and "in dBm, it would be 1 W" in result.stderr
+    assert result.exit_code == 0 and "30 W" in result.stderr and "in dBm, the power is 1 W" in result.stderr
     assert len(json.loads(result.stdout)) == 10
 
 
