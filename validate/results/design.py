@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from airtight.analytics.checks import FloatArray
+from airtight.analytics.guarantee import Adjacency, Observer
+from airtight.solvers.design.calibrate import Calibration
 from airtight.solvers.design.federated.federated_design import FederatedDesign
 from airtight.solvers.design.federated.federated_requirements import FederatedRequirements
 from airtight.solvers.design.fleet.fleet_design import FleetDesign
@@ -18,8 +20,6 @@ from airtight.solvers.design.over_the_air.requirements import Free, JointDesign
 
 if TYPE_CHECKING:
     import xarray
-from airtight.analytics.guarantee import Adjacency, Observer
-from airtight.solvers.design.calibrate import Calibration
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,17 +3,13 @@ r"""The privacy curve: one value type for every mechanism and every composition.
 A pair of laws (P, Q) is described by :math:`\delta(\epsilon) = \sup_A P(A) - e^\epsilon Q(A)` and by the same function
 of (Q, P). These two curves determine everything that an attacker can achieve. Each order is composed by itself, and the
 maximum of the two is taken afterwards, because neither of them needs to dominate the other.
-
-One order of a privacy curve, that of (P, Q) or that of (Q, P): its upper and lower bound.
-
-From a privacy curve to the trade-off function: the supporting lines of the errors of an attack.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -23,7 +19,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, ParameterError, choice, real
-from airtight.analytics.privacy.accounting.numerical_composition import WIDTH
+from airtight.analytics.privacy.accounting.loss_distribution import LossDistribution
+from airtight.analytics.privacy.accounting.numerical_composition import WIDTH, Composition
 from airtight.analytics.privacy.accounting.subsampled import Subsampled
 from airtight.analytics.privacy.mechanisms.discrete_pair import discrete
 from airtight.analytics.privacy.mechanisms.gaussian import Gaussian
@@ -33,11 +30,6 @@ from airtight.analytics.privacy.mechanisms.randomized_response import Randomized
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-from collections.abc import Hashable
-from dataclasses import field
-
-from airtight.analytics.privacy.accounting.loss_distribution import LossDistribution
-from airtight.analytics.privacy.accounting.numerical_composition import Composition
 
 _GOLDEN = (np.sqrt(5) - 1) / 2  # ratio of a golden section
 _STEPS = 60  # greatest number of golden sections

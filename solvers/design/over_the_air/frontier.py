@@ -1,35 +1,28 @@
-"""Trade-offs between privacy, distortion and accuracy: MSE and accuracy of each design at each privacy cap.
+"""Trade-offs between privacy, distortion, accuracy and energy, from many designs.
 
-The surface of joint designs: the least energy as a function of epsilon and accuracy (or error).
+A frontier holds the MSE and the accuracy of each design rule at each privacy cap; a surface holds the least energy of
+joint designs as a function of epsilon and accuracy (or error).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from airtight.analytics import checks
-from airtight.analytics.checks import FloatArray
+from airtight.analytics.checks import FloatArray, ParameterError
 from airtight.analytics.inference import accuracy, distortion
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.solvers import weights
-from airtight.solvers.errors import InfeasibleError
-from airtight.solvers.weights import caps
-
-if TYPE_CHECKING:
-    import xarray
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
-
-from airtight.analytics.checks import ParameterError
 from airtight.solvers.design.over_the_air.joint import design
 from airtight.solvers.design.over_the_air.requirements import Goal, JointDesign, Requirements
-from airtight.solvers.errors import NotSettledError
+from airtight.solvers.errors import InfeasibleError, NotSettledError
+from airtight.solvers.weights import caps
 
 if TYPE_CHECKING:
     import xarray

@@ -1,36 +1,26 @@
 """The parts of a redrawn figure: data, computed or shipped, and the function that plots and describes them.
 
-A table of a paper, as HTML.
-
-Results of the full effort, shipped as JSON next to this module, so that captions and ledger rows need no long run.
-
-``make findings`` computes them again.
+A table of a paper becomes HTML. Results of the full effort are shipped as JSON next to this module, so that captions
+and ledger rows need no long run; ``make findings`` computes them again.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-import xarray as xr
-
-from airtight.validate.experiments.figures.finding import Finding
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-import json
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import xarray as xr
 from markupsafe import Markup
 
+from airtight.validate.experiments.figures.finding import Finding
 from airtight.validate.files import whole
 
 if TYPE_CHECKING:
-    import xarray as xr
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -12,18 +12,12 @@ from markupsafe import Markup
 from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.privacy.over_the_air import amplification
 from airtight.validate.experiments.figures import style
-from airtight.validate.report.drawing import energy_plots, federated_plots, inference_plots
-from airtight.validate.results.bounds import Bounds
-from airtight.validate.system_file.description import Description
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
 from airtight.validate.experiments.figures.style import STYLE, figure_of
 from airtight.validate.experiments.seeds import student
 from airtight.validate.experiments.training.federated_training import Run
+from airtight.validate.report.drawing import energy_plots, federated_plots, inference_plots
+from airtight.validate.results.bounds import Bounds
+from airtight.validate.system_file.description import Description
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

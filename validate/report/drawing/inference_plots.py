@@ -12,16 +12,9 @@ from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.mechanisms import subsampling
-from airtight.analytics.privacy.over_the_air import amplification
-from airtight.validate.experiments.figures.style import STYLE, figure_of
+from airtight.analytics.privacy.over_the_air import amplification, observers
+from airtight.validate.experiments.figures.style import STYLE, figure_of, label_ends
 from airtight.validate.results.inference_results import InferenceBounds, Selection
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-from typing import TYPE_CHECKING
-
-from airtight.analytics.privacy.over_the_air import observers
-from airtight.validate.experiments.figures.style import label_ends
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
