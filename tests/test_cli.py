@@ -130,7 +130,7 @@ def test_wrong_tasks(tmp_path, old, new, needles):
 @pytest.mark.parametrize(
     ("changes", "needles"),
     [
-        ({"D": None}, ["no D"]),
+        ({"D": None}, ["D is missing"]),
         ({"f": np.zeros((2, 5))}, ["W = "]),
         ({"W": np.zeros((3, 4, 6))}, ["W = "]),
         ({"D": np.zeros((5, 3)), "W": np.zeros((3, 5))}, ["D = ", "r = 4"]),

@@ -70,7 +70,7 @@ class Quantity:
     --------
     >>> x = Parameter("x", Range(1e-3, 1e3, logarithmic=True))
     >>> half = Quantity("half", "none", Face.EXACT, x / 2, {"x": x})
-    >>> half.latex(), half(x=3.0), mpmath.nstr(half.evaluate(x=3.0), 3)
+    >>> half.latex(), float(half(x=3.0)), mpmath.nstr(half.evaluate(x=3.0), 3)
     ('\\\\frac{x}{2}', 1.5, '1.5')
     """
 
