@@ -46,7 +46,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import signal
 
 from airtight.analytics.checks import FloatArray
 from airtight.analytics.privacy.accounting.loss_distribution import LossDistribution
@@ -56,6 +55,7 @@ from airtight.analytics.rounding import UNIT
 _LEAST = 1e-307  # near the least normal double: a lower bound up to it counts as 0; underflow loses less in each mass
 _BEFORE, _AFTER = 1 - 4 * UNIT, 1 + 4 * UNIT  # put a rounded multiple of the step below, or above, the exact one
 _BENT = 1e-14  # relative excess over a chord from which a value is lowered to the chord
+_BLOCK = 30.0  # losses in a block of sums; within it the exponential of a loss is far below the greatest double
 _STEEP = 2.0  # step from which a staircase is a better lower bound than lines in exp(epsilon)
 Curve = Callable[[FloatArray], tuple[FloatArray, FloatArray]]  # lower and upper bound of delta at each epsilon >= 0
 
@@ -312,13 +312,25 @@ def _law(
 
 def summed(mass: FloatArray, infinite: float, step: float) -> tuple[FloatArray, float]:
     """Hockey-stick curve of masses at the grid points, from sums of positive terms; and the total mass."""
-    shrink, width = np.exp(-step), np.expm1(step)
+    width = np.expm1(step)
     with np.errstate(under="ignore"):
         shifted = np.append(mass[::-1][:-1], 0.0)  # p_last, ..., p_{first + 1}
         # decayed: sums over j > i of p_j exp((i - j) step); the curve at i less that at i + 1 is width times this sum
-        decayed = signal.lfilter([shrink], [1.0, -shrink], shifted[:-1]) if mass.size > 1 else np.zeros(0)
-        below_last = infinite + width * np.cumsum(decayed)
+        below_last = infinite + width * np.cumsum(_decayed(shifted[:-1], step))
     return np.append(below_last[::-1], infinite), float(np.sum(mass)) + infinite
+
+
+def _decayed(mass: FloatArray, step: float) -> FloatArray:
+    """Sums over j <= i of mass_j exp(-(i - j + 1) step), in blocks over which the exponential stays below e^30."""
+    length = min(max(int(_BLOCK / step), 1), max(mass.size, 1))
+    growth = np.exp(step * np.arange(length))
+    sums, carried = np.empty_like(mass), 0.0  # carried: the sum at the end of the block before
+    for start in range(0, mass.size, length):
+        block = mass[start : start + length]
+        grown = growth[: block.size]
+        sums[start : start + length] = (np.cumsum(block * grown) + carried) / grown * np.exp(-step)
+        carried = float(sums[start + block.size - 1])
+    return sums
 
 
 @dataclass(frozen=True, eq=False)

@@ -407,6 +407,23 @@ class Product:
                 return best * (1 + 4 * UNIT)
             tilt /= 2
 
+    def many(self, level: float, *, lower: bool) -> Readings | None:
+        """The bounds near a level of delta, to be read at many points; None where no loss is finite.
+
+        Parameters
+        ----------
+        level : float
+            In (0, 1); about the least delta of interest.
+        lower : bool
+            Whether lower bounds are needed; otherwise upper ones.
+        """
+        product = self if lower else self._trimmed(level / self.count)
+        infinite = product.infinite_ends()[0 if lower else 1]
+        if product.impossible or infinite >= level:
+            return None
+        tilt = product._tilt_of_level(np.log(level - infinite))
+        return Readings(product._tail(tilt, lower=lower), infinite)
+
     def _trimmed(self, mass: float) -> Product:
         return Product(tuple((law.trimmed(mass, count), count) for law, count in self.factors))
 
@@ -620,6 +637,36 @@ class _Tail:
         """
         return max(float(np.max(self.p - self.q(epsilon))), 0.0)
 
+    @cached_property
+    def _scaled(self) -> FloatArray:
+        """Cumulative sums under Q times ``exp(mean)``, for epsilons near the mean."""
+        with np.errstate(under="ignore", over="ignore"):
+            return np.cumsum(self.mass * np.exp(np.minimum(self.mean - self.losses, _LARGE))) / self.room
+
+    def deltas(self, epsilon: FloatArray) -> FloatArray:
+        """As :meth:`delta` at each epsilon; nan far from the mean. The mass that may be missing is added to an upper bound.
+
+        The greatest difference of the sums is that of the losses above epsilon, which a search finds.
+        """
+        above = np.searchsorted(-self.losses, -epsilon, side="left")
+        missing = self.beyond + np.where(epsilon < self.bottom, self.below, 0.0) if self.room > 1 else 0.0
+        with np.errstate(under="ignore", over="ignore", invalid="ignore"):
+            q = np.append(0.0, self._scaled)[above] * np.exp(epsilon - self.mean)
+            difference = np.maximum(np.append(0.0, self.p)[above] - q, 0.0) + missing
+        return np.asarray(np.where(np.abs(epsilon - self.mean) <= _LARGE, difference, np.nan))
+
+    @cached_property
+    def _at_losses(self) -> FloatArray:
+        return np.asarray(np.maximum.accumulate(np.nan_to_num(self.deltas(self.losses), nan=0.0)))
+
+    def epsilons(self, delta: FloatArray) -> FloatArray:
+        """An approximation of the epsilon at which :meth:`deltas` is each delta."""
+        above = np.searchsorted(self._at_losses, delta, side="right")
+        p, q = np.append(0.0, self.p)[above], np.append(0.0, self._scaled)[above]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            inside = self.mean + np.log((p + self.beyond - delta) / q)
+        return np.asarray(np.clip(np.nan_to_num(inside, nan=float(self.losses[0])), self.bottom, float(self.losses[0])))
+
     def epsilon(self, delta: float) -> tuple[float, float]:
         """The least epsilon if it is among the summed losses, and an upper bound of it if it is below them.
 
@@ -678,3 +725,26 @@ class _Tail:
             float(mass_beyond),
             below if kept == law.size else np.inf,
         )
+
+
+@dataclass(frozen=True)
+class Readings:
+    """Bounds of the curve of a composition from one tilted law, all upper or all lower ones."""
+
+    tail: _Tail
+    infinite: float
+
+    @property
+    def size(self) -> int:
+        return self.tail.mass.size
+
+    def deltas(self, epsilon: FloatArray) -> FloatArray:
+        """The bound of delta at each epsilon; nan where the law does not reach."""
+        tail = self.tail.deltas(epsilon)
+        with np.errstate(divide="ignore", under="ignore"):
+            return np.asarray(np.minimum(np.exp(np.log(tail) + self.tail.log_scale) + self.infinite, 1.0))
+
+    def epsilons(self, delta: FloatArray) -> FloatArray:
+        """About the epsilon at which the bound is each delta."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return self.tail.epsilons(np.exp(np.log(np.maximum(delta - self.infinite, 0.0)) - self.tail.log_scale))

@@ -31,7 +31,7 @@ from scipy import optimize
 from airtight.analytics.checks import ConvergenceError, FloatArray, ParameterError
 from airtight.analytics.privacy.accounting import connect_the_dots
 from airtight.analytics.privacy.accounting.interchange import Tabulated
-from airtight.analytics.privacy.accounting.loss_distribution import LossDistribution, Product
+from airtight.analytics.privacy.accounting.loss_distribution import LossDistribution, Product, Readings
 from airtight.analytics.privacy.mechanisms.mechanism import Ends, Factors, Mechanism
 from airtight.analytics.rounding import UNIT
 
@@ -46,8 +46,12 @@ _FIRST_CELLS, _CELLS, _MANY_CELLS = 1 << 12, 1 << 16, 1 << 18
 _POINTS = 1 << 21  # grid points of the composed law that the first step aims at, at most
 _REFINEMENTS = 6  # greatest number of grids
 _WORTHWHILE = 1 / 4  # share of the bounds' distance that a grid must gain from below if it gains nothing from above
-_SECTIONS = 24  # points that are evaluated together in the search for the epsilon of one release
+_SEARCHES = 60  # greatest number of rounds of the search for the epsilon of one release
 _CLOSE = 1e-13  # relative length of an interval at which this search ends
+_EVERY = 3.0  # decades of delta for which many points share a grid
+_TILTS = 150  # tilts at which the sketches tell the level of delta at an epsilon
+_KEPT = 1 << 19  # greatest number of losses of such a grid that is kept
+_MOVES = 24  # greatest number of steps, each four times the one before, that confirm what was read off such a grid
 _ASIDE = 1e-10  # relative distance of a multiple of the step below a loss that has positive mass
 _ABSOLUTE = 1e-12  # error of delta where only absolute accuracy is needed
 _FINER = 4  # divisor of the first step there
@@ -66,6 +70,7 @@ class Composition:
 
     factors: Factors
     reverse: bool = False
+    _grids: dict[tuple[float, float], _SharedGrid | None] = field(default_factory=dict, compare=False, repr=False)
 
     def delta(self, epsilon: float, width: float = WIDTH) -> tuple[float, float]:
         """Lower and upper bound of delta at epsilon >= 0."""
@@ -120,15 +125,8 @@ class Composition:
         if self.single:
             return self._inverse(delta)
 
-        def excess(low: float, high: float) -> float:
-            return (high - low) / (width * high) if max(low, floor) < high < np.inf else 0.0
-
-        tilt = self._tilt(lambda value, slope, t: t * slope - value + np.log(delta))
-        low, high = self._narrowed(
-            tilt,
-            delta,
-            lambda lower, upper: (lower.least_epsilon(delta), upper.epsilon(delta)),
-            excess,
+        low, high = self._refined_at(
+            delta, lambda lower, upper: (lower.least_epsilon(delta), upper.epsilon(delta)), width, floor
         )
         if high <= floor:
             return low, high
@@ -139,6 +137,21 @@ class Composition:
             share = delta / sum(count for _, count in alone) * (1 - UNIT)
             high = sum(count * one._inverse(share)[1] for one, count in alone) * (1 + 4 * UNIT * len(alone))
         return min(low, high), high
+
+    def _refined_at(
+        self,
+        delta: float,
+        bounds_of: Callable[[Product, Product], tuple[float, float]],
+        width: float = WIDTH,
+        floor: float = 0.0,
+    ) -> tuple[float, float]:
+        """Bounds of the epsilon at delta on finer and finer grids, until they are close or below the floor."""
+
+        def excess(low: float, high: float) -> float:
+            return (high - low) / (width * high) if max(low, floor) < high < np.inf else 0.0
+
+        tilt = self._tilt(lambda value, slope, t: t * slope - value + np.log(delta))
+        return self._narrowed(tilt, delta, bounds_of, excess)
 
     @property
     def single(self) -> bool:
@@ -215,26 +228,87 @@ class Composition:
         lower, upper = 0.0 - np.expm1(logs)
         return float(lower) * (1 - 1e-14), min(float(upper) * (1 + 1e-14), 1.0)
 
+    def deltas(self, epsilon: FloatArray, width: float = WIDTH) -> Ends:
+        """As :meth:`delta` at each of many epsilons: the bounds are read from grids that neighbours share."""
+        if not self.factors:
+            return np.zeros(epsilon.shape), np.zeros(epsilon.shape)
+        if self.single:
+            return self._curves(0)[0](epsilon)
+        low, high = np.zeros(epsilon.shape), np.ones(epsilon.shape)
+        levels, tilts = self._levels_at(epsilon)
+        for level in np.unique(levels[levels > 0]):
+            grid, here = self._shared_grid(float(level), width), levels == level
+            if grid is not None:
+                low[here], high[here] = grid.deltas(epsilon[here])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            close = np.log(high) - np.log(low) <= width * np.maximum(tilts * epsilon, 1.0)
+        for i in np.flatnonzero(~close):
+            low[i], high[i] = self.delta(float(epsilon[i]), width)
+        return low, high
+
+    def epsilons(self, delta: FloatArray, width: float = WIDTH) -> Ends:
+        """As :meth:`epsilon` at each of many deltas: the bounds are read from grids that neighbours share."""
+        if self.single and np.all((delta > 0) & (delta < 1)):
+            return self._inverses(delta)
+        low, high = np.zeros(delta.shape), np.where(delta >= 1, 0.0, np.inf)
+        inside = (delta > 0) & (delta < 1) & (len(self.factors) > 0) & (not self.single)
+        levels = np.where(inside, _level_below(np.log(np.where(inside, delta, 1.0))), 0.0)
+        for level in np.unique(levels[levels > 0]):
+            grid, here = self._shared_grid(float(level), width), levels == level
+            if grid is not None:
+                low[here], high[here] = grid.epsilons(delta[here])
+        with np.errstate(invalid="ignore"):
+            close = (high < np.inf) & (high - low <= width * high)
+        for i in np.flatnonzero(~close):
+            low[i], high[i] = self.epsilon(float(delta[i]), width)
+        return low, high
+
+    def _levels_at(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Levels of the grids for delta at each epsilon, 0 where there is none, and tilts, by Chernoff's bound."""
+        tilts = np.append(0.0, np.geomspace(1e-6, 1e12, _TILTS))
+        with np.errstate(over="ignore", invalid="ignore"):
+            values, means, _ = np.transpose([self._cumulant(float(tilt)) for tilt in tilts])
+        logs = values - tilts * means - np.log1p(tilts)
+        rising = np.append(True, means[1:] > np.maximum.accumulate(means[:-1])) & np.isfinite(logs)
+        estimate = np.interp(epsilon, means[rising], np.minimum.accumulate(logs[rising]))
+        covered = np.isfinite(epsilon) & (epsilon <= np.max(means[rising]))
+        at_tilt = np.interp(epsilon, means[rising], tilts[rising])
+        return np.where(covered, _level_below(estimate), 0.0), np.where(covered, at_tilt, 0.0)
+
+    def _shared_grid(self, level: float, width: float) -> _SharedGrid | None:
+        """The grid for deltas from a level on, twice as fine as one point needs; None if it is no use there."""
+        if (level, width) not in self._grids:
+            products: list[tuple[Product, Product]] = []
+
+            def bounds_of(lower: Product, upper: Product) -> tuple[float, float]:
+                products[:] = [(lower, upper)]
+                return lower.least_epsilon(level), upper.epsilon(level)
+
+            high = self._refined_at(level, bounds_of, width / 2)[1]
+            lower, upper = products[0] if products else (None, None)
+            made = None
+            if lower is not None and upper is not None and high < np.inf:
+                below, above = lower.many(level, lower=True), upper.many(level, lower=False)
+                made = _SharedGrid(below, above) if below and above else None
+            if made is not None and made.size > _KEPT:
+                return made
+            self._grids[level, width] = made
+        return self._grids[level, width]
+
     def _inverse(self, delta: float) -> tuple[float, float]:
         """Lower and upper bound of the epsilon of one release at delta, from its curve."""
+        low, high = self._inverses(np.array([delta]))
+        return float(low[0]), float(high[0])
+
+    def _inverses(self, delta: FloatArray) -> Ends:
+        """As :meth:`_inverse` at each delta."""
+        direct = self.factors[0][0].epsilons(delta, reverse=self.reverse)
+        if direct is not None:
+            return direct
         curve = self._curves(0)[0]
-        bounds = []
-        for side in (0, 1):  # the lower and the upper bound
-            grid = np.concatenate([[0.0], _DECADES, [1e8, 1e16, 1e100, np.inf]])
-            for _ in range(40):
-                safe = curve(grid)[side] <= delta
-                first = int(np.argmax(safe)) if np.any(safe) else grid.size
-                low, high = (grid[max(first - 1, 0)], grid[min(first, grid.size - 1)])
-                if first in (0, grid.size) or high == np.inf or high - low <= _CLOSE * high:
-                    break
-                grid = (
-                    np.linspace(low, high, _SECTIONS + 2)
-                    if low > 0.01 * high
-                    else np.geomspace(max(low, 1e-4 * high), high, _SECTIONS + 2)
-                )
-                grid[0] = low
-            bounds.append(np.inf if first == grid.size else float(low if side == 0 else high))
-        return bounds[0], bounds[1]
+        lower, _ = _crossings(lambda epsilon: curve(epsilon)[0], delta)
+        _, upper = _crossings(lambda epsilon: curve(epsilon)[1], delta)
+        return lower, upper
 
     @cached_property
     def _sketches(self) -> list[_Sketch]:
@@ -345,6 +419,84 @@ class Composition:
         else:
             step = 2.0 ** (np.floor(np.log2(step) * _AN_OCTAVE) / _AN_OCTAVE)
         return float(step), ranges
+
+
+def _level_below(log_delta: FloatArray) -> FloatArray:
+    """The greatest level of a shared grid that is not above a delta; the least one for lesser deltas."""
+    decades = _EVERY * np.ceil(log_delta / -np.log(10.0) / _EVERY)
+    return np.asarray(10.0 ** -np.clip(decades, _EVERY, -_LEAST_LOG / np.log(10.0)))
+
+
+def _crossings(curve: Callable[[FloatArray], FloatArray], delta: FloatArray) -> Ends:
+    """Close neighbours between which a decreasing curve falls to each delta: above it at the first, not at the second."""
+    grid = np.concatenate([[0.0], _DECADES, [1e8, 1e16, 1e100, np.inf]])
+    at_grid = curve(grid)
+    safe = at_grid <= delta[:, None]
+    first = np.where(np.any(safe, axis=1), np.argmax(safe, axis=1), grid.size)
+    lower, upper = np.maximum(first - 1, 0), np.minimum(first, grid.size - 1)
+    low, high = grid[lower], grid[upper]
+    at_low, at_high = at_grid[lower], at_grid[upper]
+    open_ = np.flatnonzero((first > 0) & (first < grid.size) & (high < np.inf))
+    for _ in range(_SEARCHES):
+        if not open_.size:
+            break
+        a, b, target = low[open_], high[open_], delta[open_]
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            fall_a, fall_b = np.log(at_low[open_] / target), np.log(at_high[open_] / target)
+            secant = a + (b - a) * (fall_a / (fall_a - fall_b))
+        middle = np.where(b > 4 * a, np.sqrt(np.maximum(a, 1e-4 * b) * b), (a + b) / 2)
+        secant = np.where(np.isfinite(secant), secant, middle)
+        points = np.stack([secant * (1 - _CLOSE / 4), secant * (1 + _CLOSE / 4), middle], axis=1)
+        points = np.sort(np.clip(points, a[:, None], b[:, None]), axis=1)
+        values = curve(points.ravel()).reshape(points.shape)
+        points = np.column_stack([a, points, b])
+        values = np.column_stack([at_low[open_], values, at_high[open_]])
+        safe = values <= target[:, None]
+        safe[:, 0], safe[:, -1] = False, True
+        at = np.argmax(safe, axis=1)
+        rows = np.arange(open_.size)
+        low[open_], high[open_] = points[rows, at - 1], points[rows, at]
+        at_low[open_], at_high[open_] = values[rows, at - 1], values[rows, at]
+        open_ = open_[high[open_] - low[open_] > _CLOSE * high[open_]]
+    return low, np.where(first == grid.size, np.inf, high)
+
+
+@dataclass(frozen=True)
+class _SharedGrid:
+    """Bounds of a composition at many points, read from one tilted law below and one above its own."""
+
+    lower: Readings
+    upper: Readings
+
+    @property
+    def size(self) -> int:
+        return self.lower.size + self.upper.size
+
+    def deltas(self, epsilon: FloatArray) -> Ends:
+        """Lower and upper bound of delta at each epsilon: 0 and 1 where the laws do not reach."""
+        low, high = np.nan_to_num(self.lower.deltas(epsilon), nan=0.0), self.upper.deltas(epsilon)
+        high = np.where(np.isnan(high), 1.0, high)
+        return np.minimum(low, high), high
+
+    def epsilons(self, delta: FloatArray) -> Ends:
+        """Lower and upper bound of epsilon at each delta: 0 and infinity where the laws do not reach.
+
+        What is read off is moved away from delta until the bounds of delta there confirm it.
+        """
+        low = np.maximum(self.lower.epsilons(delta), 0.0)
+        high = np.maximum(self.upper.epsilons(delta), 0.0)
+        shift = 2 * UNIT
+        for _ in range(_MOVES):
+            too_high = ~(self.lower.deltas(low) > delta) & (low > 0)
+            too_low = ~(self.upper.deltas(high) <= delta)
+            if not (np.any(too_high) or np.any(too_low)):
+                break
+            low = np.where(too_high, low * (1 - shift), low)
+            high = np.where(too_low, high * (1 + shift) + 1e-300, high)
+            shift *= 4
+        low = np.where(self.lower.deltas(low) > delta, low, 0.0)
+        high = np.where(self.upper.deltas(high) <= delta, high, np.inf)
+        return np.minimum(low, high), high
 
 
 @dataclass(frozen=True)

@@ -44,31 +44,33 @@ def greater(one: tuple[FloatArray, FloatArray], other: tuple[FloatArray, FloatAr
     )
 
 
-def least_error(delta: Callable[[float], float], alpha: float) -> float:
-    """The greatest of the lines 1 - delta(log lambda) - lambda alpha, which are concave in lambda; at least 0."""
-    if alpha == 1:
-        return 0.0
+def least_errors(deltas: Callable[[FloatArray], FloatArray], alpha: FloatArray) -> FloatArray:
+    """The greatest of the lines 1 - delta(log lambda) - lambda alpha, which are concave in lambda, at each alpha; at least 0.
 
-    def line(eps: float) -> float:
-        return 1 - delta(eps) - float(np.exp(eps)) * alpha
+    The maximum is sought by golden sections, and every lambda gives a valid bound.
+    """
 
-    low, high = -30.0, 1.0  # epsilon; the maximum is sought by golden sections, and every point gives a valid bound
-    while line(high) > line(high - 1e-3) and high < _GREATEST:
-        low, high = high / 2, high * 2
+    def line(eps: FloatArray, at: FloatArray) -> FloatArray:
+        return 1 - deltas(eps) - np.exp(eps) * at
+
+    low, high = np.full(alpha.shape, -30.0), np.full(alpha.shape, 1.0)  # epsilon
+    grows = np.arange(alpha.size)
+    while grows.size:
+        top, at = high[grows], alpha[grows]
+        grows = grows[(line(top, at) > line(top - 1e-3, at)) & (top < _GREATEST)]
+        low[grows], high[grows] = high[grows] / 2, high[grows] * 2
     a, b = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
-    at_a, at_b = line(a), line(b)
+    at_a, at_b = line(a, alpha), line(b, alpha)
     for _ in range(_STEPS):
-        if high - low < _REACH * max(abs(low), abs(high), 1.0):
+        if np.all(high - low < _REACH * np.maximum(np.maximum(np.abs(low), np.abs(high)), 1.0)):
             break
-        if at_a < at_b:
-            low, a, at_a = a, b, at_b
-            b = low + _GOLDEN * (high - low)
-            at_b = line(b)
-        else:
-            high, b, at_b = b, a, at_a
-            a = high - _GOLDEN * (high - low)
-            at_a = line(a)
-    return max(float(at_a), float(at_b), 0.0)
+        right = at_a < at_b
+        low, high = np.where(right, a, low), np.where(right, high, b)
+        new = np.where(right, low + _GOLDEN * (high - low), high - _GOLDEN * (high - low))
+        at_new = line(new, alpha)
+        a, b = np.where(right, b, new), np.where(right, new, a)
+        at_a, at_b = np.where(right, at_b, at_new), np.where(right, at_new, at_a)
+    return np.where(alpha == 1, 0.0, np.maximum(np.maximum(at_a, at_b), 0.0))
 
 
 _FIRST_LEVEL = 1e-6  # order of magnitude of delta that is assumed first when delta is to be computed
@@ -123,6 +125,18 @@ class Order:
         above = Composition(self.factors, self.reverse) if delta == 0 else self._above(level)
         high = above.epsilon(delta, width)[1]
         return min(max(composed.epsilon(level, width)[0] for composed in self._below(level)), high), high
+
+    def deltas(self, epsilon: FloatArray, width: float = WIDTH) -> tuple[FloatArray, FloatArray]:
+        """As :meth:`delta` at each of many epsilons >= 0."""
+        if self._of_pairs:
+            return self._above(1.0).deltas(epsilon, width)
+        return _each(epsilon, lambda x: self.delta(x, width))
+
+    def epsilons(self, delta: FloatArray, width: float = WIDTH) -> tuple[FloatArray, FloatArray]:
+        """As :meth:`epsilon` at each of many deltas >= 0."""
+        if self._of_pairs:
+            return self._above(1.0).epsilons(delta, width)
+        return _each(delta, lambda x: self.epsilon(x, width))
 
     def reached(self, epsilon: float, low: float, high: float, width: float = WIDTH) -> bool:
         """Whether the bounds of delta at epsilon are as close as a relative distance `width` of epsilon implies."""
@@ -179,6 +193,7 @@ def gathered(factors: Factors) -> Factors:
 
 
 _TABLE_DELTAS = (1e-3, 1e-5, 1e-7, 1e-9)  # deltas of the table in a notebook
+_FEW = 8  # greatest number of points that are computed one by one, each on a grid of its own
 _GREATEST = 700.0  # greatest epsilon of which the exponential is taken: exp overflows above 709
 
 
@@ -378,13 +393,38 @@ class PrivacyCurve:
             raise ParameterError("epsilon, delta", (epsilon, delta), "one value and one None")
         if delta is not None:
             level = real("delta", delta, "[0, inf]")
-            lower, upper = _bounds(level, lambda x: _greatest_epsilon(orders, x, goal))
-            return Bracket.of(lower, upper, goal)
+            if level.size <= _FEW:
+                ends = _each(level.ravel(), lambda x: _greatest_epsilon(orders, x, goal))
+            else:
+                ends = _greatest([order.epsilons(level.ravel(), goal) for order in orders])
+            return Bracket.of(ends[0].reshape(level.shape)[()], ends[1].reshape(level.shape)[()], goal)
         eps = real("epsilon", epsilon if epsilon is not None else 0.0, "[-inf, inf]")
-        lower, upper = _bounds(eps, lambda x: _greatest_of_bounds([self._delta(order, x, goal) for order in orders]))
-        points = zip(np.ravel(eps).tolist(), np.ravel(lower).tolist(), np.ravel(upper).tolist(), strict=True)
-        close_enough = [any(order.reached(abs(x), low, high, goal) for order in orders) for x, low, high in points]
-        return Bracket(lower, upper, np.array(close_enough, dtype=bool).reshape(eps.shape))
+        lower, upper = _greatest([self._deltas(order, eps.ravel(), goal) for order in orders])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            near = np.log(upper) - np.log(lower) <= goal
+        for i in np.flatnonzero(~near):
+            near[i] = any(order.reached(abs(eps.flat[i]), lower[i], upper[i], goal) for order in orders)
+        return Bracket(lower.reshape(eps.shape)[()], upper.reshape(eps.shape)[()], near.reshape(eps.shape))
+
+    def _deltas(self, order: Order, epsilon: FloatArray, width: float) -> tuple[FloatArray, FloatArray]:
+        """Lower and upper bound of delta of one order at each real epsilon."""
+        if epsilon.size <= _FEW:
+            return _each(epsilon, lambda x: self._delta(order, x, width))
+        low, high = np.empty(epsilon.shape), np.empty(epsilon.shape)
+        zero, positive, negative = epsilon == 0, epsilon > 0, epsilon < 0
+        if np.any(zero):
+            low[zero], high[zero] = self._delta(order, 0.0, width)
+        if np.any(positive):
+            low[positive], high[positive] = order.deltas(epsilon[positive], width)
+        if np.any(negative):
+            low[negative], high[negative] = _reflected(
+                epsilon[negative], self._opposite(order).deltas(-epsilon[negative], width)
+            )
+        return low, high
+
+    def _opposite(self, order: Order) -> Order:
+        opposite = Direction.FORWARD if order.reverse else Direction.REVERSE
+        return self._orders.get(opposite, self._orders[Direction.FORWARD])
 
     def _delta(self, order: Order, epsilon: float, width: float) -> tuple[float, float]:
         """Lower and upper bound of delta of one order at any real epsilon."""
@@ -398,10 +438,8 @@ class PrivacyCurve:
             return min(low, high), high
         if epsilon > 0:
             return order.delta(epsilon, width)
-        opposite = Direction.FORWARD if order.reverse else Direction.REVERSE
-        low, high = self._orders.get(opposite, self._orders[Direction.FORWARD]).delta(-epsilon, width)
-        share, rest = np.exp(epsilon), -np.expm1(epsilon)
-        return float((rest + share * low) * (1 - 1e-15)), float(min((rest + share * high) * (1 + 1e-15), 1.0))
+        reflected = _reflected(epsilon, self._opposite(order).delta(-epsilon, width))
+        return float(reflected[0]), float(reflected[1])
 
     def beta(
         self, alpha: ArrayLike, *, direction: Direction | str = Direction.WORST, envelope: bool = False
@@ -433,18 +471,20 @@ class PrivacyCurve:
         orders = self._selected_orders(direction)
         if all(order.curved for order in orders):
 
-            def error_of(group: list[Order], alpha: float) -> float:
-                return least_error(lambda eps: max(self._delta(order, eps, WIDTH)[1] for order in group), alpha)
+            def errors_of(group: list[Order]) -> FloatArray:
+                return least_errors(
+                    lambda eps: _greatest([self._deltas(order, eps, WIDTH) for order in group])[1], levels.ravel()
+                )
 
             groups = [orders] if envelope else [[order] for order in orders]
-            errors = [min(error_of(group, float(a)) for group in groups) for a in levels.ravel()]
+            errors = np.min([errors_of(group) for group in groups], axis=0)
         else:
             tables = [order.breaks() for order in orders]
             tables = [greater(*tables)] if envelope and len(tables) > 1 else tables
             with np.errstate(over="ignore"):
                 lines = [(1 - delta, np.where(eps > _GREATEST, np.inf, np.exp(eps))) for eps, delta in tables]
-                errors = [max(min(_highest(*line, float(a)) for line in lines), 0.0) for a in levels.ravel()]
-        return np.array(errors).reshape(levels.shape)[()]
+                errors = np.maximum(np.min([_highest(*line, levels.ravel()) for line in lines], axis=0), 0.0)
+        return np.asarray(errors.reshape(levels.shape))[()]
 
     def advantage(self) -> float:
         """Greatest advantage over guessing of an attacker who distinguishes the neighbours: their total variation.
@@ -581,10 +621,23 @@ class PrivacyCurve:
         return axes
 
 
-def _bounds(values: FloatArray, bounds_at: Callable[[float], tuple[float, float]]) -> tuple[FloatArray, FloatArray]:
+def _each(values: FloatArray, bounds_at: Callable[[float], tuple[float, float]]) -> tuple[FloatArray, FloatArray]:
     """Lower and upper bounds at each value."""
-    pairs = np.array([bounds_at(float(x)) for x in values.ravel()]).reshape(*values.shape, 2)
-    return pairs[..., 0][()], pairs[..., 1][()]
+    pairs = np.array([bounds_at(float(x)) for x in values]).reshape(-1, 2)
+    return pairs[:, 0], pairs[:, 1]
+
+
+def _reflected(epsilon: ArrayLike, ends: tuple[ArrayLike, ArrayLike]) -> tuple[FloatArray, FloatArray]:
+    """Bounds of delta at epsilon < 0, from those of the other order at -epsilon."""
+    low, high = (np.asarray(end, dtype=float) for end in ends)
+    share, rest = np.exp(epsilon), 0.0 - np.expm1(epsilon)
+    return (rest + share * low) * (1 - 1e-15), np.minimum((rest + share * high) * (1 + 1e-15), 1.0)
+
+
+def _greatest(bounds: Sequence[tuple[FloatArray, FloatArray]]) -> tuple[FloatArray, FloatArray]:
+    """Bounds of the greater of the orders, at each point."""
+    lower, upper = zip(*bounds, strict=True)
+    return np.max(lower, axis=0), np.max(upper, axis=0)
 
 
 def _greatest_epsilon(orders: Iterable[Order], delta: float, width: float) -> tuple[float, float]:
@@ -594,11 +647,6 @@ def _greatest_epsilon(orders: Iterable[Order], delta: float, width: float) -> tu
         bounds = order.epsilon(delta, width, low)
         low, high = max(low, bounds[0]), max(high, bounds[1])
     return low, high
-
-
-def _greatest_of_bounds(bounds: Iterable[tuple[float, float]]) -> tuple[float, float]:
-    lower, upper = zip(*bounds, strict=True)
-    return max(lower), max(upper)
 
 
 def compose(curves: Iterable[PrivacyCurve], counts: Iterable[int] | None = None) -> PrivacyCurve:
@@ -686,6 +734,25 @@ def subsampled(curve: PrivacyCurve | float, p: float) -> PrivacyCurve:
     return PrivacyCurve(((Subsampled(inner.factors[0][0], p), 1),))
 
 
-def _highest(start: FloatArray, fall: FloatArray, at: float) -> float:
-    """The greatest value of decreasing lines at `at`; infinitely steep lines count at 0 only."""
-    return float(np.max(start - fall * at if at > 0 else start))
+def _highest(start: FloatArray, fall: FloatArray, alpha: FloatArray) -> FloatArray:
+    """The greatest value at each alpha of lines that fall ever faster; infinitely steep lines count at 0 only."""
+    most, finite = np.max(start), np.flatnonzero(fall < np.inf)
+    hull = finite[_hull(fall[finite], start[finite])]
+    start, fall = start[hull], fall[hull]
+    best = (
+        np.searchsorted(-np.diff(start) / np.diff(fall), -alpha) if start.size > 1 else np.zeros(alpha.shape, dtype=int)
+    )
+    return np.where(alpha > 0, start[best] - fall[best] * alpha, most)
+
+
+def _hull(x: FloatArray, y: FloatArray) -> NDArray[np.int64]:
+    """Indices of points on the concave hull from above, x increasing: points below a chord of their neighbours are left out."""
+    kept = np.arange(x.size)
+    while kept.size > 2:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            slope = np.diff(y[kept]) / np.diff(x[kept])
+        inside = slope[:-1] > slope[1:]
+        if np.all(inside):
+            break
+        kept = kept[np.concatenate([[True], inside, [True]])]
+    return kept

@@ -207,11 +207,29 @@ def epsilon(delta: ArrayLike, *, sensitivity: ArrayLike, sigma: ArrayLike) -> Fl
     shape = target.shape
     target, mu = target.ravel(), mu.ravel()
     out = np.where((mu >= _HUGE) & (target < 0), np.inf, 0.0)
-    regular = np.flatnonzero((mu > 0) & (mu < _HUGE))
-    at_zero, _, error = _curve(np.zeros(regular.size), mu[regular])
-    regular = regular[~(at_zero + error <= target[regular])]
-    out[regular] = _invert(target[regular], mu[regular])
+    regular = (mu > 0) & (mu < _HUGE)
+    out[regular] = _least_epsilon(target[regular], mu[regular])
     return np.asarray(out.reshape(shape))[()]
+
+
+def _least_epsilon(target: FloatArray, mu: FloatArray) -> FloatArray:
+    """The least epsilon at each log delta, rounded up; 0 < mu < `_HUGE`."""
+    at_zero, _, error = _curve(np.zeros(mu.size), mu)
+    out, above = np.zeros(mu.size), ~(at_zero + error <= target)
+    out[above] = _invert(target[above], mu[above])
+    return out
+
+
+def _below(result: FloatArray, target: FloatArray, mu: FloatArray) -> FloatArray:
+    """Lower epsilon by doubling steps, first by 1e-13, until curve minus error is above the target; 0 where it never is."""
+    step = 1e-13
+    while True:
+        value, _, error = _curve(result, mu)
+        unsafe = ~(value - error > target) & (result > 0)
+        if not np.any(unsafe):
+            return result
+        result = np.where(unsafe, np.where(step < 1, result * (1 - step), 0.0), result)
+        step = 2 * step
 
 
 def _invert(target: FloatArray, mu: FloatArray) -> FloatArray:
@@ -364,6 +382,16 @@ class Gaussian(Mechanism):
         upper = self._at(epsilon, self.mu * (1 + self.slack))
         lower = self._at(epsilon, self.mu * (1 - self.slack)) if self.slack else upper
         return lower[0], upper[1]
+
+    def epsilons(self, delta: FloatArray, *, reverse: bool = False) -> Ends | None:
+        least, greatest = self.mu * (1 - self.slack), self.mu * (1 + self.slack)
+        if not 0 < least <= greatest < _HUGE:
+            return None
+        target = np.log(delta)
+        rounding = UNIT * np.abs(target)
+        upper = _least_epsilon(target - rounding, np.full(delta.shape, greatest))
+        start = upper if self.slack == 0 else _least_epsilon(target - rounding, np.full(delta.shape, least))
+        return _below(start, target + rounding, np.full(delta.shape, least)), upper
 
     @staticmethod
     def _at(epsilon: FloatArray, mu: float) -> Ends:

@@ -52,6 +52,13 @@ class Mechanism(ABC):
         A family of pairs has the lower bound 0 here; :meth:`attained` gives a lower bound of its greatest curve.
         """
 
+    def epsilons(self, delta: FloatArray, *, reverse: bool = False) -> Ends | None:
+        """Lower and upper bound of the least epsilon at each delta in (0, 1), where there is a direct way; else None.
+
+        Without one, the bounds of the curve are searched.
+        """
+        return None
+
     def greatest_loss(self, *, reverse: bool = False) -> float:
         """An upper bound of the pure epsilon of (P, Q), or of (Q, P); infinite where none exists or none is known."""
         return np.inf

@@ -1,0 +1,112 @@
+"""Many points of a curve at once: the same curve as point by point, whatever the points beside them."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import airtight
+from airtight.analytics.privacy.accounting import numerical_composition, privacy_curve
+
+CURVES = {
+    "gaussian": airtight.gaussian(0.7),
+    "laplace": airtight.laplace(0.8),
+    "responses": airtight.randomized_response(2.0, 3),
+    "subsampled": airtight.subsampled(1.0, 0.02),
+    "many subsampled": airtight.subsampled(1.0, 0.02).compose(300),
+    "unlike": airtight.compose([airtight.gaussian(0.3), airtight.laplace(0.2)], [3, 10]),
+    "infinite losses": airtight.discrete_pair([0.7, 0.2, 0.1], [0.6, 0.4, 0.0]).compose(7),
+    "nothing": airtight.gaussian(1.0).compose(0),
+}
+DELTAS = np.concatenate([[0.0, 0.5, 1.0, 2.0], 10.0 ** -np.linspace(0.3, 14, 16)])
+EPSILONS = np.concatenate([[0.0, np.inf], np.linspace(0.05, 6, 12), -np.linspace(0.1, 4, 5)])
+
+
+@pytest.mark.parametrize("name", CURVES)
+@pytest.mark.parametrize("direction", ["worst", "forward", "reverse"])
+def test_brackets_of_many_points_meet_those_of_one(name, direction):
+    curve = CURVES[name]
+    together = curve.bracket(delta=DELTAS, direction=direction)
+    alone = [curve.bracket(delta=x, direction=direction) for x in DELTAS]
+    assert np.all(together.lower <= together.upper)
+    for i, one in enumerate(alone):
+        assert together.lower[i] <= one.upper * (1 + 1e-12) and one.lower <= together.upper[i] * (1 + 1e-12)
+        assert together.reached[i] or not one.reached
+    together = curve.bracket(epsilon=EPSILONS, direction=direction)
+    alone = [curve.bracket(epsilon=x, direction=direction) for x in EPSILONS]
+    assert np.all(together.lower <= together.upper)
+    for i, one in enumerate(alone):
+        assert together.lower[i] <= one.upper * (1 + 1e-12) and one.lower <= together.upper[i] * (1 + 1e-12)
+        assert together.reached[i] or not one.reached
+
+
+@pytest.mark.parametrize("name", CURVES)
+def test_a_point_does_not_depend_on_those_beside_it(name):
+    curve, again = CURVES[name], airtight.PrivacyCurve.from_json(CURVES[name].to_json())
+    chosen = np.array([3, 5, 6, 7, 9, 11, 13, 15, 16, 18])
+    assert np.array_equal(curve.epsilon(DELTAS)[chosen], again.epsilon(DELTAS[chosen]))
+    assert np.array_equal(curve.delta(EPSILONS)[chosen - 2], again.delta(EPSILONS[chosen - 2]))
+
+
+@pytest.mark.parametrize("name", CURVES)
+def test_many_points_keep_their_shape_and_order(name):
+    curve = CURVES[name]
+    assert curve.epsilon(DELTAS.reshape(4, 5)).shape == (4, 5) and curve.epsilon(np.empty((0,))).shape == (0,)
+    assert curve.delta(np.empty((3, 0))).shape == (3, 0) and curve.beta(np.full((2, 6), 0.3)).shape == (2, 6)
+    grid = np.sort(DELTAS)
+    bracket = curve.bracket(delta=grid)
+    assert np.all(bracket.lower[1:] <= bracket.upper[:-1] * (1 + 1e-12)), "epsilon falls in delta"
+
+
+def test_a_composition_at_many_points_has_the_values_of_a_closed_form():
+    """Gaussian releases composed on grids, as a family of unlike kinds would be: the truth is a Gaussian."""
+    truth = airtight.gaussian(0.5 * np.sqrt(40))
+    factors = ((privacy_curve.Gaussian(0.5), 40),)
+    composed = numerical_composition.Composition(factors)
+    deltas, epsilons = 10.0 ** -np.linspace(0.5, 40, 60), np.linspace(0.05, 30, 60)
+    low, high = composed.epsilons(deltas)
+    assert np.all(low <= truth.epsilon(deltas)) and np.all(truth.epsilon(deltas) <= high * (1 + 1e-12))
+    assert np.all(high - low <= 1e-3 * high)
+    low, high = composed.deltas(epsilons)
+    assert np.all(low <= truth.delta(epsilons)) and np.all(truth.bracket(epsilon=epsilons).lower <= high)
+    assert np.all(np.log(high / low) <= 0.05)
+
+
+@given(st.floats(1e-3, 1e3), st.lists(st.floats(1e-300, 0.999), min_size=9, max_size=20), st.floats(0, 0.01))
+@settings(deadline=None, max_examples=60)
+def test_epsilons_of_a_gaussian_are_those_of_its_curve(mu, deltas, slack):
+    release, level = privacy_curve.Gaussian(mu, "", slack), np.array(deltas)
+    low, high = release.epsilons(level)
+    at_high, at_low = release.ends(high)[1], release.ends(low)[0]
+    assert (
+        np.all(low <= high)
+        and np.all(at_high <= level * (1 + 1e-11))
+        and np.all((at_low >= level * (1 - 1e-11)) | (low == 0))
+    )
+    if slack == 0:
+        assert np.all(high - low <= 1e-8 * high + 1e-12)
+
+
+@given(st.integers(1, 30), st.integers(0, 10**6))
+@settings(deadline=None, max_examples=60)
+def test_hull_is_the_greatest_line(count, seed):
+    rng = np.random.default_rng(seed)
+    fall, start = np.sort(rng.random(count)), rng.random(count)
+    alpha = rng.random(7)
+    expected = np.max(start - fall * alpha[:, None], axis=1)
+    assert privacy_curve._highest(start, fall, alpha) == pytest.approx(expected)
+    assert privacy_curve._highest(start, fall, np.zeros(1)) == pytest.approx(np.max(start))
+
+
+def test_sums_of_decayed_masses():
+    from airtight.analytics.privacy.accounting import connect_the_dots
+
+    rng = np.random.default_rng(0)
+    for step in (1e-6, 1e-3, 0.7, 40.0):
+        mass = rng.random(200) * 10.0 ** -rng.integers(0, 12, 200)
+        expected, total = [], 0.0
+        for each in mass:
+            total = (total + each) * np.exp(-step)
+            expected.append(total)
+        assert connect_the_dots._decayed(mass, step) == pytest.approx(expected, rel=1e-12)
+        assert connect_the_dots._decayed(np.zeros(0), step).size == 0
