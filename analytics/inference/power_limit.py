@@ -27,6 +27,7 @@ from airtight.analytics.inference.transmission import reach_of
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
 _TAIL = 16.0  # deviations of the length beyond which nothing counts
 _LONE_TAIL = 40.0  # the same in one dimension, where the variance itself may come from as rare an event
+_WIDTH, _LONE_WIDTH = 1.0, 0.125  # deviations; greatest width of a panel, and that in one dimension
 _LONGEST = 1e150  # a signal of more deviations has no spread of angles above the least double
 
 
@@ -65,7 +66,10 @@ def exact_mse(system: InferenceSystem, features: Features, *, gain: ArrayLike, p
     *Length.* On a panel of width :math:`\sigma` without the kink n = R inside the integrand is a polynomial times a Gaussian.
     On the ellipse of :math:`\rho = 6` its modulus exceeds that on the real line by :math:`e^{1.5^2/2}` times
     :math:`(1+1.5^2/n^2)^{(r-1)/2}`, of order ten where n is near its mean; twelve Gauss-Legendre nodes leave
-    :math:`6^{-24}` of it. Beyond 16 deviations lies :math:`e^{-128}`, by the Gaussian concentration of the norm.
+    :math:`6^{-24}` of it. Beyond 16 deviations lies :math:`e^{-128}`, by the Gaussian concentration of the norm. In one
+    dimension the whole variance may come from t = -40 deviations, where :math:`e^{-t^2/2}` grows by :math:`e^{40 \cdot 1.54h}`
+    on the ellipse of a panel of width h: by :math:`e^{62}` for h = 1, which :math:`6^{-24}` does not make up for, and by
+    :math:`e^{7.8}` for the h = 1/8 that is taken, which leaves 1e-15.
 
     *No cancellation.* All weights are positive. The deviation of :math:`u^Ty` from :math:`y_0 = \min(s, R)` is
     :math:`(\min(n, R) - y_0)(1 - v) - y_0v`, formed from n - s and v themselves.
@@ -136,7 +140,7 @@ class _Law:
         lone = dimension == 1
         mode = (dimension - 1) / (mean + np.hypot(mean, np.sqrt(dimension - 1))) if not lone else 0.0
         tail = _LONE_TAIL if lone else _TAIL
-        t, step = _panels(max(mode - tail, -mean), mode + tail, kink)
+        t, step = _panels(max(mode - tail, -mean), mode + tail, kink, _LONE_WIDTH if lone else _WIDTH)
         v, log_angle = _angles(dimension, mean * (mean + mode))
         away = t - mode
         log_length = np.log(step) - away * (t + mode) / 2
@@ -147,9 +151,9 @@ class _Law:
         return cls(t, v, weight / np.sum(weight))
 
 
-def _panels(low: float, high: float, kink: float) -> tuple[FloatArray, FloatArray]:
-    """Gauss-Legendre nodes and weights on panels of width 1 at most, the kink between two of them."""
-    edges = np.linspace(low, high, int(np.ceil(high - low)) + 1)
+def _panels(low: float, high: float, kink: float, width: float) -> tuple[FloatArray, FloatArray]:
+    """Gauss-Legendre nodes and weights on panels of this width at most, the kink between two of them."""
+    edges = np.linspace(low, high, int(np.ceil((high - low) / width)) + 1)
     if low < kink < high:
         edges = np.unique(np.append(edges, kink))
     half = np.diff(edges)[:, None] / 2
