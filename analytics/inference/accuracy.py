@@ -25,6 +25,10 @@ _SAMPLES = 1 << 13
 _FAILURE = 1e-3
 _ROWS = 1 << 10
 _NEGLIGIBLE = 1e-14  # noise of so small a standard deviation, beside the distances compared, is none
+_LEAST_UNIT = 1e-290  # of lengths of features, lest they overflow in units of a margin near the least double
+_FAINTEST = (
+    1e-20  # the noise of an axis of the decoder is taken to have this standard deviation at least, beside the same
+)
 _EQUAL = 1e-13  # singular values of the decoder that differ by less, relatively, are taken as one
 
 
@@ -149,7 +153,8 @@ def within_margin(
     True
     """
     radius = checks.scalar("margin", margin, "(0, inf)")
-    groups = _Groups.of(system, features)
+    with np.errstate(over="ignore"):  # what overflows in units of the margin is beyond it
+        groups = _Groups.of(system, features, radius)
     sizes = groups.multiplicity + 1
     if math.prod(map(int, sizes)) <= _MOST_SETS:
         counts = np.indices(tuple(sizes)).reshape(sizes.size, -1).T
@@ -158,16 +163,16 @@ def within_margin(
         ]
         weight = np.prod([law[counts[:, c]] for c, law in enumerate(laws)], axis=0)
         counts, weight = counts[weight > 0], weight[weight > 0]
-        value = min(float(weight @ groups.inside(counts, radius)), 1.0)
+        value = min(float(weight @ groups.inside(counts)), 1.0)
         return Interval(value, value, value)
     generator = np.random.default_rng(0) if rng is None else rng
     counts = generator.binomial(groups.multiplicity, groups.p, (_SAMPLES, sizes.size))
-    return mean_interval(groups.inside(counts, radius), _FAILURE)
+    return mean_interval(groups.inside(counts), _FAILURE)
 
 
 @dataclass(frozen=True)
 class _Groups:
-    """Devices that are alike, and the decoder's axes.
+    """Devices that are alike, and the decoder's axes; lengths of features are in units of the margin, of 1e-290 at least.
 
     Attributes
     ----------
@@ -177,9 +182,11 @@ class _Groups:
     target : ndarray, shape (rank,)
         f* along the same; ``beyond`` is the squared length of the rest.
     axes : ndarray
-        Where runs of equal singular values start; ``weight`` and ``degrees`` are their squares and lengths.
+        Where runs of equal singular values start; ``singular`` and ``degrees`` are their values and lengths.
     floor : float
         Noise variance that is there whoever takes part.
+    square : float
+        The squared margin.
     """
 
     p: FloatArray
@@ -189,24 +196,25 @@ class _Groups:
     target: FloatArray
     beyond: float
     axes: checks.IntArray
-    weight: FloatArray
+    singular: FloatArray
     degrees: FloatArray
     floor: float
+    square: float
 
     @classmethod
-    def of(cls, system: InferenceSystem, features: Features) -> _Groups:
+    def of(cls, system: InferenceSystem, features: Features, radius: float) -> _Groups:
         """Gather what the error depends on."""
-        heard = matched(system, features)
+        heard, unit = matched(system, features), max(radius, _LEAST_UNIT)
         left, singular = features.decoder_svd
         singular = system.decoder_gain * singular
         rank = int(np.sum(singular > 0))
         left, singular = left[:, :rank], singular[:rank]
-        signal = system.weight[:, None] * (heard.decoded(system.clip) @ left)
+        signal = system.weight[:, None] * (heard.decoded(system.clip) @ left) / unit
         noise = np.zeros(system.devices) if system.idle_noise else system.noise_variance
         rows = np.column_stack([system.participation, noise, signal])
         distinct, multiplicity = np.unique(rows, axis=0, return_counts=True)
-        target = features.target @ left
-        rest = features.target - left @ target
+        target = features.target @ left / unit
+        rest = features.target / unit - left @ target
         fresh = np.concatenate([[True], singular[1:] < singular[:-1] * (1 - _EQUAL)]) if rank else np.zeros(0, bool)
         axes = np.flatnonzero(fresh)
         floor = system.decoded_receiver_noise
@@ -220,32 +228,32 @@ class _Groups:
             target=target,
             beyond=float(rest @ rest),
             axes=axes,
-            weight=singular[axes] ** 2,
+            singular=singular[axes] / unit,
             degrees=np.diff(np.append(axes, rank)).astype(float),
             floor=floor,
+            square=(radius / unit) ** 2,
         )
 
-    def inside(self, counts: checks.IntArray, radius: float) -> FloatArray:
-        """Pr(norm of the error <= radius), given how many of each group take part; one value a row."""
-        return np.concatenate([self._inside(counts[i : i + _ROWS], radius) for i in range(0, len(counts), _ROWS)])
+    def inside(self, counts: checks.IntArray) -> FloatArray:
+        """Pr(norm of the error <= margin), given how many of each group take part; one value a row."""
+        return np.concatenate([self._inside(counts[i : i + _ROWS]) for i in range(0, len(counts), _ROWS)])
 
-    def _inside(self, counts: checks.IntArray, radius: float) -> FloatArray:
+    def _inside(self, counts: checks.IntArray) -> FloatArray:
         mean = counts @ self.signal - self.target
-        variance = counts @ self.noise + self.floor
-        room = radius * radius - self.beyond
-        with np.errstate(over="ignore"):
+        room = self.square - self.beyond
+        with np.errstate(over="ignore", under="ignore"):
             square = np.sum(mean * mean, axis=1)
+            spread = (np.sqrt(counts @ self.noise + self.floor)[:, None] * self.singular) ** 2
+        greatest, distance = np.max(spread, axis=1, initial=0.0), square + max(room, 0.0)
         out = (square <= room).astype(float)
-        spread = variance * np.max(self.weight) if self.axes.size else np.zeros_like(variance)
-        noisy = (spread > _NEGLIGIBLE**2 * (square + max(room, 0.0))) & (spread < np.inf)
-        out[spread == np.inf] = 0.0
+        noisy = (greatest > _NEGLIGIBLE**2 * distance) & (greatest < np.inf)
+        out[greatest == np.inf] = 0.0
         if self.axes.size and np.any(noisy):
-            along = np.add.reduceat(mean[noisy] ** 2, self.axes, axis=1)
-            v = variance[noisy, None]
+            weight = np.maximum(spread[noisy], _FAINTEST**2 * distance[noisy, None])
             out[noisy] = quadratic_form.cdf(
-                np.full(len(v), room),
-                weight=v * self.weight,
+                np.full(len(weight), room),
+                weight=weight,
                 degrees=self.degrees,
-                noncentrality=along / (v * self.weight),
+                noncentrality=np.add.reduceat(mean[noisy] ** 2, self.axes, axis=1) / weight,
             )
         return np.asarray(out, dtype=np.float64)

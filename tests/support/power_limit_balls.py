@@ -10,16 +10,16 @@ from collections.abc import Callable
 from math import ceil, floor, isqrt
 
 import flint
-import numpy as np
 from numpy.typing import ArrayLike
 
 from airtight.analytics import checks
-from airtight.analytics.forms.balls.ball import Ball, Number, ball, refine
+from airtight.analytics.checks import FloatArray
+from airtight.analytics.forms.balls.ball import Ball, Number, ball
 from airtight.analytics.inference.features import Features, matched
 from airtight.analytics.inference.system import InferenceSystem
+from support.precision import settled
 
 _MOST_MEAN = 20_000  # mean of the Poisson law up to which its terms are added up; beyond it the density is integrated
-_MOST_BITS = 2048  # bits; the variance along the signal cancels to its square over the squared signal
 
 
 def shortened(
@@ -80,10 +80,7 @@ def shortened(
             along = energy - (dimension - 1) * square - a * a * c * c
             return (c, deviation**2 * square, deviation**2 * along)[which]
 
-        value, bits = flint.arb.nan(), 128
-        while not (value.rel_accuracy_bits() > 3.4 * digits) and bits <= _MOST_BITS:  # what cancels may stay wide at first
-            value, bits = refine(compute, digits=digits, bits=bits, most=bits), 2 * bits
-        return value
+        return settled(compute, digits=digits)
 
     return number(0), number(1), number(2)
 
@@ -175,9 +172,7 @@ def _expectation(
     return total.real + greatest * missed.union(flint.arb(0))
 
 
-def mse(
-    system: InferenceSystem, features: Features, *, gain: ArrayLike, power: ArrayLike, digits: int = 15
-) -> Ball:
+def mse(system: InferenceSystem, features: Features, *, gain: ArrayLike, power: ArrayLike, digits: int = 15) -> Ball:
     r"""Enclosure of the total of :func:`airtight.analytics.inference.power_limit.exact_mse`, without idle noise.
 
     Notes
@@ -198,10 +193,10 @@ def mse(
     matched(system, features)
     h = checks.vector("gain", gain, system.devices, "[0, inf)")
     P = checks.vector("power", power, system.devices, "(0, inf)")
-    return refine(lambda: _mse(system, features, h, P, digits), digits=digits, bits=128, most=1024)
+    return settled(lambda: _mse(system, features, h, P), digits=digits)
 
 
-def _mse(system: InferenceSystem, features: Features, h: np.ndarray, P: np.ndarray, digits: int) -> Ball:
+def _mse(system: InferenceSystem, features: Features, h: FloatArray, P: FloatArray) -> Ball:
     K, d = features.f.shape
     decoder = flint.arb_mat(features.D.tolist()) * ball(system.decoder_gain)
     energy = _square(decoder.entries())
@@ -221,7 +216,7 @@ def _mse(system: InferenceSystem, features: Features, h: np.ndarray, P: np.ndarr
         sent = [factor * x for x in (decoder * signal).entries()]
         mean = [a + p * b for a, b in zip(mean, sent, strict=True)]
         rest += p * (1 - p) * _square(sent) + p * across * energy
-        if not length == 0:
+        if length != 0:
             rest += p * (along - across) * _square((decoder * signal).entries()) / length**2
     floor_variance = ball(float(system.receiver_noise_variance)) / ball(float(system.alignment)) ** 2
     return _square([a - b for a, b in zip(mean, target, strict=True)]) + rest + floor_variance * energy
