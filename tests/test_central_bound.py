@@ -99,3 +99,18 @@ def test_the_shape_of_the_formula():
 def test_bad_input(change, name):
     with pytest.raises(ParameterError, match=name):
         central_bound.proven(10, 1, **{"epsilon": 1.0, "client": "paired", "delta": 1e-5, **change})
+
+
+@pytest.mark.parametrize("delta", [0.9, 0.99])
+def test_where_hardly_any_parameter_differs(delta):
+    """J = 0: the logarithm of 6 J / delta was an error; the two updates then give the same outputs but for delta/6."""
+    assert central_bound.proven(10, 1, epsilon=0.01, client="unpaired", delta=delta) == 0.0
+    assert central_privacy.update_epsilon(10, 1, epsilon=0.01, client="unpaired", delta=delta) == 0.0
+
+
+@pytest.mark.parametrize("delta", [5e-324, 1e-310, 1e-308])
+def test_the_least_deltas(delta):
+    """6 J / delta is no double."""
+    assert central_bound.proven(10, 3, epsilon=1.0, client="unpaired", delta=delta) == 3.0
+    found = central_bound.proven(10**6, 3, epsilon=1.0, client="paired", delta=delta)
+    assert central_bound.proven(10**6, 3, epsilon=1.0, client="paired", delta=1e-300) <= found < 1.0

@@ -5,6 +5,7 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
+import mpmath as mp
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -30,6 +31,20 @@ def test_binomial(epsilon, trials):
     p = 0.5 + np.tanh(epsilon / (2 * trials)) / 2 * GRID
     exact = p * (1 - p) * trials / (trials * np.tanh(epsilon / (2 * trials)) / 2) ** 2
     assert quantizer_laws.variance(GRID, outputs, law) == pytest.approx(exact, rel=1e-8)
+
+
+@pytest.mark.parametrize("epsilon", [5.0, 10.0, 20.0, 30.0, 36.0, 37.0, 50.0])
+@pytest.mark.parametrize("trials", [1, 2, 7])
+def test_coins_that_hardly_ever_turn(epsilon, trials):
+    """1/2 - theta was a difference: at epsilon = 30 the sum's epsilon was 29.99983, and from 37 on the law was nan."""
+    _, law = quantizer_laws.binomial([-1.0, 1.0], epsilon=epsilon, trials=trials)
+    with mp.workdps(50):
+        p = 1 / (1 + mp.exp(-mp.mpf(epsilon) / trials))
+        exact = [float(mp.binomial(trials, z) * p**z * (1 - p) ** (trials - z)) for z in range(trials + 1)]
+    assert law[1] == pytest.approx(exact, rel=1e-12) and law[0] == pytest.approx(exact[::-1], rel=1e-12)
+    assert quantizer_laws.local_epsilon(law) == pytest.approx(epsilon, rel=1e-13)
+    behind = quantizer_laws.binomial_sum(epsilon=epsilon, trials=trials, clients=1)
+    assert epsilon <= float(behind.epsilon(0.0)) <= epsilon * (1 + 1e-11)
 
 
 @settings(max_examples=20, deadline=None)

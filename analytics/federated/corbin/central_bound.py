@@ -47,7 +47,7 @@ def proven(
     -------
     float
         Rounded up. For an unpaired client at most m T eps_p; for a paired client infinite where :math:`M \ge 1` or
-        X < 1 fails.
+        X < 1 fails. 0 where J = 0.
 
     Notes
     -----
@@ -75,6 +75,8 @@ def proven(
     (McDiarmid; for adaptive updates conditionally on the earlier outputs, because the coins and their numbers do not
     depend on the updates).
 
+    Where J = 0, the loss is 0 unless a parameter differs, which has probability at most delta/6.
+
     In total, the loss exceeds :math:`\epsilon_u` with probability at most
     :math:`\frac\delta2 + 3\cdot\frac\delta6 = \delta`.
 
@@ -101,16 +103,18 @@ def proven(
     pure, moved = math.inf, total
     if mode is Client.UNPAIRED:
         pure = float(local_epsilon(eps, total))
-        expected = total * share + math.sqrt(total * math.log(6 / level) / 2)
+        expected = total * share + math.sqrt(total * (math.log(6) - math.log(level)) / 2)
         moved = min(total, math.floor(expected * (1 + _OUTWARDS)))
+    if moved == 0:
+        return 0.0
     fair = 2 * low * count
-    tail = math.log(6 * moved / level)
+    tail = math.log(6 * moved) - math.log(level)
     coins = math.floor((fair - math.sqrt(2 * fair * tail)) * (1 - _OUTWARDS)) if fair > 0 else 0
     if coins < 1:
         return pure
     reach = (1 + math.sqrt(2 * coins * tail)) / (coins + 1)
     if reach * (1 + _OUTWARDS) >= 1:
         return pure
-    spread = math.sqrt(8 * moved * math.log(2 / level) / (coins + 1))
+    spread = math.sqrt(8 * moved * (math.log(2) - math.log(level)) / (coins + 1))
     epsilon_bound = (spread + 2 * moved / (coins + 1)) / ((1 - reach) * (1 + reach))
     return min(pure, epsilon_bound * (1 + _OUTWARDS / (1 - reach)))

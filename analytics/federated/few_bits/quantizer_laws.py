@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
-from scipy.special import gammaln
+from scipy.special import expit, gammaln
 
 from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, real
@@ -55,9 +55,11 @@ def binomial(w: ArrayLike, *, epsilon: float, trials: int) -> tuple[FloatArray, 
     """
     x = real("w", w, "[-1, 1]")
     m, eps = checks.count("trials", trials, "[1, 1000]"), checks.scalar("epsilon", epsilon, "(0, 50]")
-    theta = 0.5 * np.tanh(eps / (2 * m))
-    z, p = np.arange(m + 1), (0.5 + theta * x)[..., None]
-    log = gammaln(m + 1) - gammaln(z + 1) - gammaln(m - z + 1) + z * np.log(p) + (m - z) * np.log1p(-p)
+    theta, z = 0.5 * np.tanh(eps / (2 * m)), np.arange(m + 1)
+    # 1/2 +- theta w as a sum of positive terms: 1/2 - theta is a small logistic value, which a difference would lose
+    size, sign = np.abs(x), np.sign(x)
+    heads, tails = (((1 - size) / 2 + size * expit(side * eps / m))[..., None] for side in (sign, -sign))
+    log = gammaln(m + 1) - gammaln(z + 1) - gammaln(m - z + 1) + z * np.log(heads) + (m - z) * np.log(tails)
     return (z / m - 0.5) / theta, np.exp(log)
 
 
@@ -271,22 +273,22 @@ def binomial_sum(*, epsilon: float, trials: int, clients: int) -> Envelope:
     N = (n - 1) * m
     if N > _MOST_COINS:
         raise checks.ParameterError("clients", clients, f"at most {_MOST_COINS} coins of others, not {N}")
-    theta = 0.5 * float(np.tanh(checks.scalar("epsilon", epsilon, "(0, 50]") / (2 * m)))
-    down, up = _coins(m, 0.5 - theta), _coins(m, 0.5 + theta)
+    loss = checks.scalar("epsilon", epsilon, "(0, 50]") / m  # of one coin
+    down, up = _coins(m, -loss), _coins(m, loss)
     pairs = []
     for k in range(N + 1):
-        others = np.convolve(_coins(k, 0.5 + theta), _coins(N - k, 0.5 - theta))
+        others = np.convolve(_coins(k, loss), _coins(N - k, -loss))
         first, second = np.convolve(others, down), np.convolve(others, up)
         pairs += [(first, second), (second, first)]
     error = (n * m + 40) * 8 * UNIT * max(1.0, float(np.log(n * m + 1)))
     return Envelope(pairs, error=error, loss_error=2 * error)
 
 
-def _coins(count: int, probability: float) -> FloatArray:
-    """The binomial law of the number of heads."""
+def _coins(count: int, logit: float) -> FloatArray:
+    """The binomial law of the number of heads, whose log-odds are given, lest a probability near 1 loses what it lacks."""
     z = np.arange(count + 1)
     log = gammaln(count + 1) - gammaln(z + 1) - gammaln(count - z + 1)
-    return np.asarray(np.exp(log + z * np.log(probability) + (count - z) * np.log1p(-probability)))
+    return np.asarray(np.exp(log + z * np.log(expit(logit)) + (count - z) * np.log(expit(-logit))))
 
 
 def _law(law: ArrayLike) -> FloatArray:
