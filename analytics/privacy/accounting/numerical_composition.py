@@ -26,6 +26,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import optimize
 
 from airtight.analytics.checks import ConvergenceError, FloatArray, ParameterError
@@ -115,6 +116,15 @@ class Composition:
         if not self.factors or not 0 < epsilon < np.inf:
             return False
         return bool(distance <= width * max(self._tilt(lambda value, slope, t: slope - epsilon) * epsilon, 1.0))
+
+    def reached_at(self, epsilon: FloatArray, low: FloatArray, high: FloatArray, width: float) -> NDArray[np.bool_]:
+        """As :meth:`reached` at each of many epsilons."""
+        tilts = self._levels_at(epsilon)[1] if self.factors else np.zeros(epsilon.shape)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            close = np.log(high) - np.log(low) <= width * np.maximum(
+                tilts * np.where(epsilon < np.inf, epsilon, 0.0), 1.0
+            )
+        return np.asarray((high <= _NOTHING) | close)
 
     def epsilon(self, delta: float, width: float = WIDTH, floor: float = 0.0) -> tuple[float, float]:
         """Lower and upper bound of the least epsilon >= 0 at delta in [0, 1]; they are not narrowed below the floor."""
@@ -242,7 +252,7 @@ class Composition:
                 low[here], high[here] = grid.deltas(epsilon[here])
         with np.errstate(divide="ignore", invalid="ignore"):
             close = np.log(high) - np.log(low) <= width * np.maximum(tilts * epsilon, 1.0)
-        for i in np.flatnonzero(~close):
+        for i in np.flatnonzero(~(close | (high <= _NOTHING))):
             low[i], high[i] = self.delta(float(epsilon[i]), width)
         return low, high
 

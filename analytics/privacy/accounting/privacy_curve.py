@@ -142,6 +142,13 @@ class Order:
         """Whether the bounds of delta at epsilon are as close as a relative distance `width` of epsilon implies."""
         return self._above(_FIRST_LEVEL).reached(epsilon, low, high, width)
 
+    def reached_at(self, epsilon: FloatArray, low: FloatArray, high: FloatArray, width: float) -> NDArray[np.bool_]:
+        """As :meth:`reached` at each of several epsilons."""
+        if epsilon.size > _FEW:
+            return self._above(_FIRST_LEVEL).reached_at(epsilon, low, high, width)
+        points = zip(epsilon.tolist(), low.tolist(), high.tolist(), strict=True)
+        return np.array([self.reached(*point, width) for point in points], dtype=bool)
+
     def law(self, step: float, *, pessimistic: bool) -> LossDistribution:
         """Law of the total loss on multiples of the step, an upper or a lower bound, with absolute accuracy."""
         chosen = self._above(_TRADED) if pessimistic else self._below(_TRADED)[0]
@@ -402,8 +409,9 @@ class PrivacyCurve:
         lower, upper = _greatest([self._deltas(order, eps.ravel(), goal) for order in orders])
         with np.errstate(divide="ignore", invalid="ignore"):
             near = np.log(upper) - np.log(lower) <= goal
-        for i in np.flatnonzero(~near):
-            near[i] = any(order.reached(abs(eps.flat[i]), lower[i], upper[i], goal) for order in orders)
+        far = np.flatnonzero(~near)
+        for order in orders if far.size else []:
+            near[far] |= order.reached_at(np.abs(eps.ravel()[far]), lower[far], upper[far], goal)
         return Bracket(lower.reshape(eps.shape)[()], upper.reshape(eps.shape)[()], near.reshape(eps.shape))
 
     def _deltas(self, order: Order, epsilon: FloatArray, width: float) -> tuple[FloatArray, FloatArray]:
