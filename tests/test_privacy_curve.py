@@ -1,5 +1,7 @@
 """Many points of a curve at once: the same curve as point by point, whatever the points beside them."""
 
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -70,6 +72,18 @@ def test_a_composition_at_many_points_has_the_values_of_a_closed_form():
     low, high = composed.deltas(epsilons)
     assert np.all(low <= truth.delta(epsilons)) and np.all(truth.bracket(epsilon=epsilons).lower <= high)
     assert np.all(np.log(high / low) <= 0.05)
+
+
+def test_grids_are_kept_within_bounds():
+    """A curve that was asked everywhere stays small, and its pickle holds the releases alone."""
+    curve = airtight.subsampled(1.0, 0.02).compose(300)
+    once = curve.delta(np.linspace(0, 12, 40))
+    assert np.array_equal(curve.delta(np.linspace(0, 12, 40)), once)
+    for order in curve._orders.values():
+        grids = order._above(1.0)._grids
+        assert len(grids) <= 1 or sum(grid.size for grid in grids.values() if grid) <= numerical_composition._KEPT
+    text = pickle.dumps(curve)
+    assert len(text) < 2000 and pickle.loads(text) == curve
 
 
 @given(st.floats(1e-3, 1e3), st.lists(st.floats(1e-300, 0.999), min_size=9, max_size=20), st.floats(0, 0.01))

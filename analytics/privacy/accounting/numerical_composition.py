@@ -51,7 +51,7 @@ _SEARCHES = 60  # greatest number of rounds of the search for the epsilon of one
 _CLOSE = 1e-13  # relative length of an interval at which this search ends
 _EVERY = 3.0  # decades of delta for which many points share a grid
 _TILTS = 150  # tilts at which the sketches tell the level of delta at an epsilon
-_KEPT = 1 << 19  # greatest number of losses of such a grid that is kept
+_KEPT = 1 << 19  # greatest number of losses of such grids that are kept, unless one alone has more
 _MOVES = 24  # greatest number of steps, each four times the one before, that confirm what was read off such a grid
 _ASIDE = 1e-10  # relative distance of a multiple of the step below a loss that has positive mass
 _ABSOLUTE = 1e-12  # error of delta where only absolute accuracy is needed
@@ -300,9 +300,9 @@ class Composition:
             if lower is not None and upper is not None and high < np.inf:
                 below, above = lower.many(level, lower=True), upper.many(level, lower=False)
                 made = _SharedGrid(below, above) if below and above else None
-            if made is not None and made.size > _KEPT:
-                return made
             self._grids[level, width] = made
+            while len(self._grids) > 1 and sum(grid.size for grid in self._grids.values() if grid) > _KEPT:
+                del self._grids[next(iter(self._grids))]  # the oldest
         return self._grids[level, width]
 
     def _inverse(self, delta: float) -> tuple[float, float]:

@@ -305,6 +305,10 @@ class PrivacyCurve:
                 "curves", " and ".join(repr(unit) for unit in sorted(units)), "curves of one neighbour relation"
             )
 
+    def __getstate__(self) -> dict[str, Factors]:
+        """The releases alone: what was computed of them is made again where it is needed."""
+        return {"factors": self.factors}
+
     @classmethod
     def of(cls, mechanism: Mechanism, count: int = 1) -> PrivacyCurve:
         """The curve of `count` independent releases of one mechanism.
