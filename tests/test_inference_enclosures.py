@@ -2,16 +2,20 @@
 
 import math
 
+import flint
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support import accuracy_balls, power_limit_balls
+from support import accuracy_balls, distortion_balls, power_limit_balls
+from support.precision import root
 
-from airtight.analytics.forms.balls.ball import ends
-from airtight.analytics.inference import accuracy, power_limit
+from airtight.analytics.forms.balls import gaussian_divergence
+from airtight.analytics.forms.balls.ball import ball, ends, refine
+from airtight.analytics.inference import accuracy, distortion, power_limit, transmission
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.privacy.mechanisms import gaussian
 
 chance = st.one_of(st.floats(0, 1), st.sampled_from([0.0, 1.0, 1e-12, 1 - 1e-12]))
 length = st.one_of(st.floats(-3, 3).map(lambda x: 10.0**x), st.just(0.0))
@@ -25,10 +29,9 @@ def test_shortened_signal(sigma, signal, reach, dimension):
     numeric = power_limit._shortened(sigma, signal, reach, dimension)
     for found, enclosed in zip(numeric, power_limit_balls.shortened(sigma, signal, reach, dimension), strict=True):
         lower, upper = ends(enclosed)
-        if upper > 1e-290 and (dimension > 1 or enclosed is not None):
+        if upper > 1e-290 and not (dimension == 1 and found is numeric[1]):  # nothing lies across a line
             assert upper - lower <= 1e-12 * upper + 1e-290
-            if dimension > 1 or found != numeric[1]:  # across the line there is nothing in one dimension
-                assert lower * (1 - 1e-10) <= found <= upper * (1 + 1e-10)
+            assert lower * (1 - 1e-10) <= found <= upper * (1 + 1e-10)
 
 
 @pytest.mark.parametrize(("sigma", "signal", "reach"), [(1.215433156985475, 33.771777655754654, 0.04295421843731871),
@@ -151,3 +154,75 @@ def test_accuracy_has_no_unit(scale):
     W = views.W / scale
     other = accuracy.exact(system, Features(f=views.f * scale, W=W, D=D), margin=1.5 * scale).estimate
     assert 0.1 < at_one < 0.99 and math.isclose(other, at_one, rel_tol=1e-12)
+
+
+@patient
+@given(st.integers(0, 2**32 - 1), st.integers(1, 4), st.sampled_from([1, 2, 3]), st.booleans(), st.booleans())
+def test_mse_of_misaligned_devices(seed, K, r, quiet, idle):
+    """Relative error below 1e-13 of the largest term."""
+    system, views, rng = drawn(seed, K, r, quiet=quiet, idle=idle)
+    gain = np.where(rng.random(K) < 0.2, 0.0, rng.uniform(0, 2, K))
+    lower, upper = ends(distortion_balls.mse(system, views, gain=gain.tolist()))
+    largest = upper + float(np.sum(views.target**2))
+    assert lower - 1e-13 * largest <= distortion.exact(system, views, gain=gain) <= upper + 1e-13 * largest
+
+
+@patient
+@given(st.one_of(st.floats(0, 50), st.just(0.0)), st.floats(0.01, 100), st.floats(1e-3, 3))
+def test_outage(k_factor, power, amplitude):
+    """A noncentral chi-square law of two degrees of freedom."""
+    square = 2 * (1 + ball(k_factor)) * ball(amplitude) ** 2 / ball(power)
+    enclosed = refine(lambda: gaussian_divergence.chi_square_below(square, 2, 2 * ball(k_factor)))
+    found = float(transmission.RicianFading(k_factor=k_factor, mean_power=power).outage(amplitude))
+    lower, upper = ends(enclosed)
+    assert upper - lower <= 1e-12 and lower - 1e-12 <= found <= upper + 1e-12
+
+
+@patient
+@given(st.integers(0, 2**32 - 1), st.sampled_from([1, 2, 16]), st.booleans())
+def test_misaligned(seed, r, quiet):
+    """Stated as for tails of quadratic forms; a signal that is sent without noise is misaligned or is not."""
+    system, views, rng = drawn(seed, 2, r, quiet=quiet)
+    power = rng.uniform(0.1, 4, 2)
+    found = transmission.misaligned(system, views, gain=1.0, power=power)
+    signal = system.weight * np.linalg.norm(views.clipped(system.clip), axis=1)
+    for k in range(2):
+        reach, variance = math.sqrt(power[k]) / system.alignment, float(system.noise_variance[k])
+        if variance == 0:
+            assert found[k] == float(signal[k] > reach)
+            continue
+        square = [(ball(x) ** 2 / ball(variance)) for x in (reach, float(signal[k]))]
+        if float(max(square, key=float)) < 1e5:
+            lower, upper = ends(gaussian_divergence.chi_square_above(square[0], r, square[1]))
+            assert lower - 1e-10 <= found[k] <= upper + 1e-10
+
+
+@patient
+@given(st.floats(-250, -0.1).map(lambda x: 10.0**x), st.floats(-3, 2).map(lambda x: 10.0**x))
+def test_epsilon_and_sigma_of_gaussian_noise(delta, ratio):
+    """Never below the truth, and above it by rounding; each is a root of the curve, proved by a change of sign."""
+    found = float(gaussian.epsilon(delta, sensitivity=ratio, sigma=1.0))
+
+    def excess(epsilon: flint.arb) -> flint.arb:
+        mu = ball(ratio)
+        upper_tail = gaussian_divergence.upper_tail
+        return upper_tail(epsilon / mu - mu / 2) - epsilon.exp() * upper_tail(epsilon / mu + mu / 2) - ball(delta)
+
+    with flint.ctx.workprec(256):
+        positive = excess(ball(0)) > 0
+    if not positive:
+        assert found <= 1e-12
+        return
+    lower, upper = ends(root(excess, ball(found) * ball("0.999"), ball(found) * ball("1.001") + ball("1e-9"), bits=256))
+    assert upper - lower <= 1e-14 * upper + 1e-300
+    assert lower <= found <= upper * (1 + 1e-9) + 1e-12
+    epsilon = max(found, 1e-6)
+    sigma = float(gaussian.sigma(epsilon, delta, sensitivity=ratio))
+
+    def beyond(noise: flint.arb) -> flint.arb:
+        mu, eps = ball(ratio) / noise, ball(epsilon)
+        upper_tail = gaussian_divergence.upper_tail
+        return upper_tail(eps / mu - mu / 2) - eps.exp() * upper_tail(eps / mu + mu / 2) - ball(delta)
+
+    lower, upper = ends(root(beyond, ball(sigma) / 2, ball(sigma) * 2, bits=256))
+    assert lower <= sigma <= upper * (1 + 1e-9)

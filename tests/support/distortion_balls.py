@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 import flint
@@ -11,7 +12,7 @@ from airtight.analytics.inference.features import Features, matched
 from airtight.analytics.inference.system import InferenceSystem
 
 
-def mse(system: InferenceSystem, features: Features, *, digits: int = 15) -> Ball:
+def mse(system: InferenceSystem, features: Features, *, gain: Sequence[float] | None = None, digits: int = 15) -> Ball:
     """Enclosure of :func:`airtight.analytics.inference.distortion.exact`, clipping included; O(K r d) ball operations.
 
     Examples
@@ -21,10 +22,11 @@ def mse(system: InferenceSystem, features: Features, *, digits: int = 15) -> Bal
     0.725
     """
     matched(system, features)
-    return refine(lambda: _mse(system, features), digits=digits)
+    amplitudes = [Fraction(1)] * system.devices if gain is None else [Fraction(x) for x in gain]
+    return refine(lambda: _mse(system, features, amplitudes), digits=digits)
 
 
-def _mse(system: InferenceSystem, features: Features) -> Ball:
+def _mse(system: InferenceSystem, features: Features, gain: list[Fraction]) -> Ball:
     K, d = features.f.shape
     decoder = flint.arb_mat(features.D.tolist()) * ball(system.decoder_gain)
     mean, presence = [flint.arb(0)] * d, flint.arb(0)
@@ -34,13 +36,13 @@ def _mse(system: InferenceSystem, features: Features) -> Ball:
         code = flint.arb_mat(encoder.tolist()) * flint.arb_mat([[x] for x in features.f[k].tolist()])
         length, clip = _square(code.entries()).sqrt(), ball(float(system.clip[k]))
         scale = (clip / length).min(flint.arb(1)) if not length <= clip else flint.arb(1)
-        sent = [ball(float(system.weight[k])) * scale * x for x in (decoder * code).entries()]
+        sent = [ball(float(system.weight[k])) * ball(gain[k]) * scale * x for x in (decoder * code).entries()]
         p = ball(float(system.participation[k]))
         mean = [a + p * b for a, b in zip(mean, sent, strict=True)]
         presence += p * (1 - p) * _square(sent)
     bias = _square([a - b for a, b in zip(mean, target, strict=True)])
-    noises = zip(system.noise_variance.tolist(), system.participation.tolist(), strict=True)
-    heard = sum((Fraction(s) * (1 if system.idle_noise else Fraction(p)) for s, p in noises), Fraction(0))
+    noises = zip(system.noise_variance.tolist(), system.participation.tolist(), gain, strict=True)
+    heard = sum((g * g * Fraction(s) * (1 if system.idle_noise else Fraction(p)) for s, p, g in noises), Fraction(0))
     floor = Fraction(system.receiver_noise_variance) / Fraction(system.alignment) ** 2
     return bias + presence + ball(heard + floor) * _square(decoder.entries())
 

@@ -248,5 +248,5 @@ def outside_probability(clients: int, *, dropout: float, low: float, high: float
     n, p = checks.count("clients", clients), checks.scalar("dropout", dropout, "[0, 1)")
     q, half = 2 * p * (1 - p), n // 2
     first, last = int(np.ceil(low * n)), int(np.floor(high * n))
-    below = special.bdtr(first - 1, half, q) if first > 0 else 0.0
+    below = special.bdtr(min(first - 1, half), half, q) if first > 0 else 0.0
     return float(below + (special.bdtrc(last, half, q) if last < half else 0.0))
