@@ -205,8 +205,7 @@ def _line_ends(
     A line that falls below the curve's value at the next middle is replaced by the constant of this value.
     """
     middle = start + h / 2
-    low = curve(middle * _AFTER)[0]
-    before, after = curve((middle - side) * _BEFORE)[1], curve((middle + side) * _BEFORE)[1]
+    low, before, after = _at_middle(curve, middle, middle - side, middle + side)
     left, right = _extended(low, before, after, side, h)
     next_low = np.append(low[1:], infinite)
     return np.where(right < next_low, next_low, left), np.where(right < next_low, next_low, right)
@@ -217,11 +216,24 @@ def _line_ends_left(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """The same for L = x delta_reverse(1/x) in the cells [-start - h, -start], and lower bounds of L at the middles."""
     middle = start + h / 2
-    low = np.exp(-middle) * curve(middle * _AFTER)[0]
-    before, after = (np.exp(-at) * curve(at * _BEFORE)[1] for at in (middle + side, middle - side))
+    low, before, after = (
+        np.exp(-at) * values
+        for at, values in zip(
+            (middle, middle + side, middle - side),
+            _at_middle(curve, middle, middle + side, middle - side),
+            strict=True,
+        )
+    )
     left, right = _extended(low, before, after, side, h)
     previous_low = np.append(0.0, low[:-1] * (1 - 8 * UNIT))
     return np.where(left < previous_low, previous_low, left), np.where(left < previous_low, previous_low, right), low
+
+
+def _at_middle(curve: Curve, middle: FloatArray, first: FloatArray, second: FloatArray) -> list[FloatArray]:
+    """Lower bounds of delta at the middles, and upper bounds at two other points of each cell, in one evaluation."""
+    lower, upper = curve(np.concatenate([middle * _AFTER, first * _BEFORE, second * _BEFORE]))
+    cells = middle.size
+    return [lower[:cells], upper[cells : 2 * cells], upper[2 * cells :]]
 
 
 def _extended(

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from scipy import fft, optimize, special
 
 from airtight.analytics import checks
-from airtight.analytics.checks import ConvergenceError, FloatArray, ParameterError, real
+from airtight.analytics.checks import ConvergenceError, FloatArray, IntArray, ParameterError, real
 from airtight.analytics.rounding import SMALLEST, UNIT
 
 _NEGLIGIBLE = 1e-10  # share of delta that trimming may move to infinite losses
@@ -32,6 +32,8 @@ _AT_THE_END = 1e-3  # distance in steps of the tilted mean from the greatest los
 _FAR = 20.0  # an epsilon further below the tilted mean than this over the tilt is computed again with half the tilt
 _VANISHED = -700.0  # log of a power that is replaced by zero: exp underflows below -708
 _INFINITE = 1e-12  # relative slack of the probability of an infinite loss, besides that for its rounding errors
+_EXTRA_TILTS = np.logspace(-3, 4, 43)  # from which Chernoff's bound is chosen, in units of one over the deviation
+_NORMAL = 24  # index of the best of them for a window of nine deviations of a normal law
 _LARGE = 600.0  # greatest argument of exp, which overflows above 709; a loss that needs more is far below epsilon
 
 
@@ -468,15 +470,38 @@ class Product:
         value, mean, variance = (sum(count * one[i] for one, count in each) for i in range(3))
         return float(value), float(mean), float(variance)
 
+    @cached_property
+    def _stacked(self) -> tuple[FloatArray, FloatArray, IntArray, FloatArray]:
+        """Log masses and losses of all releases, one after the other, the first index of each, and the counts."""
+        sizes = np.array([law.mass.size for law, _ in self.factors])
+        return (
+            np.concatenate([law._log_mass for law, _ in self.factors]),
+            np.concatenate([law.losses for law, _ in self.factors]),
+            np.concatenate([[0], np.cumsum(sizes)[:-1]]),
+            np.array([count for _, count in self.factors], dtype=np.float64),
+        )
+
+    def _value_and_mean(self, tilt: float) -> tuple[float, float]:
+        """As :meth:`cumulant` without the variance, in one pass over all releases: for searches."""
+        if len(self.factors) == 1:
+            return self.cumulant(tilt)[:2]
+        log_mass, losses, starts, counts = self._stacked
+        exponent = log_mass + tilt * losses
+        top = np.maximum.reduceat(exponent, starts)
+        weight = np.exp(exponent - np.repeat(top, np.diff(starts, append=exponent.size)))
+        total = np.add.reduceat(weight, starts)
+        mean = np.add.reduceat(weight * losses, starts) / total
+        return float(counts @ (top + np.log(total))), float(counts @ mean)
+
     def _tilt_of_loss(self, loss: float) -> float:
         """The tilt under which the mean total loss is `loss`; 0 if the mean without a tilt is greater."""
-        return self._root(lambda t: self.cumulant(t)[1] - loss)
+        return self._root(lambda t: self._value_and_mean(t)[1] - loss)
 
     def _tilt_of_level(self, log_delta: float) -> float:
         """The tilt t of the best Chernoff bound: K(t) - t eps = log delta where eps = K'(t)."""
 
         def excess(t: float) -> float:
-            value, slope, _ = self.cumulant(t)
+            value, slope = self._value_and_mean(t)
             return t * slope - value + log_delta
 
         return self._root(excess)
@@ -490,7 +515,7 @@ class Product:
             return 0.0
         high = 1.0
         while rising(high) < 0:
-            if self.greatest - self.cumulant(high)[1] < _AT_THE_END * self.step:
+            if self.greatest - self._value_and_mean(high)[1] < _AT_THE_END * self.step:
                 return high
             high *= 2
         return float(optimize.brentq(rising, 0.0, high, xtol=1e-9, rtol=1e-3))
@@ -568,10 +593,18 @@ class Product:
 
     def _chernoff(self, tilt: float, value: float, end: float, deviation: float) -> float:
         """Log of a bound on the tilted mass of losses from `end` up, or from `end` down if `deviation` is negative."""
-        best = 0.0
-        for extra in np.logspace(-3, 4, 43) / deviation:
-            best = min(best, self.cumulant(tilt + extra)[0] - value - extra * end)
-        return best
+
+        def exponent(i: int) -> float:
+            extra = float(_EXTRA_TILTS[i]) / deviation
+            return self._value_and_mean(tilt + extra)[0] - value - extra * end
+
+        # the exponent is convex in the extra tilt: go downhill from the best one of a normal law
+        best_index, best = _NORMAL, exponent(_NORMAL)
+        for way in (1, -1):
+            index = best_index + way
+            while 0 <= index < _EXTRA_TILTS.size and (lower := exponent(index)) < best:
+                best_index, best, index = index, lower, index + way
+        return min(0.0, best)
 
 
 def _power(spectrum: np.ndarray, count: int) -> np.ndarray:

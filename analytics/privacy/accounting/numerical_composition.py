@@ -58,7 +58,7 @@ _ABSOLUTE = 1e-12  # error of delta where only absolute accuracy is needed
 _FINER = 4  # divisor of the first step there
 _FINEST, _COARSEST = 1e-12, 256.0  # least and greatest step; the exponential of a greater one may overflow
 _AN_OCTAVE = 8  # steps to choose from between h and 2h: so both orders mostly evaluate the curve at equal points
-_ONE_BY_ONE = 8  # greatest number of epsilons for which a joint curve is composed anew at each
+_ONE_BY_ONE = 16  # greatest number of epsilons for which a joint curve is composed anew at each
 _NOTHING = 1e-290  # a delta up to this one counts as 0
 _LEAST_LOG = -690.0  # least log of delta for which a grid is planned: exp underflows below -708
 
@@ -544,9 +544,13 @@ class _Sketch:
         mean = float(weight @ self.losses)
         return value, mean, float(weight @ (self.losses - mean) ** 2)
 
-    def _tilted(self, tilt: float) -> tuple[FloatArray, float]:
+    @cached_property
+    def _log_mass(self) -> FloatArray:
         with np.errstate(divide="ignore"):
-            exponent = np.log(self.mass) + tilt * self.losses
+            return np.asarray(np.log(self.mass))
+
+    def _tilted(self, tilt: float) -> tuple[FloatArray, float]:
+        exponent = self._log_mass + tilt * self.losses
         top = float(np.max(exponent))
         weight = np.exp(exponent - top)
         total = float(np.sum(weight))

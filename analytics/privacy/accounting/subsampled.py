@@ -106,21 +106,24 @@ class Subsampled(Mechanism):
     def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
         if self.p == 0:
             return np.zeros(epsilon.shape), np.zeros(epsilon.shape)
-        lower, upper = self._ends(epsilon * (1 + _SHIFT), reverse)[0], self._ends(epsilon * (1 - _SHIFT), reverse)[1]
-        return lower * (1 - _SHIFT), np.minimum(upper * (1 + _SHIFT), 1.0)
+        # lower bounds are taken at a greater argument and upper bounds at a smaller one, because of rounding errors
+        shift = np.repeat([1 + _SHIFT, 1 - _SHIFT], epsilon.size)
+        share, inner = self._inner(np.tile(epsilon.ravel(), 2) * shift, reverse)
+        lower, upper = self.release.ends(inner * shift, reverse=reverse)
+        lower, upper = (share * lower)[: epsilon.size], (share * upper)[epsilon.size :]
+        return (
+            lower.reshape(epsilon.shape) * (1 - _SHIFT),
+            np.minimum(upper.reshape(epsilon.shape) * (1 + _SHIFT), 1.0),
+        )
 
-    def _ends(self, epsilon: FloatArray, reverse: bool) -> Ends:
-        """Bounds of the divergence, without the rounding errors of this class."""
+    def _inner(self, epsilon: FloatArray, reverse: bool) -> tuple[FloatArray, FloatArray]:
+        """The share u and the epsilon of the release such that u times its delta there is the delta at `epsilon`."""
         if not reverse:
             finite = np.minimum(epsilon, np.finfo(float).max / 4)
             inner = np.where(epsilon < np.inf, subsampling.unamplified(finite, np.array(self.p)), np.inf)
-            low = self.release.ends(inner * (1 + _SHIFT))[0]
-            return self.p * low, self.p * self.release.ends(inner * (1 - _SHIFT))[1]
+            return np.full(epsilon.shape, self.p), inner
         log_share, inner = subsampling.reversed_order(epsilon, np.array(self.p))
-        share = np.where(inner < np.inf, np.exp(np.minimum(log_share, 0.0)), 0.0)
-        low = self.release.ends(inner * (1 + _SHIFT), reverse=True)[0]
-        high = self.release.ends(inner * (1 - _SHIFT), reverse=True)[1]
-        return share * low, share * high
+        return np.where(inner < np.inf, np.exp(np.minimum(log_share, 0.0)), 0.0), inner
 
 
 register(Subsampled, "subsampled")
