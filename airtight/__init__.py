@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         subsampled,
     )
     from airtight.analytics.privacy.over_the_air.amplification import proven, published
+    from airtight.solvers.design.curve_family import calibrate_curve
     from airtight.solvers.errors import InfeasibleError, NotSettledError
     from airtight.solvers.quantities import quantities
     from airtight.validate.claims.claim import (
@@ -91,6 +92,7 @@ _HOMES = {  # what is loaded when it is first used, and from where
         "subsampled",
     ),
     "analytics.privacy.over_the_air.amplification": ("proven", "published"),
+    "solvers.design.curve_family": ("calibrate_curve",),
     "solvers.errors": ("InfeasibleError", "NotSettledError"),
     "solvers.quantities": ("quantities",),
     "validate.claims.claim": (
@@ -137,6 +139,7 @@ __all__ = [
     "baseline",
     "best_gain",
     "calibrate",
+    "calibrate_curve",
     "claims",
     "compose",
     "curve",
