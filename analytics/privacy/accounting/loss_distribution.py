@@ -17,7 +17,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import fft, optimize, special
+from scipy import fft, special
 
 from airtight.analytics import checks
 from airtight.analytics.checks import ConvergenceError, FloatArray, IntArray, ParameterError, real
@@ -511,6 +511,8 @@ class Product:
 
         If the function is negative until all mass is at the greatest loss, the tilt at which this happens.
         """
+        from scipy import optimize  # loaded when it is needed: it takes longer than all else that a first curve needs
+
         if rising(0.0) >= 0:
             return 0.0
         high = 1.0

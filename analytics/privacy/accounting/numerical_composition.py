@@ -27,7 +27,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import optimize
 
 from airtight.analytics.checks import ConvergenceError, FloatArray, ParameterError
 from airtight.analytics.privacy.accounting import connect_the_dots
@@ -332,6 +331,8 @@ class Composition:
 
     def _tilt(self, rising: Rising) -> float:
         """The tilt where an increasing function of cumulant, slope and tilt vanishes; 0 if it is positive at 0."""
+
+        from scipy import optimize  # loaded when it is needed: it takes longer than all else that a first curve needs
 
         def at(tilt: float) -> float:
             value, slope, _ = self._cumulant(tilt)

@@ -44,15 +44,20 @@ def greater(one: tuple[FloatArray, FloatArray], other: tuple[FloatArray, FloatAr
     )
 
 
-def least_errors(deltas: Callable[[FloatArray], FloatArray], alpha: FloatArray) -> FloatArray:
+def least_errors(
+    deltas: Callable[[FloatArray], FloatArray], alpha: FloatArray, best: FloatArray | None = None
+) -> FloatArray:
     """The greatest of the lines 1 - delta(log lambda) - lambda alpha, which are concave in lambda, at each alpha; at least 0.
 
-    The maximum is sought by golden sections, and every lambda gives a valid bound.
+    The maximum is at the epsilons `best` if they are given; otherwise it is sought by golden sections. Every lambda
+    gives a valid bound.
     """
 
     def line(eps: FloatArray, at: FloatArray) -> FloatArray:
         return 1 - deltas(eps) - np.exp(eps) * at
 
+    if best is not None:
+        return np.where(alpha == 1, 0.0, np.maximum(line(np.clip(best, -_GREATEST, _GREATEST), alpha), 0.0))
     low, high = np.full(alpha.shape, -30.0), np.full(alpha.shape, 1.0)  # epsilon
     grows = np.arange(alpha.size)
     while grows.size:
@@ -484,9 +489,12 @@ class PrivacyCurve:
         if all(order.curved for order in orders):
 
             def errors_of(group: list[Order]) -> FloatArray:
-                return least_errors(
-                    lambda eps: _greatest([self._deltas(order, eps, WIDTH) for order in group])[1], levels.ravel()
-                )
+                def deltas(eps: FloatArray) -> FloatArray:
+                    return _greatest([self._deltas(order, eps, WIDTH) for order in group])[1]
+
+                releases = [release for order in group for release, _ in order.factors]
+                best = releases[0].best_epsilons(levels.ravel()) if len(releases) == 1 else None
+                return least_errors(deltas, levels.ravel(), best)
 
             groups = [orders] if envelope else [[order] for order in orders]
             errors = np.min([errors_of(group) for group in groups], axis=0)

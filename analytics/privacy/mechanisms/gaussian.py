@@ -393,6 +393,12 @@ class Gaussian(Mechanism):
         start = upper if self.slack == 0 else _least_epsilon(target - rounding, np.full(delta.shape, least))
         return _below(start, target + rounding, np.full(delta.shape, least)), upper
 
+    def best_epsilons(self, alpha: FloatArray) -> FloatArray | None:
+        """The loss at the threshold of the Neyman-Pearson test of level alpha."""
+        if not 0 < self.mu < _HUGE:
+            return None
+        return np.asarray(-self.mu * special.ndtri(alpha) - self.mu**2 / 2)
+
     @staticmethod
     def _at(epsilon: FloatArray, mu: float) -> Ends:
         """Lower and upper bound of delta at one exact mu."""

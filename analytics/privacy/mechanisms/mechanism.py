@@ -59,6 +59,13 @@ class Mechanism(ABC):
         """
         return None
 
+    def best_epsilons(self, alpha: FloatArray) -> FloatArray | None:
+        r"""The epsilon at which :math:`1 - \delta(\epsilon) - e^\epsilon\alpha` is greatest, if there is a closed form.
+
+        It is a hint: the trade-off function is bounded by the value at any epsilon.
+        """
+        return None
+
     def greatest_loss(self, *, reverse: bool = False) -> float:
         """An upper bound of the pure epsilon of (P, Q), or of (Q, P); infinite where none exists or none is known."""
         return np.inf
