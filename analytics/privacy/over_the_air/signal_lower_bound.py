@@ -40,6 +40,7 @@ The code takes the best of a few thresholds.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,6 +61,8 @@ _SCALES, _RADIAL = 12, 20  # for the norm across: scales, and ends of cells in e
 _LOSSES = 500  # ranges of privacy losses
 _RAREST = 1e-280  # least probability of an outcome whose loss is computed
 LOSS_ERROR = 1e-9  # absolute error, by rounding, of the privacy loss of one outcome
+_NEAR, _COARSE = 1e-6, 1e-4  # relative length of the interval of epsilon at which the search ends; on the first cells
+_SEARCHES, _PATIENCE = 100, 4  # greatest number of evaluations; secants that may fail to halve the interval
 _ATOMS = 512  # greatest number of values of the others' noise
 
 
@@ -105,20 +108,27 @@ class Mixture:
             part.adjacency,
         )
 
-    def delta(self, eps: float, level: float) -> float:
-        """A lower bound of delta(eps), for any `level`; tight if `level` is near the least delta of interest."""
+    def delta(self, eps: float, level: float, doublings: int = _DOUBLINGS) -> float:
+        """A lower bound of delta(eps), for any `level`; tight if `level` is near the least delta of interest.
+
+        The cells are halved at most `doublings` times.
+        """
         if self.p == 0 or self.d + self.s == 0 or not eps < 700:
             return 0.0
         lam, p = float(np.exp(eps)), self.p
         with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
             if self.adjacency is not Adjacency.ABSENT:
                 near, far = (self.d / 2, -self.d / 2) if self.adjacency is Adjacency.REPLACE else (self.d, 0.0)
-                bound = self._best([(p, near, True)], [(lam * p, far, True), ((lam - 1) * (1 - p), 0.0, False)], level)
+                bound = self._best(
+                    [(p, near, True)], [(lam * p, far, True), ((lam - 1) * (1 - p), 0.0, False)], level, doublings
+                )
             else:
-                bound = self._best([(p, self.d, True)], [(lam - 1 + p, 0.0, False)], level)
+                bound = self._best([(p, self.d, True)], [(lam - 1 + p, 0.0, False)], level, doublings)
                 remaining = 1 - lam * (1 - p)
                 if remaining > 0:
-                    bound = max(bound, self._best([(remaining, 0.0, False)], [(lam * p, self.d, True)], level))
+                    bound = max(
+                        bound, self._best([(remaining, 0.0, False)], [(lam * p, self.d, True)], level, doublings)
+                    )
         return max(bound - (1 + lam) * 2 * self.missing, 0.0)
 
     def outcomes(self, level: float) -> tuple[FloatArray, FloatArray]:
@@ -160,26 +170,29 @@ class Mixture:
         inner = np.unique(np.outer(2 * scales, np.concatenate(ends)))
         return np.concatenate([[0.0], inner, [np.inf]])
 
-    def _best(self, plus: list[_Term], minus: list[_Term], level: float) -> float:
+    def _best(self, plus: list[_Term], minus: list[_Term], level: float, doublings: int) -> float:
         """Lower bound of the integral of the positive part of the sum of `plus` minus the sum of `minus`."""
         reach = np.sqrt(-2 * np.log(level)) + 3
         low, high = float(np.min(self.v)), float(np.max(self.v)) + self.s
         axis = self._axis(reach, np.sqrt(low), np.sqrt(high), [mean for _, mean, _ in plus + minus])
         kernels = [self._kernel(axis, mean, own) for _, mean, own in plus + minus]
+        owns = {own for _, _, own in plus + minus}  # with and without the noise of the device
 
         def integral(ends: FloatArray) -> float:
             middle = (ends[1:] + ends[:-1]) / 2 if self.dimension > 1 else np.ones(1)
             above, below = np.zeros((middle.size, axis.size)), np.zeros((middle.size, axis.size))
+            across = {own: self._across(middle, own) for own in owns}
             for number, ((c, _, own), kernel) in enumerate(zip(plus + minus, kernels, strict=True)):
                 target = above if number < len(plus) else below
-                target += np.exp(np.log(c) + np.log(self.weights) + self._across(middle, own)) @ kernel
+                target += np.exp(np.log(c) + np.log(self.weights) + across[own]) @ kernel
             left, right = _positive(axis, above, below)
             value = rounding = 0.0
+            cells = {own: self._cells(ends, self.v + (self.s if own else 0.0)) for own in owns}
             for number, (c, mean, own) in enumerate(plus + minus):
                 v = self.v + (self.s if own else 0.0)
                 along = c * self.weights * _between(left, right, mean, np.sqrt(v))
-                across, error = self._cells(ends, v)
-                mass = float(np.sum(along * across))
+                inside, error = cells[own]
+                mass = float(np.sum(along * inside))
                 value += mass if number < len(plus) else -mass
                 rounding += _ROUNDING * mass + float(np.sum(along * error))
             return value - rounding
@@ -190,7 +203,7 @@ class Mixture:
         start, end = np.sqrt(low * special.gammaincinv(a, level)), np.sqrt(high * special.gammainccinv(a, level))
         cells = int(min(np.ceil(_FINENESS * (end - start) / np.sqrt(low)) + 2, _CELLS))
         best_value = integral(np.linspace(start, end, cells + 1))
-        for _ in range(_DOUBLINGS):
+        for _ in range(doublings):
             cells *= 2
             previous, best_value = best_value, max(best_value, integral(np.linspace(start, end, cells + 1)))
             if best_value - previous <= _TOLERANCE * best_value:
@@ -281,28 +294,36 @@ def _between(left: FloatArray, right: FloatArray, mean: float, sigma: FloatArray
 def least_epsilon(mixture: Mixture, delta: float, most: float) -> float:
     """The greatest epsilon found below `most` at which the lower bound still exceeds `delta`; 0 if there is none."""
 
-    def excess(eps: float) -> float:
-        bound = mixture.delta(eps, 1e-4 * delta)
+    def excess(eps: float, doublings: int) -> float:
+        bound = mixture.delta(eps, 1e-4 * delta, doublings)
         return float(np.log(bound / delta)) if bound > 0 else -np.inf
 
-    low, high = 0.0, most
-    at_low, at_high = excess(low), -np.inf
-    if not at_low > 0:
-        return 0.0
-    x = most * (1 - 1e-7)
-    for _ in range(60):
-        here = excess(x)
-        if here > 0:
-            low, at_low = x, here
-        else:
-            high, at_high = x, here
-        if high - low <= 1e-6 * high:
+    coarse = _last_positive(lambda eps: excess(eps, 0), 0.0, most, most * (1 - _NEAR / 10), _COARSE)
+    # more cells only raise the bound, so that it exceeds delta at `coarse` as well
+    return _last_positive(lambda eps: excess(eps, _DOUBLINGS), coarse, most, coarse * (1 + _COARSE), _NEAR)
+
+
+def _last_positive(value: Callable[[float], float], low: float, high: float, x: float, near: float) -> float:
+    """The root of a falling function between `low` and `high`, to a relative distance, on its positive side; at least `low`.
+
+    The root is sought by secants, the first through `low` and x. An interval that four of them do not halve is bisected.
+    """
+    previous, before = low, value(low)
+    width, patience = high - low, _PATIENCE
+    x = min(x, high * (1 - near / 10))
+    for _ in range(_SEARCHES if before > 0 else 0):
+        here = value(x)
+        low, high = (x, high) if here > 0 else (low, x)
+        if high - low <= near * high:
             break
-        secant = low + (high - low) * at_low / (at_low - at_high) if at_high > -np.inf else low
-        width = high - low
-        x = min(max(secant - 1e-7 * high, low + 0.02 * width), high - 0.02 * width)
-        if not np.isfinite(at_high):
-            x = (low + high) / 2
+        patience -= 1
+        if high - low <= width / 2:
+            width, patience = high - low, _PATIENCE
+        secant = x - here * (x - previous) / (here - before) if np.isfinite(here) and here != before else np.nan
+        previous, before = x, here
+        aside = 0.4 * near * high  # so that both ends of the interval come near the root
+        x = secant - aside if patience > 0 and np.isfinite(secant) else (low + high) / 2
+        x = min(max(x, low + aside), high - aside)
     return low
 
 
