@@ -44,7 +44,9 @@ hunt: .venv/installed
 	cd tests && ../$(BIN)/python -m hunt --seconds $(SECONDS)
 
 bench: .venv/installed
-	$(BIN)/pytest benchmarks --benchmark-only
+	mkdir -p build
+	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest benchmarks --benchmark-only --benchmark-timer=time.process_time --benchmark-json=build/bench.json
+	$(BIN)/python benchmarks/table.py build/bench.json > docs/speed.md
 
 lock:
 	$(PYTHON) -m venv .lock-venv

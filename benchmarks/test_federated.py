@@ -70,23 +70,3 @@ def test_loss_distribution_dp_accounting(benchmark):
         return one.self_compose(200).get_epsilon_for_delta(1e-5)
 
     benchmark.pedantic(epsilon, rounds=3)
-
-
-@pytest.mark.benchmark(group="1000 subsampled Gaussian releases, q = .01, grid 2e-4")
-def test_subsampled(benchmark):
-    def epsilon():
-        laws = (loss_distribution.subsampled_gaussian(1.0, 0.01, reverse=r, step=2e-4) for r in (False, True))
-        return max(float(law.epsilon(1e-6, count=1000)) for law in laws)
-
-    benchmark(epsilon)
-
-
-@pytest.mark.benchmark(group="1000 subsampled Gaussian releases, q = .01, grid 2e-4")
-def test_subsampled_dp_accounting(benchmark):
-    pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
-
-    def epsilon():
-        one = pld.from_gaussian_mechanism(1.0, sampling_prob=0.01, value_discretization_interval=2e-4)
-        return one.self_compose(1000).get_epsilon_for_delta(1e-6)
-
-    benchmark.pedantic(epsilon, rounds=3)

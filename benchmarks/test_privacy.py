@@ -25,7 +25,6 @@ PAPER = InferenceSystem(
     delta_prime=1e-5,
 )
 RNG = np.random.default_rng(0)
-SIGMA, DELTA = 10 ** RNG.uniform(-1, 2, 100_000), 10 ** RNG.uniform(-12, -2, 100_000)
 
 
 @pytest.mark.benchmark(group="exact epsilon, 12 devices, r = 784")
@@ -47,21 +46,6 @@ def test_thousand_devices(benchmark, adjacency):
         adjacency=adjacency,
     )
     benchmark.pedantic(amplification.exact_epsilon, (system,), rounds=2)
-
-
-@pytest.mark.benchmark(group="Gaussian epsilon(delta), per 1000 points")
-def test_gaussian_epsilon(benchmark):
-    benchmark.pedantic(lambda: gaussian.epsilon(DELTA, sensitivity=1.0, sigma=SIGMA), rounds=3)
-    benchmark.extra_info["points"] = DELTA.size
-
-
-@pytest.mark.benchmark(group="Gaussian epsilon(delta), per 1000 points")
-def test_gaussian_epsilon_dp_accounting(benchmark):
-    """A loop over 1000 of the 100 000 points: multiply by 100 to compare with the row above."""
-    accounting = pytest.importorskip("dp_accounting")
-    points = list(zip(SIGMA[:1000], DELTA[:1000], strict=True))
-    benchmark.pedantic(lambda: [accounting.get_epsilon_gaussian(s, d) for s, d in points], rounds=1)
-    benchmark.extra_info["points"] = len(points)
 
 
 @pytest.mark.benchmark(group="subsampled Gaussian, p = .01, epsilon at delta = 1e-6")

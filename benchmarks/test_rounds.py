@@ -8,7 +8,7 @@ import pytest
 import airtight
 from airtight.analytics.federated.corbin import central_privacy
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.privacy.accounting.numerical_composition import Composed
+from airtight.analytics.privacy.accounting.numerical_composition import Composition
 from airtight.analytics.privacy.mechanisms.gaussian import Gaussian
 from airtight.analytics.privacy.over_the_air import rounds
 from airtight.validate.attack import experiment
@@ -44,20 +44,9 @@ def test_rates_dp_accounting(benchmark):
     benchmark.pedantic(lambda: [peer(1.0, q, 20, 1e-3, 1e-5) for q in RATES], rounds=1)
 
 
-@pytest.mark.benchmark(group="subsampled Gaussian, q = .01, 1000 rounds")
-def test_subsampled(benchmark):
-    """Both ends, 2e-4 apart; of the peer one end."""
-    benchmark.pedantic(lambda: airtight.subsampled(1.0, 0.01).compose(1000).bracket(delta=1e-6), rounds=5)
-
-
-@pytest.mark.benchmark(group="subsampled Gaussian, q = .01, 1000 rounds")
-def test_subsampled_dp_accounting(benchmark):
-    benchmark.pedantic(lambda: peer(1.0, 0.01, 1000, 2e-4, 1e-6), rounds=3)
-
-
 @pytest.mark.benchmark(group="200 Gaussian releases")
 def test_gaussians_on_a_grid(benchmark):
-    benchmark.pedantic(lambda: Composed(((Gaussian(0.1), 200),)).epsilon(1e-5), rounds=5)
+    benchmark.pedantic(lambda: Composition(((Gaussian(0.1), 200),)).epsilon(1e-5), rounds=5)
 
 
 @pytest.mark.benchmark(group="200 Gaussian releases")
