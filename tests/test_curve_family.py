@@ -53,7 +53,7 @@ def test_gaussian_epsilon_at_50_digits(epsilon, delta):
 @given(
     name=st.sampled_from(sorted(FAMILIES)),
     requirement=st.one_of(
-        st.tuples(st.floats(0.01, 5.0), st.floats(1e-12, 0.1)).map(lambda x: {"epsilon": x[0], "delta": x[1]}),
+        st.tuples(st.floats(0.01, 5.0), st.floats(1e-12, 0.04)).map(lambda x: {"epsilon": x[0], "delta": x[1]}),
         st.floats(0.005, 0.9).map(lambda x: {"advantage": x}),
     ),
 )

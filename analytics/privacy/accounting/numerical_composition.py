@@ -26,7 +26,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from airtight.analytics.checks import ConvergenceError, FloatArray, ParameterError
 from airtight.analytics.privacy.accounting import connect_the_dots
@@ -237,21 +237,29 @@ class Composition:
         lower, upper = 0.0 - np.expm1(logs)
         return float(lower) * (1 - 1e-14), min(float(upper) * (1 + 1e-14), 1.0)
 
-    def deltas(self, epsilon: FloatArray, width: float = WIDTH) -> Ends:
-        """As :meth:`delta` at each of many epsilons: the bounds are read from grids that neighbours share."""
+    def deltas(self, epsilon: FloatArray, width: float = WIDTH, floor: FloatArray | None = None) -> Ends:
+        """As :meth:`delta` at each of many epsilons: the bounds are read from grids that neighbours share.
+
+        Where the upper bound is at most `floor`, the bounds are not narrowed.
+        """
         if not self.factors:
             return np.zeros(epsilon.shape), np.zeros(epsilon.shape)
         if self.single:
             return self._curves(0)[0](epsilon)
         low, high = np.zeros(epsilon.shape), np.ones(epsilon.shape)
-        levels, tilts = self._levels_at(epsilon)
-        for level in np.unique(levels[levels > 0]):
-            grid, here = self._shared_grid(float(level), width), levels == level
-            if grid is not None:
-                low[here], high[here] = grid.deltas(epsilon[here])
-        with np.errstate(divide="ignore", invalid="ignore"):
-            close = np.log(high) - np.log(low) <= width * np.maximum(tilts * epsilon, 1.0)
-        for i in np.flatnonzero(~(close | (high <= _NOTHING))):
+        least = np.maximum(np.zeros(epsilon.shape) if floor is None else floor, _NOTHING)
+        levels, tilts = self._levels_at(epsilon, least)
+        far = levels > 0
+        for precision in (width, width / 2):
+            for level in np.unique(levels[far]):
+                grid, here = self._shared_grid(float(level), precision), far & (levels == level)
+                if grid is not None:
+                    lower, upper = grid.deltas(epsilon[here])
+                    low[here], high[here] = np.maximum(low[here], lower), np.minimum(high[here], upper)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                close = np.log(high) - np.log(low) <= width * np.maximum(tilts * epsilon, 1.0)
+            far &= ~(close | (high <= least))
+        for i in np.flatnonzero(far | (levels == 0)):
             low[i], high[i] = self.delta(float(epsilon[i]), width)
         return low, high
 
@@ -272,8 +280,11 @@ class Composition:
             low[i], high[i] = self.epsilon(float(delta[i]), width)
         return low, high
 
-    def _levels_at(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Levels of the grids for delta at each epsilon, 0 where there is none, and tilts, by Chernoff's bound."""
+    def _levels_at(self, epsilon: FloatArray, least: ArrayLike = _NOTHING) -> tuple[FloatArray, FloatArray]:
+        """Levels of the grids for delta at each epsilon, 0 where there is none, and tilts, by Chernoff's bound.
+
+        No level lies below that of a delta of `least`.
+        """
         tilts = np.append(0.0, np.geomspace(1e-6, 1e12, _TILTS))
         with np.errstate(over="ignore", invalid="ignore"):
             values, means, _ = np.transpose([self._cumulant(float(tilt)) for tilt in tilts])
@@ -282,7 +293,8 @@ class Composition:
         estimate = np.interp(epsilon, means[rising], np.minimum.accumulate(logs[rising]))
         covered = np.isfinite(epsilon) & (epsilon <= np.max(means[rising]))
         at_tilt = np.interp(epsilon, means[rising], tilts[rising])
-        return np.where(covered, _level_below(estimate), 0.0), np.where(covered, at_tilt, 0.0)
+        level = _level_below(np.maximum(estimate, np.log(least)))
+        return np.where(covered, level, 0.0), np.where(covered, at_tilt, 0.0)
 
     def _shared_grid(self, level: float, width: float) -> _SharedGrid | None:
         """The grid for deltas from a level on, twice as fine as one point needs; None if it is no use there."""

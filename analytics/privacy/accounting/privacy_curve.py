@@ -131,10 +131,12 @@ class Order:
         high = above.epsilon(delta, width)[1]
         return min(max(composed.epsilon(level, width)[0] for composed in self._below(level)), high), high
 
-    def deltas(self, epsilon: FloatArray, width: float = WIDTH) -> tuple[FloatArray, FloatArray]:
-        """As :meth:`delta` at each of many epsilons >= 0."""
+    def deltas(
+        self, epsilon: FloatArray, width: float = WIDTH, floor: FloatArray | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """As :meth:`delta` at each of many epsilons >= 0; below the floor the bounds are not narrowed."""
         if self._of_pairs:
-            return self._above(1.0).deltas(epsilon, width)
+            return self._above(1.0).deltas(epsilon, width, floor)
         return _each(epsilon, lambda x: self.delta(x, width))
 
     def epsilons(self, delta: FloatArray, width: float = WIDTH) -> tuple[FloatArray, FloatArray]:
@@ -415,7 +417,10 @@ class PrivacyCurve:
                 ends = _greatest([order.epsilons(level.ravel(), goal) for order in orders])
             return Bracket.of(ends[0].reshape(level.shape)[()], ends[1].reshape(level.shape)[()], goal)
         eps = real("epsilon", epsilon if epsilon is not None else 0.0, "[-inf, inf]")
-        lower, upper = _greatest([self._deltas(order, eps.ravel(), goal) for order in orders])
+        lower, upper = np.zeros(eps.size), np.zeros(eps.size)
+        for order in orders:
+            low, high = self._deltas(order, eps.ravel(), goal, lower)
+            lower, upper = np.maximum(lower, low), np.maximum(upper, high)
         with np.errstate(divide="ignore", invalid="ignore"):
             near = np.log(upper) - np.log(lower) <= goal
         far = np.flatnonzero(~near)
@@ -423,8 +428,10 @@ class PrivacyCurve:
             near[far] |= order.reached_at(np.abs(eps.ravel()[far]), lower[far], upper[far], goal)
         return Bracket(lower.reshape(eps.shape)[()], upper.reshape(eps.shape)[()], near.reshape(eps.shape))
 
-    def _deltas(self, order: Order, epsilon: FloatArray, width: float) -> tuple[FloatArray, FloatArray]:
-        """Lower and upper bound of delta of one order at each real epsilon."""
+    def _deltas(
+        self, order: Order, epsilon: FloatArray, width: float, floor: FloatArray | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Lower and upper bound of delta of one order at each real epsilon; below the floor they are not narrowed."""
         if epsilon.size <= _FEW:
             return _each(epsilon, lambda x: self._delta(order, x, width))
         low, high = np.empty(epsilon.shape), np.empty(epsilon.shape)
@@ -432,7 +439,9 @@ class PrivacyCurve:
         if np.any(zero):
             low[zero], high[zero] = self._delta(order, 0.0, width)
         if np.any(positive):
-            low[positive], high[positive] = order.deltas(epsilon[positive], width)
+            low[positive], high[positive] = order.deltas(
+                epsilon[positive], width, None if floor is None else floor[positive]
+            )
         if np.any(negative):
             low[negative], high[negative] = _reflected(
                 epsilon[negative], self._opposite(order).deltas(-epsilon[negative], width)
