@@ -42,9 +42,9 @@ def check(qp, w):
 SIZES = [10_000, 100_000]
 
 
-@pytest.mark.benchmark(group="weights, rank 16")
 @pytest.mark.parametrize("K", [*SIZES, 1_000_000])
 def test_structured(benchmark, K):
+    benchmark.group = f"weights, rank 16, {K} devices"
     qp = program(K)
     found = benchmark.pedantic(structured.minimise, (qp,), rounds=5, warmup_rounds=1)
     proof = certificate(qp, found.w, multipliers(qp, found.w, found.nu))
@@ -52,9 +52,9 @@ def test_structured(benchmark, K):
     benchmark.extra_info["gap"] = proof.duality_gap
 
 
-@pytest.mark.benchmark(group="weights, rank 16")
 @pytest.mark.parametrize("K", SIZES)
 def test_cvxpy_clarabel(benchmark, K):
+    benchmark.group = f"weights, rank 16, {K} devices"
     import cvxpy as cp
 
     qp = program(K)
@@ -69,9 +69,9 @@ def test_cvxpy_clarabel(benchmark, K):
     check(qp, benchmark.pedantic(solve, rounds=1))
 
 
-@pytest.mark.benchmark(group="weights, rank 16")
 @pytest.mark.parametrize("K", SIZES)
 def test_clarabel(benchmark, K):
+    benchmark.group = f"weights, rank 16, {K} devices"
     import clarabel
 
     qp = program(K)
@@ -90,9 +90,9 @@ def test_clarabel(benchmark, K):
     check(qp, benchmark.pedantic(solve, rounds=1))
 
 
-@pytest.mark.benchmark(group="weights, rank 16")
 @pytest.mark.parametrize("K", SIZES)
 def test_piqp(benchmark, K):
+    benchmark.group = f"weights, rank 16, {K} devices"
     piqp = pytest.importorskip("piqp")
     qp = program(K)
     P, q, A, b = split(qp)
@@ -109,9 +109,9 @@ def test_piqp(benchmark, K):
     check(qp, benchmark.pedantic(solve, rounds=1))
 
 
-@pytest.mark.benchmark(group="weights, rank 16")
 @pytest.mark.parametrize("K", SIZES)
 def test_osqp(benchmark, K):
+    benchmark.group = f"weights, rank 16, {K} devices"
     osqp = pytest.importorskip("osqp")
     qp = program(K)
     P, q, A, b = split(qp)
