@@ -57,7 +57,7 @@ _ABSOLUTE = 1e-12  # error of delta where only absolute accuracy is needed
 _FINER = 4  # divisor of the first step there
 _FINEST, _COARSEST = 1e-12, 256.0  # least and greatest step; the exponential of a greater one may overflow
 _AN_OCTAVE = 8  # steps to choose from between h and 2h: so both orders mostly evaluate the curve at equal points
-_ONE_BY_ONE = 16  # greatest number of epsilons for which a joint curve is composed anew at each
+_ONE_BY_ONE = 16  # greatest number of epsilons for which a composition is made anew at each
 _NOTHING = 1e-290  # a delta up to this one counts as 0
 _LEAST_LOG = -690.0  # least log of delta for which a grid is planned: exp underflows below -708
 
@@ -252,8 +252,10 @@ class Composition:
         far = levels > 0
         for precision in (width, width / 2):
             for level in np.unique(levels[far]):
-                grid, here = self._shared_grid(float(level), precision), far & (levels == level)
-                if grid is not None:
+                here = far & (levels == level)
+                if precision < width and np.sum(here) <= _ONE_BY_ONE:
+                    continue
+                if (grid := self._shared_grid(float(level), precision)) is not None:
                     lower, upper = grid.deltas(epsilon[here])
                     low[here], high[here] = np.maximum(low[here], lower), np.minimum(high[here], upper)
             with np.errstate(divide="ignore", invalid="ignore"):
