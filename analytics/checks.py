@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+_LONGEST_TEXT = 200  # characters of a name
 Choice = TypeVar("Choice", bound=StrEnum)
 
 _BEYOND = 2**63  # the least positive integer that does not fit int64
@@ -159,6 +160,13 @@ def flag(name: str, value: object) -> bool:
     if not isinstance(value, bool | np.bool_):
         raise ParameterError(name, value, "true or false")
     return bool(value)
+
+
+def text(name: str, value: object) -> str:
+    """Return `value`, which must be a string of at most 200 printable characters."""
+    if not isinstance(value, str) or not value.isprintable() or len(value) > _LONGEST_TEXT:
+        raise ParameterError(name, value, f"a text of at most {_LONGEST_TEXT} printable characters")
+    return value
 
 
 def choice(name: str, value: object, kinds: type[Choice]) -> Choice:

@@ -1,5 +1,7 @@
 """Many points of a curve at once: the same curve as point by point, whatever the points beside them."""
 
+import json
+import math
 import pickle
 
 import numpy as np
@@ -124,3 +126,58 @@ def test_sums_of_decayed_masses():
             expected.append(total)
         assert connect_the_dots._decayed(mass, step) == pytest.approx(expected, rel=1e-12)
         assert connect_the_dots._decayed(np.zeros(0), step).size == 0
+
+
+def _gaussian_json(**changes):
+    release = {"constructor": "gaussian", "parameters": {"mu": 1.0}, "count": 1} | changes
+    return json.dumps([release])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{}",
+        '""',
+        "null",
+        "[1]",
+        "[{}]",
+        "[" * 100_000,
+        '[{"constructor":"subsampled","parameters":{"p":1,"release":' * 2000,
+        _gaussian_json(count=0),
+        _gaussian_json(count=True),
+        _gaussian_json(count=10**400),
+        _gaussian_json(more=1),
+        _gaussian_json(parameters=[]),
+        _gaussian_json(parameters={"mu": 1.0, "unit": -1.0}),
+        _gaussian_json(parameters={"mu": 1.0, "unit": "\x1b[31m"}),
+        _gaussian_json(parameters={"mu": 1.0, "unit": "x" * 1000}),
+        _gaussian_json(parameters={"mu": True}),
+        _gaussian_json(parameters={"mu": "1"}),
+        _gaussian_json(parameters={"mu": math.nan}),
+        _gaussian_json(parameters={"mu": 1.0, "x": 1}),
+        _gaussian_json(constructor="system", parameters={}),
+        *(
+            _gaussian_json(constructor="tabulated", parameters={"first": [0, 0], "infinite": [0, 0], **wrong})
+            for wrong in (
+                {"step": -1.0, "mass": [[1], [1]]},
+                {"step": 1.0, "mass": [[-1], [1]]},
+                {"step": 1.0, "mass": [[0.1], [0.2]]},
+                {"step": 1.0, "mass": [[1]]},
+                {"step": 1.0, "mass": [["x"], [1]]},
+            )
+        ),
+        None,
+        3,
+        b"[]",
+    ],
+    ids=lambda text: str(text)[:40],
+)
+def test_only_the_json_of_a_curve_is_a_curve(text):
+    with pytest.raises(airtight.ParameterError):
+        airtight.PrivacyCurve.from_json(text)
+
+
+def test_html_is_escaped():
+    curve = airtight.gaussian(1.0, unit="<script>alert(1)</script>")
+    assert "<script>" not in curve._repr_html_()
+    assert "&lt;script&gt;" in curve._repr_html_()

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, ParameterError
 from airtight.analytics.privacy.accounting.loss_distribution import LossDistribution, Product
 from airtight.analytics.privacy.mechanisms.mechanism import Ends, Mechanism, register
+
+_WHOLE = 1e-6  # greatest distance of the total mass of an imported law from 1
 
 
 @dataclass(frozen=True)
@@ -38,9 +42,20 @@ class Tabulated(Mechanism):
     unit: str = ""
 
     def __post_init__(self) -> None:
-        for name in ("first", "infinite"):
-            object.__setattr__(self, name, tuple(getattr(self, name)))
-        object.__setattr__(self, "mass", tuple(tuple(law) for law in self.mass))
+        checks.scalar("step", self.step, "(0, inf)")
+        checks.flag("pessimistic", self.pessimistic)
+        for name in ("first", "mass", "infinite"):
+            if not isinstance(getattr(self, name), list | tuple) or len(getattr(self, name)) != 2:
+                raise ParameterError(name, getattr(self, name), "two entries, one for each order")
+        object.__setattr__(self, "first", tuple(checks.integer("first", first).item() for first in self.first))
+        object.__setattr__(self, "infinite", tuple(checks.scalar("infinite", x, "[0, 1]") for x in self.infinite))
+        object.__setattr__(self, "mass", tuple(tuple(checks.real("mass", x, "[0, 1]").tolist()) for x in self.mass))
+        for law, infinite in zip(self.mass, self.infinite, strict=True):
+            total = math.fsum(law) + infinite
+            if not (1 - _WHOLE if self.pessimistic else 0.0) <= total <= 1 + _WHOLE:
+                raise ParameterError(
+                    "mass", total, "masses whose sum with the infinite mass is 1, or less in a lower bound"
+                )
 
     @property
     def spacing(self) -> float:  # type: ignore[override]

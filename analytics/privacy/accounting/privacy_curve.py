@@ -12,6 +12,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -306,6 +307,7 @@ class PrivacyCurve:
         for mechanism, _ in self.factors:
             if not isinstance(mechanism, Mechanism):
                 raise ParameterError("mechanism", mechanism, "a Mechanism")
+            checks.text("unit", mechanism.unit)
         units = {release.unit for release, _ in self.factors if release.unit}
         if len(units) > 1:
             raise ParameterError(
@@ -584,12 +586,18 @@ class PrivacyCurve:
         >>> PrivacyCurve.from_json(subsampled(1.0, 0.1).to_json()) == subsampled(1.0, 0.1)
         True
         """
+        if not isinstance(text, str):
+            raise ParameterError("text", text, "the text that to_json writes")
         try:
             releases = json.loads(text)
-            factors = [(release_of(release), checks.count("count", release["count"])) for release in releases]
-        except (TypeError, KeyError, AttributeError, json.JSONDecodeError) as error:
+            if not isinstance(releases, list) or not all(isinstance(release, dict) for release in releases):
+                raise TypeError("not a list of releases")
+            counts = [checks.count("count", release.pop("count")) for release in releases]
+            return cls(tuple(zip(map(release_of, releases), counts, strict=True)))
+        except ParameterError:
+            raise
+        except (TypeError, KeyError, AttributeError, ValueError, RecursionError) as error:
             raise ParameterError("text", text[:80], f"the text that to_json writes ({error})") from None
-        return cls(tuple(factors))
 
     def to_dp_accounting(self, step: float = 1e-3, *, pessimistic: bool = True) -> tuple[Any, Any]:
         """Two privacy loss distributions of Google's library, of (P, Q) and of (Q, P), on multiples of `step`.
@@ -616,15 +624,44 @@ class PrivacyCurve:
         return forward, reverse
 
     @classmethod
-    def from_dp_accounting(cls, pld: Any, *, optimistic: bool = False, unit: str = "") -> PrivacyCurve:
-        """The curve of a privacy loss distribution of Google's library, with both its orders.
+    def from_dp_accounting(cls, source: Any, *, optimistic: bool = False, unit: str = "") -> PrivacyCurve:
+        """The curve of a privacy loss distribution, or of a ``DpEvent``, of Google's library.
 
         A pessimistic distribution gives only the upper bound of :meth:`bracket`. An optimistic one gives only the lower
-        bound, which is no guarantee; it is refused unless `optimistic` is true.
-        """
-        from airtight.analytics.privacy.accounting import interchange
+        bound, which is no guarantee; it is refused unless `optimistic` is true. An event gives the mechanisms
+        themselves: Gaussian, Laplace, randomized response, Poisson samples of one of these, and compositions; other
+        events are refused. Its neighbours are those of the event (:meth:`to_dp_event` is the inverse).
 
-        return cls(((interchange.tabulated(pld, optimistic, unit), 1),))
+        Examples
+        --------
+        >>> from dp_accounting import dp_event
+        >>> sampled = dp_event.PoissonSampledDpEvent(0.01, dp_event.GaussianDpEvent(1.0))
+        >>> curve = PrivacyCurve.from_dp_accounting(dp_event.SelfComposedDpEvent(sampled, 1000))
+        >>> round(float(curve.epsilon(1e-6)), 3)
+        2.125
+        """
+        from airtight.analytics.privacy.accounting import dp_events, interchange
+
+        if dp_events.is_event(source):
+            return compose(cls(((release, count),)) for release, count in dp_events.factors_of(source))
+        return cls(((interchange.tabulated(source, optimistic, unit), 1),))
+
+    def to_dp_event(self) -> Any:
+        """The releases as a ``DpEvent`` of Google's library; parameters are rounded to the side of greater leakage.
+
+        Raises
+        ------
+        ParameterError
+            When a release is none of Gaussian, Laplace, randomized response or a sample of one of these.
+
+        Examples
+        --------
+        >>> subsampled(1.0, 0.01).compose(1000).to_dp_event()  # doctest: +ELLIPSIS
+        SelfComposedDpEvent(event=PoissonSampledDpEvent(sampling_probability=0.01, event=...), count=1000)
+        """
+        from airtight.analytics.privacy.accounting import dp_events
+
+        return dp_events.event_of(self.factors)
 
     def _described(self) -> list[tuple[str, int]]:
         return [(release.constructor, count) for release, count in self.factors]
@@ -635,7 +672,7 @@ class PrivacyCurve:
 
     def _repr_html_(self) -> str:
         rows = "".join(f"<tr><td>{d:g}</td><td>{float(self.epsilon(d)):.6g}</td></tr>" for d in _TABLE_DELTAS)
-        return f"<table><caption>{self!r}</caption><tr><th>delta</th><th>epsilon</th></tr>{rows}</table>"
+        return f"<table><caption>{escape(repr(self))}</caption><tr><th>delta</th><th>epsilon</th></tr>{rows}</table>"
 
     def plot(self, axes: Axes | None = None, *, deltas: Sequence[float] = tuple(10.0 ** -np.arange(1, 13))) -> Axes:
         """Plot epsilon against delta, of both orders and of the worse one, on the given axes or on new ones."""

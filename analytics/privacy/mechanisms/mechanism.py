@@ -178,7 +178,9 @@ def release_of(description: Mapping[str, Any]) -> Mechanism:
     >>> release_of({"constructor": "gaussian", "parameters": {"mu": 1.0}})
     Gaussian(mu=1.0, unit='', slack=0.0)
     """
-    name = description.get("constructor")
+    if not isinstance(description, Mapping) or not {"constructor"} <= set(description) <= {"constructor", "parameters"}:
+        raise ParameterError("release", description, "an object with the keys constructor and parameters")
+    name = description["constructor"]
     if isinstance(name, str) and name in _ELSEWHERE:
         importlib.import_module(f"airtight.analytics.{_ELSEWHERE[name]}")
     elif name not in _NAMES.values():

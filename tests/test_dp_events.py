@@ -1,0 +1,136 @@
+"""Trees of events of dp-accounting as curves and back."""
+
+import math
+
+import numpy as np
+import pytest
+from dp_accounting import dp_event as events
+from dp_accounting.pld import PLDAccountant
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import airtight
+from airtight import ParameterError, PrivacyCurve
+
+GAUSSIAN = events.GaussianDpEvent(2.0)
+TREES = {
+    "gaussian": GAUSSIAN,
+    "laplace": events.LaplaceDpEvent(3.0),
+    "sampled": events.PoissonSampledDpEvent(0.1, GAUSSIAN),
+    "sampled twice": events.PoissonSampledDpEvent(0.5, events.PoissonSampledDpEvent(0.2, GAUSSIAN)),
+    "sample used three times": events.PoissonSampledDpEvent(0.1, events.SelfComposedDpEvent(GAUSSIAN, 3)),
+    "training": events.ComposedDpEvent(
+        [
+            events.SelfComposedDpEvent(events.PoissonSampledDpEvent(0.05, events.GaussianDpEvent(1.5)), 40),
+            events.LaplaceDpEvent(5.0),
+            events.SelfComposedDpEvent(GAUSSIAN, 3),
+        ]
+    ),
+}
+SUPPORTED_BY_THE_PEER = set(TREES) - {"sampled twice", "sample used three times"}
+
+
+@pytest.mark.parametrize("name", sorted(SUPPORTED_BY_THE_PEER))
+@pytest.mark.parametrize("delta", [1e-3, 1e-6])
+def test_epsilon_is_that_of_the_peer(name, delta):
+    """The peer's number is an upper bound on a grid: not below our lower bound, and near our upper one."""
+    accountant = PLDAccountant(value_discretization_interval=1e-4)
+    theirs = accountant.compose(TREES[name]).get_epsilon(delta)
+    lower, upper = PrivacyCurve.from_dp_accounting(TREES[name]).bracket(delta=delta)
+    assert lower <= theirs * (1 + 1e-9)
+    assert upper == pytest.approx(theirs, rel=5e-3, abs=2e-4)
+
+
+def test_nested_samples_multiply():
+    sampled = PrivacyCurve.from_dp_accounting(TREES["sampled twice"])
+    assert sampled.epsilon(1e-5) == pytest.approx(airtight.subsampled(0.5, 0.1).epsilon(1e-5), rel=1e-9)
+
+
+def test_one_sample_of_several_gaussians_is_one_gaussian():
+    sampled = PrivacyCurve.from_dp_accounting(TREES["sample used three times"])
+    one = airtight.subsampled(math.sqrt(3) / 2, 0.1)
+    assert sampled.epsilon(1e-5) == pytest.approx(one.epsilon(1e-5), rel=1e-9)
+
+
+def test_randomized_response():
+    """With probability 1 - p the truth, otherwise uniform: the ratio of the answers' probabilities."""
+    curve = PrivacyCurve.from_dp_accounting(events.RandomizedResponseDpEvent(0.4, 5))
+    exact = math.log((0.6 + 0.4 / 5) / (0.4 / 5))
+    assert exact <= curve.epsilon(0.0) <= exact * (1 + 1e-12)
+
+
+def test_nothing_and_everything():
+    assert PrivacyCurve.from_dp_accounting(events.NoOpDpEvent()).epsilon(0.0) == 0
+    for event in (
+        events.NonPrivateDpEvent(),
+        events.GaussianDpEvent(0.0),
+        events.LaplaceDpEvent(0.0),
+        events.RandomizedResponseDpEvent(0.0, 2),
+    ):
+        assert PrivacyCurve.from_dp_accounting(event).delta(700.0) == 1
+        assert PrivacyCurve.from_dp_accounting(events.PoissonSampledDpEvent(0.25, event)).delta(1.0) == pytest.approx(
+            0.25
+        )
+    assert PrivacyCurve.from_dp_accounting(events.SelfComposedDpEvent(GAUSSIAN, 0)).advantage() == 0
+    assert isinstance(airtight.compose([]).to_dp_event(), events.NoOpDpEvent)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["gaussian", "laplace", "response", "subsampled"]),
+            st.floats(1e-3, 20.0),
+            st.floats(1e-6, 1.0),
+            st.integers(1, 50),
+        ),
+        min_size=1,
+        max_size=3,
+    )
+)
+def test_round_trip_never_loses_leakage(releases):
+    """Back from the event, delta is nowhere below, and above by rounding alone."""
+    makers = {
+        "gaussian": lambda x, p: airtight.gaussian(x),
+        "laplace": lambda x, p: airtight.laplace(x),
+        "response": lambda x, p: airtight.randomized_response(x, 3),
+        "subsampled": lambda x, p: airtight.subsampled(x, p),
+    }
+    curve = airtight.compose([makers[kind](x, p) for kind, x, p, _ in releases], [count for *_, count in releases])
+    again = PrivacyCurve.from_dp_accounting(curve.to_dp_event())
+    assert [type(release) for release, _ in again.factors] == [type(release) for release, _ in curve.factors]
+    for (release, count), (other, other_count) in zip(curve.factors, again.factors, strict=True):
+        assert count == other_count
+        epsilon = np.array([0.0, 0.1, 1.0])
+        ours, theirs = PrivacyCurve.of(release).delta(epsilon), PrivacyCurve.of(other).delta(epsilon)
+        assert np.all(theirs >= ours * (1 - 1e-11))
+        assert np.all(theirs <= ours * (1 + 1e-9) + 1e-14)
+
+
+@pytest.mark.parametrize(
+    "event, message",
+    [
+        (events.ZCDpEvent(0.1), "ZCDpEvent"),
+        (events.PoissonSampledDpEvent(0.1, TREES["training"]), "sample of a single release"),
+        (events.PoissonSampledDpEvent(1.5, GAUSSIAN), "sampling_probability"),
+        (events.GaussianDpEvent(-1.0), "noise_multiplier"),
+        (events.GaussianDpEvent(float("nan")), "noise_multiplier"),
+        (events.SelfComposedDpEvent(GAUSSIAN, -1), "count"),
+    ],
+)
+def test_unsupported_events_are_named(event, message):
+    with pytest.raises(ParameterError, match=message):
+        PrivacyCurve.from_dp_accounting(event)
+
+
+def test_deep_trees_are_refused():
+    event = GAUSSIAN
+    for _ in range(2000):
+        event = events.SelfComposedDpEvent(event, 1)
+    with pytest.raises(ParameterError, match="depth"):
+        PrivacyCurve.from_dp_accounting(event)
+
+
+def test_releases_without_an_event():
+    with pytest.raises(ParameterError, match="to_dp_accounting"):
+        airtight.discrete_pair([0.75, 0.25], [0.25, 0.75]).to_dp_event()
