@@ -24,7 +24,7 @@ from airtight.analytics.forms.balls.ball import ball
 from airtight.analytics.forms.balls.compiled import UnsupportedExpression, enclosed
 from airtight.analytics.forms.domain import parameter
 from airtight.validate.claims.certificates import writing
-from airtight.validate.claims.certificates.writing import CHECK, certify, decimals, tree, write_sums
+from airtight.validate.claims.certificates.writing import CHECK, certify, decimals, sums, tree
 from airtight.validate.claims.claim import Claim, Paper, false
 from airtight.validate.claims.relation import at_most
 from airtight.validate.claims.sources import INSTALLED, Source
@@ -33,6 +33,12 @@ from airtight.validate.claims.sources import INSTALLED, Source
 def check(out):
     """OUT/check.py as a stranger runs it, in a Python of its own."""
     return subprocess.run([sys.executable, "-I", str(out / "check.py")], capture_output=True, text=True, check=False)
+
+
+def write_sums(out):
+    """OUT/SHA256SUMS of what stands in the folder now."""
+    names = ["check.py", *sorted(path.relative_to(out).as_posix() for path in out.glob("*/*.json"))]
+    (out / "SHA256SUMS").write_text(sums(out, names))
 
 
 def _loaded():

@@ -89,7 +89,7 @@ def test_markdown_keeps_stars_and_links():
 def test_the_command(tmp_path):
     result = run("paper", SHORTEST, "--out", tmp_path)
     assert result.exit_code == 0, result.output
-    assert {path.name for path in tmp_path.iterdir()} == {f"{SHORTEST}.tex", f"{SHORTEST}.bib"}
+    assert {path.name for path in tmp_path.glob("[!.]*")} == {f"{SHORTEST}.tex", f"{SHORTEST}.bib"}
     assert refused(run("paper", "nothing", "--out", tmp_path), "nothing")
 
 

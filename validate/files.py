@@ -1,13 +1,30 @@
-"""Writes files that appear whole or not at all."""
+"""Writes files that appear whole or not at all, and folders of which only files of airtight are replaced or deleted."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
+import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
+
+from airtight.analytics.checks import AirtightError
+
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
+
+MANIFEST, _LOCK = ".airtight-manifest.json", ".airtight.lock"
+_SCHEMA = "airtight-manifest-1"
+
+
+class FolderError(AirtightError, OSError):
+    """A folder cannot be written to without harm to files that are not airtight's; nothing was changed."""
 
 
 @contextmanager
@@ -32,3 +49,158 @@ def whole(path: Path) -> Iterator[IO[bytes]]:
             raise
     os.chmod(stream.name, 0o644)
     os.replace(stream.name, path)
+
+
+class OutputFolder:
+    """A folder for results, used in a ``with`` statement: files that airtight did not write there are never touched.
+
+    A manifest in the folder lists the SHA-256 sums of what was written. A file may be replaced or deleted only if it is
+    listed and unchanged. One process at a time can write to a folder.
+
+    Parameters
+    ----------
+    path : Path
+        Made if it does not exist.
+
+    Raises
+    ------
+    FolderError
+        When another process writes to the folder, or when its manifest is none.
+
+    Examples
+    --------
+    >>> with tempfile.TemporaryDirectory() as path:
+    ...     with OutputFolder(Path(path)) as folder:
+    ...         _ = folder.write({"a.txt": "one", "b/c.txt": "two"})
+    ...     _ = (Path(path) / "mine.txt").write_text("mine")
+    ...     with OutputFolder(Path(path)) as folder:
+    ...         folder.remove(["b/c.txt", "mine.txt"])
+    ...     sorted(file.name for file in Path(path).iterdir() if not file.name.startswith("."))
+    ['a.txt', 'mine.txt']
+    """
+
+    # folders that this process has locked: how often, and the open file of the lock
+    _held: dict[Path, tuple[int, IO[bytes]]] = {}  # noqa: RUF012
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __enter__(self) -> OutputFolder:
+        self.path.mkdir(parents=True, exist_ok=True)
+        key = self.path.resolve()
+        depth, lock = self._held.get(key, (0, None))
+        self._held[key] = depth + 1, lock or _locked(self.path / _LOCK)
+        try:
+            self._sums = self._read()
+        except BaseException:
+            self._release()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._release()
+
+    @property
+    def files(self) -> list[str]:
+        """The files that airtight wrote and nobody changed, relative to the folder."""
+        self._sums = self._read()
+        return sorted(filter(self._ours, self._sums))
+
+    def check(self, names: Iterable[str]) -> None:
+        """Raise FolderError when one of these files exists that airtight did not write, or that was changed since."""
+        for name in names:
+            if (self.path / name).exists() and not self._ours(name):
+                raise FolderError(
+                    f"{self.path / name}: exists, and airtight did not write it or it was changed since; "
+                    "move it, or choose another folder"
+                )
+
+    def write(self, files: Mapping[str, str | bytes]) -> list[Path]:
+        """Write files, given by their names relative to the folder; each appears whole.
+
+        Raises
+        ------
+        FolderError
+            As :meth:`check`; then nothing is written.
+        """
+        self._sums = self._read()
+        contents = {name: text.encode() if isinstance(text, str) else text for name, text in files.items()}
+        self.check(contents)
+        # the manifest first: a file that is interrupted between the two is known by its old sum and by its new one
+        for name, content in contents.items():
+            self._sums[name] = [*self._sums.get(name, [])[-1:], _sum(content)]
+        self._write_manifest()
+        for name, content in contents.items():
+            (self.path / name).parent.mkdir(parents=True, exist_ok=True)
+            with whole(self.path / name) as stream:
+                stream.write(content)
+        return [self.path / name for name in contents]
+
+    def remove(self, names: Iterable[str]) -> None:
+        """Delete those of the files that airtight wrote and nobody changed, and folders that become empty."""
+        self._sums = self._read()
+        for name in [name for name in names if self._ours(name)]:
+            (self.path / name).unlink()
+            del self._sums[name]
+            for parent in list(Path(name).parents)[:-1]:
+                with suppress(OSError):
+                    (self.path / parent).rmdir()
+        self._write_manifest()
+
+    def _ours(self, name: str) -> bool:
+        path = self.path / name
+        return name in self._sums and path.is_file() and _sum(path.read_bytes()) in self._sums[name]
+
+    def _read(self) -> dict[str, list[str]]:
+        try:
+            text = (self.path / MANIFEST).read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return {}
+        try:
+            tree: Any = json.loads(text)
+            sums: dict[str, list[str]] = tree["files"]
+            valid = tree["schema"] == _SCHEMA and all(
+                isinstance(found, list) and all(isinstance(each, str) for each in found) for found in sums.values()
+            )
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            valid = False
+        if not valid:
+            raise FolderError(f"{self.path / MANIFEST}: is no manifest of airtight; choose another folder")
+        return sums
+
+    def _write_manifest(self) -> None:
+        tree = {"schema": _SCHEMA, "files": dict(sorted(self._sums.items()))}
+        with whole(self.path / MANIFEST) as stream:
+            stream.write((json.dumps(tree, indent=1) + "\n").encode())
+
+    def _release(self) -> None:
+        key = self.path.resolve()
+        depth, lock = self._held.pop(key)
+        if depth > 1:
+            self._held[key] = depth - 1, lock
+            return
+        with suppress(OSError):
+            (self.path / _LOCK).unlink()
+        lock.close()
+
+
+def _sum(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _locked(path: Path) -> IO[bytes]:
+    """The open file of a lock that this process holds."""
+    while True:
+        stream = path.open("a+b")
+        try:
+            if sys.platform == "win32":
+                msvcrt.locking(stream.fileno(), msvcrt.LK_NBLCK, 1)
+            else:
+                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            stream.close()
+            raise FolderError(f"{path.parent}: another run of airtight is writing to this folder") from None
+        # the run before may have deleted the file between opening and locking
+        if path.exists() and os.path.samestat(os.fstat(stream.fileno()), path.stat()):
+            return stream
+        stream.close()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from airtight.validate.commands.options import EFFORT, FILE, LIMIT, QUIET, SEED
+from airtight.validate.files import OutputFolder
 from airtight.validate.running import audited, pool_of, progress, steps
 from airtight.validate.system_file.config import load
 
@@ -47,7 +48,6 @@ def report(
     from airtight.validate.report import assembly
 
     description = load(file)
-    out.mkdir(parents=True, exist_ok=True)
 
     def audit() -> tuple[Shipped, str]:
         from airtight.validate.claims.evidence import Shipped, shipped
@@ -59,15 +59,17 @@ def report(
         fresh = audited(spoken or (), seed, effort, limit)
         return Shipped(seed, effort, fresh), f"tried for this report: seed {seed}, {effort} evaluations a claim"
 
-    assembly.report(
-        out,
-        description,
-        source="" if str(file) == "-" else file.read_text(encoding="utf-8"),
-        audit=audit,
-        thorough=thorough,
-        gallery=(lambda: _redrawn(description)) if gallery else None,
-        heard=steps(),
-    )
+    with OutputFolder(out) as folder:
+        folder.check(["index.html", "audit.html", "report.json"])
+        assembly.report(
+            out,
+            description,
+            source="" if str(file) == "-" else file.read_text(encoding="utf-8"),
+            audit=audit,
+            thorough=thorough,
+            gallery=(lambda: _redrawn(description)) if gallery else None,
+            heard=steps(),
+        )
     click.echo(f"{out / 'index.html'}")
 
 
@@ -97,7 +99,7 @@ def figures(ids: tuple[str, ...], out: Path, quick: bool, anew: bool) -> None:
 
     wanted = gallery.selected(ids)
     effort = Effort.quick() if quick else Effort.full() if anew else None
-    with progress("drawing", len(wanted)) as advance, pool_of(len(wanted)) as (executor, _):
+    with OutputFolder(out), progress("drawing", len(wanted)) as advance, pool_of(len(wanted)) as (executor, _):
         for found in gallery.draw(wanted, effort, executor):
             gallery.write(out, found)
             advance(found.id)

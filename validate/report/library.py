@@ -23,7 +23,7 @@ from typing import Any
 from airtight.validate.claims.claim import FAILING, Claim, Severity, Verdict
 from airtight.validate.claims.evidence import Evidence, How, item_as_json, shipped
 from airtight.validate.claims.sources import INSTALLED
-from airtight.validate.files import whole
+from airtight.validate.files import OutputFolder
 from airtight.validate.report import page
 from airtight.validate.results.schema import as_json
 
@@ -80,11 +80,8 @@ def write(out: Path) -> list[Path]:
         "ledger.schema.json": json.dumps(schema(), indent=1) + "\n",
     }
     made["ro-crate-metadata.json"] = json.dumps(crate(sorted(made)), indent=1) + "\n"
-    for name, text in made.items():
-        (out / name).parent.mkdir(parents=True, exist_ok=True)
-        with whole(out / name) as stream:
-            stream.write(text.encode())
-    return [out / name for name in made]
+    with OutputFolder(out) as folder:
+        return folder.write(made)
 
 
 def claim_page(e: Evidence, evidence: Sequence[Evidence], *, certified: bool) -> str:

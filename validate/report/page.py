@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import shutil
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -26,7 +23,7 @@ from airtight.solvers.energy.schemes import Comparison
 from airtight.solvers.errors import InfeasibleError
 from airtight.validate.claims.claim import FAILING, REFUTED, Severity, Verdict
 from airtight.validate.claims.evidence import Evidence, Shipped
-from airtight.validate.files import whole
+from airtight.validate.files import OutputFolder
 from airtight.validate.report import live, numbers, rows, summary, tables
 from airtight.validate.report.drawing import drawings, inference_plots
 from airtight.validate.report.drawing.drawings import Drawn
@@ -116,21 +113,15 @@ class EnergyPart:
 
 def write(out: Path, parts: Parts) -> None:
     """Write index.html, audit.html, report.json and figures/ in `out` with the finished parts; each file appears whole."""
-    out.mkdir(parents=True, exist_ok=True)
     texts = {"report.json": json.dumps(tree(parts), indent=2, allow_nan=False), "index.html": render(parts)}
     if parts.audit is not None:
         texts["audit.html"] = audit_page(parts.description.name, parts.audit.evidence, parts.audited, home=True)
-    figures = {f"{name}.svg": str(one.svg) for name, one in parts.figures.items()}
-    figures |= {f"{name}.csv": one.data for name, one in parts.figures.items()}
-    figures |= {one.file: one.markup for one in parts.gallery}
-    with tempfile.TemporaryDirectory(dir=out) as staged_name:
-        staged = Path(staged_name)
-        (staged / "figures").mkdir()
-        for name, text in [*((f"figures/{name}", text) for name, text in figures.items()), *texts.items()]:
-            (staged / name).write_text(text, encoding="utf-8")
-        shutil.rmtree(out / "figures", ignore_errors=True)
-        for name in ("figures", *texts):
-            os.replace(staged / name, out / name)
+    figures = {f"figures/{name}.svg": str(one.svg) for name, one in parts.figures.items()}
+    figures |= {f"figures/{name}.csv": one.data for name, one in parts.figures.items()}
+    figures |= {f"figures/{one.file}": one.markup for one in parts.gallery}
+    with OutputFolder(out) as folder:
+        folder.write(figures | texts)
+        folder.remove(name for name in folder.files if name.startswith("figures/") and name not in figures)
 
 
 def tree(parts: Parts) -> dict[str, Any]:
@@ -269,14 +260,9 @@ def listed(evidence: Sequence[Evidence]) -> dict[str, Any]:
 def tried(out: Path, title: str, evidence: Sequence[Evidence], *, seed: int, effort: int) -> None:
     """Write index.html and evidence.json for the claims of one file."""
     audited = f"seed {seed}, {effort} evaluations a claim"
-    out.mkdir(parents=True, exist_ok=True)
     found = json.dumps(as_json([e.as_json() for e in evidence]), indent=2, allow_nan=False)
-    for name, text in (
-        ("index.html", audit_page(title, evidence, audited, home=False)),
-        ("evidence.json", found),
-    ):
-        with whole(out / name) as stream:
-            stream.write(text.encode())
+    with OutputFolder(out) as folder:
+        folder.write({"index.html": audit_page(title, evidence, audited, home=False), "evidence.json": found})
 
 
 @cache

@@ -24,7 +24,7 @@ from airtight.validate.claims.claim import FAILING, REFUTED, Paper, Verdict
 from airtight.validate.claims.evidence import Evidence, How, shipped
 from airtight.validate.claims.proofs import Section
 from airtight.validate.claims.sources import INSTALLED, Source
-from airtight.validate.files import whole
+from airtight.validate.files import OutputFolder
 from airtight.validate.report.rows import box, computed, witnessed
 
 _SPECIAL = {
@@ -383,11 +383,8 @@ def write(
         "\\end{document}\n",
         f"{name}.bib": bibliography(paper, document.latex.cited),
     }
-    out.mkdir(parents=True, exist_ok=True)
-    for file, content in made.items():
-        with whole(out / file) as stream:
-            stream.write(content.encode())
-    return [out / file for file in made]
+    with OutputFolder(out) as folder:
+        return folder.write(made)
 
 
 def _tried(source: Source) -> Callable[[str], Sequence[Evidence]]:

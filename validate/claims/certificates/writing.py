@@ -8,8 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import shutil
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal
@@ -31,6 +30,7 @@ from airtight.validate.claims.proving.proof import prove
 from airtight.validate.claims.relation import Exact
 from airtight.validate.claims.search import examined
 from airtight.validate.claims.sources import INSTALLED, Source
+from airtight.validate.files import OutputFolder
 
 Tree = Any  # str, or a dict of op and args
 
@@ -197,7 +197,7 @@ def certify(
     Parameters
     ----------
     out : Path
-        Folder; what stands there from before is replaced where it has the same name.
+        Folder. Certificates that an earlier run wrote there are replaced; other files are left alone.
     claims : sequence of Claim
     source : Source
         Where they come from.
@@ -209,42 +209,59 @@ def certify(
     Outcome
         One for each claim, in order.
     """
-    out.mkdir(parents=True, exist_ok=True)
     digests = {paper.id: source.digest(paper.id) for paper in source.papers().values()}
+    folders = [_folder(claim.id) for claim in claims]
+    names = ("claim.json", "witness.json", "proof.json")
+    made: dict[str, str | bytes] = {"check.py": CHECK.read_bytes()}
+    with OutputFolder(out) as folder:
+        folder.check(["check.py", "SHA256SUMS", *(f"{inner}/{name}" for inner in folders for name in names)])
+        each = zip(folders, _each(claims, source, digests, executor), strict=True)
+        for inner, (outcome, files) in each:
+            made |= {f"{inner}/{name}": text for name, text in files.items()}
+            yield outcome
+        folder.remove(f"{inner}/{name}" for inner in folders for name in names if f"{inner}/{name}" not in made)
+        folder.write(made)
+        folder.write(
+            {"SHA256SUMS": sums(out, ["check.py", *(name for name in folder.files if name.endswith(".json"))])}
+        )
+
+
+def _each(
+    claims: Sequence[Claim], source: Source, digests: dict[str, str], executor: Executor | None
+) -> Iterator[tuple[Outcome, dict[str, str]]]:
+    """What became of each claim, and its files, in order."""
     if executor is None:
-        for claim in claims:
-            yield _certified(claim, out / _folder(claim.id), digests[claim.paper])
-    else:
-        each = [(source, claim.id, out / _folder(claim.id), digests[claim.paper]) for claim in claims]
-        pending = [executor.submit(_certified_by_name, *one) for one in each]
-        try:
-            for future in pending:
-                yield future.result()
-        finally:
-            for future in pending:
-                future.cancel()
-    shutil.copyfile(CHECK, out / "check.py")
-    write_sums(out)
+        yield from (_certified(claim, digests[claim.paper]) for claim in claims)
+        return
+    pending = [executor.submit(_certified_by_name, source, claim.id, digests[claim.paper]) for claim in claims]
+    try:
+        for future in pending:
+            yield future.result()
+    finally:
+        for future in pending:
+            future.cancel()
 
 
-def _certified_by_name(source: Source, name: str, folder: Path, digest: str) -> Outcome:
-    return _certified(source.claims()[name], folder, digest)
+def _certified_by_name(source: Source, name: str, digest: str) -> tuple[Outcome, dict[str, str]]:
+    return _certified(source.claims()[name], digest)
 
 
-def _certified(claim: Claim, folder: Path, digest: str) -> Outcome:
-    shutil.rmtree(folder, ignore_errors=True)
+def _certified(claim: Claim, digest: str) -> tuple[Outcome, dict[str, str]]:
+    """What became of a claim, and its files by name; none if there is no certificate."""
     try:
         files = files_of(claim, digest)
     except (_Skipped, UnsupportedExpression) as reason:
-        return Outcome(claim.id, False, str(reason))
-    folder.mkdir()
-    for name, text in files.items():
-        (folder / name).write_text(text, encoding="utf-8")
-    if beyond := _not_rebuilt(folder):
-        shutil.rmtree(folder)
-        return Outcome(claim.id, False, beyond)
+        return Outcome(claim.id, False, str(reason)), {}
+    with TemporaryDirectory() as name:
+        folder = Path(name) / _folder(claim.id)
+        folder.mkdir()
+        for file, text in files.items():
+            (folder / file).write_text(text, encoding="utf-8")
+        beyond = _not_rebuilt(folder)
+    if beyond:
+        return Outcome(claim.id, False, beyond), {}
     proof = "a proof" if claim.form is None else "a proof of its form; the claim itself is an algorithm"
-    return Outcome(claim.id, True, "a witness" if "witness.json" in files else proof)
+    return Outcome(claim.id, True, "a witness" if "witness.json" in files else proof), files
 
 
 def _not_rebuilt(folder: Path) -> str:
@@ -350,11 +367,9 @@ def _range(allowed: Range) -> dict[str, Any]:
     }
 
 
-def write_sums(out: Path) -> None:
-    """OUT/SHA256SUMS, as `sha256sum -c` reads it."""
-    files = sorted([out / "check.py", *out.glob("*/*.json")])
-    lines = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.relative_to(out).as_posix()}\n" for path in files]
-    (out / "SHA256SUMS").write_text("".join(lines), encoding="utf-8")
+def sums(out: Path, names: Iterable[str]) -> str:
+    """What `sha256sum -c` reads, of files in a folder."""
+    return "".join(f"{hashlib.sha256((out / name).read_bytes()).hexdigest()}  {name}\n" for name in names)
 
 
 def published(executor: Executor | None = None, *, names: Container[str] = (), known: str = "") -> str:
@@ -379,9 +394,9 @@ def published(executor: Executor | None = None, *, names: Container[str] = (), k
         out = Path(folder)
         for _ in certify(out, anew, executor=executor):
             pass
-        sums = (out / "SHA256SUMS").read_text(encoding="utf-8").splitlines(keepends=True)
-    sums += [line for line in lines if not line.startswith("#") and _path(line).parts[0] in others]
-    return "".join([*heads.values(), *sorted(sums, key=_path)])
+        fresh = (out / "SHA256SUMS").read_text(encoding="utf-8").splitlines(keepends=True)
+    fresh += [line for line in lines if not line.startswith("#") and _path(line).parts[0] in others]
+    return "".join([*heads.values(), *sorted(fresh, key=_path)])
 
 
 def _path(line: str) -> Path:

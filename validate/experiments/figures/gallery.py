@@ -22,7 +22,7 @@ from airtight.validate.experiments.figures import (
     utility_figures,
 )
 from airtight.validate.experiments.figures.figure import Advance, Effort, Redrawn, Study, Table
-from airtight.validate.files import whole
+from airtight.validate.files import OutputFolder
 
 
 def _of_papers() -> dict[str, Callable[[Effort, Advance], Redrawn]]:
@@ -116,10 +116,8 @@ def draw(ids: Sequence[str], effort: Effort | None, executor: Executor | None = 
 
 def write(out: Path, found: Rendered) -> None:
     """Write OUT/ID.svg (OUT/ID.html for a table) and OUT/ID.json (data and caption), each atomically."""
-    out.mkdir(parents=True, exist_ok=True)
-    for name, text in ((found.file, found.markup), (f"{found.id}.json", found.data)):
-        with whole(out / name) as stream:
-            stream.write(text.encode())
+    with OutputFolder(out) as folder:
+        folder.write({found.file: found.markup, f"{found.id}.json": found.data})
 
 
 def main(names: list[str]) -> None:
