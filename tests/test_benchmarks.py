@@ -1,6 +1,7 @@
 """The benchmarks can be collected, and the table is made from what they write."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,8 +11,25 @@ ROOT = Path(__file__).parents[1]
 
 def test_benchmarks_are_collected():
     """A dead import or option stops the collection."""
-    command = [sys.executable, "-m", "pytest", "benchmarks", "--collect-only", "-p", "no:cacheprovider"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "benchmarks",
+        "--collect-only",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:xdist",
+    ]
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        env={k: v for k, v in os.environ.items() if not k.startswith("PYTEST")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout
     for path in (ROOT / "benchmarks").glob("test_*.py"):
         assert f"benchmarks/{path.name}" in done.stdout

@@ -89,7 +89,12 @@ def test_seeds_that_choose_are_not_reported():
 def test_written_whole(tmp_path, one_processor):
     result = run("figures", "FDP-4", "CB-4", "--out", tmp_path / "figs", "--quick")
     assert result.exit_code == 0, result.output
-    assert sorted(p.name for p in (tmp_path / "figs").glob("[!.]*")) == ["CB-4.json", "CB-4.svg", "FDP-4.json", "FDP-4.svg"]
+    assert sorted(p.name for p in (tmp_path / "figs").glob("[!.]*")) == [
+        "CB-4.json",
+        "CB-4.svg",
+        "FDP-4.json",
+        "FDP-4.svg",
+    ]
     tree = json.loads((tmp_path / "figs" / "FDP-4.json").read_text())
     assert tree["caption"].startswith("Exact") and "participation" in tree["data"]["data_vars"]
     assert (tmp_path / "figs" / "CB-4.svg").read_text().startswith("<svg")
