@@ -45,7 +45,7 @@ hunt: .venv/installed
 
 bench: .venv/installed
 	mkdir -p build
-	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest benchmarks --benchmark-only --benchmark-timer=time.process_time --benchmark-json=build/bench.json
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest benchmarks --benchmark-only --benchmark-timer=benchmarks.table.cpu_seconds --benchmark-json=build/bench.json
 	$(BIN)/python benchmarks/table.py build/bench.json > docs/speed.md
 
 lock:

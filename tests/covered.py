@@ -58,6 +58,7 @@ ELSEWHERE = {  # no quantity of a paper's model: why no row is asked of it
     "airtight.solvers.quantities.quantities": "the registry of the quantities, none itself",
     "airtight.analytics.federated.fair.convergence.iterations": "three quantities of its module, each of which has rows",
     "airtight.solvers.design.over_the_air.frontier.surface": "many designs of airtight.solvers.design.over_the_air.joint.design",
+    "airtight.solvers.design.curve_family.calibrate_curve": "inverts a user's own family; held to closed forms and 50 digits",
     "airtight.solvers.weights.solution.proof": "a certificate, checked in fractions when it is made",
     "airtight.solvers.design.quantizer.quantizer_bound.best": "a certificate, checked in fractions when it is made",
     "airtight.solvers.design.quantizer.quantizer_pair.solve": "held to antithetic.worst_pair_mse, which has a row",

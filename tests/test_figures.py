@@ -13,6 +13,7 @@ from airtight.validate.experiments.figures import corbin, figure, gallery, learn
 from airtight.validate.experiments.figures.figure import Effort, Study, Table
 from airtight.validate.experiments.figures.finding import Comparison, Finding, Outcome
 from airtight.validate.experiments.training import utility_training as policy
+from airtight.validate.files import MANIFEST
 
 pytestmark = pytest.mark.slow
 
@@ -89,12 +90,8 @@ def test_seeds_that_choose_are_not_reported():
 def test_written_whole(tmp_path, one_processor):
     result = run("figures", "FDP-4", "CB-4", "--out", tmp_path / "figs", "--quick")
     assert result.exit_code == 0, result.output
-    assert sorted(p.name for p in (tmp_path / "figs").glob("[!.]*")) == [
-        "CB-4.json",
-        "CB-4.svg",
-        "FDP-4.json",
-        "FDP-4.svg",
-    ]
+    written = [MANIFEST, "CB-4.json", "CB-4.svg", "FDP-4.json", "FDP-4.svg"]
+    assert sorted(p.name for p in (tmp_path / "figs").iterdir()) == written
     tree = json.loads((tmp_path / "figs" / "FDP-4.json").read_text())
     assert tree["caption"].startswith("Exact") and "participation" in tree["data"]["data_vars"]
     assert (tmp_path / "figs" / "CB-4.svg").read_text().startswith("<svg")

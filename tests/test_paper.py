@@ -13,6 +13,7 @@ from airtight.validate.claims import proofs
 from airtight.validate.claims.claim import FAILING, Verdict
 from airtight.validate.claims.evidence import How, shipped
 from airtight.validate.claims.sources import INSTALLED, Source
+from airtight.validate.files import MANIFEST
 from airtight.validate.report import paper
 from airtight.validate.report.paper import Latex, escaped, write
 
@@ -89,7 +90,7 @@ def test_markdown_keeps_stars_and_links():
 def test_the_command(tmp_path):
     result = run("paper", SHORTEST, "--out", tmp_path)
     assert result.exit_code == 0, result.output
-    assert {path.name for path in tmp_path.glob("[!.]*")} == {f"{SHORTEST}.tex", f"{SHORTEST}.bib"}
+    assert {path.name for path in tmp_path.iterdir()} == {MANIFEST, f"{SHORTEST}.tex", f"{SHORTEST}.bib"}
     assert refused(run("paper", "nothing", "--out", tmp_path), "nothing")
 
 

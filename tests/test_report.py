@@ -18,6 +18,7 @@ from airtight.validate.commands import report_command
 from airtight.validate.commands.cli import main
 from airtight.validate.experiments.figures import gallery
 from airtight.validate.experiments.figures.figure import Effort
+from airtight.validate.files import MANIFEST, OutputFolder
 from airtight.validate.report import library, page
 from airtight.validate.system_file.config import load
 
@@ -47,7 +48,7 @@ def report_lines(report):
 
 
 def test_contents(report):
-    assert sorted(p.name for p in report.iterdir()) == ["audit.html", "figures", "index.html", "report.json"]
+    assert sorted(p.name for p in report.iterdir()) == [MANIFEST, "audit.html", "figures", "index.html", "report.json"]
     figures = {p.stem for p in (report / "figures").glob("*.svg")}
     assert len(figures) == 14 and figures == {p.stem for p in (report / "figures").glob("*.csv")}
     results = json.loads((report / "report.json").read_text())
@@ -151,12 +152,23 @@ def test_the_audit_anew_and_the_gallery_on_request(tmp_path, monkeypatch, one_pr
 
 
 def test_writing_again_replaces(tmp_path):
+    """What an earlier report wrote and this one does not is deleted; a figure of the user stays."""
+    (tmp_path / "figures").mkdir()
+    (tmp_path / "figures" / "mine.svg").write_text("mine")
     for _ in range(2):
         result = CliRunner().invoke(main, ["report", str(FLEET), "--out", str(tmp_path), "--quiet"])
         assert result.exit_code == 0 and result.stderr == ""
         assert not (tmp_path / "figures" / "stale.svg").exists()
-        (tmp_path / "figures" / "stale.svg").write_text("old")
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["audit.html", "figures", "index.html", "report.json"]
+        with OutputFolder(tmp_path) as folder:
+            folder.write({"figures/stale.svg": "old"})
+    assert sorted(p.name for p in tmp_path.iterdir()) == [
+        MANIFEST,
+        "audit.html",
+        "figures",
+        "index.html",
+        "report.json",
+    ]
+    assert (tmp_path / "figures" / "mine.svg").read_text() == "mine"
 
 
 def test_a_line_for_each_part(report_lines):

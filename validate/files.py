@@ -91,7 +91,7 @@ class OutputFolder:
         depth, lock = self._held.get(key, (0, None))
         self._held[key] = depth + 1, lock or _locked(self.path / _LOCK)
         try:
-            self._sums = self._read()
+            self._sums()
         except BaseException:
             self._release()
             raise
@@ -103,13 +103,14 @@ class OutputFolder:
     @property
     def files(self) -> list[str]:
         """The files that airtight wrote and nobody changed, relative to the folder."""
-        self._sums = self._read()
-        return sorted(filter(self._ours, self._sums))
+        sums = self._sums()
+        return sorted(name for name in sums if self._sum_of(name) in sums[name])
 
     def check(self, names: Iterable[str]) -> None:
         """Raise FolderError when one of these files exists that airtight did not write, or that was changed since."""
+        sums = self._sums()
         for name in names:
-            if (self.path / name).exists() and not self._ours(name):
+            if (self.path / name).exists() and self._sum_of(name) not in sums.get(name, []):
                 raise FolderError(
                     f"{self.path / name}: exists, and airtight did not write it or it was changed since; "
                     "move it, or choose another folder"
@@ -123,13 +124,11 @@ class OutputFolder:
         FolderError
             As :meth:`check`; then nothing is written.
         """
-        self._sums = self._read()
         contents = {name: text.encode() if isinstance(text, str) else text for name, text in files.items()}
         self.check(contents)
         # the manifest first: a file that is interrupted between the two is known by its old sum and by its new one
-        for name, content in contents.items():
-            self._sums[name] = [*self._sums.get(name, [])[-1:], _sum(content)]
-        self._write_manifest()
+        known = {name: [*filter(None, [self._sum_of(name)]), _sum(content)] for name, content in contents.items()}
+        self._write_manifest(self._sums() | known)
         for name, content in contents.items():
             (self.path / name).parent.mkdir(parents=True, exist_ok=True)
             with whole(self.path / name) as stream:
@@ -138,20 +137,22 @@ class OutputFolder:
 
     def remove(self, names: Iterable[str]) -> None:
         """Delete those of the files that airtight wrote and nobody changed, and folders that become empty."""
-        self._sums = self._read()
-        for name in [name for name in names if self._ours(name)]:
+        sums = self._sums()
+        for name in [name for name in names if self._sum_of(name) in sums.get(name, [])]:
             (self.path / name).unlink()
-            del self._sums[name]
+            del sums[name]
             for parent in list(Path(name).parents)[:-1]:
                 with suppress(OSError):
                     (self.path / parent).rmdir()
-        self._write_manifest()
+        self._write_manifest(sums)
 
-    def _ours(self, name: str) -> bool:
+    def _sum_of(self, name: str) -> str | None:
+        """The sum of what stands there now; None if there is no file."""
         path = self.path / name
-        return name in self._sums and path.is_file() and _sum(path.read_bytes()) in self._sums[name]
+        return _sum(path.read_bytes()) if path.is_file() else None
 
-    def _read(self) -> dict[str, list[str]]:
+    def _sums(self) -> dict[str, list[str]]:
+        """The manifest: by name the sums that a file of airtight may have."""
         try:
             text = (self.path / MANIFEST).read_text(encoding="utf-8")
         except FileNotFoundError:
@@ -168,8 +169,8 @@ class OutputFolder:
             raise FolderError(f"{self.path / MANIFEST}: is no manifest of airtight; choose another folder")
         return sums
 
-    def _write_manifest(self) -> None:
-        tree = {"schema": _SCHEMA, "files": dict(sorted(self._sums.items()))}
+    def _write_manifest(self, sums: Mapping[str, list[str]]) -> None:
+        tree = {"schema": _SCHEMA, "files": dict(sorted(sums.items()))}
         with whole(self.path / MANIFEST) as stream:
             stream.write((json.dumps(tree, indent=1) + "\n").encode())
 

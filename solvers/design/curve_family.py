@@ -2,15 +2,15 @@ r"""The least parameter of a family of privacy curves that keeps a privacy requi
 
 The leakage of the family is assumed to fall with its parameter, such as the standard deviation of the noise. The search
 brackets the least parameter between one at which the requirement is not proved and one at which the upper bound of the
-curve proves it. Secants of the logarithm of the leakage, as a function of the logarithm of the parameter, make the
-bracket short; the curve is evaluated coarsely unless the coarse bounds leave the decision open.
+curve proves it, in logarithms of the leakage and of the parameter. The curve is evaluated coarsely unless the coarse
+bounds leave the decision open.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from numpy.typing import ArrayLike
 
@@ -18,20 +18,19 @@ from airtight.analytics import checks
 from airtight.analytics.checks import ParameterError
 from airtight.analytics.privacy.accounting.numerical_composition import WIDTH
 from airtight.analytics.privacy.accounting.privacy_curve import PrivacyCurve
+from airtight.analytics.root_search import falling_root
 from airtight.solvers.errors import InfeasibleError
 
 _COARSE = 0.1  # relative distance of the bounds of a curve in the first evaluation at a parameter
-_ASIDE = 0.45  # distance from the estimated root of the next parameter, in units of the tolerance
 _FACTOR = 4.0  # between the parameters that are tried until one keeps the requirement and one does not
 _FIRST = 1.0  # the parameter that is tried first
 _LEAST, _GREATEST = 1e-12, 1e12  # the search for a bracket ends there unless `bounds` say otherwise
 _TINY = 1e-300  # a leakage below this one counts as this one in logarithms
 _FLAT = 1e-9  # least distance from 0 of the logarithm of leakage over target, so that secants have a slope
-_PATIENCE = 3  # a bracket that was not halved by so many secants is bisected
 
 
 @dataclass(frozen=True)
-class Requirement:
+class _Requirement:
     """A leakage, as a function of a curve and of the relative distance of its bounds, and the greatest allowed one."""
 
     bounds: Callable[[PrivacyCurve, float], tuple[float, float]]
@@ -45,7 +44,7 @@ class Requirement:
         delta: ArrayLike | None,
         advantage: ArrayLike | None,
         tpr: tuple[float, float] | None,
-    ) -> Requirement:
+    ) -> _Requirement:
         """From the arguments of :func:`calibrate_curve`, of which exactly one requirement must be given."""
         given = {
             "epsilon and delta": epsilon is not None or delta is not None,
@@ -85,60 +84,19 @@ def _pair(bounds: tuple[object, object]) -> tuple[float, float]:
     return float(bounds[0]), float(bounds[1])  # type: ignore[arg-type]
 
 
-@dataclass
-class _Search:
-    """The bracket of the least parameter, in logarithms, with the logarithm of leakage over target at its ends."""
-
-    family: Callable[[float], PrivacyCurve]
-    requirement: Requirement
-    tolerance: float
-    violated: dict[float, float] = field(default_factory=dict)
-    kept: dict[float, float] = field(default_factory=dict)
-
-    def evaluate(self, x: float) -> bool:
-        """Whether it is proved that the parameter x keeps the requirement."""
-        curve = self.family(x)
-        if not isinstance(curve, PrivacyCurve):
-            raise ParameterError("family", type(curve).__name__, "a function of one number that returns a PrivacyCurve")
-        greatest = self.requirement.greatest
-        for width in (_COARSE, WIDTH):
-            lower, upper = self.requirement.bounds(curve, width)
-            if not lower <= greatest < upper:
-                break
-        if math.isinf(lower) or math.isinf(upper):
-            excess = math.inf
-        else:
-            excess = math.log(max((lower + upper) / 2, _TINY)) - math.log(max(greatest, _TINY))
-        is_kept = upper <= greatest
-        (self.kept if is_kept else self.violated)[math.log(x)] = min(excess, -_FLAT) if is_kept else max(excess, _FLAT)
-        return is_kept
-
-    def next(self, secant: bool) -> float:
-        """The logarithm of the parameter to be tried next: beside the estimated root, or in the middle."""
-        low, high = max(self.violated), min(self.kept)
-        middle = (low + high) / 2
-        (first, at_first), (second, at_second) = sorted(
-            (self.violated | self.kept).items(), key=lambda point: abs(point[1])
-        )[:2]
-        if not secant or not abs(at_second) < -math.log(_TINY) or at_first == at_second:
-            return middle
-        root = first - at_first * (second - first) / (at_second - at_first)
-        aside = _ASIDE * self.tolerance
-        x = root + aside if high - root > self.tolerance else root - aside
-        return x if low < x < high else middle
-
-    def narrow(self) -> None:
-        """Shorten the bracket to the tolerance."""
-        length, secants = min(self.kept) - max(self.violated), 0
-        while min(self.kept) - max(self.violated) > self.tolerance:
-            x = self.next(secants < _PATIENCE)
-            if not max(self.violated) < x < min(self.kept):
-                return
-            self.evaluate(math.exp(x))
-            if min(self.kept) - max(self.violated) <= length / 2 or secants >= _PATIENCE:
-                length, secants = min(self.kept) - max(self.violated), 0
-            else:
-                secants += 1
+def _excess(curve: PrivacyCurve, requirement: _Requirement) -> float:
+    """Logarithm of the leakage over the greatest allowed one; positive unless the upper bound proves the requirement."""
+    if not isinstance(curve, PrivacyCurve):
+        raise ParameterError("family", type(curve).__name__, "a function of one number that returns a PrivacyCurve")
+    greatest = requirement.greatest
+    for width in (_COARSE, WIDTH):
+        lower, upper = requirement.bounds(curve, width)
+        if not lower <= greatest < upper:
+            break
+    if math.isinf(upper):
+        return math.inf
+    excess = math.log(max((lower + upper) / 2, _TINY)) - math.log(max(greatest, _TINY))
+    return min(excess, -_FLAT) if upper <= greatest else max(excess, _FLAT)
 
 
 def calibrate_curve(
@@ -200,35 +158,39 @@ def calibrate_curve(
     >>> round(calibrate_curve(lambda sigma: subsampled(1 / sigma, 0.01).compose(1000), advantage=0.1), 2)
     1.4...
     """
-    requirement = Requirement.of(epsilon, delta, advantage, tpr)
+    requirement = _Requirement.of(epsilon, delta, advantage, tpr)
     if not callable(family):
         raise ParameterError("family", family, "a function of one number that returns a PrivacyCurve")
-    search = _Search(family, requirement, checks.scalar("tolerance", tolerance, "(0, 0.1]"))
+    length = checks.scalar("tolerance", tolerance, "(0, 0.1]")
     least, greatest = (_LEAST, _GREATEST) if bounds is None else _admissible(bounds)
-    x = min(max(_FIRST, least), greatest)
-    if search.evaluate(x):
-        while not search.violated and x > least:
-            x = max(x / _FACTOR, least)
-            search.evaluate(x)
-        if not search.violated:
-            if bounds is None:
-                raise ParameterError(
-                    "family",
-                    family,
-                    f"a family that breaks the requirement at small parameters: even at {least:g} the {requirement.text} is "
-                    f"at most {requirement.greatest:g}; where leakage rises with the parameter, pass its inverse",
-                )
-            return least
-    else:
-        while not search.kept and x < greatest:
-            x = min(x * _FACTOR, greatest)
-            search.evaluate(x)
-        if not search.kept:
-            raise InfeasibleError(
-                f"no parameter up to {greatest:g} keeps the {requirement.text} at most {requirement.greatest:g}"
+
+    def excess(x: float) -> float:
+        return _excess(family(x), requirement)
+
+    low = high = min(max(_FIRST, least), greatest)
+    at_low = at_high = excess(low)
+    while at_low <= 0 and low > least:
+        high, at_high, low = low, at_low, max(low / _FACTOR, least)
+        at_low = excess(low)
+    while at_high > 0 and high < greatest:
+        low, at_low, high = high, at_high, min(high * _FACTOR, greatest)
+        at_high = excess(high)
+    if at_high > 0:
+        raise InfeasibleError(
+            f"no parameter up to {greatest:g} keeps the {requirement.text} at most {requirement.greatest:g}"
+        )
+    if at_low <= 0:
+        if bounds is None:
+            raise ParameterError(
+                "family",
+                family,
+                f"a family that breaks the requirement at small parameters: even at {least:g} the {requirement.text} is "
+                f"at most {requirement.greatest:g}; where leakage rises with the parameter, pass its inverse",
             )
-    search.narrow()
-    return math.exp(min(search.kept))
+        return least
+    ends = math.log(low), math.log(high)
+    found = falling_root(lambda x: excess(math.exp(x)), ends[0], at_low, ends[1], sum(ends) / 2, lambda _: length)[1]
+    return high if found == ends[1] else math.exp(found)  # exactly a parameter that was evaluated
 
 
 def _admissible(bounds: tuple[float, float]) -> tuple[float, float]:

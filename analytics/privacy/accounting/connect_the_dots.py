@@ -216,14 +216,8 @@ def _line_ends_left(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """The same for L = x delta_reverse(1/x) in the cells [-start - h, -start], and lower bounds of L at the middles."""
     middle = start + h / 2
-    low, before, after = (
-        np.exp(-at) * values
-        for at, values in zip(
-            (middle, middle + side, middle - side),
-            _at_middle(curve, middle, middle + side, middle - side),
-            strict=True,
-        )
-    )
+    low, before, after = _at_middle(curve, middle, middle + side, middle - side)
+    low, before, after = np.exp(-middle) * low, np.exp(-middle - side) * before, np.exp(side - middle) * after
     left, right = _extended(low, before, after, side, h)
     previous_low = np.append(0.0, low[:-1] * (1 - 8 * UNIT))
     return np.where(left < previous_low, previous_low, left), np.where(left < previous_low, previous_low, right), low

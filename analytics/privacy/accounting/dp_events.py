@@ -1,6 +1,9 @@
 """Exchange with ``dp_accounting``: its trees of events as releases, and back.
 
-An event describes a mechanism for neighbours that differ by one record, which is added or removed for Poisson sampling.
+The parameters of an event determine a pair of laws for one neighbour relation alone. The noise of a Gaussian or Laplace
+event is relative to a bound of the norm of one record, so one record is added or removed; if it were replaced, the
+sensitivity would be twice that bound. Randomized response always sends an answer, so one record is replaced. A tree that
+mixes both is refused.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ _SUPPORTED = (
     "PoissonSampledDpEvent of one release, ComposedDpEvent and SelfComposedDpEvent"
 )
 _DEEPEST = 100  # greatest depth of a tree
+ADDED, REPLACED = "one record is added or removed", "one record is replaced"
 
 
 def is_event(source: object) -> bool:
@@ -42,23 +46,25 @@ def factors_of(event: Any, depth: int = 0) -> Factors:
         return ((Gaussian(np.inf), 1),)
     if kind == "GaussianDpEvent":
         sigma = checks.scalar("noise_multiplier", event.noise_multiplier, "[0, inf]")
-        return ((Gaussian(1 / sigma if sigma else np.inf, slack=UNIT if 0 < sigma < np.inf else 0.0), 1),)
+        return ((Gaussian(1 / sigma if sigma else np.inf, ADDED, UNIT if 0 < sigma < np.inf else 0.0), 1),)
     if kind == "LaplaceDpEvent":
         scale = checks.scalar("noise_multiplier", event.noise_multiplier, "[0, inf]")
-        return ((Laplace(math.nextafter(1 / scale, math.inf)), 1),) if scale else ((Gaussian(np.inf), 1),)
+        loss = math.nextafter(1 / scale, math.inf) if scale else math.inf
+        return ((Laplace(loss, ADDED) if loss < math.inf else Gaussian(np.inf, ADDED), 1),)
     if kind == "RandomizedResponseDpEvent":
-        p, symbols = checks.scalar("noise_parameter", event.noise_parameter, "[0, 1]"), event.num_buckets
-        odds = checks.count("num_buckets", symbols, "[2, inf)") * (1 - p)
-        return (
-            ((RandomizedResponse(math.log1p(odds / p) * (1 + 4 * UNIT), symbols), 1),)
-            if p
-            else ((Gaussian(np.inf), 1),)
-        )
+        p = checks.scalar("noise_parameter", event.noise_parameter, "[0, 1]")
+        symbols = checks.count("num_buckets", event.num_buckets)
+        if symbols == 1:
+            return ()
+        loss = math.log1p(symbols * (1 - p) / p) * (1 + 4 * UNIT) if p else math.inf
+        return ((RandomizedResponse(loss, symbols, REPLACED) if loss < math.inf else Gaussian(np.inf, REPLACED), 1),)
     if kind == "PoissonSampledDpEvent":
         p = checks.scalar("sampling_probability", event.sampling_probability, "[0, 1]")
         inner = factors_of(event.event, depth + 1)
         if not inner:
             return ()
+        if any(release.unit == REPLACED for release, _ in inner):
+            raise ParameterError("event", kind, "the sample of a release for which one record is added or removed")
         if len(inner) == 1 and isinstance(inner[0][0], Gaussian):
             inner = (inner[0][0].composed(inner),)  # a vector of Gaussians of one sample is one Gaussian
         if len(inner) != 1 or inner[0][1] != 1:
@@ -80,10 +86,15 @@ def event_of(factors: Factors) -> Any:
     Raises
     ------
     ParameterError
-        When a release has no event, such as one of a system; its privacy loss distribution can still be exported.
+        When a release has no event, such as one of a system; its privacy loss distribution can still be exported. When
+        randomized response is composed with another release: their events have different neighbours.
     """
     from dp_accounting import dp_event
 
+    if len({isinstance(release, RandomizedResponse) for release, _ in factors}) > 1:
+        raise ParameterError(
+            "curve", "randomized response beside another release", "releases whose events have the same neighbours"
+        )
     events = [
         (dp_event.SelfComposedDpEvent(_event(dp_event, release), count) if count > 1 else _event(dp_event, release))
         for release, count in factors
@@ -100,8 +111,9 @@ def _event(dp_event: Any, release: Mechanism) -> Any:
     if isinstance(release, Laplace):
         return dp_event.LaplaceDpEvent(_inverse(release.loss)) if release.loss > 0 else dp_event.NoOpDpEvent()
     if isinstance(release, RandomizedResponse):
-        p = release.symbols / (release.symbols + math.expm1(release.loss)) * (1 - 4 * UNIT)
-        return dp_event.RandomizedResponseDpEvent(p, release.symbols)
+        other = math.exp(-release.loss)  # odds of another answer; zero, which is the safe side, where it underflows
+        p = release.symbols * other / (1 + (release.symbols - 1) * other) * (1 - 8 * UNIT)
+        return dp_event.RandomizedResponseDpEvent(float(p), release.symbols)
     if isinstance(release, Subsampled):
         return dp_event.PoissonSampledDpEvent(release.p, _event(dp_event, release.release))
     raise ParameterError(
@@ -112,5 +124,5 @@ def _event(dp_event: Any, release: Mechanism) -> Any:
 
 
 def _inverse(x: float) -> float:
-    """1 / x, rounded down."""
-    return math.nextafter(1 / x, 0.0)
+    """At most 1 / x, also where x is a product that was rounded down."""
+    return min(float(1 - 2 * UNIT) / float(x), float(np.finfo(float).max))

@@ -12,8 +12,9 @@ from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, ParameterError
 from airtight.analytics.privacy.accounting.loss_distribution import LossDistribution, Product
 from airtight.analytics.privacy.mechanisms.mechanism import Ends, Mechanism, register
+from airtight.analytics.rounding import UNIT
 
-_WHOLE = 1e-6  # greatest distance of the total mass of an imported law from 1
+_MISSING = 1e-6  # an upper bound that lacks more mass than rounding explains is refused; what is lacking counts as infinite loss
 
 
 @dataclass(frozen=True)
@@ -51,10 +52,12 @@ class Tabulated(Mechanism):
         object.__setattr__(self, "infinite", tuple(checks.scalar("infinite", x, "[0, 1]") for x in self.infinite))
         object.__setattr__(self, "mass", tuple(tuple(checks.real("mass", x, "[0, 1]").tolist()) for x in self.mass))
         for law, infinite in zip(self.mass, self.infinite, strict=True):
-            total = math.fsum(law) + infinite
-            if not (1 - _WHOLE if self.pessimistic else 0.0) <= total <= 1 + _WHOLE:
+            total = math.fsum((*law, infinite))
+            if self.pessimistic and total < 1 - _MISSING:
+                raise ParameterError("mass", total, "masses whose sum with the infinite mass is at least 1")
+            if not self.pessimistic and total > 1 + 4 * UNIT:
                 raise ParameterError(
-                    "mass", total, "masses whose sum with the infinite mass is 1, or less in a lower bound"
+                    "mass", total, "masses whose sum with the infinite mass is at most 1 in a lower bound"
                 )
 
     @property
@@ -62,9 +65,10 @@ class Tabulated(Mechanism):
         return self.step
 
     def law(self, *, reverse: bool = False) -> LossDistribution:
-        """Loss distribution of one order."""
+        """Loss distribution of one order; mass that an upper bound lacks is at the infinite loss."""
         i = int(reverse)
-        return LossDistribution(self.step, self.first[i], np.asarray(self.mass[i]), self.infinite[i])
+        missing = max(1 - math.fsum((*self.mass[i], self.infinite[i])), 0.0) if self.pessimistic else 0.0
+        return LossDistribution(self.step, self.first[i], np.asarray(self.mass[i]), self.infinite[i] + missing)
 
     def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
         product = Product(((self.law(reverse=reverse), 1),))
@@ -89,6 +93,8 @@ def distribution(law: LossDistribution, pessimistic: bool) -> Any:
 
 def tabulated(pld: Any, optimistic: bool, unit: str) -> Tabulated:
     """A release from the two loss distributions that a ``PrivacyLossDistribution`` holds."""
+    if not hasattr(pld, "_pmf_remove"):
+        raise ParameterError("source", type(pld).__name__, "a PrivacyLossDistribution or a DpEvent of dp_accounting")
     pmfs = [pld._pmf_remove, pld._pmf_add]
     pessimistic = bool(pmfs[0]._pessimistic_estimate)
     if not pessimistic and not optimistic:

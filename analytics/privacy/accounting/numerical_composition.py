@@ -237,7 +237,7 @@ class Composition:
         lower, upper = 0.0 - np.expm1(logs)
         return float(lower) * (1 - 1e-14), min(float(upper) * (1 + 1e-14), 1.0)
 
-    def deltas(self, epsilon: FloatArray, width: float = WIDTH, floor: FloatArray | None = None) -> Ends:
+    def deltas(self, epsilon: FloatArray, width: float = WIDTH, floor: ArrayLike = 0.0) -> Ends:
         """As :meth:`delta` at each of many epsilons: the bounds are read from grids that neighbours share.
 
         Where the upper bound is at most `floor`, the bounds are not narrowed.
@@ -247,7 +247,7 @@ class Composition:
         if self.single:
             return self._curves(0)[0](epsilon)
         low, high = np.zeros(epsilon.shape), np.ones(epsilon.shape)
-        least = np.maximum(np.zeros(epsilon.shape) if floor is None else floor, _NOTHING)
+        least = np.maximum(floor, _NOTHING)
         levels, tilts = self._levels_at(epsilon, least)
         far = levels > 0
         for precision in (width, width / 2):

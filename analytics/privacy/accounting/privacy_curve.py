@@ -133,7 +133,7 @@ class Order:
         return min(max(composed.epsilon(level, width)[0] for composed in self._below(level)), high), high
 
     def deltas(
-        self, epsilon: FloatArray, width: float = WIDTH, floor: FloatArray | None = None
+        self, epsilon: FloatArray, width: float = WIDTH, floor: ArrayLike = 0.0
     ) -> tuple[FloatArray, FloatArray]:
         """As :meth:`delta` at each of many epsilons >= 0; below the floor the bounds are not narrowed."""
         if self._of_pairs:
@@ -419,10 +419,7 @@ class PrivacyCurve:
                 ends = _greatest([order.epsilons(level.ravel(), goal) for order in orders])
             return Bracket.of(ends[0].reshape(level.shape)[()], ends[1].reshape(level.shape)[()], goal)
         eps = real("epsilon", epsilon if epsilon is not None else 0.0, "[-inf, inf]")
-        lower, upper = np.zeros(eps.size), np.zeros(eps.size)
-        for order in orders:
-            low, high = self._deltas(order, eps.ravel(), goal, lower)
-            lower, upper = np.maximum(lower, low), np.maximum(upper, high)
+        lower, upper = self._deltas(orders, eps.ravel(), goal)
         with np.errstate(divide="ignore", invalid="ignore"):
             near = np.log(upper) - np.log(lower) <= goal
         far = np.flatnonzero(~near)
@@ -430,8 +427,16 @@ class PrivacyCurve:
             near[far] |= order.reached_at(np.abs(eps.ravel()[far]), lower[far], upper[far], goal)
         return Bracket(lower.reshape(eps.shape)[()], upper.reshape(eps.shape)[()], near.reshape(eps.shape))
 
-    def _deltas(
-        self, order: Order, epsilon: FloatArray, width: float, floor: FloatArray | None = None
+    def _deltas(self, orders: Iterable[Order], epsilon: FloatArray, width: float) -> tuple[FloatArray, FloatArray]:
+        """Lower and upper bound of the greatest delta of the orders at each real epsilon."""
+        lower, upper = np.zeros(epsilon.size), np.zeros(epsilon.size)
+        for order in orders:
+            low, high = self._deltas_of_order(order, epsilon, width, lower)
+            lower, upper = np.maximum(lower, low), np.maximum(upper, high)
+        return lower, upper
+
+    def _deltas_of_order(
+        self, order: Order, epsilon: FloatArray, width: float, floor: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         """Lower and upper bound of delta of one order at each real epsilon; below the floor they are not narrowed."""
         if epsilon.size <= _FEW:
@@ -441,9 +446,7 @@ class PrivacyCurve:
         if np.any(zero):
             low[zero], high[zero] = self._delta(order, 0.0, width)
         if np.any(positive):
-            low[positive], high[positive] = order.deltas(
-                epsilon[positive], width, None if floor is None else floor[positive]
-            )
+            low[positive], high[positive] = order.deltas(epsilon[positive], width, floor[positive])
         if np.any(negative):
             low[negative], high[negative] = _reflected(
                 epsilon[negative], self._opposite(order).deltas(-epsilon[negative], width)
@@ -500,12 +503,9 @@ class PrivacyCurve:
         if all(order.curved for order in orders):
 
             def errors_of(group: list[Order]) -> FloatArray:
-                def deltas(eps: FloatArray) -> FloatArray:
-                    return _greatest([self._deltas(order, eps, WIDTH) for order in group])[1]
-
                 releases = [release for order in group for release, _ in order.factors]
                 best = releases[0].best_epsilons(levels.ravel()) if len(releases) == 1 else None
-                return least_errors(deltas, levels.ravel(), best)
+                return least_errors(lambda eps: self._deltas(group, eps, WIDTH)[1], levels.ravel(), best)
 
             groups = [orders] if envelope else [[order] for order in orders]
             errors = np.min([errors_of(group) for group in groups], axis=0)
@@ -630,7 +630,8 @@ class PrivacyCurve:
         A pessimistic distribution gives only the upper bound of :meth:`bracket`. An optimistic one gives only the lower
         bound, which is no guarantee; it is refused unless `optimistic` is true. An event gives the mechanisms
         themselves: Gaussian, Laplace, randomized response, Poisson samples of one of these, and compositions; other
-        events are refused. Its neighbours are those of the event (:meth:`to_dp_event` is the inverse).
+        events are refused. Its unit names the neighbours: one record is added or removed, or replaced for randomized
+        response; an event that has both kinds is refused, as is a `unit`. :meth:`to_dp_event` is the inverse.
 
         Examples
         --------
@@ -643,6 +644,8 @@ class PrivacyCurve:
         from airtight.analytics.privacy.accounting import dp_events, interchange
 
         if dp_events.is_event(source):
+            if unit:
+                raise ParameterError("unit", unit, "empty for an event, which has neighbours of its own")
             return compose(cls(((release, count),)) for release, count in dp_events.factors_of(source))
         return cls(((interchange.tabulated(source, optimistic, unit), 1),))
 
@@ -652,7 +655,8 @@ class PrivacyCurve:
         Raises
         ------
         ParameterError
-            When a release is none of Gaussian, Laplace, randomized response or a sample of one of these.
+            When a release is none of Gaussian, Laplace, randomized response or a sample of one of the first two; when
+            randomized response is composed with another release.
 
         Examples
         --------

@@ -40,7 +40,6 @@ The code takes the best of a few thresholds.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,6 +49,7 @@ from airtight.analytics.checks import FloatArray
 from airtight.analytics.guarantee import Adjacency
 from airtight.analytics.privacy.mechanisms import subsampling
 from airtight.analytics.privacy.over_the_air.noise_mixture import Participation
+from airtight.analytics.root_search import falling_root
 from airtight.analytics.rounding import UNIT
 
 _FINENESS, _CELLS = 8, 3200  # cells of the norm across: per standard deviation of the least noise; at most at first
@@ -62,7 +62,6 @@ _LOSSES = 500  # ranges of privacy losses
 _RAREST = 1e-280  # least probability of an outcome whose loss is computed
 LOSS_ERROR = 1e-9  # absolute error, by rounding, of the privacy loss of one outcome
 _NEAR, _COARSE = 1e-6, 1e-4  # relative length of the interval of epsilon at which the search ends; on the first cells
-_SEARCHES, _PATIENCE = 100, 4  # greatest number of evaluations; secants that may fail to halve the interval
 _ATOMS = 512  # greatest number of values of the others' noise
 
 
@@ -298,33 +297,16 @@ def least_epsilon(mixture: Mixture, delta: float, most: float) -> float:
         bound = mixture.delta(eps, 1e-4 * delta, doublings)
         return float(np.log(bound / delta)) if bound > 0 else -np.inf
 
-    coarse = _last_positive(lambda eps: excess(eps, 0), 0.0, most, most * (1 - _NEAR / 10), _COARSE)
+    def greatest(low: float, doublings: int, start: float, near: float) -> float:
+        at_low = excess(low, doublings)
+        if not at_low > 0:
+            return low
+        start = min(start, most * (1 - near / 10))
+        return falling_root(lambda x: excess(x, doublings), low, at_low, most, start, lambda high: near * high)[0]
+
+    coarse = greatest(0.0, 0, most * (1 - _NEAR / 10), _COARSE)
     # more cells only raise the bound, so that it exceeds delta at `coarse` as well
-    return _last_positive(lambda eps: excess(eps, _DOUBLINGS), coarse, most, coarse * (1 + _COARSE), _NEAR)
-
-
-def _last_positive(value: Callable[[float], float], low: float, high: float, x: float, near: float) -> float:
-    """The root of a falling function between `low` and `high`, to a relative distance, on its positive side; at least `low`.
-
-    The root is sought by secants, the first through `low` and x. An interval that four of them do not halve is bisected.
-    """
-    previous, before = low, value(low)
-    width, patience = high - low, _PATIENCE
-    x = min(x, high * (1 - near / 10))
-    for _ in range(_SEARCHES if before > 0 else 0):
-        here = value(x)
-        low, high = (x, high) if here > 0 else (low, x)
-        if high - low <= near * high:
-            break
-        patience -= 1
-        if high - low <= width / 2:
-            width, patience = high - low, _PATIENCE
-        secant = x - here * (x - previous) / (here - before) if np.isfinite(here) and here != before else np.nan
-        previous, before = x, here
-        aside = 0.4 * near * high  # so that both ends of the interval come near the root
-        x = secant - aside if patience > 0 and np.isfinite(secant) else (low + high) / 2
-        x = min(max(x, low + aside), high - aside)
-    return low
+    return greatest(coarse, _DOUBLINGS, coarse * (1 + _COARSE), _NEAR)
 
 
 def gamma_cells(a: float, t: FloatArray) -> FloatArray:
