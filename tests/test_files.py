@@ -111,3 +111,23 @@ def test_commands_refuse_what_is_not_theirs(request, tmp_path, command, name):
     done = CliRunner().invoke(main, [*file, "--out", str(tmp_path)])
     assert done.exit_code == 2 and name in done.stderr.replace("\\", "/"), done.stderr
     assert (tmp_path / name).read_text() == (tmp_path / "figures" / "mine.svg").read_text() == "mine"
+
+
+def test_interrupted_twice(tmp_path, monkeypatch):
+    """Runs that die after the manifest and before the file leave a file that is still known as ours."""
+    with OutputFolder(tmp_path) as folder:
+        folder.write({"a": "old"})
+
+    def dying(path):
+        if path.name != MANIFEST:
+            raise KeyboardInterrupt
+        return whole(path)
+
+    for content in ("first", "second"):
+        with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt), OutputFolder(tmp_path) as folder:
+            patched.setattr("airtight.validate.files.whole", dying)
+            folder.write({"a": content})
+    assert (tmp_path / "a").read_text() == "old"
+    with OutputFolder(tmp_path) as folder:
+        folder.write({"a": "third"})
+    assert (tmp_path / "a").read_text() == "third"
