@@ -52,6 +52,7 @@ OTHER_PLACES = (
     "airtight.analytics.checks",
     "airtight.analytics.parameters",
     "airtight.analytics.records",
+    "airtight.analytics.root_search",
     "airtight.analytics.forms",
 )
 ELSEWHERE = {  # no quantity of a paper's model: why no row is asked of it

@@ -4,10 +4,12 @@ import json
 import math
 import pickle
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import special
 
 import airtight
 from airtight.analytics.privacy.accounting import numerical_composition, privacy_curve
@@ -110,8 +112,8 @@ def test_hull_is_the_greatest_line(count, seed):
     fall, start = np.sort(rng.random(count)), rng.random(count)
     alpha = rng.random(7)
     expected = np.max(start - fall * alpha[:, None], axis=1)
-    assert privacy_curve._highest(start, fall, alpha) == pytest.approx(expected)
-    assert privacy_curve._highest(start, fall, np.zeros(1)) == pytest.approx(np.max(start))
+    assert privacy_curve._highest(1 - start, fall, alpha) == pytest.approx(expected)
+    assert privacy_curve._highest(1 - start, fall, np.zeros(1)) == pytest.approx(np.max(start))
 
 
 def test_sums_of_decayed_masses():
@@ -181,3 +183,17 @@ def test_html_is_escaped():
     curve = airtight.gaussian(1.0, unit="<script>alert(1)</script>")
     assert "<script>" not in curve._repr_html_()
     assert "&lt;script&gt;" in curve._repr_html_()
+
+
+@pytest.mark.parametrize("mu", [1e-9, 1e-3, 0.3, 2.0, 9.0, 37.0])
+def test_gaussian_trade_off_is_rounded_down(mu):
+    """Against Phi(Phi^-1(1 - alpha) - mu) at 400 digits, where the difference of doubles alone would lie above it, too."""
+    alpha = np.array([1e-300, 1e-40, 1e-9, 0.01, 0.5, 0.9, 1 - 1e-9, 1 - 1e-15])
+    with mpmath.workdps(400):
+        for level, beta in zip(alpha.tolist(), airtight.gaussian(mu).beta(alpha).tolist(), strict=True):
+            threshold = mpmath.mpf(-float(special.ndtri(level)))
+            for _ in range(12):  # Newton's method: the upper tail beyond the threshold is the level
+                excess = mpmath.erfc(threshold / mpmath.sqrt(2)) / 2 - mpmath.mpf(level)
+                threshold += excess * mpmath.sqrt(2 * mpmath.pi) * mpmath.exp(threshold**2 / 2)
+            exact = mpmath.erfc((mu - threshold) / mpmath.sqrt(2)) / 2
+            assert exact - 1e-11 <= mpmath.mpf(beta) <= exact

@@ -28,6 +28,7 @@ from airtight.analytics.privacy.mechanisms.gaussian import Gaussian
 from airtight.analytics.privacy.mechanisms.laplace import Laplace
 from airtight.analytics.privacy.mechanisms.mechanism import Factors, Mechanism, described, release_of
 from airtight.analytics.privacy.mechanisms.randomized_response import RandomizedResponse
+from airtight.analytics.rounding import UNIT
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -55,7 +56,7 @@ def least_errors(
     """
 
     def line(eps: FloatArray, at: FloatArray) -> FloatArray:
-        return 1 - deltas(eps) - np.exp(eps) * at
+        return _line(deltas(eps), np.exp(eps) * at)
 
     if best is not None:
         return np.where(alpha == 1, 0.0, np.maximum(line(np.clip(best, -_GREATEST, _GREATEST), alpha), 0.0))
@@ -513,7 +514,7 @@ class PrivacyCurve:
             tables = [order.breaks() for order in orders]
             tables = [greater(*tables)] if envelope and len(tables) > 1 else tables
             with np.errstate(over="ignore"):
-                lines = [(1 - delta, np.where(eps > _GREATEST, np.inf, np.exp(eps))) for eps, delta in tables]
+                lines = [(delta, np.where(eps > _GREATEST, np.inf, np.exp(eps))) for eps, delta in tables]
                 errors = np.maximum(np.min([_highest(*line, levels.ravel()) for line in lines], axis=0), 0.0)
         return np.asarray(errors.reshape(levels.shape))[()]
 
@@ -804,15 +805,27 @@ def subsampled(curve: PrivacyCurve | float, p: float) -> PrivacyCurve:
     return PrivacyCurve(((Subsampled(inner.factors[0][0], p), 1),))
 
 
-def _highest(start: FloatArray, fall: FloatArray, alpha: FloatArray) -> FloatArray:
-    """The greatest value at each alpha of lines that fall ever faster; infinitely steep lines count at 0 only."""
-    most, finite = np.max(start), np.flatnonzero(fall < np.inf)
+def _line(delta: FloatArray, product: FloatArray) -> FloatArray:
+    r""":math:`1 - \delta - \lambda\alpha`, given the product, less a bound of its rounding errors.
+
+    Where the result is not negative no term exceeds 1, so that the product and its exponential err by at most two units,
+    and the three differences by half a unit each. Where no product is subtracted, a delta below the unit is not seen: the
+    result is 1.
+    """
+    return np.asarray(1 - delta - product - np.where((product > 0) | (delta > UNIT), 4 * UNIT, 0.0))
+
+
+def _highest(delta: FloatArray, fall: FloatArray, alpha: FloatArray) -> FloatArray:
+    """The greatest at each alpha of the lines 1 - delta - fall alpha, which fall ever faster; infinitely steep ones count
+    at 0 only."""
+    start, finite = 1 - delta, np.flatnonzero(fall < np.inf)
+    most = _line(np.asarray(np.min(delta)), np.zeros(()))
     hull = finite[_hull(fall[finite], start[finite])]
-    start, fall = start[hull], fall[hull]
+    delta, start, fall = delta[hull], start[hull], fall[hull]
     best = (
         np.searchsorted(-np.diff(start) / np.diff(fall), -alpha) if start.size > 1 else np.zeros(alpha.shape, dtype=int)
     )
-    return np.where(alpha > 0, start[best] - fall[best] * alpha, most)
+    return np.where(alpha > 0, _line(delta[best], fall[best] * alpha), most)
 
 
 def _hull(x: FloatArray, y: FloatArray) -> NDArray[np.int64]:
