@@ -197,3 +197,16 @@ def test_gaussian_trade_off_is_rounded_down(mu):
                 threshold += excess * mpmath.sqrt(2 * mpmath.pi) * mpmath.exp(threshold**2 / 2)
             exact = mpmath.erfc((mu - threshold) / mpmath.sqrt(2)) / 2
             assert exact - 1e-11 <= mpmath.mpf(beta) <= exact
+
+
+@pytest.mark.parametrize("mu", [1e-9, 1e-3, 0.3, 2.0, 9.0, 37.0])
+def test_gaussian_bayes_risk_is_rounded_down(mu):
+    """Against the closed form at 60 digits."""
+    prior = np.array([1e-12, 1e-3, 0.1, 0.3, 0.5, 0.7, 0.999, 1 - 1e-12])
+    with mpmath.workdps(60):
+        for share, risk in zip(prior.tolist(), airtight.gaussian(mu).bayes_risk(prior).tolist(), strict=True):
+            odds = mpmath.mpf(share) / (1 - mpmath.mpf(share))
+            a, b = (mpmath.log(odds) / mu + sign * mpmath.mpf(mu) / 2 for sign in (-1, 1))
+            delta = (mpmath.erfc(a / mpmath.sqrt(2)) - odds * mpmath.erfc(b / mpmath.sqrt(2))) / 2
+            exact = (1 - mpmath.mpf(share)) * (1 - delta)
+            assert exact - 1e-11 <= mpmath.mpf(risk) <= exact

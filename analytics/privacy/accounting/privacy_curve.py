@@ -539,7 +539,10 @@ class PrivacyCurve:
         share = real("prior", prior, "[0, 1]")
         with np.errstate(divide="ignore"):
             eps = np.log(share) - np.log1p(-share)
-        return np.asarray(np.maximum((1 - share) * (1 - self.delta(eps, direction=direction)), 0.0))[()]
+        # a lesser epsilon has a greater delta; so the rounding of epsilon is on the safe side, as is that of the product
+        eps = eps - np.where(np.isfinite(eps), 4 * UNIT * (1 + np.abs(eps)), 0.0)
+        delta = self.delta(eps, direction=direction)
+        return np.asarray(np.maximum((1 - share) * (1 - delta) - 4 * UNIT, 0.0))[()]
 
     def tpr(self, fpr: ArrayLike, *, direction: Direction | str = Direction.WORST) -> FloatArray:
         """Greatest true-positive rate of an attack at each false-positive rate, rounded up.
