@@ -118,6 +118,24 @@ class Vector(Parameter[ArrayLike, FloatArray]):
         return checks.real(self.name, value, self.interval)
 
 
+class OptionalNumber(Parameter[float | None, float | None]):
+    """One real number, or None where it is left out."""
+
+    holds = "number"
+
+    def checked(self, value: Any) -> float | None:
+        return None if value is None else checks.scalar(self.name, value, self.interval)
+
+
+class OptionalVector(Parameter[ArrayLike | None, FloatArray | None]):
+    """One number or one per device, or None where it is left out."""
+
+    holds = "number or one per device"
+
+    def checked(self, value: Any) -> FloatArray | None:
+        return None if value is None else checks.real(self.name, value, self.interval)
+
+
 class Flag(Parameter[bool, bool]):
     """True or false."""
 

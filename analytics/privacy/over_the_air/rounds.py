@@ -31,7 +31,7 @@ from airtight.analytics.rounding import SMALLEST, UNIT
 
 _NEGLIGIBLE = 1e-25  # probability of the others' noise that the first evaluation leaves out
 _SHORT = 2.0**40  # to which the mantissa of epsilon is rounded: 40 bits
-_SHORTENED = 1.01 / _SHORT  # bound of the relative change of epsilon by this rounding
+SHORTENED = 1.01 / _SHORT  # bound of the relative change of epsilon by this rounding
 _NATS = 24.0, 20.0  # -log of the quadrature error for visible and hidden devices: below the error of any loss grid
 _AT_ONCE = 1 << 20  # epsilons times values of the others' noise that are computed at a time
 _NOTHING = -746.0  # log of a positive number that underflows to 0
@@ -158,7 +158,7 @@ class Query(Mechanism):
             for start in range(steps):
                 chunk = eps[start::steps]
                 rows = np.zeros(chunk.size, dtype=np.int64)
-                log_bounds = noise_mixture.log_ends(mixture, chunk, rows, reverse=reverse, doubt=_SHORTENED)
+                log_bounds = noise_mixture.log_ends(mixture, chunk, rows, reverse=reverse, doubt=SHORTENED)
                 low[start::steps], high[start::steps] = log_bounds
             upper = np.minimum(np.exp(high) * (1 + 2e-15) + SMALLEST, 1.0)
             return np.exp(low) * (1 - 2e-15), np.where(high > -np.inf, upper, 0.0)

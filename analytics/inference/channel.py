@@ -1,0 +1,464 @@
+r"""The wireless channel: from distances, fading and a power limit to the coefficients at which devices are received.
+
+Every device inverts its coefficient to antenna 1 of the server, as FDP Eq. (4) does, so that its code arrives there with the
+amplitude gamma. At the other antennas it arrives with the ratio of two coefficients. A *look* is one real or complex
+observation of the air; the coefficients of all devices at all looks are what privacy and error depend on
+(:mod:`airtight.analytics.privacy.over_the_air.looks`, docs/channel.md).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
+
+from airtight.analytics import checks
+from airtight.analytics.checks import FloatArray, ParameterError
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.inference.transmission import RicianFading
+from airtight.analytics.parameters import (
+    Choice,
+    Count,
+    Described,
+    Flag,
+    Number,
+    OptionalNumber,
+    OptionalVector,
+    Parameter,
+    Vector,
+)
+
+_LEAST_DRAWN = 1e-9  # probability of sending from which a Rician power above the threshold can be drawn
+_AGREEMENT = 1e-9  # relative difference up to which a system's participation is that of its power limit
+
+
+class CodeModel(StrEnum):
+    """What one coordinate of a code is.
+
+    ======= ==========================================================================================
+    value   meaning
+    ======= ==========================================================================================
+    real    a real symbol; both parts of what a complex channel delivers are looks, each with the
+            receiver's noise variance
+    complex half of a complex symbol: r coordinates are r/2 symbols, all noise is circular, and all
+            variances are per real coordinate
+    ======= ==========================================================================================
+    """
+
+    REAL = "real"
+    COMPLEX = "complex"
+
+
+class Fading(StrEnum):
+    """The law of the power gain of one device at one antenna; phases are uniform and independent.
+
+    ========= ===================================================================================
+    value     power gain
+    ========= ===================================================================================
+    none      the mean power, and every antenna receives the same
+    rayleigh  exponential
+    rician    line of sight and scatter, `k_factor` their ratio
+    nakagami  gamma law of `shape` m
+    lognormal shadowing of `shadowing_db` standard deviation, the same for all antennas of the server
+    ========= ===================================================================================
+    """
+
+    NONE = "none"
+    RAYLEIGH = "rayleigh"
+    RICIAN = "rician"
+    NAKAGAMI = "nakagami"
+    LOGNORMAL = "lognormal"
+
+
+class _LookTable(Parameter[ArrayLike | None, Any]):
+    """Coefficients of devices at looks, shape (states, K, L), real or complex; None where they are drawn."""
+
+    holds = "array (states, K, L)"
+
+    def checked(self, value: Any) -> Any:
+        if value is None:
+            return None
+        table = np.asarray(value)
+        if table.ndim != 3 or table.size == 0 or table.dtype.kind not in "fciu":
+            raise ParameterError(self.name, f"array of shape {table.shape}", "numbers of shape (states, K, looks)")
+        if not np.all(np.isfinite(table)):
+            raise ParameterError(self.name, "an array with NaN or infinity", "finite numbers")
+        table = table.astype(np.complex128 if table.dtype.kind == "c" else np.float64)
+        table.flags.writeable = False
+        return table
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Eavesdropper(Described):
+    """A second observer, with antennas of its own, at which nobody aligns.
+
+    Parameters
+    ----------
+    antennas : int
+        At least 1.
+    mean_power : array_like, shape (K,) or scalar
+        Mean power gain from each device.
+    receiver_noise_variance : float, optional
+        Variance of its noise per real coordinate; by default that of the server.
+    """
+
+    antennas: Count = Count("M_e", "[1, 4096]", "antennas of the eavesdropper", default=1)
+    mean_power: Vector = Vector(r"\Omega_{e,k}", "(0, inf)", "mean power gain to the eavesdropper", default=1.0)
+    receiver_noise_variance: OptionalNumber = OptionalNumber(
+        r"\sigma_e^2", "[0, inf)", "variance of the eavesdropper's noise", default=None
+    )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Channel(Described):
+    r"""The channel between the devices and the server; without one, every device is received once, at amplitude gamma.
+
+    Parameters
+    ----------
+    model : {"real", "complex"}
+        What a coordinate of the code is; see :class:`CodeModel`.
+    antennas : int
+        M >= 1, of the server.
+    looks : array_like, shape (states, K, L), optional
+        Coefficients relative to the alignment gamma, instead of drawn ones: device k is received at look l with amplitude
+        gamma looks[s, k, l] in state s. States are equally likely.
+    fading : {"none", "rayleigh", "rician", "nakagami", "lognormal"}
+        See :class:`Fading`.
+    k_factor, shape, shadowing_db : float, optional
+        Of Rician, Nakagami and log-normal fading; each is required there, and refused elsewhere.
+    mean_power : array_like, shape (K,) or scalar, optional
+        :math:`\Omega_k = E|h_k|^2 > 0`; 1 by default.
+    distance : array_like, shape (K,) or scalar, optional
+        In metres; then :math:`\Omega_k` = reference_gain * distance^-path_loss_exponent, and `mean_power` is absent.
+    path_loss_exponent, reference_gain : float, optional
+        4 and 1 by default, with `distance` only.
+    max_power : array_like, shape (K,) or scalar, optional
+        P_k in W times symbol periods, the mean energy of a sent block. A device sends when its power suffices
+        (:meth:`threshold`), so the channel decides who takes part.
+    csi_error : float
+        Variance of the relative error of the inverted coefficient, circular and independent over devices.
+    known : bool
+        Whether the observer knows the coefficients.
+    states : int
+        Number of states that are drawn and that stand for the law of the channel.
+    fresh : bool
+        Whether every round has a new state; otherwise one state lasts for all rounds.
+    seed : int
+    eavesdropper : Eavesdropper or mapping, optional
+
+    Raises
+    ------
+    ParameterError
+        When a value is out of range, or keys contradict each other.
+
+    Examples
+    --------
+    >>> system = InferenceSystem(devices=3, participation=1.0, noise_variance=0.1, weight=1.0, clip=1.0, alignment=1.0,
+    ...     receiver_noise_variance=0.1, dimension=8, delta=1e-5)
+    >>> channel = Channel(antennas=2, fading="rayleigh", max_power=4.0, states=5)
+    >>> channel.participation(system).round(4)
+    array([0.6376, 0.6376, 0.6376])
+    >>> channel.drawn(system).coefficients.shape  # real codes: both parts of every antenna are looks
+    (5, 3, 4)
+    """
+
+    model: Choice[CodeModel] = Choice("", "", "what a coordinate is: real or complex", default=CodeModel.REAL)
+    antennas: Count = Count("M", "[1, 4096]", "antennas of the server", default=1)
+    looks: _LookTable = _LookTable("", "", "coefficients of the devices at the looks, instead of drawn ones", default=None)
+    fading: Choice[Fading] = Choice(
+        "", "", "law of the power gain: none, rayleigh, rician, nakagami or lognormal", default=Fading.NONE
+    )
+    k_factor: OptionalNumber = OptionalNumber("K_R", "[0, inf)", "line of sight over scatter (rician)", default=None)
+    shape: OptionalNumber = OptionalNumber("m", "[0.5, 1e6]", "shape of the gamma law (nakagami)", default=None)
+    shadowing_db: OptionalNumber = OptionalNumber(
+        r"\sigma_{dB}", "(0, 100]", "standard deviation of the shadowing (lognormal)", unit="dB", default=None
+    )
+    mean_power: OptionalVector = OptionalVector(r"\Omega_k", "(0, inf)", "mean power gain of the channel", default=None)
+    distance: OptionalVector = OptionalVector("d_k", "(0, inf)", "distance to the server", unit="m", default=None)
+    path_loss_exponent: OptionalNumber = OptionalNumber("", "[0, 100]", "of the distance", default=None)
+    reference_gain: OptionalNumber = OptionalNumber("", "(0, inf)", "power gain at one metre", default=None)
+    max_power: OptionalVector = OptionalVector(
+        "P_k", "(0, inf)", "mean energy of a sent block, at most", unit="W times symbol periods", default=None
+    )
+    csi_error: Number = Number(
+        "", "[0, inf)", "variance of the relative error of the inverted coefficient", default=0.0
+    )
+    known: Flag = Flag("", "", "whether the observer knows the channel", default=True)
+    states: Count = Count("", "[1, 1000000]", "states drawn from the law of the channel", default=200)
+    fresh: Flag = Flag("", "", "whether every round has a new state", default=True)
+    seed: Count = Count("", "[0, 4294967295]", "of the drawn states", default=0)
+    eavesdropper: Any = None
+
+    def __post_init__(self) -> None:
+        of_fading = {"k_factor": Fading.RICIAN, "shape": Fading.NAKAGAMI, "shadowing_db": Fading.LOGNORMAL}
+        for name, fading in of_fading.items():
+            value = getattr(self, name)
+            if self.fading is fading and value is None:
+                raise ParameterError(name, None, f"a number, since fading = {fading.value!r}")
+            if self.fading is not fading and value is not None:
+                raise ParameterError(name, value, f"absent unless fading = {fading.value!r}")
+        if self.distance is None:
+            for name in ("path_loss_exponent", "reference_gain"):
+                if getattr(self, name) is not None:
+                    raise ParameterError(name, getattr(self, name), "absent without distance")
+        elif self.mean_power is not None:
+            raise ParameterError("mean_power", checks._array_text(self.mean_power), "absent where distance is given")
+        if self.looks is not None:
+            drawn = {
+                "antennas": self.antennas != 1,
+                "fading": self.fading is not Fading.NONE,
+                "mean_power": self.mean_power is not None,
+                "distance": self.distance is not None,
+                "max_power": self.max_power is not None,
+                "csi_error": self.csi_error != 0,
+                "eavesdropper": self.eavesdropper is not None,
+            }
+            for name, given in drawn.items():
+                if given:
+                    raise ParameterError(name, getattr(self, name), "absent where the looks themselves are given")
+        if self.eavesdropper is not None and not isinstance(self.eavesdropper, Eavesdropper):
+            try:
+                self.__dict__["eavesdropper"] = Eavesdropper(**dict(self.eavesdropper))
+            except (TypeError, ValueError) as error:
+                if isinstance(error, ParameterError):
+                    raise
+                raise ParameterError(
+                    "eavesdropper", self.eavesdropper, "a table with antennas, mean_power, receiver_noise_variance"
+                ) from None
+
+    def __eq__(self, other: object) -> bool:
+        return Described.__eq__(self, other) is True and self.eavesdropper == other.eavesdropper  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return hash((Described.__hash__(self), self.eavesdropper))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The values by name; complex looks become pairs of numbers, and absent values are left out."""
+        values = {name: value for name, value in Described.to_dict(self).items() if value is not None}
+        if self.looks is not None and np.iscomplexobj(self.looks):
+            values["looks"] = np.stack([self.looks.real, self.looks.imag], axis=-1).tolist()
+        if self.eavesdropper is not None:
+            values["eavesdropper"] = {k: v for k, v in self.eavesdropper.to_dict().items() if v is not None}
+        return values
+
+    @property
+    def decides(self) -> bool:
+        """Whether the channel decides who takes part, by the power limit."""
+        return self.max_power is not None
+
+    def gain_means(self, devices: int) -> FloatArray:
+        """Omega_k, the mean power gain of each of K devices.
+
+        Examples
+        --------
+        >>> Channel(distance=[10.0, 20.0], path_loss_exponent=2.0).gain_means(2)
+        array([0.01  , 0.0025])
+        """
+        if self.distance is None:
+            return checks.vector("mean_power", 1.0 if self.mean_power is None else self.mean_power, devices, "(0, inf)")
+        distance = checks.vector("distance", self.distance, devices, "(0, inf)")
+        exponent = 4.0 if self.path_loss_exponent is None else self.path_loss_exponent
+        with np.errstate(over="ignore", under="ignore"):
+            gain = (1.0 if self.reference_gain is None else self.reference_gain) * distance**-exponent
+        return checks.vector("distance", gain, devices, "(0, inf)")
+
+    def threshold(self, system: InferenceSystem) -> FloatArray:
+        r"""Power gain from which a device sends: :math:`g_k = \gamma^2(w_k^2C_k^2 + r\sigma_k^2)/P_k`, shape (K,).
+
+        With it the *mean* energy of a sent block, given the channel, is at most P_k whatever the feature, so that who sends
+        does not depend on data. It is not the papers' peak constraint: at the threshold a block exceeds P_k with a
+        probability of .37 to .5.
+        """
+        if self.max_power is None:
+            return np.zeros(system.devices)
+        power = checks.vector("max_power", self.max_power, system.devices, "(0, inf)")
+        with np.errstate(over="ignore"):
+            energy = (system.weight * system.clip) ** 2 + system.dimension * system.noise_variance
+            return np.asarray(system.alignment**2 * energy / power)
+
+    def participation(self, system: InferenceSystem) -> FloatArray:
+        r"""Probability that each device sends: :math:`P(|h_k|^2 \ge g_k)`, or the system's where no power is limited.
+
+        Notes
+        -----
+        Rayleigh: :math:`e^{-g/\Omega}`; Nakagami: :math:`Q(m, mg/\Omega)`, the regularised upper gamma function; Rician:
+        :meth:`~airtight.analytics.inference.transmission.RicianFading.outage` at :math:`\sqrt g`; log-normal:
+        :math:`\Phi((\mu_{dB} - 10\log_{10}g)/\sigma_{dB})`, with :math:`\mu_{dB}` such that the mean power is :math:`\Omega`.
+        """
+        if self.max_power is None:
+            return system.participation
+        return _exceedance(self, self.threshold(system), self.gain_means(system.devices))
+
+    def joined(self, system: InferenceSystem) -> InferenceSystem:
+        """The system with the participation that the power limit decides; the system itself without such a limit.
+
+        Raises
+        ------
+        ParameterError
+            When no device ever sends.
+        """
+        if self.max_power is None:
+            return system
+        sends = self.participation(system)
+        if not np.any(sends > 0):
+            raise ParameterError(
+                "max_power", checks._array_text(np.asarray(self.max_power)), "enough for some device to send at times"
+            )
+        return system.derived(participation=sends)
+
+    def checked_for(self, system: InferenceSystem) -> None:
+        """Raise a ParameterError where this channel cannot be that of the system."""
+        if self.looks is not None and self.looks.shape[1] != system.devices:
+            raise ParameterError("looks", f"array of shape {self.looks.shape}", f"(states, {system.devices}, looks)")
+        if self.model is CodeModel.COMPLEX and system.dimension % 2:
+            raise ParameterError("dimension", system.dimension, "even where a coordinate is half of a complex symbol")
+        self.gain_means(system.devices)
+        if self.eavesdropper is not None:
+            checks.vector("eavesdropper.mean_power", self.eavesdropper.mean_power, system.devices, "(0, inf)")
+        if self.max_power is None:
+            return
+        if system.idle_noise:
+            raise ParameterError("idle_noise", True, "false with max_power: a device whose power does not suffice is silent")
+        expected = self.participation(system)
+        if not np.allclose(system.participation, expected, rtol=_AGREEMENT, atol=1e-300):
+            raise ParameterError(
+                "participation",
+                checks._array_text(system.participation),
+                "what the power limit decides: use channel.joined(system)",
+            )
+
+    def drawn(self, system: InferenceSystem, *, eavesdropper: bool = False) -> Looks:
+        """The states of the channel, as the server or the eavesdropper receives them.
+
+        With a power limit the coefficients of a device are those *given that it sends*, and `sends` says for every state
+        which devices do: the two are independent, so that both may be conditioned on one device sending.
+        """
+        self.checked_for(system)
+        noise = system.receiver_noise_variance
+        if eavesdropper and self.eavesdropper.receiver_noise_variance is not None:
+            noise = self.eavesdropper.receiver_noise_variance
+        if self.looks is not None:
+            return Looks(_looked(self.looks, self.model), None, noise)
+        rng, shape = np.random.default_rng(self.seed), (self.states, system.devices)
+        mean, threshold = self.gain_means(system.devices), self.threshold(system)
+        sends = rng.random(shape) < system.participation if self.decides else None
+        aligned = _gains_above(self, rng.random(shape), threshold, mean)  # of antenna 1, given that the device sends
+        error = np.sqrt(self.csi_error / 2) * (rng.standard_normal(shape) + 1j * rng.standard_normal(shape))
+        others = _ratios(self, rng, aligned, mean, self.antennas - 1, same_place=True)
+        if eavesdropper:
+            power = checks.vector("mean_power", self.eavesdropper.mean_power, system.devices)
+            coefficients = _ratios(self, rng, aligned, power, self.eavesdropper.antennas, same_place=False)
+        else:
+            coefficients = np.concatenate([np.ones((*shape, 1)), others], axis=2)
+        if self.csi_error > 0:
+            coefficients = coefficients * (1 + error)[..., None]
+        return Looks(_looked(coefficients, self.model), sends, noise)
+
+
+@dataclass(frozen=True)
+class Looks:
+    """States of a channel.
+
+    Attributes
+    ----------
+    coefficients : ndarray, shape (states, K, L)
+        Real or complex, relative to the alignment.
+    sends : ndarray of bool, shape (states, K), or None
+        Which devices send, where the channel decides it.
+    receiver_noise_variance : float
+        Of every look, per real coordinate.
+    """
+
+    coefficients: NDArray[Any]
+    sends: NDArray[np.bool_] | None
+    receiver_noise_variance: float
+
+
+def _looked(coefficients: NDArray[Any], model: CodeModel) -> NDArray[Any]:
+    """Looks of the model: for real codes the two parts of complex coefficients are two looks."""
+    if not np.iscomplexobj(coefficients):
+        return coefficients
+    if not np.any(coefficients.imag):
+        return np.ascontiguousarray(coefficients.real)
+    if model is CodeModel.COMPLEX:
+        return coefficients
+    return np.concatenate([coefficients.real, coefficients.imag], axis=2)
+
+
+def _exceedance(channel: Channel, threshold: FloatArray, mean: FloatArray) -> FloatArray:
+    """P(power gain >= threshold) for every device."""
+    with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
+        ratio = threshold / mean
+        match channel.fading:
+            case Fading.NONE:
+                probability = (threshold <= mean).astype(float)
+            case Fading.RAYLEIGH:
+                probability = np.exp(-ratio)
+            case Fading.NAKAGAMI:
+                m = float(channel.shape or 0.0)
+                probability = special.gammaincc(m, m * ratio)
+            case Fading.RICIAN:
+                law = RicianFading(k_factor=float(channel.k_factor or 0.0))
+                finite = np.where(np.isfinite(ratio), ratio, 0.0)
+                probability = np.where(np.isfinite(ratio), 1 - law.outage(np.sqrt(finite)), 0.0)
+            case Fading.LOGNORMAL:
+                spread, center = _shadowing(channel)
+                probability = special.ndtr((center - 10 * np.log10(ratio)) / spread)
+    return np.asarray(np.clip(probability, 0.0, 1.0))
+
+
+def _gains_above(channel: Channel, u: FloatArray, threshold: FloatArray, mean: FloatArray) -> FloatArray:
+    """Power gains at antenna 1 given that they are above the threshold, by inversion of their tail at u P(above)."""
+    if channel.fading is Fading.NONE:
+        return np.broadcast_to(mean, u.shape)
+    tail = np.maximum((1 - u) * _exceedance(channel, threshold, mean), 1e-300)
+    with np.errstate(over="ignore", under="ignore", divide="ignore"):
+        match channel.fading:
+            case Fading.RAYLEIGH:
+                gain = threshold - mean * np.log1p(-u)
+            case Fading.NAKAGAMI:
+                m = float(channel.shape or 0.0)
+                gain = mean / m * special.gammainccinv(m, tail)
+            case Fading.RICIAN:
+                k_factor = float(channel.k_factor or 0.0)
+                if channel.decides and np.any((p := _exceedance(channel, threshold, mean)) < _LEAST_DRAWN):
+                    raise ParameterError("max_power", float(np.min(p)), f"enough to send with probability {_LEAST_DRAWN:g}")
+                gain = mean * special.chndtrix(1 - tail, 2.0, 2 * k_factor) / (2 * (1 + k_factor))
+            case _:
+                spread, center = _shadowing(channel)
+                gain = mean * 10 ** ((center - spread * special.ndtri(tail)) / 10)
+    return np.asarray(np.maximum(gain, np.maximum(threshold, np.finfo(float).tiny)))
+
+
+def _ratios(
+    channel: Channel,
+    rng: np.random.Generator,
+    aligned: FloatArray,
+    mean: FloatArray,
+    antennas: int,
+    *,
+    same_place: bool,
+) -> NDArray[Any]:
+    """Coefficients at further antennas over the inverted one, shape (states, K, antennas)."""
+    shape = (*aligned.shape, antennas)
+    if channel.fading is Fading.NONE:
+        return np.sqrt(np.broadcast_to((mean / aligned)[..., None], shape))
+    zero = np.zeros(aligned.shape[1])
+    phase = np.exp(2j * np.pi * rng.random(shape))
+    if channel.fading is Fading.LOGNORMAL:  # a shadow falls on all antennas of one place
+        shadow = aligned if same_place else _gains_above(channel, rng.random(aligned.shape), zero, mean)
+        gains = np.broadcast_to(shadow[..., None], shape)
+    else:
+        drawn = _gains_above(channel, rng.random((shape[0], antennas, shape[1])), zero, mean)
+        gains = np.moveaxis(drawn, 1, 2)
+    return np.asarray(np.sqrt(gains / aligned[..., None]) * phase)
+
+
+def _shadowing(channel: Channel) -> tuple[float, float]:
+    """Standard deviation in dB, and the mean in dB of a log-normal power of mean 1."""
+    spread = float(channel.shadowing_db or 0.0)
+    return spread, -np.log(10.0) / 20 * spread * spread

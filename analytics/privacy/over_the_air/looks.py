@@ -1,0 +1,722 @@
+r"""Privacy over a channel with several looks: one number, :math:`v_k(S)`, takes the place of the others' noise.
+
+Relative to the alignment, device j is received with coefficients :math:`a_j \in F^L` (F real or complex), and
+:math:`Y = \sum_{j\in S}a_j(x_j + n_j)^T + Z` with white noise of variance N in every look and coordinate.
+
+**Theorem V1.** Let the coefficients, the others' set S and their codes be known to the observer. For every adjacency, order
+and :math:`\lambda`, the divergence of device k's pair is that of the system with one look in which the others' noise and the
+receiver's together have the variance
+
+.. math:: v_k(S) = \frac1{q},\qquad q = a_k^*V^{-1}a_k,\qquad V = \sum_{j\in S\setminus k}\sigma_j^2a_ja_j^* + N I .
+
+*Proof.* The others' codes are subtracted. Multiply by :math:`V^{-1/2}` and turn :math:`b = V^{-1/2}a_k` onto the first axis.
+Rows 2 to L are then N(0, I) under both neighbours and independent of row 1, which is :math:`|b|(x + n_k)` plus N(0, I).
+Divide it by :math:`|b| = v^{-1/2}`. Invertible maps and an independent common part change no divergence. For complex codes
+the maps are unitary over the complex numbers, all noise is circular, and row 1 has the same r real coordinates.
+
+**Both ends of v.** Any c and any u enclose q, so that what a linear solver returns need not be trusted:
+
+.. math:: \frac{|u^*a_k|^2}{\sum_{j\in S}\sigma_j^2|u^*a_j|^2 + N|u|^2} \le q
+          \le |c|^2 + \frac1N\Bigl|a_k - \sum_{j\in S}c_j\sigma_ja_j\Bigr|^2 .
+
+*Proof.* The left side is Cauchy's inequality :math:`|u^*a|^2 \le (u^*Vu)(a^*V^{-1}a)`. On the right, write
+:math:`V = MM^*` with :math:`M = [\sigma_ja_j, \sqrt NI]`; every solution of :math:`Mx = a` has
+:math:`|x|^2 \ge a^*V^{-1}a`, and :math:`x = (c, (a - \sum c_j\sigma_ja_j)/\sqrt N)` is one. Both are equal to q at
+:math:`u = V^{-1}a`, :math:`c_j = \sigma_ja_j^*u`, and an error of u or c matters in second order only. The errors of rounding
+of the remainder and of the sums are added to the sides on which they are safe.
+
+**Monotone.** For fixed own noise delta falls with v, for every adjacency and order: adding :math:`N(0, dv)` to the signal maps
+the pair at v to that at v + dv. So v is rounded down for the upper end of delta and up for the lower one, values of v are
+grouped into cells by their least and greatest member, and devices not enumerated count as absent for the upper end and as
+present for the lower one (v rises with S, since V does).
+
+**Random channels** (V3). What the channel decides is independent of the data. Where the observer knows it, delta is the mean,
+over the joint law of state and S, of the divergence at device k's participation *given the state*: with a power limit this is
+0 or 1, and the random participation amplifies nothing. An observer who does not know the channel learns at most as much.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from airtight.analytics import checks
+from airtight.analytics.checks import FloatArray, IntArray, ParameterError, choice
+from airtight.analytics.guarantee import Adjacency, Observer
+from airtight.analytics.inference.channel import Channel
+from airtight.analytics.inference.system import InferenceSystem, device_indices
+from airtight.analytics.privacy.accounting.numerical_composition import WIDTH
+from airtight.analytics.privacy.accounting.privacy_curve import Bracket, PrivacyCurve
+from airtight.analytics.privacy.mechanisms.discrete_pair import Discrete
+from airtight.analytics.privacy.mechanisms.mechanism import Ends, Factors, Mechanism, register
+from airtight.analytics.privacy.over_the_air import noise_mixture, observers, rounds
+from airtight.analytics.privacy.over_the_air.hidden_mixtures import Unseen
+from airtight.analytics.privacy.over_the_air.noise_mixture import Participation
+from airtight.analytics.privacy.over_the_air.rounds import Query
+from airtight.analytics.rounding import SMALLEST, UNIT
+
+EFFORT = 1 << 19  # pairs of a state and a set of participants that are enumerated at most
+_DIVERGENCES = {  # cells used by the divergences of each kind, in the order of their cost
+    "visible": 4096,
+    "absent": 256,
+    "hidden": 64,
+}
+_ATOMS = 1 << 15  # atoms of the law of v, of all states together
+_BY_STATE = 16  # cells of the law of v within one state, for quantiles over states
+_BATCH = 1 << 21  # entries of arrays (sets, K, K) that are computed at a time
+_JITTER = 1e-14  # share of the trace that is added to a covariance before it is solved with
+_FAR = 1e60  # v beyond this multiple of the noise counts as this multiple, which is safe for the upper end
+_BELOW = (1e-9, 1e-6, 1e-4, 1e-3, 1e-2, 0.1, 0.5)  # relative distances below the upper bound at which a lower one is tried
+_FARTHEST = 1e99
+_QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+_NATS = 24.0
+
+
+def others_noise(
+    coefficients: ArrayLike, *, noise_variance: ArrayLike, receiver_noise_variance: float, present: ArrayLike
+) -> tuple[FloatArray, FloatArray]:
+    r"""Lower and upper bound of :math:`v_k(S\setminus k)` for every device k, in units of the code.
+
+    Parameters
+    ----------
+    coefficients : array_like, shape (..., K, L)
+        Real or complex; of every device at every look.
+    noise_variance : array_like, shape (K,)
+        sigma_j^2 of the others, per real coordinate.
+    receiver_noise_variance : float
+        N >= 0, of every look.
+    present : array_like of bool, shape (..., K)
+        The set S; whether k itself belongs to it does not matter.
+
+    Returns
+    -------
+    lower, upper : ndarray, shape (..., K)
+        Proved (see the module); infinite where the device is received nowhere. Where N = 0 and there are several looks the
+        lower bound is 0.
+
+    Examples
+    --------
+    >>> low, high = others_noise([[1.0, 2.0], [1.0, 0.5]], noise_variance=[0.1, 0.4], receiver_noise_variance=0.2,
+    ...     present=[True, True])
+    >>> low.round(6), bool(np.all((low <= high) & (high <= low * (1 + 1e-13))))
+    (array([0.072   , 0.236842]), True)
+    """
+    a = np.asarray(coefficients)
+    sigma2 = checks.real("noise_variance", noise_variance, "[0, inf)")
+    N = checks.scalar("receiver_noise_variance", receiver_noise_variance, "[0, inf)")
+    mask = np.asarray(present, dtype=bool)
+    shape = np.broadcast_shapes(a.shape[:-1], mask.shape)
+    a = np.broadcast_to(a, (*shape, a.shape[-1])).reshape(-1, shape[-1], a.shape[-1])
+    mask = np.broadcast_to(mask, shape).reshape(-1, shape[-1])
+    sigma2 = np.broadcast_to(sigma2, shape[-1:])
+    low, high = np.empty(mask.shape), np.empty(mask.shape)
+    step = max(_BATCH // shape[-1] // max(shape[-1], a.shape[-1]), 1)
+    for start in range(0, mask.shape[0], step):
+        batch = slice(start, start + step)
+        low[batch], high[batch] = _enclosed(a[batch], sigma2, N, mask[batch])
+    return low.reshape(shape), high.reshape(shape)
+
+
+def _enclosed(a: NDArray[Any], sigma2: FloatArray, N: float, mask: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
+    """:func:`others_noise` for arrays (n, K, L) and (n, K)."""
+    n, K, L = a.shape
+    square = np.sum(np.abs(a) ** 2, axis=2)
+    rounding = (K + L + 16) * UNIT
+    noise = np.where(mask, sigma2, 0.0)
+    if L == 1:
+        others = _sum_of_others(noise * square) + N
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            v = np.where(square > 0, others / square, np.inf)
+        return v * (1 - 4 * rounding), v * (1 + 4 * rounding)
+    with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
+        sent = np.sqrt(noise)[..., None] * a  # sigma_j a_j, rows
+        V = np.einsum("njl,njm->nlm", sent, sent.conj())
+        V = V + (N + _JITTER * np.einsum("nll->n", V).real / L + 1e-300)[:, None, None] * np.eye(L)
+        u = np.linalg.solve(V, np.swapaxes(a, 1, 2))  # (n, L, K); column k is parallel to the best u for S without k
+        seen = np.matmul(a.conj(), u)  # a_j^* u_k
+        own = np.real(np.einsum("nkk->nk", seen))
+        scale = 1 / np.maximum(1 - np.where(mask, sigma2, 0.0) * own, UNIT)
+        c = np.sqrt(noise)[..., None] * seen * scale[:, None, :]
+        index = np.arange(K)
+        c[:, index, index] = 0.0
+        d = np.swapaxes(a, 1, 2) - np.matmul(np.swapaxes(sent, 1, 2), c)
+        c_square = np.sum(np.abs(c) ** 2, axis=1)
+        length = np.sqrt(np.sum(noise * square, axis=1, keepdims=True))
+        blur = 4 * rounding * (np.sqrt(square) + length * np.sqrt(c_square))  # rounding of d
+        rest = np.sqrt(np.sum(np.abs(d) ** 2, axis=1)) + blur
+        q_upper = (c_square + np.where(rest > 0, rest * rest / N, 0.0)) * (1 + 8 * rounding)
+        q_upper = np.minimum(q_upper, square / N * (1 + 8 * rounding)) if N > 0 else q_upper
+        u_square = np.sum(np.abs(u) ** 2, axis=1)
+        product_blur = 4 * rounding * np.sqrt(u_square)
+        heard = noise[..., None] * (np.abs(seen) + product_blur[:, None, :] * np.sqrt(square)[..., None]) ** 2
+        heard[:, index, index] = 0.0
+        power = (np.sum(heard, axis=1) + N * u_square) * (1 + 8 * rounding)
+        signal = np.maximum(np.abs(own) - product_blur * np.sqrt(square), 0.0)
+        v_high = np.where(signal > 0, power / (signal * signal) * (1 + 8 * UNIT), np.inf)
+        v_low = np.where(q_upper > 0, 1 / q_upper * (1 - 8 * UNIT), np.inf)
+    nowhere = square == 0
+    v_low = np.where(nowhere, np.inf, np.nan_to_num(v_low, nan=0.0, posinf=np.finfo(float).max))
+    return np.minimum(v_low, np.where(np.isnan(v_high), np.inf, v_high)), np.where(np.isnan(v_high), np.inf, v_high)
+
+
+def _sum_of_others(terms: FloatArray) -> FloatArray:
+    """Sums along the last axis without the entry itself: of those before it and those after it."""
+    none = np.zeros((*terms.shape[:-1], 1))
+    before = np.concatenate([none, np.cumsum(terms[..., :-1], axis=-1)], axis=-1)
+    after = np.concatenate([np.cumsum(terms[..., :0:-1], axis=-1)[..., ::-1], none], axis=-1)
+    return before + after
+
+
+@dataclass(frozen=True)
+class Law:
+    """The law of :math:`v_k` over states and sets, for every device.
+
+    Attributes
+    ----------
+    low, high : ndarray, shape (K, states, atoms)
+        Both ends of v, sorted along the last axis.
+    weights : ndarray, shape (K, states, atoms)
+        Probability of the atom in all, given that device k sends where the channel decides that.
+    exact : bool
+        Whether no devices were left out of the enumeration.
+    """
+
+    low: FloatArray
+    high: FloatArray
+    weights: FloatArray
+    exact: bool
+
+    def pooled(self, cells: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Both ends and weights of the atoms of all states, shape (K, at most `cells`), sorted."""
+        return _cells(*(part.reshape(part.shape[0], -1) for part in (self.low, self.high, self.weights)), cells)
+
+
+def _cells(low: FloatArray, high: FloatArray, weights: FloatArray, cells: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Sort the last axis, and group it into cells where it is longer: neighbours share their least and greatest value.
+
+    Cells are equally wide in log v; rows are padded with atoms of weight 0.
+    """
+    order = np.argsort(low, axis=-1, kind="stable")
+    low, high, weights = (np.take_along_axis(part, order, axis=-1) for part in (low, high, weights))
+    if low.shape[-1] <= cells:
+        return low, high, weights
+    rows = []
+    for row_low, row_high, row_weights in zip(*(x.reshape(-1, x.shape[-1]) for x in (low, high, weights)), strict=True):
+        finite = row_low[np.isfinite(row_low)]
+        logs = np.log(np.clip(row_low, finite[-1] * 1e-60 if finite.size else 1.0, finite[-1] if finite.size else 1.0))
+        edges = np.searchsorted(logs, np.linspace(logs[0], logs[-1], cells + 1)[1:-1])
+        first = np.unique(np.concatenate([[0], edges[edges < row_low.size]]))
+        pad = cells - first.size
+        rows.append(
+            (
+                np.pad(row_low[first], (0, pad), mode="edge"),
+                np.pad(np.maximum.reduceat(row_high, first), (0, pad), mode="edge"),
+                np.pad(np.add.reduceat(row_weights, first), (0, pad)),
+            )
+        )
+    stacked = (np.stack(part).reshape(*low.shape[:-1], cells) for part in zip(*rows, strict=True))
+    grouped_low, grouped_high, grouped_weights = stacked
+    return grouped_low, grouped_high, grouped_weights
+
+
+@lru_cache(maxsize=8)
+def law(system: InferenceSystem, channel: Channel, *, eavesdropper: bool = False, effort: int = EFFORT) -> Law:
+    """The law of v for every device of a system, in the units of ``system.normalised()``."""
+    drawn, scaled = channel.drawn(system, eavesdropper=eavesdropper), system.normalised()
+    noise, N = scaled.received_noise_variance, drawn.receiver_noise_variance * _scale(system, scaled)
+    a, K = drawn.coefficients, system.devices
+    if drawn.sends is None and not system.idle_noise:
+        return _enumerated(a, noise, N, system.participation, effort)
+    present = np.ones(K, dtype=bool) if drawn.sends is None else drawn.sends
+    low, high = (v.T[..., None] for v in others_noise(a, noise_variance=noise, receiver_noise_variance=N, present=present))
+    return Law(low, high, np.full(low.shape, 1 / a.shape[0]), exact=True)
+
+
+def _scale(system: InferenceSystem, scaled: InferenceSystem) -> float:
+    """Factor from variances at the receiver to those of the normalised system: a power of two."""
+    heard = np.append(system.received_noise_variance, system.receiver_noise_variance)
+    then = np.append(scaled.received_noise_variance, scaled.receiver_noise_variance)
+    k = int(np.argmax(then))
+    return float(then[k] / heard[k]) if heard[k] > 0 else 1.0
+
+
+def _enumerated(a: NDArray[Any], noise: FloatArray, N: float, p: FloatArray, effort: int) -> Law:
+    """All sets of the devices whose participation is random, as many devices as the effort allows."""
+    states, K, _ = a.shape
+    random = np.flatnonzero((p > 0) & (p < 1) & (noise > 0))
+    count = min(random.size, max(int(np.log2(max(effort // states, 1))), 0))
+    influence = np.mean(np.sum(np.abs(a) ** 2, axis=2), axis=0) * noise * p * (1 - p)
+    chosen = random[np.argsort(-influence[random], kind="stable")[:count]]
+    left_out = np.setdiff1d(random, chosen)
+    sets = (np.arange(1 << count)[:, None] >> np.arange(count)) & 1 > 0
+    probability = np.prod(np.where(sets, p[chosen], 1 - p[chosen]), axis=1)
+    fewest = np.broadcast_to(p == 1, (sets.shape[0], K)).copy()
+    fewest[:, chosen] = sets
+    most = fewest.copy()
+    most[:, left_out] = True
+    cells = max(_BY_STATE, _ATOMS // states)
+    kept = {k: ~sets[:, i] for i, k in enumerate(chosen.tolist())}  # the set of the others does not hold k
+    everything = np.ones(sets.shape[0], dtype=bool)
+    atoms = min(sets.shape[0], cells)
+    low, high, weights = np.zeros((3, K, states, atoms))
+    for s in range(states):
+        given: dict[str, Any] = {"noise_variance": noise, "receiver_noise_variance": N}
+        lower, upper = others_noise(a[s], present=fewest, **given)
+        if left_out.size:
+            upper = others_noise(a[s], present=most, **given)[1]
+        for k in range(K):
+            places = kept.get(k, everything)
+            weight = probability[places] / ((1 - p[k]) * states if k in kept else states)
+            row = _cells(lower[places, k], upper[places, k], weight, cells)
+            for target, part in zip((low, high, weights), row, strict=True):
+                target[k, s, : part.size] = part
+                target[k, s, part.size :] = part[-1] if target is not weights else 0.0
+    return Law(low, high, weights, exact=not left_out.size)
+
+
+def _hidden(system: InferenceSystem, channel: Channel, observer: Observer) -> bool:
+    """Whether the participation of device k itself is hidden from the observer, and random."""
+    return observer is not Observer.PARTICIPANTS and not (channel.decides and channel.known)
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """Pairs of a channel as mixtures over v, a row per device: one for upper and one for lower ends of delta.
+
+    Attributes
+    ----------
+    share : ndarray, shape (K,)
+        Factor on delta: the probability of states in which the device sends, where these are shown and nothing is hidden.
+    """
+
+    low: Participation
+    high: Participation
+    share: FloatArray
+
+
+def _pairs(
+    system: InferenceSystem,
+    channel: Channel,
+    devices: IntArray,
+    observer: Observer,
+    *,
+    eavesdropper: bool = False,
+    times: int = 1,
+    state: int | None = None,
+) -> _Pair:
+    """The mixtures of `devices`; over a static channel, `times` rounds are one release of as many times the coordinates.
+
+    Notes
+    -----
+    Given state and set, T rounds of ``absent`` release T r coordinates of N(x, (v + sigma^2) I) or of N(0, v I), x of T
+    features; those of the other adjacencies likewise.
+    """
+    scaled = system.normalised()
+    of_v = law(system, channel, eavesdropper=eavesdropper)
+    adjacency, own = system.adjacency, scaled.received_noise_variance[devices]
+    p, model = system.participation[devices], Participation
+    share = np.ones(devices.size)
+    hidden = _hidden(system, channel, observer)
+    if adjacency is Adjacency.ABSENT or (system.idle_noise and adjacency is Adjacency.SILENT and hidden):
+        if not hidden or channel.decides:
+            share, p = p, np.ones(devices.size)
+    elif hidden and np.any((p > 0) & (p < 1)):
+        model = Unseen
+    idle = system.idle_noise
+    kind = "hidden" if model is Unseen else "visible"
+    if idle and adjacency is Adjacency.SILENT and hidden:
+        adjacency = Adjacency.ABSENT  # its noise does not leave: as a device without noise that is absent
+    if adjacency is Adjacency.ABSENT:
+        kind = "absent"
+    if state is None:
+        low, high, weights = (part[devices] for part in of_v.pooled(_DIVERGENCES[kind]))
+    else:
+        low, high, weights = _cells(
+            *(part[devices, state] for part in (of_v.low, of_v.high, of_v.weights * of_v.low.shape[1])), _BY_STATE
+        )
+    moved = own[:, None] * (1 - 4 * UNIT) if idle else 0.0
+    greatest = _FAR * max(float(np.max(scaled.received_noise_variance)), scaled.receiver_noise_variance, 1e-300)
+    everybody = np.full(devices.size, np.nan)
+    common: dict[str, Any] = {
+        "adjacency": adjacency,
+        "idle_noise": False,
+        "devices": np.arange(devices.size),
+        "kind": np.arange(devices.size),
+        "among": np.full(devices.size, system.devices),
+        "dimension": np.full(devices.size, system.dimension * times),
+        "everybody": everybody,
+        "participation": p,
+        "own_noise": np.zeros(devices.size) if idle else own * (1 if adjacency is Adjacency.ABSENT else 1 - 4 * UNIT),
+        "sensitivity": scaled.sensitivity[devices] * np.sqrt(times) * (1 + 6 * UNIT),
+        "missing": np.zeros(devices.size),
+        "slack": 0.0,
+        "spread": 0.0,
+        "error": (weights.shape[1] + 64) * UNIT,
+        "lost": 0.0,
+        "nats": _NATS,
+    }
+    variance = np.minimum(low + moved, greatest)
+    lower = model(variance=variance, weights=weights, receiver=variance[:, 0], **common)
+    high = high + (own[:, None] * (1 + 4 * UNIT) if idle else 0.0)
+    known = high < greatest  # where v may be greater, delta is bounded below by 0
+    # the order of the atoms is that of their lower ends; only sums over them are used
+    raised = np.maximum.accumulate(np.where(known, high, 0.0), axis=1)
+    raised = np.where(raised > 0, raised, greatest)
+    upper = model(variance=raised, weights=np.where(known, weights, 0.0), receiver=raised[:, 0], **common)
+    return _Pair(lower, upper, share)
+
+
+def _meant(system: InferenceSystem, observer: Observer | str | None) -> Observer:
+    seen = choice("observer", Observer.AUTO if observer is None else observer, Observer)
+    return observers.meaning(system) if seen is Observer.AUTO else seen
+
+
+def superposed(system: InferenceSystem, channel: Channel) -> InferenceSystem | None:
+    """The system with one look that has the same privacy, where the channel is no more than that; otherwise None.
+
+    All devices are received with the same coefficients in every state: then the looks are combined without loss, and the
+    receiver's noise falls by their square. The channel of one antenna with perfect inversion is such a one.
+    """
+    if channel.decides and channel.known:
+        return None
+    drawn = channel.drawn(system)
+    if drawn.sends is not None and drawn.coefficients.shape[2] > 1:
+        return None
+    a = drawn.coefficients
+    if np.any(a != a[:1, :1, :]):
+        return None
+    square = float(np.sum(np.abs(a[0, 0]) ** 2))
+    if square == 1.0:
+        return system
+    if not square > 0:
+        return None
+    rounding = 1 - (a.shape[2] + 8) * UNIT
+    return replace(system, receiver_noise_variance=system.receiver_noise_variance / square * rounding)
+
+
+@dataclass(frozen=True)
+class LooksQuery(Query):
+    """One query over a channel, for the privacy of one device against one observer who knows the channel or not."""
+
+    channel: Channel = field(default_factory=Channel)
+    eavesdropper: bool = False
+    _pairs: dict[str, _Pair] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def pair(self) -> bool:  # type: ignore[override]
+        return self.channel.known and self.observer is not Observer.SIGNAL
+
+    def dominating(self, level: float) -> Factors:
+        """The query against an observer who knows the channel and who of the others takes part."""
+        if self.pair:
+            return ((self, 1),)
+        known = replace(self.channel, known=True)
+        seen = Observer.OTHERS if self.observer is Observer.SIGNAL else self.observer
+        return ((replace(self, channel=known, observer=seen, _pairs={}, _parts={}, _seen={}), 1),)
+
+    def attained(self, level: float) -> Factors:
+        return ((self, 1),) if self.pair else ()
+
+    def parameters(self) -> dict[str, Any]:
+        of_query = {"system": self.system.to_dict(), "device": self.device, "observer": self.observer.value}
+        return {**of_query, "channel": self.channel.to_dict(), "eavesdropper": self.eavesdropper}
+
+    @classmethod
+    def made(cls, parameters: Mapping[str, Any]) -> Mechanism:
+        given = dict(parameters["channel"])
+        if "looks" in given:
+            table = np.asarray(given["looks"], dtype=float)
+            given["looks"] = table[..., 0] + 1j * table[..., 1] if table.ndim == 4 else table
+        return query(
+            InferenceSystem(**parameters["system"]),
+            Channel(**given),
+            parameters["device"],
+            parameters["observer"],
+            eavesdropper=checks.flag("eavesdropper", parameters["eavesdropper"]),
+        )
+
+    @property
+    def _mixtures(self) -> _Pair:
+        if "" not in self._pairs:
+            which, seen = np.array([self.device]), self.observer
+            self._pairs[""] = _pairs(self.system, self.channel, which, seen, eavesdropper=self.eavesdropper)
+        return self._pairs[""]
+
+    def _part(self, negligible: float) -> Participation:
+        return self._mixtures.low
+
+    @property
+    def symmetric(self) -> bool:  # type: ignore[override]
+        part = self._mixtures.low
+        silent_hidden = isinstance(part, Unseen) and part.adjacency is Adjacency.SILENT
+        return part.adjacency is not Adjacency.ABSENT and not silent_hidden
+
+    def _log_greatest(self, eps: FloatArray) -> FloatArray:
+        return np.zeros(eps.shape)
+
+    def _ends(self, eps: FloatArray, reverse: bool, negligible: float) -> Ends:
+        pair, rows = self._mixtures, np.zeros(eps.size, dtype=np.int64)
+        share, doubt = float(pair.share[0]), rounds.SHORTENED
+        with np.errstate(under="ignore"):
+            high = noise_mixture.log_ends(pair.low, eps, rows, reverse=reverse, doubt=doubt)[1]
+            low = noise_mixture.log_ends(pair.high, eps, rows, reverse=reverse, doubt=doubt)[0]
+            upper = np.minimum(share * np.exp(high) * (1 + 3e-15) + SMALLEST, 1.0)
+            return share * np.exp(low) * (1 - 3e-15), np.where(high > -np.inf, upper, 0.0)
+
+    def constant(self) -> None:
+        return None
+
+
+register(LooksQuery, "system_with_channel")
+
+
+def query(
+    system: InferenceSystem,
+    channel: Channel,
+    device: int = 0,
+    observer: Observer | str | None = None,
+    *,
+    eavesdropper: bool = False,
+) -> Mechanism:
+    """The mechanism of one query over a channel; that of the system alone where the channel adds nothing."""
+    channel.checked_for(system)
+    k, seen = checks.count("device", device, f"[0, {system.devices - 1}]"), _meant(system, observer)
+    if not eavesdropper and (plain := superposed(system, channel)) is not None:
+        return rounds.query(plain, k, seen)
+    if eavesdropper and channel.eavesdropper is None:
+        raise ParameterError("eavesdropper", None, "a table of the channel, to ask for its privacy")
+    if observers.roll_call(system, seen):
+        p = float(system.participation[k])
+        return Discrete((p, 1 - p), (0.0, 1.0), rounds.unit(system, k))
+    return LooksQuery(system, k, seen, channel=channel, eavesdropper=eavesdropper)
+
+
+def curve(
+    system: InferenceSystem,
+    channel: Channel,
+    *,
+    device: int = 0,
+    observer: Observer | str | None = None,
+    eavesdropper: bool = False,
+) -> PrivacyCurve:
+    """The privacy curve of one device for one query over a channel; ``.compose(T)`` for T fresh states.
+
+    Examples
+    --------
+    >>> system = InferenceSystem(devices=12, participation=1.0, noise_variance=0.1, weight=0.1, clip=1.0, alignment=1.0,
+    ...     receiver_noise_variance=0.1, dimension=8, delta=1e-5, adjacency="silent")
+    >>> [round(float(curve(system, Channel(antennas=M, fading="rayleigh", states=50)).epsilon(1e-5)), 2) for M in (1, 4)]
+    [0.26, 0.93]
+    """
+    return PrivacyCurve.of(query(system, channel, device, observer, eavesdropper=eavesdropper))
+
+
+def bracket(
+    system: InferenceSystem,
+    channel: Channel,
+    *,
+    delta: float | None = None,
+    rounds: int = 1,
+    device: ArrayLike | None = None,
+    observer: Observer | str | None = None,
+    eavesdropper: bool = False,
+    width: float = WIDTH,
+) -> Bracket:
+    """Lower and upper bound of the least epsilon of each device after T rounds over a channel.
+
+    Parameters
+    ----------
+    system : InferenceSystem
+        With the participation that the power limit decides (:meth:`Channel.joined`).
+    channel : Channel
+    delta : float, optional
+        For all rounds together; by default that of the system.
+    rounds : int
+        T >= 1. With ``channel.fresh`` every round has a state and a set of its own. Otherwise one state lasts, and who sends
+        must be decided by it.
+    device : int or array_like of int, optional
+    observer : {"auto", "participants", "others", "signal"}
+        Who, unless ``channel.known`` is False, knows the channel as well.
+    eavesdropper : bool
+        Ask for the observer with looks of its own instead of the server.
+
+    Returns
+    -------
+    Bracket
+        At the upper end delta is kept: the mean of delta over the states, never of epsilon.
+
+    Raises
+    ------
+    ParameterError
+        Also where a static channel leaves the participation random.
+    """
+    count = checks.count("rounds", rounds)
+    total = system.delta if delta is None else checks.scalar("delta", delta, "(0, 1)")
+    which, seen = device_indices(system, device), _meant(system, observer)
+    channel.checked_for(system)
+    if not eavesdropper and (plain := superposed(system, channel)) is not None:
+        return _plain_bracket(plain, total, count, which, seen, width)
+    if eavesdropper and channel.eavesdropper is None:
+        raise ParameterError("eavesdropper", None, "a table of the channel, to ask for its privacy")
+    if observers.roll_call(system, seen):
+        p = system.participation[which] if not channel.fresh and channel.decides else _ever(system, which, count)
+        epsilon = np.where(p <= total, 0.0, np.inf)
+        return Bracket.of(epsilon, epsilon, width)
+    times = count
+    if channel.fresh and count > 1:
+        curves = [query(system, channel, int(k), seen, eavesdropper=eavesdropper) for k in which.ravel()]
+        ends = np.array([PrivacyCurve.of(one).compose(count).bracket(delta=total, width=width)[:2] for one in curves])
+        return Bracket.of(*(ends[:, i].reshape(which.shape)[()] for i in (0, 1)), width)
+    if count > 1 and not channel.decides and not system.idle_noise:
+        p = system.participation
+        if np.any((p > 0) & (p < 1)):
+            raise ParameterError(
+                "fresh", False, "true, or participation 0 or 1 (or a max_power that decides it): over a static channel "
+                "with random participation no bound is built in"
+            )
+    if count > 1 and system.idle_noise and np.any((system.participation > 0) & (system.participation < 1)):
+        raise ParameterError("fresh", False, "true where participation is random")
+    pair = _pairs(system, channel, which.ravel(), seen, eavesdropper=eavesdropper, times=times)
+    ends_of = _least_epsilon(pair, total, exact_pair=channel.known and seen is not Observer.SIGNAL)
+    return Bracket.of(*(end.reshape(which.shape)[()] for end in ends_of), width)
+
+
+def _plain_bracket(
+    plain: InferenceSystem, total: float, count: int, which: IntArray, seen: Observer, width: float
+) -> Bracket:
+    return rounds.bracket(plain, delta=total, rounds=count, device=which, observer=seen, width=width)
+
+
+def _ever(system: InferenceSystem, which: IntArray, count: int) -> FloatArray:
+    """Probability of taking part at least once."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(-np.expm1(count * np.log1p(-system.participation[which])))
+
+
+def _least_epsilon(pair: _Pair, total: float, *, exact_pair: bool) -> tuple[FloatArray, FloatArray]:
+    """Lower and upper bound of the least epsilon of every row, at delta `total` after the factor `share`."""
+    with np.errstate(divide="ignore", over="ignore"):
+        target = np.where(pair.share > 0, total / pair.share, np.inf) * (1 - 4 * UNIT)
+    some = np.flatnonzero((target < 1) & (pair.low.participation > 0))
+    upper, lower = np.zeros(target.size), np.zeros(target.size)
+    if some.size:
+        with np.errstate(under="ignore"):
+            safe = np.where(target < 1, target, 0.5)
+            upper[some] = pair.low.least_epsilon(safe)[some]
+            remaining = some[upper[some] > 0]
+            for share in _BELOW if exact_pair else ():
+                at = upper[remaining]
+                tried = np.where(at < np.inf, at * (1 - share), _FARTHEST)
+                above = pair.high.log_lower(tried, remaining) > np.log(target[remaining]) + 16 * UNIT
+                lower[remaining[above]] = tried[above]
+                remaining = remaining[~above]
+                if not remaining.size:
+                    break
+    return lower, upper
+
+
+def epsilon(
+    system: InferenceSystem,
+    channel: Channel,
+    *,
+    delta: float | None = None,
+    rounds: int = 1,
+    device: ArrayLike | None = None,
+    observer: Observer | str | None = None,
+    eavesdropper: bool = False,
+) -> FloatArray:
+    """Least epsilon of each device after T rounds over a channel, never below the truth; see :func:`bracket`.
+
+    Examples
+    --------
+    >>> system = InferenceSystem(devices=12, participation=1.0, noise_variance=0.1, weight=0.1, clip=1.0, alignment=1.0,
+    ...     receiver_noise_variance=0.1, dimension=8, delta=1e-5, adjacency="replace")
+    >>> [float(epsilon(system, Channel(antennas=M, fading="rayleigh"), device=0).round(2)) for M in (1, 2, 8)]
+    [0.59, 1.06, 1.98]
+    """
+    given: dict[str, Any] = {"rounds": rounds, "device": device, "observer": observer, "eavesdropper": eavesdropper}
+    if delta is not None and not 0 < checks.scalar("delta", delta, "[0, inf)") < 1:
+        which = device_indices(system, device)
+        reveals = (system.participation[which] > 0) & (system.sensitivity[which] > 0)
+        return np.where(reveals & (delta == 0), np.inf, 0.0)[()]
+    return bracket(system, channel, delta=delta, **given)[1]
+
+
+def delta_at(
+    system: InferenceSystem,
+    channel: Channel,
+    epsilon: ArrayLike,
+    *,
+    rounds: int = 1,
+    device: ArrayLike | None = None,
+    observer: Observer | str | None = None,
+) -> FloatArray:
+    """delta(epsilon) of each device after T rounds over a channel of fresh states, never below the truth.
+
+    Raises
+    ------
+    ParameterError
+        For more than one round over a static channel.
+    """
+    count, seen = checks.count("rounds", rounds), _meant(system, observer)
+    if count > 1 and not channel.fresh:
+        raise ParameterError("rounds", count, "1 for delta over a static channel; ask for epsilon")
+    which = device_indices(system, device)
+    which, eps = checks.broadcast(device=which, epsilon=checks.real("epsilon", epsilon, "[0, inf]"))
+    out = np.empty(which.size)
+    for k in np.unique(which):
+        places = which.ravel() == k
+        one = PrivacyCurve.of(query(system, channel, int(k), seen))
+        out[places] = one.compose(count).delta(eps.ravel()[places])
+    return out.reshape(which.shape)[()]
+
+
+def epsilon_by_state(
+    system: InferenceSystem,
+    channel: Channel,
+    *,
+    delta: float | None = None,
+    observer: Observer | str | None = None,
+) -> FloatArray:
+    """Least epsilon of each device for one query *given* each state, shape (states, K); no guarantee, see :func:`bracket`.
+
+    Where the channel decides who takes part, that device k sends is given as well.
+    """
+    total = system.delta if delta is None else checks.scalar("delta", delta, "(0, 1)")
+    seen, devices = _meant(system, observer), np.arange(system.devices)
+    states = law(system, channel).low.shape[1]
+    if observers.roll_call(system, seen):
+        return np.broadcast_to(np.where(system.participation <= total, 0.0, np.inf), (states, system.devices))
+    given = replace(channel, known=True)
+    rows = []
+    for s in range(states):
+        pair = _pairs(system, given, devices, seen, state=s)
+        if channel.decides:
+            pair = replace(pair, share=np.ones(devices.size), low=replace(pair.low, participation=np.ones(devices.size)))
+        rows.append(_least_epsilon(pair, total, exact_pair=False)[1])
+    return np.stack(rows)
+
+
+def epsilon_quantiles(
+    system: InferenceSystem, channel: Channel, *, delta: float | None = None, observer: Observer | str | None = None
+) -> dict[str, FloatArray]:
+    """Quantiles over the states of :func:`epsilon_by_state`, each of shape (K,).
+
+    They describe how the states differ. The guarantee is the mean of delta over states, which bad states dominate.
+
+    Examples
+    --------
+    >>> system = InferenceSystem(devices=12, participation=1.0, noise_variance=0.1, weight=0.1, clip=1.0, alignment=1.0,
+    ...     receiver_noise_variance=0.1, dimension=8, delta=1e-5, adjacency="silent")
+    >>> quantiles = epsilon_quantiles(system, Channel(antennas=2, fading="rayleigh"))
+    >>> {name: round(float(value[0]), 2) for name, value in quantiles.items()}
+    {'0.05': 0.29, '0.25': 0.33, '0.5': 0.39, '0.75': 0.5, '0.95': 0.73}
+    """
+    states = epsilon_by_state(system, channel, delta=delta, observer=observer)
+    levels = np.quantile(states, _QUANTILES, axis=0, method="inverted_cdf")
+    return {str(level): value for level, value in zip(_QUANTILES, levels, strict=True)}
