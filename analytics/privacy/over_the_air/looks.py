@@ -60,18 +60,16 @@ from airtight.analytics.privacy.over_the_air.noise_mixture import Participation
 from airtight.analytics.privacy.over_the_air.rounds import Query
 from airtight.analytics.rounding import SMALLEST, UNIT
 
-EFFORT = 1 << 19  # pairs of a state and a set of participants that are enumerated at most
-_DIVERGENCES = {  # cells used by the divergences of each kind, in the order of their cost
-    "visible": 4096,
-    "absent": 256,
-    "hidden": 64,
-}
+EFFORT = 1 << 20  # pairs of a state and a set of participants that are enumerated at most
+_DIVERGENCES = {"visible": 256, "absent": 128, "hidden": 48}  # cells of v for each kind, fewer where one costs more
+_ONE_ROUND = 8  # times as many cells for one round, which evaluates few divergences
 _ATOMS = 1 << 15  # atoms of the law of v, of all states together
 _BY_STATE = 16  # cells of the law of v within one state, for quantiles over states
-_BATCH = 1 << 21  # entries of arrays (sets, K, K) that are computed at a time
+_AT_ONCE = 1 << 18  # epsilons times atoms whose divergences are computed at a time
+_BATCH = 1 << 18  # entries of arrays (sets, K, K) that are computed at a time
 _JITTER = 1e-14  # share of the trace that is added to a covariance before it is solved with
 _FAR = 1e60  # v beyond this multiple of the noise counts as this multiple, which is safe for the upper end
-_BELOW = (1e-9, 1e-6, 1e-4, 1e-3, 1e-2, 0.1, 0.5)  # relative distances below the upper bound at which a lower one is tried
+_BELOW = (1e-9, 1e-6, 1e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 0.1, 0.5)  # relative distances below the upper bound that are tried
 _FARTHEST = 1e99
 _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _NATS = 24.0
@@ -111,21 +109,22 @@ def others_noise(
     N = checks.scalar("receiver_noise_variance", receiver_noise_variance, "[0, inf)")
     mask = np.asarray(present, dtype=bool)
     shape = np.broadcast_shapes(a.shape[:-1], mask.shape)
-    a = np.broadcast_to(a, (*shape, a.shape[-1])).reshape(-1, shape[-1], a.shape[-1])
+    same = a.ndim == 2
+    a = a[None] if same else np.broadcast_to(a, (*shape, a.shape[-1])).reshape(-1, shape[-1], a.shape[-1])
     mask = np.broadcast_to(mask, shape).reshape(-1, shape[-1])
     sigma2 = np.broadcast_to(sigma2, shape[-1:])
-    low, high = np.empty(mask.shape), np.empty(mask.shape)
+    low, high = np.empty((2, *mask.shape))
     step = max(_BATCH // shape[-1] // max(shape[-1], a.shape[-1]), 1)
     for start in range(0, mask.shape[0], step):
         batch = slice(start, start + step)
-        low[batch], high[batch] = _enclosed(a[batch], sigma2, N, mask[batch])
+        low[batch], high[batch] = _enclosed(a if same else a[batch], sigma2, N, mask[batch])
     return low.reshape(shape), high.reshape(shape)
 
 
 def _enclosed(a: NDArray[Any], sigma2: FloatArray, N: float, mask: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
-    """:func:`others_noise` for arrays (n, K, L) and (n, K)."""
-    n, K, L = a.shape
-    square = np.sum(np.abs(a) ** 2, axis=2)
+    """:func:`others_noise` for arrays (n or 1, K, L) and (n, K)."""
+    _, K, L = a.shape
+    square = np.sum(_squares(a), axis=2)
     rounding = (K + L + 16) * UNIT
     noise = np.where(mask, sigma2, 0.0)
     if L == 1:
@@ -134,34 +133,40 @@ def _enclosed(a: NDArray[Any], sigma2: FloatArray, N: float, mask: NDArray[np.bo
             v = np.where(square > 0, others / square, np.inf)
         return v * (1 - 4 * rounding), v * (1 + 4 * rounding)
     with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
-        sent = np.sqrt(noise)[..., None] * a  # sigma_j a_j, rows
-        V = np.einsum("njl,njm->nlm", sent, sent.conj())
-        V = V + (N + _JITTER * np.einsum("nll->n", V).real / L + 1e-300)[:, None, None] * np.eye(L)
-        u = np.linalg.solve(V, np.swapaxes(a, 1, 2))  # (n, L, K); column k is parallel to the best u for S without k
+        columns = np.ascontiguousarray(np.swapaxes(a, 1, 2))  # (n, L, K)
+        arriving = columns * noise[:, None, :]
+        V = np.matmul(arriving, a.conj())
+        trace = np.sum(noise * square, axis=1)
+        V[:, np.arange(L), np.arange(L)] += (N + _JITTER * trace / L + 1e-300)[:, None]
+        u = np.linalg.solve(V, columns)  # column k is parallel to the best u for S without k
         seen = np.matmul(a.conj(), u)  # a_j^* u_k
-        own = np.real(np.einsum("nkk->nk", seen))
-        scale = 1 / np.maximum(1 - np.where(mask, sigma2, 0.0) * own, UNIT)
-        c = np.sqrt(noise)[..., None] * seen * scale[:, None, :]
         index = np.arange(K)
-        c[:, index, index] = 0.0
-        d = np.swapaxes(a, 1, 2) - np.matmul(np.swapaxes(sent, 1, 2), c)
-        c_square = np.sum(np.abs(c) ** 2, axis=1)
-        length = np.sqrt(np.sum(noise * square, axis=1, keepdims=True))
-        blur = 4 * rounding * (np.sqrt(square) + length * np.sqrt(c_square))  # rounding of d
-        rest = np.sqrt(np.sum(np.abs(d) ** 2, axis=1)) + blur
-        q_upper = (c_square + np.where(rest > 0, rest * rest / N, 0.0)) * (1 + 8 * rounding)
+        own = seen[:, index, index].real
+        seen[:, index, index] = 0.0
+        energy = np.matmul(noise[:, None, :], _squares(seen))[:, 0]
+        scale = 1 / np.maximum(1 - noise * own, UNIT)
+        # c_j = sigma_j seen_jk scale_k for j other than k, and d what c leaves of a_k
+        d = columns - np.matmul(arriving, seen) * scale[:, None, :]
+        c_square = energy * scale * scale
+        length = np.sqrt(trace)[:, None]
+        blur = 8 * rounding * (np.sqrt(square) + length * np.sqrt(c_square))  # rounding of d
+        rest = np.sqrt(np.sum(_squares(d), axis=1)) + blur
+        q_upper = (c_square + np.where(rest > 0, rest * rest / N, 0.0)) * (1 + 16 * rounding)
         q_upper = np.minimum(q_upper, square / N * (1 + 8 * rounding)) if N > 0 else q_upper
-        u_square = np.sum(np.abs(u) ** 2, axis=1)
-        product_blur = 4 * rounding * np.sqrt(u_square)
-        heard = noise[..., None] * (np.abs(seen) + product_blur[:, None, :] * np.sqrt(square)[..., None]) ** 2
-        heard[:, index, index] = 0.0
-        power = (np.sum(heard, axis=1) + N * u_square) * (1 + 8 * rounding)
-        signal = np.maximum(np.abs(own) - product_blur * np.sqrt(square), 0.0)
+        u_length = np.sqrt(np.sum(_squares(u), axis=1))
+        heard = (np.sqrt(energy) + 4 * rounding * u_length * length) ** 2
+        power = (heard + N * u_length * u_length) * (1 + 16 * rounding)
+        signal = np.maximum(np.abs(own) - 4 * rounding * u_length * np.sqrt(square), 0.0)
         v_high = np.where(signal > 0, power / (signal * signal) * (1 + 8 * UNIT), np.inf)
         v_low = np.where(q_upper > 0, 1 / q_upper * (1 - 8 * UNIT), np.inf)
-    nowhere = square == 0
-    v_low = np.where(nowhere, np.inf, np.nan_to_num(v_low, nan=0.0, posinf=np.finfo(float).max))
-    return np.minimum(v_low, np.where(np.isnan(v_high), np.inf, v_high)), np.where(np.isnan(v_high), np.inf, v_high)
+    v_high = np.where(np.isnan(v_high), np.inf, v_high)
+    v_low = np.where(square == 0, np.inf, np.nan_to_num(v_low, nan=0.0, posinf=np.finfo(float).max))
+    return np.minimum(v_low, v_high), v_high
+
+
+def _squares(values: NDArray[Any]) -> FloatArray:
+    """Squares of the moduli."""
+    return np.asarray(values.real**2 + values.imag**2 if np.iscomplexobj(values) else values**2)
 
 
 def _sum_of_others(terms: FloatArray) -> FloatArray:
@@ -199,7 +204,8 @@ class Law:
 def _cells(low: FloatArray, high: FloatArray, weights: FloatArray, cells: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Sort the last axis, and group it into cells where it is longer: neighbours share their least and greatest value.
 
-    Cells are equally wide in log v; rows are padded with atoms of weight 0.
+    Half of the cells are spent on equal widths in log v, half on equal shares of the mean of 1/v, which the divergence follows.
+    Rows are padded with atoms of weight 0.
     """
     order = np.argsort(low, axis=-1, kind="stable")
     low, high, weights = (np.take_along_axis(part, order, axis=-1) for part in (low, high, weights))
@@ -209,7 +215,9 @@ def _cells(low: FloatArray, high: FloatArray, weights: FloatArray, cells: int) -
     for row_low, row_high, row_weights in zip(*(x.reshape(-1, x.shape[-1]) for x in (low, high, weights)), strict=True):
         finite = row_low[np.isfinite(row_low)]
         logs = np.log(np.clip(row_low, finite[-1] * 1e-60 if finite.size else 1.0, finite[-1] if finite.size else 1.0))
-        edges = np.searchsorted(logs, np.linspace(logs[0], logs[-1], cells + 1)[1:-1])
+        wide = (logs - logs[0]) / max(logs[-1] - logs[0], np.finfo(float).tiny)
+        loss = np.cumsum(row_weights * np.exp(logs[0] - logs))
+        edges = np.searchsorted((wide + loss / loss[-1]) / 2, np.linspace(0, 1, cells + 1)[1:-1])
         first = np.unique(np.concatenate([[0], edges[edges < row_low.size]]))
         pad = cells - first.size
         rows.append(
@@ -308,6 +316,7 @@ def _pairs(
     eavesdropper: bool = False,
     times: int = 1,
     state: int | None = None,
+    once: bool = False,
 ) -> _Pair:
     """The mixtures of `devices`; over a static channel, `times` rounds are one release of as many times the coordinates.
 
@@ -334,7 +343,7 @@ def _pairs(
     if adjacency is Adjacency.ABSENT:
         kind = "absent"
     if state is None:
-        low, high, weights = (part[devices] for part in of_v.pooled(_DIVERGENCES[kind]))
+        low, high, weights = (part[devices] for part in of_v.pooled(_DIVERGENCES[kind] * (_ONE_ROUND if once else 1)))
     else:
         low, high, weights = _cells(
             *(part[devices, state] for part in (of_v.low, of_v.high, of_v.weights * of_v.low.shape[1])), _BY_STATE
@@ -460,11 +469,15 @@ class LooksQuery(Query):
         return np.zeros(eps.shape)
 
     def _ends(self, eps: FloatArray, reverse: bool, negligible: float) -> Ends:
-        pair, rows = self._mixtures, np.zeros(eps.size, dtype=np.int64)
-        share, doubt = float(pair.share[0]), rounds.SHORTENED
+        pair, low, high = self._mixtures, np.empty(eps.size), np.empty(eps.size)
+        share, steps = float(pair.share[0]), -(-eps.size * pair.low.weights.shape[1] // _AT_ONCE)
         with np.errstate(under="ignore"):
-            high = noise_mixture.log_ends(pair.low, eps, rows, reverse=reverse, doubt=doubt)[1]
-            low = noise_mixture.log_ends(pair.high, eps, rows, reverse=reverse, doubt=doubt)[0]
+            for start in range(steps):
+                chunk = eps[start::steps]
+                given: dict[str, Any] = {"reverse": reverse, "doubt": rounds.SHORTENED}
+                rows = np.zeros(chunk.size, dtype=np.int64)
+                high[start::steps] = noise_mixture.log_ends(pair.low, chunk, rows, **given)[1]
+                low[start::steps] = noise_mixture.log_ends(pair.high, chunk, rows, **given)[0]
             upper = np.minimum(share * np.exp(high) * (1 + 3e-15) + SMALLEST, 1.0)
             return share * np.exp(low) * (1 - 3e-15), np.where(high > -np.inf, upper, 0.0)
 
@@ -581,7 +594,7 @@ def bracket(
             )
     if count > 1 and system.idle_noise and np.any((system.participation > 0) & (system.participation < 1)):
         raise ParameterError("fresh", False, "true where participation is random")
-    pair = _pairs(system, channel, which.ravel(), seen, eavesdropper=eavesdropper, times=times)
+    pair = _pairs(system, channel, which.ravel(), seen, eavesdropper=eavesdropper, times=times, once=True)
     ends_of = _least_epsilon(pair, total, exact_pair=channel.known and seen is not Observer.SIGNAL)
     return Bracket.of(*(end.reshape(which.shape)[()] for end in ends_of), width)
 
