@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from airtight.analytics.forms.domain import Range, parameter
     from airtight.analytics.forms.quantity import Quantity
     from airtight.analytics.guarantee import Adjacency, Face, Observer
+    from airtight.analytics.inference.channel import Channel
     from airtight.analytics.inference.features import Features
     from airtight.analytics.inference.system import InferenceSystem
     from airtight.analytics.privacy.accounting.privacy_curve import (
@@ -80,6 +81,7 @@ _HOMES = {  # what is loaded when it is first used, and from where
     "analytics.forms.domain": ("Range", "parameter"),
     "analytics.forms.quantity": ("Quantity",),
     "analytics.guarantee": ("Adjacency", "Face", "Observer"),
+    "analytics.inference.channel": ("Channel",),
     "analytics.inference.features": ("Features",),
     "analytics.inference.system": ("InferenceSystem",),
     "analytics.privacy.accounting.privacy_curve": (
@@ -112,6 +114,7 @@ _HOMES = {  # what is loaded when it is first used, and from where
 __all__ = [
     "Adjacency",
     "AirtightError",
+    "Channel",
     "Claim",
     "ConvergenceError",
     "DeviceFleet",
@@ -192,40 +195,67 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-def curve(system: InferenceSystem, *, device: int = 0, observer: str | None = None) -> PrivacyCurve:
+def curve(
+    system: InferenceSystem, *, device: int = 0, observer: str | None = None, channel: Channel | None = None
+) -> PrivacyCurve:
     """What one query gives away of one device, at every epsilon; ``.compose(T)`` for T of them.
 
-    See :func:`airtight.analytics.privacy.over_the_air.rounds.curve`.
+    See :func:`airtight.analytics.privacy.over_the_air.rounds.curve`, and for a `channel`
+    :func:`airtight.analytics.privacy.over_the_air.looks.curve`.
     """
     from airtight.analytics.privacy.over_the_air import rounds
 
+    if channel is not None:
+        from airtight.analytics.privacy.over_the_air import looks
+
+        return looks.curve(system, channel, device=device, observer=observer)
     return rounds.curve(system, device=device, observer=observer)
 
 
 def epsilon(
-    system: InferenceSystem, *, delta: float | None = None, rounds: int | None = None, observer: str | None = None
+    system: InferenceSystem,
+    *,
+    delta: float | None = None,
+    rounds: int | None = None,
+    observer: str | None = None,
+    channel: Channel | None = None,
 ) -> FloatArray:
     """Least epsilon of every device after `rounds` queries (one), for the system's adjacency: never below the truth.
 
     `observer` is what the server sees beside y: ``participants``, ``others``, ``signal`` (the upper end) or ``auto``,
-    which None stands for; see :func:`airtight.analytics.privacy.over_the_air.rounds.epsilon`.
+    which None stands for; see :func:`airtight.analytics.privacy.over_the_air.rounds.epsilon`, and for a `channel`
+    :func:`airtight.analytics.privacy.over_the_air.looks.epsilon`.
     """
     from airtight.analytics.privacy.over_the_air import rounds as many
 
     observer = "auto" if observer is None else observer
+    if channel is not None:
+        from airtight.analytics.privacy.over_the_air import looks
+
+        return looks.epsilon(system, channel, delta=delta, rounds=1 if rounds is None else rounds, observer=observer)
     return many.epsilon(system, delta=delta, rounds=1 if rounds is None else rounds, observer=observer)
 
 
 def delta(
-    system: InferenceSystem, epsilon: float, *, rounds: int | None = None, observer: str | None = None
+    system: InferenceSystem,
+    epsilon: float,
+    *,
+    rounds: int | None = None,
+    observer: str | None = None,
+    channel: Channel | None = None,
 ) -> FloatArray:
     """Least delta of every device after `rounds` queries (one), for the system's adjacency: never below the truth.
 
-    `observer` as in :func:`epsilon`; see :func:`airtight.analytics.privacy.over_the_air.rounds.delta_at`.
+    `observer` and `channel` as in :func:`epsilon`; see
+    :func:`airtight.analytics.privacy.over_the_air.rounds.delta_at`.
     """
     from airtight.analytics.privacy.over_the_air import rounds as many
 
     observer = "auto" if observer is None else observer
+    if channel is not None:
+        from airtight.analytics.privacy.over_the_air import looks
+
+        return looks.delta_at(system, channel, epsilon, rounds=1 if rounds is None else rounds, observer=observer)
     return many.delta_at(system, epsilon, rounds=1 if rounds is None else rounds, observer=observer)
 
 

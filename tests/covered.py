@@ -56,6 +56,23 @@ OTHER_PLACES = (
     "airtight.analytics.forms",
 )
 ELSEWHERE = {  # no quantity of a paper's model: why no row is asked of it
+    "airtight.analytics.inference.combiner.best": "no paper combines looks; held to simulation of the air",
+    **{
+        f"airtight.analytics.privacy.over_the_air.looks.{name}": "no paper has several looks; proofs on the page Channel, "
+        "held to 60 digits, enumeration and simulation"
+        for name in (
+            "bracket",
+            "curve",
+            "delta_at",
+            "epsilon",
+            "epsilon_by_state",
+            "epsilon_quantiles",
+            "law",
+            "others_noise",
+            "query",
+            "superposed",
+        )
+    },
     "airtight.solvers.quantities.quantities": "the registry of the quantities, none itself",
     "airtight.analytics.federated.fair.convergence.iterations": "three quantities of its module, each of which has rows",
     "airtight.solvers.design.over_the_air.frontier.surface": "many designs of airtight.solvers.design.over_the_air.joint.design",

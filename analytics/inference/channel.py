@@ -162,13 +162,15 @@ class Channel(Described):
     >>> channel = Channel(antennas=2, fading="rayleigh", max_power=4.0, states=5)
     >>> channel.participation(system).round(4)
     array([0.6376, 0.6376, 0.6376])
-    >>> channel.drawn(system).coefficients.shape  # real codes: both parts of every antenna are looks
+    >>> channel.drawn(channel.joined(system)).coefficients.shape  # real codes: both parts of every antenna are looks
     (5, 3, 4)
     """
 
     model: Choice[CodeModel] = Choice("", "", "what a coordinate is: real or complex", default=CodeModel.REAL)
     antennas: Count = Count("M", "[1, 4096]", "antennas of the server", default=1)
-    looks: _LookTable = _LookTable("", "", "coefficients of the devices at the looks, instead of drawn ones", default=None)
+    looks: _LookTable = _LookTable(  # noqa: RUF009
+        "", "", "coefficients of the devices at the looks, instead of drawn ones", default=None
+    )
     fading: Choice[Fading] = Choice(
         "", "", "law of the power gain: none, rayleigh, rician, nakagami or lognormal", default=Fading.NONE
     )
@@ -322,7 +324,9 @@ class Channel(Described):
         if self.max_power is None:
             return
         if system.idle_noise:
-            raise ParameterError("idle_noise", True, "false with max_power: a device whose power does not suffice is silent")
+            raise ParameterError(
+                "idle_noise", True, "false with max_power: a device whose power does not suffice is silent"
+            )
         expected = self.participation(system)
         if not np.allclose(system.participation, expected, rtol=_AGREEMENT, atol=1e-300):
             raise ParameterError(
@@ -426,7 +430,9 @@ def _gains_above(channel: Channel, u: FloatArray, threshold: FloatArray, mean: F
             case Fading.RICIAN:
                 k_factor = float(channel.k_factor or 0.0)
                 if channel.decides and np.any((p := _exceedance(channel, threshold, mean)) < _LEAST_DRAWN):
-                    raise ParameterError("max_power", float(np.min(p)), f"enough to send with probability {_LEAST_DRAWN:g}")
+                    raise ParameterError(
+                        "max_power", float(np.min(p)), f"enough to send with probability {_LEAST_DRAWN:g}"
+                    )
                 gain = mean * special.chndtrix(1 - tail, 2.0, 2 * k_factor) / (2 * (1 + k_factor))
             case _:
                 spread, center = _shadowing(channel)

@@ -108,7 +108,7 @@ def bounds(files: tuple[Path, ...], as_json: bool) -> None:
                 )
             yield name, part
 
-    descriptions = {str(file): load(file) for file in files}
+    descriptions = {str(file): load(file, channel=True) for file in files}
     if as_json:
         found = {file: Bounds.joined(warned(description)) for file, description in descriptions.items()}
         print_json(found if len(files) > 1 else found[str(files[0])])

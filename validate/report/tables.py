@@ -25,7 +25,14 @@ from airtight.validate.results.design import (
 )
 from airtight.validate.results.energy import DeviceBounds, EnergyResult
 from airtight.validate.results.federated_results import FederatedBounds
-from airtight.validate.results.inference_results import Accuracy, Distortion, InferenceBounds, Privacy, Selection
+from airtight.validate.results.inference_results import (
+    Accuracy,
+    ChannelBounds,
+    Distortion,
+    InferenceBounds,
+    Privacy,
+    Selection,
+)
 from airtight.validate.results.quantizer import PairResult, QuantizerResult
 from airtight.validate.results.weights import WeightResult
 
@@ -91,12 +98,43 @@ def bounds(parts: Iterable[tuple[str, Part]]) -> None:
         match part:
             case InferenceBounds():
                 _inference(console, name, part)
+                if part.channel is not None:
+                    _channel(console, part.channel)
                 if part.selection is not None:
                     _selection(console, part.selection)
             case FederatedBounds():
                 _federated(console, name, part)
             case _:
                 _devices(console, name, part)
+
+
+def _channel(console: Console, part: ChannelBounds) -> None:
+    """Print who sends, and epsilon of one query: the guarantee, and how it varies over the states."""
+    table = Table(
+        title=f"  the channel: epsilon of one query over {part.states} states (the quantiles are no guarantee)",
+        box=box.SIMPLE_HEAD,
+        title_justify="left",
+    )
+    listener = part.eavesdropper
+    columns = {
+        "sends": part.participation,
+        "participants": part.epsilon.participants,
+        "others": part.epsilon.others,
+        **({"eavesdropper": listener.epsilon} if listener is not None else {}),
+        **{f"{float(level):.0%} of states": value for level, value in part.epsilon_quantiles.items()},
+    }
+    for heading in ("devices", *columns):
+        table.add_column(heading, justify="left" if heading == "devices" else "right")
+    for devices, values in groups(list(zip(*columns.values(), strict=True))):
+        table.add_row(devices, *map(number, values))
+    console.print(table)
+    if part.decoder is not None:
+        console.print(
+            f"  best combination of the looks: MSE {number(part.decoder.mse)} "
+            f"(an output that ignores them: {number(part.decoder.constant_output)}), "
+            f"accuracy at least {number(part.decoder.accuracy)}",
+            highlight=False,
+        )
 
 
 def _inference(console: Console, name: str, part: InferenceBounds) -> None:

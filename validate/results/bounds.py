@@ -54,7 +54,12 @@ def each(description: Description) -> Iterator[tuple[str, Part]]:
         yield (
             name,
             InferenceBounds.of(
-                system, description.task, scores, observer=description.observer, rounds=description.rounds
+                system,
+                description.task,
+                scores,
+                channel=description.channel,
+                observer=description.observer,
+                rounds=description.rounds,
             ),
         )
     if description.federated is not None:

@@ -10,10 +10,11 @@ import numpy as np
 from airtight.analytics.checks import FloatArray
 from airtight.analytics.distributions import selection as selected_lowest
 from airtight.analytics.guarantee import Adjacency, Guarantee, Observer
-from airtight.analytics.inference import accuracy, decoding, distortion, participation
+from airtight.analytics.inference import accuracy, combiner, decoding, distortion, participation
+from airtight.analytics.inference.channel import Channel
 from airtight.analytics.inference.distortion import Breakdown
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.privacy.over_the_air import amplification, feature_aware, observers
+from airtight.analytics.privacy.over_the_air import amplification, feature_aware, looks, observers
 from airtight.analytics.privacy.over_the_air import rounds as many
 from airtight.analytics.privacy.over_the_air.amplification import TheoremForm
 from airtight.validate.system_file.description import Scores, Task
@@ -64,16 +65,22 @@ class TheoremBound:
     hidden_delta: FloatArray
 
     @classmethod
-    def of(cls, system: InferenceSystem, form: TheoremForm) -> TheoremBound:
+    def of(cls, system: InferenceSystem, form: TheoremForm, channel: Channel | None = None) -> TheoremBound:
         claim = amplification.published(system, form=form)
+
+        def true_delta(observer: Observer) -> FloatArray:
+            if channel is None:
+                return np.asarray(observers.exact_delta(system, claim.epsilon, observer=observer))
+            return np.asarray(looks.delta_at(system, channel, claim.epsilon, observer=observer))
+
         return cls(
             t=claim.t,
             mean_noise=claim.mean_noise,
             vacuous=claim.vacuous,
             epsilon=claim.epsilon,
             delta=claim.delta,
-            true_delta=np.asarray(amplification.exact_delta(system, claim.epsilon)),
-            hidden_delta=np.asarray(observers.exact_delta(system, claim.epsilon, observer=Observer.OTHERS)),
+            true_delta=true_delta(Observer.AUTO),
+            hidden_delta=true_delta(Observer.OTHERS),
         )
 
 
@@ -138,6 +145,14 @@ class Observers:
         lower = observers.signal_lower(system, others, system.delta, np.arange(system.devices))
         return cls(participants=participants, others=others, signal=SignalBracket(lower=lower, epsilon=others))
 
+    @classmethod
+    def through(cls, system: InferenceSystem, channel: Channel) -> Observers:
+        """The same over a channel."""
+        participants = np.asarray(looks.epsilon(system, channel, observer=Observer.PARTICIPANTS))
+        lower, epsilon = looks.bracket(system, channel, observer=Observer.SIGNAL)
+        others = np.asarray(looks.epsilon(system, channel, observer=Observer.OTHERS))
+        return cls(participants=participants, others=others, signal=SignalBracket(lower=lower, epsilon=epsilon))
+
 
 @dataclass(frozen=True, kw_only=True)
 class Composed:
@@ -157,9 +172,10 @@ class Composed:
     lower: FloatArray
 
     @classmethod
-    def of(cls, system: InferenceSystem, rounds: int, observer: Observer) -> Composed:
+    def of(cls, system: InferenceSystem, rounds: int, observer: Observer, channel: Channel | None = None) -> Composed:
         seen = observers.meaning(system) if observer is Observer.AUTO else observer
-        lower, epsilon = many.bracket(system, rounds=rounds, observer=seen)
+        given: dict[str, Any] = {"rounds": rounds, "observer": seen}
+        lower, epsilon = many.bracket(system, **given) if channel is None else looks.bracket(system, channel, **given)
         return cls(rounds=rounds, observer=seen, epsilon=epsilon, lower=lower)
 
 
@@ -167,7 +183,8 @@ class Composed:
 class Privacy:
     """What protects every device's feature: as published, as proven, exactly; `observer` is the one asked about.
 
-    `composed` is there where more than one round is asked about.
+    `composed` is there where more than one round is asked about. Over a channel with several looks, what is published is the
+    formula for one look all the same, nothing is proven in closed form, and all other values are those of the channel.
     """
 
     adjacency: Adjacency
@@ -179,18 +196,32 @@ class Privacy:
     composed: Composed | None = None
 
     @classmethod
-    def of(cls, system: InferenceSystem, observer: Observer = Observer.AUTO, rounds: int = 1) -> Privacy:
-        exact = np.asarray(amplification.exact_epsilon(system))
+    def of(
+        cls,
+        system: InferenceSystem,
+        observer: Observer = Observer.AUTO,
+        rounds: int = 1,
+        channel: Channel | None = None,
+    ) -> Privacy:
+        if channel is None:
+            exact, proven = (
+                np.asarray(amplification.exact_epsilon(system)),
+                EpsilonDelta.of(amplification.proven(system)),
+            )
+        else:
+            exact = np.asarray(looks.epsilon(system, channel))
+            proven = EpsilonDelta(epsilon=np.full(system.devices, np.inf), delta=np.full(system.devices, system.delta))
         return cls(
             adjacency=system.adjacency,
             observer=observer,
             published=Published(
-                theorem1=TheoremBound.of(system, TheoremForm.THEOREM1), eq23=TheoremBound.of(system, TheoremForm.EQ23)
+                theorem1=TheoremBound.of(system, TheoremForm.THEOREM1, channel),
+                eq23=TheoremBound.of(system, TheoremForm.EQ23, channel),
             ),
-            proven=EpsilonDelta.of(amplification.proven(system)),
+            proven=proven,
             exact=Exact(epsilon=exact, delta=system.delta),
-            observers=Observers.of(system, exact),
-            composed=Composed.of(system, rounds, observer) if rounds > 1 else None,
+            observers=Observers.of(system, exact) if channel is None else Observers.through(system, channel),
+            composed=Composed.of(system, rounds, observer, channel) if rounds > 1 else None,
         )
 
 
@@ -390,6 +421,109 @@ class Selection:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ByObserver:
+    """The least epsilon of every device for one query, at the system's delta, by what the server sees beside the looks.
+
+    Attributes
+    ----------
+    participants, others, signal : ndarray, shape (K,)
+        Upper ends; the law of the channel is that of its states.
+    """
+
+    participants: FloatArray
+    others: FloatArray
+    signal: FloatArray
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listener:
+    """What an eavesdropper with looks of its own learns, who knows the channel and who takes part as `observer` says.
+
+    Attributes
+    ----------
+    antennas : int
+    observer : Observer
+    epsilon : ndarray, shape (K,)
+    """
+
+    antennas: int
+    observer: Observer
+    epsilon: FloatArray
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decoder:
+    """The error with the best combination of the looks in each state, as a mean over the states.
+
+    Attributes
+    ----------
+    mse : float
+    accuracy : float
+        Lower bound by Markov's inequality in each state.
+    constant_output : float
+        MSE of the best output that ignores the looks.
+    """
+
+    mse: float
+    accuracy: float
+    constant_output: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChannelBounds:
+    """What the channel decides.
+
+    Attributes
+    ----------
+    participation, outage : ndarray, shape (K,)
+        Probability that the device sends, and that its power does not suffice.
+    states : int
+    epsilon : ByObserver
+    epsilon_quantiles : dict
+        Quantiles over the states of epsilon given the state; no guarantee.
+    eavesdropper : Listener, optional
+    decoder : Decoder, optional
+        With features.
+    """
+
+    participation: FloatArray
+    outage: FloatArray
+    states: int
+    epsilon: ByObserver
+    epsilon_quantiles: dict[str, FloatArray]
+    eavesdropper: Listener | None = None
+    decoder: Decoder | None = None
+
+    @classmethod
+    def of(cls, system: InferenceSystem, channel: Channel, seen: Observers, task: Task | None) -> ChannelBounds:
+        """`seen` are the epsilons of the channel that are known already."""
+        sends, listener, decoder = channel.participation(system), None, None
+        if channel.eavesdropper is not None:
+            listener = Listener(
+                antennas=channel.eavesdropper.antennas,
+                observer=observers.meaning(system),
+                epsilon=np.asarray(looks.epsilon(system, channel, eavesdropper=True)),
+            )
+        if task is not None and task.fits(system):
+            mse = combiner.best(system, task.features, channel).mse
+            bound = accuracy.markov(mse, margin=task.margin, ideal_accuracy=task.ideal_accuracy)
+            decoder = Decoder(
+                mse=float(np.mean(mse)),
+                accuracy=float(np.mean(bound)),
+                constant_output=decoding.constant_output(task.features),
+            )
+        return cls(
+            participation=sends,
+            outage=1 - sends if channel.decides else np.zeros(system.devices),
+            states=channel.drawn(system).coefficients.shape[0],
+            epsilon=ByObserver(participants=seen.participants, others=seen.others, signal=seen.signal.epsilon),
+            epsilon_quantiles=looks.epsilon_quantiles(system, channel),
+            eavesdropper=listener,
+            decoder=decoder,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
 class InferenceBounds:
     """All results for one system of collaborative inference and its variants.
 
@@ -400,6 +534,8 @@ class InferenceBounds:
         With features.
     selection : Selection, optional
         With scores.
+    channel : ChannelBounds, optional
+        With a channel.
     variants : dict
         The same system with other values, by name.
     """
@@ -408,6 +544,7 @@ class InferenceBounds:
     distortion: Distortion | None = None
     accuracy: Accuracy | None = None
     selection: Selection | None = None
+    channel: ChannelBounds | None = None
     variants: dict[str, InferenceBounds] = field(default_factory=dict)
 
     @classmethod
@@ -417,16 +554,29 @@ class InferenceBounds:
         task: Task | None = None,
         scores: Scores | None = None,
         *,
+        channel: Channel | None = None,
         observer: Observer = Observer.AUTO,
         rounds: int = 1,
     ) -> InferenceBounds:
-        """The results for one system; without the task where that has another number of devices or dimensions."""
-        privacy = Privacy.of(system, observer, rounds)
+        """The results for one system; without the task where that has another number of devices or dimensions.
+
+        Over a channel, distortion and accuracy are those of the first antenna alone, where devices invert it perfectly.
+        """
+        through = channel if channel is None or looks.superposed(system, channel) != system else None
+        privacy = Privacy.of(system, observer, rounds, through)
+        of_channel = None if channel is None else ChannelBounds.of(system, channel, privacy.observers, task)
         selection = None if scores is None else Selection.of(system, scores)
-        if task is None or not task.fits(system):
-            return cls(privacy=privacy, selection=selection)
+        aligned = channel is None or (channel.looks is None and channel.csi_error == 0)
+        if task is None or not task.fits(system) or not aligned:
+            return cls(privacy=privacy, selection=selection, channel=of_channel)
         mse = Distortion.of(system, task)
-        return cls(privacy=privacy, distortion=mse, accuracy=Accuracy.of(system, task, mse), selection=selection)
+        return cls(
+            privacy=privacy,
+            distortion=mse,
+            accuracy=Accuracy.of(system, task, mse),
+            selection=selection,
+            channel=of_channel,
+        )
 
     def named(self, name: str) -> dict[str, InferenceBounds]:
         """Pairs of name and results: the system itself, and its variants."""

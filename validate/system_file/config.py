@@ -21,6 +21,7 @@ from airtight.analytics.checks import AirtightError, ParameterError
 from airtight.analytics.federated.corbin.federated_system import FederatedSystem
 from airtight.analytics.federated.fair.device import DeviceFleet
 from airtight.analytics.guarantee import Observer
+from airtight.analytics.inference.channel import Channel, Eavesdropper
 from airtight.analytics.inference.features import Features, matched
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.solvers.design.federated.federated_requirements import FederatedRequirements
@@ -85,6 +86,8 @@ def _table(name: str, rows: Iterable[parameters.Parameter[Any, Any]], *, optiona
         parameters.Number: Number,
         parameters.Count: int,
         parameters.Vector: PerDevice,
+        parameters.OptionalNumber: Number | None,
+        parameters.OptionalVector: PerDevice | None,
         parameters.Flag: bool,
         parameters.Choice: str,
     }
@@ -120,6 +123,17 @@ class _Selection(_Table):
     greatest_score: Number | None = None
 
 
+class _Eavesdropper(_table("_Listener", parameters.of(Eavesdropper).values())):  # type: ignore[misc]
+    """The table [inference.channel.eavesdropper]."""
+
+
+class _Channel(_table("_Drawn", (p for p in parameters.of(Channel).values() if p.name != "looks"))):  # type: ignore[misc]
+    """The table [inference.channel]."""
+
+    file: str | None = None
+    eavesdropper: _Eavesdropper | None = None
+
+
 class _Inference(_table("_System", parameters.of(InferenceSystem).values())):  # type: ignore[misc]
     """The table [inference]."""
 
@@ -128,6 +142,7 @@ class _Inference(_table("_System", parameters.of(InferenceSystem).values())):  #
     variants: dict[str, _Variant] = Field(default_factory=dict)
     features: _Features | None = None
     selection: _Selection | None = None
+    channel: _Channel | None = None
 
 
 class _Federated(_table("_Rounds", parameters.of(FederatedSystem).values())):  # type: ignore[misc]
@@ -190,15 +205,18 @@ class _File(_Table):
     design: _Design | None = None  # type: ignore[valid-type]
 
 
-def load(path: str | Path) -> Description:
+def load(path: str | Path, *, channel: bool = False) -> Description:
     """Read and check a system file; ``-`` is standard input, where paths are relative to the working directory.
+
+    A caller that computes over a channel says so; for all others a file with the table [inference.channel] is an error, lest
+    its privacy be computed without it.
 
     Raises
     ------
     SystemFileError
         When the file cannot be read, is not TOML, or contains a key or a value that is not allowed.
     """
-    return described(read(path), Path(path))
+    return described(read(path), Path(path), channel=channel)
 
 
 def read(path: str | Path) -> dict[str, Any]:
@@ -219,7 +237,7 @@ def read(path: str | Path) -> dict[str, Any]:
         raise SystemFileError(f"{path}: not valid TOML: {error}") from None
 
 
-def described(raw: dict[str, Any], path: Path) -> Description:
+def described(raw: dict[str, Any], path: Path, *, channel: bool = False) -> Description:
     """Check the tables of a system file; `path` is the file, for error messages and for relative paths in it.
 
     Raises
@@ -231,6 +249,7 @@ def described(raw: dict[str, Any], path: Path) -> Description:
         raw = units.linearised(raw)
     except ParameterError as error:
         raise SystemFileError(f"{path}: {error}") from None
+    raw = _decided(path, raw, channel)
     file = _checked(path, raw)
     complaints = _Errors(path)
     parts = (
@@ -244,6 +263,28 @@ def described(raw: dict[str, Any], path: Path) -> Description:
     inference, federated, energy, training, design = parts
     name = "stdin" if str(path) == "-" else path.stem
     return Description(name, **inference, federated=federated, energy=energy, training=training, design=design)
+
+
+def _decided(path: Path, raw: dict[str, Any], channel: bool) -> dict[str, Any]:
+    """The tables with a participation where a power limit decides it, which :func:`_through` then computes."""
+    inference = raw.get("inference")
+    table = inference.get("channel") if isinstance(inference, dict) else None
+    if not isinstance(inference, dict) or table is None:
+        return raw
+    if not channel:
+        raise SystemFileError(
+            f"{path}: inference.channel: is computed by bounds only; this command needs a file without it"
+        )
+    if not isinstance(table, dict) or "max_power" not in table:
+        return raw
+    variants = inference.get("variants")
+    for name, keys in {"": inference, **(variants if isinstance(variants, dict) else {})}.items():
+        if isinstance(keys, dict) and "participation" in keys:
+            where = f"inference.variants.{name}" if name else "inference"
+            raise SystemFileError(
+                f"{path}: {where}.participation = {keys['participation']!r}: must be absent: max_power decides it"
+            )
+    return {**raw, "inference": {**inference, "participation": 1.0}}
 
 
 class _Errors:
@@ -317,17 +358,22 @@ def _value_error(value_type: type, values: dict[str, Any], raw: dict[str, Any], 
 
 
 def _inference(path: Path, table: _Inference, complaints: _Errors) -> dict[str, Any]:
-    base = table.model_dump(exclude={"observer", "rounds", "variants", "features", "selection"})
+    base = table.model_dump(exclude={"observer", "rounds", "variants", "features", "selection", "channel"})
     variants = {}
     for name, variant in table.variants.items():
         changes = variant.model_dump(exclude_none=True)
         variants[name] = _system(path, f"inference.variants.{name}", {**base, **changes}, set(changes))
     system = _system(path, "inference", base, set(base))
+    channel = None if table.channel is None else _channel(path, table.channel)
+    if channel is not None:
+        system, *varied = (_through(path, channel, one) for one in (system, *variants.values()))
+        variants = dict(zip(variants, varied, strict=True))
     return {
         "observer": complaints.unless(_observer, table),
         "rounds": table.rounds,
         "inference": system,
         "variants": variants,
+        "channel": channel,
         "task": complaints.unless(_task, table.features, system),
         "scores": complaints.unless(_scores, table.selection, system.devices),
     }
@@ -422,6 +468,41 @@ def _task(path: Path, table: _Features, system: InferenceSystem) -> Task:
         raise SystemFileError(f"{path}: inference.features.{error}") from None
 
 
+def _channel(path: Path, table: _Channel) -> Channel:
+    values = table.model_dump(exclude_none=True)
+    if (file := values.pop("file", None)) is not None:
+        values["looks"] = _looks(path, file)
+    try:
+        return Channel(**values)
+    except ParameterError as error:
+        raise SystemFileError(f"{path}: inference.channel.{error}") from None
+
+
+def _looks(path: Path, file: str) -> Any:
+    """The array `looks` of an archive."""
+    where = f"{path}: inference.channel.file = {file!r}"
+    try:
+        with np.load(path.parent / file, allow_pickle=False) as arrays:
+            return arrays["looks"]
+    except OSError as error:
+        raise SystemFileError(f"{where}: {error.strerror or 'not an .npz file'}") from None
+    except KeyError:
+        raise SystemFileError(f"{where}: must hold the array looks, of shape (states, devices, looks)") from None
+    except (ValueError, EOFError, AttributeError, TypeError, zipfile.BadZipFile):
+        raise SystemFileError(f"{where}: must be an .npz file with the numeric array looks") from None
+
+
+def _through(path: Path, channel: Channel, system: InferenceSystem) -> InferenceSystem:
+    """The system with the participation that the channel decides, checked against the channel."""
+    try:
+        joined = channel.joined(system)
+        channel.checked_for(joined)
+    except ParameterError as error:
+        where = "inference" if error.name in parameters.of(InferenceSystem) else "inference.channel"
+        raise SystemFileError(f"{path}: {where}.{error}") from None
+    return joined
+
+
 def _scores(path: Path, table: _Selection, devices: int) -> Scores:
     try:
         score = checks.vector("score", table.score, devices, "[-1e150, 1e150]")
@@ -500,6 +581,7 @@ def keys(table: Sequence[str]) -> list[str]:
         "inference": _Inference,
         "inference.features": _Features,
         "inference.selection": _Selection,
+        "inference.channel": _Channel,
         "inference.variants": _Variant,
         "federated": _Federated,
         "energy": _Energy,

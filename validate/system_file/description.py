@@ -8,6 +8,7 @@ from airtight.analytics.checks import FloatArray
 from airtight.analytics.federated.corbin.federated_system import FederatedSystem
 from airtight.analytics.federated.fair.device import DeviceFleet
 from airtight.analytics.guarantee import Observer
+from airtight.analytics.inference.channel import Channel
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.solvers.design.federated.federated_requirements import FederatedRequirements
@@ -55,6 +56,7 @@ class Description:
     observer: Observer = Observer.AUTO  # against whom privacy is computed, for the system and its variants
     rounds: int = 1  # number of queries, each with independent participation and noise
     variants: dict[str, InferenceSystem] = field(default_factory=dict)
+    channel: Channel | None = None  # of the system and its variants; None stands for superposition at one look
     task: Task | None = None
     scores: Scores | None = None
     federated: FederatedSystem | None = None

@@ -69,7 +69,19 @@ _AT_ONCE = 1 << 18  # epsilons times atoms whose divergences are computed at a t
 _BATCH = 1 << 18  # entries of arrays (sets, K, K) that are computed at a time
 _JITTER = 1e-14  # share of the trace that is added to a covariance before it is solved with
 _FAR = 1e60  # v beyond this multiple of the noise counts as this multiple, which is safe for the upper end
-_BELOW = (1e-9, 1e-6, 1e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 0.1, 0.5)  # relative distances below the upper bound that are tried
+_BELOW = (
+    1e-9,
+    1e-6,
+    1e-4,
+    1e-3,
+    2e-3,
+    5e-3,
+    1e-2,
+    2e-2,
+    5e-2,
+    0.1,
+    0.5,
+)  # relative distances below the upper bound that are tried
 _FARTHEST = 1e99
 _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _NATS = 24.0
@@ -101,8 +113,8 @@ def others_noise(
     --------
     >>> low, high = others_noise([[1.0, 2.0], [1.0, 0.5]], noise_variance=[0.1, 0.4], receiver_noise_variance=0.2,
     ...     present=[True, True])
-    >>> low.round(6), bool(np.all((low <= high) & (high <= low * (1 + 1e-13))))
-    (array([0.072   , 0.236842]), True)
+    >>> low.round(6), bool(np.all((low <= high) & (high <= low * (1 + 1e-12))))
+    (array([0.073684, 0.294737]), True)
     """
     a = np.asarray(coefficients)
     sigma2 = checks.real("noise_variance", noise_variance, "[0, inf)")
@@ -174,7 +186,7 @@ def _sum_of_others(terms: FloatArray) -> FloatArray:
     none = np.zeros((*terms.shape[:-1], 1))
     before = np.concatenate([none, np.cumsum(terms[..., :-1], axis=-1)], axis=-1)
     after = np.concatenate([np.cumsum(terms[..., :0:-1], axis=-1)[..., ::-1], none], axis=-1)
-    return before + after
+    return np.asarray(before + after)
 
 
 @dataclass(frozen=True)
@@ -198,10 +210,13 @@ class Law:
 
     def pooled(self, cells: int) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Both ends and weights of the atoms of all states, shape (K, at most `cells`), sorted."""
-        return _cells(*(part.reshape(part.shape[0], -1) for part in (self.low, self.high, self.weights)), cells)
+        low, high, weights = (part.reshape(part.shape[0], -1) for part in (self.low, self.high, self.weights))
+        return _cells(low, high, weights, cells)
 
 
-def _cells(low: FloatArray, high: FloatArray, weights: FloatArray, cells: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _cells(
+    low: FloatArray, high: FloatArray, weights: FloatArray, cells: int
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Sort the last axis, and group it into cells where it is longer: neighbours share their least and greatest value.
 
     Half of the cells are spent on equal widths in log v, half on equal shares of the mean of 1/v, which the divergence follows.
@@ -241,7 +256,9 @@ def law(system: InferenceSystem, channel: Channel, *, eavesdropper: bool = False
     if drawn.sends is None and not system.idle_noise:
         return _enumerated(a, noise, N, system.participation, effort)
     present = np.ones(K, dtype=bool) if drawn.sends is None else drawn.sends
-    low, high = (v.T[..., None] for v in others_noise(a, noise_variance=noise, receiver_noise_variance=N, present=present))
+    low, high = (
+        v.T[..., None] for v in others_noise(a, noise_variance=noise, receiver_noise_variance=N, present=present)
+    )
     return Law(low, high, np.full(low.shape, 1 / a.shape[0]), exact=True)
 
 
@@ -292,6 +309,15 @@ def _hidden(system: InferenceSystem, channel: Channel, observer: Observer) -> bo
     return observer is not Observer.PARTICIPANTS and not (channel.decides and channel.known)
 
 
+def _certain(system: InferenceSystem, channel: Channel) -> bool:
+    """Whether whoever knows the channel knows the others' noise too: then y alone says as much as y and the participants.
+
+    The codes of the others may be 0, and the combination u of theorem V1 may depend on the channel.
+    """
+    p = system.participation
+    return channel.known and (channel.decides or system.idle_noise or not np.any((p > 0) & (p < 1)))
+
+
 @dataclass(frozen=True)
 class _Pair:
     """Pairs of a channel as mixtures over v, a row per device: one for upper and one for lower ends of delta.
@@ -300,11 +326,14 @@ class _Pair:
     ----------
     share : ndarray, shape (K,)
         Factor on delta: the probability of states in which the device sends, where these are shown and nothing is hidden.
+    bounded : ndarray of bool, shape (K,)
+        Whether v has any upper end; otherwise delta has the lower end 0.
     """
 
     low: Participation
     high: Participation
     share: FloatArray
+    bounded: NDArray[np.bool_]
 
 
 def _pairs(
@@ -345,9 +374,8 @@ def _pairs(
     if state is None:
         low, high, weights = (part[devices] for part in of_v.pooled(_DIVERGENCES[kind] * (_ONE_ROUND if once else 1)))
     else:
-        low, high, weights = _cells(
-            *(part[devices, state] for part in (of_v.low, of_v.high, of_v.weights * of_v.low.shape[1])), _BY_STATE
-        )
+        weights = of_v.weights[devices, state] * of_v.low.shape[1]
+        low, high, weights = _cells(of_v.low[devices, state], of_v.high[devices, state], weights, _BY_STATE)
     moved = own[:, None] * (1 - 4 * UNIT) if idle else 0.0
     greatest = _FAR * max(float(np.max(scaled.received_noise_variance)), scaled.receiver_noise_variance, 1e-300)
     everybody = np.full(devices.size, np.nan)
@@ -376,8 +404,10 @@ def _pairs(
     # the order of the atoms is that of their lower ends; only sums over them are used
     raised = np.maximum.accumulate(np.where(known, high, 0.0), axis=1)
     raised = np.where(raised > 0, raised, greatest)
-    upper = model(variance=raised, weights=np.where(known, weights, 0.0), receiver=raised[:, 0], **common)
-    return _Pair(lower, upper, share)
+    bounded = np.any(known & (weights > 0), axis=1)
+    weights = np.where(known | ~bounded[:, None], weights, 0.0)
+    upper = model(variance=raised, weights=weights, receiver=raised[:, 0], **common)
+    return _Pair(lower, upper, share, bounded)
 
 
 def _meant(system: InferenceSystem, observer: Observer | str | None) -> Observer:
@@ -391,7 +421,8 @@ def superposed(system: InferenceSystem, channel: Channel) -> InferenceSystem | N
     All devices are received with the same coefficients in every state: then the looks are combined without loss, and the
     receiver's noise falls by their square. The channel of one antenna with perfect inversion is such a one.
     """
-    if channel.decides and channel.known:
+    random = bool(np.any((system.participation > 0) & (system.participation < 1)))
+    if channel.decides and (channel.known or (random and not channel.fresh)):
         return None
     drawn = channel.drawn(system)
     if drawn.sends is not None and drawn.coefficients.shape[2] > 1:
@@ -479,7 +510,11 @@ class LooksQuery(Query):
                 high[start::steps] = noise_mixture.log_ends(pair.low, chunk, rows, **given)[1]
                 low[start::steps] = noise_mixture.log_ends(pair.high, chunk, rows, **given)[0]
             upper = np.minimum(share * np.exp(high) * (1 + 3e-15) + SMALLEST, 1.0)
-            return share * np.exp(low) * (1 - 3e-15), np.where(high > -np.inf, upper, 0.0)
+            lower = share * np.exp(low) * (1 - 3e-15) * pair.bounded[0]
+            return lower, np.where(high > -np.inf, upper, 0.0)
+
+    def reached_loss(self, *, reverse: bool = False) -> float:
+        return super().reached_loss(reverse=reverse) if self._mixtures.bounded[0] else 0.0
 
     def constant(self) -> None:
         return None
@@ -506,6 +541,8 @@ def query(
     if observers.roll_call(system, seen):
         p = float(system.participation[k])
         return Discrete((p, 1 - p), (0.0, 1.0), rounds.unit(system, k))
+    if seen is Observer.SIGNAL and _certain(system, channel):
+        seen = Observer.OTHERS
     return LooksQuery(system, k, seen, channel=channel, eavesdropper=eavesdropper)
 
 
@@ -524,7 +561,7 @@ def curve(
     >>> system = InferenceSystem(devices=12, participation=1.0, noise_variance=0.1, weight=0.1, clip=1.0, alignment=1.0,
     ...     receiver_noise_variance=0.1, dimension=8, delta=1e-5, adjacency="silent")
     >>> [round(float(curve(system, Channel(antennas=M, fading="rayleigh", states=50)).epsilon(1e-5)), 2) for M in (1, 4)]
-    [0.26, 0.93]
+    [0.3, 0.97]
     """
     return PrivacyCurve.of(query(system, channel, device, observer, eavesdropper=eavesdropper))
 
@@ -580,23 +617,26 @@ def bracket(
         p = system.participation[which] if not channel.fresh and channel.decides else _ever(system, which, count)
         epsilon = np.where(p <= total, 0.0, np.inf)
         return Bracket.of(epsilon, epsilon, width)
-    times = count
     if channel.fresh and count > 1:
         curves = [query(system, channel, int(k), seen, eavesdropper=eavesdropper) for k in which.ravel()]
         ends = np.array([PrivacyCurve.of(one).compose(count).bracket(delta=total, width=width)[:2] for one in curves])
-        return Bracket.of(*(ends[:, i].reshape(which.shape)[()] for i in (0, 1)), width)
+        lower, upper = (ends[:, i].reshape(which.shape)[()] for i in (0, 1))
+        return Bracket.of(lower, upper, width)
     if count > 1 and not channel.decides and not system.idle_noise:
         p = system.participation
         if np.any((p > 0) & (p < 1)):
             raise ParameterError(
-                "fresh", False, "true, or participation 0 or 1 (or a max_power that decides it): over a static channel "
-                "with random participation no bound is built in"
+                "fresh",
+                False,
+                "true, or participation 0 or 1 (or a max_power that decides it): over a static channel "
+                "with random participation no bound is built in",
             )
     if count > 1 and system.idle_noise and np.any((system.participation > 0) & (system.participation < 1)):
         raise ParameterError("fresh", False, "true where participation is random")
-    pair = _pairs(system, channel, which.ravel(), seen, eavesdropper=eavesdropper, times=times, once=True)
-    ends_of = _least_epsilon(pair, total, exact_pair=channel.known and seen is not Observer.SIGNAL)
-    return Bracket.of(*(end.reshape(which.shape)[()] for end in ends_of), width)
+    pair = _pairs(system, channel, which.ravel(), seen, eavesdropper=eavesdropper, times=count, once=True)
+    attained = _certain(system, channel) or (channel.known and seen is not Observer.SIGNAL)
+    lower, upper = (end.reshape(which.shape)[()] for end in _least_epsilon(pair, total, exact_pair=attained))
+    return Bracket.of(lower, upper, width)
 
 
 def _plain_bracket(
@@ -621,7 +661,7 @@ def _least_epsilon(pair: _Pair, total: float, *, exact_pair: bool) -> tuple[Floa
         with np.errstate(under="ignore"):
             safe = np.where(target < 1, target, 0.5)
             upper[some] = pair.low.least_epsilon(safe)[some]
-            remaining = some[upper[some] > 0]
+            remaining = some[(upper[some] > 0) & pair.bounded[some]]
             for share in _BELOW if exact_pair else ():
                 at = upper[remaining]
                 tried = np.where(at < np.inf, at * (1 - share), _FARTHEST)
@@ -650,7 +690,7 @@ def epsilon(
     >>> system = InferenceSystem(devices=12, participation=1.0, noise_variance=0.1, weight=0.1, clip=1.0, alignment=1.0,
     ...     receiver_noise_variance=0.1, dimension=8, delta=1e-5, adjacency="replace")
     >>> [float(epsilon(system, Channel(antennas=M, fading="rayleigh"), device=0).round(2)) for M in (1, 2, 8)]
-    [0.59, 1.06, 1.98]
+    [0.63, 1.97, 2.4]
     """
     given: dict[str, Any] = {"rounds": rounds, "device": device, "observer": observer, "eavesdropper": eavesdropper}
     if delta is not None and not 0 < checks.scalar("delta", delta, "[0, inf)") < 1:
@@ -710,7 +750,9 @@ def epsilon_by_state(
     for s in range(states):
         pair = _pairs(system, given, devices, seen, state=s)
         if channel.decides:
-            pair = replace(pair, share=np.ones(devices.size), low=replace(pair.low, participation=np.ones(devices.size)))
+            pair = replace(
+                pair, share=np.ones(devices.size), low=replace(pair.low, participation=np.ones(devices.size))
+            )
         rows.append(_least_epsilon(pair, total, exact_pair=False)[1])
     return np.stack(rows)
 
@@ -728,7 +770,7 @@ def epsilon_quantiles(
     ...     receiver_noise_variance=0.1, dimension=8, delta=1e-5, adjacency="silent")
     >>> quantiles = epsilon_quantiles(system, Channel(antennas=2, fading="rayleigh"))
     >>> {name: round(float(value[0]), 2) for name, value in quantiles.items()}
-    {'0.05': 0.29, '0.25': 0.33, '0.5': 0.39, '0.75': 0.5, '0.95': 0.73}
+    {'0.05': 0.3, '0.25': 0.34, '0.5': 0.42, '0.75': 0.58, '0.95': 1.03}
     """
     states = epsilon_by_state(system, channel, delta=delta, observer=observer)
     levels = np.quantile(states, _QUANTILES, axis=0, method="inverted_cdf")

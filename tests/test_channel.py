@@ -1,0 +1,342 @@
+"""The channel: laws of who sends, looks, the decoder that combines them, and the table of the system file."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from airtight import Channel, Features, InferenceSystem, ParameterError
+from airtight.analytics.inference import combiner, decoding
+from airtight.analytics.inference.channel import CodeModel
+from airtight.validate.commands.cli import main
+
+_FADINGS = {
+    "none": {},
+    "rayleigh": {},
+    "rician": {"k_factor": 3.0},
+    "nakagami": {"shape": 2.5},
+    "lognormal": {"shadowing_db": 6.0},
+}
+
+
+def system(**changes: object) -> InferenceSystem:
+    base: dict[str, object] = {
+        "devices": 3,
+        "participation": 1.0,
+        "noise_variance": [0.1, 0.2, 0.05],
+        "weight": [0.3, 0.2, 0.5],
+        "clip": 1.0,
+        "alignment": 0.7,
+        "receiver_noise_variance": 0.1,
+        "dimension": 4,
+        "delta": 1e-3,
+        "adjacency": "silent",
+    }
+    return InferenceSystem(**{**base, **changes})  # type: ignore[arg-type]
+
+
+def _powers(fading: str, mean: float, rng: np.random.Generator, size: int) -> np.ndarray:
+    """Power gains by their definitions, with NumPy's own samplers."""
+    if fading == "none":
+        return np.full(size, mean)
+    if fading == "rayleigh":
+        return rng.exponential(mean, size)
+    if fading == "rician":
+        scatter = np.sqrt(mean / 8)  # K = 3: a quarter of the power is scattered
+        return (np.sqrt(0.75 * mean) + scatter * rng.standard_normal(size)) ** 2 + (
+            scatter * rng.standard_normal(size)
+        ) ** 2
+    if fading == "nakagami":
+        return rng.gamma(2.5, mean / 2.5, size)
+    decibels = 6.0 * rng.standard_normal(size)
+    power = 10 ** (decibels / 10)
+    return mean * power / np.exp((6.0 * np.log(10) / 10) ** 2 / 2)
+
+
+@pytest.mark.parametrize("fading", _FADINGS)
+def test_participation_is_the_frequency_of_enough_power(fading: str) -> None:
+    one = system()
+    channel = Channel(fading=fading, mean_power=[0.5, 1.0, 2.0], max_power=0.4, **_FADINGS[fading])
+    rng, size = np.random.default_rng(3), 400_000
+    for k, (p, threshold, mean) in enumerate(
+        zip(channel.participation(one), channel.threshold(one), [0.5, 1.0, 2.0], strict=True)
+    ):
+        frequency = float(np.mean(_powers(fading, mean, rng, size) >= threshold))
+        assert abs(frequency - p) <= 5 * np.sqrt(p * (1 - p) / size) + 1e-12, k
+
+
+@pytest.mark.parametrize("fading", _FADINGS)
+def test_drawn_coefficients_are_those_of_the_devices_that_send(fading: str) -> None:
+    """|h_m / h_1|^2 given that the device sends, against rejection sampling of the definition."""
+    channel = Channel(
+        model="complex", antennas=2, fading=fading, mean_power=1.5, max_power=0.3, states=40_000, **_FADINGS[fading]
+    )
+    one = channel.joined(system())
+    if np.any(one.participation == 0):
+        pytest.skip("no device of this system sends without fading")
+    drawn = channel.drawn(one)
+    assert np.all(drawn.coefficients[:, :, 0] == 1)
+    rng = np.random.default_rng(5)
+    for k in range(3):
+        first = _powers(fading, 1.5, rng, 400_000)
+        second = first if fading == "lognormal" else _powers(fading, 1.5, rng, 400_000)
+        kept = first >= channel.threshold(one)[k]
+        ours, theirs = np.abs(drawn.coefficients[:, k, 1]) ** 2, (second / first)[kept]
+        levels = np.array([0.1, 0.3, 0.5, 0.7, 0.9])
+        for level, value in zip(levels, np.quantile(theirs, levels), strict=True):
+            if fading not in ("none", "lognormal"):
+                assert abs(np.mean(ours <= value) - level) < 5 * np.sqrt(
+                    level * (1 - level) * (1 / 40_000 + 1 / kept.sum())
+                )
+            else:
+                np.testing.assert_allclose(ours, 1.0, rtol=1e-12)
+    assert drawn.sends is not None
+    deviation = np.sqrt(one.participation * (1 - one.participation) / 40_000)
+    assert np.all(np.abs(np.mean(drawn.sends, axis=0) - one.participation) <= 5 * deviation + 1e-12)
+
+
+def test_distance_gives_the_mean_power() -> None:
+    channel = Channel(distance=[10.0, 20.0, 40.0], path_loss_exponent=3.0, reference_gain=2.0)
+    np.testing.assert_allclose(channel.gain_means(3), [2e-3, 2.5e-4, 3.125e-5], rtol=1e-14)
+
+
+def test_the_mean_energy_of_a_sent_block_keeps_the_limit() -> None:
+    channel = Channel(fading="rayleigh", max_power=0.8)
+    one, rng = channel.joined(system()), np.random.default_rng(2)
+    for k in range(3):
+        code = np.zeros(4)
+        code[0] = one.weight[k] * one.clip[k]
+        noise = np.sqrt(one.noise_variance[k]) * rng.standard_normal((200_000, 4))
+        energy = one.alignment**2 / channel.threshold(one)[k] * np.sum((code + noise) ** 2, axis=1)
+        assert abs(np.mean(energy) - 0.8) < 5 * np.std(energy) / np.sqrt(200_000)
+
+
+def _received(drawn, one: InferenceSystem, z: np.ndarray, rng: np.random.Generator, model: CodeModel) -> np.ndarray:
+    """One state, many draws of the signal at all looks, shape (draws, L, r); complex symbols as r / 2 complex numbers."""
+    draws, a = 200_000, drawn.coefficients[0]
+    L = a.shape[1]
+    shape = (draws, one.dimension)
+    received = 0.0
+    for k in range(one.devices):
+        roll = rng.random(draws) < one.participation[k]
+        sent = roll[:, None] * (one.weight[k] * z[k] + np.sqrt(one.noise_variance[k]) * rng.standard_normal(shape))
+        if model is CodeModel.COMPLEX:
+            sent = sent[:, 0::2] + 1j * sent[:, 1::2]
+        received = received + one.alignment * a[k][None, :, None] * sent[:, None, :]
+    sigma = np.sqrt(one.receiver_noise_variance)
+    noise = sigma * rng.standard_normal((draws, L, one.dimension))
+    return received + (noise[..., 0::2] + 1j * noise[..., 1::2] if model is CodeModel.COMPLEX else noise)
+
+
+@pytest.mark.parametrize("model", CodeModel)
+def test_best_combination_by_simulation(model: CodeModel) -> None:
+    """The MSE of the combination, by simulating the air; and no other combination near it is better."""
+    rng = np.random.default_rng(8)
+    one = system(participation=[0.9, 0.6, 1.0])
+    features = Features(
+        f=rng.standard_normal((3, 3)) / 2, W=rng.standard_normal((3, 4, 3)), D=rng.standard_normal((3, 4))
+    )
+    channel = Channel(model=model, antennas=2, fading="rayleigh", states=1, seed=4)
+    found, drawn = combiner.best(one, features, channel), channel.drawn(one)
+    y = _received(drawn, one, features.clipped(one.clip), rng, model) / one.alignment
+
+    def error(u: np.ndarray) -> np.ndarray:
+        combined = np.einsum("l,nlr->nr", u.conj(), y)
+        if model is CodeModel.COMPLEX:
+            combined = np.stack([combined.real, combined.imag], axis=2).reshape(combined.shape[0], -1)
+        return np.sum((combined @ features.D.T - features.target) ** 2, axis=1)
+
+    u = found.combination[0]
+    errors = error(u)
+    assert abs(np.mean(errors) - found.mse[0]) < 5 * np.std(errors) / np.sqrt(errors.size)
+    for _ in range(5):
+        other = u + 0.2 * (
+            rng.standard_normal(u.size) + (1j * rng.standard_normal(u.size) if np.iscomplexobj(u) else 0)
+        )
+        difference = error(other) - errors
+        assert np.mean(difference) > -5 * np.std(difference) / np.sqrt(errors.size)
+
+
+def test_one_look_is_the_best_gain() -> None:
+    rng = np.random.default_rng(1)
+    one = system(participation=0.8)
+    features = Features(f=rng.standard_normal((3, 2)), W=rng.standard_normal((3, 4, 2)), D=rng.standard_normal((2, 4)))
+    gain = decoding.best_gain(one, features)
+    found = combiner.best(one, features, Channel())
+    if gain.gain > 0:
+        assert found.mse[0] == pytest.approx(gain.mse, rel=1e-10)
+    assert found.mse[0] <= decoding.constant_output(features)
+
+
+@given(
+    st.sampled_from(sorted(_FADINGS)),
+    st.integers(1, 4),
+    st.sampled_from(["real", "complex"]),
+    st.floats(0, 0.5),
+    st.integers(0, 1000),
+)
+@settings(max_examples=40, deadline=None)
+def test_round_trip_and_reproducible(fading: str, antennas: int, model: str, error: float, seed: int) -> None:
+    channel = Channel(
+        model=model,
+        antennas=antennas,
+        fading=fading,
+        csi_error=error,
+        seed=seed,
+        states=5,
+        **_FADINGS[fading],
+        eavesdropper={"antennas": 2, "mean_power": 0.5},
+    )
+    again = Channel(**channel.to_dict())
+    assert again == channel and hash(again) == hash(channel)
+    first, second = channel.drawn(system()), again.drawn(system())
+    assert np.array_equal(first.coefficients, second.coefficients)
+    assert channel != replace(channel, seed=seed + 1)
+    looks = first.coefficients.shape[2]
+    assert looks == antennas or (model == "real" and looks == 2 * antennas)
+
+
+@pytest.mark.parametrize(
+    ("values", "name"),
+    [
+        ({"antennas": 0}, "antennas"),
+        ({"fading": "rician"}, "k_factor"),
+        ({"k_factor": 1.0}, "k_factor"),
+        ({"fading": "nakagami", "shape": 0.1}, "shape"),
+        ({"shadowing_db": 3.0}, "shadowing_db"),
+        ({"mean_power": 0.0}, "mean_power"),
+        ({"mean_power": 1.0, "distance": 10.0}, "mean_power"),
+        ({"path_loss_exponent": 2.0}, "path_loss_exponent"),
+        ({"csi_error": -1.0}, "csi_error"),
+        ({"max_power": float("nan")}, "max_power"),
+        ({"looks": np.ones((2, 3))}, "looks"),
+        ({"looks": np.full((1, 3, 2), np.nan)}, "looks"),
+        ({"looks": np.ones((1, 3, 2)), "max_power": 1.0}, "max_power"),
+        ({"looks": np.ones((1, 3, 2)), "antennas": 2}, "antennas"),
+        ({"eavesdropper": {"antenna": 2}}, "eavesdropper"),
+        ({"eavesdropper": {"antennas": 0}}, "antennas"),
+        ({"model": "imaginary"}, "model"),
+        ({"states": 0}, "states"),
+    ],
+)
+def test_errors_name_the_parameter(values: dict[str, object], name: str) -> None:
+    with pytest.raises(ParameterError) as error:
+        Channel(**values)  # type: ignore[arg-type]
+    assert error.value.name == name
+
+
+def test_errors_beside_a_system() -> None:
+    for channel, name in (
+        (Channel(looks=np.ones((1, 2, 2))), "looks"),
+        (Channel(mean_power=[1.0, 2.0]), "mean_power"),
+        (Channel(max_power=0.3, fading="rayleigh"), "participation"),
+    ):
+        with pytest.raises(ParameterError) as error:
+            channel.drawn(system())
+        assert error.value.name == name
+    with pytest.raises(ParameterError) as error:
+        Channel(model="complex").drawn(system(dimension=3))
+    assert error.value.name == "dimension"
+    with pytest.raises(ParameterError) as error:
+        Channel(max_power=1e-6).joined(system())
+    assert error.value.name == "max_power"
+
+
+_FILE = """
+[inference]
+devices = 3
+{participation}
+noise_variance = 0.1
+weight = 0.33
+clip = 1.0
+alignment = 1.0
+receiver_noise_variance = 0.1
+dimension = 4
+delta = 1e-3
+adjacency = "{adjacency}"
+{rounds}
+[inference.channel]
+{channel}
+"""
+
+
+def _run(tmp_path, *arguments: str, participation: str = "participation = 0.8", channel: str = "", **rest: str):
+    path = tmp_path / "system.toml"
+    values = {"adjacency": "silent", "rounds": "", **rest}
+    path.write_text(_FILE.format(participation=participation, channel=channel, **values))
+    return CliRunner().invoke(main, [arguments[0], *arguments[1:-1], str(path), *arguments[-1].split()])
+
+
+@pytest.mark.parametrize("adjacency", ["absent", "silent", "replace"])
+def test_bounds_of_a_file(tmp_path, adjacency: str) -> None:
+    table = 'antennas = 2\nfading = "rayleigh"\nstates = 6\neavesdropper = { antennas = 2, mean_power = 1.0 }'
+    found = _run(tmp_path, "bounds", "--json", channel=table, adjacency=adjacency, rounds="rounds = 3")
+    assert found.exit_code == 0, found.output
+    inference = json.loads(found.stdout)["inference"]
+    part = inference["channel"]
+    assert set(part) == {"participation", "outage", "states", "epsilon", "epsilon_quantiles", "eavesdropper"}
+    assert part["participation"] == [0.8] * 3 and part["outage"] == [0.0] * 3 and part["states"] == 6
+    seen = "others" if adjacency == "absent" else "participants"
+    assert part["epsilon"][seen] == inference["privacy"]["exact"]["epsilon"]
+    assert inference["privacy"]["composed"]["rounds"] == 3
+    assert _run(tmp_path, "bounds", "", channel=table, adjacency=adjacency).exit_code == 0
+
+
+def test_a_channel_of_one_antenna_changes_no_bit(tmp_path) -> None:
+    plain = _run(tmp_path, "bounds", "--json", channel="").stdout
+    (tmp_path / "system.toml").write_text((tmp_path / "system.toml").read_text().split("[inference.channel]")[0])
+    without = CliRunner().invoke(main, ["bounds", str(tmp_path / "system.toml"), "--json"]).stdout
+    assert json.loads(plain)["inference"]["privacy"] == json.loads(without)["inference"]["privacy"]
+
+
+@pytest.mark.parametrize(
+    ("table", "participation", "key"),
+    [
+        ("max_power = 1.0", "participation = 0.8", "inference.participation"),
+        ("antenas = 2", "participation = 0.8", "inference.channel.antenas"),
+        ("antennas = 0", "participation = 0.8", "inference.channel.antennas"),
+        ('file = "none.npz"', "participation = 0.8", "inference.channel.file"),
+        ('fading = "rician"', "participation = 0.8", "inference.channel.k_factor"),
+        ("mean_power = [1.0, 2.0]", "participation = 0.8", "inference.channel.mean_power"),
+        ("max_power = 1e-9", "", "inference.channel.max_power"),
+        ("max_power = 1.0\nidle = true", "", "inference.channel.idle"),
+        ("antennas = 2", "", "inference.participation"),
+    ],
+)
+def test_errors_of_a_file(tmp_path, table: str, participation: str, key: str) -> None:
+    found = _run(tmp_path, "bounds", "", channel=table, participation=participation)
+    assert found.exit_code == 2 and f"{key}" in found.stderr and found.stdout == "", found.output
+
+
+def test_looks_of_a_file(tmp_path) -> None:
+    rng = np.random.default_rng(2)
+    table = rng.standard_normal((4, 3, 2)) + 1j * rng.standard_normal((4, 3, 2))
+    np.savez(tmp_path / "looks.npz", looks=table)
+    found = _run(tmp_path, "bounds", "--json", channel='model = "complex"\nfile = "looks.npz"')
+    part = json.loads(found.stdout)["inference"]["channel"]
+    one = system(
+        devices=3, participation=0.8, noise_variance=0.1, weight=0.33, alignment=1.0, receiver_noise_variance=0.1
+    )
+    from airtight.analytics.privacy.over_the_air import looks
+
+    np.testing.assert_array_equal(
+        part["epsilon"]["participants"], looks.epsilon(one, Channel(model="complex", looks=table))
+    )
+    np.savez(tmp_path / "looks.npz", table=table)
+    assert "array looks" in _run(tmp_path, "bounds", "", channel='file = "looks.npz"').stderr
+
+
+@pytest.mark.parametrize(
+    "command", ["calibrate --epsilon 1", "attack", "design", "train", "quantities", "report --out x"]
+)
+def test_commands_without_channels_refuse_the_table(tmp_path, command: str) -> None:
+    """A command that would leave the channel out of its numbers must not run."""
+    name, *options = command.split(" ", 1)
+    found = _run(tmp_path, name, " ".join(options), channel="antennas = 2")
+    assert found.exit_code == 2 and "inference.channel" in found.stderr, found.output

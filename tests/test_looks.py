@@ -1,0 +1,362 @@
+"""Privacy over several looks: theorem V1 against 50 digits and simulation, laws of v, observers, rounds."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import special, stats
+
+import airtight
+from airtight import Channel, InferenceSystem, ParameterError, PrivacyCurve
+from airtight.analytics.privacy.over_the_air import looks
+
+
+def system(**changes: object) -> InferenceSystem:
+    base: dict[str, object] = {
+        "devices": 3,
+        "participation": 1.0,
+        "noise_variance": [0.3, 0.2, 0.4],
+        "weight": [0.6, 0.9, 0.5],
+        "clip": 1.0,
+        "alignment": 0.7,
+        "receiver_noise_variance": 0.1,
+        "dimension": 2,
+        "delta": 1e-3,
+        "adjacency": "silent",
+    }
+    return InferenceSystem(**{**base, **changes})  # type: ignore[arg-type]
+
+
+def _table(seed: int, states: int = 3, devices: int = 3, count: int = 2, *, parts: bool = True) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    real = rng.standard_normal((states, devices, count))
+    return real + 1j * rng.standard_normal(real.shape) if parts else real
+
+
+def _v(a: np.ndarray, sigma2: np.ndarray, N: float, present: np.ndarray, k: int) -> mpmath.mpf:
+    """1 / (a^* V^-1 a) at 60 digits."""
+    with mpmath.workdps(60):
+        L = a.shape[1]
+        V = mpmath.eye(L) * mpmath.mpf(float(N))
+        columns = [mpmath.matrix([mpmath.mpmathify(complex(x)) for x in row]) for row in a]
+        for j, column in enumerate(columns):
+            if present[j] and j != k:
+                V += mpmath.mpf(float(sigma2[j])) * (column * column.H)
+        q = (columns[k].H * mpmath.lu_solve(V, columns[k]))[0]
+        return 1 / mpmath.re(q)
+
+
+@given(st.integers(1, 6), st.integers(1, 5), st.booleans(), st.floats(-14, 3), st.floats(0, 6), st.integers(0, 10**6))
+@settings(max_examples=120, deadline=None)
+def test_both_ends_of_v(devices: int, count: int, parts: bool, log_noise: float, spread: float, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    a = _table(seed, 1, devices, count, parts=parts)[0] * 10 ** rng.uniform(-spread / 2, spread / 2, (devices, 1))
+    sigma2, N = 10 ** rng.uniform(-3, 3, devices), 10.0**log_noise
+    present = rng.random(devices) < 0.6
+    low, high = looks.others_noise(a, noise_variance=sigma2, receiver_noise_variance=N, present=present)
+    for k in range(devices):
+        v = _v(a, sigma2, N, present, k)
+        assert low[k] <= v <= high[k]
+        if log_noise > -6 and spread < 2:
+            assert high[k] <= low[k] * (1 + 1e-6)
+
+
+def test_limits_of_v() -> None:
+    a = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
+    given_: dict[str, object] = {"noise_variance": [1.0, 2.0, 3.0], "present": [True, True, True]}
+    low, high = looks.others_noise(a, receiver_noise_variance=0.5, **given_)  # type: ignore[arg-type]
+    np.testing.assert_allclose(low[:2], 0.5, rtol=1e-12)  # orthogonal looks hide nothing
+    assert low[2] == high[2] == np.inf  # received nowhere
+    low, _ = looks.others_noise(a, receiver_noise_variance=0.0, **given_)  # type: ignore[arg-type]
+    assert np.all(low[:2] == 0)
+    one = looks.others_noise(
+        [[2.0], [3.0]], noise_variance=[1.0, 2.0], receiver_noise_variance=0.0, present=[True, True]
+    )
+    np.testing.assert_allclose(one[0], [4.5, 4 / 9], rtol=1e-12)
+
+
+@pytest.mark.parametrize("parts", [False, True])
+@pytest.mark.parametrize("adjacency", ["absent", "silent", "replace"])
+def test_theorem_v1_by_simulation(adjacency: str, parts: bool) -> None:
+    """The likelihood ratio of the whole L x r signal, simulated: its divergence is that of one look with noise v."""
+    rng = np.random.default_rng(11)
+    one = system(adjacency=adjacency, delta=1e-2)
+    table = _table(5, 1, parts=parts)
+    channel = Channel(model="complex" if parts else "real", looks=table)
+    r, k, a, draws = one.dimension, 0, table[0] * one.alignment, 200_000
+
+    # real coordinates of the signal: looks times coordinates, complex symbols as two by two blocks
+    def lifted(c: complex) -> np.ndarray:
+        if not parts:
+            return float(np.real(c)) * np.eye(r)
+        block = np.array([[c.real, -c.imag], [c.imag, c.real]])
+        return np.kron(np.eye(r // 2), block)
+
+    G = [np.vstack([lifted(x) for x in row]) for row in a]
+    code = np.zeros(r)
+    code[0] = one.weight[k] * one.clip[k]
+    base = one.receiver_noise_variance * np.eye(G[0].shape[0])
+    others = base + sum(one.noise_variance[j] * G[j] @ G[j].T for j in range(3) if j != k)
+    own = others + one.noise_variance[k] * G[k] @ G[k].T
+    P = stats.multivariate_normal(G[k] @ code, own)
+    Q = {
+        "absent": stats.multivariate_normal(np.zeros(len(base)), others),
+        "silent": stats.multivariate_normal(np.zeros(len(base)), own),
+        "replace": stats.multivariate_normal(-G[k] @ code, own),
+    }[adjacency]
+    curve = airtight.curve(one, device=k, observer="others", channel=channel)
+    for epsilon in (0.1, 0.7, 1.5):
+        for order, first, second in (("forward", P, Q), ("reverse", Q, P)):
+            y = first.rvs(draws, random_state=rng)
+            loss = first.logpdf(y) - second.logpdf(y)
+            gain = np.maximum(-np.expm1(epsilon - loss), 0.0)
+            exact = float(curve.delta(epsilon, direction=order))
+            assert abs(np.mean(gain) - exact) < 5 * np.std(gain) / np.sqrt(draws) + 1e-9
+
+
+def _gaussian_delta(epsilon: float, mu: float) -> float:
+    return float(special.ndtr(mu / 2 - epsilon / mu) - np.exp(epsilon) * special.ndtr(-mu / 2 - epsilon / mu))
+
+
+@pytest.mark.parametrize("adjacency", ["silent", "replace"])
+def test_visible_participants_by_enumeration(adjacency: str) -> None:
+    one = system(adjacency=adjacency, participation=[0.3, 0.8, 0.6])
+    table = _table(9)
+    channel = Channel(model="complex", looks=table)
+    gamma2 = one.alignment**2
+    for k, epsilon in product(range(3), (0.2, 1.0)):
+        total = 0.0
+        for a, others in product(table, product((0, 1), repeat=2)):
+            rest = [j for j in range(3) if j != k]
+            present = np.zeros(3, dtype=bool)
+            present[rest] = others
+            weight = np.prod([one.participation[j] if present[j] else 1 - one.participation[j] for j in rest]) / len(
+                table
+            )
+            v = float(_v(a, gamma2 * one.noise_variance, one.receiver_noise_variance, present, k))
+            distance = one.alignment * one.weight[k] * (2 if adjacency == "replace" else 1)
+            mu = distance / np.sqrt(v + gamma2 * one.noise_variance[k])
+            total += one.participation[k] * weight * _gaussian_delta(epsilon, mu)
+        found = float(airtight.delta(one, epsilon, channel=channel, observer="participants")[k])
+        assert total * (1 - 1e-9) <= found <= total * (1 + 1e-9)
+
+
+def test_the_power_limit_by_physical_simulation() -> None:
+    """Gains, inversion, truncation and looks drawn as described; delta averaged over 3e5 draws."""
+    one = system(adjacency="silent", devices=3)
+    channel = Channel(model="complex", antennas=2, fading="rayleigh", max_power=0.8, states=20_000)
+    one = channel.joined(one)
+    rng, draws, k = np.random.default_rng(3), 60_000, 1
+    h = np.sqrt(0.5) * (rng.standard_normal((draws, 3, 2)) + 1j * rng.standard_normal((draws, 3, 2)))
+    sends = np.abs(h[:, :, 0]) ** 2 >= channel.threshold(one)
+    a = h / h[:, :, :1]
+    gamma2 = one.alignment**2
+    deltas = np.zeros(draws)
+    for i in np.flatnonzero(sends[:, k]):
+        V = one.receiver_noise_variance * np.eye(2, dtype=complex)
+        for j in (0, 2):
+            if sends[i, j]:
+                V += gamma2 * one.noise_variance[j] * np.outer(a[i, j], a[i, j].conj())
+        v = 1 / np.real(a[i, k].conj() @ np.linalg.solve(V, a[i, k]))
+        mu = one.alignment * one.weight[k] / np.sqrt(v + gamma2 * one.noise_variance[k])
+        deltas[i] = _gaussian_delta(0.5, mu)
+    for observer in ("participants", "others"):  # the shown channel shows who sends
+        found = float(airtight.delta(one, 0.5, channel=channel, observer=observer)[k])
+        spread = np.std(deltas) * np.sqrt(1 / draws + 1 / 20_000)
+        assert abs(found - np.mean(deltas)) < 5 * spread
+
+
+def test_one_antenna_is_the_system_itself() -> None:
+    for adjacency, fading in product(("absent", "silent", "replace"), ("none", "rayleigh")):
+        one = system(adjacency=adjacency, participation=[0.3, 0.9, 1.0])
+        for observer in ("participants", "others", "signal"):
+            ours = airtight.epsilon(one, observer=observer, channel=Channel(fading=fading))
+            assert np.array_equal(ours, airtight.epsilon(one, observer=observer))
+    assert airtight.curve(one, channel=Channel()).to_json() == airtight.curve(one).to_json()
+
+
+def test_equal_looks_divide_the_receivers_noise() -> None:
+    one = system(participation=[0.3, 0.9, 1.0], adjacency="absent")
+    four = airtight.epsilon(one, channel=Channel(antennas=4))
+    quarter = system(participation=[0.3, 0.9, 1.0], adjacency="absent", receiver_noise_variance=0.025)
+    np.testing.assert_allclose(four, airtight.epsilon(quarter), rtol=1e-10)
+
+
+@pytest.mark.parametrize("adjacency", ["absent", "silent", "replace"])
+def test_more_looks_and_more_observers_learn_more(adjacency: str) -> None:
+    table = _table(4, 4, 3, 3)
+    one = system(adjacency=adjacency, participation=[0.5, 0.9, 1.0])
+    of = {
+        count: [
+            np.asarray(
+                airtight.epsilon(one, channel=Channel(model="complex", looks=table[:, :, :count]), observer=seen)
+            )
+            for seen in ("participants", "others", "signal")
+        ]
+        for count in (1, 2, 3)
+    }
+    for few, many in ((1, 2), (2, 3)):
+        for before, after in zip(of[few], of[many], strict=True):
+            assert np.all(before <= after * (1 + 1e-7))
+    for participants, others, signal in of.values():
+        assert np.all(others <= participants * (1 + 1e-7)) and np.array_equal(others, signal)
+
+
+def test_devices_left_out_of_the_enumeration_keep_both_ends() -> None:
+    one = system(participation=[0.5, 0.9, 0.7], adjacency="silent")
+    channel = Channel(model="complex", looks=_table(6))
+    full, few = looks.law(one, channel), looks.law(one, channel, effort=6)
+    assert full.exact and not few.exact
+    np.testing.assert_allclose(np.sum(few.weights, axis=(1, 2)), 1.0, rtol=1e-12)
+    for end, sign in (("low", 1), ("high", -1)):
+        for power in (-1, -2):  # means of decreasing functions of v
+            of_full = np.sum(full.weights * getattr(full, end) ** power, axis=(1, 2))
+            of_few = np.sum(few.weights * getattr(few, end) ** power, axis=(1, 2))
+            assert np.all(sign * (of_few - of_full) >= -1e-12)
+
+
+@given(st.integers(1, 40), st.integers(0, 10**6))
+@settings(max_examples=50, deadline=None)
+def test_cells_enclose_their_atoms(cells: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    low = 10 ** rng.uniform(-6, 6, (2, 300))
+    high, weights = low * (1 + rng.random((2, 300)) * 1e-3), rng.random((2, 300))
+    grouped = looks._cells(low, high, weights, cells)
+    assert grouped[0].shape[-1] <= max(cells, 1)
+    np.testing.assert_allclose(np.sum(grouped[2], axis=1), np.sum(weights, axis=1), rtol=1e-12)
+    for level in 10 ** rng.uniform(-6, 6, 20):  # the law of the lower ends is below, that of the upper ends above
+        below = np.sum(np.where(grouped[0] <= level, grouped[2], 0), axis=1)
+        assert np.all(below >= np.sum(np.where(low <= level, weights, 0), axis=1) * (1 - 1e-12))
+        above = np.sum(np.where(grouped[1] >= level, grouped[2], 0), axis=1)
+        assert np.all(above >= np.sum(np.where(high >= level, weights, 0), axis=1) * (1 - 1e-12))
+
+
+def test_rounds_fresh_and_static() -> None:
+    one = system(adjacency="silent")
+    channel = Channel(model="complex", looks=_table(2))
+    once = airtight.epsilon(one, channel=channel)
+    fresh = looks.bracket(one, channel, rounds=5)
+    assert np.all(fresh.lower <= fresh.upper * (1 + 1e-12)) and np.all(fresh.upper > once)
+    static = looks.bracket(one, Channel(model="complex", looks=_table(2), fresh=False), rounds=5)
+    # by hand: the mean over states of a Gaussian release with five times the squared distance
+    law = looks.law(one, channel)
+    scaled = one.normalised()
+    mu = np.sqrt(5) * scaled.sensitivity[0] / np.sqrt(law.low[0, :, 0] + scaled.received_noise_variance[0])
+    at = float(static.upper[0])
+    assert np.mean([_gaussian_delta(at, m) for m in mu]) == pytest.approx(one.delta, rel=1e-6)
+    with pytest.raises(ParameterError, match="fresh"):
+        looks.bracket(system(participation=0.5), Channel(model="complex", looks=_table(2), fresh=False), rounds=5)
+
+
+def test_static_absent_is_one_release_of_all_coordinates() -> None:
+    one = system(adjacency="absent")
+    channel = Channel(model="complex", looks=_table(2, 1), fresh=False)
+    composed = airtight.curve(one, channel=channel).compose(4)
+    assert float(looks.epsilon(one, channel, rounds=4, device=0)) == pytest.approx(
+        float(composed.epsilon(1e-3)), rel=2e-2
+    )
+    assert float(looks.epsilon(one, channel, rounds=4, device=0)) <= float(composed.epsilon(1e-3)) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("adjacency", ["absent", "silent", "replace"])
+def test_idle_noise_is_noise_of_the_others(adjacency: str) -> None:
+    """With one look, idle noise over a channel is that of the system; the table says so by looks that differ by 1e-12."""
+    one = system(adjacency=adjacency, idle_noise=True, participation=[0.3, 0.9, 1.0])
+    table = np.ones((1, 3, 1))
+    table[0, 0, 0] = 1 + 1e-12
+    for observer in ("participants", "others"):
+        ours = airtight.epsilon(one, observer=observer, channel=Channel(looks=table))
+        np.testing.assert_allclose(ours, airtight.epsilon(one, observer=observer), rtol=1e-6)
+
+
+@pytest.mark.parametrize("adjacency", ["absent", "silent", "replace"])
+@pytest.mark.parametrize("observer", ["participants", "others"])
+def test_one_look_with_participants_is_the_system(adjacency: str, observer: str) -> None:
+    """Looks that differ by 1e-12 take the way of many looks and must give the numbers of one look."""
+    one = system(adjacency=adjacency, participation=[0.3, 0.9, 1.0])
+    table = np.ones((1, 3, 1))
+    table[0, 0, 0] = 1 + 1e-12
+    ours = airtight.epsilon(one, observer=observer, channel=Channel(looks=table))
+    np.testing.assert_allclose(ours, airtight.epsilon(one, observer=observer), rtol=1e-6)
+
+
+def test_an_unknown_channel_is_bounded_by_a_known_one() -> None:
+    one = system(participation=[0.5, 0.9, 1.0])
+    table = _table(1)
+    known, unknown = (looks.bracket(one, Channel(model="complex", looks=table, known=k)) for k in (True, False))
+    assert np.all(unknown.lower == 0) and np.array_equal(known.upper, unknown.upper)
+    curve = airtight.curve(one, channel=Channel(model="complex", looks=table, known=False))
+    assert float(curve.bracket(delta=1e-3).lower) == 0
+
+
+def test_the_curve_survives_json() -> None:
+    one = system(participation=[0.5, 0.9, 1.0], adjacency="absent")
+    for channel in (Channel(model="complex", looks=_table(1)), Channel(antennas=2, fading="rayleigh", states=4)):
+        curve = airtight.curve(one, channel=channel, device=1)
+        again = PrivacyCurve.from_json(curve.to_json())
+        assert again.to_json() == curve.to_json()
+        assert float(again.delta(1.0)) == float(curve.delta(1.0))
+
+
+def test_devices_may_change_their_order() -> None:
+    table, order = _table(3), [2, 0, 1]
+    one = system(participation=[0.3, 0.9, 0.7])
+    moved = system(
+        participation=one.participation[order], noise_variance=one.noise_variance[order], weight=one.weight[order]
+    )
+    ours = airtight.epsilon(one, channel=Channel(model="complex", looks=table))
+    theirs = airtight.epsilon(moved, channel=Channel(model="complex", looks=table[:, order]))
+    np.testing.assert_allclose(ours[order], theirs, rtol=1e-9)
+
+
+def test_extremes() -> None:
+    table = _table(3)
+    assert np.all(airtight.epsilon(system(participation=0.0), channel=Channel(looks=table.real)) == 0)
+    assert np.all(airtight.epsilon(system(weight=0.0), channel=Channel(looks=table.real)) == 0)
+    silent = airtight.epsilon(
+        system(noise_variance=0.0, receiver_noise_variance=0.0), channel=Channel(looks=table.real)
+    )
+    assert np.all(silent == np.inf)
+    unheard = table.copy()
+    unheard[:, 0] = 0.0
+    for adjacency in ("absent", "silent", "replace"):
+        one = system(adjacency=adjacency)
+        found = airtight.epsilon(one, channel=Channel(model="complex", looks=unheard))
+        assert found[0] == 0 or found[0] < 1e-9
+        assert np.all(found[1:] > 0)
+    tiny = airtight.epsilon(system(), delta=1e-300, channel=Channel(model="complex", looks=table))
+    assert np.all(np.isfinite(tiny)) and np.all(
+        tiny > airtight.epsilon(system(), channel=Channel(model="complex", looks=table))
+    )
+    assert np.all(airtight.epsilon(system(), delta=0.0, channel=Channel(looks=table.real)) == np.inf)
+
+
+def test_an_eavesdropper_needs_a_table() -> None:
+    with pytest.raises(ParameterError, match="eavesdropper"):
+        looks.epsilon(system(), Channel(antennas=2, fading="rayleigh"), eavesdropper=True)
+    channel = Channel(antennas=1, fading="rayleigh", states=50, eavesdropper={"antennas": 4, "mean_power": 1.0})
+    strong = looks.epsilon(system(), channel, eavesdropper=True)
+    assert np.all(strong > airtight.epsilon(system(), channel=channel))
+
+
+def test_medians_of_the_theory() -> None:
+    """K = 12, Rayleigh, epsilon 1 with one antenna: the median over states, to the error of their number."""
+    from scipy.optimize import brentq
+
+    def of(weight: float) -> InferenceSystem:
+        return system(
+            devices=12, noise_variance=0.1, weight=weight, alignment=1.0, receiver_noise_variance=0.1, delta=1e-5
+        )
+
+    weight = brentq(lambda w: float(airtight.epsilon(of(w))[0]) - 1, 0.01, 3)
+    one = of(weight)
+    for model, expected in {"complex": {2: 1.19, 4: 1.86, 8: 3.07}, "real": {2: 1.44, 4: 2.66, 8: 3.72}}.items():
+        for antennas, median in expected.items():
+            channel = Channel(model=model, antennas=antennas, fading="rayleigh", states=400)
+            pooled = np.median(looks.epsilon_by_state(one, channel))
+            assert pooled == pytest.approx(median, rel=0.02), (model, antennas)
