@@ -14,12 +14,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
 from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, ParameterError
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.inference.transmission import RicianFading
 from airtight.analytics.parameters import (
     Choice,
     Count,
@@ -395,6 +393,10 @@ def _looked(coefficients: NDArray[Any], model: CodeModel) -> NDArray[Any]:
 
 def _exceedance(channel: Channel, threshold: FloatArray, mean: FloatArray) -> FloatArray:
     """P(power gain >= threshold) for every device."""
+    from scipy import special
+
+    from airtight.analytics.inference.transmission import RicianFading
+
     with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
         ratio = threshold / mean
         match channel.fading:
@@ -417,6 +419,8 @@ def _exceedance(channel: Channel, threshold: FloatArray, mean: FloatArray) -> Fl
 
 def _gains_above(channel: Channel, u: FloatArray, threshold: FloatArray, mean: FloatArray) -> FloatArray:
     """Power gains at antenna 1 given that they are above the threshold, by inversion of their tail at u P(above)."""
+    from scipy import special
+
     if channel.fading is Fading.NONE:
         return np.broadcast_to(mean, u.shape)
     tail = np.maximum((1 - u) * _exceedance(channel, threshold, mean), 1e-300)
