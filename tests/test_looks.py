@@ -360,3 +360,33 @@ def test_medians_of_the_theory() -> None:
             channel = Channel(model=model, antennas=antennas, fading="rayleigh", states=400)
             pooled = np.median(looks.epsilon_by_state(one, channel))
             assert pooled == pytest.approx(median, rel=0.02), (model, antennas)
+
+
+@pytest.mark.parametrize(
+    ("adjacency", "hidden", "shown"), [("absent", 9.71e-3, 2.715e-2), ("silent", 2.62e-3, 6.04e-3)]
+)
+def test_a_participation_that_the_channel_shows_amplifies_nothing(adjacency: str, hidden: float, shown: float) -> None:
+    """One antenna, a power that suffices with probability .1: delta by hand is E[1{k sends} D(v)], with v by a binomial law."""
+    from airtight.analytics.privacy.mechanisms import gaussian_pair
+
+    one = system(
+        devices=12, participation=0.1, noise_variance=0.1, weight=1 / 12, clip=5.0, alignment=1.0, dimension=8,
+        receiver_noise_variance=0.1, delta=1e-5, adjacency=adjacency,
+    )  # fmt: skip
+    assert float(airtight.delta(one, 1.0, observer="others")[0]) == pytest.approx(hidden, rel=1e-3)
+    power = float(Channel(max_power=1.0).threshold(one)[0]) / -np.log(0.1)
+    channel = Channel(fading="rayleigh", max_power=power, states=20_000)
+    found = airtight.delta(channel.joined(one), 1.0, observer="others", channel=channel)
+    by_hand = 0.0
+    for n, weight in enumerate(stats.binom.pmf(np.arange(12), 11, 0.1)):
+        without = 0.1 * n + 0.1
+        orders = (
+            ((without + 0.1, without), (without, without + 0.1)) if adjacency == "absent" else ((without + 0.1,) * 2,)
+        )
+        logs = [
+            gaussian_pair.log_hockey_stick(1.0, distance=5 / 12, variance_p=p, variance_q=q, dimension=8)
+            for p, q in orders
+        ]
+        by_hand += 0.1 * float(weight) * float(np.exp(max(logs)))
+    assert by_hand == pytest.approx(shown, rel=1e-3)
+    np.testing.assert_allclose(found, by_hand, rtol=0.02)  # 20 000 states
