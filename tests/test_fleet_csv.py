@@ -43,6 +43,22 @@ def test_a_plan_is_that_of_the_same_fleet_in_the_file(tmp_path):
     np.testing.assert_array_equal([float(row["utility"]) for row in plan], found.utility)
 
 
+@pytest.mark.parametrize(
+    "command", [("bounds",), ("calibrate", "--epsilon", "1"), ("attack", "--samples", "500")], ids=lambda c: c[0]
+)
+def test_devices_of_a_table_are_those_of_the_file(tmp_path, command):
+    columns = {"noise_variance": [0.1, 0.2, 0.3], "weight": [0.5, 0.3, 0.2]}
+    base = (
+        "[inference]\ndevices = {}\nparticipation = 0.9\nnoise_variance = {}\nweight = {}\nclip = 1.0\nalignment = 1.0\n"
+        'receiver_noise_variance = 0.1\ndimension = 4\ndelta = 1e-3\nadjacency = "silent"\n'
+    )
+    lines = "\n".join(f"{s!r},{w!r}" for s, w in zip(*columns.values(), strict=True))
+    given = table(tmp_path, f"noise_variance,weight\n{lines}\n")
+    beside = run(*command, written(tmp_path, base.format(12, 1.0, 0.08)), "--devices", given, "--json").stdout
+    inside = run(*command, written(tmp_path, base.format(3, *columns.values())), "--json").stdout
+    assert json.loads(beside) == json.loads(inside)
+
+
 def test_who_cannot_is_left_out_and_named(tmp_path):
     system = written(tmp_path, FLEET)
     given = table(tmp_path, "device,distance,channel_gain\na,50,1\nb,60,0\nc,900000,1\nd,70,1\n")

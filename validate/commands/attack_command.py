@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from airtight.validate.commands.options import FILE, JSON, SEED, print_json
+from airtight.validate.commands.options import DEVICES, FILE, JSON, SEED, print_json
 from airtight.validate.running import progress
-from airtight.validate.system_file.config import SystemFileError, load
+from airtight.validate.system_file.config import SystemFileError
 from airtight.validate.system_file.description import Description
 
 
@@ -24,16 +24,26 @@ from airtight.validate.system_file.description import Description
     help="Attack federated training instead, in so many runs of it under either neighbour.",
 )
 @SEED
+@DEVICES
 @JSON
-def attack(file: Path, samples: int | None, rounds: int | None, runs: int | None, seed: int, as_json: bool) -> None:
+def attack(
+    file: Path,
+    samples: int | None,
+    rounds: int | None,
+    runs: int | None,
+    seed: int,
+    devices: Path | None,
+    as_json: bool,
+) -> None:
     """The optimal attack on the simulated channel of FILE: epsilon from samples, beside the exact and the published one.
 
     With --runs on one client of its federated training, by each mechanism of [training] whose sums have a known law.
     """
     from airtight.validate.attack import experiment
+    from airtight.validate.commands import fleet_csv as fleets
     from airtight.validate.report import tables
 
-    description = load(file)
+    description, _, _ = fleets.load(file, devices, "inference")
     if runs is not None:
         _on_training(file, description, runs, rounds, seed, as_json)
         return

@@ -94,9 +94,11 @@ def main() -> None:
 
 @main.command()
 @click.argument("files", type=click.Path(path_type=Path), nargs=-1, required=True, metavar="FILE...")
+@DEVICES
 @_JSON
-def bounds(files: tuple[Path, ...], as_json: bool) -> None:
+def bounds(files: tuple[Path, ...], devices: Path | None, as_json: bool) -> None:
     """Every bound of the systems in FILE: published, proven, exact. For several files the JSON is an object by file."""
+    from airtight.validate.commands import fleet_csv as fleets
     from airtight.validate.results.bounds import Bounds, each
     from airtight.validate.results.inference_results import InferenceBounds
 
@@ -108,7 +110,9 @@ def bounds(files: tuple[Path, ...], as_json: bool) -> None:
                 )
             yield name, part
 
-    descriptions = {str(file): load(file, channel=True) for file in files}
+    if devices is not None and len(files) > 1:
+        raise click.UsageError("--devices: with one FILE")
+    descriptions = {str(file): fleets.load(file, devices, channel=True)[0] for file in files}
     if as_json:
         found = {file: Bounds.joined(warned(description)) for file, description in descriptions.items()}
         print_json(found if len(files) > 1 else found[str(files[0])])
@@ -373,18 +377,20 @@ def _certified(ids: Sequence[str], out: Path, source: Source, *, quiet: bool) ->
     type=click.Choice(["federated", "inference", "energy"]),
     help="Only this part of FILE; may be given several times.",
 )
+@DEVICES
 @_JSON
 @_QUIET
-def train(file: Path, checkpoints: Path | None, parts: tuple[str, ...], as_json: bool) -> None:
+def train(file: Path, checkpoints: Path | None, parts: tuple[str, ...], devices: Path | None, as_json: bool) -> None:
     """Learn from handwritten digits with the systems in FILE.
 
     Federated learning by every mechanism, collaborative inference by every scheme, and learning under energy policies.
     """
+    from airtight.validate.commands import fleet_csv as fleets
     from airtight.validate.experiments.training import training_run
     from airtight.validate.report import tables
     from airtight.validate.system_file.training_plan import plan as planned
 
-    description = load(file)
+    description, _, _ = fleets.load(file, devices)
     there = training_run.described(description)
     wanted = [training_run.Part(part) for part in parts] or there
     missing = [part.value for part in wanted if part not in there] or ([] if there else ["federated"])

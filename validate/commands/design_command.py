@@ -10,7 +10,7 @@ import click
 from airtight.analytics.checks import ParameterError
 from airtight.validate.commands.options import DEVICES, FILE, JSON, LEAVE_OUT, PLAN, print_json
 from airtight.validate.running import progress
-from airtight.validate.system_file.config import SystemFileError, load, read
+from airtight.validate.system_file.config import SystemFileError
 from airtight.validate.system_file.description import Description
 
 if TYPE_CHECKING:
@@ -29,14 +29,18 @@ if TYPE_CHECKING:
 @click.option(
     "--rounds", type=click.IntRange(min=1), help="Queries that epsilon is of together; as FILE says by default."
 )
+@DEVICES
 @JSON
-def calibrate(file: Path, epsilon: float, variable: str, rounds: int | None, as_json: bool) -> None:
+def calibrate(
+    file: Path, epsilon: float, variable: str, rounds: int | None, devices: Path | None, as_json: bool
+) -> None:
     """The least noise (greatest clips, greatest participation) with which every device in FILE keeps epsilon."""
     from airtight.solvers.design.calibrate import calibrate as calibrated
+    from airtight.validate.commands import fleet_csv as fleets
     from airtight.validate.report import tables
     from airtight.validate.results.design import CalibrationResult
 
-    description = load(file)
+    description, _, _ = fleets.load(file, devices, "inference")
     if description.inference is None:
         raise SystemFileError(f"{file}: inference: missing; there is nothing to calibrate")
     queries = description.rounds if rounds is None else rounds
@@ -82,7 +86,7 @@ def design(
     from airtight.validate.results.design import DesignResult
     from airtight.validate.results.schema import as_json as tree_of
 
-    description, rows, left = fleets.load(file, devices, _devices_of(file, devices), leave_out=leave_out)
+    description, rows, left = fleets.load(file, devices, leave_out=leave_out)
     for one in left:
         click.echo(f"airtight: left out: {one}", err=True)
     system, wanted, task = description.inference, description.design, description.task
@@ -155,11 +159,6 @@ def _frontier(description: Description, over: Sequence[str], plot: Path | None, 
         print_json(found)
     else:
         tables.frontier(description.name, found)
-
-
-def _devices_of(file: Path, devices: Path | None) -> str:
-    """Name of the table whose devices a CSV file holds."""
-    return "inference" if devices is None or "inference" in read(file) else "energy"
 
 
 def _fleet(

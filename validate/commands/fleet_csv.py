@@ -54,7 +54,9 @@ class Left:
         return f"device {self.row.name}: {self.reason}"
 
 
-def load(path: Path, devices: Path | None, table: str, *, leave_out: bool) -> tuple[Description, list[Row], list[Left]]:
+def load(
+    path: Path, devices: Path | None, table: str | None = None, *, leave_out: bool = False, channel: bool = False
+) -> tuple[Description, list[Row], list[Left]]:
     """Read a system file whose devices, in one of its tables, come from a CSV file.
 
     Parameters
@@ -63,9 +65,12 @@ def load(path: Path, devices: Path | None, table: str, *, leave_out: bool) -> tu
         System file; it gives the keys that the CSV file has no column for, equal for every device.
     devices : Path or None
         None where the system file holds all devices.
-    table : {"energy", "inference"}
+    table : {"energy", "inference"}, optional
+        By default [inference] where the file has it, and [energy] otherwise.
     leave_out : bool
         Whether devices with a value out of range are left out and listed instead of refused.
+    channel : bool
+        Whether the caller computes over a channel; see :func:`airtight.validate.system_file.config.load`.
 
     Returns
     -------
@@ -81,7 +86,8 @@ def load(path: Path, devices: Path | None, table: str, *, leave_out: bool) -> tu
     """
     raw = read(path)
     if devices is None:
-        return described(raw, path), [], []
+        return described(raw, path, channel=channel), [], []
+    table = table or ("inference" if "inference" in raw else "energy")
     columns, rows = _columns(devices, table)
     left = list[Left]()
     if leave_out:
@@ -93,7 +99,7 @@ def load(path: Path, devices: Path | None, table: str, *, leave_out: bool) -> tu
     if not isinstance(kept, dict):
         raise SystemFileError(f"{path}: {table}: missing; what is not in {devices} must stand there")
     try:
-        return described({**raw, table: _merged(kept, held, table)}, path), rows, left
+        return described({**raw, table: _merged(kept, held, table)}, path, channel=channel), rows, left
     except SystemFileError as error:
         raise SystemFileError(f"{error} ({table} with the {len(rows)} devices of {devices})") from None
 
