@@ -407,6 +407,16 @@ def train(file: Path, checkpoints: Path | None, parts: tuple[str, ...], devices:
         tables.training(description.name, found.tree)
 
 
+@main.command()
+@click.option("--results", is_flag=True, help="The schema of what the commands print with --json.")
+def schema(results: bool) -> None:
+    """The JSON Schema of the system file, with which editors complete and check its keys."""
+    from airtight.validate.results import schema as of_results
+    from airtight.validate.system_file import file_schema
+
+    click.echo(of_results.text() if results else file_schema.text(), nl=False)
+
+
 main.add_command(report)
 main.add_command(figures)
 main.add_command(paper)

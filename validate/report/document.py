@@ -36,6 +36,7 @@ from airtight.validate.report.rows import box, computed, witnessed
 from airtight.validate.report.tables import number
 from airtight.validate.report.verdicts import known, numbered, severities, told
 from airtight.validate.results import schema
+from airtight.validate.system_file import file_schema
 
 _PRIVATE = ("commands", "papers", "report")  # folders of validate that have no Python interface
 _ALONE = ("check",)  # a program that is copied beside the certificates
@@ -348,6 +349,7 @@ def main(folder: str, names: Sequence[str] = ()) -> None:
         "parameters.md": parameters(),
         "reference.md": reference(),
         "schema.json": schema.text(),
+        "system-file.schema.json": file_schema.text(),
         "certificates.sha256": sums,
     }
     if not names:

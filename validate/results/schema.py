@@ -14,6 +14,13 @@ import numpy as np
 from airtight.validate.results.attack import AttackResult
 from airtight.validate.results.bounds import Bounds
 from airtight.validate.results.closed_forms import ClosedForms
+from airtight.validate.results.design import (
+    CalibrationResult,
+    DesignResult,
+    FederatedDesignResult,
+    FleetDesignResult,
+    FrontierResult,
+)
 from airtight.validate.results.energy import EnergyResult
 from airtight.validate.results.quantizer import QuantizerResult
 from airtight.validate.results.weights import WeightResult
@@ -21,6 +28,8 @@ from airtight.validate.results.weights import WeightResult
 COMMANDS: dict[str, Any] = {
     "attack": AttackResult,
     "bounds": Bounds,
+    "calibrate": CalibrationResult,
+    "design": DesignResult | FederatedDesignResult | FleetDesignResult | FrontierResult,
     "quantities": ClosedForms,
     "solve weights": WeightResult,
     "solve energy": list[EnergyResult],
@@ -59,10 +68,12 @@ def _of(kind: Any, found: dict[str, Any]) -> dict[str, Any]:
     if is_dataclass(kind) and isinstance(kind, type):
         return _object(kind, found)
     if origin in (Union, types.UnionType):
-        return {"anyOf": [_of(one, found) for one in inner if one is not type(None)]}
+        return {"anyOf": [{"type": "null"} if one is type(None) else _of(one, found) for one in inner]}
     if origin is np.ndarray or kind is np.ndarray:
         return {"type": "array", "items": {"$ref": "#/$defs/number"}}
     if origin is list:
+        return {"type": "array", "items": _of(inner[0], found)}
+    if origin is tuple and inner[-1] is Ellipsis:
         return {"type": "array", "items": _of(inner[0], found)}
     if origin is tuple:
         return {"type": "array", "items": _of(inner[0], found), "minItems": len(inner), "maxItems": len(inner)}
@@ -71,6 +82,7 @@ def _of(kind: Any, found: dict[str, Any]) -> dict[str, Any]:
     if isinstance(kind, type) and issubclass(kind, StrEnum):
         return {"enum": [each.value for each in kind]}
     plain: dict[Any, dict[str, Any]] = {
+        Any: {},
         bool: {"type": "boolean"},
         int: {"type": "integer"},
         float: {"$ref": "#/$defs/number"},
@@ -85,6 +97,7 @@ def _object(kind: type, found: dict[str, Any]) -> dict[str, Any]:
         found[name] = {}  # a type may contain itself
         hints = get_type_hints(kind)
         optional = {f.name for f in fields(kind) if f.default is not MISSING or f.default_factory is not MISSING}
+        optional |= {f.name for f in fields(kind) if type(None) in get_args(hints[f.name])}
         found[name] = {
             "type": "object",
             "description": (kind.__doc__ or "").strip().splitlines()[0],

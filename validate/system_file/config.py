@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema, create_model
 
 from airtight.analytics import checks, parameters
 from airtight.analytics.checks import AirtightError, ParameterError
@@ -53,9 +53,12 @@ def _pair(value: object) -> object:
     raise ValueError("must be a list of two numbers (or of two lists, one number per device)")
 
 
-Pair = Annotated[Any, BeforeValidator(_pair)]
-PerDevice = Annotated[Any, BeforeValidator(_number_or_list)]
-Number = Annotated[Any, BeforeValidator(_number)]
+_ONE: dict[str, Any] = {"type": "number"}
+_EACH = {"anyOf": [_ONE, {"type": "array", "items": _ONE, "minItems": 1}]}
+_TWO = {"type": "array", "items": _EACH, "minItems": 2, "maxItems": 2}
+Pair = Annotated[Any, BeforeValidator(_pair), WithJsonSchema(_TWO)]
+PerDevice = Annotated[Any, BeforeValidator(_number_or_list), WithJsonSchema(_EACH)]
+Number = Annotated[Any, BeforeValidator(_number), WithJsonSchema(_ONE)]
 
 
 @lru_cache(maxsize=2)
@@ -195,7 +198,7 @@ def _design_table() -> type[_Table]:
 _Design = _design_table()
 
 
-class _File(_Table):
+class SystemFile(_Table):
     """A whole system file."""
 
     inference: _Inference | None = None
@@ -310,11 +313,11 @@ class _Errors:
             raise SystemFileError("\n".join(self.lines))
 
 
-def _checked(path: Path, raw: dict[str, Any]) -> _File:
+def _checked(path: Path, raw: dict[str, Any]) -> SystemFile:
     """Check that every required key is there, and that every value has the right type and lies in its interval."""
     file, problems = None, dict[tuple[str, ...], str]()
     try:
-        file = _File.model_validate(raw)
+        file = SystemFile.model_validate(raw)
     except ValidationError as error:
         problems = _messages(error)
     for table, values, kind in _value_tables(raw):
@@ -325,7 +328,7 @@ def _checked(path: Path, raw: dict[str, Any]) -> _File:
         raise SystemFileError("\n".join(f"{path}: {text}" for text in problems.values()))
     if not file.model_fields_set:
         raise SystemFileError(
-            f"{path}: empty; it must contain at least one of the tables {', '.join(_File.model_fields)}"
+            f"{path}: empty; it must contain at least one of the tables {', '.join(SystemFile.model_fields)}"
         )
     return file
 
@@ -576,7 +579,7 @@ def meant(key: str, allowed: Sequence[str]) -> str:
 def keys(table: Sequence[str]) -> list[str]:
     """The keys of a table of the system file, by path: ``["inference", "features"]``; ``[]`` gives the tables."""
     if not table:
-        return list(_File.model_fields)
+        return list(SystemFile.model_fields)
     tables: dict[str, type[BaseModel]] = {
         "inference": _Inference,
         "inference.features": _Features,
