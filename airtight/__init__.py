@@ -149,6 +149,7 @@ __all__ = [
     "delta",
     "design",
     "discrete_pair",
+    "energy_problem",
     "epsilon",
     "equal",
     "false",
@@ -181,6 +182,7 @@ __all__ = [
     "try_claims",
     "utility_fair",
     "verify",
+    "weight_problem",
 ]
 
 
@@ -480,6 +482,20 @@ def solve_weights(*arguments: Any, **options: Any) -> Any:
     from airtight.solvers import weights
 
     return weights.solve(*arguments, **options)
+
+
+def weight_problem(*arguments: Any, **options: Any) -> Any:
+    """The weight problem as a cvxpy problem; see :func:`airtight.solvers.weights.weight_problem.weight_problem`."""
+    from airtight.solvers import weights
+
+    return weights.weight_problem(*arguments, **options)
+
+
+def energy_problem(*arguments: Any, **options: Any) -> Any:
+    """The energy-utility problem as a cvxpy problem; see :func:`airtight.solvers.energy.conic_energy.energy_problem`."""
+    from airtight.solvers.energy import conic_energy
+
+    return conic_energy.energy_problem(*arguments, **options)
 
 
 def solve_energy(*arguments: Any, **options: Any) -> Any:

@@ -8,23 +8,24 @@ from typing import Any
 
 import numpy as np
 
+from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, IntArray
+from airtight.analytics.federated.fair.device import DeviceFleet
 from airtight.solvers.energy.energy_problem import Case, Problem
 from airtight.solvers.energy.exact import exact_cases
 
 _TOLERANCE = 1e-11  # absolute and relative, for Clarabel; the gap of the answer is computed independently
 
 
-@cache
-def program() -> tuple[Any, dict[str, Any], dict[str, Any]]:
-    r"""The problem, its parameters and its variables.
+def stated() -> tuple[Any, dict[str, Any], dict[str, Any]]:
+    r"""The problem of one device, its parameters and its variables.
 
     In :math:`u \ge te^{(a-Z_st)/t}` the perspective of the exponential is divided by :math:`e^{Z_s}`, where Z_s is the
     greatest rate, so that u has the magnitude of t.
 
     Examples
     --------
-    >>> problem, _, _ = program()
+    >>> problem, _, _ = stated()
     >>> problem.is_dcp(), problem.is_dpp()
     (True, True)
     """
@@ -46,6 +47,66 @@ def program() -> tuple[Any, dict[str, Any], dict[str, Any]]:
     return cp.Problem(objective, constraints), p, {"x": x, "t": t}
 
 
+program = cache(stated)
+
+
+def parameters(device: Problem) -> dict[str, float]:
+    """The values of the parameters for one device."""
+    greatest_rate = float(device.Z_max[0])
+    values = {
+        "a": device.a[0],
+        "Z_s": greatest_rate,
+        "P_cp": device.P_cp[0],
+        "circuit": device.P_cir[0] - device.inverse_gain[0],
+        "amplifier": device.inverse_gain[0] * np.exp(greatest_rate),
+        "T": device.T[0],
+        "x_min": device.x_min[0],
+        "t_min": device.t_min[0],
+        "half": device.half[0],
+        "log_beta_1": np.log(device.beta_1[0]),
+        "per_beta_2": device.P_cp[0] / device.beta_2[0],
+    }
+    return {name: float(value) for name, value in values.items()}
+
+
+def energy_problem(fleet: DeviceFleet, *, device: int = 0) -> tuple[Any, dict[str, Any]]:
+    r"""The relaxed energy-utility problem of one device as a cvxpy problem, to be changed and extended.
+
+    Parameters
+    ----------
+    fleet : DeviceFleet
+    device : int
+
+    Returns
+    -------
+    problem : cvxpy.Problem
+        It follows cvxpy's rules for parameters (DPP); ``problem.param_dict`` holds the deadline ``T`` (s), the least compute time
+        ``x_min``, half of the utility energy ``half`` (J) and more. A new value needs no new compilation.
+    variables : dict
+        ``x``, the compute time, and ``t``, the transmission time, in seconds.
+
+    Notes
+    -----
+    The minimum m is :math:`\beta_1 + (\varrho/2)^2 - U` for the greatest utility U, wherever at the optimum the energy is at
+    least :math:`\varrho/2`; elsewhere it only bounds U from above (:mod:`airtight.solvers.energy.energy_problem`).
+
+    Examples
+    --------
+    >>> from airtight.analytics.federated.fair.device import table_1
+    >>> from airtight.solvers.energy.utility import solve as best
+    >>> fleet = table_1(distance=[50.0])
+    >>> problem, variables = energy_problem(fleet)
+    >>> least = problem.solve()
+    >>> bool(abs(fleet.beta_1[0] + (fleet.utility_energy[0] / 2) ** 2 - least - best(fleet).utility[0]) < 1e-6)
+    True
+    """
+    k = checks.count("device", device, f"[0, {np.size(Problem.of(fleet).T) - 1}]")
+    problem, named, variables = stated()
+    for name, value in parameters(Problem.of(fleet)[[k]]).items():
+        named[name].value = value
+    return problem, variables
+
+
 def solve(problem: Problem) -> tuple[FloatArray, FloatArray, IntArray, FloatArray]:
     """x, Z, case and bound: by the cone program where the relaxation is lossless, one device after the other.
 
@@ -57,22 +118,8 @@ def solve(problem: Problem) -> tuple[FloatArray, FloatArray, IntArray, FloatArra
     x, Z, case, bound = exact_cases(problem)
     for k in np.flatnonzero(problem.energy(problem.x_max, problem.Z_max) >= problem.half):
         device = problem[[k]]
-        greatest_rate = float(device.Z_max[0])
-        values = {
-            "a": device.a[0],
-            "Z_s": greatest_rate,
-            "P_cp": device.P_cp[0],
-            "circuit": device.P_cir[0] - device.inverse_gain[0],
-            "amplifier": device.inverse_gain[0] * np.exp(greatest_rate),
-            "T": device.T[0],
-            "x_min": device.x_min[0],
-            "t_min": device.t_min[0],
-            "half": device.half[0],
-            "log_beta_1": np.log(device.beta_1[0]),
-            "per_beta_2": device.P_cp[0] / device.beta_2[0],
-        }
-        for name, value in values.items():
-            p[name].value = float(value)
+        for name, value in parameters(device).items():
+            p[name].value = value
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the solver's warnings about accuracy: the gap decides
             compiled.solve(

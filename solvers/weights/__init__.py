@@ -8,6 +8,16 @@ from airtight.solvers.weights.weight_problem import (
     least_feasible_epsilon,
     program,
     solve,
+    weight_problem,
 )
 
-__all__ = ["Cap", "Method", "Objective", "greatest_weights", "least_feasible_epsilon", "program", "solve"]
+__all__ = [
+    "Cap",
+    "Method",
+    "Objective",
+    "greatest_weights",
+    "least_feasible_epsilon",
+    "program",
+    "solve",
+    "weight_problem",
+]

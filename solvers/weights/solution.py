@@ -20,9 +20,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any
 
 from airtight.analytics.checks import AirtightError, FloatArray
 from airtight.analytics.records import Record
+from airtight.solvers.weights.constrained import Constraints, stated
 from airtight.solvers.weights.quadratic import Certificate, Multipliers, QuadraticProgram
 
 
@@ -48,6 +50,8 @@ class Solution(Record):
         Whether the method reports convergence. Only the certificate is evidence of optimality.
     program : QuadraticProgram
         The program that was solved; :func:`airtight.solvers.weights.solution.proof` takes it.
+    constraints : callable, optional
+        The further constraints that were given.
     """
 
     w: FloatArray
@@ -62,6 +66,14 @@ class Solution(Record):
     seconds: float = field(compare=False)
     converged: bool
     program: QuadraticProgram = field(repr=False, compare=False)
+    constraints: Constraints | None = field(default=None, repr=False, compare=False)
+
+    def to_cvxpy(self) -> tuple[Any, dict[str, Any]]:
+        """The problem that was solved, as a cvxpy problem and its variables by name.
+
+        See :func:`airtight.solvers.weights.constrained.stated`.
+        """
+        return stated(self.program, self.constraints)
 
     def is_optimal(self, tol: float = 1e-9) -> bool:
         """See :meth:`Certificate.is_optimal`."""

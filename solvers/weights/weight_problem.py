@@ -17,6 +17,7 @@ import math
 import time
 from dataclasses import replace
 from enum import StrEnum
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,9 +29,16 @@ from airtight.analytics.inference.features import Features, matched
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.rounding import UNIT
 from airtight.solvers.errors import InfeasibleError
-from airtight.solvers.weights import caps, conic_weights, published_update, structured
+from airtight.solvers.weights import caps, conic_weights, constrained, published_update, structured
 from airtight.solvers.weights.caps import Cap
-from airtight.solvers.weights.quadratic import Multipliers, QuadraticProgram, certificate, multipliers
+from airtight.solvers.weights.constrained import Constraints
+from airtight.solvers.weights.quadratic import (
+    Certificate,
+    Multipliers,
+    QuadraticProgram,
+    certificate,
+    multipliers,
+)
 from airtight.solvers.weights.solution import Solution
 
 _TOLERANCE = 1e-12  # relative stationarity that the structured solver is asked for
@@ -112,6 +120,7 @@ def solve(
     method: Method | str = Method.STRUCTURED,
     sums_to_one: bool = True,
     w_max: ArrayLike | None = None,
+    constraints: Constraints | None = None,
 ) -> Solution:
     """Optimal weights with their certificate.
 
@@ -131,6 +140,10 @@ def solve(
         False drops the constraint sum w = 1, which contradicts unbiasedness (FDP-E4): the shrinkage design.
     w_max : array_like, shape (K,) or scalar, optional
         Greatest weights in [0, inf], used instead of those of the privacy cap.
+    constraints : callable, optional
+        From the cvxpy variable of the weights to further constraints, one or a list: equalities of affine and inequalities
+        of convex expressions. cvxpy then solves the problem, whatever the method, and the certificate is that of the
+        problem with them (:mod:`airtight.solvers.weights.constrained`).
 
     Returns
     -------
@@ -142,8 +155,8 @@ def solve(
         When the greatest weights sum to less than 1 by more than the rounding of their sum, or when no weight of a
         device keeps the cap. The error states the least feasible cap where there is one.
     ParameterError
-        When the shapes of the inputs disagree, the method does not minimise this objective, or the problem is
-        unbounded.
+        When the shapes of the inputs disagree, the method does not minimise this objective, the problem is
+        unbounded, or `constraints` returns something else.
 
     Examples
     --------
@@ -153,6 +166,9 @@ def solve(
     (array([0.227 , 0.2943, 0.4787]), True)
     >>> bool(best.exact_mse <= solve(system, views, epsilon_cap=2.0, objective="published").exact_mse)
     True
+    >>> alike = solve(system, views, epsilon_cap=2.0, constraints=lambda w: [w[0] == w[1], w[2] <= 0.4])
+    >>> alike.w.round(4), alike.is_optimal(1e-8)
+    (array([0.3, 0.3, 0.4]), True)
     """
     started = time.perf_counter()
     objective_kind, method_kind = (
@@ -165,17 +181,15 @@ def solve(
             method_kind.value,
             "structured or cvxpy for this objective: (46) minimises the printed MSE, sum w = 1",
         )
-    matched(system, features)
-    if w_max is None:
-        upper = greatest_weights(system, epsilon_cap, cap, sums_to_one=sums_to_one)
-    else:
-        upper = checks.vector("w_max", w_max, system.devices, "[0, inf]")
-        if sums_to_one and not _reaches_one(upper):
-            raise InfeasibleError(f"w_max: the greatest weights sum to {np.sum(upper):.6g} < 1")
-    qp = program(system, features, objective=objective_kind, upper=upper, sums_to_one=sums_to_one)
-    _demand_bounded(qp)
-    converged = True
-    if method_kind is Method.CVXPY:
+    if constraints is not None and method_kind is Method.PUBLISHED:
+        raise ParameterError("method", method_kind.value, "structured or cvxpy with constraints: (46) takes none")
+    qp = _bounded_program(system, features, epsilon_cap, cap, objective_kind, sums_to_one, w_max)
+    upper, converged = qp.upper, True
+    proved: Certificate | None = None
+    if constraints is not None:
+        w, multiplier_values, proved, iterations, converged = constrained.minimise(qp, constraints)
+        method_kind = Method.CVXPY
+    elif method_kind is Method.CVXPY:
         w, multiplier_values, iterations, converged = conic_weights.minimise(qp)
     elif method_kind is Method.PUBLISHED:
         trace = published_update.update(system, features, upper)
@@ -196,7 +210,67 @@ def solve(
         iterations,
         converged,
         time.perf_counter() - started,
+        proved,
+        constraints,
     )
+
+
+def weight_problem(
+    system: InferenceSystem,
+    features: Features,
+    *,
+    epsilon_cap: float = np.inf,
+    cap: Cap | str = Cap.EXACT,
+    objective: Objective | str = Objective.EXACT,
+    sums_to_one: bool = True,
+    w_max: ArrayLike | None = None,
+    constraints: Constraints | None = None,
+) -> tuple[Any, dict[str, Any]]:
+    """The weight problem as a cvxpy problem, to be changed and extended; arguments as in :func:`solve`.
+
+    Returns
+    -------
+    problem : cvxpy.Problem
+        Its value is the MSE. The parameter ``w_max`` holds the greatest weights of the cap
+        (:func:`greatest_weights` computes them for another one); a new value needs no new compilation.
+    variables : dict
+        ``{"w": cvxpy.Variable}``, shape (K,).
+
+    Examples
+    --------
+    >>> system, views = _example()
+    >>> problem, variables = weight_problem(system, views, epsilon_cap=2.0)
+    >>> problem.is_dcp(dpp=True), bool(abs(problem.solve() - solve(system, views, epsilon_cap=2.0).exact_mse) < 1e-6)
+    (True, True)
+    >>> problem.param_dict["w_max"].value = greatest_weights(system, 4.0)
+    >>> bool(abs(problem.solve() - solve(system, views, epsilon_cap=4.0).exact_mse) < 1e-6)
+    True
+    """
+    kind = checks.choice("objective", objective, Objective)
+    qp = _bounded_program(system, features, epsilon_cap, cap, kind, sums_to_one, w_max)
+    return constrained.stated(qp, constraints)
+
+
+def _bounded_program(
+    system: InferenceSystem,
+    features: Features,
+    epsilon_cap: float,
+    cap: Cap | str,
+    objective: Objective,
+    sums_to_one: bool,
+    w_max: ArrayLike | None,
+) -> QuadraticProgram:
+    """The program with the greatest weights of the cap, or the given ones."""
+    matched(system, features)
+    if w_max is None:
+        upper = greatest_weights(system, epsilon_cap, cap, sums_to_one=sums_to_one)
+    else:
+        upper = checks.vector("w_max", w_max, system.devices, "[0, inf]")
+        if sums_to_one and not _reaches_one(upper):
+            raise InfeasibleError(f"w_max: the greatest weights sum to {np.sum(upper):.6g} < 1")
+    qp = program(system, features, objective=objective, upper=upper, sums_to_one=sums_to_one)
+    _demand_bounded(qp)
+    return qp
 
 
 def greatest_weights(
@@ -303,6 +377,8 @@ def _solution(
     iterations: int,
     converged: bool,
     seconds: float,
+    proved: Certificate | None,
+    constraints: Constraints | None,
 ) -> Solution:
     nonnegative = np.maximum(w, 0.0)
     weighted = replace(system, weight=nonnegative)
@@ -313,13 +389,14 @@ def _solution(
         exact_mse=float("nan") if negative else distortion.exact(weighted, features),
         published_mse=float("nan") if negative else distortion.published(weighted, features),
         w_max=qp.upper,
-        certificate=certificate(qp, w, multiplier_values),
+        certificate=certificate(qp, w, multiplier_values) if proved is None else proved,
         multipliers=multiplier_values,
         method=method,
         iterations=iterations,
         seconds=seconds,
         converged=converged,
         program=qp,
+        constraints=constraints,
     )
 
 
