@@ -486,9 +486,9 @@ def solve_weights(*arguments: Any, **options: Any) -> Any:
 
 def weight_problem(*arguments: Any, **options: Any) -> Any:
     """The weight problem as a cvxpy problem; see :func:`airtight.solvers.weights.weight_problem.weight_problem`."""
-    from airtight.solvers import weights
+    from airtight.solvers.weights import weight_problem as problems
 
-    return weights.weight_problem(*arguments, **options)
+    return problems.weight_problem(*arguments, **options)
 
 
 def energy_problem(*arguments: Any, **options: Any) -> Any:

@@ -8,7 +8,6 @@ from airtight.solvers.weights.weight_problem import (
     least_feasible_epsilon,
     program,
     solve,
-    weight_problem,
 )
 
 __all__ = [
@@ -19,5 +18,4 @@ __all__ = [
     "least_feasible_epsilon",
     "program",
     "solve",
-    "weight_problem",
 ]
