@@ -50,6 +50,7 @@ if TYPE_CHECKING:
         subsampled,
     )
     from airtight.analytics.privacy.over_the_air.amplification import proven, published
+    from airtight.analytics.privacy.over_the_air.meter import Meter, OverspentError, Round
     from airtight.solvers.design.curve_family import calibrate_curve
     from airtight.solvers.errors import InfeasibleError, NotSettledError
     from airtight.solvers.quantities import quantities
@@ -94,6 +95,7 @@ _HOMES = {  # what is loaded when it is first used, and from where
         "subsampled",
     ),
     "analytics.privacy.over_the_air.amplification": ("proven", "published"),
+    "analytics.privacy.over_the_air.meter": ("Meter", "OverspentError", "Round"),
     "solvers.design.curve_family": ("calibrate_curve",),
     "solvers.errors": ("InfeasibleError", "NotSettledError"),
     "solvers.quantities": ("quantities",),
@@ -102,6 +104,7 @@ _HOMES = {  # what is loaded when it is first used, and from where
         "Item",
         "Paper",
         "Reference",
+        "Round",
         "holds",
         "holds_under",
         "false",
@@ -124,8 +127,10 @@ __all__ = [
     "InfeasibleError",
     "InferenceSystem",
     "Item",
+    "Meter",
     "NotSettledError",
     "Observer",
+    "OverspentError",
     "Paper",
     "ParameterError",
     "PrivacyCurve",

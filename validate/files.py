@@ -189,6 +189,27 @@ def _sum(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
+@contextmanager
+def appending(path: Path) -> Iterator[IO[bytes]]:
+    """A file open for reading and appending that no other run of airtight writes to meanwhile; what is written is kept.
+
+    On leaving, all that was written has reached the disk. The lock is a file beside it, which stays.
+
+    Raises
+    ------
+    FolderError
+        When another run holds the file.
+    """
+    with _locked(path.with_name(path.name + ".lock")), path.open("a+b") as stream:
+        yield stream
+        stream.flush()
+        os.fsync(stream.fileno())
+        if sys.platform != "win32":
+            folder = os.open(path.resolve().parent, os.O_RDONLY)
+            os.fsync(folder)
+            os.close(folder)
+
+
 def _locked(path: Path) -> IO[bytes]:
     """The open file of a lock that this process holds."""
     while True:
@@ -200,7 +221,7 @@ def _locked(path: Path) -> IO[bytes]:
                 fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             stream.close()
-            raise FolderError(f"{path.parent}: another run of airtight is writing to this folder") from None
+            raise FolderError(f"{path.parent}: another run of airtight is writing here") from None
         # the run before may have deleted the file between opening and locking
         if path.exists() and os.path.samestat(os.fstat(stream.fileno()), path.stat()):
             return stream

@@ -14,6 +14,7 @@ from airtight.analytics.checks import AirtightError, ConvergenceError, Parameter
 from airtight.solvers.errors import InfeasibleError, NotSettledError
 from airtight.validate.commands.attack_command import attack
 from airtight.validate.commands.design_command import calibrate, design
+from airtight.validate.commands.meter_command import meter
 from airtight.validate.commands.options import DEVICES, LEAVE_OUT, PLAN, print_json
 from airtight.validate.commands.options import EFFORT as _EFFORT
 from airtight.validate.commands.options import FILE as _FILE
@@ -421,6 +422,7 @@ main.add_command(report)
 main.add_command(figures)
 main.add_command(paper)
 main.add_command(sweep)
+main.add_command(meter)
 main.add_command(attack)
 main.add_command(calibrate)
 main.add_command(design)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -106,6 +106,27 @@ def bounds(parts: Iterable[tuple[str, Part]]) -> None:
                 _federated(console, name, part)
             case _:
                 _devices(console, name, part)
+
+
+def metered(summary: Mapping[str, Any]) -> None:
+    """Print what a meter says of every device."""
+    console = screen()
+    table = Table(
+        title=f"{summary['rounds']} rounds, delta = {number(summary['delta'])}: the budget is a guarantee, spent a reading",
+        box=box.SIMPLE_HEAD,
+        title_justify="left",
+    )
+    columns = {
+        "budget": summary["budget_epsilon"],
+        "spent": summary["spent_epsilon"],
+        "mu^2 spent": summary["spent_mu_squared"],
+        "mu^2 left": summary["left_mu_squared"],
+    }
+    for heading in ("devices", *columns):
+        table.add_column(heading, justify="left" if heading == "devices" else "right")
+    for devices, values in groups(list(zip(*columns.values(), strict=True)))[:_MOST]:
+        table.add_row(devices, *map(number, values))
+    console.print(table)
 
 
 def _channel(console: Console, part: ChannelBounds) -> None:

@@ -1,0 +1,106 @@
+"""The command ``airtight meter``: the log of a fleet's budgets, a line a round."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import click
+
+from airtight.analytics.checks import ParameterError
+from airtight.validate.commands.options import JSON, print_json
+from airtight.validate.system_file.config import SystemFileError
+
+REFUSED = 3
+
+
+@click.command()
+@click.argument("log", type=click.Path(path_type=Path, dir_okay=False))
+@click.option(
+    "--add", type=click.Path(path_type=Path, dir_okay=False), metavar="ROUND", help="Record the round of a TOML file."
+)
+@click.option("--budget", type=float, metavar="EPSILON", help="Begin a new log with this budget for every device.")
+@click.option("--delta", type=float, help="Of the budget, for a new log.")
+@click.option("--devices", type=click.IntRange(min=1), help="Number of devices, for a new log.")
+@JSON
+def meter(
+    log: Path, add: Path | None, budget: float | None, delta: float | None, devices: int | None, as_json: bool
+) -> None:
+    """What has been spent by the rounds in LOG, and with --add whether the next one may run: it is recorded, or exit 3."""
+    from airtight.analytics.privacy.over_the_air.meter import Meter, OverspentError
+    from airtight.validate import files
+
+    new = {"--budget": budget, "--delta": delta, "--devices": devices}
+    if any(value is not None for value in new.values()) and (missing := [k for k, v in new.items() if v is None]):
+        raise click.UsageError(f"a new log needs {', '.join(missing)}, too")
+    if budget is None and not log.exists():
+        raise SystemFileError(f"{log}: No such file; --budget, --delta and --devices begin a new log")
+    given = None if add is None else _round(add)
+    if budget is None and given is None:
+        _print(_read(log, log.read_bytes()), None, as_json)
+        return
+    allowed: bool | None = None
+    if budget is not None and log.exists() and log.stat().st_size:
+        raise SystemFileError(f"{log}: exists already; a new log needs a new file")
+    fresh = None if budget is None else Meter(budget, delta or 0.0, devices=devices or 1)
+    with files.appending(log) as stream:
+        stream.seek(0)
+        content = stream.read()
+        whole = content.rfind(b"\n") + 1
+        if fresh is not None and content:
+            raise SystemFileError(f"{log}: exists already; a new log needs a new file")
+        account = _read(log, content) if fresh is None else fresh
+        known = 0 if fresh is not None else len(account.lines)
+        if given is not None:
+            try:
+                account.record(given)
+                allowed = True
+            except OverspentError as error:
+                allowed = False
+                click.echo(f"airtight: refused: {error}", err=True)
+            except ParameterError as error:
+                raise SystemFileError(f"{add}: {error}") from None
+        if len(account.lines) > known:
+            if whole < len(content):
+                stream.truncate(whole)  # the rest of a line that a crash cut off: its round was never allowed
+            stream.write("".join(line + "\n" for line in account.lines[known:]).encode())
+    _print(account, allowed, as_json)
+    if allowed is False:
+        raise click.exceptions.Exit(REFUSED)
+
+
+def _read(log: Path, content: bytes) -> Any:
+    from airtight.analytics.privacy.over_the_air.meter import Meter
+
+    try:
+        return Meter.from_json(content.decode())
+    except UnicodeDecodeError:
+        raise SystemFileError(f"{log}: not a text in UTF-8") from None
+    except ParameterError as error:
+        raise SystemFileError(f"{log}: {error}") from None
+
+
+def _round(path: Path) -> Any:
+    """The round of a TOML file, whose keys are those of :class:`airtight.analytics.privacy.over_the_air.meter.Round`."""
+    from airtight.analytics.privacy.over_the_air.meter import Round
+
+    try:
+        with path.open("rb") as stream:
+            return Round.from_dict(tomllib.load(stream))
+    except OSError as error:
+        raise SystemFileError(f"{path}: {error.strerror or error}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SystemFileError(f"{path}: not valid TOML: {error}") from None
+    except ParameterError as error:
+        raise SystemFileError(f"{path}: {error}") from None
+
+
+def _print(account: Any, allowed: bool | None, as_json: bool) -> None:
+    summary = account.summary()
+    if as_json:
+        print_json(summary if allowed is None else {**summary, "allowed": allowed})
+        return
+    from airtight.validate.report import tables
+
+    tables.metered(summary)
