@@ -263,7 +263,7 @@ def test_altered_logs_are_rejected_and_the_line_named() -> None:
             resealed(2, clip=0.5),
             resealed(2, adjacency="absent"),
         ],
-        "line 5": [[*lines[:4], lines[4].replace("63.0", "64.0")], resealed(4, weight=float(1.5))],
+        "line 5": [[*lines[:4], lines[4].replace("63.0", "64.0")], resealed(4, weight=1.5)],
     }
     assert sum(map(len, altered.values())) >= 20
     for place, logs in altered.items():
@@ -376,6 +376,7 @@ def test_killed_at_any_moment_no_round_passes_twice(tmp_path: Path) -> None:
         time.sleep(rng.random() * 0.05)
         os.kill(process.pid, signal.SIGKILL)
         printed = process.stdout.read().split()
+        process.stdout.close()
         process.wait()
         recorded = Meter.from_json(log.read_text()).rounds
         last = int(printed[-1]) if printed else said + 1

@@ -1,7 +1,8 @@
 r"""A meter for a fleet: rounds as they happened, and a halt before a device's budget is overspent.
 
 **The filter** (theorem M2). Rolls are seen by the server and drawn independently of all data; neighbours are ``silent`` or
-``replace``. Round t then is a Gaussian release with :math:`\mu_t = |x - x'|_{\max}/\sqrt{v_k(S_t) + \sigma_k^2}` by clip bounds, a
+``replace``. Round t then is a Gaussian release with :math:`\mu_t = |x - x'|_{\max}/\sqrt{v_k(S_t) + \sigma_k^2}` by clip
+bounds, a
 function of what was released, and of rolls and channels that were seen before the round. If a round is refused whenever
 :math:`\sum\mu_t^2` would exceed :math:`\mu_B^2`, everything released is at most as distinguishable as one Gaussian release of
 :math:`\mu_B`, however adaptively the parameters of the rounds were chosen.
@@ -16,7 +17,8 @@ composed with that of :math:`\mu_B`. Given the Gaussian rounds' past the others 
 of dominating pairs is their product.
 
 **Who may send** (theorem M4). A device that stays away takes its noise along, so that :math:`\mu_k` of the others rises. Feasible
-sets are closed under union, because :math:`\mu_k` falls with S: so devices that would overspend are removed, all are computed again,
+sets are closed under union, because :math:`\mu_k` falls with S: so devices that would overspend are removed, all are
+computed again,
 until none would. The rest is the greatest feasible set.
 
 **What is refused.** ``absent``: without the device there is no roll of it to see. Hidden rolls: they may not steer who sends. A
@@ -329,7 +331,8 @@ class Meter:
     def _likely(self, one: Round) -> NDArray[np.bool_]:
         """A set that holds the greatest feasible one, at one look found by sorting instead of one pass after the other.
 
-        There :math:`\\mu_k^2 = s_k^2/V(S)` with one V for all, so that the devices of the greatest s_k^2 over what is left go first.
+        There :math:`\\mu_k^2 = s_k^2/V(S)` with one V for all, so that the devices of the greatest s_k^2 over what is left
+        go first.
         A margin of 1e-9 leaves doubtful devices to the passes of :meth:`who`.
         """
         present = np.asarray(one.participants).copy()
