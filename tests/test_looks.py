@@ -38,9 +38,9 @@ def _table(seed: int, states: int = 3, devices: int = 3, count: int = 2, *, part
     return real + 1j * rng.standard_normal(real.shape) if parts else real
 
 
-def _v(a: np.ndarray, sigma2: np.ndarray, N: float, present: np.ndarray, k: int) -> mpmath.mpf:
-    """1 / (a^* V^-1 a) at 60 digits."""
-    with mpmath.workdps(60):
+def _v(a: np.ndarray, sigma2: np.ndarray, N: float, present: np.ndarray, k: int, digits: int = 60) -> mpmath.mpf:
+    """1 / (a^* V^-1 a) at so many digits."""
+    with mpmath.workdps(digits):
         L = a.shape[1]
         V = mpmath.eye(L) * mpmath.mpf(float(N))
         columns = [mpmath.matrix([mpmath.mpmathify(complex(x)) for x in row]) for row in a]
@@ -150,7 +150,7 @@ def test_the_power_limit_by_physical_simulation() -> None:
     """Gains, inversion, truncation and looks drawn as described; delta averaged over 3e5 draws."""
     one = system(adjacency="silent", devices=3)
     channel = Channel(model="complex", antennas=2, fading="rayleigh", max_power=0.8, states=20_000)
-    one = channel.joined(one)
+    one = channel.with_participation(one)
     rng, draws, k = np.random.default_rng(3), 60_000, 1
     h = np.sqrt(0.5) * (rng.standard_normal((draws, 3, 2)) + 1j * rng.standard_normal((draws, 3, 2)))
     sends = np.abs(h[:, :, 0]) ** 2 >= channel.threshold(one)
@@ -376,7 +376,7 @@ def test_a_participation_that_the_channel_shows_amplifies_nothing(adjacency: str
     assert float(airtight.delta(one, 1.0, observer="others")[0]) == pytest.approx(hidden, rel=2e-3)
     power = float(Channel(max_power=1.0).threshold(one)[0]) / -np.log(0.1)
     channel = Channel(fading="rayleigh", max_power=power, states=20_000)
-    found = airtight.delta(channel.joined(one), 1.0, observer="others", channel=channel)
+    found = airtight.delta(channel.with_participation(one), 1.0, observer="others", channel=channel)
     by_hand = 0.0
     for n, weight in enumerate(stats.binom.pmf(np.arange(12), 11, 0.1)):
         without = 0.1 * n + 0.1
@@ -390,3 +390,48 @@ def test_a_participation_that_the_channel_shows_amplifies_nothing(adjacency: str
         by_hand += 0.1 * float(weight) * float(np.exp(max(logs)))
     assert by_hand == pytest.approx(shown, rel=1e-3)
     np.testing.assert_allclose(found, by_hand, rtol=0.02)  # 20 000 states
+
+
+def test_coefficients_whose_squares_are_no_doubles_are_refused() -> None:
+    """A look of 1e-170 had v = infinity, and epsilon 0 where it is 1.79: its square underflows."""
+    one = system(receiver_noise_variance=0.0, alignment=1.0)
+    for power, wrong in ((-170, True), (-76, True), (-75, False), (75, False), (76, True), (200, True)):
+        table = np.full((1, 3, 1), 10.0**power)
+        table[0, 0, 0] *= 1 + 1e-12 * (-1) ** (
+            power > 0
+        )  # not quite equal, so that the looks are not reduced to one system
+        if wrong:
+            with pytest.raises(ParameterError, match="looks"):
+                Channel(looks=table)
+            with pytest.raises(ParameterError, match="coefficients"):
+                looks.others_noise(
+                    table, noise_variance=0.1, receiver_noise_variance=0.0, present=np.ones(3, dtype=bool)
+                )
+        elif power > 0:
+            np.testing.assert_allclose(
+                airtight.epsilon(one, channel=Channel(looks=table)), airtight.epsilon(one), rtol=1e-6
+            )
+
+
+def test_both_ends_of_v_at_the_ends_of_the_doubles() -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(60):
+        devices, count = int(rng.integers(1, 5)), int(rng.integers(1, 4))
+        shape = (devices, 1) if rng.random() < 0.5 else (devices, count)
+        a = rng.standard_normal((devices, count)) * 10 ** rng.uniform(-70, 70, shape)
+        sigma2, N = 10 ** rng.uniform(-300, 0, devices), 10 ** rng.uniform(-300, 2)
+        present = rng.random(devices) < 0.7
+        low, high = looks.others_noise(a, noise_variance=sigma2, receiver_noise_variance=N, present=present)
+        with mpmath.workdps(1500):
+            for k in range(devices):
+                assert low[k] <= _v(a, sigma2, N, present, k, digits=1500) <= high[k]
+
+
+def test_a_static_channel_that_decides_shows_who_sends() -> None:
+    """Hidden from an observer who does not know it, a lasting roll still counts as shown: nothing tighter is proved."""
+    channel = Channel(model="complex", antennas=2, fading="rayleigh", max_power=0.8, states=50, fresh=False)
+    one = channel.with_participation(system())
+    unknown = Channel(**{**channel.to_dict(), "known": False})
+    for observer in ("participants", "others", "signal"):
+        shown, hidden = (looks.bracket(one, each, rounds=4, observer=observer) for each in (channel, unknown))
+        np.testing.assert_array_equal(shown.upper, hidden.upper)

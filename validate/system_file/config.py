@@ -130,7 +130,10 @@ class _Eavesdropper(_table("_Listener", parameters.of(Eavesdropper).values())): 
     """The table [inference.channel.eavesdropper]."""
 
 
-class _Channel(_table("_Drawn", (p for p in parameters.of(Channel).values() if p.name != "looks"))):  # type: ignore[misc]
+_DRAWN = (row for row in parameters.of(Channel).values() if row.name not in ("looks", "eavesdropper"))
+
+
+class _Channel(_table("_Drawn", _DRAWN)):  # type: ignore[misc]
     """The table [inference.channel]."""
 
     file: str | None = None
@@ -498,8 +501,8 @@ def _looks(path: Path, file: str) -> Any:
 def _through(path: Path, channel: Channel, system: InferenceSystem) -> InferenceSystem:
     """The system with the participation that the channel decides, checked against the channel."""
     try:
-        joined = channel.joined(system)
-        channel.checked_for(joined)
+        joined = channel.with_participation(system)
+        channel.check(joined)
     except ParameterError as error:
         where = "inference" if error.name in parameters.of(InferenceSystem) else "inference.channel"
         raise SystemFileError(f"{path}: {where}.{error}") from None
