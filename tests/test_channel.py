@@ -220,7 +220,7 @@ def test_round_trip_and_reproducible(fading: str, antennas: int, model: str, err
         ({"looks": np.ones((1, 3, 2)), "max_power": 1.0}, "max_power"),
         ({"looks": np.ones((1, 3, 2)), "antennas": 2}, "antennas"),
         ({"eavesdropper": {"antenna": 2}}, "eavesdropper"),
-        ({"eavesdropper": {"antennas": 0}}, "antennas"),
+        ({"eavesdropper": {"antennas": 0}}, "eavesdropper.antennas"),
         ({"model": "imaginary"}, "model"),
         ({"states": 0}, "states"),
     ],
@@ -307,6 +307,16 @@ def test_a_channel_of_one_antenna_changes_no_bit(tmp_path) -> None:
         ("max_power = 1e-9", "", "inference.channel.max_power"),
         ("max_power = 1.0\nidle = true", "", "inference.channel.idle"),
         ("antennas = 2", "", "inference.participation"),
+        (
+            "eavesdropper = { antenas = 2 }",
+            "participation = 0.8",
+            "eavesdropper.antenas: unknown key; did you mean antennas? allowed: antennas, mean_power",
+        ),
+        (
+            "eavesdropper = { mean_power = -1.0 }",
+            "participation = 0.8",
+            "inference.channel.eavesdropper.mean_power = -1.0",
+        ),
     ],
 )
 def test_errors_of_a_file(tmp_path, table: str, participation: str, key: str) -> None:
@@ -349,3 +359,13 @@ def test_commands_without_channels_refuse_the_table(tmp_path, command: str) -> N
     name, *options = command.split(" ", 1)
     found = _run(tmp_path, name, " ".join(options), channel="antennas = 2")
     assert found.exit_code == 2 and "inference.channel" in found.stderr, found.output
+
+
+@pytest.mark.parametrize("variance", [0.01, 0.3])
+def test_errors_of_the_inverted_coefficient_have_their_variance(variance: float) -> None:
+    states = 20_000
+    drawn = Channel(model="complex", fading="rayleigh", csi_error=variance, states=states).draw(system())
+    error = drawn.coefficients[:, :, 0] - 1
+    square = np.abs(error) ** 2
+    assert abs(np.mean(square) - variance) < 5 * variance / np.sqrt(square.size)  # an exponential law
+    assert np.mean(error.real**2) == pytest.approx(variance / 2, rel=0.05)

@@ -182,3 +182,17 @@ def test_the_energy_problem() -> None:
                 assert top - least == pytest.approx(one.utility[device], abs=1e-6)
     with pytest.raises(ParameterError, match="device"):
         airtight.energy_problem(fleet, device=3)
+
+
+def test_a_multiplier_of_a_loose_constraint_widens_the_gap() -> None:
+    """mu f(w) < 0 there: with the wrong sign the bound would lie above the optimum."""
+    system, features = example()
+    qp = program(system, features)
+    _, w, named = constrained._stated(qp, lambda w: [w[0] <= 0.9])
+    best = airtight.solve_weights(system, features)
+    w.value = best.w
+    for mu in (0.1, 1.0):
+        named["0"].dual_variables[0].save_value(np.array(mu))
+        certificate = constrained._certified(qp, w, best.multipliers, [named["0"]])
+        assert best.objective - certificate.duality_gap <= best.objective * (1 + 1e-9)
+        assert certificate.duality_gap >= mu * (0.9 - best.w[0]) * (1 - 1e-6)

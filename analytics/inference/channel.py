@@ -136,7 +136,10 @@ class _Listener(Parameter[Any, Eavesdropper | None]):
         allowed = ", ".join(of(Eavesdropper))
         if not isinstance(value, Mapping) or not value.keys() <= of(Eavesdropper).keys():
             raise ParameterError(self.name, value, f"a table with {allowed}")
-        return Eavesdropper(**value)
+        try:
+            return Eavesdropper(**value)
+        except ParameterError as error:
+            raise ParameterError(f"{self.name}.{error.name}", error.value, error.allowed, error.index) from None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

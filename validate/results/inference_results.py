@@ -174,7 +174,7 @@ class Composed:
 
     @classmethod
     def of(cls, system: InferenceSystem, rounds: int, observer: Observer, channel: Channel | None = None) -> Composed:
-        seen = observers.meaning(system) if observer is Observer.AUTO else observer
+        seen = observers.resolved(system, observer)
         given: dict[str, Any] = {"rounds": rounds, "observer": seen}
         lower, epsilon = many.bracket(system, **given) if channel is None else looks.bracket(system, channel, **given)
         return cls(rounds=rounds, observer=seen, epsilon=epsilon, lower=lower)
@@ -565,7 +565,7 @@ class InferenceBounds:
 
         Over a channel, distortion and accuracy are those of the first antenna alone, where devices invert it perfectly.
         """
-        through = channel if channel is None or looks.superposed(system, channel) != system else None
+        through = channel if channel is None or looks.one_look_system(system, channel) != system else None
         privacy = Privacy.of(system, observer, rounds, through)
         of_channel = None if channel is None else ChannelBounds.of(system, channel, privacy.observers, task)
         selection = None if scores is None else Selection.of(system, scores)

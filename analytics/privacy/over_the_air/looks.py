@@ -46,7 +46,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from airtight.analytics import checks
-from airtight.analytics.checks import FloatArray, IntArray, ParameterError, choice
+from airtight.analytics.checks import FloatArray, IntArray, ParameterError
 from airtight.analytics.guarantee import Adjacency, Observer
 from airtight.analytics.inference.channel import Channel, moderate
 from airtight.analytics.inference.system import InferenceSystem, device_indices
@@ -57,6 +57,7 @@ from airtight.analytics.privacy.mechanisms.mechanism import Ends, Factors, Mecha
 from airtight.analytics.privacy.over_the_air import noise_mixture, observers
 from airtight.analytics.privacy.over_the_air import rounds as many
 from airtight.analytics.privacy.over_the_air.hidden_mixtures import Unseen
+from airtight.analytics.privacy.over_the_air.mixtures import below
 from airtight.analytics.privacy.over_the_air.noise_mixture import Participation
 from airtight.analytics.privacy.over_the_air.rounds import Query
 from airtight.analytics.rounding import SMALLEST, UNIT
@@ -71,7 +72,6 @@ _BATCH = 1 << 18  # entries of arrays (sets, K, K) that are computed at a time
 _JITTER = 1e-14  # share of the trace that is added to a covariance before it is solved with
 _FAR = 1e60  # v beyond this multiple of the noise counts as this multiple, which is safe for the upper end
 _BELOW = (1e-9, 1e-6, 1e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 0.1, 0.5)  # relative distances below the upper bound
-_FARTHEST = 1e99  # epsilon that is tried where the upper bound is infinite
 _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _NATS = 24.0  # the quadrature of a divergence errs by e^-24 of it
 _TINY = float(np.finfo(float).tiny)
@@ -431,12 +431,7 @@ def _pairs(
     return _Pair(lower, upper, share, bounded)
 
 
-def _meant(system: InferenceSystem, observer: Observer | str | None) -> Observer:
-    seen = choice("observer", Observer.AUTO if observer is None else observer, Observer)
-    return observers.meaning(system) if seen is Observer.AUTO else seen
-
-
-def superposed(system: InferenceSystem, channel: Channel) -> InferenceSystem | None:
+def one_look_system(system: InferenceSystem, channel: Channel) -> InferenceSystem | None:
     """The system with one look that has the same privacy, where the channel is no more than that; otherwise None.
 
     All devices are received with the same coefficients in every state: then the looks are combined without loss, and the
@@ -540,7 +535,7 @@ def query(
     eavesdropper: bool = False,
 ) -> Mechanism:
     """The mechanism of one query over a channel; that of the system alone where the channel adds nothing."""
-    k, seen = checks.count("device", device, f"[0, {system.devices - 1}]"), _meant(system, observer)
+    k, seen = checks.count("device", device, f"[0, {system.devices - 1}]"), observers.resolved(system, observer)
     if (plain := _plain(system, channel, eavesdropper)) is not None:
         return many.query(plain, k, seen)
     if observers.roll_call(system, seen):
@@ -612,7 +607,7 @@ def bracket(
     """
     count = checks.count("rounds", rounds)
     total = system.delta if delta is None else checks.scalar("delta", delta, "(0, 1)")
-    which, seen = device_indices(system, device), _meant(system, observer)
+    which, seen = device_indices(system, device), observers.resolved(system, observer)
     if (plain := _plain(system, channel, eavesdropper)) is not None:
         return many.bracket(plain, delta=total, rounds=count, device=which, observer=seen, width=width)
     if observers.roll_call(system, seen):
@@ -650,7 +645,7 @@ def _plain(system: InferenceSystem, channel: Channel, eavesdropper: bool) -> Inf
     channel.check(system)
     if eavesdropper and channel.eavesdropper is None:
         raise ParameterError("eavesdropper", None, "a table of the channel, to ask for its privacy")
-    return None if eavesdropper else superposed(system, channel)
+    return None if eavesdropper else one_look_system(system, channel)
 
 
 def _ever(system: InferenceSystem, which: IntArray, count: int) -> FloatArray:
@@ -669,15 +664,8 @@ def _least_epsilon(pair: _Pair, total: float, *, exact_pair: bool) -> tuple[Floa
         with np.errstate(under="ignore"):
             safe = np.where(target < 1, target, 0.5)
             upper[some] = pair.low.least_epsilon(safe)[some]
-            remaining = some[(upper[some] > 0) & pair.bounded[some]]
-            for share in _BELOW if exact_pair else ():
-                at = upper[remaining]
-                tried = np.where(at < np.inf, at * (1 - share), _FARTHEST)
-                above = pair.high.log_lower(tried, remaining) > np.log(target[remaining]) + 16 * UNIT
-                lower[remaining[above]] = tried[above]
-                remaining = remaining[~above]
-                if not remaining.size:
-                    break
+            provable = np.where(pair.bounded & exact_pair, upper, 0.0)
+            lower = below(provable, np.log(safe) + 16 * UNIT, pair.high.log_lower, _BELOW)
     return lower, upper
 
 
@@ -724,7 +712,7 @@ def delta_at(
     ParameterError
         For more than one round over a static channel.
     """
-    count, seen = checks.count("rounds", rounds), _meant(system, observer)
+    count, seen = checks.count("rounds", rounds), observers.resolved(system, observer)
     if count > 1 and not channel.fresh:
         raise ParameterError("rounds", count, "1 for delta over a static channel; ask for epsilon")
     which = device_indices(system, device)
@@ -749,7 +737,7 @@ def epsilon_by_state(
     Where the channel decides who takes part, that device k sends is given as well.
     """
     total = system.delta if delta is None else checks.scalar("delta", delta, "(0, 1)")
-    seen, devices = _meant(system, observer), np.arange(system.devices)
+    seen, devices = observers.resolved(system, observer), np.arange(system.devices)
     states = law(system, channel).low.shape[1]
     if observers.roll_call(system, seen):
         return np.broadcast_to(np.where(system.participation <= total, 0.0, np.inf), (states, system.devices))
