@@ -184,7 +184,7 @@ class _Verbatim(str):
     __repr__ = str.__str__
 
 
-def _array_text(array: FloatArray) -> object:
+def array_text(array: FloatArray) -> object:
     """What an error message shows of an array: a short vector itself, otherwise the size or the shape."""
     if array.ndim == 1 and array.size <= 4:
         return array.tolist()
@@ -195,7 +195,7 @@ def vector(name: str, value: ArrayLike, length: int, interval: str = "(-inf, inf
     """Return `value` as an array of `length` numbers in `interval`; a scalar is repeated."""
     array = real(name, value, interval)
     if array.ndim > 1 or (array.ndim == 1 and array.size != length):
-        raise ParameterError(name, _array_text(array), f"a number or {length} numbers")
+        raise ParameterError(name, array_text(array), f"a number or {length} numbers")
     filled = array if array.ndim else np.full(length, array)
     filled.flags.writeable = False
     return filled

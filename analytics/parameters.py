@@ -184,9 +184,13 @@ class Described:
     """
 
     def to_dict(self) -> dict[str, Any]:
-        """The values by name, suitable for JSON and for the constructor; equal device entries become one number."""
+        """The values by name, suitable for JSON and for the constructor.
+
+        Equal device entries become one number, complex numbers pairs; what is absent (None) is left out.
+        """
         parameters = of(type(self))
-        return {name: _plain(vars(self)[name], collapse="devices" in parameters) for name in parameters}
+        held = {name: vars(self)[name] for name in parameters}
+        return {name: _plain(x, collapse="devices" in parameters) for name, x in held.items() if x is not None}
 
     def derived(self, **values: Any) -> Self:
         """A copy with other values that follow from those of this object, so that nothing is checked again."""
@@ -218,6 +222,10 @@ class Described:
 
 
 def _plain(value: Any, *, collapse: bool) -> Any:
+    if isinstance(value, Described):
+        return value.to_dict()
+    if isinstance(value, np.ndarray) and np.iscomplexobj(value):
+        value = np.stack([value.real, value.imag], axis=-1)
     if isinstance(value, np.ndarray):
         return float(value.flat[0]) if collapse and value.size and np.all(value == value.flat[0]) else value.tolist()
     return value.value if isinstance(value, StrEnum) else value

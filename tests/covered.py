@@ -70,7 +70,7 @@ ELSEWHERE = {  # no quantity of a paper's model: why no row is asked of it
             "law",
             "others_noise",
             "query",
-            "superposed",
+            "one_look_system",
         )
     },
     "airtight.solvers.quantities.quantities": "the registry of the quantities, none itself",

@@ -77,10 +77,10 @@ def test_drawn_coefficients_are_those_of_the_devices_that_send(fading: str) -> N
     channel = Channel(
         model="complex", antennas=2, fading=fading, mean_power=1.5, max_power=0.3, states=40_000, **_FADINGS[fading]
     )
-    one = channel.joined(system())
+    one = channel.with_participation(system())
     if np.any(one.participation == 0):
         pytest.skip("no device of this system sends without fading")
-    drawn = channel.drawn(one)
+    drawn = channel.draw(one)
     assert np.all(drawn.coefficients[:, :, 0] == 1)
     rng = np.random.default_rng(5)
     for k in range(3):
@@ -108,7 +108,7 @@ def test_distance_gives_the_mean_power() -> None:
 
 def test_the_mean_energy_of_a_sent_block_keeps_the_limit() -> None:
     channel = Channel(fading="rayleigh", max_power=0.8)
-    one, rng = channel.joined(system()), np.random.default_rng(2)
+    one, rng = channel.with_participation(system()), np.random.default_rng(2)
     for k in range(3):
         code = np.zeros(4)
         code[0] = one.weight[k] * one.clip[k]
@@ -143,7 +143,7 @@ def test_best_combination_by_simulation(model: CodeModel) -> None:
         f=rng.standard_normal((3, 3)) / 2, W=rng.standard_normal((3, 4, 3)), D=rng.standard_normal((3, 4))
     )
     channel = Channel(model=model, antennas=2, fading="rayleigh", states=1, seed=4)
-    found, drawn = combiner.best(one, features, channel), channel.drawn(one)
+    found, drawn = combiner.best(one, features, channel), channel.draw(one)
     y = _received(drawn, one, features.clipped(one.clip), rng, model) / one.alignment
 
     def error(u: np.ndarray) -> np.ndarray:
@@ -195,7 +195,7 @@ def test_round_trip_and_reproducible(fading: str, antennas: int, model: str, err
     )
     again = Channel(**channel.to_dict())
     assert again == channel and hash(again) == hash(channel)
-    first, second = channel.drawn(system()), again.drawn(system())
+    first, second = channel.draw(system()), again.draw(system())
     assert np.array_equal(first.coefficients, second.coefficients)
     assert channel != replace(channel, seed=seed + 1)
     looks = first.coefficients.shape[2]
@@ -220,7 +220,7 @@ def test_round_trip_and_reproducible(fading: str, antennas: int, model: str, err
         ({"looks": np.ones((1, 3, 2)), "max_power": 1.0}, "max_power"),
         ({"looks": np.ones((1, 3, 2)), "antennas": 2}, "antennas"),
         ({"eavesdropper": {"antenna": 2}}, "eavesdropper"),
-        ({"eavesdropper": {"antennas": 0}}, "antennas"),
+        ({"eavesdropper": {"antennas": 0}}, "eavesdropper.antennas"),
         ({"model": "imaginary"}, "model"),
         ({"states": 0}, "states"),
     ],
@@ -238,13 +238,13 @@ def test_errors_beside_a_system() -> None:
         (Channel(max_power=0.3, fading="rayleigh"), "participation"),
     ):
         with pytest.raises(ParameterError) as error:
-            channel.drawn(system())
+            channel.draw(system())
         assert error.value.name == name
     with pytest.raises(ParameterError) as error:
-        Channel(model="complex").drawn(system(dimension=3))
+        Channel(model="complex").draw(system(dimension=3))
     assert error.value.name == "dimension"
     with pytest.raises(ParameterError) as error:
-        Channel(max_power=1e-6).joined(system())
+        Channel(max_power=1e-6).with_participation(system())
     assert error.value.name == "max_power"
 
 
@@ -307,6 +307,16 @@ def test_a_channel_of_one_antenna_changes_no_bit(tmp_path) -> None:
         ("max_power = 1e-9", "", "inference.channel.max_power"),
         ("max_power = 1.0\nidle = true", "", "inference.channel.idle"),
         ("antennas = 2", "", "inference.participation"),
+        (
+            "eavesdropper = { antenas = 2 }",
+            "participation = 0.8",
+            "eavesdropper.antenas: unknown key; did you mean antennas? allowed: antennas, mean_power",
+        ),
+        (
+            "eavesdropper = { mean_power = -1.0 }",
+            "participation = 0.8",
+            "inference.channel.eavesdropper.mean_power = -1.0",
+        ),
     ],
 )
 def test_errors_of_a_file(tmp_path, table: str, participation: str, key: str) -> None:
@@ -349,3 +359,13 @@ def test_commands_without_channels_refuse_the_table(tmp_path, command: str) -> N
     name, *options = command.split(" ", 1)
     found = _run(tmp_path, name, " ".join(options), channel="antennas = 2")
     assert found.exit_code == 2 and "inference.channel" in found.stderr, found.output
+
+
+@pytest.mark.parametrize("variance", [0.01, 0.3])
+def test_errors_of_the_inverted_coefficient_have_their_variance(variance: float) -> None:
+    states = 20_000
+    drawn = Channel(model="complex", fading="rayleigh", csi_error=variance, states=states).draw(system())
+    error = drawn.coefficients[:, :, 0] - 1
+    square = np.abs(error) ** 2
+    assert abs(np.mean(square) - variance) < 5 * variance / np.sqrt(square.size)  # an exponential law
+    assert np.mean(error.real**2) == pytest.approx(variance / 2, rel=0.05)

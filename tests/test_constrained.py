@@ -107,26 +107,18 @@ def test_wrong_multipliers_and_weights_give_no_certificate() -> None:
     """The bound holds for any multipliers: wrong ones only widen the gap, and wrong weights break a constraint."""
     system, features = example()
     qp = program(system, features)
-    problem, variables = constrained.stated(qp, lambda w: [w[0] <= 0.05])
-    problem.solve(solver=cp.CLARABEL)
-    w = variables["w"]
-    rows, optimum = problem.constraints, float(problem.value)
-    found = constrained.Multipliers(
-        -float(rows[-2].dual_value), np.maximum(rows[0].dual_value, 0), np.maximum(rows[1].dual_value, 0)
-    )
-    true_gap = constrained._certified(qp, w, found, rows[-1:], cp).duality_gap
-    assert abs(true_gap) < 1e-6
+    problem, w, named = constrained._stated(qp, lambda w: [w[0] <= 0.05])
+    row, optimum = named["0"], float(problem.solve(solver=cp.CLARABEL))
+    lower, upper = (np.maximum(named[name].dual_value, 0) for name in ("lower", "upper"))
+    found = constrained.Multipliers(-float(named["total"].dual_value), lower, upper)
+    mu = np.array(row.dual_value)
+    assert abs(constrained._certified(qp, w, found, [row]).duality_gap) < 1e-6
     for factor in (0.0, 0.5, 2.0):
-        rows[-1].dual_variables[0].save_value(rows[-1].dual_value * factor)
-        wrong = constrained._certified(qp, w, found, rows[-1:], cp)
+        row.dual_variables[0].save_value(mu * factor)
+        wrong = constrained._certified(qp, w, found, [row])
         assert qp.value(w.value) - wrong.duality_gap <= optimum + 1e-7 and wrong.duality_gap > 1e-4
-        rows[-1].dual_variables[0].save_value(
-            np.array(true_gap * 0 + float(rows[-1].dual_value) / factor) if factor else 0.0
-        )
-        if not factor:
-            problem.solve(solver=cp.CLARABEL)
     w.value = np.full(5, 0.2)
-    assert constrained._certified(qp, w, found, rows[-1:], cp).primal_residual == pytest.approx(0.15)
+    assert constrained._certified(qp, w, found, [row]).primal_residual == pytest.approx(0.15)
 
 
 def test_parameters_change_without_a_new_compilation() -> None:
@@ -190,3 +182,17 @@ def test_the_energy_problem() -> None:
                 assert top - least == pytest.approx(one.utility[device], abs=1e-6)
     with pytest.raises(ParameterError, match="device"):
         airtight.energy_problem(fleet, device=3)
+
+
+def test_a_multiplier_of_a_loose_constraint_widens_the_gap() -> None:
+    """mu f(w) < 0 there: with the wrong sign the bound would lie above the optimum."""
+    system, features = example()
+    qp = program(system, features)
+    _, w, named = constrained._stated(qp, lambda w: [w[0] <= 0.9])
+    best = airtight.solve_weights(system, features)
+    w.value = best.w
+    for mu in (0.1, 1.0):
+        named["0"].dual_variables[0].save_value(np.array(mu))
+        certificate = constrained._certified(qp, w, best.multipliers, [named["0"]])
+        assert best.objective - certificate.duality_gap <= best.objective * (1 + 1e-9)
+        assert certificate.duality_gap >= mu * (0.9 - best.w[0]) * (1 - 1e-6)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -44,6 +47,19 @@ def test_it_is_published_and_printed() -> None:
     assert (ROOT / "docs" / "system-file.schema.json").read_text(encoding="utf-8") == file_schema.text()
     assert run("schema").stdout == file_schema.text()
     assert run("schema", "--results").stdout == schema.text()
+
+
+def test_it_does_not_hang_on_the_hash_seed() -> None:
+    texts = [
+        subprocess.run(
+            [sys.executable, "-m", "airtight", "schema"],
+            capture_output=True,
+            check=True,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+        ).stdout
+        for seed in ("1", "2", "3", "4")
+    ]
+    assert len(set(texts)) == 1
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)

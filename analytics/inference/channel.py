@@ -8,6 +8,7 @@ observation of the air; the coefficients of all devices at all looks are what pr
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -28,9 +29,11 @@ from airtight.analytics.parameters import (
     OptionalVector,
     Parameter,
     Vector,
+    of,
 )
 
 _LEAST_DRAWN = 1e-9  # probability of sending from which a Rician power above the threshold can be drawn
+_LEAST, _GREATEST = 1e-75, 1e75  # moduli of coefficients: their squares, and quotients of these, are normal doubles
 _AGREEMENT = 1e-9  # relative difference up to which a system's participation is that of its power limit
 
 
@@ -72,6 +75,16 @@ class Fading(StrEnum):
     LOGNORMAL = "lognormal"
 
 
+def moderate(name: str, table: NDArray[Any]) -> NDArray[Any]:
+    """The table, if the modulus of every entry is 0 or between 1e-75 and 1e75: then no square overflows or underflows."""
+    size = np.abs(table)
+    outside = np.argwhere(~((size == 0) | ((size >= _LEAST) & (size <= _GREATEST))))
+    if outside.size:
+        index = tuple(map(int, outside[0]))
+        raise ParameterError(name, table[index].item(), f"0 or of modulus between {_LEAST:g} and {_GREATEST:g}", index)
+    return table
+
+
 class _LookTable(Parameter[ArrayLike | None, Any]):
     """Coefficients of devices at looks, shape (states, K, L), real or complex; None where they are drawn."""
 
@@ -81,10 +94,11 @@ class _LookTable(Parameter[ArrayLike | None, Any]):
         if value is None:
             return None
         table = np.asarray(value)
+        if table.ndim == 4 and table.shape[-1] == 2 and table.dtype.kind in "fiu":  # pairs, as JSON has them
+            table = table[..., 0] + 1j * table[..., 1]
         if table.ndim != 3 or table.size == 0 or table.dtype.kind not in "fciu":
             raise ParameterError(self.name, f"array of shape {table.shape}", "numbers of shape (states, K, looks)")
-        if not np.all(np.isfinite(table)):
-            raise ParameterError(self.name, "an array with NaN or infinity", "finite numbers")
+        table = moderate(self.name, table)
         table = table.astype(np.complex128 if table.dtype.kind == "c" else np.float64)
         table.flags.writeable = False
         return table
@@ -109,6 +123,23 @@ class Eavesdropper(Described):
     receiver_noise_variance: OptionalNumber = OptionalNumber(
         r"\sigma_e^2", "[0, inf)", "variance of the eavesdropper's noise", default=None
     )
+
+
+class _Listener(Parameter[Any, Eavesdropper | None]):
+    """An eavesdropper, or the mapping of its parameters; None where there is none."""
+
+    holds = "table"
+
+    def checked(self, value: Any) -> Eavesdropper | None:
+        if value is None or isinstance(value, Eavesdropper):
+            return value
+        allowed = ", ".join(of(Eavesdropper))
+        if not isinstance(value, Mapping) or not value.keys() <= of(Eavesdropper).keys():
+            raise ParameterError(self.name, value, f"a table with {allowed}")
+        try:
+            return Eavesdropper(**value)
+        except ParameterError as error:
+            raise ParameterError(f"{self.name}.{error.name}", error.value, error.allowed, error.index) from None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -160,14 +191,14 @@ class Channel(Described):
     >>> channel = Channel(antennas=2, fading="rayleigh", max_power=4.0, states=5)
     >>> channel.participation(system).round(4)
     array([0.6376, 0.6376, 0.6376])
-    >>> channel.drawn(channel.joined(system)).coefficients.shape  # real codes: both parts of every antenna are looks
+    >>> channel.draw(channel.with_participation(system)).coefficients.shape  # real codes: both parts of every antenna are looks
     (5, 3, 4)
     """
 
     model: Choice[CodeModel] = Choice("", "", "what a coordinate is: real or complex", default=CodeModel.REAL)
     antennas: Count = Count("M", "[1, 4096]", "antennas of the server", default=1)
     looks: _LookTable = _LookTable(  # noqa: RUF009
-        "", "", "coefficients of the devices at the looks, instead of drawn ones", default=None
+        "", "", "coefficients at the looks, instead of drawn ones; in a file, `file`", default=None
     )
     fading: Choice[Fading] = Choice(
         "", "", "law of the power gain: none, rayleigh, rician, nakagami or lognormal", default=Fading.NONE
@@ -191,7 +222,7 @@ class Channel(Described):
     states: Count = Count("", "[1, 1000000]", "states drawn from the law of the channel", default=200)
     fresh: Flag = Flag("", "", "whether every round has a new state", default=True)
     seed: Count = Count("", "[0, 4294967295]", "of the drawn states", default=0)
-    eavesdropper: Any = None
+    eavesdropper: _Listener = _Listener("", "", "a second observer with looks of its own", default=None)  # noqa: RUF009
 
     def __post_init__(self) -> None:
         of_fading = {"k_factor": Fading.RICIAN, "shape": Fading.NAKAGAMI, "shadowing_db": Fading.LOGNORMAL}
@@ -206,7 +237,7 @@ class Channel(Described):
                 if getattr(self, name) is not None:
                     raise ParameterError(name, getattr(self, name), "absent without distance")
         elif self.mean_power is not None:
-            raise ParameterError("mean_power", checks._array_text(self.mean_power), "absent where distance is given")
+            raise ParameterError("mean_power", checks.array_text(self.mean_power), "absent where distance is given")
         if self.looks is not None:
             drawn = {
                 "antennas": self.antennas != 1,
@@ -220,33 +251,9 @@ class Channel(Described):
             for name, given in drawn.items():
                 if given:
                     raise ParameterError(name, getattr(self, name), "absent where the looks themselves are given")
-        if self.eavesdropper is not None and not isinstance(self.eavesdropper, Eavesdropper):
-            try:
-                self.__dict__["eavesdropper"] = Eavesdropper(**dict(self.eavesdropper))
-            except (TypeError, ValueError) as error:
-                if isinstance(error, ParameterError):
-                    raise
-                raise ParameterError(
-                    "eavesdropper", self.eavesdropper, "a table with antennas, mean_power, receiver_noise_variance"
-                ) from None
-
-    def __eq__(self, other: object) -> bool:
-        return Described.__eq__(self, other) is True and self.eavesdropper == other.eavesdropper  # type: ignore[attr-defined]
-
-    def __hash__(self) -> int:
-        return hash((Described.__hash__(self), self.eavesdropper))
-
-    def to_dict(self) -> dict[str, Any]:
-        """The values by name; complex looks become pairs of numbers, and absent values are left out."""
-        values = {name: value for name, value in Described.to_dict(self).items() if value is not None}
-        if self.looks is not None and np.iscomplexobj(self.looks):
-            values["looks"] = np.stack([self.looks.real, self.looks.imag], axis=-1).tolist()
-        if self.eavesdropper is not None:
-            values["eavesdropper"] = {k: v for k, v in self.eavesdropper.to_dict().items() if v is not None}
-        return values
 
     @property
-    def decides(self) -> bool:
+    def decides_participation(self) -> bool:
         """Whether the channel decides who takes part, by the power limit."""
         return self.max_power is not None
 
@@ -293,7 +300,7 @@ class Channel(Described):
             return system.participation
         return _exceedance(self, self.threshold(system), self.gain_means(system.devices))
 
-    def joined(self, system: InferenceSystem) -> InferenceSystem:
+    def with_participation(self, system: InferenceSystem) -> InferenceSystem:
         """The system with the participation that the power limit decides; the system itself without such a limit.
 
         Raises
@@ -306,11 +313,11 @@ class Channel(Described):
         sends = self.participation(system)
         if not np.any(sends > 0):
             raise ParameterError(
-                "max_power", checks._array_text(np.asarray(self.max_power)), "enough for some device to send at times"
+                "max_power", checks.array_text(np.asarray(self.max_power)), "enough for some device to send at times"
             )
         return system.derived(participation=sends)
 
-    def checked_for(self, system: InferenceSystem) -> None:
+    def check(self, system: InferenceSystem) -> None:
         """Raise a ParameterError where this channel cannot be that of the system."""
         if self.looks is not None and self.looks.shape[1] != system.devices:
             raise ParameterError("looks", f"array of shape {self.looks.shape}", f"(states, {system.devices}, looks)")
@@ -329,31 +336,40 @@ class Channel(Described):
         if not np.allclose(system.participation, expected, rtol=_AGREEMENT, atol=1e-300):
             raise ParameterError(
                 "participation",
-                checks._array_text(system.participation),
-                "what the power limit decides: use channel.joined(system)",
+                checks.array_text(system.participation),
+                "what the power limit decides: use channel.with_participation(system)",
             )
 
-    def drawn(self, system: InferenceSystem, *, eavesdropper: bool = False) -> Looks:
+    def common_looks(self) -> NDArray[Any] | None:
+        """The coefficients, shape (L,), where every device is received with the same ones in every state; None otherwise."""
+        if self.looks is not None:
+            table = _looked(self.looks, self.model)
+            return table[0, 0] if np.all(table == table[:1, :1]) and np.any(table) else None
+        same = self.csi_error == 0 and (self.antennas == 1 or self.fading is Fading.NONE)
+        return np.ones(self.antennas) if same else None
+
+    def draw(self, system: InferenceSystem, *, eavesdropper: bool = False) -> Looks:
         """The states of the channel, as the server or the eavesdropper receives them.
 
         With a power limit the coefficients of a device are those *given that it sends*, and `sends` says for every state
         which devices do: the two are independent, so that both may be conditioned on one device sending.
         """
-        self.checked_for(system)
+        self.check(system)
+        listener = self.eavesdropper if eavesdropper else None
         noise = system.receiver_noise_variance
-        if eavesdropper and self.eavesdropper.receiver_noise_variance is not None:
-            noise = self.eavesdropper.receiver_noise_variance
+        if listener is not None and listener.receiver_noise_variance is not None:
+            noise = listener.receiver_noise_variance
         if self.looks is not None:
             return Looks(_looked(self.looks, self.model), None, noise)
         rng, shape = np.random.default_rng(self.seed), (self.states, system.devices)
         mean, threshold = self.gain_means(system.devices), self.threshold(system)
-        sends = rng.random(shape) < system.participation if self.decides else None
+        sends = rng.random(shape) < system.participation if self.decides_participation else None
         aligned = _gains_above(self, rng.random(shape), threshold, mean)  # of antenna 1, given that the device sends
         error = np.sqrt(self.csi_error / 2) * (rng.standard_normal(shape) + 1j * rng.standard_normal(shape))
         others = _ratios(self, rng, aligned, mean, self.antennas - 1, same_place=True)
-        if eavesdropper:
-            power = checks.vector("mean_power", self.eavesdropper.mean_power, system.devices)
-            coefficients = _ratios(self, rng, aligned, power, self.eavesdropper.antennas, same_place=False)
+        if listener is not None:
+            power = checks.vector("mean_power", listener.mean_power, system.devices)
+            coefficients = _ratios(self, rng, aligned, power, listener.antennas, same_place=False)
         else:
             coefficients = np.concatenate([np.ones((*shape, 1)), others], axis=2)
         if self.csi_error > 0:
@@ -433,7 +449,9 @@ def _gains_above(channel: Channel, u: FloatArray, threshold: FloatArray, mean: F
                 gain = mean / m * special.gammainccinv(m, tail)
             case Fading.RICIAN:
                 k_factor = float(channel.k_factor or 0.0)
-                if channel.decides and np.any((p := _exceedance(channel, threshold, mean)) < _LEAST_DRAWN):
+                if channel.decides_participation and np.any(
+                    (p := _exceedance(channel, threshold, mean)) < _LEAST_DRAWN
+                ):
                     raise ParameterError(
                         "max_power", float(np.min(p)), f"enough to send with probability {_LEAST_DRAWN:g}"
                     )

@@ -50,7 +50,7 @@ def best(system: InferenceSystem, features: Features, channel: Channel) -> Combi
     Parameters
     ----------
     system : InferenceSystem
-        With the participation that the power limit decides (:meth:`Channel.joined`).
+        With the participation that the power limit decides (:meth:`Channel.with_participation`).
     features : Features
     channel : Channel
 
@@ -70,7 +70,7 @@ def best(system: InferenceSystem, features: Features, channel: Channel) -> Combi
     heard = matched(system, features)
     decoder, target = heard.D / system.decoder_gain, features.target
     z = features.clipped(system.clip)
-    drawn = channel.drawn(system)
+    drawn = channel.draw(system)
     a = drawn.coefficients
     squared = float(np.sum(decoder**2))
     N = drawn.receiver_noise_variance / system.alignment / system.alignment

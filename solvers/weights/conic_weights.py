@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from importlib import import_module
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from airtight.analytics.checks import ConvergenceError, FloatArray
+from airtight.solvers.errors import InfeasibleError
 from airtight.solvers.weights.quadratic import Multipliers, QuadraticProgram
 
 _COMPILED = 300  # devices up to which the problem is compiled once with parameters
@@ -27,8 +28,6 @@ def minimise(qp: QuadraticProgram) -> tuple[FloatArray, Multipliers, int, bool]:
     sum constraint each weight is also measured in a unit in which its curvature is one. Clarabel's status is not
     relied on: the caller computes the certificate.
     """
-    import cvxpy
-
     qp = qp.reduced()
     K, r = qp.V.shape
     upper = qp.effective_upper
@@ -51,25 +50,42 @@ def minimise(qp: QuadraticProgram) -> tuple[FloatArray, Multipliers, int, bool]:
     if bounded:
         data["upper"] = np.minimum(upper / unit, 1e6)
     if K > _COMPILED:  # with parameters, cvxpy stores the sum of squares of many terms as a dense matrix
-        problem, w, constraints = _stated(K, r, qp.sums_to_one, data)
+        problem, w, constraints = stated(K, r, qp.sums_to_one, data)
     else:
         problem, w, parameters, constraints = _compiled(K, r, qp.sums_to_one, bounded)
         for name, value in data.items():
             parameters[name].value = value
-    try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Solution may be inaccurate")  # the certificate says how accurate
-            problem.solve(solver=cvxpy.CLARABEL, **_SETTINGS)
-    except cvxpy.SolverError as error:
-        raise ConvergenceError(f"cvxpy could not solve the weight problem: {error}") from None
-    if w.value is None:
-        raise ConvergenceError(f"cvxpy found no weights: its status is {problem.status}")
+    iterations, optimal = run(problem, w)
     weights = np.clip(w.value * unit, 0.0, upper)
     nu = -float(constraints["total"].dual_value) * scale if qp.sums_to_one else 0.0
     upper_dual = constraints["upper"].dual_value * scale / unit if "upper" in constraints else np.zeros(K)
     lower_dual = constraints["lower"].dual_value * scale / unit
     multipliers = Multipliers(nu, np.maximum(lower_dual, 0.0), np.maximum(upper_dual, 0.0))
-    return weights, multipliers, int(problem.solver_stats.num_iters or 0), problem.status == cvxpy.OPTIMAL
+    return weights, multipliers, iterations, optimal
+
+
+def run(problem: Any, w: Any) -> tuple[int, bool]:
+    """Solve with Clarabel; returns its iterations, and whether it reports success.
+
+    Raises
+    ------
+    InfeasibleError
+        When Clarabel reports that no weights keep the constraints.
+    ConvergenceError
+        When it finds none.
+    """
+    cp: Any = import_module("cvxpy")
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Solution may be inaccurate")  # the certificate says how accurate
+            problem.solve(solver=cp.CLARABEL, **_SETTINGS)
+    except cp.SolverError as error:
+        raise ConvergenceError(f"cvxpy could not solve the weight problem: {error}") from None
+    if problem.status in (cp.INFEASIBLE, cp.INFEASIBLE_INACCURATE):
+        raise InfeasibleError("constraints: cvxpy reports that no weights keep all of them")
+    if w.value is None:
+        raise ConvergenceError(f"cvxpy found no weights: its status is {problem.status}")
+    return int(problem.solver_stats.num_iters or 0), problem.status == cp.OPTIMAL
 
 
 @lru_cache(maxsize=32)
@@ -84,18 +100,31 @@ def _compiled(K: int, r: int, sums_to_one: bool, bounded: bool) -> tuple[Any, An
     }
     if bounded:
         parameters["upper"] = cp.Parameter(K, nonneg=True)
-    problem, w, constraints = _stated(K, r, sums_to_one, parameters)
+    problem, w, constraints = stated(K, r, sums_to_one, parameters)
     return problem, w, parameters, constraints
 
 
-def _stated(K: int, r: int, sums_to_one: bool, data: Mapping[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
-    """The problem with the given numbers or cvxpy parameters as data, its variable and the constraints."""
+def stated(
+    K: int,
+    r: int,
+    sums_to_one: bool,
+    data: Mapping[str, Any],
+    *,
+    constant: float = 0.0,
+    further: Callable[[Any], Sequence[Any]] = lambda w: (),
+) -> tuple[Any, Any, dict[str, Any]]:
+    """The problem with the given numbers or cvxpy parameters as data, its variable and the constraints by name.
+
+    ``data["bounded"]`` lists the weights that ``data["upper"]`` bounds, all of them by default; `further` makes more
+    constraints from the variable, named by their numbers.
+    """
     cp: Any = import_module("cvxpy")
-    w, y = cp.Variable(K), cp.Variable(r)
+    w, y = cp.Variable(K, name="w"), cp.Variable(r)
     constraints = {"residual": y == data["V"].T @ w - data["c"], "lower": w >= 0}
     if "upper" in data:
-        constraints["upper"] = w <= data["upper"]
+        constraints["upper"] = (w[data["bounded"]] if "bounded" in data else w) <= data["upper"]
     if sums_to_one:
         constraints["total"] = cp.sum(w) == 1
-    objective = cp.sum_squares(cp.multiply(data["root_d"], w)) / 2 + cp.sum_squares(y) / 2 + data["g"] @ w
+    constraints |= {str(number): row for number, row in enumerate(further(w))}
+    objective = cp.sum_squares(cp.multiply(data["root_d"], w)) / 2 + cp.sum_squares(y) / 2 + data["g"] @ w + constant
     return cp.Problem(cp.Minimize(objective), list(constraints.values())), w, constraints

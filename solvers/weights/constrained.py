@@ -12,7 +12,6 @@ the solver returns, therefore bounds the extended problem, whatever their error.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib import import_module
@@ -20,12 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from airtight.analytics.checks import ConvergenceError, FloatArray, ParameterError
-from airtight.solvers.errors import InfeasibleError
+from airtight.analytics.checks import FloatArray, ParameterError
+from airtight.solvers.weights import conic_weights
 from airtight.solvers.weights.quadratic import Certificate, Multipliers, QuadraticProgram, certificate
 
 Constraints = Callable[[Any], Any]  # from the cvxpy variable of the weights to one constraint, or a sequence of them
-_SETTINGS = {"tol_gap_abs": 1e-12, "tol_gap_rel": 1e-12, "tol_feas": 1e-12, "max_iter": 400}
 
 
 def stated(qp: QuadraticProgram, constraints: Constraints | None = None) -> tuple[Any, dict[str, Any]]:
@@ -39,20 +37,25 @@ def stated(qp: QuadraticProgram, constraints: Constraints | None = None) -> tupl
     variables : dict
         ``{"w": cvxpy.Variable}``, shape (K,).
     """
+    problem, w, _ = _stated(qp, constraints)
+    return problem, {"w": w}
+
+
+def _stated(qp: QuadraticProgram, constraints: Constraints | None) -> tuple[Any, Any, dict[str, Any]]:
     cp: Any = import_module("cvxpy")
-    w, upper = cp.Variable(qp.d.size, name="w"), qp.effective_upper
-    bounded = np.flatnonzero(np.isfinite(upper))
-    root = np.sqrt(np.maximum(qp.d, 0.0))
-    objective = (
-        cp.sum_squares(cp.multiply(root, w)) / 2 + cp.sum_squares(qp.V.T @ w - qp.c) / 2 + qp.g @ w + qp.constant
-    )
-    rows = [w >= 0]
+    data: dict[str, Any] = {"root_d": np.sqrt(np.maximum(qp.d, 0.0)), "V": qp.V, "c": qp.c, "g": qp.g}
+    bounded = np.flatnonzero(np.isfinite(qp.effective_upper))
     if bounded.size:
-        greatest = cp.Parameter(bounded.size, nonneg=True, name="w_max", value=upper[bounded])
-        rows.append(w[bounded] <= greatest)
-    if qp.sums_to_one:
-        rows.append(cp.sum(w) == 1)
-    return cp.Problem(cp.Minimize(objective), rows + _of_user(constraints, w, cp)), {"w": w}
+        upper = cp.Parameter(bounded.size, nonneg=True, name="w_max", value=qp.effective_upper[bounded])
+        data |= {"bounded": bounded, "upper": upper}
+    return conic_weights.stated(
+        qp.V.shape[0],
+        qp.V.shape[1],
+        qp.sums_to_one,
+        data,
+        constant=qp.constant,
+        further=lambda w: _of_user(constraints, w, cp),
+    )
 
 
 def _of_user(constraints: Constraints | None, w: Any, cp: Any) -> list[Any]:
@@ -82,36 +85,22 @@ def minimise(qp: QuadraticProgram, constraints: Constraints) -> tuple[FloatArray
     InfeasibleError
         When the solver reports that no weights keep the constraints.
     """
-    cp: Any = import_module("cvxpy")
-    problem, variables = stated(qp, constraints)
-    w, upper = variables["w"], qp.effective_upper
-    own = 1 + bool(np.any(np.isfinite(upper))) + qp.sums_to_one  # the rows of `stated` come before those of the user
-    try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Solution may be inaccurate")  # the certificate says how accurate
-            problem.solve(solver=cp.CLARABEL, **_SETTINGS)
-    except cp.SolverError as error:
-        raise ConvergenceError(f"cvxpy could not solve the weight problem: {error}") from None
-    if problem.status in (cp.INFEASIBLE, cp.INFEASIBLE_INACCURATE):
-        raise InfeasibleError(
-            "constraints: cvxpy reports that no weights keep them together with the bounds and the sum"
-        )
-    if w.value is None:
-        raise ConvergenceError(f"cvxpy found no weights: its status is {problem.status}")
-    weights = np.clip(w.value, 0.0, upper)
-    rows = problem.constraints
-    upper_dual = np.zeros(weights.size)
-    if np.any(np.isfinite(upper)):
-        upper_dual[np.isfinite(upper)] = np.maximum(rows[1].dual_value, 0.0)
-    nu = -float(rows[own - 1].dual_value) if qp.sums_to_one else 0.0
-    found = Multipliers(nu, np.maximum(rows[0].dual_value, 0.0), upper_dual)
-    iterations = int(problem.solver_stats.num_iters or 0)
-    w.value = weights
-    return weights, found, _certified(qp, w, found, rows[own:], cp), iterations, problem.status == cp.OPTIMAL
+    problem, w, named = _stated(qp, constraints)
+    iterations, optimal = conic_weights.run(problem, w)
+    upper = qp.effective_upper
+    w.value = np.clip(w.value, 0.0, upper)
+    upper_dual = np.zeros(w.value.size)
+    if "upper" in named:
+        upper_dual[np.isfinite(upper)] = np.maximum(named["upper"].dual_value, 0.0)
+    nu = -float(named["total"].dual_value) if qp.sums_to_one else 0.0
+    found = Multipliers(nu, np.maximum(named["lower"].dual_value, 0.0), upper_dual)
+    rows = [row for name, row in named.items() if name.isdigit()]
+    return w.value, found, _certified(qp, w, found, rows), iterations, optimal
 
 
-def _certified(qp: QuadraticProgram, w: Any, found: Multipliers, rows: Sequence[Any], cp: Any) -> Certificate:
+def _certified(qp: QuadraticProgram, w: Any, found: Multipliers, rows: Sequence[Any]) -> Certificate:
     """The certificate of the extended problem: that of its Lagrangian, and what the user's constraints add."""
+    cp: Any = import_module("cvxpy")
     weights: FloatArray = w.value
     slope, shift, violation = np.zeros(weights.size), 0.0, 0.0
     for row in rows:

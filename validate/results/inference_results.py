@@ -146,12 +146,13 @@ class Observers:
         return cls(participants=participants, others=others, signal=SignalBracket(lower=lower, epsilon=others))
 
     @classmethod
-    def through(cls, system: InferenceSystem, channel: Channel) -> Observers:
-        """The same over a channel."""
-        participants = np.asarray(looks.epsilon(system, channel, observer=Observer.PARTICIPANTS))
-        lower, epsilon = looks.bracket(system, channel, observer=Observer.SIGNAL)
-        others = np.asarray(looks.epsilon(system, channel, observer=Observer.OTHERS))
-        return cls(participants=participants, others=others, signal=SignalBracket(lower=lower, epsilon=epsilon))
+    def over_channel(cls, system: InferenceSystem, channel: Channel, exact: FloatArray) -> Observers:
+        """The same over a channel, where the upper end for `signal` is epsilon for `others`, too."""
+        lower, others = looks.bracket(system, channel, observer=Observer.SIGNAL)
+        participants = exact
+        if observers.meaning(system) is not Observer.PARTICIPANTS:
+            participants = np.asarray(looks.epsilon(system, channel, observer=Observer.PARTICIPANTS))
+        return cls(participants=participants, others=others, signal=SignalBracket(lower=lower, epsilon=others))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,7 +174,7 @@ class Composed:
 
     @classmethod
     def of(cls, system: InferenceSystem, rounds: int, observer: Observer, channel: Channel | None = None) -> Composed:
-        seen = observers.meaning(system) if observer is Observer.AUTO else observer
+        seen = observers.resolved(system, observer)
         given: dict[str, Any] = {"rounds": rounds, "observer": seen}
         lower, epsilon = many.bracket(system, **given) if channel is None else looks.bracket(system, channel, **given)
         return cls(rounds=rounds, observer=seen, epsilon=epsilon, lower=lower)
@@ -220,7 +221,9 @@ class Privacy:
             ),
             proven=proven,
             exact=Exact(epsilon=exact, delta=system.delta),
-            observers=Observers.of(system, exact) if channel is None else Observers.through(system, channel),
+            observers=Observers.of(system, exact)
+            if channel is None
+            else Observers.over_channel(system, channel, exact),
             composed=Composed.of(system, rounds, observer, channel) if rounds > 1 else None,
         )
 
@@ -421,7 +424,7 @@ class Selection:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ByObserver:
+class EpsilonByObserver:
     """The least epsilon of every device for one query, at the system's delta, by what the server sees beside the looks.
 
     Attributes
@@ -436,7 +439,7 @@ class ByObserver:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Listener:
+class EavesdropperBounds:
     """What an eavesdropper with looks of its own learns, who knows the channel and who takes part as `observer` says.
 
     Attributes
@@ -478,10 +481,10 @@ class ChannelBounds:
     participation, outage : ndarray, shape (K,)
         Probability that the device sends, and that its power does not suffice.
     states : int
-    epsilon : ByObserver
+    epsilon : EpsilonByObserver
     epsilon_quantiles : dict
         Quantiles over the states of epsilon given the state; no guarantee.
-    eavesdropper : Listener, optional
+    eavesdropper : EavesdropperBounds, optional
     decoder : Decoder, optional
         With features.
     """
@@ -489,9 +492,9 @@ class ChannelBounds:
     participation: FloatArray
     outage: FloatArray
     states: int
-    epsilon: ByObserver
+    epsilon: EpsilonByObserver
     epsilon_quantiles: dict[str, FloatArray]
-    eavesdropper: Listener | None = None
+    eavesdropper: EavesdropperBounds | None = None
     decoder: Decoder | None = None
 
     @classmethod
@@ -499,7 +502,7 @@ class ChannelBounds:
         """`seen` are the epsilons of the channel that are known already."""
         sends, listener, decoder = channel.participation(system), None, None
         if channel.eavesdropper is not None:
-            listener = Listener(
+            listener = EavesdropperBounds(
                 antennas=channel.eavesdropper.antennas,
                 observer=observers.meaning(system),
                 epsilon=np.asarray(looks.epsilon(system, channel, eavesdropper=True)),
@@ -514,9 +517,9 @@ class ChannelBounds:
             )
         return cls(
             participation=sends,
-            outage=1 - sends if channel.decides else np.zeros(system.devices),
-            states=channel.drawn(system).coefficients.shape[0],
-            epsilon=ByObserver(participants=seen.participants, others=seen.others, signal=seen.signal.epsilon),
+            outage=1 - sends if channel.decides_participation else np.zeros(system.devices),
+            states=channel.states if channel.looks is None else len(channel.looks),
+            epsilon=EpsilonByObserver(participants=seen.participants, others=seen.others, signal=seen.signal.epsilon),
             epsilon_quantiles=looks.epsilon_quantiles(system, channel),
             eavesdropper=listener,
             decoder=decoder,
@@ -562,7 +565,7 @@ class InferenceBounds:
 
         Over a channel, distortion and accuracy are those of the first antenna alone, where devices invert it perfectly.
         """
-        through = channel if channel is None or looks.superposed(system, channel) != system else None
+        through = channel if channel is None or looks.one_look_system(system, channel) != system else None
         privacy = Privacy.of(system, observer, rounds, through)
         of_channel = None if channel is None else ChannelBounds.of(system, channel, privacy.observers, task)
         selection = None if scores is None else Selection.of(system, scores)

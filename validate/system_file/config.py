@@ -130,7 +130,10 @@ class _Eavesdropper(_table("_Listener", parameters.of(Eavesdropper).values())): 
     """The table [inference.channel.eavesdropper]."""
 
 
-class _Channel(_table("_Drawn", (p for p in parameters.of(Channel).values() if p.name != "looks"))):  # type: ignore[misc]
+_DRAWN = (row for row in parameters.of(Channel).values() if row.name not in ("looks", "eavesdropper"))
+
+
+class _Channel(_table("_Drawn", _DRAWN)):  # type: ignore[misc]
     """The table [inference.channel]."""
 
     file: str | None = None
@@ -252,7 +255,7 @@ def described(raw: dict[str, Any], path: Path, *, channel: bool = False) -> Desc
         raw = units.linearised(raw)
     except ParameterError as error:
         raise SystemFileError(f"{path}: {error}") from None
-    raw = _decided(path, raw, channel)
+    raw = _participation_by_power(path, raw, channel)
     file = _checked(path, raw)
     complaints = _Errors(path)
     parts = (
@@ -268,15 +271,15 @@ def described(raw: dict[str, Any], path: Path, *, channel: bool = False) -> Desc
     return Description(name, **inference, federated=federated, energy=energy, training=training, design=design)
 
 
-def _decided(path: Path, raw: dict[str, Any], channel: bool) -> dict[str, Any]:
-    """The tables with a participation where a power limit decides it, which :func:`_through` then computes."""
+def _participation_by_power(path: Path, raw: dict[str, Any], channel: bool) -> dict[str, Any]:
+    """The tables with a participation where a power limit decides it, which :func:`_with_participation` then computes."""
     inference = raw.get("inference")
     table = inference.get("channel") if isinstance(inference, dict) else None
     if not isinstance(inference, dict) or table is None:
         return raw
     if not channel:
         raise SystemFileError(
-            f"{path}: inference.channel: is computed by bounds only; this command needs a file without it"
+            f"{path}: inference.channel: only bounds computes over a channel; this command needs a file without the table"
         )
     if not isinstance(table, dict) or "max_power" not in table:
         return raw
@@ -369,7 +372,7 @@ def _inference(path: Path, table: _Inference, complaints: _Errors) -> dict[str, 
     system = _system(path, "inference", base, set(base))
     channel = None if table.channel is None else _channel(path, table.channel)
     if channel is not None:
-        system, *varied = (_through(path, channel, one) for one in (system, *variants.values()))
+        system, *varied = (_with_participation(path, channel, one) for one in (system, *variants.values()))
         variants = dict(zip(variants, varied, strict=True))
     return {
         "observer": complaints.unless(_observer, table),
@@ -495,11 +498,11 @@ def _looks(path: Path, file: str) -> Any:
         raise SystemFileError(f"{where}: must be an .npz file with the numeric array looks") from None
 
 
-def _through(path: Path, channel: Channel, system: InferenceSystem) -> InferenceSystem:
+def _with_participation(path: Path, channel: Channel, system: InferenceSystem) -> InferenceSystem:
     """The system with the participation that the channel decides, checked against the channel."""
     try:
-        joined = channel.joined(system)
-        channel.checked_for(joined)
+        joined = channel.with_participation(system)
+        channel.check(joined)
     except ParameterError as error:
         where = "inference" if error.name in parameters.of(InferenceSystem) else "inference.channel"
         raise SystemFileError(f"{path}: {where}.{error}") from None
@@ -585,11 +588,13 @@ def keys(table: Sequence[str]) -> list[str]:
         "inference.features": _Features,
         "inference.selection": _Selection,
         "inference.channel": _Channel,
+        "inference.channel.eavesdropper": _Eavesdropper,
         "inference.variants": _Variant,
         "federated": _Federated,
         "energy": _Energy,
         "training": _Training,
         "design": _Design,
     }
-    model_keys = list(tables[".".join(table[:2])].model_fields)
+    path = ".".join(table)
+    model_keys = list(tables[path if path in tables else ".".join(table[:2])].model_fields)
     return model_keys + [key for key, (name, _, _) in units.ALTERNATIVES.items() if name in model_keys]

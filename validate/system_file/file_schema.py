@@ -96,9 +96,9 @@ def _described(table: dict[str, Any], rows: dict[str, parameters.Parameter[Any, 
         }
         if name in table.get("required", ()):
             table["required"].remove(name)
-    for name in {name for name, _, _ in units.ALTERNATIVES.values()} & {n for n, row in rows.items() if row.required}:
-        if name in properties and "required" in table:
-            keys = [name, *(key for key, (linear, _, _) in units.ALTERNATIVES.items() if linear == name)]
+    for name in [name for name, row in rows.items() if row.required and name in properties and "required" in table]:
+        keys = [name, *(key for key, (linear, _, _) in units.ALTERNATIVES.items() if linear == name)]
+        if len(keys) > 1:
             table.setdefault("allOf", []).append({"oneOf": [{"required": [key]} for key in keys]})
 
 

@@ -39,29 +39,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from airtight.analytics import checks
-from airtight.analytics.checks import FloatArray, IntArray, ParameterError, choice
+from airtight.analytics.checks import FloatArray, IntArray, ParameterError
 from airtight.analytics.guarantee import Adjacency, Observer
-from airtight.analytics.inference.channel import Channel
+from airtight.analytics.inference.channel import Channel, moderate
 from airtight.analytics.inference.system import InferenceSystem, device_indices
 from airtight.analytics.privacy.accounting.numerical_composition import WIDTH
 from airtight.analytics.privacy.accounting.privacy_curve import Bracket, PrivacyCurve
 from airtight.analytics.privacy.mechanisms.discrete_pair import Discrete
 from airtight.analytics.privacy.mechanisms.mechanism import Ends, Factors, Mechanism, register
-from airtight.analytics.privacy.over_the_air import noise_mixture, observers, rounds
+from airtight.analytics.privacy.over_the_air import noise_mixture, observers
+from airtight.analytics.privacy.over_the_air import rounds as many
 from airtight.analytics.privacy.over_the_air.hidden_mixtures import Unseen
+from airtight.analytics.privacy.over_the_air.mixtures import below
 from airtight.analytics.privacy.over_the_air.noise_mixture import Participation
 from airtight.analytics.privacy.over_the_air.rounds import Query
 from airtight.analytics.rounding import SMALLEST, UNIT
 
 EFFORT = 1 << 20  # pairs of a state and a set of participants that are enumerated at most
-_DIVERGENCES = {"visible": 256, "absent": 128, "hidden": 48}  # cells of v for each kind, fewer where one costs more
+_CELLS = {"visible": 256, "absent": 128, "hidden": 48}  # of v, fewer for the kinds whose divergence costs more
 _ONE_ROUND = 8  # times as many cells for one round, which evaluates few divergences
 _ATOMS = 1 << 15  # atoms of the law of v, of all states together
 _BY_STATE = 16  # cells of the law of v within one state, for quantiles over states
@@ -69,22 +71,10 @@ _AT_ONCE = 1 << 18  # epsilons times atoms whose divergences are computed at a t
 _BATCH = 1 << 18  # entries of arrays (sets, K, K) that are computed at a time
 _JITTER = 1e-14  # share of the trace that is added to a covariance before it is solved with
 _FAR = 1e60  # v beyond this multiple of the noise counts as this multiple, which is safe for the upper end
-_BELOW = (
-    1e-9,
-    1e-6,
-    1e-4,
-    1e-3,
-    2e-3,
-    5e-3,
-    1e-2,
-    2e-2,
-    5e-2,
-    0.1,
-    0.5,
-)  # relative distances below the upper bound that are tried
-_FARTHEST = 1e99
+_BELOW = (1e-9, 1e-6, 1e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 0.1, 0.5)  # relative distances below the upper bound
 _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
-_NATS = 24.0
+_NATS = 24.0  # the quadrature of a divergence errs by e^-24 of it
+_TINY = float(np.finfo(float).tiny)
 
 
 def others_noise(
@@ -95,7 +85,7 @@ def others_noise(
     Parameters
     ----------
     coefficients : array_like, shape (..., K, L)
-        Real or complex; of every device at every look.
+        Real or complex; of every device at every look. Moduli are 0 or between 1e-75 and 1e75, so that squares are exact.
     noise_variance : array_like, shape (K,)
         sigma_j^2 of the others, per real coordinate.
     receiver_noise_variance : float
@@ -109,6 +99,16 @@ def others_noise(
         Proved (see the module); infinite where the device is received nowhere. Where N = 0 and there are several looks the
         lower bound is 0.
 
+    Raises
+    ------
+    ParameterError
+        When an argument is out of range or NaN.
+
+    Notes
+    -----
+    Within the range of the moduli no square of a coefficient underflows. Products with noises may, which lowers v: safe for the
+    lower bound. The upper bound adds the smallest normal double for each of them.
+
     Examples
     --------
     >>> low, high = others_noise([[1.0, 2.0], [1.0, 0.5]], noise_variance=[0.1, 0.4], receiver_noise_variance=0.2,
@@ -116,7 +116,7 @@ def others_noise(
     >>> low.round(6), bool(np.all((low <= high) & (high <= low * (1 + 1e-12))))
     (array([0.073684, 0.294737]), True)
     """
-    a = np.asarray(coefficients)
+    a = moderate("coefficients", np.asarray(coefficients))
     sigma2 = checks.real("noise_variance", noise_variance, "[0, inf)")
     N = checks.scalar("receiver_noise_variance", receiver_noise_variance, "[0, inf)")
     mask = np.asarray(present, dtype=bool)
@@ -140,10 +140,11 @@ def _enclosed(a: NDArray[Any], sigma2: FloatArray, N: float, mask: NDArray[np.bo
     rounding = (K + L + 16) * UNIT
     noise = np.where(mask, sigma2, 0.0)
     if L == 1:
-        others = _sum_of_others(noise * square) + N
-        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            v = np.where(square > 0, others / square, np.inf)
-        return v * (1 - 4 * rounding), v * (1 + 4 * rounding)
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore", under="ignore"):
+            others = _sum_of_others(noise * square) + N
+            low = others * (1 - 4 * rounding) / square
+            high = (others + (K + 1) * _TINY) * (1 + 4 * rounding) / square + SMALLEST
+        return np.where(square > 0, low, np.inf), np.where(square > 0, high, np.inf)
     with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
         columns = np.ascontiguousarray(np.swapaxes(a, 1, 2))  # (n, L, K)
         arriving = columns * noise[:, None, :]
@@ -167,12 +168,13 @@ def _enclosed(a: NDArray[Any], sigma2: FloatArray, N: float, mask: NDArray[np.bo
         q_upper = np.minimum(q_upper, square / N * (1 + 8 * rounding)) if N > 0 else q_upper
         u_length = np.sqrt(np.sum(_squares(u), axis=1))
         heard = (np.sqrt(energy) + 4 * rounding * u_length * length) ** 2
-        power = (heard + N * u_length * u_length) * (1 + 16 * rounding)
+        power = (heard + N * u_length * u_length + (K + 1) * _TINY) * (1 + 16 * rounding)
         signal = np.maximum(np.abs(own) - 4 * rounding * u_length * np.sqrt(square), 0.0)
-        v_high = np.where(signal > 0, power / (signal * signal) * (1 + 8 * UNIT), np.inf)
-        v_low = np.where(q_upper > 0, 1 / q_upper * (1 - 8 * UNIT), np.inf)
-    v_high = np.where(np.isnan(v_high), np.inf, v_high)
-    v_low = np.where(square == 0, np.inf, np.nan_to_num(v_low, nan=0.0, posinf=np.finfo(float).max))
+        v_high = np.where(signal > 0, power / signal / signal * (1 + 8 * UNIT) + SMALLEST, np.inf)
+        v_low = 1 / q_upper * (1 - 8 * UNIT)
+    # what overflowed is no bound: 0 below and infinity above
+    v_high = np.where(np.isnan(v_high) | (square == 0), np.inf, v_high)
+    v_low = np.where(square == 0, np.inf, np.nan_to_num(v_low, nan=0.0, posinf=0.0))
     return np.minimum(v_low, v_high), v_high
 
 
@@ -201,17 +203,26 @@ class Law:
         Probability of the atom in all, given that device k sends where the channel decides that.
     exact : bool
         Whether no devices were left out of the enumeration.
+    error : float
+        Bound of the relative error of the weights and of every sum of them.
     """
 
     low: FloatArray
     high: FloatArray
     weights: FloatArray
     exact: bool
+    error: float
 
-    def pooled(self, cells: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Both ends and weights of the atoms of all states, shape (K, at most `cells`), sorted."""
-        low, high, weights = (part.reshape(part.shape[0], -1) for part in (self.low, self.high, self.weights))
+    def pooled(self, devices: IntArray, cells: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Both ends and weights of the atoms of all states, shape (devices, at most `cells`), sorted."""
+        low, high, weights = (part[devices].reshape(devices.size, -1) for part in (self.low, self.high, self.weights))
         return _cells(low, high, weights, cells)
+
+    def by_state(self, devices: IntArray, cells: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """The same given the state: a row for each device and state, shape (devices * states, at most `cells`)."""
+        atoms = self.low.shape[-1]
+        low, high, weights = (part[devices].reshape(-1, atoms) for part in (self.low, self.high, self.weights))
+        return _cells(low, high, weights * self.low.shape[1], cells)
 
 
 def _cells(
@@ -250,7 +261,7 @@ def _cells(
 @lru_cache(maxsize=8)
 def law(system: InferenceSystem, channel: Channel, *, eavesdropper: bool = False, effort: int = EFFORT) -> Law:
     """The law of v for every device of a system, in the units of ``system.normalised()``."""
-    drawn, scaled = channel.drawn(system, eavesdropper=eavesdropper), system.normalised()
+    drawn, scaled = channel.draw(system, eavesdropper=eavesdropper), system.normalised()
     noise, N = scaled.received_noise_variance, drawn.receiver_noise_variance * _scale(system, scaled)
     a, K = drawn.coefficients, system.devices
     if drawn.sends is None and not system.idle_noise:
@@ -259,7 +270,7 @@ def law(system: InferenceSystem, channel: Channel, *, eavesdropper: bool = False
     low, high = (
         v.T[..., None] for v in others_noise(a, noise_variance=noise, receiver_noise_variance=N, present=present)
     )
-    return Law(low, high, np.full(low.shape, 1 / a.shape[0]), exact=True)
+    return Law(low, high, np.full(low.shape, 1 / a.shape[0]), exact=True, error=(a.shape[0] + 4) * UNIT)
 
 
 def _scale(system: InferenceSystem, scaled: InferenceSystem) -> float:
@@ -301,21 +312,29 @@ def _enumerated(a: NDArray[Any], noise: FloatArray, N: float, p: FloatArray, eff
             for target, part in zip((low, high, weights), row, strict=True):
                 target[k, s, : part.size] = part
                 target[k, s, part.size :] = part[-1] if target is not weights else 0.0
-    return Law(low, high, weights, exact=not left_out.size)
+    summed = (
+        sets.shape[0] * states + count + 8
+    )  # a sum of n positive terms errs by n units, a product of n factors likewise
+    return Law(low, high, weights, exact=not left_out.size, error=summed * UNIT)
 
 
-def _hidden(system: InferenceSystem, channel: Channel, observer: Observer) -> bool:
-    """Whether the participation of device k itself is hidden from the observer, and random."""
-    return observer is not Observer.PARTICIPANTS and not (channel.decides and channel.known)
+def _hidden(channel: Channel, observer: Observer) -> bool:
+    """Whether the observer is taken not to see if device k takes part.
+
+    A static channel that decides it counts as shown also where the observer does not know it: of T rounds with one hidden roll
+    and adaptive features no dominating pair is proved here, and who sees the roll learns more.
+    """
+    shown = channel.decides_participation and (channel.known or not channel.fresh)
+    return observer is not Observer.PARTICIPANTS and not shown
 
 
-def _certain(system: InferenceSystem, channel: Channel) -> bool:
+def _noise_is_known(system: InferenceSystem, channel: Channel) -> bool:
     """Whether whoever knows the channel knows the others' noise too: then y alone says as much as y and the participants.
 
     The codes of the others may be 0, and the combination u of theorem V1 may depend on the channel.
     """
     p = system.participation
-    return channel.known and (channel.decides or system.idle_noise or not np.any((p > 0) & (p < 1)))
+    return channel.known and (channel.decides_participation or system.idle_noise or not np.any((p > 0) & (p < 1)))
 
 
 @dataclass(frozen=True)
@@ -344,10 +363,12 @@ def _pairs(
     *,
     eavesdropper: bool = False,
     times: int = 1,
-    state: int | None = None,
     once: bool = False,
+    by_state: bool = False,
 ) -> _Pair:
     """The mixtures of `devices`; over a static channel, `times` rounds are one release of as many times the coordinates.
+
+    With `by_state` there is a row for every device and state.
 
     Notes
     -----
@@ -359,9 +380,9 @@ def _pairs(
     adjacency, own = system.adjacency, scaled.received_noise_variance[devices]
     p, model = system.participation[devices], Participation
     share = np.ones(devices.size)
-    hidden = _hidden(system, channel, observer)
+    hidden = _hidden(channel, observer)
     if adjacency is Adjacency.ABSENT or (system.idle_noise and adjacency is Adjacency.SILENT and hidden):
-        if not hidden or channel.decides:
+        if not hidden or channel.decides_participation:
             share, p = p, np.ones(devices.size)
     elif hidden and np.any((p > 0) & (p < 1)):
         model = Unseen
@@ -371,14 +392,14 @@ def _pairs(
         adjacency = Adjacency.ABSENT  # its noise does not leave: as a device without noise that is absent
     if adjacency is Adjacency.ABSENT:
         kind = "absent"
-    if state is None:
-        low, high, weights = (part[devices] for part in of_v.pooled(_DIVERGENCES[kind] * (_ONE_ROUND if once else 1)))
+    if by_state:
+        low, high, weights = of_v.by_state(devices, _BY_STATE)
+        devices = np.repeat(devices, of_v.low.shape[1])
+        own, p, share = (np.repeat(part, of_v.low.shape[1]) for part in (own, p, share))
     else:
-        weights = of_v.weights[devices, state] * of_v.low.shape[1]
-        low, high, weights = _cells(of_v.low[devices, state], of_v.high[devices, state], weights, _BY_STATE)
+        low, high, weights = of_v.pooled(devices, _CELLS[kind] * (_ONE_ROUND if once else 1))
     moved = own[:, None] * (1 - 4 * UNIT) if idle else 0.0
     greatest = _FAR * max(float(np.max(scaled.received_noise_variance)), scaled.receiver_noise_variance, 1e-300)
-    everybody = np.full(devices.size, np.nan)
     common: dict[str, Any] = {
         "adjacency": adjacency,
         "idle_noise": False,
@@ -386,14 +407,14 @@ def _pairs(
         "kind": np.arange(devices.size),
         "among": np.full(devices.size, system.devices),
         "dimension": np.full(devices.size, system.dimension * times),
-        "everybody": everybody,
+        "everybody": np.full(devices.size, np.nan),  # of idle noise only, which is part of v here
         "participation": p,
         "own_noise": np.zeros(devices.size) if idle else own * (1 if adjacency is Adjacency.ABSENT else 1 - 4 * UNIT),
         "sensitivity": scaled.sensitivity[devices] * np.sqrt(times) * (1 + 6 * UNIT),
         "missing": np.zeros(devices.size),
         "slack": 0.0,
         "spread": 0.0,
-        "error": (weights.shape[1] + 64) * UNIT,
+        "error": of_v.error,
         "lost": 0.0,
         "nats": _NATS,
     }
@@ -410,42 +431,30 @@ def _pairs(
     return _Pair(lower, upper, share, bounded)
 
 
-def _meant(system: InferenceSystem, observer: Observer | str | None) -> Observer:
-    seen = choice("observer", Observer.AUTO if observer is None else observer, Observer)
-    return observers.meaning(system) if seen is Observer.AUTO else seen
-
-
-def superposed(system: InferenceSystem, channel: Channel) -> InferenceSystem | None:
+def one_look_system(system: InferenceSystem, channel: Channel) -> InferenceSystem | None:
     """The system with one look that has the same privacy, where the channel is no more than that; otherwise None.
 
     All devices are received with the same coefficients in every state: then the looks are combined without loss, and the
     receiver's noise falls by their square. The channel of one antenna with perfect inversion is such a one.
     """
     random = bool(np.any((system.participation > 0) & (system.participation < 1)))
-    if channel.decides and (channel.known or (random and not channel.fresh)):
+    if channel.decides_participation and (channel.known or channel.antennas > 1 or (random and not channel.fresh)):
         return None
-    drawn = channel.drawn(system)
-    if drawn.sends is not None and drawn.coefficients.shape[2] > 1:
+    if (received := channel.common_looks()) is None:
         return None
-    a = drawn.coefficients
-    if np.any(a != a[:1, :1, :]):
-        return None
-    square = float(np.sum(np.abs(a[0, 0]) ** 2))
+    square = float(np.sum(np.abs(received) ** 2))
     if square == 1.0:
         return system
-    if not square > 0:
-        return None
-    rounding = 1 - (a.shape[2] + 8) * UNIT
+    rounding = 1 - (received.size + 8) * UNIT
     return replace(system, receiver_noise_variance=system.receiver_noise_variance / square * rounding)
 
 
 @dataclass(frozen=True)
-class LooksQuery(Query):
+class ChannelQuery(Query):
     """One query over a channel, for the privacy of one device against one observer who knows the channel or not."""
 
     channel: Channel = field(default_factory=Channel)
     eavesdropper: bool = False
-    _pairs: dict[str, _Pair] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def pair(self) -> bool:  # type: ignore[override]
@@ -457,7 +466,7 @@ class LooksQuery(Query):
             return ((self, 1),)
         known = replace(self.channel, known=True)
         seen = Observer.OTHERS if self.observer is Observer.SIGNAL else self.observer
-        return ((replace(self, channel=known, observer=seen, _pairs={}, _parts={}, _seen={}), 1),)
+        return ((replace(self, channel=known, observer=seen, _parts={}, _seen={}), 1),)
 
     def attained(self, level: float) -> Factors:
         return ((self, 1),) if self.pair else ()
@@ -468,24 +477,18 @@ class LooksQuery(Query):
 
     @classmethod
     def made(cls, parameters: Mapping[str, Any]) -> Mechanism:
-        given = dict(parameters["channel"])
-        if "looks" in given:
-            table = np.asarray(given["looks"], dtype=float)
-            given["looks"] = table[..., 0] + 1j * table[..., 1] if table.ndim == 4 else table
         return query(
             InferenceSystem(**parameters["system"]),
-            Channel(**given),
+            Channel(**parameters["channel"]),
             parameters["device"],
             parameters["observer"],
             eavesdropper=checks.flag("eavesdropper", parameters["eavesdropper"]),
         )
 
-    @property
+    @cached_property
     def _mixtures(self) -> _Pair:
-        if "" not in self._pairs:
-            which, seen = np.array([self.device]), self.observer
-            self._pairs[""] = _pairs(self.system, self.channel, which, seen, eavesdropper=self.eavesdropper)
-        return self._pairs[""]
+        which = np.array([self.device])
+        return _pairs(self.system, self.channel, which, self.observer, eavesdropper=self.eavesdropper)
 
     def _part(self, negligible: float) -> Participation:
         return self._mixtures.low
@@ -505,7 +508,7 @@ class LooksQuery(Query):
         with np.errstate(under="ignore"):
             for start in range(steps):
                 chunk = eps[start::steps]
-                given: dict[str, Any] = {"reverse": reverse, "doubt": rounds.SHORTENED}
+                given: dict[str, Any] = {"reverse": reverse, "doubt": many.SHORTENED}
                 rows = np.zeros(chunk.size, dtype=np.int64)
                 high[start::steps] = noise_mixture.log_ends(pair.low, chunk, rows, **given)[1]
                 low[start::steps] = noise_mixture.log_ends(pair.high, chunk, rows, **given)[0]
@@ -520,7 +523,7 @@ class LooksQuery(Query):
         return None
 
 
-register(LooksQuery, "system_with_channel")
+register(ChannelQuery, "system_with_channel")
 
 
 def query(
@@ -532,18 +535,15 @@ def query(
     eavesdropper: bool = False,
 ) -> Mechanism:
     """The mechanism of one query over a channel; that of the system alone where the channel adds nothing."""
-    channel.checked_for(system)
-    k, seen = checks.count("device", device, f"[0, {system.devices - 1}]"), _meant(system, observer)
-    if not eavesdropper and (plain := superposed(system, channel)) is not None:
-        return rounds.query(plain, k, seen)
-    if eavesdropper and channel.eavesdropper is None:
-        raise ParameterError("eavesdropper", None, "a table of the channel, to ask for its privacy")
+    k, seen = checks.count("device", device, f"[0, {system.devices - 1}]"), observers.resolved(system, observer)
+    if (plain := _plain(system, channel, eavesdropper)) is not None:
+        return many.query(plain, k, seen)
     if observers.roll_call(system, seen):
         p = float(system.participation[k])
-        return Discrete((p, 1 - p), (0.0, 1.0), rounds.unit(system, k))
-    if seen is Observer.SIGNAL and _certain(system, channel):
+        return Discrete((p, 1 - p), (0.0, 1.0), many.unit(system, k))
+    if seen is Observer.SIGNAL and _noise_is_known(system, channel):
         seen = Observer.OTHERS
-    return LooksQuery(system, k, seen, channel=channel, eavesdropper=eavesdropper)
+    return ChannelQuery(system, k, seen, channel=channel, eavesdropper=eavesdropper)
 
 
 def curve(
@@ -582,7 +582,7 @@ def bracket(
     Parameters
     ----------
     system : InferenceSystem
-        With the participation that the power limit decides (:meth:`Channel.joined`).
+        With the participation that the power limit decides (:meth:`Channel.with_participation`).
     channel : Channel
     delta : float, optional
         For all rounds together; by default that of the system.
@@ -607,14 +607,15 @@ def bracket(
     """
     count = checks.count("rounds", rounds)
     total = system.delta if delta is None else checks.scalar("delta", delta, "(0, 1)")
-    which, seen = device_indices(system, device), _meant(system, observer)
-    channel.checked_for(system)
-    if not eavesdropper and (plain := superposed(system, channel)) is not None:
-        return _plain_bracket(plain, total, count, which, seen, width)
-    if eavesdropper and channel.eavesdropper is None:
-        raise ParameterError("eavesdropper", None, "a table of the channel, to ask for its privacy")
+    which, seen = device_indices(system, device), observers.resolved(system, observer)
+    if (plain := _plain(system, channel, eavesdropper)) is not None:
+        return many.bracket(plain, delta=total, rounds=count, device=which, observer=seen, width=width)
     if observers.roll_call(system, seen):
-        p = system.participation[which] if not channel.fresh and channel.decides else _ever(system, which, count)
+        p = (
+            system.participation[which]
+            if not channel.fresh and channel.decides_participation
+            else _ever(system, which, count)
+        )
         epsilon = np.where(p <= total, 0.0, np.inf)
         return Bracket.of(epsilon, epsilon, width)
     if channel.fresh and count > 1:
@@ -622,27 +623,29 @@ def bracket(
         ends = np.array([PrivacyCurve.of(one).compose(count).bracket(delta=total, width=width)[:2] for one in curves])
         lower, upper = (ends[:, i].reshape(which.shape)[()] for i in (0, 1))
         return Bracket.of(lower, upper, width)
-    if count > 1 and not channel.decides and not system.idle_noise:
-        p = system.participation
-        if np.any((p > 0) & (p < 1)):
-            raise ParameterError(
-                "fresh",
-                False,
-                "true, or participation 0 or 1 (or a max_power that decides it): over a static channel "
-                "with random participation no bound is built in",
-            )
-    if count > 1 and system.idle_noise and np.any((system.participation > 0) & (system.participation < 1)):
-        raise ParameterError("fresh", False, "true where participation is random")
+    if (
+        count > 1
+        and not channel.decides_participation
+        and np.any((system.participation > 0) & (system.participation < 1))
+    ):
+        raise ParameterError(
+            "fresh",
+            False,
+            "true, or participation 0 or 1, or max_power given: no bound is known here for a channel that stays while "
+            "participation is random",
+        )
     pair = _pairs(system, channel, which.ravel(), seen, eavesdropper=eavesdropper, times=count, once=True)
-    attained = _certain(system, channel) or (channel.known and seen is not Observer.SIGNAL)
+    attained = _noise_is_known(system, channel) or (channel.known and seen is not Observer.SIGNAL)
     lower, upper = (end.reshape(which.shape)[()] for end in _least_epsilon(pair, total, exact_pair=attained))
     return Bracket.of(lower, upper, width)
 
 
-def _plain_bracket(
-    plain: InferenceSystem, total: float, count: int, which: IntArray, seen: Observer, width: float
-) -> Bracket:
-    return rounds.bracket(plain, delta=total, rounds=count, device=which, observer=seen, width=width)
+def _plain(system: InferenceSystem, channel: Channel, eavesdropper: bool) -> InferenceSystem | None:
+    """The system with one look that is asked about, or None; both arguments are checked."""
+    channel.check(system)
+    if eavesdropper and channel.eavesdropper is None:
+        raise ParameterError("eavesdropper", None, "a table of the channel, to ask for its privacy")
+    return None if eavesdropper else one_look_system(system, channel)
 
 
 def _ever(system: InferenceSystem, which: IntArray, count: int) -> FloatArray:
@@ -661,15 +664,8 @@ def _least_epsilon(pair: _Pair, total: float, *, exact_pair: bool) -> tuple[Floa
         with np.errstate(under="ignore"):
             safe = np.where(target < 1, target, 0.5)
             upper[some] = pair.low.least_epsilon(safe)[some]
-            remaining = some[(upper[some] > 0) & pair.bounded[some]]
-            for share in _BELOW if exact_pair else ():
-                at = upper[remaining]
-                tried = np.where(at < np.inf, at * (1 - share), _FARTHEST)
-                above = pair.high.log_lower(tried, remaining) > np.log(target[remaining]) + 16 * UNIT
-                lower[remaining[above]] = tried[above]
-                remaining = remaining[~above]
-                if not remaining.size:
-                    break
+            provable = np.where(pair.bounded & exact_pair, upper, 0.0)
+            lower = below(provable, np.log(safe) + 16 * UNIT, pair.high.log_lower, _BELOW)
     return lower, upper
 
 
@@ -716,7 +712,7 @@ def delta_at(
     ParameterError
         For more than one round over a static channel.
     """
-    count, seen = checks.count("rounds", rounds), _meant(system, observer)
+    count, seen = checks.count("rounds", rounds), observers.resolved(system, observer)
     if count > 1 and not channel.fresh:
         raise ParameterError("rounds", count, "1 for delta over a static channel; ask for epsilon")
     which = device_indices(system, device)
@@ -741,20 +737,15 @@ def epsilon_by_state(
     Where the channel decides who takes part, that device k sends is given as well.
     """
     total = system.delta if delta is None else checks.scalar("delta", delta, "(0, 1)")
-    seen, devices = _meant(system, observer), np.arange(system.devices)
+    seen, devices = observers.resolved(system, observer), np.arange(system.devices)
     states = law(system, channel).low.shape[1]
     if observers.roll_call(system, seen):
         return np.broadcast_to(np.where(system.participation <= total, 0.0, np.inf), (states, system.devices))
-    given = replace(channel, known=True)
-    rows = []
-    for s in range(states):
-        pair = _pairs(system, given, devices, seen, state=s)
-        if channel.decides:
-            pair = replace(
-                pair, share=np.ones(devices.size), low=replace(pair.low, participation=np.ones(devices.size))
-            )
-        rows.append(_least_epsilon(pair, total, exact_pair=False)[1])
-    return np.stack(rows)
+    pair = _pairs(system, replace(channel, known=True), devices, seen, by_state=True)
+    if channel.decides_participation:
+        one = np.ones(devices.size * states)
+        pair = replace(pair, share=one, low=replace(pair.low, participation=one))
+    return _least_epsilon(pair, total, exact_pair=False)[1].reshape(devices.size, states).T
 
 
 def epsilon_quantiles(

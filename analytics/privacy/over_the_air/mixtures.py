@@ -7,7 +7,8 @@ systems are solved together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -158,20 +159,38 @@ def epsilon_at_least(
     """
 
     def lower_bounds(mixture: Participation, delta: FloatArray, place: IntArray) -> FloatArray:
-        highest, log_delta = np.zeros(delta.shape), np.log(delta) * (1 - 4 * UNIT)
+        highest = np.zeros(delta.shape)
         highest[mixture.kind] = upper.ravel()[place]
-        lower = np.zeros(delta.shape)
-        remaining = np.flatnonzero(highest > 0)
-        for share in _BELOW:
-            tried = np.where(highest[remaining] < np.inf, highest[remaining] * (1 - share), _FARTHEST)
-            above = _log_lowest(mixture, tried, remaining) > log_delta[remaining]
-            lower[remaining[above]] = tried[above]
-            remaining = remaining[~above]
-            if not remaining.size:
-                break
-        return lower
+        return below(highest, np.log(delta) * (1 - 4 * UNIT), partial(_log_lowest, mixture))
 
     return _each(system, which, total, model, lower_bounds)
+
+
+def below(
+    upper: FloatArray,
+    log_delta: FloatArray,
+    log_lower: Callable[[FloatArray, IntArray], FloatArray],
+    shares: Sequence[float] = _BELOW,
+) -> FloatArray:
+    """The greatest of a few epsilons below `upper` at which delta is proved to be above its target, row by row; 0 where none is.
+
+    Parameters
+    ----------
+    upper, log_delta : ndarray, shape (rows,)
+    log_lower : callable
+        Lower bound of log delta of epsilons and their rows.
+    shares : sequence of float
+        Relative distances below the upper bound that are tried, in this order.
+    """
+    lower, remaining = np.zeros(upper.shape), np.flatnonzero(upper > 0)
+    for share in shares:
+        if not remaining.size:
+            break
+        tried = np.where(upper[remaining] < np.inf, upper[remaining] * (1 - share), _FARTHEST)
+        above = log_lower(tried, remaining) > log_delta[remaining]
+        lower[remaining[above]] = tried[above]
+        remaining = remaining[~above]
+    return lower
 
 
 def _each(

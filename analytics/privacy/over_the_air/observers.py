@@ -326,6 +326,12 @@ def meaning(system: Systems) -> Observer:
     return Observer.OTHERS if seen_to_leave else Observer.PARTICIPANTS
 
 
+def resolved(system: Systems, observer: Observer | str | None) -> Observer:
+    """The observer that is asked about; `auto` and None stand for the one of :func:`meaning`."""
+    asked = choice("observer", Observer.AUTO if observer is None else observer, Observer)
+    return meaning(system) if asked is Observer.AUTO else asked
+
+
 def constant(part: Participation, row: int) -> bool:
     """Whether the others' noise has only one possible value."""
     if part.idle_noise:

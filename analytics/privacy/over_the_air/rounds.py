@@ -195,8 +195,7 @@ def query(system: InferenceSystem, device: int, observer: Observer | str) -> Mec
     ...     receiver_noise_variance=0.0, dimension=8, delta=1e-5, delta_prime=1e-5, adjacency="silent"), 0, "auto").mu
     1.0...
     """
-    seen = choice("observer", observer, Observer)
-    seen = observers.meaning(system) if seen is Observer.AUTO else seen
+    seen = observers.resolved(system, observer)
     k = checks.count("device", device, f"[0, {system.devices - 1}]")
     privacy_unit = unit(system, k)
     p = float(system.participation[k])

@@ -79,7 +79,7 @@ def certifiable(system: InferenceSystem, observer: Observer) -> bool:
     arrays = (system.participation, system.noise_variance, system.weight, system.clip, system.channel_gain)
     if any(np.ptp(array) > 0 for array in arrays):
         return False
-    meant_observer = observers.meaning(system) if observer is Observer.AUTO else observer
+    meant_observer = observers.resolved(system, observer)
     if system.adjacency is Adjacency.ABSENT:
         return not observers.roll_call(system, meant_observer)  # else delta = p for every design
     if system.idle_noise:
@@ -574,7 +574,7 @@ def screen_of(
         Where only a lower bound of delta is computed, proposed points are tested at an epsilon that is smaller by this
         share.
     """
-    meant_observer = observers.meaning(system) if observer is Observer.AUTO else observer
+    meant_observer = observers.resolved(system, observer)
     if rounds == 1 or steady:
         return Screen(system, epsilon, meant_observer, rounds)
     return ManyRounds(system, epsilon, meant_observer, rounds, short)

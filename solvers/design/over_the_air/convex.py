@@ -185,7 +185,7 @@ def _ratio(p: float, epsilon: float, delta: float, rounds: int, *, hidden: bool)
 
 def exact(system: InferenceSystem, observer: Observer, rounds: int) -> bool | None:
     """True where `ratios` are exact, False where they are a relaxation, None where they are neither."""
-    meant_observer = observers.meaning(system) if observer is Observer.AUTO else observer
+    meant_observer = observers.resolved(system, observer)
     if system.idle_noise:
         simple = system.adjacency is Adjacency.SILENT or (
             system.adjacency is Adjacency.ABSENT and meant_observer is not Observer.PARTICIPANTS
