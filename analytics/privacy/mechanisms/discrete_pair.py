@@ -54,6 +54,11 @@ class Discrete(Mechanism):
         difference[likeliest[1]] -= missing[1]
         return p, q, difference
 
+    @property
+    def laws(self) -> tuple[FloatArray, FloatArray]:
+        """p and q, with the missing mass of each added to its likeliest outcome."""
+        return self._pair(False)[:2]
+
     def greatest_loss(self, *, reverse: bool = False) -> float:
         p, q, difference = (part[np.array(self.q if reverse else self.p) > 0] for part in self._pair(reverse))
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):

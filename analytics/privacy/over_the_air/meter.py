@@ -1,29 +1,25 @@
 r"""A meter for a fleet: rounds as they happened, and a halt before a device's budget is overspent.
 
-**The filter** (theorem M2). Rolls are seen by the server and drawn independently of all data; neighbours are ``silent`` or
-``replace``. Round t then is a Gaussian release with :math:`\mu_t = |x - x'|_{\max}/\sqrt{v_k(S_t) + \sigma_k^2}` by clip
-bounds, a
-function of what was released, and of rolls and channels that were seen before the round. If a round is refused whenever
-:math:`\sum\mu_t^2` would exceed :math:`\mu_B^2`, everything released is at most as distinguishable as one Gaussian release of
-:math:`\mu_B`, however adaptively the parameters of the rounds were chosen.
+Three kinds of rounds have a filter, that is a rule of halting whose budget, fixed beforehand, is a guarantee.
 
-*Proof.* Given the past, round t is a function of the increment of a Brownian motion (drift 1 or 0) over the time
-:math:`[s, s + \mu_t^2]` and of independent noise: rotate, and add noise where the features are nearer than the clip allows. All
-rounds together are a function of the path up to the time :math:`\mu_B^2`, hence of its end, a normal variable of mean
-:math:`\mu_B^2` or 0 and variance :math:`\mu_B^2`. This holds for every lambda and in both orders.
+**Gaussian rounds** (theorem M2 of docs/meter.md). Rolls are seen by the server and drawn independently of all data;
+neighbours are ``silent`` or ``replace``. Round t then is a Gaussian release with
+:math:`\mu_t = |x - x'|_{\max}/\sqrt{v_k(S_t) + \sigma_k^2}` by clip bounds. If a round is refused whenever
+:math:`\sum\mu_t^2` would exceed :math:`\mu_B^2`, everything released is at most as distinguishable as one Gaussian release
+of :math:`\mu_B`, however adaptively the parameters of the rounds are chosen.
 
-**Fixed releases.** Releases of other kinds whose number and parameters are fixed beforehand may be interleaved: their curves are
-composed with that of :math:`\mu_B`. Given the Gaussian rounds' past the others are independent releases, and adaptive composition
-of dominating pairs is their product.
+**Releases declared beforehand** (theorem M3). A declared curve and its count may be used up by releases that the curve
+dominates, in any order, with parameters chosen on the way. All declared curves are composed with that of :math:`\mu_B`.
 
-**Who may send** (theorem M4). A device that stays away takes its noise along, so that :math:`\mu_k` of the others rises. Feasible
-sets are closed under union, because :math:`\mu_k` falls with S: so devices that would overspend are removed, all are
-computed again,
-until none would. The rest is the greatest feasible set.
+**Renyi filter** (theorem M3). With one order fixed beforehand, releases of all kinds with a known divergence add up.
 
-**What is refused.** ``absent``: without the device there is no roll of it to see. Hidden rolls: they may not steer who sends. A
-curve that is not among the fixed releases: composing the curves of the path taken and stopping at the budget is no filter
-(arXiv:2602.06756). What a meter *reads* on the way is no guarantee either; the budget is.
+**Who may send** (theorem M4). A device that stays away takes its noise along, so that :math:`\mu_k` of the others rises.
+The devices that would overspend are removed and all are computed again, until none would. What is left is the greatest
+feasible set.
+
+**What is refused.** ``absent``: without the device there is no roll of it to see. Hidden rolls: they may not steer who
+sends. A curve that was not declared, unless an order is fixed: composing the curves of the path taken and stopping at the
+budget is no filter (arXiv:2602.06756). What a meter *reads* on the way is no guarantee either; the budget is.
 """
 
 from __future__ import annotations
@@ -32,6 +28,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
 import numpy as np
@@ -40,9 +37,12 @@ from numpy.typing import ArrayLike, NDArray
 from airtight.analytics import checks
 from airtight.analytics.checks import AirtightError, FloatArray, ParameterError
 from airtight.analytics.guarantee import Adjacency
-from airtight.analytics.privacy.accounting import privacy_curve
+from airtight.analytics.privacy.accounting import composition_theorems, privacy_curve, renyi
 from airtight.analytics.privacy.accounting.privacy_curve import PrivacyCurve
+from airtight.analytics.privacy.accounting.subsampled import Subsampled
 from airtight.analytics.privacy.mechanisms import gaussian
+from airtight.analytics.privacy.mechanisms.gaussian import Gaussian
+from airtight.analytics.privacy.mechanisms.mechanism import Bounded, Mechanism
 from airtight.analytics.privacy.over_the_air import looks
 from airtight.analytics.rounding import UNIT
 
@@ -145,15 +145,11 @@ class Round:
     def to_dict(self) -> dict[str, Any]:
         """The values by name for JSON; participants as indices, equal entries as one number."""
 
-        def plain(values: Any) -> Any:
-            array = np.asarray(values)
-            return float(array[0]) if np.all(array == array[0]) else array.tolist()
-
         out: dict[str, Any] = {
             "participants": np.flatnonzero(np.asarray(self.participants)).tolist(),
             "devices": self.devices,
         }
-        out |= {name: plain(getattr(self, name)) for name in ("noise_variance", "weight", "clip")}
+        out |= {name: _plain(getattr(self, name)) for name in ("noise_variance", "weight", "clip")}
         out |= {"receiver_noise_variance": self.receiver_noise_variance, "alignment": self.alignment}
         out["adjacency"] = Adjacency(self.adjacency).value
         if self.looks is not None:
@@ -197,6 +193,14 @@ def _participants(given: ArrayLike, devices: int) -> NDArray[np.bool_]:
     return mask
 
 
+class Meaning(StrEnum):
+    """What a number of the meter is."""
+
+    GUARANTEE = "guarantee"
+    OCCURRED = "for the rolls that occurred"
+    READING = "reading, no guarantee"
+
+
 @dataclass(frozen=True)
 class Reading:
     """What a meter says of one device, and what the number is.
@@ -205,15 +209,16 @@ class Reading:
     ----------
     epsilon : float
         At the meter's delta.
-    mu_squared : float
-        Of the Gaussian rounds.
-    meaning : str
-        "guarantee", or "reading, no guarantee".
+    amount : float
+        The sum of mu^2 of the Gaussian rounds, or of the Renyi divergences where an order is fixed.
+    meaning : Meaning
+        The budget is a guarantee. What has been spent is the epsilon for the rolls that occurred if no parameter of a round
+        depends on what was released; otherwise it is a reading, no guarantee.
     """
 
     epsilon: float
-    mu_squared: float
-    meaning: str
+    amount: float
+    meaning: Meaning
 
 
 @dataclass(frozen=True)
@@ -244,14 +249,26 @@ class Meter:
     delta : float
         In (0, 1).
     devices : int
+        K.
     fixed : sequence of (PrivacyCurve, int), optional
-        Releases of other kinds that are fixed beforehand, with their counts; each device takes part in all. Their curves are paid
-        for at once.
+        Releases of other kinds that are declared beforehand, with their counts; each device takes part in all. They are
+        paid for at once.
+    order : float, optional
+        Above 1: the meter adds Renyi divergences of this order, and takes releases of all kinds without a declaration.
+        The price is a greater epsilon: that of one order, which is not the best one for every course of the rounds.
+    adaptive : bool
+        Whether parameters of rounds may depend on what was released. If not, what has been spent is the epsilon for the rolls
+        that occurred; the halt is the same.
 
     Raises
     ------
     ParameterError
-        Also when the fixed releases alone exceed a budget.
+        Also when the declared releases alone exceed a budget, or the budget is below what the order can show.
+
+    Notes
+    -----
+    The proofs stand in docs/meter.md. Sums are rounded up after each round, budgets down. A round costs time and memory
+    in proportion to K; a round with L looks costs K L^2 besides (K^2 for its certificate).
 
     Examples
     --------
@@ -264,7 +281,7 @@ class Meter:
     >>> meter.may(one), meter.who(one)
     (False, array([False, False, False]))
     >>> reading = meter.spent(0)
-    >>> round(reading.epsilon, 3), reading.meaning, meter.guarantee(0).epsilon
+    >>> round(reading.epsilon, 3), str(reading.meaning), meter.guarantee(0).epsilon
     (0.959, 'reading, no guarantee', 1.0)
     """
 
@@ -272,33 +289,64 @@ class Meter:
     delta: float
     devices: int = field(kw_only=True)
     fixed: Sequence[tuple[PrivacyCurve, int]] = field(default=(), kw_only=True)
+    order: float | None = field(default=None, kw_only=True)
+    adaptive: bool = field(default=True, kw_only=True)
 
     def __post_init__(self) -> None:
         self.devices = checks.count("devices", self.devices)
         self.budget_epsilon = checks.vector("budget_epsilon", self.budget_epsilon, self.devices, "[0, inf)")
         self.delta = checks.scalar("delta", self.delta, "(0, 1)")
-        self.fixed = tuple((curve, checks.count("count", count)) for curve, count in self.fixed)
+        self.fixed = tuple((_declared(curve), checks.count("count", count)) for curve, count in self.fixed)
+        if not isinstance(self.adaptive, bool):
+            raise ParameterError("adaptive", self.adaptive, "true or false")
         self._spent = np.zeros(self.devices)
         self._left_of_fixed = [count for _, count in self.fixed]
-        budget = np.asarray(self.budget_epsilon)
-        if self.fixed:
-            budgets, inverse = np.unique(budget, return_inverse=True)
+        budgets, inverse = np.unique(self.budget_epsilon, return_inverse=True)
+        if self.order is not None:
+            self.order = checks.scalar("order", self.order, "(1, inf)")
+            if self.fixed:
+                raise ParameterError(
+                    "fixed", f"{len(self.fixed)} curves", "absent beside an order: the meter takes any curve then"
+                )
+            self._budget = self._renyi_budget(budgets)[inverse.ravel()]
+        elif self.fixed:
             self._budget = np.array([self._gaussian_part(float(each)) for each in budgets])[inverse.ravel()]
         else:
-            sigma = np.asarray(gaussian.sigma(budget, self.delta, sensitivity=1.0))
-            self._budget = (1 - 8 * UNIT) / sigma / sigma
+            sigma = np.asarray(gaussian.sigma(budgets, self.delta, sensitivity=1.0))
+            self._budget = ((1 - 8 * UNIT) / sigma / sigma)[inverse.ravel()]
         head: dict[str, Any] = {
             "schema": SCHEMA,
-            "budget_epsilon": float(budget[0]) if np.all(budget == budget[0]) else budget.tolist(),
+            "budget_epsilon": _plain(self.budget_epsilon),
             "delta": self.delta,
             "devices": self.devices,
             "fixed": [[json.loads(curve.to_json()), count] for curve, count in self.fixed],
+            "order": self.order,
+            "adaptive": self.adaptive,
+            "budget": _plain(self._budget),
         }
         self.lines, self._hash = list[str](), START
         self._append(head)
 
+    @property
+    def unit(self) -> str:
+        """What amounts are: sums of mu^2, or Renyi divergences."""
+        return "mu^2" if self.order is None else f"Renyi divergence of order {self.order:g}"
+
+    def _renyi_budget(self, epsilon: FloatArray) -> FloatArray:
+        """The greatest divergence that implies epsilon at delta, rounded down."""
+        a = float(self.order or 0.0)
+        price = composition_theorems.renyi_to_epsilon(a, 0.0, delta=self.delta)
+        budget = epsilon - price - 64 * UNIT * (epsilon + (abs(np.log(self.delta)) + np.log(a)) / (a - 1) + 1)
+        if not np.all(budget >= 0):
+            raise ParameterError(
+                "order",
+                a,
+                f"an order at which epsilon = {epsilon[0]:g} leaves something: delta = {self.delta:g} costs {price:.4g}",
+            )
+        return np.asarray(budget)
+
     def _gaussian_part(self, epsilon: float) -> float:
-        """The greatest mu^2 with which the fixed releases and one Gaussian release keep epsilon, rounded down."""
+        """The greatest mu^2 with which the declared releases and one Gaussian release keep epsilon, rounded down."""
         curves, counts = [curve for curve, _ in self.fixed], [count for _, count in self.fixed]
 
         def kept(mu: float) -> bool:
@@ -307,10 +355,7 @@ class Meter:
 
         if not float(privacy_curve.compose(curves, counts).epsilon(self.delta)) <= epsilon:
             raise ParameterError("fixed", f"{len(curves)} curves", f"releases that together keep epsilon = {epsilon:g}")
-        low, high = (
-            0.0,
-            np.sqrt(1 - 8 * UNIT) / float(gaussian.sigma(max(epsilon, 1e-300), self.delta, sensitivity=1.0)),
-        )
+        low, high = 0.0, 1 / float(gaussian.sigma(max(epsilon, 1e-300), self.delta, sensitivity=1.0))
         for _ in range(_BISECTIONS):
             middle = (low + high) / 2
             if high - low <= 1e-6 * high:
@@ -323,7 +368,7 @@ class Meter:
         self._matched(one)
         present = self._likely(one)
         while True:
-            over = present & ~(self._after(one, present) <= self._budget)
+            over = present & ~(self._after(self._cost(one, present)) <= self._budget)
             if not np.any(over):
                 return present
             present &= ~over
@@ -331,74 +376,102 @@ class Meter:
     def _likely(self, one: Round) -> NDArray[np.bool_]:
         """A set that holds the greatest feasible one, at one look found by sorting instead of one pass after the other.
 
-        There :math:`\\mu_k^2 = s_k^2/V(S)` with one V for all, so that the devices of the greatest s_k^2 over what is left
-        go first.
-        A margin of 1e-9 leaves doubtful devices to the passes of :meth:`who`.
+        There :math:`\\mu_k^2 = s_k^2/V(S)` with one V for all. Devices stay in the order of the V that they need, which is
+        s_k^2 over what they have left. A margin of 1e-9 leaves doubtful devices to the passes of :meth:`who`.
         """
         present = np.asarray(one.participants).copy()
         if one.looks is not None or not np.any(present):
             return present
-        mu2 = one.mu_squared(present)
-        sigma2 = np.asarray(one.noise_variance)
-        total = float(np.sum(sigma2[present])) + one.receiver_noise_variance / one.alignment**2
+        sigma2, receiver = np.asarray(one.noise_variance), one.receiver_noise_variance / one.alignment**2
+        cost = self._cost(one, present)
+        total = float(np.sum(sigma2[present])) + receiver
         room = np.maximum(self._budget - self._spent, 0.0)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            needed = np.where(mu2 > 0, mu2 * total / room, 0.0) * (1 - 1e-9)  # the V from which device k may send
+            needed = np.where(cost > 0, cost * total / room, 0.0) * (1 - 1e-9)
         order = np.flatnonzero(present)
         order = order[np.argsort(needed[order], kind="stable")]
-        noise = np.cumsum(sigma2[order]) + one.receiver_noise_variance / one.alignment**2
+        noise = np.cumsum(sigma2[order]) + receiver
         enough = np.flatnonzero(~(needed[order] > noise))
         present[order[(enough[-1] + 1 if enough.size else 0) :]] = False
         return present
 
-    def may(self, release: Round | PrivacyCurve) -> bool:
-        """Whether a round may run as it is: no participant would overspend; or a fixed release is left."""
-        if isinstance(release, PrivacyCurve):
-            return self._place(release) is not None
-        self._matched(release)
-        present = np.asarray(release.participants)
-        return bool(np.all(self._after(release, present) <= self._budget))
+    def may(self, release: Round | PrivacyCurve, *, participants: ArrayLike | None = None) -> bool:
+        """Whether a round may run as it is: no participant would overspend; or a declared release is left."""
+        try:
+            self._charged(release, participants)
+        except OverspentError:
+            return False
+        return True
 
-    def record(self, release: Round | PrivacyCurve) -> None:
+    def record(self, release: Round | PrivacyCurve, *, participants: ArrayLike | None = None) -> None:
         """Record a round, before it is run.
+
+        Parameters
+        ----------
+        release : Round or PrivacyCurve
+        participants : array_like, optional
+            With a curve and an order: whose data the release reads; all devices by default.
 
         Raises
         ------
         OverspentError
             When it would overspend; then nothing is recorded.
         """
-        if isinstance(release, PrivacyCurve):
+        entry, spent, place = self._charged(release, participants)
+        self._spent = spent
+        if place is not None:
+            self._left_of_fixed[place] -= 1
+        self._append({"round": self.rounds + 1, **entry})
+
+    def _charged(
+        self, release: Round | PrivacyCurve, participants: ArrayLike | None
+    ) -> tuple[dict[str, Any], FloatArray, int | None]:
+        """What the log says of a release, what is spent after it, and which declared release it uses."""
+        if isinstance(release, PrivacyCurve) and self.order is None:
+            if participants is not None:
+                raise ParameterError("participants", participants, "absent: all devices take part in declared releases")
             place = self._place(release)
             if place is None:
                 raise OverspentError(
-                    "this curve is not among the fixed releases that are left; declare it beforehand with fixed=[(curve, count)]: "
-                    "composing the curves of the path taken is no filter where they are chosen on the way"
+                    "no declared release that is left dominates this curve; declare it beforehand with fixed=[(curve, count)], "
+                    "or fix an order=: composing the curves of the path taken is no filter where they are chosen on the way"
                 )
-            self._left_of_fixed[place] -= 1
-            self._append({"round": self.rounds + 1, "fixed": place})
-            return
-        self._matched(release)
-        present = np.asarray(release.participants)
-        after = self._after(release, present)
+            return {"curve": json.loads(release.to_json()), "fixed": place}, self._spent, place
+        if isinstance(release, PrivacyCurve):
+            present = (
+                np.ones(self.devices, dtype=bool) if participants is None else _participants(participants, self.devices)
+            )
+            cost = np.where(present, renyi.divergence(release, float(self.order or 0.0)), 0.0)
+            entry = {"curve": json.loads(release.to_json()), "participants": np.flatnonzero(present).tolist()}
+        else:
+            self._matched(release)
+            if participants is not None:
+                raise ParameterError("participants", participants, "absent: the round names them")
+            present = np.asarray(release.participants)
+            cost, entry = self._cost(release, present), release.to_dict()
+        after = self._after(cost)
         if np.any(over := ~(after <= self._budget)):
             k = int(np.flatnonzero(over)[0])
             raise OverspentError(
-                f"device {k} would spend mu^2 = {after[k]:.6g} of {self._budget[k]:.6g} (epsilon {np.asarray(self.budget_epsilon)[k]:g}"
-                f" at delta {self.delta:g}); {int(np.sum(over))} of {int(np.sum(present))} participants would overspend"
+                f"device {k} would spend {after[k]:.6g} of {self._budget[k]:.6g} ({self.unit}; epsilon"
+                f" {np.asarray(self.budget_epsilon)[k]:g} at delta {self.delta:g}); {int(np.sum(over))} of {int(np.sum(present))}"
+                " participants would overspend"
             )
-        mu2 = release.mu_squared(present)[present]
-        self._spent = after
-        self._append({"round": self.rounds + 1, **release.to_dict(), "mu_squared": mu2.tolist()})
+        return {**entry, "cost": _plain(cost[present])}, after, None
 
     @property
     def rounds(self) -> int:
         """How many rounds are recorded."""
         return len(self.lines) - 1
 
-    def _after(self, one: Round, present: NDArray[np.bool_]) -> FloatArray:
-        """What would be spent after a round, each sum rounded up."""
+    def _cost(self, one: Round, present: NDArray[np.bool_]) -> FloatArray:
+        """What a round costs each device, rounded up."""
         mu2 = one.mu_squared(present)
-        return np.where(mu2 > 0, np.nextafter(self._spent + mu2, np.inf), self._spent)
+        return mu2 if self.order is None else mu2 * (self.order / 2) * (1 + 4 * UNIT)
+
+    def _after(self, cost: FloatArray) -> FloatArray:
+        """What would be spent after a round, each sum rounded up."""
+        return np.where(cost > 0, np.nextafter(self._spent + cost, np.inf), self._spent)
 
     def _matched(self, one: Round) -> None:
         if not isinstance(one, Round):
@@ -407,36 +480,43 @@ class Meter:
             raise ParameterError("round.devices", one.devices, f"{self.devices}, as the meter")
 
     def _place(self, curve: PrivacyCurve) -> int | None:
-        text = curve.to_json()
-        for place, (each, _) in enumerate(self.fixed):
-            if self._left_of_fixed[place] and each.to_json() == text:
+        """The first declared release that is left and dominates the curve."""
+        for place, (declared, _) in enumerate(self.fixed):
+            if self._left_of_fixed[place] and _dominates(declared, curve):
                 return place
         return None
 
     def guarantee(self, device: int) -> Reading:
         """What holds whatever happens: the budget."""
         k = checks.count("device", device, f"[0, {self.devices - 1}]")
-        return Reading(float(np.asarray(self.budget_epsilon)[k]), float(self._budget[k]), "guarantee")
+        return Reading(float(np.asarray(self.budget_epsilon)[k]), float(self._budget[k]), Meaning.GUARANTEE)
 
     def spent(self, device: int) -> Reading:
-        """Epsilon of one Gaussian release of what has been spent, with all fixed releases: a reading, no guarantee.
+        """Epsilon of what has been spent, with all declared releases.
 
-        Where the parameters of rounds were chosen by what was released, no number read on the way is a guarantee: an observer who
+        Where parameters of rounds are chosen by what was released, no number read on the way is a guarantee: an observer who
         stops at the right moment knows more. The budget is the guarantee (:meth:`guarantee`).
         """
         k = checks.count("device", device, f"[0, {self.devices - 1}]")
-        return Reading(float(self._epsilons([k])[0]), float(self._spent[k]), "reading, no guarantee")
+        return Reading(float(self._epsilons([k])[0]), float(self._spent[k]), self._meaning)
+
+    @property
+    def _meaning(self) -> Meaning:
+        return Meaning.READING if self.adaptive else Meaning.OCCURRED
 
     def _epsilons(self, devices: ArrayLike) -> FloatArray:
-        """Epsilon of what the devices have spent, with all fixed releases."""
-        mu = np.sqrt(self._spent[np.asarray(devices)]) * (1 + 2 * UNIT)
+        """Epsilon of what the devices have spent, with all declared releases."""
+        spent, inverse = np.unique(self._spent[np.asarray(devices)], return_inverse=True)
+        if self.order is not None:
+            paid = composition_theorems.renyi_to_epsilon(self.order, spent, delta=self.delta)
+            rounding = 64 * UNIT * (spent + (abs(np.log(self.delta)) + np.log(self.order)) / (self.order - 1) + 1)
+            return np.where(spent > 0, np.maximum(paid + rounding, 0.0), 0.0)[inverse.ravel()]
+        mu = np.sqrt(spent) * (1 + 2 * UNIT)
         if not self.fixed:
-            return np.asarray(gaussian.epsilon(self.delta, sensitivity=mu, sigma=1.0))
-        distinct, inverse = np.unique(mu, return_inverse=True)
+            return np.asarray(gaussian.epsilon(self.delta, sensitivity=mu, sigma=1.0))[inverse.ravel()]
         curves, counts = [curve for curve, _ in self.fixed], [count for _, count in self.fixed]
         each = [
-            privacy_curve.compose([*curves, privacy_curve.gaussian(m)], [*counts, 1]).epsilon(self.delta)
-            for m in distinct
+            privacy_curve.compose([*curves, privacy_curve.gaussian(m)], [*counts, 1]).epsilon(self.delta) for m in mu
         ]
         return np.asarray(each, dtype=float)[inverse.ravel()]
 
@@ -444,18 +524,20 @@ class Meter:
         """Budget, what is spent and left of every device, and what these numbers are; for JSON and tables."""
         return {
             "budget_epsilon": np.asarray(self.budget_epsilon),
-            "budget_meaning": "guarantee",
+            "budget_meaning": str(Meaning.GUARANTEE),
             "delta": self.delta,
             "devices": self.devices,
             "rounds": self.rounds,
+            "unit": self.unit,
             "spent_epsilon": self._epsilons(np.arange(self.devices)),
-            "spent_meaning": "reading, no guarantee",
-            "spent_mu_squared": self._spent.copy(),
-            "left_mu_squared": np.maximum(np.nextafter(self._budget - self._spent, -np.inf), 0.0),
+            "spent_meaning": str(self._meaning),
+            "budget": self._budget.copy(),
+            "spent": self._spent.copy(),
+            "left": np.maximum(np.nextafter(self._budget - self._spent, -np.inf), 0.0),
         }
 
     def left(self, device: int) -> float:
-        """mu^2 that Gaussian rounds may still spend, rounded down."""
+        """What rounds may still cost the device, rounded down; in the meter's unit."""
         k = checks.count("device", device, f"[0, {self.devices - 1}]")
         return float(max(np.nextafter(self._budget[k] - self._spent[k], -np.inf), 0.0))
 
@@ -465,15 +547,15 @@ class Meter:
         present = np.asarray(one.participants)
         room = np.maximum(self._budget - self._spent, 0.0)
         with np.errstate(divide="ignore", invalid="ignore"):
-            mu2 = one.mu_squared(present)
-            possible = np.where(mu2 > 0, np.floor(room / mu2 * (1 - 1e-12)), np.inf)
+            cost = self._cost(one, present)
+            possible = np.where(cost > 0, np.floor(room / cost * (1 - 1e-12)), np.inf)
         possible = np.where(possible > _MANY, np.inf, possible)
         if rounds is None:
             return Plan(possible, None)
         count = checks.count("rounds", rounds)
 
         def kept(factor: float) -> bool:
-            spent = count * one.quieter(factor).mu_squared(present) * (1 + 4 * UNIT * count)
+            spent = count * self._cost(one.quieter(factor), present) * (1 + 4 * UNIT * count)
             return bool(np.all((spent <= room * (1 - 1e-12)) | (spent == 0)))
 
         if kept(1.0):
@@ -491,6 +573,17 @@ class Meter:
     def _append(self, entry: dict[str, Any]) -> None:
         line, self._hash = _sealed(entry, self._hash)
         self.lines.append(line)
+
+    def history(self) -> FloatArray:
+        """What was spent of each device's budget after each round, as shares of it; shape (rounds + 1, K)."""
+        shares = np.zeros((len(self.lines), self.devices))
+        for t, line in enumerate(self.lines[1:], start=1):
+            entry = json.loads(line)
+            shares[t] = shares[t - 1]
+            if "cost" in entry:
+                shares[t, entry["participants"]] += entry["cost"]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(shares > 0, shares / self._budget, 0.0)
 
     def to_json(self) -> str:
         """The log: JSON lines, each with the hash of the one before it; :meth:`from_json` reads it."""
@@ -544,14 +637,58 @@ class Meter:
         if head["schema"] != SCHEMA:
             raise ValueError(f"has another schema than {SCHEMA}")
         fixed = [(PrivacyCurve.from_json(json.dumps(curve)), count) for curve, count in head["fixed"]]
-        return cls(head["budget_epsilon"], head["delta"], devices=head["devices"], fixed=fixed)
+        return cls(
+            head["budget_epsilon"], head["delta"], devices=head["devices"], fixed=fixed, order=head["order"],
+            adaptive=head["adaptive"],
+        )  # fmt: skip
 
     def _again(self, entry: Mapping[str, Any]) -> None:
-        if "fixed" in entry:
-            self.record(self.fixed[entry["fixed"]][0])
+        if "curve" in entry:
+            self.record(PrivacyCurve.from_json(json.dumps(entry["curve"])), participants=entry.get("participants"))
             return
-        bookkeeping = ("round", "mu_squared", "previous", "hash")
+        bookkeeping = ("round", "cost", "previous", "hash")
         self.record(Round.from_dict({key: value for key, value in entry.items() if key not in bookkeeping}))
+
+
+def _declared(curve: Any) -> PrivacyCurve:
+    if not isinstance(curve, PrivacyCurve):
+        raise ParameterError("fixed", type(curve).__name__, "pairs of a PrivacyCurve and a count")
+    return curve
+
+
+def _dominates(declared: PrivacyCurve, curve: PrivacyCurve) -> bool:
+    """Whether the curve is the declared one, or one of its kind with smaller parameters.
+
+    A smaller parameter is a post-processing: more Gaussian or Laplace noise is added (a Laplace law of greater scale is
+    one of smaller scale plus a mixture of 0 and a Laplace law), an answer is randomised again, a release is replaced by one
+    without the device's data with some probability.
+    """
+    if declared == curve:
+        return True
+    factors = (*declared.factors, *curve.factors)
+    if len(factors) != 2 or any(count != 1 for _, count in factors):
+        return False
+    return _covers(factors[0][0], factors[1][0])
+
+
+def _covers(declared: Mechanism, release: Mechanism) -> bool:
+    if type(declared) is not type(release) or declared.unit not in ("", release.unit):
+        return False
+    if isinstance(declared, Gaussian) and isinstance(release, Gaussian):
+        return bool(release.mu * (1 + release.slack) * (1 + 2 * UNIT) <= declared.mu * (1 - declared.slack))
+    if isinstance(declared, Subsampled) and isinstance(release, Subsampled):
+        inner = declared.release == release.release or _covers(declared.release, release.release)
+        return release.p <= declared.p and inner
+    if isinstance(declared, Bounded) and isinstance(release, Bounded):
+        symbols = getattr(declared, "symbols", None) == getattr(release, "symbols", None)
+        return symbols and release.loss <= declared.loss
+    return False
+
+
+def _plain(values: ArrayLike) -> Any:
+    """An array for JSON: one number where all entries are equal."""
+    array = np.asarray(values, dtype=float)
+    return float(array[0]) if array.size > 1 and np.all(array == array[0]) else array.tolist()
 
 
 def _sealed(entry: Mapping[str, Any], previous: str) -> tuple[str, str]:
