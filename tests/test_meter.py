@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import random
@@ -9,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from decimal import localcontext
 from itertools import product
 from pathlib import Path
 
@@ -22,8 +24,11 @@ from hypothesis import strategies as st
 import airtight
 from airtight import Meter, OverspentError, ParameterError, Round
 from airtight.analytics.privacy.accounting import renyi
+from airtight.analytics.privacy.over_the_air import meter as meter_module
 from airtight.validate import files
 from airtight.validate.commands.cli import main
+
+CHECK_LOG = Path(airtight.__file__).parent / "validate" / "claims" / "certificates" / "check_log.py"
 
 
 def one(participants=(0, 1), devices=3, **changes: object) -> Round:
@@ -212,15 +217,13 @@ def test_renyi_divergences(a: float) -> None:
         assert renyi.divergence(curve.compose(5), a) == pytest.approx(5 * value, rel=1e-11)
     if a == int(a):
         for mu, rate in ((1.0, 0.1), (0.5, 0.9)):
-            both = [
-                _divergence(*order, a)
-                for order in (
-                    (lambda x: rate * normal(x, mu) + (1 - rate) * normal(x), normal),
-                    (normal, lambda x: rate * normal(x, mu) + (1 - rate) * normal(x)),
-                )
-            ]
+
+            def mixed(x, mu=mu, rate=rate):
+                return rate * normal(x, mu) + (1 - rate) * normal(x)
+
+            greater = max(_divergence(mixed, normal, a), _divergence(normal, mixed, a))
             found = renyi.divergence(airtight.subsampled(mu, rate), a)
-            assert max(both) * (1 - 1e-13) <= found <= max(both) * (1 + 1e-10)
+            assert greater * (1 - 1e-13) <= found <= greater * (1 + 1e-10)
     else:
         with pytest.raises(ParameterError, match="whole"):
             renyi.divergence(airtight.subsampled(1.0, 0.1), a)
@@ -235,7 +238,7 @@ def test_a_renyi_filter() -> None:
     with pytest.raises(ParameterError, match="fixed"):
         Meter(2.0, 1e-5, devices=1, order=16.0, fixed=[(airtight.laplace(0.1), 1)])
     meter.record(airtight.laplace(0.1), participants=[0])
-    meter.record(airtight.subsampled(1.0, 0.05))
+    meter.record(airtight.subsampled(0.5, 0.05))
     asked = one([1], 2)
     counts = [0, 0]
     for i, each in enumerate((meter, plain)):
@@ -249,8 +252,8 @@ def test_a_renyi_filter() -> None:
     assert float(whole.epsilon(1e-5)) <= meter.spent(1).epsilon <= 2.0
     assert meter.spent(0).amount > 0 and Meter.from_json(meter.to_json()).to_json() == meter.to_json()
     assert meter.history().shape == (len(meter.lines), 2) and np.all(np.diff(meter.history(), axis=0) >= 0)
-    with pytest.raises(ParameterError, match="order"):
-        meter.may(airtight.curve(airtight.InferenceSystem(devices=2, receiver_noise_variance=1.0)))
+    with pytest.raises(ParameterError, match="closed form"):
+        meter.may(airtight.aggregation(airtight.FederatedSystem(clients=20, parameters=5, epsilon=1.0)))
 
 
 def test_what_a_number_is() -> None:
@@ -356,55 +359,163 @@ def _log(rounds: int = 4) -> str:
     return meter.to_json()
 
 
-def test_altered_logs_are_rejected_and_the_line_named() -> None:
+def _forged(lines: list[str], number: int, **changes: object) -> str:
+    """A log with one line changed by a forger who also makes all hashes anew."""
+    out, previous = [], meter_module.START
+    for i, line in enumerate(lines):
+        entry = {k: v for k, v in json.loads(line).items() if k not in ("previous", "hash")}
+        sealed, previous = meter_module._sealed({**entry, **(changes if i == number else {})}, previous)
+        out.append(sealed)
+    return "".join(line + "\n" for line in out)
+
+
+def test_altered_logs_are_rejected_and_the_line_named(tmp_path: Path) -> None:
     text = _log()
     lines = text.splitlines()
-    assert Meter.from_json(text).to_json() == text
+    assert Meter.from_json(text).to_json() == text and checked(tmp_path, text)[0] == 0
 
-    def resealed(number: int, **changes: object) -> list[str]:
-        """A forger who also makes all hashes anew."""
-        from airtight.analytics.privacy.over_the_air import meter as module
-
-        out, previous = [], module.START
-        for i, line in enumerate(lines):
-            entry = {k: v for k, v in json.loads(line).items() if k not in ("previous", "hash")}
-            sealed, previous = module._sealed({**entry, **(changes if i == number else {})}, previous)
-            out.append(sealed)
-        return out
+    def joined(*parts: str) -> str:
+        return "".join(line + "\n" for line in parts)
 
     altered = {
-        "line 1": [[lines[0].replace("1e-05", "1e-03"), *lines[1:]], [lines[0][:-3] + 'f"}', *lines[1:]], lines[1:]],
+        "line 1": [
+            joined(lines[0].replace("1e-05", "1e-03"), *lines[1:]),
+            joined(lines[0][:-3] + 'f"}', *lines[1:]),
+            joined(*lines[1:]),
+            _forged(lines, 0, budget=1.0),
+            _forged(lines, 0, budget_epsilon=[1.0, 1.0, 1.0]),
+            _forged(lines, 0, delta=1e-6),
+        ],
         "line 2": [
-            [lines[0], lines[2], lines[1], *lines[3:]],
-            [lines[0], *lines[2:]],
-            [lines[0], lines[1].replace("60.0", "61.0"), *lines[2:]],
-            [lines[0], lines[1].replace("60.0", "60.00"), *lines[2:]],
-            [lines[0], lines[1].replace('"round":1', '"round":2'), *lines[2:]],
-            [lines[0], "{}", *lines[2:]],
-            [lines[0], "[" * 10**5, *lines[2:]],
-            [lines[0], "", *lines[2:]],
-            resealed(1, cost=0.0),
-            resealed(1, round=7),
-            resealed(1, noise_variance=1e-3),
-            resealed(1, participants=[0, 1, 2]),
-            resealed(1, more=1),
+            joined(lines[0], lines[2], lines[1], *lines[3:]),
+            joined(lines[0], *lines[2:]),
+            joined(lines[0], lines[1].replace("60.0", "61.0"), *lines[2:]),
+            joined(lines[0], lines[1].replace("60.0", "60.00"), *lines[2:]),
+            joined(lines[0], lines[1].replace('"round":1', '"round":2'), *lines[2:]),
+            joined(lines[0], "{}", *lines[2:]),
+            joined(lines[0], "[" * 10**5, *lines[2:]),
+            joined(lines[0], "", *lines[2:]),
+            _forged(lines, 1, cost=0.0),
+            _forged(lines, 1, round=7),
+            _forged(lines, 1, noise_variance=1e-3),
+            _forged(lines, 1, participants=[0, 1, 2]),
+            _forged(lines, 1, devices=4),
+            _forged(lines, 1, adjacency="replace"),
         ],
         "line 3": [
-            [*lines[:2], lines[1], *lines[2:]],
-            [*lines[:2], lines[2].upper(), *lines[3:]],
-            resealed(2, clip=0.5),
-            resealed(2, adjacency="absent"),
+            joined(*lines[:2], lines[1], *lines[2:]),
+            joined(*lines[:2], lines[2].upper(), *lines[3:]),
+            _forged(lines, 2, clip=1.5),
+            _forged(lines, 2, adjacency="absent"),
         ],
-        "line 5": [[*lines[:4], lines[4].replace("63.0", "64.0")], resealed(4, weight=1.5)],
+        "line 5": [joined(*lines[:4], lines[4].replace("63.0", "64.0")), _forged(lines, 4, weight=1.5)],
     }
     assert sum(map(len, altered.values())) >= 20
     for place, logs in altered.items():
         for changed in logs:
             with pytest.raises(ParameterError, match=f"log, {place}"):
-                Meter.from_json("".join(line + "\n" for line in changed))
+                Meter.from_json(changed)
+            code, said = checked(tmp_path, changed)
+            assert code == 1 and f"REJECTED {place}" in said, (place, said)
     for text in ("", "\n", "[]", "{}", "null\n"):
         with pytest.raises(ParameterError, match="log"):
             Meter.from_json(text)
+        assert checked(tmp_path, text)[0] == 1
+
+
+def checked(folder: Path, text: str) -> tuple[int, str]:
+    """What check_log.py says, as a stranger runs it, without the package."""
+    (folder / "a.jsonl").write_text(text)
+    run = subprocess.run(
+        [sys.executable, "-I", str(CHECK_LOG), "a.jsonl"], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert not run.stderr
+    return run.returncode, run.stdout
+
+
+def _random_meter(kind: str, rng: np.random.Generator) -> Meter:
+    """A meter with a few rounds that were let through, of devices that differ in everything."""
+    K = int(rng.integers(1, 5))
+    order = {"renyi": 3.0, "whole order": 8.0}.get(kind)
+    fixed = [(airtight.laplace(0.2), 2), (airtight.subsampled(0.5, 0.1), 1)] if kind == "declared" else []
+    budget = 20.0 if fixed else 10 ** rng.uniform(1, 1.5, K)
+    meter = Meter(budget, 10 ** rng.uniform(-9, -3), devices=K, fixed=fixed, order=order)
+    for _ in range(5):
+        size = int(rng.integers(1, 4))
+        table = rng.standard_normal((K, size)) + (1j * rng.standard_normal((K, size)) if rng.random() < 0.5 else 0)
+        asked = Round(
+            participants=rng.random(K) < 0.7, devices=K, noise_variance=10 ** rng.uniform(-2, 1, K),
+            weight=rng.random(K), clip=0.1 + rng.random(K), alignment=float(0.5 + rng.random()),
+            receiver_noise_variance=float(rng.random()), looks=table if rng.random() < 0.6 else None,
+            adjacency=str(rng.choice(["silent", "replace"])), idle_noise=bool(rng.random() < 0.3),
+        )  # fmt: skip
+        if meter.may(asked):
+            meter.record(asked)
+    curves = [airtight.laplace(0.1)]
+    if kind == "declared":
+        curves += [airtight.subsampled(0.4, 0.1)]
+    if order:
+        p = rng.dirichlet(np.ones(3))
+        curves += [
+            airtight.randomized_response(0.1, 3),
+            airtight.gaussian(0.1).compose(3),
+            airtight.discrete_pair(p, p[::-1]),
+        ]
+    if kind == "whole order":
+        curves += [airtight.subsampled(0.3, 0.1)]
+    for curve in curves:
+        if meter.may(curve):
+            meter.record(curve)
+    return meter
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "declared", "renyi", "whole order"])
+def test_the_checker_agrees(kind: str) -> None:
+    """Rational arithmetic and decimals find every number of the meter, and none that is a millionth too low."""
+    module = checker()
+    rng, looked = np.random.default_rng(len(kind)), 0
+    for _ in range(5 if kind == "declared" else 25):
+        meter = _random_meter(kind, rng)
+        with localcontext() as context:
+            context.prec = 60
+            module.verify(meter.to_json())
+            for i, line in enumerate(meter.lines[1:], start=1):
+                entry = json.loads(line)
+                if not np.any(entry.get("cost", 0)):
+                    continue
+                lower = (np.asarray(entry["cost"]) * (1 - 1e-6)).tolist()
+                with pytest.raises(module.Rejected, match="less than"):
+                    module.verify(_forged(meter.lines, i, cost=lower))
+                looked += 1
+    assert looked > 10
+
+
+@pytest.mark.parametrize("order", [None, 2.0, 32.0, 1000.5])
+@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-5), (0.3, 0.01), (700.0, 1e-5), (50.0, 1e-300), (1e-9, 1e-3)])
+def test_the_checker_knows_the_greatest_budget(epsilon: float, delta: float, order: float | None) -> None:
+    module = checker()
+    try:
+        text = Meter(epsilon, delta, devices=1, order=order).to_json()
+    except ParameterError as error:
+        assert error.name == "order"
+        return
+    head = json.loads(text)
+    with localcontext() as context:
+        context.prec = 60
+        module.verify(text)
+        with pytest.raises(module.Rejected):
+            module.verify(
+                _forged([text.strip()], 0, budget=[head["budget"][0] * (1 + 1e-6) + 1e-12 * (order is not None)])
+            )
+
+
+def checker():
+    """check_log.py as a module of its own."""
+    spec = importlib.util.spec_from_file_location("checked_log", CHECK_LOG)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def test_a_line_without_its_end_is_dropped() -> None:

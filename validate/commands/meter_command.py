@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -23,16 +24,25 @@ REFUSED = 3
 @click.option("--budget", type=float, metavar="EPSILON", help="Begin a new log with this budget for every device.")
 @click.option("--delta", type=float, help="Of the budget, for a new log.")
 @click.option("--devices", type=click.IntRange(min=1), help="Number of devices, for a new log.")
+@click.option("--order", type=float, help="Of the Renyi filter, for a new log that takes releases of all kinds.")
 @JSON
 def meter(
-    log: Path, add: Path | None, budget: float | None, delta: float | None, devices: int | None, as_json: bool
+    log: Path,
+    add: Path | None,
+    budget: float | None,
+    delta: float | None,
+    devices: int | None,
+    order: float | None,
+    as_json: bool,
 ) -> None:
     """What has been spent by the rounds in LOG, and with --add whether the next one may run: it is recorded, or exit 3."""
     from airtight.analytics.privacy.over_the_air.meter import Meter, OverspentError
     from airtight.validate import files
 
     new = {"--budget": budget, "--delta": delta, "--devices": devices}
-    if any(value is not None for value in new.values()) and (missing := [k for k, v in new.items() if v is None]):
+    if any(value is not None for value in (*new.values(), order)) and (
+        missing := [k for k, v in new.items() if v is None]
+    ):
         raise click.UsageError(f"a new log needs {', '.join(missing)}, too")
     if budget is None and not log.exists():
         raise SystemFileError(f"{log}: No such file; --budget, --delta and --devices begin a new log")
@@ -43,7 +53,7 @@ def meter(
     allowed: bool | None = None
     if budget is not None and log.exists() and log.stat().st_size:
         raise SystemFileError(f"{log}: exists already; a new log needs a new file")
-    fresh = None if budget is None else Meter(budget, delta or 0.0, devices=devices or 1)
+    fresh = None if budget is None else Meter(budget, delta or 0.0, devices=devices or 1, order=order)
     with files.appending(log) as stream:
         stream.seek(0)
         content = stream.read()
@@ -54,7 +64,8 @@ def meter(
         known = 0 if fresh is not None else len(account.lines)
         if given is not None:
             try:
-                account.record(given)
+                release, *who = given
+                account.record(release, participants=who[0] if who else None)
                 allowed = True
             except OverspentError as error:
                 allowed = False
@@ -81,18 +92,24 @@ def _read(log: Path, content: bytes) -> Any:
         raise SystemFileError(f"{log}: {error}") from None
 
 
-def _round(path: Path) -> Any:
-    """The round of a TOML file, whose keys are those of :class:`airtight.analytics.privacy.over_the_air.meter.Round`."""
+def _round(path: Path) -> tuple[Any, ...]:
+    """What a TOML file asks for: a :class:`Round` by its keys, or a `curve` as in JSON, with its `participants`."""
+    from airtight.analytics.privacy.accounting.privacy_curve import PrivacyCurve
     from airtight.analytics.privacy.over_the_air.meter import Round
 
     try:
         with path.open("rb") as stream:
-            return Round.from_dict(tomllib.load(stream))
+            values = tomllib.load(stream)
+        if "curve" not in values:
+            return (Round.from_dict(values),)
+        if unknown := set(values) - {"curve", "participants"}:
+            raise ParameterError(min(unknown), values[min(unknown)], "absent beside a curve")
+        return PrivacyCurve.from_json(json.dumps(values["curve"])), values.get("participants")
     except OSError as error:
         raise SystemFileError(f"{path}: {error.strerror or error}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SystemFileError(f"{path}: not valid TOML: {error}") from None
-    except ParameterError as error:
+    except (ParameterError, TypeError) as error:
         raise SystemFileError(f"{path}: {error}") from None
 
 

@@ -40,7 +40,7 @@ from airtight.validate.results import schema
 from airtight.validate.system_file import file_schema
 
 _PRIVATE = ("commands", "papers", "report")  # folders of validate that have no Python interface
-_ALONE = ("check",)  # a program that is copied beside the certificates
+_ALONE = ("check", "check_log")  # programs that need no package, beside certificates and logs
 
 
 def rooms() -> Iterator[tuple[str, str, list[str]]]:

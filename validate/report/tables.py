@@ -112,15 +112,15 @@ def metered(summary: Mapping[str, Any]) -> None:
     """Print what a meter says of every device."""
     console = screen()
     table = Table(
-        title=f"{summary['rounds']} rounds, delta = {number(summary['delta'])}: the budget is a guarantee, spent a reading",
+        title=f"{summary['rounds']} rounds, delta = {number(summary['delta'])}; amounts are {summary['unit']}",
         box=box.SIMPLE_HEAD,
         title_justify="left",
     )
     columns = {
-        "budget": summary["budget_epsilon"],
-        "spent": summary["spent_epsilon"],
-        "mu^2 spent": summary["spent_mu_squared"],
-        "mu^2 left": summary["left_mu_squared"],
+        f"budget epsilon ({summary['budget_meaning']})": summary["budget_epsilon"],
+        f"spent epsilon ({summary['spent_meaning']})": summary["spent_epsilon"],
+        "amount spent": summary["spent"],
+        "amount left": summary["left"],
     }
     for heading in ("devices", *columns):
         table.add_column(heading, justify="left" if heading == "devices" else "right")

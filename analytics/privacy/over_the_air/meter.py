@@ -37,6 +37,7 @@ from numpy.typing import ArrayLike, NDArray
 from airtight.analytics import checks
 from airtight.analytics.checks import AirtightError, FloatArray, ParameterError
 from airtight.analytics.guarantee import Adjacency
+from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.accounting import composition_theorems, privacy_curve, renyi
 from airtight.analytics.privacy.accounting.privacy_curve import PrivacyCurve
 from airtight.analytics.privacy.accounting.subsampled import Subsampled
@@ -73,6 +74,8 @@ class Round:
     adjacency : {"silent", "replace"}
     looks : array_like, shape (K, L), optional
         Coefficients of this round relative to the alignment, real or complex; one look, all of them 1, by default.
+    idle_noise : bool
+        Whether devices that stay away send their noise all the same.
 
     Examples
     --------
@@ -90,6 +93,7 @@ class Round:
     alignment: float = 1.0
     adjacency: Adjacency | str = Adjacency.SILENT
     looks: ArrayLike | None = None
+    idle_noise: bool = False
 
     def __post_init__(self) -> None:
         K = checks.count("devices", self.devices)
@@ -109,6 +113,8 @@ class Round:
             raise ParameterError(
                 "adjacency", "absent", "silent or replace: without the device there is no roll of it that may be seen"
             )
+        if not isinstance(self.idle_noise, bool):
+            raise ParameterError("idle_noise", self.idle_noise, "true or false")
         if self.looks is not None:
             table = np.asarray(self.looks)
             if (
@@ -129,7 +135,10 @@ class Round:
         with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
             N = self.receiver_noise_variance / gamma / gamma * (1 - 4 * UNIT)
             lower, _ = looks.others_noise(
-                coefficients, noise_variance=sigma2, receiver_noise_variance=N, present=present
+                coefficients,
+                noise_variance=sigma2,
+                receiver_noise_variance=N,
+                present=np.ones(self.devices, dtype=bool) if self.idle_noise else present,
             )
             factor = 2.0 if self.adjacency is Adjacency.REPLACE else 1.0
             distance = factor * np.asarray(self.weight) * np.asarray(self.clip)
@@ -151,13 +160,32 @@ class Round:
         }
         out |= {name: _plain(getattr(self, name)) for name in ("noise_variance", "weight", "clip")}
         out |= {"receiver_noise_variance": self.receiver_noise_variance, "alignment": self.alignment}
-        out["adjacency"] = Adjacency(self.adjacency).value
+        out |= {"adjacency": Adjacency(self.adjacency).value, "idle_noise": self.idle_noise}
         if self.looks is not None:
             table = np.asarray(self.looks)
             out["looks"] = table.real.tolist()
             if np.iscomplexobj(table):
                 out["looks_imaginary"] = table.imag.tolist()
         return out
+
+    @classmethod
+    def of(cls, system: InferenceSystem, participants: ArrayLike, *, looks: ArrayLike | None = None) -> Round:
+        """A round of a system over the air, as its rolls fell.
+
+        Examples
+        --------
+        >>> from airtight.analytics.inference.system import InferenceSystem
+        >>> system = InferenceSystem(
+        ...     devices=3, participation=0.5, noise_variance=0.5, weight=0.3, clip=1.0, alignment=1.0,
+        ...     receiver_noise_variance=0.1, dimension=8, delta=1e-5, adjacency="silent",
+        ... )
+        >>> Round.of(system, [0, 2]).mu_squared(np.array([True, False, True])).round(6)
+        array([0.081818, 0.      , 0.081818])
+        """
+        shared = (
+            "devices", "noise_variance", "weight", "clip", "receiver_noise_variance", "alignment", "adjacency", "idle_noise",
+        )  # fmt: skip
+        return cls(participants=participants, looks=looks, **{name: getattr(system, name) for name in shared})
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Round:
@@ -380,7 +408,7 @@ class Meter:
         s_k^2 over what they have left. A margin of 1e-9 leaves doubtful devices to the passes of :meth:`who`.
         """
         present = np.asarray(one.participants).copy()
-        if one.looks is not None or not np.any(present):
+        if one.looks is not None or one.idle_noise or not np.any(present):
             return present
         sigma2, receiver = np.asarray(one.noise_variance), one.receiver_noise_variance / one.alignment**2
         cost = self._cost(one, present)
