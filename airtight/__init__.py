@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from airtight.analytics.privacy.over_the_air.amplification import proven, published
     from airtight.analytics.privacy.over_the_air.meter import Meter, OverspentError, Round
     from airtight.solvers.design.curve_family import calibrate_curve
+    from airtight.solvers.design.round_budget import spread_budget
     from airtight.solvers.errors import InfeasibleError, NotSettledError
     from airtight.solvers.quantities import quantities
     from airtight.validate.claims.claim import (
@@ -97,6 +98,7 @@ _HOMES = {  # what is loaded when it is first used, and from where
     "analytics.privacy.over_the_air.amplification": ("proven", "published"),
     "analytics.privacy.over_the_air.meter": ("Meter", "OverspentError", "Round"),
     "solvers.design.curve_family": ("calibrate_curve",),
+    "solvers.design.round_budget": ("spread_budget",),
     "solvers.errors": ("InfeasibleError", "NotSettledError"),
     "solvers.quantities": ("quantities",),
     "validate.claims.claim": (
@@ -182,6 +184,7 @@ __all__ = [
     "relative_to",
     "solve_energy",
     "solve_weights",
+    "spread_budget",
     "subsampled",
     "sweep",
     "try_claims",
