@@ -556,6 +556,29 @@ def test_the_command(tmp_path: Path) -> None:
     assert Meter.from_json(log.read_text()).rounds == 9
 
 
+def test_the_report_draws_the_log(tmp_path: Path) -> None:
+    system = tmp_path / "system.toml"
+    system.write_text("[federated]\nclients = 10\nparameters = 5\nepsilon = 1.0\n")
+    log = tmp_path / "log.jsonl"
+    log.write_text(_log())
+    found = CliRunner().invoke(main, ["report", str(system), "--out", str(tmp_path / "out"), "--log", str(log)])
+    assert found.exit_code == 0, found.output
+    page = (tmp_path / "out" / "index.html").read_text()
+    assert "reading, no guarantee" in page and "budget-over-rounds" in page
+    data = json.loads((tmp_path / "out" / "report.json").read_text())["meter"]
+    assert data["rounds"] == 4 and data["spent_epsilon"][1] == Meter.from_json(_log()).spent(1).epsilon
+    large = Meter(1.0, 1e-5, devices=40)
+    large.record(one(range(20), 40))
+    log.write_text(large.to_json())
+    assert (
+        CliRunner().invoke(main, ["report", str(system), "--out", str(tmp_path / "out"), "--log", str(log)]).exit_code
+        == 0
+    )
+    log.write_text("{}\n")
+    found = CliRunner().invoke(main, ["report", str(system), "--out", str(tmp_path / "other"), "--log", str(log)])
+    assert found.exit_code == 2 and "line 1" in found.stderr and not (tmp_path / "other").exists()
+
+
 def test_errors_of_the_command(tmp_path: Path) -> None:
     log, given = tmp_path / "log.jsonl", tmp_path / "round.toml"
     given.write_text(ROUND)

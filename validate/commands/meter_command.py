@@ -48,7 +48,7 @@ def meter(
         raise SystemFileError(f"{log}: No such file; --budget, --delta and --devices begin a new log")
     given = None if add is None else _round(add)
     if budget is None and given is None:
-        _print(_read(log, log.read_bytes()), None, as_json)
+        _print(read(log, log.read_bytes()), None, as_json)
         return
     allowed: bool | None = None
     if budget is not None and log.exists() and log.stat().st_size:
@@ -60,7 +60,7 @@ def meter(
         whole = content.rfind(b"\n") + 1
         if fresh is not None and content:
             raise SystemFileError(f"{log}: exists already; a new log needs a new file")
-        account = _read(log, content) if fresh is None else fresh
+        account = read(log, content) if fresh is None else fresh
         known = 0 if fresh is not None else len(account.lines)
         if given is not None:
             try:
@@ -81,7 +81,8 @@ def meter(
         raise click.exceptions.Exit(REFUSED)
 
 
-def _read(log: Path, content: bytes) -> Any:
+def read(log: Path, content: bytes) -> Any:
+    """The meter of a log; an error names the file and the line."""
     from airtight.analytics.privacy.over_the_air.meter import Meter
 
     try:

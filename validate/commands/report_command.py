@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from airtight.validate.commands.meter_command import read
 from airtight.validate.commands.options import EFFORT, FILE, LIMIT, QUIET, SEED
 from airtight.validate.files import OutputFolder
 from airtight.validate.running import audited, pool_of, progress, steps
@@ -39,15 +40,29 @@ _PAPERS = {
 @click.option(
     "--thorough", is_flag=True, help="Train all rounds and seeds of [training]; else a few, and the page says so."
 )
+@click.option(
+    "--log",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    help="A log of airtight meter: show what has been spent.",
+)
 @click.option("--gallery", is_flag=True, help="Redraw the papers' figures too.")
 @QUIET
 def report(
-    file: Path, out: Path, seed: int, effort: int, limit: float, anew: bool, thorough: bool, gallery: bool
+    file: Path,
+    out: Path,
+    seed: int,
+    effort: int,
+    limit: float,
+    anew: bool,
+    thorough: bool,
+    log: Path | None,
+    gallery: bool,
 ) -> None:
     """A page on one system: OUT/index.html, OUT/audit.html, OUT/report.json, OUT/figures. It is written as parts are done."""
     from airtight.validate.report import assembly
 
     description = load(file)
+    meter = None if log is None else read(log, log.read_bytes())
 
     def audit() -> tuple[Shipped, str]:
         from airtight.validate.claims.evidence import Shipped, shipped
@@ -67,6 +82,7 @@ def report(
             source="" if str(file) == "-" else file.read_text(encoding="utf-8"),
             audit=audit,
             thorough=thorough,
+            meter=meter,
             gallery=(lambda: _redrawn(description)) if gallery else None,
             heard=steps(),
         )

@@ -14,6 +14,7 @@ from airtight.validate.results.weights import Designs
 from airtight.validate.system_file.description import Description
 
 if TYPE_CHECKING:
+    from airtight.analytics.privacy.over_the_air.meter import Meter
     from airtight.validate.claims.evidence import Shipped
     from airtight.validate.experiments.figures.gallery import Rendered
 
@@ -28,6 +29,7 @@ def report(
     source: str = "",
     gallery: Callable[[], Sequence[Rendered]] | None = None,
     thorough: bool = False,
+    meter: Meter | None = None,
     heard: Callable[[str], None] = lambda done: None,
 ) -> None:
     """Write the report on the described systems into `out`.
@@ -42,10 +44,12 @@ def report(
         Returns the redrawn figures of the papers.
     thorough : bool
         Whether all rounds and seeds of the description are trained, instead of a few.
+    meter : Meter, optional
+        What has been spent in rounds that were run.
     heard : callable
         Called with the name of each finished part.
     """
-    parts = Parts(description, Bounds.of(description), source)
+    parts = Parts(description, Bounds.of(description), source, meter=meter)
     heard("bounds")
     later = _later(parts, audit, gallery, thorough)
     _own(parts)
@@ -61,6 +65,8 @@ def _own(parts: Parts) -> None:
     parts.draw(drawings.of_inference(parts.description, parts.bounds))
     if parts.description.energy is not None:
         parts.energy = EnergyPart.of(parts.description.energy)
+    if parts.meter is not None:
+        parts.draw(drawings.of_meter(parts.meter))
 
 
 def _later(

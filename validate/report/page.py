@@ -36,6 +36,7 @@ from airtight.validate.results.weights import Designs
 from airtight.validate.system_file.description import Description
 
 if TYPE_CHECKING:
+    from airtight.analytics.privacy.over_the_air.meter import Meter
     from airtight.validate.experiments.figures.gallery import Rendered
 
 SCHEMA = "airtight-report-1"
@@ -54,6 +55,8 @@ class Parts:
     bounds : Bounds
     figures : dict
     designs, training, energy, audit, gallery : optional
+    meter : Meter, optional
+        Of the log of rounds that the report is asked to show.
     trained : str
         Says how much shorter the training is than the description asks for.
     audited : str
@@ -73,6 +76,7 @@ class Parts:
     audit: Shipped | None = None
     audited: str = ""
     gallery: Sequence[Rendered] = ()
+    meter: Meter | None = None
     pending: Sequence[str] = ()
 
     def draw(self, drawn: Any) -> None:
@@ -139,6 +143,8 @@ def tree(parts: Parts) -> dict[str, Any]:
     }
     if parts.energy is not None:
         found["energy"] = parts.energy.rows
+    if parts.meter is not None:
+        found["meter"] = parts.meter.summary()
     if parts.training is not None:
         found |= {"training": parts.training, "trained": parts.trained}
     if audit is not None:
@@ -165,6 +171,7 @@ def render(parts: Parts) -> str:
         "curves": (cards, "Curves"),
         "federated": (bounds.federated, "CorBin-FL"),
         "energy": (parts.energy, "Energy"),
+        "meter": (parts.meter, "Budget"),
         "learning": (parts.training, "Learning"),
         "gallery": (parts.gallery, "Gallery"),
     }
@@ -192,6 +199,7 @@ def render(parts: Parts) -> str:
             training=tables.training_rows(parts.training) if parts.training else None,
             trained=parts.trained,
             energy=parts.energy,
+            meter=tables.meter_rows(parts.meter) if parts.meter is not None else None,
             gallery=[(one.id, one.caption, Markup(one.markup)) for one in parts.gallery],
             federation=description.federated,
             federated=bounds.federated,

@@ -38,6 +38,7 @@ from airtight.validate.results.weights import WeightResult
 
 if TYPE_CHECKING:  # SymPy is an extra
     from airtight.analytics.forms.quantity import Quantity
+    from airtight.analytics.privacy.over_the_air.meter import Meter
     from airtight.validate.results.closed_forms import ClosedForms
 
 _MOST = 40  # devices that a table of energies shows at most
@@ -106,6 +107,15 @@ def bounds(parts: Iterable[tuple[str, Part]]) -> None:
                 _federated(console, name, part)
             case _:
                 _devices(console, name, part)
+
+
+def meter_rows(meter: Meter) -> dict[str, Any]:
+    """The summary of a meter, with a row for each group of equal devices: budget, spent, and the spent share."""
+    found = meter.summary()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.where(found["spent"] > 0, found["spent"] / found["budget"], 0.0)
+    rows = groups(list(zip(found["budget_epsilon"], found["spent_epsilon"], share, strict=True)))
+    return {**found, "adaptive": meter.adaptive, "rows": rows}
 
 
 def metered(summary: Mapping[str, Any]) -> None:

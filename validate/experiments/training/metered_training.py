@@ -11,7 +11,9 @@ from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, ParameterError
 from airtight.analytics.inference.features import clipped
 from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.analytics.privacy.over_the_air.meter import Meter, Round
+from airtight.analytics.rounding import UNIT
 from airtight.validate.experiments.training import data
 from airtight.validate.experiments.training.federated_training import Shard, network_for, trained
 from airtight.validate.system_file.training_plan import Settings
@@ -64,28 +66,29 @@ def run(
     network = network_for(splits, settings)
     if system.dimension != network.parameters:
         raise ParameterError("dimension", system.dimension, f"{network.parameters}, the parameters of the model")
-    factors = np.broadcast_to(checks.real("noise_factor", noise_factor, "[0, inf)"), settings.rounds)
+    factors = checks.vector("noise_factor", noise_factor, settings.rounds, "[0, inf)")
     K, rolls, noise = system.devices, *(np.random.default_rng([settings.seed, i]) for i in (5, 6))
     shard = Shard.of(splits, data.partition(splits.train.y, K, rng=np.random.default_rng([settings.seed, 2])))
     model = network.initial(np.random.default_rng([settings.seed, 3]))
-    endless = Meter(_ENDLESS, system.delta, devices=K, adaptive=False)
-    meter = endless if budget_epsilon is None else Meter(budget_epsilon, system.delta, devices=K, adaptive=False)
-    accuracy, senders = np.zeros(settings.rounds), np.zeros((settings.rounds, K), dtype=bool)
+    meter = None if budget_epsilon is None else Meter(budget_epsilon, system.delta, devices=K, adaptive=False)
+    spent, accuracy, senders = np.zeros(K), np.zeros(settings.rounds), np.zeros((settings.rounds, K), dtype=bool)
     for t, factor in enumerate(factors):
         rolled = rolls.random(K) < system.participation
         asked = Round.of(replace(system, noise_variance=np.asarray(system.noise_variance) * factor), rolled)
-        here = meter.who(asked)
+        here = rolled if meter is None else meter.who(asked)
         asked = replace(asked, participants=here)
-        meter.record(asked)  # before anything is sent
+        if meter is not None:
+            meter.record(asked)  # before anything is sent
+        spent += asked.mu_squared(here)
         senders[t] = here
         local = trained(network, shard, model, settings, np.random.default_rng([settings.seed, 4, t]))
         if np.any(here):
             model = model + _received(system, asked, here, clipped(local - model, system.clip), noise)
         accuracy[t] = float(np.mean(np.argmax(network.scores(model, splits.test.x), axis=1) == splits.test.y))
-    return MeteredRun(accuracy, senders, meter.summary()["spent_epsilon"])
-
-
-_ENDLESS = 1e6  # epsilon of a meter that only counts
+    rounding = 1 + UNIT * settings.rounds
+    return MeteredRun(
+        accuracy, senders, gaussian.epsilon(system.delta, sensitivity=np.sqrt(spent) * rounding, sigma=1.0)
+    )
 
 
 def _received(

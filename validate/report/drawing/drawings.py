@@ -22,6 +22,9 @@ from airtight.validate.system_file.description import Description
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from airtight.analytics.privacy.over_the_air.meter import Meter
+
+_LINES = 12  # devices with a line of their own
 _EFFORT = 50_000  # evaluations for each design of a frontier
 _TITLES = {
     "privacy-curves": "delta against epsilon: claimed, proven, exact",
@@ -39,6 +42,7 @@ _TITLES = {
     "utility-is-not-concave": "The utility of device 0 and its chord",
     "where-theorem-2-fails": "Utility lost by Theorem 2",
     "accuracy-over-rounds": "Test accuracy over the rounds",
+    "budget-over-rounds": "Share of the budget that is spent, over the rounds",
 }
 
 
@@ -114,6 +118,31 @@ def of_others(description: Description) -> Iterator[Drawn]:
             energy_plots.where_theorem_2_fails,
         ):
             yield render(draw.__name__.replace("_", "-"), draw(description.energy))
+
+
+def of_meter(meter: Meter) -> Iterator[Drawn]:
+    """What has been spent of the budgets, round by round."""
+    yield render("budget-over-rounds", budget_over_rounds(meter))
+
+
+def budget_over_rounds(meter: Meter) -> Figure:
+    """Share of each device's budget that is spent after each round; of many devices quantiles."""
+    import matplotlib as mpl
+
+    shares = meter.history()
+    levels = (0.0, 0.25, 0.5, 0.75, 1.0)
+    many = meter.devices > _LINES
+    lines = np.quantile(shares, levels, axis=1) if many else shares.T
+    names = ["least", "a quarter", "half", "three quarters", "most"] if many else list(map(str, range(meter.devices)))
+    with mpl.rc_context(STYLE):
+        figure = figure_of()
+        axes = figure.add_subplot()
+        for line, name in zip(lines, names, strict=True):
+            axes.step(np.arange(line.size), line, where="post", linewidth=1.2, label=name)
+        axes.axhline(1.0, color="#b2182b", linewidth=0.8, linestyle="--")
+        axes.set(xlabel="rounds", ylabel="spent share of the budget", ylim=(0, 1.05))
+        axes.legend(fontsize=8, title="of the devices, up to" if many else "device")
+    return figure
 
 
 def accuracy_over_rounds(found: Sequence[Run]) -> Figure:
