@@ -617,7 +617,7 @@ def test_two_writers_are_refused(tmp_path: Path) -> None:
     assert run(log, "--add", given).exit_code == 0
 
 
-KILLS = 6  # 200 were tried; each starts an interpreter
+KILLS = 6  # 200 were tried once, in two minutes
 
 
 def test_killed_at_any_moment_no_round_passes_twice(tmp_path: Path) -> None:

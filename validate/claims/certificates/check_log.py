@@ -28,6 +28,7 @@ class Rejected(Exception):
 
 
 def need(condition, what):
+    """Reject the log unless the condition holds."""
     if not condition:
         raise Rejected(what)
 
@@ -182,6 +183,8 @@ def renyi(releases, order):
 
 
 def renyi_of(constructor, given, a):
+    """The divergence of one release."""
+
     def number(name):
         return decimal(Fraction(given[name]))
 
@@ -213,6 +216,7 @@ def renyi_of(constructor, given, a):
 
 
 def finite(p, q, a):
+    """The divergence of one order of two laws on finitely many outcomes."""
     if any(x and not y for x, y in zip(p, q, strict=True)):
         return None
     return sum(decimal(x) ** a * decimal(y) ** (1 - a) for x, y in zip(p, q, strict=True) if x).ln() / (a - 1)
@@ -228,6 +232,7 @@ def covers(declared, curve):
 
 
 def covers_release(declared, release):
+    """Whether a release has smaller parameters than the declared one of its kind."""
     kind, at, of = declared["constructor"], declared["parameters"], release["parameters"]
     if kind != release["constructor"] or at.get("unit", "") not in ("", of.get("unit", "")):
         return False
@@ -324,6 +329,7 @@ def verify(text):
 
 
 def main(path):
+    """Say whether the log holds; the exit code."""
     getcontext().prec = 60
     try:
         log = verify(Path(path).read_text(encoding="utf-8"))
