@@ -18,7 +18,7 @@ import mpmath
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import airtight
@@ -227,7 +227,11 @@ def test_renyi_divergences(a: float) -> None:
     else:
         with pytest.raises(ParameterError, match="whole"):
             renyi.divergence(airtight.subsampled(1.0, 0.1), a)
-    assert renyi.divergence(airtight.discrete_pair([0.5, 0.5], [1.0, 0.0]), a) == np.inf
+    for one_order in ((p, q), (q, p)):
+        found = renyi.divergence(airtight.discrete_pair(*one_order), a)
+        assert found == pytest.approx(true[airtight.discrete_pair(p, q)], rel=1e-12)
+    for one_order in (([0.5, 0.5], [1.0, 0.0]), ([1.0, 0.0], [0.5, 0.5])):
+        assert renyi.divergence(airtight.discrete_pair(*one_order), a) == np.inf
 
 
 def test_a_renyi_filter() -> None:
@@ -280,14 +284,18 @@ def test_the_odometer_of_the_theory_is_no_guarantee() -> None:
     assert "no guarantee" in Meter(1.0, 1e-5, devices=1).spent(0).meaning
 
 
-@given(st.integers(1, 6), st.integers(0, 10**6))
+@given(st.integers(1, 6), st.integers(0, 10**6), st.booleans())
 @settings(max_examples=80, deadline=None)
-def test_who_is_the_greatest_feasible_set(devices: int, seed: int) -> None:
+@example(6, 3, True)  # some devices would overspend only when others have left
+@example(6, 4, True)
+@example(6, 5, True)
+def test_who_is_the_greatest_feasible_set(devices: int, seed: int, several_looks: bool) -> None:
     rng = np.random.default_rng(seed)
     meter = Meter(10 ** rng.uniform(-1, 1, devices), 1e-3, devices=devices)
     asked = one(
         list(range(devices)), devices, noise_variance=10 ** rng.uniform(-2, 1.5, devices), weight=rng.random(devices) + 0.1,
         receiver_noise_variance=float(10 ** rng.uniform(-2, 1)),
+        looks=rng.standard_normal((devices, 2)) if several_looks else None,
     )  # fmt: skip
     budget = np.array([meter.guarantee(k).amount for k in range(devices)])
     feasible = [
@@ -421,6 +429,19 @@ def test_altered_logs_are_rejected_and_the_line_named(tmp_path: Path) -> None:
         with pytest.raises(ParameterError, match="log"):
             Meter.from_json(text)
         assert checked(tmp_path, text)[0] == 1
+
+
+def test_a_forged_log_that_overspends_is_rejected(tmp_path: Path) -> None:
+    """All hashes made anew and every cost right: a log of a large budget under the head of a small one."""
+    large, small = Meter(4.0, 1e-5, devices=3), Meter(1.0, 1e-5, devices=3)
+    for _ in range(9):
+        large.record(one())
+    head = {k: v for k, v in json.loads(small.lines[0]).items() if k not in ("previous", "hash")}
+    forged = _forged(large.lines, 0, **head)
+    with pytest.raises(ParameterError, match="line 10"):
+        Meter.from_json(forged)
+    code, said = checked(tmp_path, forged)
+    assert code == 1 and "line 10: device 0 overspends" in said
 
 
 def checked(folder: Path, text: str) -> tuple[int, str]:
