@@ -276,14 +276,17 @@ def attack(
     rounds: int = 1,
     samples: int = 100_000,
     seed: int = 0,
+    channel: Channel | None = None,
 ) -> AttackResult:
     """What the optimal attack on the simulated channel shows, beside what is exact and what Theorem 1 promises.
+
+    With a `channel` the attacker has all looks and knows it.
 
     See :func:`airtight.validate.attack.experiment.attacked`.
     """
     from airtight.validate.attack import experiment
 
-    return experiment.attacked(system, features=features, rounds=rounds, samples=samples, seed=seed)
+    return experiment.attacked(system, features=features, rounds=rounds, samples=samples, seed=seed, channel=channel)
 
 
 def attack_training(

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from airtight.analytics import checks
+from airtight.analytics.checks import ParameterError
+from airtight.analytics.inference.channel import Channel
 from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy import empirical_epsilon
-from airtight.analytics.privacy.over_the_air import amplification
+from airtight.analytics.privacy.over_the_air import amplification, looks
 from airtight.analytics.privacy.over_the_air import rounds as composition
-from airtight.validate.experiments.monte_carlo import channel
+from airtight.validate.experiments.monte_carlo import antennas
+from airtight.validate.experiments.monte_carlo import channel as air
 from airtight.validate.results.attack import AttackedDevice, AttackResult
 
 SAMPLES = 100_000
@@ -25,8 +30,11 @@ def attacked(
     samples: int = SAMPLES,
     seed: int = 0,
     failure: float = FAILURE,
+    channel: Channel | None = None,
 ) -> AttackResult:
     """Run the likelihood-ratio attack on one device of each group of equal devices, for the observer that `auto` stands for.
+
+    Over a channel every device is attacked, because each is received in its own way. What is published is about one look.
 
     Parameters
     ----------
@@ -39,6 +47,8 @@ def attacked(
         Samples under each neighbour.
     seed : int
     failure : float
+    channel : Channel, optional
+        Known to the observer, who has all looks; `system` has the participation that its power limit decides.
 
     Examples
     --------
@@ -51,20 +61,32 @@ def attacked(
     count, times = checks.count("samples", samples, "[8, inf)"), checks.count("rounds", rounds)
     start = checks.count("seed", seed, "[0, inf)")
     norms = None if features is None else np.linalg.norm(features.clipped(system.clip), axis=1)
+    if channel is not None and features is not None:
+        raise ParameterError(
+            "features", "given", "absent over a channel: devices are attacked with the longest code there"
+        )
     keys = np.stack([system.participation, system.noise_variance, system.sensitivity])
+    if channel is not None:
+        keys = np.vstack([keys, np.arange(system.devices)])
     _, first, kind = np.unique(keys, axis=1, return_index=True, return_inverse=True)
-    claim = amplification.published(system) if times == 1 else None
-    exact = np.atleast_1d(composition.epsilon(system, rounds=times, device=first))
+    claim = amplification.published(system) if times == 1 and channel is None else None
+    if channel is None:
+        exact = np.atleast_1d(composition.epsilon(system, rounds=times, device=first))
+    else:
+        exact = np.atleast_1d(looks.epsilon(system, channel, rounds=times, device=first))
     found = []
     for number in np.argsort(first):
         k, alike = int(first[number]), np.flatnonzero(kind.ravel() == number)
         rng = np.random.default_rng([start, 47, k])
-        scores = channel.log_ratios(system, device=k, samples=count, rng=rng, rounds=times)
+        sampled: dict[str, Any] = {"device": k, "samples": count, "rng": rng, "rounds": times}
+        scores = (
+            air.log_ratios(system, **sampled) if channel is None else antennas.log_ratios(system, channel, **sampled)
+        )
         own = promised = None
         if norms is not None:
             longest = int(alike[np.argmax(norms[alike] / system.clip[alike])])
             norm = float(min(norms[longest], system.clip[longest]))
-            of_code = channel.log_ratios(system, device=longest, samples=count, rng=rng, rounds=times, norm=norm)
+            of_code = air.log_ratios(system, device=longest, samples=count, rng=rng, rounds=times, norm=norm)
             own = empirical_epsilon.epsilon_at_least(*of_code, delta=system.delta, failure=failure).epsilon
         if claim is not None and claim.delta[k] < 1:
             promised = empirical_epsilon.epsilon_at_least(*scores, delta=float(claim.delta[k]), failure=failure).epsilon

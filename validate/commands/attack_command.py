@@ -43,19 +43,21 @@ def attack(
     from airtight.validate.commands import fleet_csv as fleets
     from airtight.validate.report import tables
 
-    description, _, _ = fleets.load(file, devices, "inference")
+    description, _, _ = fleets.load(file, devices, "inference", channel=runs is None)
     if runs is not None:
         _on_training(file, description, runs, rounds, seed, as_json)
         return
     if description.inference is None:
         raise SystemFileError(f"{file}: inference: missing; there is nothing to attack")
-    features = None if description.task is None else description.task.features
+    task = description.task if description.channel is None else None
+    features = None if task is None else task.features
     result = experiment.attacked(
         description.inference,
         features=features,
         rounds=description.rounds if rounds is None else rounds,
         samples=experiment.SAMPLES if samples is None else samples,
         seed=seed,
+        channel=description.channel,
     )
     if as_json:
         print_json(result)
