@@ -387,10 +387,12 @@ def calibrate(
     variable: str = "noise",
     rounds: int | None = None,
     observer: str | None = None,
+    channel: Channel | None = None,
 ) -> FloatArray:
     """The least noise variances (greatest ``clip``, ``participation``) that keep epsilon at most at this, shape (K,).
 
-    See :func:`airtight.solvers.design.calibrate.calibrate`, which also says what is proved about them.
+    See :func:`airtight.solvers.design.calibrate.calibrate`, which also says what is proved about them, and over a `channel`
+    :func:`airtight.solvers.design.channel_noise.calibrate`.
 
     Examples
     --------
@@ -403,6 +405,14 @@ def calibrate(
     from airtight.solvers.design import calibrate as problem
 
     asked = "auto" if observer is None else observer
+    if channel is not None:
+        from airtight.analytics.checks import ParameterError
+        from airtight.solvers.design import channel_noise
+
+        if variable != "noise":
+            raise ParameterError("variable", variable, "noise over a channel")
+        times = 1 if rounds is None else rounds
+        return channel_noise.calibrate(system, channel, epsilon, rounds=times, observer=asked).value
     found = problem.calibrate(
         system, epsilon, variable=variable, rounds=1 if rounds is None else rounds, observer=asked
     )

@@ -35,17 +35,24 @@ def calibrate(
     file: Path, epsilon: float, variable: str, rounds: int | None, devices: Path | None, as_json: bool
 ) -> None:
     """The least noise (greatest clips, greatest participation) with which every device in FILE keeps epsilon."""
+    from airtight.solvers.design import channel_noise
     from airtight.solvers.design.calibrate import calibrate as calibrated
     from airtight.validate.commands import fleet_csv as fleets
     from airtight.validate.report import tables
     from airtight.validate.results.design import CalibrationResult
 
-    description, _, _ = fleets.load(file, devices, "inference")
+    description, _, _ = fleets.load(file, devices, "inference", channel=True)
     if description.inference is None:
         raise SystemFileError(f"{file}: inference: missing; there is nothing to calibrate")
     queries = description.rounds if rounds is None else rounds
     observer = description.observer
-    found = calibrated(description.inference, epsilon, variable=variable, rounds=queries, observer=observer)
+    asked: dict[str, Any] = {"rounds": queries, "observer": observer}
+    if description.channel is None:
+        found = calibrated(description.inference, epsilon, variable=variable, **asked)
+    elif variable == "noise":
+        found = channel_noise.calibrate(description.inference, description.channel, epsilon, **asked)
+    else:
+        raise click.UsageError(f"--variable {variable}: over a channel only the noise is calibrated")
     result = CalibrationResult.of(found, epsilon, queries, observer)
     if as_json:
         print_json(result)

@@ -1,0 +1,139 @@
+r"""The least noise that keeps a target epsilon over a channel.
+
+All devices share one scale t of their noise, :math:`t\sigma_k^2`. The others' noise against device k
+
+.. math:: v_k(t) = \min_{c:\,c^Ta_k=1}\ t\sum_{j\ne k}\sigma_j^2|c^Ta_j|^2 + N|c|^2
+
+(theorem V1) is a minimum of functions that increase in t, so it increases. Where the noise of the device itself stays,
+whatever its data are, and who sends is known or does not change the noise, epsilon therefore falls with t. It need not where
+the device takes its noise along (``absent``), where hidden devices' noise tells who is there, or where a power limit decides
+who sends: louder noise needs more power, so that fewer devices send and hide each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from airtight.analytics import checks
+from airtight.analytics.checks import FloatArray, ParameterError
+from airtight.analytics.guarantee import Adjacency, Observer
+from airtight.analytics.inference.channel import Channel
+from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.privacy.over_the_air import looks, observers
+from airtight.solvers.design.calibrate import Calibration, Variable
+from airtight.solvers.errors import InfeasibleError
+
+_NEAR = 1e-5  # ratio less 1 of the ends between which the scale is found
+_FACTOR = 4.0  # between scales that are tried until one keeps the target
+_RANGE = 1e15  # from the first scale, in both directions
+
+
+def calibrate(
+    system: InferenceSystem,
+    channel: Channel,
+    epsilon: float,
+    *,
+    rounds: int = 1,
+    observer: Observer | str = Observer.AUTO,
+) -> Calibration:
+    """The least noise variances, in the ratios of the given ones, with which every device keeps epsilon over a channel.
+
+    Parameters
+    ----------
+    system : InferenceSystem
+        Equal variances are used where all are 0.
+    channel : Channel
+        With a power limit, participation is decided anew at each noise.
+    epsilon : float
+        The target in (0, inf), at the system's delta, over all rounds.
+    rounds : int
+    observer : {"auto", "participants", "others", "signal"}
+
+    Returns
+    -------
+    Calibration
+        Where epsilon is not monotone, `unsettled` is all that lies below the scale that was found: another noise below it may
+        keep the target, too.
+
+    Raises
+    ------
+    InfeasibleError
+        When no scale that was tried keeps the target.
+    ParameterError
+
+    Examples
+    --------
+    >>> system = InferenceSystem(devices=12, participation=1.0, noise_variance=0.1, weight=1/12, clip=1.0, alignment=1.0,
+    ...     receiver_noise_variance=0.01, dimension=8, delta=1e-5, adjacency="silent")
+    >>> for M in (1, 2, 8):  # the price of an antenna
+    ...     print(float(calibrate(system, Channel(antennas=M, fading="rayleigh", states=50), 1.0).value[0].round(4)))
+    0.0072
+    0.058
+    0.0924
+    """
+    target, count = checks.scalar("epsilon", epsilon, "(0, inf)"), checks.count("rounds", rounds)
+    seen = observers.resolved(system, observer)
+    greatest = float(np.max(system.noise_variance))
+    profile = system.noise_variance / greatest if greatest > 0 else np.ones(system.devices)
+    length = float(np.max(system.weight * system.clip))
+    if length == 0 and not (system.adjacency is Adjacency.ABSENT and not system.idle_noise):
+        raise ParameterError("weight", 0.0, "positive for some device: otherwise epsilon does not depend on the noise")
+    tried: dict[float, tuple[InferenceSystem, FloatArray]] = {}
+
+    def kept(scale: float) -> bool:
+        if scale not in tried:
+            at = channel.with_participation(replace(system, noise_variance=scale * profile))
+            tried[scale] = at, np.atleast_1d(looks.epsilon(at, channel, rounds=count, observer=seen))
+        return bool(np.all(tried[scale][1] <= target))
+
+    p = channel.with_participation(system).participation
+    random = bool(np.any((p > 0) & (p < 1)))
+    stays = system.adjacency is not Adjacency.ABSENT or system.idle_noise
+    shown = not random or seen is Observer.PARTICIPANTS or system.idle_noise
+    monotone = stays and shown and not channel.decides_participation
+    first = length**2 if length > 0 else greatest or 1.0
+    scale = _least(kept, first)
+    if scale is None:
+        least = min(tried, key=lambda t: float(np.max(tried[t][1])))
+        reached = float(np.max(tried[least][1]))
+        raise InfeasibleError(
+            f"epsilon = {target:g}: no noise that was tried keeps it over this channel ({count} rounds); the least epsilon found "
+            f"is {reached:.6g}, at a variance of {least:.3g}",
+            least_epsilon=reached,
+        )
+    at, reached_by = tried[scale]
+    unsettled = () if monotone else ((0.0, scale),)
+    return Calibration(Variable.NOISE, np.asarray(at.noise_variance), reached_by, at, monotone, unsettled)
+
+
+def _least(kept: Callable[[float], bool], first: float) -> float | None:
+    """The least scale that keeps the target, where it is kept from some scale on; None where none is found."""
+    if _tried(kept, 0.0):
+        return 0.0
+    good = first
+    while not _tried(kept, good):
+        good *= _FACTOR
+        if good > _RANGE * first:
+            return None
+    bad = good / _FACTOR
+    while _tried(kept, bad):
+        good, bad = bad, bad / _FACTOR
+        if bad < first / _RANGE:
+            return good
+    while good > bad * (1 + _NEAR):
+        middle = float(np.sqrt(good * bad))
+        good, bad = (middle, bad) if _tried(kept, middle) else (good, middle)
+    return good
+
+
+def _tried(kept: Callable[[float], bool], scale: float) -> bool:
+    """Whether the target is kept; not where no device could send."""
+    try:
+        return kept(scale)
+    except ParameterError as error:
+        if error.name != "max_power":
+            raise
+        return False
