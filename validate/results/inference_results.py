@@ -471,6 +471,16 @@ class Decoder:
     accuracy: float
     constant_output: float
 
+    @classmethod
+    def of(cls, system: InferenceSystem, channel: Channel, task: Task) -> Decoder:
+        mse = combiner.best(system, task.features, channel).mse
+        bound = accuracy.markov(mse, margin=task.margin, ideal_accuracy=task.ideal_accuracy)
+        return cls(
+            mse=float(np.mean(mse)),
+            accuracy=float(np.mean(bound)),
+            constant_output=decoding.constant_output(task.features),
+        )
+
 
 @dataclass(frozen=True, kw_only=True)
 class ChannelBounds:
@@ -508,13 +518,7 @@ class ChannelBounds:
                 epsilon=np.asarray(looks.epsilon(system, channel, eavesdropper=True)),
             )
         if task is not None and task.fits(system):
-            mse = combiner.best(system, task.features, channel).mse
-            bound = accuracy.markov(mse, margin=task.margin, ideal_accuracy=task.ideal_accuracy)
-            decoder = Decoder(
-                mse=float(np.mean(mse)),
-                accuracy=float(np.mean(bound)),
-                constant_output=decoding.constant_output(task.features),
-            )
+            decoder = Decoder.of(system, channel, task)
         return cls(
             participation=sends,
             outage=1 - sends if channel.decides_participation else np.zeros(system.devices),

@@ -13,15 +13,28 @@ from airtight.analytics import checks, parameters
 from airtight.analytics.checks import ParameterError
 from airtight.analytics.federated.corbin.federated_system import FederatedSystem
 from airtight.analytics.federated.fair.device import DeviceFleet
+from airtight.analytics.inference.channel import Channel
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.validate.system_file import units
 from airtight.validate.system_file.config import keys, meant
 
 Value = float | int | bool | str
-TABLES = ("inference", "inference.features", "inference.selection", "federated", "energy")
+TABLES = ("inference", "inference.features", "inference.selection", "inference.channel", "federated", "energy")
 QUESTIONS = {"at_epsilon": "inference"}  # keys of a sweep that no system file has; at_epsilon: where delta is computed
-_NO_AXES = {"variants", "features", "selection", "file"}  # keys that hold tables, or the name of a file
-_TYPES: dict[str, type] = {"inference": InferenceSystem, "federated": FederatedSystem, "energy": DeviceFleet}
+_NO_AXES = {
+    "variants",
+    "features",
+    "selection",
+    "channel",
+    "eavesdropper",
+    "file",
+}  # keys that hold tables, or the name of a file
+_TYPES: dict[str, type] = {
+    "inference": InferenceSystem,
+    "inference.channel": Channel,
+    "federated": FederatedSystem,
+    "energy": DeviceFleet,
+}
 _KEY = re.compile(r"([A-Za-z_.0-9]+?)(?:\[(\d+)\])?")  # "table.key" or "key[3]"
 
 

@@ -66,7 +66,7 @@ def _one_cell(task: Task, cell: tuple[Value, ...], number: int, flat: list[Float
         tables["inference"] = dict(tables["inference"])
         questions = {name: tables["inference"].pop(name) for name in QUESTIONS if name in tables["inference"]}
         at_epsilon = float(questions.get("at_epsilon", DEFAULT_EPSILON))
-    description = config.described(tables, Path(task.where))
+    description = config.described(tables, Path(task.where), channel="inference.channel" in result.reads)
     numbers = result.values(description, {place.path for place in task.places}, at_epsilon)
     for flat_array, place in zip(flat, task.places, strict=True):
         flat_array[number] = _as_cell(numbers[place.path], place, task.devices)

@@ -18,8 +18,9 @@ from airtight.analytics.federated.corbin import quantizers
 from airtight.analytics.federated.corbin.federated_system import FederatedSystem
 from airtight.analytics.federated.fair.device import DeviceFleet
 from airtight.analytics.inference import accuracy, distortion
+from airtight.analytics.inference.channel import Channel
 from airtight.analytics.inference.system import InferenceSystem
-from airtight.analytics.privacy.over_the_air import amplification, observers, rounds
+from airtight.analytics.privacy.over_the_air import amplification, looks, observers, rounds
 from airtight.solvers.energy.utility import EnergySolution
 from airtight.validate.results import federated_results, inference_results
 from airtight.validate.results.energy import DeviceBounds
@@ -47,6 +48,13 @@ class DeltaAt:
 
     delta: FloatArray
     lower: FloatArray
+
+
+@dataclass(frozen=True, kw_only=True)
+class Delta:
+    """Upper bound of each device's delta at ``at_epsilon``, for the chosen observer."""
+
+    delta: FloatArray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,6 +169,27 @@ def _delta(description: Description, at_epsilon: float) -> DeltaAt:
     return DeltaAt(delta=np.asarray(upper_bound), lower=np.asarray(lower_bound))
 
 
+def _over_channel(description: Description, _: float) -> EpsilonInterval:
+    given: dict[str, Any] = {"rounds": description.rounds, "observer": description.observer}
+    lower, upper = looks.bracket(_system(description), _channel(description), **given)[:2]
+    return EpsilonInterval(epsilon=np.asarray(upper), lower=np.asarray(lower))
+
+
+def _delta_over_channel(description: Description, at_epsilon: float) -> Delta:
+    given: dict[str, Any] = {"rounds": description.rounds, "observer": description.observer}
+    return Delta(delta=np.asarray(looks.delta_at(_system(description), _channel(description), at_epsilon, **given)))
+
+
+def _channel(description: Description) -> Channel:
+    return cast(Channel, description.channel)
+
+
+def _channel_bounds(description: Description, _: float) -> inference_results.ChannelBounds:
+    system, channel = _system(description), _channel(description)
+    seen = inference_results.Observers.over_channel(system, channel, np.asarray(looks.epsilon(system, channel)))
+    return inference_results.ChannelBounds.of(system, channel, seen, description.task)
+
+
 def _distortion(description: Description, _: float) -> inference_results.Distortion:
     return inference_results.Distortion.of(_system(description), _task(description))
 
@@ -228,6 +257,36 @@ _ALL: tuple[Part, ...] = (
         lambda d, _: inference_results.Observers.of(_system(d), np.asarray(amplification.exact_epsilon(_system(d)))),
         ("inference",),
         _NO_PRIVACY_EFFECT | {"observer", "rounds"},
+    ),
+    Part(
+        "inference.channel.interval",
+        EpsilonInterval,
+        _over_channel,
+        ("inference", "inference.channel"),
+        _NO_PRIVACY_EFFECT,
+    ),
+    Part(
+        "inference.channel.delta_at",
+        Delta,
+        _delta_over_channel,
+        ("inference", "inference.channel"),
+        _NO_PRIVACY_EFFECT | {"delta"},
+        frozenset({"at_epsilon"}),
+    ),
+    Part(
+        "inference.channel",
+        inference_results.ChannelBounds,
+        _channel_bounds,
+        ("inference", "inference.channel"),
+        frozenset({"delta_prime", "decoder_gain", "channel_gain", "observer", "rounds"}),
+        quick={"participation": lambda d: _channel(d).participation(_system(d))},
+    ),
+    Part(
+        "inference.channel.decoder",
+        inference_results.Decoder,
+        lambda d, _: inference_results.Decoder.of(_system(d), _channel(d), _task(d)),
+        ("inference", "inference.channel", "inference.features"),
+        _NO_ERROR_EFFECT | {"decoder_gain", "epsilon_cap"},
     ),
     Part(
         "inference.distortion",

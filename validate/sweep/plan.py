@@ -171,7 +171,14 @@ def _adjacency_and_observer(work: Work, place: Place) -> dict[str, str]:
             return {"adjacency": Adjacency.ABSENT.value}
         case "inference.privacy.observers":
             return {"adjacency": _file_value(work, "adjacency"), "observer": place.path.split(".")[0]}
-        case "inference.privacy.interval" | "inference.privacy.delta_at":
+        case "inference.channel" if place.path.startswith("epsilon."):
+            return {"adjacency": _file_value(work, "adjacency"), "observer": place.path.split(".")[1]}
+        case (
+            "inference.privacy.interval"
+            | "inference.privacy.delta_at"
+            | "inference.channel.interval"
+            | "inference.channel.delta_at"
+        ):
             return {"adjacency": _file_value(work, "adjacency"), "observer": _file_value(work, "observer")}
         case name if name.startswith("inference.privacy"):
             return {"adjacency": _file_value(work, "adjacency"), "observer": Observer.AUTO.value}
@@ -289,7 +296,7 @@ def _read(part: Part, raw: dict[str, Any]) -> dict[str, Any]:
         if inner:
             out[outer][inner] = raw[outer][inner]
         else:
-            nested = {"variants", "features", "selection"} if outer == "inference" else set()
+            nested = {"variants", "features", "selection", "channel"} if outer == "inference" else set()
             out[outer] = {key: value for key, value in raw[outer].items() if key not in nested}
     return out
 
@@ -301,18 +308,23 @@ def _fixed(name: str, tables: dict[str, Any], part: Part, swept: set[tuple[str, 
     fixed_values = {}
     for key, value in table.items():
         meaning = units.ALTERNATIVES[key][0] if key in units.ALTERNATIVES else key
-        if not isinstance(value, dict) and meaning not in part.ignores and (name, meaning) not in swept:
+        if (
+            not (isinstance(value, dict) and name == "inference")
+            and meaning not in part.ignores
+            and (name, meaning) not in swept
+        ):
             fixed_values[key] = value
     return fixed_values
 
 
 def _files(tables: dict[str, Any], where: str) -> dict[str, str]:
     """Digests of the contents of the files that the tables name."""
-    features_file = tables.get("inference", {}).get("features", {}).get("file")
-    if features_file is None:
-        return {}
-    with (Path(where).parent / features_file).open("rb") as stream:
-        return {"features": hashlib.file_digest(stream, "sha256").hexdigest()}
+    found = {}
+    for table in ("features", "channel"):
+        if (named := tables.get("inference", {}).get(table, {}).get("file")) is not None:
+            with (Path(where).parent / named).open("rb") as stream:
+                found[table] = hashlib.file_digest(stream, "sha256").hexdigest()
+    return found
 
 
 def _devices(part: Part, tables: dict[str, Any], axes: Sequence[Axis]) -> int:

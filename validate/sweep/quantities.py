@@ -111,6 +111,15 @@ _NAMES: dict[str, tuple[str, str, str | None, str | None]] = {
 }
 
 
+_OVER_CHANNEL = {  # the prefix of a path, and that of the same numbers over a channel
+    "inference.privacy.interval.": "inference.channel.interval.",
+    "inference.privacy.delta_at.delta": "inference.channel.delta_at.delta",
+    "inference.privacy.observers.participants": "inference.channel.epsilon.participants",
+    "inference.privacy.observers.others": "inference.channel.epsilon.others",
+}
+_OF_CHANNEL = ("epsilon", "epsilon_per_device", "delta", "epsilon_participants", "epsilon_others")
+
+
 @dataclass(frozen=True)
 class Place:
     """A number of a part: its path, and the reduction of one value per device to a single value."""
@@ -169,7 +178,11 @@ def named(name: str, tables: Iterable[str]) -> Quantity:
     >>> named("energy.power.max", ["energy"]).part.kind.__name__
     'EnergySolution'
     """
+    tables = list(tables)
     path, meaning, lower, upper = _NAMES.get(name, (name, "", None, None))
+    if "inference.channel" in tables:
+        path = _over_channel(path) or path
+        lower = _over_channel(lower)
     place = _place(path) or _closed_form(path)
     if place is None:
         keys = [key.removeprefix("quantities.") for key in closed_forms()]
@@ -180,11 +193,26 @@ def named(name: str, tables: Iterable[str]) -> Quantity:
             name,
             f"a quantity; {suggestion}allowed: {', '.join(_NAMES)}, a key of `airtight quantities`, or a path in the results",
         )
-    missing = [table for table in part(place.part).reads if table not in set(tables)]
+    reads = part(place.part).reads
+    if "inference.channel" in tables and "inference" in reads and "inference.channel" not in reads:
+        raise ParameterError(
+            "--quantity",
+            name,
+            f"one that is computed over a channel: {', '.join(_OF_CHANNEL)}, or a path in inference.channel",
+        )
+    missing = [table for table in reads if table not in tables]
     if missing:
         raise ParameterError("--quantity", name, f"a quantity of a table that the file has; it needs [{missing[0]}]")
     bounds = [None if bound is None else _place(bound) for bound in (lower, upper)]
     return Quantity(name, place, meaning, bounds[0], bounds[1])
+
+
+def _over_channel(path: str | None) -> str | None:
+    """The path of the same number over a channel; None where there is none."""
+    found = (
+        other + path.removeprefix(plain) for plain, other in _OVER_CHANNEL.items() if path and path.startswith(plain)
+    )
+    return next(found, None)
 
 
 def _place(name: str) -> Place | None:
@@ -213,10 +241,15 @@ def usual(tables: Iterable[str]) -> list[str]:
     defaults = {
         "inference": ["epsilon"],
         "inference.features": ["mse", "accuracy"],
+        "inference.channel": ["inference.channel.decoder.mse"],
         "federated": ["federated_mse"],
         "energy": ["utility"],
     }
-    return [name for table in tables for name in defaults.get(table, [])]
+    tables = set(tables)
+    defaults.pop("inference.features" if "inference.channel" in tables else "inference.channel")
+    if "inference.features" not in tables:
+        defaults.pop("inference.channel", None)
+    return [name for table, names in defaults.items() if table in tables for name in names]
 
 
 def names() -> dict[str, str]:

@@ -46,7 +46,7 @@ def prepared(source: Any, over: Mapping[str | tuple[str, ...], Iterable[Any]], q
         raw, where = {_TABLES[type(source)]: _table(source)}, "system"
     else:
         raise ParameterError("source", type(source).__name__, "a system file, its tables, or a value type of airtight")
-    config.described(raw, Path(where))
+    config.described(raw, Path(where), channel=True)  # quantities that ignore a channel are refused where there is one
     return planned(raw, where, over, quantities)
 
 
