@@ -345,13 +345,9 @@ def test_looks_of_a_file(tmp_path) -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        "calibrate --epsilon 1",
-        "attack",
         "design",
         "train",
         "quantities",
-        "report --out x",
-        "sweep --over dimension=4 --out x",
     ],
 )
 def test_commands_without_channels_refuse_the_table(tmp_path, command: str) -> None:

@@ -61,7 +61,7 @@ def report(
     """A page on one system: OUT/index.html, OUT/audit.html, OUT/report.json, OUT/figures. It is written as parts are done."""
     from airtight.validate.report import assembly
 
-    description = load(file)
+    description = load(file, channel=True)
     meter = None if log is None else read(log, log.read_bytes())
 
     def audit() -> tuple[Shipped, str]:

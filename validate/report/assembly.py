@@ -62,7 +62,10 @@ def report(
 
 
 def _own(parts: Parts) -> None:
-    parts.draw(drawings.of_inference(parts.description, parts.bounds))
+    if parts.description.channel is None:
+        parts.draw(drawings.of_inference(parts.description, parts.bounds))
+    else:
+        parts.draw(drawings.of_channel(parts.description))
     if parts.description.energy is not None:
         parts.energy = EnergyPart.of(parts.description.energy)
     if parts.meter is not None:
@@ -77,6 +80,7 @@ def _later(
 ) -> list[Part]:
     """The parts that follow the results of the system, in the order in which they are computed."""
     description = parts.description
+    one_look = description.channel is None  # what these parts compute knows no channel
 
     def tried() -> None:
         parts.audit, parts.audited = audit()
@@ -92,15 +96,23 @@ def _later(
 
     chosen: list[tuple[str, Callable[[], None], bool]] = [
         ("audit", tried, True),
-        ("design", design, description.task is not None),
-        ("frontier", lambda: parts.draw(drawings.of_frontier(description)), description.design is not None),
-        ("observers", lambda: parts.draw(drawings.of_observers(description)), description.inference is not None),
+        ("design", design, description.task is not None and one_look),
+        (
+            "frontier",
+            lambda: parts.draw(drawings.of_frontier(description)),
+            description.design is not None and one_look,
+        ),
+        (
+            "observers",
+            lambda: parts.draw(drawings.of_observers(description)),
+            description.inference is not None and one_look,
+        ),
         (
             "federation and fleet",
             lambda: parts.draw(drawings.of_others(description)),
             description.federated is not None or description.energy is not None,
         ),
-        ("learning", lambda: _learn(parts, thorough), description.training is not None),
+        ("learning", lambda: _learn(parts, thorough), description.training is not None and one_look),
         ("gallery", redrawn, gallery is not None),
     ]
     return [(name, run) for name, run, wanted in chosen if wanted]

@@ -25,7 +25,7 @@ from airtight.validate.claims.claim import FAILING, REFUTED, Severity, Verdict
 from airtight.validate.claims.evidence import Evidence, Shipped
 from airtight.validate.files import OutputFolder
 from airtight.validate.report import live, numbers, rows, summary, tables
-from airtight.validate.report.drawing import drawings, inference_plots
+from airtight.validate.report.drawing import channel_plots, drawings, inference_plots
 from airtight.validate.report.drawing.drawings import Drawn
 from airtight.validate.report.summary import Card
 from airtight.validate.report.verdicts import severities, told
@@ -85,8 +85,8 @@ class Parts:
 
     @property
     def cards(self) -> list[Card]:
-        """The summary of each system, computed once."""
-        if not self._cards and self.bounds.inference is not None:
+        """The summary of each system for one look, computed once."""
+        if not self._cards and self.bounds.inference is not None and self.description.channel is None:
             known = self.bounds.inference.named(self.description.name)
             for name, system in self.description.systems.items():
                 self._cards.append(summary.card(name, system, known[name], inference_plots.schemes(system)))
@@ -163,7 +163,12 @@ def render(parts: Parts) -> str:
     if parts.energy is not None:
         found = parts.energy
         others.append(("Energy and utility", summary.of_fleet(found.rows, found.cut, found.infeasible)))
+    channel = {}
+    if description.channel is not None and bounds.inference is not None:
+        known = bounds.inference.named(description.name)
+        channel = {name: summary.over_channel(system, known[name]) for name, system in description.systems.items()}
     anchors = {
+        "channel": (channel, "Channel"),
         "live": (cards, "Live"),
         "privacy": (cards, "Privacy"),
         "design": (parts.designs, "Design"),
@@ -189,6 +194,8 @@ def render(parts: Parts) -> str:
             audit=None if parts.audit is None else _counted(parts.audit.evidence),
             starts=live.starts([(card, systems[card.name]) for card in cards]) if cards else "",
             script=Markup(live.script()) if cards else "",
+            channel=channel,
+            states=channel_plots.STATES,
             selection=None if selection is None else tables.selection_rows(selection),
             designs=parts.designs,
             frontier="frontier" in parts.figures,

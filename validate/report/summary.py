@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from airtight.analytics.checks import FloatArray
+from airtight.analytics.checks import FloatArray, ParameterError
 from airtight.analytics.federated.corbin.central_privacy import Client
 from airtight.analytics.federated.corbin.federated_system import FederatedSystem
 from airtight.analytics.guarantee import Adjacency, Observer
@@ -18,7 +18,7 @@ from airtight.analytics.inference.system import InferenceSystem
 from airtight.analytics.privacy.over_the_air import amplification, observers
 from airtight.solvers.energy.schemes import Comparison
 from airtight.validate.report.numbers import shown, span
-from airtight.validate.report.tables import groups, observer_rows, privacy_rows
+from airtight.validate.report.tables import groups, observer_columns, observer_rows, privacy_rows
 from airtight.validate.results.energy import EnergyResult
 from airtight.validate.results.federated_results import FederatedBounds
 from airtight.validate.results.inference_results import Distortion, InferenceBounds, Privacy, TheoremBound
@@ -140,6 +140,45 @@ def _of_protection(system: InferenceSystem, privacy: Privacy, schemes: dict[str,
     tone = "bad" if right > _TOLD else "good" if right < _HIDDEN else ""
     text = "Whoever guesses from one query {}, at even odds, is right with probability {} at best."
     return _said(tone, text, _QUESTIONS[system.adjacency].format(k), shown(right, 3))
+
+
+def over_channel(system: InferenceSystem, bounds: InferenceBounds) -> dict[str, Any]:
+    """Sentences and rows of a system over its channel."""
+    channel, privacy = bounds.channel, bounds.privacy
+    if channel is None:
+        raise ParameterError("channel", None, "the bounds of a channel")
+    true = true_epsilon(privacy)
+    k, seldom = int(np.argmax(true)), int(np.argmax(channel.outage))
+    found = []
+    if not np.isfinite(true[k]):
+        found.append(_said("bad", "No finite ε holds for device {} at δ = {}.", k, privacy.exact.delta))
+    else:
+        text = "In one query ε {} {} for device {}. In the median state of the channel it is {}, which is no guarantee."
+        median = float(channel.epsilon_quantiles["0.5"][k])
+        found.append(_said("", text, relation(privacy.observer), float(true[k]), k, median))
+    if privacy.composed is not None:
+        worst = int(np.argmax(privacy.composed.epsilon))
+        text = "After {} queries ε is {} for device {}."
+        found.append(_said("", text, privacy.composed.rounds, float(privacy.composed.epsilon[worst]), worst))
+    if np.any(channel.outage > 0):
+        text = "The power limit keeps device {} silent with probability {}."
+        found.append(_said("", text, seldom, float(channel.outage[seldom])))
+    if channel.eavesdropper is not None:
+        text = "An eavesdropper with {} looks of its own: ε = {}."
+        found.append(_said("", text, channel.eavesdropper.antennas, float(np.max(channel.eavesdropper.epsilon))))
+    if channel.decoder is not None:
+        text = "The best combination of the looks has a mean squared error of {}, against {} of an output that ignores them."
+        better = channel.decoder.mse < channel.decoder.constant_output
+        found.append(_said("good" if better else "bad", text, channel.decoder.mse, channel.decoder.constant_output))
+    columns = {"sends": channel.participation, **observer_columns(channel)}
+    return {
+        "adjacency": system.adjacency,
+        "delta": privacy.exact.delta,
+        "states": channel.states,
+        "sentences": found,
+        "headings": list(columns),
+        "rows": groups(list(zip(*columns.values(), strict=True))),
+    }
 
 
 def _of_use(mse: Distortion) -> Sentence:

@@ -13,6 +13,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from airtight.analytics.checks import FloatArray
 from airtight.analytics.guarantee import Observer
 from airtight.validate.results.attack import AttackResult, TrainingAttack
 from airtight.validate.results.bounds import Part
@@ -139,6 +140,17 @@ def metered(summary: Mapping[str, Any]) -> None:
     console.print(table)
 
 
+def observer_columns(part: ChannelBounds) -> dict[str, FloatArray]:
+    """Epsilon of one query over a channel by observer, and its quantiles over the states."""
+    listener = part.eavesdropper
+    return {
+        "participants": part.epsilon.participants,
+        "others": part.epsilon.others,
+        **({"eavesdropper": listener.epsilon} if listener is not None else {}),
+        **{f"{float(level):.0%} of states": value for level, value in part.epsilon_quantiles.items()},
+    }
+
+
 def _channel(console: Console, part: ChannelBounds) -> None:
     """Print who sends, and epsilon of one query: the guarantee, and how it varies over the states."""
     table = Table(
@@ -146,14 +158,7 @@ def _channel(console: Console, part: ChannelBounds) -> None:
         box=box.SIMPLE_HEAD,
         title_justify="left",
     )
-    listener = part.eavesdropper
-    columns = {
-        "sends": part.participation,
-        "participants": part.epsilon.participants,
-        "others": part.epsilon.others,
-        **({"eavesdropper": listener.epsilon} if listener is not None else {}),
-        **{f"{float(level):.0%} of states": value for level, value in part.epsilon_quantiles.items()},
-    }
+    columns = {"sends": part.participation, **observer_columns(part)}
     for heading in ("devices", *columns):
         table.add_column(heading, justify="left" if heading == "devices" else "right")
     for devices, values in groups(list(zip(*columns.values(), strict=True))):

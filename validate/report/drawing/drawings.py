@@ -15,7 +15,7 @@ from airtight.validate.experiments.figures import style
 from airtight.validate.experiments.figures.style import STYLE, figure_of
 from airtight.validate.experiments.seeds import student
 from airtight.validate.experiments.training.federated_training import Run
-from airtight.validate.report.drawing import energy_plots, federated_plots, inference_plots
+from airtight.validate.report.drawing import channel_plots, energy_plots, federated_plots, inference_plots
 from airtight.validate.results.bounds import Bounds
 from airtight.validate.system_file.description import Description
 
@@ -31,6 +31,8 @@ _TITLES = {
     "epsilon-against-dimension": "Exact epsilon against the encoded dimension",
     "epsilon-for-observers": "Exact epsilon against the encoded dimension for three observers",
     "epsilon-against-participation": "Exact epsilon against the participation probability",
+    "epsilon-against-antennas": "Epsilon of one query against the number of antennas",
+    "epsilon-over-states": "Epsilon given the state of the channel",
     "mse-breakdown": "Mean squared error by cause",
     "frontier": "What can be had: designs over what is kept",
     "trade-off": "Exact MSE against the cap on epsilon",
@@ -72,6 +74,16 @@ def of_inference(description: Description, bounds: Bounds) -> Iterator[Drawn]:
         yield render("mse-breakdown", inference_plots.mse_breakdown(bounds.inference.named(description.name)))
     if bounds.inference.selection is not None:
         yield render("participation", inference_plots.participation_bounds(bounds.inference.selection))
+
+
+def of_channel(description: Description) -> Iterator[Drawn]:
+    """Figures of the system over its channel."""
+    system, channel = description.inference, description.channel
+    if system is None or channel is None:
+        return
+    if channel.looks is None:
+        yield render("epsilon-against-antennas", channel_plots.epsilon_against_antennas(system, channel))
+    yield render("epsilon-over-states", channel_plots.epsilon_over_states(system, channel))
 
 
 def plotted(description: Description) -> str:
