@@ -73,6 +73,7 @@ ELSEWHERE = {  # no quantity of a paper's model: why no row is asked of it
             "one_look_system",
         )
     },
+    "airtight.solvers.design.channel_noise.calibrate": "no paper has several looks; held to looks.epsilon on both sides",
     "airtight.solvers.design.round_budget.spread_budget": "no paper spreads a budget; held to a general solver and other noise",
     "airtight.solvers.quantities.quantities": "the registry of the quantities, none itself",
     "airtight.analytics.federated.fair.convergence.iterations": "three quantities of its module, each of which has rows",
