@@ -41,7 +41,8 @@ setting = {
 channels = {M: airtight.Channel(antennas=M, **setting) for M in antennas}
 sending = channels[1].with_participation(system)
 print("sends:", sending.participation.round(3))
-print("epsilon of the worst device:", {M: float(airtight.epsilon(sending, channel=c).max().round(2)) for M, c in channels.items()})
+worst = {M: float(airtight.epsilon(sending, channel=channel).max().round(2)) for M, channel in channels.items()}
+print("epsilon of the worst device:", worst)
 
 # %%
 # The price of an antenna: the noise that keeps epsilon at 2. More noise needs more power, so that fewer devices send.
