@@ -51,7 +51,7 @@ bench: .venv/installed
 lock:
 	$(PYTHON) -m venv .lock-venv
 	.lock-venv/bin/pip install -q pip-tools
-	.lock-venv/bin/pip-compile -q --upgrade --all-extras --strip-extras --no-header --no-annotate \
+	.lock-venv/bin/pip-compile -q --upgrade --extra all,test,lint,docs,bench,build --strip-extras --no-header --no-annotate \
 	  --no-emit-index-url --no-emit-find-links --no-emit-trusted-host -o requirements.lock pyproject.toml
 	rm -rf .lock-venv
 

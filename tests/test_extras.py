@@ -45,6 +45,19 @@ def answers(request, tmp_path_factory):
     return json.loads(done.stdout)
 
 
+def test_flower_names_its_extra():
+    """Where it is installed the adapter has tests of its own."""
+    from airtight.validate.integrations import flower
+
+    if flower.Strategy is object:
+        for build in (
+            lambda: flower.GaussianMod(clip=1.0, noise_variance=1.0),
+            lambda: flower.LdpMod(epsilon=1.0, radius=1.0),
+        ):
+            with pytest.raises(ModuleNotFoundError, match=r"airtight-dp\[flower\]"):
+                build()
+
+
 def test_the_core_needs_no_extra(answers):
     assert [code for code, _ in answers[len(NEEDS) :]] == [0, 0], answers[len(NEEDS) :]
 

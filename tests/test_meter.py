@@ -54,6 +54,15 @@ def test_what_a_round_spends(devices: int, seed: int, adjacency: str) -> None:
         assert true * (1 - 1e-15) <= found[k] <= true * (1 + 1e-12)
 
 
+def test_separate_messages_are_hidden_by_their_own_noise_alone() -> None:
+    found = one([0, 1], separate=True, noise_variance=[4.0, 2.0, 1.0], receiver_noise_variance=0.0)
+    np.testing.assert_allclose(found.mu_squared(found.participants), [0.25, 0.5, 0.0])
+    looks = one([0, 1], looks=np.eye(3), noise_variance=[4.0, 2.0, 1.0], receiver_noise_variance=0.0)
+    np.testing.assert_allclose(looks.mu_squared(looks.participants), [0.25, 0.5, 0.0])
+    with pytest.raises(ParameterError, match="looks"):
+        one(separate=True, looks=np.eye(3))
+
+
 def test_several_looks_spend_more() -> None:
     table = np.array([[1.0, 2.0], [1.0, -0.5], [1.0, 1.0]])
     assert np.all(one(looks=table).mu_squared(one().participants)[:2] > one().mu_squared(one().participants)[:2])
@@ -462,12 +471,12 @@ def _random_meter(kind: str, rng: np.random.Generator) -> Meter:
     budget = 20.0 if fixed else 10 ** rng.uniform(1, 1.5, K)
     meter = Meter(budget, 10 ** rng.uniform(-9, -3), devices=K, fixed=fixed, order=order)
     for _ in range(5):
-        size = int(rng.integers(1, 4))
+        size, separate = int(rng.integers(1, 4)), bool(rng.random() < 0.3)
         table = rng.standard_normal((K, size)) + (1j * rng.standard_normal((K, size)) if rng.random() < 0.5 else 0)
         asked = Round(
             participants=rng.random(K) < 0.7, devices=K, noise_variance=10 ** rng.uniform(-2, 1, K),
-            weight=rng.random(K), clip=0.1 + rng.random(K), alignment=float(0.5 + rng.random()),
-            receiver_noise_variance=float(rng.random()), looks=table if rng.random() < 0.6 else None,
+            weight=rng.random(K), clip=0.1 + rng.random(K), alignment=float(0.5 + rng.random()), separate=separate,
+            receiver_noise_variance=float(rng.random()), looks=table if rng.random() < 0.6 and not separate else None,
             adjacency=str(rng.choice(["silent", "replace"])), idle_noise=bool(rng.random() < 0.3),
         )  # fmt: skip
         if meter.may(asked):

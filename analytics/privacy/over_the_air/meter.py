@@ -76,6 +76,9 @@ class Round:
         Coefficients of this round relative to the alignment, real or complex; one look, all of them 1, by default.
     idle_noise : bool
         Whether devices that stay away send their noise all the same.
+    separate : bool
+        Whether the server receives every message by itself, as in frameworks without superposition or secure aggregation: then
+        the noise of the others hides nobody.
 
     Examples
     --------
@@ -94,6 +97,7 @@ class Round:
     adjacency: Adjacency | str = Adjacency.SILENT
     looks: ArrayLike | None = None
     idle_noise: bool = False
+    separate: bool = False
 
     def __post_init__(self) -> None:
         K = checks.count("devices", self.devices)
@@ -113,8 +117,11 @@ class Round:
             raise ParameterError(
                 "adjacency", "absent", "silent or replace: without the device there is no roll of it that may be seen"
             )
-        if not isinstance(self.idle_noise, bool):
-            raise ParameterError("idle_noise", self.idle_noise, "true or false")
+        for name in ("idle_noise", "separate"):
+            if not isinstance(getattr(self, name), bool):
+                raise ParameterError(name, getattr(self, name), "true or false")
+        if self.separate and self.looks is not None:
+            raise ParameterError("looks", "given", "absent where messages arrive separately")
         if self.looks is not None:
             table = np.asarray(self.looks)
             if (
@@ -138,13 +145,19 @@ class Round:
                 coefficients,
                 noise_variance=sigma2,
                 receiver_noise_variance=N,
-                present=np.ones(self.devices, dtype=bool) if self.idle_noise else present,
+                present=self._noisy(present),
             )
             factor = 2.0 if self.adjacency is Adjacency.REPLACE else 1.0
             distance = factor * np.asarray(self.weight) * np.asarray(self.clip)
             noise = (lower + sigma2) * (1 - 4 * UNIT)
             mu2 = np.where(distance > 0, distance / noise * distance * (1 + 16 * UNIT), 0.0)
         return np.where(present, np.where(np.isnan(mu2), np.inf, mu2), 0.0)
+
+    def _noisy(self, present: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """The devices whose noise hides the others."""
+        if self.separate:
+            return np.zeros(self.devices, dtype=bool)
+        return np.ones(self.devices, dtype=bool) if self.idle_noise else present
 
     def quieter(self, factor: float) -> Round:
         """The same round with all devices' noise variances multiplied by a factor."""
@@ -160,7 +173,7 @@ class Round:
         }
         out |= {name: _plain(getattr(self, name)) for name in ("noise_variance", "weight", "clip")}
         out |= {"receiver_noise_variance": self.receiver_noise_variance, "alignment": self.alignment}
-        out |= {"adjacency": Adjacency(self.adjacency).value, "idle_noise": self.idle_noise}
+        out |= {"adjacency": Adjacency(self.adjacency).value, "idle_noise": self.idle_noise, "separate": self.separate}
         if self.looks is not None:
             table = np.asarray(self.looks)
             out["looks"] = table.real.tolist()
@@ -408,7 +421,7 @@ class Meter:
         s_k^2 over what they have left. A margin of 1e-9 leaves doubtful devices to the passes of :meth:`who`.
         """
         present = np.asarray(one.participants).copy()
-        if one.looks is not None or one.idle_noise or not np.any(present):
+        if one.looks is not None or one.idle_noise or one.separate or not np.any(present):
             return present
         sigma2, receiver = np.asarray(one.noise_variance), one.receiver_noise_variance / one.alignment**2
         cost = self._cost(one, present)

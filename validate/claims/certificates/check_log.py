@@ -137,7 +137,9 @@ def costs(entry, devices):
     senders = entry["participants"]
     noisy = range(devices) if entry["idle_noise"] else senders
     factor = {"silent": 1, "replace": 2}[entry["adjacency"]]
-    if "looks" not in entry:
+    if entry["separate"]:
+        inverse = {k: 1 / (sigma2[k] + receiver) if sigma2[k] + receiver else None for k in senders}
+    elif "looks" not in entry:
         noise = sum(sigma2[j] for j in noisy) + receiver
         inverse = dict.fromkeys(senders, 1 / noise if noise else None)
     else:

@@ -1,0 +1,1 @@
+"""Adapters to frameworks of federated learning."""
