@@ -97,7 +97,8 @@ def test_the_wheel_declares_what_is_imported(wheel):
             modules = [a.name for a in node.names] if isinstance(node, ast.Import) else []
             modules += [node.module] if isinstance(node, ast.ImportFrom) and node.module and not node.level else []
             for top in {module.split(".")[0] for module in modules} - sys.stdlib_module_names - {"airtight"}:
-                assert declared & {owner.lower() for owner in owners[top]}, (path, top)
+                # what is not installed here is an extra of its own, whose project has the name of its module
+                assert declared & {owner.lower() for owner in owners.get(top, [top])}, (path, top)
 
 
 @pytest.mark.slow
