@@ -24,7 +24,7 @@ from airtight.validate.commands.options import LIMIT as _LIMIT
 from airtight.validate.commands.options import QUIET as _QUIET
 from airtight.validate.commands.options import SEED as _SEED
 from airtight.validate.commands.quantities_command import quantities
-from airtight.validate.commands.report_command import figures, paper, report
+from airtight.validate.commands.report_command import card, figures, paper, report
 from airtight.validate.commands.sweep_command import sweep
 from airtight.validate.running import audited, pool_for_claims, progress
 from airtight.validate.system_file.config import SystemFileError, load
@@ -419,6 +419,7 @@ def schema(results: bool) -> None:
 
 
 main.add_command(report)
+main.add_command(card)
 main.add_command(figures)
 main.add_command(paper)
 main.add_command(sweep)

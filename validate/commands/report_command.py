@@ -1,4 +1,4 @@
-"""The commands that draw: ``report`` and ``figures``."""
+"""The commands that write pages: ``report``, ``card``, ``figures``, ``paper``."""
 
 from __future__ import annotations
 
@@ -87,6 +87,19 @@ def report(
             heard=steps(),
         )
     click.echo(f"{out / 'index.html'}")
+
+
+@click.command()
+@FILE
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder to write to.")
+def card(file: Path, out: Path) -> None:
+    """A page to file on the privacy of FILE: OUT/card.html, card.json and card.tex."""
+    from airtight.validate.report.card import Card
+
+    description = load(file, channel=True)
+    content = None if str(file) == "-" else file.read_bytes()
+    for path in Card.of(description, content).write(out):
+        click.echo(str(path))
 
 
 def _redrawn(description: Description) -> list[Rendered]:

@@ -134,7 +134,7 @@ def tree(parts: Parts) -> dict[str, Any]:
     found: dict[str, Any] = {
         "schema": SCHEMA,
         "version": version("airtight-dp"),
-        "date": _edition()["date"],
+        "date": edition()["date"],
         "name": parts.description.name,
         "input": parts.source,
         "pending": list(parts.pending),
@@ -186,7 +186,7 @@ def render(parts: Parts) -> str:
         .get_template("page.html")
         .render(
             title=description.name,
-            **_edition(),
+            **edition(),
             parts=[(anchor, label) for anchor, (there, label) in anchors.items() if there],
             pending=parts.pending,
             cards=cards,
@@ -251,7 +251,7 @@ def _counted(evidence: Sequence[Evidence]) -> dict[str, Any]:
 def audit_page(title: str, evidence: Sequence[Evidence], audited: str, *, home: bool) -> str:
     """The page of all verdicts, refuted ones first, with search and filters; `home` says whether a report stands beside it."""
     made = environment().get_template("audit.html")
-    return made.render(title=title, home=home, **_edition(), audit=audited, **listed(evidence))
+    return made.render(title=title, home=home, **edition(), audit=audited, **listed(evidence))
 
 
 def listed(evidence: Sequence[Evidence]) -> dict[str, Any]:
@@ -306,5 +306,6 @@ def _prose(text: str) -> Markup:
     return Markup("").join(shown)
 
 
-def _edition() -> dict[str, str]:
+def edition() -> dict[str, str]:
+    """Version and date of what is written."""
     return {"version": version("airtight-dp"), "date": datetime.now(UTC).strftime("%Y-%m-%d")}

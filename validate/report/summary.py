@@ -28,7 +28,7 @@ _TOLD, _HIDDEN = (
     0.9,
     0.75,
 )  # probabilities of a right guess at even odds, above and below which the tone is bad and good
-_QUESTIONS = {
+QUESTIONS = {
     Adjacency.ABSENT: "whether device {} is there at all",
     Adjacency.SILENT: "whether device {} sends its feature or noise alone",
     Adjacency.REPLACE: "which of two features device {} sends",
@@ -139,7 +139,7 @@ def _of_protection(system: InferenceSystem, privacy: Privacy, schemes: dict[str,
     right = (1 + float(observers.exact_delta(system, 0.0, observer=privacy.observer)[k])) / 2
     tone = "bad" if right > _TOLD else "good" if right < _HIDDEN else ""
     text = "Whoever guesses from one query {}, at even odds, is right with probability {} at best."
-    return _said(tone, text, _QUESTIONS[system.adjacency].format(k), shown(right, 3))
+    return _said(tone, text, QUESTIONS[system.adjacency].format(k), shown(right, 3))
 
 
 def over_channel(system: InferenceSystem, bounds: InferenceBounds) -> dict[str, Any]:
@@ -263,7 +263,7 @@ def of_fleet(rows: Sequence[EnergyResult | None], cut: Comparison | None, infeas
 
 
 _USEFUL = 0.01  # accuracy above that of an output that ignores y, from which a system counts as better
-_SEEN = {
+SEEN = {
     Observer.PARTICIPANTS: "and sees who takes part",
     Observer.OTHERS: "and sees who of the others takes part",
     Observer.SIGNAL: "and nothing else",
@@ -312,7 +312,7 @@ class Card:
     @property
     def seen(self) -> str:
         """What the server knows besides y, in words."""
-        return _SEEN[self.observer]
+        return SEEN[self.observer]
 
     @property
     def refuted(self) -> bool:

@@ -1,0 +1,92 @@
+"""The privacy card: its numbers are those of `bounds` and of the curve, rounded outward, in all three forms."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+import airtight
+from airtight.validate.commands.cli import main
+from airtight.validate.report.card import Card, outward
+from airtight.validate.system_file.config import load
+
+TEXT = """[inference]
+devices = 3
+participation = 0.8
+noise_variance = [0.2, 0.2, 0.5]
+weight = [0.3, 0.3, 0.2]
+clip = 1.0
+alignment = 1.0
+receiver_noise_variance = 0.05
+dimension = 8
+delta = 1e-5
+adjacency = "silent"
+rounds = 4
+"""
+
+
+@given(st.floats(1e-300, 1e300), st.booleans())
+def test_numbers_are_rounded_outward(value: float, up: bool) -> None:
+    text = outward(value, up=up)
+    assert float(text) >= value * (1 - 1e-15) if up else float(text) <= value * (1 + 1e-15)
+    assert float(text) == pytest.approx(value, rel=1.1e-3)
+
+
+def _card(tmp_path: Path, text: str) -> tuple[Path, dict]:
+    path, out = tmp_path / "system.toml", tmp_path / "out"
+    path.write_text(text)
+    found = CliRunner().invoke(main, ["card", str(path), "--out", str(out)])
+    assert found.exit_code == 0, found.output
+    return out, json.loads((out / "card.json").read_text())
+
+
+def test_the_card(tmp_path: Path) -> None:
+    out, tree = _card(tmp_path, TEXT)
+    (one,) = tree["systems"]
+    system = load(tmp_path / "system.toml").inference
+    assert system is not None
+    epsilon = airtight.epsilon(system, rounds=4)
+    np.testing.assert_array_equal(one["epsilon"], epsilon)
+    assert one["device"] == int(np.argmax(epsilon)) and one["observer"] == "participants"
+    curve = airtight.curve(system, device=one["device"]).compose(4)
+    assert one["advantage"] == curve.advantage() and one["detections"] == curve.tpr(0.01)
+    assert tree["system_file"] == hashlib.sha256(TEXT.encode()).hexdigest()
+    page, latex = (out / "card.html").read_text(), (out / "card.tex").read_text()
+    for text in (page, latex):
+        assert outward(float(np.max(epsilon))) in text and "sends its feature or noise alone" in text
+    (told,) = re.findall(r"epsilon = ([\d.]+) at", page)
+    assert float(told) >= np.max(epsilon)
+    HTMLParser().feed(page)
+    assert "http://" not in page and "https://" not in page  # it loads nothing
+    assert latex.count(r"\begin") == latex.count(r"\end")
+
+
+def test_over_a_channel_and_where_nothing_is_finite(tmp_path: Path) -> None:
+    channel = '[inference.channel]\nantennas = 2\nfading = "rayleigh"\nstates = 6\n'
+    _, tree = _card(tmp_path, TEXT + channel)
+    (one,) = tree["systems"]
+    description = load(tmp_path / "system.toml", channel=True)
+    expected = airtight.epsilon(description.inference, rounds=4, channel=description.channel)
+    np.testing.assert_array_equal(one["epsilon"], expected)
+    assert one["channel"] is True and len(tree["proofs"]) == 4
+    silent = TEXT.replace("receiver_noise_variance = 0.05", "receiver_noise_variance = 0.0")
+    out, tree = _card(tmp_path, silent.replace("noise_variance = [0.2, 0.2, 0.5]", "noise_variance = 0.0"))
+    assert "no finite epsilon" in (out / "card.html").read_text() and tree["systems"][0]["epsilon"][0] == "inf"
+
+
+def test_what_it_needs(tmp_path: Path) -> None:
+    path = tmp_path / "system.toml"
+    path.write_text("[federated]\nclients = 10\nparameters = 5\nepsilon = 1.0\n")
+    found = CliRunner().invoke(main, ["card", str(path), "--out", str(tmp_path / "out")])
+    assert found.exit_code == 2 and "inference" in found.stderr and not (tmp_path / "out").exists()
+    path.write_text(TEXT)
+    assert Card.of(load(path)).system_file == "none"
