@@ -36,7 +36,8 @@ AXIOMS = (  # of the classical reals; and what describes the numbers of the mach
     *("ClassicalDedekindReals.", "FunctionalExtensionality.functional_extensionality_dep", "Classical_Prop.classic"),
     *("PrimInt63.", "Uint63.", "PrimFloat.", "FloatAxioms."),
 )
-_MODEL, _BY_HAND = Path(__file__).with_name("Model.v"), "refuted.v"
+_BY_HAND = "refuted.v"
+_SHARED = ("Model.v", "Gaussian.v", "OverTheAir.v")  # of this folder, each after those that it needs
 _LIBRARY = "formal"  # folder of what is written by hand
 _SECONDS = 60  # for one file
 _FUNCTIONS = {"exp": "exp", "log": "ln", "sqrt": "sqrt", "atan": "atan", "abs": "Rabs"}
@@ -101,7 +102,8 @@ def write(out: Path) -> tuple[list[str], dict[str, str]]:
     """
     done, left = [], {}
     (out / _LIBRARY).mkdir(exist_ok=True)
-    shutil.copyfile(_MODEL, out / _LIBRARY / _MODEL.name)
+    for name in _SHARED:
+        shutil.copyfile(Path(__file__).with_name(name), out / _LIBRARY / name)
     for paper in INSTALLED.papers():
         if (source := INSTALLED.home(paper).with_name(_BY_HAND)).is_file():
             shutil.copyfile(source, out / _LIBRARY / f"{source.parent.name}.v")
@@ -120,7 +122,8 @@ def write(out: Path) -> tuple[list[str], dict[str, str]]:
 def compiled(out: Path) -> Iterator[tuple[Path, bool, float]]:
     """Run coqc on every file below a folder, and say which it takes, and how long that was."""
     library = sorted((out / _LIBRARY).glob("[a-z]*.v"))
-    for file in [out / _LIBRARY / _MODEL.name, *library, *sorted(out.glob("*/theorem.v"))]:
+    shared = [out / _LIBRARY / name for name in _SHARED]
+    for file in [*shared, *library, *sorted(out.glob("*/theorem.v"))]:
         if file.is_file():
             started = time.perf_counter()
             yield file, _coqc(file, out).returncode == 0, time.perf_counter() - started
@@ -135,7 +138,7 @@ def assumptions(out: Path) -> set[str]:
         When that does not compile.
     """
     files = [
-        file for file in sorted(out.glob("*/*.v")) if file.with_suffix(".vo").is_file() and file.name != _MODEL.name
+        file for file in sorted(out.glob("*/*.v")) if file.with_suffix(".vo").is_file() and file.name != "Model.v"
     ]
     names = [
         f"{_module(file, out)}.{name}"
