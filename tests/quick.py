@@ -3,10 +3,15 @@
 import ast
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 FLOORS = ("analytics", "solvers", "validate")
+SOURCES = [
+    ROOT / "airtight" / "__init__.py",
+    *(path for floor in FLOORS for path in ROOT.joinpath(floor).rglob("*.py")),
+]
 
 
 def changed() -> list[Path]:
@@ -21,17 +26,25 @@ def listed(*command: str) -> list[Path]:
     return [ROOT / name for name in names if name.endswith(".py") and (ROOT / name).exists()]
 
 
-def tests_of(source: Path) -> set[Path]:
-    """tests/test_<module>.py, or the tests that import the module where there is no such file."""
+def tests_of(source: Path, seen: frozenset[Path] = frozenset()) -> set[Path]:
+    """tests/test_<module>.py, else the tests that import the module or name its file, else those of its importers."""
     named = ROOT / "tests" / f"test_{source.stem}.py"
-    module = ".".join(("airtight", *source.relative_to(ROOT).with_suffix("").parts))
-    return {named} if named.exists() else {test for test in ROOT.glob("tests/test_*.py") if module in imported(test)}
+    if named.exists():
+        return {named}
+    module = ".".join(("airtight", *source.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__")
+    tests = list(ROOT.glob("tests/test_*.py"))
+    direct = {test for test in tests if module in imported(test)}
+    if direct or (direct := {test for test in tests if source.name in test.read_text(encoding="utf-8")}):
+        return direct
+    users = {path for path in SOURCES if path not in seen | {source} and module in imported(path)}
+    return {test for user in users for test in tests_of(user, seen | {source} | users)}
 
 
-def imported(test: Path) -> set[str]:
+@cache
+def imported(path: Path) -> frozenset[str]:
     """The modules that a file imports, and what it takes from them."""
-    nodes = [n for n in ast.walk(ast.parse(test.read_text(encoding="utf-8"))) if isinstance(n, ast.ImportFrom)]
-    return {str(n.module) for n in nodes} | {f"{n.module}.{alias.name}" for n in nodes for alias in n.names}
+    nodes = [n for n in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(n, ast.ImportFrom)]
+    return frozenset({str(n.module) for n in nodes} | {f"{n.module}.{alias.name}" for n in nodes for alias in n.names})
 
 
 def wanted(files: list[Path]) -> list[str]:

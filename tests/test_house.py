@@ -1,6 +1,7 @@
 """The house: imports go down only, heavy libraries load where they are used, modules say what they are about."""
 
 import ast
+import runpy
 import subprocess
 import sys
 from collections import Counter
@@ -86,6 +87,12 @@ def test_no_room_is_crowded_and_no_name_is_given_twice():
     modules = [path for path in files if path.name != "__init__.py"]
     names = Counter((path.relative_to(PACKAGE).parts[0], path.stem) for path in modules)
     assert [name for name, count in names.items() if count > 1] == []
+
+
+def test_quick_finds_a_test_of_every_module():
+    quick = runpy.run_path(str(PACKAGE.parent / "tests" / "quick.py"))
+    without = [path for path in quick["SOURCES"] if path.name != "__init__.py" and not quick["tests_of"](path)]
+    assert without == []
 
 
 def test_rooms_of_the_top_floor_make_no_circle():

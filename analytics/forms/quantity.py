@@ -50,8 +50,8 @@ class Quantity:
     scalar : bool
         Whether the function takes one point at a time; it is then called once for each entry of broadcast arrays.
     system : type, optional
-        The value type whose parameters are the arguments. The quantity is then a number of every such system: in ``bounds``,
-        its JSON, its schema and in sweeps.
+        The value type whose parameters are the arguments. The quantity is then a number of every such system: in
+        ``airtight quantities FILE``, its JSON, its schema and in sweeps.
     per_device : bool
         Whether a system has one value for each device; the expression is that of the first.
     keys : mapping of str to str
