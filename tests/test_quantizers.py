@@ -155,3 +155,37 @@ def test_mse_of_a_pair_to_its_stated_error():
         error = abs(quantizers.pair_mse(x, y, epsilon=epsilon, bits=bits) - true)
         beyond = 16 * np.finfo(float).eps * quantizers.alpha(epsilon) * (abs(x) + abs(y)) if bits and bits > 1 else 0.0
         assert error <= 1e-14 * true + beyond
+
+
+def _law(x, y, epsilon, bits):
+    """The law by the Notes at 1000 digits, from the Frechet bound and, in one cell, from both private coins."""
+    with mpmath.workdps(1000):
+        x, y, epsilon = mpmath.mpf(x), mpmath.mpf(y), mpmath.mpf(epsilon)
+        alpha = 1 / mpmath.tanh(epsilon / 2)
+        first, second = (1 + x / alpha) / 2, (1 - y / alpha) / 2
+        plus_minus = min(first, second)
+        cells = 2 ** (bits or 0)
+        a, b = (mpmath.floor(level * cells) for level in (first, second))
+        if bits is not None and a == b:
+            plus_minus = (a + (first * cells - a) * (second * cells - a)) / cells
+        law = [[second - plus_minus, 1 - first - second + plus_minus], [plus_minus, first - plus_minus]]
+        return law, bits is not None and bool(a == b)
+
+
+WIDE = st.one_of(EPSILON, st.floats(-300, 2.84).map(lambda x: 10.0**x))
+
+
+@given(st.one_of(UNIT, st.sampled_from([-1.0, 1.0])), st.one_of(UNIT, st.sampled_from([-1.0, 1.0])), WIDE, BITS)
+def test_errors_of_the_law_are_those_of_the_docstring(x, y, epsilon, bits):
+    truth, one_cell = _law(x, y, epsilon, bits)
+    law = quantizers.pair_law(x, y, epsilon=epsilon, bits=bits)
+    for i in (0, 1):
+        for j in (0, 1):
+            error = abs(law[i, j] - truth[i][j])
+            assert error <= (2.0**-48 if one_cell and i == j else 2.0**-46 * truth[i][j] + 5e-324)
+
+
+def test_small_entries_of_the_law():
+    """P(+-) was 2.06115369e-9 at epsilon 20, and 0 at epsilon 50, while it was a difference."""
+    law = quantizers.pair_law(1.0, 1.0, epsilon=[20.0, 50.0], bits=None)
+    assert law[:, 1, 0] == pytest.approx([2.0611536181902037e-09, 1.9287498479639178e-22], rel=1e-14)

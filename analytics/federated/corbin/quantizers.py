@@ -1,8 +1,9 @@
 r"""One-bit stochastic quantizers: LDPQ and the correlated pair CorBinQ (CorBin-FL, Algorithms 1 and 2).
 
 .. warning::
-   The local guarantee of CorBinQ holds for an observer of *one* uplink. The server sees both outputs of a pair, and
-   their joint law has an infinite likelihood ratio: no finite local epsilon holds for the server (ledger CB-PLDP*).
+   The local guarantee of CorBinQ holds for an observer of *one* uplink. The server sees both outputs of a pair. From
+   one shared bit on, their joint law can have an infinite likelihood ratio, so that no finite local epsilon holds for
+   the server (ledger CB-PLDP*). Without shared bits the two outputs are independent.
 
 With :math:`\alpha = (e^{\epsilon}+1)/(e^{\epsilon}-1)` and :math:`A = r\alpha`, a quantizer outputs :math:`c + A` with
 probability :math:`q = \tfrac12 + (w-c)/(2A)`, else :math:`c - A`. The two clients of a pair compare one shared number
@@ -30,20 +31,23 @@ _PIECE = 1 << 16  # number of parameters that are quantized at a time, to limit 
 
 @dataclass(frozen=True)
 class _Inputs:
-    """Offsets from the center, the radius, half the distance A of the two outputs, and the excess A - r."""
+    """Offsets from the center, the radius, A, which is half the distance between the outputs, A - r and (A - r)/(2A)."""
 
     offsets: tuple[FloatArray, ...]
     radius: FloatArray
     A: FloatArray
     excess: FloatArray
+    least: FloatArray
 
 
-def _checked(w: dict[str, ArrayLike], epsilon: ArrayLike, center: ArrayLike, radius: ArrayLike) -> _Inputs:
+def _inputs(w: dict[str, ArrayLike], epsilon: ArrayLike, center: ArrayLike, radius: ArrayLike) -> _Inputs:
     r, c = real("radius", radius, "(0, inf)"), real("center", center)
     offsets = tuple(offset(value, center=c, radius=r, name=name) for name, value in w.items())
+    eps = real("epsilon", epsilon, "(0, inf]")
+    fade = np.exp(-eps)
     with np.errstate(over="ignore"):
-        excess = 2 * r / np.expm1(real("epsilon", epsilon, "(0, inf]"))
-    return _Inputs(offsets, r, np.asarray(r * alpha(epsilon)), excess)
+        excess, A = 2 * r / np.expm1(eps), np.asarray(r * alpha(eps))
+    return _Inputs(offsets, r, A, excess, np.asarray(fade / (1 + fade)))
 
 
 def offset(w: ArrayLike, *, center: ArrayLike, radius: ArrayLike, name: str = "w") -> FloatArray:
@@ -52,7 +56,7 @@ def offset(w: ArrayLike, *, center: ArrayLike, radius: ArrayLike, name: str = "w
     Raises
     ------
     ParameterError
-        If a weight lies outside the interval; the error has the given name.
+        If a parameter lies outside the interval; the error names it `name`.
 
     Examples
     --------
@@ -94,7 +98,7 @@ def ldpq(
         Finite; radius > 0.
     rng : numpy.random.Generator
     clip : bool
-        Move weights outside the interval to its nearer end; the output is then unbiased for the clipped weight.
+        Move parameters outside the interval to its nearer end; the output is then unbiased for the clipped parameter.
 
     Returns
     -------
@@ -105,7 +109,7 @@ def ldpq(
     Raises
     ------
     ParameterError
-        If a weight lies outside the interval and `clip` is false.
+        If a parameter lies outside the interval and `clip` is false.
 
     Examples
     --------
@@ -249,15 +253,15 @@ def _quantized(
         order="C",
     )
     with pieces:
-        for value, factor, middle, width, target in pieces:
-            x = value - middle
-            if not np.all(np.abs(x) <= width * (1 + 4 * UNIT)):
+        for value, alpha_, center_, radius_, target in pieces:
+            x = value - center_
+            if not np.all(np.abs(x) <= radius_ * (1 + 4 * UNIT)):
                 if not clips or np.any(np.isnan(x)):
-                    offset(weights, center=c, radius=r)  # raises the error for the first weight outside
-                x = np.clip(x, -width, width)
-            A = factor * width
+                    offset(weights, center=c, radius=r)  # raises the error for the first parameter outside
+                x = np.clip(x, -radius_, radius_)
+            A = alpha_ * radius_
             output_is_upper = draw(0.5 + sign * x / (2 * A))
-            target[...] = middle + np.where(output_is_upper, sign * A, -sign * A)
+            target[...] = center_ + np.where(output_is_upper, sign * A, -sign * A)
     return np.asarray(out)[()]
 
 
@@ -280,14 +284,21 @@ def pair_law(
     Returns
     -------
     ndarray, shape (..., 2, 2)
-        Probability of (first, second), index 1 for :math:`c + A` and 0 for :math:`c - A`. The error of an entry is at
-        most 1e-12 relative, or 2^-53 of the width of a cell.
+        Probability of (first, second), index 1 for :math:`c + A` and 0 for :math:`c - A`. The relative error of an entry
+        is at most 2^-46, but for P(++) and P(--) where both levels lie in one cell: there the error is at most 2^-48.
 
     Notes
     -----
     Let :math:`a = 2^dq_1`, :math:`b = 2^d(1-q_2)`. If their integer parts differ, or d is infinite, P(+-) = min(a,
-    b)/2^d, the Frechet bound. If the integer parts are equal, with fractional parts :math:`f_1, f_2`, both clients
-    need private coins in the same cell: P(++) = f_1 (1 - f_2)/2^d and P(--) = (1 - f_1) f_2/2^d.
+    b)/2^d, the Frechet bound. If both integer parts are n, with fractional parts :math:`f_1, f_2`, both clients need
+    private coins in the same cell: P(++) = f_1 (1 - f_2)/2^d, P(--) = (1 - f_1) f_2/2^d, P(+-) = (n + f_1 f_2)/2^d.
+
+    *Error.* With :math:`u = 2^{-53}` and functions of the library that err by at most 4u: :math:`q_1 = 1/(1+e^\epsilon) +
+    (r+x)/(2A)` and its like are sums of positive terms, each with at most 16u, and :math:`(x+y)/(2A)` has at most 16u. A
+    level is computed as its distance from the nearest of both ends and the middle, with a relative error of 16u. The
+    distance is at most a quarter of all cells, and less than n + 1 cells where that end is the lower one; what is then
+    subtracted is exact. So a fractional part errs by at most :math:`4u \cdot 2^d`, hence P(++) by 8u and :math:`n + f_1
+    f_2` by at most 64u relative, as n is a quarter of all cells or more, or the distance is below n + 1 cells.
 
     Examples
     --------
@@ -295,13 +306,20 @@ def pair_law(
     array([[0.   , 0.375],
            [0.625, 0.   ]])
     """
-    inputs = _checked({"w1": w1, "w2": w2}, epsilon, center, radius)
+    inputs = _inputs({"w1": w1, "w2": w2}, epsilon, center, radius)
     x, y = inputs.offsets
-    q1, half = broadcast(q1=0.5 + x / (2 * inputs.A), half=(x + y) / (2 * inputs.A))
+    r, width = inputs.radius, 2 * inputs.A
+    half, plus_minus, minus_plus = broadcast(
+        half=(x + y) / width,
+        plus_minus=inputs.least + np.minimum(r + x, r - y) / width,
+        minus_plus=inputs.least + np.minimum(r - x, r + y) / width,
+    )
     first, second, same, cells = _cells(inputs, _bits(bits))
     plus_plus = np.where(same, first.below * second.above / cells, np.maximum(half, 0.0))
     minus_minus = np.where(same, first.above * second.below / cells, np.maximum(-half, 0.0))
-    plus_minus, minus_plus = q1 - plus_plus, 1 - q1 - minus_minus
+    higher = 2 ** (bits or 0) - 1 - first.whole  # whole cells above the common one
+    plus_minus = np.where(same, (first.whole + first.below * second.below) / cells, plus_minus)
+    minus_plus = np.where(same, (higher + first.above * second.above) / cells, minus_plus)
     return np.stack([np.stack([minus_minus, minus_plus], axis=-1), np.stack([plus_minus, plus_plus], axis=-1)], axis=-2)
 
 
@@ -318,7 +336,7 @@ class _Level:
         r"""The level :math:`2^d(A+x)/2A`, computed from the nearest of the lowest, the middle and the highest edge."""
         cells, middle = 2.0**bits, 2 ** (bits - 1) if bits else 0
         from_middle = cells / 2 * x / inputs.A
-        from_end = cells / 2 * (inputs.excess + (inputs.radius - np.abs(x))) / inputs.A
+        from_end = cells * (inputs.least + (inputs.radius - np.abs(x)) / (2 * inputs.A))
         central = (np.abs(from_middle) <= cells / 4) & (bits > 0)
         distance = np.where(central, from_middle, np.where(x > 0, -from_end, from_end))
         edge = np.where(central, middle, np.where(x > 0, 2**bits, 0))
@@ -376,7 +394,7 @@ def pair_mse(
     >>> round(float(pair_mse(0.5, -0.5, epsilon=np.log(3), bits=0)), 12)  # two independent LDPQ: 2 (A^2 - 1/4)
     7.5
     """
-    inputs = _checked({"w1": w1, "w2": w2}, epsilon, center, radius)
+    inputs = _inputs({"w1": w1, "w2": w2}, epsilon, center, radius)
     x, y = inputs.offsets
     s, sign = np.abs(x + y), np.where(x + y < 0, -1.0, 1.0)
     distances = 2 * inputs.excess + (inputs.radius - sign * x) + (inputs.radius - sign * y)

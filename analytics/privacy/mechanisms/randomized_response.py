@@ -22,7 +22,8 @@ def alpha(epsilon: ArrayLike) -> FloatArray:
     >>> round(float(alpha(np.log(3))), 12)
     2.0
     """
-    return np.asarray(1 / np.tanh(real("epsilon", epsilon, "(0, inf]") / 2))[()]
+    with np.errstate(over="ignore"):
+        return np.asarray(1 / np.tanh(real("epsilon", epsilon, "(0, inf]") / 2))[()]
 
 
 @dataclass(frozen=True)
