@@ -1,4 +1,4 @@
-"""The meaning of a pair (epsilon, delta): adjacency, observer and guarantee."""
+"""The meaning of a number: published, proven or exact; and of a pair (epsilon, delta): adjacency, observer, guarantee."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Face(StrEnum):
 
 
 class Adjacency(StrEnum):
-    """The neighbour of the case "device k is present with its feature", as it appears at the receiver.
+    """What the receiver gets from device k in the neighbouring case; in the other case k sends its signal and its noise.
 
     ======== ===================================== ======================================================
     value    the neighbour sends                   sensitivity of the received signal
@@ -47,10 +47,10 @@ class Observer(StrEnum):
     participants which devices take part, device k included
     others       which of the other devices take part; whether k does is hidden
     signal       nothing more, as in the papers; epsilon is then an interval, and a guarantee uses its upper bound
-    auto         as in ``exact``: `participants` for ``silent`` and ``replace``, `others` for ``absent`` and idle noise
+    auto         `others` for ``absent`` or with idle noise, else `participants`
     ============ ============================================================================================
 
-    An observer who sees more has a greater epsilon: an epsilon against `participants` also holds against `others`, and
+    An observer who sees more has an epsilon at least as great: an epsilon against `participants` also holds against `others`, and
     one against `others` also holds against `signal`.
     """
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import airtight
 from airtight.analytics.checks import ParameterError
 from airtight.analytics.privacy.accounting import loss_distribution
 from airtight.analytics.privacy.accounting.envelope import Envelope
@@ -215,3 +216,23 @@ def test_a_law_of_infinite_losses_alone_need_not_be_whole(count):
             assert (1 - 1e-6) * true < mpmath.mpf(low) <= true
         assert high == 1.0
     assert Product(((LossDistribution(0.1, 0, np.zeros(1), 0.5), count),)).infinite_ends()[0] <= 0.5**count
+
+
+@given(st.floats(0.05, 0.9), st.floats(0.1, 3.0), st.integers(2, 8), st.floats(0.0, 60.0))
+def test_delta_with_infinite_losses(seen, loss, count, epsilon):
+    """An outcome that tells neighbours apart: delta is never below its limit, and the bounds say truly whether they are close."""
+    p = np.array([*(seen * x for x in (math.exp(loss), 1.0)), 0.0]) / (1 + math.exp(loss))
+    p, q = p + np.array([0.0, 0.0, 1 - seen]), np.array([1.0, math.exp(loss), 0.0]) / (1 + math.exp(loss))
+    curve = airtight.discrete_pair(p, q).compose(count)
+    truth = sum(
+        math.comb(count, k) * max(p[0] ** k * p[1] ** (count - k) - math.exp(epsilon) * q[0] ** k * q[1] ** (count - k), 0)
+        for k in range(count + 1)
+    ) - math.expm1(count * math.log(seen))
+    bracket = curve.bracket(epsilon=epsilon, direction="forward")
+    limit = -math.expm1(count * math.log(seen))
+    assert max(limit * (1 - 1e-12), bracket.lower) <= truth * (1 + 1e-12) and truth <= bracket.upper * (1 + 1e-12)
+    assert bracket.lower >= limit * (1 - 1e-12)
+    if epsilon > count * loss:  # no finite loss is so great
+        assert bracket.upper <= truth * (1 + 1e-3) and bracket.reached
+    many = curve.delta(np.full(20, epsilon), direction="forward")
+    assert np.all(many >= truth * (1 - 1e-12))

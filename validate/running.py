@@ -1,4 +1,4 @@
-"""Long work on the command line: one process for each processor, and a progress bar on stderr."""
+"""Long work on the command line: pools of processes, progress on stderr, and claims tried with both."""
 
 from __future__ import annotations
 
@@ -23,19 +23,22 @@ if TYPE_CHECKING:
     from airtight.validate.claims.sources import Source
 
 QUIET = "airtight.quiet"  # key in the meta data of the click context
-_ALONE = 4  # claims; so few are tried sooner than another process starts
+_ALONE = 4  # up to so many claims are tried without a pool, because starting one takes longer
 
 
 @contextmanager
 def pool_of(tasks: int) -> Iterator[tuple[Executor | None, int]]:
-    """A pool of processes for so many tasks, and its size: one for each usable processor, each with one thread."""
+    """A pool of at most one process per task and usable processor, and its size; (None, 1) where one process suffices.
+
+    Each process computes with one thread, unless the environment asks for another number.
+    """
     workers = min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, tasks)
-    if workers == 1:
+    if workers <= 1:
         yield None, 1
         return
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")  # the processes inherit the environment
-    with ProcessPoolExecutor(workers, get_context("spawn"), initializer=_patient) as pool:
+    with ProcessPoolExecutor(workers, get_context("spawn"), initializer=_start_worker) as pool:
         try:
             yield pool, workers
         except BaseException:
@@ -50,7 +53,7 @@ def pool_for_claims(count: int) -> AbstractContextManager[tuple[Executor | None,
     return pool_of(count if count > _ALONE else 1)
 
 
-def _patient() -> None:
+def _start_worker() -> None:
     """Prepare a worker: it ignores Ctrl-C, on which the command ends it, and it does not outlive the command."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if (parent := parent_process()) is not None:
@@ -91,10 +94,7 @@ def progress(title: str, total: int) -> Iterator[Callable[[str], None]]:
 
 
 def steps() -> Callable[[str], None]:
-    """A function that says which part of some long work is done, and after how many seconds: a line on stderr each.
-
-    On a terminal and elsewhere.
-    """
+    """A function that prints a finished part of some long work and its seconds on stderr, also where that is no terminal."""
     last, silent = time.monotonic(), quiet()
 
     def done(part: str) -> None:

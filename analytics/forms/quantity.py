@@ -36,6 +36,7 @@ class Quantity:
     source : str
         Paper and equation, or the ledger's identifier.
     face : Face
+        Whether the value is the formula of a paper, a proved bound or the quantity itself.
     expression : sympy.Expr
     arguments : mapping of str to Symbol or tuple of Symbol
         Symbols by the parameter names of the NumPy function; a tuple holds one symbol for each device.
@@ -57,7 +58,7 @@ class Quantity:
     keys : mapping of str to str
         The parameter of the value type for an argument that has another name there.
     domain : mapping of str to Range
-        Ranges of arguments, where the function is compared with the expression on another range than that of the symbol.
+        Ranges on which the function is compared with the expression, where they differ from those of the symbols.
     tolerance : float
         Greatest error of the function, relative to `scale`.
     defined : callable
@@ -111,7 +112,7 @@ class Quantity:
         }
 
     def __call__(self, **values: Any) -> Any:
-        """The value in doubles; scalar arguments may be arrays, and a function of its own takes any number of devices."""
+        """The value in doubles. Scalar arguments broadcast; with a `function`, the number of devices is free."""
         self._check(values)
         return self._numeric(**values)
 
@@ -156,7 +157,7 @@ class Quantity:
         return enclosed(self.expression, {symbol.name: value for symbol, value in zip(self.symbols, flat, strict=True)})
 
     def diff(self, argument: str, *, device: int = 0) -> Quantity:
-        """The derivative by an argument, of the given device where it has a value per device.
+        """The derivative with respect to an argument, or to the entry of `device` of an argument with one value per device.
 
         Examples
         --------
@@ -267,11 +268,11 @@ class Quantity:
         ParameterError
             When an argument is missing, unknown, or has the wrong length.
         ArithmeticError
-            When 20 000 digits do not suffice.
+            When neither 20 000 digits nor eight times the wanted ones suffice.
         """
         flat = self._flat(values)
         precision, before = 2 * digits, None
-        while precision <= _MOST_DIGITS:
+        while precision <= max(_MOST_DIGITS, 8 * digits):
             with mpmath.workdps(precision):
                 now = mpmath.mpmathify(self._compute(*map(_exact, flat)))
                 close = before is not None and abs(now - before) <= abs(now) * mpmath.mpf(10) ** -digits
@@ -288,7 +289,7 @@ def _exact(value: Any) -> Any:
 
 
 def folded(expression: sp.Expr, devices: Sequence[tuple[sp.Symbol, ...]]) -> sp.Expr:
-    """The expression with terms that differ in the number of the device alone written as sums over the devices.
+    """The expression, with terms that differ only in the number of the device gathered into sums over the devices.
 
     Parameters
     ----------

@@ -24,18 +24,16 @@ _MOST_SETS = 1 << 14
 _SAMPLES = 1 << 13
 _FAILURE = 1e-3
 _ROWS = 1 << 10
-_NEGLIGIBLE = 1e-14  # noise of so small a standard deviation, beside the distances compared, is none
-_LEAST_UNIT = 1e-290  # of lengths of features, lest they overflow in units of a margin near the least double
-_FAINTEST = (
-    1e-20  # the noise of an axis of the decoder is taken to have this standard deviation at least, beside the same
-)
-_EQUAL = 1e-13  # singular values of the decoder that differ by less, relatively, are taken as one
+_NEGLIGIBLE = 1e-14  # relative to the distances compared: noise of a smaller standard deviation is ignored
+_LEAST_UNIT = 1e-290  # least unit of length: features in units of a smaller margin could overflow
+_FAINTEST = 1e-20  # relative to the distances compared: least standard deviation of the noise on an axis
+_EQUAL = 1e-13  # relative: singular values of the decoder that differ by less count as equal
 
 
 def markov(mse: ArrayLike, *, margin: ArrayLike, ideal_accuracy: ArrayLike = 1.0) -> FloatArray:
     r"""FDP Theorem 2, Eq. (13): :math:`\max\{0, P_0(1 - \mathrm{MSE}/\Delta^2)\}`.
 
-    True when MSE is the MSE (or a bound that holds) and MSE and margin are those of every target, ledger FDP-T2.
+    It holds if `mse` is the exact MSE or an upper bound, and MSE and margin are the same for all targets (ledger FDP-T2).
 
     Parameters
     ----------
@@ -53,7 +51,7 @@ def markov(mse: ArrayLike, *, margin: ArrayLike, ideal_accuracy: ArrayLike = 1.0
     """
     error, radius, ideal = _checked(mse, margin, ideal_accuracy)
     with np.errstate(over="ignore", under="ignore", divide="ignore"):
-        return np.asarray(np.maximum(ideal * (1 - error / radius / radius), 0.0))[()]
+        return np.asarray(ideal * np.maximum(1 - error / radius / radius, 0.0))[()]
 
 
 def short_paper(mse: ArrayLike, *, margin: ArrayLike, ideal_accuracy: ArrayLike = 1.0) -> FloatArray:
@@ -68,7 +66,7 @@ def short_paper(mse: ArrayLike, *, margin: ArrayLike, ideal_accuracy: ArrayLike 
     """
     error, radius, ideal = _checked(mse, margin, ideal_accuracy)
     with np.errstate(over="ignore", under="ignore"):
-        return np.asarray(np.maximum(ideal * (1 - (error / radius) ** 2), 0.0))[()]
+        return np.asarray(ideal * np.maximum(1 - (error / radius) ** 2, 0.0))[()]
 
 
 def cantelli(mse: ArrayLike, *, variance: ArrayLike, margin: ArrayLike, ideal_accuracy: ArrayLike = 1.0) -> FloatArray:
@@ -87,10 +85,10 @@ def cantelli(mse: ArrayLike, *, variance: ArrayLike, margin: ArrayLike, ideal_ac
     0.96153...
     """
     error, radius, ideal = _checked(mse, margin, ideal_accuracy)
-    spread = real("variance", variance, "[0, inf)")
+    variances = real("variance", variance, "[0, inf)")
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         ahead = np.maximum(radius * radius - error, 0.0)
-        return np.asarray(np.where(ahead > 0, ideal / (1 + spread / ahead / ahead), 0.0))[()]
+        return np.asarray(np.where(ahead > 0, ideal / (1 + variances / ahead / ahead), 0.0))[()]
 
 
 def _checked(mse: ArrayLike, margin: ArrayLike, ideal_accuracy: ArrayLike) -> tuple[FloatArray, ...]:
@@ -161,9 +159,9 @@ def within_margin(
         laws = [
             binomial(int(n), float(p)).dense(int(n) + 1) for n, p in zip(groups.multiplicity, groups.p, strict=True)
         ]
-        weight = np.prod([law[counts[:, c]] for c, law in enumerate(laws)], axis=0)
-        counts, weight = counts[weight > 0], weight[weight > 0]
-        value = min(float(weight @ groups.inside(counts)), 1.0)
+        chance = np.prod([law[counts[:, c]] for c, law in enumerate(laws)], axis=0)
+        counts, chance = counts[chance > 0], chance[chance > 0]
+        value = min(float(chance @ groups.inside(counts)), 1.0)
         return Interval(value, value, value)
     generator = np.random.default_rng(0) if rng is None else rng
     counts = generator.binomial(groups.multiplicity, groups.p, (_SAMPLES, sizes.size))
@@ -172,7 +170,7 @@ def within_margin(
 
 @dataclass(frozen=True)
 class _Groups:
-    """Devices that are alike, and the decoder's axes; lengths of features are in units of the margin, of 1e-290 at least.
+    """Groups of equal devices, and the decoder's axes. The unit of length is the margin, or 1e-290 if that is greater.
 
     Attributes
     ----------
@@ -182,11 +180,10 @@ class _Groups:
     target : ndarray, shape (rank,)
         f* along the same; ``beyond`` is the squared length of the rest.
     axes : ndarray
-        Where runs of equal singular values start; ``singular`` and ``degrees`` are their values and lengths.
+        First index of each run of equal singular values; ``singular`` and ``degrees`` hold value and length of each run.
     floor : float
         Noise variance that is there whoever takes part.
-    square : float
-        The squared margin.
+    margin_square : float
     """
 
     p: FloatArray
@@ -199,7 +196,7 @@ class _Groups:
     singular: FloatArray
     degrees: FloatArray
     floor: float
-    square: float
+    margin_square: float
 
     @classmethod
     def of(cls, system: InferenceSystem, features: Features, radius: float) -> _Groups:
@@ -231,7 +228,7 @@ class _Groups:
             singular=singular[axes] / unit,
             degrees=np.diff(np.append(axes, rank)).astype(float),
             floor=floor,
-            square=(radius / unit) ** 2,
+            margin_square=(radius / unit) ** 2,
         )
 
     def inside(self, counts: checks.IntArray) -> FloatArray:
@@ -240,20 +237,20 @@ class _Groups:
 
     def _inside(self, counts: checks.IntArray) -> FloatArray:
         mean = counts @ self.signal - self.target
-        room = self.square - self.beyond
+        room = self.margin_square - self.beyond
         with np.errstate(over="ignore", under="ignore"):
-            square = np.sum(mean * mean, axis=1)
-            spread = (np.sqrt(counts @ self.noise + self.floor)[:, None] * self.singular) ** 2
-        greatest, distance = np.max(spread, axis=1, initial=0.0), square + max(room, 0.0)
-        out = (square <= room).astype(float)
+            mean_square = np.sum(mean * mean, axis=1)
+            variances = (np.sqrt(counts @ self.noise + self.floor)[:, None] * self.singular) ** 2
+        greatest, distance = np.max(variances, axis=1, initial=0.0), mean_square + max(room, 0.0)
+        out = (mean_square <= room).astype(float)
         noisy = (greatest > _NEGLIGIBLE**2 * distance) & (greatest < np.inf)
         out[greatest == np.inf] = 0.0
         if self.axes.size and np.any(noisy):
-            weight = np.maximum(spread[noisy], _FAINTEST**2 * distance[noisy, None])
+            coefficients = np.maximum(variances[noisy], _FAINTEST**2 * distance[noisy, None])
             out[noisy] = quadratic_form.cdf(
-                np.full(len(weight), room),
-                weight=weight,
+                np.full(len(coefficients), room),
+                weight=coefficients,
                 degrees=self.degrees,
-                noncentrality=np.add.reduceat(mean[noisy] ** 2, self.axes, axis=1) / weight,
+                noncentrality=np.add.reduceat(mean[noisy] ** 2, self.axes, axis=1) / coefficients,
             )
         return np.asarray(out, dtype=np.float64)

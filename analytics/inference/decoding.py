@@ -1,8 +1,8 @@
 r"""The error of the decoder beside that of an output that ignores y, and of the best possible decoder.
 
-Before its gain the server's output is :math:`\hat f = Dy/\gamma`. Every function takes one task or several that share codec
-and system (the same devices at work on other targets); then it speaks of the mean over them. Features may be given without a
-public centre c: errors are those of :math:`f_k - c`, to which the server adds c again.
+Before its gain the server's output is :math:`\hat f = Dy/\gamma`. Functions of `features` take one task, or a sequence of
+tasks with the same codec and system, and return the mean over them. If a public centre c is subtracted before encoding,
+pass :math:`f_k - c`: the server adds c again, so that the errors are unchanged.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from airtight.analytics.inference.system import InferenceSystem
 Tasks = Features | Sequence[Features]
 _MOST_SETS = 1 << 14
 _SAFE = 1 - 1e-9
-_LEAST = 1 - 1e-14  # every term of Fano's inequality is at most log 2 + log(L - 1) <= 2 log L
+_ROUNDED_DOWN = 1 - 1e-14  # every term of Fano's inequality is at most log 2 + log(L - 1) <= 2 log L
 
 
 def constant_output(features: Tasks) -> float:
@@ -87,8 +87,8 @@ def best_gain(system: InferenceSystem, features: Tasks) -> Gain:
     -----
     :math:`E\|g\hat f - f^*\|^2 = \|f^*\|^2 - 2gm + g^2S` with :math:`m = E\langle\hat f, f^*\rangle = \langle\sum_kp_kw_ka_k,
     f^*\rangle` (noise has mean 0) and :math:`S = E\|\hat f\|^2`. The parabola is least at :math:`g = m/S`, where it is
-    :math:`\|f^*\|^2 - m^2/S`; over :math:`g \ge 0` at 0 where m <= 0. With several tasks all three are means over them, of
-    centred features covariances. S = 0 where nothing arrives at all; then any gain will do, and 0 is returned. Where S is
+    :math:`\|f^*\|^2 - m^2/S`; over :math:`g \ge 0` at 0 where m <= 0. With several tasks all three are means over them; for
+    centred features they are covariances. If nothing arrives at all, S = 0 and every gain will do; 0 is returned. Where S is
     infinite g = 0.
 
     Examples
@@ -167,7 +167,8 @@ def linear_mmse(system: InferenceSystem, features: Tasks) -> LinearDecoder:
     p, w = system.participation, system.weight
     variance = _noise(system)
     if not np.isfinite(variance):
-        raise ParameterError("receiver_noise_variance", system.receiver_noise_variance, "finite beside the alignment")
+        name = "receiver_noise_variance" if system.decoded_receiver_noise == np.inf else "noise_variance"
+        raise ParameterError(name, getattr(system, name), "so small that the noise of y / alignment has a finite variance")
     d, r = tasks[0].D.shape
     cross, square, own = np.zeros((d, r)), np.zeros((r, r)), 0.0
     for one in tasks:
@@ -198,14 +199,14 @@ def information(system: InferenceSystem) -> float:
     Returns
     -------
     float
-        Infinite without noise.
+        Infinite if a device may arrive without noise.
 
     Notes
     -----
     Let the server even see S, which is independent of the features. What arrives is then a vector of norm at most
     :math:`\sum_Sw_kC_k`, because codes are clipped, plus white Gaussian noise in r coordinates: a Gaussian channel whose
-    capacity is the expression. Features -> codes -> y is a Markov chain. The expectation is added up over the numbers of equal
-    devices that take part; where there are more than 16 384 it is bounded by Jensen's inequality, with
+    capacity is at most the expression. Features -> codes -> y is a Markov chain. The expectation is added up over the numbers
+    of equal devices that take part; if these have more than 16 384 combinations, it is bounded by Jensen's inequality, with
     :math:`E[(\sum w_kC_k)^2]` over the least noise, or with :math:`\sum_kp_kw_k^2C_k^2/\sigma_k^2` (Cauchy and Schwarz).
 
     Examples
@@ -238,7 +239,7 @@ def information(system: InferenceSystem) -> float:
 
 
 def any_decoder(system: InferenceSystem, features: Tasks, *, spectrum: ArrayLike | None = None) -> float:
-    r"""An MSE below which no decoder gets, linear or not, of any encoders that keep the clipping: rate against distortion.
+    r"""A lower bound on the MSE of every decoder, linear or not, and all encoders that keep the clips, by rate-distortion.
 
     Parameters
     ----------
@@ -247,7 +248,8 @@ def any_decoder(system: InferenceSystem, features: Tasks, *, spectrum: ArrayLike
     features : Features or sequence of Features
         For the size of the target only.
     spectrum : array_like, shape (d,), optional
-        Eigenvalues of the target's covariance, at least 0; equal ones of the targets' mean square by default.
+        Eigenvalues of the target's covariance, at least 0; by default d equal ones whose sum is the mean of
+        :math:`\|f^*\|^2`.
 
     Returns
     -------
@@ -257,7 +259,7 @@ def any_decoder(system: InferenceSystem, features: Tasks, *, spectrum: ArrayLike
     Notes
     -----
     **Assumes** that the target is drawn from a normal law with mean 0 (the public centre) and this covariance, by default
-    :math:`N(0, (\|f^*\|^2/d)I)`; for a single fixed target no such bound can be, because a decoder might know it. Any estimate
+    :math:`N(0, (\|f^*\|^2/d)I)`. A single fixed target has no such bound, because a decoder might know it. Any estimate
     from y with error D obeys :math:`R(D) \le I(f^*; y)`, R the rate-distortion function of that law, by the data processing
     inequality; I is bounded by :func:`information`. For a normal law :math:`D = \sum_i\min(\theta, \lambda_i)` where
     :math:`R = \frac12\sum_i\log^+(\lambda_i/\theta)` (reverse water-filling).
@@ -297,8 +299,8 @@ def any_accuracy(nats: float, labels: int) -> float:
     Notes
     -----
     Fano's inequality: with accuracy A, :math:`\log L - I \le H(\text{label}\mid y) \le h(A) + (1-A)\log(L-1)`, h the binary
-    entropy in nats. The right-hand side falls in A on [1/L, 1]; its root is found by bisection, its value raised by more
-    than its six roundings, and rounded up.
+    entropy in nats. The right-hand side falls in A on [1/L, 1]. The left-hand side is lowered by more than the six rounding
+    errors of the right-hand side, and the upper end of the bisection's last interval is returned.
 
     Examples
     --------
@@ -309,7 +311,7 @@ def any_accuracy(nats: float, labels: int) -> float:
     L = checks.count("labels", labels, "[2, inf)")
     if known == 0 or known >= np.log(L):
         return 1 / L if known == 0 else 1.0
-    least = np.log(L) * _LEAST - known
+    least = np.log(L) * _ROUNDED_DOWN - known
     low, high = 1 / L, 1.0
     while high - low > 1e-12:
         A = (low + high) / 2

@@ -76,10 +76,11 @@ def published(system: InferenceSystem, features: Features) -> float:
 
 
 def published_short(system: InferenceSystem, features: Features, *, epsilon: ArrayLike, delta: ArrayLike) -> float:
-    r"""The MSE bound of the short paper (FDPs Sec. III-C): the same with :math:`2p_kw_k^2C_k^2\log(1.25/\delta_k)/\epsilon_k^2`.
+    r"""The MSE bound of the short paper (FDPs Sec. III-C), for noise that makes each device private by itself.
 
-    That is :math:`p_k\sigma_k^2` with each device's noise calibrated to :math:`(\epsilon_k, \delta_k)` *before*
-    aggregation by the Gaussian mechanism of FDP Eq. (10), whose hypothesis is epsilon at most 1.
+    It is that of :func:`published` with :math:`2p_kw_k^2C_k^2\log(1.25/\delta_k)/\epsilon_k^2` in place of
+    :math:`p_k\sigma_k^2`: each device's noise is calibrated to :math:`(\epsilon_k, \delta_k)` *before* aggregation by the
+    Gaussian mechanism of FDP Eq. (10), whose hypothesis is epsilon at most 1.
 
     Parameters
     ----------
@@ -102,16 +103,16 @@ def published_short(system: InferenceSystem, features: Features, *, epsilon: Arr
 def _printed(system: InferenceSystem, features: Features, noise: float) -> float:
     p = system.participation
     unit = max(1.0, float(np.max(system.weight)))  # the weights are scaled, lest their squares overflow to inf - inf
-    w, one = system.weight / unit, 1 / unit
-    decoder = float(np.sum(features.D**2))
-    diagonal = (w * w * p - 2 * w * p * one + one * one) * features.printed_square
+    w, scale = system.weight / unit, 1 / unit
+    decoder_square = float(np.sum(features.D**2))
+    diagonal = (w * w * p - 2 * w * p * scale + scale * scale) * features.printed_square
     decoded = features.encoded @ features.D.T
-    u = one - p * w
+    u = scale - p * w
     # sum_{k<j} (u_k u_j) a_k.a_j, by the square of the sum: the printed coefficient is (1 - p_k w_k)(1 - p_j w_j)
     cross = (np.sum((u @ decoded) ** 2) - np.sum(u * u * np.sum(decoded**2, axis=1))) / 2
     d = features.f.shape[1]
     signal = float(np.sum(diagonal) + cross) * unit * unit
-    return signal + (d * decoder * (noise + system.decoded_receiver_noise) if decoder > 0 else 0.0)
+    return signal + (d * decoder_square * (noise + system.decoded_receiver_noise) if decoder_square > 0 else 0.0)
 
 
 def exact(system: InferenceSystem, features: Features, *, gain: ArrayLike = 1.0) -> float:
@@ -136,8 +137,8 @@ def breakdown(system: InferenceSystem, features: Features, *, gain: ArrayLike = 
         :math:`\sum_k p_k\sigma_k^2`.
     features : Features
     gain : array_like, shape (K,) or scalar
-        Misalignment :math:`g_k = h_k\alpha_k/(p_k\gamma) \ge 0`, known amplitudes; 1 when aligned. It scales signal and
-        noise of the device.
+        Relative amplitude at which device k arrives, :math:`g_k = h_k\alpha_k/(p_k\gamma) \ge 0`, with its amplitude
+        :math:`\alpha_k` as a sender; 1 when aligned. It scales signal and noise of the device, and is known.
 
     Returns
     -------
@@ -145,8 +146,9 @@ def breakdown(system: InferenceSystem, features: Features, *, gain: ArrayLike = 
 
     Notes
     -----
-    The decoded feature is :math:`\sum_k\tau_kg_k(w_ka_k + Dn_k) + Dm/\gamma`; tau, n and m are independent, so the cross
-    terms between signal and noise vanish and those between devices sit in the mean.
+    The decoded feature is :math:`\sum_k\tau_kg_k(w_ka_k + Dn_k) + Dm/\gamma`. The indicators of participation tau, the
+    devices' noise n and the receiver's noise m are independent. So the cross terms between signal and noise vanish, and those
+    between devices are in the square of the mean.
 
     Examples
     --------
@@ -172,7 +174,7 @@ def breakdown(system: InferenceSystem, features: Features, *, gain: ArrayLike = 
 
 
 def proven(system: InferenceSystem, features: Features) -> float:
-    r"""A true bound in the spirit of the printed one: norms instead of inner products.
+    r"""An upper bound of the MSE: the printed bound, corrected, with norms in place of inner products.
 
     .. math:: \Bigl(\sum_k \|p_kw_kDz_k - f_k/K\|\Bigr)^2 + \sum_k p_k(1-p_k)w_k^2\|D\|_2^2
               \min(C_k, \|W_k\|_2\|f_k\|)^2 + \Bigl(\sum_kp_k\sigma_k^2 + \frac{\sigma_m^2}{\gamma^2}\Bigr)\|D\|_F^2 .

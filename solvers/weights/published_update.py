@@ -18,6 +18,7 @@ import numpy as np
 from airtight.analytics.checks import FloatArray, ParameterError
 from airtight.analytics.inference.features import Features, matched
 from airtight.analytics.inference.system import InferenceSystem
+from airtight.solvers.errors import InfeasibleError
 
 _BISECTIONS = 200  # most halvings of the bracket of nu; it ends sooner when no double lies inside
 
@@ -32,6 +33,7 @@ class Trace:
         Last weights; may be negative where the positive part was left out.
     nu : float
     iterations : int
+        All iterations; of the sequential method the sweeps of all values of nu together.
     converged : bool
         Whether the last step was below the tolerance.
     steps : ndarray
@@ -56,7 +58,7 @@ def update(
     tolerance: float = 1e-13,
     iterations: int = 20_000,
 ) -> Trace:
-    """Iterate (46) from uniform weights.
+    """Iterate (46) from `start`.
 
     Parameters
     ----------
@@ -77,7 +79,9 @@ def update(
     Raises
     ------
     ParameterError
-        Where p_k or the feature is 0: (46) divides by it.
+        Where p_k or the feature is 0, because (46) divides by it.
+    InfeasibleError
+        Where the greatest weights add up to less than 1.
 
     Examples
     --------
@@ -94,6 +98,8 @@ def update(
     if np.any(p * G == 0):
         k = int(np.flatnonzero(p * G == 0)[0])
         raise ParameterError("p_k * norm(f_k)", 0.0, "positive: Eq. (46) divides by it", (k,))
+    if not np.sum(upper) >= 1:
+        raise InfeasibleError(f"upper: the greatest weights sum to {np.sum(upper):.6g} < 1")
     floor = 0.0 if positive_part else -np.inf
     rule = _Rule(p, b, square, G, upper, floor)
     w = np.full(p.size, 1 / p.size) if start is None else np.asarray(start, dtype=float)
@@ -142,7 +148,7 @@ class _Rule:
 
 
 def _balanced(weights: Callable[[float], FloatArray], rule: _Rule) -> tuple[FloatArray, float]:
-    """The weights of sum one and their nu, by bisection on nu, in which the sum does not decrease."""
+    """The weights whose sum is 1, and their nu. The sum is a nondecreasing function of nu, which is found by bisection."""
     scale = float(np.max(2 * rule.p * rule.G))
     low, high = -scale, scale
     while np.sum(weights(low)) > 1 and low > -1e300:

@@ -1,6 +1,4 @@
-r"""Optimal weights together with their certificate.
-
-A bound on the distance of weights from the optimum in rational arithmetic: no rounding, hence no tolerance.
+r"""Optimal weights together with their certificate, also in rational arithmetic: no rounding, hence no tolerance.
 
 Every double is a rational number. The program that the solver received is therefore exact, and for it
 

@@ -56,6 +56,8 @@ def moved(case: Case, rng: np.random.Generator) -> Case:
             return value
         if name in _WHOLE:
             return max(int(value + rng.integers(-1, 2)), 1)
+        if isinstance(value, int):
+            return value
         if name in _SHARES:
             if not 0 < value < 1:
                 return value

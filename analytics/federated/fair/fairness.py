@@ -1,4 +1,4 @@
-r"""The deviation factor of utility-fair federated learning, its model, and noise that it scales (UF Sec. III-B, III-C).
+r"""The deviation factor of utility-fair learning, its dependence on the compute energy, the noise that it scales (UF III).
 
 .. warning::
    If the noise is scaled by a factor that depends on the updates, its variance leaks information about them, which
@@ -55,7 +55,9 @@ def similarities(updates: ArrayLike, reference: ArrayLike) -> FloatArray:
 
 
 def published_deviation(similarity: ArrayLike) -> FloatArray:
-    r"""Eq. (26) as printed: :math:`\mathcal E_k = 1 - s_k/\max_k s_k`. In [0, 1] only if all :math:`s_k \ge 0`.
+    r"""Eq. (26) as printed: :math:`\mathcal E_k = 1 - s_k/\max_k s_k`.
+
+    It is in [0, 1] whenever all :math:`s_k \ge 0` and one is positive.
 
     Examples
     --------
@@ -72,7 +74,7 @@ def deviation(similarity: ArrayLike, *, repair: Repair | str = Repair.CLIP) -> F
 
     ``clip``: :math:`1 - (s_k)_+/\max_k s_k` (all 0 if no similarity is positive). ``shift``:
     :math:`1 - (1+s_k)/(1+\max_k s_k)`, which preserves the order. ``mean-update`` is ``clip`` of the similarities with
-    the mean update (:func:`mean_update_similarities`), of which one is always positive.
+    the mean update (:func:`mean_update_similarities`), one of which is positive unless the mean update vanishes.
 
     Examples
     --------
@@ -375,8 +377,8 @@ def sensitivity(
     A step on one local loss F maps x and y to points whose difference is :math:`(I - \eta H)(x - y)`, where H is the
     mean of the Hessian between them, with eigenvalues in :math:`[\mu, L]` (without second derivatives use
     co-coercivity). So it contracts by :math:`\max(|1-\eta\mu|, |1-\eta L|)`, which is :math:`1-\eta\mu` exactly when
-    :math:`\eta \le 2/(\mu+L)`. The other sample changes the gradient of (4),
-    :math:`\nabla F_k(w+h) - (1-\xi/K)\nabla F_k(w)` and the gradients that the other devices broadcast, by at most
+    :math:`\eta \le 2/(\mu+L)`. The replaced sample enters the gradient of (4) in :math:`\nabla F_k(w+h)`, in
+    :math:`(1-\xi/K)\nabla F_k(w)` and in the broadcast gradients. Together these change by at most
     :math:`(1+|1-\xi/K|)\,2G/d`. This is at most 4G/d exactly for :math:`0 \le \xi \le 2K`, which is assumed. From
     equal starting points the distances :math:`h_{i+1} \le (1-\eta\mu)h_i + 4\eta G/d` give the bound by a geometric
     series.

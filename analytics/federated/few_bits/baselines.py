@@ -19,7 +19,8 @@ from airtight.analytics.privacy.mechanisms import laplace as laplace_mechanism
 from airtight.analytics.privacy.mechanisms.gaussian import Gaussian, Shown
 from airtight.analytics.rounding import UNIT
 
-_RATIO, _WEIGHT = 1e-13, 1e-11  # relative errors of the ratio of sensitivity and noise, and of the law of the survivors
+_RATIO_ERROR = 1e-13  # relative: of the ratio of sensitivity and noise
+_WEIGHT_ERROR = 1e-11  # relative: of the law of the survivors
 
 
 def laplace_variance(*, epsilon: ArrayLike, radius: ArrayLike = 1.0) -> FloatArray:
@@ -96,10 +97,13 @@ def gaussian_curve(
     possible = others > 0
     ratio = 2 * np.sqrt(m / (np.arange(n)[possible] + 1.0)) / sigma
     if dropout_probability == 0:
-        return PrivacyCurve.of(Gaussian(float(ratio[-1]), "one client, replace", _RATIO))
-    upper_ratios, lower_ratios = tuple((ratio * (1 + _RATIO)).tolist()), tuple((ratio * (1 - _RATIO)).tolist())
+        return PrivacyCurve.of(Gaussian(float(ratio[-1]), "one client, replace", _RATIO_ERROR))
+    upper_ratios, lower_ratios = (
+        tuple((ratio * (1 + _RATIO_ERROR)).tolist()),
+        tuple((ratio * (1 - _RATIO_ERROR)).tolist()),
+    )
     return PrivacyCurve.of(
-        Shown(tuple(others[possible].tolist()), upper_ratios, lower_ratios, _WEIGHT, "one client, replace")
+        Shown(tuple(others[possible].tolist()), upper_ratios, lower_ratios, _WEIGHT_ERROR, "one client, replace")
     )
 
 
@@ -161,7 +165,7 @@ def stratified_mse(w: ArrayLike, *, center: ArrayLike = 0.0, radius: ArrayLike =
     Notes
     -----
     Let :math:`F_s(a) = \min(1, \max(0, na - s))`. Two clients lie in different strata, so
-    :math:`P(U_i<a, U_j<b) = (n^2ab - \sum_sF_s(a)F_s(b))/(n(n-1))`. For :math:`a \le b` the sum is na if the levels
+    :math:`P(U_i<a, U_j<b) = (n^2ab - \sum_sF_s(a)F_s(b))/(n(n-1))`. For :math:`a \le b` the sum is :math:`na` if the levels
     lie in different strata; in the same stratum, with the fractional parts f, it is less by :math:`f_a(1-f_b)`. So for
     levels q in increasing order
 
@@ -205,13 +209,13 @@ def three_level_probabilities(w: ArrayLike, *, epsilon: float, zero: float | Non
         In [-1, 1].
     epsilon : float
     zero : float or None
-        z in [0, 1/(1 + 2 e^-eps)]; None for the z of least worst variance.
+        z in [0, 1/(1 + 2 e^-eps)]; None for the z that minimises the worst variance.
 
     Returns
     -------
     ndarray, shape (..., 3)
-        The relative error of every entry is below 1e-14: all terms are positive. The only difference, 1 - z, is exact
-        for a given z and computed without cancellation for the best z.
+        The relative error of every entry is below 1e-14: all terms are positive. The differences 1 - abs(w) and
+        1 - z e^-eps do not cancel; 1 - z is exact for a given z and computed without cancellation for the best z.
     float
         C.
 
@@ -267,17 +271,20 @@ def _best_zero(fade: float) -> tuple[float, float]:
 
 
 def three_level_worst(*, epsilon: float, zero: float | None = None) -> float:
-    r"""Worst variance of the three-level quantizer on [-1, 1], below :math:`\alpha^2` of two levels (CB Prop. 1).
+    r"""Worst variance of the three-level quantizer on [-1, 1].
+
+    With the best z it is at most :math:`\alpha^2`, that of two levels (CB Prop. 1), and below it for epsilon > log 2.
 
     Examples
     --------
     >>> round(three_level_worst(epsilon=1.0), 3), round(float(alpha(1.0)) ** 2, 3)
     (4.455, 4.683)
     """
-    fade = float(np.exp(-epsilon))
+    eps = checks.scalar("epsilon", epsilon, "(0, inf)")
+    fade = float(np.exp(-eps))
     z, complement = _best_zero(fade) if zero is None else _given_zero(zero, fade)
-    C = float(alpha(epsilon)) / (1 - z * fade)
+    C = float(alpha(eps)) / (1 - z * fade)
     # the variance C^2 (1 - P(0|w)) - w^2 is a parabola in abs(w)
-    rise = C * C * z * -np.expm1(-epsilon)
+    rise = C * C * z * -np.expm1(-eps)
     peak = min(rise / 2, 1.0)
     return float(C * C * complement + peak * (rise - peak))

@@ -1,10 +1,8 @@
-"""Enclosures of the divergence of two isotropic Gaussians by noncentral chi-square tails.
+"""Enclosures of the divergence of two isotropic Gaussians by noncentral chi-square tails, and of the Gaussian mechanism's.
 
 The set that distinguishes N(d e_1, v_P I) best from N(0, v_Q I) is the outside (or inside) of a ball; both probabilities
 are noncentral chi-square tails, summed here as Poisson mixtures with a proved remainder. This method is independent of the
 contour integral of :mod:`airtight.analytics.privacy.mechanisms.gaussian_pair`.
-
-Enclosures of the privacy curve of the Gaussian mechanism.
 """
 
 from __future__ import annotations
@@ -57,9 +55,9 @@ _MOST_TERMS = 500_000
 def chi_square_above(x: Ball, df: int, noncentrality: Ball) -> Ball:
     """Pr(X > x) of a noncentral chi-square law with `df` degrees of freedom, x > 0.
 
-    With J ~ Poisson(lambda / 2), X is chi-square with df + 2 J degrees, and Q(a + 1, x) = Q(a, x) + x^a e^-x / Gamma(a + 1).
-    The terms left out have probability at most Pr(J > last), a geometric tail beyond twice the mean. Where more than 500 000
-    terms would be needed (for means very many standard deviations apart), the ball is the whole interval [0, 1].
+    With J ~ Poisson(lambda / 2), X is chi-square with df + 2 J degrees, and Q(a + 1, h) = Q(a, h) + h^a e^-h / Gamma(a + 1)
+    with h = x / 2. The sum ends beyond 4/3 of the mean of J, from where on a geometric series bounds the rest. Where more than
+    500 000 terms would be needed (for means very many standard deviations apart), the ball is the whole interval [0, 1].
 
     Examples
     --------
@@ -68,14 +66,14 @@ def chi_square_above(x: Ball, df: int, noncentrality: Ball) -> Ball:
     True
     """
     mean, half, shape = noncentrality / 2, x / 2, flint.arb(df) / 2
-    last, enough = _last_term(mean, half, df), _negligible()
+    last, negligible = _last_term(mean, half, df), _negligible()
     if last > _MOST_TERMS:
         return flint.arb(0).union(flint.arb(1))
     total, weight, above, step = flint.arb(0), (-mean).exp(), half.gamma_upper(shape, regularized=1), _step(half, shape)
     for j in range(last + 1):
         total += weight * above
         weight = weight * mean / (j + 1)
-        if weight < enough * total and 4 * mean < 3 * (j + 2):
+        if weight < negligible * total and 4 * mean < 3 * (j + 2):
             break
         above += step
         step = step * half / (shape + j + 1)
@@ -85,12 +83,12 @@ def chi_square_above(x: Ball, df: int, noncentrality: Ball) -> Ball:
 def chi_square_below(x: Ball, df: int, noncentrality: Ball) -> Ball:
     """Pr(X <= x) of a noncentral chi-square law, as in :func:`chi_square_above`.
 
-    P(a + j, x) is the sum of the steps x^(a+k) e^-x / Gamma(a + k + 1) from k = j on, added up from the last one with a
-    geometric tail. The probability is at least its greatest product of a Poisson weight and a step; terms that are smaller by the
-    working precision are left to the remainder.
+    With h = x / 2, P(a + j, h) is the sum of the steps h^(a+k) e^-h / Gamma(a + k + 1) from k = j on, added up from the last
+    one with a geometric tail. The probability is at least its greatest product of a Poisson weight and a step; terms that
+    are smaller by the working precision are left to the remainder.
     """
     mean, half, shape = noncentrality / 2, x / 2, flint.arb(df) / 2
-    last, enough = _last_term(mean, half, df), _negligible()
+    last, negligible = _last_term(mean, half, df), _negligible()
     if last > _MOST_TERMS:
         return flint.arb(0).union(flint.arb(1))
     weights, steps = [(-mean).exp()], [_step(half, shape)]
@@ -99,7 +97,7 @@ def chi_square_below(x: Ball, df: int, noncentrality: Ball) -> Ball:
         weights.append(weights[-1] * mean / j)
         steps.append(steps[-1] * half / (shape + j))
         least = least.max(weights[-1] * steps[-1])
-        if steps[-1] < enough * least and 4 * mean < 3 * (j + 1) and 4 * half < 3 * (shape + j + 1):
+        if steps[-1] < negligible * least and 4 * mean < 3 * (j + 1) and 4 * half < 3 * (shape + j + 1):
             break
     beyond = len(steps) - 1
     below = (steps.pop() / (1 - half / (shape + beyond + 1))).union(flint.arb(0))
@@ -143,7 +141,8 @@ def hockey_stick(
         if not gap > 0:
             return flint.arb.nan()  # not known at this precision
         sign = 1 if vp > vq else -1
-        # the loss exceeds eps outside (inside) the ball of this squared radius about the point -d low / gap
+        # the loss exceeds eps outside (inside) a ball of this squared radius; its centre lies at distance d low / gap
+        # from the mean of the narrower law, on the side away from the wider one
         square = 2 * low * high / gap * (sign * eps + dimension * (high / low).log() / 2 + d * d / (2 * gap))
         if square <= 0:
             return flint.arb(0)

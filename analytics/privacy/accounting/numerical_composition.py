@@ -49,6 +49,7 @@ _WORTHWHILE = 1 / 4  # share of the bounds' distance that a grid must gain from 
 _SEARCHES = 60  # greatest number of rounds of the search for the epsilon of one release
 _CLOSE = 1e-13  # relative length of an interval at which this search ends
 _EVERY = 3.0  # decades of delta for which many points share a grid
+_GREATEST_TILT = 1e12  # a greater one is needed where no finite loss comes near epsilon
 _TILTS = 150  # tilts at which the sketches tell the level of delta at an epsilon
 _KEPT = 1 << 19  # greatest number of losses of such grids that are kept, unless one alone has more
 _MOVES = 24  # greatest number of steps, each four times the one before, that confirm what was read off such a grid
@@ -62,6 +63,14 @@ _NOTHING = 1e-290  # a delta up to this one counts as 0
 _LEAST_LOG = -690.0  # least log of delta for which a grid is planned: exp underflows below -708
 
 Rising = Callable[[float, float, float], float]
+
+
+def _sharpness(tilt: float, epsilon: float) -> float:
+    """How many times as fast as epsilon log delta changes, at least 1: the bounds of delta may be so much farther apart.
+
+    Where no finite loss comes near epsilon, delta is the probability of an infinite loss and does not change.
+    """
+    return max(tilt * epsilon, 1.0) if tilt <= _GREATEST_TILT else 1.0
 
 
 @dataclass(frozen=True)
@@ -89,11 +98,12 @@ class Composition:
             count * sketch.curve[0] for sketch, (_, count) in zip(self._sketches, self.factors, strict=True)
         )
         level = max(min(level, float(delta_at_0)), np.exp(_LEAST_LOG))
-        log_width = width * max(tilt * epsilon, 1.0)
+        infinite = self._infinite()[0]  # delta does not rise with epsilon
+        log_width = width * _sharpness(tilt, epsilon)
         low, high = self._narrowed(
             tilt,
             level,
-            lambda lower, upper: (lower.least_delta(epsilon), upper.delta(epsilon)),
+            lambda lower, upper: (max(lower.least_delta(epsilon), infinite), upper.delta(epsilon)),
             lambda low, high: (np.log(high / low) if low > 0 else np.inf) / log_width if high > _NOTHING else 0.0,
         )
         if np.log(max(high, _NOTHING) / max(low, _NOTHING)) > log_width:
@@ -114,7 +124,7 @@ class Composition:
             return True
         if not self.factors or not 0 < epsilon < np.inf:
             return False
-        return bool(distance <= width * max(self._tilt(lambda value, slope, t: slope - epsilon) * epsilon, 1.0))
+        return bool(distance <= width * _sharpness(self._tilt(lambda value, slope, t: slope - epsilon), epsilon))
 
     def reached_at(self, epsilon: FloatArray, low: FloatArray, high: FloatArray, width: float) -> NDArray[np.bool_]:
         """As :meth:`reached` at each of many epsilons."""
@@ -246,7 +256,7 @@ class Composition:
             return np.zeros(epsilon.shape), np.zeros(epsilon.shape)
         if self.single:
             return self._curves(0)[0](epsilon)
-        low, high = np.zeros(epsilon.shape), np.ones(epsilon.shape)
+        low, high = np.full(epsilon.shape, self._infinite()[0]), np.ones(epsilon.shape)
         least = np.maximum(floor, _NOTHING)
         levels, tilts = self._levels_at(epsilon, least)
         far = levels > 0
@@ -287,7 +297,7 @@ class Composition:
 
         No level lies below that of a delta of `least`.
         """
-        tilts = np.append(0.0, np.geomspace(1e-6, 1e12, _TILTS))
+        tilts = np.append(0.0, np.geomspace(1e-6, _GREATEST_TILT, _TILTS))
         with np.errstate(over="ignore", invalid="ignore"):
             values, means, _ = np.transpose([self._cumulant(float(tilt)) for tilt in tilts])
         logs = values - tilts * means - np.log1p(tilts)
@@ -357,7 +367,7 @@ class Composition:
         high = 1e-6
         while at(high) < 0:
             high *= 4
-            if high > 1e12:
+            if high > _GREATEST_TILT:
                 return high
         return float(optimize.brentq(at, 0.0, high, rtol=1e-3))
 
