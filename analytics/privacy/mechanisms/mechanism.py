@@ -5,7 +5,9 @@ is at least that of every member at every :math:`\lambda > 0`, also below 1. Onl
 bound every adaptive composition of members (Zhu, Dong and Wang 2022).
 
 A new mechanism is a class with :meth:`Mechanism.ends` in a module of its own beside this one, which calls
-:func:`register`. Composition, trade-off, JSON and the exchange with dp_accounting ask for nothing else.
+:func:`register`. Composition, trade-off, JSON and the exchange with dp_accounting ask for nothing else. A mechanism with
+a pure epsilon has :meth:`Mechanism.greatest_loss` and :meth:`Mechanism.reached_loss`, too: without them the epsilon at
+delta = 0 is infinite.
 """
 
 from __future__ import annotations
@@ -44,6 +46,9 @@ class Mechanism(ABC):
     sketched = 20  # points in a decade of epsilon at which a sketch of the curve is evaluated
     pair = True  # whether it is one pair of laws, not a family of them
     closed = False  # whether a composition of mechanisms of this kind is one of this kind
+
+    def __post_init__(self) -> None:
+        """A place for the checks of a class's own parameters."""
 
     @abstractmethod
     def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
