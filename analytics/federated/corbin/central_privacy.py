@@ -271,10 +271,13 @@ def one_parameter(
     upper end matters: N + 1 corners. The two orders of (P, Q) are mirror images, j for N - j.
 
     *Pairs.* In the worst case the sum of another pair is constant (:math:`w_1 + w_2 = 2c`), because independent noise
-    can only lower a divergence. For the client's own pair with infinitely many bits the law of its sum is affine in
-    :math:`u = s/2A` on either side of 0, so u is 0 or an end of its interval of length 1/alpha, and the partner is at
-    an end by the same argument. The two laws are {always 1} and {2 with probability 1/alpha, else 1}. With d bits the
-    law is bilinear in both levels within a cell; :func:`contributions` lists all corners of cells that can be extreme.
+    can only lower a divergence. For the client's own pair with infinitely many bits the law of its sum is affine in s,
+    the sum of both offsets, on either side of 0. The pair of laws belongs to the client's two values w, w' and its
+    partner's value, and is affine in these three on each of the parts into which s = 0 and s' = 0 cut their cube. A convex
+    function is greatest at a corner of a part. There the partner is at an end, and w and w' are: with the partner at an
+    end, s = 0 only at the other end; where s = s' = 0 the two laws agree. The two laws are {always 1} and {2 with
+    probability 1/alpha, else 1}. With d bits the law is bilinear in both levels within a cell; :func:`contributions` lists
+    all corners of cells that can be extreme.
 
     *Ranges.* Removing clients from the noise can only raise the divergence. So a clients at the upper end and N - b at
     the lower end bound all corners j = a, ..., b. For the same reason N may be rounded down to ten binary digits. The

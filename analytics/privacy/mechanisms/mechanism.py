@@ -48,7 +48,8 @@ class Mechanism(ABC):
     closed = False  # whether a composition of mechanisms of this kind is one of this kind
 
     def __post_init__(self) -> None:
-        """A place for the checks of a class's own parameters."""
+        """Check the parameters; a class with more of them extends it."""
+        checks.text("unit", self.unit)
 
     @abstractmethod
     def ends(self, epsilon: FloatArray, *, reverse: bool = False) -> Ends:
@@ -136,6 +137,7 @@ class Bounded(Mechanism, ABC):
     symmetric = True
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         object.__setattr__(self, "loss", checks.scalar("epsilon", self.loss, "[0, inf)"))
 
     @property

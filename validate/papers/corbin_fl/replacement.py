@@ -146,6 +146,7 @@ CLAIMS = (
             "other is the worst case."
         ),
         {**_REPLACED, "bits": _BITS, "inside": Range(0.0, 1.0)},
+        argued="airtight.analytics.federated.corbin.central_privacy.one_parameter",
         statement=r"\delta(\epsilon) = \max D_{e^\epsilon}(L + Y_j \,\|\, L' + Y_j),\quad "
         r"L = \delta_1,\ L' = (1-\tfrac1\alpha)\delta_1 + \tfrac1\alpha\delta_2 \text{ or reversed } (d = \infty)",
         idle=["inside"],

@@ -1,6 +1,7 @@
 """Published implementations (IM): what the code does, compared with what its documentation promises."""
 
 from airtight.validate.claims.claim import Paper
+from airtight.validate.claims.proofs import by_row
 from airtight.validate.papers.implementations import baselines, common, corbin_fl, libraries
 
 PAPER = Paper(
@@ -10,4 +11,5 @@ PAPER = Paper(
     2026,
     (*corbin_fl.CLAIMS, *baselines.CLAIMS, *libraries.CLAIMS),
     common.ITEMS,
+    proofs=by_row(__file__),
 )

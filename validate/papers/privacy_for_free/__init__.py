@@ -8,6 +8,7 @@ import sympy as sp
 from airtight.analytics.forms.domain import Range, parameter
 from airtight.analytics.forms.gaussian_mechanism import hockey_stick
 from airtight.validate.claims.claim import Claim, Implementation, Paper, false, holds, undecidable
+from airtight.validate.claims.proofs import by_row
 from airtight.validate.claims.relation import absolute, at_least, at_most, equal
 from airtight.validate.papers.privacy_for_free.allocation import allocate, exact_budget, printed_budget
 
@@ -131,4 +132,5 @@ PAPER = Paper(
             "Accuracies over random channels; no formula decides them.",
         ),
     ),
+    proofs=by_row(__file__),
 )
