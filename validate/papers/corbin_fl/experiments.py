@@ -123,7 +123,6 @@ CLAIMS = (
         statement=r"\delta_G\bigl(\epsilon;\ \sigma^2 = n\max\mathrm{MSE}(\text{CorBin-FL})\bigr) \ge 10^{-5}\quad"
         r"(\epsilon \le 15.4)",
         slack=1.1,
-        unread="worst cases by name; tried are their values",
     ),
     Claim(
         "CB-X2",
