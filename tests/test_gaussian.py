@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from airtight.analytics.checks import ParameterError
-from airtight.analytics.privacy.mechanisms import gaussian, laplace
+from airtight.analytics.privacy.mechanisms import gaussian, gaussian_point, laplace
 
 
 def reference(epsilon, mu, digits=420):
@@ -156,3 +156,32 @@ def test_laplace_without_change_needs_no_noise():
     assert laplace.epsilon(sensitivity=0.0, scale=0.0) == 0.0 and laplace.epsilon(sensitivity=1.0, scale=0.0) == np.inf
     assert laplace.delta(np.inf, sensitivity=1.0, scale=1.0) == 0.0
     assert laplace.delta(0.0, sensitivity=1.0, scale=0.0) == 1.0
+
+
+@given(points())
+def test_one_point_and_many_agree_within_their_bounds(point):
+    """The curve at one point comes from the standard library, at many from SciPy; both keep the same proved bound."""
+    epsilon, mu = point
+    value, slope, error = gaussian_point.curve(epsilon, mu)
+    many = gaussian.log_curve(np.full(2, epsilon), np.full(2, mu))
+    truth = reference(epsilon, mu)
+    assert abs(value - truth) <= error
+    assert abs(many[0][0] - truth) <= many[2][0]
+    assert math.isclose(slope, many[1][0], rel_tol=1e-9)
+    target = math.exp(float(truth))
+    assume(0 < target < 1)
+    one = gaussian_point.least_epsilon(math.log(target), mu)
+    with mp.workdps(420):
+        assert one == 0 or reference(one, mu) <= mp.mpf(math.log(target))
+        lower = gaussian_point.below(one, math.log(target), mu)
+        assert lower == 0 or reference(lower, mu) > mp.mpf(math.log(target))
+
+
+@pytest.mark.parametrize("x", [-0.9, -1e-9, 0.0, 1e-300, 0.3, 1.0, 5.0, 7.999, 8.0, 37.0, 1e8, 1e200])
+def test_mills_ratio_and_its_slope(x):
+    with mp.workdps(60 if x < 1e3 else 1000):
+        ratio = mp.sqrt(mp.pi / 2) * mp.exp(mp.mpf(x) ** 2 / 2) * mp.erfc(x / mp.sqrt(2)) if x < 1e3 else 1 / mp.mpf(x)
+        slope = 1 - x * ratio if x < 1e3 else 1 / mp.mpf(x) ** 2
+        found = gaussian_point.mills(x)
+        assert abs(found[0] / ratio - 1) < 2e-15
+        assert slope < 1e-300 or abs(found[1] / slope - 1) < 1.4e-13

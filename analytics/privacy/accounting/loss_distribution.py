@@ -17,7 +17,6 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import fft, special
 
 from airtight.analytics import checks
 from airtight.analytics.checks import ConvergenceError, FloatArray, IntArray, ParameterError, real
@@ -252,6 +251,8 @@ def gaussian(mu: float, *, step: float | None = None) -> LossDistribution:
     >>> bool(gaussian(1.0).delta(1.0) >= 0.12693673750664397)
     True
     """
+    from scipy import special
+
     ratio = checks.scalar("mu", mu, "(0, 1e3]")
     h = ratio / 50 if step is None else checks.scalar("step", step, "(0, inf)")
     reach = ratio * ratio / 2 + 38 * ratio
@@ -310,6 +311,8 @@ def subsampled_gaussian(
 
 def _between(x: FloatArray) -> FloatArray:
     """Normal probabilities between neighbours of increasing x, relatively accurate in both tails."""
+    from scipy import special
+
     left, right = x[:-1], x[1:]
     positive = left > 0
     return np.asarray(
@@ -553,6 +556,8 @@ class Product:
         The transform may fold mass from outside the window into it (aliasing). Chernoff bounds of that mass are
         returned.
         """
+        from scipy import fft
+
         value, mean, variance = self.cumulant(tilt)
         laws = []  # tilted
         for law, _ in self.factors:

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 
 from airtight.analytics import checks
 from airtight.analytics.checks import FloatArray, ParameterError, broadcast, real
+from airtight.analytics.privacy.mechanisms import gaussian_point
 from airtight.analytics.privacy.mechanisms.mechanism import Ends, Factors, Mechanism, register
 from airtight.analytics.rounding import SMALLEST, UNIT
 
@@ -34,6 +34,8 @@ _HUGE = 1e150  # a ratio sensitivity / sigma from here on counts as infinite, so
 
 def mills(x: FloatArray) -> FloatArray:
     """Mills' ratio of the standard normal law, Q(x) / phi(x)."""
+    from scipy import special
+
     return np.asarray(_SQRT_HALF_PI * special.erfcx(x / np.sqrt(2)))
 
 
@@ -79,6 +81,11 @@ def _curve(epsilon: FloatArray, mu: FloatArray) -> tuple[FloatArray, FloatArray,
     One-dimensional input, 0 < mu < inf, 0 <= epsilon < inf. Where delta is near 1 (`bulk`), log delta is computed from
     1 - delta; elsewhere (`tail`) from the drop of Mills' ratio.
     """
+    if mu.size == 1:
+        point = gaussian_point.curve(epsilon.item(), mu.item())
+        return np.array(point[:1]), np.array(point[1:2]), np.array(point[2:])
+    from scipy import special
+
     with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
         a = epsilon / mu - mu / 2
         b = epsilon / mu + mu / 2
@@ -214,6 +221,8 @@ def epsilon(delta: ArrayLike, *, sensitivity: ArrayLike, sigma: ArrayLike) -> Fl
 
 def _least_epsilon(target: FloatArray, mu: FloatArray) -> FloatArray:
     """The least epsilon at each log delta, rounded up; 0 < mu < `_HUGE`."""
+    if mu.size == 1:
+        return np.array([gaussian_point.least_epsilon(target.item(), mu.item())])
     at_zero, _, error = _curve(np.zeros(mu.size), mu)
     out, above = np.zeros(mu.size), ~(at_zero + error <= target)
     out[above] = _invert(target[above], mu[above])
@@ -222,6 +231,8 @@ def _least_epsilon(target: FloatArray, mu: FloatArray) -> FloatArray:
 
 def _below(result: FloatArray, target: FloatArray, mu: FloatArray) -> FloatArray:
     """Lower epsilon by doubling steps, first by 1e-13, until curve minus error is above the target; 0 where it never is."""
+    if mu.size == 1:
+        return np.array([gaussian_point.below(result.item(), target.item(), mu.item())])
     step = 1e-13
     while True:
         value, _, error = _curve(result, mu)
@@ -234,6 +245,8 @@ def _below(result: FloatArray, target: FloatArray, mu: FloatArray) -> FloatArray
 
 def _invert(target: FloatArray, mu: FloatArray) -> FloatArray:
     """Newton's method from the right of the root; see the notes of :func:`epsilon`."""
+    from scipy import special
+
     start = -special.ndtri_exp(np.minimum(target, -1e-300)) * (1 + 1e-9)
     result = np.maximum(mu * (start + mu / 2), 0.0)
     active = np.arange(mu.size)
@@ -289,6 +302,7 @@ def sigma(epsilon: ArrayLike, delta: ArrayLike, *, sensitivity: ArrayLike) -> Fl
     >>> float(sigma(10.0, 1e-100, sensitivity=1.0))  # diffprivlib says 0.893
     2.13273...
     """
+    from scipy import special
     from scipy.optimize import elementwise
 
     eps, target, sensitivities = broadcast(
@@ -395,6 +409,8 @@ class Gaussian(Mechanism):
 
     def best_epsilons(self, alpha: FloatArray) -> FloatArray | None:
         """The loss at the threshold of the Neyman-Pearson test of level alpha."""
+        from scipy import special
+
         if not 0 < self.mu < _HUGE:
             return None
         return np.asarray(-self.mu * special.ndtri(alpha) - self.mu**2 / 2)

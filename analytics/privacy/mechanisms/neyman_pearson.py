@@ -20,7 +20,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
 
 from airtight.analytics.checks import FloatArray
 from airtight.analytics.privacy.mechanisms import gaussian
@@ -62,6 +61,8 @@ def best(
     eps: FloatArray, p: FloatArray, near: FloatArray, far: FloatArray, log_ratio: FloatArray, eta: FloatArray
 ) -> Best:
     """The best half-line; arguments of one shape, eps >= 0 finite, p in (0, 1], near > far."""
+    from scipy import special
+
     gap = near - far
     with np.errstate(all="ignore"):
         surplus = np.log(-np.expm1(-eps)) + np.log1p(-p) - np.log(p) + log_ratio + np.log1p(eta) / 2
