@@ -16,7 +16,7 @@ from airtight.analytics.distributions import weighted_sum
 from airtight.analytics.forms.balls import gaussian_divergence as enclosed
 from airtight.analytics.forms.balls.ball import ball
 from airtight.analytics.guarantee import Adjacency
-from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.inference.system import HomogeneousSystems, InferenceSystem
 from airtight.analytics.privacy.mechanisms import gaussian
 from airtight.analytics.privacy.over_the_air import amplification, concentration
 from airtight.analytics.privacy.over_the_air.mixtures import participations
@@ -821,3 +821,33 @@ def test_opposite_features_too_faint_to_see(paper):
     # in units of mu the curve is that of any small mu, but for delta, which is in units of mu as well
     near = with_(system, weight=system.weight * 1e100, delta=1e-189)
     assert epsilon == pytest.approx(float(amplification.exact_epsilon(near, device=0)) * 1e-100, rel=1e-6)
+
+
+@pytest.mark.parametrize("form", list(amplification.TheoremForm))
+def test_published_of_many_systems_is_that_of_each(form):
+    """Equal devices need no sum over them: the numbers differ by the rounding of this sum alone."""
+    rng = np.random.default_rng(3)
+    columns = {
+        "devices": rng.integers(1, 300, 40),
+        "participation": np.append(rng.random(38), [0.0, 1.0]),
+        "noise_variance": np.append(10 ** rng.uniform(-8, 8, 39), 0.0),
+        "weight": 10 ** rng.uniform(-3, 1, 40),
+        "clip": 10 ** rng.uniform(-3, 160, 40),
+        "alignment": np.ones(40),
+        "receiver_noise_variance": np.ones(40),
+        "dimension": rng.integers(1, 800, 40),
+        "delta": 10 ** rng.uniform(-12, -0.1, 40),
+        "delta_prime": 10 ** rng.uniform(-12, -0.1, 40),
+    }
+    many = amplification.published(HomogeneousSystems(**columns), form=form)
+    finite = 0
+    for i in range(40):
+        system = InferenceSystem(**{name: column[i].item() for name, column in columns.items()})
+        one = amplification.published(system, form=form)
+        assert many.vacuous[i] == one.vacuous
+        for name in ("t", "mean_noise"):
+            assert getattr(many, name)[i] == pytest.approx(getattr(one, name), rel=1e-14)
+        assert many.delta[i] == pytest.approx(one.delta[0], rel=1e-14)
+        assert many.epsilon[i] == pytest.approx(one.epsilon[0], rel=1e-12)
+        finite += not one.vacuous
+    assert finite > 5

@@ -129,7 +129,7 @@ def positive_margin(deviation: Callable[[InferenceSystem], float]) -> Callable[.
 
     def defined(**v: Any) -> bool:
         given = system_of(**{name: v[name] for name in ("participation", "noise_variance", "delta_prime")})
-        mean = concentration.mean_noise(given)
+        mean = float(concentration.mean_noise(given))
         return mean > 0 and deviation(given) < 0.99 * mean and v["participation"][0] > 0
 
     return defined

@@ -246,6 +246,8 @@ class HomogeneousSystems:
     devices, dimension : array_like of int, shape (N,)
     participation, noise_variance, weight, clip, alignment, receiver_noise_variance, delta : array_like, shape (N,)
         Of every device of a system, or of the system.
+    delta_prime : array_like, optional
+        Needed only by what Theorem 1 claims.
     adjacency : Adjacency or str
         One for all, and so is `idle_noise`.
     idle_noise : bool
@@ -272,6 +274,7 @@ class HomogeneousSystems:
     receiver_noise_variance: FloatArray
     dimension: IntArray
     delta: FloatArray
+    delta_prime: FloatArray | None = None
     adjacency: Adjacency = Adjacency.ABSENT
     idle_noise: bool = False
 
@@ -280,6 +283,8 @@ class HomogeneousSystems:
         columns: dict[str, FloatArray | IntArray] = {}
         for field in fields(self):
             given, interval = getattr(self, field.name), allowed[field.name].interval
+            if given is None and field.name == "delta_prime":
+                continue
             if field.name in ("adjacency", "idle_noise"):
                 self.__dict__[field.name] = allowed[field.name].checked(given)
             elif isinstance(allowed[field.name], parameters.Count):

@@ -13,7 +13,7 @@ from airtight.analytics.checks import FloatArray, IntArray
 from airtight.analytics.federated.fair.device import DeviceFleet
 from airtight.analytics.guarantee import Observer
 from airtight.analytics.inference.system import HomogeneousSystems, InferenceSystem
-from airtight.analytics.privacy.over_the_air import mixtures, observers
+from airtight.analytics.privacy.over_the_air import amplification, mixtures, observers
 from airtight.solvers.energy.utility import EnergySolution
 from airtight.validate.sweep.axes import Key
 from airtight.validate.sweep.parts import DEFAULT_EPSILON
@@ -27,12 +27,15 @@ _COLUMNS = tuple(each.name for each in fields(HomogeneousSystems))
 _NO_PRIVACY_EFFECT = {"delta_prime", "decoder_gain", "channel_gain"}  # keys on which no exact privacy number depends
 _KNOWN_KEYS = {*_COLUMNS, *_NO_PRIVACY_EFFECT, "observer", "at_epsilon"}
 _COMMON_TO_BATCH = ("adjacency", "idle_noise", "observer")  # must be equal for all systems of one vectorised call
+_CLAIMED = ("t", "mean_noise", "vacuous", "epsilon", "delta")  # by Theorem 1
+_CHECKED = {"true_delta": Observer.AUTO, "hidden_delta": Observer.OTHERS}
 _PRIVACY = {
     "inference.privacy.interval",
     "inference.privacy.delta_at",
     "inference.privacy.exact",
     "inference.privacy.proven",
     "inference.privacy.observers",
+    "inference.privacy.published",
 }
 
 
@@ -126,7 +129,14 @@ def _of_systems(
     """The numbers of one device of every system, by path; all devices of a system have the same ones."""
     indices, paths = np.arange(systems.size), {place.path for place in task.places}
     numbers: dict[str, Any] = {"delta": systems.delta}
-    if task.part == "inference.privacy.proven":
+    if task.part == "inference.privacy.published":
+        for form in amplification.TheoremForm:
+            claim = amplification.published(systems, form=form)
+            numbers |= {f"{form}.{name}": getattr(claim, name) for name in _CLAIMED}
+            for name, seen in _CHECKED.items():
+                if f"{form}.{name}" in paths:
+                    numbers[f"{form}.{name}"] = observers.exact_delta(systems, claim.epsilon, observer=seen)
+    elif task.part == "inference.privacy.proven":
         numbers["epsilon"] = mixtures.proven_epsilon(systems, indices, systems.delta)
     elif task.part == "inference.privacy.delta_at":
         numbers["lower"], numbers["delta"] = observers.exact_delta_bracket(systems, at_epsilon, observer=observer)

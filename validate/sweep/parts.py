@@ -6,7 +6,7 @@ import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
-from functools import cache
+from functools import cache, partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, cast
 
@@ -147,6 +147,11 @@ def _at(result: Any, path: str) -> Any:
     return result
 
 
+def _claimed(d: Description, *, form: amplification.TheoremForm, name: str) -> Any:
+    """A number that Theorem 1 claims."""
+    return getattr(amplification.published(_system(d), form=form), name)
+
+
 def _system(description: Description) -> InferenceSystem:
     return cast(InferenceSystem, description.inference)
 
@@ -250,6 +255,11 @@ _ALL: tuple[Part, ...] = (
         ),
         ("inference",),
         frozenset({"decoder_gain", "channel_gain", "observer", "rounds"}),
+        quick={
+            f"{form}.{name}": partial(_claimed, form=form, name=name)
+            for form in amplification.TheoremForm
+            for name in ("t", "mean_noise", "vacuous", "epsilon", "delta")
+        },
     ),
     Part(
         "inference.privacy.observers",

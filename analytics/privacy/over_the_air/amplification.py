@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -59,7 +60,7 @@ class PublishedGuarantee(Guarantee):
     vacuous: bool
 
 
-def published(system: InferenceSystem, *, form: TheoremForm | str = TheoremForm.THEOREM1) -> PublishedGuarantee:
+def published(system: concentration.Systems, *, form: TheoremForm | str = TheoremForm.THEOREM1) -> PublishedGuarantee:
     r"""FDP Theorem 1, Eq. (11), as printed. **False**, see ledger FDP-T1.
 
     .. math:: \epsilon_k = \log\Bigl[1 + \frac{p_k}{1-\delta'}\Bigl(e^{c_k/\sqrt{\bar\mu - t}} - 1\Bigr)\Bigr],\quad
@@ -71,7 +72,8 @@ def published(system: InferenceSystem, *, form: TheoremForm | str = TheoremForm.
 
     Parameters
     ----------
-    system : InferenceSystem
+    system : InferenceSystem or HomogeneousSystems
+        Of several systems, each number of the result is an array: one entry a system.
     form : {"theorem1", "eq23"}
         Take t from the theorem or from its proof.
 
@@ -93,23 +95,21 @@ def published(system: InferenceSystem, *, form: TheoremForm | str = TheoremForm.
         TheoremForm.EQ23: concentration.eq23_deviation,
     }[form]
     t, mean = deviation(system), concentration.mean_noise(system)
-    p, delta, delta_prime = system.participation, system.delta, system.delta_prime
-    vacuous = not mean > t
-    if vacuous:
-        epsilon = np.full(system.devices, np.inf)
-    else:
-        with np.errstate(over="ignore"):
-            c = system.alignment * system.weight * system.clip * np.sqrt(2 * np.log(1.25 / delta))
-            single = c / np.sqrt(mean - t)
-        amplified = subsampling.amplified(np.minimum(single, np.finfo(float).max), p / (1 - delta_prime))
-        epsilon = np.where(single < np.inf, amplified, np.inf)
+    p, delta, delta_prime = system.participation, system.delta, np.asarray(system.delta_prime)
+    vacuous: Any = ~np.greater(mean, t)
+    with np.errstate(over="ignore"):
+        c = system.alignment * system.weight * system.clip * np.sqrt(2 * np.log(1.25 / delta))
+        single = c / np.sqrt(np.where(vacuous, np.nan, np.subtract(mean, t)))
+    amplified = subsampling.amplified(
+        np.minimum(np.where(vacuous, 0.0, single), np.finfo(float).max), p / (1 - delta_prime)
+    )
     return PublishedGuarantee(
-        epsilon=epsilon,
+        epsilon=np.where(single < np.inf, amplified, np.inf),
         delta=delta_prime + p * delta / (1 - delta_prime),
         adjacency=Adjacency.ABSENT,
         t=t,
         mean_noise=mean,
-        vacuous=vacuous,
+        vacuous=vacuous if vacuous.ndim else bool(vacuous),
     )
 
 

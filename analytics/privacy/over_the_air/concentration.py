@@ -9,12 +9,13 @@ from a Bernstein inequality that lacks a factor; neither is valid. All forms of 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from airtight.analytics.checks import FloatArray, broadcast, real
-from airtight.analytics.inference.system import InferenceSystem
+from airtight.analytics.inference.system import HomogeneousSystems, InferenceSystem
 
 
 def bernstein_published(t: ArrayLike, *, variance: ArrayLike, bound: ArrayLike) -> FloatArray:
@@ -65,24 +66,38 @@ def _bernstein_exponent(t: ArrayLike, variance: ArrayLike, bound: ArrayLike) -> 
         return np.where(deviation == 0, 0.0, deviation**2 / 2 / denominator)[()]
 
 
-def _constants(system: InferenceSystem) -> tuple[float, float, float]:
-    """L = log(2 / delta'), M = max sigma^2 and sqrt V, where V = sum p (1 - p) sigma^4; computed without overflow."""
+Systems = InferenceSystem | HomogeneousSystems
+
+
+def _constants(system: Systems) -> tuple[Any, Any, Any]:
+    """L = log(2 / delta'), M = max sigma^2 and sqrt V, where V = sum p (1 - p) sigma^4; computed without overflow.
+
+    Of several systems, one number each.
+    """
     p, variances = system.participation, system.noise_variance
+    if isinstance(system, HomogeneousSystems):
+        log_share = np.log(2 / np.asarray(system.delta_prime))
+        return log_share, variances, np.sqrt(system.devices * (p * (1 - p))) * variances
     largest = float(np.max(variances))  # the norm is taken of values divided by it, so no square overflows
     root = largest * float(np.linalg.norm(np.sqrt(p * (1 - p)) * variances / largest)) if largest > 0 else 0.0
     return float(np.log(2 / system.delta_prime)), largest, root
 
 
-def theorem1_deviation(system: InferenceSystem) -> float:
+def _hypot(x: Any, y: Any) -> Any:
+    """The hypotenuse of two numbers, or of each pair of two arrays."""
+    return np.hypot(x, y) if isinstance(y, np.ndarray) else math.hypot(x, y)
+
+
+def theorem1_deviation(system: Systems) -> Any:
     r"""t as printed in Theorem 1: :math:`\frac L2\bigl(M + \sqrt{M/9 + 4V/L}\bigr)`."""
     L, M, root_V = _constants(system)
-    return L / 2 * (M + math.hypot(math.sqrt(M) / 3, 2 * root_V / math.sqrt(L)))
+    return L / 2 * (M + _hypot(np.sqrt(M) / 3, 2 * root_V / np.sqrt(L)))
 
 
-def eq23_deviation(system: InferenceSystem) -> float:
+def eq23_deviation(system: Systems) -> Any:
     r"""t as printed in the proof of Theorem 1, FDP Eq. (23): :math:`\frac L2\bigl(\frac M3 + \sqrt{M/9 + 4V/L}\bigr)`."""
     L, M, root_V = _constants(system)
-    return L / 2 * (M / 3 + math.hypot(math.sqrt(M) / 3, 2 * root_V / math.sqrt(L)))
+    return L / 2 * (M / 3 + _hypot(np.sqrt(M) / 3, 2 * root_V / np.sqrt(L)))
 
 
 def intended_deviation(system: InferenceSystem) -> float:
@@ -90,7 +105,7 @@ def intended_deviation(system: InferenceSystem) -> float:
     which makes the units agree.
     """
     L, M, root_V = _constants(system)
-    return L / 2 * (M / 3 + math.hypot(M / 3, 2 * root_V / math.sqrt(L)))
+    return float(L / 2 * (M / 3 + math.hypot(M / 3, 2 * root_V / math.sqrt(L))))
 
 
 def bernstein_deviation(system: InferenceSystem) -> float:
@@ -102,10 +117,12 @@ def bernstein_deviation(system: InferenceSystem) -> float:
     condition is 2 exp(-(t^2/2)/(V + Mt/3)) = delta', which is the quadratic t^2 - (2ML/3) t - 2VL = 0.
     """
     L, M, root_V = _constants(system)
-    return M * L / 3 + math.hypot(M * L / 3, root_V * math.sqrt(2 * L))
+    return float(M * L / 3 + math.hypot(M * L / 3, root_V * math.sqrt(2 * L)))
 
 
-def mean_noise(system: InferenceSystem) -> float:
+def mean_noise(system: Systems) -> Any:
     r"""Mean noise of the participants, :math:`\bar\mu = \sum_k p_k\sigma_k^2`."""
+    if isinstance(system, HomogeneousSystems):
+        return system.devices * (system.participation * system.noise_variance)
     with np.errstate(over="ignore"):
         return float(np.sum(system.participation * system.noise_variance))
