@@ -128,7 +128,7 @@ def test_target_out_of_reach():
 def test_whole_iterations_against_every_number():
     fleet = wide(300, 3)
     last = np.floor(Problem.of(fleet).x_max / fleet.iteration_time * (1 + 1e-14))
-    fleet = fleets.rows(fleet, np.flatnonzero(np.ceil(fleet.min_iterations) <= last))
+    fleet = fleet.only(np.flatnonzero(np.ceil(fleet.min_iterations) <= last))
     p, found = Problem.of(fleet), solve(fleet, integer=True)
     assert np.all(found.iterations == np.rint(found.iterations))
     assert np.all(found.gap >= 0) and np.all(found.slack >= 0)
@@ -166,9 +166,9 @@ def test_permutation_and_one_by_one(seed):
     fleet = wide(20, seed)
     order = np.random.default_rng(seed).permutation(fleet.devices)
     together = solve(fleet)
-    shuffled = solve(fleets.rows(fleet, order))
+    shuffled = solve(fleet.only(order))
     assert shuffled.utility.tolist() == together.utility[order].tolist()
-    alone = [float(solve(fleets.rows(fleet, [k])).utility[0]) for k in range(fleet.devices)]
+    alone = [float(solve(fleet.only([k])).utility[0]) for k in range(fleet.devices)]
     assert alone == pytest.approx(together.utility.tolist(), rel=1e-12)
 
 

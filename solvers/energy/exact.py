@@ -12,19 +12,11 @@ _SWEEPS = 200  # most Newton or bisection steps of the edge root
 _NEAR = 32  # sweeps after which every eighth step is a bisection even near the root
 _BRANCHINGS = 200  # most levels of branch and bound
 _GAP = 1e-12  # of branch and bound, relative to the terms of the utility
-_CHUNK = 1 << 16  # devices handled at a time, so that their arrays stay in the cache
 _EXHAUSTIVE = 1_000_000  # whole numbers of iterations that are compared at most for one device
 
 
 def exact_cases(problem: Problem) -> tuple[FloatArray, FloatArray, IntArray, FloatArray]:
     """x, Z, case (its index in :class:`Case`), and the upper bound of branch and bound, nan where it was not needed."""
-    chunks = [_closed_form(problem[slice(start, start + _CHUNK)]) for start in range(0, max(problem.a.size, 1), _CHUNK)]
-    x, Z, case, bound = (np.concatenate(parts) for parts in zip(*chunks, strict=True))
-    return x, Z, case, bound
-
-
-def _closed_form(problem: Problem) -> tuple[FloatArray, FloatArray, IntArray, FloatArray]:
-    """x, Z, case, and the upper bound of branch and bound, for one chunk of devices."""
     case_index = {name: i for i, name in enumerate(Case)}
     fastest = problem.energy(problem.x_max, problem.Z_max)
     slowest_Z = problem.a / (problem.T - problem.x_min)
@@ -225,10 +217,13 @@ def best_rate(problem: Problem, x: FloatArray) -> FloatArray:
     return out
 
 
-def whole_iterations(problem: Problem, x: FloatArray, fleet: DeviceFleet) -> tuple[FloatArray, FloatArray, FloatArray]:
+def whole_iterations(
+    problem: Problem, x: FloatArray, fleet: DeviceFleet, first_device: int
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Compute time, rate and number of iterations of greatest utility among whole numbers of iterations.
 
     Where P_cp >= P_cir the two whole numbers next to the real optimum are compared, elsewhere all allowed numbers.
+    `first_device` is the index of the first of these devices in an error.
     """
     first = np.ceil(fleet.min_iterations)
     last = np.maximum(np.floor(problem.x_max / problem.A * (1 + 1e-14)), first)  # the fleet is feasible with `first`
@@ -242,7 +237,7 @@ def whole_iterations(problem: Problem, x: FloatArray, fleet: DeviceFleet) -> tup
     for k in np.flatnonzero(problem.P_cp < problem.P_cir).tolist():
         if last[k] - first[k] > _EXHAUSTIVE:
             raise ConvergenceError(
-                f"device {k}: {last[k] - first[k]:g} whole numbers of iterations to compare, more than 1e6"
+                f"device {first_device + k}: {last[k] - first[k]:g} whole numbers of iterations to compare, more than 1e6"
             )
         counts = np.arange(first[k], last[k] + 1)
         copies = problem[np.full(counts.size, k)]

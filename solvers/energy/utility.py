@@ -14,8 +14,9 @@ feasible choice can be.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,7 @@ from airtight.solvers.energy import exact, published
 from airtight.solvers.energy.energy_problem import Case, Problem
 from airtight.solvers.errors import InfeasibleError
 
+_CHUNK = 1 << 16  # devices handled at a time, so that their arrays stay in the cache
 _ROUNDED = 8 * float(UNIT)  # relative to the deadline: rounding error of the slack, a difference of three terms
 
 
@@ -74,7 +76,7 @@ class EnergySolution(Record):
     slack: FloatArray
     energy: FloatArray
     utility: FloatArray
-    case: NDArray[np.str_]
+    case: NDArray[np.object_]
     gap: FloatArray
     scale: FloatArray
     method: str
@@ -136,12 +138,32 @@ def solve(fleet: DeviceFleet, *, method: Method | str = Method.CLOSED_FORM, inte
     """
     method_kind = checks.choice("method", method, Method)
     whole = checks.flag("integer", integer)
-    demand_feasible(replace(fleet, min_iterations=np.ceil(fleet.min_iterations)) if whole else fleet)
+    found: dict[str, NDArray[Any]] = {}
+    for start in range(0, fleet.devices, _CHUNK):
+        part = fleet.only(slice(start, start + _CHUNK))
+        if not np.all((_rounded_up(part) if whole else part).feasible):
+            demand_feasible(_rounded_up(fleet) if whole else fleet)
+        solution = _solved(part, method_kind, whole, start)
+        for field in fields(solution):
+            if field.name != "method":
+                values = getattr(solution, field.name)
+                whole_array = found.setdefault(field.name, np.empty(fleet.devices, values.dtype))
+                whole_array[start : start + _CHUNK] = values
+    return EnergySolution(**found, method=method_kind.value)
+
+
+def _rounded_up(fleet: DeviceFleet) -> DeviceFleet:
+    """The fleet with the least number of iterations rounded up."""
+    return replace(fleet, min_iterations=np.ceil(fleet.min_iterations))
+
+
+def _solved(fleet: DeviceFleet, method: Method, whole: bool, first_device: int) -> EnergySolution:
+    """The solution for one chunk of devices."""
     problem = Problem.of(fleet)
-    if method_kind is Method.PUBLISHED:
+    if method is Method.PUBLISHED:
         x, Z, case = published.point(problem)
         bound = None
-    elif method_kind is Method.CVXPY:
+    elif method is Method.CVXPY:
         from airtight.solvers.energy import conic_energy
 
         x, Z, case, bound = conic_energy.solve(problem)
@@ -150,8 +172,8 @@ def solve(fleet: DeviceFleet, *, method: Method | str = Method.CLOSED_FORM, inte
     utility_bound = upper_bound(problem, x, Z, bound)
     iterations = x / problem.A
     if whole:
-        x, Z, iterations = exact.whole_iterations(problem, x, fleet)
-    return replace(described(fleet, problem, x, Z, case, utility_bound, method_kind.value), iterations=iterations)
+        x, Z, iterations = exact.whole_iterations(problem, x, fleet, first_device)
+    return replace(described(fleet, problem, x, Z, case, utility_bound, method.value), iterations=iterations)
 
 
 def demand_feasible(fleet: DeviceFleet) -> None:
@@ -189,7 +211,7 @@ def described(
         slack=np.where(np.isnan(x), np.nan, np.where(time_left > _ROUNDED * problem.T, time_left, 0.0)),
         energy=energy,
         utility=utility,
-        case=np.array([name.value for name in Case])[case],
+        case=np.array([name.value for name in Case], dtype=object)[case],
         gap=np.where(np.isnan(utility), np.inf, np.maximum(top - utility, 0.0)),
         scale=np.abs(problem.learning(x)) + np.abs(energy * (energy - 2 * problem.half)),
         method=method,

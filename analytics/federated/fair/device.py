@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from airtight.analytics import checks, parameters
-from airtight.analytics.checks import FloatArray, ParameterError
+from airtight.analytics.checks import FloatArray, IntArray, ParameterError
 from airtight.analytics.parameters import Described, Vector
 
 SPEED_OF_LIGHT = 299_792_458.0  # m/s
@@ -114,7 +114,7 @@ class DeviceFleet(Described):
                 longest = next(other for other, count in sizes.items() if count == devices)
                 raise ParameterError(name, f"list of {size}", f"a number or a list of {devices}, as {longest} is")
         for name, array in arrays.items():
-            full = array if array.size == devices and array.ndim else np.full(devices, array)
+            full = array if array.size == devices and array.ndim else np.broadcast_to(array, devices)
             full.flags.writeable = False
             self.__dict__[name] = full
         self._warn_if_implausible()
@@ -139,6 +139,18 @@ class DeviceFleet(Described):
     @property
     def devices(self) -> int:
         return int(self.distance.size)
+
+    def only(self, devices: IntArray | list[int] | slice) -> DeviceFleet:
+        """Some of them, in this order.
+
+        Examples
+        --------
+        >>> table_1(distance=[50.0, 60.0, 70.0]).only(np.array([2, 0])).distance
+        array([70., 50.])
+        """
+        part = object.__new__(DeviceFleet)
+        part.__dict__.update({name: getattr(self, name)[devices] for name in parameters.of(DeviceFleet)})
+        return part
 
     @property
     def path_loss_factor(self) -> FloatArray:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 import numpy as np
 
-from airtight.analytics.checks import FloatArray, IntArray
+from airtight.analytics.checks import FloatArray
 from airtight.analytics.federated.fair.device import DeviceFleet, table_1
 
 
@@ -35,15 +33,4 @@ def wide(count: int, rng: np.random.Generator) -> DeviceFleet:
         amplifier_efficiency=rng.uniform(0.2, 1, count),
         min_iterations=np.floor(rng.uniform(0, 20, count)),
     )
-    return rows(fleet, np.flatnonzero(fleet.feasible))
-
-
-def rows(fleet: DeviceFleet, which: IntArray | list[int]) -> DeviceFleet:
-    """The fleet of the devices with these indices, in this order.
-
-    Examples
-    --------
-    >>> rows(table_1(distance=[50.0, 60.0, 70.0]), [2, 0]).distance
-    array([70., 50.])
-    """
-    return DeviceFleet(**{f.name: getattr(fleet, f.name)[which] for f in fields(fleet)})
+    return fleet.only(np.flatnonzero(fleet.feasible))

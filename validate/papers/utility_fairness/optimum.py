@@ -24,7 +24,7 @@ def _wide(seed: int) -> DeviceFleet:
     while True:
         fleet = fleets.wide(4, rng)
         if fleet.devices:
-            return fleets.rows(fleet, [0])
+            return fleet.only([0])
 
 
 def _best(fleet: DeviceFleet) -> float:

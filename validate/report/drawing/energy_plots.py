@@ -13,7 +13,6 @@ from airtight.solvers import energy as energy_utility
 from airtight.solvers.energy import schemes as energy_schemes
 from airtight.solvers.energy.energy_problem import Problem
 from airtight.validate.experiments.figures.style import STYLE, figure_of
-from airtight.validate.experiments.monte_carlo import fleets
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -105,11 +104,11 @@ def where_theorem_2_fails(fleet: DeviceFleet, device: int = 0) -> Figure:
     deadlines = float(fleet.deadline[device]) * np.geomspace(0.5, 8, 45)
     targets = float(fleet.utility_energy[device]) * np.geomspace(0.05, 4, 41)
     T, target = np.meshgrid(deadlines, targets)
-    copies = fleets.rows(fleet, np.full(T.size, device))
+    copies = fleet.only(np.full(T.size, device))
     many = replace(copies, deadline=T.ravel(), utility_energy=target.ravel())
     keep = np.flatnonzero(many.feasible)
     gap = np.full(T.size, np.nan)
-    short = energy_utility.solve(fleets.rows(many, keep), method="published").gap
+    short = energy_utility.solve(many.only(keep), method="published").gap
     gap[keep] = np.where(np.isinf(short), np.nan, np.maximum(short, 1e-9))
     unsolved = np.zeros(T.size)
     unsolved[keep] = np.isinf(short)
