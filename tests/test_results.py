@@ -89,6 +89,7 @@ FEDERATED = {
     "communication": {"published": BITS, "stream": BITS, "seeded": BITS},
 }
 DEVICE = dict.fromkeys(("gain", "path_loss_factor", "min_power", "max_iterations", "least_deadline", "feasible"))
+PRICE = dict.fromkeys(("of", "by", "unit", "rising", "falling"))
 CHOICE = {
     **dict.fromkeys(
         (
@@ -105,6 +106,7 @@ CHOICE = {
     ),
     "certificate": {"gap": None},
     "published": dict.fromkeys(("iterations", "power", "utility", "gap")),
+    "price": dict.fromkeys(("energy", "utility"), PRICE),
 }
 WEIGHTS = {
     "w": 3,

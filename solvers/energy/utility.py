@@ -14,8 +14,9 @@ feasible choice can be.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,11 +27,13 @@ from airtight.analytics.checks import FloatArray, IntArray
 from airtight.analytics.federated.fair.device import DeviceFleet
 from airtight.analytics.records import Record
 from airtight.analytics.rounding import UNIT
-from airtight.solvers.energy import exact, published
+from airtight.solvers.energy import exact, prices, published
 from airtight.solvers.energy.energy_problem import Case, Problem
+from airtight.solvers.energy.prices import DeadlinePrices
 from airtight.solvers.errors import InfeasibleError
 
 _CHUNK = 1 << 16  # devices handled at a time, so that their arrays stay in the cache
+_PRICED = 1e-8  # gap, relative to the scale, up to which a plan has prices
 _ROUNDED = 8 * float(UNIT)  # relative to the deadline: rounding error of the slack, a difference of three terms
 
 
@@ -66,6 +69,9 @@ class EnergySolution(Record):
         The magnitude that the gap is compared with: the sum of the absolute values of the learning and the energy term
         of the utility. It has the unit of U, so that the verdict does not depend on the unit of energy.
     method : str
+    fleet : DeviceFleet
+    whole : bool
+        Whether the numbers of iterations were to be whole.
     """
 
     iterations: FloatArray
@@ -80,6 +86,34 @@ class EnergySolution(Record):
     gap: FloatArray
     scale: FloatArray
     method: str
+    fleet: DeviceFleet = field(repr=False, compare=False)
+    whole: bool = field(default=False, repr=False, compare=False)
+
+    @cached_property
+    def prices(self) -> DeadlinePrices:
+        """What energy and utility of the best plan change by for a second more of the deadline.
+
+        Whole numbers of iterations are held. nan for devices whose gap is above 1e-8 of the scale, and for all where the
+        utility has been priced otherwise. See :mod:`airtight.solvers.energy.prices`.
+
+        Examples
+        --------
+        >>> from airtight.analytics.federated.fair.device import table_1
+        >>> for one in solve(table_1(distance=[200.0])).prices.of(0):
+        ...     print(one)
+        d energy / d deadline = -0.03021 W
+        d utility / d deadline = 0.3662 1/s
+        """
+        found = prices.of_deadline(
+            self.fleet, self.compute_time, self.rate * np.log(2) / self.fleet.bandwidth, whole=self.whole
+        )
+        unknown = ~(self.whole | (self.gap <= _PRICED * self.scale))
+        return DeadlinePrices(
+            *(
+                (np.where(unknown, np.nan, up), np.where(unknown, np.nan, down))
+                for up, down in (found.energy, found.utility)
+            )
+        )
 
     def is_optimal(self, tolerance: float = 1e-8) -> bool:
         """Whether the gap of every device is at most the tolerance times its own scale."""
@@ -144,12 +178,12 @@ def solve(fleet: DeviceFleet, *, method: Method | str = Method.CLOSED_FORM, inte
         if not np.all((_rounded_up(part) if whole else part).feasible):
             demand_feasible(_rounded_up(fleet) if whole else fleet)
         solution = _solved(part, method_kind, whole, start)
-        for field in fields(solution):
-            if field.name != "method":
-                values = getattr(solution, field.name)
-                whole_array = found.setdefault(field.name, np.empty(fleet.devices, values.dtype))
-                whole_array[start : start + _CHUNK] = values
-    return EnergySolution(**found, method=method_kind.value)
+        for entry in fields(solution):
+            values = getattr(solution, entry.name)
+            if isinstance(values, np.ndarray):
+                every_device = found.setdefault(entry.name, np.empty(fleet.devices, values.dtype))
+                every_device[start : start + _CHUNK] = values
+    return EnergySolution(**found, method=method_kind.value, fleet=fleet, whole=whole)
 
 
 def _rounded_up(fleet: DeviceFleet) -> DeviceFleet:
@@ -215,6 +249,7 @@ def described(
         gap=np.where(np.isnan(utility), np.inf, np.maximum(top - utility, 0.0)),
         scale=np.abs(problem.learning(x)) + np.abs(energy * (energy - 2 * problem.half)),
         method=method,
+        fleet=fleet,
     )
 
 

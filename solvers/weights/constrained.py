@@ -13,7 +13,7 @@ the solver returns, therefore bounds the extended problem, whatever their error.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
 
@@ -21,6 +21,7 @@ import numpy as np
 
 from airtight.analytics.checks import FloatArray, ParameterError
 from airtight.solvers.weights import conic_weights
+from airtight.solvers.weights.prices import Further
 from airtight.solvers.weights.quadratic import Certificate, Multipliers, QuadraticProgram, certificate
 
 Constraints = Callable[[Any], Any]  # from the cvxpy variable of the weights to one constraint, or a sequence of them
@@ -77,8 +78,20 @@ def _of_user(constraints: Constraints | None, w: Any, cp: Any) -> list[Any]:
     return rows
 
 
-def minimise(qp: QuadraticProgram, constraints: Constraints) -> tuple[FloatArray, Multipliers, Certificate, int, bool]:
-    """Weights of the program with a user's constraints, multipliers, certificate, iterations, and the solver's success.
+@dataclass(frozen=True)
+class Extended:
+    """The solution of a program with a user's constraints; `further` are these at the weights."""
+
+    w: FloatArray
+    multipliers: Multipliers
+    certificate: Certificate
+    iterations: int
+    converged: bool
+    further: tuple[Further, ...]
+
+
+def minimise(qp: QuadraticProgram, constraints: Constraints) -> Extended:
+    """Solve the program with a user's constraints.
 
     Raises
     ------
@@ -95,24 +108,30 @@ def minimise(qp: QuadraticProgram, constraints: Constraints) -> tuple[FloatArray
     nu = -float(named["total"].dual_value) if qp.sums_to_one else 0.0
     found = Multipliers(nu, np.maximum(named["lower"].dual_value, 0.0), upper_dual)
     rows = [row for name, row in named.items() if name.isdigit()]
-    return w.value, found, _certified(qp, w, found, rows), iterations, optimal
+    certified = _certified(qp, w, found, rows)
+    return Extended(w.value, found, certified, iterations, optimal, tuple(_at(row, w) for row in rows))
+
+
+def _at(row: Any, w: Any) -> Further:
+    cp: Any = import_module("cvxpy")
+    value = np.ravel(row.expr.value, order="F")
+    jacobian = row.expr.grad[w]  # columns are the entries of f
+    gradient = jacobian.toarray() if hasattr(jacobian, "toarray") else np.full((w.size, value.size), jacobian)
+    return Further(gradient, value, isinstance(row, cp.constraints.zero.Equality))
 
 
 def _certified(qp: QuadraticProgram, w: Any, found: Multipliers, rows: Sequence[Any]) -> Certificate:
     """The certificate of the extended problem: that of its Lagrangian, and what the user's constraints add."""
-    cp: Any = import_module("cvxpy")
     weights: FloatArray = w.value
     slope, shift, violation = np.zeros(weights.size), 0.0, 0.0
     for row in rows:
-        f = np.ravel(row.expr.value, order="F")
+        here = _at(row, w)
+        f = here.value
         mu = np.ravel(np.asarray(row.dual_value, dtype=float), order="F")
-        equality = isinstance(row, cp.constraints.zero.Equality)
-        mu = mu if equality else np.maximum(mu, 0.0)
-        jacobian = row.expr.grad[w]  # columns are the entries of f
-        gradient = jacobian.toarray() if hasattr(jacobian, "toarray") else np.full((weights.size, f.size), jacobian)
-        slope = slope + gradient @ mu
+        mu = mu if here.equality else np.maximum(mu, 0.0)
+        slope = slope + here.jacobian @ mu
         shift += float(mu @ f)
-        violation = max(violation, float(np.max(np.abs(f) if equality else np.maximum(f, 0.0), initial=0.0)))
+        violation = max(violation, float(np.max(np.abs(f) if here.equality else np.maximum(f, 0.0), initial=0.0)))
     lagrangian = replace(qp, g=qp.g + slope, constant=qp.constant + shift - float(slope @ weights))
     proved = certificate(lagrangian, weights, found)
     # F(w) - D = [L(w) - D] - mu f(w), where mu f(w) <= 0 for feasible weights

@@ -18,11 +18,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 from airtight.analytics.checks import AirtightError, FloatArray
 from airtight.analytics.records import Record
+from airtight.solvers.price import Price
+from airtight.solvers.weights import prices
 from airtight.solvers.weights.constrained import Constraints, stated
+from airtight.solvers.weights.prices import Further, PrivacyCap
 from airtight.solvers.weights.quadratic import Certificate, Multipliers, QuadraticProgram
 
 
@@ -50,6 +54,10 @@ class Solution(Record):
         The program that was solved; :func:`airtight.solvers.weights.solution.proof` takes it.
     constraints : callable, optional
         The further constraints that were given.
+    cap : PrivacyCap, optional
+        The cap from which `w_max` was computed; None without a cap, and where `w_max` was given.
+    further : tuple of Further
+        The further constraints at the weights.
     """
 
     w: FloatArray
@@ -65,6 +73,30 @@ class Solution(Record):
     converged: bool
     program: QuadraticProgram = field(repr=False, compare=False)
     constraints: Constraints | None = field(default=None, repr=False, compare=False)
+    cap: PrivacyCap | None = field(default=None, repr=False, compare=False)
+    further: tuple[Further, ...] = field(default=(), repr=False, compare=False)
+
+    @cached_property
+    def price(self) -> Price | None:
+        """What the least error changes by for a unit more of the cap on epsilon; None without one.
+
+        It costs two more searches for the greatest weights where the cap binds, and is nan where the weights are not proved
+        optimal. See :mod:`airtight.solvers.weights.prices`; ``multipliers.upper`` holds the prices of the greatest weights.
+
+        Examples
+        --------
+        >>> from airtight.solvers.weights.weight_problem import _example, solve
+        >>> best, more = (solve(*_example(), epsilon_cap=cap) for cap in (1.5, 1.501))
+        >>> print(best.price)
+        d error / d epsilon = -0.2024
+        >>> round((more.exact_mse - best.exact_mse) / 0.001, 3)
+        -0.202
+        """
+        if self.cap is None:
+            return None
+        if not self.is_optimal(_PRICED):
+            return Price("error", "epsilon", "", math.nan, math.nan)
+        return prices.of_epsilon(self.program, self.w, self.multipliers, self.cap, self.further)
 
     def to_cvxpy(self) -> tuple[Any, dict[str, Any]]:
         """The problem that was solved, as a cvxpy problem and its variables by name.
@@ -78,6 +110,7 @@ class Solution(Record):
         return self.certificate.is_optimal(tol)
 
 
+_PRICED = 1e-7  # relative duality gap up to which weights have a price
 LARGEST = 20_000  # entries of V up to which callers should ask for a proof: exact arithmetic is slow beyond
 
 

@@ -32,6 +32,7 @@ from airtight.solvers.errors import InfeasibleError
 from airtight.solvers.weights import caps, conic_weights, constrained, published_update, structured
 from airtight.solvers.weights.caps import Cap
 from airtight.solvers.weights.constrained import Constraints
+from airtight.solvers.weights.prices import Further, PrivacyCap
 from airtight.solvers.weights.quadratic import (
     Certificate,
     Multipliers,
@@ -186,9 +187,16 @@ def solve(
     qp = _bounded_program(system, features, epsilon_cap, cap, objective_kind, sums_to_one, w_max)
     upper, converged = qp.upper, True
     proved: Certificate | None = None
+    further: tuple[Further, ...] = ()
     if constraints is not None:
-        w, multiplier_values, proved, iterations, converged = constrained.minimise(qp, constraints)
-        method_kind = Method.CVXPY
+        extended = constrained.minimise(qp, constraints)
+        w, multiplier_values, iterations, converged = (
+            extended.w,
+            extended.multipliers,
+            extended.iterations,
+            extended.converged,
+        )
+        proved, further, method_kind = extended.certificate, extended.further, Method.CVXPY
     elif method_kind is Method.CVXPY:
         w, multiplier_values, iterations, converged = conic_weights.minimise(qp)
     elif method_kind is Method.PUBLISHED:
@@ -200,7 +208,7 @@ def solve(
         w, iterations, converged = result.w, result.iterations, result.converged
         w = _with_unit_sum(w, qp.effective_upper) if sums_to_one else w
         multiplier_values = multipliers(qp, w, result.nu)
-    return _solution(
+    found = _solution(
         system,
         features,
         qp,
@@ -213,6 +221,9 @@ def solve(
         proved,
         constraints,
     )
+    cap_kind = checks.choice("cap", cap, Cap)
+    capped = w_max is None and cap_kind is not Cap.NONE and np.isfinite(epsilon_cap)
+    return replace(found, cap=PrivacyCap(system, float(epsilon_cap), cap_kind) if capped else None, further=further)
 
 
 def weight_problem(

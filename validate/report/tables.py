@@ -15,6 +15,7 @@ from rich.table import Table
 
 from airtight.analytics.checks import FloatArray
 from airtight.analytics.guarantee import Observer
+from airtight.solvers.price import Price
 from airtight.validate.results.attack import AttackResult, TrainingAttack
 from airtight.validate.results.bounds import Part
 from airtight.validate.results.design import (
@@ -276,6 +277,20 @@ def energy(name: str, method: str, rows: Sequence[EnergyResult], devices: Sequen
         f"greatest gap {greatest:.2g}; the published solution is not optimal for {worse} of {len(rows)} devices",
     ):
         console.print(f"  {line}", highlight=False)
+    table = Table(title="price of a second of the deadline", box=box.SIMPLE_HEAD, title_justify="left")
+    for heading in ("device", "dE/dT (mW)", "dU/dT (1/s)"):
+        table.add_column(heading, justify="right")
+    for k, row in enumerate(rows[:_MOST]):
+        table.add_row(devices[k] if devices else str(k), _price(row.price.energy, 1e3), _price(row.price.utility))
+    console.print(table)
+    note = "0 where the deadline does not bind, nan where the plan is not optimal"
+    if any(row.price.energy.one_sided or row.price.utility.one_sided for row in rows):
+        note += "; * degenerate: it holds for a longer deadline, and another for a shorter one"
+    console.print(f"  {note}", highlight=False)
+
+
+def _price(price: Price, factor: float = 1.0) -> str:
+    return number(factor * price.rising) + ("*" if price.one_sided else "")
 
 
 def quantizer(name: str, found: QuantizerResult) -> None:
@@ -504,6 +519,8 @@ def weights(name: str, found: WeightResult) -> None:
         + ("" if proof.proved_gap is None else f"; in rational arithmetic at most {proof.proved_gap:.2g}"),
         f"{found.iterations} iterations, {found.seconds:.3g} s" + ("" if found.converged else ", did not converge"),
     ]
+    if found.price is not None:
+        lines.append(f"price of privacy: {found.price}")
     if found.constant_output is not None:
         nothing = "" if found.exact_mse < found.constant_output else ": these weights are NO BETTER THAN NOTHING"
         lines.append(f"an output that ignores y has MSE {number(found.constant_output)}{nothing}")

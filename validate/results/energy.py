@@ -9,6 +9,7 @@ from typing import Any
 from airtight.analytics.federated.fair.device import DeviceFleet
 from airtight.solvers.energy import proved_gap
 from airtight.solvers.energy.utility import EnergySolution
+from airtight.solvers.price import Price
 
 _PROVED = 10_000  # devices up to which gaps are proved in ball arithmetic
 
@@ -79,6 +80,20 @@ class EnergyCertificate:
 
 
 @dataclass(frozen=True, kw_only=True)
+class DeadlinePrice:
+    """What the best plan changes by for a second more of the deadline.
+
+    Attributes
+    ----------
+    energy, utility : Price
+        W, and 1/s.
+    """
+
+    energy: Price
+    utility: Price
+
+
+@dataclass(frozen=True, kw_only=True)
 class EnergyResult:
     """The optimal plan of one device.
 
@@ -94,6 +109,7 @@ class EnergyResult:
         Names the constraints that hold with equality.
     certificate : EnergyCertificate
     published : Theorem2
+    price : DeadlinePrice
     """
 
     iterations: float
@@ -107,6 +123,7 @@ class EnergyResult:
     case: str
     certificate: EnergyCertificate
     published: Theorem2
+    price: DeadlinePrice
 
     @classmethod
     def of(cls, found: EnergySolution, printed: EnergySolution, fleet: DeviceFleet | None = None) -> list[EnergyResult]:
@@ -114,9 +131,12 @@ class EnergyResult:
         gaps = zip(found.gap.tolist(), _proved(fleet, found), strict=True)
         certificates = (EnergyCertificate(gap=gap, proved_gap=proven) for gap, proven in gaps)
         theorem = (Theorem2(**row) for row in _rows(Theorem2, printed))
+        prices = (found.prices.of(k) for k in range(found.gap.size))
         return [
-            cls(**row, certificate=certificate, published=other)
-            for row, certificate, other in zip(_rows(cls, found), certificates, theorem, strict=True)
+            cls(**row, certificate=certificate, published=other, price=DeadlinePrice(energy=energy, utility=utility))
+            for row, certificate, other, (energy, utility) in zip(
+                _rows(cls, found), certificates, theorem, prices, strict=True
+            )
         ]
 
 

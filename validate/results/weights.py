@@ -15,6 +15,7 @@ from airtight.analytics.inference.features import Features
 from airtight.analytics.inference.system import InferenceSystem
 from airtight.solvers import weights
 from airtight.solvers.errors import InfeasibleError
+from airtight.solvers.price import Price
 from airtight.solvers.weights import solution
 from airtight.solvers.weights.solution import Solution
 from airtight.validate.system_file.description import Task
@@ -78,6 +79,8 @@ class WeightResult:
         Convergence as the method reports it, and optimality as the certificate shows.
     constant_output : float, optional
         MSE of the best output that ignores y, when the features are known.
+    price : Price, optional
+        Of the cap on epsilon, in terms of the objective; absent without a cap.
     """
 
     w: FloatArray
@@ -92,6 +95,7 @@ class WeightResult:
     converged: bool
     optimal: bool
     constant_output: float | None = None
+    price: Price | None = None
 
     @classmethod
     def of(cls, found: Solution, features: Features | None = None) -> WeightResult:
@@ -108,6 +112,7 @@ class WeightResult:
             converged=found.converged,
             optimal=found.is_optimal(),
             constant_output=None if features is None else decoding.constant_output(features),
+            price=found.price,
         )
 
 

@@ -1,0 +1,231 @@
+"""Prices of limits: finite differences of the optima over random cases, limits that do not bind, and degenerate problems."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import mpmath
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+from test_constrained import example
+
+import airtight
+from airtight import DeviceFleet, Features
+from airtight.analytics import parameters
+from airtight.analytics.federated.fair.device import table_1
+from airtight.solvers.energy.energy_problem import Case, Problem
+from airtight.solvers.price import Price
+
+
+def difference(least, at: float, step: float = 1e-3) -> tuple[float, float]:
+    """One-sided derivatives of an optimum by its limit, the second-order rules."""
+    here, sides = least(at), []
+    for sign in (1, -1):
+        one, two = least(at + sign * step * at), least(at + sign * 2 * step * at)
+        sides.append(sign * (4 * one - two - 3 * here) / (2 * step * at))
+    return sides[0], sides[1]
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("free", [False, True])
+def test_the_price_of_epsilon_is_a_derivative(seed: int, free: bool) -> None:
+    system, features = example(seed=seed)
+    cap = float(np.random.default_rng(seed).uniform(0.8, 2.0))
+
+    def least(epsilon: float) -> float:
+        return float(airtight.solve_weights(system, features, epsilon_cap=epsilon, sums_to_one=not free).objective)
+
+    price = airtight.solve_weights(system, features, epsilon_cap=cap, sums_to_one=not free).price
+    rising, falling = difference(least, cap)
+    assert price.rising == pytest.approx(rising, rel=1e-3, abs=1e-6 * least(cap))
+    assert price.falling == pytest.approx(falling, rel=1e-3, abs=1e-6 * least(cap))
+    assert not price.one_sided
+
+
+@pytest.mark.parametrize("cap", ["proven", "theorem1", "exact"])
+def test_the_price_follows_the_cap_that_was_asked(cap: str) -> None:
+    system, features = example(seed=1)
+    system = replace(system, noise_variance=4.0, delta_prime=0.3)
+
+    def least(epsilon: float) -> float:
+        return float(
+            airtight.solve_weights(system, features, epsilon_cap=epsilon, cap=cap, sums_to_one=False).objective
+        )
+
+    price = airtight.solve_weights(system, features, epsilon_cap=0.6, cap=cap, sums_to_one=False).price
+    assert price.rising < 0 and price.rising == pytest.approx(difference(least, 0.6)[0], rel=1e-3)
+
+
+def test_a_cap_that_does_not_bind_costs_nothing() -> None:
+    system, features = example()
+    price = airtight.solve_weights(system, features, epsilon_cap=1e3).price
+    assert (price.rising, price.falling) == (0.0, 0.0) and "does not bind" in str(price)
+    assert airtight.solve_weights(system, features).price is None
+    assert airtight.solve_weights(system, features, w_max=0.4).price is None
+
+
+def test_a_degenerate_optimum_has_two_prices() -> None:
+    """At the least feasible cap every weight is at its bound, and no smaller cap has weights."""
+    from airtight.solvers.weights.weight_problem import greatest_weights
+
+    system, _ = example(4)
+    features = Features(f=np.array([[2.0, 1.0], [1.0, 3.0], [1.0, 1.0], [4.0, 1.0]]), W=np.eye(3, 2), D=np.eye(2, 3))
+    cap = brentq(lambda e: greatest_weights(system, e, sums_to_one=False).sum() - 1 - 1e-10, 0.2, 5.0, xtol=1e-13)
+    found = airtight.solve_weights(system, features, epsilon_cap=cap)
+    price = found.price
+    assert price.one_sided and price.falling == -np.inf and "degenerate" in str(price)
+    more = airtight.solve_weights(system, features, epsilon_cap=cap * 1.001)
+    assert price.rising == pytest.approx((more.objective - found.objective) / (0.001 * cap), rel=0.01)
+
+
+def test_the_price_with_constraints_of_a_user() -> None:
+    system, features = example(seed=2)
+
+    def solved(epsilon: float):
+        return airtight.solve_weights(
+            system, features, epsilon_cap=epsilon, constraints=lambda w: [w[0] <= 0.05, w[1] == w[4]]
+        )
+
+    price = solved(1.5).price
+    assert price.rising == pytest.approx(difference(lambda e: solved(e).objective, 1.5, 1e-2)[0], rel=0.01, abs=1e-5)
+
+
+def test_a_user_makes_the_problem_degenerate() -> None:
+    """Two weights held at the sum of their bounds from below: the cap cannot fall, and a higher one is not paid back."""
+    system, features = example(seed=3)
+    upper = airtight.solve_weights(system, features, epsilon_cap=1.2).w_max
+    both = float(upper[0] + upper[1])
+
+    def solved(epsilon: float):
+        return airtight.solve_weights(system, features, epsilon_cap=epsilon, constraints=lambda w: w[0] + w[1] >= both)
+
+    price = solved(1.2).price
+    assert price.one_sided and price.falling == -np.inf
+    assert price.rising == pytest.approx((solved(1.201).objective - solved(1.2).objective) / 0.001, rel=0.02, abs=1e-4)
+
+
+def test_no_price_without_a_proof() -> None:
+    system, features = example()
+    found = airtight.solve_weights(system, features, epsilon_cap=1.5)
+    wrong = replace(found, certificate=replace(found.certificate, duality_gap=1.0))
+    assert np.isnan(wrong.price.rising) and "not proved optimal" in str(wrong.price)
+    assert Price("a", "b", "", np.nan, np.nan).one_sided is False
+
+
+def fleet(devices: int, seed: int) -> DeviceFleet:
+    rng = np.random.default_rng(seed)
+    drawn = table_1(
+        distance=rng.uniform(20, 250, devices),
+        deadline=np.exp(rng.uniform(-1, 3.4, devices)),
+        beta_1=np.exp(rng.uniform(-6, 1, devices)),
+        beta_2=np.exp(rng.uniform(-5, 0, devices)),
+        utility_energy=np.exp(rng.uniform(-4, 1, devices)),
+        compute_power=np.exp(rng.uniform(-5, -1, devices)),
+        min_iterations=rng.uniform(0, 40, devices),
+    )
+    return part(drawn, drawn.deadline > 1.01 * drawn.least_deadline)
+
+
+def part(drawn: DeviceFleet, rows) -> DeviceFleet:
+    return DeviceFleet(**{name: getattr(drawn, name)[rows] for name in parameters.of(DeviceFleet)})
+
+
+@pytest.mark.parametrize("integer", [False, True])
+def test_the_prices_of_the_deadline_are_derivatives(integer: bool) -> None:
+    devices = fleet(2000, 0)
+    if integer:  # the others compare all whole numbers, which takes long
+        devices = part(devices, devices.compute_power >= devices.circuit_power)
+    best = airtight.solve_energy(devices, integer=integer)
+    assert integer or set(best.case) == {case.value for case in Case if case is not Case.UNSOLVED}
+    step = 1e-5
+
+    def later(factor: float):
+        moved = replace(devices, deadline=devices.deadline * factor)
+        return airtight.solve_energy(moved, integer=integer)
+
+    one, two = later(1 + step), later(1 + 2 * step)
+    same = (
+        (one.iterations == best.iterations) & (two.iterations == best.iterations) if integer else best.case == two.case
+    )
+    known = same & (best.case != Case.NONCONVEX.value)  # there the plan is as exact as the root of its gap, see below
+    known &= np.abs(best.energy / devices.utility_energy * 2 - 1) > 1e-3  # nothing else happens within the step
+    for name, unit in (("energy", 1e-4), ("utility", 1e-4)):
+        mine, at = getattr(best.prices, name)[0], getattr(best, name)
+        theirs = (4 * getattr(one, name) - getattr(two, name) - 3 * at) / (2 * step * devices.deadline)
+        error = np.abs(mine - theirs) / (np.abs(theirs) + unit * np.abs(at) / devices.deadline)
+        assert np.max(error[known]) < 1e-3
+    assert known.mean() > 0.5
+
+
+def test_the_price_where_the_target_is_out_of_reach() -> None:
+    """The stationary point of the edge at two deadlines, by mpmath from the definition of the utility alone."""
+    devices = fleet(4000, 1)
+    best = airtight.solve_energy(devices)
+    rows = np.flatnonzero(
+        (best.case == Case.NONCONVEX.value) & (best.slack == 0) & (best.compute_time > 1.01 * devices.least_time)
+    )
+    p = Problem.of(devices)
+    rows = rows[(p.Z_max[rows] * p.t_min[rows] > 0) & (best.transmit_time[rows] > 1.01 * p.t_min[rows])]
+    assert rows.size > 5
+    mpmath.mp.dps = 40
+    for k in rows[:8].tolist():
+        q = {name: mpmath.mpf(float(getattr(p, name)[k])) for name in vars(p)}
+
+        def energy(x, t, q=q):
+            return q["P_cp"] * x + t * (mpmath.expm1(q["a"] / t) * q["inverse_gain"] + q["P_cir"])
+
+        def utility(x, t, q=q, energy=energy):
+            return q["beta_1"] * -mpmath.expm1(-q["P_cp"] * x / q["beta_2"]) - (energy(x, t) - q["half"]) ** 2
+
+        def optimum(T, q=q, k=k, utility=utility):
+            return mpmath.findroot(lambda x: mpmath.diff(lambda s: utility(s, T - s), x), float(best.compute_time[k]))
+
+        h = q["T"] * mpmath.mpf(10) ** -8
+        ends = [(optimum(q["T"] + sign * h), q["T"] + sign * h) for sign in (1, -1)]
+        slope = (energy(ends[0][0], ends[0][1] - ends[0][0]) - energy(ends[1][0], ends[1][1] - ends[1][0])) / (2 * h)
+        assert best.prices.energy[0][k] == pytest.approx(float(slope), rel=1e-4)
+        slope = (utility(ends[0][0], ends[0][1] - ends[0][0]) - utility(ends[1][0], ends[1][1] - ends[1][0])) / (2 * h)
+        assert best.prices.utility[0][k] == pytest.approx(float(slope), rel=1e-4)
+
+
+def test_prices_at_a_kink_hold_on_their_side() -> None:
+    loose = airtight.solve_energy(table_1(distance=[50.0], deadline=30.0))
+    assert loose.case[0] == "slack" and str(loose.prices.of(0)[0]).endswith("does not bind")
+    kink = float(loose.compute_time[0] + loose.transmit_time[0])
+    energy, utility = airtight.solve_energy(table_1(distance=[50.0], deadline=kink)).prices.of(0)
+    assert energy.one_sided and energy.rising == 0.0 and utility.rising == pytest.approx(0.0, abs=1e-9)
+    step = 1e-5 * kink
+    earlier = airtight.solve_energy(table_1(distance=[50.0], deadline=kink - step)).energy[0]
+    assert energy.falling == pytest.approx((loose.energy[0] - earlier) / step, rel=0.01)
+
+
+def test_no_plan_before_the_least_deadline() -> None:
+    last = table_1(distance=[100.0])
+    devices = replace(last, deadline=last.least_deadline)
+    energy, utility = airtight.solve_energy(devices).prices.of(0)
+    assert np.isnan(energy.falling) and utility.falling == np.inf and energy.one_sided and utility.one_sided
+    step = 1e-6 * devices.deadline
+    later = airtight.solve_energy(replace(devices, deadline=devices.deadline + step)).energy
+    assert energy.rising == pytest.approx(float(((later - airtight.solve_energy(devices).energy) / step)[0]), rel=1e-3)
+
+
+def test_the_published_plan_has_no_price_where_it_is_not_optimal() -> None:
+    devices = fleet(200, 2)
+    found = airtight.solve_energy(devices, method="published")
+    priced = ~np.isnan(found.prices.energy[0])
+    np.testing.assert_array_equal(priced, found.gap <= 1e-8 * found.scale)
+
+
+def test_commands_print_prices() -> None:
+    from click.testing import CliRunner
+
+    from airtight.validate.commands.cli import main
+
+    run = CliRunner().invoke
+    rows = json.loads(run(main, ["solve", "energy", "examples/fleet.toml", "--json"]).stdout)
+    assert rows[0]["price"]["energy"].keys() == {"of", "by", "unit", "rising", "falling"}
+    assert "dE/dT" in run(main, ["solve", "energy", "examples/fleet.toml"]).stdout
+    found = run(main, ["solve", "weights", "examples/paper.toml", "--variant", "clipped"])
+    assert "price of privacy: d error / d epsilon" in found.stdout
