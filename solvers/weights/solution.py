@@ -88,7 +88,7 @@ class Solution(Record):
         >>> from airtight.solvers.weights.weight_problem import _example, solve
         >>> best, more = (solve(*_example(), epsilon_cap=cap) for cap in (1.5, 1.501))
         >>> print(best.price)
-        d error / d epsilon = -0.2024
+        d error / d epsilon = -0.01744
         >>> round((more.exact_mse - best.exact_mse) / 0.001, 3)
         -0.202
         """
